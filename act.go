@@ -1,0 +1,163 @@
+package sluice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Cancel ends unfinished jobs. A claimed job's handler sees its context end. Jobs that cannot be
+// cancelled are in a *BatchError: ErrNotFound, or ErrNotAllowed for a finished one.
+func (c *Client) Cancel(ctx context.Context, ids []ID, act Act) error {
+	return c.act("cancel", ids, &act, func() ([]error, error) { return c.store.Cancel(ctx, ids, act) })
+}
+
+// Requeue gives dead, cancelled and uncertain jobs a new life: due now, attempts at zero, the next
+// generation; their history stays (C-56, E-10 … E-14). It needs a reason.
+func (c *Client) Requeue(ctx context.Context, ids []ID, act Act) error {
+	if act.Reason == "" {
+		return invalid("reason", "a requeue needs one; it is kept in the audit")
+	}
+	return c.act("requeue", ids, &act, func() ([]error, error) { return c.store.Requeue(ctx, ids, act) })
+}
+
+// RunNow makes queued jobs due at once. It does not pass by a paused queue.
+func (c *Client) RunNow(ctx context.Context, ids []ID, act Act) error {
+	return c.Reschedule(ctx, ids, time.Time{}, act)
+}
+
+// Reschedule changes when queued jobs are due; a zero time means now.
+func (c *Client) Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act Act) error {
+	return c.act("reschedule", ids, &act, func() ([]error, error) {
+		return c.store.Reschedule(ctx, ids, dueAt, act)
+	})
+}
+
+func (c *Client) act(verb string, ids []ID, act *Act, do func() ([]error, error)) error {
+	if err := act.complete(); err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	errs, err := do()
+	if err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	failed := make(map[int]error)
+	for i, err := range errs {
+		if err != nil {
+			failed[i] = fmt.Errorf("%s %s: %w", verb, ids[i], err)
+		}
+	}
+	if len(failed) > 0 {
+		return &BatchError{Failed: failed, Total: len(ids)}
+	}
+	return nil
+}
+
+// complete checks an act and fills in what it leaves open.
+func (a *Act) complete() error {
+	if a.By == "" {
+		return invalid("by", "who acts must be said; it is kept in the audit")
+	}
+	if err := checkName("by", a.By, MaxLabelBytes); err != nil {
+		return err
+	}
+	if err := checkName("reason", a.Reason, 1000); err != nil {
+		return err
+	}
+	if a.ID.IsZero() {
+		a.ID = NewID()
+	}
+	return nil
+}
+
+// Queue looks up a queue's settings. A queue that is not stored is an ErrNotFound.
+func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
+	queues, err := c.store.Queues(ctx)
+	if err != nil {
+		return Queue{}, err
+	}
+	for _, q := range queues {
+		if q.Name == name {
+			return q, nil
+		}
+	}
+	return Queue{}, fmt.Errorf("queue %.80q: %w", name, ErrNotFound)
+}
+
+// Queues lists every queue with its settings, by name.
+func (c *Client) Queues(ctx context.Context) ([]Queue, error) { return c.store.Queues(ctx) }
+
+// ChangeSettings changes a queue's settings. It reads them, lets change edit them, checks the whole
+// and stores it with one audit entry; if somebody else changed them in between, it begins anew.
+func (c *Client) ChangeSettings(ctx context.Context, name string, act Act, change func(*Settings) error) (Queue, error) {
+	for {
+		queue, err := c.Queue(ctx, name)
+		if err != nil {
+			return Queue{}, err
+		}
+		if err := change(&queue.Settings); err != nil {
+			return Queue{}, err
+		}
+		stored, err := c.saveQueue(ctx, queue, act)
+		if !errors.Is(err, ErrConflict) {
+			return stored, err
+		}
+	}
+}
+
+func (c *Client) saveQueue(ctx context.Context, queue Queue, act Act) (Queue, error) {
+	if err := act.complete(); err != nil {
+		return Queue{}, err
+	}
+	if err := queue.Settings.Check(); err != nil {
+		return Queue{}, fmt.Errorf("queue %q: %w", queue.Name, err)
+	}
+	if schema := queue.Settings.PayloadSchema; schema != "" && c.checker != nil {
+		if err := c.checker.Compile(schema); err != nil {
+			return Queue{}, fmt.Errorf("queue %q: %w", queue.Name, invalid("payload_schema", err.Error()))
+		}
+	}
+	stored, err := c.store.SaveQueue(ctx, queue, act)
+	if err != nil {
+		return Queue{}, fmt.Errorf("save queue %q: %w", queue.Name, err)
+	}
+	c.settings.Forget()
+	return stored, nil
+}
+
+// Pause stops the claims of a queue; what runs goes on, and nothing is lost.
+func (c *Client) Pause(ctx context.Context, queue string, act Act) error {
+	return c.setPaused(ctx, queue, true, act)
+}
+
+// Resume opens a paused queue; it continues where it was.
+func (c *Client) Resume(ctx context.Context, queue string, act Act) error {
+	return c.setPaused(ctx, queue, false, act)
+}
+
+func (c *Client) setPaused(ctx context.Context, queue string, paused bool, act Act) error {
+	_, err := c.ChangeSettings(ctx, queue, act, func(s *Settings) error {
+		s.Paused = paused
+		return nil
+	})
+	return err
+}
+
+// UndoSettings puts a queue's settings back to what they were before its last change. The undo is
+// itself a change: it is audited, and undoing it brings the settings back.
+func (c *Client) UndoSettings(ctx context.Context, name string, act Act) (Queue, error) {
+	entries, err := c.store.Audit(ctx, AuditFilter{Object: ObjectQueue, Name: name, Limit: 1})
+	if err != nil {
+		return Queue{}, err
+	}
+	if len(entries) == 0 || len(entries[0].Before) == 0 {
+		return Queue{}, fmt.Errorf("queue %.80q has no change to undo: %w", name, ErrNotFound)
+	}
+	return c.ChangeSettings(ctx, name, act, func(s *Settings) error {
+		return s.UnmarshalJSON(entries[0].Before)
+	})
+}

@@ -1,0 +1,69 @@
+package sluice
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Act says who wants a change, and why. It is written to the audit with the change.
+type Act struct {
+	// By names the person or program. Required.
+	By string
+	// Reason says why. Required for a requeue.
+	Reason string
+	// ID tells this act from every other. Default: a new one. The same act sent again, after an
+	// answer was lost, does not repeat what it did.
+	ID ID
+}
+
+// Object is the kind of thing an audit entry tells of.
+type Object string
+
+// The kinds.
+const (
+	ObjectJob    Object = "job"
+	ObjectQueue  Object = "queue"
+	ObjectTenant Object = "tenant"
+	ObjectTier   Object = "tier"
+)
+
+// AuditEntry is one line of the audit, which is only ever added to.
+type AuditEntry struct {
+	Seq    int64     `json:"seq"`
+	At     time.Time `json:"at"`
+	Actor  string    `json:"actor"`
+	Object Object    `json:"object"`
+	// Name is that of the queue, tenant or tier; for a job it is the name of its queue.
+	Name string `json:"name"`
+	// Event is a move of the state machine, or one of the words below.
+	Event      Event           `json:"event"`
+	JobID      ID              `json:"job_id,omitzero"`
+	Generation int             `json:"generation,omitempty"`
+	From       State           `json:"from,omitempty"`
+	To         State           `json:"to,omitempty"`
+	Reason     string          `json:"reason,omitempty"`
+	Before     json.RawMessage `json:"before,omitempty"`
+	After      json.RawMessage `json:"after,omitempty"`
+	ActID      ID              `json:"act_id,omitzero"`
+}
+
+// What the audit tells beside the moves.
+const (
+	// EventLost: a write was refused because its token is not the job's.
+	EventLost Event = "lost"
+	// EventReschedule: a waiting job got another due_at.
+	EventReschedule Event = "reschedule"
+	// EventChange: a queue, tenant or tier was changed.
+	EventChange Event = "change"
+)
+
+// AuditFilter chooses audit entries. The zero value chooses all.
+type AuditFilter struct {
+	Object Object
+	Name   string
+	JobID  ID
+	// Before is the last Seq of the page before this one.
+	Before int64
+	// Limit is the size of a page, 1 to 10,000. Default 100.
+	Limit int
+}

@@ -1,0 +1,103 @@
+package sluice
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// ClaimRequest asks for jobs of one queue.
+type ClaimRequest struct {
+	Queue string
+	// Limit is how many at the most.
+	Limit int
+	// Holder names who claims, as host:pid:nonce (C-21).
+	Holder string
+	// Lease is how long the claim holds without being renewed.
+	Lease time.Duration
+	// Token guards the claim. Each claim has a new one; by it the store knows its jobs again when
+	// an answer was lost.
+	Token Token
+}
+
+// Claimed is what a claim got.
+type Claimed struct {
+	Jobs []*Claim
+	// NextDue is how long until the next job of the queue is due, by the store's clock. It is only
+	// set where the claim found nothing; negative: no job waits.
+	NextDue time.Duration
+}
+
+// Claim is a job in the hands of a holder.
+type Claim struct {
+	Job
+	Token Token
+
+	settledInTx atomic.Bool
+}
+
+// MarkSettledInTx notes that the holder completed the job inside its own transaction; the stores'
+// CompleteTx calls it. The worker then only makes sure that the transaction was committed.
+func (c *Claim) MarkSettledInTx() { c.settledInTx.Store(true) }
+
+// SettledInTx reports whether MarkSettledInTx was called.
+func (c *Claim) SettledInTx() bool { return c.settledInTx.Load() }
+
+// Renewal asks for more time on a claim.
+type Renewal struct {
+	ID    ID
+	Token Token
+	// Lease is counted from now, by the store's clock.
+	Lease time.Duration
+}
+
+// Settlement is what a holder says became of a job it claimed.
+type Settlement struct {
+	ID    ID
+	Token Token
+	// Event is one of complete, retry, release, bury, dispatch and doubt.
+	Event Event
+	// Delay is how long a retried job waits, by the store's clock. A released job with a Delay of
+	// 0 keeps its place.
+	Delay time.Duration
+	// Result is what the handler returned, as JSON (C-25).
+	Result json.RawMessage
+	// Error and Stack tell of the failed attempt, for retry and bury.
+	Error string
+	Stack string
+	// Reason goes to the audit.
+	Reason string
+	// Ref names the engine's run, for dispatch.
+	Ref string
+	// Holder is who says it.
+	Holder string
+	// InTx says that the holder completed the job in a transaction of its own, and that this
+	// settlement only counts if that transaction was not committed.
+	InTx bool
+}
+
+// MaxErrorBytes bounds an error's text and a stack; what is longer is cut in the middle.
+const MaxErrorBytes = 8 << 10
+
+// FailureOf settles a failed attempt by the queue's rules: the last attempt buries the job, the
+// ones before retry it after the backoff (I-6).
+func FailureOf(c *Claim, s Settings, cause string) Settlement {
+	out := Settlement{ID: c.ID, Token: c.Token, Holder: c.Holder, Event: EventRetry, Error: cause}
+	limit := c.MaxAttempts
+	if limit == 0 {
+		limit = s.MaxAttempts
+	}
+	attempt := c.Attempts + 1
+	if attempt >= limit {
+		out.Event, out.Reason = EventBury, "attempts spent"
+		return out
+	}
+	out.Delay = s.Backoff.Delay(attempt)
+	return out
+}
+
+// PoisonError is the error of a job that was buried because it lost too many holders.
+func PoisonError(recoveries int) string {
+	return fmt.Sprintf("poison: %d holders were lost while they ran it", recoveries)
+}

@@ -1,0 +1,209 @@
+package sluice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// PayloadChecker checks payloads against a JSON Schema. Package schema has one.
+type PayloadChecker interface {
+	// Compile says whether a text is a JSON Schema.
+	Compile(schema string) error
+	// Check says whether a payload matches a schema.
+	Check(schema string, payload []byte) error
+}
+
+// ClientOptions adjust a Client. The zero value works.
+type ClientOptions struct {
+	// PayloadChecker checks the payloads of queues that have a payload_schema. Without one, an
+	// enqueue into such a queue is refused. Default: none.
+	PayloadChecker PayloadChecker
+}
+
+// Client puts jobs in, looks at them and acts on them. It does not run them; a Worker does. It may
+// be used by many goroutines.
+type Client struct {
+	store    Store
+	enqueuer Enqueuer
+	settings *LiveSettings
+	checker  PayloadChecker
+}
+
+// NewClient makes a client of a store. It does no reading or writing itself.
+func NewClient(store Store, options ClientOptions) *Client {
+	return &Client{store: store, enqueuer: store, settings: NewLiveSettings(store), checker: options.PayloadChecker}
+}
+
+// Within gives a client that enqueues inside the caller's own transaction, so that the job exists
+// if and only if the transaction commits. The SQL stores' InTx makes the argument. Everything but
+// enqueueing goes to the store as before.
+func (c *Client) Within(tx Enqueuer) *Client {
+	inner := *c
+	inner.enqueuer = tx
+	return &inner
+}
+
+// Enqueue stores one job. When it returns without an error, the job is durable.
+func (c *Client) Enqueue(ctx context.Context, job NewJob) (Receipt, error) {
+	receipts, err := c.EnqueueMany(ctx, []NewJob{job})
+	var batch *BatchError
+	if errors.As(err, &batch) {
+		return Receipt{}, fmt.Errorf("enqueue into %q: %w", job.Queue, batch.Failed[0])
+	}
+	if err != nil {
+		return Receipt{}, err
+	}
+	return receipts[0], nil
+}
+
+// EnqueueMany stores jobs in one transaction; a few thousand at a time go fastest. A job that
+// breaks a rule fails alone: the error is then a *BatchError, and the others are stored. Any other
+// error means that none was stored, as far as can be known; the same ids may be sent again.
+func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, error) {
+	inserts := make([]Insert, 0, len(jobs))
+	places := make([]int, 0, len(jobs))
+	failed := make(map[int]error)
+	for i, job := range jobs {
+		insert, err := c.prepare(ctx, job)
+		switch {
+		case errors.Is(err, ErrInvalid):
+			failed[i] = err
+		case err != nil:
+			return nil, fmt.Errorf("enqueue: %w", err)
+		default:
+			inserts = append(inserts, insert)
+			places = append(places, i)
+		}
+	}
+	receipts := make([]Receipt, len(jobs))
+	if len(inserts) > 0 {
+		stored, err := c.enqueuer.Enqueue(ctx, inserts)
+		if err != nil {
+			return nil, fmt.Errorf("enqueue: %w", err)
+		}
+		for k, receipt := range stored {
+			receipts[places[k]] = receipt
+		}
+	}
+	if len(failed) > 0 {
+		return receipts, &BatchError{Failed: failed, Total: len(jobs)}
+	}
+	return receipts, nil
+}
+
+// prepare checks a job by the rules of jobs and of its queue, and fills in what it leaves open.
+func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
+	if err := job.check(); err != nil {
+		return Insert{}, err
+	}
+	queue, err := c.settings.Queue(ctx, job.Queue)
+	if err != nil {
+		return Insert{}, err
+	}
+	if queue.Version == 0 {
+		if queue, err = c.EnsureQueue(ctx, job.Queue, DefaultSettings(), Act{By: "sluice", Reason: "first job"}); err != nil {
+			return Insert{}, err
+		}
+	}
+	if err := checkPayload(job.Payload, queue.Settings.PayloadLimit); err != nil {
+		return Insert{}, err
+	}
+	if err := CheckSchema(c.checker, queue, job.Payload); err != nil {
+		return Insert{}, err
+	}
+	if job.ID.IsZero() {
+		job.ID = NewID()
+	}
+	if job.Priority == 0 {
+		job.Priority = DefaultPriority
+	}
+	if job.Key != "" {
+		job.KeyScope = orElse(job.KeyScope, WhileUnfinished)
+		job.OnDuplicate = orElse(job.OnDuplicate, Keep)
+	}
+	return Insert{NewJob: job, AuditFull: queue.Settings.Audit == AuditFull}, nil
+}
+
+func orElse[T comparable](value, otherwise T) T {
+	var unset T
+	if value == unset {
+		return otherwise
+	}
+	return value
+}
+
+// CheckSchema checks a payload by the queue's payload_schema. A queue without one accepts every
+// payload; a queue with one, in a program without a checker, accepts none.
+func CheckSchema(checker PayloadChecker, queue Queue, payload []byte) error {
+	if queue.Settings.PayloadSchema == "" {
+		return nil
+	}
+	if checker == nil {
+		return invalid("payload", fmt.Sprintf("queue %q has a payload_schema, and this program has no PayloadChecker to check it with; package schema has one", queue.Name))
+	}
+	if err := checker.Check(queue.Settings.PayloadSchema, payload); err != nil {
+		return invalid("payload", fmt.Sprintf("it does not match the payload_schema of queue %q: %v", queue.Name, err))
+	}
+	return nil
+}
+
+// EnsureQueue stores a queue with these settings if it is not stored yet, and returns the queue as
+// it is stored. From then on the database rules: settings that are given in code do not overwrite
+// what an operator changed.
+func (c *Client) EnsureQueue(ctx context.Context, name string, settings Settings, act Act) (Queue, error) {
+	if err := CheckQueueName(name); err != nil {
+		return Queue{}, err
+	}
+	stored, err := c.saveQueue(ctx, Queue{Name: name, Settings: settings}, act)
+	if !errors.Is(err, ErrConflict) {
+		return stored, err
+	}
+	return c.Queue(ctx, name)
+}
+
+// Job looks a job up.
+func (c *Client) Job(ctx context.Context, id ID) (Job, error) { return c.store.Job(ctx, id) }
+
+// Attempts lists a job's failed attempts, the oldest first.
+func (c *Client) Attempts(ctx context.Context, id ID) ([]Attempt, error) {
+	return c.store.Attempts(ctx, id)
+}
+
+// Jobs lists jobs, the newest first, without their payloads.
+func (c *Client) Jobs(ctx context.Context, filter JobFilter) (Page, error) {
+	limit, err := pageLimit(filter.Limit)
+	if err != nil {
+		return Page{}, err
+	}
+	filter.Limit = limit
+	return c.store.Jobs(ctx, filter)
+}
+
+// Audit lists what was done, the newest first.
+func (c *Client) Audit(ctx context.Context, filter AuditFilter) ([]AuditEntry, error) {
+	limit, err := pageLimit(filter.Limit)
+	if err != nil {
+		return nil, err
+	}
+	filter.Limit = limit
+	return c.store.Audit(ctx, filter)
+}
+
+func pageLimit(limit int) (int, error) {
+	switch {
+	case limit == 0:
+		return 100, nil
+	case limit < 0 || limit > 10_000:
+		return 0, invalid("limit", fmt.Sprintf("%d is not from 1 to 10000", limit))
+	}
+	return limit, nil
+}
+
+// Depth counts the jobs of a queue, each figure at most DepthLimit.
+func (c *Client) Depth(ctx context.Context, queue string) (Depth, error) {
+	return c.store.Depth(ctx, queue)
+}
+
+// Holders lists the processes that work, as they last told the store.
+func (c *Client) Holders(ctx context.Context) ([]Holder, error) { return c.store.Holders(ctx) }

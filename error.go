@@ -1,0 +1,84 @@
+package sluice
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// The errors that a caller may act on. They arrive wrapped with what was being done; ask with
+// errors.Is, and with errors.As for the types below.
+var (
+	// ErrInvalid: the input breaks a rule. The error is an *InvalidError, which names the field.
+	ErrInvalid = errors.New("invalid input")
+	// ErrNotFound: no job, queue, tenant or tier has that name.
+	ErrNotFound = errors.New("not found")
+	// ErrLost: the caller no longer holds the job; nothing was changed. The lease ran out and
+	// somebody else has it, or a person cancelled it.
+	ErrLost = errors.New("the claim is lost")
+	// ErrNotAllowed: the state machine has no such move from the job's state.
+	ErrNotAllowed = errors.New("not allowed in this state")
+	// ErrDuplicate: another unfinished job holds the key.
+	ErrDuplicate = errors.New("duplicate key")
+	// ErrConflict: somebody else changed the settings in between. Read them again.
+	ErrConflict = errors.New("changed by somebody else")
+	// ErrUnavailable: the store could not be reached, or did not answer within the deadline.
+	ErrUnavailable = errors.New("store unavailable")
+	// ErrNotMigrated: the database lacks Sluice's tables, or some of them.
+	ErrNotMigrated = errors.New("database not migrated")
+	// ErrNewerSchema: the database was migrated by a newer Sluice that this one cannot work with.
+	ErrNewerSchema = errors.New("database is newer than this program")
+)
+
+// InvalidError says which field of the input breaks which rule.
+type InvalidError struct {
+	Field string
+	Rule  string
+}
+
+func (e *InvalidError) Error() string { return "invalid " + e.Field + ": " + e.Rule }
+
+// Is makes an InvalidError an ErrInvalid.
+func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
+
+func invalid(field, rule string) error { return &InvalidError{Field: field, Rule: rule} }
+
+// BatchError says which items of a batch failed; the others succeeded.
+type BatchError struct {
+	// Failed maps the index of an item to its error.
+	Failed map[int]error
+	// Total is how many items the batch had.
+	Total int
+}
+
+func (e *BatchError) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d of %d failed", len(e.Failed), e.Total)
+	for i, at := range e.indexes() {
+		if i == 3 {
+			text.WriteString("; …")
+			break
+		}
+		fmt.Fprintf(&text, "; item %d: %v", at, e.Failed[at])
+	}
+	return text.String()
+}
+
+// Unwrap lets errors.Is and errors.As look at each item's error.
+func (e *BatchError) Unwrap() []error {
+	errs := make([]error, 0, len(e.Failed))
+	for _, at := range e.indexes() {
+		errs = append(errs, e.Failed[at])
+	}
+	return errs
+}
+
+func (e *BatchError) indexes() []int {
+	at := make([]int, 0, len(e.Failed))
+	for i := range e.Failed {
+		at = append(at, i)
+	}
+	sort.Ints(at)
+	return at
+}

@@ -1,0 +1,160 @@
+package sluice
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Job is one unit of work: a payload in a queue. The part above State is written at enqueue and
+// never changes; the part below tells of its life.
+type Job struct {
+	ID          ID                `json:"id"`
+	Queue       string            `json:"queue"`
+	Tenant      string            `json:"tenant,omitempty"`
+	Priority    int               `json:"priority"`
+	Key         string            `json:"key,omitempty"`
+	Payload     json.RawMessage   `json:"payload,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	MaxAttempts int               `json:"max_attempts,omitempty"` // 0: as the queue's setting says
+	CreatedAt   time.Time         `json:"created_at"`
+	ExpiresAt   time.Time         `json:"expires_at,omitzero"` // zero: never
+
+	State State `json:"state"`
+	// Generation is the job's life, counted from 1; a person's requeue begins the next one.
+	Generation int       `json:"generation"`
+	DueAt      time.Time `json:"due_at"`
+	// Attempts counts the hand-outs that ended in the handler's or the engine's own failure.
+	Attempts int `json:"attempts"`
+	// Releases counts the hand-outs that were handed back uncounted, Recoveries those whose holder
+	// was lost.
+	Releases   int    `json:"releases"`
+	Recoveries int    `json:"recoveries"`
+	Holder     string `json:"holder,omitempty"`
+	// ClaimedAt is when the present, or for a finished job the last, claim was made.
+	ClaimedAt  time.Time       `json:"claimed_at,omitzero"`
+	LeaseUntil time.Time       `json:"lease_until,omitzero"`
+	Ref        string          `json:"ref,omitempty"`
+	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
+	// BlockedBy is the job that a queued job waits for although it may be due: its running twin,
+	// behind which it was coalesced. Zero: none.
+	BlockedBy  ID              `json:"blocked_by,omitzero"`
+	FinishedAt time.Time       `json:"finished_at,omitzero"`
+	Result     json.RawMessage `json:"result,omitempty"`
+	// Error is the last failure's text.
+	Error string `json:"error,omitempty"`
+}
+
+// Label is the word that people are shown for a job at an instant. It splits queued into blocked,
+// scheduled, retrying and ready; for the other states it is the state.
+func (j Job) Label(now time.Time) string {
+	switch {
+	case j.State != StateQueued:
+		return string(j.State)
+	case !j.BlockedBy.IsZero():
+		return "blocked"
+	case j.DueAt.After(now) && j.Attempts > 0:
+		return "retrying"
+	case j.DueAt.After(now):
+		return "scheduled"
+	default:
+		return "ready"
+	}
+}
+
+// Attempt is a hand-out that ended in the handler's or the engine's own failure.
+type Attempt struct {
+	JobID      ID        `json:"job_id"`
+	Generation int       `json:"generation"`
+	Attempt    int       `json:"attempt"` // counted from 1 within the generation
+	ClaimedAt  time.Time `json:"claimed_at"`
+	FailedAt   time.Time `json:"failed_at"`
+	Holder     string    `json:"holder"`
+	Error      string    `json:"error"`
+	Stack      string    `json:"stack,omitempty"` // of a panic
+}
+
+// JobFilter chooses jobs. The zero value chooses all; each field that is set narrows it.
+type JobFilter struct {
+	Queue  string
+	Tenant string
+	Key    string
+	States []State
+	// Labels must all be on the job, with these values.
+	Labels map[string]string
+	// Before is the last id of the page before this one.
+	Before ID
+	// Limit is the size of a page, 1 to 10,000. Default 100 (C-55).
+	Limit int
+}
+
+// Page is a part of a list of jobs, the newest first.
+type Page struct {
+	Jobs []Job
+	// Next is the Before of the next page; zero: this is the last.
+	Next ID
+}
+
+// Depth counts the jobs of a queue. Counting stops at DepthLimit for each state, so that looking
+// never costs more than a bounded read.
+type Depth struct {
+	Queue string `json:"queue"`
+	// Ready jobs are due and may be claimed, Scheduled ones are not due yet, Blocked ones wait for
+	// another job.
+	Ready     int `json:"ready"`
+	Scheduled int `json:"scheduled"`
+	Blocked   int `json:"blocked"`
+	// Claimed, Dispatched and Uncertain jobs are in those states.
+	Claimed    int `json:"claimed"`
+	Dispatched int `json:"dispatched"`
+	Uncertain  int `json:"uncertain"`
+	// Dead counts the dead letters that wait for a person.
+	Dead int `json:"dead"`
+	// OldestDue is the due_at of the ready job that waits longest; zero: none is ready.
+	OldestDue time.Time `json:"oldest_due,omitzero"`
+}
+
+// DepthLimit is where counting stops: a figure of DepthLimit means so many or more.
+const DepthLimit = 100_000
+
+// StoredText makes a text fit for every store: valid UTF-8 without NUL, at most MaxErrorBytes, cut
+// in the middle, where the least is lost.
+func StoredText(text string) string {
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
+	if len(text) <= MaxErrorBytes {
+		return text
+	}
+	const mark = "\n… cut …\n"
+	half := (MaxErrorBytes - len(mark)) / 2
+	return strings.ToValidUTF8(text[:half], "") + mark + strings.ToValidUTF8(text[len(text)-half:], "")
+}
+
+// SplitStates parts states into those of unfinished jobs and those of finished ones. None at all
+// means every state.
+func SplitStates(states []State) (unfinished, finished []State) {
+	if len(states) == 0 {
+		states = States()
+	}
+	for _, s := range states {
+		if s.Finished() {
+			finished = append(finished, s)
+		} else {
+			unfinished = append(unfinished, s)
+		}
+	}
+	return unfinished, finished
+}
+
+// NewestPage makes a page of jobs that a store found: the newest first, at most limit. A store
+// looks for one more than the limit, so that the page knows whether another follows.
+func NewestPage(found []Job, limit int) Page {
+	slices.SortFunc(found, func(a, b Job) int { return bytes.Compare(b.ID[:], a.ID[:]) })
+	page := Page{Jobs: found}
+	if len(found) > limit {
+		page.Jobs = found[:limit]
+		page.Next = found[limit-1].ID
+	}
+	return page
+}

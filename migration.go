@@ -1,0 +1,14 @@
+package sluice
+
+// Migration is a numbered step of a store's schema.
+type Migration struct {
+	Version int
+	Name    string
+	// SQL is what the step runs.
+	SQL string
+	// WorksFrom is the step that a program must know to work on a database which has had this one;
+	// it lets old and new programs run side by side during an upgrade.
+	WorksFrom int
+	// Checksum tells whether the step was changed since it was applied.
+	Checksum string
+}

@@ -1,0 +1,369 @@
+package sluice
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxCount bounds the settings that count something; the stores keep them in 16 bits.
+const maxCount = 10_000
+
+// AuditLevel says which moves of a queue are written to the audit.
+type AuditLevel string
+
+// The levels. Acts of persons, settings and moves out of the ordinary are always written.
+const (
+	AuditNotable AuditLevel = "notable"
+	AuditFull    AuditLevel = "full"
+)
+
+// Settings are how a queue behaves. They live in the store, every process reads them anew within
+// a second, and each change is audited and can be undone. Start from DefaultSettings.
+type Settings struct {
+	Paused          bool
+	Lease           time.Duration
+	Timeout         time.Duration
+	MaxAttempts     int
+	MaxRecoveries   int
+	Backoff         Backoff
+	RecoverInterval time.Duration
+	RecoverBatch    int
+	KeepCompleted   time.Duration
+	KeepCancelled   time.Duration
+	KeepDead        time.Duration
+	PayloadLimit    int
+	PayloadSchema   string
+	Audit           AuditLevel
+}
+
+// DefaultSettings is how a queue behaves for which nobody said anything.
+func DefaultSettings() Settings {
+	return Settings{
+		Lease:           60 * time.Second,
+		Timeout:         15 * time.Minute,
+		MaxAttempts:     3,
+		MaxRecoveries:   5,
+		Backoff:         Backoff{Base: 2 * time.Second, Factor: 2, Max: time.Minute, Jitter: time.Second},
+		RecoverInterval: 5 * time.Second,
+		RecoverBatch:    1000,
+		KeepCompleted:   7 * 24 * time.Hour,
+		KeepCancelled:   7 * 24 * time.Hour,
+		KeepDead:        90 * 24 * time.Hour,
+		PayloadLimit:    1 << 20,
+		Audit:           AuditNotable,
+	}
+}
+
+// Keep gives how long finished jobs of an outcome are kept; 0: for ever.
+func (s Settings) Keep(outcome State) time.Duration {
+	switch outcome {
+	case StateCompleted:
+		return s.KeepCompleted
+	case StateCancelled:
+		return s.KeepCancelled
+	case StateDead:
+		return s.KeepDead
+	}
+	return 0
+}
+
+// Queue is a named lane and its settings.
+type Queue struct {
+	Name string
+	// Version counts the changes of the settings; 0: the queue is not stored yet.
+	Version  int64
+	Settings Settings
+	// ChangedAt, ChangedBy and Reason tell of the last change.
+	ChangedAt time.Time
+	ChangedBy string
+	Reason    string
+}
+
+// QueueFromRow makes a queue of a row as the SQL stores keep it: name, version, changed_at,
+// changed_by, reason, and then the settings in the order of AllSettings.
+func QueueFromRow(row []any) (Queue, error) {
+	const before = 5
+	if len(row) != before+len(allSettings) {
+		return Queue{}, fmt.Errorf("a queue's row has %d columns instead of %d", len(row), before+len(allSettings))
+	}
+	var q Queue
+	var fits [before]bool
+	q.Name, fits[0] = row[0].(string)
+	q.Version, fits[1] = row[1].(int64)
+	q.ChangedAt, fits[2] = row[2].(time.Time)
+	q.ChangedBy, fits[3] = row[3].(string)
+	q.Reason, fits[4] = row[4].(string)
+	if fits != [before]bool{true, true, true, true, true} {
+		return Queue{}, fmt.Errorf("the row of queue %v has columns of other types than expected", row[0])
+	}
+	q.ChangedAt = q.ChangedAt.UTC()
+	for i, setting := range allSettings {
+		if err := setting.SetStored(&q.Settings, row[before+i]); err != nil {
+			return Queue{}, fmt.Errorf("queue %q: %w", q.Name, err)
+		}
+	}
+	return q, nil
+}
+
+// Setting describes one of the Settings: its name, which is the same in SQL, the API and the
+// command line, what it means, and which values it may have.
+type Setting struct {
+	// Name as people write it. Durations are stored in milliseconds, in a column of this name
+	// with the ending _ms.
+	Name string
+	// Meaning is one sentence for people.
+	Meaning string
+
+	kind  settingKind
+	field func(*Settings) any
+	low   int64
+	high  int64
+}
+
+type settingKind int
+
+const (
+	kindBool settingKind = iota
+	kindCount
+	kindDuration
+	kindFactor
+	kindText
+)
+
+const day = 24 * time.Hour
+
+func ms(d time.Duration) int64 { return d.Milliseconds() }
+
+// allSettings lists every setting, in the order of the columns of the queue table.
+var allSettings = [...]Setting{
+	{"paused", "No job of the queue is claimed while it is true; what runs goes on.", kindBool, func(s *Settings) any { return &s.Paused }, 0, 0},
+	{"lease", "How long a claim holds without being renewed; workers renew it on their own (C-41, E-3).", kindDuration, func(s *Settings) any { return &s.Lease }, 100, ms(day)},
+	{"timeout", "How long an attempt may run before its context ends; 0s: as long as it likes (C-38).", kindDuration, func(s *Settings) any { return &s.Timeout }, 0, ms(30 * day)},
+	{"max_attempts", "The failed attempt that buries a job (A-44, C-23).", kindCount, func(s *Settings) any { return &s.MaxAttempts }, 1, maxCount},
+	{"max_recoveries", "The lost holder that buries a job as poison (E-8).", kindCount, func(s *Settings) any { return &s.MaxRecoveries }, 1, maxCount},
+	{"backoff_base", "The wait after the first failed attempt (C-51).", kindDuration, func(s *Settings) any { return &s.Backoff.Base }, 0, ms(30 * day)},
+	{"backoff_factor", "What multiplies the wait with each further attempt (C-52).", kindFactor, func(s *Settings) any { return &s.Backoff.Factor }, 1, 100},
+	{"backoff_max", "The longest wait, before jitter (C-51).", kindDuration, func(s *Settings) any { return &s.Backoff.Max }, 0, ms(30 * day)},
+	{"backoff_jitter", "What is added to the wait by chance, from 0 up to this (C-51).", kindDuration, func(s *Settings) any { return &s.Backoff.Jitter }, 0, ms(day)},
+	{"backoff_full_jitter", "Draw the whole wait by chance instead of adding the jitter.", kindBool, func(s *Settings) any { return &s.Backoff.FullJitter }, 0, 0},
+	{"recover_interval", "How often upkeep looks for leases that ran out (A-7, C-45).", kindDuration, func(s *Settings) any { return &s.RecoverInterval }, 100, ms(day)},
+	{"recover_batch", "How many jobs upkeep recovers at one look (D-36).", kindCount, func(s *Settings) any { return &s.RecoverBatch }, 1, maxCount},
+	{"keep_completed", "How long completed jobs are kept; 0s: for ever (C-82).", kindDuration, func(s *Settings) any { return &s.KeepCompleted }, 0, ms(3650 * day)},
+	{"keep_cancelled", "How long cancelled jobs are kept; 0s: for ever.", kindDuration, func(s *Settings) any { return &s.KeepCancelled }, 0, ms(3650 * day)},
+	{"keep_dead", "How long dead letters are kept; 0s: for ever.", kindDuration, func(s *Settings) any { return &s.KeepDead }, 0, ms(3650 * day)},
+	{"payload_limit", "The largest payload, in bytes.", kindCount, func(s *Settings) any { return &s.PayloadLimit }, 1, 64 << 20},
+	{"payload_schema", "A JSON Schema that payloads must match, at enqueue and again before they run (C-95); empty: none.", kindText, func(s *Settings) any { return &s.PayloadSchema }, 0, 1 << 20},
+	{"audit", "Which moves are audited: notable ones, or full: every one.", kindText, func(s *Settings) any { return &s.Audit }, 0, 16},
+}
+
+// AllSettings lists every setting, in the order of the columns of the queue table.
+func AllSettings() []Setting { return slices.Clone(allSettings[:]) }
+
+// SettingNamed finds a setting by its name. An unknown name is an ErrNotFound that lists them.
+func SettingNamed(name string) (Setting, error) {
+	names := make([]string, 0, len(allSettings))
+	for _, s := range allSettings {
+		if s.Name == name {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	return Setting{}, fmt.Errorf("setting %.60q: %w; there are: %s", name, ErrNotFound, strings.Join(names, ", "))
+}
+
+// Format writes the setting's value as people write it.
+func (d Setting) Format(s Settings) string {
+	switch v := d.field(&s).(type) {
+	case *bool:
+		return strconv.FormatBool(*v)
+	case *int:
+		return strconv.Itoa(*v)
+	case *time.Duration:
+		return formatDuration(*v)
+	case *float64:
+		return strconv.FormatFloat(*v, 'g', -1, 64)
+	case *AuditLevel:
+		return string(*v)
+	case *string:
+		return *v
+	}
+	return ""
+}
+
+// Parse reads what a person wrote into the setting's field. It does not check the whole; Check
+// does.
+func (d Setting) Parse(s *Settings, text string) error {
+	var err error
+	switch v := d.field(s).(type) {
+	case *bool:
+		*v, err = strconv.ParseBool(text)
+	case *int:
+		*v, err = strconv.Atoi(text)
+	case *time.Duration:
+		*v, err = ParseDuration(text)
+	case *float64:
+		*v, err = strconv.ParseFloat(text, 64)
+	case *AuditLevel:
+		*v = AuditLevel(text)
+	case *string:
+		*v = text
+	}
+	if err != nil {
+		return invalid(d.Name, fmt.Sprintf("%.60q is not %s", text, d.kind))
+	}
+	return nil
+}
+
+func (k settingKind) String() string {
+	return [...]string{"true or false", "a whole number", "a duration such as 30s, 5m or 7d", "a number", "a text"}[k]
+}
+
+// Stored gives the value as the stores keep it: bool, int64 (durations in milliseconds), float64
+// or string.
+func (d Setting) Stored(s Settings) any {
+	switch v := d.field(&s).(type) {
+	case *bool:
+		return *v
+	case *int:
+		return int64(*v)
+	case *time.Duration:
+		return v.Milliseconds()
+	case *float64:
+		return *v
+	case *AuditLevel:
+		return string(*v)
+	case *string:
+		return *v
+	}
+	return nil
+}
+
+// SetStored takes a value as the stores keep it; a bool may also come as 0 or 1.
+func (d Setting) SetStored(s *Settings, stored any) error {
+	number, isNumber := stored.(int64)
+	text, isText := stored.(string)
+	var fits bool
+	switch v := d.field(s).(type) {
+	case *bool:
+		if isNumber {
+			*v, fits = number != 0, true
+		} else {
+			*v, fits = stored.(bool)
+		}
+	case *int:
+		*v, fits = int(number), isNumber
+	case *time.Duration:
+		*v, fits = time.Duration(number)*time.Millisecond, isNumber
+	case *float64:
+		*v, fits = stored.(float64)
+	case *AuditLevel:
+		*v, fits = AuditLevel(text), isText
+	case *string:
+		*v, fits = text, isText
+	}
+	if !fits {
+		return invalid(d.Name, fmt.Sprintf("the stored value %v (%T) is not %s", stored, stored, d.kind))
+	}
+	return nil
+}
+
+// Check says which rule the settings break, as an ErrInvalid.
+func (s Settings) Check() error {
+	for _, d := range allSettings {
+		if err := d.checkRange(s); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.Backoff.Max < s.Backoff.Base:
+		return invalid("backoff_max", fmt.Sprintf("%s is shorter than backoff_base, %s", s.Backoff.Max, s.Backoff.Base))
+	case s.Audit != AuditNotable && s.Audit != AuditFull:
+		return invalid("audit", fmt.Sprintf("%.40q is neither %s nor %s", s.Audit, AuditNotable, AuditFull))
+	}
+	return nil
+}
+
+func (d Setting) checkRange(s Settings) error {
+	inside := true
+	low, high := fmt.Sprint(d.low), fmt.Sprint(d.high)
+	switch v := d.field(&s).(type) {
+	case *int:
+		inside = int64(*v) >= d.low && int64(*v) <= d.high
+	case *float64:
+		inside = *v >= float64(d.low) && *v <= float64(d.high)
+	case *time.Duration:
+		inside = v.Milliseconds() >= d.low && v.Milliseconds() <= d.high && *v%time.Millisecond == 0
+		low = formatDuration(time.Duration(d.low) * time.Millisecond)
+		high = formatDuration(time.Duration(d.high)*time.Millisecond) + ", in whole milliseconds"
+	case *string:
+		if int64(len(*v)) > d.high {
+			return invalid(d.Name, fmt.Sprintf("%d bytes are more than %d", len(*v), d.high))
+		}
+	}
+	if !inside {
+		return invalid(d.Name, fmt.Sprintf("%s is not from %s to %s", d.Format(s), low, high))
+	}
+	return nil
+}
+
+// ParseDuration reads what time.ParseDuration reads, and whole days, such as 7d.
+func ParseDuration(text string) (time.Duration, error) {
+	if days, found := strings.CutSuffix(text, "d"); found {
+		n, err := strconv.ParseInt(days, 10, 32)
+		if err != nil {
+			return 0, fmt.Errorf("%.60q is not a number of days", text)
+		}
+		return time.Duration(n) * day, nil
+	}
+	return time.ParseDuration(text)
+}
+
+func formatDuration(d time.Duration) string {
+	if d >= day && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
+	text := d.String()
+	for _, unit := range []struct{ long, short string }{{"h0m0s", "h"}, {"m0s", "m"}} {
+		if strings.HasSuffix(text, unit.long) {
+			return strings.TrimSuffix(text, unit.long) + unit.short
+		}
+	}
+	return text
+}
+
+// MarshalJSON writes the settings by their names, each value as people write it.
+func (s Settings) MarshalJSON() ([]byte, error) {
+	named := make(map[string]any, len(allSettings))
+	for _, d := range allSettings {
+		named[d.Name] = d.Stored(s)
+		if d.kind == kindDuration {
+			named[d.Name] = d.Format(s)
+		}
+	}
+	return json.Marshal(named)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote. Settings that the text does not name keep their
+// value; names that this version does not know are passed over, so that an older program reads a
+// newer one's audit.
+func (s *Settings) UnmarshalJSON(text []byte) error {
+	var named map[string]any
+	if err := json.Unmarshal(text, &named); err != nil {
+		return err
+	}
+	for _, d := range allSettings {
+		if value, ok := named[d.Name]; ok {
+			if number, isNumber := value.(float64); isNumber {
+				value = strconv.FormatFloat(number, 'f', -1, 64)
+			}
+			if err := d.Parse(s, fmt.Sprint(value)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package sluice
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Insert is a job on its way into a store: checked, and with its id, priority, key scope and
+// duplicate rule filled in.
+type Insert struct {
+	NewJob
+	// AuditFull says that the queue audits every move.
+	AuditFull bool
+}
+
+// Enqueuer stores jobs: a Store, or a transaction of the caller's own.
+type Enqueuer interface {
+	// Enqueue stores jobs, in one transaction. Jobs whose id or key is taken become duplicates;
+	// they do not fail the others.
+	Enqueue(ctx context.Context, jobs []Insert) ([]Receipt, error)
+}
+
+// Store keeps the jobs. It is the port that SQLite, PostgreSQL and memory implement; package
+// storetest holds the rules that each obeys, in plain sentences.
+//
+// Its methods are the verbs of a job's life, in batches. Each is one guarded step: it moves a job
+// only from a state that Moves allows and, where the caller holds the job, only for its token.
+// Each has a deadline, tries transient faults again, and knows its own work again when an answer was
+// lost. Enqueue, Settle and the acts may also be called again with the same ids, tokens and act id:
+// they then find what they did before. A store that cannot be reached gives ErrUnavailable, never an
+// empty answer. Where a method returns a slice of errors, it has
+// one entry per item, nil for each that succeeded.
+type Store interface {
+	Enqueuer
+
+	// Claim hands out jobs that are due, the lowest priority figure first and then the longest
+	// due.
+	Claim(ctx context.Context, request ClaimRequest) (Claimed, error)
+	// Renew gives claims more time and returns those that their holder has lost.
+	Renew(ctx context.Context, renewals []Renewal) (lost []ID, err error)
+	// SaveCheckpoint keeps how far a claimed job has come (C-50). It is an ErrLost for an old
+	// token.
+	SaveCheckpoint(ctx context.Context, id ID, token Token, checkpoint json.RawMessage) error
+	// Settle writes what became of claimed jobs. An old token gives ErrLost and is audited, a move
+	// that the state machine does not have gives ErrNotAllowed.
+	Settle(ctx context.Context, settlements []Settlement) ([]error, error)
+
+	// Cancel ends unfinished jobs: ErrNotFound for an unknown one, ErrNotAllowed for a finished.
+	Cancel(ctx context.Context, ids []ID, act Act) ([]error, error)
+	// Requeue gives dead, cancelled and uncertain jobs a new life, due now (C-56, E-10). It is an
+	// ErrDuplicate where another unfinished job holds the job's key.
+	Requeue(ctx context.Context, ids []ID, act Act) ([]error, error)
+	// Reschedule changes when queued jobs are due; a zero time means now.
+	Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act Act) ([]error, error)
+
+	// Recover requeues jobs of a queue whose lease ran out, at most limit, and buries those that
+	// have lost max_recoveries holders.
+	Recover(ctx context.Context, queue string, limit int, by string) (Recovered, error)
+	// Expire cancels queued jobs whose expires_at has passed, at most limit.
+	Expire(ctx context.Context, limit int, by string) (int, error)
+	// Mend finds what no other verb looks after: jobs of queues that have no settings, and blocked
+	// jobs whose blocker is gone. It returns how many rows it set right.
+	Mend(ctx context.Context, by string) (int, error)
+	// Prune deletes finished jobs that were kept as long as their queue's settings ask. It looks
+	// at the limit jobs that follow after, and returns where to go on.
+	Prune(ctx context.Context, after ID, limit int) (Pruned, error)
+
+	// Job looks one job up, payload and all. An unknown id is an ErrNotFound.
+	Job(ctx context.Context, id ID) (Job, error)
+	// Attempts lists a job's failed attempts, the oldest first.
+	Attempts(ctx context.Context, id ID) ([]Attempt, error)
+	// Jobs lists jobs, the newest first, without their payloads.
+	Jobs(ctx context.Context, filter JobFilter) (Page, error)
+	// Depth counts the jobs of a queue, each figure at most DepthLimit.
+	Depth(ctx context.Context, queue string) (Depth, error)
+	// Audit lists what was done, the newest first.
+	Audit(ctx context.Context, filter AuditFilter) ([]AuditEntry, error)
+
+	// Queues lists every queue with its settings, by name.
+	Queues(ctx context.Context) ([]Queue, error)
+	// SaveQueue stores a queue's settings. Version must be that of the stored queue, 0 for a new
+	// one, else it is an ErrConflict.
+	SaveQueue(ctx context.Context, queue Queue, act Act) (Queue, error)
+	// Tenant looks a stored tenant up. An unknown one is an ErrNotFound.
+	Tenant(ctx context.Context, name string) (Tenant, error)
+	// Tenants lists stored tenants by name, from the one that follows after.
+	Tenants(ctx context.Context, after string, limit int) ([]Tenant, error)
+	// SaveTenant stores a tenant, by the rule of SaveQueue.
+	SaveTenant(ctx context.Context, tenant Tenant, act Act) (Tenant, error)
+	// Tiers lists the tiers by name.
+	Tiers(ctx context.Context) ([]Tier, error)
+	// SaveTier stores a tier, by the rule of SaveQueue.
+	SaveTier(ctx context.Context, tier Tier, act Act) (Tier, error)
+
+	// Beat stores that a holder is alive. A holder that was not seen for an hour is forgotten.
+	Beat(ctx context.Context, holder Holder) error
+	// Leave forgets a holder that ends.
+	Leave(ctx context.Context, holderID string) error
+	// Holders lists the processes that beat within the last hour.
+	Holders(ctx context.Context) ([]Holder, error)
+	// Lead tries to become the one that does a task, such as upkeep. It returns at once; leading
+	// ends with release or with the process. Two that both think they lead do no harm.
+	Lead(ctx context.Context, task string) (lead Leadership, leads bool, err error)
+	// Watch calls signal until ctx ends, and returns nil then: for jobs that became due to claim
+	// and for claims that were cancelled. Signals may be missed; polling is what is relied on.
+	Watch(ctx context.Context, signal func(Signal)) error
+
+	// Close frees what the store holds. Calls under way end with ErrUnavailable.
+	Close() error
+}
+
+// Recovered counts what Recover did.
+type Recovered struct {
+	// Requeued jobs wait again; Buried ones lost max_recoveries holders.
+	Requeued int
+	Buried   int
+}
+
+// Pruned tells how far Prune has come.
+type Pruned struct {
+	// Deleted counts the finished lives that are gone.
+	Deleted int
+	// Next is where to go on; zero: the end was reached.
+	Next ID
+}
+
+// Leadership is held by the one process that does a task.
+type Leadership interface {
+	// Held reports whether it still leads.
+	Held(ctx context.Context) bool
+	// Release lets another one lead.
+	Release()
+}
+
+// Signal tells a worker to look now instead of at its next poll.
+type Signal struct {
+	// Queue has jobs to claim; empty: any queue may have.
+	Queue string
+	// Cancelled is a job that was cancelled while it was claimed; zero: none was.
+	Cancelled ID
+}
