@@ -1,0 +1,110 @@
+// Package migration reads numbered, forward-only schema files and works out which of them a
+// database still needs. The stores run them.
+package migration
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Applied is a step that a database has had.
+type Applied struct {
+	Version   int
+	Checksum  string
+	WorksFrom int
+}
+
+var (
+	fileName  = regexp.MustCompile(`^(\d{4})_([a-z_]+)\.sql$`)
+	worksFrom = regexp.MustCompile(`(?m)^-- works with programs from: (\d+)$`)
+)
+
+// Steps reads the schema files of a folder, in order. Each file is named NNNN_name.sql, numbered
+// from 1 without a gap, and says from which step on a program may be that works with it.
+func Steps(files fs.FS, folder string) ([]sluice.Migration, error) {
+	entries, err := fs.ReadDir(files, folder)
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]sluice.Migration, 0, len(entries))
+	for _, entry := range entries {
+		step, err := read(files, folder, entry.Name())
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	sort.Slice(steps, func(i, j int) bool { return steps[i].Version < steps[j].Version })
+	for i, step := range steps {
+		if step.Version != i+1 {
+			return nil, fmt.Errorf("schema file %04d is missing", i+1)
+		}
+	}
+	return steps, nil
+}
+
+func read(files fs.FS, folder, name string) (sluice.Migration, error) {
+	parts := fileName.FindStringSubmatch(name)
+	if parts == nil {
+		return sluice.Migration{}, fmt.Errorf("schema file %q is not named NNNN_name.sql", name)
+	}
+	text, err := fs.ReadFile(files, folder+"/"+name)
+	if err != nil {
+		return sluice.Migration{}, err
+	}
+	from := worksFrom.FindSubmatch(text)
+	if from == nil {
+		return sluice.Migration{}, fmt.Errorf("schema file %q does not say which programs it works with", name)
+	}
+	step := sluice.Migration{Name: strings.ReplaceAll(parts[2], "_", " "), SQL: string(text)}
+	if step.Version, err = strconv.Atoi(parts[1]); err != nil {
+		return sluice.Migration{}, err
+	}
+	if step.WorksFrom, err = strconv.Atoi(string(from[1])); err != nil {
+		return sluice.Migration{}, err
+	}
+	sum := sha256.Sum256(text)
+	step.Checksum = hex.EncodeToString(sum[:8])
+	return step, nil
+}
+
+// Pending gives the steps that a database still needs. It is an ErrNewerSchema if the database has
+// had a step that programs as old as this one cannot work with.
+func Pending(steps []sluice.Migration, applied []Applied) ([]sluice.Migration, error) {
+	had := make(map[int]bool, len(applied))
+	for _, a := range applied {
+		had[a.Version] = true
+		if a.Version > len(steps) {
+			if a.WorksFrom > len(steps) {
+				return nil, fmt.Errorf("the database has had schema step %d, which needs a program that knows step %d; this one knows %d: use the newer program: %w",
+					a.Version, a.WorksFrom, len(steps), sluice.ErrNewerSchema)
+			}
+			continue
+		}
+		if known := steps[a.Version-1]; known.Checksum != a.Checksum {
+			return nil, fmt.Errorf("schema step %d (%s) was applied with checksum %s, this program has %s: the file was changed after it was released",
+				a.Version, known.Name, a.Checksum, known.Checksum)
+		}
+	}
+	var pending []sluice.Migration
+	for _, step := range steps {
+		if !had[step.Version] {
+			pending = append(pending, step)
+		}
+	}
+	return pending, nil
+}
+
+// Missing is the error of a database that still needs steps.
+func Missing(pending []sluice.Migration) error {
+	return fmt.Errorf("%d schema steps are missing, the first is %d (%s): run «sluice migrate»: %w",
+		len(pending), pending[0].Version, pending[0].Name, sluice.ErrNotMigrated)
+}
