@@ -1,0 +1,100 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Cancel ends unfinished jobs.
+func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.each(ctx, ids, act, func(j *job) error {
+		if !sluice.MoveOf(sluice.EventCancel).Allows(j.State) {
+			return notAllowed(sluice.EventCancel, j)
+		}
+		s.finish(j, sluice.EventCancel, act)
+		return nil
+	})
+}
+
+// Requeue gives jobs a new life.
+func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.each(ctx, ids, act, func(j *job) error {
+		if !sluice.MoveOf(sluice.EventRequeue).Allows(j.State) {
+			return notAllowed(sluice.EventRequeue, j)
+		}
+		if err := s.retakeKey(j); err != nil {
+			return err
+		}
+		from := j.State
+		j.State, j.live = sluice.StateQueued, true
+		j.Generation++
+		j.Attempts, j.Releases, j.Recoveries = 0, 0, 0
+		j.Error, j.Result, j.Checkpoint, j.Ref, j.Holder = "", nil, nil, "", ""
+		j.ClaimedAt, j.LeaseUntil, j.FinishedAt, j.ExpiresAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+		j.DueAt, j.token = s.now(), sluice.Token{}
+		s.tell(j, sluice.EventRequeue, from, act)
+		s.wait(j)
+		s.signal(sluice.Signal{Queue: j.Queue})
+		return nil
+	})
+}
+
+// retakeKey gives a requeued job its key again, unless another unfinished job holds it.
+func (s *Store) retakeKey(j *job) error {
+	if j.Key == "" {
+		return nil
+	}
+	place := queueKey{j.Queue, j.Key}
+	hold, held := s.keys[place]
+	if held && hold.job != j.ID && s.holds(hold) {
+		return fmt.Errorf("job %s holds the key %q: %w", hold.job, j.Key, sluice.ErrDuplicate)
+	}
+	if !held || hold.job != j.ID {
+		s.keys[place], j.keyed = keyHold{job: j.ID}, true
+	}
+	return nil
+}
+
+// Reschedule changes when queued jobs are due.
+func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time, act sluice.Act) ([]error, error) {
+	return s.each(ctx, ids, act, func(j *job) error {
+		if j.State != sluice.StateQueued {
+			return notAllowed(sluice.EventReschedule, j)
+		}
+		j.DueAt = dueAt
+		if dueAt.IsZero() {
+			j.DueAt = s.now()
+		}
+		s.tell(j, sluice.EventReschedule, j.State, act)
+		s.wait(j)
+		s.signal(sluice.Signal{Queue: j.Queue})
+		return nil
+	})
+}
+
+// each does an act on jobs, one by one; those that it did before are left as they are.
+func (s *Store) each(ctx context.Context, ids []sluice.ID, act sluice.Act, do func(*job) error) ([]error, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	errs := make([]error, len(ids))
+	for i, id := range ids {
+		j := s.jobs[id]
+		switch {
+		case j == nil:
+			errs[i] = sluice.ErrNotFound
+		case !s.did(act, id):
+			errs[i] = do(j)
+		}
+	}
+	return errs, nil
+}
+
+func notAllowed(event sluice.Event, j *job) error {
+	return fmt.Errorf("%s from %s: %w", event, j.State, sluice.ErrNotAllowed)
+}

@@ -1,0 +1,75 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// tell adds a job's move to the audit.
+func (s *Store) tell(j *job, event sluice.Event, from sluice.State, act sluice.Act) {
+	s.add(sluice.AuditEntry{
+		Object: sluice.ObjectJob, Name: j.Queue, Event: event, JobID: j.ID, Generation: j.Generation,
+		From: from, To: j.State, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+	})
+}
+
+// tellLost notes a write that came with a token that is not the job's.
+func (s *Store) tellLost(id sluice.ID, j *job, verb, holder string) {
+	entry := sluice.AuditEntry{Object: sluice.ObjectJob, Event: sluice.EventLost, JobID: id, Actor: holder, Reason: "refused: " + verb}
+	if j != nil {
+		entry.Name, entry.Generation, entry.From, entry.To = j.Queue, j.Generation, j.State, j.State
+	}
+	s.add(entry)
+}
+
+// tellChange notes a change of a queue, tenant or tier.
+func (s *Store) tellChange(object sluice.Object, name string, before, after any, act sluice.Act) error {
+	entry := sluice.AuditEntry{Object: object, Name: name, Event: sluice.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID}
+	var err error
+	if before != nil {
+		if entry.Before, err = json.Marshal(before); err != nil {
+			return err
+		}
+	}
+	if entry.After, err = json.Marshal(after); err != nil {
+		return err
+	}
+	s.add(entry)
+	return nil
+}
+
+func (s *Store) add(entry sluice.AuditEntry) {
+	entry.Seq, entry.At = int64(len(s.audit)+1), s.now()
+	s.audit = append(s.audit, entry)
+}
+
+// did reports whether an act has already done its work on a job.
+func (s *Store) did(act sluice.Act, id sluice.ID) bool {
+	for i := len(s.audit) - 1; i >= 0; i-- {
+		if s.audit[i].ActID == act.ID && s.audit[i].JobID == id {
+			return !act.ID.IsZero()
+		}
+	}
+	return false
+}
+
+// Audit lists what was done, the newest first.
+func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var out []sluice.AuditEntry
+	for i := len(s.audit) - 1; i >= 0 && len(out) < filter.Limit; i-- {
+		e := s.audit[i]
+		if filter.Object != "" && e.Object != filter.Object || filter.Name != "" && e.Name != filter.Name ||
+			!filter.JobID.IsZero() && e.JobID != filter.JobID || filter.Before > 0 && e.Seq >= filter.Before {
+			continue
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}

@@ -1,0 +1,112 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"maps"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Enqueue stores jobs.
+func (s *Store) Enqueue(ctx context.Context, inserts []sluice.Insert) ([]sluice.Receipt, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	receipts := make([]sluice.Receipt, len(inserts))
+	queues := make(map[string]bool)
+	for i, insert := range inserts {
+		receipts[i] = s.enqueue(insert)
+		queues[insert.Queue] = true
+	}
+	for queue := range queues {
+		s.signal(sluice.Signal{Queue: queue})
+	}
+	return receipts, nil
+}
+
+func (s *Store) enqueue(in sluice.Insert) sluice.Receipt {
+	if _, known := s.jobs[in.ID]; known {
+		return sluice.Receipt{ID: in.ID, Duplicate: true}
+	}
+	j := s.newJob(in)
+	receipt := sluice.Receipt{ID: j.ID}
+	if j.Key != "" {
+		holder, stored := s.takeKey(j, in, &receipt)
+		if !stored {
+			return sluice.Receipt{ID: holder, Duplicate: true}
+		}
+	}
+	s.jobs[j.ID] = j
+	s.wait(j)
+	if in.AuditFull {
+		s.tell(j, sluice.EventEnqueue, "", sluice.Act{By: "producer"})
+	}
+	return receipt
+}
+
+func (s *Store) newJob(in sluice.Insert) *job {
+	now := s.now()
+	due := in.DueAt
+	if due.IsZero() {
+		due = now.Add(in.Delay)
+	}
+	return &job{
+		Job: sluice.Job{
+			ID: in.ID, Queue: in.Queue, Tenant: in.Tenant, Priority: in.Priority, Key: in.Key,
+			Payload: bytes.Clone(in.Payload), Labels: maps.Clone(in.Labels), MaxAttempts: in.MaxAttempts,
+			CreatedAt: now, ExpiresAt: in.ExpiresAt, State: sluice.StateQueued, Generation: 1, DueAt: due,
+		},
+		live:  true,
+		keyed: in.Key != "" && in.KeyScope == sluice.WhileUnfinished,
+	}
+}
+
+// takeKey gives the job its key, or names the job that holds it.
+func (s *Store) takeKey(j *job, in sluice.Insert, receipt *sluice.Receipt) (holder sluice.ID, taken bool) {
+	place := queueKey{j.Queue, j.Key}
+	hold, held := s.keys[place]
+	twin := s.jobs[hold.job]
+	lives := twin != nil && twin.live // a key may outlive its job
+	waits := lives && twin.State == sluice.StateQueued
+	switch {
+	case !held || !s.holds(hold):
+	case in.OnDuplicate == sluice.Replace && waits:
+		j.BlockedBy = twin.BlockedBy
+		receipt.Replaced = twin.ID
+		s.finish(twin, sluice.EventCancel, sluice.Act{By: "producer", Reason: "replaced by " + j.ID.String()})
+	case in.OnDuplicate == sluice.Coalesce && lives && !waits:
+		j.BlockedBy = twin.ID
+	default:
+		return hold.job, false
+	}
+	next := keyHold{job: j.ID}
+	switch in.KeyScope {
+	case sluice.ForWindow:
+		next.until = s.now().Add(in.KeyWindow)
+	case sluice.ForEver:
+		next.until = forEver
+	}
+	s.keys[place] = next
+	return j.ID, true
+}
+
+func (s *Store) holds(hold keyHold) bool {
+	if hold.until.IsZero() {
+		holder := s.jobs[hold.job]
+		return holder != nil && holder.live
+	}
+	return hold.until.After(s.now())
+}
+
+// wait puts a queued job where claims and Expire find it.
+func (s *Store) wait(j *job) {
+	if !j.ExpiresAt.IsZero() {
+		s.expiry.add(j.ExpiresAt, j.ID)
+	}
+	if j.BlockedBy.IsZero() {
+		s.lane(j.Queue).waiting[j.Priority].add(j.DueAt, j.ID)
+	}
+}

@@ -1,0 +1,48 @@
+package memory
+
+import (
+	"bytes"
+	"container/heap"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// waiting is a job's place in a heap. It is stale once the job's instant has changed.
+type waiting struct {
+	at time.Time
+	id sluice.ID
+}
+
+// dueHeap orders jobs by an instant, then by id.
+type dueHeap []waiting
+
+func (h dueHeap) Len() int { return len(h) }
+
+func (h dueHeap) Less(i, j int) bool {
+	if !h[i].at.Equal(h[j].at) {
+		return h[i].at.Before(h[j].at)
+	}
+	return bytes.Compare(h[i].id[:], h[j].id[:]) < 0
+}
+
+func (h dueHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *dueHeap) Push(x any) { *h = append(*h, x.(waiting)) }
+
+func (h *dueHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+func (h *dueHeap) add(at time.Time, id sluice.ID) { heap.Push(h, waiting{at, id}) }
+
+func (h *dueHeap) first() (waiting, bool) {
+	if len(*h) == 0 {
+		return waiting{}, false
+	}
+	return (*h)[0], true
+}
+
+func (h *dueHeap) drop() { heap.Pop(h) }

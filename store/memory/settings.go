@@ -1,0 +1,189 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// holderMemory is how long a holder is remembered that no longer beats.
+const holderMemory = time.Hour
+
+// Queues lists every queue with its settings, by name.
+func (s *Store) Queues(ctx context.Context) ([]sluice.Queue, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return byName(s.queues, func(q sluice.Queue) string { return q.Name }), nil
+}
+
+func byName[T any](all map[string]T, name func(T) string) []T {
+	return slices.SortedFunc(maps.Values(all), func(a, b T) int { return cmp.Compare(name(a), name(b)) })
+}
+
+// SaveQueue stores a queue's settings.
+func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.Queue{}, err
+	}
+	defer leave()
+	s.signal(sluice.Signal{Queue: queue.Name})
+	return s.saveQueue(queue, act)
+}
+
+func (s *Store) saveQueue(queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	old, known := s.queues[queue.Name]
+	if old.Version != queue.Version {
+		return sluice.Queue{}, sluice.ErrConflict
+	}
+	var before any
+	if known {
+		before = old.Settings
+	}
+	if err := s.tellChange(sluice.ObjectQueue, queue.Name, before, queue.Settings, act); err != nil {
+		return sluice.Queue{}, err
+	}
+	queue.Version++
+	queue.ChangedAt, queue.ChangedBy, queue.Reason = s.now(), act.By, act.Reason
+	s.queues[queue.Name] = queue
+	return queue, nil
+}
+
+// Tenant looks a stored tenant up.
+func (s *Store) Tenant(ctx context.Context, name string) (sluice.Tenant, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.Tenant{}, err
+	}
+	defer leave()
+	tenant, known := s.tenants[name]
+	if !known {
+		return sluice.Tenant{}, sluice.ErrNotFound
+	}
+	return tenant, nil
+}
+
+// Tenants lists stored tenants by name.
+func (s *Store) Tenants(ctx context.Context, after string, limit int) ([]sluice.Tenant, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	all := byName(s.tenants, func(t sluice.Tenant) string { return t.Name })
+	from, _ := slices.BinarySearchFunc(all, after+"\x00", func(t sluice.Tenant, name string) int { return cmp.Compare(t.Name, name) })
+	return all[from:min(from+limit, len(all))], nil
+}
+
+// SaveTenant stores a tenant.
+func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (sluice.Tenant, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.Tenant{}, err
+	}
+	defer leave()
+	old, known := s.tenants[tenant.Name]
+	if old.Version != tenant.Version {
+		return sluice.Tenant{}, sluice.ErrConflict
+	}
+	var before any
+	if known {
+		before = map[string]string{"tier": old.Tier}
+	}
+	if err := s.tellChange(sluice.ObjectTenant, tenant.Name, before, map[string]string{"tier": tenant.Tier}, act); err != nil {
+		return sluice.Tenant{}, err
+	}
+	tenant.Version++
+	tenant.ChangedAt, tenant.ChangedBy, tenant.Reason = s.now(), act.By, act.Reason
+	s.tenants[tenant.Name] = tenant
+	return tenant, nil
+}
+
+// Tiers lists the tiers by name.
+func (s *Store) Tiers(ctx context.Context) ([]sluice.Tier, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return byName(s.tiers, func(t sluice.Tier) string { return t.Name }), nil
+}
+
+// SaveTier stores a tier.
+func (s *Store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) (sluice.Tier, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.Tier{}, err
+	}
+	defer leave()
+	if s.tiers[tier.Name].Version != tier.Version {
+		return sluice.Tier{}, sluice.ErrConflict
+	}
+	if err := s.tellChange(sluice.ObjectTier, tier.Name, nil, map[string]string{}, act); err != nil {
+		return sluice.Tier{}, err
+	}
+	tier.Version++
+	tier.ChangedAt, tier.ChangedBy, tier.Reason = s.now(), act.By, act.Reason
+	s.tiers[tier.Name] = tier
+	return tier, nil
+}
+
+// Beat stores that a holder is alive.
+func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	holder.Seen = s.now()
+	s.holders[holder.ID] = holder
+	return nil
+}
+
+// Leave forgets a holder that ends.
+func (s *Store) Leave(ctx context.Context, holderID string) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	delete(s.holders, holderID)
+	return nil
+}
+
+// Holders lists the processes that beat within the last hour.
+func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	for id, h := range s.holders {
+		if h.Seen.Before(s.now().Add(-holderMemory)) {
+			delete(s.holders, id)
+		}
+	}
+	return byName(s.holders, func(h sluice.Holder) string { return h.ID }), nil
+}
+
+// Lead always leads: whoever shares this store is in the same process.
+func (s *Store) Lead(ctx context.Context, _ string) (sluice.Leadership, bool, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	leave()
+	return leadership{}, true, nil
+}
+
+type leadership struct{}
+
+func (leadership) Held(context.Context) bool { return true }
+func (leadership) Release()                  {}

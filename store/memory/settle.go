@@ -1,0 +1,155 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// forEver is the until of a key that is never given back.
+var forEver = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+// Settle writes what became of claimed jobs.
+func (s *Store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	errs := make([]error, len(settlements))
+	for i, settlement := range settlements {
+		errs[i] = s.settle(settlement)
+	}
+	return errs, nil
+}
+
+func (s *Store) settle(in sluice.Settlement) error {
+	j := s.jobs[in.ID]
+	move := sluice.MoveOf(in.Event)
+	mine := j != nil && j.token == in.Token && in.Token != (sluice.Token{})
+	switch {
+	case !settles(in.Event):
+		return fmt.Errorf("settle by %s: %w", in.Event, sluice.ErrNotAllowed)
+	case mine && j.live && move.Allows(j.State):
+		s.apply(j, in)
+		return nil
+	case mine && j.State == move.To, in.InTx && (!mine || !j.live):
+		return nil // it was settled so before
+	case mine && j.live && j.State != sluice.StateQueued:
+		return fmt.Errorf("%s from %s: %w", in.Event, j.State, sluice.ErrNotAllowed)
+	}
+	s.tellLost(in.ID, j, string(in.Event), in.Holder)
+	return sluice.ErrLost
+}
+
+// settles reports whether a holder may settle by this event.
+func settles(event sluice.Event) bool {
+	switch event {
+	case sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventBury, sluice.EventDispatch, sluice.EventDoubt:
+		return true
+	}
+	return false
+}
+
+func (s *Store) apply(j *job, in sluice.Settlement) {
+	act := sluice.Act{By: in.Holder, Reason: in.Reason}
+	switch in.Event {
+	case sluice.EventComplete:
+		j.Result = bytes.Clone(in.Result)
+		s.finish(j, in.Event, act)
+	case sluice.EventBury:
+		s.fail(j, in)
+		s.finish(j, in.Event, act)
+	case sluice.EventRetry:
+		s.fail(j, in)
+		j.DueAt = s.now().Add(in.Delay)
+		s.back(j, in.Event, act)
+	case sluice.EventRelease:
+		j.Releases++
+		if in.Delay > 0 {
+			j.DueAt = s.now().Add(in.Delay)
+		}
+		s.back(j, in.Event, act)
+	case sluice.EventDispatch:
+		j.Ref = in.Ref
+		s.move(j, in.Event, act)
+	case sluice.EventDoubt:
+		j.Error = sluice.StoredText(in.Error)
+		s.move(j, in.Event, act)
+	}
+}
+
+// fail notes a failed attempt. Burying a job that nobody knows the fate of is not one.
+func (s *Store) fail(j *job, in sluice.Settlement) {
+	j.Error = sluice.StoredText(in.Error)
+	if j.State == sluice.StateUncertain {
+		return
+	}
+	j.Attempts++
+	j.attempts = append(j.attempts, sluice.Attempt{
+		JobID: j.ID, Generation: j.Generation, Attempt: j.Attempts, ClaimedAt: j.ClaimedAt, FailedAt: s.now(),
+		Holder: j.Holder, Error: j.Error, Stack: sluice.StoredText(in.Stack),
+	})
+}
+
+// move takes a job to where the event leads and tells the audit what it asks for.
+func (s *Store) move(j *job, event sluice.Event, act sluice.Act) {
+	from := j.State
+	j.State = sluice.MoveOf(event).To
+	delete(s.lane(j.Queue).claimed, j.ID)
+	if event.Notable() || s.settings(j.Queue).Audit == sluice.AuditFull {
+		s.tell(j, event, from, act)
+	}
+}
+
+// back hands a job back to its queue. The token stays, so that the same settlement sent again is
+// known for what it is.
+func (s *Store) back(j *job, event sluice.Event, act sluice.Act) {
+	s.move(j, event, act)
+	j.Holder, j.Ref, j.ClaimedAt, j.LeaseUntil = "", "", time.Time{}, time.Time{}
+	s.wait(j)
+	if !j.DueAt.After(s.now()) {
+		s.signal(sluice.Signal{Queue: j.Queue})
+	}
+}
+
+// finish ends a job's life, gives back its key and lets the job behind it go.
+func (s *Store) finish(j *job, event sluice.Event, act sluice.Act) {
+	held := j.State == sluice.StateClaimed
+	s.move(j, event, act)
+	j.live, j.FinishedAt, j.LeaseUntil = false, s.now(), time.Time{}
+	if j.keyed {
+		s.giveBackKey(j)
+		s.unblock(j.ID)
+	}
+	if held && event == sluice.EventCancel {
+		s.signal(sluice.Signal{Cancelled: j.ID})
+	}
+	j.BlockedBy = sluice.ID{}
+}
+
+// giveBackKey frees the key of a job that ends. One that waited behind its twin hands the key to it.
+func (s *Store) giveBackKey(j *job) {
+	place := queueKey{j.Queue, j.Key}
+	if hold := s.keys[place]; hold.job != j.ID || !hold.until.IsZero() {
+		return
+	}
+	if blocker := s.jobs[j.BlockedBy]; blocker != nil && blocker.live {
+		s.keys[place] = keyHold{job: blocker.ID}
+		return
+	}
+	delete(s.keys, place)
+}
+
+func (s *Store) unblock(ended sluice.ID) {
+	for _, j := range s.jobs {
+		if j.live && j.BlockedBy == ended {
+			j.BlockedBy = sluice.ID{}
+			s.wait(j)
+			s.signal(sluice.Signal{Queue: j.Queue})
+		}
+	}
+}

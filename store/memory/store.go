@@ -1,0 +1,134 @@
+// Package memory keeps jobs in the memory of one process: for tests, simulations and trying things
+// out. Nothing outlives the process. It obeys the same rules as the SQL stores.
+package memory
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/broadcast"
+)
+
+// Options adjust a Store. The zero value works.
+type Options struct {
+	// Now is the store's clock. Default: time.Now, which testing/synctest can fake.
+	Now func() time.Time
+}
+
+// Store is a sluice.Store in memory. It may be used by many goroutines.
+type Store struct {
+	now     func() time.Time
+	signals broadcast.Broadcaster
+
+	mu      sync.Mutex
+	closed  bool
+	pending []sluice.Signal // sent when the verb under way has left
+	jobs    map[sluice.ID]*job
+	lanes   map[string]*lane
+	keys    map[queueKey]keyHold
+	expiry  dueHeap
+	queues  map[string]sluice.Queue
+	tenants map[string]sluice.Tenant
+	tiers   map[string]sluice.Tier
+	holders map[string]sluice.Holder
+	audit   []sluice.AuditEntry
+}
+
+// job is all that is known of one job.
+type job struct {
+	sluice.Job // the present life, or the last one
+	live       bool
+	keyed      bool // it holds its key while it is unfinished
+	token      sluice.Token
+	attempts   []sluice.Attempt
+}
+
+// lane is a queue's waiting and claimed jobs.
+type lane struct {
+	waiting [11]dueHeap // by priority; entries may be stale
+	claimed map[sluice.ID]*job
+}
+
+type queueKey struct{ queue, key string }
+
+// keyHold says which job holds a key; a zero until means while it is unfinished.
+type keyHold struct {
+	job   sluice.ID
+	until time.Time
+}
+
+var _ sluice.Store = (*Store)(nil)
+
+// New makes an empty store.
+func New(options Options) *Store {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	return &Store{
+		now:     options.Now,
+		jobs:    make(map[sluice.ID]*job),
+		lanes:   make(map[string]*lane),
+		keys:    make(map[queueKey]keyHold),
+		queues:  make(map[string]sluice.Queue),
+		tenants: make(map[string]sluice.Tenant),
+		tiers:   make(map[string]sluice.Tier),
+		holders: make(map[string]sluice.Holder),
+	}
+}
+
+// Close ends the store; every later call gives ErrUnavailable.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
+
+// enter locks the store for one verb; leave sends the signals that the verb gave rise to.
+func (s *Store) enter(ctx context.Context) (leave func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, sluice.ErrUnavailable
+	}
+	return s.leave, nil
+}
+
+func (s *Store) leave() {
+	signals := s.pending
+	s.pending = nil
+	s.mu.Unlock()
+	for _, signal := range signals {
+		s.signals.Send(signal)
+	}
+}
+
+func (s *Store) signal(signal sluice.Signal) { s.pending = append(s.pending, signal) }
+
+func (s *Store) lane(queue string) *lane {
+	l := s.lanes[queue]
+	if l == nil {
+		l = &lane{claimed: make(map[sluice.ID]*job)}
+		s.lanes[queue] = l
+	}
+	return l
+}
+
+// settings gives those of a queue; one that is not stored has the defaults.
+func (s *Store) settings(queue string) sluice.Settings {
+	if q, ok := s.queues[queue]; ok {
+		return q.Settings
+	}
+	return sluice.DefaultSettings()
+}
+
+// Watch gives the signals of this store until ctx ends.
+func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
+	s.signals.Listen(ctx, signal)
+	return nil
+}

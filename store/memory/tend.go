@@ -1,0 +1,134 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Recover requeues jobs of a queue whose lease ran out, or buries them as poison.
+func (s *Store) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.Recovered{}, err
+	}
+	defer leave()
+	var out sluice.Recovered
+	most := s.settings(queue).MaxRecoveries
+	for _, j := range s.late(queue, limit) {
+		j.Recoveries++
+		if j.Recoveries < most {
+			s.back(j, sluice.EventRecover, sluice.Act{By: by, Reason: "the lease of " + j.Holder + " ran out"})
+			out.Requeued++
+			continue
+		}
+		j.Error = sluice.PoisonError(j.Recoveries)
+		s.finish(j, sluice.EventBury, sluice.Act{By: by, Reason: "recoveries spent"})
+		out.Buried++
+	}
+	return out, nil
+}
+
+// late lists claims whose lease ran out, the longest ago first.
+func (s *Store) late(queue string, limit int) []*job {
+	var late []*job
+	for _, j := range s.lane(queue).claimed {
+		if j.LeaseUntil.Before(s.now()) {
+			late = append(late, j)
+		}
+	}
+	slices.SortFunc(late, func(a, b *job) int {
+		if order := a.LeaseUntil.Compare(b.LeaseUntil); order != 0 {
+			return order
+		}
+		return bytes.Compare(a.ID[:], b.ID[:])
+	})
+	return late[:min(limit, len(late))]
+}
+
+// Expire cancels queued jobs whose expires_at has passed.
+func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	done := 0
+	for done < limit {
+		w, ok := s.expiry.first()
+		if !ok || w.at.After(s.now()) {
+			break
+		}
+		s.expiry.drop()
+		if j := s.jobs[w.id]; j != nil && j.live && j.State == sluice.StateQueued && j.ExpiresAt.Equal(w.at) {
+			s.finish(j, sluice.EventCancel, sluice.Act{By: by, Reason: "expired"})
+			done++
+		}
+	}
+	return done, nil
+}
+
+// Mend finds what no other verb looks after.
+func (s *Store) Mend(ctx context.Context, by string) (int, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	mended := 0
+	for _, j := range s.jobs {
+		if !j.live {
+			continue
+		}
+		if _, known := s.queues[j.Queue]; !known {
+			q := sluice.Queue{Name: j.Queue, Settings: sluice.DefaultSettings()}
+			if _, err := s.saveQueue(q, sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}); err != nil {
+				return mended, fmt.Errorf("mend queue %q: %w", j.Queue, err)
+			}
+			mended++
+		}
+		if blocker := s.jobs[j.BlockedBy]; !j.BlockedBy.IsZero() && (blocker == nil || !blocker.live) {
+			j.BlockedBy = sluice.ID{}
+			s.wait(j)
+			mended++
+		}
+	}
+	return mended, nil
+}
+
+// Prune deletes finished jobs that were kept long enough.
+func (s *Store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.Pruned, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.Pruned{}, err
+	}
+	defer leave()
+	var finished []*job
+	for _, j := range s.jobs {
+		if !j.live && bytes.Compare(j.ID[:], after[:]) > 0 {
+			finished = append(finished, j)
+		}
+	}
+	slices.SortFunc(finished, func(a, b *job) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	var out sluice.Pruned
+	for i, j := range finished {
+		if i == limit {
+			out.Next = finished[i-1].ID
+			break
+		}
+		keep := s.settings(j.Queue).Keep(j.State)
+		if keep > 0 && j.FinishedAt.Add(keep).Before(s.now()) {
+			delete(s.jobs, j.ID)
+			out.Deleted++
+		}
+	}
+	for place, hold := range s.keys {
+		if !hold.until.IsZero() && hold.until.Before(s.now()) {
+			delete(s.keys, place)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,114 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func actRules() []Rule {
+	return []Rule{
+		{"R-70", "Cancel ends an unfinished job, whoever holds it, and tells who did it and why; a finished one is not allowed, an unknown one not found.", "H-14, C-30", func(w *world) {
+			waiting, held := w.add(sluice.EnqueueOptions{Delay: time.Hour}), w.add(sluice.EnqueueOptions{})
+			c := w.claimOne()
+			unknown := sluice.NewID()
+			act := person("customer left")
+			errs, err := w.Store.Cancel(w.ctx, []sluice.ID{held, unknown, waiting}, act)
+			w.ok(err)
+			w.ok(errs[0])
+			w.is(errs[1], sluice.ErrNotFound)
+			w.ok(errs[2])
+			for _, id := range []sluice.ID{waiting, held} {
+				w.inState(id, sluice.StateCancelled)
+				e := w.told(id, sluice.EventCancel)
+				equal(w, "actor", e.Actor, "ada")
+				equal(w, "reason", e.Reason, "customer left")
+				equal(w, "act", e.ActID, act.ID)
+			}
+			w.is(w.settle(by(sluice.EventComplete, c)), sluice.ErrLost)
+			w.is(w.only(w.Store.Cancel(w.ctx, []sluice.ID{held}, person("again"))), sluice.ErrNotAllowed)
+		}},
+		{"R-71", "A requeued job begins the next generation: due now, nothing counted, its history kept; who and why are told.", "I-6, C-56, E-10, E-11, E-12, E-14", func(w *world) {
+			id := w.add(sluice.EnqueueOptions{ExpiresAt: w.Now().Add(time.Minute), Tenant: "acme", Priority: 2})
+			w.done(by(sluice.EventRelease, w.claimOne()))
+			w.done(by(sluice.EventRetry, w.claimOne()))
+			w.done(by(sluice.EventBury, w.claimOne()))
+			w.Advance(time.Hour)
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("requested by nightly workflow"))))
+			e := w.told(id, sluice.EventRequeue)
+			equal(w, "reason", e.Reason, "requested by nightly workflow")
+			equal(w, "generation told", e.Generation, 2)
+			j := w.inState(id, sluice.StateQueued)
+			equal(w, "generation", j.Generation, 2)
+			equal(w, "attempts", j.Attempts, 0)
+			equal(w, "releases", j.Releases, 0)
+			equal(w, "tenant", j.Tenant, "acme")
+			equal(w, "priority", j.Priority, 2)
+			w.near("due_at", j.DueAt, w.Now())
+			c := w.claimOne()
+			equal(w, "error", c.Error, "")
+			w.done(by(sluice.EventRetry, c))
+			attempts, err := w.Store.Attempts(w.ctx, id)
+			w.ok(err)
+			equal(w, "attempts of both lives", len(attempts), 3)
+			equal(w, "the last", attempts[2].Generation, 2)
+			w.is(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("again"))), sluice.ErrNotAllowed)
+		}},
+		{"R-72", "A requeue is refused while another unfinished job holds the key, and of two dead twins one is requeued.", "I-7", func(w *world) {
+			first := w.add(sluice.EnqueueOptions{Key: "k"})
+			w.done(by(sluice.EventBury, w.claimOne()))
+			second := w.add(sluice.EnqueueOptions{Key: "k"})
+			w.is(w.only(w.Store.Requeue(w.ctx, []sluice.ID{first}, person("again"))), sluice.ErrDuplicate)
+			w.inState(first, sluice.StateDead)
+			w.done(by(sluice.EventBury, w.claimOne()))
+			errs, err := w.Store.Requeue(w.ctx, []sluice.ID{first, second}, person("both"))
+			w.ok(err)
+			w.ok(errs[0])
+			w.is(errs[1], sluice.ErrDuplicate)
+			w.inState(first, sluice.StateQueued)
+			w.inState(second, sluice.StateDead)
+		}},
+		{"R-73", "Reschedule changes when a queued job is due, to an instant or to now; other jobs are refused.", "H-14", func(w *world) {
+			id := w.add(sluice.EnqueueOptions{Delay: time.Hour})
+			held := w.add(sluice.EnqueueOptions{})
+			w.claimOne()
+			at := w.Now().Add(3 * time.Hour)
+			errs, err := w.Store.Reschedule(w.ctx, []sluice.ID{id, held, sluice.NewID()}, at, person("later"))
+			w.ok(err)
+			w.ok(errs[0])
+			w.is(errs[1], sluice.ErrNotAllowed)
+			w.is(errs[2], sluice.ErrNotFound)
+			w.near("due_at", w.job(id).DueAt, at)
+			w.told(id, sluice.EventReschedule)
+			w.Advance(2 * time.Hour)
+			w.claimNone("it was put off")
+			w.ok(w.only(w.Store.Reschedule(w.ctx, []sluice.ID{id}, time.Time{}, person("now"))))
+			equal(w, "claimed", w.claimOne().ID, id)
+		}},
+		{"R-74", "An act sent again does its work once.", "I-20", func(w *world) {
+			id := w.add(sluice.EnqueueOptions{})
+			w.done(by(sluice.EventBury, w.claimOne()))
+			act := person("again")
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, act)))
+			w.done(by(sluice.EventBury, w.claimOne()))
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, act)))
+			equal(w, "generation", w.inState(id, sluice.StateDead).Generation, 2)
+			other := w.add(sluice.EnqueueOptions{})
+			cancel := person("cancel")
+			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{other}, cancel)))
+			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{other}, cancel)))
+			equal(w, "audit entries", len(w.audit(other)), 1)
+		}},
+		{"R-75", "A cancelled job can be requeued, and a job that was requeued can end again in any way.", "C-31, H-5", func(w *world) {
+			id := w.add(sluice.EnqueueOptions{})
+			for life := range 3 {
+				w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{id}, person("stop"))))
+				w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("go"))))
+				equal(w, "generation", w.job(id).Generation, life+2)
+			}
+			w.done(by(sluice.EventComplete, w.claimOne()))
+			w.inState(id, sluice.StateCompleted)
+			w.is(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("again"))), sluice.ErrNotAllowed)
+		}},
+	}
+}

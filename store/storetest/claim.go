@@ -1,0 +1,195 @@
+package storetest
+
+import (
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func claimRules() []Rule {
+	return []Rule{
+		{"R-20", "A job is never handed out before it is due.", "I-3", func(w *world) {
+			id := w.add(sluice.EnqueueOptions{DueAt: w.Now().Add(10 * time.Minute)})
+			w.claimNone("it is due in 10 minutes")
+			w.Advance(9 * time.Minute)
+			w.claimNone("it is due in 1 minute")
+			w.Advance(2 * time.Minute)
+			c := w.claimOne()
+			equal(w, "claimed", c.ID, id)
+			equal(w, "claimed after it was due", c.ClaimedAt.Before(c.DueAt), false)
+		}},
+		{"R-21", "The lowest priority figure goes first, then the longest due, then the first enqueued.", "C-19, C-44, E-19", func(w *world) {
+			now := w.Now()
+			var want []sluice.ID
+			third := w.add(sluice.EnqueueOptions{Priority: 5, DueAt: now.Add(-time.Minute)})
+			fourth := w.add(sluice.EnqueueOptions{Priority: 5, DueAt: now.Add(-time.Minute)})
+			second := w.add(sluice.EnqueueOptions{Priority: 5, DueAt: now.Add(-time.Hour)})
+			last := w.add(sluice.EnqueueOptions{Priority: 10, DueAt: now.Add(-48 * time.Hour)})
+			first := w.add(sluice.EnqueueOptions{Priority: 1, DueAt: now.Add(-time.Second)})
+			want = append(want, first, second, third, fourth, last)
+			for i, c := range w.claim(2) {
+				equal(w, "claimed", c.ID, want[i])
+			}
+			for i, c := range w.claim(10) {
+				equal(w, "claimed", c.ID, want[i+2])
+			}
+		}},
+		{"R-22", "A claim never takes more than its limit; the next one takes the rest.", "A-88, A-92", func(w *world) {
+			w.addMany(15)
+			equal(w, "first claim", len(w.claim(10)), 10)
+			equal(w, "second claim", len(w.claim(10)), 5)
+			w.claimNone("all are claimed")
+		}},
+		{"R-23", "A claim that finds nothing tells how long until the next job is due, or that none waits.", "A-93, C-40", func(w *world) {
+			claimed, err := w.Store.Claim(w.ctx, claimOf(1, 10))
+			w.ok(err)
+			equal(w, "jobs", len(claimed.Jobs), 0)
+			equal(w, "next due of an empty queue is negative", claimed.NextDue < 0, true)
+			w.add(sluice.EnqueueOptions{Delay: time.Hour})
+			w.add(sluice.EnqueueOptions{Delay: 10 * time.Minute, Priority: 9})
+			for claimed.NextDue < time.Second { // it may first ask to look again very soon
+				claimed, err = w.Store.Claim(w.ctx, claimOf(1, 10))
+				w.ok(err)
+			}
+			if claimed.NextDue < 9*time.Minute || claimed.NextDue > 10*time.Minute {
+				w.Fatalf("next due in %s, want about 10m", claimed.NextDue)
+			}
+		}},
+		{"R-24", "A claimed job is not handed out again while its lease holds.", "I-2, C-89", func(w *world) {
+			id := w.add(sluice.EnqueueOptions{})
+			c := w.claimOne()
+			j := w.inState(id, sluice.StateClaimed)
+			equal(w, "holder", j.Holder, holder(1))
+			w.near("lease_until", j.LeaseUntil, w.Now().Add(time.Minute))
+			w.near("claimed_at", c.ClaimedAt, w.Now())
+			w.claimNone("it is held")
+		}},
+		{"R-25", "However many holders claim at once, through any store, every job is handed out exactly once.", "I-2, A-66, B-49", func(w *world) {
+			for _, holders := range []int{2, 8} {
+				ids := w.addMany(40 * holders)
+				taken := w.claimTogether(holders, 7)
+				equal(w, "jobs handed out", len(taken), len(ids))
+				for id, times := range taken {
+					equal(w, "times "+id.String()+" was handed out", times, 1)
+				}
+			}
+		}},
+		{"R-26", "Jobs that are not due never stand in the way of those that are, whatever their priority.", "A-114", func(w *world) {
+			for range 20 {
+				w.add(sluice.EnqueueOptions{Priority: 1, Delay: time.Hour})
+			}
+			id := w.add(sluice.EnqueueOptions{Priority: 10})
+			equal(w, "claimed", w.claimOne().ID, id)
+		}},
+		{"R-28", "A paused queue hands out nothing, from the moment the pause is stored; what is claimed goes on, and resume continues where it was.", "I-13, D-19, D-64", func(w *world) {
+			w.addMany(3)
+			running := w.claimOne()
+			w.save(func(s *sluice.Settings) { s.Paused = true })
+			w.claimNone("the queue is paused")
+			if claims := w.claimAs(w.Other, claimOf(2, 10)); len(claims) > 0 {
+				w.Fatal("another process claims from a paused queue")
+			}
+			w.done(by(sluice.EventComplete, running))
+			w.save(func(s *sluice.Settings) { s.Paused = false })
+			equal(w, "claimed after resume", len(w.claim(10)), 2)
+		}},
+		{"R-29", "A claim brings the job whole: payload, tenant, key, labels, attempts, error and checkpoint.", "D-10", func(w *world) {
+			in := insertOf(sluice.EnqueueOptions{Tenant: "acme", Key: "k", Labels: map[string]string{"region": "eu"}, MaxAttempts: 9, Priority: 3})
+			w.receipts(in)
+			c := w.claimOne()
+			w.ok(w.Store.SaveCheckpoint(w.ctx, c.ID, c.Token, []byte(`{"step":2}`)))
+			w.done(by(sluice.EventRetry, c))
+			c = w.claimOne()
+			equal(w, "id", c.ID, in.ID)
+			equal(w, "queue", c.Queue, queue)
+			equal(w, "state", c.State, sluice.StateClaimed)
+			equal(w, "tenant", c.Tenant, "acme")
+			equal(w, "key", c.Key, "k")
+			equal(w, "label", c.Labels["region"], "eu")
+			equal(w, "priority", c.Priority, 3)
+			equal(w, "max_attempts", c.MaxAttempts, 9)
+			equal(w, "attempts", c.Attempts, 1)
+			equal(w, "generation", c.Generation, 1)
+			equal(w, "error", c.Error, "no route to bank")
+			equal(w, "checkpoint", string(c.Checkpoint), `{"step":2}`)
+			equal(w, "payload", string(c.Payload), string(in.Payload))
+		}},
+		{"R-30", "A claim takes jobs of its queue only.", "E-18", func(w *world) {
+			other := insertOf(sluice.EnqueueOptions{})
+			other.Queue = "refunds"
+			w.receipts(other)
+			w.claimNone("the job is in another queue")
+		}},
+		{"R-31", "A job that becomes due behind those already claimed is found: released, rescheduled, or enqueued with a due_at in the past.", "I-1", func(w *world) {
+			w.addMany(20)
+			claims := w.claim(15)
+			w.done(by(sluice.EventRelease, claims[0]))
+			past := w.add(sluice.EnqueueOptions{DueAt: w.Now().Add(-24 * time.Hour)})
+			equal(w, "the longest due goes first", w.claimOne().ID, past)
+			equal(w, "then the released one", w.claimOne().ID, claims[0].ID)
+			equal(w, "then the rest", len(w.claim(10)), 5)
+		}},
+		{"R-32", "A job past its expiry is not handed out, and is cancelled when upkeep looks; one that is claimed runs on, and expires if it comes back.", "H-14", func(w *world) {
+			at := w.Now().Add(10 * time.Minute)
+			running := w.add(sluice.EnqueueOptions{ExpiresAt: at, Priority: 1})
+			c := w.claimOne()
+			waiting := w.add(sluice.EnqueueOptions{ExpiresAt: at})
+			w.Advance(11 * time.Minute)
+			w.claimNone("it has expired")
+			n, err := w.Store.Expire(w.ctx, 100, "upkeep")
+			w.ok(err)
+			equal(w, "expired", n, 1)
+			w.inState(waiting, sluice.StateCancelled)
+			equal(w, "reason", w.told(waiting, sluice.EventCancel).Reason, "expired")
+			w.inState(running, sluice.StateClaimed)
+			w.done(by(sluice.EventRelease, c))
+			n, err = w.Store.Expire(w.ctx, 100, "upkeep")
+			w.ok(err)
+			equal(w, "expired", n, 1)
+			w.inState(running, sluice.StateCancelled)
+		}},
+		{"R-33", "A queue that has no settings stored hands out its jobs by the defaults.", "I-1", func(w *world) {
+			in := insertOf(sluice.EnqueueOptions{})
+			in.Queue = "unheard-of"
+			w.receipts(in)
+			request := claimOf(1, 1)
+			request.Queue = in.Queue
+			equal(w, "claimed", len(w.claimAs(w.Store, request)), 1)
+		}},
+	}
+}
+
+// claimTogether lets holders claim from both stores at once until nothing is left, and counts how
+// often each job was handed out.
+func (w *world) claimTogether(holders, limit int) map[sluice.ID]int {
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	taken := make(map[sluice.ID]int)
+	for n := range holders {
+		store := w.Store
+		if n%2 == 1 && w.Other != nil {
+			store = w.Other
+		}
+		wait.Go(func() {
+			for idle := 0; idle < 3; {
+				claimed, err := store.Claim(w.ctx, claimOf(n, limit))
+				if err != nil {
+					w.Errorf("claim: %v", err)
+					return
+				}
+				if len(claimed.Jobs) == 0 {
+					idle++
+					time.Sleep(min(max(claimed.NextDue, 0), 50*time.Millisecond))
+				}
+				mu.Lock()
+				for _, c := range claimed.Jobs {
+					taken[c.ID]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	return taken
+}

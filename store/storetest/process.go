@@ -1,0 +1,165 @@
+package storetest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func processRules() []Rule {
+	return []Rule{
+		{"R-110", "A holder that beats is listed with what it said, until it leaves or has been silent for an hour.", "C-21", func(w *world) {
+			h := sluice.Holder{ID: holder(1), Role: "worker", Queues: []string{"a", "b"}, Slots: 8, Busy: 3, Version: "v1"}
+			w.ok(w.Store.Beat(w.ctx, h))
+			w.ok(w.Store.Beat(w.ctx, sluice.Holder{ID: holder(2), Role: "upkeep"}))
+			h.Busy = 4
+			w.ok(w.Store.Beat(w.ctx, h))
+			holders, err := w.Other.Holders(w.ctx)
+			w.ok(err)
+			equal(w, "holders", len(holders), 2)
+			got := holders[0]
+			equal(w, "id", got.ID, h.ID)
+			equal(w, "queues", len(got.Queues), 2)
+			equal(w, "slots", got.Slots, 8)
+			equal(w, "busy", got.Busy, 4)
+			equal(w, "version", got.Version, "v1")
+			w.near("seen", got.Seen, w.Now())
+			w.ok(w.Store.Leave(w.ctx, holder(2)))
+			holders, err = w.Store.Holders(w.ctx)
+			w.ok(err)
+			equal(w, "after one left", len(holders), 1)
+			w.Advance(61 * time.Minute)
+			holders, err = w.Store.Holders(w.ctx)
+			w.ok(err)
+			equal(w, "after an hour", len(holders), 0)
+		}},
+		{"R-111", "Who watches is told when jobs of a queue may be claimed, also when another store put them in.", "C-40", func(w *world) {
+			heard := w.watch(w.Store)
+			w.add(sluice.EnqueueOptions{})
+			heard.wait(w, "an enqueue", wakes)
+			_, err := w.Other.Enqueue(w.ctx, []sluice.Insert{insertOf(sluice.EnqueueOptions{})})
+			w.ok(err)
+			heard.wait(w, "an enqueue through another store", wakes)
+		}},
+		{"R-112", "Who watches is told when a claimed job is cancelled.", "H-14", func(w *world) {
+			heard := w.watch(w.Store)
+			id := w.add(sluice.EnqueueOptions{})
+			w.claimOne()
+			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{id}, person("test"))))
+			heard.wait(w, "the cancellation", func(s sluice.Signal) bool { return s.Cancelled == id })
+		}},
+		{"R-113", "Somebody leads a task, and after its release another may.", "I-25", func(w *world) {
+			first, leads, err := w.Store.Lead(w.ctx, "upkeep")
+			w.ok(err)
+			equal(w, "leads", leads, true)
+			equal(w, "held", first.Held(w.ctx), true)
+			first.Release()
+			second, leads, err := w.Other.Lead(w.ctx, "upkeep")
+			w.ok(err)
+			equal(w, "leads after release", leads, true)
+			second.Release()
+		}},
+		{"R-114", "A closed store gives ErrUnavailable, never an empty answer.", "I-20", func(w *world) {
+			w.add(sluice.EnqueueOptions{})
+			w.ok(w.Store.Close())
+			_, err := w.Store.Claim(w.ctx, claimOf(1, 1))
+			w.is(err, sluice.ErrUnavailable)
+			_, err = w.Store.Enqueue(w.ctx, []sluice.Insert{insertOf(sluice.EnqueueOptions{})})
+			w.is(err, sluice.ErrUnavailable)
+			_, err = w.Store.Jobs(w.ctx, sluice.JobFilter{Limit: 1})
+			w.is(err, sluice.ErrUnavailable)
+			w.ok(w.Store.Close())
+		}},
+		{"R-115", "A call whose context has ended gives the context's error and changes nothing.", "I-20", func(w *world) {
+			ended, cancel := context.WithCancel(w.ctx)
+			cancel()
+			in := insertOf(sluice.EnqueueOptions{})
+			_, err := w.Store.Enqueue(ended, []sluice.Insert{in})
+			w.is(err, context.Canceled)
+			_, err = w.Store.Job(w.ctx, in.ID)
+			w.is(err, sluice.ErrNotFound)
+			_, err = w.Store.Claim(ended, claimOf(1, 1))
+			w.is(err, context.Canceled)
+		}},
+	}
+}
+
+// ears collect the signals of a store.
+type ears struct {
+	mu      sync.Mutex
+	signals []sluice.Signal
+	more    chan struct{}
+}
+
+// watch listens until the rule ends.
+func (w *world) watch(store sluice.Store) *ears {
+	e := &ears{more: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(w.ctx)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		if err := store.Watch(ctx, e.hear); err != nil {
+			w.Errorf("watch: %v", err)
+		}
+	})
+	w.Cleanup(func() {
+		cancel()
+		wait.Wait()
+	})
+	// The store is listening once it repeats what it is told; until then signals may be missed.
+	for range 100 {
+		w.add(sluice.EnqueueOptions{Delay: 1000 * time.Hour})
+		if e.within(50*time.Millisecond, wakes) {
+			break
+		}
+	}
+	time.Sleep(300 * time.Millisecond) // signals of the tries may still be on their way
+	e.mu.Lock()
+	e.signals = nil
+	e.mu.Unlock()
+	return e
+}
+
+func wakes(s sluice.Signal) bool {
+	return s.Cancelled.IsZero() && (s.Queue == queue || s.Queue == "")
+}
+
+func (e *ears) hear(s sluice.Signal) {
+	e.mu.Lock()
+	e.signals = append(e.signals, s)
+	e.mu.Unlock()
+	select {
+	case e.more <- struct{}{}:
+	default:
+	}
+}
+
+// wait ends the rule unless a signal comes; the store has all the time it may need.
+func (e *ears) wait(w *world, what string, want func(sluice.Signal) bool) {
+	w.Helper()
+	if !e.within(20*time.Second, want) {
+		w.Fatalf("nobody was told of %s", what)
+	}
+}
+
+// within takes signals until one fits; those before it are forgotten.
+func (e *ears) within(d time.Duration, want func(sluice.Signal) bool) bool {
+	limit := time.After(d)
+	for {
+		e.mu.Lock()
+		for i, s := range e.signals {
+			if want(s) {
+				e.signals = e.signals[i+1:]
+				e.mu.Unlock()
+				return true
+			}
+		}
+		e.mu.Unlock()
+		select {
+		case <-e.more:
+		case <-limit:
+			return false
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func tendRules() []Rule {
+	return []Rule{
+		{"R-90", "Prune deletes finished jobs that were kept as long as their queue asks for their outcome, whole, and no others.", "C-82, H-11", func(w *world) {
+			const day = 24 * time.Hour
+			w.save(func(s *sluice.Settings) { s.KeepCompleted, s.KeepCancelled, s.KeepDead = 2*day, 4*day, 0 })
+			completed := w.add(sluice.EnqueueOptions{})
+			w.done(by(sluice.EventRetry, w.claimOne()))
+			w.done(by(sluice.EventComplete, w.claimOne()))
+			cancelled := w.add(sluice.EnqueueOptions{})
+			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{cancelled}, person("test"))))
+			dead := w.add(sluice.EnqueueOptions{})
+			w.done(by(sluice.EventBury, w.claimOne()))
+			waiting := w.add(sluice.EnqueueOptions{Delay: 30 * day})
+			equal(w, "deleted at once", w.prune(), 0)
+			w.Advance(3 * day)
+			equal(w, "deleted after 3 days", w.prune(), 1)
+			_, err := w.Store.Job(w.ctx, completed)
+			w.is(err, sluice.ErrNotFound)
+			_, err = w.Store.Attempts(w.ctx, completed)
+			w.is(err, sluice.ErrNotFound)
+			w.Advance(2 * day)
+			equal(w, "deleted after 5 days", w.prune(), 1)
+			w.Advance(365 * day)
+			equal(w, "deleted after a year", w.prune(), 0)
+			w.inState(dead, sluice.StateDead)
+			w.inState(waiting, sluice.StateQueued)
+		}},
+		{"R-91", "Prune goes through the history slice by slice and misses none.", "C-82", func(w *world) {
+			ids := w.addMany(25)
+			for _, c := range w.claim(25) {
+				w.done(by(sluice.EventComplete, c))
+			}
+			w.Advance(8 * 24 * time.Hour)
+			var after sluice.ID
+			deleted, slices := 0, 0
+			for {
+				out, err := w.Store.Prune(w.ctx, after, 10)
+				w.ok(err)
+				deleted += out.Deleted
+				slices++
+				if after = out.Next; after.IsZero() {
+					break
+				}
+			}
+			equal(w, "deleted", deleted, len(ids))
+			equal(w, "slices", slices, 3)
+		}},
+		{"R-92", "An older life of a job that lives again may be pruned; the job stays.", "I-1, I-6", func(w *world) {
+			id := w.add(sluice.EnqueueOptions{})
+			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{id}, person("test"))))
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("test"))))
+			w.Advance(365 * 24 * time.Hour)
+			w.prune()
+			w.inState(id, sluice.StateQueued)
+			c := w.claimOne()
+			equal(w, "payload", string(c.Payload), `{"amount":1}`)
+			w.done(by(sluice.EventComplete, c))
+			w.prune()
+			w.inState(id, sluice.StateCompleted)
+		}},
+		{"R-93", "Mend gives settings to a queue that has jobs and none, so that every job has somebody who looks after it.", "I-1", func(w *world) {
+			w.addMany(3)
+			n, err := w.Store.Mend(w.ctx, "upkeep")
+			w.ok(err)
+			equal(w, "mended", n, 1)
+			queues, err := w.Store.Queues(w.ctx)
+			w.ok(err)
+			equal(w, "queues", len(queues), 1)
+			equal(w, "settings", queues[0].Settings, sluice.DefaultSettings())
+			n, err = w.Store.Mend(w.ctx, "upkeep")
+			w.ok(err)
+			equal(w, "mended again", n, 0)
+		}},
+		{"R-94", "A pruned job's key for ever still keeps others out, and a key whose window has passed is forgotten.", "I-7", func(w *world) {
+			w.add(sluice.EnqueueOptions{Key: "ever", KeyScope: sluice.ForEver})
+			w.add(sluice.EnqueueOptions{Key: "hour", KeyScope: sluice.ForWindow, KeyWindow: time.Hour})
+			for _, c := range w.claim(2) {
+				w.done(by(sluice.EventComplete, c))
+			}
+			w.Advance(8 * 24 * time.Hour)
+			equal(w, "deleted", w.prune(), 2)
+			equal(w, "duplicate", w.receipt(sluice.EnqueueOptions{Key: "ever", KeyScope: sluice.ForEver}).Duplicate, true)
+			w.add(sluice.EnqueueOptions{Key: "hour", KeyScope: sluice.ForWindow, KeyWindow: time.Hour})
+		}},
+	}
+}
+
+// prune goes through the history once.
+func (w *world) prune() int {
+	w.Helper()
+	var after sluice.ID
+	deleted := 0
+	for {
+		out, err := w.Store.Prune(w.ctx, after, 1000)
+		w.ok(err)
+		deleted += out.Deleted
+		if after = out.Next; after.IsZero() {
+			return deleted
+		}
+	}
+}
