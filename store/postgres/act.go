@@ -1,0 +1,188 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/acted.sql
+var actedSQL string
+
+//go:embed sql/job_keys.sql
+var jobKeysSQL string
+
+//go:embed sql/requeue.sql
+var requeueSQL string
+
+//go:embed sql/requeue_uncertain.sql
+var requeueUncertainSQL string
+
+//go:embed sql/reschedule.sql
+var rescheduleSQL string
+
+// Cancel ends unfinished jobs.
+func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.act(ctx, sluice.EventCancel, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) ([]moved, error) {
+		e := ending{event: sluice.EventCancel, ids: sorted, act: act.ID, counts: "nothing"}
+		for range sorted {
+			e.reasons, e.actors = append(e.reasons, act.Reason), append(e.actors, act.By)
+		}
+		return end(ctx, tx, e)
+	})
+}
+
+// Requeue gives jobs a new life.
+func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.act(ctx, sluice.EventRequeue, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, refused map[sluice.ID]error) ([]moved, error) {
+		if err := retakeKeys(ctx, tx, sorted, refused); err != nil {
+			return nil, err
+		}
+		free := slices.DeleteFunc(slices.Clone(sorted), func(id sluice.ID) bool { return refused[id] != nil })
+		move := sluice.MoveOf(sluice.EventRequeue)
+		rows, err := list(ctx, tx, scanMoved, requeueSQL, uuids(free), states(move.From), act.By, act.Reason, nullUUID(act.ID))
+		if err != nil {
+			return nil, err
+		}
+		uncertain, err := list(ctx, tx, scanMoved, requeueUncertainSQL, uuids(free), act.By, act.Reason, nullUUID(act.ID))
+		return append(rows, uncertain...), err
+	})
+}
+
+// retakeKeys gives jobs that are about to be requeued their keys again, and refuses those whose key
+// another job holds.
+func retakeKeys(ctx context.Context, tx pgx.Tx, ids []sluice.ID, refused map[sluice.ID]error) error {
+	wanted, err := list(ctx, tx, scanWantedKey, jobKeysSQL, uuids(ids))
+	if err != nil || len(wanted) == 0 {
+		return err
+	}
+	at, err := standings(ctx, tx, ids)
+	if err != nil {
+		return err
+	}
+	unique := make(map[queueKey]wantedKey)
+	for _, want := range wanted {
+		if _, twice := unique[want.queueKey]; !twice && sluice.MoveOf(sluice.EventRequeue).Allows(at[want.job].state) {
+			unique[want.queueKey] = want
+		}
+	}
+	var takes []wantedKey
+	for _, want := range unique {
+		takes = append(takes, want)
+	}
+	slices.SortFunc(takes, func(a, b wantedKey) int { return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.key, b.key)) })
+	holds, err := takeKeys(ctx, tx, takes)
+	if err != nil {
+		return err
+	}
+	for place, hold := range holds {
+		if want := unique[place]; hold.job != want.job && hold.stale() {
+			if err := passKey(ctx, tx, want); err != nil {
+				return err
+			}
+			delete(holds, place)
+		}
+	}
+	for _, want := range wanted {
+		holder := unique[want.queueKey].job
+		if hold, held := holds[want.queueKey]; held {
+			holder = hold.job
+		}
+		if holder != want.job && !holder.IsZero() {
+			refused[want.job] = fmt.Errorf("job %s holds the key %q: %w", holder, want.key, sluice.ErrDuplicate)
+		}
+	}
+	return nil
+}
+
+func scanWantedKey(row pgx.CollectableRow) (wantedKey, error) {
+	var want wantedKey
+	var id pgtype.UUID
+	err := row.Scan(&id, &want.queue, &want.key)
+	want.job = idOf(id)
+	return want, err
+}
+
+// Reschedule changes when queued jobs are due.
+func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time, act sluice.Act) ([]error, error) {
+	return s.act(ctx, sluice.EventReschedule, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) ([]moved, error) {
+		return list(ctx, tx, scanMoved, rescheduleSQL, uuids(sorted), nullTime(dueAt), act.By, act.Reason, nullUUID(act.ID))
+	})
+}
+
+// act does one thing to many jobs in a transaction, and says of each that was not moved why.
+func (s *Store) act(ctx context.Context, event sluice.Event, ids []sluice.ID, act sluice.Act,
+	do func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, refused map[sluice.ID]error) ([]moved, error),
+) ([]error, error) {
+	sorted := slices.Clone(ids)
+	slices.SortFunc(sorted, func(a, b sluice.ID) int { return slices.Compare(a[:], b[:]) })
+	sorted = slices.Compact(sorted)
+	var rows []moved
+	var refused map[sluice.ID]error
+	err := s.call(ctx, string(event), func(ctx context.Context, _ bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			refused = make(map[sluice.ID]error)
+			before, err := acted(ctx, tx, act)
+			if err != nil {
+				return err
+			}
+			left := slices.DeleteFunc(slices.Clone(sorted), func(id sluice.ID) bool { return before[id] })
+			if rows, err = do(ctx, tx, left, refused); err != nil {
+				return err
+			}
+			return refuse(ctx, tx, event, left, movedIDs(rows), refused)
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.signalMoved(event, rows)
+	errs := make([]error, len(ids))
+	for i, id := range ids {
+		errs[i] = refused[id]
+	}
+	return errs, nil
+}
+
+// acted finds the jobs that the same act, sent before, has done its work on.
+func acted(ctx context.Context, tx pgx.Tx, act sluice.Act) (map[sluice.ID]bool, error) {
+	if act.ID.IsZero() {
+		return nil, nil
+	}
+	ids, err := list(ctx, tx, pgx.RowTo[pgtype.UUID], actedSQL, [16]byte(act.ID))
+	if err != nil {
+		return nil, err
+	}
+	before := make(map[sluice.ID]bool, len(ids))
+	for _, id := range ids {
+		before[idOf(id)] = true
+	}
+	return before, nil
+}
+
+// refuse says of each job that an act did not move why.
+func refuse(ctx context.Context, tx pgx.Tx, event sluice.Event, ids []sluice.ID, done map[sluice.ID]bool, refused map[sluice.ID]error) error {
+	missed := slices.DeleteFunc(slices.Clone(ids), func(id sluice.ID) bool { return done[id] || refused[id] != nil })
+	if len(missed) == 0 {
+		return nil
+	}
+	at, err := standings(ctx, tx, missed)
+	if err != nil {
+		return err
+	}
+	for _, id := range missed {
+		refused[id] = sluice.ErrNotFound
+		if now, known := at[id]; known {
+			refused[id] = fmt.Errorf("%s from %s: %w", event, now.state, sluice.ErrNotAllowed)
+		}
+	}
+	return nil
+}

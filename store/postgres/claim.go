@@ -1,0 +1,152 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/claim.sql
+var claimSQL string
+
+//go:embed sql/claimed_before.sql
+var claimedBeforeSQL string
+
+//go:embed sql/next_due.sql
+var nextDueSQL string
+
+//go:embed sql/renew.sql
+var renewSQL string
+
+//go:embed sql/checkpoint.sql
+var checkpointSQL string
+
+// Claim hands out jobs that are due.
+func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	out := sluice.Claimed{NextDue: -1}
+	err := s.call(ctx, "claim", func(ctx context.Context, again bool) (err error) {
+		if again {
+			if out.Jobs, err = list(ctx, s.pool, claimScanner(request), claimedBeforeSQL, [16]byte(request.Token)); err != nil || len(out.Jobs) > 0 {
+				return err
+			}
+		}
+		out, err = s.claim(ctx, request)
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	from, untilFront := s.marks.start(request.Queue)
+	dueAts, ids := arguments(from)
+	begun := time.Now()
+	jobs, err := list(ctx, s.pool, claimScanner(request), claimSQL, request.Queue, priorities, dueAts, ids,
+		request.Limit, [16]byte(request.Token), request.Holder, request.Lease)
+	if err != nil {
+		return sluice.Claimed{}, err
+	}
+	if untilFront == 0 {
+		s.marks.walked(request.Queue, time.Since(begun))
+	}
+	for _, j := range jobs {
+		s.marks.advance(request.Queue, j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)
+	}
+	if len(jobs) > 0 {
+		return sluice.Claimed{Jobs: jobs}, nil
+	}
+	nextDue, err := s.nextDue(ctx, request.Queue, dueAts, ids)
+	if untilFront > 0 && (nextDue < 0 || untilFront < nextDue) {
+		nextDue = untilFront // what lies behind the marks was not looked at
+	}
+	return sluice.Claimed{NextDue: nextDue}, err
+}
+
+func (s *Store) nextDue(ctx context.Context, queue string, dueAts []time.Time, ids [][16]byte) (time.Duration, error) {
+	rows, err := query(ctx, s.pool, nextDueSQL, queue, priorities, dueAts, ids)
+	if err != nil {
+		return -1, err
+	}
+	millis, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[*int64])
+	if err != nil || millis == nil {
+		return -1, err
+	}
+	return time.Duration(max(*millis, 0)) * time.Millisecond, nil
+}
+
+// claimScanner reads the rows of a claim.
+func claimScanner(request sluice.ClaimRequest) pgx.RowToFunc[*sluice.Claim] {
+	return func(row pgx.CollectableRow) (*sluice.Claim, error) {
+		c := &sluice.Claim{Token: request.Token}
+		c.Queue, c.State, c.Holder = request.Queue, sluice.StateClaimed, request.Holder
+		var id pgtype.UUID
+		var key, failure *string
+		var labels, checkpoint, payload []byte
+		var maxAttempts *int
+		var expiresAt pgtype.Timestamptz
+		err := row.Scan(&id, &c.Priority, &c.DueAt, &c.Generation, &c.Attempts, &c.Releases, &c.Recoveries, &c.ClaimedAt, &c.LeaseUntil,
+			&failure, &checkpoint, &c.Tenant, &expiresAt, &key, &payload, &labels, &maxAttempts, &c.CreatedAt)
+		if err != nil {
+			return nil, err
+		}
+		c.ID, c.Payload, c.Checkpoint, c.ExpiresAt = idOf(id), payload, checkpoint, timeOf(expiresAt)
+		c.Key, c.Error, c.MaxAttempts = orZero(key), orZero(failure), orZero(maxAttempts)
+		c.DueAt, c.ClaimedAt, c.LeaseUntil, c.CreatedAt = c.DueAt.UTC(), c.ClaimedAt.UTC(), c.LeaseUntil.UTC(), c.CreatedAt.UTC()
+		c.Labels, err = labelsOf(labels)
+		return c, err
+	}
+}
+
+func orZero[T any](value *T) T {
+	if value == nil {
+		var zero T
+		return zero
+	}
+	return *value
+}
+
+// Renew gives claims more time.
+func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {
+	ids, tokens, leases := make([][16]byte, len(renewals)), make([][16]byte, len(renewals)), make([]time.Duration, len(renewals))
+	for k, i := range sortedByID(len(renewals), func(i int) sluice.ID { return renewals[i].ID }) {
+		ids[k], tokens[k], leases[k] = renewals[i].ID, renewals[i].Token, renewals[i].Lease
+	}
+	var held []pgtype.UUID
+	err := s.call(ctx, "renew", func(ctx context.Context, _ bool) (err error) {
+		held, err = list(ctx, s.pool, pgx.RowTo[pgtype.UUID], renewSQL, ids, tokens, leases)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	holds := make(map[sluice.ID]bool, len(held))
+	for _, id := range held {
+		holds[idOf(id)] = true
+	}
+	var lost []sluice.ID
+	for _, r := range renewals {
+		if !holds[r.ID] {
+			lost = append(lost, r.ID)
+		}
+	}
+	return lost, nil
+}
+
+// SaveCheckpoint keeps how far a claimed job has come.
+func (s *Store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.Token, checkpoint json.RawMessage) error {
+	return s.call(ctx, "save checkpoint", func(ctx context.Context, _ bool) error {
+		saved, err := list(ctx, s.pool, pgx.RowTo[pgtype.UUID], checkpointSQL, [16]byte(id), [16]byte(token), []byte(checkpoint))
+		if err != nil || len(saved) > 0 {
+			return err
+		}
+		if err := s.tellLost(ctx, []lostWrite{{id: id, verb: "checkpoint"}}); err != nil {
+			return err
+		}
+		return sluice.ErrLost
+	})
+}

@@ -1,0 +1,195 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/enqueue.sql
+var enqueueSQL string
+
+// Enqueue stores jobs, in one transaction.
+func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+	var receipts []sluice.Receipt
+	err := s.call(ctx, "enqueue", func(ctx context.Context, again bool) (err error) {
+		if !keyed(jobs) {
+			receipts, err = enqueue(ctx, s.pool, jobs, again)
+			return err
+		}
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+			receipts, err = enqueue(ctx, tx, jobs, again)
+			return err
+		})
+	})
+	if err == nil {
+		s.disturbMarks(jobs)
+		s.signalQueues(queuesOf(jobs))
+	}
+	return receipts, err
+}
+
+// disturbMarks notes jobs that have been due for so long that they may lie behind the marks.
+func (s *Store) disturbMarks(jobs []sluice.Insert) {
+	edge := time.Now().Add(-markSlack)
+	for _, j := range jobs {
+		if !j.DueAt.IsZero() && j.DueAt.Before(edge) {
+			s.marks.disturb(j.Queue)
+		}
+	}
+}
+
+func keyed(jobs []sluice.Insert) bool {
+	for _, j := range jobs {
+		if j.Key != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func queuesOf(jobs []sluice.Insert) map[string]bool {
+	queues := make(map[string]bool)
+	for _, j := range jobs {
+		queues[j.Queue] = true
+	}
+	return queues
+}
+
+// enqueue stores jobs through a pool or a transaction; one with keys needs a transaction. Again
+// says that an earlier try may have stored them: those that are there are then no duplicates.
+func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, again bool) ([]sluice.Receipt, error) {
+	receipts := make([]sluice.Receipt, len(jobs))
+	for _, round := range rounds(jobs) {
+		places, err := placeRound(ctx, db, jobs, round)
+		if err != nil {
+			return nil, err
+		}
+		var stored []int
+		for _, i := range round {
+			receipts[i] = sluice.Receipt{ID: jobs[i].ID, Replaced: places[i].replaced}
+			if twin := places[i].duplicateOf; !twin.IsZero() {
+				receipts[i] = sluice.Receipt{ID: twin, Duplicate: !again || twin != jobs[i].ID}
+				continue
+			}
+			stored = append(stored, i)
+		}
+		taken, err := insert(ctx, db, jobs, stored, places)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range stored {
+			receipts[i].Duplicate = taken[jobs[i].ID] && !again
+		}
+	}
+	return receipts, nil
+}
+
+// insert stores the chosen jobs and returns the ids that were taken.
+func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []int, places map[int]keyPlace) (map[sluice.ID]bool, error) {
+	if len(chosen) == 0 {
+		return nil, nil
+	}
+	order := sortedByID(len(chosen), func(i int) sluice.ID { return jobs[chosen[i]].ID })
+	columns := newInsertColumns(len(chosen))
+	for _, o := range order {
+		if err := columns.add(jobs[chosen[o]], places[chosen[o]]); err != nil {
+			return nil, err
+		}
+	}
+	ids, err := list(ctx, db, pgx.RowTo[pgtype.UUID], enqueueSQL, columns.arguments()...)
+	if err != nil {
+		return nil, err
+	}
+	taken := make(map[sluice.ID]bool, len(ids))
+	for _, id := range ids {
+		taken[idOf(id)] = true
+	}
+	return taken, nil
+}
+
+// insertColumns are the jobs of a batch as the statement takes them, one array a column. A column
+// in which every job says nothing is left empty, which reads as null in every row.
+type insertColumns struct {
+	ids         [][16]byte
+	queues      []string
+	tenants     []string
+	priorities  []int16
+	keys        []string
+	payloads    [][]byte
+	labels      []string
+	maxAttempts []int16
+	dueAt       []*time.Time
+	delays      []time.Duration
+	expiresAt   []*time.Time
+	keyed       []bool
+	blockedBy   []pgtype.UUID
+	told        []bool
+
+	hasDueAt, hasDelay, hasExpiry, hasBlocker bool
+}
+
+func newInsertColumns(n int) *insertColumns {
+	return &insertColumns{
+		ids: make([][16]byte, 0, n), queues: make([]string, 0, n), tenants: make([]string, 0, n), priorities: make([]int16, 0, n),
+		keys: make([]string, 0, n), payloads: make([][]byte, 0, n), labels: make([]string, 0, n), maxAttempts: make([]int16, 0, n),
+		dueAt: make([]*time.Time, 0, n), delays: make([]time.Duration, 0, n), expiresAt: make([]*time.Time, 0, n),
+		keyed: make([]bool, 0, n), blockedBy: make([]pgtype.UUID, 0, n), told: make([]bool, 0, n),
+	}
+}
+
+func (c *insertColumns) add(j sluice.Insert, place keyPlace) error {
+	labels := ""
+	if len(j.Labels) > 0 {
+		text, err := json.Marshal(j.Labels)
+		if err != nil {
+			return fmt.Errorf("labels of job %s: %w", j.ID, err)
+		}
+		labels = string(text)
+	}
+	c.ids = append(c.ids, j.ID)
+	c.queues = append(c.queues, j.Queue)
+	c.tenants = append(c.tenants, j.Tenant)
+	c.priorities = append(c.priorities, int16(j.Priority))
+	c.keys = append(c.keys, j.Key)
+	c.payloads = append(c.payloads, j.Payload)
+	c.labels = append(c.labels, labels)
+	c.maxAttempts = append(c.maxAttempts, int16(j.MaxAttempts))
+	c.dueAt = append(c.dueAt, nullTime(j.DueAt))
+	c.delays = append(c.delays, j.Delay)
+	c.expiresAt = append(c.expiresAt, nullTime(j.ExpiresAt))
+	c.keyed = append(c.keyed, j.Key != "" && j.KeyScope == sluice.WhileUnfinished)
+	c.blockedBy = append(c.blockedBy, nullUUID(place.blockedBy))
+	c.told = append(c.told, j.AuditFull)
+	c.hasDueAt = c.hasDueAt || !j.DueAt.IsZero()
+	c.hasDelay = c.hasDelay || j.Delay > 0
+	c.hasExpiry = c.hasExpiry || !j.ExpiresAt.IsZero()
+	c.hasBlocker = c.hasBlocker || !place.blockedBy.IsZero()
+	return nil
+}
+
+func (c *insertColumns) arguments() []any {
+	if !c.hasDueAt {
+		c.dueAt = nil
+	}
+	if !c.hasDelay {
+		c.delays = nil
+	}
+	if !c.hasExpiry {
+		c.expiresAt = nil
+	}
+	if !c.hasBlocker {
+		c.blockedBy = nil
+	}
+	return []any{
+		c.ids, c.queues, c.tenants, c.priorities, c.keys, c.payloads, c.labels, c.maxAttempts,
+		c.dueAt, c.delays, c.expiresAt, c.keyed, c.blockedBy, c.told,
+	}
+}

@@ -1,0 +1,199 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/key_take.sql
+var keyTakeSQL string
+
+//go:embed sql/key_holders.sql
+var keyHoldersSQL string
+
+//go:embed sql/key_pass.sql
+var keyPassSQL string
+
+//go:embed sql/lock_waiting.sql
+var lockWaitingSQL string
+
+// keyPlace says what a job's key makes of it. The zero value: it is stored as it is.
+type keyPlace struct {
+	duplicateOf sluice.ID // it is not stored, because this job holds the key
+	replaced    sluice.ID // it took the place of this waiting job
+	blockedBy   sluice.ID // it waits until this job has ended
+}
+
+type queueKey struct{ queue, key string }
+
+// keyHold is who holds a key.
+type keyHold struct {
+	queueKey
+	job            sluice.ID
+	unfinishedOnly bool
+	state          sluice.State // of the holder; empty: it has ended
+	blockedBy      sluice.ID
+}
+
+// stale reports whether the key was left behind by a job that has ended.
+func (h keyHold) stale() bool { return h.unfinishedOnly && h.state == "" }
+
+// rounds splits a batch so that no two jobs of a round share a key or an id; the rounds are stored
+// one after the other, as if they came in calls of their own.
+func rounds(jobs []sluice.Insert) [][]int {
+	var out [][]int
+	byKey, byID := make(map[queueKey]int), make(map[sluice.ID]int, len(jobs))
+	for i, j := range jobs {
+		round := byID[j.ID]
+		if j.Key != "" {
+			place := queueKey{j.Queue, j.Key}
+			round = max(round, byKey[place])
+			byKey[place] = round + 1
+		}
+		byID[j.ID] = round + 1
+		for round >= len(out) {
+			out = append(out, nil)
+		}
+		out[round] = append(out[round], i)
+	}
+	return out
+}
+
+// placeRound works out what becomes of the jobs of a round that have a key.
+func placeRound(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, round []int) (map[int]keyPlace, error) {
+	var wants []int
+	for _, i := range round {
+		if jobs[i].Key != "" {
+			wants = append(wants, i)
+		}
+	}
+	if len(wants) == 0 {
+		return nil, nil
+	}
+	slices.SortFunc(wants, func(a, b int) int {
+		return cmp.Or(cmp.Compare(jobs[a].Queue, jobs[b].Queue), cmp.Compare(jobs[a].Key, jobs[b].Key))
+	})
+	wanted := make([]wantedKey, len(wants))
+	for k, i := range wants {
+		wanted[k] = wantedBy(jobs[i])
+	}
+	holds, err := takeKeys(ctx, db, wanted)
+	if err != nil {
+		return nil, err
+	}
+	places := make(map[int]keyPlace)
+	for k, i := range wants {
+		if hold, held := holds[wanted[k].queueKey]; held {
+			if places[i], err = placeBehind(ctx, db, jobs[i], hold); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return places, nil
+}
+
+// placeBehind places a job whose key another one has.
+func placeBehind(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold) (keyPlace, error) {
+	queued := hold.state == sluice.StateQueued
+	switch {
+	case hold.job == j.ID:
+		return keyPlace{duplicateOf: j.ID}, nil
+	case hold.stale():
+		return keyPlace{}, passKey(ctx, db, wantedBy(j))
+	case j.OnDuplicate == sluice.Replace && queued:
+		return replace(ctx, db, j, hold)
+	case j.OnDuplicate == sluice.Coalesce && hold.state != "" && !queued:
+		return keyPlace{blockedBy: hold.job}, passKey(ctx, db, wantedBy(j))
+	}
+	return keyPlace{duplicateOf: hold.job}, nil
+}
+
+// replace cancels the waiting job that holds the key, unless it was claimed in this moment.
+func replace(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold) (keyPlace, error) {
+	locked, err := list(ctx, db, pgx.RowTo[pgtype.UUID], lockWaitingSQL, [16]byte(hold.job))
+	if err != nil || len(locked) == 0 {
+		return keyPlace{duplicateOf: hold.job}, err
+	}
+	if err := passKey(ctx, db, wantedBy(j)); err != nil {
+		return keyPlace{}, err
+	}
+	_, err = end(ctx, db, ending{
+		event: sluice.EventCancel, from: []sluice.State{sluice.StateQueued}, ids: []sluice.ID{hold.job},
+		reasons: []string{"replaced by " + j.ID.String()}, actors: []string{"producer"},
+	})
+	return keyPlace{replaced: hold.job, blockedBy: hold.blockedBy}, err
+}
+
+// wantedKey is a key that a job asks for.
+type wantedKey struct {
+	queueKey
+	job     sluice.ID
+	window  *time.Duration
+	forEver bool
+}
+
+func wantedBy(j sluice.Insert) wantedKey {
+	want := wantedKey{queueKey: queueKey{j.Queue, j.Key}, job: j.ID, forEver: j.KeyScope == sluice.ForEver}
+	if j.KeyScope == sluice.ForWindow {
+		want.window = &j.KeyWindow
+	}
+	return want
+}
+
+// takeKeys gives each job its key, and tells who holds those that were taken before. The keys are
+// sorted and differ from each other. It leaves the rows of all of them locked.
+func takeKeys(ctx context.Context, db rowsQuerier, wanted []wantedKey) (map[queueKey]keyHold, error) {
+	queues, keys := make([]string, len(wanted)), make([]string, len(wanted))
+	jobs, windows, forEver := make([][16]byte, len(wanted)), make([]*time.Duration, len(wanted)), make([]bool, len(wanted))
+	for i, w := range wanted {
+		queues[i], keys[i], jobs[i], windows[i], forEver[i] = w.queue, w.key, w.job, w.window, w.forEver
+	}
+	taken, err := list(ctx, db, scanQueueKey, keyTakeSQL, queues, keys, jobs, windows, forEver)
+	if err != nil || len(taken) == len(wanted) {
+		return nil, err
+	}
+	holds, err := list(ctx, db, scanKeyHold, keyHoldersSQL, queues, keys)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[queueKey]keyHold, len(holds))
+	for _, hold := range holds {
+		out[hold.queueKey] = hold
+	}
+	for _, key := range taken {
+		delete(out, key)
+	}
+	return out, nil
+}
+
+func passKey(ctx context.Context, db rowsQuerier, to wantedKey) error {
+	return exec(ctx, db, keyPassSQL, to.queue, to.key, [16]byte(to.job), to.window, to.forEver)
+}
+
+func scanQueueKey(row pgx.CollectableRow) (queueKey, error) {
+	var k queueKey
+	err := row.Scan(&k.queue, &k.key)
+	return k, err
+}
+
+func scanKeyHold(row pgx.CollectableRow) (keyHold, error) {
+	var hold keyHold
+	var job, blockedBy pgtype.UUID
+	var state *string
+	if err := row.Scan(&hold.queue, &hold.key, &job, &hold.unfinishedOnly, &state, &blockedBy); err != nil {
+		return hold, err
+	}
+	hold.job, hold.blockedBy = idOf(job), idOf(blockedBy)
+	if state != nil {
+		hold.state = sluice.State(*state)
+	}
+	return hold, nil
+}

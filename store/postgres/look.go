@@ -1,0 +1,171 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/job.sql
+var jobSQL string
+
+//go:embed sql/attempts.sql
+var attemptsSQL string
+
+//go:embed sql/list_live.sql
+var listLiveSQL string
+
+//go:embed sql/list_done.sql
+var listDoneSQL string
+
+//go:embed sql/depth.sql
+var depthSQL string
+
+//go:embed sql/audit.sql
+var auditSQL string
+
+// Job looks one job up.
+func (s *Store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
+	var found []sluice.Job
+	err := s.call(ctx, "look up job", func(ctx context.Context, _ bool) (err error) {
+		found, err = list(ctx, s.pool, scanJob, jobSQL, [16]byte(id))
+		return err
+	})
+	if err == nil && len(found) == 0 {
+		err = sluice.ErrNotFound
+	}
+	if err != nil {
+		return sluice.Job{}, err
+	}
+	return found[0], nil
+}
+
+func scanJob(row pgx.CollectableRow) (sluice.Job, error) {
+	var j sluice.Job
+	var id, blockedBy pgtype.UUID
+	var state string
+	var key, holder, ref, failure *string
+	var maxAttempts *int
+	var labels, payload, checkpoint, result []byte
+	var createdAt, expiresAt, dueAt, claimedAt, leaseUntil, finishedAt pgtype.Timestamptz
+	err := row.Scan(&id, &j.Queue, &j.Tenant, &j.Priority, &key, &labels, &maxAttempts, &createdAt, &expiresAt, &state, &j.Generation,
+		&dueAt, &j.Attempts, &j.Releases, &j.Recoveries, &holder, &claimedAt, &leaseUntil, &ref, &blockedBy, &finishedAt, &failure,
+		&payload, &checkpoint, &result)
+	if err != nil {
+		return j, err
+	}
+	j.ID, j.BlockedBy, j.State = idOf(id), idOf(blockedBy), sluice.State(state)
+	j.Key, j.Holder, j.Ref, j.Error, j.MaxAttempts = orZero(key), orZero(holder), orZero(ref), orZero(failure), orZero(maxAttempts)
+	j.Payload, j.Checkpoint, j.Result = payload, checkpoint, result
+	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(createdAt), timeOf(expiresAt), timeOf(dueAt)
+	j.ClaimedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(leaseUntil), timeOf(finishedAt)
+	j.Labels, err = labelsOf(labels)
+	return j, err
+}
+
+// Attempts lists a job's failed attempts.
+func (s *Store) Attempts(ctx context.Context, id sluice.ID) ([]sluice.Attempt, error) {
+	if _, err := s.Job(ctx, id); err != nil {
+		return nil, err
+	}
+	var out []sluice.Attempt
+	err := s.call(ctx, "list attempts", func(ctx context.Context, _ bool) (err error) {
+		out, err = list(ctx, s.pool, scanAttempt, attemptsSQL, [16]byte(id))
+		return err
+	})
+	return out, err
+}
+
+func scanAttempt(row pgx.CollectableRow) (sluice.Attempt, error) {
+	var a sluice.Attempt
+	var id pgtype.UUID
+	var holder, stack *string
+	var claimedAt, failedAt pgtype.Timestamptz
+	err := row.Scan(&id, &a.Generation, &a.Attempt, &claimedAt, &failedAt, &holder, &a.Error, &stack)
+	a.JobID, a.Holder, a.Stack = idOf(id), orZero(holder), orZero(stack)
+	a.ClaimedAt, a.FailedAt = timeOf(claimedAt), timeOf(failedAt)
+	return a, err
+}
+
+// Jobs lists jobs, the newest first: unfinished and finished ones come from two tables.
+func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page, error) {
+	var labels *string
+	if len(filter.Labels) > 0 {
+		text, err := json.Marshal(filter.Labels)
+		if err != nil {
+			return sluice.Page{}, err
+		}
+		labels = nullText(string(text))
+	}
+	unfinished, finished := sluice.SplitStates(filter.States)
+	var found []sluice.Job
+	err := s.call(ctx, "list jobs", func(ctx context.Context, _ bool) error {
+		found = nil
+		for _, part := range []struct {
+			sql    string
+			states []sluice.State
+		}{{listLiveSQL, unfinished}, {listDoneSQL, finished}} {
+			if len(part.states) == 0 {
+				continue
+			}
+			jobs, err := list(ctx, s.pool, scanJob, part.sql, filter.Queue, filter.Tenant, filter.Key, states(part.states), labels,
+				nullUUID(filter.Before), filter.Limit+1)
+			if err != nil {
+				return err
+			}
+			found = append(found, jobs...)
+		}
+		return nil
+	})
+	if err != nil {
+		return sluice.Page{}, err
+	}
+	return sluice.NewestPage(found, filter.Limit), nil
+}
+
+// Depth counts the jobs of a queue.
+func (s *Store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
+	d := sluice.Depth{Queue: queue}
+	err := s.call(ctx, "count jobs", func(ctx context.Context, _ bool) error {
+		rows, err := query(ctx, s.pool, depthSQL, queue, sluice.DepthLimit)
+		if err != nil {
+			return err
+		}
+		var oldest pgtype.Timestamptz
+		_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
+			return struct{}{}, row.Scan(&d.Ready, &d.Scheduled, &d.Blocked, &d.Claimed, &d.Dispatched, &d.Uncertain, &d.Dead, &oldest)
+		})
+		d.OldestDue = timeOf(oldest)
+		return err
+	})
+	return d, err
+}
+
+// Audit lists what was done, the newest first.
+func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {
+	var out []sluice.AuditEntry
+	err := s.call(ctx, "read audit", func(ctx context.Context, _ bool) (err error) {
+		out, err = list(ctx, s.pool, scanAudit, auditSQL, string(filter.Object), filter.Name, nullUUID(filter.JobID), filter.Before, cmp.Or(filter.Limit, 100))
+		return err
+	})
+	return out, err
+}
+
+func scanAudit(row pgx.CollectableRow) (sluice.AuditEntry, error) {
+	var e sluice.AuditEntry
+	var jobID, actID pgtype.UUID
+	var object, event, from, to string
+	var before, after []byte
+	err := row.Scan(&e.Seq, &e.At, &e.Actor, &object, &e.Name, &event, &jobID, &e.Generation, &from, &to, &e.Reason, &before, &after, &actID)
+	e.At, e.JobID, e.ActID = e.At.UTC(), idOf(jobID), idOf(actID)
+	e.Object, e.Event, e.From, e.To = sluice.Object(object), sluice.Event(event), sluice.State(from), sluice.State(to)
+	e.Before, e.After = slices.Clone(before), slices.Clone(after)
+	return e, err
+}

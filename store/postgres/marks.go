@@ -1,0 +1,126 @@
+package postgres
+
+import (
+	"bytes"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// priorities in the order in which they are served.
+var priorities = []int16{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+
+const (
+	// markSlack keeps the marks this much behind the store's clock. A job that is enqueued while
+	// a claim runs may become visible behind jobs that were claimed already.
+	markSlack = 100 * time.Millisecond
+	// walkShare bounds what walking from the very front may cost: a claim does so again when this
+	// many times the duration of the last such walk has passed, so that it takes at most a
+	// twentieth of the time, however many dead index entries an old transaction keeps.
+	walkShare = 20
+	// cheapWalk is what a walk from the front may cost to be made at once when this process itself
+	// put a job behind the marks.
+	cheapWalk = 20 * time.Millisecond
+)
+
+// marks remembers, for each queue and priority, up to where the claim index was emptied by claims of
+// this process. Claims go on from there instead of stepping over dead entries. Every now and then
+// a claim walks from the front, and finds what came in behind a mark: jobs that were released,
+// recovered or enqueued with a due_at in the past.
+type marks struct {
+	mu     sync.Mutex
+	queues map[string]*queueMarks
+}
+
+type queueMarks struct {
+	place    [10]place
+	walkedAt time.Time     // when a claim last walked from the front
+	walkCost time.Duration // how long that took
+}
+
+// place is a position in the claim index.
+type place struct {
+	dueAt time.Time
+	id    sluice.ID
+}
+
+func (p place) before(q place) bool {
+	if !p.dueAt.Equal(q.dueAt) {
+		return p.dueAt.Before(q.dueAt)
+	}
+	return bytes.Compare(p.id[:], q.id[:]) < 0
+}
+
+// front is before every position.
+var front = place{dueAt: time.Unix(0, 0)}
+
+// start says where a claim begins in each priority, and how long until one may walk from the very
+// front; 0: this one does.
+func (m *marks) start(queue string) (from [10]place, untilFront time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q := m.queue(queue)
+	if wait := walkShare*q.walkCost - time.Since(q.walkedAt); wait > 0 {
+		return q.place, wait
+	}
+	for i := range from {
+		from[i] = front
+	}
+	return from, 0
+}
+
+// walked notes what a claim from the front cost.
+func (m *marks) walked(queue string, cost time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q := m.queue(queue)
+	q.walkedAt, q.walkCost = time.Now(), cost
+}
+
+// disturb notes that this process put a job behind the marks of a queue: the next claim walks from
+// the front, if that is cheap.
+func (m *marks) disturb(queue string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if q := m.queue(queue); q.walkCost <= cheapWalk {
+		q.walkedAt = time.Time{}
+	}
+}
+
+// advance notes that the index is emptied up to a claimed job, or up to a little before now.
+func (m *marks) advance(queue string, priority int, claimed place, now time.Time) {
+	if edge := (place{dueAt: now.Add(-markSlack)}); edge.before(claimed) {
+		claimed = edge
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q := m.queue(queue)
+	if q.place[priority-1].before(claimed) {
+		q.place[priority-1] = claimed
+	}
+}
+
+func (m *marks) queue(name string) *queueMarks {
+	q := m.queues[name]
+	if q == nil {
+		q = &queueMarks{}
+		for i := range q.place {
+			q.place[i] = front
+		}
+		if m.queues == nil {
+			m.queues = make(map[string]*queueMarks)
+		}
+		m.queues[name] = q
+	}
+	return q
+}
+
+// arguments gives the marks as the claim statement takes them.
+func arguments(from [10]place) (dueAts []time.Time, ids [][16]byte) {
+	dueAts, ids = make([]time.Time, len(from)), make([][16]byte, len(from))
+	for i, p := range from {
+		dueAts[i], ids[i] = p.dueAt, p.id
+	}
+	return dueAts, ids
+}

@@ -1,0 +1,152 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/migration"
+)
+
+//go:embed schema/*.sql
+var schemaFiles embed.FS
+
+// migrationLock is the advisory lock under which one process at a time migrates.
+const migrationLock = 0x536c75696365 // "Sluice"
+
+const createMigrationTable = `
+create schema if not exists sluice;
+create table if not exists sluice.migration (
+    version    integer     primary key,
+    name       text        not null,
+    checksum   text        not null,
+    works_from integer     not null,
+    applied_at timestamptz not null default now()
+)`
+
+// Migrate brings the schema up to date and returns the steps it ran. Each step is a transaction of
+// its own; several processes may migrate at once, and one of them does the work.
+func Migrate(ctx context.Context, dsn string) ([]sluice.Migration, error) {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return nil, fmt.Errorf("migrate: %w: %w", sluice.ErrUnavailable, err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	return migrate(ctx, conn)
+}
+
+// PendingMigrations returns the steps that Migrate would run, without running them.
+func PendingMigrations(ctx context.Context, dsn string) ([]sluice.Migration, error) {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return nil, fmt.Errorf("look at the schema: %w: %w", sluice.ErrUnavailable, err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	return pending(ctx, conn)
+}
+
+func migrate(ctx context.Context, conn *pgx.Conn) ([]sluice.Migration, error) {
+	var done []sluice.Migration
+	for {
+		step, err := migrateOne(ctx, conn)
+		if err != nil {
+			return done, fmt.Errorf("migrate: %w", err)
+		}
+		if step == nil {
+			return done, nil
+		}
+		done = append(done, *step)
+	}
+}
+
+// migrateOne runs the next step, if there is one, in a transaction that holds the lock.
+func migrateOne(ctx context.Context, conn *pgx.Conn) (*sluice.Migration, error) {
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	// A step may take longer than a call, and waits for the process that migrates now.
+	if _, err := tx.Exec(ctx, "set local statement_timeout = 0; set local lock_timeout = 0"); err != nil {
+		return nil, err
+	}
+	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
+		return nil, err
+	}
+	steps, err := pending(ctx, tx)
+	if err != nil || len(steps) == 0 {
+		return nil, err
+	}
+	step := steps[0]
+	if _, err := tx.Exec(ctx, createMigrationTable); err != nil {
+		return nil, err
+	}
+	if _, err := tx.Exec(ctx, step.SQL); err != nil {
+		return nil, fmt.Errorf("step %d (%s): %w", step.Version, step.Name, err)
+	}
+	if _, err := tx.Exec(ctx, "insert into sluice.migration (version, name, checksum, works_from) values ($1, $2, $3, $4)",
+		step.Version, step.Name, step.Checksum, step.WorksFrom); err != nil {
+		return nil, err
+	}
+	return &step, tx.Commit(ctx)
+}
+
+// rowsQuerier is a pool, a connection or a transaction.
+type rowsQuerier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+func pending(ctx context.Context, db rowsQuerier) ([]sluice.Migration, error) {
+	steps, err := migration.Steps(schemaFiles, "schema")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.Query(ctx, "select to_regclass('sluice.migration') is not null")
+	if err != nil {
+		return nil, err
+	}
+	exists, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
+	if err != nil || !exists {
+		return steps, err
+	}
+	rows, err = db.Query(ctx, "select version, checksum, works_from from sluice.migration order by version")
+	if err != nil {
+		return nil, err
+	}
+	applied, err := pgx.CollectRows(rows, pgx.RowToStructByPos[migration.Applied])
+	if err != nil {
+		return nil, err
+	}
+	return migration.Pending(steps, applied)
+}
+
+// checkSchema refuses a database that this program cannot work with, after migrating it if asked.
+func (s *Store) checkSchema(ctx context.Context) error {
+	var steps []sluice.Migration
+	err := s.call(ctx, "check schema", func(ctx context.Context, _ bool) (err error) {
+		steps, err = pending(ctx, s.pool)
+		return err
+	})
+	if err != nil || len(steps) == 0 {
+		return err
+	}
+	if !s.options.Migrate {
+		return migration.Missing(steps)
+	}
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
+	}
+	defer conn.Release()
+	_, err = migrate(ctx, conn.Conn())
+	var server *pgconn.PgError
+	if errors.As(err, &server) && server.Code == "42501" {
+		return fmt.Errorf("this role may not change the schema; run «sluice migrate» as its owner: %w", err)
+	}
+	return err
+}

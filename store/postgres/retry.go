@@ -1,0 +1,78 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// call runs one verb under the store's deadline and tries it again after a transient fault. The
+// verb is told whether an earlier try may have been committed without our knowing.
+func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Context, again bool) error) error {
+	callerCtx := ctx
+	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
+	defer cancel()
+	if s.closed.Load() {
+		return fmt.Errorf("%s: the store is closed: %w", verb, sluice.ErrUnavailable)
+	}
+	wait := 5 * time.Millisecond
+	for again := false; ; again = true {
+		err := do(ctx, again)
+		if err == nil {
+			return nil
+		}
+		if callerCtx.Err() != nil {
+			return fmt.Errorf("%s: %w", verb, callerCtx.Err())
+		}
+		if !transient(err) {
+			return fmt.Errorf("%s: %w", verb, typed(err))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: gave up after %s: %w: %w", verb, s.options.CallTimeout, sluice.ErrUnavailable, err)
+		case <-time.After(wait/2 + rand.N(wait)):
+		}
+		wait = min(2*wait, 500*time.Millisecond)
+	}
+}
+
+// transient reports whether the same call may well succeed a little later.
+func transient(err error) bool {
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		switch server.Code {
+		case "55P03", // lock not available
+			"57P01", "57P02", "57P03", // the server shuts down or starts up
+			"53300": // too many connections
+			return true
+		}
+		return strings.HasPrefix(server.Code, "40") || // serialization failure, deadlock
+			strings.HasPrefix(server.Code, "08") // connection exception
+	}
+	return connectionFault(err)
+}
+
+func connectionFault(err error) bool {
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) || pgconn.Timeout(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// typed gives the errors a caller may act on their names.
+func typed(err error) error {
+	var server *pgconn.PgError
+	if errors.As(err, &server) && (server.Code == "42P01" || server.Code == "3F000") { // no such table, no such schema
+		return fmt.Errorf("%w: run «sluice migrate»: %w", sluice.ErrNotMigrated, err)
+	}
+	return err
+}

@@ -1,0 +1,274 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/queues.sql
+var queuesSQL string
+
+//go:embed sql/queue_lock.sql
+var queueLockSQL string
+
+//go:embed sql/queue_insert.sql
+var queueInsertSQL string
+
+//go:embed sql/queue_update.sql
+var queueUpdateSQL string
+
+//go:embed sql/audit_change.sql
+var auditChangeSQL string
+
+//go:embed sql/tenant.sql
+var tenantSQL string
+
+//go:embed sql/tenants.sql
+var tenantsSQL string
+
+//go:embed sql/tenant_save.sql
+var tenantSaveSQL string
+
+//go:embed sql/tiers.sql
+var tiersSQL string
+
+//go:embed sql/tier_save.sql
+var tierSaveSQL string
+
+//go:embed sql/beat.sql
+var beatSQL string
+
+//go:embed sql/leave.sql
+var leaveSQL string
+
+//go:embed sql/holders.sql
+var holdersSQL string
+
+// Queues lists every queue with its settings, by name.
+func (s *Store) Queues(ctx context.Context) ([]sluice.Queue, error) {
+	var out []sluice.Queue
+	err := s.call(ctx, "list queues", func(ctx context.Context, _ bool) (err error) {
+		out, err = list(ctx, s.pool, scanQueue, queuesSQL)
+		return err
+	})
+	return out, err
+}
+
+func scanQueue(row pgx.CollectableRow) (sluice.Queue, error) {
+	values, err := row.Values()
+	if err != nil {
+		return sluice.Queue{}, err
+	}
+	return sluice.QueueFromRow(values)
+}
+
+// SaveQueue stores a queue's settings, and tells the audit.
+func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	var saved sluice.Queue
+	err := s.call(ctx, "save queue", func(ctx context.Context, again bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			saved = queue
+			stored, err := list(ctx, tx, scanQueue, queueLockSQL, queue.Name)
+			if err != nil {
+				return err
+			}
+			var before any
+			version := int64(0)
+			if len(stored) > 0 {
+				before, version = stored[0].Settings, stored[0].Version
+				if again && version == queue.Version+1 && stored[0].Settings == queue.Settings {
+					saved = stored[0] // an earlier try stored it
+					return nil
+				}
+			}
+			if version != queue.Version {
+				return sluice.ErrConflict
+			}
+			if err := writeQueue(ctx, tx, &saved, act); err != nil {
+				return err
+			}
+			return tellChange(ctx, tx, sluice.ObjectQueue, queue.Name, before, queue.Settings, act)
+		})
+	})
+	if err != nil {
+		return sluice.Queue{}, err
+	}
+	s.signal(sluice.Signal{Queue: queue.Name})
+	return saved, nil
+}
+
+func writeQueue(ctx context.Context, tx pgx.Tx, queue *sluice.Queue, act sluice.Act) error {
+	arguments := []any{queue.Name, act.By, act.Reason}
+	for _, setting := range sluice.AllSettings() {
+		arguments = append(arguments, setting.Stored(queue.Settings))
+	}
+	sql := queueUpdateSQL
+	if queue.Version == 0 {
+		sql = queueInsertSQL
+	}
+	version, changedAt, err := savedRow(ctx, tx, sql, arguments...)
+	if err != nil {
+		return err
+	}
+	queue.Version, queue.ChangedAt, queue.ChangedBy, queue.Reason = version, changedAt, act.By, act.Reason
+	return nil
+}
+
+// savedRow runs a statement that stores a queue, tenant or tier. No row back means that somebody
+// else changed it in between.
+func savedRow(ctx context.Context, tx pgx.Tx, sql string, arguments ...any) (version int64, changedAt time.Time, err error) {
+	rows, err := query(ctx, tx, sql, arguments...)
+	if err != nil {
+		return 0, changedAt, err
+	}
+	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		return struct{}{}, row.Scan(&version, &changedAt)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = sluice.ErrConflict
+	}
+	return version, changedAt.UTC(), err
+}
+
+func tellChange(ctx context.Context, tx pgx.Tx, object sluice.Object, name string, before, after any, act sluice.Act) error {
+	var old []byte
+	if before != nil {
+		var err error
+		if old, err = json.Marshal(before); err != nil {
+			return err
+		}
+	}
+	changed, err := json.Marshal(after)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, tx, auditChangeSQL, string(object), name, act.By, act.Reason, old, changed, nullUUID(act.ID))
+}
+
+// Tenant looks a stored tenant up.
+func (s *Store) Tenant(ctx context.Context, name string) (sluice.Tenant, error) {
+	var found []sluice.Tenant
+	err := s.call(ctx, "look up tenant", func(ctx context.Context, _ bool) (err error) {
+		found, err = list(ctx, s.pool, scanTenant, tenantSQL, name)
+		return err
+	})
+	if err == nil && len(found) == 0 {
+		err = sluice.ErrNotFound
+	}
+	if err != nil {
+		return sluice.Tenant{}, err
+	}
+	return found[0], nil
+}
+
+// Tenants lists stored tenants by name.
+func (s *Store) Tenants(ctx context.Context, after string, limit int) ([]sluice.Tenant, error) {
+	var out []sluice.Tenant
+	err := s.call(ctx, "list tenants", func(ctx context.Context, _ bool) (err error) {
+		out, err = list(ctx, s.pool, scanTenant, tenantsSQL, after, limit)
+		return err
+	})
+	return out, err
+}
+
+func scanTenant(row pgx.CollectableRow) (sluice.Tenant, error) {
+	var t sluice.Tenant
+	err := row.Scan(&t.Name, &t.Tier, &t.Version, &t.ChangedAt, &t.ChangedBy, &t.Reason)
+	t.ChangedAt = t.ChangedAt.UTC()
+	return t, err
+}
+
+// SaveTenant stores a tenant, and tells the audit.
+func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (sluice.Tenant, error) {
+	saved := tenant
+	err := s.call(ctx, "save tenant", func(ctx context.Context, _ bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			stored, err := list(ctx, tx, scanTenant, tenantSQL, tenant.Name)
+			if err != nil {
+				return err
+			}
+			var before any
+			if len(stored) > 0 {
+				before = map[string]string{"tier": stored[0].Tier}
+			}
+			version, changedAt, err := savedRow(ctx, tx, tenantSaveSQL, tenant.Name, tenant.Tier, tenant.Version, act.By, act.Reason)
+			if err != nil {
+				return err
+			}
+			saved.Version, saved.ChangedAt, saved.ChangedBy, saved.Reason = version, changedAt, act.By, act.Reason
+			return tellChange(ctx, tx, sluice.ObjectTenant, tenant.Name, before, map[string]string{"tier": tenant.Tier}, act)
+		})
+	})
+	return saved, err
+}
+
+// Tiers lists the tiers by name.
+func (s *Store) Tiers(ctx context.Context) ([]sluice.Tier, error) {
+	var out []sluice.Tier
+	err := s.call(ctx, "list tiers", func(ctx context.Context, _ bool) (err error) {
+		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (sluice.Tier, error) {
+			var t sluice.Tier
+			err := row.Scan(&t.Name, &t.Version, &t.ChangedAt, &t.ChangedBy, &t.Reason)
+			t.ChangedAt = t.ChangedAt.UTC()
+			return t, err
+		}, tiersSQL)
+		return err
+	})
+	return out, err
+}
+
+// SaveTier stores a tier, and tells the audit.
+func (s *Store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) (sluice.Tier, error) {
+	saved := tier
+	err := s.call(ctx, "save tier", func(ctx context.Context, _ bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			version, changedAt, err := savedRow(ctx, tx, tierSaveSQL, tier.Name, tier.Version, act.By, act.Reason)
+			if err != nil {
+				return err
+			}
+			saved.Version, saved.ChangedAt, saved.ChangedBy, saved.Reason = version, changedAt, act.By, act.Reason
+			return tellChange(ctx, tx, sluice.ObjectTier, tier.Name, nil, map[string]string{}, act)
+		})
+	})
+	return saved, err
+}
+
+// Beat stores that a holder is alive.
+func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
+	return s.call(ctx, "beat", func(ctx context.Context, _ bool) error {
+		queues := holder.Queues
+		if queues == nil {
+			queues = []string{}
+		}
+		return exec(ctx, s.pool, beatSQL, holder.ID, holder.Role, queues, holder.Slots, holder.Busy, holder.Version)
+	})
+}
+
+// Leave forgets a holder that ends.
+func (s *Store) Leave(ctx context.Context, holderID string) error {
+	return s.call(ctx, "leave", func(ctx context.Context, _ bool) error {
+		return exec(ctx, s.pool, leaveSQL, holderID)
+	})
+}
+
+// Holders lists the processes that beat within the last hour.
+func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
+	var out []sluice.Holder
+	err := s.call(ctx, "list holders", func(ctx context.Context, _ bool) (err error) {
+		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (sluice.Holder, error) {
+			var h sluice.Holder
+			err := row.Scan(&h.ID, &h.Role, &h.Queues, &h.Slots, &h.Busy, &h.Version, &h.Started, &h.Seen)
+			h.Started, h.Seen = h.Started.UTC(), h.Seen.UTC()
+			return h, err
+		}, holdersSQL)
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,331 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/end.sql
+var endSQL string
+
+//go:embed sql/back.sql
+var backSQL string
+
+//go:embed sql/away.sql
+var awaySQL string
+
+//go:embed sql/standing.sql
+var standingSQL string
+
+//go:embed sql/tell_lost.sql
+var tellLostSQL string
+
+// letGo marks a row that end.sql returns for a job which may start now that another has ended.
+const letGo = "let go"
+
+// moved is a row of a statement that moves jobs: the job, its queue, and the state it left.
+type moved struct {
+	id    sluice.ID
+	queue string
+	from  string
+}
+
+func scanMoved(row pgx.CollectableRow) (moved, error) {
+	var m moved
+	var id pgtype.UUID
+	err := row.Scan(&id, &m.queue, &m.from)
+	m.id = idOf(id)
+	return m, err
+}
+
+// Settle writes what became of claimed jobs.
+func (s *Store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	errs := make([]error, len(settlements))
+	for _, group := range settleGroups(settlements, errs) {
+		if err := s.settleGroup(ctx, settlements, group, errs); err != nil {
+			return nil, err
+		}
+	}
+	return errs, nil
+}
+
+// settleGroups puts settlements together that one statement can write: those of one event, sorted
+// by id, each id once.
+func settleGroups(settlements []sluice.Settlement, errs []error) [][]int {
+	type key struct {
+		event sluice.Event
+		round int
+	}
+	var keys []key
+	groups := make(map[key][]int)
+	rounds := make(map[sluice.ID]int, len(settlements))
+	for _, i := range sortedByID(len(settlements), func(i int) sluice.ID { return settlements[i].ID }) {
+		in := settlements[i]
+		switch in.Event {
+		case sluice.EventComplete, sluice.EventBury, sluice.EventRetry, sluice.EventRelease, sluice.EventDispatch, sluice.EventDoubt:
+		default:
+			errs[i] = fmt.Errorf("settle by %s: %w", in.Event, sluice.ErrNotAllowed)
+			continue
+		}
+		k := key{in.Event, rounds[in.ID]}
+		rounds[in.ID]++
+		if len(groups[k]) == 0 {
+			keys = append(keys, k)
+		}
+		groups[k] = append(groups[k], i)
+	}
+	out := make([][]int, len(keys))
+	for n, k := range keys {
+		out[n] = groups[k]
+	}
+	return out
+}
+
+func (s *Store) settleGroup(ctx context.Context, settlements []sluice.Settlement, group []int, errs []error) error {
+	return s.call(ctx, "settle", func(ctx context.Context, _ bool) error {
+		rows, err := settle(ctx, s.pool, settlements, group)
+		if err != nil {
+			return err
+		}
+		s.signalMoved(settlements[group[0]].Event, rows)
+		done := movedIDs(rows)
+		var missed []int
+		for _, i := range group {
+			if !done[settlements[i].ID] {
+				missed = append(missed, i)
+			}
+		}
+		return s.explain(ctx, settlements, missed, errs)
+	})
+}
+
+func movedIDs(rows []moved) map[sluice.ID]bool {
+	done := make(map[sluice.ID]bool, len(rows))
+	for _, m := range rows {
+		if m.from != letGo {
+			done[m.id] = true
+		}
+	}
+	return done
+}
+
+// settle runs the statement of a group's event.
+func settle(ctx context.Context, db rowsQuerier, settlements []sluice.Settlement, group []int) ([]moved, error) {
+	event := settlements[group[0]].Event
+	switch event {
+	case sluice.EventComplete, sluice.EventBury:
+		return end(ctx, db, endingOf(event, settlements, group))
+	case sluice.EventRetry, sluice.EventRelease:
+		return back(ctx, db, returnOf(event, settlements, group))
+	}
+	return away(ctx, db, event, settlements, group)
+}
+
+// ending is a batch for end.sql. Slices that no job needs stay empty.
+type ending struct {
+	event   sluice.Event
+	from    []sluice.State // default: what the state machine says
+	ids     []sluice.ID    // sorted
+	tokens  []sluice.Token // empty: no token is asked for
+	results [][]byte
+	errors  []*string
+	stacks  []*string
+	reasons []string
+	actors  []string
+	act     sluice.ID
+	counts  string
+	late    bool
+}
+
+func endingOf(event sluice.Event, settlements []sluice.Settlement, group []int) ending {
+	e := ending{event: event, counts: "nothing"}
+	if event == sluice.EventBury {
+		e.counts = "attempt"
+	}
+	for _, i := range group {
+		in := settlements[i]
+		e.ids = append(e.ids, in.ID)
+		e.tokens = append(e.tokens, in.Token)
+		e.results = append(e.results, in.Result)
+		e.errors = append(e.errors, nullText(sluice.StoredText(in.Error)))
+		e.stacks = append(e.stacks, nullText(sluice.StoredText(in.Stack)))
+		e.reasons = append(e.reasons, in.Reason)
+		e.actors = append(e.actors, in.Holder)
+	}
+	if event == sluice.EventComplete {
+		e.errors, e.stacks = nil, nil // a completed job keeps the error of its last failed attempt
+	}
+	return e
+}
+
+func end(ctx context.Context, db rowsQuerier, e ending) ([]moved, error) {
+	move := sluice.MoveOf(e.event)
+	if e.from == nil {
+		e.from = move.From
+	}
+	return list(ctx, db, scanMoved, endSQL, uuids(e.ids), tokens(e.tokens), states(e.from), string(e.event), string(move.To),
+		e.results, e.errors, e.stacks, e.reasons, e.actors, nullUUID(e.act), e.counts, e.late, e.event.Notable())
+}
+
+func tokens(in []sluice.Token) [][16]byte {
+	out := make([][16]byte, len(in))
+	for i, t := range in {
+		out[i] = t
+	}
+	return out
+}
+
+func states(in []sluice.State) []string {
+	out := make([]string, len(in))
+	for i, state := range in {
+		out[i] = string(state)
+	}
+	return out
+}
+
+// handBack is a batch for back.sql. Slices that no job needs stay empty.
+type handBack struct {
+	event   sluice.Event
+	ids     []sluice.ID // sorted
+	tokens  []sluice.Token
+	delays  []*time.Duration
+	errors  []*string
+	stacks  []*string
+	reasons []string
+	actors  []string
+	counts  string
+	late    bool
+}
+
+func returnOf(event sluice.Event, settlements []sluice.Settlement, group []int) handBack {
+	b := handBack{event: event, counts: "release"}
+	if event == sluice.EventRetry {
+		b.counts = "attempt"
+	}
+	for _, i := range group {
+		in := settlements[i]
+		delay := &in.Delay
+		if event == sluice.EventRelease && in.Delay == 0 {
+			delay = nil
+		}
+		b.ids = append(b.ids, in.ID)
+		b.tokens = append(b.tokens, in.Token)
+		b.delays = append(b.delays, delay)
+		b.errors = append(b.errors, nullText(sluice.StoredText(in.Error)))
+		b.stacks = append(b.stacks, nullText(sluice.StoredText(in.Stack)))
+		b.reasons = append(b.reasons, in.Reason)
+		b.actors = append(b.actors, in.Holder)
+	}
+	return b
+}
+
+func back(ctx context.Context, db rowsQuerier, b handBack) ([]moved, error) {
+	return list(ctx, db, scanMoved, backSQL, uuids(b.ids), tokens(b.tokens), states(sluice.MoveOf(b.event).From), string(b.event),
+		b.delays, b.errors, b.stacks, b.reasons, b.actors, b.counts, b.late, b.event.Notable())
+}
+
+func away(ctx context.Context, db rowsQuerier, event sluice.Event, settlements []sluice.Settlement, group []int) ([]moved, error) {
+	var ids, tokens [][16]byte
+	var refs, errors []*string
+	var reasons, actors []string
+	for _, i := range group {
+		in := settlements[i]
+		ids, tokens = append(ids, in.ID), append(tokens, in.Token)
+		refs, errors = append(refs, nullText(in.Ref)), append(errors, nullText(sluice.StoredText(in.Error)))
+		reasons, actors = append(reasons, in.Reason), append(actors, in.Holder)
+	}
+	move := sluice.MoveOf(event)
+	return list(ctx, db, scanMoved, awaySQL, ids, tokens, states(move.From), string(event), string(move.To),
+		refs, errors, reasons, actors, event.Notable())
+}
+
+// standing is where a job is.
+type standing struct {
+	id         sluice.ID
+	queue      string
+	state      sluice.State
+	generation int
+	token      sluice.Token
+}
+
+func scanStanding(row pgx.CollectableRow) (standing, error) {
+	var out standing
+	var id, token pgtype.UUID
+	var state string
+	err := row.Scan(&id, &out.queue, &state, &out.generation, &token)
+	out.id, out.state, out.token = idOf(id), sluice.State(state), token.Bytes
+	return out, err
+}
+
+func standings(ctx context.Context, db rowsQuerier, ids []sluice.ID) (map[sluice.ID]standing, error) {
+	rows, err := list(ctx, db, scanStanding, standingSQL, uuids(ids))
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[sluice.ID]standing, len(rows))
+	for _, row := range rows {
+		out[row.id] = row
+	}
+	return out, nil
+}
+
+// explain finds out why settlements moved nothing: they were written before, the state machine has
+// no such move, or the claim is lost.
+func (s *Store) explain(ctx context.Context, settlements []sluice.Settlement, missed []int, errs []error) error {
+	if len(missed) == 0 {
+		return nil
+	}
+	ids := make([]sluice.ID, len(missed))
+	for k, i := range missed {
+		ids[k] = settlements[i].ID
+	}
+	at, err := standings(ctx, s.pool, ids)
+	if err != nil {
+		return err
+	}
+	var lost []lostWrite
+	for _, i := range missed {
+		in := settlements[i]
+		now, known := at[in.ID]
+		mine := known && now.token == in.Token && in.Token != (sluice.Token{})
+		switch {
+		case mine && now.state == sluice.MoveOf(in.Event).To, in.InTx && !mine, in.InTx && now.state.Finished():
+			errs[i] = nil
+		case mine && !now.state.Finished() && now.state != sluice.StateQueued:
+			errs[i] = fmt.Errorf("%s from %s: %w", in.Event, now.state, sluice.ErrNotAllowed)
+		default:
+			errs[i] = sluice.ErrLost
+			lost = append(lost, lostWrite{id: in.ID, queue: now.queue, state: now.state, verb: string(in.Event), holder: in.Holder})
+		}
+	}
+	return s.tellLost(ctx, lost)
+}
+
+// lostWrite is a write that came with an old token.
+type lostWrite struct {
+	id     sluice.ID
+	queue  string
+	state  sluice.State
+	verb   string
+	holder string
+}
+
+func (s *Store) tellLost(ctx context.Context, lost []lostWrite) error {
+	if len(lost) == 0 {
+		return nil
+	}
+	var ids [][16]byte
+	var queues, states, reasons, actors []string
+	for _, l := range lost {
+		ids, queues, states = append(ids, l.id), append(queues, l.queue), append(states, string(l.state))
+		reasons, actors = append(reasons, "refused: "+l.verb), append(actors, l.holder)
+	}
+	return exec(ctx, s.pool, tellLostSQL, ids, queues, states, reasons, actors)
+}

@@ -1,0 +1,237 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+)
+
+const (
+	// channel is the one that LISTEN and NOTIFY use.
+	channel = "sluice"
+	// notifyInterval is how often one process notifies the others at the most. A NOTIFY in every
+	// commit costs most of the throughput, so it is sent outside of them.
+	notifyInterval = 10 * time.Millisecond
+	// txNotifyInterval is how often a caller's own transaction carries a notification, per queue.
+	// Those in between are notified outside of it, this much later.
+	txNotifyInterval = 100 * time.Millisecond
+	notifySQL        = "select pg_notify('" + channel + "', n) from unnest($1::text[]) as n"
+)
+
+// signalQueues wakes workers of these queues, in this process at once and in others by NOTIFY.
+func (s *Store) signalQueues(queues map[string]bool) {
+	for queue := range queues {
+		s.signal(sluice.Signal{Queue: queue})
+	}
+}
+
+func (s *Store) signal(signal sluice.Signal) {
+	s.signals.Send(signal)
+	s.notifier.add(signal)
+}
+
+// signalMoved tells workers what a move means for them: jobs to claim, or a claim that is gone.
+func (s *Store) signalMoved(event sluice.Event, rows []moved) {
+	queues := make(map[string]bool)
+	for _, m := range rows {
+		switch {
+		case m.from == letGo, sluice.MoveOf(event).To == sluice.StateQueued, event == sluice.EventReschedule:
+			queues[m.queue] = true
+			s.marks.disturb(m.queue)
+		case event == sluice.EventCancel && m.from == string(sluice.StateClaimed):
+			s.signal(sluice.Signal{Cancelled: m.id})
+		}
+	}
+	s.signalQueues(queues)
+}
+
+// notifier sends signals to other processes, many in one statement.
+type notifier struct {
+	store  *Store
+	sender string // so that a process knows its own signals
+	wake   chan struct{}
+	quit   context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex
+	pending map[string]bool
+	inTx    map[string]time.Time // when a caller's transaction last carried a notification, by queue
+}
+
+func startNotifier(s *Store) *notifier {
+	ctx, quit := context.WithCancel(context.Background())
+	n := &notifier{
+		store: s, sender: sluice.NewID().String(), wake: make(chan struct{}, 1), quit: quit, done: make(chan struct{}),
+		pending: make(map[string]bool), inTx: make(map[string]time.Time),
+	}
+	go n.run(ctx)
+	return n
+}
+
+func (n *notifier) stop() {
+	n.quit()
+	<-n.done
+}
+
+// add queues a signal. Its text is sender, kind and name, each ended by a blank.
+func (n *notifier) add(signal sluice.Signal) {
+	if n.store.options.TransactionPooler {
+		return
+	}
+	text := n.sender + " queue " + signal.Queue
+	if !signal.Cancelled.IsZero() {
+		text = n.sender + " cancelled " + signal.Cancelled.String()
+	}
+	n.mu.Lock()
+	n.pending[text] = true
+	n.mu.Unlock()
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// signalInTx lets a caller's transaction wake workers when it commits. When it does is not known
+// here, so that a second signal follows later.
+func (s *Store) signalInTx(ctx context.Context, tx rowsQuerier, queues map[string]bool) error {
+	if texts := s.notifier.dueInTx(queues); len(texts) > 0 {
+		if err := exec(ctx, tx, notifySQL, texts); err != nil {
+			return err
+		}
+	}
+	time.AfterFunc(txNotifyInterval, func() {
+		if !s.closed.Load() {
+			s.signalQueues(queues)
+		}
+	})
+	return nil
+}
+
+// dueInTx gives the notifications that a transaction may carry. Their sender is nobody, so that
+// the workers of this process heed them too.
+func (n *notifier) dueInTx(queues map[string]bool) []string {
+	if n.store.options.TransactionPooler {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var texts []string
+	now := time.Now()
+	for queue := range queues {
+		if now.Sub(n.inTx[queue]) >= txNotifyInterval {
+			n.inTx[queue] = now
+			texts = append(texts, "tx queue "+queue)
+		}
+	}
+	return texts
+}
+
+func (n *notifier) run(ctx context.Context) {
+	defer close(n.done)
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.wake:
+		}
+		n.send(ctx)
+		pause.Reset(notifyInterval)
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+// send gives what is pending to the others. What cannot be sent is dropped: polling finds the jobs.
+func (n *notifier) send(ctx context.Context) {
+	n.mu.Lock()
+	texts := make([]string, 0, len(n.pending))
+	for text := range n.pending {
+		texts = append(texts, text)
+	}
+	clear(n.pending)
+	n.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, n.store.options.CallTimeout)
+	defer cancel()
+	if err := exec(ctx, n.store.pool, notifySQL, texts); err != nil && ctx.Err() == nil {
+		n.store.options.Logger.Debug("notification not sent", "error", err)
+	}
+}
+
+// Watch gives the signals of this process and, through LISTEN, those of others, until ctx ends.
+func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
+	var listening sync.WaitGroup
+	if !s.options.TransactionPooler {
+		listening.Go(func() { s.listen(ctx, signal) })
+	}
+	s.signals.Listen(ctx, signal)
+	listening.Wait()
+	return nil
+}
+
+// listen keeps a connection that listens, and makes a new one when it is lost.
+func (s *Store) listen(ctx context.Context, signal func(sluice.Signal)) {
+	wait := 100 * time.Millisecond
+	for ctx.Err() == nil {
+		begun := time.Now()
+		err := s.listenOnce(ctx, signal)
+		if ctx.Err() != nil {
+			return
+		}
+		s.options.Logger.Warn("listening connection lost; workers poll until it is back", "error", err, "retry_in", wait)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		if wait = min(2*wait, 5*time.Second); time.Since(begun) > time.Minute {
+			wait = 100 * time.Millisecond
+		}
+	}
+}
+
+func (s *Store) listenOnce(ctx context.Context, signal func(sluice.Signal)) error {
+	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if _, err := conn.Exec(ctx, "listen "+channel); err != nil {
+		return err
+	}
+	signal(sluice.Signal{}) // what was sent while nobody listened
+	for {
+		notification, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return err
+		}
+		if received, ok := s.notifier.parse(notification.Payload); ok {
+			signal(received)
+		}
+	}
+}
+
+// parse reads a signal of another process.
+func (n *notifier) parse(text string) (sluice.Signal, bool) {
+	sender, rest, _ := strings.Cut(text, " ")
+	kind, name, ok := strings.Cut(rest, " ")
+	if !ok || sender == n.sender {
+		return sluice.Signal{}, false
+	}
+	switch kind {
+	case "queue":
+		return sluice.Signal{Queue: name}, true
+	case "cancelled":
+		id, err := sluice.ParseID(name)
+		return sluice.Signal{Cancelled: id}, err == nil
+	}
+	return sluice.Signal{}, false
+}

@@ -1,0 +1,9 @@
+-- A page of the audit, the newest first.
+-- $1 text object ('': all)   $2 text name ('': all)   $3 uuid job (null: all)   $4 bigint before (0: from the newest)   $5 integer limit
+select seq, at, actor, object, name, event, job_id, generation, from_state, to_state, reason, before, after, act_id
+from sluice.audit
+where ($1::text = '' or object = $1::text) and ($2::text = '' or name = $2::text)
+  and ($3::uuid is null or job_id = $3::uuid)
+  and ($4::bigint = 0 or seq < $4::bigint)
+order by seq desc
+limit $5::integer

@@ -1,0 +1,23 @@
+-- Moves claimed jobs that leave their holder but are not finished: dispatch and doubt.
+-- $1 uuid[] ids, sorted   $2 uuid[] tokens   $3 text[] states the event may leave   $4 text event   $5 text state it leads to
+-- $6 text[] refs   $7 text[] errors   $8 text[] reasons   $9 text[] by whom
+-- $10 boolean whether the audit tells of it in every queue
+with held as materialized (
+    select l.id, l.queue, l.state, l.generation, l.holder, g.ref, g.error, g.reason, g.actor
+    from unnest($1::uuid[], $2::uuid[], $6::text[], $7::text[], $8::text[], $9::text[]) as g(id, token, ref, error, reason, actor)
+    join sluice.live l on l.id = g.id
+    where l.token = g.token and l.state = any ($3::text[])
+    order by l.id
+    for update of l
+), away as (
+    update sluice.live l
+    set state = $5::text, lease_until = null, ref = coalesce(h.ref, l.ref), error = coalesce(h.error, l.error)
+    from held h
+    where l.id = h.id
+), told as (
+    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason)
+    select coalesce(h.actor, h.holder, ''), 'job', h.queue, $4::text, h.id, h.generation, h.state, $5::text, coalesce(h.reason, '')
+    from held h
+    where $10::boolean or exists (select from sluice.queue q where q.name = h.queue and q.audit = 'full')
+)
+select id, queue, state from held

@@ -1,0 +1,36 @@
+-- Claims jobs of one queue that are due: the lowest priority figure first, then the longest due.
+-- Each priority is one short walk along the index live_claim, from its low-water mark on, so that
+-- jobs which are not due yet and dead index entries are not walked over.
+-- $1 text queue   $2 smallint[] priorities, in order   $3 timestamptz[] and $4 uuid[] the mark of each
+-- $5 integer limit   $6 uuid token   $7 text holder   $8 interval lease
+with claimed as (
+    update sluice.live l
+    set state = 'claimed', token = $6::uuid, holder = $7::text, claimed_at = now(), lease_until = now() + $8::interval
+    where l.id = any (array(
+        select due.id
+        from unnest($2::smallint[], $3::timestamptz[], $4::uuid[]) as mark(priority, due_at, id)
+        cross join lateral (
+            select w.id
+            from sluice.live w
+            where w.queue = $1::text and w.priority = mark.priority and w.state = 'queued' and w.blocked_by is null
+              and (w.due_at, w.id) > (mark.due_at, mark.id) and w.due_at <= now()
+              and (w.expires_at is null or w.expires_at > now())
+            order by w.due_at, w.id
+            limit $5::integer
+            for update skip locked
+        ) due
+        where not exists (select from sluice.queue q where q.name = $1::text and q.paused)
+        limit $5::integer
+    ))
+    returning l.*
+), told as (
+    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state)
+    select $7::text, 'job', c.queue, 'claim', c.id, c.generation, 'queued', 'claimed'
+    from claimed c
+    where exists (select from sluice.queue q where q.name = $1::text and q.audit = 'full')
+)
+select c.id, c.priority, c.due_at, c.generation, c.attempts, c.releases, c.recoveries, c.claimed_at, c.lease_until,
+       c.error, c.checkpoint, c.tenant, c.expires_at, j.key, j.payload, j.labels, j.max_attempts, j.created_at
+from claimed c
+join sluice.job j on j.id = c.id
+order by c.priority, c.due_at, c.id

@@ -1,0 +1,56 @@
+-- Ends jobs: complete, bury and cancel. Moves each from live to done, keeps the failed attempt, gives
+-- back its key, lets the job behind it go, and tells the audit.
+-- $1 uuid[] ids, sorted   $2 uuid[] tokens (empty: a person's or upkeep's act, no token is asked for)
+-- $3 text[] states the event may leave   $4 text event   $5 text outcome
+-- $6 bytea[] results   $7 text[] errors   $8 text[] stacks   $9 text[] reasons   $10 text[] by whom
+-- $11 uuid act   $12 text what it counts: attempt, recovery or nothing
+-- $13 boolean only where the lease ran out   $14 boolean whether the audit tells of it in every queue
+with given as (
+    select * from unnest($1::uuid[], $2::uuid[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[])
+        as g(id, token, result, error, stack, reason, actor)
+), gone as (
+    delete from sluice.live l
+    using given g
+    where l.id = g.id and (g.token is null or l.token = g.token) and l.state = any ($3::text[])
+      and (not $13::boolean or l.lease_until < now())
+    returning l.id, l.queue, l.tenant, l.state, l.due_at, l.generation, l.releases, l.token, l.holder, l.claimed_at, l.ref,
+              l.keyed, l.blocked_by, g.result, g.stack, g.reason, g.actor, coalesce(g.error, l.error) as error,
+              l.attempts + ($12::text = 'attempt' and l.state <> 'uncertain')::integer as attempts,
+              l.recoveries + ($12::text = 'recovery')::integer as recoveries
+), put as (
+    insert into sluice.done (id, generation, queue, tenant, outcome, due_at, claimed_at, attempts, releases, recoveries,
+                             token, holder, ref, result, error)
+    select id, generation, queue, tenant, $5::text, due_at, claimed_at, attempts, releases, recoveries,
+           token, holder, ref, result, error
+    from gone
+), noted as (
+    insert into sluice.attempt (job_id, generation, attempt, claimed_at, holder, error, stack)
+    select id, generation, attempts, claimed_at, holder, coalesce(error, ''), stack
+    from gone
+    where $12::text = 'attempt' and state <> 'uncertain'
+), given_back as (
+    delete from sluice.job_key k
+    using gone g, sluice.job j
+    where g.keyed and g.blocked_by is null and j.id = g.id
+      and k.queue = j.queue and k.key = j.key and k.job_id = g.id and k.until is null
+), handed_on as (
+    update sluice.job_key k
+    set job_id = g.blocked_by
+    from gone g, sluice.job j
+    where g.keyed and g.blocked_by is not null and j.id = g.id
+      and k.queue = j.queue and k.key = j.key and k.job_id = g.id and k.until is null
+), let_go as (
+    update sluice.live l
+    set blocked_by = null
+    from gone g
+    where g.keyed and l.blocked_by = g.id and l.id not in (select id from given)
+    returning l.id, l.queue
+), told as (
+    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
+    select coalesce(g.actor, g.holder, ''), 'job', g.queue, $4::text, g.id, g.generation, g.state, $5::text, coalesce(g.reason, ''), $11::uuid
+    from gone g
+    where $14::boolean or exists (select from sluice.queue q where q.name = g.queue and q.audit = 'full')
+)
+select id, queue, state from gone
+union all
+select id, queue, 'let go' from let_go

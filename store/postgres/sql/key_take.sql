@@ -1,0 +1,9 @@
+-- Takes keys that nobody holds, and those whose window has passed. Returns the keys taken.
+-- $1 text[] queues and $2 text[] keys, sorted by both and unique   $3 uuid[] job ids
+-- $4 interval[] windows (null: while the job is unfinished, or for ever)   $5 boolean[] for ever
+insert into sluice.job_key as k (queue, key, job_id, until)
+select g.queue, g.key, g.id, case when g.forever then 'infinity' else now() + g.span end
+from unnest($1::text[], $2::text[], $3::uuid[], $4::interval[], $5::boolean[]) as g(queue, key, id, span, forever)
+on conflict (queue, key) do update set job_id = excluded.job_id, until = excluded.until
+where k.until <= now()
+returning k.queue, k.key

@@ -1,0 +1,14 @@
+-- How many milliseconds until the next job of a queue is due; null: none waits, or the queue is paused.
+-- $1 text queue   $2 smallint[] priorities   $3 timestamptz[] and $4 uuid[] the low-water mark of each
+select (extract(epoch from min(due.due_at) - now()) * 1000)::bigint
+from unnest($2::smallint[], $3::timestamptz[], $4::uuid[]) as mark(priority, due_at, id)
+cross join lateral (
+    select w.due_at
+    from sluice.live w
+    where w.queue = $1::text and w.priority = mark.priority and w.state = 'queued' and w.blocked_by is null
+      and (w.due_at, w.id) > (mark.due_at, mark.id)
+      and (w.expires_at is null or w.expires_at > now())
+    order by w.due_at, w.id
+    limit 1
+) due
+where not exists (select from sluice.queue q where q.name = $1::text and q.paused)

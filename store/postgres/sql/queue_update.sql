@@ -1,0 +1,12 @@
+-- Changes the settings of a queue. They stand in the order of sluice.AllSettings.
+-- $1 text name   $2 text by whom   $3 text reason   $4 … the settings
+update sluice.queue
+set version = version + 1, changed_at = now(), changed_by = $2::text, reason = $3::text,
+    paused = $4::boolean, lease_ms = $5::bigint, timeout_ms = $6::bigint, max_attempts = $7::bigint,
+    max_recoveries = $8::bigint, backoff_base_ms = $9::bigint, backoff_factor = $10::double precision,
+    backoff_max_ms = $11::bigint, backoff_jitter_ms = $12::bigint, backoff_full_jitter = $13::boolean,
+    recover_interval_ms = $14::bigint, recover_batch = $15::bigint, keep_completed_ms = $16::bigint,
+    keep_cancelled_ms = $17::bigint, keep_dead_ms = $18::bigint, payload_limit = $19::bigint,
+    payload_schema = $20::text, audit = $21::text
+where name = $1::text
+returning version, changed_at

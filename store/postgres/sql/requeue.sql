@@ -1,0 +1,23 @@
+-- Gives dead and cancelled jobs a new life: the next generation, due now. Their history stays.
+-- $1 uuid[] ids, sorted   $2 text[] outcomes that may be left   $3 text by whom   $4 text reason   $5 uuid act
+with old as materialized (
+    select d.id, d.generation, d.outcome
+    from sluice.done d
+    where d.id = any ($1::uuid[]) and d.outcome = any ($2::text[]) and d.requeued_at is null
+      and not exists (select from sluice.live l where l.id = d.id)
+    order by d.id
+    for update
+), left_behind as (
+    update sluice.done d set requeued_at = now() from old o where d.id = o.id and d.generation = o.generation
+), waiting as (
+    insert into sluice.live (id, queue, tenant, priority, due_at, generation, keyed)
+    select j.id, j.queue, j.tenant, j.priority, now(), o.generation + 1,
+           exists (select from sluice.job_key k where k.queue = j.queue and k.key = j.key and k.job_id = j.id and k.until is null)
+    from old o join sluice.job j on j.id = o.id
+    returning id, queue, generation
+), told as (
+    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
+    select $3::text, 'job', w.queue, 'requeue', w.id, w.generation, o.outcome, 'queued', $4::text, $5::uuid
+    from waiting w join old o on o.id = w.id
+)
+select id, queue, 'queued' from waiting

@@ -1,0 +1,3 @@
+-- One tenant.
+-- $1 text name
+select name, tier, version, changed_at, changed_by, reason from sluice.tenant where name = $1::text

@@ -1,0 +1,2 @@
+-- The tiers, by name.
+select name, version, changed_at, changed_by, reason from sluice.tier order by name

@@ -1,0 +1,61 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/store/storetest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// timeColumns are all instants that the store keeps.
+var timeColumns = []string{
+	"job.created_at", "job.expires_at", "live.due_at", "live.expires_at", "live.claimed_at", "live.lease_until",
+	"done.due_at", "done.claimed_at", "done.finished_at", "done.requeued_at", "attempt.claimed_at", "attempt.failed_at",
+	"job_key.until", "holder.started", "holder.seen", "audit.at",
+}
+
+// open makes two stores on a new database. Time passes by moving everything stored into the past,
+// so that the store itself goes by the server's clock alone.
+func open(t *testing.T) storetest.Bench {
+	t.Helper()
+	url := pgtest.NewDatabase(t)
+	store := openStore(t, url)
+	advance := func(d time.Duration) {
+		for _, column := range timeColumns {
+			table, name := split(column)
+			if _, err := store.Pool().Exec(context.Background(), "update sluice."+table+" set "+name+" = "+name+" - $1::interval where isfinite("+name+")", d); err != nil {
+				t.Fatalf("advance: %v", err)
+			}
+		}
+	}
+	return storetest.Bench{Store: store, Other: openStore(t, url), Now: time.Now, Advance: advance}
+}
+
+func split(column string) (table, name string) {
+	for i := range column {
+		if column[i] == '.' {
+			return column[:i], column[i+1:]
+		}
+	}
+	return column, ""
+}
+
+func openStore(t *testing.T, url string) *postgres.Store {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), url+"&pool_max_conns=10", postgres.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+func TestPostgresObeysTheRules(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, open)
+}

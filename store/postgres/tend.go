@@ -1,0 +1,171 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/late.sql
+var lateSQL string
+
+//go:embed sql/expired.sql
+var expiredSQL string
+
+//go:embed sql/mend_blocked.sql
+var mendBlockedSQL string
+
+//go:embed sql/mend_queues.sql
+var mendQueuesSQL string
+
+//go:embed sql/prune.sql
+var pruneSQL string
+
+//go:embed sql/prune_keys.sql
+var pruneKeysSQL string
+
+//go:embed sql/forget_holders.sql
+var forgetHoldersSQL string
+
+// lateClaim is a claim whose lease ran out.
+type lateClaim struct {
+	id         sluice.ID
+	token      sluice.Token
+	holder     string
+	recoveries int // counting this one
+	poison     bool
+}
+
+func scanLate(row pgx.CollectableRow) (lateClaim, error) {
+	var late lateClaim
+	var id, token pgtype.UUID
+	var holder *string
+	err := row.Scan(&id, &token, &holder, &late.recoveries, &late.poison)
+	late.id, late.token, late.holder = idOf(id), token.Bytes, orZero(holder)
+	return late, err
+}
+
+// Recover requeues jobs of a queue whose lease ran out, or buries them as poison. It shows the
+// token it read, so that a holder which settles in this moment wins.
+func (s *Store) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
+	var out sluice.Recovered
+	err := s.call(ctx, "recover", func(ctx context.Context, _ bool) error {
+		late, err := list(ctx, s.pool, scanLate, lateSQL, queue, limit, sluice.DefaultSettings().MaxRecoveries)
+		if err != nil || len(late) == 0 {
+			return err
+		}
+		slices.SortFunc(late, func(a, b lateClaim) int { return bytes.Compare(a.id[:], b.id[:]) })
+		back, end, err := s.recover(ctx, late, by)
+		out.Requeued += back
+		out.Buried += end
+		return err
+	})
+	return out, err
+}
+
+func (s *Store) recover(ctx context.Context, late []lateClaim, by string) (requeued, buried int, err error) {
+	again := handBack{event: sluice.EventRecover, counts: "recovery", late: true}
+	poison := ending{event: sluice.EventBury, counts: "recovery", late: true}
+	for _, l := range late {
+		if l.poison {
+			text := sluice.PoisonError(l.recoveries)
+			poison.ids, poison.tokens = append(poison.ids, l.id), append(poison.tokens, l.token)
+			poison.errors = append(poison.errors, &text)
+			poison.reasons, poison.actors = append(poison.reasons, "recoveries spent"), append(poison.actors, by)
+			continue
+		}
+		again.ids, again.tokens = append(again.ids, l.id), append(again.tokens, l.token)
+		again.reasons, again.actors = append(again.reasons, "the lease of "+l.holder+" ran out"), append(again.actors, by)
+	}
+	rows, err := back(ctx, s.pool, again)
+	if err != nil {
+		return 0, 0, err
+	}
+	s.signalMoved(again.event, rows)
+	ended, err := end(ctx, s.pool, poison)
+	s.signalMoved(poison.event, ended)
+	return len(rows), len(movedIDs(ended)), err
+}
+
+// Expire cancels queued jobs whose expires_at has passed.
+func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
+	expired := 0
+	err := s.call(ctx, "expire", func(ctx context.Context, _ bool) error {
+		found, err := list(ctx, s.pool, pgx.RowTo[pgtype.UUID], expiredSQL, limit)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		e := ending{event: sluice.EventCancel, from: []sluice.State{sluice.StateQueued}, counts: "nothing"}
+		for _, id := range found {
+			e.ids = append(e.ids, idOf(id))
+			e.reasons, e.actors = append(e.reasons, "expired"), append(e.actors, by)
+		}
+		slices.SortFunc(e.ids, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
+		rows, err := end(ctx, s.pool, e)
+		s.signalMoved(e.event, rows)
+		expired += len(movedIDs(rows))
+		return err
+	})
+	return expired, err
+}
+
+// Mend finds what no other verb looks after.
+func (s *Store) Mend(ctx context.Context, by string) (int, error) {
+	var free []moved
+	var orphans []string
+	err := s.call(ctx, "mend", func(ctx context.Context, _ bool) (err error) {
+		if free, err = list(ctx, s.pool, scanMoved, mendBlockedSQL); err != nil {
+			return err
+		}
+		if orphans, err = list(ctx, s.pool, pgx.RowTo[string], mendQueuesSQL); err != nil {
+			return err
+		}
+		return exec(ctx, s.pool, forgetHoldersSQL)
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.signalMoved(sluice.EventRelease, free)
+	for _, name := range orphans {
+		queue := sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}
+		act := sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}
+		if _, err := s.SaveQueue(ctx, queue, act); err != nil && !errors.Is(err, sluice.ErrConflict) {
+			return len(free), fmt.Errorf("mend queue %q: %w", name, err)
+		}
+	}
+	return len(free) + len(orphans), nil
+}
+
+// Prune deletes finished jobs that were kept long enough, and keys whose window has passed.
+func (s *Store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.Pruned, error) {
+	var out sluice.Pruned
+	defaults := sluice.DefaultSettings()
+	err := s.call(ctx, "prune", func(ctx context.Context, _ bool) error {
+		if err := exec(ctx, s.pool, pruneKeysSQL, limit); err != nil {
+			return err
+		}
+		rows, err := query(ctx, s.pool, pruneSQL, [16]byte(after), limit,
+			defaults.KeepCompleted.Milliseconds(), defaults.KeepCancelled.Milliseconds(), defaults.KeepDead.Milliseconds())
+		if err != nil {
+			return err
+		}
+		var last pgtype.UUID
+		var looked int
+		_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
+			return struct{}{}, row.Scan(&out.Deleted, &last, &looked)
+		})
+		if looked == limit {
+			out.Next = idOf(last)
+		}
+		return err
+	})
+	return out, err
+}
