@@ -1,0 +1,169 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/acted.sql
+var actedSQL string
+
+//go:embed sql/requeue_find.sql
+var requeueFindSQL string
+
+//go:embed sql/requeue.sql
+var requeueSQL string
+
+//go:embed sql/requeue_uncertain.sql
+var requeueUncertainSQL string
+
+//go:embed sql/reschedule.sql
+var rescheduleSQL string
+
+// Cancel ends unfinished jobs.
+func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	move := sluice.MoveOf(sluice.EventCancel)
+	return s.act(ctx, move.Event, ids, act, func(tx runner, id sluice.ID) (bool, error) {
+		rows, err := end(tx, ending{event: move.Event, from: move.From, ids: []sluice.ID{id}, act: act})
+		return len(rows) > 0, err
+	})
+}
+
+// Requeue gives jobs a new life.
+func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.act(ctx, sluice.EventRequeue, ids, act, func(tx runner, id sluice.ID) (bool, error) {
+		at, err := stand(tx, id)
+		if err != nil || !sluice.MoveOf(sluice.EventRequeue).Allows(at.state) {
+			return false, err
+		}
+		if at.state == sluice.StateUncertain {
+			_, err = tx.exec(requeueUncertainSQL, at.seq, now())
+		} else {
+			err = requeue(tx, id)
+		}
+		if err != nil {
+			return false, err
+		}
+		tx.signal(sluice.Signal{Queue: at.queue})
+		return true, tell(tx, moveEntry(id, at.queue, at.generation+1, sluice.EventRequeue, at.state, act))
+	})
+}
+
+// finished is a finished job that is to live again.
+type finished struct {
+	seq           int64
+	queue, tenant string
+	priority      int
+	key           *string
+	generation    int
+	outcome       string
+}
+
+func requeue(tx runner, id sluice.ID) error {
+	rows, err := list(tx, func(rows *sql.Rows) (finished, error) {
+		var f finished
+		err := rows.Scan(&f.seq, &f.queue, &f.tenant, &f.priority, &f.key, &f.generation, &f.outcome)
+		return f, err
+	}, requeueFindSQL, id[:])
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	old, at := rows[0], now()
+	keyed, err := retakeKey(tx, id, old)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.exec(requeueSQL, old.seq, old.generation, at); err != nil {
+		return err
+	}
+	_, err = tx.exec(enqueueLiveSQL, old.seq, old.queue, old.tenant, old.priority, at, nil, keyed, nil, old.generation+1)
+	return err
+}
+
+// retakeKey gives a requeued job its key again, unless another unfinished job holds it.
+func retakeKey(tx runner, id sluice.ID, old finished) (keyed bool, err error) {
+	if old.key == nil {
+		return false, nil
+	}
+	holds, err := list(tx, scanKeyHold, keyHolderSQL, old.queue, *old.key)
+	if err != nil {
+		return false, err
+	}
+	if len(holds) > 0 && holds[0].job == id {
+		return holds[0].until == nil, nil
+	}
+	if len(holds) > 0 && holds[0].holds(now()) {
+		return false, fmt.Errorf("job %s holds the key %q: %w", holds[0].job, *old.key, sluice.ErrDuplicate)
+	}
+	_, err = tx.exec(keyPassSQL, old.queue, *old.key, id[:], nil)
+	return true, err
+}
+
+// Reschedule changes when queued jobs are due.
+func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time, act sluice.Act) ([]error, error) {
+	return s.act(ctx, sluice.EventReschedule, ids, act, func(tx runner, id sluice.ID) (bool, error) {
+		at, err := stand(tx, id)
+		if err != nil || at.state != sluice.StateQueued {
+			return false, err
+		}
+		due := now()
+		if !dueAt.IsZero() {
+			due = dueAt.UnixMicro()
+		}
+		if _, err := tx.exec(rescheduleSQL, at.seq, due); err != nil {
+			return false, err
+		}
+		tx.signal(sluice.Signal{Queue: at.queue})
+		entry := moveEntry(id, at.queue, at.generation, sluice.EventReschedule, at.state, act)
+		entry.To = at.state
+		return true, tell(tx, entry)
+	})
+}
+
+// act does one thing to many jobs, one by one in a transaction, and says of each that was not moved
+// why. Those that the same act, sent before, has done are left as they are.
+func (s *Store) act(ctx context.Context, event sluice.Event, ids []sluice.ID, act sluice.Act, do func(tx runner, id sluice.ID) (bool, error)) ([]error, error) {
+	errs := make([]error, len(ids))
+	err := s.write(ctx, string(event), func(tx runner, _ bool) error {
+		for i, id := range ids {
+			var err error
+			if errs[i], err = actOne(tx, event, id, act, do); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return errs, nil
+}
+
+func actOne(tx runner, event sluice.Event, id sluice.ID, act sluice.Act, do func(tx runner, id sluice.ID) (bool, error)) (answer, err error) {
+	if !act.ID.IsZero() {
+		before, err := list(tx, scanOne[bool], actedSQL, act.ID[:], id[:])
+		if err != nil || before[0] {
+			return nil, err
+		}
+	}
+	moved, err := do(tx, id)
+	if refused(err) {
+		return err, nil
+	}
+	if err != nil || moved {
+		return nil, err
+	}
+	at, err := stand(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	if at.state == "" {
+		return sluice.ErrNotFound, nil
+	}
+	return fmt.Errorf("%s from %s: %w", event, at.state, sluice.ErrNotAllowed), nil
+}

@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	_ "embed"
+	"encoding/json"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/tell.sql
+var tellSQL string
+
+//go:embed sql/audit.sql
+var auditSQL string
+
+//go:embed sql/audit_job.sql
+var auditJobSQL string
+
+//go:embed sql/audit_object.sql
+var auditObjectSQL string
+
+// tell adds a line to the audit.
+func tell(tx runner, e sluice.AuditEntry) error {
+	_, err := tx.exec(tellSQL, now(), e.Actor, string(e.Object), e.Name, string(e.Event), nullID(e.JobID), e.Generation, string(e.From),
+		string(e.To), e.Reason, nullText(string(e.Before)), nullText(string(e.After)), nullID(e.ActID))
+	return err
+}
+
+// moveEntry is the line that tells of a move.
+func moveEntry(id sluice.ID, queue string, generation int, event sluice.Event, from sluice.State, act sluice.Act) sluice.AuditEntry {
+	return sluice.AuditEntry{
+		Object: sluice.ObjectJob, Name: queue, Event: event, JobID: id, Generation: generation, From: from,
+		To: sluice.MoveOf(event).To, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+	}
+}
+
+// tellMove tells of a move, if it is notable or its queue audits every one.
+func tellMove(tx runner, row held, event sluice.Event, act sluice.Act) error {
+	if !event.Notable() {
+		queue, err := gateOf(tx, row.queue)
+		if err != nil || !queue.auditFull {
+			return err
+		}
+	}
+	return tell(tx, moveEntry(row.id, row.queue, row.generation, event, row.state, act))
+}
+
+// tellLost notes a write that came with a token that is not the job's.
+func tellLost(tx runner, at standing, verb, holder string) error {
+	return tell(tx, sluice.AuditEntry{
+		Object: sluice.ObjectJob, Name: at.queue, Event: sluice.EventLost, JobID: at.id, Generation: at.generation,
+		From: at.state, To: at.state, Actor: holder, Reason: "refused: " + verb,
+	})
+}
+
+// tellChange notes a change of a queue, tenant or tier.
+func tellChange(tx runner, object sluice.Object, name string, before, after any, act sluice.Act) error {
+	e := sluice.AuditEntry{Object: object, Name: name, Event: sluice.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID}
+	var err error
+	if before != nil {
+		if e.Before, err = json.Marshal(before); err != nil {
+			return err
+		}
+	}
+	if e.After, err = json.Marshal(after); err != nil {
+		return err
+	}
+	return tell(tx, e)
+}
+
+// Audit lists what was done, the newest first.
+func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {
+	text := auditSQL
+	switch {
+	case !filter.JobID.IsZero():
+		text = auditJobSQL
+	case filter.Object != "" && filter.Object != sluice.ObjectJob && filter.Name != "":
+		text = auditObjectSQL
+	}
+	job := []byte{}
+	if !filter.JobID.IsZero() {
+		job = filter.JobID[:]
+	}
+	var out []sluice.AuditEntry
+	err := s.read(ctx, "read audit", func(tx runner) (err error) {
+		out, err = list(tx, scanAudit, text, string(filter.Object), filter.Name, job, filter.Before, cmp.Or(filter.Limit, 100))
+		return err
+	})
+	return out, err
+}
+
+func scanAudit(rows *sql.Rows) (sluice.AuditEntry, error) {
+	var e sluice.AuditEntry
+	var at int64
+	var object, event, from, to string
+	var job, act []byte
+	var before, after *string
+	err := rows.Scan(&e.Seq, &at, &e.Actor, &object, &e.Name, &event, &job, &e.Generation, &from, &to, &e.Reason, &before, &after, &act)
+	e.At, e.JobID, e.ActID = time.UnixMicro(at).UTC(), idOf(job), idOf(act)
+	e.Object, e.Event, e.From, e.To = sluice.Object(object), sluice.Event(event), sluice.State(from), sluice.State(to)
+	if before != nil {
+		e.Before = json.RawMessage(*before)
+	}
+	if after != nil {
+		e.After = json.RawMessage(*after)
+	}
+	return e, err
+}

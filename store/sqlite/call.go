@@ -1,0 +1,218 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Tx is what our statements need of a transaction: *sql.Tx has it, and so does what Transact gives.
+type Tx interface {
+	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+}
+
+// runner runs our statements: the writer with prepared ones, a caller's transaction as they are.
+type runner interface {
+	exec(text string, args ...any) (sql.Result, error)
+	query(text string, args ...any) (*sql.Rows, error)
+	// signal is sent when the transaction has been committed, if that can be known.
+	signal(sluice.Signal)
+}
+
+// groupTx is a write's share of the transaction that the writer has open.
+type groupTx struct {
+	writer  *writer
+	signals []sluice.Signal
+}
+
+func (t *groupTx) exec(text string, args ...any) (sql.Result, error) {
+	stmt, err := t.writer.prepare(text)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.Exec(args...)
+}
+
+func (t *groupTx) query(text string, args ...any) (*sql.Rows, error) {
+	stmt, err := t.writer.prepare(text)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.Query(args...)
+}
+
+func (t *groupTx) signal(s sluice.Signal) { t.signals = append(t.signals, s) }
+
+// ExecContext runs a statement of the caller's.
+func (t *groupTx) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	stmt, err := t.writer.prepare(text)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.ExecContext(ctx, args...)
+}
+
+// QueryContext runs a query of the caller's, who closes the rows.
+func (t *groupTx) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	stmt, err := t.writer.prepare(text)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+// foreignTx runs our statements in a transaction of the caller's own.
+type foreignTx struct {
+	ctx context.Context
+	tx  Tx
+}
+
+func (t foreignTx) exec(text string, args ...any) (sql.Result, error) {
+	return t.tx.ExecContext(t.ctx, text, args...)
+}
+
+func (t foreignTx) query(text string, args ...any) (*sql.Rows, error) {
+	return t.tx.QueryContext(t.ctx, text, args...)
+}
+
+func (foreignTx) signal(sluice.Signal) {} // the writer sees the commit in the file's version
+
+// runnerOf takes the writer's own transaction where it is that, which keeps statements prepared.
+func runnerOf(ctx context.Context, tx Tx) runner {
+	if group, ok := tx.(*groupTx); ok {
+		return group
+	}
+	return foreignTx{ctx, tx}
+}
+
+// readTx runs our statements for a look-up.
+type readTx struct {
+	ctx context.Context
+	db  *sql.DB
+}
+
+func (t readTx) exec(text string, args ...any) (sql.Result, error) {
+	return t.db.ExecContext(t.ctx, text, args...)
+}
+
+func (t readTx) query(text string, args ...any) (*sql.Rows, error) {
+	return t.db.QueryContext(t.ctx, text, args...)
+}
+
+func (readTx) signal(sluice.Signal) {}
+
+// list collects the rows of a statement.
+func list[T any](r runner, scan func(*sql.Rows) (T, error), text string, args ...any) ([]T, error) {
+	rows, err := r.query(text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var out []T
+	for rows.Next() {
+		item, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, item)
+	}
+	return out, errors.Join(rows.Err(), rows.Close())
+}
+
+// scanOne reads rows of one column.
+func scanOne[T any](rows *sql.Rows) (T, error) {
+	var value T
+	err := rows.Scan(&value)
+	return value, err
+}
+
+// write runs one verb in the writer's next transaction, under the store's deadline, and tries it
+// again after a transient fault. The verb is told whether an earlier try may have been committed.
+func (s *Store) write(ctx context.Context, verb string, do func(tx runner, again bool) error) error {
+	return s.call(ctx, verb, func(ctx context.Context, again bool) error {
+		return s.writer.submit(ctx, func(tx *groupTx) error { return do(tx, again) })
+	})
+}
+
+// read runs one look-up.
+func (s *Store) read(ctx context.Context, verb string, do func(tx runner) error) error {
+	return s.call(ctx, verb, func(ctx context.Context, _ bool) error { return do(readTx{ctx, s.db}) })
+}
+
+func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Context, again bool) error) error {
+	callerCtx := ctx
+	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
+	defer cancel()
+	wait := 5 * time.Millisecond
+	for again := false; ; again = true {
+		if s.closed.Load() {
+			return fmt.Errorf("%s: the store is closed: %w", verb, sluice.ErrUnavailable)
+		}
+		err := do(ctx, again)
+		switch {
+		case err == nil:
+			return nil
+		case callerCtx.Err() != nil:
+			return fmt.Errorf("%s: %w", verb, callerCtx.Err())
+		case ctx.Err() == nil && !busy(err):
+			return fmt.Errorf("%s: %w", verb, typed(err))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: gave up after %s: %w: %w", verb, s.options.CallTimeout, sluice.ErrUnavailable, err)
+		case <-time.After(wait/2 + rand.N(wait)):
+		}
+		wait = min(2*wait, 500*time.Millisecond)
+	}
+}
+
+// SQLite's result codes that callers may act on.
+const (
+	codeBusy     = 5
+	codeLocked   = 6
+	codeReadOnly = 8
+	codeIO       = 10
+	codeFull     = 13
+	codeCantOpen = 14
+	codeNotADB   = 26
+)
+
+// codeOf gives SQLite's primary result code; 0 if the error is not SQLite's, or of a driver that
+// does not tell.
+func codeOf(err error) int {
+	var coded interface{ Code() int }
+	if errors.As(err, &coded) {
+		return coded.Code() & 0xff
+	}
+	return 0
+}
+
+func busy(err error) bool {
+	code := codeOf(err)
+	return code == codeBusy || code == codeLocked || code == 0 && strings.Contains(err.Error(), "database is locked")
+}
+
+// typed gives the errors a caller may act on their names, and says what to do.
+func typed(err error) error {
+	switch codeOf(err) {
+	case codeFull:
+		return fmt.Errorf("the disk is full: free some space; nothing acknowledged is lost: %w: %w", sluice.ErrUnavailable, err)
+	case codeReadOnly:
+		return fmt.Errorf("the file or its folder is read-only: %w: %w", sluice.ErrUnavailable, err)
+	case codeIO, codeCantOpen:
+		return fmt.Errorf("the file cannot be opened, read or written: look at its folder and the disk: %w: %w", sluice.ErrUnavailable, err)
+	case codeNotADB:
+		return fmt.Errorf("the file is not a SQLite database: %w", err)
+	}
+	if strings.Contains(err.Error(), "no such table: sluice_") {
+		return fmt.Errorf("%w: run «sluice migrate»: %w", sluice.ErrNotMigrated, err)
+	}
+	return err
+}

@@ -1,0 +1,178 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"math"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/enqueue_job.sql
+var enqueueJobSQL string
+
+//go:embed sql/enqueue_live.sql
+var enqueueLiveSQL string
+
+//go:embed sql/key_holder.sql
+var keyHolderSQL string
+
+//go:embed sql/key_pass.sql
+var keyPassSQL string
+
+// forEver is the until of a key that is never given back.
+const forEver = math.MaxInt64
+
+// Enqueue stores jobs, in one transaction.
+func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+	var receipts []sluice.Receipt
+	err := s.write(ctx, "enqueue", func(tx runner, again bool) (err error) {
+		receipts, err = enqueue(tx, jobs, again)
+		return err
+	})
+	return receipts, err
+}
+
+// enqueue stores jobs one after the other. Again says that an earlier try may have stored them:
+// those that are there are then no duplicates.
+func enqueue(tx runner, jobs []sluice.Insert, again bool) ([]sluice.Receipt, error) {
+	receipts := make([]sluice.Receipt, len(jobs))
+	queues := make(map[string]bool)
+	for i := range jobs {
+		var err error
+		if receipts[i], err = enqueueOne(tx, &jobs[i]); err != nil {
+			return nil, err
+		}
+		if again && receipts[i].ID == jobs[i].ID {
+			receipts[i].Duplicate = false
+		}
+		if !queues[jobs[i].Queue] {
+			queues[jobs[i].Queue] = true
+			tx.signal(sluice.Signal{Queue: jobs[i].Queue})
+		}
+	}
+	return receipts, nil
+}
+
+func enqueueOne(tx runner, j *sluice.Insert) (sluice.Receipt, error) {
+	at := now()
+	var labels any
+	if len(j.Labels) > 0 {
+		text, err := jsonOf(j.Labels)
+		if err != nil {
+			return sluice.Receipt{}, err
+		}
+		labels = text
+	}
+	var maxAttempts any
+	if j.MaxAttempts > 0 {
+		maxAttempts = j.MaxAttempts
+	}
+	var place keyPlace
+	if j.Key != "" {
+		var err error
+		if place, err = placeByKey(tx, j, at); err != nil || !place.duplicateOf.IsZero() {
+			return sluice.Receipt{ID: place.duplicateOf, Duplicate: true}, err
+		}
+	}
+	stored, err := tx.exec(enqueueJobSQL, j.ID[:], j.Queue, j.Tenant, j.Priority, nullText(j.Key), []byte(j.Payload), labels,
+		maxAttempts, at, micros(j.ExpiresAt))
+	if err != nil {
+		return sluice.Receipt{}, err
+	}
+	if n, err := stored.RowsAffected(); err != nil || n == 0 {
+		return sluice.Receipt{ID: j.ID, Duplicate: true}, err
+	}
+	seq, err := stored.LastInsertId()
+	if err != nil {
+		return sluice.Receipt{}, err
+	}
+	due := at + j.Delay.Microseconds()
+	if !j.DueAt.IsZero() {
+		due = j.DueAt.UnixMicro()
+	}
+	keyed := j.Key != "" && j.KeyScope == sluice.WhileUnfinished
+	if _, err := tx.exec(enqueueLiveSQL, seq, j.Queue, j.Tenant, j.Priority, due, micros(j.ExpiresAt), keyed, place.blockedBy, 1); err != nil {
+		return sluice.Receipt{}, err
+	}
+	if j.AuditFull {
+		err = tell(tx, sluice.AuditEntry{Object: sluice.ObjectJob, Name: j.Queue, Actor: "producer", Event: sluice.EventEnqueue,
+			JobID: j.ID, Generation: 1, To: sluice.StateQueued})
+	}
+	return sluice.Receipt{ID: j.ID, Replaced: place.replaced}, err
+}
+
+// keyPlace says what a job's key makes of it. The zero value: it is stored as it is.
+type keyPlace struct {
+	duplicateOf sluice.ID // it is not stored, because this job holds the key
+	replaced    sluice.ID // it took the place of this waiting job
+	blockedBy   any       // the seq of the job it waits for, or nil
+}
+
+// keyHold is who holds a key.
+type keyHold struct {
+	job       sluice.ID
+	until     *int64
+	seq       *int64 // of the holder's live row; nil: it has ended
+	state     sluice.State
+	blockedBy *int64
+}
+
+func scanKeyHold(rows *sql.Rows) (keyHold, error) {
+	var hold keyHold
+	var id []byte
+	var state *string
+	err := rows.Scan(&id, &hold.until, &hold.seq, &state, &hold.blockedBy)
+	hold.job, hold.state = idOf(id), sluice.State(orZero(state))
+	return hold, err
+}
+
+// holds reports whether the key still keeps others out.
+func (h keyHold) holds(at int64) bool {
+	if h.until == nil {
+		return h.seq != nil
+	}
+	return *h.until > at
+}
+
+// placeByKey gives a job its key, or works out what becomes of it because another one has it.
+func placeByKey(tx runner, j *sluice.Insert, at int64) (keyPlace, error) {
+	holds, err := list(tx, scanKeyHold, keyHolderSQL, j.Queue, j.Key)
+	if err != nil {
+		return keyPlace{}, err
+	}
+	var place keyPlace
+	if len(holds) > 0 && holds[0].holds(at) {
+		hold := holds[0]
+		queued := hold.seq != nil && hold.state == sluice.StateQueued
+		switch {
+		case hold.job == j.ID:
+			return keyPlace{duplicateOf: j.ID}, nil
+		case j.OnDuplicate == sluice.Replace && queued:
+			place = keyPlace{replaced: hold.job}
+			if hold.blockedBy != nil {
+				place.blockedBy = *hold.blockedBy
+			}
+		case j.OnDuplicate == sluice.Coalesce && hold.seq != nil && !queued:
+			place = keyPlace{blockedBy: *hold.seq}
+		default:
+			return keyPlace{duplicateOf: hold.job}, nil
+		}
+	}
+	var until any
+	switch j.KeyScope {
+	case sluice.ForWindow:
+		until = at + j.KeyWindow.Microseconds()
+	case sluice.ForEver:
+		until = int64(forEver)
+	}
+	if _, err := tx.exec(keyPassSQL, j.Queue, j.Key, j.ID[:], until); err != nil || place.replaced.IsZero() {
+		return place, err
+	}
+	_, err = end(tx, ending{
+		event: sluice.EventCancel, from: []sluice.State{sluice.StateQueued}, ids: []sluice.ID{place.replaced},
+		act: sluice.Act{By: "producer", Reason: "replaced by " + j.ID.String()},
+	})
+	return place, err
+}

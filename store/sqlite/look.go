@@ -1,0 +1,171 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	_ "embed"
+	"slices"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/job.sql
+var jobSQL string
+
+//go:embed sql/attempts.sql
+var attemptsSQL string
+
+//go:embed sql/list_live.sql
+var listLiveSQL string
+
+//go:embed sql/list_done.sql
+var listDoneSQL string
+
+//go:embed sql/list_dead.sql
+var listDeadSQL string
+
+//go:embed sql/depth.sql
+var depthSQL string
+
+// listed is a job and its place in the order of arrival.
+type listed struct {
+	seq int64
+	job sluice.Job
+}
+
+// Job looks one job up.
+func (s *Store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
+	var rows []listed
+	err := s.read(ctx, "look up job", func(tx runner) (err error) {
+		rows, err = list(tx, scanJob, jobSQL, id[:])
+		return err
+	})
+	if err == nil && len(rows) == 0 {
+		err = sluice.ErrNotFound
+	}
+	if err != nil {
+		return sluice.Job{}, err
+	}
+	return rows[0].job, nil
+}
+
+func scanJob(rows *sql.Rows) (listed, error) {
+	var out listed
+	j := &out.job
+	var id, blockedBy, payload, checkpoint, result []byte
+	var state string
+	var key, labels, holder, ref, failure *string
+	var maxAttempts *int
+	var createdAt, dueAt int64
+	var expiresAt, claimedAt, leaseUntil, finishedAt *int64
+	err := rows.Scan(&out.seq, &id, &j.Queue, &j.Tenant, &j.Priority, &key, &labels, &maxAttempts, &createdAt, &expiresAt, &state,
+		&j.Generation, &dueAt, &j.Attempts, &j.Releases, &j.Recoveries, &holder, &claimedAt, &leaseUntil, &ref, &blockedBy,
+		&finishedAt, &failure, &payload, &checkpoint, &result)
+	if err != nil {
+		return out, err
+	}
+	j.ID, j.BlockedBy, j.State = idOf(id), idOf(blockedBy), sluice.State(state)
+	j.Key, j.Holder, j.Ref, j.Error, j.MaxAttempts = orZero(key), orZero(holder), orZero(ref), orZero(failure), orZero(maxAttempts)
+	j.Payload, j.Checkpoint, j.Result = payload, checkpoint, result
+	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(&createdAt), timeOf(expiresAt), timeOf(&dueAt)
+	j.ClaimedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(leaseUntil), timeOf(finishedAt)
+	j.Labels, err = labelsOf(labels)
+	return out, err
+}
+
+// Attempts lists a job's failed attempts.
+func (s *Store) Attempts(ctx context.Context, id sluice.ID) ([]sluice.Attempt, error) {
+	if _, err := s.Job(ctx, id); err != nil {
+		return nil, err
+	}
+	var out []sluice.Attempt
+	err := s.read(ctx, "list attempts", func(tx runner) (err error) {
+		out, err = list(tx, func(rows *sql.Rows) (sluice.Attempt, error) {
+			a := sluice.Attempt{JobID: id}
+			var claimedAt *int64
+			var failedAt int64
+			var holder, stack *string
+			err := rows.Scan(&a.Generation, &a.Attempt, &claimedAt, &failedAt, &holder, &a.Error, &stack)
+			a.ClaimedAt, a.FailedAt, a.Holder, a.Stack = timeOf(claimedAt), timeOf(&failedAt), orZero(holder), orZero(stack)
+			return a, err
+		}, attemptsSQL, id[:])
+		return err
+	})
+	return out, err
+}
+
+// Jobs lists jobs, the newest first by arrival: unfinished and finished ones come from two tables.
+func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page, error) {
+	labels := "{}"
+	if len(filter.Labels) > 0 {
+		var err error
+		if labels, err = jsonOf(filter.Labels); err != nil {
+			return sluice.Page{}, err
+		}
+	}
+	unfinished, finished := sluice.SplitStates(filter.States)
+	finishedSQL := listDoneSQL
+	if filter.Queue != "" && slices.Equal(finished, []sluice.State{sluice.StateDead}) {
+		finishedSQL = listDeadSQL
+	}
+	var rows []listed
+	err := s.read(ctx, "list jobs", func(tx runner) error {
+		rows = nil
+		before, err := pageEnd(tx, filter.Before)
+		if err != nil {
+			return err
+		}
+		for _, part := range []struct {
+			text   string
+			states []sluice.State
+		}{{listLiveSQL, unfinished}, {finishedSQL, finished}} {
+			if len(part.states) == 0 {
+				continue
+			}
+			states, err := jsonOf(part.states)
+			if err != nil {
+				return err
+			}
+			found, err := list(tx, scanJob, part.text, filter.Queue, filter.Tenant, filter.Key, states, labels, before, filter.Limit+1)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, found...)
+		}
+		return nil
+	})
+	return pageOf(rows, filter.Limit), err
+}
+
+func pageOf(rows []listed, limit int) sluice.Page {
+	slices.SortFunc(rows, func(a, b listed) int { return cmp.Compare(b.seq, a.seq) })
+	var page sluice.Page
+	for i, row := range rows {
+		if i == limit {
+			page.Next = rows[limit-1].job.ID
+			break
+		}
+		page.Jobs = append(page.Jobs, row.job)
+	}
+	return page
+}
+
+// Depth counts the jobs of a queue.
+func (s *Store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
+	var out []sluice.Depth
+	err := s.read(ctx, "count jobs", func(tx runner) (err error) {
+		out, err = list(tx, func(rows *sql.Rows) (sluice.Depth, error) {
+			d := sluice.Depth{Queue: queue}
+			var oldest *int64
+			err := rows.Scan(&d.Ready, &d.Scheduled, &d.Blocked, &d.Claimed, &d.Dispatched, &d.Uncertain, &d.Dead, &oldest)
+			d.OldestDue = timeOf(oldest)
+			return d, err
+		}, depthSQL, queue, now(), sluice.DepthLimit)
+		return err
+	})
+	if err != nil {
+		return sluice.Depth{}, err
+	}
+	return out[0], nil
+}

@@ -1,0 +1,162 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/migration"
+)
+
+//go:embed schema/*.sql
+var schemaFiles embed.FS
+
+const createMigrationTable = `
+create table if not exists sluice_migration (
+    version    integer primary key,
+    name       text    not null,
+    checksum   text    not null,
+    works_from integer not null,
+    applied_at integer not null
+)`
+
+// Migrate brings the schema of a file up to date, making the file if it is not there, and returns
+// the steps it ran. Each step is a transaction of its own; several processes may migrate at once,
+// and one of them does the work.
+func Migrate(ctx context.Context, path string) ([]sluice.Migration, error) {
+	db, err := openDB(path)
+	if err != nil {
+		return nil, fmt.Errorf("migrate: %w", err)
+	}
+	defer func() { _ = db.Close() }()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("migrate: %w", typed(err))
+	}
+	defer func() { _ = conn.Close() }()
+	return migrate(ctx, conn)
+}
+
+// PendingMigrations returns the steps that Migrate would run, without running them.
+func PendingMigrations(ctx context.Context, path string) ([]sluice.Migration, error) {
+	if _, err := os.Stat(path); os.IsNotExist(err) {
+		return migration.Steps(schemaFiles, "schema")
+	}
+	db, err := openDB(path)
+	if err != nil {
+		return nil, fmt.Errorf("look at the schema: %w", err)
+	}
+	defer func() { _ = db.Close() }()
+	return pending(readTx{ctx, db})
+}
+
+func migrate(ctx context.Context, conn *sql.Conn) ([]sluice.Migration, error) {
+	var done []sluice.Migration
+	for {
+		step, err := migrateOne(ctx, conn)
+		if err != nil {
+			return done, fmt.Errorf("migrate: %w", typed(err))
+		}
+		if step == nil {
+			return done, nil
+		}
+		done = append(done, *step)
+	}
+}
+
+// migrateOne runs the next step, if there is one, in a transaction that holds the file's lock.
+func migrateOne(ctx context.Context, conn *sql.Conn) (*sluice.Migration, error) {
+	if err := lockFile(ctx, conn); err != nil {
+		return nil, err
+	}
+	step, err := runNext(foreignTx{ctx, conn})
+	ending := "commit"
+	if err != nil {
+		ending = "rollback"
+	}
+	if _, endErr := conn.ExecContext(context.WithoutCancel(ctx), ending); err == nil {
+		err = endErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return step, nil
+}
+
+// lockFile waits for the processes that migrate now.
+func lockFile(ctx context.Context, conn *sql.Conn) error {
+	for {
+		_, err := conn.ExecContext(ctx, "begin immediate")
+		if err == nil || !busy(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("another process holds the file's lock: %w", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func runNext(tx foreignTx) (*sluice.Migration, error) {
+	steps, err := pending(tx)
+	if err != nil || len(steps) == 0 {
+		return nil, err
+	}
+	step := steps[0]
+	if _, err := tx.exec(createMigrationTable); err != nil {
+		return nil, err
+	}
+	if _, err := tx.exec(step.SQL); err != nil {
+		return nil, fmt.Errorf("step %d (%s): %w", step.Version, step.Name, err)
+	}
+	_, err = tx.exec("insert into sluice_migration (version, name, checksum, works_from, applied_at) values (?, ?, ?, ?, ?)",
+		step.Version, step.Name, step.Checksum, step.WorksFrom, now())
+	return &step, err
+}
+
+func pending(tx runner) ([]sluice.Migration, error) {
+	steps, err := migration.Steps(schemaFiles, "schema")
+	if err != nil {
+		return nil, err
+	}
+	exists, err := list(tx, scanOne[int], "select count(*) from sqlite_master where type = 'table' and name = 'sluice_migration'")
+	if err != nil || exists[0] == 0 {
+		return steps, err
+	}
+	applied, err := list(tx, func(rows *sql.Rows) (migration.Applied, error) {
+		var a migration.Applied
+		err := rows.Scan(&a.Version, &a.Checksum, &a.WorksFrom)
+		return a, err
+	}, "select version, checksum, works_from from sluice_migration order by version")
+	if err != nil {
+		return nil, err
+	}
+	return migration.Pending(steps, applied)
+}
+
+// checkSchema refuses a file that this program cannot work with, after migrating it if asked.
+func (s *Store) checkSchema(ctx context.Context) error {
+	var steps []sluice.Migration
+	err := s.read(ctx, "check schema", func(tx runner) (err error) {
+		steps, err = pending(tx)
+		return err
+	})
+	if err != nil || len(steps) == 0 {
+		return err
+	}
+	if !s.options.Migrate {
+		return migration.Missing(steps)
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return typed(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_, err = migrate(ctx, conn)
+	return err
+}

@@ -1,0 +1,334 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"fmt"
+	"slices"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/held.sql
+var heldSQL string
+
+//go:embed sql/end.sql
+var endSQL string
+
+//go:embed sql/end_put.sql
+var endPutSQL string
+
+//go:embed sql/end_put_one.sql
+var endPutOneSQL string
+
+//go:embed sql/key_give_back.sql
+var keyGiveBackSQL string
+
+//go:embed sql/key_hand_on.sql
+var keyHandOnSQL string
+
+//go:embed sql/let_go.sql
+var letGoSQL string
+
+//go:embed sql/back.sql
+var backSQL string
+
+//go:embed sql/away.sql
+var awaySQL string
+
+//go:embed sql/attempt.sql
+var attemptSQL string
+
+//go:embed sql/standing.sql
+var standingSQL string
+
+// held is the live row of a job that is to be moved.
+type held struct {
+	seq        int64
+	id         sluice.ID
+	queue      string
+	state      sluice.State
+	token      sluice.Token
+	generation int
+	attempts   int
+	recoveries int
+	holder     string
+	claimedAt  *int64
+	leaseUntil *int64
+	keyed      bool
+	blockedBy  *int64
+}
+
+func scanHeld(rows *sql.Rows) (held, error) {
+	var h held
+	var id, token []byte
+	var state string
+	var holder *string
+	err := rows.Scan(&h.seq, &id, &h.queue, &state, &token, &h.generation, &h.attempts, &h.recoveries, &holder, &h.claimedAt,
+		&h.leaseUntil, &h.keyed, &h.blockedBy)
+	h.id, h.token, h.state, h.holder = idOf(id), tokenOf(token), sluice.State(state), orZero(holder)
+	return h, err
+}
+
+// heldRows looks the live rows of jobs up.
+func heldRows(tx runner, ids []sluice.ID) (map[sluice.ID]held, error) {
+	rows, err := list(tx, scanHeld, heldSQL, idList(ids))
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[sluice.ID]held, len(rows))
+	for _, h := range rows {
+		out[h.id] = h
+	}
+	return out, nil
+}
+
+// Settle writes what became of claimed jobs.
+func (s *Store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	var errs []error
+	err := s.write(ctx, "settle", func(tx runner, _ bool) (err error) {
+		errs, err = settle(tx, settlements)
+		return err
+	})
+	return errs, err
+}
+
+// settle moves the jobs. Those that simply are completed go together; the others one by one.
+func settle(tx runner, settlements []sluice.Settlement) ([]error, error) {
+	ids := make([]sluice.ID, len(settlements))
+	for i, in := range settlements {
+		ids[i] = in.ID
+	}
+	rows, err := heldRows(tx, ids)
+	if err != nil {
+		return nil, err
+	}
+	errs := make([]error, len(settlements))
+	finish := newFinisher(tx)
+	for i, in := range settlements {
+		row, lives := rows[in.ID]
+		move := sluice.MoveOf(in.Event)
+		if !settles(in.Event) {
+			errs[i] = fmt.Errorf("settle by %s: %w", in.Event, sluice.ErrNotAllowed)
+			continue
+		}
+		if lives && row.token == in.Token && in.Token != (sluice.Token{}) && move.Allows(row.state) {
+			delete(rows, in.ID) // moved now: a second settlement of it is looked at by itself
+			if err := moveHeld(tx, finish, row, in); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := finish.flush(); err != nil {
+			return nil, err
+		}
+		if errs[i], err = explain(tx, in); err != nil {
+			return nil, err
+		}
+	}
+	return errs, finish.flush()
+}
+
+// settles reports whether a holder may settle by this event.
+func settles(event sluice.Event) bool {
+	switch event {
+	case sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventBury, sluice.EventDispatch, sluice.EventDoubt:
+		return true
+	}
+	return false
+}
+
+func moveHeld(tx runner, finish *finisher, row held, in sluice.Settlement) error {
+	act := sluice.Act{By: in.Holder, Reason: in.Reason}
+	if act.By == "" {
+		act.By = row.holder
+	}
+	text := sluice.StoredText(in.Error)
+	switch in.Event {
+	case sluice.EventComplete:
+		return finish.add(row, ended{event: in.Event, act: act, result: in.Result})
+	case sluice.EventBury:
+		if row.state != sluice.StateUncertain { // nobody knows the fate of an uncertain one: that is no attempt
+			if err := noteAttempt(tx, &row, text, in.Stack); err != nil {
+				return err
+			}
+		}
+		return finish.add(row, ended{event: in.Event, act: act, failure: text})
+	case sluice.EventRetry:
+		if err := noteAttempt(tx, &row, text, in.Stack); err != nil {
+			return err
+		}
+		return back(tx, row, in.Event, act, now()+in.Delay.Microseconds(), nullText(text))
+	case sluice.EventRelease:
+		var due any
+		if in.Delay > 0 {
+			due = now() + in.Delay.Microseconds()
+		}
+		return back(tx, row, in.Event, act, due, nullText(text))
+	}
+	move := sluice.MoveOf(in.Event)
+	if _, err := tx.exec(awaySQL, row.seq, string(move.To), nullText(in.Ref), nullText(text)); err != nil {
+		return err
+	}
+	return tellMove(tx, row, in.Event, act)
+}
+
+// noteAttempt counts a failed attempt and keeps it.
+func noteAttempt(tx runner, row *held, failure, stack string) error {
+	row.attempts++
+	_, err := tx.exec(attemptSQL, row.seq, row.generation, row.attempts, row.claimedAt, now(), row.holder, failure, nullText(sluice.StoredText(stack)))
+	return err
+}
+
+func back(tx runner, row held, event sluice.Event, act sluice.Act, due, failure any) error {
+	releases := 0
+	if event == sluice.EventRelease {
+		releases = 1
+	}
+	if _, err := tx.exec(backSQL, row.seq, row.attempts, releases, row.recoveries, due, failure); err != nil {
+		return err
+	}
+	tx.signal(sluice.Signal{Queue: row.queue})
+	return tellMove(tx, row, event, act)
+}
+
+// ended is what the end of a job brought.
+type ended struct {
+	event   sluice.Event
+	act     sluice.Act
+	result  []byte
+	failure string
+}
+
+// finisher ends jobs. It gathers those whose end brought nothing of their own, and writes them
+// together.
+type finisher struct {
+	tx    runner
+	plain map[sluice.State][]int64 // by outcome
+	gone  []int64
+}
+
+func newFinisher(tx runner) *finisher {
+	return &finisher{tx: tx, plain: make(map[sluice.State][]int64)}
+}
+
+func (f *finisher) add(row held, e ended) error {
+	outcome := sluice.MoveOf(e.event).To
+	if e.event == sluice.EventComplete && len(e.result) == 0 {
+		f.plain[outcome] = append(f.plain[outcome], row.seq)
+	} else if _, err := f.tx.exec(endPutOneSQL, string(outcome), now(), row.seq, nullBytes(e.result), nullText(e.failure), row.attempts, row.recoveries); err != nil {
+		return err
+	}
+	f.gone = append(f.gone, row.seq)
+	if err := tellMove(f.tx, row, e.event, e.act); err != nil || !row.keyed {
+		return err
+	}
+	return f.freeKey(row)
+}
+
+// freeKey gives back the key of a job that ends, and lets the job behind it go. One that waited
+// behind its twin hands the key to it.
+func (f *finisher) freeKey(row held) error {
+	if row.blockedBy != nil {
+		_, err := f.tx.exec(keyHandOnSQL, row.seq, *row.blockedBy)
+		return err
+	}
+	if _, err := f.tx.exec(keyGiveBackSQL, row.seq); err != nil {
+		return err
+	}
+	queues, err := list(f.tx, scanOne[string], letGoSQL, row.seq)
+	for _, queue := range queues {
+		f.tx.signal(sluice.Signal{Queue: queue})
+	}
+	return err
+}
+
+func (f *finisher) flush() error {
+	if len(f.gone) == 0 {
+		return nil
+	}
+	for outcome, seqs := range f.plain {
+		if _, err := f.tx.exec(endPutSQL, string(outcome), now(), seqList(seqs)); err != nil {
+			return err
+		}
+	}
+	_, err := f.tx.exec(endSQL, seqList(f.gone))
+	clear(f.plain)
+	f.gone = nil
+	return err
+}
+
+// ending is a batch of jobs that end by an act, without a token.
+type ending struct {
+	event sluice.Event
+	from  []sluice.State
+	ids   []sluice.ID
+	act   sluice.Act
+}
+
+// end ends those jobs of a batch that are in the right state, and returns them.
+func end(tx runner, e ending) (map[sluice.ID]held, error) {
+	rows, err := heldRows(tx, e.ids)
+	if err != nil {
+		return nil, err
+	}
+	finish := newFinisher(tx)
+	for _, id := range e.ids {
+		row, lives := rows[id]
+		if !lives || !slices.Contains(e.from, row.state) {
+			delete(rows, id)
+			continue
+		}
+		if err := finish.add(row, ended{event: e.event, act: e.act}); err != nil {
+			return nil, err
+		}
+		if row.state == sluice.StateClaimed {
+			tx.signal(sluice.Signal{Cancelled: id})
+		}
+	}
+	return rows, finish.flush()
+}
+
+// standing is where a job is.
+type standing struct {
+	id         sluice.ID
+	seq        int64
+	queue      string
+	state      sluice.State
+	generation int
+	token      sluice.Token
+}
+
+// stand looks up where a job is; an unknown one has no state.
+func stand(tx runner, id sluice.ID) (standing, error) {
+	rows, err := list(tx, func(rows *sql.Rows) (standing, error) {
+		out := standing{id: id}
+		var state string
+		var token []byte
+		err := rows.Scan(&out.seq, &out.queue, &state, &out.generation, &token)
+		out.state, out.token = sluice.State(state), tokenOf(token)
+		return out, err
+	}, standingSQL, id[:])
+	if err != nil || len(rows) == 0 {
+		return standing{id: id}, err
+	}
+	return rows[0], nil
+}
+
+// explain finds out why a settlement moved nothing: it was written before, the state machine has no
+// such move, or the claim is lost.
+func explain(tx runner, in sluice.Settlement) (answer, err error) {
+	at, err := stand(tx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	mine := at.state != "" && at.token == in.Token && in.Token != (sluice.Token{})
+	switch {
+	case mine && at.state == sluice.MoveOf(in.Event).To, in.InTx && (!mine || at.state.Finished()):
+		return nil, nil
+	case mine && !at.state.Finished() && at.state != sluice.StateQueued:
+		return fmt.Errorf("%s from %s: %w", in.Event, at.state, sluice.ErrNotAllowed), nil
+	}
+	return sluice.ErrLost, tellLost(tx, at, string(in.Event), in.Holder)
+}

@@ -1,0 +1,7 @@
+-- A page of the audit of one queue, tenant or tier, the newest first; a walk along the index sluice_audit_object.
+-- ?1 object   ?2 name   ?3 unused   ?4 before (0: from the newest)   ?5 limit
+select seq, at, actor, object, name, event, job_id, generation, from_state, to_state, reason, before, after, act_id
+from sluice_audit
+where object = ?1 and object <> 'job' and name = ?2 and ?3 = ?3 and (?4 = 0 or seq < ?4)
+order by seq desc
+limit ?5

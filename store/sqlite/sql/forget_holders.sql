@@ -1,0 +1,3 @@
+-- Forgets holders that have not beaten for an hour.
+-- ?1 an hour ago
+delete from sluice_holder where seen < ?1

@@ -1,0 +1,8 @@
+-- Claims of a queue whose lease ran out, the longest ago first.
+-- ?1 queue   ?2 now   ?3 limit
+select j.id
+from sluice_live l
+join sluice_job j on j.seq = l.seq
+where l.state = 'claimed' and l.lease_until < ?2 and l.queue = ?1
+order by l.lease_until, l.seq
+limit ?3

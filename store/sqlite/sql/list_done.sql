@@ -1,0 +1,15 @@
+-- A page of finished jobs, the newest first. A job that lives again is not among them.
+-- ?1 queue ('': all)   ?2 tenant ('': all)   ?3 key ('': all)   ?4 outcomes as a JSON array   ?5 labels as a JSON object ('{}': all)
+-- ?6 before (seq)   ?7 limit
+select d.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, d.outcome,
+       d.generation, d.due_at, d.attempts, d.releases, d.recoveries, d.holder, d.claimed_at, null, d.ref, null,
+       d.finished_at, d.error, null, null, null
+from sluice_done d
+join sluice_job j on j.seq = d.seq
+where (?1 = '' or d.queue = ?1) and (?2 = '' or d.tenant = ?2) and (?3 = '' or j.key = ?3)
+  and d.outcome in (select value from json_each(?4)) and d.requeued_at is null
+  and not exists (select 1 from json_each(?5) want
+                  where not exists (select 1 from json_each(j.labels) has where has.key = want.key and has.value = want.value))
+  and d.seq < ?6
+order by d.seq desc
+limit ?7

@@ -1,0 +1,19 @@
+-- Stores the settings of a queue, whose version was looked at in the same transaction. They stand in the
+-- order of sluice.AllSettings.
+-- ?1 name   ?2 version   ?3 now   ?4 actor   ?5 reason   ?6 … the settings
+insert into sluice_queue (name, version, changed_at, changed_by, reason,
+       paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,
+       backoff_jitter_ms, backoff_full_jitter, recover_interval_ms, recover_batch, keep_completed_ms,
+       keep_cancelled_ms, keep_dead_ms, payload_limit, payload_schema, audit)
+values (?1, ?2, ?3, ?4, ?5,
+       ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)
+on conflict (name) do update
+set version = excluded.version, changed_at = excluded.changed_at, changed_by = excluded.changed_by, reason = excluded.reason,
+    paused = excluded.paused, lease_ms = excluded.lease_ms, timeout_ms = excluded.timeout_ms,
+    max_attempts = excluded.max_attempts, max_recoveries = excluded.max_recoveries,
+    backoff_base_ms = excluded.backoff_base_ms, backoff_factor = excluded.backoff_factor,
+    backoff_max_ms = excluded.backoff_max_ms, backoff_jitter_ms = excluded.backoff_jitter_ms,
+    backoff_full_jitter = excluded.backoff_full_jitter, recover_interval_ms = excluded.recover_interval_ms,
+    recover_batch = excluded.recover_batch, keep_completed_ms = excluded.keep_completed_ms,
+    keep_cancelled_ms = excluded.keep_cancelled_ms, keep_dead_ms = excluded.keep_dead_ms,
+    payload_limit = excluded.payload_limit, payload_schema = excluded.payload_schema, audit = excluded.audit

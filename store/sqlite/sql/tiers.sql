@@ -1,0 +1,2 @@
+-- The tiers, by name.
+select name, version, changed_at, changed_by, reason from sluice_tier order by name

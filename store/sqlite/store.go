@@ -1,0 +1,88 @@
+// Package sqlite keeps jobs in a SQLite file: one machine, no server, full durability. All writes
+// of a process go through one goroutine, which commits the writes of many callers together.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/broadcast"
+)
+
+// Options adjust a Store. The zero value works.
+type Options struct {
+	// Migrate brings the schema up to date when the store is opened. Default: a schema that is not
+	// up to date is an ErrNotMigrated.
+	Migrate bool
+	// CallTimeout is the deadline of every call, tries and waits included. Default 10 s.
+	CallTimeout time.Duration
+	// Relaxed trades durability for speed: a power cut may lose the last commits, though never
+	// tear one. Default: every commit is on the disk before it is acknowledged.
+	Relaxed bool
+	// Logger gets what cannot be returned to a caller. Default: slog.Default.
+	Logger *slog.Logger
+}
+
+// Store is a sluice.Store in a SQLite file. It may be used by many goroutines, and the file by many
+// processes of one machine.
+type Store struct {
+	db      *sql.DB
+	ownsDB  bool
+	options Options
+	signals broadcast.Broadcaster
+	writer  *writer
+	closed  atomic.Bool
+	closing sync.Once
+}
+
+var _ sluice.Store = (*Store)(nil)
+
+// New makes a store of a database that the caller keeps and closes, and checks the schema. Any
+// driver of SQLite 3.41 or later will do. The database must allow two connections at least: the
+// store keeps one to write with.
+func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
+	if options.CallTimeout <= 0 {
+		options.CallTimeout = 10 * time.Second
+	}
+	if options.Logger == nil {
+		options.Logger = slog.Default()
+	}
+	if db.Stats().MaxOpenConnections == 1 {
+		return nil, &sluice.InvalidError{Field: "db", Rule: "it allows one connection, and the store needs two; see SetMaxOpenConns"}
+	}
+	s := &Store{db: db, options: options}
+	var err error
+	if s.writer, err = startWriter(ctx, s); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	if err := s.checkSchema(ctx); err != nil {
+		s.writer.stop()
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	return s, nil
+}
+
+// Close ends the store, and the database if the store opened it.
+func (s *Store) Close() error {
+	var err error
+	s.closing.Do(func() {
+		s.closed.Store(true)
+		s.writer.stop()
+		if s.ownsDB {
+			err = s.db.Close()
+		}
+	})
+	return err
+}
+
+// DB gives the database, for the caller's own statements and transactions.
+func (s *Store) DB() *sql.DB { return s.db }
+
+// now is the store's clock, in microseconds.
+func now() int64 { return time.Now().UnixMicro() }

@@ -1,0 +1,57 @@
+package sqlite_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice/store/sqlite"
+	"github.com/sluice-queue/sluice/store/storetest"
+)
+
+// timeColumns are all instants that the store keeps.
+var timeColumns = map[string][]string{
+	"job": {"created_at", "expires_at"}, "live": {"due_at", "expires_at", "claimed_at", "lease_until"},
+	"done": {"due_at", "claimed_at", "finished_at", "requeued_at"}, "attempt": {"claimed_at", "failed_at"},
+	"job_key": {"until"}, "holder": {"started", "seen"}, "audit": {"at"},
+}
+
+// open makes two stores on a new file. Time passes by moving everything stored into the past, so
+// that the store itself goes by the clock alone.
+func open(t *testing.T) storetest.Bench {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sluice.db")
+	store := openStore(t, path)
+	advance := func(d time.Duration) {
+		err := store.Transact(context.Background(), func(tx sqlite.Tx) error {
+			for table, columns := range timeColumns {
+				for _, name := range columns {
+					if _, err := tx.ExecContext(context.Background(), "update sluice_"+table+" set "+name+" = "+name+" - ? where "+name+" < 9223372036854775807", d.Microseconds()); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatalf("advance: %v", err)
+		}
+	}
+	return storetest.Bench{Store: store, Other: openStore(t, path), Now: time.Now, Advance: advance}
+}
+
+func openStore(t *testing.T, path string) *sqlite.Store {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+func TestSQLiteObeysTheRules(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, open)
+}

@@ -1,0 +1,223 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/late.sql
+var lateSQL string
+
+//go:embed sql/max_recoveries.sql
+var maxRecoveriesSQL string
+
+//go:embed sql/expired.sql
+var expiredSQL string
+
+//go:embed sql/mend_blocked.sql
+var mendBlockedSQL string
+
+//go:embed sql/mend_queues.sql
+var mendQueuesSQL string
+
+//go:embed sql/prune_find.sql
+var pruneFindSQL string
+
+//go:embed sql/prune_done.sql
+var pruneDoneSQL string
+
+//go:embed sql/prune_attempts.sql
+var pruneAttemptsSQL string
+
+//go:embed sql/prune_job.sql
+var pruneJobSQL string
+
+//go:embed sql/prune_keys.sql
+var pruneKeysSQL string
+
+//go:embed sql/forget_holders.sql
+var forgetHoldersSQL string
+
+//go:embed sql/page_start.sql
+var pageStartSQL string
+
+// refused reports whether an error is an answer about one job, and not a fault of the store.
+func refused(err error) bool { return errors.Is(err, sluice.ErrDuplicate) }
+
+// Recover requeues jobs of a queue whose lease ran out, or buries them as poison.
+func (s *Store) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
+	var out sluice.Recovered
+	err := s.write(ctx, "recover", func(tx runner, _ bool) (err error) {
+		out, err = recoverLate(tx, queue, limit, by)
+		return err
+	})
+	return out, err
+}
+
+func recoverLate(tx runner, queue string, limit int, by string) (out sluice.Recovered, err error) {
+	late, err := list(tx, scanOne[[]byte], lateSQL, queue, now(), limit)
+	if err != nil || len(late) == 0 {
+		return out, err
+	}
+	most := sluice.DefaultSettings().MaxRecoveries
+	if stored, err := list(tx, scanOne[int], maxRecoveriesSQL, queue); err != nil {
+		return out, err
+	} else if len(stored) > 0 {
+		most = stored[0]
+	}
+	rows, err := heldRows(tx, idsOf(late))
+	if err != nil {
+		return out, err
+	}
+	finish := newFinisher(tx)
+	for _, row := range rows {
+		row.recoveries++
+		if row.recoveries < most {
+			out.Requeued++
+			err = back(tx, row, sluice.EventRecover, sluice.Act{By: by, Reason: "the lease of " + row.holder + " ran out"}, nil, nil)
+		} else {
+			out.Buried++
+			err = finish.add(row, ended{event: sluice.EventBury, act: sluice.Act{By: by, Reason: "recoveries spent"}, failure: sluice.PoisonError(row.recoveries)})
+		}
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, finish.flush()
+}
+
+func idsOf(raw [][]byte) []sluice.ID {
+	ids := make([]sluice.ID, len(raw))
+	for i := range raw {
+		ids[i] = idOf(raw[i])
+	}
+	return ids
+}
+
+// Expire cancels queued jobs whose expires_at has passed.
+func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
+	var rows map[sluice.ID]held
+	err := s.write(ctx, "expire", func(tx runner, _ bool) error {
+		found, err := list(tx, scanOne[[]byte], expiredSQL, now(), limit)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		rows, err = end(tx, ending{
+			event: sluice.EventCancel, from: []sluice.State{sluice.StateQueued}, ids: idsOf(found),
+			act: sluice.Act{By: by, Reason: "expired"},
+		})
+		return err
+	})
+	return len(rows), err
+}
+
+// Mend finds what no other verb looks after.
+func (s *Store) Mend(ctx context.Context, by string) (int, error) {
+	mended := 0
+	err := s.write(ctx, "mend", func(tx runner, _ bool) error {
+		mended = 0
+		free, err := list(tx, scanOne[string], mendBlockedSQL)
+		if err != nil {
+			return err
+		}
+		for _, queue := range free {
+			tx.signal(sluice.Signal{Queue: queue})
+		}
+		orphans, err := list(tx, scanOne[string], mendQueuesSQL)
+		if err != nil {
+			return err
+		}
+		for _, name := range orphans {
+			queue := sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}
+			if _, err := saveQueue(tx, queue, sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}); err != nil {
+				return fmt.Errorf("mend queue %q: %w", name, err)
+			}
+		}
+		mended = len(free) + len(orphans)
+		_, err = tx.exec(forgetHoldersSQL, now()-time.Hour.Microseconds())
+		return err
+	})
+	return mended, err
+}
+
+// pruneRow is a finished life that prune looks at.
+type pruneRow struct {
+	seq        int64
+	generation int
+	old        bool
+	id         []byte
+}
+
+// Prune deletes finished jobs that were kept long enough, and keys whose window has passed.
+func (s *Store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.Pruned, error) {
+	var out sluice.Pruned
+	err := s.write(ctx, "prune", func(tx runner, _ bool) (err error) {
+		out, err = prune(tx, after, limit)
+		return err
+	})
+	return out, err
+}
+
+func prune(tx runner, after sluice.ID, limit int) (out sluice.Pruned, err error) {
+	if _, err := tx.exec(pruneKeysSQL, now(), limit); err != nil {
+		return out, err
+	}
+	start, err := pageStart(tx, after)
+	if err != nil {
+		return out, err
+	}
+	defaults := sluice.DefaultSettings()
+	slice, err := list(tx, func(rows *sql.Rows) (pruneRow, error) {
+		var r pruneRow
+		err := rows.Scan(&r.seq, &r.generation, &r.old, &r.id)
+		return r, err
+	}, pruneFindSQL, start, limit, now(), defaults.KeepCompleted.Milliseconds(), defaults.KeepCancelled.Milliseconds(), defaults.KeepDead.Milliseconds())
+	if err != nil {
+		return out, err
+	}
+	for _, r := range slice {
+		if !r.old {
+			continue
+		}
+		for _, text := range []string{pruneDoneSQL, pruneAttemptsSQL} {
+			if _, err := tx.exec(text, r.seq, r.generation); err != nil {
+				return out, err
+			}
+		}
+		if _, err := tx.exec(pruneJobSQL, r.seq); err != nil {
+			return out, err
+		}
+		out.Deleted++
+	}
+	if len(slice) == limit {
+		out.Next = idOf(slice[limit-1].id)
+	}
+	return out, nil
+}
+
+// pageStart gives the seq after which a walk goes on; 0 begins at the front.
+func pageStart(tx runner, after sluice.ID) (int64, error) {
+	if after.IsZero() {
+		return 0, nil
+	}
+	seqs, err := list(tx, scanOne[int64], pageStartSQL, after[:])
+	if err != nil {
+		return 0, err
+	}
+	return seqs[0], nil
+}
+
+// pageEnd gives the seq before which a list goes on; without an id it begins at the newest.
+func pageEnd(tx runner, before sluice.ID) (int64, error) {
+	if before.IsZero() {
+		return math.MaxInt64, nil
+	}
+	return pageStart(tx, before)
+}

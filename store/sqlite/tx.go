@@ -1,0 +1,72 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Transact runs statements of the caller's in the store's next transaction, which is committed
+// together with what other callers write, and so costs them no commit of their own. If do returns
+// an error, its work alone is undone. Do must be quick, must use tx for everything, and must not
+// call methods of the store, which wait for the same writer; use InTx and CompleteTx with tx.
+func (s *Store) Transact(ctx context.Context, do func(tx Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
+	defer cancel()
+	if s.closed.Load() {
+		return fmt.Errorf("transact: the store is closed: %w", sluice.ErrUnavailable)
+	}
+	return s.writer.submit(ctx, func(tx *groupTx) error { return do(tx) })
+}
+
+// InTx lets a client enqueue inside the caller's own transaction, one of Transact or a *sql.Tx on
+// the same file:
+//
+//	receipt, err := client.Within(store.InTx(tx)).Enqueue(ctx, job)
+//
+// The job exists if and only if the transaction commits. A *sql.Tx must have been begun as
+// immediate (for the driver of this package: _txlock=immediate).
+func (s *Store) InTx(tx Tx) sluice.Enqueuer { return txEnqueuer{s, tx} }
+
+type txEnqueuer struct {
+	store *Store
+	tx    Tx
+}
+
+// Enqueue stores jobs through the transaction. It does not try again: after an error the
+// transaction is the caller's to roll back.
+func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
+	defer cancel()
+	receipts, err := enqueue(runnerOf(ctx, e.tx), jobs, false)
+	if err != nil {
+		return nil, typed(err)
+	}
+	return receipts, nil
+}
+
+// CompleteTx completes a claimed job inside the caller's own transaction, so that the effect of the
+// job and its completion commit together or not at all. The result is stored as JSON; nil: none.
+// If the claim is lost it is an ErrLost, and the caller must roll back. Within a worker's handler,
+// commit and return nil.
+func CompleteTx(ctx context.Context, tx Tx, claim *sluice.Claim, result any) error {
+	in := sluice.Settlement{ID: claim.ID, Token: claim.Token, Holder: claim.Holder, Event: sluice.EventComplete}
+	if result != nil {
+		text, err := json.Marshal(result)
+		if err != nil {
+			return fmt.Errorf("complete job %s: result: %w", claim.ID, err)
+		}
+		in.Result = text
+	}
+	errs, err := settle(runnerOf(ctx, tx), []sluice.Settlement{in})
+	if err == nil {
+		err = errs[0]
+	}
+	if err != nil {
+		return fmt.Errorf("complete job %s: %w", claim.ID, typed(err))
+	}
+	claim.MarkSettledInTx()
+	return nil
+}
