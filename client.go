@@ -106,7 +106,7 @@ func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 			return Insert{}, err
 		}
 	}
-	if err := checkPayload(job.Payload, queue.Settings.PayloadLimit); err != nil {
+	if err := job.checkPayload(queue.Settings.PayloadLimit); err != nil {
 		return Insert{}, err
 	}
 	if err := CheckSchema(c.checker, queue, job.Payload); err != nil {

@@ -88,6 +88,8 @@ type NewJob struct {
 	// Payload is the body: valid JSON in UTF-8, at most the queue's payload limit. Required.
 	Payload json.RawMessage
 	EnqueueOptions
+
+	written bool // by json.Marshal, which writes only what is valid
 }
 
 // Receipt tells what became of an enqueue.
@@ -210,12 +212,15 @@ func checkName(field, name string, limit int) error {
 }
 
 // checkPayload refuses what is not JSON in UTF-8, byte for byte as it will be read again.
-func checkPayload(payload []byte, limit int) error {
+func (j NewJob) checkPayload(limit int) error {
+	payload := j.Payload
 	switch {
 	case len(payload) == 0:
 		return invalid("payload", "it is missing; it must be JSON")
 	case len(payload) > limit:
 		return invalid("payload", fmt.Sprintf("%d bytes are more than the queue's payload_limit of %d", len(payload), limit))
+	case j.written:
+		return nil
 	case !utf8.Valid(payload):
 		return invalid("payload", "it is not valid UTF-8")
 	case !json.Valid(payload):

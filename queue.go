@@ -26,7 +26,7 @@ func (q TypedQueue[T]) NewJob(payload T, options EnqueueOptions) (NewJob, error)
 	if err != nil {
 		return NewJob{}, invalid("payload", fmt.Sprintf("a %T cannot be written as JSON: %v", payload, err))
 	}
-	return NewJob{Queue: q.name, Payload: text, EnqueueOptions: options}, nil
+	return NewJob{Queue: q.name, Payload: text, EnqueueOptions: options, written: true}, nil
 }
 
 // Enqueue stores one job of the queue.

@@ -37,7 +37,8 @@ type Store interface {
 	// Claim hands out jobs that are due, the lowest priority figure first and then the longest
 	// due.
 	Claim(ctx context.Context, request ClaimRequest) (Claimed, error)
-	// Renew gives claims more time and returns those that their holder has lost.
+	// Renew gives claims more time and returns those that their holder has lost. A claim that has
+	// more than two thirds of its lease left is only looked at, so that asking often costs little.
 	Renew(ctx context.Context, renewals []Renewal) (lost []ID, err error)
 	// SaveCheckpoint keeps how far a claimed job has come (C-50). It is an ErrLost for an old
 	// token.

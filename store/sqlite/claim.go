@@ -185,16 +185,27 @@ func nextDue(tx runner, queue string, at int64) (time.Duration, error) {
 
 // Renew gives claims more time.
 func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {
+	ids := make([]sluice.ID, len(renewals))
+	for i, r := range renewals {
+		ids[i] = r.ID
+	}
 	var lost []sluice.ID
 	err := s.write(ctx, "renew", func(tx runner, _ bool) error {
 		lost = nil
+		rows, err := heldRows(tx, ids)
+		if err != nil {
+			return err
+		}
+		at := now()
 		for _, r := range renewals {
-			held, err := affected(tx.exec(renewSQL, r.ID[:], r.Token[:], now()+r.Lease.Microseconds()))
-			if err != nil {
-				return err
-			}
-			if held == 0 {
+			row, lives := rows[r.ID]
+			switch {
+			case !lives || row.state != sluice.StateClaimed || row.token != r.Token:
 				lost = append(lost, r.ID)
+			case orZero(row.leaseUntil) < at+r.Lease.Microseconds()*2/3:
+				if _, err := tx.exec(renewSQL, row.seq, at+r.Lease.Microseconds()); err != nil {
+					return err
+				}
 			}
 		}
 		return nil

@@ -1,0 +1,159 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+const (
+	// smallClaimWait is how long a claim waits for more room while there is less than a quarter of
+	// it. Claims of one job each cost ten times as much as claims of many.
+	smallClaimWait = 3 * time.Millisecond
+	// minWait keeps a look at a queue whose next job is due, but held by another claim in this
+	// moment, from being repeated at once.
+	minWait = 5 * time.Millisecond
+	// maxUnsettled stops claiming while so many settlements per slot wait to be written.
+	maxUnsettled = 8
+	// aheadTime is for how long jobs are claimed ahead of free slots. Where handlers are quick, the
+	// slots would stand idle while a claim is under way; where they are slow, nothing is claimed
+	// ahead. With 100 slots and empty handlers it doubles the rate.
+	aheadTime = 2 * time.Millisecond
+	// maxClaim bounds one claim, and what is claimed ahead; beyond some hundreds, larger ones are no
+	// cheaper per job.
+	maxClaim = 500
+)
+
+// fetch claims jobs whenever there are free slots and hungry queues, until ctx ends. Handlers run
+// under work.
+func (w *Worker) fetch(ctx, work context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var lastClaim time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-w.wake:
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if wait := w.holdBack(lastClaim); wait > 0 {
+			timer.Reset(wait)
+			continue
+		}
+		timer.Reset(w.fetchOnce(ctx, work))
+		lastClaim = time.Now()
+	}
+}
+
+// holdBack says how long to wait for more free slots before the next claim.
+func (w *Worker) holdBack(lastClaim time.Time) time.Duration {
+	if w.unsettled.Load() > int64(maxUnsettled*w.options.Slots+settleBatch) {
+		return smallClaimWait
+	}
+	w.mu.Lock()
+	most := w.options.Slots + w.ahead()
+	room := most - len(w.running)
+	w.mu.Unlock()
+	if 4*room >= most {
+		return 0
+	}
+	return smallClaimWait - time.Since(lastClaim)
+}
+
+// ahead is how many jobs may be claimed beyond the slots: as many as the slots work off within
+// aheadTime, by what handlers took lately.
+func (w *Worker) ahead() int {
+	if w.pace <= 0 {
+		return 0
+	}
+	return int(min(maxClaim, int64(w.options.Slots)*int64(aheadTime)/int64(w.pace)))
+}
+
+// fetchOnce claims once from each hungry queue, in order, and says how long until the next look.
+func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
+	next := time.Now().Add(w.options.Poll)
+	for _, l := range w.lanes {
+		if !l.hungry.Load() && time.Now().Before(l.lookAt) {
+			next = earlier(next, l.lookAt)
+			continue
+		}
+		room := w.room(l)
+		if room == 0 {
+			continue // a handler that ends nudges
+		}
+		l.hungry.Store(false)
+		if wait := w.claim(ctx, work, l, room); wait > 0 {
+			l.lookAt = time.Now().Add(wait)
+			next = earlier(next, l.lookAt)
+			continue
+		}
+		l.hungry.Store(true)
+		w.nudge()
+	}
+	return max(time.Until(next), 0)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// room is how many jobs of a queue may be claimed now. A queue that may not use all slots gets
+// nothing ahead.
+func (w *Worker) room(l *lane) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	room := w.options.Slots + w.ahead() - len(w.running)
+	if l.slots < w.options.Slots {
+		room = min(room, l.slots-l.taken)
+	}
+	return max(0, min(room, maxClaim))
+}
+
+// claim takes jobs of a queue and starts their handlers. It says how long to wait before the queue
+// is looked at again; 0: there may be more at once.
+func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Duration {
+	queue, err := w.settings.Queue(ctx, l.queue)
+	if err != nil {
+		return w.fetchFailed(ctx, l, err)
+	}
+	request := sluice.ClaimRequest{Queue: l.queue, Limit: room, Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken()}
+	asked := time.Now()
+	// Not ctx: a claim whose answer is thrown away leaves jobs held by nobody until the lease ends.
+	claimed, err := w.store.Claim(work, request)
+	if err != nil {
+		return w.fetchFailed(ctx, l, err)
+	}
+	for _, c := range claimed.Jobs {
+		if ctx.Err() != nil { // the claim was under way when the worker was told to end
+			w.unsettled.Add(1)
+			w.settlements <- w.release(c, "worker shut down")
+			continue
+		}
+		w.start(work, l, c, queue, asked)
+	}
+	switch {
+	case len(claimed.Jobs) == room:
+		return 0
+	case len(claimed.Jobs) > 0:
+		return minWait // the next look finds nothing and tells when the next job is due
+	case claimed.NextDue < 0:
+		return w.options.Poll
+	}
+	return min(max(claimed.NextDue, minWait), w.options.Poll)
+}
+
+func (w *Worker) fetchFailed(ctx context.Context, l *lane, err error) time.Duration {
+	if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+		w.options.Logger.Error("claim failed", "queue", l.queue, "error", err)
+	}
+	return w.options.Poll
+}

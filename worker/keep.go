@@ -1,0 +1,137 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// beatInterval is how often the worker tells the store that it is alive.
+const beatInterval = 5 * time.Second
+
+// keep looks after the jobs that run, once per poll interval and, for short leases, more often: it
+// renews their leases in one statement, notices those that are lost, and gives up handlers that
+// ignore their context.
+func (w *Worker) keep(ctx context.Context) {
+	timer := time.NewTimer(w.keepInterval())
+	defer timer.Stop()
+	beaten := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		w.abandon()
+		w.handBackWaiting()
+		w.renew(ctx)
+		if time.Since(beaten) >= beatInterval {
+			beaten = time.Now()
+			w.beat(ctx)
+		}
+		timer.Reset(w.keepInterval())
+	}
+}
+
+// keepInterval lets each lease be renewed several times before it ends.
+func (w *Worker) keepInterval() time.Duration {
+	interval := w.options.Poll
+	for _, r := range w.runs() {
+		interval = min(interval, r.queue.Settings.Lease/6)
+	}
+	return max(interval, 10*time.Millisecond)
+}
+
+func (w *Worker) renew(ctx context.Context) {
+	asked := time.Now()
+	var renewals []sluice.Renewal
+	held := make(map[sluice.ID]*run)
+	for _, r := range w.runs() {
+		if r.settled.Load() || asked.Sub(r.started) < min(w.options.Poll, r.queue.Settings.Lease/6)/2 {
+			continue // gone, or so new that its lease is whole
+		}
+		held[r.claim.ID] = r
+		renewals = append(renewals, sluice.Renewal{ID: r.claim.ID, Token: r.claim.Token, Lease: r.queue.Settings.Lease})
+	}
+	if len(renewals) == 0 {
+		return
+	}
+	lost, err := w.store.Renew(ctx, renewals)
+	if err != nil {
+		w.renewFailed(ctx, held, err)
+		return
+	}
+	for _, id := range lost {
+		// A job that completed itself in its own transaction is lost in name only.
+		if r := held[id]; !r.claim.SettledInTx() {
+			w.lose(r, "recovered, cancelled or settled by another")
+		}
+		delete(held, id)
+	}
+	for _, r := range held {
+		// The store renews when less than two thirds are left.
+		r.leaseUntil = asked.Add(r.queue.Settings.Lease * 2 / 3)
+	}
+}
+
+// renewFailed ends the handlers whose lease has run out while the store could not be reached: by
+// now another holder may have their jobs. What they still return is settled, if nobody has.
+func (w *Worker) renewFailed(ctx context.Context, held map[sluice.ID]*run, err error) {
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	w.options.Logger.Error("leases not renewed", "jobs", len(held), "error", err)
+	for _, r := range held {
+		if time.Now().After(r.leaseUntil) {
+			r.cancel(fmt.Errorf("the lease ran out and could not be renewed: %w", sluice.ErrLost))
+		}
+	}
+}
+
+// abandon settles the attempts of handlers that ignore that their context has ended. Their slots
+// stay taken until they return.
+func (w *Worker) abandon() {
+	for _, r := range w.runs() {
+		begun := r.begun.Load()
+		deadline := time.Unix(0, begun).Add(r.queue.Settings.Timeout)
+		if begun == 0 || r.queue.Settings.Timeout == 0 || time.Now().Before(deadline.Add(w.options.Abandon)) || !r.settle() {
+			continue
+		}
+		text := fmt.Sprintf("%v after %s, and the handler ignored it", ErrTimeout, r.queue.Settings.Timeout)
+		settlement := sluice.FailureOf(r.claim, r.queue.Settings, text)
+		settlement.Holder, settlement.InTx = w.holder.ID, r.claim.SettledInTx()
+		w.log(r, settlement)
+		w.settlements <- settlement
+	}
+}
+
+// handBackWaiting releases jobs that were claimed ahead of handlers which then became slow, so that
+// another worker can run them.
+func (w *Worker) handBackWaiting() {
+	for {
+		select {
+		case r := <-w.ready:
+			if time.Since(r.started) < w.options.Poll {
+				w.ready <- r
+				return
+			}
+			if r.settle() {
+				w.settlements <- w.release(r.claim, "claimed ahead, and no slot became free")
+			}
+			r.finish(r.started) // as if it had run: so slow are the handlers now
+		default:
+			return
+		}
+	}
+}
+
+func (w *Worker) beat(ctx context.Context) {
+	holder := w.holder
+	holder.Busy = len(w.runs())
+	if err := w.store.Beat(ctx, holder); err != nil && ctx.Err() == nil {
+		w.options.Logger.Warn("heartbeat not written", "holder", holder.ID, "error", err)
+	}
+}

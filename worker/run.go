@@ -1,0 +1,169 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// run is one attempt at one job.
+type run struct {
+	worker  *Worker
+	lane    *lane
+	claim   *sluice.Claim
+	queue   sluice.Queue
+	started time.Time    // when it was claimed
+	begun   atomic.Int64 // when its handler began, in ns since 1970; 0: it waits for a slot
+	cancel  context.CancelCauseFunc
+	result  atomic.Pointer[[]byte]
+	settled atomic.Bool
+
+	ctx        context.Context
+	leaseUntil time.Time // by this process's clock; used by the keeping alone
+}
+
+// settle reports true to the one caller that may say what became of the job, and must then send a
+// settlement.
+func (r *run) settle() bool {
+	if !r.settled.CompareAndSwap(false, true) {
+		return false
+	}
+	r.worker.unsettled.Add(1)
+	return true
+}
+
+// start gives a claimed job to a slot, making a new one while there are fewer than may be.
+func (w *Worker) start(work context.Context, l *lane, c *sluice.Claim, queue sluice.Queue, asked time.Time) {
+	r := &run{worker: w, lane: l, claim: c, queue: queue, started: time.Now(), leaseUntil: asked.Add(queue.Settings.Lease)}
+	r.ctx, r.cancel = context.WithCancelCause(work)
+	w.mu.Lock()
+	l.taken++
+	w.running[r] = struct{}{}
+	more := w.slots < w.options.Slots && w.slots < len(w.running)
+	if more {
+		w.slots++
+	}
+	w.mu.Unlock()
+	if more {
+		go w.slot(work)
+	}
+	w.ready <- r
+}
+
+// slot runs jobs, one after the other. Its goroutine is kept, so that its stack grows only once.
+func (w *Worker) slot(work context.Context) {
+	ended := false
+	defer func() {
+		if !ended { // a handler ended the goroutine: another takes its place
+			go w.slot(work)
+		}
+	}()
+	for {
+		select {
+		case r := <-w.ready:
+			r.run()
+		case <-w.noMore:
+			ended = true
+			return
+		}
+	}
+}
+
+// run runs the handler and settles the job.
+func (r *run) run() {
+	w := r.worker
+	begun := time.Now()
+	r.begun.Store(begun.UnixNano())
+	defer r.finish(begun)
+	if w.draining.Load() { // it was claimed ahead, and has not begun
+		if r.settle() {
+			w.settlements <- w.release(r.claim, "worker shut down")
+		}
+		return
+	}
+	ctx := r.ctx
+	if timeout := r.queue.Settings.Timeout; timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadlineCause(ctx, begun.Add(timeout), ErrTimeout)
+		defer stop()
+	}
+	err := r.call(ctx)
+	if !r.settle() {
+		return // abandoned or lost in between
+	}
+	settlement := w.outcome(r, err, context.Cause(ctx), r.queue.Settings)
+	w.log(r, settlement)
+	w.settlements <- settlement
+}
+
+// call calls the handler; whatever it does comes back as an error.
+func (r *run) call(ctx context.Context) (err error) {
+	returned := false
+	defer func() {
+		if value := recover(); value != nil {
+			err = &panicked{value, debug.Stack()}
+		} else if !returned {
+			// The goroutine ends with this call: settle here, nothing after it runs.
+			if r.settle() {
+				settlement := r.worker.outcome(r, errGoexit, context.Cause(ctx), r.queue.Settings)
+				r.worker.log(r, settlement)
+				r.worker.settlements <- settlement
+			}
+		}
+	}()
+	if err = sluice.CheckSchema(r.worker.options.PayloadChecker, r.queue, r.claim.Payload); err != nil {
+		err = Permanent(err)
+	} else {
+		err = r.lane.do(ctx, r)
+	}
+	returned = true
+	return err
+}
+
+// finish frees the slot.
+func (r *run) finish(begun time.Time) {
+	w := r.worker
+	r.cancel(nil)
+	took := time.Since(begun)
+	w.mu.Lock()
+	w.pace += (took - w.pace) / 16
+	r.lane.taken--
+	delete(w.running, r)
+	if w.draining.Load() && len(w.running) == 0 {
+		close(w.drained)
+	}
+	w.mu.Unlock()
+	w.nudge()
+}
+
+// lose ends a run whose job is no longer ours. There is nothing to settle.
+func (w *Worker) lose(r *run, why string) {
+	if r.settled.CompareAndSwap(false, true) {
+		r.cancel(sluice.ErrLost)
+		w.options.Logger.Warn("claim lost", "job", r.claim.ID, "queue", r.claim.Queue, "holder", w.holder.ID, "reason", why)
+	}
+}
+
+// log tells what became of an attempt: what needs a person's eye as a warning or an error.
+func (w *Worker) log(r *run, s sluice.Settlement) {
+	level, event := slog.LevelDebug, "job completed"
+	switch {
+	case s.InTx:
+		return
+	case s.Event == sluice.EventRetry:
+		level, event = slog.LevelWarn, "job failed"
+	case s.Event == sluice.EventBury:
+		level, event = slog.LevelError, "job buried"
+	case s.Event == sluice.EventRelease:
+		event = "job released"
+	}
+	if !w.options.Logger.Enabled(context.Background(), level) {
+		return
+	}
+	w.options.Logger.Log(context.Background(), level, event, "job", r.claim.ID, "queue", r.claim.Queue, "tenant", r.claim.Tenant,
+		"attempt", r.claim.Attempts+1, "holder", w.holder.ID, "took", time.Since(r.started), "retry_in", s.Delay, "reason", s.Reason, "error", s.Error)
+}

@@ -1,0 +1,265 @@
+// Package worker runs jobs: it claims them from a store under leases, hands them to typed handlers,
+// renews the leases while they run, and settles what became of them.
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Options adjust a Worker. The zero value works.
+type Options struct {
+	// Slots is how many handlers run at once. Default 10.
+	Slots int
+	// Poll is how often a queue is looked at when nobody says that it has jobs; signals make it
+	// quicker, and polling is what is relied on. Default 1 s (C-40).
+	Poll time.Duration
+	// Drain is how long handlers may go on after Run's context has ended. Default 30 s (C-58).
+	Drain time.Duration
+	// Abandon is how long a handler may ignore that its context has ended, by its timeout or by the
+	// drain, before its attempt is settled without it. Default 5 s.
+	Abandon time.Duration
+	// PayloadChecker checks payloads before they run, in queues that have a payload_schema (C-95).
+	// Without one, jobs of such a queue are buried. Default: none.
+	PayloadChecker sluice.PayloadChecker
+	// Logger gets one line per event. Default: slog.Default.
+	Logger *slog.Logger
+}
+
+// ErrDrainTimeout says that handlers were still running when the drain was over. Their jobs were
+// released, and will be handed out again.
+var ErrDrainTimeout = errors.New("drain timed out")
+
+// The causes with which a handler's context ends before the handler does; see context.Cause.
+var (
+	// ErrTimeout: the attempt took longer than the queue's timeout. It counts as failed.
+	ErrTimeout = errors.New("attempt timed out")
+	// ErrShutdown: the worker's drain is over. The job is released; no attempt is counted.
+	ErrShutdown = errors.New("worker shuts down")
+)
+
+// Worker claims and runs jobs. Handle registers handlers, then Run does the work.
+type Worker struct {
+	store    sluice.Store
+	options  Options
+	settings *sluice.LiveSettings
+	holder   sluice.Holder
+	lanes    []*lane // in the order of claiming
+
+	wake        chan struct{}          // there may be something to claim
+	ready       chan *run              // claimed jobs that wait for a slot, for some milliseconds at the most
+	settlements chan sluice.Settlement // what became of jobs
+	unsettled   atomic.Int64           // settlements that were decided and are not written yet
+	drained     chan struct{}          // closed when draining and nothing runs
+	noMore      chan struct{}          // closed when no job will become ready any more
+
+	mu       sync.Mutex
+	running  map[*run]struct{} // claimed jobs whose handlers have not returned
+	slots    int               // goroutines that run handlers
+	pace     time.Duration     // how long handlers take, on a moving average
+	ran      bool
+	draining atomic.Bool
+}
+
+// New makes a worker of a store. It does no reading or writing itself.
+func New(store sluice.Store, options Options) *Worker {
+	if options.Slots <= 0 {
+		options.Slots = 10
+	}
+	if options.Poll <= 0 {
+		options.Poll = time.Second
+	}
+	if options.Drain <= 0 {
+		options.Drain = 30 * time.Second
+	}
+	if options.Abandon <= 0 {
+		options.Abandon = 5 * time.Second
+	}
+	if options.Logger == nil {
+		options.Logger = slog.Default()
+	}
+	return &Worker{
+		store: store, options: options, settings: sluice.NewLiveSettings(store),
+		holder: sluice.Holder{ID: holderID(), Role: "worker", Slots: options.Slots, Version: version()},
+		wake:   make(chan struct{}, 1), settlements: make(chan sluice.Settlement, 4*options.Slots+settleBatch),
+		ready: make(chan *run, options.Slots+maxClaim), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
+	}
+}
+
+// holderID names this worker among all: host:pid:nonce (C-21).
+func holderID() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	var nonce [4]byte
+	_, _ = rand.Read(nonce[:]) // never fails
+	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), hex.EncodeToString(nonce[:]))
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return ""
+}
+
+// Run claims and runs jobs until ctx ends, and then drains: it claims no more, lets the handlers
+// that run go on for Options.Drain, ends their contexts, and releases what is left. It returns nil
+// after a clean drain and ErrDrainTimeout after the other. An error at the start, such as a store
+// that is not there, is returned at once; later ones are logged and tried again.
+func (w *Worker) Run(ctx context.Context) error {
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	// Handlers and store calls outlive ctx: they end with the drain.
+	work, stopWork := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stopWork(nil)
+	var helpers, settler sync.WaitGroup
+	helping, stopHelping := context.WithCancel(work)
+	defer stopHelping()
+	helpers.Go(func() { w.watch(helping) })
+	helpers.Go(func() { w.keep(helping) })
+	drained := make(chan struct{})
+	settler.Go(func() { w.settleAll(work, drained) })
+
+	w.options.Logger.Info("worker started", "holder", w.holder.ID, "queues", w.holder.Queues, "slots", w.options.Slots)
+	w.fetch(ctx, work)
+	err := w.drain()
+	close(w.noMore)
+	close(drained)
+	settler.Wait()
+	stopHelping()
+	helpers.Wait()
+	if leaveErr := w.store.Leave(context.WithoutCancel(ctx), w.holder.ID); leaveErr != nil {
+		w.options.Logger.Warn("holder not forgotten", "holder", w.holder.ID, "error", leaveErr)
+	}
+	w.options.Logger.Info("worker stopped", "holder", w.holder.ID, "error", err)
+	return err
+}
+
+// begin checks that the worker can work at all.
+func (w *Worker) begin(ctx context.Context) error {
+	w.mu.Lock()
+	again := w.ran
+	w.ran = true
+	w.mu.Unlock()
+	if again {
+		return errors.New("worker: Run was called twice; make a new worker")
+	}
+	if len(w.lanes) == 0 {
+		return errors.New("worker: no handler is registered; see Handle")
+	}
+	for _, lane := range w.lanes {
+		if err := sluice.CheckQueueName(lane.queue); err != nil {
+			return fmt.Errorf("worker: %w", err)
+		}
+		w.holder.Queues = append(w.holder.Queues, lane.queue)
+	}
+	if err := w.store.Beat(ctx, w.holder); err != nil {
+		return fmt.Errorf("worker: start: %w", err)
+	}
+	return nil
+}
+
+// drain waits for the handlers that run, first patiently, then with their contexts ended.
+func (w *Worker) drain() error {
+	w.mu.Lock()
+	w.draining.Store(true)
+	left := len(w.running)
+	if left == 0 {
+		close(w.drained)
+	}
+	w.mu.Unlock()
+	if left > 0 {
+		w.options.Logger.Info("worker draining", "holder", w.holder.ID, "running", left, "at_most", w.options.Drain)
+	}
+	if waitFor(w.drained, w.options.Drain) {
+		return nil
+	}
+	for _, r := range w.runs() {
+		r.cancel(ErrShutdown)
+	}
+	waitFor(w.drained, w.options.Abandon)
+	for _, r := range w.runs() {
+		if r.settle() {
+			w.settlements <- w.release(r.claim, "worker shut down, and the handler ignored it")
+		}
+	}
+	return ErrDrainTimeout
+}
+
+// release hands a job back, uncounted.
+func (w *Worker) release(c *sluice.Claim, reason string) sluice.Settlement {
+	return sluice.Settlement{ID: c.ID, Token: c.Token, Holder: w.holder.ID, Event: sluice.EventRelease, Reason: reason, InTx: c.SettledInTx()}
+}
+
+func waitFor(done <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// runs lists the handlers that run.
+func (w *Worker) runs() []*run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := make([]*run, 0, len(w.running))
+	for r := range w.running {
+		out = append(out, r)
+	}
+	return out
+}
+
+// watch lets signals wake the fetching and end the runs of cancelled jobs.
+func (w *Worker) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := w.store.Watch(ctx, w.heed)
+		if ctx.Err() != nil {
+			return
+		}
+		w.options.Logger.Warn("signals lost; polling goes on", "error", err)
+		waitFor(ctx.Done(), w.options.Poll)
+	}
+}
+
+func (w *Worker) heed(signal sluice.Signal) {
+	if !signal.Cancelled.IsZero() {
+		for _, r := range w.runs() {
+			if r.claim.ID == signal.Cancelled {
+				w.lose(r, "cancelled")
+			}
+		}
+		return
+	}
+	for _, lane := range w.lanes {
+		if signal.Queue == "" || signal.Queue == lane.queue {
+			lane.hungry.Store(true)
+			w.nudge()
+		}
+	}
+}
+
+// nudge wakes the fetching.
+func (w *Worker) nudge() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
