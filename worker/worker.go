@@ -4,12 +4,9 @@ package worker
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -91,21 +88,10 @@ func New(store sluice.Store, options Options) *Worker {
 	}
 	return &Worker{
 		store: store, options: options, settings: sluice.NewLiveSettings(store),
-		holder: sluice.Holder{ID: holderID(), Role: "worker", Slots: options.Slots, Version: version()},
+		holder: sluice.Holder{ID: sluice.NewHolderID(), Role: "worker", Slots: options.Slots, Version: version()},
 		wake:   make(chan struct{}, 1), settlements: make(chan sluice.Settlement, 4*options.Slots+settleBatch),
 		ready: make(chan *run, options.Slots+maxClaim), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
 	}
-}
-
-// holderID names this worker among all: host:pid:nonce (C-21).
-func holderID() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown-host"
-	}
-	var nonce [4]byte
-	_, _ = rand.Read(nonce[:]) // never fails
-	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), hex.EncodeToString(nonce[:]))
 }
 
 func version() string {

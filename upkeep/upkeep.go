@@ -1,0 +1,243 @@
+// Package upkeep tends what nobody else looks after: it recovers jobs whose lease ran out, cancels
+// those that expired, mends what was orphaned, and prunes history. Any number may run; one leads
+// and works, the others stand by.
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Options adjust an Upkeep. The zero value works.
+type Options struct {
+	// Interval is how often upkeep looks whether something is due: its own tasks, and the
+	// recover_interval of each queue. Default 1 s.
+	Interval time.Duration
+	// ExpireBatch is how many expired jobs are cancelled at one look. Default 1,000.
+	ExpireBatch int
+	// MendInterval is how often orphans are looked for. Default 1 m.
+	MendInterval time.Duration
+	// PruneInterval is how often the history is gone through, PruneBatch how many finished jobs are
+	// looked at in one transaction. Defaults 10 m and 1,000.
+	PruneInterval time.Duration
+	PruneBatch    int
+	// Logger gets one line per event. Default: slog.Default.
+	Logger *slog.Logger
+}
+
+// Upkeep tends a store. Run does the work.
+type Upkeep struct {
+	store   sluice.Store
+	options Options
+	holder  sluice.Holder
+
+	recovered map[string]time.Time // when each queue was last looked at
+	mended    time.Time
+	pruned    time.Time // when the last walk through the history ended
+	pruneAt   sluice.ID // where the present walk goes on
+	beaten    time.Time
+}
+
+// Done counts what one round did.
+type Done struct {
+	// Recovered jobs wait again, Poisoned ones were buried, Expired ones cancelled.
+	Recovered int `json:"recovered"`
+	Poisoned  int `json:"poisoned"`
+	Expired   int `json:"expired"`
+	// Mended counts orphans set right, Pruned finished lives deleted.
+	Mended int `json:"mended"`
+	Pruned int `json:"pruned"`
+}
+
+// New makes an upkeep of a store. It does no reading or writing itself.
+func New(store sluice.Store, options Options) *Upkeep {
+	defaultTo(&options.Interval, time.Second)
+	defaultTo(&options.ExpireBatch, 1000)
+	defaultTo(&options.MendInterval, time.Minute)
+	defaultTo(&options.PruneInterval, 10*time.Minute)
+	defaultTo(&options.PruneBatch, 1000)
+	if options.Logger == nil {
+		options.Logger = slog.Default()
+	}
+	return &Upkeep{
+		store: store, options: options, holder: sluice.Holder{ID: sluice.NewHolderID(), Role: "upkeep"},
+		recovered: make(map[string]time.Time),
+	}
+}
+
+func defaultTo[T int | time.Duration](value *T, otherwise T) {
+	if *value <= 0 {
+		*value = otherwise
+	}
+}
+
+// Run tends the store until ctx ends, and returns nil then. It works while it leads and stands by
+// while another does; faults of the store are logged, and tried again at the next look.
+func (u *Upkeep) Run(ctx context.Context) error {
+	ticker := time.NewTicker(u.options.Interval)
+	defer ticker.Stop()
+	var lead sluice.Leadership
+	defer func() {
+		if lead != nil {
+			lead.Release()
+		}
+	}()
+	for {
+		if lead = u.elect(ctx, lead); lead != nil {
+			u.round(ctx)
+		}
+		u.beat(ctx)
+		select {
+		case <-ctx.Done():
+			return u.leave(ctx)
+		case <-ticker.C:
+		}
+	}
+}
+
+// elect keeps the lead, or tries to get it.
+func (u *Upkeep) elect(ctx context.Context, lead sluice.Leadership) sluice.Leadership {
+	if lead != nil && lead.Held(ctx) {
+		return lead
+	}
+	if lead != nil {
+		lead.Release()
+		u.options.Logger.Warn("upkeep lost the lead", "holder", u.holder.ID)
+	}
+	next, leads, err := u.store.Lead(ctx, "upkeep")
+	switch {
+	case err != nil:
+		u.failed(ctx, "elect", err)
+		return nil
+	case !leads:
+		return nil
+	}
+	u.options.Logger.Info("upkeep leads", "holder", u.holder.ID)
+	return next
+}
+
+// round does what is due now, and logs it.
+func (u *Upkeep) round(ctx context.Context) {
+	done, err := u.Once(ctx, false)
+	if err != nil {
+		u.failed(ctx, "round", err)
+	}
+	if done != (Done{}) {
+		u.options.Logger.Info("upkeep done", "holder", u.holder.ID, "recovered", done.Recovered, "poisoned", done.Poisoned,
+			"expired", done.Expired, "mended", done.Mended, "pruned", done.Pruned)
+	}
+}
+
+func (u *Upkeep) failed(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil {
+		u.options.Logger.Error("upkeep failed", "holder", u.holder.ID, "what", what, "error", err)
+	}
+}
+
+// Once does what is due now; with all, everything, whether it is due or not. A task that fails does
+// not keep the others from being done.
+func (u *Upkeep) Once(ctx context.Context, all bool) (Done, error) {
+	var done Done
+	err := errors.Join(
+		u.recover(ctx, all, &done),
+		u.expire(ctx, &done),
+		u.mend(ctx, all, &done),
+		u.prune(ctx, all, &done),
+	)
+	return done, err
+}
+
+// recover looks for leases that ran out, in each queue as often as its settings say.
+func (u *Upkeep) recover(ctx context.Context, all bool, done *Done) error {
+	queues, err := u.store.Queues(ctx)
+	if err != nil {
+		return fmt.Errorf("recover: %w", err)
+	}
+	for _, q := range queues {
+		if !all && time.Since(u.recovered[q.Name]) < q.Settings.RecoverInterval {
+			continue
+		}
+		u.recovered[q.Name] = time.Now()
+		out, err := u.store.Recover(ctx, q.Name, q.Settings.RecoverBatch, u.holder.ID)
+		done.Recovered += out.Requeued
+		done.Poisoned += out.Buried
+		if err != nil {
+			return fmt.Errorf("recover queue %q: %w", q.Name, err)
+		}
+		if out != (sluice.Recovered{}) {
+			u.options.Logger.Warn("jobs recovered", "queue", q.Name, "requeued", out.Requeued, "buried", out.Buried, "holder", u.holder.ID)
+		}
+	}
+	return nil
+}
+
+func (u *Upkeep) expire(ctx context.Context, done *Done) error {
+	var err error
+	if done.Expired, err = u.store.Expire(ctx, u.options.ExpireBatch, u.holder.ID); err != nil {
+		return fmt.Errorf("expire: %w", err)
+	}
+	return nil
+}
+
+func (u *Upkeep) mend(ctx context.Context, all bool, done *Done) error {
+	if !all && time.Since(u.mended) < u.options.MendInterval {
+		return nil
+	}
+	u.mended = time.Now()
+	var err error
+	if done.Mended, err = u.store.Mend(ctx, u.holder.ID); err != nil {
+		return fmt.Errorf("mend: %w", err)
+	}
+	return nil
+}
+
+// prune goes on with the walk through the history: one slice a round, so that no round is long;
+// with all, to the end.
+func (u *Upkeep) prune(ctx context.Context, all bool, done *Done) error {
+	if !all && u.pruneAt.IsZero() && time.Since(u.pruned) < u.options.PruneInterval {
+		return nil
+	}
+	for {
+		out, err := u.store.Prune(ctx, u.pruneAt, u.options.PruneBatch)
+		if err != nil {
+			return fmt.Errorf("prune: %w", err)
+		}
+		done.Pruned += out.Deleted
+		u.pruneAt = out.Next
+		if u.pruneAt.IsZero() {
+			u.pruned = time.Now()
+			return nil
+		}
+		if !all && out.Deleted == 0 {
+			return nil // nothing old here: the next slice can wait for the next round
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// beatInterval is how often upkeep tells the store that it is alive.
+const beatInterval = 5 * time.Second
+
+func (u *Upkeep) beat(ctx context.Context) {
+	if time.Since(u.beaten) < beatInterval {
+		return
+	}
+	u.beaten = time.Now()
+	if err := u.store.Beat(ctx, u.holder); err != nil {
+		u.failed(ctx, "beat", err)
+	}
+}
+
+func (u *Upkeep) leave(ctx context.Context) error {
+	if err := u.store.Leave(context.WithoutCancel(ctx), u.holder.ID); err != nil {
+		u.options.Logger.Warn("holder not forgotten", "holder", u.holder.ID, "error", err)
+	}
+	return nil
+}
