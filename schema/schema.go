@@ -1,0 +1,117 @@
+// Package schema checks payloads against JSON Schemas. A Checker is what sluice.ClientOptions and
+// worker.Options take as PayloadChecker; programs without one do not link a schema library.
+package schema
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// Checker checks payloads against JSON Schemas, which it compiles once. Schemas without a $schema
+// are of draft 2020-12; formats are asserted; references outside of the schema are refused. It may
+// be used by many goroutines.
+type Checker struct {
+	mu       sync.Mutex
+	compiled map[string]*jsonschema.Schema
+}
+
+// New makes a checker.
+func New() *Checker { return &Checker{compiled: make(map[string]*jsonschema.Schema)} }
+
+// maxCompiled bounds how many schemas are remembered; settings that change often must not fill the
+// memory.
+const maxCompiled = 1000
+
+// Compile says whether a text is a JSON Schema.
+func (c *Checker) Compile(schema string) error {
+	_, err := c.schema(schema)
+	return err
+}
+
+// Check says whether a payload matches a schema. The error names the places that do not, and what
+// was expected of them, but none of the payload's values.
+func (c *Checker) Check(schema string, payload []byte) error {
+	compiled, err := c.schema(schema)
+	if err != nil {
+		return err
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(payload))
+	if err != nil {
+		return err
+	}
+	var mismatch *jsonschema.ValidationError
+	if err := compiled.Validate(value); errors.As(err, &mismatch) {
+		return errors.New(strings.Join(describe(mismatch), "; "))
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+func (c *Checker) schema(text string) (*jsonschema.Schema, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if compiled := c.compiled[text]; compiled != nil {
+		return compiled, nil
+	}
+	compiled, err := compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("it is not a JSON Schema: %w", err)
+	}
+	if len(c.compiled) >= maxCompiled {
+		clear(c.compiled)
+	}
+	c.compiled[text] = compiled
+	return compiled, nil
+}
+
+func compile(text string) (*jsonschema.Schema, error) {
+	const name = "payload_schema"
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	compiler.UseLoader(noLoader{})
+	if err := compiler.AddResource(name, document); err != nil {
+		return nil, err
+	}
+	return compiler.Compile(name)
+}
+
+// noLoader keeps a schema from reading files or the network.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("%q is outside of the schema; put it under $defs", url)
+}
+
+// describe lists the places that do not match, without the payload's values.
+func describe(e *jsonschema.ValidationError) []string {
+	var out []string
+	for _, cause := range e.Causes {
+		out = append(out, describe(cause)...)
+	}
+	if len(e.Causes) > 0 {
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	place := "/" + strings.Join(e.InstanceLocation, "/")
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		return []string{fmt.Sprintf("%s lacks %s", place, strings.Join(k.Missing, ", "))}
+	case *kind.AdditionalProperties:
+		return []string{fmt.Sprintf("%s has %s, which the schema does not know", place, strings.Join(k.Properties, ", "))}
+	case *kind.Type:
+		return []string{fmt.Sprintf("%s is %s, want %s", place, k.Got, strings.Join(k.Want, " or "))}
+	}
+	return []string{fmt.Sprintf("%s breaks %q", place, strings.Join(e.ErrorKind.KeywordPath(), "/"))}
+}
