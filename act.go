@@ -34,6 +34,12 @@ func (c *Client) Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act 
 	})
 }
 
+// Prune deletes dead and cancelled jobs now, whatever their queue keeps. What the audit told of them
+// stays.
+func (c *Client) Prune(ctx context.Context, ids []ID, act Act) error {
+	return c.act("prune", ids, &act, func() ([]error, error) { return c.store.PruneJobs(ctx, ids, act) })
+}
+
 func (c *Client) act(verb string, ids []ID, act *Act, do func() ([]error, error)) error {
 	if err := act.complete(); err != nil {
 		return err

@@ -53,6 +53,8 @@ const (
 	EventLost Event = "lost"
 	// EventReschedule: a waiting job got another due_at.
 	EventReschedule Event = "reschedule"
+	// EventPrune: a person had a finished job deleted before its time.
+	EventPrune Event = "prune"
 	// EventChange: a queue, tenant or tier was changed.
 	EventChange Event = "change"
 )

@@ -32,6 +32,9 @@ func States() []State {
 // Finished reports whether a job in this state is history.
 func (s State) Finished() bool { return s == StateCompleted || s == StateDead || s == StateCancelled }
 
+// Prunable reports whether a person may have a job in this state deleted.
+func (s State) Prunable() bool { return s == StateDead || s == StateCancelled }
+
 // Event is what moves a job from one state to another.
 type Event string
 

@@ -55,6 +55,9 @@ type Store interface {
 	// Reschedule changes when queued jobs are due; a zero time means now.
 	Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act Act) ([]error, error)
 
+	// PruneJobs deletes dead and cancelled jobs now, as a person's act, whatever their queue keeps.
+	PruneJobs(ctx context.Context, ids []ID, act Act) ([]error, error)
+
 	// Recover requeues jobs of a queue whose lease ran out, at most limit, and buries those that
 	// have lost max_recoveries holders.
 	Recover(ctx context.Context, queue string, limit int, by string) (Recovered, error)

@@ -10,24 +10,24 @@ import (
 // Tenant is somebody whom jobs belong to. A job may name a tenant that was never stored; a stored
 // one has a tier.
 type Tenant struct {
-	Name string
+	Name string `json:"name"`
 	// Tier names the tenant's class; empty: none.
-	Tier    string
-	Version int64
+	Tier    string `json:"tier,omitempty"`
+	Version int64  `json:"version"`
 	// ChangedAt, ChangedBy and Reason tell of the last change.
-	ChangedAt time.Time
-	ChangedBy string
-	Reason    string
+	ChangedAt time.Time `json:"changed_at"`
+	ChangedBy string    `json:"changed_by"`
+	Reason    string    `json:"reason,omitempty"`
 }
 
 // Tier is a class of tenants, such as FREE or PRO.
 type Tier struct {
-	Name    string
-	Version int64
+	Name    string `json:"name"`
+	Version int64  `json:"version"`
 	// ChangedAt, ChangedBy and Reason tell of the last change.
-	ChangedAt time.Time
-	ChangedBy string
-	Reason    string
+	ChangedAt time.Time `json:"changed_at"`
+	ChangedBy string    `json:"changed_by"`
+	Reason    string    `json:"reason,omitempty"`
 }
 
 // Tenants lists stored tenants by name, from the one that follows after.

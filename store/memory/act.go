@@ -75,6 +75,18 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 	})
 }
 
+// PruneJobs deletes dead and cancelled jobs.
+func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.each(ctx, ids, act, func(j *job) error {
+		if !j.State.Prunable() {
+			return notAllowed(sluice.EventPrune, j)
+		}
+		s.tell(j, sluice.EventPrune, j.State, act)
+		delete(s.jobs, j.ID)
+		return nil
+	})
+}
+
 // each does an act on jobs, one by one; those that it did before are left as they are.
 func (s *Store) each(ctx context.Context, ids []sluice.ID, act sluice.Act, do func(*job) error) ([]error, error) {
 	leave, err := s.enter(ctx)
@@ -86,9 +98,10 @@ func (s *Store) each(ctx context.Context, ids []sluice.ID, act sluice.Act, do fu
 	for i, id := range ids {
 		j := s.jobs[id]
 		switch {
+		case s.did(act, id):
 		case j == nil:
 			errs[i] = sluice.ErrNotFound
-		case !s.did(act, id):
+		default:
 			errs[i] = do(j)
 		}
 	}

@@ -26,6 +26,9 @@ var requeueSQL string
 //go:embed sql/requeue_uncertain.sql
 var requeueUncertainSQL string
 
+//go:embed sql/prune_jobs.sql
+var pruneJobsSQL string
+
 //go:embed sql/reschedule.sql
 var rescheduleSQL string
 
@@ -115,6 +118,14 @@ func scanWantedKey(row pgx.CollectableRow) (wantedKey, error) {
 func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time, act sluice.Act) ([]error, error) {
 	return s.act(ctx, sluice.EventReschedule, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) ([]moved, error) {
 		return list(ctx, tx, scanMoved, rescheduleSQL, uuids(sorted), nullTime(dueAt), act.By, act.Reason, nullUUID(act.ID))
+	})
+}
+
+// PruneJobs deletes dead and cancelled jobs.
+func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.act(ctx, sluice.EventPrune, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) ([]moved, error) {
+		prunable := slices.DeleteFunc(sluice.States(), func(state sluice.State) bool { return !state.Prunable() })
+		return list(ctx, tx, scanMoved, pruneJobsSQL, uuids(sorted), states(prunable), act.By, act.Reason, nullUUID(act.ID))
 	})
 }
 

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 
@@ -12,6 +13,12 @@ import (
 
 	"github.com/sluice-queue/sluice"
 )
+
+//go:embed sql/complete.sql
+var completeSQL string
+
+//go:embed sql/key_free.sql
+var keyFreeSQL string
 
 // InTx lets a client enqueue inside the caller's own transaction:
 //
@@ -56,23 +63,38 @@ func CompleteSQLTx(ctx context.Context, tx *sql.Tx, claim *sluice.Claim, result 
 }
 
 func complete(ctx context.Context, tx rowsQuerier, claim *sluice.Claim, result any) error {
-	in := sluice.Settlement{ID: claim.ID, Token: claim.Token, Holder: claim.Holder, Event: sluice.EventComplete}
+	var text []byte
 	if result != nil {
-		text, err := json.Marshal(result)
-		if err != nil {
+		var err error
+		if text, err = json.Marshal(result); err != nil {
 			return fmt.Errorf("complete job %s: result: %w", claim.ID, err)
 		}
-		in.Result = text
 	}
-	rows, err := end(ctx, tx, endingOf(in.Event, []sluice.Settlement{in}, []int{0}))
+	rows, err := list(ctx, tx, scanCompleted, completeSQL, [16]byte(claim.ID), [16]byte(claim.Token),
+		states(sluice.MoveOf(sluice.EventComplete).From), text)
+	if err == nil && len(rows) == 0 {
+		err = sluice.ErrLost
+	}
+	if err == nil && rows[0].keyed {
+		err = exec(ctx, tx, keyFreeSQL, [16]byte(claim.ID), rows[0].blockedBy)
+	}
 	if err != nil {
 		return fmt.Errorf("complete job %s: %w", claim.ID, typed(err))
 	}
-	if !movedIDs(rows)[claim.ID] {
-		return fmt.Errorf("complete job %s: %w", claim.ID, sluice.ErrLost)
-	}
 	claim.MarkSettledInTx()
 	return nil
+}
+
+// completed is a job that was completed in a transaction of its holder's.
+type completed struct {
+	keyed     bool
+	blockedBy pgtype.UUID
+}
+
+func scanCompleted(row pgx.CollectableRow) (completed, error) {
+	var c completed
+	err := row.Scan(&c.keyed, &c.blockedBy)
+	return c, err
 }
 
 // sqlTx makes a transaction of database/sql run our statements. pgx's driver takes the arguments

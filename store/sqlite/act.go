@@ -22,6 +22,12 @@ var requeueSQL string
 //go:embed sql/requeue_uncertain.sql
 var requeueUncertainSQL string
 
+//go:embed sql/prune_lives.sql
+var pruneLivesSQL string
+
+//go:embed sql/prune_all_attempts.sql
+var pruneAllAttemptsSQL string
+
 //go:embed sql/reschedule.sql
 var rescheduleSQL string
 
@@ -120,6 +126,24 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 		}
 		tx.signal(sluice.Signal{Queue: at.queue})
 		entry := moveEntry(id, at.queue, at.generation, sluice.EventReschedule, at.state, act)
+		entry.To = at.state
+		return true, tell(tx, entry)
+	})
+}
+
+// PruneJobs deletes dead and cancelled jobs.
+func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.act(ctx, sluice.EventPrune, ids, act, func(tx runner, id sluice.ID) (bool, error) {
+		at, err := stand(tx, id)
+		if err != nil || !at.state.Prunable() {
+			return false, err
+		}
+		for _, text := range []string{pruneLivesSQL, pruneAllAttemptsSQL, pruneJobSQL} {
+			if _, err := tx.exec(text, at.seq); err != nil {
+				return false, err
+			}
+		}
+		entry := moveEntry(id, at.queue, at.generation, sluice.EventPrune, at.state, act)
 		entry.To = at.state
 		return true, tell(tx, entry)
 	})

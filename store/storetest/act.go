@@ -110,5 +110,22 @@ func actRules() []Rule {
 			w.inState(id, sluice.StateCompleted)
 			w.is(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("again"))), sluice.ErrNotAllowed)
 		}},
+		{"R-76", "A person may have dead and cancelled jobs deleted before their time, and no others; the audit keeps who and why.", "C-99", func(w *world) {
+			dead := w.add(sluice.EnqueueOptions{})
+			w.done(by(sluice.EventRetry, w.claimOne()))
+			w.done(by(sluice.EventBury, w.claimOne()))
+			waiting := w.add(sluice.EnqueueOptions{})
+			act := person("resolved by hand")
+			errs, err := w.Store.PruneJobs(w.ctx, []sluice.ID{dead, waiting, sluice.NewID()}, act)
+			w.ok(err)
+			w.ok(errs[0])
+			w.is(errs[1], sluice.ErrNotAllowed)
+			w.is(errs[2], sluice.ErrNotFound)
+			_, err = w.Store.Job(w.ctx, dead)
+			w.is(err, sluice.ErrNotFound)
+			equal(w, "reason", w.told(dead, sluice.EventPrune).Reason, "resolved by hand")
+			w.ok(w.only(w.Store.PruneJobs(w.ctx, []sluice.ID{dead}, act)))
+			w.inState(waiting, sluice.StateQueued)
+		}},
 	}
 }

@@ -1,0 +1,290 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// selection is which jobs an act is on: ids, or all that match a filter.
+type selection struct {
+	filter filterFlags
+	all    bool
+	dryRun bool
+}
+
+func (s *selection) add(command *cobra.Command) {
+	s.filter.add(command, 0)
+	command.Flags().BoolVar(&s.all, "all", false, "act on all jobs that match the filter, instead of named ones")
+	command.Flags().BoolVar(&s.dryRun, "dry-run", false, "with --all: say how many match and act on none")
+	command.Flags().Lookup("limit").Usage = "with --all: how many at the most; 0: all"
+}
+
+// verb is an act on a batch of jobs.
+type verb struct {
+	name   string // as in «cancelled 3 jobs»
+	states []sluice.State
+	do     func(ctx context.Context, client *sluice.Client, ids []sluice.ID) error
+}
+
+// actCommand makes a command that acts on jobs.
+func (a *app) actCommand(command *cobra.Command, s *selection, v func() (verb, error)) *cobra.Command {
+	s.add(command)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		doing, err := v()
+		if err != nil {
+			return err
+		}
+		if s.all {
+			if len(args) > 0 {
+				return usagef("either ids or --all")
+			}
+			return a.actOnAll(command.Context(), s, doing)
+		}
+		ids, err := a.parseIDs(args)
+		if err != nil {
+			return err
+		}
+		return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+			return a.reportAct(doing, len(ids), doing.do(ctx, client, ids))
+		})
+	}
+	return command
+}
+
+// parseIDs reads ids from the arguments; - stands for those on standard input.
+func (a *app) parseIDs(args []string) ([]sluice.ID, error) {
+	if len(args) == 0 {
+		return nil, usagef("no job is named: give ids, - for standard input, or --all with a filter")
+	}
+	var ids []sluice.ID
+	for _, text := range args {
+		if text != "-" {
+			id, err := sluice.ParseID(text)
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, id)
+			continue
+		}
+		lines := bufio.NewScanner(a.stdin)
+		for lines.Scan() {
+			if line := strings.TrimSpace(lines.Text()); line != "" {
+				id, err := sluice.ParseID(line)
+				if err != nil {
+					return nil, err
+				}
+				ids = append(ids, id)
+			}
+		}
+		if err := lines.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// reportAct tells what became of an act on named jobs.
+func (a *app) reportAct(v verb, total int, err error) error {
+	var batch *sluice.BatchError
+	if err != nil && !errors.As(err, &batch) {
+		return err
+	}
+	failed := 0
+	if batch != nil {
+		failed = len(batch.Failed)
+		if total == 1 {
+			return batch.Failed[0]
+		}
+		for _, err := range batch.Unwrap() {
+			fmt.Fprintln(a.stderr, err)
+		}
+	}
+	a.note("%s %s of %s jobs", v.name, count(total-failed), count(total))
+	if failed > 0 {
+		return silentExit(exitPartly)
+	}
+	return nil
+}
+
+const actBatch = 1000
+
+// actOnAll acts on all jobs that match, page by page. Those that change in between are passed over.
+func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
+	filter, err := s.filter.parse()
+	if err != nil {
+		return err
+	}
+	if len(filter.States) == 0 {
+		filter.States = v.states
+	}
+	left := filter.Limit
+	store, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.close(store)
+	client := a.client(store)
+	bar := a.newProgress(strings.ToUpper(v.name[:1])+v.name[1:], 0)
+	matched, done := 0, 0
+	for {
+		filter.Limit = actBatch
+		if left > 0 {
+			filter.Limit = min(actBatch, left-matched)
+		}
+		page, err := client.Jobs(ctx, filter)
+		if err != nil {
+			return err
+		}
+		ids := make([]sluice.ID, len(page.Jobs))
+		for i, job := range page.Jobs {
+			ids[i] = job.ID
+		}
+		matched += len(ids)
+		if !s.dryRun {
+			moved, err := a.actOnPage(ctx, client, v, ids)
+			if err != nil {
+				a.note("%s %s jobs before it failed; run it again for the rest", v.name, count(done))
+				return err
+			}
+			done += moved
+			bar.set(done, "")
+		}
+		filter.Before = page.Next
+		if page.Next.IsZero() || left > 0 && matched >= left {
+			break
+		}
+	}
+	if s.dryRun {
+		_, err := fmt.Fprintf(a.stdout, "%s jobs match\n", count(matched))
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s %s of %s jobs that matched\n", v.name, count(done), count(matched))
+	return err
+}
+
+func (a *app) actOnPage(ctx context.Context, client *sluice.Client, v verb, ids []sluice.ID) (int, error) {
+	err := v.do(ctx, client, ids)
+	var batch *sluice.BatchError
+	if errors.As(err, &batch) {
+		return len(ids) - len(batch.Failed), nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(ids), nil
+}
+
+func (a *app) cancelCommand() *cobra.Command {
+	return a.actCommand(&cobra.Command{
+		Use:     "cancel ID…|-",
+		Short:   "End unfinished jobs; a running handler sees its context end",
+		Example: "  sluice cancel 01ab… --reason \"customer left\"\n  sluice cancel --all --queue mail --tenant acme --dry-run",
+	}, &selection{}, func() (verb, error) {
+		return verb{"cancelled", []sluice.State{sluice.StateQueued, sluice.StateClaimed, sluice.StateDispatched}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+			return c.Cancel(ctx, ids, a.act(""))
+		}}, nil
+	})
+}
+
+func (a *app) requeueCommand() *cobra.Command {
+	return a.actCommand(&cobra.Command{
+		Use:     "requeue ID…|-",
+		Short:   "Give dead, cancelled or uncertain jobs a new life, due now",
+		Example: "  sluice requeue 01ab… --reason \"bank is back\"\n  sluice requeue --all --queue payments --state dead",
+	}, &selection{}, func() (verb, error) {
+		return verb{"requeued", []sluice.State{sluice.StateDead}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+			return c.Requeue(ctx, ids, a.act("requested with «sluice requeue»"))
+		}}, nil
+	})
+}
+
+// retryCommand tries jobs again now, whatever keeps them: a backoff, or their end.
+func (a *app) retryCommand() *cobra.Command {
+	return a.actCommand(&cobra.Command{
+		Use:   "retry ID…|-",
+		Short: "Try jobs again now: those that wait for their backoff, and dead or cancelled ones",
+	}, &selection{}, func() (verb, error) {
+		return verb{"retried", []sluice.State{sluice.StateDead}, a.retry}, nil
+	})
+}
+
+func (a *app) retry(ctx context.Context, client *sluice.Client, ids []sluice.ID) error {
+	act := a.act("requested with «sluice retry»")
+	err := client.RunNow(ctx, ids, act)
+	var batch *sluice.BatchError
+	if !errors.As(err, &batch) {
+		return err
+	}
+	var finished []sluice.ID
+	var places []int
+	for i, id := range ids {
+		if errors.Is(batch.Failed[i], sluice.ErrNotAllowed) {
+			finished = append(finished, id)
+			places = append(places, i)
+			delete(batch.Failed, i)
+		}
+	}
+	act.ID = sluice.NewID()
+	err = client.Requeue(ctx, finished, act)
+	var second *sluice.BatchError
+	if errors.As(err, &second) {
+		for k, failed := range second.Failed {
+			batch.Failed[places[k]] = failed
+		}
+	} else if err != nil {
+		return err
+	}
+	if len(batch.Failed) == 0 {
+		return nil
+	}
+	return batch
+}
+
+func (a *app) runNowCommand() *cobra.Command {
+	return a.actCommand(&cobra.Command{
+		Use:   "run-now ID…|-",
+		Short: "Make waiting jobs due now",
+	}, &selection{}, func() (verb, error) {
+		return verb{"made due", []sluice.State{sluice.StateQueued}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+			return c.RunNow(ctx, ids, a.act(""))
+		}}, nil
+	})
+}
+
+func (a *app) rescheduleCommand() *cobra.Command {
+	var at, in string
+	command := &cobra.Command{
+		Use:     "reschedule ID…|- --at INSTANT|--in DURATION",
+		Short:   "Change when waiting jobs are due",
+		Example: "  sluice reschedule 01ab… --in 2h\n  sluice reschedule --all --queue mail --at 2026-12-01T16:00:00Z",
+	}
+	command.Flags().StringVar(&at, "at", "", "the instant, such as 2026-12-01T16:00:00Z")
+	command.Flags().StringVar(&in, "in", "", "counted from now, such as 90m or 2d")
+	return a.actCommand(command, &selection{}, func() (verb, error) {
+		due, err := parseTime("--at", at)
+		if err != nil {
+			return verb{}, err
+		}
+		if (at == "") == (in == "") {
+			return verb{}, usagef("give either --at or --in")
+		}
+		if in != "" {
+			wait, err := sluice.ParseDuration(in)
+			if err != nil {
+				return verb{}, usagef("--in: %w", err)
+			}
+			due = time.Now().Add(wait)
+		}
+		return verb{"rescheduled", []sluice.State{sluice.StateQueued}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+			return c.Reschedule(ctx, ids, due, a.act(""))
+		}}, nil
+	})
+}

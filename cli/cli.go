@@ -1,0 +1,221 @@
+// Package cli is the command line of Sluice. Each group of commands has a file of its own; every
+// command is «sluice VERB» or «sluice NOUN VERB».
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"os/user"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/schema"
+)
+
+// app is what the commands share: where to read and write, and the flags of all.
+type app struct {
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+
+	db        string
+	output    string
+	by        string
+	reason    string
+	logFormat string
+	timeout   time.Duration
+	migrate   bool
+	verbose   bool
+	quiet     bool
+}
+
+// Main runs a command line and returns its exit code; see the codes in explain.go.
+func Main(args []string) int {
+	ctx, stop := untilSignal(context.Background())
+	defer stop()
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	return a.run(ctx, args)
+}
+
+// untilSignal ends the context at the first interrupt, so that work drains, and the process at the
+// second.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	var once sync.Once
+	stop := func() {
+		once.Do(func() {
+			signal.Stop(signals)
+			close(signals)
+		})
+		cancel()
+	}
+	go func() {
+		if _, ok := <-signals; !ok {
+			return
+		}
+		cancel()
+		if _, ok := <-signals; ok {
+			os.Exit(exitInterrupted)
+		}
+	}()
+	return ctx, stop
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if code, silent := asExit(err); silent {
+		return code
+	}
+	return a.explain(command, err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "sluice",
+		Short:         "A durable dispatch queue in a database you already run",
+		Long:          longHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.db, "db", os.Getenv("SLUICE_DB"), "the store: sqlite:PATH or postgres://USER@HOST/DATABASE (SLUICE_DB)")
+	flags.StringVarP(&a.output, "output", "o", "table", "how to print: table, json, jsonl or ids")
+	flags.StringVar(&a.by, "by", whoAmI(), "who acts, for the audit")
+	flags.StringVar(&a.reason, "reason", "", "why, for the audit")
+	flags.StringVar(&a.logFormat, "log-format", "text", "how to log on standard error: text or json")
+	flags.DurationVar(&a.timeout, "timeout", 30*time.Second, "how long a look-up or an act may take in all")
+	flags.BoolVar(&a.migrate, "migrate", os.Getenv("SLUICE_MIGRATE") == "true", "bring the schema up to date first (SLUICE_MIGRATE=true)")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log more")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no progress and no notes")
+	for _, group := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"start", "Start:", []*cobra.Command{a.demoCommand(), a.demoWorkerCommand(), a.migrateCommand(), a.workCommand(), a.upkeepCommand()}},
+		{"jobs", "Jobs:", []*cobra.Command{a.enqueueCommand(), a.jobsCommand(), a.jobCommand(), a.retryCommand(), a.requeueCommand(), a.cancelCommand(), a.runNowCommand(), a.rescheduleCommand(), a.deadCommand()}},
+		{"queues", "Queues and settings:", []*cobra.Command{a.queuesCommand(), a.pauseCommand(), a.resumeCommand(), a.settingsCommand(), a.tenantsCommand(), a.tiersCommand()}},
+		{"look", "Look after it:", []*cobra.Command{a.auditCommand(), a.holdersCommand(), a.doctorCommand(), a.versionCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
+		for _, command := range group.commands {
+			command.GroupID = group.id
+			root.AddCommand(command)
+		}
+	}
+	return root
+}
+
+const longHelp = `Sluice keeps work in a database you already run (SQLite or PostgreSQL) until it is
+due, and lets it through to workers that claim jobs under leases.
+
+  sluice demo                                            see it work, with nothing but this program
+  export SLUICE_DB=sqlite:jobs.db
+  sluice migrate                                         make the store
+  sluice enqueue mail '{"to":"ada"}'                     put a job in
+  sluice work mail -- ./send-mail                        run any program for each job
+  sluice jobs                                            look
+
+Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 refused, 5 store unreachable, 6 partly done,
+7 a check failed, 124 timed out, 130 interrupted.`
+
+// whoAmI is the default of --by: user@host.
+func whoAmI() string {
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return name + "@" + host
+}
+
+// act is what the audit is told of a change.
+func (a *app) act(reason string) sluice.Act {
+	if a.reason != "" {
+		reason = a.reason
+	}
+	return sluice.Act{By: a.by, Reason: reason, ID: sluice.NewID()}
+}
+
+// withClient opens the store for one look-up or act, under the time-out.
+func (a *app) withClient(ctx context.Context, do func(ctx context.Context, store sluice.Store, client *sluice.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	store, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.close(store)
+	return do(ctx, store, a.client(store))
+}
+
+func (a *app) client(store sluice.Store) *sluice.Client {
+	return sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: schema.New()})
+}
+
+func (a *app) close(store sluice.Store) {
+	if err := store.Close(); err != nil {
+		a.note("close the store: %v", err)
+	}
+}
+
+// note tells a person something on standard error.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.stderr, format+"\n", args...)
+	}
+}
+
+// logger logs on standard error, as services do.
+func (a *app) logger() (*slog.Logger, error) {
+	level := slog.LevelInfo
+	if a.verbose {
+		level = slog.LevelDebug
+	}
+	if a.quiet {
+		level = slog.LevelWarn
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch a.logFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(a.stderr, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(a.stderr, options)), nil
+	}
+	return nil, usagef("--log-format %q is neither text nor json", a.logFormat)
+}
+
+// terminalWidth gives the width of the terminal that a writer is; 0: it is none.
+func terminalWidth(w io.Writer) int {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 80
+	}
+	return width
+}

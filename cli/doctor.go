@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// finding is what the doctor sees. A finding that is not well says why it matters and what mends it.
+type finding struct {
+	Check string `json:"check"`
+	Well  bool   `json:"well"`
+	What  string `json:"what"`
+	Why   string `json:"why,omitempty"`
+	Mend  string `json:"mend,omitempty"`
+}
+
+func well(check, format string, args ...any) finding {
+	return finding{Check: check, Well: true, What: fmt.Sprintf(format, args...)}
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the store and the work, and say what to mend",
+		Long:  "Checks that the store answers, is up to date, and that every job has somebody who looks after it. Exit code 7 when something is not well.",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(command.Context(), a.timeout)
+			defer cancel()
+			findings, err := a.examine(ctx)
+			if err != nil {
+				return err
+			}
+			if err := a.printFindings(findings); err != nil {
+				return err
+			}
+			for _, f := range findings {
+				if !f.Well {
+					return silentExit(exitCheckFailed)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) printFindings(findings []finding) error {
+	if a.output != "table" {
+		return printList(a, findings, func(f finding) string { return f.Check }, nil)
+	}
+	for _, f := range findings {
+		mark := "✔"
+		if !f.Well {
+			mark = "✖"
+		}
+		text := fmt.Sprintf("%s %-10s %s\n", mark, f.Check, f.What)
+		if !f.Well {
+			text += fmt.Sprintf("  why:       %s\n  do:        %s\n", f.Why, f.Mend)
+		}
+		if _, err := fmt.Fprint(a.stdout, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// examine makes every check. A store that cannot be opened ends it.
+func (a *app) examine(ctx context.Context) ([]finding, error) {
+	if _, err := parseAddress(a.db); err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	store, err := a.open(ctx)
+	switch {
+	case errors.Is(err, sluice.ErrNotMigrated):
+		return []finding{{Check: "schema", What: err.Error(), Why: "no command works without its tables", Mend: "sluice migrate"}}, nil
+	case errors.Is(err, sluice.ErrNewerSchema):
+		return []finding{{Check: "schema", What: err.Error(), Why: "this program does not know what the newer schema means", Mend: "install the newer sluice"}}, nil
+	case err != nil:
+		return nil, err
+	}
+	defer a.close(store)
+	findings := []finding{
+		well("store", "%s answers in %s", redactURL(a.db), short(time.Since(begun))),
+		well("schema", "up to date"),
+	}
+	storeFindings, err := examineStore(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	workFindings, err := examineWork(ctx, a.client(store))
+	return append(append(findings, storeFindings...), workFindings...), err
+}
+
+// holderSilence is how long a holder may be silent before it is taken for gone.
+const holderSilence = 30 * time.Second
+
+// examineWork checks that every job that waits has somebody who will take it.
+func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) {
+	holders, err := client.Holders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	served := make(map[string]int)
+	tended := false
+	for _, h := range holders {
+		if time.Since(h.Seen) > holderSilence {
+			continue
+		}
+		tended = tended || h.Role == "upkeep"
+		for _, queue := range h.Queues {
+			served[queue]++
+		}
+	}
+	rows, err := queueRows(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	var out []finding
+	waiting := 0
+	for _, q := range rows {
+		waiting += q.Depth.Ready + q.Depth.Scheduled + q.Depth.Claimed
+		out = append(out, examineQueue(q, served[q.Name])...)
+	}
+	if !tended && waiting > 0 {
+		out = append(out, finding{
+			Check: "upkeep", What: "no upkeep was seen lately",
+			Why: "jobs of workers that die are not handed out again, and history is not pruned", Mend: "sluice upkeep",
+		})
+	} else {
+		out = append(out, well("upkeep", "looked after"))
+	}
+	return out, nil
+}
+
+func examineQueue(q queueRow, workers int) []finding {
+	check := "queue"
+	switch {
+	case q.Paused:
+		return []finding{{
+			Check: check, What: fmt.Sprintf("%s is %s, with %s jobs ready", q.Name, queueStatus(q), bounded(q.Depth.Ready)),
+			Why: "a paused queue hands out nothing", Mend: "sluice resume " + q.Name,
+		}}
+	case q.Depth.Ready > 0 && workers == 0:
+		return []finding{{
+			Check: check, What: fmt.Sprintf("%s has %s jobs ready and no worker, the first due %s", q.Name, bounded(q.Depth.Ready), ago(q.Depth.OldestDue)),
+			Why: "nobody claims them", Mend: "sluice work " + q.Name + " -- COMMAND",
+		}}
+	case q.Depth.Dead > 0:
+		return []finding{{
+			Check: check, What: fmt.Sprintf("%s has %s dead letters", q.Name, bounded(q.Depth.Dead)),
+			Why: "they wait for a person", Mend: "sluice dead ls " + q.Name,
+		}}
+	}
+	return []finding{well(check, "%s: %s ready, %s scheduled, %s claimed, workers: %d", q.Name, bounded(q.Depth.Ready), bounded(q.Depth.Scheduled), bounded(q.Depth.Claimed), workers)}
+}

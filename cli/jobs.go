@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// filterFlags choose jobs.
+type filterFlags struct {
+	queue, tenant, key, before string
+	states, labels             []string
+	limit                      int
+}
+
+// add makes the flags. A limit of 0 is none.
+func (f *filterFlags) add(command *cobra.Command, limit int) {
+	flags := command.Flags()
+	flags.StringVar(&f.queue, "queue", "", "of this queue")
+	flags.StringVar(&f.tenant, "tenant", "", "of this tenant")
+	flags.StringVar(&f.key, "key", "", "with this key")
+	flags.StringSliceVar(&f.states, "state", nil, "in these states: queued, claimed, dispatched, uncertain, completed, dead, cancelled")
+	flags.StringArrayVar(&f.labels, "label", nil, "with this label, as name=value; may be repeated")
+	flags.IntVar(&f.limit, "limit", limit, "how many at the most")
+	_ = command.RegisterFlagCompletionFunc("state", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for _, state := range sluice.States() {
+			names = append(names, string(state))
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func (f *filterFlags) parse() (sluice.JobFilter, error) {
+	out := sluice.JobFilter{Queue: f.queue, Tenant: f.tenant, Key: f.key, Limit: f.limit}
+	for _, text := range f.states {
+		state := sluice.State(text)
+		if !slices.Contains(sluice.States(), state) {
+			return out, usagef("--state %q is none of %v", text, sluice.States())
+		}
+		out.States = append(out.States, state)
+	}
+	var err error
+	if out.Labels, err = parseLabels(f.labels); err != nil {
+		return out, err
+	}
+	if f.before != "" {
+		out.Before, err = sluice.ParseID(f.before)
+	}
+	return out, err
+}
+
+func (a *app) jobsCommand() *cobra.Command {
+	var f filterFlags
+	command := &cobra.Command{
+		Use:     "jobs",
+		Short:   "List jobs, the newest first",
+		Example: "  sluice jobs --queue mail --state queued,claimed\n  sluice jobs --tenant acme -o ids | sluice cancel -",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			filter, err := f.parse()
+			if err != nil {
+				return err
+			}
+			return a.listJobs(command.Context(), filter, jobColumns())
+		},
+	}
+	f.add(command, 100)
+	command.Flags().StringVar(&f.before, "before", "", "the page after the one that ended with this id")
+	return command
+}
+
+// listJobs prints a page of jobs, and how to get the next.
+func (a *app) listJobs(ctx context.Context, filter sluice.JobFilter, columns []column[sluice.Job]) error {
+	return a.withClient(ctx, func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+		page, err := client.Jobs(ctx, filter)
+		if err != nil {
+			return err
+		}
+		if len(page.Jobs) == 0 && a.output == "table" {
+			a.note("no jobs")
+			return nil
+		}
+		if err := printList(a, page.Jobs, func(j sluice.Job) string { return j.ID.String() }, columns); err != nil {
+			return err
+		}
+		if !page.Next.IsZero() {
+			a.note("more: --before %s", page.Next)
+		}
+		return nil
+	})
+}
+
+func jobColumns() []column[sluice.Job] {
+	return []column[sluice.Job]{
+		{"ID", func(j sluice.Job) string { return j.ID.String() }, false},
+		{"QUEUE", func(j sluice.Job) string { return j.Queue }, false},
+		{"TENANT", func(j sluice.Job) string { return orDash(j.Tenant) }, false},
+		{"STATE", func(j sluice.Job) string { return j.Label(time.Now()) }, false},
+		{"PRIO", func(j sluice.Job) string { return fmt.Sprint(j.Priority) }, true},
+		{"DUE", func(j sluice.Job) string { return ago(j.DueAt) }, true},
+		{"ATTEMPTS", func(j sluice.Job) string { return fmt.Sprint(j.Attempts) }, true},
+		{"HOLDER", func(j sluice.Job) string { return orDash(j.Holder) }, false},
+		{"ERROR", func(j sluice.Job) string { return orDash(j.Error) }, false},
+	}
+}
+
+// jobDetail is all that is known of a job.
+type jobDetail struct {
+	sluice.Job
+	Failed []sluice.Attempt    `json:"failed_attempts"`
+	Audit  []sluice.AuditEntry `json:"audit"`
+}
+
+func (a *app) jobCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "job ID",
+		Short: "Show everything about one job",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			id, err := sluice.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				detail, err := lookUp(ctx, client, id)
+				if err != nil {
+					return fmt.Errorf("job %s: %w", id, err)
+				}
+				return a.printOne(detail, func() error { return a.printDetail(detail) })
+			})
+		},
+	}
+}
+
+func lookUp(ctx context.Context, client *sluice.Client, id sluice.ID) (jobDetail, error) {
+	var detail jobDetail
+	var err error
+	if detail.Job, err = client.Job(ctx, id); err != nil {
+		return detail, err
+	}
+	if detail.Failed, err = client.Attempts(ctx, id); err != nil {
+		return detail, err
+	}
+	detail.Audit, err = client.Audit(ctx, sluice.AuditFilter{JobID: id, Limit: 100})
+	return detail, err
+}
+
+func (a *app) printDetail(d jobDetail) error {
+	var text bytes.Buffer
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&text, "%-13s %s\n", name, value)
+		}
+	}
+	instant := func(name string, at time.Time) {
+		if !at.IsZero() {
+			line(name, at.Format(time.RFC3339Nano)+"  ("+ago(at)+")")
+		}
+	}
+	line("id", d.ID.String())
+	line("queue", d.Queue)
+	line("tenant", d.Tenant)
+	line("state", d.Label(time.Now()))
+	line("priority", fmt.Sprint(d.Priority))
+	line("key", d.Key)
+	if len(d.Labels) > 0 {
+		line("labels", formatLabels(d.Labels))
+	}
+	line("generation", fmt.Sprint(d.Generation))
+	attempts := fmt.Sprint(d.Attempts)
+	if d.MaxAttempts > 0 {
+		attempts += fmt.Sprintf(" of at most %d", d.MaxAttempts)
+	}
+	line("attempts", attempts+fmt.Sprintf("  (releases %d, recoveries %d)", d.Releases, d.Recoveries))
+	if !d.BlockedBy.IsZero() {
+		line("blocked by", d.BlockedBy.String())
+	}
+	line("holder", d.Holder)
+	line("ref", d.Ref)
+	instant("created", d.CreatedAt)
+	instant("due", d.DueAt)
+	instant("expires", d.ExpiresAt)
+	instant("claimed", d.ClaimedAt)
+	instant("lease until", d.LeaseUntil)
+	instant("finished", d.FinishedAt)
+	line("error", oneLine(d.Error))
+	line("payload", compact(d.Payload))
+	line("checkpoint", compact(d.Checkpoint))
+	line("result", compact(d.Result))
+	for _, failed := range d.Failed {
+		line(fmt.Sprintf("failed %d/%d", failed.Generation, failed.Attempt), fmt.Sprintf("%s on %s: %s", failed.FailedAt.Format(time.RFC3339), failed.Holder, oneLine(failed.Error)))
+	}
+	for _, e := range slices.Backward(d.Audit) {
+		move := string(e.Event)
+		if e.From != "" || e.To != "" {
+			move += fmt.Sprintf(" (%s → %s)", orDash(string(e.From)), orDash(string(e.To)))
+		}
+		line("audit", fmt.Sprintf("%s %s by %s: %s", e.At.Format(time.RFC3339), move, e.Actor, orDash(e.Reason)))
+	}
+	_, err := a.stdout.Write(text.Bytes())
+	return err
+}
+
+func formatLabels(labels map[string]string) string {
+	var pairs []string
+	for name, value := range labels {
+		pairs = append(pairs, name+"="+value)
+	}
+	slices.Sort(pairs)
+	return strings.Join(pairs, " ")
+}
+
+// compact writes JSON on one line, as a terminal may show it.
+func compact(text json.RawMessage) string {
+	if len(text) == 0 {
+		return ""
+	}
+	var out bytes.Buffer
+	if err := json.Compact(&out, text); err != nil {
+		return oneLine(string(text))
+	}
+	return strings.Map(printable, out.String())
+}

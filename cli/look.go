@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func (a *app) auditCommand() *cobra.Command {
+	var object, name, job string
+	var before int64
+	var limit int
+	command := &cobra.Command{
+		Use:     "audit",
+		Short:   "Show who did what, when and why, the newest first",
+		Example: "  sluice audit --job 01ab…\n  sluice audit --object queue --name payments",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			filter := sluice.AuditFilter{Object: sluice.Object(object), Name: name, Before: before, Limit: limit}
+			if job != "" {
+				var err error
+				if filter.JobID, err = sluice.ParseID(job); err != nil {
+					return err
+				}
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				entries, err := client.Audit(ctx, filter)
+				if err != nil {
+					return err
+				}
+				return printList(a, entries, func(e sluice.AuditEntry) string { return fmt.Sprint(e.Seq) }, auditColumns())
+			})
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&object, "object", "", "of this kind: job, queue, tenant or tier")
+	flags.StringVar(&name, "name", "", "of the queue, tenant or tier of this name")
+	flags.StringVar(&job, "job", "", "of this job")
+	flags.Int64Var(&before, "before", 0, "the page after the one that ended with this number")
+	flags.IntVar(&limit, "limit", 100, "how many at the most")
+	return command
+}
+
+func auditColumns() []column[sluice.AuditEntry] {
+	return []column[sluice.AuditEntry]{
+		{"SEQ", func(e sluice.AuditEntry) string { return fmt.Sprint(e.Seq) }, true},
+		{"WHEN", func(e sluice.AuditEntry) string { return e.At.Format(time.RFC3339) }, false},
+		{"BY", func(e sluice.AuditEntry) string { return orDash(e.Actor) }, false},
+		{"EVENT", func(e sluice.AuditEntry) string { return string(e.Event) }, false},
+		{"OBJECT", func(e sluice.AuditEntry) string {
+			if e.Object == sluice.ObjectJob {
+				return "job " + e.JobID.String()
+			}
+			return string(e.Object) + " " + e.Name
+		}, false},
+		{"STATE", func(e sluice.AuditEntry) string {
+			if e.From == e.To {
+				return orDash(string(e.To))
+			}
+			return orDash(string(e.From)) + " → " + orDash(string(e.To))
+		}, false},
+		{"REASON", func(e sluice.AuditEntry) string { return orDash(e.Reason) }, false},
+	}
+}
+
+func (a *app) holdersCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "holders",
+		Short: "List the workers and upkeepers that run",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				holders, err := client.Holders(ctx)
+				if err != nil {
+					return err
+				}
+				return printList(a, holders, func(h sluice.Holder) string { return h.ID }, []column[sluice.Holder]{
+					{"HOLDER", func(h sluice.Holder) string { return h.ID }, false},
+					{"ROLE", func(h sluice.Holder) string { return h.Role }, false},
+					{"QUEUES", func(h sluice.Holder) string { return orDash(strings.Join(h.Queues, ",")) }, false},
+					{"BUSY", func(h sluice.Holder) string { return fmt.Sprintf("%d/%d", h.Busy, h.Slots) }, true},
+					{"STARTED", func(h sluice.Holder) string { return ago(h.Started) }, true},
+					{"SEEN", func(h sluice.Holder) string { return ago(h.Seen) }, true},
+				})
+			})
+		},
+	}
+}
+
+// buildVersion is what «version» tells.
+type buildVersion struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Go      string `json:"go"`
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Show the version of this program",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v := buildVersion{Version: "unknown"}
+			if info, ok := debug.ReadBuildInfo(); ok {
+				v.Version, v.Go = info.Main.Version, info.GoVersion
+				for _, s := range info.Settings {
+					if s.Key == "vcs.revision" {
+						v.Commit = s.Value
+					}
+				}
+			}
+			return a.printOne(v, func() error {
+				_, err := fmt.Fprintln(a.stdout, strings.TrimSpace("sluice "+v.Version+" "+v.Commit+" "+v.Go))
+				return err
+			})
+		},
+	}
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// progress tells how far a long command has come: on a terminal one line that is written over, else
+// a plain line every few seconds.
+type progress struct {
+	out   io.Writer
+	verb  string
+	total int
+	live  bool
+	begun time.Time
+	said  time.Time
+	width int
+}
+
+const (
+	liveInterval  = 100 * time.Millisecond
+	plainInterval = 5 * time.Second
+	barWidth      = 20
+)
+
+func (a *app) newProgress(verb string, total int) *progress {
+	p := &progress{out: a.stderr, verb: verb, total: total, begun: time.Now(), width: terminalWidth(a.stderr)}
+	p.live = p.width > 0
+	if a.quiet {
+		p.out = io.Discard
+	}
+	if !p.live {
+		p.said = p.begun // the first plain line comes after an interval
+	}
+	return p
+}
+
+// set tells how many are done, and what else there is to say; at most a few times a second.
+func (p *progress) set(done int, more string) {
+	interval := plainInterval
+	if p.live {
+		interval = liveInterval
+	}
+	if time.Since(p.said) < interval {
+		return
+	}
+	p.said = time.Now()
+	p.print(done, more)
+}
+
+// end tells the last figure and leaves the line.
+func (p *progress) end(done int, more string) {
+	p.print(done, more)
+	if p.live {
+		fmt.Fprintln(p.out)
+	}
+}
+
+func (p *progress) print(done int, more string) {
+	line := p.line(done, more)
+	if !p.live {
+		fmt.Fprintln(p.out, line)
+		return
+	}
+	fmt.Fprint(p.out, "\r\x1b[K"+cutEnd(line, p.width-1))
+}
+
+func (p *progress) line(done int, more string) string {
+	rate := float64(done) / max(time.Since(p.begun).Seconds(), 0.001)
+	if p.total <= 0 {
+		return strings.TrimSpace(fmt.Sprintf("%s %s  %s/s  %s", p.verb, count(done), count(int(rate)), more))
+	}
+	share := min(float64(done)/float64(p.total), 1)
+	full := int(share * barWidth)
+	bar := strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
+	line := fmt.Sprintf("%s ▕%s▏ %3.0f %%  %s/%s  %s/s", p.verb, bar, share*100, count(done), count(p.total), count(int(rate)))
+	if more != "" {
+		line += "  " + more
+	}
+	if left := p.total - done; left > 0 && rate >= 1 {
+		line += "  ETA " + short(time.Duration(float64(left)/rate*float64(time.Second)))
+	}
+	return line
+}
+
+func cutEnd(text string, width int) string {
+	if runes := []rune(text); len(runes) > width && width > 0 {
+		return string(runes[:width])
+	}
+	return text
+}

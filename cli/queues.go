@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// queueRow is a queue with its figures.
+type queueRow struct {
+	Name      string       `json:"name"`
+	Paused    bool         `json:"paused"`
+	ChangedBy string       `json:"changed_by"`
+	ChangedAt time.Time    `json:"changed_at"`
+	Reason    string       `json:"reason,omitempty"`
+	Depth     sluice.Depth `json:"depth"`
+}
+
+func (a *app) queuesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "queues",
+		Short: "List queues with their figures",
+		Long:  fmt.Sprintf("Lists the queues and how many jobs each has by state. Counting stops at %s.", count(sluice.DepthLimit)),
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				rows, err := queueRows(ctx, client)
+				if err != nil {
+					return err
+				}
+				if len(rows) == 0 && a.output == "table" {
+					a.note("no queues; «sluice enqueue QUEUE PAYLOAD» makes one")
+					return nil
+				}
+				return printList(a, rows, func(q queueRow) string { return q.Name }, queueColumns())
+			})
+		},
+	}
+}
+
+func queueRows(ctx context.Context, client *sluice.Client) ([]queueRow, error) {
+	queues, err := client.Queues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var rows []queueRow
+	for _, q := range queues {
+		depth, err := client.Depth(ctx, q.Name)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, queueRow{q.Name, q.Settings.Paused, q.ChangedBy, q.ChangedAt, q.Reason, depth})
+	}
+	return rows, nil
+}
+
+func queueColumns() []column[queueRow] {
+	return []column[queueRow]{
+		{"QUEUE", func(q queueRow) string { return q.Name }, false},
+		{"STATUS", queueStatus, false},
+		{"READY", func(q queueRow) string { return bounded(q.Depth.Ready) }, true},
+		{"SCHEDULED", func(q queueRow) string { return bounded(q.Depth.Scheduled) }, true},
+		{"BLOCKED", func(q queueRow) string { return bounded(q.Depth.Blocked) }, true},
+		{"CLAIMED", func(q queueRow) string { return bounded(q.Depth.Claimed) }, true},
+		{"DISPATCHED", func(q queueRow) string { return bounded(q.Depth.Dispatched) }, true},
+		{"UNCERTAIN", func(q queueRow) string { return bounded(q.Depth.Uncertain) }, true},
+		{"DEAD", func(q queueRow) string { return bounded(q.Depth.Dead) }, true},
+		{"OLDEST DUE", func(q queueRow) string { return ago(q.Depth.OldestDue) }, true},
+	}
+}
+
+func queueStatus(q queueRow) string {
+	if !q.Paused {
+		return "open"
+	}
+	text := "paused by " + q.ChangedBy
+	if q.Reason != "" {
+		text += ": " + q.Reason
+	}
+	return text
+}
+
+// bounded writes a figure at which counting may have stopped.
+func bounded(n int) string {
+	if n >= sluice.DepthLimit {
+		return count(n) + "+"
+	}
+	return count(n)
+}
+
+func (a *app) pauseCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "pause QUEUE",
+		Short: "Stop a queue's claims; what runs goes on, nothing is lost",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				if err := client.Pause(ctx, args[0], a.act("")); err != nil {
+					return err
+				}
+				a.note("paused %s; open it with «sluice resume %s»", args[0], args[0])
+				return nil
+			})
+		},
+	}
+}
+
+func (a *app) resumeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume QUEUE",
+		Short: "Open a paused queue; it continues where it was",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				if err := client.Resume(ctx, args[0], a.act("")); err != nil {
+					return err
+				}
+				a.note("resumed %s", args[0])
+				return nil
+			})
+		},
+	}
+}

@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func (a *app) settingsCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "settings",
+		Short: "Look at a queue's settings, change them, see their history, undo",
+		Long:  "A change takes effect in every process within a second, and is kept with who made it and why.\n\n" + settingsHelp(),
+	}
+	command.AddCommand(a.settingsGetCommand(), a.settingsSetCommand(), a.settingsHistoryCommand(), a.settingsUndoCommand())
+	return command
+}
+
+func settingsHelp() string {
+	var text strings.Builder
+	text.WriteString("The settings:\n")
+	for _, s := range sluice.AllSettings() {
+		fmt.Fprintf(&text, "  %-20s %s Default %s.\n", s.Name, s.Meaning, orDash(s.Format(sluice.DefaultSettings())))
+	}
+	return text.String()
+}
+
+// settingRow is one setting of a queue.
+type settingRow struct {
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Default string `json:"default"`
+	Meaning string `json:"meaning"`
+}
+
+func (a *app) settingsGetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "get QUEUE [SETTING]",
+		Short: "Show a queue's settings, or one of them",
+		Args:  cobra.RangeArgs(1, 2),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				queue, err := client.Queue(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if len(args) == 2 {
+					setting, err := sluice.SettingNamed(args[1])
+					if err != nil {
+						return err
+					}
+					_, err = fmt.Fprintln(a.stdout, setting.Format(queue.Settings))
+					return err
+				}
+				return a.printSettings(queue)
+			})
+		},
+	}
+}
+
+func (a *app) printSettings(queue sluice.Queue) error {
+	var rows []settingRow
+	for _, s := range sluice.AllSettings() {
+		rows = append(rows, settingRow{s.Name, s.Format(queue.Settings), s.Format(sluice.DefaultSettings()), s.Meaning})
+	}
+	if err := printList(a, rows, func(r settingRow) string { return r.Name + "=" + r.Value }, []column[settingRow]{
+		{"SETTING", func(r settingRow) string { return r.Name }, false},
+		{"VALUE", func(r settingRow) string { return orDash(r.Value) }, true},
+		{"DEFAULT", func(r settingRow) string { return orDash(r.Default) }, true},
+		{"MEANING", func(r settingRow) string { return r.Meaning }, false},
+	}); err != nil {
+		return err
+	}
+	a.note("version %d, changed %s by %s: %s", queue.Version, ago(queue.ChangedAt), queue.ChangedBy, orDash(queue.Reason))
+	return nil
+}
+
+func (a *app) settingsSetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "set QUEUE SETTING=VALUE…",
+		Short:   "Change settings of a queue, making the queue if it is not there",
+		Example: "  sluice settings set payments lease=2m max_attempts=5 --reason \"slow bank\"\n  sluice settings set payments payload_schema=@payment.schema.json",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				act := a.act("")
+				before, err := client.EnsureQueue(ctx, args[0], sluice.DefaultSettings(), act)
+				if err != nil {
+					return err
+				}
+				after, err := client.ChangeSettings(ctx, args[0], a.act(""), func(s *sluice.Settings) error {
+					return applySettings(s, args[1:])
+				})
+				if err != nil {
+					return err
+				}
+				return a.printChanges(before, after)
+			})
+		},
+	}
+}
+
+// printChanges tells what a change did, setting by setting.
+func (a *app) printChanges(before, after sluice.Queue) error {
+	for _, change := range changesBetween(before.Settings, after.Settings) {
+		if _, err := fmt.Fprintln(a.stdout, after.Name+"."+change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func changesBetween(before, after sluice.Settings) []string {
+	changes := []string{}
+	for _, s := range sluice.AllSettings() {
+		if old, now := s.Format(before), s.Format(after); old != now {
+			changes = append(changes, fmt.Sprintf("%s  %s → %s", s.Name, orDash(old), orDash(now)))
+		}
+	}
+	return changes
+}
+
+// applySettings reads name=value pairs into settings; a value @FILE is read from the file.
+func applySettings(settings *sluice.Settings, pairs []string) error {
+	for _, pair := range pairs {
+		name, value, found := strings.Cut(pair, "=")
+		if !found {
+			return usagef("%q is not SETTING=VALUE", pair)
+		}
+		setting, err := sluice.SettingNamed(name)
+		if err != nil {
+			return err
+		}
+		if path, isFile := strings.CutPrefix(value, "@"); isFile {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return usagef("%s: %w", name, err)
+			}
+			value = string(text)
+		}
+		if err := setting.Parse(settings, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// historyRow is one change of a queue's settings.
+type historyRow struct {
+	At      time.Time `json:"at"`
+	By      string    `json:"by"`
+	Reason  string    `json:"reason,omitempty"`
+	Changes []string  `json:"changes"`
+}
+
+func (a *app) settingsHistoryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "history QUEUE",
+		Short: "Show what was changed, by whom and why, the newest first",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				entries, err := client.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: args[0], Limit: 1000})
+				if err != nil {
+					return err
+				}
+				if len(entries) == 0 {
+					return fmt.Errorf("queue %.80q: %w", args[0], sluice.ErrNotFound)
+				}
+				var rows []historyRow
+				for _, e := range entries {
+					changes, err := settingChanges(e)
+					if err != nil {
+						return err
+					}
+					rows = append(rows, historyRow{e.At, e.Actor, e.Reason, changes})
+				}
+				return printList(a, rows, func(r historyRow) string { return r.At.Format(time.RFC3339Nano) }, []column[historyRow]{
+					{"WHEN", func(r historyRow) string { return r.At.Format(time.RFC3339) }, false},
+					{"BY", func(r historyRow) string { return r.By }, false},
+					{"CHANGE", func(r historyRow) string { return strings.Join(r.Changes, ", ") }, false},
+					{"REASON", func(r historyRow) string { return orDash(r.Reason) }, false},
+				})
+			})
+		},
+	}
+}
+
+// settingChanges lists what an audit entry of a queue changed.
+func settingChanges(e sluice.AuditEntry) ([]string, error) {
+	if len(e.Before) == 0 {
+		return []string{"created"}, nil
+	}
+	before, after := sluice.DefaultSettings(), sluice.DefaultSettings()
+	if err := json.Unmarshal(e.Before, &before); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(e.After, &after); err != nil {
+		return nil, err
+	}
+	return changesBetween(before, after), nil
+}
+
+func (a *app) settingsUndoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "undo QUEUE",
+		Short: "Put the settings back to what they were before the last change",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				before, err := client.Queue(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				after, err := client.UndoSettings(ctx, args[0], a.act("undo"))
+				if err != nil {
+					return err
+				}
+				return a.printChanges(before, after)
+			})
+		},
+	}
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+func (a *app) upkeepCommand() *cobra.Command {
+	var once bool
+	var options upkeep.Options
+	command := &cobra.Command{
+		Use:   "upkeep",
+		Short: "Recover lost jobs, cancel expired ones, prune history",
+		Long: `Tends the store until it is interrupted. Any number may run; one leads, the others stand by. How often
+leases are looked at, and how many jobs are recovered at once, are settings of each queue
+(recover_interval, recover_batch).`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			logger, err := a.logger()
+			if err != nil {
+				return err
+			}
+			options.Logger = logger
+			if once {
+				return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+					done, err := upkeep.New(store, options).Once(ctx, true)
+					if err != nil {
+						return err
+					}
+					return a.printOne(done, func() error {
+						_, err := fmt.Fprintf(a.stdout, "recovered %d, poisoned %d, expired %d, mended %d, pruned %d\n",
+							done.Recovered, done.Poisoned, done.Expired, done.Mended, done.Pruned)
+						return err
+					})
+				})
+			}
+			store, err := a.open(command.Context())
+			if err != nil {
+				return err
+			}
+			defer a.close(store)
+			return upkeep.New(store, options).Run(command.Context())
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVar(&once, "once", false, "do everything once, whether it is due or not, and end")
+	flags.DurationVar(&options.Interval, "interval", time.Second, "how often to look whether something is due")
+	flags.DurationVar(&options.PruneInterval, "prune-interval", 10*time.Minute, "how often to go through the history")
+	flags.IntVar(&options.PruneBatch, "prune-batch", 1000, "finished jobs looked at in one transaction")
+	return command
+}

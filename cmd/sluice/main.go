@@ -1,0 +1,10 @@
+// Command sluice is the durable dispatch queue from the command line; see «sluice help».
+package main
+
+import (
+	"os"
+
+	"github.com/sluice-queue/sluice/cli"
+)
+
+func main() { os.Exit(cli.Main(os.Args[1:])) }

@@ -1,0 +1,3 @@
+-- Why payments of a queue died.
+-- $1 text queue
+select coalesce(error, ''), count(*) from sluice.jobs where queue = $1 and state = 'dead' group by 1 order by 2 desc, 1

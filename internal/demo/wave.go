@@ -1,0 +1,109 @@
+// Package demo is the main job on real input: a wave of payments that all fall due in the same
+// second, posted into a ledger in the transactions that complete them, with faults on purpose and a
+// check by SQL that no money was lost or made.
+package demo
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// Payment is the payload of a job.
+type Payment struct {
+	ID       string `json:"payment_id"`
+	Payer    string `json:"payer"`
+	Payee    string `json:"payee"`
+	Cents    int64  `json:"cents"`
+	Currency string `json:"currency"`
+	Purpose  string `json:"purpose"`
+	// Bank says how the bank answers; see the constants.
+	Bank string `json:"bank"`
+}
+
+// How the bank of a payment answers.
+const (
+	BankWell        = "well"
+	BankSlowOnce    = "times out once"
+	BankSlowTwice   = "times out twice"
+	BankUnreachable = "never answers"
+	BankClosed      = "says that the account is closed"
+)
+
+// Wave describes a wave of payments to make up.
+type Wave struct {
+	// Payments and Tenants are how many.
+	Payments int
+	Tenants  int
+	// Seed makes the same wave again.
+	Seed uint64
+	// DueAt is when all of them fall due.
+	DueAt time.Time
+}
+
+// line is a payment as a line of a file that «sluice enqueue --file» takes.
+type line struct {
+	Tenant  string    `json:"tenant"`
+	Key     string    `json:"key"`
+	DueAt   time.Time `json:"due_at"`
+	Payload Payment   `json:"payload"`
+}
+
+// Write writes the wave, one job a line, about 1 KB each.
+func (v Wave) Write(w io.Writer) error {
+	random := rand.New(rand.NewPCG(v.Seed, 4))
+	out := bufio.NewWriterSize(w, 1<<20)
+	encoder := json.NewEncoder(out)
+	for n := range v.Payments {
+		tenant := fmt.Sprintf("tenant-%03d", random.IntN(v.Tenants)+1)
+		payment := v.payment(random, n, tenant)
+		if err := encoder.Encode(line{tenant, payment.ID, v.DueAt.UTC(), payment}); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+func (v Wave) payment(random *rand.Rand, n int, tenant string) Payment {
+	return Payment{
+		ID:       fmt.Sprintf("pay-%d-%06d", v.Seed, n+1),
+		Payer:    fmt.Sprintf("%s/account-%02d", tenant, random.IntN(20)+1),
+		Payee:    fmt.Sprintf("merchant-%04d", random.IntN(2000)+1),
+		Cents:    int64(random.ExpFloat64()*8000) + 1,
+		Currency: "EUR",
+		Purpose:  purpose(random),
+		Bank:     bank(random),
+	}
+}
+
+// bank makes most answers good ones.
+func bank(random *rand.Rand) string {
+	switch roll := random.IntN(1000); {
+	case roll < 40:
+		return BankSlowOnce
+	case roll < 50:
+		return BankSlowTwice
+	case roll < 52:
+		return BankUnreachable
+	case roll < 55:
+		return BankClosed
+	}
+	return BankWell
+}
+
+var words = strings.Fields(`invoice order delivery contract number customer service month rent repair licence subscription
+goods freight insurance deposit settlement account reference project phase advance balance refund discount material
+travel office energy water maintenance consulting training hosting support printing catering courier`)
+
+// purpose makes a text that brings a payment to about 1 KB.
+func purpose(random *rand.Rand) string {
+	var text strings.Builder
+	for text.Len() < 720 {
+		fmt.Fprintf(&text, "%s %d ", words[random.IntN(len(words))], random.IntN(100_000))
+	}
+	return strings.TrimSpace(text.String())
+}

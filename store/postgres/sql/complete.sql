@@ -1,0 +1,20 @@
+-- Completes one job inside a transaction of its holder's. What end.sql does for many in one statement, this does
+-- in two, of which most jobs need only the first: planning them takes a third of the time. See also key_free.
+-- $1 uuid id   $2 uuid token   $3 text[] states the event may leave   $4 bytea result
+with gone as (
+    delete from sluice.live
+    where id = $1::uuid and token = $2::uuid and state = any ($3::text[])
+    returning *
+), put as (
+    insert into sluice.done (id, generation, queue, tenant, outcome, due_at, claimed_at, attempts, releases, recoveries,
+                             token, holder, ref, result, error)
+    select id, generation, queue, tenant, 'completed', due_at, claimed_at, attempts, releases, recoveries,
+           token, holder, ref, $4::bytea, error
+    from gone
+), told as (
+    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state)
+    select coalesce(g.holder, ''), 'job', g.queue, 'complete', g.id, g.generation, g.state, 'completed'
+    from gone g
+    where exists (select from sluice.queue q where q.name = g.queue and q.audit = 'full')
+)
+select keyed, blocked_by from gone

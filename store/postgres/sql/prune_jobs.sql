@@ -1,0 +1,20 @@
+-- Deletes finished jobs that a person wants gone: every life, every failed attempt, the job.
+-- $1 uuid[] ids, sorted   $2 text[] outcomes that may be deleted   $3 text by whom   $4 text reason   $5 uuid act
+with old as materialized (
+    select d.id, d.queue, d.generation, d.outcome
+    from sluice.done d
+    where d.id = any ($1::uuid[]) and d.outcome = any ($2::text[]) and d.requeued_at is null
+      and not exists (select from sluice.live l where l.id = d.id)
+    order by d.id
+    for update
+), lives as (
+    delete from sluice.done d using old o where d.id = o.id
+), attempts as (
+    delete from sluice.attempt a using old o where a.job_id = o.id
+), jobs as (
+    delete from sluice.job j using old o where j.id = o.id
+), told as (
+    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
+    select $3::text, 'job', queue, 'prune', id, generation, outcome, outcome, $4::text, $5::uuid from old
+)
+select id, queue, outcome from old
