@@ -117,6 +117,8 @@ type Setting struct {
 	Name string
 	// Meaning is one sentence for people.
 	Meaning string
+	// Source names the requirements of the source designs that ask for it.
+	Source string
 
 	kind  settingKind
 	field func(*Settings) any
@@ -140,24 +142,24 @@ func ms(d time.Duration) int64 { return d.Milliseconds() }
 
 // allSettings lists every setting, in the order of the columns of the queue table.
 var allSettings = [...]Setting{
-	{"paused", "No job of the queue is claimed while it is true; what runs goes on.", kindBool, func(s *Settings) any { return &s.Paused }, 0, 0},
-	{"lease", "How long a claim holds without being renewed; workers renew it on their own (C-41, E-3).", kindDuration, func(s *Settings) any { return &s.Lease }, 100, ms(day)},
-	{"timeout", "How long an attempt may run before its context ends; 0s: as long as it likes (C-38).", kindDuration, func(s *Settings) any { return &s.Timeout }, 0, ms(30 * day)},
-	{"max_attempts", "The failed attempt that buries a job (A-44, C-23).", kindCount, func(s *Settings) any { return &s.MaxAttempts }, 1, maxCount},
-	{"max_recoveries", "The lost holder that buries a job as poison (E-8).", kindCount, func(s *Settings) any { return &s.MaxRecoveries }, 1, maxCount},
-	{"backoff_base", "The wait after the first failed attempt (C-51).", kindDuration, func(s *Settings) any { return &s.Backoff.Base }, 0, ms(30 * day)},
-	{"backoff_factor", "What multiplies the wait with each further attempt (C-52).", kindFactor, func(s *Settings) any { return &s.Backoff.Factor }, 1, 100},
-	{"backoff_max", "The longest wait, before jitter (C-51).", kindDuration, func(s *Settings) any { return &s.Backoff.Max }, 0, ms(30 * day)},
-	{"backoff_jitter", "What is added to the wait by chance, from 0 up to this (C-51).", kindDuration, func(s *Settings) any { return &s.Backoff.Jitter }, 0, ms(day)},
-	{"backoff_full_jitter", "Draw the whole wait by chance instead of adding the jitter.", kindBool, func(s *Settings) any { return &s.Backoff.FullJitter }, 0, 0},
-	{"recover_interval", "How often upkeep looks for leases that ran out (A-7, C-45).", kindDuration, func(s *Settings) any { return &s.RecoverInterval }, 100, ms(day)},
-	{"recover_batch", "How many jobs upkeep recovers at one look (D-36).", kindCount, func(s *Settings) any { return &s.RecoverBatch }, 1, maxCount},
-	{"keep_completed", "How long completed jobs are kept; 0s: for ever (C-82).", kindDuration, func(s *Settings) any { return &s.KeepCompleted }, 0, ms(3650 * day)},
-	{"keep_cancelled", "How long cancelled jobs are kept; 0s: for ever.", kindDuration, func(s *Settings) any { return &s.KeepCancelled }, 0, ms(3650 * day)},
-	{"keep_dead", "How long dead letters are kept; 0s: for ever.", kindDuration, func(s *Settings) any { return &s.KeepDead }, 0, ms(3650 * day)},
-	{"payload_limit", "The largest payload, in bytes.", kindCount, func(s *Settings) any { return &s.PayloadLimit }, 1, 64 << 20},
-	{"payload_schema", "A JSON Schema that payloads must match, at enqueue and again before they run (C-95); empty: none.", kindText, func(s *Settings) any { return &s.PayloadSchema }, 0, 1 << 20},
-	{"audit", "Which moves are audited: notable ones, or full: every one.", kindText, func(s *Settings) any { return &s.Audit }, 0, 16},
+	{"paused", "No job of the queue is claimed while it is true; what runs goes on.", "", kindBool, func(s *Settings) any { return &s.Paused }, 0, 0},
+	{"lease", "How long a claim holds without being renewed; workers renew it on their own.", "C-41, E-3", kindDuration, func(s *Settings) any { return &s.Lease }, 100, ms(day)},
+	{"timeout", "How long an attempt may run before its context ends; 0s: as long as it likes.", "C-38", kindDuration, func(s *Settings) any { return &s.Timeout }, 0, ms(30 * day)},
+	{"max_attempts", "The failed attempt that buries a job.", "A-44, C-23", kindCount, func(s *Settings) any { return &s.MaxAttempts }, 1, maxCount},
+	{"max_recoveries", "The lost holder that buries a job as poison.", "E-8", kindCount, func(s *Settings) any { return &s.MaxRecoveries }, 1, maxCount},
+	{"backoff_base", "The wait after the first failed attempt.", "C-51", kindDuration, func(s *Settings) any { return &s.Backoff.Base }, 0, ms(30 * day)},
+	{"backoff_factor", "What multiplies the wait with each further attempt.", "C-52", kindFactor, func(s *Settings) any { return &s.Backoff.Factor }, 1, 100},
+	{"backoff_max", "The longest wait, before jitter.", "C-51", kindDuration, func(s *Settings) any { return &s.Backoff.Max }, 0, ms(30 * day)},
+	{"backoff_jitter", "What is added to the wait by chance, from 0 up to this.", "C-51", kindDuration, func(s *Settings) any { return &s.Backoff.Jitter }, 0, ms(day)},
+	{"backoff_full_jitter", "Draw the whole wait by chance instead of adding the jitter.", "", kindBool, func(s *Settings) any { return &s.Backoff.FullJitter }, 0, 0},
+	{"recover_interval", "How often upkeep looks for leases that ran out.", "A-7, C-45", kindDuration, func(s *Settings) any { return &s.RecoverInterval }, 100, ms(day)},
+	{"recover_batch", "How many jobs upkeep recovers at one look.", "D-36", kindCount, func(s *Settings) any { return &s.RecoverBatch }, 1, maxCount},
+	{"keep_completed", "How long completed jobs are kept; 0s: for ever.", "C-82", kindDuration, func(s *Settings) any { return &s.KeepCompleted }, 0, ms(3650 * day)},
+	{"keep_cancelled", "How long cancelled jobs are kept; 0s: for ever.", "", kindDuration, func(s *Settings) any { return &s.KeepCancelled }, 0, ms(3650 * day)},
+	{"keep_dead", "How long dead letters are kept; 0s: for ever.", "", kindDuration, func(s *Settings) any { return &s.KeepDead }, 0, ms(3650 * day)},
+	{"payload_limit", "The largest payload, in bytes.", "", kindCount, func(s *Settings) any { return &s.PayloadLimit }, 1, 64 << 20},
+	{"payload_schema", "A JSON Schema that payloads must match, at enqueue and again before they run; empty: none.", "C-95", kindText, func(s *Settings) any { return &s.PayloadSchema }, 0, 1 << 20},
+	{"audit", "Which moves are audited: notable ones, or full: every one.", "", kindText, func(s *Settings) any { return &s.Audit }, 0, 16},
 }
 
 // AllSettings lists every setting, in the order of the columns of the queue table.

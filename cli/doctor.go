@@ -144,12 +144,12 @@ func examineQueue(q queueRow, workers int) []finding {
 	switch {
 	case q.Paused:
 		return []finding{{
-			Check: check, What: fmt.Sprintf("%s is %s, with %s jobs ready", q.Name, queueStatus(q), bounded(q.Depth.Ready)),
+			Check: check, What: fmt.Sprintf("%s is %s; jobs ready: %s", q.Name, queueStatus(q), bounded(q.Depth.Ready)),
 			Why: "a paused queue hands out nothing", Mend: "sluice resume " + q.Name,
 		}}
 	case q.Depth.Ready > 0 && workers == 0:
 		return []finding{{
-			Check: check, What: fmt.Sprintf("%s has %s jobs ready and no worker, the first due %s", q.Name, bounded(q.Depth.Ready), ago(q.Depth.OldestDue)),
+			Check: check, What: fmt.Sprintf("%s has jobs ready (%s) and no worker; the first was due %s", q.Name, bounded(q.Depth.Ready), ago(q.Depth.OldestDue)),
 			Why: "nobody claims them", Mend: "sluice work " + q.Name + " -- COMMAND",
 		}}
 	case q.Depth.Dead > 0:

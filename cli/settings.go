@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -90,14 +91,7 @@ func (a *app) settingsSetCommand() *cobra.Command {
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				act := a.act("")
-				before, err := client.EnsureQueue(ctx, args[0], sluice.DefaultSettings(), act)
-				if err != nil {
-					return err
-				}
-				after, err := client.ChangeSettings(ctx, args[0], a.act(""), func(s *sluice.Settings) error {
-					return applySettings(s, args[1:])
-				})
+				before, after, err := a.changeSettings(ctx, client, args[0], args[1:])
 				if err != nil {
 					return err
 				}
@@ -105,6 +99,26 @@ func (a *app) settingsSetCommand() *cobra.Command {
 			})
 		},
 	}
+}
+
+// changeSettings changes a queue, or makes it with the settings; a change that is refused makes
+// nothing.
+func (a *app) changeSettings(ctx context.Context, client *sluice.Client, name string, pairs []string) (before, after sluice.Queue, err error) {
+	after, err = client.ChangeSettings(ctx, name, a.act(""), func(s *sluice.Settings) error {
+		before.Settings = *s
+		return applySettings(s, pairs)
+	})
+	var usage usageError
+	if !errors.Is(err, sluice.ErrNotFound) || errors.As(err, &usage) {
+		return before, after, err
+	}
+	before.Settings = sluice.DefaultSettings()
+	settings := before.Settings
+	if err := applySettings(&settings, pairs); err != nil {
+		return before, after, err
+	}
+	after, err = client.EnsureQueue(ctx, name, settings, a.act(""))
+	return before, after, err
 }
 
 // printChanges tells what a change did, setting by setting.
@@ -136,7 +150,7 @@ func applySettings(settings *sluice.Settings, pairs []string) error {
 		}
 		setting, err := sluice.SettingNamed(name)
 		if err != nil {
-			return err
+			return usagef("%w", err)
 		}
 		if path, isFile := strings.CutPrefix(value, "@"); isFile {
 			text, err := os.ReadFile(path)

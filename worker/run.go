@@ -164,6 +164,14 @@ func (w *Worker) log(r *run, s sluice.Settlement) {
 	if !w.options.Logger.Enabled(context.Background(), level) {
 		return
 	}
-	w.options.Logger.Log(context.Background(), level, event, "job", r.claim.ID, "queue", r.claim.Queue, "tenant", r.claim.Tenant,
-		"attempt", r.claim.Attempts+1, "holder", w.holder.ID, "took", time.Since(r.started), "retry_in", s.Delay, "reason", s.Reason, "error", s.Error)
+	attrs := []any{"job", r.claim.ID, "queue", r.claim.Queue, "attempt", r.claim.Attempts + 1, "holder", w.holder.ID, "took", time.Since(r.started)}
+	for _, a := range []struct{ key, value string }{{"tenant", r.claim.Tenant}, {"reason", s.Reason}, {"error", s.Error}} {
+		if a.value != "" {
+			attrs = append(attrs, a.key, a.value)
+		}
+	}
+	if s.Delay > 0 {
+		attrs = append(attrs, "retry_in", s.Delay)
+	}
+	w.options.Logger.Log(context.Background(), level, event, attrs...)
 }

@@ -131,7 +131,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if leaveErr := w.store.Leave(context.WithoutCancel(ctx), w.holder.ID); leaveErr != nil {
 		w.options.Logger.Warn("holder not forgotten", "holder", w.holder.ID, "error", leaveErr)
 	}
-	w.options.Logger.Info("worker stopped", "holder", w.holder.ID, "error", err)
+	w.options.Logger.Info("worker stopped", "holder", w.holder.ID, "drained", err == nil)
 	return err
 }
 

@@ -106,7 +106,9 @@ func (s *Store) wait(j *job) {
 	if !j.ExpiresAt.IsZero() {
 		s.expiry.add(j.ExpiresAt, j.ID)
 	}
-	if j.BlockedBy.IsZero() {
+	if !j.BlockedBy.IsZero() {
+		s.behind[j.BlockedBy] = append(s.behind[j.BlockedBy], j.ID)
+	} else {
 		s.lane(j.Queue).waiting[j.Priority].add(j.DueAt, j.ID)
 	}
 }

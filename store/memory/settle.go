@@ -145,11 +145,12 @@ func (s *Store) giveBackKey(j *job) {
 }
 
 func (s *Store) unblock(ended sluice.ID) {
-	for _, j := range s.jobs {
-		if j.live && j.BlockedBy == ended {
+	for _, id := range s.behind[ended] {
+		if j := s.jobs[id]; j != nil && j.live && j.BlockedBy == ended {
 			j.BlockedBy = sluice.ID{}
 			s.wait(j)
 			s.signal(sluice.Signal{Queue: j.Queue})
 		}
 	}
+	delete(s.behind, ended)
 }

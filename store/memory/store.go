@@ -28,6 +28,7 @@ type Store struct {
 	jobs    map[sluice.ID]*job
 	lanes   map[string]*lane
 	keys    map[queueKey]keyHold
+	behind  map[sluice.ID][]sluice.ID // by job: those that wait until it has ended
 	expiry  dueHeap
 	queues  map[string]sluice.Queue
 	tenants map[string]sluice.Tenant
@@ -71,6 +72,7 @@ func New(options Options) *Store {
 		jobs:    make(map[sluice.ID]*job),
 		lanes:   make(map[string]*lane),
 		keys:    make(map[queueKey]keyHold),
+		behind:  make(map[sluice.ID][]sluice.ID),
 		queues:  make(map[string]sluice.Queue),
 		tenants: make(map[string]sluice.Tenant),
 		tiers:   make(map[string]sluice.Tier),

@@ -1,6 +1,8 @@
 package memory_test
 
 import (
+	"flag"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +29,14 @@ func (c *clock) Advance(d time.Duration) {
 	c.passed += d
 }
 
+// TestMain runs many random sequences: they cost nothing here.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "1000"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
 func open(*testing.T) storetest.Bench {
 	c := &clock{}
 	store := memory.New(memory.Options{Now: c.Now})
@@ -36,4 +46,9 @@ func open(*testing.T) storetest.Bench {
 func TestMemoryObeysTheRules(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, open)
+}
+
+func TestMemoryAgreesWithTheModel(t *testing.T) {
+	t.Parallel()
+	storetest.Model(t, open)
 }

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"flag"
 	"testing"
 	"time"
 
@@ -10,7 +11,13 @@ import (
 	"github.com/sluice-queue/sluice/store/storetest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+// TestMain runs fewer random sequences than elsewhere, since each verb is a round trip to the server.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "30"); err != nil {
+		panic(err)
+	}
+	pgtest.Main(m)
+}
 
 // timeColumns are all instants that the store keeps.
 var timeColumns = []string{
@@ -25,7 +32,10 @@ func open(t *testing.T) storetest.Bench {
 	t.Helper()
 	url := pgtest.NewDatabase(t)
 	store := openStore(t, url)
+	other := openStore(t, url)
 	advance := func(d time.Duration) {
+		defer store.ForgetMarks()
+		defer other.ForgetMarks()
 		for _, column := range timeColumns {
 			table, name := split(column)
 			if _, err := store.Pool().Exec(context.Background(), "update sluice."+table+" set "+name+" = "+name+" - $1::interval where isfinite("+name+")", d); err != nil {
@@ -33,7 +43,7 @@ func open(t *testing.T) storetest.Bench {
 			}
 		}
 	}
-	return storetest.Bench{Store: store, Other: openStore(t, url), Now: time.Now, Advance: advance}
+	return storetest.Bench{Store: store, Other: other, Now: time.Now, Advance: advance}
 }
 
 func split(column string) (table, name string) {
@@ -58,4 +68,9 @@ func openStore(t *testing.T, url string) *postgres.Store {
 func TestPostgresObeysTheRules(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, open)
+}
+
+func TestPostgresAgreesWithTheModel(t *testing.T) {
+	t.Parallel()
+	storetest.Model(t, open)
 }

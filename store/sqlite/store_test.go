@@ -55,3 +55,8 @@ func TestSQLiteObeysTheRules(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, open)
 }
+
+func TestSQLiteAgreesWithTheModel(t *testing.T) {
+	t.Parallel()
+	storetest.Model(t, open)
+}

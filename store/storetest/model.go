@@ -1,0 +1,433 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Model compares a store with a model of the state machine: random sequences of verbs by several
+// holders, with time passing, must have the same answers and lead to the same jobs. A failure is
+// shrunk to a short sequence and printed. The flag -rapid.checks says how many sequences.
+func Model(t *testing.T, open func(t *testing.T) Bench) {
+	t.Helper()
+	check := NewModel(t.Context(), open(t))
+	rapid.Check(t, check)
+}
+
+// NewModel gives the property that Model checks, for a bench. Each run of it has a queue of its own.
+func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
+	runs := 0
+	return func(t *rapid.T) {
+		runs++
+		m := &machine{
+			T: t, ctx: ctx, bench: bench, queue: fmt.Sprintf("model-%d-%s", runs, sluice.NewID()),
+			jobs: make(map[sluice.ID]*modelJob), settings: sluice.DefaultSettings(),
+		}
+		m.settings.MaxRecoveries = 2
+		m.saveSettings()
+		t.Repeat(map[string]func(*rapid.T){
+			"enqueue":    m.enqueue,
+			"claim":      m.claim,
+			"settle":     m.settle,
+			"renew":      m.renew,
+			"cancel":     m.cancel,
+			"requeue":    m.requeue,
+			"reschedule": m.reschedule,
+			"recover":    m.recover,
+			"expire":     m.expire,
+			"advance":    m.advance,
+			"pause":      m.pause,
+			"":           m.agree,
+		})
+	}
+}
+
+// machine is the model beside the store.
+type machine struct {
+	*rapid.T
+	ctx      context.Context
+	bench    Bench
+	queue    string
+	settings sluice.Settings
+	version  int64
+
+	now    time.Duration // virtual, since the beginning
+	order  []sluice.ID   // of arrival
+	jobs   map[sluice.ID]*modelJob
+	claims []modelClaim // every claim that was ever made, so that old tokens are tried too
+}
+
+// modelJob is what the model knows of a job.
+type modelJob struct {
+	seq        int
+	priority   int
+	key        string
+	due        time.Duration
+	expires    time.Duration // 0: never
+	state      sluice.State
+	generation int
+	attempts   int
+	releases   int
+	recoveries int
+	token      sluice.Token // of the present or the last claim
+	lease      time.Duration
+	blockedBy  sluice.ID
+	holdsKey   bool
+}
+
+type modelClaim struct {
+	id    sluice.ID
+	token sluice.Token
+}
+
+// tick makes each verb happen a little later than the one before, as it does in the store.
+func (m *machine) tick() { m.now += time.Microsecond }
+
+const minute = time.Minute
+
+func (m *machine) store(t *rapid.T) sluice.Store {
+	if rapid.Bool().Draw(t, "through the other store") {
+		return m.bench.Other
+	}
+	return m.bench.Store
+}
+
+func (m *machine) must(err error) {
+	m.Helper()
+	if err != nil {
+		m.Fatalf("unexpected error: %v", err)
+	}
+}
+
+// agreeOn makes sure that the store's answer about one job is the model's.
+func (m *machine) agreeOn(verb string, got, want error) {
+	m.Helper()
+	if want == nil && got == nil || want != nil && errors.Is(got, want) {
+		return
+	}
+	m.Fatalf("%s: the store says %v, the model %v", verb, got, want)
+}
+
+func (m *machine) saveSettings() {
+	q, err := m.bench.Store.SaveQueue(m.ctx, sluice.Queue{Name: m.queue, Version: m.version, Settings: m.settings}, sluice.Act{By: "model", ID: sluice.NewID()})
+	m.must(err)
+	m.version = q.Version
+}
+
+func (m *machine) enqueue(t *rapid.T) {
+	m.tick()
+	options := sluice.EnqueueOptions{
+		ID:       sluice.NewID(),
+		Priority: rapid.IntRange(4, 6).Draw(t, "priority"),
+		Delay:    time.Duration(rapid.SampledFrom([]int{0, 0, 0, 3, 20}).Draw(t, "delay in minutes")) * minute,
+		Key:      rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "key"),
+	}
+	if expires := rapid.SampledFrom([]int{0, 0, 0, 30}).Draw(t, "expires in minutes"); expires > 0 {
+		options.ExpiresAt = m.bench.Now().Add(time.Duration(expires) * minute)
+	}
+	if options.Key != "" {
+		options.OnDuplicate = rapid.SampledFrom([]sluice.OnDuplicate{sluice.Keep, sluice.Replace, sluice.Coalesce}).Draw(t, "on duplicate")
+	}
+	insert := insertOf(options)
+	insert.Queue = m.queue
+	got, err := m.store(t).Enqueue(m.ctx, []sluice.Insert{insert})
+	m.must(err)
+	if want := m.modelEnqueue(options); got[0] != want {
+		m.Fatalf("enqueue: receipt %+v, want %+v", got[0], want)
+	}
+}
+
+func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
+	job := &modelJob{seq: len(m.order), priority: o.Priority, key: o.Key, due: m.now + o.Delay, state: sluice.StateQueued, generation: 1, holdsKey: o.Key != ""}
+	if !o.ExpiresAt.IsZero() {
+		job.expires = m.now + 30*minute
+	}
+	receipt := sluice.Receipt{ID: o.ID}
+	if twinID, twin := m.keyHolder(o.Key); twin != nil {
+		waits := twin.state == sluice.StateQueued
+		switch {
+		case o.OnDuplicate == sluice.Replace && waits:
+			job.blockedBy, twin.holdsKey = twin.blockedBy, false
+			m.end(twinID, sluice.StateCancelled)
+			receipt.Replaced = twinID
+		case o.OnDuplicate == sluice.Coalesce && !waits:
+			job.blockedBy, twin.holdsKey = twinID, false
+		default:
+			return sluice.Receipt{ID: twinID, Duplicate: true}
+		}
+	}
+	m.order = append(m.order, o.ID)
+	m.jobs[o.ID] = job
+	return receipt
+}
+
+func (m *machine) keyHolder(key string) (sluice.ID, *modelJob) {
+	for _, id := range m.order {
+		if j := m.jobs[id]; key != "" && j.key == key && j.holdsKey && !j.state.Finished() {
+			return id, j
+		}
+	}
+	return sluice.ID{}, nil
+}
+
+// end finishes a job: its key goes back to the job it waited for, or is free, and the job behind it
+// may go.
+func (m *machine) end(id sluice.ID, outcome sluice.State) {
+	job := m.jobs[id]
+	job.state = outcome
+	if blocker := m.jobs[job.blockedBy]; job.holdsKey && blocker != nil && !blocker.state.Finished() {
+		blocker.holdsKey = true
+	}
+	job.holdsKey, job.blockedBy = false, sluice.ID{}
+	for _, other := range m.jobs {
+		if other.blockedBy == id {
+			other.blockedBy = sluice.ID{}
+		}
+	}
+}
+
+func (m *machine) claim(t *rapid.T) {
+	m.tick()
+	request := sluice.ClaimRequest{
+		Queue: m.queue, Limit: rapid.IntRange(1, 4).Draw(t, "limit"), Holder: holder(rapid.IntRange(1, 3).Draw(t, "holder")),
+		Lease: 150 * time.Second, Token: sluice.NewToken(),
+	}
+	want := m.claimable()
+	want = want[:min(len(want), request.Limit)]
+	claimed, err := m.store(t).Claim(m.ctx, request)
+	m.must(err)
+	var got []sluice.ID
+	for _, c := range claimed.Jobs {
+		got = append(got, c.ID)
+	}
+	if !slices.Equal(got, want) {
+		m.Fatalf("claimed %v, want %v", got, want)
+	}
+	for _, c := range claimed.Jobs {
+		job := m.jobs[c.ID]
+		if c.Attempts != job.attempts || c.Generation != job.generation {
+			m.Fatalf("claim of %s brings attempts %d and generation %d, want %d and %d", c.ID, c.Attempts, c.Generation, job.attempts, job.generation)
+		}
+		job.state, job.token, job.lease = sluice.StateClaimed, request.Token, m.now+request.Lease
+		m.claims = append(m.claims, modelClaim{c.ID, request.Token})
+	}
+}
+
+// claimable lists the jobs that may be claimed, in order.
+func (m *machine) claimable() []sluice.ID {
+	if m.settings.Paused {
+		return nil
+	}
+	var ids []sluice.ID
+	for id, j := range m.jobs {
+		if j.state == sluice.StateQueued && j.due <= m.now && j.blockedBy.IsZero() && (j.expires == 0 || j.expires > m.now) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b sluice.ID) int {
+		x, y := m.jobs[a], m.jobs[b]
+		return cmp.Or(cmp.Compare(x.priority, y.priority), cmp.Compare(x.due, y.due), cmp.Compare(x.seq, y.seq))
+	})
+	return ids
+}
+
+// settle settles any claim that was ever made, by any event.
+func (m *machine) settle(t *rapid.T) {
+	if len(m.claims) == 0 {
+		t.Skip("nothing was claimed")
+	}
+	m.tick()
+	claim := m.pickClaim(t)
+	event := rapid.SampledFrom([]sluice.Event{sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventBury, sluice.EventDispatch, sluice.EventDoubt}).Draw(t, "event")
+	delay := time.Duration(rapid.SampledFrom([]int{0, 5}).Draw(t, "delay in minutes")) * minute
+	s := sluice.Settlement{ID: claim.id, Token: claim.token, Event: event, Delay: delay, Error: "failed"}
+	errs, err := m.store(t).Settle(m.ctx, []sluice.Settlement{s})
+	m.must(err)
+	m.agreeOn(string(event), errs[0], m.modelSettle(s))
+}
+
+func (m *machine) modelSettle(s sluice.Settlement) error {
+	job := m.jobs[s.ID]
+	move := sluice.MoveOf(s.Event)
+	switch {
+	case job.token != s.Token:
+		return sluice.ErrLost
+	case job.state == move.To:
+		return nil // settled so before
+	case !move.Allows(job.state) && (job.state.Finished() || job.state == sluice.StateQueued):
+		return sluice.ErrLost
+	case !move.Allows(job.state):
+		return sluice.ErrNotAllowed
+	}
+	from := job.state
+	switch s.Event {
+	case sluice.EventRetry:
+		job.attempts++
+		job.due = m.now + s.Delay
+	case sluice.EventRelease:
+		job.releases++
+		if s.Delay > 0 {
+			job.due = m.now + s.Delay
+		}
+	case sluice.EventBury:
+		if from != sluice.StateUncertain {
+			job.attempts++
+		}
+	}
+	if move.To.Finished() {
+		m.end(s.ID, move.To)
+	}
+	job.state = move.To
+	return nil
+}
+
+func (m *machine) renew(t *rapid.T) {
+	if len(m.claims) == 0 {
+		t.Skip("nothing was claimed")
+	}
+	m.tick()
+	claim := m.pickClaim(t)
+	lost, err := m.store(t).Renew(m.ctx, []sluice.Renewal{{ID: claim.id, Token: claim.token, Lease: 150 * time.Second}})
+	m.must(err)
+	job := m.jobs[claim.id]
+	held := job.state == sluice.StateClaimed && job.token == claim.token
+	if held != (len(lost) == 0) {
+		m.Fatalf("renew: lost %v, want held to be %v", lost, held)
+	}
+	if held && job.lease < m.now+100*time.Second {
+		job.lease = m.now + 150*time.Second
+	}
+}
+
+// pickClaim draws one of the claims, the latest ones more often.
+func (m *machine) pickClaim(t *rapid.T) modelClaim {
+	back := rapid.IntRange(0, len(m.claims)-1).Draw(t, "claim, counted from the last")
+	return m.claims[len(m.claims)-1-back]
+}
+
+func (m *machine) pickJob(t *rapid.T) (sluice.ID, *modelJob) {
+	if len(m.order) == 0 {
+		t.Skip("there are no jobs")
+	}
+	id := m.order[rapid.IntRange(0, len(m.order)-1).Draw(t, "job")]
+	return id, m.jobs[id]
+}
+
+func (m *machine) cancel(t *rapid.T) {
+	id, job := m.pickJob(t)
+	m.tick()
+	errs, err := m.store(t).Cancel(m.ctx, []sluice.ID{id}, person("model"))
+	m.must(err)
+	if !sluice.MoveOf(sluice.EventCancel).Allows(job.state) {
+		m.agreeOn("cancel", errs[0], sluice.ErrNotAllowed)
+		return
+	}
+	m.agreeOn("cancel", errs[0], nil)
+	m.end(id, sluice.StateCancelled)
+}
+
+func (m *machine) requeue(t *rapid.T) {
+	id, job := m.pickJob(t)
+	m.tick()
+	errs, err := m.store(t).Requeue(m.ctx, []sluice.ID{id}, person("model"))
+	m.must(err)
+	if !sluice.MoveOf(sluice.EventRequeue).Allows(job.state) {
+		m.agreeOn("requeue", errs[0], sluice.ErrNotAllowed)
+		return
+	}
+	if holder, other := m.keyHolder(job.key); other != nil && holder != id {
+		m.agreeOn("requeue", errs[0], sluice.ErrDuplicate)
+		return
+	}
+	m.agreeOn("requeue", errs[0], nil)
+	job.state, job.due, job.generation = sluice.StateQueued, m.now, job.generation+1
+	job.attempts, job.releases, job.recoveries, job.expires = 0, 0, 0, 0
+	job.token, job.holdsKey = sluice.Token{}, job.key != ""
+}
+
+func (m *machine) reschedule(t *rapid.T) {
+	id, job := m.pickJob(t)
+	m.tick()
+	in := time.Duration(rapid.SampledFrom([]int{0, 10}).Draw(t, "due in minutes")) * minute
+	var at time.Time
+	if in > 0 {
+		at = m.bench.Now().Add(in)
+	}
+	errs, err := m.store(t).Reschedule(m.ctx, []sluice.ID{id}, at, person("model"))
+	m.must(err)
+	if job.state != sluice.StateQueued {
+		m.agreeOn("reschedule", errs[0], sluice.ErrNotAllowed)
+		return
+	}
+	m.agreeOn("reschedule", errs[0], nil)
+	job.due = m.now + in
+}
+
+func (m *machine) recover(t *rapid.T) {
+	m.tick()
+	got, err := m.store(t).Recover(m.ctx, m.queue, 1000, "upkeep")
+	m.must(err)
+	var want sluice.Recovered
+	for id, j := range m.jobs {
+		if j.state != sluice.StateClaimed || j.lease >= m.now {
+			continue
+		}
+		j.recoveries++
+		if j.recoveries >= m.settings.MaxRecoveries {
+			want.Buried++
+			m.end(id, sluice.StateDead)
+		} else {
+			want.Requeued++
+			j.state = sluice.StateQueued
+		}
+	}
+	if got != want {
+		m.Fatalf("recovered %+v, want %+v", got, want)
+	}
+}
+
+func (m *machine) expire(t *rapid.T) {
+	m.tick()
+	_, err := m.store(t).Expire(m.ctx, 10_000, "upkeep") // of all queues: the count tells nothing here
+	m.must(err)
+	for id, j := range m.jobs {
+		if j.state == sluice.StateQueued && j.expires > 0 && j.expires <= m.now {
+			m.end(id, sluice.StateCancelled)
+		}
+	}
+}
+
+func (m *machine) advance(t *rapid.T) {
+	d := time.Duration(rapid.SampledFrom([]int{1, 4, 15}).Draw(t, "minutes")) * minute
+	m.bench.Advance(d)
+	m.now += d
+}
+
+func (m *machine) pause(*rapid.T) {
+	m.tick()
+	m.settings.Paused = !m.settings.Paused
+	m.saveSettings()
+}
+
+// agree makes sure, after every verb, that the store's jobs are the model's.
+func (m *machine) agree(*rapid.T) {
+	for _, id := range m.order {
+		want := m.jobs[id]
+		got, err := m.bench.Store.Job(m.ctx, id)
+		m.must(err)
+		if got.State != want.state || got.Attempts != want.attempts || got.Releases != want.releases || got.Recoveries != want.recoveries ||
+			got.Generation != want.generation || got.BlockedBy != want.blockedBy {
+			m.Fatalf("job %s is %s with attempts %d, releases %d, recoveries %d, generation %d, blocked by %s; the model has %+v",
+				id, got.State, got.Attempts, got.Releases, got.Recoveries, got.Generation, got.BlockedBy, *want)
+		}
+	}
+}

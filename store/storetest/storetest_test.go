@@ -1,0 +1,116 @@
+package storetest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/memory"
+	"github.com/sluice-queue/sluice/store/storetest"
+)
+
+// forgetful is a copy of the store in memory with a planted bug: it does not look at the token of a
+// settlement, so that a holder who lost a job can still settle it.
+type forgetful struct {
+	sluice.Store
+	mu     sync.Mutex
+	tokens map[sluice.ID]sluice.Token
+}
+
+func (f *forgetful) Claim(ctx context.Context, r sluice.ClaimRequest) (sluice.Claimed, error) {
+	claimed, err := f.Store.Claim(ctx, r)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range claimed.Jobs {
+		f.tokens[c.ID] = c.Token
+	}
+	return claimed, err
+}
+
+func (f *forgetful) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	f.mu.Lock()
+	for i := range settlements {
+		settlements[i].Token = f.tokens[settlements[i].ID]
+	}
+	f.mu.Unlock()
+	return f.Store.Settle(ctx, settlements)
+}
+
+// record is a test that notes how it fails.
+type record struct {
+	*testing.T
+	mu     sync.Mutex
+	failed bool
+	text   strings.Builder
+}
+
+func (r *record) log(args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintln(&r.text, args...)
+}
+
+func (r *record) Name() string                      { return "TestPlanted" }
+func (r *record) Log(args ...any)                   { r.log(args...) }
+func (r *record) Logf(format string, args ...any)   { r.log(fmt.Sprintf(format, args...)) }
+func (r *record) Error(args ...any)                 { r.log(args...); r.Fail() }
+func (r *record) Errorf(format string, args ...any) { r.log(fmt.Sprintf(format, args...)); r.Fail() }
+func (r *record) Fatal(args ...any)                 { r.log(args...); r.FailNow() }
+func (r *record) Fatalf(format string, args ...any) { r.log(fmt.Sprintf(format, args...)); r.FailNow() }
+func (r *record) Fail()                             { r.failed = true }
+func (r *record) Failed() bool                      { return r.failed }
+func (r *record) FailNow()                          { r.Fail(); runtime.Goexit() }
+
+func TestModelFindsAPlantedBugAndShrinksIt(t *testing.T) {
+	t.Chdir(t.TempDir()) // the failure file of the planted bug is not kept
+	var mu sync.Mutex
+	var passed time.Duration
+	now := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return time.Now().Add(passed)
+	}
+	store := &forgetful{Store: memory.New(memory.Options{Now: now}), tokens: make(map[sluice.ID]sluice.Token)}
+	bench := storetest.Bench{Store: store, Other: store, Now: now, Advance: func(d time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		passed += d
+	}}
+	r := &record{T: t}
+	var wait sync.WaitGroup
+	wait.Go(func() { rapid.Check(r, storetest.NewModel(t.Context(), bench)) })
+	wait.Wait()
+	if !r.failed {
+		t.Fatal("a store that forgets to check tokens agrees with the model")
+	}
+	// The shortest way there: enqueue, claim, release, claim again, settle with the old token.
+	steps := strings.Count(r.text.String(), "[rapid] draw action")
+	if steps == 0 || steps > 8 {
+		t.Errorf("shrunk to %d steps:\n%s", steps, r.text.String())
+	}
+}
+
+func TestRulesAreNumberedOnceAndSaySomething(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]bool)
+	for _, rule := range storetest.Rules() {
+		if seen[rule.ID] {
+			t.Errorf("%s is used twice", rule.ID)
+		}
+		seen[rule.ID] = true
+		if len(strings.Fields(rule.Says)) < 4 || !strings.HasSuffix(rule.Says, ".") {
+			t.Errorf("%s does not say a sentence: %q", rule.ID, rule.Says)
+		}
+	}
+	if _, err := json.Marshal(storetest.Rules()); err != nil {
+		t.Error(err)
+	}
+}
