@@ -33,9 +33,12 @@ func open(t *testing.T) storetest.Bench {
 	url := pgtest.NewDatabase(t)
 	store := openStore(t, url)
 	other := openStore(t, url)
+	refresh := func() {
+		store.ForgetMarks()
+		other.ForgetMarks()
+	}
 	advance := func(d time.Duration) {
-		defer store.ForgetMarks()
-		defer other.ForgetMarks()
+		defer refresh()
 		for _, column := range timeColumns {
 			table, name := split(column)
 			if _, err := store.Pool().Exec(context.Background(), "update sluice."+table+" set "+name+" = "+name+" - $1::interval where isfinite("+name+")", d); err != nil {
@@ -43,7 +46,7 @@ func open(t *testing.T) storetest.Bench {
 			}
 		}
 	}
-	return storetest.Bench{Store: store, Other: other, Now: time.Now, Advance: advance}
+	return storetest.Bench{Store: store, Other: other, Now: time.Now, Advance: advance, Refresh: refresh}
 }
 
 func split(column string) (table, name string) {

@@ -20,8 +20,9 @@ const (
 	// watchInterval is how often the writer looks whether another connection or process has
 	// written, while somebody watches. One look costs some microseconds.
 	watchInterval = 20 * time.Millisecond
-	// lockWait is how long SQLite waits for the write lock before it says busy.
-	lockWait = 5 * time.Second
+	// lockWait is how long SQLite waits for the write lock before it says busy, and the writer looks
+	// whether anybody still wants it.
+	lockWait = 500 * time.Millisecond
 )
 
 // writer owns the connection that writes. SQLite has one writer at a time anyway; with one
@@ -49,7 +50,7 @@ type write struct {
 func startWriter(ctx context.Context, s *Store) (*writer, error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
+		return nil, typed(err)
 	}
 	w := &writer{
 		store: s, conn: conn, prepared: make(map[string]*sql.Stmt),
@@ -174,15 +175,16 @@ func (w *writer) commitGroup(first *write) {
 
 // begin takes the write lock. Another process may hold it for a while.
 func (w *writer) begin(ctx context.Context) error {
-	for {
-		err := w.end("begin immediate")
-		if err == nil || !busy(err) {
+	var err error
+	for ctx.Err() == nil {
+		if err = w.end("begin immediate"); err == nil || !busy(err) {
 			return err
 		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("another process holds the file's lock: %w", err)
-		}
 	}
+	if err == nil { // it was given up before its turn came
+		return ctx.Err()
+	}
+	return fmt.Errorf("another process holds the file's lock: %w", err)
 }
 
 // runOne runs one write between savepoints, so that it can be undone without the others.

@@ -130,6 +130,25 @@ func claimRules() []Rule {
 			equal(w, "then the released one", w.claimOne().ID, claims[0].ID)
 			equal(w, "then the rest", len(w.claim(10)), 5)
 		}},
+		{"R-34", "A job that another store puts behind those already claimed is found a moment later.", "I-1", func(w *world) {
+			w.addMany(20)
+			claims := w.claim(15)
+			errs, err := w.Other.Settle(w.ctx, []sluice.Settlement{by(sluice.EventRelease, claims[0])})
+			w.ok(w.only(errs, err))
+			past := insertOf(sluice.EnqueueOptions{DueAt: w.Now().Add(-24 * time.Hour)})
+			_, err = w.Other.Enqueue(w.ctx, []sluice.Insert{past})
+			w.ok(err)
+			want := map[sluice.ID]bool{claims[0].ID: true, past.ID: true}
+			for len(want) > 0 {
+				claims := w.claim(10)
+				if len(claims) == 0 {
+					w.Fatalf("nothing more can be claimed, and %d jobs were not found", len(want))
+				}
+				for _, c := range claims {
+					delete(want, c.ID)
+				}
+			}
+		}},
 		{"R-32", "A job past its expiry is not handed out, and is cancelled when upkeep looks; one that is claimed runs on, and expires if it comes back.", "H-14", func(w *world) {
 			at := w.Now().Add(10 * time.Minute)
 			running := w.add(sluice.EnqueueOptions{ExpiresAt: at, Priority: 1})

@@ -203,6 +203,9 @@ func (m *machine) claim(t *rapid.T) {
 	}
 	want := m.claimable()
 	want = want[:min(len(want), request.Limit)]
+	if m.bench.Refresh != nil {
+		m.bench.Refresh()
+	}
 	claimed, err := m.store(t).Claim(m.ctx, request)
 	m.must(err)
 	var got []sluice.ID

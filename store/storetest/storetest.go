@@ -25,6 +25,10 @@ type Bench struct {
 	Now func() time.Time
 	// Advance lets time pass for the store.
 	Advance func(time.Duration)
+	// Refresh makes the stores forget what they remember of each other's work only to be quick;
+	// nil: they remember nothing. A store may be a moment late with what another has done, and the
+	// model has no moments.
+	Refresh func()
 }
 
 // Rule is something that every store does.

@@ -1,0 +1,208 @@
+// Package faulttest breaks things for real: it kills and stops worker processes, cuts connections at
+// the worst moment, restarts the server, fills the disk, and then looks whether the books balance.
+package faulttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/demo"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/store/sqlite"
+	"github.com/sluice-queue/sluice/upkeep"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+// The environment of a worker process, which is this test program started again.
+const (
+	envRole  = "SLUICE_FAULTTEST_ROLE"
+	envStore = "SLUICE_FAULTTEST_STORE"
+	envQueue = "SLUICE_FAULTTEST_QUEUE"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(envRole); role != "" {
+		if err := runRole(role); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	pgtest.Main(m)
+}
+
+// runRole is a worker process.
+func runRole(role string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	store, err := openAt(ctx, os.Getenv(envStore))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	ledger, err := demo.NewLedger(store)
+	if err != nil {
+		return err
+	}
+	queue := os.Getenv(envQueue)
+	switch role {
+	case "poster":
+		return demo.NewWorker(store, ledger, queue, 16, quiet).Run(ctx)
+	case "suicide":
+		w := worker.New(store, worker.Options{Slots: 1, Logger: quiet})
+		worker.Handle(w, sluice.QueueOf[demo.Payment](queue), func(context.Context, *worker.Job[demo.Payment]) error {
+			os.Exit(3) // as a handler does that runs out of memory
+			return nil
+		}, worker.QueueOptions{})
+		return w.Run(ctx)
+	}
+	return fmt.Errorf("unknown role %q", role)
+}
+
+func openAt(ctx context.Context, address string) (sluice.Store, error) {
+	if path, isFile := strings.CutPrefix(address, "sqlite:"); isFile {
+		return sqlite.Open(ctx, path, sqlite.Options{Migrate: true, Logger: quiet})
+	}
+	return postgres.Open(ctx, address, postgres.Options{Migrate: true, Logger: quiet})
+}
+
+// addresses gives a new store of each kind that several processes can share.
+func addresses(t *testing.T) map[string]string {
+	return map[string]string{
+		"SQLite, processes on one file": "sqlite:" + filepath.Join(t.TempDir(), "sluice.db"),
+		"PostgreSQL":                    pgtest.NewDatabase(t),
+	}
+}
+
+// bank is a store, a ledger beside it, and worker processes that post payments.
+type bank struct {
+	*testing.T
+	address string
+	queue   string
+	store   sluice.Store
+	client  *sluice.Client
+	ledger  demo.Ledger
+	acked   int
+	seq     int
+}
+
+func newBank(t *testing.T, address string) *bank {
+	t.Helper()
+	store, err := openAt(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	b := &bank{T: t, address: address, queue: "payments", store: store, client: sluice.NewClient(store, sluice.ClientOptions{})}
+	if b.ledger, err = demo.NewLedger(store); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.ledger.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	settings := demo.Settings()
+	settings.Lease, settings.RecoverInterval = time.Second, 200*time.Millisecond
+	settings.MaxRecoveries, settings.MaxAttempts = 10_000, 10_000
+	if _, err := b.client.EnsureQueue(t.Context(), b.queue, settings, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// tend lets upkeep run until the test ends.
+func (b *bank) tend() {
+	ctx, cancel := context.WithCancel(b.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = upkeep.New(b.store, upkeep.Options{Interval: 100 * time.Millisecond, Logger: quiet}).Run(ctx)
+	}()
+	b.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+}
+
+// pay enqueues payments, and counts them once they are acknowledged.
+func (b *bank) pay(n int) error {
+	jobs := make([]sluice.NewJob, n)
+	for i := range jobs {
+		b.seq++
+		payment := demo.Payment{ID: fmt.Sprintf("pay-%06d", b.seq), Payer: "a", Payee: "b", Cents: int64(b.seq), Bank: demo.BankWell}
+		var err error
+		if jobs[i], err = sluice.QueueOf[demo.Payment](b.queue).NewJob(payment, sluice.EnqueueOptions{Key: payment.ID}); err != nil {
+			return err
+		}
+	}
+	if _, err := b.client.EnqueueMany(b.Context(), jobs); err != nil {
+		b.seq -= n // what was not acknowledged is sent again
+		return err
+	}
+	b.acked += n
+	return nil
+}
+
+// spawn starts a worker process.
+func (b *bank) spawn(role string) *exec.Cmd {
+	b.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), envRole+"="+role, envStore+"="+b.address, envQueue+"="+b.queue)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+// settled waits until no payment is unfinished.
+func (b *bank) settled() {
+	b.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		depth, err := b.store.Depth(b.Context(), b.queue)
+		if err == nil && depth.Ready+depth.Scheduled+depth.Claimed+depth.Blocked == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.Fatalf("not settled after two minutes: %+v, %v", depth, err)
+		}
+	}
+}
+
+// balance looks whether every acknowledged payment was posted exactly once.
+func (b *bank) balance() demo.Check {
+	b.Helper()
+	check, err := b.ledger.Check(b.Context(), b.queue)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if !check.Holds() || check.Payments != b.acked || check.Posted != b.acked {
+		b.Fatalf("%d payments were acknowledged; the books say %+v", b.acked, check)
+	}
+	return check
+}
+
+// signalTo sends a signal to a worker process.
+func signalTo(t *testing.T, cmd *exec.Cmd, s syscall.Signal) {
+	t.Helper()
+	if err := cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+}

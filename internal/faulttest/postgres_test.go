@@ -1,0 +1,278 @@
+package faulttest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/demo"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
+)
+
+// proxy stands between a store and its server. It can swallow the server's answer to a message and
+// cut the connection, which is how a commit looks whose answer is lost.
+type proxy struct {
+	listener net.Listener
+	server   string
+	cut      atomic.Pointer[func(request []byte) bool]
+	cuts     atomic.Int32
+}
+
+func newProxy(t *testing.T, server string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: listener, server: server}
+	go p.accept()
+	t.Cleanup(func() { _ = listener.Close() })
+	return p
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		go p.serve(client)
+	}
+}
+
+func (p *proxy) serve(client net.Conn) {
+	server, err := net.Dial("tcp", p.server)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	var swallow atomic.Bool
+	go func() { // requests
+		defer func() { _ = server.Close() }()
+		buffer := make([]byte, 1<<20)
+		for {
+			n, err := client.Read(buffer)
+			if err != nil {
+				return
+			}
+			if cut := p.cut.Load(); cut != nil && (*cut)(buffer[:n]) && p.cut.CompareAndSwap(cut, nil) {
+				swallow.Store(true)
+			}
+			if _, err := server.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+	}()
+	defer func() { _ = client.Close() }()
+	buffer := make([]byte, 1<<20)
+	for {
+		n, err := server.Read(buffer)
+		if err != nil {
+			return
+		}
+		if swallow.Load() {
+			p.cuts.Add(1)
+			return // the server has done it, and nobody will hear
+		}
+		if _, err := client.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// cutAnswerTo swallows the answer to the next message that holds a text.
+func (p *proxy) cutAnswerTo(text string) {
+	cut := func(request []byte) bool { return contains(request, text) }
+	p.cut.Store(&cut)
+}
+
+func contains(haystack []byte, needle string) bool {
+	for i := 0; i+len(needle) <= len(haystack); i++ {
+		if string(haystack[i:i+len(needle)]) == needle {
+			return true
+		}
+	}
+	return false
+}
+
+// behindProxy opens a store whose answers can be cut.
+func behindProxy(t *testing.T) (*postgres.Store, *proxy) {
+	t.Helper()
+	at, err := url.Parse(pgtest.NewDatabase(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProxy(t, at.Host)
+	at.Host = p.listener.Addr().String()
+	store, err := postgres.Open(t.Context(), at.String(), postgres.Options{Migrate: true, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store, p
+}
+
+// TestLostAnswersChangeNothing cuts the answer to the commit of each verb. The store tries again by
+// itself; the caller must see the outcome as if nothing had happened, and it must have happened once.
+func TestLostAnswersChangeNothing(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	store, p := behindProxy(t)
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	enqueue := func(key string) sluice.ID {
+		t.Helper()
+		receipt, err := client.Enqueue(ctx, sluice.NewJob{Queue: "q", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{Key: key}})
+		if err != nil || receipt.Duplicate {
+			t.Fatalf("enqueue: %+v, %v", receipt, err)
+		}
+		return receipt.ID
+	}
+	claim := func() *sluice.Claim {
+		t.Helper()
+		claimed, err := store.Claim(ctx, sluice.ClaimRequest{Queue: "q", Limit: 10, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
+		if err != nil || len(claimed.Jobs) != 1 {
+			t.Fatalf("claimed %d jobs, %v", len(claimed.Jobs), err)
+		}
+		return claimed.Jobs[0]
+	}
+	settle := func(c *sluice.Claim, event sluice.Event) {
+		t.Helper()
+		errs, err := store.Settle(ctx, []sluice.Settlement{{ID: c.ID, Token: c.Token, Event: event, Error: "x", Holder: c.Holder}})
+		if err != nil || errs[0] != nil {
+			t.Fatalf("%s: %v, %v", event, errs, err)
+		}
+	}
+	is := func(id sluice.ID, state sluice.State, attempts int) {
+		t.Helper()
+		job, err := client.Job(ctx, id)
+		if err != nil || job.State != state || job.Attempts != attempts {
+			t.Fatalf("job is %s with %d attempts, %v; want %s with %d", job.State, job.Attempts, err, state, attempts)
+		}
+	}
+	lost := int32(0)
+	cut := func(text string, do func()) {
+		t.Helper()
+		p.cutAnswerTo(text)
+		do()
+		if lost++; p.cuts.Load() != lost {
+			t.Fatalf("the answer to %q was not cut", text)
+		}
+	}
+	enqueue("") // every statement's shape is known from here on
+	settle(claim(), sluice.EventRetry)
+	settle(claim(), sluice.EventRelease)
+	settle(claim(), sluice.EventComplete)
+
+	var id sluice.ID
+	cut("insert into sluice.job", func() { id = enqueue("") })
+	var c *sluice.Claim
+	cut("set state = 'claimed'", func() { c = claim() })
+	cut("set state = 'queued', holder = null", func() { settle(c, sluice.EventRetry) })
+	is(id, sluice.StateQueued, 1)
+	c = claim()
+	cut("delete from sluice.live l", func() { settle(c, sluice.EventBury) })
+	is(id, sluice.StateDead, 2)
+	cut("commit", func() {
+		if err := client.Requeue(ctx, []sluice.ID{id}, sluice.Act{By: "ada", Reason: "again"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	is(id, sluice.StateQueued, 0)
+	cut("commit", func() {
+		if err := client.Cancel(ctx, []sluice.ID{id}, sluice.Act{By: "ada"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	is(id, sluice.StateCancelled, 0)
+	cut("commit", func() { id = enqueue("key") })
+	cut("commit", func() {
+		if err := client.Pause(ctx, "q", sluice.Act{By: "ada"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	queue, err := client.Queue(ctx, "q")
+	if err != nil || !queue.Settings.Paused || queue.Version != 2 {
+		t.Fatalf("queue %+v, %v", queue, err)
+	}
+	page, err := client.Jobs(ctx, sluice.JobFilter{Queue: "q"})
+	if err != nil || len(page.Jobs) != 3 {
+		t.Fatalf("%d jobs, want 3: %v", len(page.Jobs), err)
+	}
+}
+
+func TestWorkGoesOnThroughServerRestarts(t *testing.T) {
+	t.Parallel()
+	cluster, err := pgtest.Start(pgtest.Options{Durable: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Stop)
+	b := newBank(t, cluster.URL)
+	b.tend()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- demo.NewWorker(b.store, b.ledger, b.queue, 16, quiet).Run(ctx) }()
+	var paying sync.WaitGroup
+	paying.Go(func() {
+		for round := 0; round < 60; {
+			if err := b.pay(50); err != nil {
+				if !errors.Is(err, sluice.ErrUnavailable) {
+					t.Errorf("pay: %v", err)
+					return
+				}
+				continue
+			}
+			round++
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
+	for range 3 {
+		time.Sleep(700 * time.Millisecond)
+		if err := cluster.Halt(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cluster.Resume(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paying.Wait()
+	b.settled()
+	b.balance()
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("drain: %v", err)
+	}
+}
+
+func TestStoreThatCannotBeReachedIsUnavailableWithinItsDeadline(t *testing.T) {
+	t.Parallel()
+	cluster, err := pgtest.Start(pgtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Stop)
+	store, err := postgres.Open(t.Context(), cluster.URL, postgres.Options{Migrate: true, CallTimeout: time.Second, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	if err := cluster.Halt(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Jobs(t.Context(), sluice.JobFilter{Limit: 1}); !errors.Is(err, sluice.ErrUnavailable) {
+		t.Errorf("list jobs without a server: %v", err)
+	}
+	if _, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 1, Lease: time.Minute, Token: sluice.NewToken()}); !errors.Is(err, sluice.ErrUnavailable) {
+		t.Errorf("claim without a server: %v", err)
+	}
+	if _, err := postgres.Open(t.Context(), cluster.URL, postgres.Options{CallTimeout: time.Second, Logger: quiet}); !errors.Is(err, sluice.ErrUnavailable) {
+		t.Errorf("open without a server: %v", err)
+	}
+}

@@ -1,0 +1,117 @@
+package faulttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/sqlite"
+)
+
+func openFile(t *testing.T, path string) *sqlite.Store {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true, CallTimeout: 2 * time.Second, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+func TestFullDiskIsSaidAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	store := openFile(t, filepath.Join(t.TempDir(), "sluice.db"))
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	limit := func(pages int) {
+		t.Helper()
+		err := store.Transact(t.Context(), func(tx sqlite.Tx) error {
+			_, err := tx.ExecContext(context.Background(), fmt.Sprintf("pragma max_page_count = %d", pages))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	payload := []byte(`"` + strings.Repeat("x", 50_000) + `"`)
+	limit(200) // as a disk that has room for 200 pages
+	var stored []sluice.ID
+	var refused error
+	for range 100 {
+		receipt, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: payload})
+		if err != nil {
+			refused = err
+			break
+		}
+		stored = append(stored, receipt.ID)
+	}
+	if !errors.Is(refused, sluice.ErrUnavailable) || !strings.Contains(refused.Error(), "disk is full") {
+		t.Fatalf("after %d jobs: %v", len(stored), refused)
+	}
+	limit(1_000_000)
+	if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: payload}); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	for _, id := range stored {
+		if job, err := client.Job(t.Context(), id); err != nil || len(job.Payload) != len(payload) {
+			t.Errorf("an acknowledged job is gone: %v", err)
+		}
+	}
+}
+
+func TestFileThatCannotBeAStoreIsRefusedWithTheReason(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	noDatabase := filepath.Join(folder, "text.db")
+	if err := os.WriteFile(noDatabase, []byte(strings.Repeat("this is no database\n", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ path, want string }{
+		"a file that is no database": {noDatabase, "not a SQLite database"},
+		"a folder that is not there": {filepath.Join(folder, "none", "sluice.db"), "cannot be opened"},
+		"a folder":                   {folder, "cannot be opened"},
+		"no path":                    {"", "store/memory"},
+		"memory":                     {":memory:", "store/memory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := sqlite.Open(t.Context(), c.path, sqlite.Options{Migrate: true, Logger: quiet})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestWriteLockHeldByAnotherProcessIsWaitedForAndThenSaid(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "sluice.db")
+	store := openFile(t, path)
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`1`)}); err != nil {
+		t.Fatal(err)
+	}
+	other := openFile(t, path)
+	tx, err := other.DB().BeginTx(t.Context(), nil) // immediate, as this package opens files
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`2`)}); !errors.Is(err, sluice.ErrUnavailable) {
+		t.Errorf("while the lock is held: %v", err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`3`)}); err != nil {
+		t.Errorf("after the lock was released: %v", err)
+	}
+	depth, err := client.Depth(t.Context(), "q")
+	if err != nil || depth.Ready != 2 {
+		t.Errorf("ready %d, want 2: what was refused must not be stored later; %v", depth.Ready, err)
+	}
+}
