@@ -26,6 +26,7 @@ type ClientOptions struct {
 type Client struct {
 	store    Store
 	enqueuer Enqueuer
+	inTx     bool // the enqueuer is a transaction of the caller's
 	settings *LiveSettings
 	checker  PayloadChecker
 }
@@ -40,7 +41,7 @@ func NewClient(store Store, options ClientOptions) *Client {
 // enqueueing goes to the store as before.
 func (c *Client) Within(tx Enqueuer) *Client {
 	inner := *c
-	inner.enqueuer = tx
+	inner.enqueuer, inner.inTx = tx, true
 	return &inner
 }
 
@@ -101,7 +102,9 @@ func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 	if err != nil {
 		return Insert{}, err
 	}
-	if queue.Version == 0 {
+	// Within the caller's transaction nothing else may write: SQLite has one writer. Upkeep stores
+	// the queue's settings later.
+	if queue.Version == 0 && !c.inTx {
 		if queue, err = c.EnsureQueue(ctx, job.Queue, DefaultSettings(), Act{By: "sluice", Reason: "first job"}); err != nil {
 			return Insert{}, err
 		}

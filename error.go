@@ -37,6 +37,7 @@ type InvalidError struct {
 	Rule  string
 }
 
+// Error names the field and the rule.
 func (e *InvalidError) Error() string { return "invalid " + e.Field + ": " + e.Rule }
 
 // Is makes an InvalidError an ErrInvalid.
@@ -52,6 +53,7 @@ type BatchError struct {
 	Total int
 }
 
+// Error tells how many failed, and the first few.
 func (e *BatchError) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d of %d failed", len(e.Failed), e.Total)

@@ -1,0 +1,145 @@
+package sluice_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func TestDefaultSettingsBreakNoRule(t *testing.T) {
+	t.Parallel()
+	if err := sluice.DefaultSettings().Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEverySettingIsReadAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	values := map[string]string{
+		"paused": "true", "lease": "2m", "timeout": "1h30m", "max_attempts": "7", "max_recoveries": "9", "backoff_base": "500ms",
+		"backoff_factor": "1.5", "backoff_max": "2h", "backoff_jitter": "250ms", "backoff_full_jitter": "true", "recover_interval": "10s",
+		"recover_batch": "50", "keep_completed": "30d", "keep_cancelled": "1d", "keep_dead": "0s", "payload_limit": "2048",
+		"payload_schema": `{"type":"object"}`, "audit": "full",
+	}
+	settings := sluice.DefaultSettings()
+	for _, s := range sluice.AllSettings() {
+		text, known := values[s.Name]
+		if !known {
+			t.Errorf("no value to try for %s", s.Name)
+			continue
+		}
+		before := settings
+		if err := s.Parse(&settings, text); err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+		if settings == before {
+			t.Errorf("%s=%s changes nothing", s.Name, text)
+		}
+		if got := s.Format(settings); got != text {
+			t.Errorf("%s=%s is written back as %s", s.Name, text, got)
+		}
+		var copied sluice.Settings
+		if err := s.SetStored(&copied, s.Stored(settings)); err != nil || s.Format(copied) != text {
+			t.Errorf("%s=%s is stored as %v, which reads as %s, %v", s.Name, text, s.Stored(settings), s.Format(copied), err)
+		}
+	}
+	if err := settings.Check(); err != nil {
+		t.Error(err)
+	}
+	text, err := json.Marshal(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := sluice.DefaultSettings()
+	if err := json.Unmarshal(text, &back); err != nil || back != settings {
+		t.Errorf("%s reads back as %+v, %v", text, back, err)
+	}
+}
+
+func TestNonsenseIsRefusedWithTheRuleItBreaks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*sluice.Settings)
+		want   string
+	}{
+		"a lease of nothing":             {func(s *sluice.Settings) { s.Lease = 0 }, "lease: 0s is not from 100ms to 1d"},
+		"a negative time-out":            {func(s *sluice.Settings) { s.Timeout = -time.Second }, "timeout"},
+		"no attempts":                    {func(s *sluice.Settings) { s.MaxAttempts = 0 }, "max_attempts: 0 is not from 1 to 10000"},
+		"a factor below 1":               {func(s *sluice.Settings) { s.Backoff.Factor = 0.5 }, "backoff_factor"},
+		"a maximum below the base":       {func(s *sluice.Settings) { s.Backoff.Max = time.Second }, "backoff_max: 1s is shorter than backoff_base, 2s"},
+		"parts of a millisecond":         {func(s *sluice.Settings) { s.Lease += time.Microsecond }, "whole milliseconds"},
+		"a limit beyond every store's":   {func(s *sluice.Settings) { s.PayloadLimit = 1 << 30 }, "payload_limit"},
+		"an audit level that is unknown": {func(s *sluice.Settings) { s.Audit = "loud" }, "audit"},
+	} {
+		settings := sluice.DefaultSettings()
+		c.change(&settings)
+		err := settings.Check()
+		if !errors.Is(err, sluice.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestWhatIsNoValueIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"paused": "maybe", "lease": "long", "max_attempts": "3.5", "backoff_factor": "two", "keep_dead": "xd"} {
+		setting, err := sluice.SettingNamed(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings := sluice.DefaultSettings()
+		if err := setting.Parse(&settings, text); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("%s=%s: %v", name, text, err)
+		}
+		if err := setting.SetStored(&settings, struct{}{}); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("%s stored as a struct: %v", name, err)
+		}
+	}
+	if _, err := sluice.SettingNamed("leese"); !errors.Is(err, sluice.ErrNotFound) || !strings.Contains(err.Error(), "lease") {
+		t.Errorf("an unknown setting: %v", err)
+	}
+	if _, err := sluice.QueueFromRow([]any{"q"}); err == nil {
+		t.Error("a row that is too short is taken")
+	}
+	row := make([]any, 5+len(sluice.AllSettings()))
+	if _, err := sluice.QueueFromRow(row); err == nil {
+		t.Error("a row of nulls is taken")
+	}
+}
+
+func TestOlderProgramsReadWhatNewerOnesWrote(t *testing.T) {
+	t.Parallel()
+	settings := sluice.DefaultSettings()
+	if err := json.Unmarshal([]byte(`{"lease":"2m","rate_of_the_future":"500/5s"}`), &settings); err != nil || settings.Lease != 2*time.Minute {
+		t.Errorf("lease %s, %v", settings.Lease, err)
+	}
+	for _, bad := range []string{`[]`, `{"lease":"soon"}`} {
+		if err := json.Unmarshal([]byte(bad), &settings); err == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+}
+
+func FuzzParseSetting(f *testing.F) {
+	f.Add("lease", "2m")
+	f.Add("keep_dead", "90d")
+	f.Add("backoff_factor", "1e309")
+	f.Fuzz(func(t *testing.T, name, text string) {
+		setting, err := sluice.SettingNamed(name)
+		if err != nil {
+			return
+		}
+		settings := sluice.DefaultSettings()
+		if setting.Parse(&settings, text) != nil || settings.Check() != nil {
+			return
+		}
+		again := sluice.DefaultSettings()
+		if err := setting.Parse(&again, setting.Format(settings)); err != nil || again != settings {
+			t.Errorf("%s=%q is written as %q, which reads as %+v, %v", name, text, setting.Format(settings), again, err)
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+)
+
+// TestClaimKeepsItsLimitUnderHostilePlans forces the planner to plans that it would hardly choose. A
+// claim that relies on a lucky plan locks or takes more than it may.
+func TestClaimKeepsItsLimitUnderHostilePlans(t *testing.T) {
+	t.Parallel()
+	for _, hostile := range []string{
+		"enable_memoize=off", "enable_nestloop=off", "enable_hashjoin=off&enable_mergejoin=off", "enable_indexscan=off&enable_bitmapscan=off",
+		"enable_seqscan=off", "enable_material=off&enable_memoize=off", "enable_sort=off", "plan_cache_mode=force_generic_plan", "jit=on&jit_above_cost=0",
+	} {
+		t.Run(hostile, func(t *testing.T) {
+			t.Parallel()
+			store := openStore(t, pgtest.NewDatabase(t)+"&"+hostile)
+			client := sluice.NewClient(store, sluice.ClientOptions{})
+			var jobs []sluice.NewJob
+			for i := range 300 {
+				jobs = append(jobs, sluice.NewJob{Queue: "q", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{Priority: 1 + i%3}})
+			}
+			if _, err := client.EnqueueMany(t.Context(), jobs); err != nil {
+				t.Fatal(err)
+			}
+			for round := range 3 {
+				claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 5, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
+				if err != nil || len(claimed.Jobs) != 5 {
+					t.Fatalf("claimed %d, want 5: %v", len(claimed.Jobs), err)
+				}
+				depth, err := store.Depth(t.Context(), "q")
+				if err != nil || depth.Claimed != 5*(round+1) {
+					t.Fatalf("depth %+v, %v", depth, err)
+				}
+				var settlements []sluice.Settlement
+				for _, c := range claimed.Jobs {
+					if c.Priority != 1 {
+						t.Errorf("claimed priority %d before those of priority 1", c.Priority)
+					}
+					settlements = append(settlements, sluice.Settlement{ID: c.ID, Token: c.Token, Event: sluice.EventRelease, Delay: time.Hour, Holder: "h"})
+				}
+				if round == 2 {
+					if _, err := store.Settle(t.Context(), settlements); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestEveryStatementIsPlannedByIndex plans each statement against a database with many waiting jobs
+// and looks that none reads the whole of a large table.
+func TestEveryStatementIsPlannedByIndex(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, pgtest.NewDatabase(t))
+	if _, err := store.Pool().Exec(t.Context(), `
+		insert into sluice.job (id, queue, priority, payload) select md5(n::text)::uuid, 'q' || n % 5, 5, '{}' from generate_series(1, 30000) n;
+		insert into sluice.live (id, queue, priority, due_at, state, lease_until)
+			select md5(n::text)::uuid, 'q' || n % 5, 1 + n % 10, now() + n * interval '1 second',
+			       case when n % 300 = 0 then 'claimed' else 'queued' end, now()
+			from generate_series(1, 20000) n;
+		insert into sluice.done (id, generation, queue, outcome, due_at, attempts, releases, recoveries)
+			select md5(n::text)::uuid, 1, 'q' || n % 5, case when n % 50 = 0 then 'dead' else 'completed' end, now(), 0, 0, 0
+			from generate_series(20001, 30000) n;
+		insert into sluice.audit (actor, object, event, job_id) select 'x', 'job', 'bury', md5(n::text)::uuid from generate_series(1, 20000) n;
+		insert into sluice.attempt (job_id, generation, attempt, error) select md5(n::text)::uuid, 1, 1, 'x' from generate_series(1, 20000) n;
+		analyze`); err != nil {
+		t.Fatal(err)
+	}
+	// What may read a table as a whole: the blocked are few, and what is listed is a page.
+	allowed := map[string]bool{"list_done.sql": true, "list_live.sql": true}
+	scan := regexp.MustCompile(`Seq Scan on (\w+)`)
+	for name, args := range planArguments() {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join("sql", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := store.Pool().Query(t.Context(), "explain "+string(text), args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rows.Close()
+			var plan strings.Builder
+			for rows.Next() {
+				var line string
+				if err := rows.Scan(&line); err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintln(&plan, line)
+			}
+			if err := rows.Err(); err != nil {
+				t.Fatal(err)
+			}
+			for _, found := range scan.FindAllStringSubmatch(plan.String(), -1) {
+				switch found[1] {
+				case "live", "job", "done", "audit", "attempt":
+					if !allowed[name] {
+						t.Errorf("reads the whole of %s:\n%s", found[1], plan.String())
+					}
+				}
+			}
+		})
+	}
+}
+
+// planArguments gives each statement that touches large tables something to be planned with.
+func planArguments() map[string][]any {
+	ids := [][16]byte{sluice.NewID(), sluice.NewID(), sluice.NewID()}
+	tokens := ids
+	priorities := []int16{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	marks, markIDs := make([]time.Time, 10), make([][16]byte, 10)
+	for i := range marks {
+		marks[i] = time.Unix(0, 0)
+	}
+	texts := []string{"a", "b", "c"}
+	states := []string{"claimed"}
+	id, payload := [16]byte(sluice.NewID()), json.RawMessage(nil)
+	return map[string][]any{
+		"claim.sql":             {"q1", priorities, marks, markIDs, 100, id, "h", time.Minute},
+		"claimed_before.sql":    {id},
+		"next_due.sql":          {"q1", priorities, marks, markIDs},
+		"renew.sql":             {ids, tokens, []time.Duration{time.Minute, time.Minute, time.Minute}},
+		"checkpoint.sql":        {id, id, []byte(payload)},
+		"end.sql":               {ids, tokens, states, "complete", "completed", [][]byte{}, texts, texts, texts, texts, id, "nothing", false, false},
+		"back.sql":              {ids, tokens, states, "retry", []time.Duration{1, 1, 1}, texts, texts, texts, texts, "attempt", false, false},
+		"away.sql":              {ids, tokens, states, "dispatch", "dispatched", texts, texts, texts, texts, false},
+		"complete.sql":          {id, id, states, []byte(payload)},
+		"key_free.sql":          {id, id},
+		"standing.sql":          {ids},
+		"requeue.sql":           {ids, []string{"dead"}, "a", "r", id},
+		"requeue_uncertain.sql": {ids, "a", "r", id},
+		"reschedule.sql":        {ids, time.Now(), "a", "r", id},
+		"prune_jobs.sql":        {ids, []string{"dead"}, "a", "r", id},
+		"late.sql":              {"q1", 100, 5},
+		"expired.sql":           {100},
+		"mend_blocked.sql":      {},
+		"mend_queues.sql":       {},
+		"prune.sql":             {id, 100, 1, 1, 1},
+		"job.sql":               {id},
+		"attempts.sql":          {id},
+		"acted.sql":             {id},
+		"job_keys.sql":          {ids},
+		"depth.sql":             {"q1", 100},
+		"list_live.sql":         {"q1", "", "", []string{"queued"}, nil, nil, 100},
+		"list_done.sql":         {"q1", "", "", []string{"dead"}, nil, nil, 100},
+		"audit.sql":             {"", "", id, 0, 100},
+	}
+}

@@ -1,0 +1,50 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+func TestPayloadThatDoesNotFitIsBuriedAlone(t *testing.T) {
+	inShop(t, func(s *shop) {
+		s.run(worker.Options{}, func(context.Context, *worker.Job[payment]) error { return nil })
+		bad, err := s.client.Enqueue(t.Context(), sluice.NewJob{Queue: payments.Name(), Payload: []byte(`{"cents":"many"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		good := s.add(sluice.EnqueueOptions{})
+		job := s.becomes(bad.ID, sluice.StateDead)
+		if !strings.Contains(job.Error, "does not fit") {
+			t.Errorf("error %q", job.Error)
+		}
+		s.becomes(good, sluice.StateCompleted)
+		_ = s.end()
+	})
+}
+
+func TestPayloadIsCheckedAgainstTheSchemaBeforeItRuns(t *testing.T) {
+	inShop(t, func(s *shop) {
+		id := s.add(sluice.EnqueueOptions{})
+		s.settings(func(set *sluice.Settings) { set.PayloadSchema = `{"maximum":1}` })
+		s.worker = worker.New(s.store, worker.Options{PayloadChecker: refusing{}, Logger: quiet})
+		worker.Handle(s.worker, payments, func(context.Context, *worker.Job[payment]) error {
+			t.Error("it must not run")
+			return nil
+		}, worker.QueueOptions{})
+		s.begin()
+		if job := s.becomes(id, sluice.StateDead); !strings.Contains(job.Error, "does not match the payload_schema") {
+			t.Errorf("error %q", job.Error)
+		}
+		_ = s.end()
+	})
+}
+
+type refusing struct{}
+
+func (refusing) Compile(string) error       { return nil }
+func (refusing) Check(string, []byte) error { return errors.New("cents: too many") }
