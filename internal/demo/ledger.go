@@ -52,10 +52,11 @@ type Check struct {
 	CentsPosted int64 `json:"cents_posted"`
 	CentsDead   int64 `json:"cents_dead"`
 
-	// The faults; all must be 0. Doubled payments have other than two entries, DeadButPosted are
-	// both, DeadForNoReason lack an error, Unfinished are neither posted nor dead, Unposted are
+	// The faults; all must be 0. Doubled payments have other than two entries, Misposted another
+	// amount in the ledger than in the job, or no job at all, DeadButPosted are both, DeadForNoReason lack an error, Unfinished are neither posted nor dead, Unposted are
 	// completed and not in the ledger, and Balance is what taking and giving do not cancel out.
 	Doubled         int   `json:"doubled"`
+	Misposted       int   `json:"misposted"`
 	DeadButPosted   int   `json:"dead_but_posted"`
 	DeadForNoReason int   `json:"dead_for_no_reason"`
 	Unfinished      int   `json:"unfinished"`
@@ -80,15 +81,15 @@ type Reason struct {
 // Holds reports whether every payment was posted exactly once or is dead with its reason, and
 // whether the money adds up.
 func (c Check) Holds() bool {
-	return c.Doubled == 0 && c.DeadButPosted == 0 && c.DeadForNoReason == 0 && c.Unfinished == 0 && c.Unposted == 0 && c.Balance == 0 &&
+	return c.Doubled == 0 && c.Misposted == 0 && c.DeadButPosted == 0 && c.DeadForNoReason == 0 && c.Unfinished == 0 && c.Unposted == 0 && c.Balance == 0 &&
 		c.Posted+c.Dead == c.Payments && c.CentsPosted+c.CentsDead == c.Cents
 }
 
 // targets are where a row of the check statements goes.
 func (c *Check) targets() []any {
 	return []any{
-		&c.Payments, &c.Posted, &c.Dead, &c.Cents, &c.CentsPosted, &c.CentsDead, &c.Doubled, &c.DeadButPosted, &c.DeadForNoReason,
-		&c.Unfinished, &c.Unposted, &c.Balance, &c.FailedAttempts, &c.Recoveries, &c.Releases,
+		&c.Payments, &c.Posted, &c.Dead, &c.Cents, &c.CentsPosted, &c.CentsDead, &c.Doubled, &c.Misposted, &c.DeadButPosted,
+		&c.DeadForNoReason, &c.Unfinished, &c.Unposted, &c.Balance, &c.FailedAttempts, &c.Recoveries, &c.Releases,
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // Payment is the payload of a job.
@@ -34,6 +36,40 @@ const (
 	BankClosed      = "says that the account is closed"
 )
 
+// maxCents keeps the sum of any number of payments that fit a file from overflowing.
+const maxCents = 1 << 40
+
+// Check refuses what cannot be posted.
+func (p Payment) Check() error {
+	for _, text := range []struct{ name, value string }{{"payment_id", p.ID}, {"payer", p.Payer}, {"payee", p.Payee}} {
+		if text.value == "" {
+			return &sluice.InvalidError{Field: "payload", Rule: text.name + " is missing"}
+		}
+	}
+	if p.Cents < 1 || p.Cents > maxCents {
+		return &sluice.InvalidError{Field: "payload", Rule: fmt.Sprintf("cents: %d is not from 1 to %d", p.Cents, int64(maxCents))}
+	}
+	return nil
+}
+
+// Prepare makes a job of a file of payments one of the demo's: of its queue, with the payment's id
+// for a key, and nothing that would end it otherwise than by being posted or dead.
+func Prepare(job *sluice.NewJob, queue string) error {
+	var p Payment
+	if err := json.Unmarshal(job.Payload, &p); err != nil {
+		return &sluice.InvalidError{Field: "payload", Rule: "it is not a payment: " + strings.TrimPrefix(err.Error(), "json: ")}
+	}
+	if err := p.Check(); err != nil {
+		return err
+	}
+	options := sluice.EnqueueOptions{
+		Tenant: job.Tenant, Key: p.ID, KeyScope: sluice.ForEver, DueAt: job.DueAt, Delay: job.Delay, Priority: job.Priority,
+		Labels: job.Labels, MaxAttempts: job.MaxAttempts,
+	}
+	*job = sluice.NewJob{Queue: queue, Payload: job.Payload, EnqueueOptions: options}
+	return nil
+}
+
 // Wave describes a wave of payments to make up.
 type Wave struct {
 	// Payments and Tenants are how many.
@@ -45,7 +81,7 @@ type Wave struct {
 	DueAt time.Time
 }
 
-// line is a payment as a line of a file that «sluice enqueue --file» takes.
+// line is a payment as a line of a file that «sluice enqueue QUEUE --file FILE» takes.
 type line struct {
 	Tenant  string    `json:"tenant"`
 	Key     string    `json:"key"`

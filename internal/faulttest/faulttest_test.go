@@ -137,12 +137,15 @@ func (b *bank) tend() {
 	})
 }
 
-// pay enqueues payments, and counts them once they are acknowledged.
-func (b *bank) pay(n int) error {
+// pay enqueues payments that nothing is wrong with.
+func (b *bank) pay(n int) error { return b.payVia(n, func() string { return demo.BankWell }) }
+
+// payVia enqueues payments through banks, and counts them once they are acknowledged.
+func (b *bank) payVia(n int, bankOf func() string) error {
 	jobs := make([]sluice.NewJob, n)
 	for i := range jobs {
 		b.seq++
-		payment := demo.Payment{ID: fmt.Sprintf("pay-%06d", b.seq), Payer: "a", Payee: "b", Cents: int64(b.seq), Bank: demo.BankWell}
+		payment := demo.Payment{ID: fmt.Sprintf("pay-%06d", b.seq), Payer: "a", Payee: "b", Cents: int64(b.seq), Bank: bankOf()}
 		var err error
 		if jobs[i], err = sluice.QueueOf[demo.Payment](b.queue).NewJob(payment, sluice.EnqueueOptions{Key: payment.ID}); err != nil {
 			return err

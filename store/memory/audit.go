@@ -43,17 +43,13 @@ func (s *Store) tellChange(object sluice.Object, name string, before, after any,
 func (s *Store) add(entry sluice.AuditEntry) {
 	entry.Seq, entry.At = int64(len(s.audit)+1), s.now()
 	s.audit = append(s.audit, entry)
+	if !entry.ActID.IsZero() {
+		s.acts[actOn{entry.ActID, entry.JobID}] = true
+	}
 }
 
 // did reports whether an act has already done its work on a job.
-func (s *Store) did(act sluice.Act, id sluice.ID) bool {
-	for i := len(s.audit) - 1; i >= 0; i-- {
-		if s.audit[i].ActID == act.ID && s.audit[i].JobID == id {
-			return !act.ID.IsZero()
-		}
-	}
-	return false
-}
+func (s *Store) did(act sluice.Act, id sluice.ID) bool { return s.acts[actOn{act.ID, id}] }
 
 // Audit lists what was done, the newest first.
 func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {

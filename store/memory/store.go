@@ -35,6 +35,7 @@ type Store struct {
 	tiers   map[string]sluice.Tier
 	holders map[string]sluice.Holder
 	audit   []sluice.AuditEntry
+	acts    map[actOn]bool
 }
 
 // job is all that is known of one job.
@@ -54,6 +55,9 @@ type lane struct {
 
 type queueKey struct{ queue, key string }
 
+// actOn is what somebody did to one job.
+type actOn struct{ act, job sluice.ID }
+
 // keyHold says which job holds a key; a zero until means while it is unfinished.
 type keyHold struct {
 	job   sluice.ID
@@ -72,6 +76,7 @@ func New(options Options) *Store {
 		jobs:    make(map[sluice.ID]*job),
 		lanes:   make(map[string]*lane),
 		keys:    make(map[queueKey]keyHold),
+		acts:    make(map[actOn]bool),
 		behind:  make(map[sluice.ID][]sluice.ID),
 		queues:  make(map[string]sluice.Queue),
 		tenants: make(map[string]sluice.Tenant),

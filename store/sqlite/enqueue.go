@@ -97,8 +97,10 @@ func enqueueOne(tx runner, j *sluice.Insert) (sluice.Receipt, error) {
 		return sluice.Receipt{}, err
 	}
 	if j.AuditFull {
-		err = tell(tx, sluice.AuditEntry{Object: sluice.ObjectJob, Name: j.Queue, Actor: "producer", Event: sluice.EventEnqueue,
-			JobID: j.ID, Generation: 1, To: sluice.StateQueued})
+		err = tell(tx, sluice.AuditEntry{
+			Object: sluice.ObjectJob, Name: j.Queue, Actor: "producer", Event: sluice.EventEnqueue,
+			JobID: j.ID, Generation: 1, To: sluice.StateQueued,
+		})
 	}
 	return sluice.Receipt{ID: j.ID, Replaced: place.replaced}, err
 }

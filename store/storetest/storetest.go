@@ -160,7 +160,7 @@ func (w *world) claimAs(store sluice.Store, request sluice.ClaimRequest) []*slui
 		if err != nil {
 			w.Fatalf("claim: %v", err)
 		}
-		if len(claimed.Jobs) > 0 || claimed.NextDue < 0 || claimed.NextDue > time.Second {
+		if len(claimed.Jobs) > 0 || claimed.NextDue < 0 || claimed.NextDue > 5*time.Second {
 			return claimed.Jobs
 		}
 		time.Sleep(claimed.NextDue + time.Millisecond)

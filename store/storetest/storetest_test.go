@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"runtime"
 	"strings"
@@ -71,6 +72,10 @@ func (r *record) FailNow()                          { r.Fail(); runtime.Goexit()
 
 func TestModelFindsAPlantedBugAndShrinksIt(t *testing.T) {
 	t.Chdir(t.TempDir()) // the failure file of the planted bug is not kept
+	// On a slow machine the default would end the shrinking half-way.
+	if err := flag.Set("rapid.shrinktime", "5m"); err != nil {
+		t.Fatal(err)
+	}
 	var mu sync.Mutex
 	var passed time.Duration
 	now := func() time.Time {

@@ -25,6 +25,7 @@ select
     coalesce(sum(posted), 0),
     coalesce(sum(cents) filter (where state = 'dead'), 0),
     count(*) filter (where entries not in (0, 2)),
+    count(*) filter (where entries > 0 and posted <> cents),
     count(*) filter (where state = 'dead' and entries > 0),
     count(*) filter (where state = 'dead' and coalesce(error, '') = ''),
     count(*) filter (where state not in ('completed', 'dead')),

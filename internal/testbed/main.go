@@ -1,6 +1,7 @@
-// Command withpostgres runs a command with a throw-away PostgreSQL, whose URL is in
-// SLUICE_TEST_POSTGRES. It installs PostgreSQL first where it can, and leaves a server that the
-// variable names already as it is.
+// Command testbed runs a command with what the tests need beside Go: a C compiler, which the race
+// detector is linked with, and a throw-away PostgreSQL, whose URL is in SLUICE_TEST_POSTGRES. What is
+// missing is installed where that can be done. A server that the variable names already is left as
+// it is.
 package main
 
 import (
@@ -11,20 +12,24 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/sluice-queue/sluice/internal/debian"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
 func main() {
 	code, err := run(os.Args[1:])
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "withpostgres:", err)
+		fmt.Fprintln(os.Stderr, "testbed:", err)
 	}
 	os.Exit(code)
 }
 
 func run(command []string) (int, error) {
 	if len(command) == 0 {
-		return 2, errors.New("usage: withpostgres COMMAND [ARG…]")
+		return 2, errors.New("usage: testbed COMMAND [ARG…]")
+	}
+	if err := findCompiler(); err != nil {
+		return 1, err
 	}
 	if os.Getenv(pgtest.Env) == "" {
 		if err := pgtest.Install(); err != nil {
@@ -39,9 +44,27 @@ func run(command []string) (int, error) {
 			return 1, err
 		}
 	}
+	return runCommand(command)
+}
+
+// findCompiler makes sure that there is a C compiler.
+func findCompiler() error {
+	for _, name := range []string{os.Getenv("CC"), "gcc", "clang"} {
+		if _, err := exec.LookPath(name); err == nil {
+			return nil
+		}
+	}
+	if err := debian.Install("gcc", "libc6-dev"); err != nil {
+		return fmt.Errorf("there is no C compiler, which the race detector needs; install gcc or clang: %w", err)
+	}
+	return nil
+}
+
+func runCommand(command []string) (int, error) {
 	// An interrupt goes to the command as well; this waits for it, and then stops the server.
 	signal.Ignore(os.Interrupt)
 	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err := cmd.Run()
 	var exit *exec.ExitError

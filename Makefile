@@ -1,0 +1,75 @@
+# The commands of this project; «make help» lists them. Programs that the checks need are built into
+# Go's own cache, outside this folder.
+
+TOOL   = go tool -modfile=tools/go.mod
+MODULE = github.com/sluice-queue/sluice
+# The packages whose tests must reach the bound of the coverage report.
+COVERED = $(MODULE) $(MODULE)/worker $(MODULE)/upkeep $(MODULE)/store/memory $(MODULE)/store/sqlite $(MODULE)/store/postgres
+SOAK    = 10m
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: test
+test: tidy lint cross race bench-test vuln ## Everything that must hold; about five minutes on two cores
+
+.PHONY: race
+race: ## The tests with the race detector, a soak, and the coverage they reach
+	go run ./internal/testbed go test -race -shuffle=on -timeout=20m -coverpkg=./... -coverprofile=coverage.out ./...
+	go run ./internal/coverage -profile=coverage.out -least=85 $(COVERED)
+
+.PHONY: soak
+soak: ## Only the soak, for as long as SOAK says (make soak SOAK=1h)
+	go run ./internal/testbed go test -timeout=0 -v -run=Soak ./internal/faulttest -soak=$(SOAK)
+
+.PHONY: quick
+quick: ## The tests without the race detector and the long ones
+	go test -short ./...
+
+.PHONY: lint
+lint: ## Format and lint, without changing anything
+	$(TOOL) golangci-lint run ./...
+	cd bench && go tool -modfile=../tools/go.mod golangci-lint run ./...
+
+.PHONY: fmt
+fmt: ## Format the code
+	$(TOOL) golangci-lint fmt ./...
+	cd bench && go tool -modfile=../tools/go.mod golangci-lint fmt ./...
+
+.PHONY: tidy
+tidy: ## Check that the module files say what the code needs
+	go mod tidy -diff
+	go mod verify
+	cd bench && go mod tidy -diff
+
+.PHONY: cross
+cross: ## Build the command for other systems, without C
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/sluice
+	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/sluice
+
+.PHONY: docs
+docs: ## Write the parts of the documents that are made from the code
+	go test . ./cli -run TestDocs -update
+
+.PHONY: bench
+bench: ## Measure against the peers and write docs/benchmarks.md; about half an hour
+	cd bench && go run .
+
+.PHONY: bench-test
+bench-test: ## Check the benchmarks' own code
+	cd bench && go vet ./... && go test ./...
+	cd bench/riversqlite && go vet ./...
+
+# govulncheck exits with 3 when it found something. Where the vulnerability data cannot be had, the
+# check is left out, and says so.
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities, where the data can be had
+	@out=$$($(TOOL) govulncheck ./... 2>&1); code=$$?; echo "$$out"; \
+	case "$$code/$$out" in \
+	0/*) ;; \
+	1/*"fetching vulnerabilities"*) echo "vulnerabilities: NOT CHECKED, the data cannot be had here" ;; \
+	*) exit $$code ;; \
+	esac
