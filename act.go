@@ -29,6 +29,9 @@ func (c *Client) RunNow(ctx context.Context, ids []ID, act Act) error {
 
 // Reschedule changes when queued jobs are due; a zero time means now.
 func (c *Client) Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act Act) error {
+	if err := checkInstant("due_at", dueAt); err != nil {
+		return err
+	}
 	return c.act("reschedule", ids, &act, func() ([]error, error) {
 		return c.store.Reschedule(ctx, ids, dueAt, act)
 	})

@@ -98,7 +98,7 @@ func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 	if err := job.check(); err != nil {
 		return Insert{}, err
 	}
-	queue, err := c.settings.Queue(ctx, job.Queue)
+	queue, err := c.settings.queueBy(ctx, c.enqueuer, job.Queue)
 	if err != nil {
 		return Insert{}, err
 	}

@@ -136,11 +136,19 @@ func (j NewJob) check() error {
 		return invalid("expires_at", "the job would expire before it is due")
 	}
 	for field, at := range map[string]time.Time{"due_at": j.DueAt, "expires_at": j.ExpiresAt} {
-		if !at.IsZero() && (at.Year() < 1970 || at.Year() > 9999) {
-			return invalid(field, fmt.Sprintf("the year %d is not from 1970 to 9999", at.Year()))
+		if err := checkInstant(field, at); err != nil {
+			return err
 		}
 	}
 	return j.checkLabels()
+}
+
+// checkInstant checks that every store can keep an instant. A zero one says nothing.
+func checkInstant(field string, at time.Time) error {
+	if year := at.UTC().Year(); !at.IsZero() && (year < 1970 || year > 9999) {
+		return invalid(field, fmt.Sprintf("the year %d is not from 1970 to 9999", year))
+	}
+	return nil
 }
 
 func (j NewJob) checkKey() error {

@@ -16,9 +16,11 @@ const SettingsInterval = time.Second
 type LiveSettings struct {
 	store Store
 
-	mu     sync.Mutex
-	queues map[string]Queue
-	next   time.Time
+	mu      sync.Mutex
+	queues  map[string]Queue
+	next    time.Time // when to read again
+	reading bool
+	changes int // how often somebody asked to forget
 }
 
 // NewLiveSettings reads settings from a store. It does no reading itself.
@@ -28,10 +30,17 @@ func NewLiveSettings(store Store) *LiveSettings { return &LiveSettings{store: st
 // stored has Version 0 and the default settings. While the store cannot be reached, the last good
 // settings go on to count.
 func (l *LiveSettings) Queue(ctx context.Context, name string) (Queue, error) {
+	return l.queueBy(ctx, l.store, name)
+}
+
+// queueBy is Queue, reading through the caller's transaction where one is under way: with all
+// connections in transactions, there would be none left to read with.
+func (l *LiveSettings) queueBy(ctx context.Context, from Enqueuer, name string) (Queue, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !time.Now().Before(l.next) {
-		if err := l.load(ctx); err != nil && l.queues == nil {
+	// While one caller reads, the others go on with what was read last.
+	if due := !time.Now().Before(l.next); l.queues == nil || due && !l.reading {
+		if err := l.read(ctx, from); err != nil && l.queues == nil {
 			return Queue{}, err
 		}
 	}
@@ -46,13 +55,26 @@ func (l *LiveSettings) Forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.next = time.Time{}
+	l.changes++
 }
 
-func (l *LiveSettings) load(ctx context.Context) error {
-	queues, err := l.store.Queues(ctx)
-	l.next = time.Now().Add(SettingsInterval)
+// read reads the settings of all queues. The lock is open meanwhile, so that nobody waits for a slow
+// store but this caller.
+func (l *LiveSettings) read(ctx context.Context, from Enqueuer) error {
+	changes := l.changes
+	l.reading = true
+	l.mu.Unlock()
+	queues, err := from.Queues(ctx)
+	l.mu.Lock()
+	l.reading = false
 	if err != nil {
+		if ctx.Err() == nil {
+			l.next = time.Now().Add(SettingsInterval)
+		}
 		return fmt.Errorf("read settings: %w", err)
+	}
+	if l.changes == changes {
+		l.next = time.Now().Add(SettingsInterval)
 	}
 	l.queues = make(map[string]Queue, len(queues))
 	for _, q := range queues {

@@ -14,11 +14,14 @@ type Insert struct {
 	AuditFull bool
 }
 
-// Enqueuer stores jobs: a Store, or a transaction of the caller's own.
+// Enqueuer stores jobs by the settings of their queues: a Store, or a transaction of the caller's own,
+// which must not need another connection than the transaction's.
 type Enqueuer interface {
 	// Enqueue stores jobs, in one transaction. Jobs whose id or key is taken become duplicates;
 	// they do not fail the others.
 	Enqueue(ctx context.Context, jobs []Insert) ([]Receipt, error)
+	// Queues lists every queue with its settings, by name.
+	Queues(ctx context.Context) ([]Queue, error)
 }
 
 // Store keeps the jobs. It is the port that SQLite, PostgreSQL and memory implement; package
@@ -81,8 +84,6 @@ type Store interface {
 	// Audit lists what was done, the newest first.
 	Audit(ctx context.Context, filter AuditFilter) ([]AuditEntry, error)
 
-	// Queues lists every queue with its settings, by name.
-	Queues(ctx context.Context) ([]Queue, error)
 	// SaveQueue stores a queue's settings. Version must be that of the stored queue, 0 for a new
 	// one, else it is an ErrConflict.
 	SaveQueue(ctx context.Context, queue Queue, act Act) (Queue, error)

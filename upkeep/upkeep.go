@@ -20,7 +20,7 @@ type Options struct {
 	Interval time.Duration
 	// ExpireBatch is how many expired jobs are cancelled at one look. Default 1,000.
 	ExpireBatch int
-	// MendInterval is how often orphans are looked for. Default 1 m.
+	// MendInterval is how often orphans are looked for. Default 10 s.
 	MendInterval time.Duration
 	// PruneInterval is how often the history is gone through, PruneBatch how many finished jobs are
 	// looked at in one transaction. Defaults 10 m and 1,000.
@@ -58,7 +58,7 @@ type Done struct {
 func New(store sluice.Store, options Options) *Upkeep {
 	defaultTo(&options.Interval, time.Second)
 	defaultTo(&options.ExpireBatch, 1000)
-	defaultTo(&options.MendInterval, time.Minute)
+	defaultTo(&options.MendInterval, 10*time.Second)
 	defaultTo(&options.PruneInterval, 10*time.Minute)
 	defaultTo(&options.PruneBatch, 1000)
 	if options.Logger == nil {
@@ -158,6 +158,7 @@ func (u *Upkeep) recover(ctx context.Context, all bool, done *Done) error {
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
+	var failed []error
 	for _, q := range queues {
 		if !all && time.Since(u.recovered[q.Name]) < q.Settings.RecoverInterval {
 			continue
@@ -167,13 +168,13 @@ func (u *Upkeep) recover(ctx context.Context, all bool, done *Done) error {
 		done.Recovered += out.Requeued
 		done.Poisoned += out.Buried
 		if err != nil {
-			return fmt.Errorf("recover queue %q: %w", q.Name, err)
+			failed = append(failed, fmt.Errorf("recover queue %q: %w", q.Name, err))
 		}
 		if out != (sluice.Recovered{}) {
 			u.options.Logger.Warn("jobs recovered", "queue", q.Name, "requeued", out.Requeued, "buried", out.Buried, "holder", u.holder.ID)
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 func (u *Upkeep) expire(ctx context.Context, done *Done) error {

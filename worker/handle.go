@@ -96,8 +96,9 @@ type lane struct {
 	lookAt time.Time // when to look again if nobody says anything; used by the fetching alone
 }
 
-// Snooze hands the job back and asks for it again after a while. No attempt is counted.
-func Snooze(d time.Duration) error { return &snooze{d} }
+// Snooze hands the job back and asks for it again after a while; a negative one is none. No attempt
+// is counted.
+func Snooze(d time.Duration) error { return &snooze{max(d, 0)} }
 
 type snooze struct{ delay time.Duration }
 
@@ -112,8 +113,8 @@ func (p *permanent) Error() string { return "permanent: " + p.err.Error() }
 func (p *permanent) Unwrap() error { return p.err }
 
 // RetryAfter says that the attempt failed and when the next one makes sense, instead of the
-// queue's backoff. It is dead all the same after its last attempt.
-func RetryAfter(d time.Duration, err error) error { return &retryAfter{d, err} }
+// queue's backoff; a negative one is at once. It is dead all the same after its last attempt.
+func RetryAfter(d time.Duration, err error) error { return &retryAfter{max(d, 0), err} }
 
 type retryAfter struct {
 	delay time.Duration

@@ -97,12 +97,21 @@ func (w *Worker) abandon() {
 	for _, r := range w.runs() {
 		begun := r.begun.Load()
 		deadline := time.Unix(0, begun).Add(r.queue.Settings.Timeout)
-		if begun == 0 || r.queue.Settings.Timeout == 0 || time.Now().Before(deadline.Add(w.options.Abandon)) || !r.settle() {
+		if begun == 0 || r.queue.Settings.Timeout == 0 || time.Now().Before(deadline.Add(w.options.Abandon)) {
+			continue
+		}
+		if r.claim.SettledInTx() {
+			// Its transaction may be open, and would keep every other settlement waiting. If it comes
+			// to nothing, the lease runs out.
+			w.lose(r, "completed in a transaction, and the handler ignored its timeout")
+			continue
+		}
+		if !r.settle() {
 			continue
 		}
 		text := fmt.Sprintf("%v after %s, and the handler ignored it", ErrTimeout, r.queue.Settings.Timeout)
 		settlement := sluice.FailureOf(r.claim, r.queue.Settings, text)
-		settlement.Holder, settlement.InTx = w.holder.ID, r.claim.SettledInTx()
+		settlement.Holder = w.holder.ID
 		w.log(r, settlement)
 		w.settlements <- settlement
 	}

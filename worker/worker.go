@@ -179,7 +179,7 @@ func (w *Worker) drain() error {
 	}
 	waitFor(w.drained, w.options.Abandon)
 	for _, r := range w.runs() {
-		if r.settle() {
+		if !r.claim.SettledInTx() && r.settle() {
 			w.settlements <- w.release(r.claim, "worker shut down, and the handler ignored it")
 		}
 	}

@@ -77,7 +77,7 @@ func (s *Store) takeKey(j *job, in sluice.Insert, receipt *sluice.Receipt) (hold
 		j.BlockedBy = twin.BlockedBy
 		receipt.Replaced = twin.ID
 		s.finish(twin, sluice.EventCancel, sluice.Act{By: "producer", Reason: "replaced by " + j.ID.String()})
-	case in.OnDuplicate == sluice.Coalesce && lives && !waits:
+	case in.OnDuplicate == sluice.Coalesce && hold.until.IsZero() && !waits:
 		j.BlockedBy = twin.ID
 	default:
 		return hold.job, false

@@ -82,7 +82,7 @@ func retakeKeys(ctx context.Context, tx pgx.Tx, ids []sluice.ID, refused map[slu
 		takes = append(takes, want)
 	}
 	slices.SortFunc(takes, func(a, b wantedKey) int { return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.key, b.key)) })
-	holds, err := takeKeys(ctx, tx, takes)
+	holds, err := takeKeys(ctx, tx, takes, false)
 	if err != nil {
 		return err
 	}

@@ -48,11 +48,11 @@ func (s *Store) claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	begun := time.Now()
 	jobs, err := list(ctx, s.pool, claimScanner(request), claimSQL, request.Queue, priorities, dueAts, ids,
 		request.Limit, [16]byte(request.Token), request.Holder, request.Lease)
+	if untilFront == 0 {
+		s.marks.walked(request.Queue, time.Since(begun)) // also if it took so long that it failed
+	}
 	if err != nil {
 		return sluice.Claimed{}, err
-	}
-	if untilFront == 0 {
-		s.marks.walked(request.Queue, time.Since(begun))
 	}
 	for _, j := range jobs {
 		s.marks.advance(request.Queue, j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)

@@ -21,11 +21,11 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 	var receipts []sluice.Receipt
 	err := s.call(ctx, "enqueue", func(ctx context.Context, again bool) (err error) {
 		if !keyed(jobs) {
-			receipts, err = enqueue(ctx, s.pool, jobs, again)
+			receipts, err = enqueue(ctx, s.pool, jobs, again, true)
 			return err
 		}
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
-			receipts, err = enqueue(ctx, tx, jobs, again)
+			receipts, err = enqueue(ctx, tx, jobs, again, true)
 			return err
 		})
 	})
@@ -64,11 +64,12 @@ func queuesOf(jobs []sluice.Insert) map[string]bool {
 }
 
 // enqueue stores jobs through a pool or a transaction; one with keys needs a transaction. Again
-// says that an earlier try may have stored them: those that are there are then no duplicates.
-func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, again bool) ([]sluice.Receipt, error) {
+// says that an earlier try may have stored them: those that are there are then no duplicates. Brief
+// says that the transaction ends at once.
+func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, again, brief bool) ([]sluice.Receipt, error) {
 	receipts := make([]sluice.Receipt, len(jobs))
 	for _, round := range rounds(jobs) {
-		places, err := placeRound(ctx, db, jobs, round)
+		places, err := placeRound(ctx, db, jobs, round, brief)
 		if err != nil {
 			return nil, err
 		}

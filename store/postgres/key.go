@@ -22,6 +22,9 @@ var keyHoldersSQL string
 //go:embed sql/key_pass.sql
 var keyPassSQL string
 
+//go:embed sql/lock_blocker.sql
+var lockBlockerSQL string
+
 //go:embed sql/lock_waiting.sql
 var lockWaitingSQL string
 
@@ -41,6 +44,7 @@ type keyHold struct {
 	unfinishedOnly bool
 	state          sluice.State // of the holder; empty: it has ended
 	blockedBy      sluice.ID
+	stored         bool // the job that wants the key is stored already: it is sent again
 }
 
 // stale reports whether the key was left behind by a job that has ended.
@@ -67,8 +71,9 @@ func rounds(jobs []sluice.Insert) [][]int {
 	return out
 }
 
-// placeRound works out what becomes of the jobs of a round that have a key.
-func placeRound(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, round []int) (map[int]keyPlace, error) {
+// placeRound works out what becomes of the jobs of a round that have a key. Brief says that the
+// transaction ends at once, so that others can be kept waiting.
+func placeRound(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, round []int, brief bool) (map[int]keyPlace, error) {
 	var wants []int
 	for _, i := range round {
 		if jobs[i].Key != "" {
@@ -85,14 +90,14 @@ func placeRound(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, round
 	for k, i := range wants {
 		wanted[k] = wantedBy(jobs[i])
 	}
-	holds, err := takeKeys(ctx, db, wanted)
+	holds, err := takeKeys(ctx, db, wanted, true)
 	if err != nil {
 		return nil, err
 	}
 	places := make(map[int]keyPlace)
 	for k, i := range wants {
 		if hold, held := holds[wanted[k].queueKey]; held {
-			if places[i], err = placeBehind(ctx, db, jobs[i], hold); err != nil {
+			if places[i], err = placeBehind(ctx, db, jobs[i], hold, brief); err != nil {
 				return nil, err
 			}
 		}
@@ -101,23 +106,41 @@ func placeRound(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, round
 }
 
 // placeBehind places a job whose key another one has.
-func placeBehind(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold) (keyPlace, error) {
+func placeBehind(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold, brief bool) (keyPlace, error) {
 	queued := hold.state == sluice.StateQueued
 	switch {
-	case hold.job == j.ID:
+	case hold.stored, hold.job == j.ID:
 		return keyPlace{duplicateOf: j.ID}, nil
 	case hold.stale():
 		return keyPlace{}, passKey(ctx, db, wantedBy(j))
 	case j.OnDuplicate == sluice.Replace && queued:
-		return replace(ctx, db, j, hold)
-	case j.OnDuplicate == sluice.Coalesce && hold.state != "" && !queued:
-		return keyPlace{blockedBy: hold.job}, passKey(ctx, db, wantedBy(j))
+		return replace(ctx, db, j, hold, brief)
+	case j.OnDuplicate == sluice.Coalesce && hold.unfinishedOnly && !queued:
+		if err := passKey(ctx, db, wantedBy(j)); err != nil {
+			return keyPlace{}, err
+		}
+		blocker, err := keepBlocker(ctx, db, hold.job, brief)
+		return keyPlace{blockedBy: blocker}, err
 	}
 	return keyPlace{duplicateOf: hold.job}, nil
 }
 
+// keepBlocker keeps a job from ending before the one behind it is stored, so that it lets that go; a
+// zero id says that it has ended. In a caller's own transaction, which may be long, it does not: if
+// the job ends meanwhile, Mend lets the other go.
+func keepBlocker(ctx context.Context, db rowsQuerier, blocker sluice.ID, brief bool) (sluice.ID, error) {
+	if !brief || blocker.IsZero() {
+		return blocker, nil
+	}
+	locked, err := list(ctx, db, pgx.RowTo[pgtype.UUID], lockBlockerSQL, [16]byte(blocker))
+	if err != nil || len(locked) == 0 {
+		return sluice.ID{}, err
+	}
+	return blocker, nil
+}
+
 // replace cancels the waiting job that holds the key, unless it was claimed in this moment.
-func replace(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold) (keyPlace, error) {
+func replace(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold, brief bool) (keyPlace, error) {
 	locked, err := list(ctx, db, pgx.RowTo[pgtype.UUID], lockWaitingSQL, [16]byte(hold.job))
 	if err != nil || len(locked) == 0 {
 		return keyPlace{duplicateOf: hold.job}, err
@@ -129,7 +152,11 @@ func replace(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold)
 		event: sluice.EventCancel, from: []sluice.State{sluice.StateQueued}, ids: []sluice.ID{hold.job},
 		reasons: []string{"replaced by " + j.ID.String()}, actors: []string{"producer"},
 	})
-	return keyPlace{replaced: hold.job, blockedBy: hold.blockedBy}, err
+	if err != nil {
+		return keyPlace{}, err
+	}
+	blocker, err := keepBlocker(ctx, db, hold.blockedBy, brief)
+	return keyPlace{replaced: hold.job, blockedBy: blocker}, err
 }
 
 // wantedKey is a key that a job asks for.
@@ -149,18 +176,19 @@ func wantedBy(j sluice.Insert) wantedKey {
 }
 
 // takeKeys gives each job its key, and tells who holds those that were taken before. The keys are
-// sorted and differ from each other. It leaves the rows of all of them locked.
-func takeKeys(ctx context.Context, db rowsQuerier, wanted []wantedKey) (map[queueKey]keyHold, error) {
+// sorted and differ from each other. For new jobs, one that is stored already takes none. The rows of
+// the keys are left locked.
+func takeKeys(ctx context.Context, db rowsQuerier, wanted []wantedKey, forNew bool) (map[queueKey]keyHold, error) {
 	queues, keys := make([]string, len(wanted)), make([]string, len(wanted))
 	jobs, windows, forEver := make([][16]byte, len(wanted)), make([]*time.Duration, len(wanted)), make([]bool, len(wanted))
 	for i, w := range wanted {
 		queues[i], keys[i], jobs[i], windows[i], forEver[i] = w.queue, w.key, w.job, w.window, w.forEver
 	}
-	taken, err := list(ctx, db, scanQueueKey, keyTakeSQL, queues, keys, jobs, windows, forEver)
+	taken, err := list(ctx, db, scanQueueKey, keyTakeSQL, queues, keys, jobs, windows, forEver, forNew)
 	if err != nil || len(taken) == len(wanted) {
 		return nil, err
 	}
-	holds, err := list(ctx, db, scanKeyHold, keyHoldersSQL, queues, keys)
+	holds, err := list(ctx, db, scanKeyHold, keyHoldersSQL, queues, keys, jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +216,7 @@ func scanKeyHold(row pgx.CollectableRow) (keyHold, error) {
 	var hold keyHold
 	var job, blockedBy pgtype.UUID
 	var state *string
-	if err := row.Scan(&hold.queue, &hold.key, &job, &hold.unfinishedOnly, &state, &blockedBy); err != nil {
+	if err := row.Scan(&hold.queue, &hold.key, &job, &hold.unfinishedOnly, &state, &blockedBy, &hold.stored); err != nil {
 		return hold, err
 	}
 	hold.job, hold.blockedBy = idOf(job), idOf(blockedBy)

@@ -52,8 +52,8 @@ func (p place) before(q place) bool {
 	return bytes.Compare(p.id[:], q.id[:]) < 0
 }
 
-// front is before every position.
-var front = place{dueAt: time.Unix(0, 0)}
+// front is before every position: PostgreSQL's times begin where Go's do not reach.
+var front = place{dueAt: time.Date(-4000, 1, 1, 0, 0, 0, 0, time.UTC)}
 
 // start says where a claim begins in each priority, and how long until one may walk from the very
 // front; 0: this one does.

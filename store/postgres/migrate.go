@@ -106,7 +106,7 @@ func pending(ctx context.Context, db rowsQuerier) ([]sluice.Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.Query(ctx, "select to_regclass('sluice.migration') is not null")
+	rows, err := query(ctx, db, "select to_regclass('sluice.migration') is not null")
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func pending(ctx context.Context, db rowsQuerier) ([]sluice.Migration, error) {
 	if err != nil || !exists {
 		return steps, err
 	}
-	rows, err = db.Query(ctx, "select version, checksum, works_from from sluice.migration order by version")
+	rows, err = query(ctx, db, "select version, checksum, works_from from sluice.migration order by version")
 	if err != nil {
 		return nil, err
 	}

@@ -138,6 +138,7 @@ func planArguments() map[string][]any {
 		"away.sql":              {ids, tokens, states, "dispatch", "dispatched", texts, texts, texts, texts, false},
 		"complete.sql":          {id, id, states, []byte(payload)},
 		"key_free.sql":          {id, id},
+		"let_go.sql":            {ids},
 		"standing.sql":          {ids},
 		"requeue.sql":           {ids, []string{"dead"}, "a", "r", id},
 		"requeue_uncertain.sql": {ids, "a", "r", id},

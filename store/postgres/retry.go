@@ -33,6 +33,9 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 		if callerCtx.Err() != nil {
 			return fmt.Errorf("%s: %w", verb, callerCtx.Err())
 		}
+		if s.closed.Load() {
+			return fmt.Errorf("%s: the store was closed: %w: %w", verb, sluice.ErrUnavailable, err)
+		}
 		if !transient(err) {
 			return fmt.Errorf("%s: %w", verb, typed(err))
 		}
@@ -71,8 +74,15 @@ func connectionFault(err error) bool {
 // typed gives the errors a caller may act on their names.
 func typed(err error) error {
 	var server *pgconn.PgError
-	if errors.As(err, &server) && (server.Code == "42P01" || server.Code == "3F000") { // no such table, no such schema
+	if !errors.As(err, &server) {
+		return err
+	}
+	switch server.Code {
+	case "42P01", "3F000": // no such table, no such schema
 		return fmt.Errorf("%w: run «sluice migrate»: %w", sluice.ErrNotMigrated, err)
+	case "57014", // the statement ran into its time-out
+		"25006": // a server that only reads, such as a standby
+		return fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
 	}
 	return err
 }

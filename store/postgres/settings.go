@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -188,7 +189,7 @@ func scanTenant(row pgx.CollectableRow) (sluice.Tenant, error) {
 // SaveTenant stores a tenant, and tells the audit.
 func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (sluice.Tenant, error) {
 	saved := tenant
-	err := s.call(ctx, "save tenant", func(ctx context.Context, _ bool) error {
+	err := s.call(ctx, "save tenant", func(ctx context.Context, again bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 			stored, err := list(ctx, tx, scanTenant, tenantSQL, tenant.Name)
 			if err != nil {
@@ -196,6 +197,10 @@ func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice
 			}
 			var before any
 			if len(stored) > 0 {
+				if again && stored[0].Version == tenant.Version+1 && stored[0].Tier == tenant.Tier {
+					saved = stored[0] // an earlier try stored it
+					return nil
+				}
 				before = map[string]string{"tier": stored[0].Tier}
 			}
 			version, changedAt, err := savedRow(ctx, tx, tenantSaveSQL, tenant.Name, tenant.Tier, tenant.Version, act.By, act.Reason)
@@ -213,22 +218,35 @@ func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice
 func (s *Store) Tiers(ctx context.Context) ([]sluice.Tier, error) {
 	var out []sluice.Tier
 	err := s.call(ctx, "list tiers", func(ctx context.Context, _ bool) (err error) {
-		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (sluice.Tier, error) {
-			var t sluice.Tier
-			err := row.Scan(&t.Name, &t.Version, &t.ChangedAt, &t.ChangedBy, &t.Reason)
-			t.ChangedAt = t.ChangedAt.UTC()
-			return t, err
-		}, tiersSQL)
+		out, err = list(ctx, s.pool, scanTier, tiersSQL)
 		return err
 	})
 	return out, err
 }
 
+func scanTier(row pgx.CollectableRow) (sluice.Tier, error) {
+	var t sluice.Tier
+	err := row.Scan(&t.Name, &t.Version, &t.ChangedAt, &t.ChangedBy, &t.Reason)
+	t.ChangedAt = t.ChangedAt.UTC()
+	return t, err
+}
+
 // SaveTier stores a tier, and tells the audit.
 func (s *Store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) (sluice.Tier, error) {
 	saved := tier
-	err := s.call(ctx, "save tier", func(ctx context.Context, _ bool) error {
+	err := s.call(ctx, "save tier", func(ctx context.Context, again bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			if again {
+				stored, err := list(ctx, tx, scanTier, tiersSQL)
+				if err != nil {
+					return err
+				}
+				at := slices.IndexFunc(stored, func(t sluice.Tier) bool { return t.Name == tier.Name && t.Version == tier.Version+1 })
+				if at >= 0 {
+					saved = stored[at] // an earlier try stored it
+					return nil
+				}
+			}
 			version, changedAt, err := savedRow(ctx, tx, tierSaveSQL, tier.Name, tier.Version, act.By, act.Reason)
 			if err != nil {
 				return err

@@ -15,6 +15,9 @@ import (
 //go:embed sql/end.sql
 var endSQL string
 
+//go:embed sql/let_go.sql
+var letGoSQL string
+
 //go:embed sql/back.sql
 var backSQL string
 
@@ -27,7 +30,7 @@ var standingSQL string
 //go:embed sql/tell_lost.sql
 var tellLostSQL string
 
-// letGo marks a row that end.sql returns for a job which may start now that another has ended.
+// letGo marks a row of let_go.sql: a job that may start now that another has ended.
 const letGo = "let go"
 
 // moved is a row of a statement that moves jobs: the job, its queue, and the state it left.
@@ -170,8 +173,22 @@ func end(ctx context.Context, db rowsQuerier, e ending) ([]moved, error) {
 	if e.from == nil {
 		e.from = move.From
 	}
-	return list(ctx, db, scanMoved, endSQL, uuids(e.ids), tokens(e.tokens), states(e.from), string(e.event), string(move.To),
+	var keyed [][16]byte
+	ended, err := list(ctx, db, func(row pgx.CollectableRow) (m moved, err error) {
+		var id pgtype.UUID
+		var hadKey bool
+		err = row.Scan(&id, &m.queue, &m.from, &hadKey)
+		if m.id = idOf(id); hadKey {
+			keyed = append(keyed, id.Bytes)
+		}
+		return m, err
+	}, endSQL, uuids(e.ids), tokens(e.tokens), states(e.from), string(e.event), string(move.To),
 		e.results, e.errors, e.stacks, e.reasons, e.actors, nullUUID(e.act), e.counts, e.late, e.event.Notable())
+	if err != nil || len(keyed) == 0 {
+		return ended, err
+	}
+	free, err := list(ctx, db, scanMoved, letGoSQL, keyed)
+	return append(ended, free...), err
 }
 
 func tokens(in []sluice.Token) [][16]byte {

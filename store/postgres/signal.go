@@ -199,14 +199,11 @@ func (s *Store) listen(ctx context.Context, signal func(sluice.Signal)) {
 }
 
 func (s *Store) listenOnce(ctx context.Context, signal func(sluice.Signal)) error {
-	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	conn, err := s.listening(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	if _, err := conn.Exec(ctx, "listen "+channel); err != nil {
-		return err
-	}
+	defer hangUp(conn)
 	signal(sluice.Signal{}) // what was sent while nobody listened
 	for {
 		notification, err := conn.WaitForNotification(ctx)
@@ -217,6 +214,21 @@ func (s *Store) listenOnce(ctx context.Context, signal func(sluice.Signal)) erro
 			signal(received)
 		}
 	}
+}
+
+// listening makes a connection that listens.
+func (s *Store) listening(ctx context.Context) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
+	defer cancel()
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Exec(ctx, "listen "+channel); err != nil {
+		hangUp(conn)
+		return nil, err
+	}
+	return conn, nil
 }
 
 // parse reads a signal of another process.

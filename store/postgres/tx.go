@@ -41,11 +41,22 @@ type txEnqueuer struct {
 func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
-	receipts, err := enqueue(ctx, e.tx, jobs, false)
+	receipts, err := enqueue(ctx, e.tx, jobs, false, false)
 	if err != nil {
 		return nil, typed(err)
 	}
 	return receipts, e.store.signalInTx(ctx, e.tx, queuesOf(jobs))
+}
+
+// Queues lists the queues through the transaction.
+func (e txEnqueuer) Queues(ctx context.Context) ([]sluice.Queue, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
+	defer cancel()
+	queues, err := list(ctx, e.tx, scanQueue, queuesSQL)
+	if err != nil {
+		return nil, typed(err)
+	}
+	return queues, nil
 }
 
 // CompleteTx completes a claimed job inside the caller's own transaction, so that the effect of the

@@ -15,6 +15,9 @@ var enqueueJobSQL string
 //go:embed sql/enqueue_live.sql
 var enqueueLiveSQL string
 
+//go:embed sql/job_stored.sql
+var jobStoredSQL string
+
 //go:embed sql/key_holder.sql
 var keyHolderSQL string
 
@@ -71,7 +74,10 @@ func enqueueOne(tx runner, j *sluice.Insert) (sluice.Receipt, error) {
 	}
 	var place keyPlace
 	if j.Key != "" {
-		var err error
+		known, err := list(tx, scanOne[int64], jobStoredSQL, j.ID[:])
+		if err != nil || len(known) > 0 {
+			return sluice.Receipt{ID: j.ID, Duplicate: true}, err // it is sent again: its key is left as it is
+		}
 		if place, err = placeByKey(tx, j, at); err != nil || !place.duplicateOf.IsZero() {
 			return sluice.Receipt{ID: place.duplicateOf, Duplicate: true}, err
 		}
@@ -149,14 +155,12 @@ func placeByKey(tx runner, j *sluice.Insert, at int64) (keyPlace, error) {
 		hold := holds[0]
 		queued := hold.seq != nil && hold.state == sluice.StateQueued
 		switch {
-		case hold.job == j.ID:
-			return keyPlace{duplicateOf: j.ID}, nil
 		case j.OnDuplicate == sluice.Replace && queued:
 			place = keyPlace{replaced: hold.job}
 			if hold.blockedBy != nil {
 				place.blockedBy = *hold.blockedBy
 			}
-		case j.OnDuplicate == sluice.Coalesce && hold.seq != nil && !queued:
+		case j.OnDuplicate == sluice.Coalesce && hold.until == nil && !queued:
 			place = keyPlace{blockedBy: *hold.seq}
 		default:
 			return keyPlace{duplicateOf: hold.job}, nil

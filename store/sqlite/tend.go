@@ -30,12 +30,6 @@ var mendQueuesSQL string
 //go:embed sql/prune_find.sql
 var pruneFindSQL string
 
-//go:embed sql/prune_done.sql
-var pruneDoneSQL string
-
-//go:embed sql/prune_attempts.sql
-var pruneAttemptsSQL string
-
 //go:embed sql/prune_job.sql
 var pruneJobSQL string
 
@@ -149,10 +143,9 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 
 // pruneRow is a finished life that prune looks at.
 type pruneRow struct {
-	seq        int64
-	generation int
-	old        bool
-	id         []byte
+	seq int64
+	old bool
+	id  []byte
 }
 
 // Prune deletes finished jobs that were kept long enough, and keys whose window has passed.
@@ -176,7 +169,7 @@ func prune(tx runner, after sluice.ID, limit int) (out sluice.Pruned, err error)
 	defaults := sluice.DefaultSettings()
 	slice, err := list(tx, func(rows *sql.Rows) (pruneRow, error) {
 		var r pruneRow
-		err := rows.Scan(&r.seq, &r.generation, &r.old, &r.id)
+		err := rows.Scan(&r.seq, &r.old, &r.id)
 		return r, err
 	}, pruneFindSQL, start, limit, now(), defaults.KeepCompleted.Milliseconds(), defaults.KeepCancelled.Milliseconds(), defaults.KeepDead.Milliseconds())
 	if err != nil {
@@ -186,13 +179,10 @@ func prune(tx runner, after sluice.ID, limit int) (out sluice.Pruned, err error)
 		if !r.old {
 			continue
 		}
-		for _, text := range []string{pruneDoneSQL, pruneAttemptsSQL} {
-			if _, err := tx.exec(text, r.seq, r.generation); err != nil {
+		for _, text := range []string{pruneLivesSQL, pruneAllAttemptsSQL, pruneJobSQL} {
+			if _, err := tx.exec(text, r.seq); err != nil {
 				return out, err
 			}
-		}
-		if _, err := tx.exec(pruneJobSQL, r.seq); err != nil {
-			return out, err
 		}
 		out.Deleted++
 	}

@@ -47,6 +47,17 @@ func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice
 	return receipts, nil
 }
 
+// Queues lists the queues through the transaction.
+func (e txEnqueuer) Queues(ctx context.Context) ([]sluice.Queue, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
+	defer cancel()
+	queues, err := list(runnerOf(ctx, e.tx), scanQueue, queuesSQL)
+	if err != nil {
+		return nil, typed(err)
+	}
+	return queues, nil
+}
+
 // CompleteTx completes a claimed job inside the caller's own transaction, so that the effect of the
 // job and its completion commit together or not at all. The result is stored as JSON; nil: none.
 // If the claim is lost it is an ErrLost, and the caller must roll back. Within a worker's handler,

@@ -128,6 +128,13 @@ func claimRules() []Rule {
 			past := w.add(sluice.EnqueueOptions{DueAt: w.Now().Add(-24 * time.Hour)})
 			w.findAll(claims[0].ID, past)
 		}},
+		{"R-35", "A job that is due since long before anybody can have meant it is found all the same.", "I-1", func(w *world) {
+			id := w.add(sluice.EnqueueOptions{Delay: time.Hour})
+			long := time.Date(1734, 1, 1, 0, 0, 0, 0, time.UTC)
+			errs, err := w.Store.Reschedule(w.ctx, []sluice.ID{id}, long, person("test"))
+			w.ok(w.only(errs, err))
+			equal(w, "claimed", w.claimOne().ID, id)
+		}},
 		{"R-34", "A job that another store puts behind those already claimed is found a moment later.", "I-1", func(w *world) {
 			w.addMany(20)
 			claims := w.claim(15)

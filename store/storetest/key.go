@@ -148,5 +148,36 @@ func keyRules() []Rule {
 				}
 			}
 		}},
+		{"R-20", "A job that is sent again, after another took its place, stays as it is, and so does the other.", "I-7, I-20", func(w *world) {
+			first := insertOf(sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Replace})
+			w.receipts(first)
+			second := w.receipt(sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Replace}).ID
+			equal(w, "receipt", w.receipts(first)[0], sluice.Receipt{ID: first.ID, Duplicate: true})
+			w.inState(first.ID, sluice.StateCancelled)
+			w.inState(second, sluice.StateQueued)
+			running := w.claimOne()
+			equal(w, "claimed", running.ID, second)
+
+			ended := insertOf(sluice.EnqueueOptions{Key: "c", OnDuplicate: sluice.Coalesce})
+			w.receipts(ended)
+			w.done(by(sluice.EventComplete, w.claimOne()))
+			holder := w.add(sluice.EnqueueOptions{Key: "c"})
+			w.claimOne()
+			equal(w, "receipt", w.receipts(ended)[0], sluice.Receipt{ID: ended.ID, Duplicate: true})
+			equal(w, "a third", w.receipt(sluice.EnqueueOptions{Key: "c"}), sluice.Receipt{ID: holder, Duplicate: true})
+		}},
+		{"R-21", "A job does not coalesce behind one whose key is for a window or for ever: it is a duplicate.", "I-7", func(w *world) {
+			for _, scope := range []sluice.EnqueueOptions{
+				{Key: "ever", KeyScope: sluice.ForEver},
+				{Key: "window", KeyScope: sluice.ForWindow, KeyWindow: time.Hour},
+			} {
+				first := w.add(scope)
+				running := w.claimOne()
+				coalescing := sluice.EnqueueOptions{Key: scope.Key, OnDuplicate: sluice.Coalesce}
+				equal(w, "receipt", w.receipt(coalescing), sluice.Receipt{ID: first, Duplicate: true})
+				w.done(by(sluice.EventComplete, running))
+				equal(w, "receipt", w.receipt(coalescing), sluice.Receipt{ID: first, Duplicate: true})
+			}
+		}},
 	}
 }

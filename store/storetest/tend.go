@@ -53,7 +53,7 @@ func tendRules() []Rule {
 			equal(w, "deleted", deleted, len(ids))
 			equal(w, "slices", slices, 3)
 		}},
-		{"R-92", "An older life of a job that lives again may be pruned; the job stays.", "I-1, I-6", func(w *world) {
+		{"R-92", "A job that lives again is not pruned, however long ago an earlier life of it ended.", "I-1, I-6", func(w *world) {
 			id := w.add(sluice.EnqueueOptions{})
 			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{id}, person("test"))))
 			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("test"))))
@@ -78,6 +78,15 @@ func tendRules() []Rule {
 			n, err = w.Store.Mend(w.ctx, "upkeep")
 			w.ok(err)
 			equal(w, "mended again", n, 0)
+		}},
+		{"R-95", "Mend gives settings also to a queue whose jobs are all claimed, so that their leases are looked after.", "I-1", func(w *world) {
+			w.add(sluice.EnqueueOptions{})
+			w.claimOne()
+			_, err := w.Store.Mend(w.ctx, "upkeep")
+			w.ok(err)
+			queues, err := w.Store.Queues(w.ctx)
+			w.ok(err)
+			equal(w, "queues", len(queues), 1)
 		}},
 		{"R-94", "A pruned job's key for ever still keeps others out, and a key whose window has passed is forgotten.", "I-7", func(w *world) {
 			w.add(sluice.EnqueueOptions{Key: "ever", KeyScope: sluice.ForEver})

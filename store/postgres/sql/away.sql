@@ -6,7 +6,7 @@ with held as materialized (
     select l.id, l.queue, l.state, l.generation, l.holder, g.ref, g.error, g.reason, g.actor
     from unnest($1::uuid[], $2::uuid[], $6::text[], $7::text[], $8::text[], $9::text[]) as g(id, token, ref, error, reason, actor)
     join sluice.live l on l.id = g.id
-    where l.token = g.token and l.state = any ($3::text[])
+    where l.id = any ($1::uuid[]) and l.token = g.token and coalesce(l.state = any ($3::text[]), false)
     order by l.id
     for update of l
 ), away as (

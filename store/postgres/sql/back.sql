@@ -9,7 +9,7 @@ with held as materialized (
     from unnest($1::uuid[], $2::uuid[], $5::interval[], $6::text[], $7::text[], $8::text[], $9::text[])
         as g(id, token, delay, error, stack, reason, actor)
     join sluice.live l on l.id = g.id
-    where l.token = g.token and l.state = any ($3::text[]) and (not $11::boolean or l.lease_until < now())
+    where l.id = any ($1::uuid[]) and l.token = g.token and coalesce(l.state = any ($3::text[]), false) and (not $11::boolean or l.lease_until < now())
     order by l.id
     for update of l
 ), back as (

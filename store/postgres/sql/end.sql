@@ -1,5 +1,7 @@
--- Ends jobs: complete, bury and cancel. Moves each from live to done, keeps the failed attempt, gives
--- back its key, lets the job behind it go, and tells the audit.
+-- Ends jobs: complete, bury and cancel. Moves each from live to done, keeps the failed attempt, gives back its key,
+-- and tells the audit; let_go comes after it. A key that an enqueue has locked is left as it is, because that
+-- transaction may stay open for long; whoever wants it next sees that its job has ended.
+-- The coalesce keeps the planner from trusting statistics of a column that changes faster than they do.
 -- $1 uuid[] ids, sorted   $2 uuid[] tokens (empty: a person's or upkeep's act, no token is asked for)
 -- $3 text[] states the event may leave   $4 text event   $5 text outcome
 -- $6 bytea[] results   $7 text[] errors   $8 text[] stacks   $9 text[] reasons   $10 text[] by whom
@@ -11,7 +13,8 @@ with given as (
 ), gone as (
     delete from sluice.live l
     using given g
-    where l.id = g.id and (g.token is null or l.token = g.token) and l.state = any ($3::text[])
+    where l.id = g.id and l.id = any ($1::uuid[]) and (g.token is null or l.token = g.token)
+      and coalesce(l.state = any ($3::text[]), false)
       and (not $13::boolean or l.lease_until < now())
     returning l.id, l.queue, l.tenant, l.state, l.due_at, l.generation, l.releases, l.token, l.holder, l.claimed_at, l.ref,
               l.keyed, l.blocked_by, g.result, g.stack, g.reason, g.actor, coalesce(g.error, l.error) as error,
@@ -30,27 +33,25 @@ with given as (
     where $12::text = 'attempt' and state <> 'uncertain'
 ), given_back as (
     delete from sluice.job_key k
-    using gone g, sluice.job j
-    where g.keyed and g.blocked_by is null and j.id = g.id
-      and k.queue = j.queue and k.key = j.key and k.job_id = g.id and k.until is null
+    using (
+        select k.queue, k.key
+        from gone g
+        join sluice.job j on j.id = g.id
+        join sluice.job_key k on k.queue = j.queue and k.key = j.key
+        where g.keyed and g.blocked_by is null and k.job_id = g.id and k.until is null
+        for update of k skip locked
+    ) free
+    where k.queue = free.queue and k.key = free.key
 ), handed_on as (
     update sluice.job_key k
     set job_id = g.blocked_by
     from gone g, sluice.job j
     where g.keyed and g.blocked_by is not null and j.id = g.id
       and k.queue = j.queue and k.key = j.key and k.job_id = g.id and k.until is null
-), let_go as (
-    update sluice.live l
-    set blocked_by = null
-    from gone g
-    where g.keyed and l.blocked_by = g.id and l.id not in (select id from given)
-    returning l.id, l.queue
 ), told as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
     select coalesce(g.actor, g.holder, ''), 'job', g.queue, $4::text, g.id, g.generation, g.state, $5::text, coalesce(g.reason, ''), $11::uuid
     from gone g
     where $14::boolean or exists (select from sluice.queue q where q.name = g.queue and q.audit = 'full')
 )
-select id, queue, state from gone
-union all
-select id, queue, 'let go' from let_go
+select id, queue, state, keyed from gone

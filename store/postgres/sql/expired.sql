@@ -1,6 +1,7 @@
--- Queued jobs whose expires_at has passed.
+-- Queued jobs whose expires_at has passed. One that is locked is being claimed or replaced just now.
 -- $1 integer limit
 select id from sluice.live
 where expires_at <= now() and state = 'queued'
 order by expires_at
 limit $1::integer
+for update skip locked

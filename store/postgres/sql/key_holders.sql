@@ -1,6 +1,8 @@
--- Who holds these keys, and whether that job still waits. The rows are locked by key_take before.
--- $1 text[] queues   $2 text[] keys
-select k.queue, k.key, k.job_id, k.until is null as unfinished_only, l.state, l.blocked_by
-from unnest($1::text[], $2::text[]) as g(queue, key)
-join sluice.job_key k on k.queue = g.queue and k.key = g.key
+-- Who holds these keys, whether that job still waits, and whether the job that wants the key is stored already. The
+-- keys of those that are not are locked by key_take before.
+-- $1 text[] queues   $2 text[] keys   $3 uuid[] job ids
+select g.queue, g.key, k.job_id, coalesce(k.until is null, false) as unfinished_only, l.state, l.blocked_by, j.id is not null as stored
+from unnest($1::text[], $2::text[], $3::uuid[]) as g(queue, key, id)
+left join sluice.job_key k on k.queue = g.queue and k.key = g.key
 left join sluice.live l on l.id = k.job_id
+left join sluice.job j on j.id = g.id

@@ -1,10 +1,14 @@
--- Queues in which jobs wait and that have no settings. Hops along the claim index from queue to queue.
+-- Queues in which jobs wait or are claimed and that have no settings. Hops along the claim index from queue to queue.
 with recursive hop as (
     (select queue from sluice.live where state = 'queued' and blocked_by is null order by queue limit 1)
     union all
     select (select l.queue from sluice.live l
             where l.state = 'queued' and l.blocked_by is null and l.queue > hop.queue order by l.queue limit 1)
     from hop where hop.queue is not null
+), used as (
+    select queue from hop where queue is not null
+    union
+    select queue from sluice.live where state = 'claimed'
 )
-select hop.queue from hop
-where hop.queue is not null and not exists (select from sluice.queue q where q.name = hop.queue)
+select used.queue from used
+where not exists (select from sluice.queue q where q.name = used.queue)

@@ -1,4 +1,9 @@
 -- Forgets keys whose window has passed.
 -- $1 integer limit
-delete from sluice.job_key
-where (queue, key) in (select queue, key from sluice.job_key where until < now() limit $1::integer)
+-- One that is locked is being taken anew; the condition stands twice because it may have been just now.
+with old as materialized (
+    select queue, key from sluice.job_key where until < now() limit $1::integer for update skip locked
+)
+delete from sluice.job_key k
+using old o
+where k.queue = o.queue and k.key = o.key and k.until < now()

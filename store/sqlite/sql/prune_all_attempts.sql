@@ -1,3 +1,3 @@
--- Deletes every failed attempt of a job that a person wants gone.
+-- Deletes every failed attempt.
 -- ?1 seq
 delete from sluice_attempt where seq = ?1

@@ -1,3 +1,3 @@
--- Deletes every finished life of a job that a person wants gone.
+-- Deletes every finished life.
 -- ?1 seq
 delete from sluice_done where seq = ?1

@@ -1,0 +1,69 @@
+package sluice_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestFirstProgramOfTheGuideRuns builds the program that docs/guide/start.md shows, in a module of its
+// own, and runs it twice.
+func TestFirstProgramOfTheGuideRuns(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("docs/guide/start.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var program strings.Builder
+	for _, block := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(guide, -1) {
+		program.Write(block[1])
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile("go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The module that a reader's «go get» would make, without asking a server for it.
+	required := regexp.MustCompile(`(?m)^module .*\n`).ReplaceAllString(string(ours), "module shop\n")
+	module := required + "\nrequire github.com/sluice-queue/sluice v0.0.0\nreplace github.com/sluice-queue/sluice => " + here + "\n"
+	folder := t.TempDir()
+	for name, text := range map[string]string{"main.go": program.String(), "go.mod": module, "go.sum": string(sums)} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-o", "shop", ".")
+	build.Dir = folder
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, run := range []struct {
+		name string
+		says []string
+	}{
+		{"first", []string{"duplicate: false", "paid 100 cents", "paid 200 cents"}},
+		{"second", []string{"duplicate: true"}},
+	} {
+		shop := exec.Command(filepath.Join(folder, "shop"))
+		shop.Dir = folder
+		out, err := shop.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s run: %v\n%s", run.name, err, out)
+		}
+		for _, want := range run.says {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("the %s run does not say %q:\n%s", run.name, want, out)
+			}
+		}
+	}
+}
