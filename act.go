@@ -101,15 +101,20 @@ func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
 func (c *Client) Queues(ctx context.Context) ([]Queue, error) { return c.store.Queues(ctx) }
 
 // ChangeSettings changes a queue's settings. It reads them, lets change edit them, checks the whole
-// and stores it with one audit entry; if somebody else changed them in between, it begins anew.
+// and stores it with one audit entry; if somebody else changed them in between, it begins anew. A
+// change that changes nothing is not stored.
 func (c *Client) ChangeSettings(ctx context.Context, name string, act Act, change func(*Settings) error) (Queue, error) {
 	for {
 		queue, err := c.Queue(ctx, name)
 		if err != nil {
 			return Queue{}, err
 		}
+		before := queue.Settings
 		if err := change(&queue.Settings); err != nil {
 			return Queue{}, err
+		}
+		if queue.Settings == before {
+			return queue, nil
 		}
 		stored, err := c.saveQueue(ctx, queue, act)
 		if !errors.Is(err, ErrConflict) {

@@ -12,7 +12,7 @@ type Act struct {
 	// Reason says why. Required for a requeue.
 	Reason string
 	// ID tells this act from every other. Default: a new one. The same act sent again, after an
-	// answer was lost, does not repeat what it did.
+	// answer was lost, does not repeat what it did; so an id is for one call alone.
 	ID ID
 }
 

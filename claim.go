@@ -41,7 +41,8 @@ type Claim struct {
 // CompleteTx calls it. The worker then only makes sure that the transaction was committed.
 func (c *Claim) MarkSettledInTx() { c.settledInTx.Store(true) }
 
-// SettledInTx reports whether MarkSettledInTx was called.
+// SettledInTx reports whether MarkSettledInTx was called. It says nothing of whether that transaction
+// was committed.
 func (c *Claim) SettledInTx() bool { return c.settledInTx.Load() }
 
 // Renewal asks for more time on a claim.

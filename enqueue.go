@@ -227,10 +227,10 @@ func (j NewJob) checkPayload(limit int) error {
 		return invalid("payload", "it is missing; it must be JSON")
 	case len(payload) > limit:
 		return invalid("payload", fmt.Sprintf("%d bytes are more than the queue's payload_limit of %d", len(payload), limit))
-	case j.written:
-		return nil
 	case !utf8.Valid(payload):
 		return invalid("payload", "it is not valid UTF-8")
+	case j.written:
+		return nil
 	case !json.Valid(payload):
 		return invalid("payload", "it is not valid JSON: "+jsonFault(payload))
 	}

@@ -3,6 +3,7 @@ package sluice
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -282,7 +283,7 @@ func (s Settings) Check() error {
 	}
 	switch {
 	case s.Backoff.Max < s.Backoff.Base:
-		return invalid("backoff_max", fmt.Sprintf("%s is shorter than backoff_base, %s", s.Backoff.Max, s.Backoff.Base))
+		return invalid("backoff_max", fmt.Sprintf("%s is shorter than backoff_base, %s", formatDuration(s.Backoff.Max), formatDuration(s.Backoff.Base)))
 	case s.Audit != AuditNotable && s.Audit != AuditFull:
 		return invalid("audit", fmt.Sprintf("%.40q is neither %s nor %s", s.Audit, AuditNotable, AuditFull))
 	}
@@ -319,10 +320,16 @@ func ParseDuration(text string) (time.Duration, error) {
 		if err != nil {
 			return 0, fmt.Errorf("%.60q is not a number of days", text)
 		}
+		if n > maxDays || n < -maxDays {
+			return 0, fmt.Errorf("%.60q is more than a duration can hold, which is %d days", text, maxDays)
+		}
 		return time.Duration(n) * day, nil
 	}
 	return time.ParseDuration(text)
 }
+
+// maxDays is how many days a time.Duration can hold.
+const maxDays = int64(math.MaxInt64 / day)
 
 func formatDuration(d time.Duration) string {
 	if d >= day && d%day == 0 {

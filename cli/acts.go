@@ -18,13 +18,58 @@ type selection struct {
 	filter filterFlags
 	all    bool
 	dryRun bool
+
+	anyState bool // the filter may name states
 }
 
 func (s *selection) add(command *cobra.Command) {
 	s.filter.add(command, 0)
+	if s.anyState {
+		s.filter.addStates(command)
+	}
 	command.Flags().BoolVar(&s.all, "all", false, "act on all jobs that match the filter, instead of named ones")
 	command.Flags().BoolVar(&s.dryRun, "dry-run", false, "with --all: say how many match and act on none")
+	for _, name := range []string{"queue", "tenant", "key", "state", "label"} {
+		if flag := command.Flags().Lookup(name); flag != nil {
+			flag.Usage = "with --all: " + flag.Usage
+		}
+	}
 	command.Flags().Lookup("limit").Usage = "with --all: how many at the most; 0: all"
+}
+
+// check refuses what would be passed over in silence: a person who names a filter or a dry run
+// must not see other jobs acted on.
+func (s *selection) check(command *cobra.Command, args []string) error {
+	if s.all && len(args) > 0 {
+		return usagef("give either ids or --all, not both")
+	}
+	for _, name := range []string{"queue", "tenant", "key", "state", "label", "limit", "dry-run"} {
+		if flag := command.Flags().Lookup(name); !s.all && flag != nil && flag.Changed {
+			return usagef("--%s only goes with --all", name)
+		}
+	}
+	if s.filter.limit < 0 {
+		return usagef("--limit %d is negative", s.filter.limit)
+	}
+	return nil
+}
+
+// acted tells what became of an act. Jobs that matched and were not done had changed in between.
+type acted struct {
+	Matched int  `json:"matched"`
+	Done    int  `json:"done"`
+	DryRun  bool `json:"dry_run,omitempty"`
+}
+
+func (a *app) printActed(v verb, what acted) error {
+	return a.printOne(what, func() error {
+		text := fmt.Sprintf("%s %s of %s\n", v.name, count(what.Done), jobs(what.Matched))
+		if what.DryRun {
+			text = jobs(what.Matched) + " would be " + v.name + "\n"
+		}
+		_, err := fmt.Fprint(a.stdout, text)
+		return err
+	})
 }
 
 // verb is an act on a batch of jobs.
@@ -42,10 +87,10 @@ func (a *app) actCommand(command *cobra.Command, s *selection, v func() (verb, e
 		if err != nil {
 			return err
 		}
+		if err := s.check(command, args); err != nil {
+			return err
+		}
 		if s.all {
-			if len(args) > 0 {
-				return usagef("either ids or --all")
-			}
 			return a.actOnAll(command.Context(), s, doing)
 		}
 		ids, err := a.parseIDs(args)
@@ -53,7 +98,7 @@ func (a *app) actCommand(command *cobra.Command, s *selection, v func() (verb, e
 			return err
 		}
 		return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-			return a.reportAct(doing, len(ids), doing.do(ctx, client, ids))
+			return a.reportAct(command, doing, len(ids), doing.do(ctx, client, ids))
 		})
 	}
 	return command
@@ -92,7 +137,7 @@ func (a *app) parseIDs(args []string) ([]sluice.ID, error) {
 }
 
 // reportAct tells what became of an act on named jobs.
-func (a *app) reportAct(v verb, total int, err error) error {
+func (a *app) reportAct(command *cobra.Command, v verb, total int, err error) error {
 	var batch *sluice.BatchError
 	if err != nil && !errors.As(err, &batch) {
 		return err
@@ -107,11 +152,17 @@ func (a *app) reportAct(v verb, total int, err error) error {
 			fmt.Fprintln(a.stderr, err)
 		}
 	}
-	a.note("%s %s of %s jobs", v.name, count(total-failed), count(total))
-	if failed > 0 {
-		return silentExit(exitPartly)
+	if err := a.printActed(v, acted{Matched: total, Done: total - failed}); err != nil {
+		return err
 	}
-	return nil
+	switch failed {
+	case 0:
+		return nil
+	case total:
+		code, _ := diagnose(command, batch.Unwrap()[0])
+		return silentExit(code)
+	}
+	return silentExit(exitPartly)
 }
 
 const actBatch = 1000
@@ -162,12 +213,8 @@ func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
 			break
 		}
 	}
-	if s.dryRun {
-		_, err := fmt.Fprintf(a.stdout, "%s jobs match\n", count(matched))
-		return err
-	}
-	_, err = fmt.Fprintf(a.stdout, "%s %s of %s jobs that matched\n", v.name, count(done), count(matched))
-	return err
+	bar.leave()
+	return a.printActed(v, acted{Matched: matched, Done: done, DryRun: s.dryRun})
 }
 
 func (a *app) actOnPage(ctx context.Context, client *sluice.Client, v verb, ids []sluice.ID) (int, error) {
@@ -184,10 +231,12 @@ func (a *app) actOnPage(ctx context.Context, client *sluice.Client, v verb, ids 
 
 func (a *app) cancelCommand() *cobra.Command {
 	return a.actCommand(&cobra.Command{
-		Use:     "cancel ID…|-",
-		Short:   "End unfinished jobs; a running handler sees its context end",
-		Example: "  sluice cancel 01ab… --reason \"customer left\"\n  sluice cancel --all --queue mail --tenant acme --dry-run",
-	}, &selection{}, func() (verb, error) {
+		Use:   "cancel ID…|-",
+		Short: "End unfinished jobs; a running handler sees its context end",
+		Example: `  sluice cancel 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "customer left"
+  sluice cancel --all --queue mail --tenant acme --dry-run
+  sluice jobs --tenant acme --state queued -o ids | sluice cancel -`,
+	}, &selection{anyState: true}, func() (verb, error) {
 		return verb{"cancelled", []sluice.State{sluice.StateQueued, sluice.StateClaimed, sluice.StateDispatched}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.Cancel(ctx, ids, a.act(""))
 		}}, nil
@@ -195,11 +244,17 @@ func (a *app) cancelCommand() *cobra.Command {
 }
 
 func (a *app) requeueCommand() *cobra.Command {
-	return a.actCommand(&cobra.Command{
-		Use:     "requeue ID…|-",
-		Short:   "Give dead, cancelled or uncertain jobs a new life, due now",
-		Example: "  sluice requeue 01ab… --reason \"bank is back\"\n  sluice requeue --all --queue payments --state dead",
-	}, &selection{}, func() (verb, error) {
+	return a.requeuing(&cobra.Command{
+		Use:   "requeue ID…|-",
+		Short: "Give dead, cancelled or uncertain jobs a new life, due now",
+		Long:  "Gives jobs a new life: due now, nothing counted, their history kept. With --all: the dead ones, unless --state says others.",
+		Example: `  sluice requeue 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "bank is back"
+  sluice requeue --all --queue payments --state cancelled`,
+	}, &selection{anyState: true})
+}
+
+func (a *app) requeuing(command *cobra.Command, s *selection) *cobra.Command {
+	return a.actCommand(command, s, func() (verb, error) {
 		return verb{"requeued", []sluice.State{sluice.StateDead}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.Requeue(ctx, ids, a.act("requested with «sluice requeue»"))
 		}}, nil
@@ -211,7 +266,11 @@ func (a *app) retryCommand() *cobra.Command {
 	return a.actCommand(&cobra.Command{
 		Use:   "retry ID…|-",
 		Short: "Try jobs again now: those that wait for their backoff, and dead or cancelled ones",
-	}, &selection{}, func() (verb, error) {
+		Long: `Makes jobs that wait due now, and gives dead, cancelled and uncertain ones a new life. With --all: the
+dead ones, unless --state says others.`,
+		Example: `  sluice retry 01a1fb72-1dea-7abc-8fc6-99e4817522bb
+  sluice retry --all --queue payments --state queued,dead --limit 10`,
+	}, &selection{anyState: true}, func() (verb, error) {
 		return verb{"retried", []sluice.State{sluice.StateDead}, a.retry}, nil
 	})
 }
@@ -250,8 +309,9 @@ func (a *app) retry(ctx context.Context, client *sluice.Client, ids []sluice.ID)
 
 func (a *app) runNowCommand() *cobra.Command {
 	return a.actCommand(&cobra.Command{
-		Use:   "run-now ID…|-",
-		Short: "Make waiting jobs due now",
+		Use:     "run-now ID…|-",
+		Short:   "Make waiting jobs due now",
+		Example: "  sluice run-now 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice run-now --all --queue mail --tenant acme",
 	}, &selection{}, func() (verb, error) {
 		return verb{"made due", []sluice.State{sluice.StateQueued}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.RunNow(ctx, ids, a.act(""))
@@ -264,10 +324,10 @@ func (a *app) rescheduleCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "reschedule ID…|- --at INSTANT|--in DURATION",
 		Short:   "Change when waiting jobs are due",
-		Example: "  sluice reschedule 01ab… --in 2h\n  sluice reschedule --all --queue mail --at 2026-12-01T16:00:00Z",
+		Example: "  sluice reschedule 01a1fb72-1dea-7abc-8fc6-99e4817522bb --in 2h\n  sluice reschedule --all --queue mail --at 2026-12-01T16:00:00Z",
 	}
-	command.Flags().StringVar(&at, "at", "", "the instant, such as 2026-12-01T16:00:00Z")
-	command.Flags().StringVar(&in, "in", "", "counted from now, such as 90m or 2d")
+	command.Flags().StringVar(&at, "at", "", "when they are due, such as 2026-12-01T16:00:00Z")
+	command.Flags().StringVar(&in, "in", "", "when they are due, counted from now, such as 90m or 2d")
 	return a.actCommand(command, &selection{}, func() (verb, error) {
 		due, err := parseTime("--at", at)
 		if err != nil {
@@ -277,9 +337,9 @@ func (a *app) rescheduleCommand() *cobra.Command {
 			return verb{}, usagef("give either --at or --in")
 		}
 		if in != "" {
-			wait, err := sluice.ParseDuration(in)
+			wait, err := parseDuration(in)
 			if err != nil {
-				return verb{}, usagef("--in: %w", err)
+				return verb{}, usagef("--in %q: %w", in, err)
 			}
 			due = time.Now().Add(wait)
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -36,19 +37,21 @@ type app struct {
 	migrate   bool
 	verbose   bool
 	quiet     bool
+
+	programs programs // that run for jobs
 }
 
 // Main runs a command line and returns its exit code; see the codes in explain.go.
 func Main(args []string) int {
-	ctx, stop := untilSignal(context.Background())
-	defer stop()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	ctx, stop := untilSignal(context.Background(), a.programs.kill)
+	defer stop()
 	return a.run(ctx, args)
 }
 
 // untilSignal ends the context at the first interrupt, so that work drains, and the process at the
-// second.
-func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+// second, after it has done what is left to do.
+func untilSignal(ctx context.Context, leave func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -66,6 +69,7 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 		}
 		cancel()
 		if _, ok := <-signals; ok {
+			leave()
 			os.Exit(exitInterrupted)
 		}
 	}()
@@ -73,6 +77,7 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
+	a.stdin = interruptible{ctx, a.stdin}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(a.stdin)
@@ -88,25 +93,53 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return a.explain(command, err)
 }
 
-func (a *app) root() *cobra.Command {
-	root := &cobra.Command{
-		Use:           "sluice",
-		Short:         "A durable dispatch queue in a database you already run",
-		Long:          longHelp,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+// interruptible ends a read when the context ends. A read of a terminal would else wait for a line
+// that nobody means to write any more.
+type interruptible struct {
+	ctx    context.Context
+	reader io.Reader
+}
+
+func (r interruptible) Read(p []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	read := make(chan result, 1)
+	own := make([]byte, len(p)) // the read may go on after this has returned
+	go func() {
+		n, err := r.reader.Read(own)
+		read <- result{n, err}
+	}()
+	select {
+	case got := <-read:
+		copy(p, own[:got.n])
+		return got.n, got.err
+	case <-r.ctx.Done():
+		return 0, r.ctx.Err()
+	}
+}
+
+func (a *app) root() *cobra.Command {
+	root := group(&cobra.Command{
+		Use:               "sluice",
+		Short:             "A durable dispatch queue in a database you already run",
+		Long:              longHelp + exitCodesLine() + ".",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: func(command *cobra.Command, _ []string) error { return a.settle(command) },
+	})
+	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.db, "db", os.Getenv("SLUICE_DB"), "the store: sqlite:PATH or postgres://USER@HOST/DATABASE (SLUICE_DB)")
-	flags.StringVarP(&a.output, "output", "o", "table", "how to print: table, json, jsonl or ids")
-	flags.StringVar(&a.by, "by", whoAmI(), "who acts, for the audit")
+	flags.StringVar(&a.db, "db", "", "the store: sqlite:PATH or postgres://USER@HOST/DATABASE (default: SLUICE_DB)")
+	flags.StringVarP(&a.output, "output", "o", "table", "how to print: "+strings.Join(outputs, ", "))
+	flags.StringVar(&a.by, "by", "", "who acts, for the audit (default: you, as USER@HOST)")
 	flags.StringVar(&a.reason, "reason", "", "why, for the audit")
-	flags.StringVar(&a.logFormat, "log-format", "text", "how to log on standard error: text or json")
-	flags.DurationVar(&a.timeout, "timeout", 30*time.Second, "how long a look-up or an act may take in all")
-	flags.BoolVar(&a.migrate, "migrate", os.Getenv("SLUICE_MIGRATE") == "true", "bring the schema up to date first (SLUICE_MIGRATE=true)")
+	flags.StringVar(&a.logFormat, "log-format", "text", "how to log on standard error: text, json")
+	flags.Var(newDuration(&a.timeout, 30*time.Second), "timeout", "how long a look-up or an act may take in all")
+	flags.BoolVar(&a.migrate, "migrate", false, "bring the schema up to date first (or SLUICE_MIGRATE=true)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log more")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no progress and no notes")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no progress and no notes, and log only what is wrong")
 	for _, group := range []struct {
 		id, title string
 		commands  []*cobra.Command
@@ -122,9 +155,13 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(command)
 		}
 	}
+	root.SetHelpCommand(helpCommand(root))
+	root.SetHelpCommandGroupID("look")
+	completionCommand(root).GroupID = "look"
 	return root
 }
 
+// longHelp is followed by the exit codes.
 const longHelp = `Sluice keeps work in a database you already run (SQLite or PostgreSQL) until it is
 due, and lets it through to workers that claim jobs under leases.
 
@@ -135,8 +172,9 @@ due, and lets it through to workers that claim jobs under leases.
   sluice work mail -- ./send-mail                        run any program for each job
   sluice jobs                                            look
 
-Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 refused, 5 store unreachable, 6 partly done,
-7 a check failed, 124 timed out, 130 interrupted.`
+Durations are written as 500ms, 30s, 5m, 2h or 7d, instants with their zone, as 2026-12-01T16:00:00Z.
+
+Exit codes: `
 
 // whoAmI is the default of --by: user@host.
 func whoAmI() string {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
@@ -26,6 +25,7 @@ type demoFlags struct {
 	slots             int
 	kill, json        bool
 	dueIn             time.Duration
+	dueAt             time.Time // of all payments of a given file; zero: what the file says
 }
 
 // demoSummary is what the demo found.
@@ -35,6 +35,8 @@ type demoSummary struct {
 	Queue          string     `json:"queue"`
 	Check          demo.Check `json:"check"`
 	Holds          bool       `json:"holds"`
+	Refused        int        `json:"lines_refused"`
+	Duplicates     int        `json:"lines_duplicate"`
 	EnqueueSeconds float64    `json:"enqueue_seconds"`
 	PostSeconds    float64    `json:"post_seconds"`
 	Killed         int        `json:"workers_killed"`
@@ -48,31 +50,46 @@ func (a *app) demoCommand() *cobra.Command {
 		Long: `Writes a file of payments that all fall due in the same second, enqueues them, and runs them through
 workers that post each payment into a ledger in the transaction that completes its job. Some banks time
 out, some accounts are closed. At the end SQL checks that every payment was posted exactly once, or is
-dead with its reason, and that the money adds up. Exit code 0 only if it does.
+dead with its reason, and that the money adds up. Exit code 0 only if it does, 7 if it does not.
 
-Without --db it uses a new SQLite file in a new folder, which it names.`,
+Without --db it uses a new SQLite file in a new folder, which it names. With --file it takes payments
+from a file, written as the demo writes its own; lines that are no payments are reported with their
+number and left out, and the exit code is 6.`,
 		Example: "  sluice demo\n  sluice demo --kill\n  sluice demo --db postgres://localhost/demo --payments 100000\n  sluice demo --file wave.jsonl --json",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
+			if f.file != "" {
+				for _, name := range []string{"payments", "tenants", "seed"} {
+					if command.Flags().Changed(name) {
+						return usagef("--%s is of payments that are made up; with --file they come from the file", name)
+					}
+				}
+				if command.Flags().Changed("due-in") {
+					f.dueAt = time.Now().Add(f.dueIn)
+				}
+			}
 			return a.demo(command.Context(), f)
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.file, "file", "", "a file of payments to use instead of making one up")
+	flags.StringVar(&f.file, "file", "", "a file of payments to use instead of making them up")
 	flags.StringVar(&f.folder, "dir", "", "the folder for the files (default: a new one for temporary files)")
 	flags.IntVar(&f.payments, "payments", 20_000, "how many payments to make up")
 	flags.IntVar(&f.tenants, "tenants", 300, "of how many tenants")
-	flags.Uint64Var(&f.seed, "seed", 1, "makes the same payments again")
+	flags.Uint64Var(&f.seed, "seed", 1, "the same number makes up the same payments")
 	flags.IntVar(&f.slots, "slots", 64, "how many handlers run at once in a worker")
-	flags.DurationVar(&f.dueIn, "due-in", 3*time.Second, "when the payments fall due, counted from now")
+	flags.Var(newDuration(&f.dueIn, 3*time.Second), "due-in", "when the payments fall due, counted from now; those of a file: as it says, unless this is given")
 	flags.BoolVar(&f.kill, "kill", false, "run the workers as processes, and kill one in the middle (SIGKILL)")
-	flags.BoolVar(&f.json, "json", false, "print the summary for machines")
+	flags.BoolVar(&f.json, "json", false, "print the summary for machines, as -o json does")
 	return command
 }
 
 func (a *app) demo(ctx context.Context, f demoFlags) error {
 	if f.payments < 1 || f.tenants < 1 || f.slots < 1 {
 		return usagef("--payments, --tenants and --slots must be at least 1")
+	}
+	if f.json {
+		a.output = "json"
 	}
 	if err := a.placeDemo(&f); err != nil {
 		return err
@@ -83,6 +100,9 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 		return err
 	}
 	defer a.close(store)
+	if err := a.writeWave(&f); err != nil {
+		return err
+	}
 	ledger, err := demo.NewLedger(store)
 	if err != nil {
 		return err
@@ -97,48 +117,53 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 	if err := d.run(ctx); err != nil {
 		return err
 	}
-	if f.json {
-		a.output = "json"
-	}
 	if err := a.printOne(d.summary, d.print); err != nil {
 		return err
 	}
 	if !d.summary.Holds {
 		return codedError{errors.New("the books do not balance"), exitCheckFailed, "this is a bug; keep the database and report it"}
 	}
+	if d.summary.Refused > 0 {
+		return silentExit(exitPartly)
+	}
 	return nil
 }
 
-// placeDemo says where the files go, and writes the wave unless one was given.
+// placeDemo says where the files go.
 func (a *app) placeDemo(f *demoFlags) error {
 	if a.db == "" || f.file == "" {
 		if f.folder == "" {
 			folder, err := os.MkdirTemp("", "sluice-demo-")
 			if err != nil {
-				return err
+				return codedError{err, exitFailed, "name a folder that you may write to with --dir"}
 			}
 			f.folder = folder
 		} else if err := os.MkdirAll(f.folder, 0o755); err != nil {
-			return err
+			return codedError{err, exitFailed, "name a folder that you may write to with --dir"}
 		}
 	}
 	if a.db == "" {
 		a.db = "sqlite:" + filepath.Join(f.folder, "demo.db")
 	}
+	return nil
+}
+
+// writeWave makes the file of payments up, unless one was given.
+func (a *app) writeWave(f *demoFlags) error {
 	if f.file != "" {
 		return nil
 	}
 	f.file = filepath.Join(f.folder, "wave.jsonl")
 	file, err := os.Create(f.file)
 	if err != nil {
-		return err
+		return codedError{err, exitFailed, "name a folder that you may write to with --dir"}
 	}
 	due := time.Now().Add(f.dueIn).Truncate(time.Second).Add(time.Second)
 	err = demo.Wave{Payments: f.payments, Tenants: f.tenants, Seed: f.seed, DueAt: due}.Write(file)
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", f.file, err)
 	}
-	a.note("%s payments of %d tenants, all due at %s: %s", count(f.payments), f.tenants, due.Format("15:04:05"), f.file)
+	a.note("%s payments of %d tenants, all due at %s", count(f.payments), f.tenants, due.Format("15:04:05"))
 	return nil
 }
 
@@ -153,7 +178,7 @@ type demoRun struct {
 }
 
 func (d *demoRun) run(ctx context.Context) error {
-	d.note("store: %s, queue: %s", d.summary.Store, d.summary.Queue)
+	d.note("file:  %s\nstore: %s\nqueue: %s", d.summary.File, d.summary.Store, d.summary.Queue)
 	if _, err := d.client.EnsureQueue(ctx, d.summary.Queue, demo.Settings(), d.act("demo")); err != nil {
 		return err
 	}
@@ -175,9 +200,12 @@ func (d *demoRun) run(ctx context.Context) error {
 	}
 	begun := time.Now()
 	if err := crew.start(ctx); err != nil {
-		return err
+		return errors.Join(err, crew.stop())
 	}
 	watchErr := d.watch(ctx, stored, crew)
+	if ctx.Err() != nil {
+		d.note("interrupted; the workers finish what they hold")
+	}
 	d.summary.PostSeconds = time.Since(begun).Seconds()
 	if err := errors.Join(watchErr, crew.stop()); err != nil {
 		return err
@@ -191,20 +219,23 @@ func (d *demoRun) run(ctx context.Context) error {
 
 // enqueue puts the file in, and gives how many payments are stored.
 func (d *demoRun) enqueue(ctx context.Context) (int, error) {
-	file, err := os.Open(d.flags.file)
-	if err != nil {
-		return 0, usagef("%w", err)
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
+	lines := lineEnqueuer{app: d.app, client: d.client, batchSize: 1000, prepare: func(job *sluice.NewJob) error {
+		if !d.flags.dueAt.IsZero() {
+			job.DueAt, job.Delay = d.flags.dueAt, 0
+		}
+		return demo.Prepare(job, d.summary.Queue)
+	}}
+	file, err := lines.open(d.flags.file)
 	if err != nil {
 		return 0, err
 	}
+	defer func() { _ = file.Close() }()
 	begun := time.Now()
-	out, err := d.enqueueLines(ctx, d.client, file, info.Size(), d.summary.Queue, enqueueFlags{batch: 1000})
+	out, err := lines.run(ctx)
 	d.summary.EnqueueSeconds = time.Since(begun).Seconds()
-	if err == nil && out.Refused > 0 {
-		err = fmt.Errorf("%d lines of %s were refused", out.Refused, d.flags.file)
+	d.summary.Refused, d.summary.Duplicates = out.Refused, out.Duplicates
+	if err == nil && out.Stored == 0 {
+		err = usagef("there is no payment in %s", d.flags.file)
 	}
 	return out.Stored, err
 }
@@ -212,6 +243,11 @@ func (d *demoRun) enqueue(ctx context.Context) (int, error) {
 // watch shows how far the wave has come until every payment is posted or dead.
 func (d *demoRun) watch(ctx context.Context, total int, crew crew) error {
 	bar := d.newProgress("Posting", total)
+	defer bar.leave()
+	say := func(format string, args ...any) {
+		bar.leave()
+		d.note(format, args...)
+	}
 	for {
 		depth, err := d.store.Depth(ctx, d.summary.Queue)
 		if err != nil {
@@ -229,7 +265,7 @@ func (d *demoRun) watch(ctx context.Context, total int, crew crew) error {
 			return nil
 		}
 		bar.set(done, status)
-		if err := crew.progress(ctx, done, total); err != nil {
+		if err := crew.progress(ctx, done, total, say); err != nil {
 			return err
 		}
 		select {
@@ -238,165 +274,4 @@ func (d *demoRun) watch(ctx context.Context, total int, crew crew) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-}
-
-// crew are the workers of the demo.
-type crew interface {
-	start(ctx context.Context) error
-	// progress is told how far the wave has come.
-	progress(ctx context.Context, done, total int) error
-	stop() error
-}
-
-// crewInside is a worker of this process.
-type crewInside struct {
-	run    *demoRun
-	logger *slog.Logger
-	ended  chan error
-	end    context.CancelFunc
-}
-
-func (c *crewInside) start(ctx context.Context) error {
-	ctx, c.end = context.WithCancel(ctx)
-	c.ended = make(chan error, 1)
-	w := demo.NewWorker(c.run.store, c.run.ledger, c.run.summary.Queue, c.run.flags.slots, c.logger)
-	go func() { c.ended <- w.Run(ctx) }()
-	return nil
-}
-
-func (c *crewInside) progress(context.Context, int, int) error {
-	select {
-	case err := <-c.ended:
-		return fmt.Errorf("the worker ended: %w", err)
-	default:
-		return nil
-	}
-}
-
-func (c *crewInside) stop() error {
-	c.end()
-	return <-c.ended
-}
-
-// crewOutside is two worker processes, one of which is killed in the middle and replaced.
-type crewOutside struct {
-	run       *demoRun
-	processes []*exec.Cmd
-}
-
-func (c *crewOutside) start(ctx context.Context) error {
-	for range 2 {
-		if err := c.spawn(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *crewOutside) spawn(ctx context.Context) error {
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, program, "demo-worker", "--queue", c.run.summary.Queue, "--slots", fmt.Sprint(c.run.flags.slots))
-	cmd.Env = append(os.Environ(), "SLUICE_DB="+c.run.db)
-	cmd.Stderr = c.run.stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start a worker process: %w", err)
-	}
-	c.processes = append(c.processes, cmd)
-	return nil
-}
-
-// progress kills a worker when two fifths are done.
-func (c *crewOutside) progress(ctx context.Context, done, total int) error {
-	if c.run.summary.Killed > 0 || done < total*2/5 {
-		return nil
-	}
-	victim := c.processes[0]
-	if err := victim.Process.Kill(); err != nil {
-		return err
-	}
-	_ = victim.Wait() // it was killed
-	c.run.summary.Killed++
-	c.run.note("\nkilled worker process %d (SIGKILL) with %s of %s done; another takes its place", victim.Process.Pid, count(done), count(total))
-	c.processes = c.processes[1:]
-	return c.spawn(ctx)
-}
-
-func (c *crewOutside) stop() error {
-	var errs []error
-	for _, process := range c.processes {
-		errs = append(errs, process.Process.Signal(os.Interrupt), process.Wait())
-	}
-	return errors.Join(errs...)
-}
-
-// demoWorkerCommand is what a worker process of «demo --kill» runs.
-func (a *app) demoWorkerCommand() *cobra.Command {
-	var queue string
-	var slots int
-	command := &cobra.Command{
-		Use:    "demo-worker",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			store, err := a.open(command.Context())
-			if err != nil {
-				return err
-			}
-			defer a.close(store)
-			ledger, err := demo.NewLedger(store)
-			if err != nil {
-				return err
-			}
-			return demo.NewWorker(store, ledger, queue, slots, slog.New(slog.DiscardHandler)).Run(command.Context())
-		},
-	}
-	command.Flags().StringVar(&queue, "queue", "", "")
-	command.Flags().IntVar(&slots, "slots", 64, "")
-	return command
-}
-
-// print tells what happened, and whether the books balance.
-func (d *demoRun) print() error {
-	c, s := d.summary.Check, d.summary
-	type row struct{ name, value, note string }
-	rows := []row{
-		{"payments enqueued", count(c.Payments), fmt.Sprintf("in %.1f s, %s/s", s.EnqueueSeconds, count(int(float64(c.Payments)/max(s.EnqueueSeconds, 0.001))))},
-		{"posted", count(c.Posted), money(c.CentsPosted)},
-		{"dead", count(c.Dead), money(c.CentsDead)},
-		{"failed attempts", count(c.FailedAttempts), ""},
-		{"recovered", count(c.Recoveries), fmt.Sprintf("after %d killed workers", s.Killed)},
-		{"posted twice", count(c.Doubled), ""},
-		{"lost", count(c.Unposted + c.Unfinished), ""},
-	}
-	if err := printTable(d.app, rows, []column[row]{
-		{"WHAT", func(r row) string { return r.name }, false},
-		{"COUNT", func(r row) string { return r.value }, true},
-		{"", func(r row) string { return r.note }, false},
-	}); err != nil {
-		return err
-	}
-	if len(c.Reasons) > 0 {
-		fmt.Fprintln(d.stdout)
-		if err := printTable(d.app, c.Reasons, []column[demo.Reason]{
-			{"DEAD BECAUSE", func(r demo.Reason) string { return r.Error }, false},
-			{"COUNT", func(r demo.Reason) string { return count(r.Count) }, true},
-		}); err != nil {
-			return err
-		}
-	}
-	verdict := "✔ every payment was posted exactly once, or is dead with its reason, and the money adds up"
-	if !s.Holds {
-		verdict = fmt.Sprintf("✖ the books do not balance: %+v", c)
-	}
-	_, err := fmt.Fprintf(d.stdout, "\n%s\n  %s in all = %s posted + %s dead; the entries of the ledger sum to %s\n  look yourself: sluice queues --db %s\n",
-		verdict, money(c.Cents), money(c.CentsPosted), money(c.CentsDead), money(c.Balance), s.Store)
-	return err
-}
-
-func money(cents int64) string {
-	return fmt.Sprintf("%s.%02d EUR", count(int(cents/100)), cents%100)
 }

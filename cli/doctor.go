@@ -26,10 +26,11 @@ func well(check, format string, args ...any) finding {
 
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "doctor",
-		Short: "Check the store and the work, and say what to mend",
-		Long:  "Checks that the store answers, is up to date, and that every job has somebody who looks after it. Exit code 7 when something is not well.",
-		Args:  cobra.NoArgs,
+		Use:     "doctor",
+		Short:   "Check the store and the work, and say what to mend",
+		Long:    "Checks that the store answers, is up to date, and that every job has somebody who looks after it. Exit code 7 when something is not well.",
+		Example: "  sluice doctor\n  sluice doctor -o json",
+		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(command.Context(), a.timeout)
 			defer cancel()
@@ -128,13 +129,16 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 		waiting += q.Depth.Ready + q.Depth.Scheduled + q.Depth.Claimed
 		out = append(out, examineQueue(q, served[q.Name])...)
 	}
-	if !tended && waiting > 0 {
+	switch {
+	case tended:
+		out = append(out, well("upkeep", "somebody does it"))
+	case waiting == 0:
+		out = append(out, well("upkeep", "nobody does it, and no job waits for it"))
+	default:
 		out = append(out, finding{
 			Check: "upkeep", What: "no upkeep was seen lately",
 			Why: "jobs of workers that die are not handed out again, and history is not pruned", Mend: "sluice upkeep",
 		})
-	} else {
-		out = append(out, well("upkeep", "looked after"))
 	}
 	return out, nil
 }

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
@@ -27,6 +28,37 @@ const (
 	exitTimeout     = 124
 	exitInterrupted = 130
 )
+
+// exitCode is what a code tells the caller.
+type exitCode struct {
+	code          int
+	name, meaning string
+}
+
+// exitCodes are all of them, for the help and the docs.
+func exitCodes() []exitCode {
+	return []exitCode{
+		{exitOK, "ok", "Done."},
+		{exitFailed, "failed", "It failed for a reason that no other code names; the error says which."},
+		{exitUsage, "usage", "The command line, a payload or a setting is not as it must be. Nothing was changed."},
+		{exitNotFound, "not found", "There is no such job, queue, tenant or tier."},
+		{exitRefused, "refused", "The job's state does not allow it, it is there already, or the database is newer than the program."},
+		{exitUnreachable, "store unreachable", "The store cannot be reached, opened, read or written."},
+		{exitPartly, "partly done", "Some of several jobs or lines were refused, the others are done; the refused ones are on standard error."},
+		{exitCheckFailed, "a check failed", "Doctor found something to mend, or the books of the demo do not balance."},
+		{exitTimeout, "timed out", "The --timeout was over, or a drain took longer than --grace."},
+		{exitInterrupted, "interrupted", "An interrupt ended it before it was done, or a second one ended a drain."},
+	}
+}
+
+// exitCodesLine is the short form.
+func exitCodesLine() string {
+	var parts []string
+	for _, c := range exitCodes() {
+		parts = append(parts, fmt.Sprintf("%d %s", c.code, c.name))
+	}
+	return strings.Join(parts, ", ")
+}
 
 // usageError is a command line that cannot be understood.
 type usageError struct{ error }
@@ -61,20 +93,47 @@ func asExit(err error) (code int, silent bool) {
 func (a *app) explain(command *cobra.Command, err error) int {
 	code, todo := diagnose(command, err)
 	what := command.CommandPath()
-	why, _, _ := strings.Cut(redact(err.Error()), "\n")
+	why := a.why(err)
+	if code == exitInterrupted {
+		why = "it was interrupted"
+	}
 	fmt.Fprintf(a.stderr, "error: %s failed\n  why: %s\n  do:  %s\n", what, why, todo)
 	return code
+}
+
+// maxWhy bounds what is shown of an error; some carry a schema or a statement.
+const maxWhy = 600
+
+// why writes an error on one line, each of its lines once, without passwords.
+func (a *app) why(err error) string {
+	text := err.Error()
+	if a.db != "" {
+		text = strings.ReplaceAll(text, a.db, redactURL(a.db))
+	}
+	var lines []string
+	for line := range strings.Lines(redact(text)) {
+		if line = oneLine(line); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return cut(strings.Join(lines, " "), maxWhy)
 }
 
 func diagnose(command *cobra.Command, err error) (code int, todo string) {
 	help := fmt.Sprintf("see «%s --help»", command.CommandPath())
 	var coded codedError
 	var usage usageError
+	var server *pgconn.PgError
+	var config *pgconn.ParseConfigError
 	switch {
 	case errors.As(err, &coded):
 		return coded.code, coded.todo
 	case errors.As(err, &usage), isCobraUsage(err):
 		return exitUsage, help
+	case errors.As(err, &config):
+		return exitUsage, "write --db (or SLUICE_DB) as postgres://USER:PASSWORD@HOST:PORT/DATABASE; %40 stands for @ in a password, %2F for /"
+	case errors.As(err, &server) && (strings.HasPrefix(server.Code, "28") || server.Code == "3D000"): // who, or which database
+		return exitUnreachable, "check the user, the password and the database in --db (or SLUICE_DB)"
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "run it again; what was done is done"
 	case errors.Is(err, sluice.ErrNotMigrated):
@@ -83,10 +142,10 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitRefused, "install the newer sluice that migrated this database"
 	case errors.Is(err, worker.ErrDrainTimeout):
 		return exitTimeout, "the jobs were released and will run again; give the drain more time with --grace"
+	case errors.Is(err, sluice.ErrUnavailable):
+		return exitUnreachable, "check --db (or SLUICE_DB), and that the database is up"
 	case errors.Is(err, context.DeadlineExceeded):
 		return exitTimeout, "narrow what you ask for, or give it more time with --timeout"
-	case errors.Is(err, sluice.ErrUnavailable):
-		return exitUnreachable, "check --db (or SLUICE_DB) and that the database is up: «sluice doctor»"
 	case errors.Is(err, sluice.ErrNotFound):
 		return exitNotFound, "look at what there is: «sluice queues», «sluice jobs»"
 	case errors.Is(err, sluice.ErrNotAllowed):
@@ -104,7 +163,7 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 // isCobraUsage recognises the errors that cobra makes of a bad command line.
 func isCobraUsage(err error) bool {
 	text := err.Error()
-	for _, prefix := range []string{"unknown command", "unknown flag", "unknown shorthand", "accepts ", "requires at least", "required flag", "invalid argument", "flag needs an argument", "if any flags in the group"} {
+	for _, prefix := range []string{"unknown command", "unknown flag", "unknown shorthand", "required flag", "invalid argument", "flag needs an argument", "if any flags in the group"} {
 		if strings.HasPrefix(text, prefix) {
 			return true
 		}
@@ -112,22 +171,24 @@ func isCobraUsage(err error) bool {
 	return false
 }
 
-var passwordInURL = regexp.MustCompile(`(postgres(?:ql)?://[^:@/\s]*):[^@/\s]*@`)
+// passwordInURL goes to the last @ of a word: a password that was not escaped may have others.
+var passwordInURL = regexp.MustCompile(`(://[^:@/\s]*):\S*@`)
+
+var passwordInQuery = regexp.MustCompile(`(?i)([?&\s]password=)[^&\s]*`)
 
 // redact takes passwords out of a text that may show a store's address.
-func redact(text string) string { return passwordInURL.ReplaceAllString(text, "$1:•••@") }
+func redact(text string) string {
+	return passwordInQuery.ReplaceAllString(passwordInURL.ReplaceAllString(text, "$1:•••@"), "$1•••")
+}
 
-// redactURL gives a store's address without its password.
+// redactURL gives a store's address without its password, also where it is not a URL that can be
+// read.
 func redactURL(address string) string {
-	at, err := url.Parse(address)
-	if err != nil || at.User == nil {
+	scheme, rest, found := strings.Cut(address, "://")
+	at := strings.LastIndex(rest, "@")
+	if !found || at < 0 {
 		return redact(address)
 	}
-	at.User = url.User(at.User.Username())
-	query := at.Query()
-	if query.Has("password") {
-		query.Set("password", "•••")
-		at.RawQuery = query.Encode()
-	}
-	return at.String()
+	name, _, _ := strings.Cut(rest[:at], ":")
+	return redact(scheme + "://" + name + rest[at:])
 }

@@ -27,9 +27,13 @@ func (f *filterFlags) add(command *cobra.Command, limit int) {
 	flags.StringVar(&f.queue, "queue", "", "of this queue")
 	flags.StringVar(&f.tenant, "tenant", "", "of this tenant")
 	flags.StringVar(&f.key, "key", "", "with this key")
-	flags.StringSliceVar(&f.states, "state", nil, "in these states: queued, claimed, dispatched, uncertain, completed, dead, cancelled")
 	flags.StringArrayVar(&f.labels, "label", nil, "with this label, as name=value; may be repeated")
 	flags.IntVar(&f.limit, "limit", limit, "how many at the most")
+}
+
+// addStates makes the flag for commands that are on jobs of more than one state.
+func (f *filterFlags) addStates(command *cobra.Command) {
+	command.Flags().StringSliceVar(&f.states, "state", nil, "in these states: queued, claimed, dispatched, uncertain, completed, dead, cancelled")
 	_ = command.RegisterFlagCompletionFunc("state", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var names []string
 		for _, state := range sluice.States() {
@@ -44,7 +48,7 @@ func (f *filterFlags) parse() (sluice.JobFilter, error) {
 	for _, text := range f.states {
 		state := sluice.State(text)
 		if !slices.Contains(sluice.States(), state) {
-			return out, usagef("--state %q is none of %v", text, sluice.States())
+			return out, usagef("--state %q is none of %s", text, strings.Trim(fmt.Sprint(sluice.States()), "[]"))
 		}
 		out.States = append(out.States, state)
 	}
@@ -63,30 +67,31 @@ func (a *app) jobsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "jobs",
 		Short:   "List jobs, the newest first",
-		Example: "  sluice jobs --queue mail --state queued,claimed\n  sluice jobs --tenant acme -o ids | sluice cancel -",
-		Args:    cobra.NoArgs,
+		Example: "  sluice jobs --queue mail --state queued,claimed\n  sluice jobs --tenant acme --label kind=welcome -o ids | sluice cancel -",
+		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			filter, err := f.parse()
 			if err != nil {
 				return err
 			}
-			return a.listJobs(command.Context(), filter, jobColumns())
+			return a.listJobs(command.Context(), filter, "no jobs", jobColumns())
 		},
 	}
 	f.add(command, 100)
+	f.addStates(command)
 	command.Flags().StringVar(&f.before, "before", "", "the page after the one that ended with this id")
 	return command
 }
 
 // listJobs prints a page of jobs, and how to get the next.
-func (a *app) listJobs(ctx context.Context, filter sluice.JobFilter, columns []column[sluice.Job]) error {
+func (a *app) listJobs(ctx context.Context, filter sluice.JobFilter, nothing string, columns []column[sluice.Job]) error {
 	return a.withClient(ctx, func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 		page, err := client.Jobs(ctx, filter)
 		if err != nil {
 			return err
 		}
 		if len(page.Jobs) == 0 && a.output == "table" {
-			a.note("no jobs")
+			a.note("%s", nothing)
 			return nil
 		}
 		if err := printList(a, page.Jobs, func(j sluice.Job) string { return j.ID.String() }, columns); err != nil {
@@ -122,9 +127,10 @@ type jobDetail struct {
 
 func (a *app) jobCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "job ID",
-		Short: "Show everything about one job",
-		Args:  cobra.ExactArgs(1),
+		Use:     "job ID",
+		Short:   "Show everything about one job",
+		Example: "  sluice job 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice job 01a1fb72-1dea-7abc-8fc6-99e4817522bb -o json",
+		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			id, err := sluice.ParseID(args[0])
 			if err != nil {
@@ -151,6 +157,12 @@ func lookUp(ctx context.Context, client *sluice.Client, id sluice.ID) (jobDetail
 		return detail, err
 	}
 	detail.Audit, err = client.Audit(ctx, sluice.AuditFilter{JobID: id, Limit: 100})
+	if detail.Failed == nil {
+		detail.Failed = []sluice.Attempt{} // JSON has an empty list, not null
+	}
+	if detail.Audit == nil {
+		detail.Audit = []sluice.AuditEntry{}
+	}
 	return detail, err
 }
 
@@ -198,6 +210,9 @@ func (a *app) printDetail(d jobDetail) error {
 	line("result", compact(d.Result))
 	for _, failed := range d.Failed {
 		line(fmt.Sprintf("failed %d/%d", failed.Generation, failed.Attempt), fmt.Sprintf("%s on %s: %s", failed.FailedAt.Format(time.RFC3339), failed.Holder, oneLine(failed.Error)))
+		for stack := range strings.Lines(failed.Stack) {
+			fmt.Fprintf(&text, "%-13s   %s\n", "", strings.TrimSpace(strings.Map(printable, stack)))
+		}
 	}
 	for _, e := range slices.Backward(d.Audit) {
 		move := string(e.Event)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,15 +14,24 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	var object, name, job string
+	var object, name, queue, job string
 	var before int64
 	var limit int
 	command := &cobra.Command{
 		Use:     "audit",
 		Short:   "Show who did what, when and why, the newest first",
-		Example: "  sluice audit --job 01ab…\n  sluice audit --object queue --name payments",
-		Args:    cobra.NoArgs,
+		Example: "  sluice audit --job 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice audit --queue payments\n  sluice audit --object tenant --name acme",
+		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
+			if object != "" && !slices.Contains(objects, sluice.Object(object)) {
+				return usagef("--object %q is none of %s", object, strings.Trim(fmt.Sprint(objects), "[]"))
+			}
+			if queue != "" {
+				if name != "" || object != "" {
+					return usagef("--queue is the queue and its jobs; give it without --name and --object")
+				}
+				name = queue
+			}
 			filter := sluice.AuditFilter{Object: sluice.Object(object), Name: name, Before: before, Limit: limit}
 			if job != "" {
 				var err error
@@ -34,18 +44,26 @@ func (a *app) auditCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if len(entries) == 0 && a.output == "table" {
+					a.note("nothing was done, or nothing that matches")
+					return nil
+				}
 				return printList(a, entries, func(e sluice.AuditEntry) string { return fmt.Sprint(e.Seq) }, auditColumns())
 			})
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&object, "object", "", "of this kind: job, queue, tenant or tier")
-	flags.StringVar(&name, "name", "", "of the queue, tenant or tier of this name")
+	flags.StringVar(&name, "name", "", "of the queue, tenant or tier of this name; of jobs, those of this queue")
+	flags.StringVar(&queue, "queue", "", "of this queue and its jobs")
 	flags.StringVar(&job, "job", "", "of this job")
 	flags.Int64Var(&before, "before", 0, "the page after the one that ended with this number")
 	flags.IntVar(&limit, "limit", 100, "how many at the most")
 	return command
 }
+
+// objects are the kinds of things that the audit tells of.
+var objects = []sluice.Object{sluice.ObjectJob, sluice.ObjectQueue, sluice.ObjectTenant, sluice.ObjectTier}
 
 func auditColumns() []column[sluice.AuditEntry] {
 	return []column[sluice.AuditEntry]{
@@ -71,14 +89,19 @@ func auditColumns() []column[sluice.AuditEntry] {
 
 func (a *app) holdersCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "holders",
-		Short: "List the workers and upkeepers that run",
-		Args:  cobra.NoArgs,
+		Use:     "holders",
+		Short:   "List the workers and upkeepers that run",
+		Example: "  sluice holders\n  sluice holders -o json",
+		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 				holders, err := client.Holders(ctx)
 				if err != nil {
 					return err
+				}
+				if len(holders) == 0 && a.output == "table" {
+					a.note("nobody works; «sluice work QUEUE -- COMMAND» does")
+					return nil
 				}
 				return printList(a, holders, func(h sluice.Holder) string { return h.ID }, []column[sluice.Holder]{
 					{"HOLDER", func(h sluice.Holder) string { return h.ID }, false},
@@ -102,9 +125,10 @@ type buildVersion struct {
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Show the version of this program",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Show the version of this program",
+		Example: "  sluice version\n  sluice version -o json",
+		Args:    arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			v := buildVersion{Version: "unknown"}
 			if info, ok := debug.ReadBuildInfo(); ok {
@@ -116,7 +140,7 @@ func (a *app) versionCommand() *cobra.Command {
 				}
 			}
 			return a.printOne(v, func() error {
-				_, err := fmt.Fprintln(a.stdout, strings.TrimSpace("sluice "+v.Version+" "+v.Commit+" "+v.Go))
+				_, err := fmt.Fprintln(a.stdout, strings.Join(strings.Fields("sluice "+v.Version+" "+v.Commit+" "+v.Go), " "))
 				return err
 			})
 		},

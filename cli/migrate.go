@@ -16,8 +16,11 @@ func (a *app) migrateCommand() *cobra.Command {
 		Long: `Runs the schema steps that the database still needs, each in a transaction of its own. Several
 processes may migrate at once. A SQLite file is made if it is not there.`,
 		Example: "  sluice migrate --db sqlite:jobs.db\n  sluice migrate --preview\n  sluice migrate --sql > steps.sql",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
+			if preview && sql {
+				return usagef("give either --preview or --sql")
+			}
 			if !preview && !sql {
 				steps, err := a.runMigrations(command.Context())
 				if err != nil {

@@ -2,8 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/store/postgres"
@@ -16,24 +20,27 @@ type address struct {
 	sqlite   string
 }
 
+const namingAStore = "add --db sqlite:PATH or --db postgres://USER@HOST/DATABASE, or set SLUICE_DB"
+
 func parseAddress(text string) (address, error) {
 	switch {
 	case text == "":
-		return address{}, codedError{usagef("no store is named"), exitUsage, "add --db sqlite:PATH or --db postgres://…, or set SLUICE_DB"}
+		return address{}, codedError{usagef("no store is named"), exitUsage, namingAStore}
 	case strings.HasPrefix(text, "postgres://"), strings.HasPrefix(text, "postgresql://"):
 		return address{postgres: text}, nil
 	case strings.HasPrefix(text, "sqlite:"):
-		path := strings.TrimPrefix(text, "sqlite:")
-		if strings.HasPrefix(path, "//") { // sqlite:///absolute/path and sqlite://relative/path
-			path = strings.TrimPrefix(path, "//")
-		}
+		// sqlite:///absolute/path and sqlite://relative/path are understood as well.
+		path := strings.TrimPrefix(strings.TrimPrefix(text, "sqlite:"), "//")
 		if path == "" {
-			return address{}, usagef("--db %q names no file; write sqlite:PATH", text)
+			return address{}, codedError{usagef("--db %q names no file", text), exitUsage, namingAStore}
 		}
 		return address{sqlite: path}, nil
 	}
-	return address{}, usagef("--db %q begins with neither sqlite: nor postgres://", redactURL(text))
+	return address{}, codedError{usagef("--db %q begins with neither sqlite: nor postgres://", redactURL(text)), exitUsage, namingAStore}
 }
+
+// slowOpen is from when on a person is told that the store does not answer yet.
+const slowOpen = 1500 * time.Millisecond
 
 // open opens the store that --db names.
 func (a *app) open(ctx context.Context) (sluice.Store, error) {
@@ -46,15 +53,49 @@ func (a *app) open(ctx context.Context) (sluice.Store, error) {
 		return nil, err
 	}
 	if at.postgres != "" {
+		slow := time.AfterFunc(slowOpen, func() { a.note("%s does not answer yet; trying again for some seconds", redactURL(a.db)) })
+		defer slow.Stop()
 		return postgres.Open(ctx, at.postgres, postgres.Options{Migrate: a.migrate, Logger: logger})
 	}
 	if _, err := os.Stat(at.sqlite); os.IsNotExist(err) && !a.migrate {
 		return nil, codedError{
-			error: usagef("there is no file %s", at.sqlite), code: exitUnreachable,
+			error: fmt.Errorf("there is no file %s", at.sqlite), code: exitUnreachable,
 			todo: "make it with «sluice migrate --db " + a.db + "», or add --migrate",
 		}
 	}
-	return sqlite.Open(ctx, at.sqlite, sqlite.Options{Migrate: a.migrate, Logger: logger})
+	if err := checkFolder(at.sqlite); err != nil {
+		return nil, err
+	}
+	store, err := sqlite.Open(ctx, at.sqlite, sqlite.Options{Migrate: a.migrate})
+	if err != nil {
+		return nil, fileError(at.sqlite, err)
+	}
+	return store, nil
+}
+
+// checkFolder says why no file can be made at a path; SQLite only says that it cannot.
+func checkFolder(path string) error {
+	folder := filepath.Dir(path)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return codedError{fmt.Errorf("there is no folder %s", folder), exitUnreachable, "make it with «mkdir -p " + folder + "», or name another file with --db"}
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return codedError{fmt.Errorf("%s is a folder", path), exitUnreachable, "name a file in it with --db, such as sqlite:" + filepath.Join(path, "jobs.db")}
+	}
+	return nil
+}
+
+// fileError says what to do about a file that cannot be worked with.
+func fileError(path string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(err.Error(), "not a SQLite database"):
+		return codedError{err, exitUnreachable, "name another file with --db; " + path + " is something else"}
+	case errors.Is(err, sluice.ErrUnavailable):
+		return codedError{err, exitUnreachable, "look whether you may write " + path + " and its folder, and whether the disk is full"}
+	}
+	return err
 }
 
 // pendingMigrations and runMigrations look at the schema without opening the store, which refuses
@@ -67,7 +108,8 @@ func (a *app) pendingMigrations(ctx context.Context) ([]sluice.Migration, error)
 	if at.postgres != "" {
 		return postgres.PendingMigrations(ctx, at.postgres)
 	}
-	return sqlite.PendingMigrations(ctx, at.sqlite)
+	steps, err := sqlite.PendingMigrations(ctx, at.sqlite)
+	return steps, fileError(at.sqlite, err)
 }
 
 func (a *app) runMigrations(ctx context.Context) ([]sluice.Migration, error) {
@@ -78,5 +120,9 @@ func (a *app) runMigrations(ctx context.Context) ([]sluice.Migration, error) {
 	if at.postgres != "" {
 		return postgres.Migrate(ctx, at.postgres)
 	}
-	return sqlite.Migrate(ctx, at.sqlite)
+	if err := checkFolder(at.sqlite); err != nil {
+		return nil, err
+	}
+	steps, err := sqlite.Migrate(ctx, at.sqlite)
+	return steps, fileError(at.sqlite, err)
 }

@@ -6,10 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
-
-	"charm.land/lipgloss/v2"
-	"charm.land/lipgloss/v2/table"
 )
 
 // column is one of a printed table.
@@ -46,7 +42,7 @@ func printList[T any](a *app, items []T, name func(T) string, columns []column[T
 		}
 		return nil
 	}
-	return usagef("--output %q is none of table, json, jsonl, ids", a.output)
+	return usagef("--output %q is not known", a.output) // settle has seen to it
 }
 
 // printOne prints one thing: as JSON where a machine reads, else with the given function.
@@ -63,7 +59,7 @@ func (a *app) printOne(item any, forPeople func() error) error {
 	case "ids":
 		return forPeople()
 	}
-	return usagef("--output %q is none of table, json, jsonl, ids", a.output)
+	return usagef("--output %q is not known", a.output) // settle has seen to it
 }
 
 func printJSON(a *app, value any) error {
@@ -71,85 +67,6 @@ func printJSON(a *app, value any) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
-}
-
-func printTable[T any](a *app, items []T, columns []column[T]) error {
-	titles := make([]string, len(columns))
-	for i, c := range columns {
-		titles[i] = c.title
-	}
-	rows := make([][]string, len(items))
-	for i, item := range items {
-		rows[i] = make([]string, len(columns))
-		for k, c := range columns {
-			rows[i][k] = oneLine(c.text(item))
-		}
-	}
-	fit(rows, titles, terminalWidth(a.stdout))
-	head := lipgloss.NewStyle().PaddingRight(2).Bold(true)
-	cell := lipgloss.NewStyle().PaddingRight(2)
-	t := table.New().Headers(titles...).Rows(rows...).Wrap(false).
-		Border(lipgloss.HiddenBorder()).BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).
-		BorderHeader(false).BorderColumn(false).BorderRow(false).
-		StyleFunc(func(row, col int) lipgloss.Style {
-			style := cell
-			if row == table.HeaderRow {
-				style = head
-			}
-			if columns[col].numeric {
-				style = style.Align(lipgloss.Right)
-			}
-			return style
-		})
-	var text strings.Builder
-	for _, line := range strings.Split(t.Render(), "\n") {
-		text.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	_, err := lipgloss.Fprint(a.stdout, text.String())
-	return err
-}
-
-// fit cuts the widest cells in the middle until the rows fit the terminal.
-func fit(rows [][]string, titles []string, width int) {
-	if width == 0 {
-		return
-	}
-	widths := make([]int, len(titles))
-	for i, title := range titles {
-		widths[i] = lipgloss.Width(title)
-		for _, row := range rows {
-			widths[i] = max(widths[i], lipgloss.Width(row[i]))
-		}
-	}
-	for {
-		total, widest := 0, 0
-		for i, w := range widths {
-			total += w + 2
-			if w > widths[widest] {
-				widest = i
-			}
-		}
-		if total <= width || widths[widest] <= 12 {
-			break
-		}
-		widths[widest]--
-	}
-	for _, row := range rows {
-		for i := range row {
-			row[i] = cut(row[i], widths[i])
-		}
-	}
-}
-
-// cut shortens a text in the middle.
-func cut(text string, width int) string {
-	if utf8.RuneCountInString(text) <= width || width < 3 {
-		return text
-	}
-	runes := []rune(text)
-	head := (width - 1) / 2
-	tail := width - 1 - head
-	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
 }
 
 func oneLine(text string) string {
@@ -201,6 +118,14 @@ func count(n int) string {
 		text = text[:i] + " " + text[i:]
 	}
 	return text
+}
+
+// jobs writes how many jobs.
+func jobs(n int) string {
+	if n == 1 {
+		return "1 job"
+	}
+	return count(n) + " jobs"
 }
 
 // orDash stands in for an empty text.

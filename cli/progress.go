@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // progress tells how far a long command has come: on a terminal one line that is written over, else
@@ -16,6 +17,7 @@ type progress struct {
 	live  bool
 	begun time.Time
 	said  time.Time
+	shown bool // a line stands on the terminal
 	width int
 }
 
@@ -53,9 +55,15 @@ func (p *progress) set(done int, more string) {
 // end tells the last figure and leaves the line.
 func (p *progress) end(done int, more string) {
 	p.print(done, more)
-	if p.live {
+	p.leave()
+}
+
+// leave goes to a new line if one stands on the terminal, so that something else can be said.
+func (p *progress) leave() {
+	if p.shown {
 		fmt.Fprintln(p.out)
 	}
+	p.shown = false
 }
 
 func (p *progress) print(done int, more string) {
@@ -65,6 +73,7 @@ func (p *progress) print(done int, more string) {
 		return
 	}
 	fmt.Fprint(p.out, "\r\x1b[K"+cutEnd(line, p.width-1))
+	p.shown = true
 }
 
 func (p *progress) line(done int, more string) string {
@@ -76,16 +85,17 @@ func (p *progress) line(done int, more string) string {
 	full := int(share * barWidth)
 	bar := strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
 	line := fmt.Sprintf("%s ▕%s▏ %3.0f %%  %s/%s  %s/s", p.verb, bar, share*100, count(done), count(p.total), count(int(rate)))
-	if more != "" {
-		line += "  " + more
-	}
-	if left := p.total - done; left > 0 && rate >= 1 {
+	if left := p.total - done; left > 0 && rate >= 1 && float64(left)/rate >= 1 {
 		line += "  ETA " + short(time.Duration(float64(left)/rate*float64(time.Second)))
 	}
-	return line
+	return strings.TrimSpace(line + "  " + more)
 }
 
+// cutEnd drops what stands last between double blanks until a line fits.
 func cutEnd(text string, width int) string {
+	for utf8.RuneCountInString(text) > width && strings.Contains(text, "  ") {
+		text = text[:strings.LastIndex(text, "  ")]
+	}
 	if runes := []rune(text); len(runes) > width && width > 0 {
 		return string(runes[:width])
 	}

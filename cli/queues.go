@@ -22,10 +22,11 @@ type queueRow struct {
 
 func (a *app) queuesCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "queues",
-		Short: "List queues with their figures",
-		Long:  fmt.Sprintf("Lists the queues and how many jobs each has by state. Counting stops at %s.", count(sluice.DepthLimit)),
-		Args:  cobra.NoArgs,
+		Use:     "queues",
+		Short:   "List queues with their figures",
+		Long:    fmt.Sprintf("Lists the queues and how many jobs each has by state. Counting stops at %s.", count(sluice.DepthLimit)),
+		Example: "  sluice queues\n  sluice queues -o json",
+		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 				rows, err := queueRows(ctx, client)
@@ -94,9 +95,10 @@ func bounded(n int) string {
 
 func (a *app) pauseCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "pause QUEUE",
-		Short: "Stop a queue's claims; what runs goes on, nothing is lost",
-		Args:  cobra.ExactArgs(1),
+		Use:     "pause QUEUE",
+		Short:   "Stop a queue's claims; what runs goes on, nothing is lost",
+		Example: "  sluice pause payments --reason \"bank is down\"",
+		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 				if err := client.Pause(ctx, args[0], a.act("")); err != nil {
@@ -111,9 +113,10 @@ func (a *app) pauseCommand() *cobra.Command {
 
 func (a *app) resumeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "resume QUEUE",
-		Short: "Open a paused queue; it continues where it was",
-		Args:  cobra.ExactArgs(1),
+		Use:     "resume QUEUE",
+		Short:   "Open a paused queue; it continues where it was",
+		Example: "  sluice resume payments --reason \"bank is back\"",
+		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 				if err := client.Resume(ctx, args[0], a.act("")); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -15,11 +16,12 @@ import (
 )
 
 func (a *app) settingsCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:   "settings",
-		Short: "Look at a queue's settings, change them, see their history, undo",
-		Long:  "A change takes effect in every process within a second, and is kept with who made it and why.\n\n" + settingsHelp(),
-	}
+	command := group(&cobra.Command{
+		Use:     "settings",
+		Short:   "Look at a queue's settings, change them, see their history, undo",
+		Long:    "A change takes effect in every process within a second, and is kept with who made it and why.\n\n" + settingsHelp(),
+		Example: "  sluice settings get payments\n  sluice settings set payments lease=2m --reason \"slow bank\"\n  sluice settings undo payments",
+	})
 	command.AddCommand(a.settingsGetCommand(), a.settingsSetCommand(), a.settingsHistoryCommand(), a.settingsUndoCommand())
 	return command
 }
@@ -43,9 +45,10 @@ type settingRow struct {
 
 func (a *app) settingsGetCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "get QUEUE [SETTING]",
-		Short: "Show a queue's settings, or one of them",
-		Args:  cobra.RangeArgs(1, 2),
+		Use:     "get QUEUE [SETTING]",
+		Short:   "Show a queue's settings, or one of them",
+		Example: "  sluice settings get payments\n  sluice settings get payments lease",
+		Args:    arguments(1, 2),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 				queue, err := client.Queue(ctx, args[0])
@@ -55,10 +58,12 @@ func (a *app) settingsGetCommand() *cobra.Command {
 				if len(args) == 2 {
 					setting, err := sluice.SettingNamed(args[1])
 					if err != nil {
-						return err
+						return usagef("%w", err)
 					}
-					_, err = fmt.Fprintln(a.stdout, setting.Format(queue.Settings))
-					return err
+					return a.printOne(rowOf(setting, queue), func() error {
+						_, err := fmt.Fprintln(a.stdout, setting.Format(queue.Settings))
+						return err
+					})
 				}
 				return a.printSettings(queue)
 			})
@@ -66,10 +71,14 @@ func (a *app) settingsGetCommand() *cobra.Command {
 	}
 }
 
+func rowOf(s sluice.Setting, queue sluice.Queue) settingRow {
+	return settingRow{s.Name, s.Format(queue.Settings), s.Format(sluice.DefaultSettings()), s.Meaning}
+}
+
 func (a *app) printSettings(queue sluice.Queue) error {
 	var rows []settingRow
 	for _, s := range sluice.AllSettings() {
-		rows = append(rows, settingRow{s.Name, s.Format(queue.Settings), s.Format(sluice.DefaultSettings()), s.Meaning})
+		rows = append(rows, rowOf(s, queue))
 	}
 	if err := printList(a, rows, func(r settingRow) string { return r.Name + "=" + r.Value }, []column[settingRow]{
 		{"SETTING", func(r settingRow) string { return r.Name }, false},
@@ -88,7 +97,7 @@ func (a *app) settingsSetCommand() *cobra.Command {
 		Use:     "set QUEUE SETTING=VALUE…",
 		Short:   "Change settings of a queue, making the queue if it is not there",
 		Example: "  sluice settings set payments lease=2m max_attempts=5 --reason \"slow bank\"\n  sluice settings set payments payload_schema=@payment.schema.json",
-		Args:    cobra.MinimumNArgs(2),
+		Args:    arguments(2, math.MaxInt),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 				before, after, err := a.changeSettings(ctx, client, args[0], args[1:])
@@ -123,8 +132,12 @@ func (a *app) changeSettings(ctx context.Context, client *sluice.Client, name st
 
 // printChanges tells what a change did, setting by setting.
 func (a *app) printChanges(before, after sluice.Queue) error {
-	for _, change := range changesBetween(before.Settings, after.Settings) {
-		if _, err := fmt.Fprintln(a.stdout, after.Name+"."+change); err != nil {
+	changes := changesBetween(before.Settings, after.Settings)
+	if len(changes) == 0 {
+		a.note("nothing changed: the settings were so before")
+	}
+	for _, change := range changes {
+		if _, err := fmt.Fprintln(a.stdout, after.Name+"."+strings.TrimSpace(strings.Map(printable, change))); err != nil {
 			return err
 		}
 	}
@@ -157,7 +170,7 @@ func applySettings(settings *sluice.Settings, pairs []string) error {
 			if err != nil {
 				return usagef("%s: %w", name, err)
 			}
-			value = string(text)
+			value = strings.TrimSpace(string(text))
 		}
 		if err := setting.Parse(settings, value); err != nil {
 			return err
@@ -176,9 +189,10 @@ type historyRow struct {
 
 func (a *app) settingsHistoryCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "history QUEUE",
-		Short: "Show what was changed, by whom and why, the newest first",
-		Args:  cobra.ExactArgs(1),
+		Use:     "history QUEUE",
+		Short:   "Show what was changed, by whom and why, the newest first",
+		Example: "  sluice settings history payments",
+		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 				entries, err := client.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: args[0], Limit: 1000})
@@ -199,7 +213,7 @@ func (a *app) settingsHistoryCommand() *cobra.Command {
 				return printList(a, rows, func(r historyRow) string { return r.At.Format(time.RFC3339Nano) }, []column[historyRow]{
 					{"WHEN", func(r historyRow) string { return r.At.Format(time.RFC3339) }, false},
 					{"BY", func(r historyRow) string { return r.By }, false},
-					{"CHANGE", func(r historyRow) string { return strings.Join(r.Changes, ", ") }, false},
+					{"CHANGE", func(r historyRow) string { return orDash(strings.Join(r.Changes, ", ")) }, false},
 					{"REASON", func(r historyRow) string { return orDash(r.Reason) }, false},
 				})
 			})
@@ -224,9 +238,10 @@ func settingChanges(e sluice.AuditEntry) ([]string, error) {
 
 func (a *app) settingsUndoCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "undo QUEUE",
-		Short: "Put the settings back to what they were before the last change",
-		Args:  cobra.ExactArgs(1),
+		Use:     "undo QUEUE",
+		Short:   "Put the settings back to what they were before the last change",
+		Example: "  sluice settings undo payments --reason \"too slow\"",
+		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 				before, err := client.Queue(ctx, args[0])

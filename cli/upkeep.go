@@ -20,8 +20,12 @@ func (a *app) upkeepCommand() *cobra.Command {
 		Long: `Tends the store until it is interrupted. Any number may run; one leads, the others stand by. How often
 leases are looked at, and how many jobs are recovered at once, are settings of each queue
 (recover_interval, recover_batch).`,
-		Args: cobra.NoArgs,
+		Example: "  sluice upkeep\n  sluice upkeep --once",
+		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
+			if options.PruneBatch < 1 {
+				return usagef("--prune-batch %d is not at least 1", options.PruneBatch)
+			}
 			logger, err := a.logger()
 			if err != nil {
 				return err
@@ -50,8 +54,8 @@ leases are looked at, and how many jobs are recovered at once, are settings of e
 	}
 	flags := command.Flags()
 	flags.BoolVar(&once, "once", false, "do everything once, whether it is due or not, and end")
-	flags.DurationVar(&options.Interval, "interval", time.Second, "how often to look whether something is due")
-	flags.DurationVar(&options.PruneInterval, "prune-interval", 10*time.Minute, "how often to go through the history")
+	flags.Var(newDuration(&options.Interval, time.Second), "interval", "how often to look whether something is due")
+	flags.Var(newDuration(&options.PruneInterval, 10*time.Minute), "prune-interval", "how often to go through the history")
 	flags.IntVar(&options.PruneBatch, "prune-batch", 1000, "finished jobs looked at in one transaction")
 	return command
 }

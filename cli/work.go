@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,18 +49,30 @@ the job's result. Its exit code decides:
 The first interrupt drains: no new jobs, and the programs that run may end within --grace. The second
 leaves at once. Upkeep runs along, so that one such process is all a small system needs.`,
 		Example: "  sluice work mail --slots 4 -- ./send-mail\n  sluice work resize -- sh -c 'convert - -resize 200x200 out/$SLUICE_JOB_ID.png'",
-		Args:    cobra.MinimumNArgs(2),
+		Args:    arguments(2, math.MaxInt),
 		RunE: func(command *cobra.Command, args []string) error {
 			if command.ArgsLenAtDash() != 1 {
-				return usagef("write the program after «--», as in: sluice work QUEUE -- COMMAND")
+				return usagef("the program comes after «--»; write: sluice work QUEUE -- COMMAND")
 			}
-			return a.work(command.Context(), strings.Split(args[0], ","), args[1:], f)
+			if f.slots < 1 {
+				return usagef("--slots %d is not at least 1", f.slots)
+			}
+			queues := strings.Split(args[0], ",")
+			for i, queue := range queues {
+				if err := sluice.CheckQueueName(queue); err != nil {
+					return err
+				}
+				if slices.Contains(queues[:i], queue) {
+					return usagef("queue %s is named twice", queue)
+				}
+			}
+			return a.work(command.Context(), queues, args[1:], f)
 		},
 	}
 	flags := command.Flags()
 	flags.IntVar(&f.slots, "slots", 4, "how many programs run at once")
-	flags.DurationVar(&f.poll, "poll", time.Second, "how often to look when nobody says that there are jobs")
-	flags.DurationVar(&f.grace, "grace", 30*time.Second, "how long programs may go on after the first interrupt")
+	flags.Var(newDuration(&f.poll, time.Second), "poll", "how often to look when nobody says that there are jobs")
+	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "how long programs may go on after the first interrupt")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave recovering, expiring and pruning to others")
 	flags.BoolVar(&f.drain, "until-empty", false, "end when no job of the queues is unfinished")
 	return command
@@ -78,7 +93,7 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 	defer a.close(store)
 	w := worker.New(store, worker.Options{Slots: f.slots, Poll: f.poll, Drain: f.grace, PayloadChecker: schema.New(), Logger: logger})
 	for _, queue := range queues {
-		worker.Handle(w, sluice.QueueOf[json.RawMessage](queue), (&runner{program: program, stderr: a.stderr, store: store}).run, worker.QueueOptions{})
+		worker.Handle(w, sluice.QueueOf[json.RawMessage](queue), (&runner{program: program, running: &a.programs, stderr: a.stderr, store: store}).run, worker.QueueOptions{})
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -88,10 +103,20 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 	if !f.noUpkeep {
 		helpers.Go(func() { _ = upkeep.New(store, upkeep.Options{Logger: logger}).Run(ctx) }) // it returns nil
 	}
+	var emptied atomic.Bool
 	if f.drain {
-		helpers.Go(func() { stopWhenEmpty(ctx, store, queues, stop) })
+		helpers.Go(func() {
+			stopWhenEmpty(ctx, store, queues, func() {
+				emptied.Store(true)
+				stop()
+			})
+		})
 	}
-	return w.Run(ctx)
+	err = w.Run(ctx)
+	if emptied.Load() && errors.Is(err, context.Canceled) {
+		return nil // there was nothing to do, and it was seen before the worker had begun
+	}
+	return err
 }
 
 // stopWhenEmpty ends the work when every job of the queues is finished.
@@ -130,6 +155,7 @@ const (
 // runner runs a program for jobs.
 type runner struct {
 	program []string
+	running *programs
 	stderr  io.Writer
 	store   sluice.Store
 }
@@ -143,11 +169,10 @@ func (r *runner) run(ctx context.Context, job *worker.Job[json.RawMessage]) erro
 	cmd.Stdout, cmd.Stderr = out, io.MultiWriter(r.stderr, tail)
 	inGroup(cmd)
 	cmd.WaitDelay = killAfter
-	err := cmd.Run()
-	killGroup(cmd)
+	err := r.running.run(cmd)
 	var exit *exec.ExitError
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it left a child behind that kept its output open
 		return r.keep(job, out)
 	case errors.As(err, &exit) && exit.ExitCode() == exitTryAgain:
 		return worker.Snooze(r.wait(ctx, job))
@@ -156,6 +181,49 @@ func (r *runner) run(ctx context.Context, job *worker.Job[json.RawMessage]) erro
 		return fmt.Errorf("%w: %s", err, said)
 	}
 	return err
+}
+
+// programs are those that run. Each is in a process group of its own, which an interrupt at the
+// terminal does not reach.
+type programs struct {
+	mu      sync.Mutex
+	running map[*exec.Cmd]struct{}
+	killed  bool
+}
+
+// run runs a program to its end, and ends what it leaves behind.
+func (p *programs) run(cmd *exec.Cmd) error {
+	p.mu.Lock()
+	if p.killed {
+		p.mu.Unlock()
+		return context.Canceled
+	}
+	if err := cmd.Start(); err != nil {
+		p.mu.Unlock()
+		return err
+	}
+	if p.running == nil {
+		p.running = make(map[*exec.Cmd]struct{})
+	}
+	p.running[cmd] = struct{}{}
+	p.mu.Unlock()
+	err := cmd.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, cmd)
+	killGroup(cmd)
+	return err
+}
+
+// kill ends all of them at once, and keeps new ones from starting: the process is about to leave,
+// and its jobs will be handed to others.
+func (p *programs) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.killed = true
+	for cmd := range p.running {
+		killGroup(cmd)
+	}
 }
 
 // keep stores what the program printed: JSON as it is, other text as a string.

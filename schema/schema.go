@@ -63,7 +63,7 @@ func (c *Checker) schema(text string) (*jsonschema.Schema, error) {
 	}
 	compiled, err := compile(text)
 	if err != nil {
-		return nil, fmt.Errorf("it is not a JSON Schema: %w", err)
+		return nil, fmt.Errorf("it is not a JSON Schema: %s", strings.Join(strings.Fields(err.Error()), " "))
 	}
 	if len(c.compiled) >= maxCompiled {
 		clear(c.compiled)
@@ -73,7 +73,7 @@ func (c *Checker) schema(text string) (*jsonschema.Schema, error) {
 }
 
 func compile(text string) (*jsonschema.Schema, error) {
-	const name = "payload_schema"
+	const name = "sluice:payload_schema"
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
 		return nil, err

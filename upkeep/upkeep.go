@@ -1,6 +1,6 @@
 // Package upkeep tends what nobody else looks after: it recovers jobs whose lease ran out, cancels
-// those that expired, mends what was orphaned, and prunes history. Any number may run; one leads
-// and works, the others stand by.
+// those that expired, mends what was orphaned, and prunes history. Any number may run: on PostgreSQL
+// one leads and works and the others stand by, elsewhere all work, which does no harm.
 package upkeep
 
 import (
@@ -197,13 +197,16 @@ func (u *Upkeep) mend(ctx context.Context, all bool, done *Done) error {
 	return nil
 }
 
-// prune goes on with the walk through the history: one slice a round, so that no round is long;
-// with all, to the end.
+// pruneSlices is how many slices of the history a round deletes at the most, so that recovery never
+// waits for long.
+const pruneSlices = 10
+
+// prune goes on with the walk through the history: some slices a round; with all, to the end.
 func (u *Upkeep) prune(ctx context.Context, all bool, done *Done) error {
 	if !all && u.pruneAt.IsZero() && time.Since(u.pruned) < u.options.PruneInterval {
 		return nil
 	}
-	for {
+	for n := 1; ; n++ {
 		out, err := u.store.Prune(ctx, u.pruneAt, u.options.PruneBatch)
 		if err != nil {
 			return fmt.Errorf("prune: %w", err)
@@ -214,8 +217,8 @@ func (u *Upkeep) prune(ctx context.Context, all bool, done *Done) error {
 			u.pruned = time.Now()
 			return nil
 		}
-		if !all && out.Deleted == 0 {
-			return nil // nothing old here: the next slice can wait for the next round
+		if !all && (out.Deleted == 0 || n == pruneSlices) {
+			return nil // the next slice can wait for the next round
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

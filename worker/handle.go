@@ -96,16 +96,21 @@ type lane struct {
 	lookAt time.Time // when to look again if nobody says anything; used by the fetching alone
 }
 
-// Snooze hands the job back and asks for it again after a while; a negative one is none. No attempt
-// is counted.
+// Snooze hands the job back and asks for it again after a while. No attempt is counted. After no time
+// or less it is handed out again at once, so that a handler which always says so never rests.
 func Snooze(d time.Duration) error { return &snooze{max(d, 0)} }
 
 type snooze struct{ delay time.Duration }
 
 func (s *snooze) Error() string { return fmt.Sprintf("snoozed for %s", s.delay) }
 
-// Permanent says that the job will never succeed: it is dead at once.
-func Permanent(err error) error { return &permanent{err} }
+// Permanent says that the job will never succeed: it is dead at once. Of nil it is nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &permanent{err}
+}
 
 type permanent struct{ err error }
 
@@ -113,8 +118,16 @@ func (p *permanent) Error() string { return "permanent: " + p.err.Error() }
 func (p *permanent) Unwrap() error { return p.err }
 
 // RetryAfter says that the attempt failed and when the next one makes sense, instead of the
-// queue's backoff; a negative one is at once. It is dead all the same after its last attempt.
-func RetryAfter(d time.Duration, err error) error { return &retryAfter{max(d, 0), err} }
+// queue's backoff; a negative one is at once. It is dead all the same after its last attempt. The
+// error may be nil; the attempt counts as failed all the same.
+func RetryAfter(d time.Duration, err error) error {
+	if err == nil {
+		err = errRetryAsked
+	}
+	return &retryAfter{max(d, 0), err}
+}
+
+var errRetryAsked = errors.New("the handler asked to be called again")
 
 type retryAfter struct {
 	delay time.Duration
@@ -135,43 +148,53 @@ func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 // errGoexit is the error of a handler that ended its goroutine.
 var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
 
-// outcome says what a handler's return makes of a job.
+// errNotCommitted is the error of a handler that returned nil although its CompleteTx came to nothing.
+var errNotCommitted = errors.New("the handler returned nil, but the transaction in which it completed the job was not committed")
+
+// outcome says what a handler's return makes of a job. If the job was completed in the handler's own
+// transaction, it counts only if that came to nothing.
 func (w *Worker) outcome(r *run, err error, cause error, settings sluice.Settings) sluice.Settlement {
-	out := sluice.Settlement{ID: r.claim.ID, Token: r.claim.Token, Holder: w.holder.ID}
-	if r.claim.SettledInTx() {
-		if err == nil {
-			err = errors.New("the handler returned nil, but the transaction in which it completed the job was not committed")
-		}
-		out = sluice.FailureOf(r.claim, settings, err.Error())
-		out.InTx = true
-		return out
+	inTx := r.claim.SettledInTx()
+	if inTx && err == nil {
+		err = errNotCommitted
 	}
+	out := w.judge(r, err, cause, settings)
+	out.ID, out.Token, out.Holder, out.InTx = r.claim.ID, r.claim.Token, w.holder.ID, inTx
+	return out
+}
+
+func (w *Worker) judge(r *run, err error, cause error, settings sluice.Settings) sluice.Settlement {
 	var snoozed *snooze
 	var forGood *permanent
-	var later *retryAfter
-	var panic *panicked
 	switch {
 	case err == nil:
-		out.Event = sluice.EventComplete
+		out := sluice.Settlement{Event: sluice.EventComplete}
 		if result := r.result.Load(); result != nil {
 			out.Result = *result
 		}
 		return out
 	case errors.As(err, &snoozed):
-		out.Event, out.Delay, out.Reason = sluice.EventRelease, snoozed.delay, "snoozed"
-		return out
+		return sluice.Settlement{Event: sluice.EventRelease, Delay: snoozed.delay, Reason: "snoozed"}
 	case errors.Is(cause, ErrShutdown):
-		out.Event, out.Reason = sluice.EventRelease, "worker shut down"
-		return out
+		return sluice.Settlement{Event: sluice.EventRelease, Reason: "worker shut down"}
+	case errors.Is(cause, sluice.ErrLost):
+		// It was stopped because its lease could not be renewed, which is no fault of its own.
+		return sluice.Settlement{Event: sluice.EventRelease, Reason: "the lease could not be renewed"}
 	case errors.As(err, &forGood):
-		out.Event, out.Error, out.Reason = sluice.EventBury, forGood.err.Error(), "permanent error"
-		return out
+		return sluice.Settlement{Event: sluice.EventBury, Error: textOf(forGood.err), Reason: "permanent error"}
 	}
-	text := err.Error()
+	return failure(r, err, cause, settings)
+}
+
+// failure makes an error a failed attempt.
+func failure(r *run, err error, cause error, settings sluice.Settings) sluice.Settlement {
+	var later *retryAfter
+	var panic *panicked
+	text := textOf(err)
 	if errors.Is(cause, ErrTimeout) {
 		text = fmt.Sprintf("%v after %s: %s", ErrTimeout, settings.Timeout, text)
 	}
-	out = sluice.FailureOf(r.claim, settings, text)
+	out := sluice.FailureOf(r.claim, settings, text)
 	if errors.As(err, &later) && out.Event == sluice.EventRetry {
 		out.Delay = later.delay
 	}
@@ -179,4 +202,15 @@ func (w *Worker) outcome(r *run, err error, cause error, settings sluice.Setting
 		out.Stack = string(panic.stack)
 	}
 	return out
+}
+
+// textOf is the text of a handler's error, whose own methods may panic: a nil pointer in an error is
+// easily made.
+func textOf(err error) (text string) {
+	defer func() {
+		if value := recover(); value != nil {
+			text = fmt.Sprintf("an error of type %T, whose text cannot be had: %v", err, value)
+		}
+	}()
+	return err.Error()
 }

@@ -9,11 +9,16 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// beatInterval is how often the worker tells the store that it is alive.
-const beatInterval = 5 * time.Second
+const (
+	// beatInterval is how often the worker tells the store that it is alive.
+	beatInterval = 5 * time.Second
+	// maxKeepInterval is how often the jobs that run are looked after, and leaseLooks how often at
+	// the least within a lease.
+	maxKeepInterval = time.Second
+	leaseLooks      = 6
+)
 
-// keep looks after the jobs that run, once per poll interval and, for short leases, more often: it
-// renews their leases in one statement, notices those that are lost, and gives up handlers that
+// keep looks after the jobs that run, once a second and, for short leases, more often: it renews their leases in one statement, notices those that are lost, and gives up handlers that
 // ignore their context.
 func (w *Worker) keep(ctx context.Context) {
 	timer := time.NewTimer(w.keepInterval())
@@ -24,6 +29,7 @@ func (w *Worker) keep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
+		case <-w.shorter:
 		}
 		w.abandon()
 		w.handBackWaiting()
@@ -38,11 +44,17 @@ func (w *Worker) keep(ctx context.Context) {
 
 // keepInterval lets each lease be renewed several times before it ends.
 func (w *Worker) keepInterval() time.Duration {
-	interval := w.options.Poll
-	for _, r := range w.runs() {
-		interval = min(interval, r.queue.Settings.Lease/6)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return max(min(w.options.Poll, maxKeepInterval, w.shortestLease/leaseLooks), 10*time.Millisecond)
+}
+
+// keepSooner makes the keeping look at once, because a lease is shorter than those before.
+func (w *Worker) keepSooner() {
+	select {
+	case w.shorter <- struct{}{}:
+	default:
 	}
-	return max(interval, 10*time.Millisecond)
 }
 
 func (w *Worker) renew(ctx context.Context) {
@@ -50,7 +62,7 @@ func (w *Worker) renew(ctx context.Context) {
 	var renewals []sluice.Renewal
 	held := make(map[sluice.ID]*run)
 	for _, r := range w.runs() {
-		if r.settled.Load() || asked.Sub(r.started) < min(w.options.Poll, r.queue.Settings.Lease/6)/2 {
+		if r.settled.Load() || asked.Sub(r.started) < min(w.options.Poll, maxKeepInterval, r.queue.Settings.Lease/leaseLooks)/2 {
 			continue // gone, or so new that its lease is whole
 		}
 		held[r.claim.ID] = r
@@ -66,7 +78,7 @@ func (w *Worker) renew(ctx context.Context) {
 	}
 	for _, id := range lost {
 		// A job that completed itself in its own transaction is lost in name only.
-		if r := held[id]; !r.claim.SettledInTx() {
+		if r := held[id]; r != nil && !r.claim.SettledInTx() {
 			w.lose(r, "recovered, cancelled or settled by another")
 		}
 		delete(held, id)

@@ -43,6 +43,12 @@ func (w *Worker) start(work context.Context, l *lane, c *sluice.Claim, queue slu
 	w.mu.Lock()
 	l.taken++
 	w.running[r] = struct{}{}
+	older := w.held[c.ID]
+	w.held[c.ID] = r
+	sooner := queue.Settings.Lease < w.shortestLease
+	if sooner {
+		w.shortestLease = queue.Settings.Lease
+	}
 	more := w.slots < w.options.Slots && w.slots < len(w.running)
 	if more {
 		w.slots++
@@ -50,6 +56,12 @@ func (w *Worker) start(work context.Context, l *lane, c *sluice.Claim, queue slu
 	w.mu.Unlock()
 	if more {
 		go w.slot(work)
+	}
+	if older != nil {
+		w.lose(older, "recovered, and handed out to this worker again")
+	}
+	if sooner {
+		w.keepSooner()
 	}
 	w.ready <- r
 }
@@ -79,9 +91,9 @@ func (r *run) run() {
 	begun := time.Now()
 	r.begun.Store(begun.UnixNano())
 	defer r.finish(begun)
-	if w.draining.Load() { // it was claimed ahead, and has not begun
+	if why := r.late(); why != "" {
 		if r.settle() {
-			w.settlements <- w.release(r.claim, "worker shut down")
+			w.settlements <- w.release(r.claim, why)
 		}
 		return
 	}
@@ -98,6 +110,17 @@ func (r *run) run() {
 	settlement := w.outcome(r, err, context.Cause(ctx), r.queue.Settings)
 	w.log(r, settlement)
 	w.settlements <- settlement
+}
+
+// late says why a job that was claimed ahead must not begin any more; empty: it may.
+func (r *run) late() string {
+	switch {
+	case r.worker.draining.Load():
+		return "worker shut down"
+	case r.settled.Load(), r.ctx.Err() != nil:
+		return "cancelled or lost before it began"
+	}
+	return ""
 }
 
 // call calls the handler; whatever it does comes back as an error.
@@ -133,6 +156,9 @@ func (r *run) finish(begun time.Time) {
 	w.pace += (took - w.pace) / 16
 	r.lane.taken--
 	delete(w.running, r)
+	if w.held[r.claim.ID] == r {
+		delete(w.held, r.claim.ID)
+	}
 	if w.draining.Load() && len(w.running) == 0 {
 		close(w.drained)
 	}

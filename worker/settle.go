@@ -56,7 +56,7 @@ func (w *Worker) gather(first sluice.Settlement) []sluice.Settlement {
 
 // settleBatch writes a batch. What the handlers did is done, so that it tries for a long time.
 func (w *Worker) settleBatch(ctx context.Context, batch []sluice.Settlement) {
-	giveUp := time.Now().Add(maxSettleTime)
+	begun := time.Now()
 	for {
 		errs, err := w.store.Settle(ctx, batch)
 		if err == nil {
@@ -64,7 +64,8 @@ func (w *Worker) settleBatch(ctx context.Context, batch []sluice.Settlement) {
 			return
 		}
 		w.options.Logger.Error("settlements not written", "jobs", len(batch), "error", err)
-		if time.Now().After(giveUp) || errors.Is(err, context.Canceled) {
+		if w.mayGiveUp(begun) || errors.Is(err, context.Canceled) {
+			w.givenUp.Add(int64(len(batch)))
 			w.options.Logger.Error("settlements given up; the jobs will be handed out again", "jobs", len(batch))
 			return
 		}
@@ -75,6 +76,13 @@ func (w *Worker) settleBatch(ctx context.Context, batch []sluice.Settlement) {
 // maxSettleTime is how long settlements are tried before they are given up. By then the leases
 // have long been recovered by somebody who can reach the store.
 const maxSettleTime = 5 * time.Minute
+
+// mayGiveUp reports whether settlements were tried for long enough: five minutes, and not longer than
+// the drain.
+func (w *Worker) mayGiveUp(begun time.Time) bool {
+	by := w.settleBy.Load()
+	return time.Since(begun) > maxSettleTime || by != 0 && time.Now().UnixNano() > by
+}
 
 func (w *Worker) report(batch []sluice.Settlement, errs []error) {
 	for i, err := range errs {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +16,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Options adjust a Worker. The zero value works.
+// Options adjust a Worker. The zero value works; so do negative values, which are the defaults too.
 type Options struct {
 	// Slots is how many handlers run at once. Default 10.
 	Slots int
@@ -60,13 +61,18 @@ type Worker struct {
 	unsettled   atomic.Int64           // settlements that were decided and are not written yet
 	drained     chan struct{}          // closed when draining and nothing runs
 	noMore      chan struct{}          // closed when no job will become ready any more
+	shorter     chan struct{}          // leases are to be looked after more often than before
+	givenUp     atomic.Int64           // settlements that could not be written
+	settleBy    atomic.Int64           // when to give settlements up once draining, in ns since 1970; 0: not yet
 
-	mu       sync.Mutex
-	running  map[*run]struct{} // claimed jobs whose handlers have not returned
-	slots    int               // goroutines that run handlers
-	pace     time.Duration     // how long handlers take, on a moving average
-	ran      bool
-	draining atomic.Bool
+	mu            sync.Mutex
+	running       map[*run]struct{}  // claimed jobs whose handlers have not returned
+	held          map[sluice.ID]*run // the newest of each job's
+	slots         int                // goroutines that run handlers
+	pace          time.Duration      // how long handlers take, on a moving average
+	shortestLease time.Duration      // of the queues served so far
+	ran           bool
+	draining      atomic.Bool
 }
 
 // New makes a worker of a store. It does no reading or writing itself.
@@ -91,6 +97,7 @@ func New(store sluice.Store, options Options) *Worker {
 		holder: sluice.Holder{ID: sluice.NewHolderID(), Role: "worker", Slots: options.Slots, Version: version()},
 		wake:   make(chan struct{}, 1), settlements: make(chan sluice.Settlement, 4*options.Slots+settleBatch),
 		ready: make(chan *run, options.Slots+maxClaim), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
+		held: make(map[sluice.ID]*run), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseLooks,
 	}
 }
 
@@ -103,10 +110,15 @@ func version() string {
 
 // Run claims and runs jobs until ctx ends, and then drains: it claims no more, lets the handlers
 // that run go on for Options.Drain, ends their contexts, and releases what is left. It returns nil
-// after a clean drain and ErrDrainTimeout after the other. An error at the start, such as a store
-// that is not there, is returned at once; later ones are logged and tried again.
+// after a clean drain and ErrDrainTimeout after the other, and says ErrUnavailable if what became of
+// some jobs could not be written. It ends within Options.Drain, Options.Abandon and a call's deadline.
+// An error at the start, such as a store that is not there, is returned at once, and Run may be called
+// again; later ones are logged and tried again.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.begin(ctx); err != nil {
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return nil // it was told to end before it began
+		}
 		return err
 	}
 	// Handlers and store calls outlive ctx: they end with the drain.
@@ -131,6 +143,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if leaveErr := w.store.Leave(context.WithoutCancel(ctx), w.holder.ID); leaveErr != nil {
 		w.options.Logger.Warn("holder not forgotten", "holder", w.holder.ID, "error", leaveErr)
 	}
+	if n := w.givenUp.Load(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("worker: what became of %d jobs could not be written; they will be handed out again: %w", n, sluice.ErrUnavailable))
+	}
 	w.options.Logger.Info("worker stopped", "holder", w.holder.ID, "drained", err == nil)
 	return err
 }
@@ -138,29 +153,33 @@ func (w *Worker) Run(ctx context.Context) error {
 // begin checks that the worker can work at all.
 func (w *Worker) begin(ctx context.Context) error {
 	w.mu.Lock()
-	again := w.ran
-	w.ran = true
-	w.mu.Unlock()
-	if again {
+	defer w.mu.Unlock()
+	if w.ran {
 		return errors.New("worker: Run was called twice; make a new worker")
 	}
 	if len(w.lanes) == 0 {
 		return errors.New("worker: no handler is registered; see Handle")
 	}
+	w.holder.Queues = nil
 	for _, lane := range w.lanes {
 		if err := sluice.CheckQueueName(lane.queue); err != nil {
 			return fmt.Errorf("worker: %w", err)
+		}
+		if slices.Contains(w.holder.Queues, lane.queue) {
+			return fmt.Errorf("worker: queue %q has two handlers; it can have one", lane.queue)
 		}
 		w.holder.Queues = append(w.holder.Queues, lane.queue)
 	}
 	if err := w.store.Beat(ctx, w.holder); err != nil {
 		return fmt.Errorf("worker: start: %w", err)
 	}
+	w.ran = true
 	return nil
 }
 
 // drain waits for the handlers that run, first patiently, then with their contexts ended.
 func (w *Worker) drain() error {
+	w.settleBy.Store(time.Now().Add(w.options.Drain + w.options.Abandon).UnixNano())
 	w.mu.Lock()
 	w.draining.Store(true)
 	left := len(w.running)
@@ -227,10 +246,11 @@ func (w *Worker) watch(ctx context.Context) {
 
 func (w *Worker) heed(signal sluice.Signal) {
 	if !signal.Cancelled.IsZero() {
-		for _, r := range w.runs() {
-			if r.claim.ID == signal.Cancelled {
-				w.lose(r, "cancelled")
-			}
+		w.mu.Lock()
+		r := w.held[signal.Cancelled]
+		w.mu.Unlock()
+		if r != nil {
+			w.lose(r, "cancelled")
 		}
 		return
 	}

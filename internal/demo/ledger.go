@@ -141,7 +141,7 @@ func (l sqliteLedger) Check(ctx context.Context, queue string) (Check, error) {
 }
 
 func readReasons(rows *sql.Rows) ([]Reason, error) {
-	var out []Reason
+	out := []Reason{} // JSON has an empty list, not null
 	for rows.Next() {
 		var r Reason
 		if err := rows.Scan(&r.Error, &r.Count); err != nil {

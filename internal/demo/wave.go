@@ -55,6 +55,9 @@ func (p Payment) Check() error {
 // Prepare makes a job of a file of payments one of the demo's: of its queue, with the payment's id
 // for a key, and nothing that would end it otherwise than by being posted or dead.
 func Prepare(job *sluice.NewJob, queue string) error {
+	if len(job.Payload) == 0 {
+		return &sluice.InvalidError{Field: "payload", Rule: "it is missing"}
+	}
 	var p Payment
 	if err := json.Unmarshal(job.Payload, &p); err != nil {
 		return &sluice.InvalidError{Field: "payload", Rule: "it is not a payment: " + strings.TrimPrefix(err.Error(), "json: ")}
@@ -63,11 +66,12 @@ func Prepare(job *sluice.NewJob, queue string) error {
 		return err
 	}
 	options := sluice.EnqueueOptions{
-		Tenant: job.Tenant, Key: p.ID, KeyScope: sluice.ForEver, DueAt: job.DueAt, Delay: job.Delay, Priority: job.Priority,
+		Tenant: job.Tenant, Key: p.ID, DueAt: job.DueAt, Delay: job.Delay, Priority: job.Priority,
 		Labels: job.Labels, MaxAttempts: job.MaxAttempts,
 	}
-	*job = sluice.NewJob{Queue: queue, Payload: job.Payload, EnqueueOptions: options}
-	return nil
+	payload, err := json.Marshal(p) // names in other cases, or twice, would read differently in SQL
+	*job = sluice.NewJob{Queue: queue, Payload: payload, EnqueueOptions: options}
+	return err
 }
 
 // Wave describes a wave of payments to make up.

@@ -75,7 +75,7 @@ func runRole(role string) error {
 
 func openAt(ctx context.Context, address string) (sluice.Store, error) {
 	if path, isFile := strings.CutPrefix(address, "sqlite:"); isFile {
-		return sqlite.Open(ctx, path, sqlite.Options{Migrate: true, Logger: quiet})
+		return sqlite.Open(ctx, path, sqlite.Options{Migrate: true})
 	}
 	return postgres.Open(ctx, address, postgres.Options{Migrate: true, Logger: quiet})
 }

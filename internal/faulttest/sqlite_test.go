@@ -16,7 +16,7 @@ import (
 
 func openFile(t *testing.T, path string) *sqlite.Store {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true, CallTimeout: 2 * time.Second, Logger: quiet})
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true, CallTimeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestFileThatCannotBeAStoreIsRefusedWithTheReason(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := sqlite.Open(t.Context(), c.path, sqlite.Options{Migrate: true, Logger: quiet})
+			_, err := sqlite.Open(t.Context(), c.path, sqlite.Options{Migrate: true})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}

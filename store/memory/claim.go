@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"context"
+	"maps"
 	"encoding/json"
 	"time"
 
@@ -139,5 +140,6 @@ func (j *job) copy() sluice.Job {
 	out.Payload = bytes.Clone(j.Payload)
 	out.Checkpoint = bytes.Clone(j.Checkpoint)
 	out.Result = bytes.Clone(j.Result)
+	out.Labels = maps.Clone(j.Labels)
 	return out
 }

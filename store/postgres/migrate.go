@@ -32,9 +32,9 @@ create table if not exists sluice.migration (
 // Migrate brings the schema up to date and returns the steps it ran. Each step is a transaction of
 // its own; several processes may migrate at once, and one of them does the work.
 func Migrate(ctx context.Context, dsn string) ([]sluice.Migration, error) {
-	conn, err := pgx.Connect(ctx, dsn)
+	conn, err := connectTo(ctx, dsn)
 	if err != nil {
-		return nil, fmt.Errorf("migrate: %w: %w", sluice.ErrUnavailable, err)
+		return nil, fmt.Errorf("migrate: %w", err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	return migrate(ctx, conn)
@@ -42,12 +42,22 @@ func Migrate(ctx context.Context, dsn string) ([]sluice.Migration, error) {
 
 // PendingMigrations returns the steps that Migrate would run, without running them.
 func PendingMigrations(ctx context.Context, dsn string) ([]sluice.Migration, error) {
-	conn, err := pgx.Connect(ctx, dsn)
+	conn, err := connectTo(ctx, dsn)
 	if err != nil {
-		return nil, fmt.Errorf("look at the schema: %w: %w", sluice.ErrUnavailable, err)
+		return nil, fmt.Errorf("look at the schema: %w", err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	return pending(ctx, conn)
+}
+
+func connectTo(ctx context.Context, dsn string) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, Options{}.withDefaults().CallTimeout)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
+	}
+	return conn, nil
 }
 
 func migrate(ctx context.Context, conn *pgx.Conn) ([]sluice.Migration, error) {

@@ -41,6 +41,9 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 		}
 		select {
 		case <-ctx.Done():
+			if callerCtx.Err() != nil {
+				return fmt.Errorf("%s: %w: %w", verb, callerCtx.Err(), err)
+			}
 			return fmt.Errorf("%s: gave up after %s: %w: %w", verb, s.options.CallTimeout, sluice.ErrUnavailable, err)
 		case <-time.After(wait/2 + rand.N(wait)):
 		}
@@ -74,6 +77,10 @@ func connectionFault(err error) bool {
 // typed gives the errors a caller may act on their names.
 func typed(err error) error {
 	var server *pgconn.PgError
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
+	}
 	if !errors.As(err, &server) {
 		return err
 	}

@@ -30,6 +30,8 @@ type runner interface {
 type groupTx struct {
 	writer  *writer
 	signals []sluice.Signal
+	rows    []*sql.Rows // that a caller asked for; left open they would keep the transaction open
+	broken  error       // the transaction is gone, and all that was written in it
 }
 
 func (t *groupTx) exec(text string, args ...any) (sql.Result, error) {
@@ -50,22 +52,34 @@ func (t *groupTx) query(text string, args ...any) (*sql.Rows, error) {
 
 func (t *groupTx) signal(s sluice.Signal) { t.signals = append(t.signals, s) }
 
-// ExecContext runs a statement of the caller's.
+// ExecContext runs a statement of the caller's. Once begun it runs to its end: SQLite would undo the
+// writes of all others together with one that is interrupted.
 func (t *groupTx) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
-	stmt, err := t.writer.prepare(text)
+	stmt, err := t.writer.prepareFor(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	return stmt.ExecContext(ctx, args...)
+	return stmt.ExecContext(context.WithoutCancel(ctx), args...)
 }
 
-// QueryContext runs a query of the caller's, who closes the rows.
+// QueryContext runs a query of the caller's, whose rows are closed when its work returns.
 func (t *groupTx) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	stmt, err := t.writer.prepare(text)
+	stmt, err := t.writer.prepareFor(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	return stmt.QueryContext(ctx, args...)
+	rows, err := stmt.QueryContext(context.WithoutCancel(ctx), args...)
+	if err == nil {
+		t.rows = append(t.rows, rows)
+	}
+	return rows, err
+}
+
+func (t *groupTx) closeRows() {
+	for _, rows := range t.rows {
+		_ = rows.Close()
+	}
+	t.rows = nil
 }
 
 // foreignTx runs our statements in a transaction of the caller's own.
@@ -161,11 +175,16 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 			return nil
 		case callerCtx.Err() != nil:
 			return fmt.Errorf("%s: %w", verb, callerCtx.Err())
-		case ctx.Err() == nil && !busy(err):
+		case s.closed.Load():
+			return fmt.Errorf("%s: the store was closed: %w: %w", verb, sluice.ErrUnavailable, err)
+		case ctx.Err() == nil && !busy(err) && !errors.Is(err, errUndone):
 			return fmt.Errorf("%s: %w", verb, typed(err))
 		}
 		select {
 		case <-ctx.Done():
+			if callerCtx.Err() != nil {
+				return fmt.Errorf("%s: %w: %w", verb, callerCtx.Err(), err)
+			}
 			return fmt.Errorf("%s: gave up after %s: %w: %w", verb, s.options.CallTimeout, sluice.ErrUnavailable, err)
 		case <-time.After(wait/2 + rand.N(wait)):
 		}

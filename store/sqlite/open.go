@@ -35,6 +35,7 @@ func openDB(path string) (*sql.DB, error) {
 	if path == "" || strings.Contains(path, ":memory:") {
 		return nil, &sluice.InvalidError{Field: "path", Rule: "a SQLite store needs a file; for a store in memory use package store/memory"}
 	}
+	path = filepath.Clean(path)
 	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()}
 	dsn.RawQuery = url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(5000)"}}.Encode()
 	db, err := sql.Open("sqlite", dsn.String())

@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,8 +24,6 @@ type Options struct {
 	// Relaxed trades durability for speed: a power cut may lose the last commits, though never
 	// tear one. Default: every commit is on the disk before it is acknowledged.
 	Relaxed bool
-	// Logger gets what cannot be returned to a caller. Default: slog.Default.
-	Logger *slog.Logger
 }
 
 // Store is a sluice.Store in a SQLite file. It may be used by many goroutines, and the file by many
@@ -49,9 +46,6 @@ var _ sluice.Store = (*Store)(nil)
 func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
 	if options.CallTimeout <= 0 {
 		options.CallTimeout = 10 * time.Second
-	}
-	if options.Logger == nil {
-		options.Logger = slog.Default()
 	}
 	if db.Stats().MaxOpenConnections == 1 {
 		return nil, &sluice.InvalidError{Field: "db", Rule: "it allows one connection, and the store needs two; see SetMaxOpenConns"}

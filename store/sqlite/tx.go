@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/sluice-queue/sluice"
@@ -10,15 +11,25 @@ import (
 
 // Transact runs statements of the caller's in the store's next transaction, which is committed
 // together with what other callers write, and so costs them no commit of their own. If do returns
-// an error, its work alone is undone. Do must be quick, must use tx for everything, and must not
-// call methods of the store, which wait for the same writer; use InTx and CompleteTx with tx.
+// an error or panics, its work alone is undone. Do must be quick, because all other writers wait; it
+// must use tx for everything, and not after it returned; and it must not call methods of the store or
+// of a client, which wait for the same writer until their deadline: use InTx and CompleteTx with tx.
+// After an ErrUnavailable nothing of it is stored, unless the commit itself failed.
 func (s *Store) Transact(ctx context.Context, do func(tx Tx) error) error {
+	callerCtx := ctx
 	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
 	defer cancel()
 	if s.closed.Load() {
 		return fmt.Errorf("transact: the store is closed: %w", sluice.ErrUnavailable)
 	}
-	return s.writer.submit(ctx, func(tx *groupTx) error { return do(tx) })
+	err := s.writer.transact(ctx, func(tx *groupTx) error { return do(tx) })
+	switch {
+	case err == nil:
+		return nil
+	case callerCtx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
+		return fmt.Errorf("transact: gave up after %s: %w: %w", s.options.CallTimeout, sluice.ErrUnavailable, err)
+	}
+	return typed(err)
 }
 
 // InTx lets a client enqueue inside the caller's own transaction, one of Transact or a *sql.Tx on

@@ -31,7 +31,9 @@ const (
 type writer struct {
 	store    *Store
 	conn     *sql.Conn
+	file     *file
 	prepared map[string]*sql.Stmt
+	callers  map[string]*sql.Stmt // statements of callers' own
 	queue    chan *write
 	quit     chan struct{}
 	done     chan struct{}
@@ -41,11 +43,23 @@ type writer struct {
 
 // write is a caller's work in the queue.
 type write struct {
-	ctx  context.Context
-	do   func(tx *groupTx) error
-	err  error
-	done chan struct{}
+	ctx   context.Context
+	do    func(tx *groupTx) error
+	state atomic.Int32
+	err   error // what became of it; readable once done is closed
+	done  chan struct{}
 }
+
+// The states of a write: the writer takes it, or its caller gives it up before.
+const (
+	writeQueued int32 = iota
+	writeTaken
+	writeGivenUp
+)
+
+// errUndone is what became of a write that was undone together with others, through no fault of its
+// own. Nothing of it is stored.
+var errUndone = fmt.Errorf("undone together with another write: %w", sluice.ErrUnavailable)
 
 func startWriter(ctx context.Context, s *Store) (*writer, error) {
 	conn, err := s.db.Conn(ctx)
@@ -53,7 +67,7 @@ func startWriter(ctx context.Context, s *Store) (*writer, error) {
 		return nil, typed(err)
 	}
 	w := &writer{
-		store: s, conn: conn, prepared: make(map[string]*sql.Stmt),
+		store: s, conn: conn, prepared: make(map[string]*sql.Stmt), callers: make(map[string]*sql.Stmt),
 		queue: make(chan *write, 4*maxGroup), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := w.setUp(ctx); err != nil {
@@ -85,6 +99,10 @@ func (w *writer) setUp(ctx context.Context) error {
 	if err := w.conn.QueryRowContext(ctx, "pragma journal_mode = wal").Scan(&mode); err != nil {
 		return fmt.Errorf("set the journal mode: %w", typed(err))
 	}
+	var err error
+	if w.file, err = fileOf(ctx, w.conn); err != nil {
+		return err
+	}
 	if mode != "wal" {
 		return fmt.Errorf("the journal mode is %q instead of wal: the file is in memory, read-only, or on a file system that cannot share memory", mode)
 	}
@@ -96,15 +114,78 @@ func (w *writer) stop() {
 	<-w.done
 }
 
-// submit queues a caller's work and waits until it is committed, undone or given up.
+// submit queues work, which the writer does on its own goroutine, and waits until it is committed,
+// undone or given up.
 func (w *writer) submit(ctx context.Context, do func(tx *groupTx) error) error {
-	job := &write{ctx: ctx, do: do, done: make(chan struct{})}
+	job := &write{ctx: ctx, do: do, err: errUndone, done: make(chan struct{})}
+	if err := w.push(job); err != nil {
+		return err
+	}
+	return w.await(job)
+}
+
+// transact is submit for work of the caller's own, which is done on the caller's goroutine, so that
+// a panic in it is the caller's too.
+func (w *writer) transact(ctx context.Context, do func(tx *groupTx) error) error {
+	turn, finished := make(chan *groupTx), make(chan error, 1)
+	job := &write{ctx: ctx, err: errUndone, done: make(chan struct{}), do: func(tx *groupTx) error {
+		turn <- tx
+		return <-finished
+	}}
+	if err := w.push(job); err != nil {
+		return err
+	}
+	select {
+	case tx := <-turn:
+		doAsCaller(tx, do, finished)
+	case <-job.done:
+	case <-ctx.Done():
+		if job.state.CompareAndSwap(writeQueued, writeGivenUp) {
+			return ctx.Err()
+		}
+		select { // its turn came in this moment
+		case tx := <-turn:
+			doAsCaller(tx, do, finished)
+		case <-job.done:
+		}
+	case <-w.done:
+	}
+	return w.await(job)
+}
+
+// doAsCaller does a caller's work, and tells the writer how it ended, also where it panics or ends
+// its goroutine.
+func doAsCaller(tx *groupTx, do func(tx *groupTx) error, finished chan<- error) {
+	err := errors.New("the work did not return")
+	defer func() {
+		tx.closeRows()
+		finished <- err
+	}()
+	err = do(tx)
+}
+
+func (w *writer) push(job *write) error {
 	select {
 	case w.queue <- job:
-	case <-ctx.Done():
-		return ctx.Err()
+		return nil
+	case <-job.ctx.Done():
+		return job.ctx.Err()
 	case <-w.quit:
 		return sluice.ErrUnavailable
+	}
+}
+
+// await waits for a write. One whose turn has come is waited for, whatever its context says: it may
+// be committed.
+func (w *writer) await(job *write) error {
+	select {
+	case <-job.done:
+		return job.err
+	case <-job.ctx.Done():
+		if job.state.CompareAndSwap(writeQueued, writeGivenUp) {
+			return job.ctx.Err()
+		}
+	case <-w.done:
 	}
 	select {
 	case <-job.done:
@@ -149,23 +230,42 @@ func (w *writer) commitGroup(first *write) {
 		return
 	}
 	tx := &groupTx{writer: w}
-	begun := time.Now()
-	w.runOne(tx, first)
-	for len(group) < maxGroup && time.Since(begun) < maxGroupTime {
+	outcomes := []error{w.runOne(tx, first)}
+	for begun := time.Now(); len(group) < maxGroup && time.Since(begun) < maxGroupTime && tx.broken == nil; {
 		select {
 		case next := <-w.queue:
 			group = append(group, next)
-			w.runOne(tx, next)
+			outcomes = append(outcomes, w.runOne(tx, next))
 			continue
 		default:
 		}
 		break
 	}
-	if err := w.end("commit"); err != nil {
-		_ = w.end("rollback")
-		for _, job := range group {
-			job.err = errors.Join(job.err, fmt.Errorf("commit: %w", err))
+	w.commit(tx, group, outcomes)
+}
+
+// commit ends a group's transaction. Only now does a write know what became of it.
+func (w *writer) commit(tx *groupTx, group []*write, outcomes []error) {
+	err := tx.broken
+	if err == nil {
+		err = w.end("commit")
+	}
+	if err != nil {
+		_ = w.end("rollback") // there may be nothing left to roll back
+	}
+	for i, job := range group {
+		switch {
+		case outcomes[i] != nil:
+			job.err = outcomes[i]
+		case err != nil && len(group) == 1:
+			job.err = fmt.Errorf("commit: %w", err)
+		case err != nil:
+			job.err = fmt.Errorf("%w: %w", errUndone, err)
+		default:
+			job.err = nil
 		}
+	}
+	if err != nil {
 		return
 	}
 	for _, signal := range tx.signals {
@@ -175,7 +275,10 @@ func (w *writer) commitGroup(first *write) {
 
 // begin takes the write lock. Another process may hold it for a while.
 func (w *writer) begin(ctx context.Context) error {
-	var err error
+	err := w.file.check()
+	if err != nil {
+		return err
+	}
 	for ctx.Err() == nil {
 		if err = w.end("begin immediate"); err == nil || !busy(err) {
 			return err
@@ -187,20 +290,30 @@ func (w *writer) begin(ctx context.Context) error {
 	return fmt.Errorf("another process holds the file's lock: %w", err)
 }
 
-// runOne runs one write between savepoints, so that it can be undone without the others.
-func (w *writer) runOne(tx *groupTx, job *write) {
-	if job.err = job.ctx.Err(); job.err != nil {
-		return
+// runOne runs one write between savepoints, so that it can be undone without the others. Where even
+// that fails, SQLite has undone the whole transaction, as it does when the disk is full.
+func (w *writer) runOne(tx *groupTx, job *write) error {
+	if err := job.ctx.Err(); err != nil {
+		return err
 	}
-	if job.err = w.end("savepoint one"); job.err != nil {
-		return
+	if !job.state.CompareAndSwap(writeQueued, writeTaken) {
+		return errUndone // given up, and nobody looks
+	}
+	if err := w.end("savepoint one"); err != nil {
+		tx.broken = err
+		return nil
 	}
 	sent := len(tx.signals)
-	if job.err = job.do(tx); job.err != nil {
+	err := job.do(tx)
+	if err != nil {
 		tx.signals = tx.signals[:sent]
-		job.err = errors.Join(job.err, w.end("rollback to one"))
+		if broken := w.end("rollback to one"); broken != nil {
+			tx.broken = errors.Join(broken, err)
+			return err
+		}
 	}
-	job.err = errors.Join(job.err, w.end("release one"))
+	tx.broken = w.end("release one")
+	return err
 }
 
 // end runs a statement that begins or ends something.
@@ -222,6 +335,32 @@ func (w *writer) prepare(text string) (*sql.Stmt, error) {
 		return nil, err
 	}
 	w.prepared[text] = stmt
+	return stmt, nil
+}
+
+// maxCallers is how many statements of callers are kept prepared; who writes values into the text
+// would otherwise fill the memory.
+const maxCallers = 256
+
+// prepareFor prepares a statement of a caller's.
+func (w *writer) prepareFor(ctx context.Context, text string) (*sql.Stmt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if stmt := w.callers[text]; stmt != nil {
+		return stmt, nil
+	}
+	if len(w.callers) >= maxCallers {
+		for _, stmt := range w.callers {
+			_ = stmt.Close()
+		}
+		clear(w.callers)
+	}
+	stmt, err := w.conn.PrepareContext(context.WithoutCancel(ctx), text)
+	if err != nil {
+		return nil, err
+	}
+	w.callers[text] = stmt
 	return stmt, nil
 }
 

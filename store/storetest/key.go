@@ -148,7 +148,7 @@ func keyRules() []Rule {
 				}
 			}
 		}},
-		{"R-20", "A job that is sent again, after another took its place, stays as it is, and so does the other.", "I-7, I-20", func(w *world) {
+		{"R-120", "A job that is sent again, after another took its place, stays as it is, and so does the other.", "I-7, I-20", func(w *world) {
 			first := insertOf(sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Replace})
 			w.receipts(first)
 			second := w.receipt(sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Replace}).ID
@@ -166,7 +166,7 @@ func keyRules() []Rule {
 			equal(w, "receipt", w.receipts(ended)[0], sluice.Receipt{ID: ended.ID, Duplicate: true})
 			equal(w, "a third", w.receipt(sluice.EnqueueOptions{Key: "c"}), sluice.Receipt{ID: holder, Duplicate: true})
 		}},
-		{"R-21", "A job does not coalesce behind one whose key is for a window or for ever: it is a duplicate.", "I-7", func(w *world) {
+		{"R-121", "A job does not coalesce behind one whose key is for a window or for ever: it is a duplicate.", "I-7", func(w *world) {
 			for _, scope := range []sluice.EnqueueOptions{
 				{Key: "ever", KeyScope: sluice.ForEver},
 				{Key: "window", KeyScope: sluice.ForWindow, KeyWindow: time.Hour},

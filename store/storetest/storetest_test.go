@@ -72,9 +72,12 @@ func (r *record) FailNow()                          { r.Fail(); runtime.Goexit()
 
 func TestModelFindsAPlantedBugAndShrinksIt(t *testing.T) {
 	t.Chdir(t.TempDir()) // the failure file of the planted bug is not kept
-	// On a slow machine the default would end the shrinking half-way.
-	if err := flag.Set("rapid.shrinktime", "5m"); err != nil {
-		t.Fatal(err)
+	// On a slow machine the default would end the shrinking half-way; with -short it would not search
+	// for long enough.
+	for name, value := range map[string]string{"rapid.shrinktime": "5m", "rapid.checks": "10000"} {
+		if err := flag.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var mu sync.Mutex
 	var passed time.Duration

@@ -122,7 +122,7 @@ create table sluice_queue (
     payload_limit       integer not null default 1048576 check (payload_limit between 1 and 67108864),
     payload_schema      text    not null default '',
     audit               text    not null default 'notable' check (audit in ('notable', 'full'))
-);
+) strict;
 
 create table sluice_tier (
     name       text    primary key,

@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// arguments says how many arguments a command takes, and how its line is written if there are
+// others. Cobra's own check counts them without a word about what is missing.
+func arguments(least, most int) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		switch {
+		case len(args) > most && command.HasAvailableSubCommands():
+			return unknownCommand(command, args[0])
+		case len(args) > most:
+			return usagef("%q is one argument too many; write: %s", args[most], usageLine(command))
+		case len(args) < least:
+			return usagef("an argument is missing; write: %s", usageLine(command))
+		}
+		return nil
+	}
+}
+
+func usageLine(command *cobra.Command) string {
+	if !command.HasParent() {
+		return command.Use
+	}
+	return command.Parent().CommandPath() + " " + command.Use
+}
+
+// group makes a command that only holds others: alone it shows its help, and what it does not know
+// it refuses. Cobra would show the help and report success.
+func group(command *cobra.Command) *cobra.Command {
+	command.Args = cobra.ArbitraryArgs
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(command, args[0])
+		}
+		return command.Help()
+	}
+	return command
+}
+
+// unknownCommand names the commands that may have been meant.
+func unknownCommand(parent *cobra.Command, name string) error {
+	parent.SuggestionsMinimumDistance = 2
+	todo := fmt.Sprintf("see «%s --help»", parent.CommandPath())
+	if meant := parent.SuggestionsFor(name); len(meant) > 0 {
+		slices.Sort(meant)
+		for i := range meant {
+			meant[i] = "«" + parent.CommandPath() + " " + meant[i] + "»"
+		}
+		todo = "did you mean " + strings.Join(meant, " or ") + "? " + todo
+	}
+	return codedError{usagef("there is no command %q", parent.CommandPath()+" "+name), exitUsage, todo}
+}
+
+// helpCommand is cobra's, but refuses a command that is not there.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]…",
+		Short:   "Show how a command is used",
+		Example: "  sluice help\n  sluice help dead requeue",
+		RunE: func(_ *cobra.Command, args []string) error {
+			command := root
+			for _, name := range args {
+				at := slices.IndexFunc(command.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+				if at < 0 {
+					return unknownCommand(command, name)
+				}
+				command = command.Commands()[at]
+			}
+			command.InitDefaultHelpFlag()
+			return command.Help()
+		},
+	}
+}
+
+// completionCommand is cobra's, with the manners of ours.
+func completionCommand(root *cobra.Command) *cobra.Command {
+	root.InitDefaultCompletionCmd()
+	at := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == "completion" })
+	command := group(root.Commands()[at])
+	command.Use, command.Short = "completion SHELL", "Print the script that completes commands in a shell"
+	command.Example = "  source <(sluice completion bash)\n  sluice completion fish > ~/.config/fish/completions/sluice.fish"
+	command.Long = "Prints a script for bash, zsh, fish or powershell; each one's --help says where it belongs."
+	for _, shell := range command.Commands() {
+		shell.Args = arguments(0, 0)
+	}
+	return command
+}
+
+// settle checks the flags of all commands, before anything is done, and fills in what comes from
+// the environment. It does not come as a default of the flag, which the help would show, password
+// and all.
+func (a *app) settle(command *cobra.Command) error {
+	if !command.Flags().Changed("db") {
+		a.db = os.Getenv("SLUICE_DB")
+	}
+	if migrate := os.Getenv("SLUICE_MIGRATE"); migrate != "" && !command.Flags().Changed("migrate") {
+		var err error
+		if a.migrate, err = strconv.ParseBool(migrate); err != nil {
+			return usagef("SLUICE_MIGRATE=%q is neither true nor false", migrate)
+		}
+	}
+	if a.by == "" {
+		a.by = whoAmI()
+	}
+	if !slices.Contains(outputs, a.output) {
+		return usagef("--output %q is none of %s", a.output, strings.Join(outputs, ", "))
+	}
+	_, err := a.logger()
+	return err
+}
+
+// outputs are the ways to print.
+var outputs = []string{"table", "json", "jsonl", "ids"}
+
+// duration is a flag's value that reads and shows durations as settings do, days among them.
+type duration struct{ into *time.Duration }
+
+// newDuration makes the value of a flag that must be longer than 0.
+func newDuration(into *time.Duration, otherwise time.Duration) duration {
+	*into = otherwise
+	return duration{into}
+}
+
+// String shows the duration.
+func (d duration) String() string {
+	if d.into == nil {
+		return ""
+	}
+	text := d.into.String()
+	for _, zero := range []struct{ long, short string }{{"m0s", "m"}, {"h0m", "h"}} {
+		if strings.HasSuffix(text, zero.long) {
+			text = strings.TrimSuffix(text, zero.long) + zero.short
+		}
+	}
+	return text
+}
+
+// Set reads the duration.
+func (d duration) Set(text string) error {
+	parsed, err := parseDuration(text)
+	if err == nil && parsed <= 0 {
+		err = errors.New("it must be longer than 0")
+	}
+	if err == nil {
+		*d.into = parsed
+	}
+	return err
+}
+
+// Type names the value in the help.
+func (duration) Type() string { return "duration" }
+
+// parseDuration reads a duration as settings are written.
+func parseDuration(text string) (time.Duration, error) {
+	parsed, err := sluice.ParseDuration(text)
+	if err != nil {
+		return 0, errors.New("it is not a duration such as 500ms, 30s, 5m, 2h or 7d")
+	}
+	if days, isDays := strings.CutSuffix(text, "d"); isDays && strconv.FormatInt(int64(parsed/(24*time.Hour)), 10) != strings.TrimLeft(days, "+0") && parsed != 0 {
+		return 0, errors.New("it is too long")
+	}
+	return parsed, nil
+}
+
+// parseInstant reads an instant with its zone.
+func parseInstant(text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return at, errors.New("it is not an instant such as 2026-12-01T16:00:00Z or 2026-12-01T16:00:00-07:00")
+	}
+	return at, nil
+}
+
+// parseTime reads the instant of a flag; an empty text is the zero time.
+func parseTime(flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := parseInstant(text)
+	if err != nil {
+		return at, usagef("%s %q: %w", flag, text, err)
+	}
+	return at, nil
+}
+
+func parseLabels(pairs []string) (map[string]string, error) {
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	labels := make(map[string]string, len(pairs))
+	for _, pair := range pairs {
+		name, value, found := strings.Cut(pair, "=")
+		if !found || name == "" {
+			return nil, usagef("--label %q is not NAME=VALUE", pair)
+		}
+		if _, again := labels[name]; again {
+			return nil, usagef("--label %s is given twice", name)
+		}
+		labels[name] = value
+	}
+	return labels, nil
+}
+
+var goNumberError = regexp.MustCompile(`strconv\.\w+: parsing ".*": (invalid syntax|value out of range)$`)
+
+// flagError says what is wrong with a flag without the names of Go's functions.
+func flagError(_ *cobra.Command, err error) error {
+	text := goNumberError.ReplaceAllStringFunc(err.Error(), func(found string) string {
+		if strings.HasSuffix(found, "range") {
+			return "it is too large or too small"
+		}
+		return "it is not a whole number"
+	})
+	return usageError{errors.New(text)}
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sluice-queue/sluice/internal/demo"
+)
+
+// print tells what happened, and whether the books balance.
+func (d *demoRun) print() error {
+	c, s := d.summary.Check, d.summary
+	type row struct{ name, value, note string }
+	rows := []row{
+		{"payments stored", count(c.Payments), fmt.Sprintf("in %.1f s, %s/s", s.EnqueueSeconds, count(int(float64(c.Payments)/max(s.EnqueueSeconds, 0.001))))},
+		{"posted", count(c.Posted), money(c.CentsPosted)},
+		{"dead", count(c.Dead), money(c.CentsDead)},
+		{"failed attempts", count(c.FailedAttempts), ""},
+		{"recovered", count(c.Recoveries), killed(s.Killed)},
+		{"posted twice", count(c.Doubled), ""},
+		{"posted wrongly", count(c.Misposted), ""},
+		{"lost", count(c.Unposted + c.Unfinished), ""},
+	}
+	if n := s.Refused + s.Duplicates; n > 0 {
+		rows = slices.Insert(rows, 1, row{"lines left out", count(n), fmt.Sprintf("%s refused, %s duplicates", count(s.Refused), count(s.Duplicates))})
+	}
+	if err := printTable(d.app, rows, []column[row]{
+		{"WHAT", func(r row) string { return r.name }, false},
+		{"COUNT", func(r row) string { return r.value }, true},
+		{"", func(r row) string { return r.note }, false},
+	}); err != nil {
+		return err
+	}
+	if len(c.Reasons) > 0 {
+		fmt.Fprintln(d.stdout)
+		if err := printTable(d.app, c.Reasons, []column[demo.Reason]{
+			{"DEAD BECAUSE", func(r demo.Reason) string { return r.Error }, false},
+			{"COUNT", func(r demo.Reason) string { return count(r.Count) }, true},
+		}); err != nil {
+			return err
+		}
+	}
+	verdict := "✔ every payment was posted exactly once, or is dead with its reason\n✔ the money adds up:"
+	if !s.Holds {
+		verdict = fmt.Sprintf("✖ the books do not balance: %+v\n ", c)
+	}
+	_, err := fmt.Fprintf(d.stdout, "\n%s %s = %s posted + %s dead\n  the entries of the ledger sum to %s\n  look yourself: sluice queues --db %s\n",
+		verdict, money(c.Cents), money(c.CentsPosted), money(c.CentsDead), money(c.Balance), s.Store)
+	return err
+}
+
+// killed says what the recovered jobs are the work of.
+func killed(workers int) string {
+	switch workers {
+	case 0:
+		return "no worker was killed"
+	case 1:
+		return "from the worker that was killed"
+	}
+	return fmt.Sprintf("from %d workers that were killed", workers)
+}
+
+func money(cents int64) string {
+	if cents < 0 {
+		return "-" + money(-cents)
+	}
+	return fmt.Sprintf("%s.%02d EUR", count(int(cents/100)), cents%100)
+}

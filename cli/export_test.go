@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// What the tests of this package look at from outside.
+var (
+	ParseJobLine  = parseJobLine
+	ParseDuration = parseDuration
+	ParseInstant  = parseInstant
+	ParseLabels   = parseLabels
+	JobFieldNames = jobFieldNames
+	RedactURL     = redactURL
+	Redact        = redact
+	CutMiddle     = cut
+	Short         = short
+	Count         = count
+	Money         = money
+)
+
+// ParseAddress reads the value of --db.
+func ParseAddress(text string) (postgres, sqlite string, err error) {
+	at, err := parseAddress(text)
+	return at.postgres, at.sqlite, err
+}
+
+// ExitCode is one of the exit codes.
+type ExitCode struct {
+	Code          int
+	Name, Meaning string
+}
+
+// ExitCodes gives all of them.
+func ExitCodes() (all []ExitCode) {
+	for _, c := range exitCodes() {
+		all = append(all, ExitCode{c.code, c.name, c.meaning})
+	}
+	return all
+}
+
+// Root gives the command line, to be looked at.
+func Root() *cobra.Command {
+	return (&app{stdin: os.Stdin, stdout: io.Discard, stderr: io.Discard}).root()
+}
+
+// Explain gives what a person is told of an error, and the exit code.
+func Explain(db string, stderr io.Writer, err error) int {
+	a := &app{db: db, stderr: stderr}
+	return a.explain(&cobra.Command{Use: "sluice"}, err)
+}
+
+// FitTable gives the titles and cells of a row that a terminal of a width has room for.
+func FitTable(titles, row []string, width int) (keptTitles, cells []string) {
+	rows := [][]string{row}
+	kept := fit(rows, titles, width)
+	return pick(titles, kept), pick(rows[0], kept)
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// jobField is one of the names that a line of a file of jobs may have.
+type jobField struct {
+	name string
+	read func(value json.RawMessage, into *sluice.NewJob) error
+}
+
+// jobFields are all of them. Instants are RFC 3339, durations as settings are written.
+var jobFields = []jobField{
+	{"queue", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Queue) }},
+	{"payload", func(v json.RawMessage, j *sluice.NewJob) error { j.Payload = v; return nil }},
+	{"id", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.ID, parseLineID) }},
+	{"tenant", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Tenant) }},
+	{"key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Key) }},
+	{"key_scope", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.KeyScope) }},
+	{"key_window", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.KeyWindow, parseDuration) }},
+	{"on_duplicate", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.OnDuplicate) }},
+	{"due_at", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.DueAt, parseInstant) }},
+	{"delay", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.Delay, parseDuration) }},
+	{"priority", func(v json.RawMessage, j *sluice.NewJob) error { return readWhole(v, &j.Priority) }},
+	{"expires_at", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.ExpiresAt, parseInstant) }},
+	{"labels", readLabels},
+	{"max_attempts", func(v json.RawMessage, j *sluice.NewJob) error { return readWhole(v, &j.MaxAttempts) }},
+}
+
+func jobFieldNames() string {
+	names := make([]string, len(jobFields))
+	for i, f := range jobFields {
+		names[i] = f.name
+	}
+	return strings.Join(names, ", ")
+}
+
+// parseJobLine reads a line of a file of jobs. The error is a *sluice.InvalidError, whose field is
+// one of the line's, or «line» where no field is to blame. A name that is not known, or is there twice, is
+// refused: the job would not do what was meant.
+func parseJobLine(line []byte, queue string) (sluice.NewJob, error) {
+	job := sluice.NewJob{Queue: queue}
+	if !utf8.Valid(line) {
+		return job, wrong("line", errors.New("it is not valid UTF-8"))
+	}
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
+		return job, wrong("line", orElse(jsonFault(err), "it is not a JSON object"))
+	}
+	seen := make(map[string]bool, len(jobFields))
+	for decoder.More() {
+		token, err := decoder.Token()
+		name, isName := token.(string)
+		if err != nil || !isName {
+			return job, wrong("line", orElse(jsonFault(err), "a name must be a text"))
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return job, wrong("line", jsonFault(err))
+		}
+		at := slices.IndexFunc(jobFields, func(f jobField) bool { return f.name == name })
+		switch {
+		case at < 0:
+			return job, wrong(fmt.Sprintf("%.60q", name), errors.New("there is no such field; «sluice enqueue --help» lists them"))
+		case seen[name]:
+			return job, wrong(name, errors.New("it is there twice"))
+		}
+		seen[name] = true
+		if string(value) == "null" && name != "payload" {
+			continue // as if it were not there
+		}
+		if err := jobFields[at].read(value, &job); err != nil {
+			return job, wrong(name, err)
+		}
+	}
+	if _, err := decoder.Token(); err != nil {
+		return job, wrong("line", jsonFault(err))
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return job, wrong("line", errors.New("something follows the object"))
+	}
+	return job, nil
+}
+
+func wrong(field string, err error) error {
+	return &sluice.InvalidError{Field: field, Rule: err.Error()}
+}
+
+// jsonFault says what is wrong with a line that is no JSON.
+func jsonFault(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it ends too early to be JSON")
+	}
+	return fmt.Errorf("it is not valid JSON: %w", err)
+}
+
+func orElse(err error, text string) error {
+	if err != nil {
+		return err
+	}
+	return errors.New(text)
+}
+
+func readText[T ~string](value json.RawMessage, into *T) error {
+	if json.Unmarshal(value, into) != nil {
+		return fmt.Errorf("%.60s is not a text", value)
+	}
+	return nil
+}
+
+func readWhole(value json.RawMessage, into *int) error {
+	if json.Unmarshal(value, into) != nil {
+		return fmt.Errorf("%.60s is not a whole number", value)
+	}
+	if *into < 1 {
+		return fmt.Errorf("%d is less than 1", *into)
+	}
+	return nil
+}
+
+func readParsed[T any](value json.RawMessage, into *T, parse func(string) (T, error)) error {
+	var text string
+	if err := readText(value, &text); err != nil {
+		return err
+	}
+	parsed, err := parse(text)
+	if err != nil {
+		return fmt.Errorf("%.60q: %w", text, err)
+	}
+	*into = parsed
+	return nil
+}
+
+func parseLineID(text string) (sluice.ID, error) {
+	id, err := sluice.ParseID(text)
+	if err != nil {
+		return id, errors.New("it is not a job id (8-4-4-4-12 hexadecimal digits)")
+	}
+	return id, nil
+}
+
+func readLabels(value json.RawMessage, into *sluice.NewJob) error {
+	if json.Unmarshal(value, &into.Labels) != nil {
+		return fmt.Errorf("%.60s is not an object whose values are texts", value)
+	}
+	return nil
+}

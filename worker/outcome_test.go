@@ -1,0 +1,234 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/upkeep"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+// nilError is an error whose text cannot be had of a nil pointer.
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+func TestNothingInAnErrorEndsTheWorker(t *testing.T) {
+	for name, c := range map[string]struct {
+		returns error
+		state   sluice.State
+		says    string
+	}{
+		"Permanent of nil is nil":      {worker.Permanent(nil), sluice.StateCompleted, ""},
+		"RetryAfter of nil is a retry": {worker.RetryAfter(time.Second, nil), sluice.StateDead, "asked to be called again"},
+		"an error that is a nil":       {(*nilError)(nil), sluice.StateDead, "whose text cannot be had"},
+		"a permanent one that is":      {worker.Permanent((*nilError)(nil)), sluice.StateDead, "whose text cannot be had"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inShop(t, func(s *shop) {
+				s.run(worker.Options{}, func(context.Context, *worker.Job[payment]) error { return c.returns })
+				job := s.becomes(s.add(sluice.EnqueueOptions{MaxAttempts: 1}), c.state)
+				if !strings.Contains(job.Error, c.says) {
+					t.Errorf("error %q, want %q in it", job.Error, c.says)
+				}
+				_ = s.end()
+			})
+		})
+	}
+}
+
+func TestWhatAHandlerReturnsDecidesAlsoAfterACompletionThatCameToNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		returns  error
+		state    sluice.State
+		attempts int
+		waits    time.Duration
+	}{
+		"permanent":   {worker.Permanent(errors.New("account closed")), sluice.StateDead, 1, 0},
+		"snooze":      {worker.Snooze(time.Hour), sluice.StateQueued, 0, time.Hour},
+		"retry after": {worker.RetryAfter(time.Hour, errors.New("closed today")), sluice.StateQueued, 1, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inShop(t, func(s *shop) {
+				s.run(worker.Options{}, func(_ context.Context, job *worker.Job[payment]) error {
+					job.MarkSettledInTx() // as CompleteTx does; the transaction is then rolled back
+					return c.returns
+				})
+				id := s.add(sluice.EnqueueOptions{})
+				time.Sleep(time.Second)
+				job := s.job(id)
+				if job.State != c.state || job.Attempts != c.attempts {
+					t.Errorf("%s after %d attempts, want %s after %d", job.State, job.Attempts, c.state, c.attempts)
+				}
+				if wait := time.Until(job.DueAt); c.waits > 0 && (wait < c.waits-2*time.Second || wait > c.waits) {
+					t.Errorf("due in %s, want %s", wait, c.waits)
+				}
+				_ = s.end()
+			})
+		})
+	}
+}
+
+func TestOutageThatEndsAHandlerCountsNoAttempt(t *testing.T) {
+	inShop(t, func(s *shop) {
+		store := &failing{Store: s.store}
+		s.store = store
+		s.run(worker.Options{}, func(ctx context.Context, _ *worker.Job[payment]) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		id := s.add(sluice.EnqueueOptions{MaxAttempts: 1})
+		time.Sleep(time.Second)
+		store.renew.Store(true)
+		store.claim.Store(true)
+		time.Sleep(90 * time.Second)
+		if job := s.job(id); job.State != sluice.StateQueued || job.Attempts != 0 || job.Releases != 1 {
+			t.Errorf("%s, %d attempts, %d releases", job.State, job.Attempts, job.Releases)
+		}
+		_ = s.end()
+	})
+}
+
+func TestLeaseIsRenewedInTimeHoweverRarelyTheWorkerPolls(t *testing.T) {
+	for name, c := range map[string]struct{ poll, lease time.Duration }{
+		"polls every five minutes": {5 * time.Minute, time.Minute},
+		"a lease of half a second": {time.Second, 500 * time.Millisecond},
+		"the shortest lease":       {time.Second, 100 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inShop(t, func(s *shop) {
+				s.settings(func(set *sluice.Settings) { set.Lease, set.RecoverInterval = c.lease, 100*time.Millisecond })
+				tending, stop := context.WithCancel(s.Context())
+				tended := make(chan struct{})
+				go func() {
+					defer close(tended)
+					_ = upkeep.New(s.store, upkeep.Options{Interval: 10 * time.Millisecond, Logger: quiet}).Run(tending)
+				}()
+				var runs atomic.Int32
+				s.run(worker.Options{Poll: c.poll}, func(context.Context, *worker.Job[payment]) error {
+					runs.Add(1)
+					time.Sleep(10 * time.Minute)
+					return nil
+				})
+				time.Sleep(300 * time.Millisecond) // the worker has looked, and sleeps
+				if job := s.becomes(s.add(sluice.EnqueueOptions{}), sluice.StateCompleted); job.Recoveries != 0 || runs.Load() != 1 {
+					t.Errorf("%d recoveries, %d runs", job.Recoveries, runs.Load())
+				}
+				_ = s.end()
+				stop()
+				<-tended
+			})
+		})
+	}
+}
+
+func TestWorkerThatGetsItsOwnJobAgainKeepsTheNewClaim(t *testing.T) {
+	inShop(t, func(s *shop) {
+		store := &failing{Store: s.store}
+		s.store = store
+		var again atomic.Bool
+		s.run(worker.Options{Slots: 2}, func(ctx context.Context, job *worker.Job[payment]) error {
+			if !again.Swap(true) {
+				time.Sleep(10 * time.Minute) // it ignores its context
+				return errors.New("much too late")
+			}
+			time.Sleep(5 * time.Second)
+			return ctx.Err()
+		})
+		id := s.add(sluice.EnqueueOptions{})
+		time.Sleep(time.Second)
+		store.renew.Store(true)
+		time.Sleep(70 * time.Second)
+		if out, err := s.store.Recover(s.Context(), payments.Name(), 100, "upkeep"); err != nil || out.Requeued != 1 {
+			t.Fatalf("recovered %+v, %v", out, err)
+		}
+		store.renew.Store(false)
+		if job := s.becomes(id, sluice.StateCompleted); job.Recoveries != 1 || job.Attempts != 0 {
+			t.Errorf("%d recoveries, %d attempts", job.Recoveries, job.Attempts)
+		}
+		time.Sleep(15 * time.Minute)
+		_ = s.end()
+	})
+}
+
+func TestJobThatIsCancelledBeforeItsSlotIsFreeDoesNotBegin(t *testing.T) {
+	inShop(t, func(s *shop) {
+		var began sync.Map
+		var slow atomic.Bool
+		s.run(worker.Options{Slots: 1}, func(_ context.Context, job *worker.Job[payment]) error {
+			began.Store(job.ID, true)
+			if slow.Load() {
+				time.Sleep(500 * time.Millisecond)
+			}
+			time.Sleep(10 * time.Microsecond) // so quick that jobs are claimed ahead
+			return nil
+		})
+		for range 200 {
+			s.add(sluice.EnqueueOptions{})
+		}
+		time.Sleep(time.Second)
+		slow.Store(true)
+		jobs := make([]sluice.NewJob, 20)
+		for i := range jobs {
+			jobs[i] = sluice.NewJob{Queue: payments.Name(), Payload: []byte(`{}`)}
+		}
+		if _, err := s.client.EnqueueMany(s.Context(), jobs); err != nil {
+			s.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		page, err := s.client.Jobs(s.Context(), sluice.JobFilter{States: []sluice.State{sluice.StateClaimed}})
+		if err != nil {
+			s.Fatal(err)
+		}
+		waits := slices.IndexFunc(page.Jobs, func(job sluice.Job) bool { _, begun := began.Load(job.ID); return !begun })
+		if waits < 0 {
+			s.Fatal("nothing was claimed ahead")
+		}
+		id := page.Jobs[waits].ID
+		if err := s.client.Cancel(s.Context(), []sluice.ID{id}, sluice.Act{By: "test"}); err != nil {
+			s.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if _, begun := began.Load(id); begun {
+			s.Error("the handler of a cancelled job was called")
+		}
+		_ = s.end()
+	})
+}
+
+func TestRunEndsSoonAlsoWhenNothingCanBeWritten(t *testing.T) {
+	inShop(t, func(s *shop) {
+		store := &failing{Store: s.store}
+		s.store = store
+		s.run(worker.Options{Drain: 5 * time.Second}, func(context.Context, *worker.Job[payment]) error { return nil })
+		store.settle.Store(true)
+		s.add(sluice.EnqueueOptions{})
+		time.Sleep(time.Second)
+		asked := time.Now()
+		if err := s.end(); !errors.Is(err, sluice.ErrUnavailable) {
+			t.Errorf("Run returned %v", err)
+		}
+		if took := time.Since(asked); took > 15*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestQueueWithTwoHandlersIsRefused(t *testing.T) {
+	inShop(t, func(s *shop) {
+		w := worker.New(s.store, worker.Options{Logger: quiet})
+		for range 2 {
+			worker.Handle(w, payments, func(context.Context, *worker.Job[payment]) error { return nil }, worker.QueueOptions{})
+		}
+		if err := w.Run(s.Context()); err == nil || !strings.Contains(err.Error(), "two handlers") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
