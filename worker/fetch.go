@@ -23,7 +23,7 @@ const (
 	aheadTime = 2 * time.Millisecond
 	// maxClaim bounds one claim, and what is claimed ahead; beyond some hundreds, larger ones are no
 	// cheaper per job.
-	maxClaim = 500
+	maxClaim = 1000
 )
 
 // fetch claims jobs whenever there are free slots and hungry queues, until ctx ends. Handlers run

@@ -3,8 +3,8 @@ package memory
 import (
 	"bytes"
 	"context"
-	"maps"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"github.com/sluice-queue/sluice"

@@ -4,10 +4,12 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
@@ -16,16 +18,19 @@ import (
 //go:embed sql/enqueue.sql
 var enqueueSQL string
 
+//go:embed sql/enqueue_new.sql
+var enqueueNewSQL string
+
 // Enqueue stores jobs, in one transaction.
 func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	var receipts []sluice.Receipt
 	err := s.call(ctx, "enqueue", func(ctx context.Context, again bool) (err error) {
 		if !keyed(jobs) {
-			receipts, err = enqueue(ctx, s.pool, jobs, again, true)
+			receipts, err = enqueue(ctx, s.pool, jobs, enqueuing{again: again, brief: true, alone: !again})
 			return err
 		}
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
-			receipts, err = enqueue(ctx, tx, jobs, again, true)
+			receipts, err = enqueue(ctx, tx, jobs, enqueuing{again: again, brief: true})
 			return err
 		})
 	})
@@ -63,13 +68,18 @@ func queuesOf(jobs []sluice.Insert) map[string]bool {
 	return queues
 }
 
-// enqueue stores jobs through a pool or a transaction; one with keys needs a transaction. Again
-// says that an earlier try may have stored them: those that are there are then no duplicates. Brief
-// says that the transaction ends at once.
-func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, again, brief bool) ([]sluice.Receipt, error) {
+// enqueuing says how jobs are enqueued.
+type enqueuing struct {
+	again bool // an earlier try may have stored them: those that are there are no duplicates
+	brief bool // the transaction ends at once, so that others can be kept waiting
+	alone bool // each statement is a transaction, so that one may fail
+}
+
+// enqueue stores jobs through a pool or a transaction; one with keys needs a transaction.
+func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, how enqueuing) ([]sluice.Receipt, error) {
 	receipts := make([]sluice.Receipt, len(jobs))
 	for _, round := range rounds(jobs) {
-		places, err := placeRound(ctx, db, jobs, round, brief)
+		places, err := placeRound(ctx, db, jobs, round, how.brief)
 		if err != nil {
 			return nil, err
 		}
@@ -77,24 +87,24 @@ func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, again, b
 		for _, i := range round {
 			receipts[i] = sluice.Receipt{ID: jobs[i].ID, Replaced: places[i].replaced}
 			if twin := places[i].duplicateOf; !twin.IsZero() {
-				receipts[i] = sluice.Receipt{ID: twin, Duplicate: !again || twin != jobs[i].ID}
+				receipts[i] = sluice.Receipt{ID: twin, Duplicate: !how.again || twin != jobs[i].ID}
 				continue
 			}
 			stored = append(stored, i)
 		}
-		taken, err := insert(ctx, db, jobs, stored, places)
+		taken, err := insert(ctx, db, jobs, stored, places, how.alone)
 		if err != nil {
 			return nil, err
 		}
 		for _, i := range stored {
-			receipts[i].Duplicate = taken[jobs[i].ID] && !again
+			receipts[i].Duplicate = taken[jobs[i].ID] && !how.again
 		}
 	}
 	return receipts, nil
 }
 
 // insert stores the chosen jobs and returns the ids that were taken.
-func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []int, places map[int]keyPlace) (map[sluice.ID]bool, error) {
+func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []int, places map[int]keyPlace, mayFail bool) (map[sluice.ID]bool, error) {
 	if len(chosen) == 0 {
 		return nil, nil
 	}
@@ -105,7 +115,14 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 			return nil, err
 		}
 	}
-	ids, err := list(ctx, db, pgx.RowTo[pgtype.UUID], enqueueSQL, columns.arguments()...)
+	arguments := columns.arguments()
+	if mayFail {
+		_, err := list(ctx, db, pgx.RowTo[pgtype.UUID], enqueueNewSQL, arguments...)
+		if !violatesUnique(err) {
+			return nil, err
+		}
+	}
+	ids, err := list(ctx, db, pgx.RowTo[pgtype.UUID], enqueueSQL, arguments...)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +131,11 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 		taken[idOf(id)] = true
 	}
 	return taken, nil
+}
+
+func violatesUnique(err error) bool {
+	var server *pgconn.PgError
+	return errors.As(err, &server) && server.Code == "23505"
 }
 
 // insertColumns are the jobs of a batch as the statement takes them, one array a column. A column

@@ -15,9 +15,6 @@ import (
 //go:embed sql/end.sql
 var endSQL string
 
-//go:embed sql/let_go.sql
-var letGoSQL string
-
 //go:embed sql/back.sql
 var backSQL string
 
@@ -30,7 +27,7 @@ var standingSQL string
 //go:embed sql/tell_lost.sql
 var tellLostSQL string
 
-// letGo marks a row of let_go.sql: a job that may start now that another has ended.
+// letGo marks a row of key_free.sql: a job that may start now that another has ended.
 const letGo = "let go"
 
 // moved is a row of a statement that moves jobs: the job, its queue, and the state it left.
@@ -168,18 +165,20 @@ func endingOf(event sluice.Event, settlements []sluice.Settlement, group []int) 
 	return e
 }
 
+// end ends jobs, and then frees their keys. Where a job may be ended that waits behind another, db must
+// be a transaction, or another job could take the key in between.
 func end(ctx context.Context, db rowsQuerier, e ending) ([]moved, error) {
 	move := sluice.MoveOf(e.event)
 	if e.from == nil {
 		e.from = move.From
 	}
-	var keyed [][16]byte
+	var keyed, blockers []pgtype.UUID
 	ended, err := list(ctx, db, func(row pgx.CollectableRow) (m moved, err error) {
-		var id pgtype.UUID
+		var id, blockedBy pgtype.UUID
 		var hadKey bool
-		err = row.Scan(&id, &m.queue, &m.from, &hadKey)
+		err = row.Scan(&id, &m.queue, &m.from, &hadKey, &blockedBy)
 		if m.id = idOf(id); hadKey {
-			keyed = append(keyed, id.Bytes)
+			keyed, blockers = append(keyed, id), append(blockers, blockedBy)
 		}
 		return m, err
 	}, endSQL, uuids(e.ids), tokens(e.tokens), states(e.from), string(e.event), string(move.To),
@@ -187,7 +186,7 @@ func end(ctx context.Context, db rowsQuerier, e ending) ([]moved, error) {
 	if err != nil || len(keyed) == 0 {
 		return ended, err
 	}
-	free, err := list(ctx, db, scanMoved, letGoSQL, keyed)
+	free, err := list(ctx, db, scanMoved, keyFreeSQL, keyed, blockers)
 	return append(ended, free...), err
 }
 

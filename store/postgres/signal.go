@@ -16,7 +16,7 @@ const (
 	channel = "sluice"
 	// notifyInterval is how often one process notifies the others at the most. A NOTIFY in every
 	// commit costs most of the throughput, so it is sent outside of them.
-	notifyInterval = 10 * time.Millisecond
+	notifyInterval = 3 * time.Millisecond
 	// txNotifyInterval is how often a caller's own transaction carries a notification, per queue.
 	// Those in between are notified outside of it, this much later.
 	txNotifyInterval = 100 * time.Millisecond

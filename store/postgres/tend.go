@@ -109,9 +109,15 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 			e.reasons, e.actors = append(e.reasons, "expired"), append(e.actors, by)
 		}
 		slices.SortFunc(e.ids, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
-		rows, err := end(ctx, s.pool, e)
-		s.signalMoved(e.event, rows)
-		expired += len(movedIDs(rows))
+		var rows []moved
+		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+			rows, err = end(ctx, tx, e)
+			return err
+		})
+		if err == nil {
+			s.signalMoved(e.event, rows)
+			expired += len(movedIDs(rows))
+		}
 		return err
 	})
 	return expired, err

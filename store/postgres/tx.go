@@ -41,7 +41,7 @@ type txEnqueuer struct {
 func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
-	receipts, err := enqueue(ctx, e.tx, jobs, false, false)
+	receipts, err := enqueue(ctx, e.tx, jobs, enqueuing{})
 	if err != nil {
 		return nil, typed(err)
 	}
@@ -87,7 +87,7 @@ func complete(ctx context.Context, tx rowsQuerier, claim *sluice.Claim, result a
 		err = sluice.ErrLost
 	}
 	if err == nil && rows[0].keyed {
-		err = exec(ctx, tx, keyFreeSQL, [16]byte(claim.ID), rows[0].blockedBy)
+		err = exec(ctx, tx, keyFreeSQL, [][16]byte{claim.ID}, []pgtype.UUID{rows[0].blockedBy})
 	}
 	if err != nil {
 		return fmt.Errorf("complete job %s: %w", claim.ID, typed(err))

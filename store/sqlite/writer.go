@@ -299,8 +299,7 @@ func (w *writer) runOne(tx *groupTx, job *write) error {
 	if !job.state.CompareAndSwap(writeQueued, writeTaken) {
 		return errUndone // given up, and nobody looks
 	}
-	if err := w.end("savepoint one"); err != nil {
-		tx.broken = err
+	if tx.broken = w.end("savepoint one"); tx.broken != nil {
 		return nil
 	}
 	sent := len(tx.signals)

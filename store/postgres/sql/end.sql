@@ -1,6 +1,5 @@
--- Ends jobs: complete, bury and cancel. Moves each from live to done, keeps the failed attempt, gives back its key,
--- and tells the audit; let_go comes after it. A key that an enqueue has locked is left as it is, because that
--- transaction may stay open for long; whoever wants it next sees that its job has ended.
+-- Ends jobs: complete, bury and cancel. Moves each from live to done, keeps the failed attempt and tells the audit.
+-- For those with a key, key_free comes after it.
 -- The coalesce keeps the planner from trusting statistics of a column that changes faster than they do.
 -- $1 uuid[] ids, sorted   $2 uuid[] tokens (empty: a person's or upkeep's act, no token is asked for)
 -- $3 text[] states the event may leave   $4 text event   $5 text outcome
@@ -31,27 +30,10 @@ with given as (
     select id, generation, attempts, claimed_at, holder, coalesce(error, ''), stack
     from gone
     where $12::text = 'attempt' and state <> 'uncertain'
-), given_back as (
-    delete from sluice.job_key k
-    using (
-        select k.queue, k.key
-        from gone g
-        join sluice.job j on j.id = g.id
-        join sluice.job_key k on k.queue = j.queue and k.key = j.key
-        where g.keyed and g.blocked_by is null and k.job_id = g.id and k.until is null
-        for update of k skip locked
-    ) free
-    where k.queue = free.queue and k.key = free.key
-), handed_on as (
-    update sluice.job_key k
-    set job_id = g.blocked_by
-    from gone g, sluice.job j
-    where g.keyed and g.blocked_by is not null and j.id = g.id
-      and k.queue = j.queue and k.key = j.key and k.job_id = g.id and k.until is null
 ), told as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
     select coalesce(g.actor, g.holder, ''), 'job', g.queue, $4::text, g.id, g.generation, g.state, $5::text, coalesce(g.reason, ''), $11::uuid
     from gone g
     where $14::boolean or exists (select from sluice.queue q where q.name = g.queue and q.audit = 'full')
 )
-select id, queue, state, keyed from gone
+select id, queue, state, keyed, blocked_by from gone
