@@ -31,6 +31,7 @@ func (w *Worker) keep(ctx context.Context) {
 		case <-timer.C:
 		case <-w.shorter:
 		}
+		w.timeOut()
 		w.abandon()
 		w.handBackWaiting()
 		w.renew(ctx)

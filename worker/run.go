@@ -97,12 +97,8 @@ func (r *run) run() {
 		}
 		return
 	}
-	ctx := r.ctx
-	if timeout := r.queue.Settings.Timeout; timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadlineCause(ctx, begun.Add(timeout), ErrTimeout)
-		defer stop()
-	}
+	ctx, stop := r.within(r.queue.Settings.Timeout, begun)
+	defer stop()
 	err := r.call(ctx)
 	if !r.settle() {
 		return // abandoned or lost in between

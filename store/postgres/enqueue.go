@@ -109,7 +109,11 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 		return nil, nil
 	}
 	order := sortedByID(len(chosen), func(i int) sluice.ID { return jobs[chosen[i]].ID })
-	columns := newInsertColumns(len(chosen))
+	bytes := 0
+	for _, i := range chosen {
+		bytes += len(jobs[i].Payload)
+	}
+	columns := newInsertColumns(len(chosen), bytes)
 	for _, o := range order {
 		if err := columns.add(jobs[chosen[o]], places[chosen[o]]); err != nil {
 			return nil, err
@@ -146,7 +150,9 @@ type insertColumns struct {
 	tenants     []string
 	priorities  []int16
 	keys        []string
-	payloads    [][]byte
+	payloads    []byte // one after the other: as an array of its own each would be copied five times
+	begins      []int32
+	lengths     []int32
 	labels      []string
 	maxAttempts []int16
 	dueAt       []*time.Time
@@ -159,10 +165,10 @@ type insertColumns struct {
 	hasDueAt, hasDelay, hasExpiry, hasBlocker bool
 }
 
-func newInsertColumns(n int) *insertColumns {
+func newInsertColumns(n, payloadBytes int) *insertColumns {
 	return &insertColumns{
 		ids: make([][16]byte, 0, n), queues: make([]string, 0, n), tenants: make([]string, 0, n), priorities: make([]int16, 0, n),
-		keys: make([]string, 0, n), payloads: make([][]byte, 0, n), labels: make([]string, 0, n), maxAttempts: make([]int16, 0, n),
+		keys: make([]string, 0, n), payloads: make([]byte, 0, payloadBytes), begins: make([]int32, 0, n), lengths: make([]int32, 0, n), labels: make([]string, 0, n), maxAttempts: make([]int16, 0, n),
 		dueAt: make([]*time.Time, 0, n), delays: make([]time.Duration, 0, n), expiresAt: make([]*time.Time, 0, n),
 		keyed: make([]bool, 0, n), blockedBy: make([]pgtype.UUID, 0, n), told: make([]bool, 0, n),
 	}
@@ -182,7 +188,8 @@ func (c *insertColumns) add(j sluice.Insert, place keyPlace) error {
 	c.tenants = append(c.tenants, j.Tenant)
 	c.priorities = append(c.priorities, int16(j.Priority))
 	c.keys = append(c.keys, j.Key)
-	c.payloads = append(c.payloads, j.Payload)
+	c.begins, c.lengths = append(c.begins, int32(len(c.payloads)+1)), append(c.lengths, int32(len(j.Payload)))
+	c.payloads = append(c.payloads, j.Payload...)
 	c.labels = append(c.labels, labels)
 	c.maxAttempts = append(c.maxAttempts, int16(j.MaxAttempts))
 	c.dueAt = append(c.dueAt, nullTime(j.DueAt))
@@ -213,6 +220,6 @@ func (c *insertColumns) arguments() []any {
 	}
 	return []any{
 		c.ids, c.queues, c.tenants, c.priorities, c.keys, c.payloads, c.labels, c.maxAttempts,
-		c.dueAt, c.delays, c.expiresAt, c.keyed, c.blockedBy, c.told,
+		c.dueAt, c.delays, c.expiresAt, c.keyed, c.blockedBy, c.told, c.begins, c.lengths,
 	}
 }

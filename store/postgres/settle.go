@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -161,6 +162,13 @@ func endingOf(event sluice.Event, settlements []sluice.Settlement, group []int) 
 	}
 	if event == sluice.EventComplete {
 		e.errors, e.stacks = nil, nil // a completed job keeps the error of its last failed attempt
+		e.actors = nil                // it is the holder, who is on the row
+		if !slices.ContainsFunc(e.results, func(result []byte) bool { return result != nil }) {
+			e.results = nil
+		}
+		if !slices.ContainsFunc(e.reasons, func(reason string) bool { return reason != "" }) {
+			e.reasons = nil
+		}
 	}
 	return e
 }

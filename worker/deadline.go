@@ -1,0 +1,50 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// coarseTimeout is the timeout from which on the keeping, which looks once a second, ends attempts. A
+// timer for each costs a tenth of all that an empty job costs its worker.
+const coarseTimeout = time.Minute
+
+// attemptContext is a context with a deadline that the keeping enforces, instead of a timer.
+type attemptContext struct {
+	context.Context
+	deadline time.Time
+}
+
+// Deadline is when the attempt will have taken too long.
+func (c attemptContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+// Err is context.DeadlineExceeded after the deadline, as it is of the contexts of the standard library.
+func (c attemptContext) Err() error {
+	err := c.Context.Err()
+	if err != nil && errors.Is(context.Cause(c.Context), ErrTimeout) {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// within gives a run's context a deadline.
+func (r *run) within(timeout time.Duration, begun time.Time) (context.Context, context.CancelFunc) {
+	switch {
+	case timeout <= 0:
+		return r.ctx, func() {}
+	case timeout < coarseTimeout:
+		return context.WithDeadlineCause(r.ctx, begun.Add(timeout), ErrTimeout)
+	}
+	return attemptContext{r.ctx, begun.Add(timeout)}, func() {}
+}
+
+// timeOut ends the attempts that took too long.
+func (w *Worker) timeOut() {
+	for _, r := range w.runs() {
+		begun, timeout := r.begun.Load(), r.queue.Settings.Timeout
+		if begun != 0 && timeout >= coarseTimeout && time.Since(time.Unix(0, begun)) >= timeout {
+			r.cancel(ErrTimeout)
+		}
+	}
+}
