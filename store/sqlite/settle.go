@@ -207,10 +207,11 @@ type finisher struct {
 	tx    runner
 	plain map[sluice.State][]int64 // by outcome
 	gone  []int64
+	full  map[string]bool // by queue: whether every move is audited; asked once per batch
 }
 
 func newFinisher(tx runner) *finisher {
-	return &finisher{tx: tx, plain: make(map[sluice.State][]int64)}
+	return &finisher{tx: tx, plain: make(map[sluice.State][]int64), full: make(map[string]bool)}
 }
 
 func (f *finisher) add(row held, e ended) error {
@@ -221,10 +222,26 @@ func (f *finisher) add(row held, e ended) error {
 		return err
 	}
 	f.gone = append(f.gone, row.seq)
-	if err := tellMove(f.tx, row, e.event, e.act); err != nil || !row.keyed {
+	if err := f.tell(row, e); err != nil || !row.keyed {
 		return err
 	}
 	return f.freeKey(row)
+}
+
+func (f *finisher) tell(row held, e ended) error {
+	full, known := f.full[row.queue]
+	if !known {
+		queue, err := gateOf(f.tx, row.queue)
+		if err != nil {
+			return err
+		}
+		full = queue.auditFull
+		f.full[row.queue] = full
+	}
+	if !full && !e.event.Notable() {
+		return nil
+	}
+	return tell(f.tx, moveEntry(row.id, row.queue, row.generation, e.event, row.state, e.act))
 }
 
 // freeKey gives back the key of a job that ends, and lets the job behind it go. One that waited

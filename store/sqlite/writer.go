@@ -300,7 +300,7 @@ func (w *writer) runOne(tx *groupTx, job *write) error {
 		return errUndone // given up, and nobody looks
 	}
 	if tx.broken = w.end("savepoint one"); tx.broken != nil {
-		return nil
+		return fmt.Errorf("%w: %w", errUndone, tx.broken)
 	}
 	sent := len(tx.signals)
 	err := job.do(tx)

@@ -1,0 +1,149 @@
+// Package cell measures one system doing one thing, in a process of its own: so the processor time
+// of one system is not mixed with that of another, and none inherits the other's heap. A task comes
+// in as JSON in an environment variable, results go out as lines of JSON.
+package cell
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+)
+
+// Env names the variable that holds the task of a cell's process.
+const Env = "SLUICE_BENCH_CELL"
+
+// Kind says what a cell measures.
+type Kind string
+
+// The kinds of cells.
+const (
+	// Work stores a backlog and then works it off.
+	Work Kind = "work"
+	// Latency stores a job now and then while a worker waits for it.
+	Latency Kind = "latency"
+	// LatencyWorker is the other process of a Latency cell whose worker is not in its own.
+	LatencyWorker Kind = "latency-worker"
+	// Claims times claims, whatever else the store holds.
+	Claims Kind = "claims"
+	// Callers times many callers that store single jobs at the same time.
+	Callers Kind = "callers"
+)
+
+// The systems that can be measured.
+const (
+	Sluice       = "sluice"
+	SluiceAcross = "sluice-across"
+	River        = "river"
+	RiverSQLite  = "river-sqlite"
+	Goqite       = "goqite"
+	Backlite     = "backlite"
+)
+
+// The stores of the systems.
+const (
+	Postgres = "postgres"
+	SQLite   = "sqlite"
+)
+
+// Task is what a cell measures. Fields that its kind does not need are left zero.
+type Task struct {
+	Kind   Kind
+	System string
+	// Store is Postgres or SQLite.
+	Store string
+	// Place is the URL of an empty database, or the path of a file that is not there yet.
+	Place string
+	// ServerPID is the first process of the database server; 0: there is no server.
+	ServerPID int
+	// Schema is the text of a schema that a system does not bring along itself.
+	Schema string
+
+	// Jobs is how many are stored, or claimed.
+	Jobs int
+	// Slots is how many handlers may run at once.
+	Slots int
+	// Connections bounds those to a SQLite file. Default 1.
+	Connections int
+	// Tuned gives a system the settings that it does best with, instead of its defaults.
+	Tuned bool
+
+	// EveryMillis is the time between two jobs of a Latency cell.
+	EveryMillis int
+	// Seconds is how long the callers of a Callers cell go on, Callers how many they are.
+	Seconds float64
+	Callers int
+
+	// Due is how many jobs wait to be claimed in a Claims cell, Ahead how many more are due in the
+	// future, and Churn how many were worked off before while an old snapshot was held.
+	Due   int
+	Ahead int
+	Churn int
+}
+
+// Figure names something that was measured.
+type Figure string
+
+// The figures. Rates are per second, times in milliseconds, processor times in milliseconds per
+// 1,000 jobs.
+const (
+	EnqueueRate Figure = "enqueue_rate"
+	WorkRate    Figure = "work_rate"
+	WholeRate   Figure = "whole_rate"
+	P50         Figure = "p50"
+	P95         Figure = "p95"
+	P99         Figure = "p99"
+	Worst       Figure = "worst"
+	ClientCPU   Figure = "client_cpu"
+	ServerCPU   Figure = "server_cpu"
+	TotalCPU    Figure = "total_cpu"
+	// NewP50 and NewP99 are of claims through a store that has just been opened.
+	NewP50 Figure = "new_p50"
+	NewP99 Figure = "new_p99"
+)
+
+// Result is what a cell measured.
+type Result map[Figure]float64
+
+// Main is what the process of a cell does.
+func Main(ctx context.Context) error {
+	slog.SetDefault(quietLogger())
+	go endWithParent()
+	var task Task
+	decoder := json.NewDecoder(strings.NewReader(os.Getenv(Env)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&task); err != nil {
+		return fmt.Errorf("read the task in %s: %w", Env, err)
+	}
+	measure, known := map[Kind]func(context.Context, Task) (Result, error){
+		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
+	}[task.Kind]
+	if !known {
+		return fmt.Errorf("there is no kind of cell %q", task.Kind)
+	}
+	result, err := measure(ctx, task)
+	if err != nil {
+		return fmt.Errorf("%s of %s: %w", task.Kind, task.System, err)
+	}
+	return say(result)
+}
+
+// say writes a line for the process that started this one.
+func say(result Result) error {
+	return json.NewEncoder(os.Stdout).Encode(result)
+}
+
+// endWithParent ends this process when the one that started it is gone, however that ended: it
+// holds the other end of our standard input.
+func endWithParent() {
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(3)
+}
+
+// quietLogger tells of what went wrong, and costs nothing where nothing did.
+func quietLogger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}

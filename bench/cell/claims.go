@@ -1,0 +1,215 @@
+package cell
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/bench/stat"
+)
+
+const (
+	// claimLimit is how many jobs a timed claim asks for.
+	claimLimit = 100
+	// churnLimit is how many jobs are worked off at once before, by so many goroutines.
+	churnLimit, churners = 500, 4
+	lease                = 5 * time.Minute
+)
+
+// measureClaims times claims of a queue that also holds jobs for the future, or has a long history
+// that an old snapshot keeps from being cleaned up.
+func measureClaims(ctx context.Context, task Task) (Result, error) {
+	store, err := openStore(ctx, task)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	defer func() { _ = store.Close() }()
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	release := func() {}
+	if task.Churn > 0 {
+		if release, err = churn(ctx, client, store, task); err != nil {
+			return nil, err
+		}
+	}
+	defer release()
+	if err := fill(ctx, client, task.Ahead, ahead); err != nil {
+		return nil, fmt.Errorf("jobs for the future: %w", err)
+	}
+	if err := fill(ctx, client, task.Due, nil); err != nil {
+		return nil, fmt.Errorf("jobs that are due: %w", err)
+	}
+	if err := tidy(ctx, task); err != nil {
+		return nil, err
+	}
+	took, err := timeClaims(ctx, store, task.Jobs)
+	if err != nil {
+		return nil, err
+	}
+	result := percentiles(took)
+	if task.Churn == 0 {
+		return result, nil
+	}
+	return result, measureNew(ctx, client, task, result)
+}
+
+// measureNew times claims through a store that has just been opened, and so knows nothing of what
+// the other one learnt.
+func measureNew(ctx context.Context, client *sluice.Client, task Task, result Result) error {
+	if err := fill(ctx, client, task.Due, nil); err != nil {
+		return fmt.Errorf("more jobs that are due: %w", err)
+	}
+	store, err := openStore(ctx, task)
+	if err != nil {
+		return fmt.Errorf("open once more: %w", err)
+	}
+	defer func() { _ = store.Close() }()
+	took, err := timeClaims(ctx, store, task.Jobs)
+	result[NewP50], result[NewP99] = stat.Percentile(took, 50), stat.Percentile(took, 99)
+	return err
+}
+
+// timeClaims claims n times and gives how long each took, in milliseconds. What is claimed is
+// completed at once, untimed.
+func timeClaims(ctx context.Context, store sluice.Store, n int) ([]float64, error) {
+	took := make([]float64, 0, n)
+	for range n {
+		request := sluice.ClaimRequest{Queue: parcels.Name(), Limit: claimLimit, Holder: "bench", Lease: lease, Token: sluice.NewToken()}
+		begun := time.Now()
+		claimed, err := store.Claim(ctx, request)
+		took = append(took, millis(time.Since(begun)))
+		if err != nil {
+			return nil, err
+		}
+		if len(claimed.Jobs) != claimLimit {
+			return nil, fmt.Errorf("a claim of %d got %d jobs", claimLimit, len(claimed.Jobs))
+		}
+		if err := complete(ctx, store, claimed.Jobs); err != nil {
+			return nil, err
+		}
+	}
+	return took, nil
+}
+
+func complete(ctx context.Context, store sluice.Store, claims []*sluice.Claim) error {
+	settlements := make([]sluice.Settlement, len(claims))
+	for i, c := range claims {
+		settlements[i] = sluice.Settlement{ID: c.ID, Token: c.Token, Holder: c.Holder, Event: sluice.EventComplete}
+	}
+	errs, err := store.Settle(ctx, settlements)
+	return errors.Join(err, errors.Join(errs...))
+}
+
+// ahead makes every second job one of priority 1, all of them due tomorrow.
+func ahead(i int) sluice.EnqueueOptions {
+	options := sluice.EnqueueOptions{DueAt: time.Now().Add(24*time.Hour + time.Duration(i)*time.Millisecond)}
+	if i%2 == 0 {
+		options.Priority = 1
+	}
+	return options
+}
+
+// fill stores n jobs.
+func fill(ctx context.Context, client *sluice.Client, n int, options func(i int) sluice.EnqueueOptions) error {
+	for at := 0; at < n; at += batch {
+		jobs := make([]sluice.NewJob, min(batch, n-at))
+		for k := range jobs {
+			var with sluice.EnqueueOptions
+			if options != nil {
+				with = options(at + k)
+			}
+			var err error
+			if jobs[k], err = parcels.NewJob(newParcel(), with); err != nil {
+				return err
+			}
+		}
+		if _, err := client.EnqueueMany(ctx, jobs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// churn works many jobs off after a transaction has taken a snapshot, which it keeps until release.
+func churn(ctx context.Context, client *sluice.Client, store sluice.Store, task Task) (release func(), err error) {
+	if err := fill(ctx, client, task.Churn, nil); err != nil {
+		return nil, fmt.Errorf("jobs to work off: %w", err)
+	}
+	if err := tidy(ctx, task); err != nil {
+		return nil, err
+	}
+	if release, err = holdSnapshot(ctx, task); err != nil {
+		return nil, fmt.Errorf("hold a snapshot: %w", err)
+	}
+	var done atomic.Int64
+	errs := make([]error, churners)
+	var workers sync.WaitGroup
+	for i := range churners {
+		workers.Go(func() { errs[i] = workOffDirectly(ctx, store, &done) })
+	}
+	workers.Wait()
+	err = errors.Join(errs...)
+	if n := done.Load(); err == nil && n != int64(task.Churn) {
+		err = fmt.Errorf("%d jobs were there instead of %d", n, task.Churn)
+	}
+	if err != nil {
+		release()
+		return nil, fmt.Errorf("work off: %w", err)
+	}
+	return release, nil
+}
+
+func workOffDirectly(ctx context.Context, store sluice.Store, done *atomic.Int64) error {
+	for {
+		claimed, err := store.Claim(ctx, sluice.ClaimRequest{
+			Queue: parcels.Name(), Limit: churnLimit, Holder: "bench", Lease: lease, Token: sluice.NewToken(),
+		})
+		if err != nil || len(claimed.Jobs) == 0 {
+			return err
+		}
+		if err := complete(ctx, store, claimed.Jobs); err != nil {
+			return err
+		}
+		done.Add(int64(len(claimed.Jobs)))
+	}
+}
+
+// holdSnapshot begins a transaction that has seen the store as it is now.
+func holdSnapshot(ctx context.Context, task Task) (release func(), err error) {
+	if task.Store == SQLite {
+		return holdFile(ctx, task)
+	}
+	conn, err := pgx.Connect(ctx, withoutPool(task.Place))
+	if err != nil {
+		return nil, err
+	}
+	for _, statement := range []string{"begin isolation level repeatable read", "select 1, pg_current_xact_id()"} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return nil, errors.Join(err, conn.Close(ctx))
+		}
+	}
+	return func() { _ = conn.Close(context.WithoutCancel(ctx)) }, nil
+}
+
+func holdFile(ctx context.Context, task Task) (release func(), err error) {
+	db, err := sql.Open("sqlite", "file:"+task.Place)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	var jobs int
+	if err := tx.QueryRowContext(ctx, "select count(*) from sluice_live").Scan(&jobs); err != nil {
+		return nil, errors.Join(err, tx.Rollback(), db.Close())
+	}
+	return func() { _, _ = tx.Rollback(), db.Close() }, nil
+}

@@ -1,0 +1,94 @@
+package cell
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// tick is the unit of processor times in /proc: USER_HZ is 100 on every Linux of today.
+	tick = 10 * time.Millisecond
+	// settle is how long to wait before the server's times are read, so that sessions which ended
+	// are counted with their parent, and the last writes are done.
+	settle = 300 * time.Millisecond
+)
+
+// cpu is processor time, user and system together.
+type cpu struct{ client, server time.Duration }
+
+func (c cpu) minus(before cpu) cpu { return cpu{c.client - before.client, c.server - before.server} }
+func (c cpu) plus(more cpu) cpu    { return cpu{c.client + more.client, c.server + more.server} }
+
+// usedCPU reads how much this process and all processes of a server have used so far. It reads our
+// own time at once, and the server's after a wait.
+func usedCPU(serverPID int) (cpu, error) {
+	var own syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+		return cpu{}, fmt.Errorf("getrusage: %w", err)
+	}
+	out := cpu{client: time.Duration(own.Utime.Nano() + own.Stime.Nano())}
+	if serverPID == 0 {
+		return out, nil
+	}
+	time.Sleep(settle)
+	var err error
+	out.server, err = serverCPU(serverPID)
+	return out, err
+}
+
+// serverCPU sums the times of a process, of its children that live, and of those that have ended.
+func serverCPU(pid int) (time.Duration, error) {
+	root, err := readStat(strconv.Itoa(pid))
+	if err != nil {
+		return 0, fmt.Errorf("processor time of the server: %w", err)
+	}
+	ticks := root.own + root.ended
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return 0, err
+	}
+	for _, file := range files {
+		child, err := readStat(filepath.Base(filepath.Dir(file)))
+		if err == nil && child.parent == pid { // one that cannot be read any more has just ended
+			ticks += child.own
+		}
+	}
+	return time.Duration(ticks) * tick, nil
+}
+
+// procStat is what /proc tells of a process: its own ticks, and those of its children that ended.
+type procStat struct {
+	parent     int
+	own, ended int64
+}
+
+func readStat(pid string) (procStat, error) {
+	text, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+	if err != nil {
+		return procStat{}, err
+	}
+	return parseStat(string(text))
+}
+
+// parseStat reads a line of /proc/pid/stat. The name in brackets may hold anything.
+func parseStat(text string) (procStat, error) {
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	const state, parent, utime, stime, cutime, cstime = 0, 1, 11, 12, 13, 14
+	if len(fields) <= cstime {
+		return procStat{}, fmt.Errorf("/proc/pid/stat has %d fields after the name (state %d): %q", len(fields), state, text)
+	}
+	numbers := make(map[int]int64)
+	for _, i := range []int{parent, utime, stime, cutime, cstime} {
+		n, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil {
+			return procStat{}, fmt.Errorf("/proc/pid/stat: %w", err)
+		}
+		numbers[i] = n
+	}
+	return procStat{parent: int(numbers[parent]), own: numbers[utime] + numbers[stime], ended: numbers[cutime] + numbers[cstime]}, nil
+}

@@ -1,0 +1,34 @@
+package cell
+
+import (
+	"context"
+	"database/sql"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+)
+
+// look is a connection of our own to Sluice's database.
+type look struct {
+	db    *sql.DB
+	query string
+}
+
+// openLook opens it. A job that ended is not in the table of live ones.
+func openLook(ctx context.Context, task Task) (*look, error) {
+	driver, place, table := "pgx", withoutPool(task.Place), "sluice.live"
+	if task.Store == SQLite {
+		driver, place, table = "sqlite", "file:"+task.Place, "sluice_live"
+	}
+	db, err := sql.Open(driver, place)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	return &look{db: db, query: "select exists (select 1 from " + table + ")"}, db.PingContext(ctx)
+}
+
+func (l *look) unfinished(ctx context.Context) (bool, error) {
+	var left bool
+	err := l.db.QueryRowContext(ctx, l.query).Scan(&left)
+	return left, err
+}

@@ -1,0 +1,179 @@
+package cell
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// batch is how many jobs are stored at once.
+	batch = 1000
+	// payloadBytes is the length of a payload's text.
+	payloadBytes = 1000
+	// lookEvery is how often it is looked whether all is done.
+	lookEvery = 5 * time.Millisecond
+)
+
+// Parcel is the payload of every job, in every system.
+type Parcel struct {
+	P string `json:"p"`
+	// Sent is when the job was about to be stored, in ns since 1970; 0: nobody asks.
+	Sent int64 `json:"sent,omitempty"`
+}
+
+func newParcel() Parcel { return Parcel{P: strings.Repeat("x", payloadBytes)} }
+
+// queue is a system under measurement.
+type queue interface {
+	// enqueue stores n jobs, at most a batch.
+	enqueue(ctx context.Context, n int) error
+	// start starts its worker.
+	start(ctx context.Context) error
+	// unfinished says whether its database still holds jobs that are not done.
+	unfinished(ctx context.Context) (bool, error)
+	// stop ends the worker, if it was started, and closes the database.
+	stop(ctx context.Context) error
+}
+
+// handle is what a handler does with each parcel.
+type handle func(Parcel)
+
+// opener opens a system. Its handlers do nothing but hand their parcel on.
+type opener func(ctx context.Context, task Task, handle handle) (queue, error)
+
+var openers = map[string]opener{
+	Sluice: openSluice, SluiceAcross: openSluice, River: openRiver, Goqite: openGoqite, Backlite: openBacklite,
+}
+
+func open(ctx context.Context, task Task, handle handle) (queue, error) {
+	opener, known := openers[task.System]
+	if !known {
+		return nil, fmt.Errorf("there is no system %q", task.System)
+	}
+	return opener(ctx, task, handle)
+}
+
+// measureWork stores a backlog, and then works it off.
+func measureWork(ctx context.Context, task Task) (Result, error) {
+	var handled atomic.Int64
+	q, err := open(ctx, task, func(Parcel) { handled.Add(1) })
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	enqueueTook, enqueueCPU, err := measured(task, func() (time.Duration, error) { return enqueueAll(ctx, q, task.Jobs) })
+	if err != nil {
+		return nil, fmt.Errorf("enqueue: %w", err)
+	}
+	if err := tidy(ctx, task); err != nil {
+		return nil, fmt.Errorf("before the work: %w", err)
+	}
+	workTook, workCPU, err := measured(task, func() (time.Duration, error) { return workOff(ctx, q, task.Jobs, &handled) })
+	if err != nil {
+		return nil, fmt.Errorf("work: %w", err)
+	}
+	if extra := handled.Load() - int64(task.Jobs); extra != 0 {
+		slog.Warn("jobs ran more than once", "system", task.System, "extra", extra)
+	}
+	return workResult(task, enqueueTook, workTook, enqueueCPU.plus(workCPU)), nil
+}
+
+func workResult(task Task, enqueueTook, workTook time.Duration, used cpu) Result {
+	per1000 := func(d time.Duration) float64 { return millis(d) * 1000 / float64(task.Jobs) }
+	rate := func(d time.Duration) float64 { return float64(task.Jobs) / d.Seconds() }
+	result := Result{
+		EnqueueRate: rate(enqueueTook), WorkRate: rate(workTook), WholeRate: rate(enqueueTook + workTook),
+		ClientCPU: per1000(used.client), TotalCPU: per1000(used.client + used.server),
+	}
+	if task.ServerPID != 0 {
+		result[ServerCPU] = per1000(used.server)
+	}
+	return result
+}
+
+// measured runs one phase, and gives the time that it says it took and the processor time.
+func measured(task Task, phase func() (time.Duration, error)) (time.Duration, cpu, error) {
+	before, err := usedCPU(task.ServerPID)
+	if err != nil {
+		return 0, cpu{}, err
+	}
+	took, err := phase()
+	if err != nil {
+		return 0, cpu{}, err
+	}
+	after, err := usedCPU(task.ServerPID)
+	return took, after.minus(before), err
+}
+
+// enqueueAll stores n jobs.
+func enqueueAll(ctx context.Context, q queue, n int) (time.Duration, error) {
+	begun := time.Now()
+	for left := n; left > 0; left -= batch {
+		if err := q.enqueue(ctx, min(left, batch)); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(begun), nil
+}
+
+// workOff works all jobs off and stops the system. Stopping costs processor time but is not timed.
+func workOff(ctx context.Context, q queue, n int, handled *atomic.Int64) (time.Duration, error) {
+	begun := time.Now()
+	if err := q.start(ctx); err != nil {
+		return 0, err
+	}
+	if err := waitUntil(ctx, func() (bool, error) { return handled.Load() >= int64(n), nil }); err != nil {
+		return 0, fmt.Errorf("after %d of %d jobs: %w", handled.Load(), n, err)
+	}
+	err := waitUntil(ctx, func() (bool, error) {
+		left, err := q.unfinished(ctx)
+		return !left, err
+	})
+	if err != nil {
+		return 0, err
+	}
+	took := time.Since(begun)
+	return took, q.stop(ctx)
+}
+
+// waitUntil looks again and again.
+func waitUntil(ctx context.Context, done func() (bool, error)) error {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		if is, err := done(); is || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}
+
+// tidy brings a PostgreSQL database into the same state for each system: planned with fresh
+// statistics, and with no checkpoint due.
+func tidy(ctx context.Context, task Task) error {
+	if task.Store != Postgres {
+		return nil
+	}
+	conn, err := pgx.Connect(ctx, withoutPool(task.Place))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	for _, statement := range []string{"analyze", "checkpoint"} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,123 @@
+// Command bench compares Sluice with other queues on this machine, and writes docs/benchmarks.md.
+//
+// It starts a PostgreSQL of its own, measures every cell in a process of its own (itself again, with
+// a task in an environment variable), and removes everything afterwards. A target that is not met
+// is told in the table; the exit code is 1 only when a cell failed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sluice-queue/sluice/bench/cell"
+)
+
+// page is where the report goes, seen from the folder of this program.
+const page = "../docs/benchmarks.md"
+
+// choice is what the command line asks for.
+type choice struct {
+	plans  []plan
+	sizes  sizes
+	rounds int
+	out    string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := start(ctx); err != nil {
+		slog.Error("bench failed", "error", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func start(ctx context.Context) error {
+	if os.Getenv(cell.Env) != "" {
+		return cell.Main(ctx)
+	}
+	chosen, err := parse(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return measure(ctx, chosen, strings.Join(append([]string{"cd bench && go run ."}, os.Args[1:]...), " "))
+}
+
+// parse reads the command line. What measures less than everything writes no page by itself.
+func parse(args []string) (choice, error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	only := flags.String("only", "", "names of scenarios, with commas between them; default: all of "+strings.Join(names(plans), ","))
+	rounds := flags.Int("rounds", 3, "how often each scenario is measured")
+	quick := flags.Bool("quick", false, "small sizes and one round, to see that it works; writes no page")
+	out := flags.String("out", page, "where the page goes; empty: nowhere")
+	if err := flags.Parse(args); err != nil {
+		return choice{}, err
+	}
+	if flags.NArg() > 0 || *rounds < 1 {
+		return choice{}, fmt.Errorf("cannot make sense of %q with %d rounds", flags.Args(), *rounds)
+	}
+	chosen := choice{plans: plans, sizes: whole, rounds: *rounds, out: *out}
+	if *only != "" {
+		var err error
+		if chosen.plans, err = pick(strings.Split(*only, ",")); err != nil {
+			return choice{}, err
+		}
+	}
+	named := false
+	flags.Visit(func(f *flag.Flag) { named = named || f.Name == "out" })
+	if *quick {
+		chosen.sizes, chosen.rounds = small, 1
+	}
+	if *quick || *only != "" && !named {
+		chosen.out = ""
+	}
+	return chosen, nil
+}
+
+// measure runs the scenarios and tells of them. What was measured is told even if a cell failed.
+func measure(ctx context.Context, chosen choice, command string) error {
+	begun := time.Now()
+	r, err := newRig(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	results := make(map[string]measured)
+	var sections []section
+	var failed []error
+	for _, p := range chosen.plans {
+		s := p.make(chosen.sizes, results)
+		m, errs := r.runScenario(ctx, s, min(chosen.rounds, s.atMost()))
+		if ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
+		results[s.name] = m
+		sections = append(sections, section{s, m})
+		failed = append(failed, errs...)
+	}
+	told, err := r.tell(ctx, sections, failed)
+	if err != nil {
+		return err
+	}
+	told.Command, told.Date, told.Took, told.Rounds = command, begun, time.Since(begun), chosen.rounds
+	fmt.Print(told.Text())
+	if chosen.out != "" {
+		if err := os.WriteFile(chosen.out, []byte(told.Markdown()), 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "wrote %s\n", chosen.out)
+	}
+	return errors.Join(failed...)
+}

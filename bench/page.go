@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"debug/buildinfo"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice/bench/cell"
+	"github.com/sluice-queue/sluice/bench/report"
+	"github.com/sluice-queue/sluice/bench/stat"
+)
+
+// columns are the figures of the tables, in their order.
+var columns = []report.Column{
+	{Key: string(cell.EnqueueRate), Title: "stored/s"},
+	{Key: string(cell.WorkRate), Title: "worked/s"},
+	{Key: string(cell.WholeRate), Title: "whole/s"},
+	{Key: string(cell.P50), Title: "p50 ms", Decimals: 2},
+	{Key: string(cell.P95), Title: "p95 ms", Decimals: 2},
+	{Key: string(cell.P99), Title: "p99 ms", Decimals: 2},
+	{Key: string(cell.Worst), Title: "worst ms", Decimals: 1},
+	{Key: string(cell.NewP50), Title: "new p50 ms", Decimals: 2},
+	{Key: string(cell.NewP99), Title: "new p99 ms", Decimals: 2},
+	{Key: string(cell.ClientCPU), Title: "client CPU", Decimals: 1},
+	{Key: string(cell.ServerCPU), Title: "server CPU", Decimals: 1},
+	{Key: string(cell.TotalCPU), Title: "CPU ms/1,000", Decimals: 1},
+}
+
+const method = `- Every cell is a process of its own on a fresh database or file, which is removed afterwards. The disk is synced between cells.
+- The entrants of a scenario take turns: one round measures each of them once. Figures are medians over the rounds. Ratios are taken within each round, and the median of those is shown, because the machine's speed changes more from minute to minute than between two cells that follow each other. The range of a target is that of its rounds.
+- PostgreSQL is a cluster of its own with fsync, full page writes and synchronous commits on; shared_buffers is 256 MB, max_wal_size 4 GB, the rest is its default. Before a backlog is worked off, it is analyzed and a checkpoint is done, for each system alike. SQLite files are in WAL mode with synchronous=FULL.
+- Client, server and this program share the machine, so a system that needs less CPU also leaves more to its server.
+- CPU is user and system time in milliseconds per 1,000 jobs: of the client by getrusage, of all server processes by /proc. It contains storing, working off and the stop of the worker.
+- Payloads are 1 KB of JSON. Handlers do nothing. Sluice runs its upkeep beside the worker, as River does within its client.
+- Best of the others means: the best in each round by itself.`
+
+// section is a scenario and what became of it.
+type section struct {
+	scenario
+	measured measured
+}
+
+// tell makes the report of all sections.
+func (r *rig) tell(ctx context.Context, sections []section, failed []error) (report.Report, error) {
+	machine, err := report.Machine(r.folder)
+	if err != nil {
+		return report.Report{}, err
+	}
+	versions, err := r.versions(ctx)
+	if err != nil {
+		return report.Report{}, err
+	}
+	out := report.Report{Machine: machine, Versions: versions, Method: method, Columns: columns}
+	for _, err := range failed {
+		out.Method += "\n- A cell failed and is left out: " + strings.ReplaceAll(err.Error(), "\n", " ") + "."
+	}
+	for _, s := range sections {
+		out.Sections = append(out.Sections, s.reduce())
+	}
+	return out, nil
+}
+
+// reduce brings the rounds down to one figure each.
+func (s section) reduce() report.Section {
+	out := report.Section{Name: s.name, Title: s.title, Method: s.method, Ratio: s.ratio}
+	for _, e := range s.entrants {
+		row := report.Row{System: e.name, Jobs: max(e.task.Jobs, e.task.Due), Figures: make(map[string]float64)}
+		for _, c := range columns {
+			if value := stat.Median(s.measured.of(e.name, cell.Figure(c.Key))); !math.IsNaN(value) {
+				row.Figures[c.Key] = value
+			}
+		}
+		row.Ratio = stat.Median(s.ratios(s.measured, e.name))
+		out.Rows = append(out.Rows, row)
+		out.Rounds = len(s.measured[e.name])
+	}
+	for _, g := range s.goals {
+		values := g.values(s.measured)
+		low, high := stat.Range(values)
+		out.Targets = append(out.Targets, report.Target{
+			Text: g.text, Limit: g.limit, AtMost: g.atMost, Unit: g.unit, Value: stat.Median(values), Low: low, High: high,
+		})
+	}
+	return out
+}
+
+// versions names what was measured, and with what.
+func (r *rig) versions(ctx context.Context) ([]report.Fact, error) {
+	facts := []report.Fact{{Name: "Go", Value: strings.TrimPrefix(runtime.Version(), "go")}}
+	if r.cluster != nil {
+		server, err := r.serverVersion(ctx)
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, report.Fact{Name: "PostgreSQL", Value: server})
+	}
+	file, err := fileVersion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	facts = append(facts, report.Fact{Name: "SQLite", Value: file})
+	if built, ok := debug.ReadBuildInfo(); ok {
+		facts = append(facts, libraries(built, "", "github.com/riverqueue/river", "github.com/jackc/pgx/v5",
+			"modernc.org/sqlite", "maragu.dev/goqite", "github.com/mikestefanello/backlite")...)
+	}
+	if r.river == "" {
+		return facts, nil
+	}
+	built, err := buildinfo.ReadFile(r.river)
+	if err != nil {
+		return nil, fmt.Errorf("versions of riversqlite: %w", err)
+	}
+	return append(facts, libraries(built, " (for River on SQLite)", "github.com/riverqueue/river", "modernc.org/sqlite")...), nil
+}
+
+// libraries finds the versions of modules in a program.
+func libraries(built *debug.BuildInfo, note string, paths ...string) []report.Fact {
+	var facts []report.Fact
+	for _, path := range paths {
+		for _, module := range built.Deps {
+			if module.Path == path {
+				facts = append(facts, report.Fact{Name: path + note, Value: module.Version})
+			}
+		}
+	}
+	return facts
+}
+
+func (r *rig) serverVersion(ctx context.Context) (string, error) {
+	conn, err := pgx.Connect(ctx, r.cluster.URL)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	var version string
+	err = conn.QueryRow(ctx, "show server_version").Scan(&version)
+	return version, err
+}
+
+func fileVersion(ctx context.Context) (string, error) {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = db.Close() }()
+	var version string
+	err = db.QueryRowContext(ctx, "select sqlite_version()").Scan(&version)
+	return version, err
+}

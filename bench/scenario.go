@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sluice-queue/sluice/bench/cell"
+	"github.com/sluice-queue/sluice/bench/stat"
+)
+
+// scenario is one comparison: its entrants do the same, one after the other, round by round.
+type scenario struct {
+	name   string
+	title  string
+	method string
+	// limit bounds the rounds; 0: as many as were asked for.
+	limit    int
+	entrants []entrant
+	// headline is what the line of each cell tells.
+	headline []cell.Figure
+	// ratio explains what ratios gives for an entrant, round by round.
+	ratio  string
+	ratios func(m measured, name string) []float64
+	goals  []goal
+}
+
+func (s scenario) atMost() int {
+	if s.limit == 0 {
+		return math.MaxInt
+	}
+	return s.limit
+}
+
+// entrant is a system, or one setting of it, that takes part.
+type entrant struct {
+	name string
+	task cell.Task
+}
+
+// goal is what a scenario hopes for; values gives what it is measured by, round by round.
+type goal struct {
+	text   string
+	limit  float64
+	atMost bool
+	unit   string
+	values func(m measured) []float64
+}
+
+// measured holds the results of a scenario's entrants by name, one for each round. A cell that
+// failed left nil.
+type measured map[string][]cell.Result
+
+// of gives one figure of an entrant, round by round.
+func (m measured) of(name string, figure cell.Figure) []float64 {
+	out := make([]float64, len(m[name]))
+	for i, result := range m[name] {
+		value, has := result[figure]
+		if !has {
+			value = math.NaN()
+		}
+		out[i] = value
+	}
+	return out
+}
+
+// best gives the best of some entrants in each round.
+func (m measured) best(names []string, figure cell.Figure, smallest bool) []float64 {
+	series := make([][]float64, len(names))
+	for i, name := range names {
+		series[i] = m.of(name, figure)
+	}
+	return stat.Best(series, smallest)
+}
+
+// against divides a figure of an entrant by the best of others, round by round.
+func (m measured) against(name string, others []string, figure cell.Figure, smallest bool) []float64 {
+	return stat.Ratios(m.of(name, figure), m.best(others, figure, smallest))
+}
+
+// plan makes a scenario, and may look at what earlier ones found.
+type plan struct {
+	name string
+	make func(n sizes, earlier map[string]measured) scenario
+}
+
+// plans are all scenarios, in their order.
+var plans = []plan{
+	{postgresWorkName, postgresWork},
+	{"postgres-million", postgresMillion},
+	{"postgres-latency", postgresLatency},
+	{"postgres-flat-cost", postgresFlatCost},
+	{"sqlite-flat-cost", sqliteFlatCost},
+	{"sqlite-end-to-end", sqliteEndToEnd},
+	{"sqlite-enqueue-latency", sqliteEnqueueLatency},
+}
+
+func names(of []plan) []string {
+	out := make([]string, len(of))
+	for i, p := range of {
+		out[i] = p.name
+	}
+	return out
+}
+
+// pick finds plans by name, and keeps their order.
+func pick(wanted []string) ([]plan, error) {
+	known := names(plans)
+	for _, name := range wanted {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no scenario %q; there are %s", name, strings.Join(known, ", "))
+		}
+	}
+	var out []plan
+	for _, p := range plans {
+		if slices.Contains(wanted, p.name) {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// sizes says how much each scenario does.
+type sizes struct {
+	backlog, million int
+	// latency is how many jobs a latency cell sends.
+	latency int
+	// claims is how many claims are timed, crowd how many other jobs there are or were.
+	claims, crowd int
+	// sqlite is the backlog of Sluice on SQLite; those of the others are this fraction of theirs.
+	sqlite   int
+	fraction int
+	seconds  float64
+}
+
+var (
+	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, sqlite: 100_000, fraction: 1, seconds: 10}
+	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, sqlite: 10_000, fraction: 10, seconds: 1}
+)
