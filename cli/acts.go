@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +52,18 @@ func (s *selection) check(command *cobra.Command, args []string) error {
 	if s.filter.limit < 0 {
 		return usagef("--limit %d is negative", s.filter.limit)
 	}
+	if s.all && !s.dryRun && !changed(command, "queue", "tenant", "key", "state", "label") {
+		return usagef("--all without a filter would act on every job of the store; name a --queue, or look with --dry-run")
+	}
 	return nil
+}
+
+// changed reports whether one of these flags was given.
+func changed(command *cobra.Command, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		flag := command.Flags().Lookup(name)
+		return flag != nil && flag.Changed
+	})
 }
 
 // acted tells what became of an act. Jobs that matched and were not done had changed in between.

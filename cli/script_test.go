@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
@@ -125,8 +126,20 @@ func parameters(kind string, files []string, database func(*testscript.Env) (str
 			}
 			return false, fmt.Errorf("there is no condition %q", condition)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep": keep, "await": await},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep": keep, "await": await, "sqlite": runSQL},
 	}
+}
+
+// runSQL runs a statement in a SQLite file, as in «sqlite FILE STATEMENT».
+func runSQL(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: sqlite FILE STATEMENT")
+	}
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer func() { _ = db.Close() }()
+	_, err = db.Exec(args[1])
+	ts.Check(err)
 }
 
 // exits runs a command that must end with an exit code, as in «exits 3 sluice job ID».

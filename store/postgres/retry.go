@@ -42,7 +42,7 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 		select {
 		case <-ctx.Done():
 			if callerCtx.Err() != nil {
-				return fmt.Errorf("%s: %w: %w", verb, callerCtx.Err(), err)
+				return fmt.Errorf("%s: %w: %w: %w", verb, callerCtx.Err(), sluice.ErrUnavailable, err)
 			}
 			return fmt.Errorf("%s: gave up after %s: %w: %w", verb, s.options.CallTimeout, sluice.ErrUnavailable, err)
 		case <-time.After(wait/2 + rand.N(wait)):
