@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -50,6 +51,13 @@ func (w *Worker) start(work context.Context, l *lane, c *sluice.Claim, queue slu
 		w.shortestLease = queue.Settings.Lease
 	}
 	more := w.slots < w.options.Slots && w.slots < len(w.running)
+	if more && w.pace > 0 && w.pace < quickPace && w.slots >= 4*runtime.GOMAXPROCS(0) {
+		more = false
+		if !w.relieving {
+			w.relieving = true
+			time.AfterFunc(reliefTime, func() { w.relieve(work) })
+		}
+	}
 	if more {
 		w.slots++
 	}
@@ -64,6 +72,26 @@ func (w *Worker) start(work context.Context, l *lane, c *sluice.Claim, queue slu
 		w.keepSooner()
 	}
 	w.ready <- r
+}
+
+const (
+	// quickPace is how long handlers may take to count as quick: a few goroutines then work off what
+	// a thousand would, at less cost.
+	quickPace = 100 * time.Microsecond
+	// reliefTime is how long a job may wait for one of them before the other slots are opened.
+	reliefTime = 2 * time.Millisecond
+)
+
+// relieve opens slots for the jobs that wait although handlers were quick lately.
+func (w *Worker) relieve(work context.Context) {
+	w.mu.Lock()
+	w.relieving = false
+	more := min(len(w.ready), w.options.Slots-w.slots)
+	w.slots += more
+	w.mu.Unlock()
+	for range more {
+		go w.slot(work)
+	}
 }
 
 // slot runs jobs, one after the other. Its goroutine is kept, so that its stack grows only once.

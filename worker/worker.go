@@ -69,6 +69,7 @@ type Worker struct {
 	running       map[*run]struct{}  // claimed jobs whose handlers have not returned
 	held          map[sluice.ID]*run // the newest of each job's
 	slots         int                // goroutines that run handlers
+	relieving     bool               // it will be looked whether more of them are needed
 	pace          time.Duration      // how long handlers take, on a moving average
 	shortestLease time.Duration      // of the queues served so far
 	ran           bool

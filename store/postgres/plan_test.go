@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 )
@@ -112,6 +114,46 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestJobsAreFoundByIDWhateverTheStatisticsSay plans against statistics that were taken while every job
+// waited. They say that no row is claimed, although thousands are by now.
+func TestJobsAreFoundByIDWhateverTheStatisticsSay(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, pgtest.NewDatabase(t))
+	if _, err := store.Pool().Exec(t.Context(), `
+		insert into sluice.live (id, queue, priority, due_at) select md5(n::text)::uuid, 'q', 5, now() from generate_series(1, 10000) n;
+		analyze;
+		update sluice.live set state = 'claimed', token = id where id in (select id from sluice.live limit 5000)`); err != nil {
+		t.Fatal(err)
+	}
+	var ids [][16]byte
+	for range 500 {
+		ids = append(ids, sluice.NewID())
+	}
+	states, none := []string{"claimed"}, []string{}
+	for name, args := range map[string][]any{
+		"end.sql":   {ids, ids, states, "complete", "completed", [][]byte{}, none, none, none, none, nil, "nothing", false, false},
+		"back.sql":  {ids, ids, states, "retry", []time.Duration{}, none, none, none, none, "attempt", false, false},
+		"away.sql":  {ids, ids, states, "dispatch", "dispatched", none, none, none, none, false},
+		"renew.sql": {ids, ids, []time.Duration{}},
+	} {
+		text, err := os.ReadFile(filepath.Join("sql", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := store.Pool().Query(t.Context(), "explain "+string(text), args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan := strings.Join(lines, "\n"); strings.Contains(plan, "Seq Scan on live") {
+			t.Errorf("%s reads the whole of live:\n%s", name, plan)
+		}
 	}
 }
 

@@ -15,6 +15,9 @@ var enqueueJobSQL string
 //go:embed sql/enqueue_live.sql
 var enqueueLiveSQL string
 
+//go:embed sql/enqueue_plain.sql
+var enqueuePlainSQL string
+
 //go:embed sql/job_stored.sql
 var jobStoredSQL string
 
@@ -42,9 +45,11 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 func enqueue(tx runner, jobs []sluice.Insert, again bool) ([]sluice.Receipt, error) {
 	receipts := make([]sluice.Receipt, len(jobs))
 	queues := make(map[string]bool)
+	at := now()
+	var plain []int64
 	for i := range jobs {
 		var err error
-		if receipts[i], err = enqueueOne(tx, &jobs[i]); err != nil {
+		if receipts[i], err = enqueueOne(tx, &jobs[i], at, &plain); err != nil {
 			return nil, err
 		}
 		if again && receipts[i].ID == jobs[i].ID {
@@ -55,11 +60,17 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) ([]sluice.Receipt, err
 			tx.signal(sluice.Signal{Queue: jobs[i].Queue})
 		}
 	}
+	if len(plain) > 0 {
+		if _, err := tx.exec(enqueuePlainSQL, seqList(plain), at); err != nil {
+			return nil, err
+		}
+	}
 	return receipts, nil
 }
 
-func enqueueOne(tx runner, j *sluice.Insert) (sluice.Receipt, error) {
-	at := now()
+// enqueueOne stores a job. The live row of a plain one, which is due now and has no key, is left to the
+// caller, who makes those of many at once.
+func enqueueOne(tx runner, j *sluice.Insert, at int64, plain *[]int64) (sluice.Receipt, error) {
 	var labels any
 	if len(j.Labels) > 0 {
 		text, err := jsonOf(j.Labels)
@@ -93,6 +104,10 @@ func enqueueOne(tx runner, j *sluice.Insert) (sluice.Receipt, error) {
 	seq, err := stored.LastInsertId()
 	if err != nil {
 		return sluice.Receipt{}, err
+	}
+	if j.Key == "" && j.DueAt.IsZero() && j.Delay == 0 && !j.AuditFull {
+		*plain = append(*plain, seq)
+		return sluice.Receipt{ID: j.ID}, nil
 	}
 	due := at + j.Delay.Microseconds()
 	if !j.DueAt.IsZero() {
