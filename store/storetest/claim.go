@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -209,20 +210,19 @@ func (w *world) claimTogether(holders, limit int) map[sluice.ID]int {
 	return taken
 }
 
-// findAll claims until it has seen the jobs.
-func (w *world) findAll(ids ...sluice.ID) {
+// findAll claims until it has seen the jobs, and gives all that it claimed.
+func (w *world) findAll(ids ...sluice.ID) map[sluice.ID]*sluice.Claim {
 	w.Helper()
-	want := make(map[sluice.ID]bool)
-	for _, id := range ids {
-		want[id] = true
-	}
-	for len(want) > 0 {
+	all := make(map[sluice.ID]*sluice.Claim)
+	missing := func(id sluice.ID) bool { return all[id] == nil }
+	for slices.ContainsFunc(ids, missing) {
 		claims := w.claim(10)
 		if len(claims) == 0 {
-			w.Fatalf("nothing more can be claimed, and %d jobs were not found", len(want))
+			w.Fatalf("nothing more can be claimed, and not all of %v were found", ids)
 		}
 		for _, c := range claims {
-			delete(want, c.ID)
+			all[c.ID] = c
 		}
 	}
+	return all
 }
