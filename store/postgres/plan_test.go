@@ -117,9 +117,10 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 	}
 }
 
-// TestBatchesAreJoinedWhateverTheStatisticsSay plans against statistics that were taken while every job
-// waited. They say that no row is claimed, although thousands are by now.
-func TestBatchesAreJoinedWhateverTheStatisticsSay(t *testing.T) {
+// TestJobsAreFoundByIDWhateverTheStatisticsSay plans against statistics that were taken while every job
+// waited. They say that no row is claimed, although thousands are by now: whoever believes them looks
+// for the claimed one, and compares what it finds with each job of the batch.
+func TestJobsAreFoundByIDWhateverTheStatisticsSay(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, pgtest.NewDatabase(t))
 	if _, err := store.Pool().Exec(t.Context(), `
@@ -132,7 +133,6 @@ func TestBatchesAreJoinedWhateverTheStatisticsSay(t *testing.T) {
 	for range 500 {
 		ids = append(ids, sluice.NewID())
 	}
-	compared := regexp.MustCompile(`Nested Loop[^\n]*\n\s*Join Filter: [^\n]*l(_\d+)?\.id`)
 	states, none := []string{"claimed"}, []string{}
 	for name, args := range map[string][]any{
 		"end.sql":   {ids, ids, states, "complete", "completed", [][]byte{}, none, none, none, none, nil, "nothing", false, false},
@@ -152,8 +152,8 @@ func TestBatchesAreJoinedWhateverTheStatisticsSay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan := strings.Join(lines, "\n"); compared.MatchString(plan) {
-			t.Errorf("%s compares each job of the batch with each of the table:\n%.3000s", name, plan)
+		if plan := strings.Join(lines, "\n"); !strings.Contains(plan, "id = ANY (") || strings.Contains(plan, "live_lease") {
+			t.Errorf("%s does not look for its jobs by their ids:\n%.3000s", name, plan)
 		}
 	}
 }
