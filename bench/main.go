@@ -94,6 +94,9 @@ func measure(ctx context.Context, chosen choice, command string) error {
 		return err
 	}
 	defer r.close()
+	if err := r.checkRoom(); err != nil {
+		return err
+	}
 	results := make(map[string]measured)
 	var sections []section
 	var failed []error

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -46,14 +45,16 @@ func newRig(ctx context.Context) (*rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	free, err := report.FreeBytes(folder)
+	return &rig{folder: folder, program: program}, ctx.Err()
+}
+
+// checkRoom looks whether the largest scenario finds room.
+func (r *rig) checkRoom() error {
+	free, err := report.FreeBytes(r.folder)
 	if err == nil && free < room {
 		err = fmt.Errorf("%d GiB are free where the databases go, and %d are needed", free>>30, room>>30)
 	}
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(folder))
-	}
-	return &rig{folder: folder, program: program}, ctx.Err()
+	return err
 }
 
 // close ends the server and removes all data.

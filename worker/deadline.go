@@ -39,12 +39,18 @@ func (r *run) within(timeout time.Duration, begun time.Time) (context.Context, c
 	return attemptContext{r.ctx, begun.Add(timeout)}, func() {}
 }
 
-// timeOut ends the attempts that took too long.
-func (w *Worker) timeOut() {
-	for _, r := range w.runs() {
-		begun, timeout := r.begun.Load(), r.queue.Settings.Timeout
-		if begun != 0 && timeout >= coarseTimeout && time.Since(time.Unix(0, begun)) >= timeout {
+// timeOut ends the attempts that took too long and have no timer.
+func timeOut(runs []*run) {
+	for _, r := range runs {
+		if over, limited := r.overtime(); limited && over >= 0 && r.queue.Settings.Timeout >= coarseTimeout {
 			r.cancel(ErrTimeout)
 		}
 	}
+}
+
+// overtime is for how long a handler has gone on beyond its timeout, negative before that. It reports
+// false if the handler has not begun, or has no timeout.
+func (r *run) overtime() (over time.Duration, limited bool) {
+	begun, timeout := r.begun.Load(), r.queue.Settings.Timeout
+	return time.Since(time.Unix(0, begun)) - timeout, begun != 0 && timeout != 0
 }

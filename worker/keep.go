@@ -18,8 +18,9 @@ const (
 	leaseLooks      = 6
 )
 
-// keep looks after the jobs that run, once a second and, for short leases, more often: it renews their leases in one statement, notices those that are lost, and gives up handlers that
-// ignore their context.
+// keep looks after the jobs that run, once a second and, for short leases, more often: it ends those
+// that take too long, gives up handlers that ignore their context, renews the leases in one
+// statement, and notices those that are lost.
 func (w *Worker) keep(ctx context.Context) {
 	timer := time.NewTimer(w.keepInterval())
 	defer timer.Stop()
@@ -31,10 +32,11 @@ func (w *Worker) keep(ctx context.Context) {
 		case <-timer.C:
 		case <-w.shorter:
 		}
-		w.timeOut()
-		w.abandon()
+		runs := w.runs()
+		timeOut(runs)
+		w.abandon(runs)
 		w.handBackWaiting()
-		w.renew(ctx)
+		w.renew(ctx, runs)
 		if time.Since(beaten) >= beatInterval {
 			beaten = time.Now()
 			w.beat(ctx)
@@ -58,11 +60,11 @@ func (w *Worker) keepSooner() {
 	}
 }
 
-func (w *Worker) renew(ctx context.Context) {
+func (w *Worker) renew(ctx context.Context, runs []*run) {
 	asked := time.Now()
 	var renewals []sluice.Renewal
 	held := make(map[sluice.ID]*run)
-	for _, r := range w.runs() {
+	for _, r := range runs {
 		if r.settled.Load() || asked.Sub(r.started) < min(w.options.Poll, maxKeepInterval, r.queue.Settings.Lease/leaseLooks)/2 {
 			continue // gone, or so new that its lease is whole
 		}
@@ -106,11 +108,9 @@ func (w *Worker) renewFailed(ctx context.Context, held map[sluice.ID]*run, err e
 
 // abandon settles the attempts of handlers that ignore that their context has ended. Their slots
 // stay taken until they return.
-func (w *Worker) abandon() {
-	for _, r := range w.runs() {
-		begun := r.begun.Load()
-		deadline := time.Unix(0, begun).Add(r.queue.Settings.Timeout)
-		if begun == 0 || r.queue.Settings.Timeout == 0 || time.Now().Before(deadline.Add(w.options.Abandon)) {
+func (w *Worker) abandon(runs []*run) {
+	for _, r := range runs {
+		if over, limited := r.overtime(); !limited || over < w.options.Abandon {
 			continue
 		}
 		if r.claim.SettledInTx() {

@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
 )
 
 // TestClaimKeepsItsLimitUnderHostilePlans forces the planner to plans that it would hardly choose. A
@@ -85,31 +85,12 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 	scan := regexp.MustCompile(`Seq Scan on (\w+)`)
 	for name, args := range planArguments() {
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join("sql", name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			rows, err := store.Pool().Query(t.Context(), "explain "+string(text), args...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer rows.Close()
-			var plan strings.Builder
-			for rows.Next() {
-				var line string
-				if err := rows.Scan(&line); err != nil {
-					t.Fatal(err)
-				}
-				fmt.Fprintln(&plan, line)
-			}
-			if err := rows.Err(); err != nil {
-				t.Fatal(err)
-			}
-			for _, found := range scan.FindAllStringSubmatch(plan.String(), -1) {
+			plan := planOf(t, store, name, args)
+			for _, found := range scan.FindAllStringSubmatch(plan, -1) {
 				switch found[1] {
 				case "live", "job", "done", "audit", "attempt":
 					if !allowed[name] {
-						t.Errorf("reads the whole of %s:\n%s", found[1], plan.String())
+						t.Errorf("reads the whole of %s:\n%s", found[1], plan)
 					}
 				}
 			}
@@ -140,22 +121,28 @@ func TestJobsAreFoundByIDWhateverTheStatisticsSay(t *testing.T) {
 		"away.sql":  {ids, ids, states, "dispatch", "dispatched", none, none, none, none, false},
 		"renew.sql": {ids, ids, []time.Duration{}},
 	} {
-		text, err := os.ReadFile(filepath.Join("sql", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, err := store.Pool().Query(t.Context(), "explain "+string(text), args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if plan := strings.Join(lines, "\n"); !strings.Contains(plan, "id = ANY (") || strings.Contains(plan, "live_lease") {
+		if plan := planOf(t, store, name, args); !strings.Contains(plan, "id = ANY (") || strings.Contains(plan, "live_lease") {
 			t.Errorf("%s does not look for its jobs by their ids:\n%.3000s", name, plan)
 		}
 	}
+}
+
+// planOf is how the server would run one of our statements.
+func planOf(t *testing.T, store *postgres.Store, name string, args []any) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("sql", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := store.Pool().Query(t.Context(), "explain "+string(text), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // planArguments gives each statement that touches large tables something to be planned with.
