@@ -49,6 +49,7 @@ func TestMain(m *testing.M) {
 func runRole(role string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	fmt.Println("ready") // an interrupt is heeded from now on
 	store, err := openAt(ctx, os.Getenv(envStore))
 	if err != nil {
 		return err
@@ -165,8 +166,15 @@ func (b *bank) spawn(role string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), envRole+"="+role, envStore+"="+b.address, envQueue+"="+b.queue)
 	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		b.Fatalf("the worker process did not start: %v", err)
 	}
 	b.Cleanup(func() {
 		_ = cmd.Process.Kill()
