@@ -164,15 +164,16 @@ func (w *Worker) outcome(r *run, err error, cause error, settings sluice.Setting
 }
 
 func (w *Worker) judge(r *run, err error, cause error, settings sluice.Settings) sluice.Settlement {
-	var snoozed *snooze
-	var forGood *permanent
-	switch {
-	case err == nil:
+	if err == nil {
 		out := sluice.Settlement{Event: sluice.EventComplete}
 		if result := r.result.Load(); result != nil {
 			out.Result = *result
 		}
 		return out
+	}
+	var snoozed *snooze
+	var forGood *permanent
+	switch {
 	case errors.As(err, &snoozed):
 		return sluice.Settlement{Event: sluice.EventRelease, Delay: snoozed.delay, Reason: "snoozed"}
 	case errors.Is(cause, ErrShutdown):

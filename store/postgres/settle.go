@@ -143,10 +143,11 @@ type ending struct {
 	act     sluice.ID
 	counts  string
 	late    bool
+	brief   bool // only the ids of those that were ended are needed
 }
 
 func endingOf(event sluice.Event, settlements []sluice.Settlement, group []int) ending {
-	e := ending{event: event, counts: "nothing"}
+	e := ending{event: event, counts: "nothing", brief: true}
 	if event == sluice.EventBury {
 		e.counts = "attempt"
 	}
@@ -180,22 +181,40 @@ func end(ctx context.Context, db rowsQuerier, e ending) ([]moved, error) {
 	if e.from == nil {
 		e.from = move.From
 	}
+	rows, err := query(ctx, db, endSQL, uuids(e.ids), tokens(e.tokens), states(e.from), string(e.event), string(move.To),
+		e.results, e.errors, e.stacks, e.reasons, e.actors, nullUUID(e.act), e.counts, e.late, e.event.Notable(), e.brief)
+	if err != nil {
+		return nil, err
+	}
+	var ended []moved
 	var keyed, blockers []pgtype.UUID
-	ended, err := list(ctx, db, func(row pgx.CollectableRow) (m moved, err error) {
-		var id, blockedBy pgtype.UUID
-		var hadKey bool
-		err = row.Scan(&id, &m.queue, &m.from, &hadKey, &blockedBy)
+	var id, blockedBy pgtype.UUID
+	var m moved
+	var hadKey bool
+	_, err = pgx.ForEachRow(rows, []any{&id, &m.queue, &m.from, &hadKey, &blockedBy}, func() error {
+		if !id.Valid {
+			ended = movedAll(e.ids)
+			return nil
+		}
 		if m.id = idOf(id); hadKey {
 			keyed, blockers = append(keyed, id), append(blockers, blockedBy)
 		}
-		return m, err
-	}, endSQL, uuids(e.ids), tokens(e.tokens), states(e.from), string(e.event), string(move.To),
-		e.results, e.errors, e.stacks, e.reasons, e.actors, nullUUID(e.act), e.counts, e.late, e.event.Notable())
+		ended = append(ended, m)
+		return nil
+	})
 	if err != nil || len(keyed) == 0 {
 		return ended, err
 	}
 	free, err := list(ctx, db, scanMoved, keyFreeSQL, keyed, blockers)
 	return append(ended, free...), err
+}
+
+func movedAll(ids []sluice.ID) []moved {
+	out := make([]moved, len(ids))
+	for i, id := range ids {
+		out[i].id = id
+	}
+	return out
 }
 
 func tokens(in []sluice.Token) [][16]byte {

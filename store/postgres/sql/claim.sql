@@ -33,4 +33,3 @@ select c.id, c.priority, c.due_at, c.generation, c.attempts, c.releases, c.recov
        c.error, c.checkpoint, c.tenant, c.expires_at, j.key, j.payload, j.labels, j.max_attempts, j.created_at
 from claimed c
 join sluice.job j on j.id = c.id
-order by c.priority, c.due_at, c.id

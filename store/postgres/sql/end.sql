@@ -6,6 +6,7 @@
 -- $6 bytea[] results   $7 text[] errors   $8 text[] stacks   $9 text[] reasons   $10 text[] by whom
 -- $11 uuid act   $12 text what it counts: attempt, recovery or nothing
 -- $13 boolean only where the lease ran out   $14 boolean whether the audit tells of it in every queue
+-- $15 boolean whether to be brief: if all were ended, only those with a key are told, and one row of nulls says so
 with given as (
     select * from unnest($1::uuid[], $2::uuid[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[])
         as g(id, token, result, error, stack, reason, actor)
@@ -35,5 +36,9 @@ with given as (
     select coalesce(g.actor, g.holder, ''), 'job', g.queue, $4::text, g.id, g.generation, g.state, $5::text, coalesce(g.reason, ''), $11::uuid
     from gone g
     where $14::boolean or exists (select from sluice.queue q where q.name = g.queue and q.audit = 'full')
+), whole as (
+    select $15::boolean and count(*) = cardinality($1::uuid[]) as told from gone
 )
-select id, queue, state, keyed, blocked_by from gone
+select id, queue, state, keyed, blocked_by from gone, whole where keyed or not whole.told
+union all
+select null, '', '', false, null from whole where told
