@@ -138,7 +138,7 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 			w.settlements <- w.release(c, "worker shut down")
 			continue
 		}
-		w.start(work, l, c, queue, asked)
+		w.start(work, l, c, &queue, asked)
 	}
 	switch {
 	case len(claimed.Jobs) == room:

@@ -16,9 +16,9 @@ type run struct {
 	worker  *Worker
 	lane    *lane
 	claim   *sluice.Claim
-	queue   sluice.Queue
-	started time.Time    // when it was claimed
-	begun   atomic.Int64 // when its handler began, in ns since 1970; 0: it waits for a slot
+	queue   *sluice.Queue // as it was when the job was claimed
+	started time.Time     // when it was claimed
+	begun   atomic.Int64  // when its handler began, in ns since 1970; 0: it waits for a slot
 	cancel  context.CancelCauseFunc
 	result  atomic.Pointer[[]byte]
 	settled atomic.Bool
@@ -38,7 +38,7 @@ func (r *run) settle() bool {
 }
 
 // start gives a claimed job to a slot, making a new one while there are fewer than may be.
-func (w *Worker) start(work context.Context, l *lane, c *sluice.Claim, queue sluice.Queue, asked time.Time) {
+func (w *Worker) start(work context.Context, l *lane, c *sluice.Claim, queue *sluice.Queue, asked time.Time) {
 	r := &run{worker: w, lane: l, claim: c, queue: queue, started: time.Now(), leaseUntil: asked.Add(queue.Settings.Lease)}
 	r.ctx, r.cancel = context.WithCancelCause(work)
 	w.mu.Lock()
@@ -162,7 +162,7 @@ func (r *run) call(ctx context.Context) (err error) {
 			}
 		}
 	}()
-	if err = sluice.CheckSchema(r.worker.options.PayloadChecker, r.queue, r.claim.Payload); err != nil {
+	if err = sluice.CheckSchema(r.worker.options.PayloadChecker, *r.queue, r.claim.Payload); err != nil {
 		err = Permanent(err)
 	} else {
 		err = r.lane.do(ctx, r)

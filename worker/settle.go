@@ -19,28 +19,29 @@ const (
 // settleAll writes settlements in batches, until the worker is drained and every decided one is
 // written.
 func (w *Worker) settleAll(ctx context.Context, drained <-chan struct{}) {
+	batch := make([]sluice.Settlement, 0, settleBatch)
 	for {
 		select {
 		case first := <-w.settlements:
-			w.settleFrom(ctx, first)
+			w.settleFrom(ctx, append(batch, first))
 		case <-drained:
 			for w.unsettled.Load() > 0 {
-				w.settleFrom(ctx, <-w.settlements)
+				w.settleFrom(ctx, append(batch, <-w.settlements))
 			}
 			return
 		}
 	}
 }
 
-func (w *Worker) settleFrom(ctx context.Context, first sluice.Settlement) {
-	batch := w.gather(first)
+func (w *Worker) settleFrom(ctx context.Context, batch []sluice.Settlement) {
+	batch = w.gather(batch)
 	w.settleBatch(ctx, batch)
 	w.unsettled.Add(-int64(len(batch)))
+	clear(batch) // what they hold on to is not needed any more
 }
 
 // gather waits a moment for settlements that can go with the first.
-func (w *Worker) gather(first sluice.Settlement) []sluice.Settlement {
-	batch := []sluice.Settlement{first}
+func (w *Worker) gather(batch []sluice.Settlement) []sluice.Settlement {
 	timer := time.NewTimer(settleWait)
 	defer timer.Stop()
 	for len(batch) < settleBatch {

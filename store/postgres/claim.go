@@ -1,9 +1,12 @@
 package postgres
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -54,6 +57,7 @@ func (s *Store) claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	if err != nil {
 		return sluice.Claimed{}, err
 	}
+	slices.SortFunc(jobs, inClaimOrder)
 	for _, j := range jobs {
 		s.marks.advance(request.Queue, j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)
 	}
@@ -67,7 +71,12 @@ func (s *Store) claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	return sluice.Claimed{NextDue: nextDue}, err
 }
 
-func (s *Store) nextDue(ctx context.Context, queue string, dueAts []time.Time, ids [][16]byte) (time.Duration, error) {
+// inClaimOrder sorts what a claim got. The server would drag the payloads along.
+func inClaimOrder(a, b *sluice.Claim) int {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:]))
+}
+
+func (s *Store) nextDue(ctx context.Context, queue string, dueAts []time.Time, ids uuidArray) (time.Duration, error) {
 	rows, err := query(ctx, s.pool, nextDueSQL, queue, priorities, dueAts, ids)
 	if err != nil {
 		return -1, err
@@ -118,7 +127,7 @@ func orZero[T any](value *T) T {
 
 // Renew gives claims more time.
 func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {
-	ids, tokens, leases := make([][16]byte, len(renewals)), make([][16]byte, len(renewals)), make([]time.Duration, len(renewals))
+	ids, tokens, leases := make(uuidArray, len(renewals)), make(uuidArray, len(renewals)), make([]time.Duration, len(renewals))
 	for k, i := range sortedByID(len(renewals), func(i int) sluice.ID { return renewals[i].ID }) {
 		ids[k], tokens[k], leases[k] = renewals[i].ID, renewals[i].Token, renewals[i].Lease
 	}

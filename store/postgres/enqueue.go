@@ -115,7 +115,7 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 	}
 	columns := newInsertColumns(len(chosen), bytes)
 	for _, o := range order {
-		if err := columns.add(jobs[chosen[o]], places[chosen[o]]); err != nil {
+		if err := columns.add(&jobs[chosen[o]], places[chosen[o]]); err != nil {
 			return nil, err
 		}
 	}
@@ -145,7 +145,7 @@ func violatesUnique(err error) bool {
 // insertColumns are the jobs of a batch as the statement takes them, one array a column. A column
 // in which every job says nothing is left empty, which reads as null in every row.
 type insertColumns struct {
-	ids         [][16]byte
+	ids         uuidArray
 	queues      []string
 	tenants     []string
 	priorities  []int16
@@ -161,20 +161,18 @@ type insertColumns struct {
 	keyed       []bool
 	blockedBy   []pgtype.UUID
 	told        []bool
-
-	hasDueAt, hasDelay, hasExpiry, hasBlocker bool
 }
 
 func newInsertColumns(n, payloadBytes int) *insertColumns {
 	return &insertColumns{
-		ids: make([][16]byte, 0, n), queues: make([]string, 0, n), tenants: make([]string, 0, n), priorities: make([]int16, 0, n),
+		ids: make(uuidArray, 0, n), queues: make([]string, 0, n), tenants: make([]string, 0, n), priorities: make([]int16, 0, n),
 		keys: make([]string, 0, n), payloads: make([]byte, 0, payloadBytes), begins: make([]int32, 0, n), lengths: make([]int32, 0, n), labels: make([]string, 0, n), maxAttempts: make([]int16, 0, n),
 		dueAt: make([]*time.Time, 0, n), delays: make([]time.Duration, 0, n), expiresAt: make([]*time.Time, 0, n),
 		keyed: make([]bool, 0, n), blockedBy: make([]pgtype.UUID, 0, n), told: make([]bool, 0, n),
 	}
 }
 
-func (c *insertColumns) add(j sluice.Insert, place keyPlace) error {
+func (c *insertColumns) add(j *sluice.Insert, place keyPlace) error {
 	labels := ""
 	if len(j.Labels) > 0 {
 		text, err := json.Marshal(j.Labels)
@@ -198,28 +196,13 @@ func (c *insertColumns) add(j sluice.Insert, place keyPlace) error {
 	c.keyed = append(c.keyed, j.Key != "" && j.KeyScope == sluice.WhileUnfinished)
 	c.blockedBy = append(c.blockedBy, nullUUID(place.blockedBy))
 	c.told = append(c.told, j.AuditFull)
-	c.hasDueAt = c.hasDueAt || !j.DueAt.IsZero()
-	c.hasDelay = c.hasDelay || j.Delay > 0
-	c.hasExpiry = c.hasExpiry || !j.ExpiresAt.IsZero()
-	c.hasBlocker = c.hasBlocker || !place.blockedBy.IsZero()
 	return nil
 }
 
 func (c *insertColumns) arguments() []any {
-	if !c.hasDueAt {
-		c.dueAt = nil
-	}
-	if !c.hasDelay {
-		c.delays = nil
-	}
-	if !c.hasExpiry {
-		c.expiresAt = nil
-	}
-	if !c.hasBlocker {
-		c.blockedBy = nil
-	}
 	return []any{
-		c.ids, c.queues, c.tenants, c.priorities, c.keys, c.payloads, c.labels, c.maxAttempts,
-		c.dueAt, c.delays, c.expiresAt, c.keyed, c.blockedBy, c.told, c.begins, c.lengths,
+		c.ids, c.queues, unlessZero(c.tenants), c.priorities, unlessZero(c.keys), c.payloads, unlessZero(c.labels), unlessZero(c.maxAttempts),
+		unlessZero(c.dueAt), unlessZero(c.delays), unlessZero(c.expiresAt), unlessZero(c.keyed), unlessZero(c.blockedBy), unlessZero(c.told),
+		c.begins, c.lengths,
 	}
 }

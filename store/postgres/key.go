@@ -180,7 +180,7 @@ func wantedBy(j sluice.Insert) wantedKey {
 // the keys are left locked.
 func takeKeys(ctx context.Context, db rowsQuerier, wanted []wantedKey, forNew bool) (map[queueKey]keyHold, error) {
 	queues, keys := make([]string, len(wanted)), make([]string, len(wanted))
-	jobs, windows, forEver := make([][16]byte, len(wanted)), make([]*time.Duration, len(wanted)), make([]bool, len(wanted))
+	jobs, windows, forEver := make(uuidArray, len(wanted)), make([]*time.Duration, len(wanted)), make([]bool, len(wanted))
 	for i, w := range wanted {
 		queues[i], keys[i], jobs[i], windows[i], forEver[i] = w.queue, w.key, w.job, w.window, w.forEver
 	}

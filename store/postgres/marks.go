@@ -117,8 +117,8 @@ func (m *marks) queue(name string) *queueMarks {
 }
 
 // arguments gives the marks as the claim statement takes them.
-func arguments(from [10]place) (dueAts []time.Time, ids [][16]byte) {
-	dueAts, ids = make([]time.Time, len(from)), make([][16]byte, len(from))
+func arguments(from [10]place) (dueAts []time.Time, ids uuidArray) {
+	dueAts, ids = make([]time.Time, len(from)), make(uuidArray, len(from))
 	for i, p := range from {
 		dueAts[i], ids[i] = p.dueAt, p.id
 	}

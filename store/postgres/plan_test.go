@@ -116,7 +116,7 @@ func TestJobsAreFoundByIDWhateverTheStatisticsSay(t *testing.T) {
 	}
 	states, none := []string{"claimed"}, []string{}
 	for name, args := range map[string][]any{
-		"end.sql":   {ids, ids, states, "complete", "completed", [][]byte{}, none, none, none, none, nil, "nothing", false, false},
+		"end.sql":   {ids, ids, states, "complete", "completed", [][]byte{}, none, none, none, none, nil, "nothing", false, false, true},
 		"back.sql":  {ids, ids, states, "retry", []time.Duration{}, none, none, none, none, "attempt", false, false},
 		"away.sql":  {ids, ids, states, "dispatch", "dispatched", none, none, none, none, false},
 		"renew.sql": {ids, ids, []time.Duration{}},
@@ -163,7 +163,7 @@ func planArguments() map[string][]any {
 		"next_due.sql":          {"q1", priorities, marks, markIDs},
 		"renew.sql":             {ids, tokens, []time.Duration{time.Minute, time.Minute, time.Minute}},
 		"checkpoint.sql":        {id, id, []byte(payload)},
-		"end.sql":               {ids, tokens, states, "complete", "completed", [][]byte{}, texts, texts, texts, texts, id, "nothing", false, false},
+		"end.sql":               {ids, tokens, states, "complete", "completed", [][]byte{}, texts, texts, texts, texts, id, "nothing", false, false, true},
 		"back.sql":              {ids, tokens, states, "retry", []time.Duration{1, 1, 1}, texts, texts, texts, texts, "attempt", false, false},
 		"away.sql":              {ids, tokens, states, "dispatch", "dispatched", texts, texts, texts, texts, false},
 		"complete.sql":          {id, id, states, []byte(payload)},

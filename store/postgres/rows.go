@@ -56,13 +56,44 @@ func sortedByID(n int, id func(i int) sluice.ID) []int {
 	return order
 }
 
-// uuids makes an argument of ids.
-func uuids(ids []sluice.ID) [][16]byte {
-	out := make([][16]byte, len(ids))
-	for i, id := range ids {
-		out[i] = id
+// uuids makes an argument of ids or tokens.
+func uuids[T ~[16]byte](in []T) uuidArray {
+	out := make(uuidArray, len(in))
+	for i, u := range in {
+		out[i] = u
 	}
 	return out
+}
+
+// uuidArray is an argument of type uuid[]. Of a plain [][16]byte the driver would make two copies of
+// every element.
+type uuidArray [][16]byte
+
+// Dimensions and the two after it are what the driver asks of an array.
+func (a uuidArray) Dimensions() []pgtype.ArrayDimension {
+	return []pgtype.ArrayDimension{{Length: int32(len(a)), LowerBound: 1}}
+}
+
+func (a uuidArray) Index(i int) any { return (*uuidArgument)(&a[i]) }
+func (a uuidArray) IndexType() any  { return (*uuidArgument)(nil) }
+
+type uuidArgument [16]byte
+
+// UUIDValue is what the driver asks of a UUID.
+func (u *uuidArgument) UUIDValue() (pgtype.UUID, error) {
+	return pgtype.UUID{Bytes: *u, Valid: true}, nil
+}
+
+// unlessZero is a column of a batch, or nothing where it says nothing in any row: an empty array reads
+// as null in every row, and costs nothing.
+func unlessZero[T comparable](column []T) []T {
+	var zero T
+	for _, value := range column {
+		if value != zero {
+			return column
+		}
+	}
+	return nil
 }
 
 // nullUUID makes an argument of an id, with the zero id as null.

@@ -68,7 +68,7 @@ func settleGroups(settlements []sluice.Settlement, errs []error) [][]int {
 	groups := make(map[key][]int)
 	rounds := make(map[sluice.ID]int, len(settlements))
 	for _, i := range sortedByID(len(settlements), func(i int) sluice.ID { return settlements[i].ID }) {
-		in := settlements[i]
+		in := &settlements[i]
 		switch in.Event {
 		case sluice.EventComplete, sluice.EventBury, sluice.EventRetry, sluice.EventRelease, sluice.EventDispatch, sluice.EventDoubt:
 		default:
@@ -129,7 +129,7 @@ func settle(ctx context.Context, db rowsQuerier, settlements []sluice.Settlement
 	return away(ctx, db, event, settlements, group)
 }
 
-// ending is a batch for end.sql. Slices that no job needs stay empty.
+// ending is a batch for end.sql. Slices that no job needs may stay empty.
 type ending struct {
 	event   sluice.Event
 	from    []sluice.State // default: what the state machine says
@@ -147,29 +147,25 @@ type ending struct {
 }
 
 func endingOf(event sluice.Event, settlements []sluice.Settlement, group []int) ending {
-	e := ending{event: event, counts: "nothing", brief: true}
-	if event == sluice.EventBury {
-		e.counts = "attempt"
-	}
+	e := ending{event: event, counts: "nothing", brief: true, ids: make([]sluice.ID, 0, len(group)), tokens: make([]sluice.Token, 0, len(group))}
 	for _, i := range group {
-		in := settlements[i]
-		e.ids = append(e.ids, in.ID)
-		e.tokens = append(e.tokens, in.Token)
-		e.results = append(e.results, in.Result)
-		e.errors = append(e.errors, nullText(sluice.StoredText(in.Error)))
-		e.stacks = append(e.stacks, nullText(sluice.StoredText(in.Stack)))
-		e.reasons = append(e.reasons, in.Reason)
-		e.actors = append(e.actors, in.Holder)
+		in := &settlements[i]
+		e.ids, e.tokens = append(e.ids, in.ID), append(e.tokens, in.Token)
+		e.results, e.reasons = append(e.results, in.Result), append(e.reasons, in.Reason)
+	}
+	if !slices.ContainsFunc(e.results, func(result []byte) bool { return result != nil }) {
+		e.results = nil
 	}
 	if event == sluice.EventComplete {
-		e.errors, e.stacks = nil, nil // a completed job keeps the error of its last failed attempt
-		e.actors = nil                // it is the holder, who is on the row
-		if !slices.ContainsFunc(e.results, func(result []byte) bool { return result != nil }) {
-			e.results = nil
-		}
-		if !slices.ContainsFunc(e.reasons, func(reason string) bool { return reason != "" }) {
-			e.reasons = nil
-		}
+		// Its error stays that of its last failed attempt, and who did it is on the row: the holder.
+		return e
+	}
+	e.counts = "attempt"
+	for _, i := range group {
+		in := &settlements[i]
+		e.errors = append(e.errors, nullText(sluice.StoredText(in.Error)))
+		e.stacks = append(e.stacks, nullText(sluice.StoredText(in.Stack)))
+		e.actors = append(e.actors, in.Holder)
 	}
 	return e
 }
@@ -181,8 +177,8 @@ func end(ctx context.Context, db rowsQuerier, e ending) ([]moved, error) {
 	if e.from == nil {
 		e.from = move.From
 	}
-	rows, err := query(ctx, db, endSQL, uuids(e.ids), tokens(e.tokens), states(e.from), string(e.event), string(move.To),
-		e.results, e.errors, e.stacks, e.reasons, e.actors, nullUUID(e.act), e.counts, e.late, e.event.Notable(), e.brief)
+	rows, err := query(ctx, db, endSQL, uuids(e.ids), uuids(e.tokens), states(e.from), string(e.event), string(move.To),
+		e.results, e.errors, e.stacks, unlessZero(e.reasons), e.actors, nullUUID(e.act), e.counts, e.late, e.event.Notable(), e.brief)
 	if err != nil {
 		return nil, err
 	}
@@ -217,14 +213,6 @@ func movedAll(ids []sluice.ID) []moved {
 	return out
 }
 
-func tokens(in []sluice.Token) [][16]byte {
-	out := make([][16]byte, len(in))
-	for i, t := range in {
-		out[i] = t
-	}
-	return out
-}
-
 func states(in []sluice.State) []string {
 	out := make([]string, len(in))
 	for i, state := range in {
@@ -253,7 +241,7 @@ func returnOf(event sluice.Event, settlements []sluice.Settlement, group []int) 
 		b.counts = "attempt"
 	}
 	for _, i := range group {
-		in := settlements[i]
+		in := &settlements[i]
 		delay := &in.Delay
 		if event == sluice.EventRelease && in.Delay == 0 {
 			delay = nil
@@ -270,16 +258,16 @@ func returnOf(event sluice.Event, settlements []sluice.Settlement, group []int) 
 }
 
 func back(ctx context.Context, db rowsQuerier, b handBack) ([]moved, error) {
-	return list(ctx, db, scanMoved, backSQL, uuids(b.ids), tokens(b.tokens), states(sluice.MoveOf(b.event).From), string(b.event),
+	return list(ctx, db, scanMoved, backSQL, uuids(b.ids), uuids(b.tokens), states(sluice.MoveOf(b.event).From), string(b.event),
 		b.delays, b.errors, b.stacks, b.reasons, b.actors, b.counts, b.late, b.event.Notable())
 }
 
 func away(ctx context.Context, db rowsQuerier, event sluice.Event, settlements []sluice.Settlement, group []int) ([]moved, error) {
-	var ids, tokens [][16]byte
+	var ids, tokens uuidArray
 	var refs, errors []*string
 	var reasons, actors []string
 	for _, i := range group {
-		in := settlements[i]
+		in := &settlements[i]
 		ids, tokens = append(ids, in.ID), append(tokens, in.Token)
 		refs, errors = append(refs, nullText(in.Ref)), append(errors, nullText(sluice.StoredText(in.Error)))
 		reasons, actors = append(reasons, in.Reason), append(actors, in.Holder)
@@ -335,7 +323,7 @@ func (s *Store) explain(ctx context.Context, settlements []sluice.Settlement, mi
 	}
 	var lost []lostWrite
 	for _, i := range missed {
-		in := settlements[i]
+		in := &settlements[i]
 		now, known := at[in.ID]
 		mine := known && now.token == in.Token && in.Token != (sluice.Token{})
 		switch {
@@ -364,7 +352,7 @@ func (s *Store) tellLost(ctx context.Context, lost []lostWrite) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	var ids [][16]byte
+	var ids uuidArray
 	var queues, states, reasons, actors []string
 	for _, l := range lost {
 		ids, queues, states = append(ids, l.id), append(queues, l.queue), append(states, string(l.state))

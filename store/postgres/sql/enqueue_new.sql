@@ -1,6 +1,7 @@
 -- Stores new jobs whose ids nobody has used before: without looking for the ids first it costs a quarter less than
 -- enqueue, which comes after it where one is taken.
 -- $1 uuid[] ids, sorted   $2 text[] queues   $3 text[] tenants   $4 smallint[] priorities
+-- An array that says nothing in any row may be empty.
 -- $5 text[] keys ('': none)   $6 bytea the payloads, one after the other   $7 text[] labels as JSON ('': none)   $8 smallint[] max_attempts (0: the queue's)
 -- $9 timestamptz[] due_at (null: now)   $10 interval[] delays   $11 timestamptz[] expires_at
 -- $12 boolean[] keyed   $13 uuid[] blocked_by   $14 boolean[] whether the audit tells of it
@@ -12,11 +13,11 @@ with given as (
         as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, told, begins, length)
 ), stored as (
     insert into sluice.job (id, queue, tenant, priority, key, payload, labels, max_attempts, expires_at)
-    select id, queue, tenant, priority, nullif(key, ''), payload, nullif(labels, '')::jsonb, nullif(max_attempts, 0), expires_at
+    select id, queue, coalesce(tenant, ''), priority, nullif(key, ''), payload, nullif(labels, '')::jsonb, nullif(max_attempts, 0), expires_at
     from given
 ), waiting as (
     insert into sluice.live (id, queue, tenant, priority, due_at, expires_at, keyed, blocked_by)
-    select g.id, g.queue, g.tenant, g.priority, coalesce(g.due_at, now() + coalesce(g.delay, '0')), g.expires_at,
+    select g.id, g.queue, coalesce(g.tenant, ''), g.priority, coalesce(g.due_at, now() + coalesce(g.delay, '0')), g.expires_at,
            coalesce(g.keyed, false), g.blocked_by
     from given g
 ), told as (
