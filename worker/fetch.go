@@ -132,13 +132,15 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 	if err != nil {
 		return w.fetchFailed(ctx, l, err)
 	}
-	for _, c := range claimed.Jobs {
-		if ctx.Err() != nil { // the claim was under way when the worker was told to end
+	if ctx.Err() != nil { // the claim was under way when the worker was told to end
+		for _, c := range claimed.Jobs {
 			w.unsettled.Add(1)
 			w.settlements <- w.release(c, "worker shut down")
-			continue
 		}
-		w.start(work, l, c, &queue, asked)
+		claimed.Jobs = nil
+	}
+	if len(claimed.Jobs) > 0 {
+		w.start(work, l, claimed.Jobs, &queue, asked)
 	}
 	switch {
 	case len(claimed.Jobs) == room:

@@ -37,47 +37,63 @@ func (r *run) settle() bool {
 	return true
 }
 
-// start gives a claimed job to a slot, making a new one while there are fewer than may be.
-func (w *Worker) start(work context.Context, l *lane, c *sluice.Claim, queue *sluice.Queue, asked time.Time) {
-	r := &run{worker: w, lane: l, claim: c, queue: queue, started: time.Now(), leaseUntil: asked.Add(queue.Settings.Lease)}
-	r.ctx, r.cancel = context.WithCancelCause(work)
-	w.mu.Lock()
-	l.taken++
-	w.running[r] = struct{}{}
-	older := w.held[c.ID]
-	w.held[c.ID] = r
-	sooner := queue.Settings.Lease < w.shortestLease
-	if sooner {
-		w.shortestLease = queue.Settings.Lease
+// start gives claimed jobs to slots, making new ones while there are fewer than may be.
+func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, queue *sluice.Queue, asked time.Time) {
+	now, lease := time.Now(), queue.Settings.Lease
+	runs := make([]*run, len(claims))
+	for i, c := range claims {
+		runs[i] = &run{worker: w, lane: l, claim: c, queue: queue, started: now, leaseUntil: asked.Add(lease)}
+		runs[i].ctx, runs[i].cancel = context.WithCancelCause(work)
 	}
-	more := w.slots < w.options.Slots && w.slots < len(w.running)
-	if more && w.pace > 0 && w.pace < quickPace && w.slots >= 4*runtime.GOMAXPROCS(0) {
-		more = false
+	var older []*run
+	w.mu.Lock()
+	for _, r := range runs {
+		if o := w.held[r.claim.ID]; o != nil {
+			older = append(older, o)
+		}
+		w.running[r] = struct{}{}
+		w.held[r.claim.ID] = r
+	}
+	l.taken += len(runs)
+	sooner := lease < w.shortestLease
+	w.shortestLease = min(w.shortestLease, lease)
+	more := w.moreSlots(work)
+	w.mu.Unlock()
+	for range more {
+		go w.slot(work)
+	}
+	for _, o := range older {
+		w.lose(o, "recovered, and handed out to this worker again")
+	}
+	if sooner {
+		w.keepSooner()
+	}
+	for _, r := range runs {
+		w.ready <- r
+	}
+}
+
+// moreSlots opens slots for the jobs that run and those that wait, and says how many; w.mu is held.
+func (w *Worker) moreSlots(work context.Context) int {
+	more := min(w.options.Slots, len(w.running)) - w.slots
+	if few := max(quickSlots*runtime.GOMAXPROCS(0)-w.slots, 0); w.pace > 0 && w.pace < quickPace && more > few {
+		more = few
 		if !w.relieving {
 			w.relieving = true
 			time.AfterFunc(reliefTime, func() { w.relieve(work) })
 		}
 	}
-	if more {
-		w.slots++
-	}
-	w.mu.Unlock()
-	if more {
-		go w.slot(work)
-	}
-	if older != nil {
-		w.lose(older, "recovered, and handed out to this worker again")
-	}
-	if sooner {
-		w.keepSooner()
-	}
-	w.ready <- r
+	more = max(more, 0)
+	w.slots += more
+	return more
 }
 
 const (
 	// quickPace is how long handlers may take to count as quick: a few goroutines then work off what
 	// a thousand would, at less cost.
 	quickPace = 100 * time.Microsecond
+	// quickSlots is how many goroutines there are for them, per processor.
+	quickSlots = 4
 	// reliefTime is how long a job may wait for one of them before the other slots are opened.
 	reliefTime = 2 * time.Millisecond
 )
