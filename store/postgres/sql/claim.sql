@@ -1,16 +1,17 @@
 -- Claims jobs of one queue that are due: the lowest priority figure first, then the longest due.
 -- Each priority is one short walk along the index live_claim, from its low-water mark on, so that
--- jobs which are not due yet and dead index entries are not walked over.
+-- jobs which are not due yet and dead index entries are not walked over. What is locked can be found again by its
+-- place, since nobody can move it any more.
 -- $1 text queue   $2 smallint[] priorities, in order   $3 timestamptz[] and $4 uuid[] the mark of each
 -- $5 integer limit   $6 uuid token   $7 text holder   $8 interval lease
 with claimed as (
     update sluice.live l
     set state = 'claimed', token = $6::uuid, holder = $7::text, claimed_at = now(), lease_until = now() + $8::interval
-    where l.id = any (array(
-        select due.id
+    where l.ctid = any (array(
+        select due.place
         from unnest($2::smallint[], $3::timestamptz[], $4::uuid[]) as mark(priority, due_at, id)
         cross join lateral (
-            select w.id
+            select w.ctid as place
             from sluice.live w
             where w.queue = $1::text and w.priority = mark.priority and w.state = 'queued' and w.blocked_by is null
               and (w.due_at, w.id) > (mark.due_at, mark.id) and w.due_at <= now()
