@@ -16,6 +16,9 @@ var claimFindSQL string
 //go:embed sql/claim.sql
 var claimSQL string
 
+//go:embed sql/claimed.sql
+var claimedSQL string
+
 //go:embed sql/claimed_before.sql
 var claimedBeforeSQL string
 
@@ -31,25 +34,34 @@ var renewSQL string
 //go:embed sql/checkpoint.sql
 var checkpointSQL string
 
-// found is a job that can be claimed.
-type found struct {
-	seq   int64
-	claim *sluice.Claim
-}
-
-// Claim hands out jobs that are due.
+// Claim hands out jobs that are due. The writer only marks them, because nobody else can write
+// meanwhile; what they are is read afterwards.
 func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
-	out := sluice.Claimed{NextDue: -1}
+	var taken taking
 	err := s.write(ctx, "claim", func(tx runner, again bool) (err error) {
 		if again {
-			if out.Jobs, err = claimedBefore(tx, request); err != nil || len(out.Jobs) > 0 {
+			if taken.seqs, err = list(tx, scanOne[int64], claimedBeforeSQL, request.Token[:]); err != nil || len(taken.seqs) > 0 {
 				return err
 			}
 		}
-		out, err = claim(tx, request)
+		taken, err = take(tx, request)
+		return err
+	})
+	if err != nil || len(taken.seqs) == 0 {
+		return sluice.Claimed{NextDue: taken.nextDue}, err
+	}
+	var out sluice.Claimed
+	err = s.read(ctx, "claim", func(tx runner) (err error) {
+		out.Jobs, err = claims(tx, request, taken.seqs)
 		return err
 	})
 	return out, err
+}
+
+// taking is what a claim took, or when there will be something to take.
+type taking struct {
+	seqs    []int64
+	nextDue time.Duration
 }
 
 // gate is what a queue's settings say to a claim.
@@ -67,62 +79,59 @@ func gateOf(tx runner, queue string) (gate, error) {
 	return gates[0], nil
 }
 
-func claim(tx runner, request sluice.ClaimRequest) (sluice.Claimed, error) {
+// take marks jobs as claimed.
+func take(tx runner, request sluice.ClaimRequest) (taking, error) {
+	out := taking{nextDue: -1}
 	queue, err := gateOf(tx, request.Queue)
 	if err != nil || queue.paused {
-		return sluice.Claimed{NextDue: -1}, err
-	}
-	at := now()
-	var out sluice.Claimed
-	var seqs []int64
-	for priority := 1; priority <= 10 && len(seqs) < request.Limit; priority++ {
-		jobs, err := list(tx, findScanner(request, priority), claimFindSQL, request.Queue, priority, at, request.Limit-len(seqs))
-		if err != nil {
-			return sluice.Claimed{}, err
-		}
-		for _, j := range jobs {
-			seqs = append(seqs, j.seq)
-			out.Jobs = append(out.Jobs, j.claim)
-		}
-	}
-	if len(seqs) == 0 {
-		out.NextDue, err = nextDue(tx, request.Queue, at)
 		return out, err
 	}
-	until := at + request.Lease.Microseconds()
-	if _, err := tx.exec(claimSQL, request.Token[:], request.Holder, at, until, seqList(seqs)); err != nil {
-		return sluice.Claimed{}, err
-	}
-	for _, c := range out.Jobs {
-		c.ClaimedAt, c.LeaseUntil = time.UnixMicro(at).UTC(), time.UnixMicro(until).UTC()
-		if queue.auditFull {
-			if err := tell(tx, moveEntry(c.ID, c.Queue, c.Generation, sluice.EventClaim, sluice.StateQueued, sluice.Act{By: request.Holder})); err != nil {
-				return sluice.Claimed{}, err
-			}
-		}
-	}
-	return out, nil
-}
-
-// findScanner reads the rows of claim_find.
-func findScanner(request sluice.ClaimRequest, priority int) func(*sql.Rows) (found, error) {
-	return func(rows *sql.Rows) (found, error) {
-		var row claimRow
-		err := rows.Scan(row.targets()...)
+	at := now()
+	for priority := 1; priority <= 10 && len(out.seqs) < request.Limit; priority++ {
+		found, err := list(tx, scanOne[int64], claimFindSQL, request.Queue, priority, at, request.Limit-len(out.seqs))
 		if err != nil {
-			return found{}, err
+			return taking{}, err
 		}
-		c, err := row.claim(request)
-		c.Priority = priority
-		return found{row.seq, c}, err
+		out.seqs = append(out.seqs, found...)
 	}
+	if len(out.seqs) == 0 {
+		out.nextDue, err = nextDue(tx, request.Queue, at)
+		return out, err
+	}
+	if _, err := tx.exec(claimSQL, request.Token[:], request.Holder, at, at+request.Lease.Microseconds(), seqList(out.seqs)); err != nil {
+		return taking{}, err
+	}
+	if !queue.auditFull {
+		return out, nil
+	}
+	jobs, err := claims(tx, request, out.seqs)
+	for _, c := range jobs {
+		if err == nil {
+			err = tell(tx, moveEntry(c.ID, c.Queue, c.Generation, sluice.EventClaim, sluice.StateQueued, sluice.Act{By: request.Holder}))
+		}
+	}
+	return out, err
 }
 
-// claimRow is a job as the claim statements give it.
+// claims reads claimed jobs, in the order of claims.
+func claims(tx runner, request sluice.ClaimRequest, seqs []int64) ([]*sluice.Claim, error) {
+	var row claimRow
+	targets := row.targets() // all rows are read through the same variables: they are many
+	return list(tx, func(rows *sql.Rows) (*sluice.Claim, error) {
+		if err := rows.Scan(targets...); err != nil {
+			return nil, err
+		}
+		return row.claim(request)
+	}, claimedSQL, seqList(seqs), request.Token[:])
+}
+
+// claimRow is a job as claimed.sql gives it.
 type claimRow struct {
 	job         sluice.Job
-	seq, due    int64
+	due         int64
 	created     int64
+	claimedAt   int64
+	leaseUntil  int64
 	id          []byte
 	payload     []byte
 	checkpoint  []byte
@@ -136,8 +145,8 @@ type claimRow struct {
 func (r *claimRow) targets() []any {
 	j := &r.job
 	return []any{
-		&r.seq, &r.id, &r.due, &j.Generation, &j.Attempts, &j.Releases, &j.Recoveries, &r.failure, &r.checkpoint, &j.Tenant,
-		&r.expires, &r.key, &r.payload, &r.labels, &r.maxAttempts, &r.created,
+		&r.id, &j.Priority, &r.due, &j.Generation, &j.Attempts, &j.Releases, &j.Recoveries, &r.failure, &r.checkpoint, &j.Tenant,
+		&r.expires, &r.key, &r.payload, &r.labels, &r.maxAttempts, &r.created, &r.claimedAt, &r.leaseUntil,
 	}
 }
 
@@ -146,24 +155,11 @@ func (r *claimRow) claim(request sluice.ClaimRequest) (*sluice.Claim, error) {
 	c.ID, c.Queue, c.State, c.Holder = idOf(r.id), request.Queue, sluice.StateClaimed, request.Holder
 	c.Key, c.Error, c.MaxAttempts = orZero(r.key), orZero(r.failure), orZero(r.maxAttempts)
 	c.DueAt, c.CreatedAt, c.ExpiresAt = timeOf(&r.due), timeOf(&r.created), timeOf(r.expires)
+	c.ClaimedAt, c.LeaseUntil = timeOf(&r.claimedAt), timeOf(&r.leaseUntil)
 	c.Payload, c.Checkpoint = r.payload, r.checkpoint
 	var err error
 	c.Labels, err = labelsOf(r.labels)
 	return c, err
-}
-
-// claimedBefore finds what an earlier try of the same claim got.
-func claimedBefore(tx runner, request sluice.ClaimRequest) ([]*sluice.Claim, error) {
-	return list(tx, func(rows *sql.Rows) (*sluice.Claim, error) {
-		var row claimRow
-		var claimedAt, leaseUntil int64
-		if err := rows.Scan(append(row.targets(), &row.job.Priority, &claimedAt, &leaseUntil)...); err != nil {
-			return nil, err
-		}
-		c, err := row.claim(request)
-		c.ClaimedAt, c.LeaseUntil = timeOf(&claimedAt), timeOf(&leaseUntil)
-		return c, err
-	}, claimedBeforeSQL, request.Token[:])
 }
 
 func nextDue(tx runner, queue string, at int64) (time.Duration, error) {
