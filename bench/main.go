@@ -59,7 +59,7 @@ func start(ctx context.Context) error {
 func parse(args []string) (choice, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	only := flags.String("only", "", "names of scenarios, with commas between them; default: all of "+strings.Join(names(plans), ","))
-	rounds := flags.Int("rounds", 3, "how often each scenario is measured")
+	rounds := flags.Int("rounds", 5, "how often each scenario is measured")
 	quick := flags.Bool("quick", false, "small sizes and one round, to see that it works; writes no page")
 	out := flags.String("out", page, "where the page goes; empty: nowhere")
 	if err := flags.Parse(args); err != nil {
