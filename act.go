@@ -145,20 +145,40 @@ func (c *Client) saveQueue(ctx context.Context, queue Queue, act Act) (Queue, er
 
 // Pause stops the claims of a queue; what runs goes on, and nothing is lost.
 func (c *Client) Pause(ctx context.Context, queue string, act Act) error {
-	return c.setPaused(ctx, queue, true, act)
+	_, err := c.setPaused(ctx, queue, true, time.Time{}, act)
+	return err
 }
+
+// PauseFor is Pause for a while, after which the queue opens by itself, and says when that is. The while
+// is counted by the store's clock.
+func (c *Client) PauseFor(ctx context.Context, queue string, while time.Duration, act Act) (until time.Time, err error) {
+	if while <= 0 {
+		return until, invalid("while", fmt.Sprintf("%s is not longer than nothing", while))
+	}
+	paused, err := c.setPaused(ctx, queue, true, time.Now().Add(while), act)
+	if err != nil {
+		return until, err
+	}
+	if until = paused.ChangedAt.Add(while); until.Sub(paused.Settings.PausedUntil).Abs() > clockSlack {
+		paused, err = c.setPaused(ctx, queue, true, until, act) // this process's clock is wrong
+	}
+	return paused.Settings.PausedUntil, err
+}
+
+// clockSlack is how far this process's clock may be from the store's before it matters.
+const clockSlack = time.Second
 
 // Resume opens a paused queue; it continues where it was.
 func (c *Client) Resume(ctx context.Context, queue string, act Act) error {
-	return c.setPaused(ctx, queue, false, act)
+	_, err := c.setPaused(ctx, queue, false, time.Time{}, act)
+	return err
 }
 
-func (c *Client) setPaused(ctx context.Context, queue string, paused bool, act Act) error {
-	_, err := c.ChangeSettings(ctx, queue, act, func(s *Settings) error {
-		s.Paused = paused
+func (c *Client) setPaused(ctx context.Context, queue string, paused bool, until time.Time, act Act) (Queue, error) {
+	return c.ChangeSettings(ctx, queue, act, func(s *Settings) error {
+		s.Paused, s.PausedUntil = paused, storedInstant(until)
 		return nil
 	})
-	return err
 }
 
 // UndoSettings puts a queue's settings back to what they were before its last change. The undo is

@@ -24,9 +24,13 @@ type ClaimRequest struct {
 // Claimed is what a claim got.
 type Claimed struct {
 	Jobs []*Claim
-	// NextDue is how long until the next job of the queue is due, by the store's clock. It is only
-	// set where the claim found nothing; negative: no job waits.
+	// NextDue is how long until another claim may get something, by the store's clock: until the
+	// next job of the queue is due, or the queue's rate allows one. It is only set where the claim
+	// found nothing or Limited is true; negative: no job waits.
 	NextDue time.Duration
+	// Limited says that the queue's limits held jobs back. If NextDue is negative then, one may go
+	// as soon as another has ended.
+	Limited bool
 }
 
 // Claim is a job in the hands of a holder.

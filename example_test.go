@@ -165,6 +165,36 @@ func ExampleClient_Pause() {
 	// true ada the bank is down
 }
 
+func ExampleClient_Why() {
+	ctx := context.Background()
+	client := sluice.NewClient(memory.New(memory.Options{}), sluice.ClientOptions{})
+	receipt, _ := Payments.Enqueue(ctx, client, Payment{"acme", 4200}, sluice.EnqueueOptions{})
+	_, _ = client.EnsureQueue(ctx, "payments", sluice.DefaultSettings(), sluice.Act{By: "ada"})
+	_ = client.Pause(ctx, "payments", sluice.Act{By: "ada", Reason: "the bank is down"})
+
+	why, err := client.Why(ctx, receipt.ID)
+	for _, gate := range why.Closed() {
+		fmt.Println(gate.Name)
+	}
+	fmt.Println(err)
+	// Output:
+	// paused
+	// workers
+	// <nil>
+}
+
+func ExampleParseRate() {
+	for _, text := range []string{"500/5s", "0.5", "90/1m30s", "3/h"} {
+		rate, err := sluice.ParseRate(text)
+		fmt.Println(rate, err)
+	}
+	// Output:
+	// 100/s <nil>
+	// 30/m <nil>
+	// 1/s <nil>
+	// 3/h <nil>
+}
+
 func ExampleBackoff() {
 	backoff := sluice.DefaultSettings().Backoff
 	backoff.Jitter = 0

@@ -13,6 +13,12 @@ import (
 // maxCount bounds the settings that count something; the stores keep them in 16 bits.
 const maxCount = 10_000
 
+// maxFlow bounds the settings that count jobs in flight, and maxRate how many start in a second.
+const (
+	maxFlow = 1_000_000
+	maxRate = 1_000_000
+)
+
 // AuditLevel says which moves of a queue are written to the audit.
 type AuditLevel string
 
@@ -39,6 +45,10 @@ type Settings struct {
 	PayloadLimit    int
 	PayloadSchema   string
 	Audit           AuditLevel
+	Rate            Rate
+	Burst           int
+	InFlightLimit   int
+	PausedUntil     time.Time
 }
 
 // DefaultSettings is how a queue behaves for which nobody said anything.
@@ -135,6 +145,8 @@ const (
 	kindDuration
 	kindFactor
 	kindText
+	kindRate
+	kindInstant
 )
 
 const day = 24 * time.Hour
@@ -161,6 +173,10 @@ var allSettings = [...]Setting{
 	{"payload_limit", "The largest payload, in bytes.", "", kindCount, func(s *Settings) any { return &s.PayloadLimit }, 1, 64 << 20},
 	{"payload_schema", "A JSON Schema that payloads must match, at enqueue and again before they run; empty: none.", "C-95", kindText, func(s *Settings) any { return &s.PayloadSchema }, 0, 1 << 20},
 	{"audit", "Which moves are audited: notable ones, or full: every one.", "", kindText, func(s *Settings) any { return &s.Audit }, 0, 16},
+	{"rate", "How many jobs may be claimed per time, such as 100/s or 500/5s, by all processes together; 0: no limit.", "D-36, H-10", kindRate, func(s *Settings) any { return &s.Rate }, 0, maxRate},
+	{"burst", "How many may be claimed at once after a lull; 0: what the rate gives in a second, and at least one.", "H-10", kindCount, func(s *Settings) any { return &s.Burst }, 0, maxFlow},
+	{"in_flight_limit", "How many jobs may be claimed or dispatched at the same time; 0: no limit.", "", kindCount, func(s *Settings) any { return &s.InFlightLimit }, 0, maxFlow},
+	{"paused_until", "When a paused queue opens by itself; empty: when it is resumed.", "", kindInstant, func(s *Settings) any { return &s.PausedUntil }, 0, 0},
 }
 
 // AllSettings lists every setting, in the order of the columns of the queue table.
@@ -189,6 +205,12 @@ func (d Setting) Format(s Settings) string {
 		return formatDuration(*v)
 	case *float64:
 		return strconv.FormatFloat(*v, 'g', -1, 64)
+	case *Rate:
+		return v.String()
+	case *time.Time:
+		if !v.IsZero() {
+			return v.UTC().Format(time.RFC3339Nano)
+		}
 	case *AuditLevel:
 		return string(*v)
 	case *string:
@@ -210,6 +232,10 @@ func (d Setting) Parse(s *Settings, text string) error {
 		*v, err = ParseDuration(text)
 	case *float64:
 		*v, err = strconv.ParseFloat(text, 64)
+	case *Rate:
+		*v, err = ParseRate(text)
+	case *time.Time:
+		*v, err = parseInstant(text)
 	case *AuditLevel:
 		*v = AuditLevel(text)
 	case *string:
@@ -222,11 +248,11 @@ func (d Setting) Parse(s *Settings, text string) error {
 }
 
 func (k settingKind) String() string {
-	return [...]string{"true or false", "a whole number", "a duration such as 30s, 5m or 7d", "a number", "a text"}[k]
+	return [...]string{"true or false", "a whole number", "a duration such as 30s, 5m or 7d", "a number", "a text", "a rate such as 100/s, 500/5s or 20/m", "an instant such as 2026-12-24T16:00:00Z"}[k]
 }
 
-// Stored gives the value as the stores keep it: bool, int64 (durations in milliseconds), float64
-// or string.
+// Stored gives the value as the stores keep it: bool, int64 (durations in milliseconds), float64,
+// string or time.Time, of which the zero one is stored as null.
 func (d Setting) Stored(s Settings) any {
 	switch v := d.field(&s).(type) {
 	case *bool:
@@ -237,6 +263,10 @@ func (d Setting) Stored(s Settings) any {
 		return v.Milliseconds()
 	case *float64:
 		return *v
+	case *Rate:
+		return float64(*v)
+	case *time.Time:
+		return *v
 	case *AuditLevel:
 		return string(*v)
 	case *string:
@@ -245,7 +275,8 @@ func (d Setting) Stored(s Settings) any {
 	return nil
 }
 
-// SetStored takes a value as the stores keep it; a bool may also come as 0 or 1.
+// SetStored takes a value as the stores keep it; a bool may also come as 0 or 1, an instant as
+// microseconds since 1970.
 func (d Setting) SetStored(s *Settings, stored any) error {
 	number, isNumber := stored.(int64)
 	text, isText := stored.(string)
@@ -263,6 +294,16 @@ func (d Setting) SetStored(s *Settings, stored any) error {
 		*v, fits = time.Duration(number)*time.Millisecond, isNumber
 	case *float64:
 		*v, fits = stored.(float64)
+	case *Rate:
+		var number float64
+		number, fits = stored.(float64)
+		*v = Rate(number)
+	case *time.Time:
+		at, isInstant := stored.(time.Time)
+		if isNumber {
+			at = time.UnixMicro(number)
+		}
+		*v, fits = storedInstant(at), isInstant || isNumber || stored == nil
 	case *AuditLevel:
 		*v, fits = AuditLevel(text), isText
 	case *string:
@@ -298,6 +339,8 @@ func (d Setting) checkRange(s Settings) error {
 		inside = int64(*v) >= d.low && int64(*v) <= d.high
 	case *float64:
 		inside = *v >= float64(d.low) && *v <= float64(d.high)
+	case *Rate:
+		inside = float64(*v) >= float64(d.low) && float64(*v) <= float64(d.high)
 	case *time.Duration:
 		inside = v.Milliseconds() >= d.low && v.Milliseconds() <= d.high && *v%time.Millisecond == 0
 		low = formatDuration(time.Duration(d.low) * time.Millisecond)
@@ -311,6 +354,27 @@ func (d Setting) checkRange(s Settings) error {
 		return invalid(d.Name, fmt.Sprintf("%s is not from %s to %s", d.Format(s), low, high))
 	}
 	return nil
+}
+
+// PausedAt reports whether the queue is paused at an instant.
+func (s Settings) PausedAt(now time.Time) bool {
+	return s.Paused && (s.PausedUntil.IsZero() || s.PausedUntil.After(now))
+}
+
+// storedInstant is an instant as every store can keep it.
+func storedInstant(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}
+
+func parseInstant(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	return storedInstant(t), err
 }
 
 // ParseDuration reads what time.ParseDuration reads, and whole days, such as 7d.
@@ -349,7 +413,7 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 	named := make(map[string]any, len(allSettings))
 	for _, d := range allSettings {
 		named[d.Name] = d.Stored(s)
-		if d.kind == kindDuration {
+		if d.kind == kindDuration || d.kind == kindInstant {
 			named[d.Name] = d.Format(s)
 		}
 	}

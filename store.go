@@ -79,6 +79,9 @@ type Store interface {
 	Attempts(ctx context.Context, id ID) ([]Attempt, error)
 	// Jobs lists jobs, the newest first, without their payloads.
 	Jobs(ctx context.Context, filter JobFilter) (Page, error)
+	// Outlook tells what is known of a job's turn, by a bounded number of rows. For one that is not
+	// queued, nothing comes before it. An unknown id is an ErrNotFound.
+	Outlook(ctx context.Context, id ID) (Outlook, error)
 	// Depth counts the jobs of a queue, each figure at most DepthLimit.
 	Depth(ctx context.Context, queue string) (Depth, error)
 	// Audit lists what was done, the newest first.

@@ -14,6 +14,7 @@ import (
 type queueRow struct {
 	Name      string       `json:"name"`
 	Paused    bool         `json:"paused"`
+	Until     time.Time    `json:"paused_until,omitzero"`
 	ChangedBy string       `json:"changed_by"`
 	ChangedAt time.Time    `json:"changed_at"`
 	Reason    string       `json:"reason,omitempty"`
@@ -54,7 +55,7 @@ func queueRows(ctx context.Context, client *sluice.Client) ([]queueRow, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, queueRow{q.Name, q.Settings.Paused, q.ChangedBy, q.ChangedAt, q.Reason, depth})
+		rows = append(rows, queueRow{q.Name, q.Settings.PausedAt(time.Now()), q.Settings.PausedUntil, q.ChangedBy, q.ChangedAt, q.Reason, depth})
 	}
 	return rows, nil
 }
@@ -79,6 +80,9 @@ func queueStatus(q queueRow) string {
 		return "open"
 	}
 	text := "paused by " + q.ChangedBy
+	if !q.Until.IsZero() {
+		text += " until " + q.Until.Format(time.RFC3339)
+	}
 	if q.Reason != "" {
 		text += ": " + q.Reason
 	}
@@ -94,13 +98,22 @@ func bounded(n int) string {
 }
 
 func (a *app) pauseCommand() *cobra.Command {
-	return &cobra.Command{
+	var during time.Duration
+	command := &cobra.Command{
 		Use:     "pause QUEUE",
 		Short:   "Stop a queue's claims; what runs goes on, nothing is lost",
-		Example: "  sluice pause payments --reason \"bank is down\"",
+		Example: "  sluice pause payments --reason \"bank is down\"\n  sluice pause payments --for 30m --reason \"bank moves\"",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				if during > 0 {
+					until, err := client.PauseFor(ctx, args[0], during, a.act(""))
+					if err != nil {
+						return err
+					}
+					a.note("paused %s until %s; open it before that with «sluice resume %s»", args[0], until.Format(time.RFC3339), args[0])
+					return nil
+				}
 				if err := client.Pause(ctx, args[0], a.act("")); err != nil {
 					return err
 				}
@@ -109,6 +122,8 @@ func (a *app) pauseCommand() *cobra.Command {
 			})
 		},
 	}
+	command.Flags().Var(duration{&during}, "for", "open it by itself after this time, such as 30m")
+	return command
 }
 
 func (a *app) resumeCommand() *cobra.Command {

@@ -126,7 +126,7 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 		return w.fetchFailed(ctx, l, err)
 	}
 	request := sluice.ClaimRequest{Queue: l.queue, Limit: room, Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken()}
-	asked := time.Now()
+	asked, settled := time.Now(), w.settled.Load()
 	// Not ctx: a claim whose answer is thrown away leaves jobs held by nobody until the lease ends.
 	claimed, err := w.store.Claim(work, request)
 	if err != nil {
@@ -145,12 +145,26 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 	switch {
 	case len(claimed.Jobs) == room:
 		return 0
+	case claimed.Limited && claimed.NextDue < 0:
+		return w.waitForEnd(l, settled)
+	case claimed.Limited:
+		return min(max(claimed.NextDue, minWait), w.options.Poll)
 	case len(claimed.Jobs) > 0:
 		return minWait // the next look finds nothing and tells when the next job is due
 	case claimed.NextDue < 0:
 		return w.options.Poll
 	}
 	return min(max(claimed.NextDue, minWait), w.options.Poll)
+}
+
+// waitForEnd is for a queue in which no more jobs may be in flight: the next settlement makes it hungry
+// again, unless one was written since the claim was asked for.
+func (w *Worker) waitForEnd(l *lane, settled int64) time.Duration {
+	l.full.Store(true)
+	if w.settled.Load() != settled {
+		return minWait
+	}
+	return w.options.Poll
 }
 
 func (w *Worker) fetchFailed(ctx context.Context, l *lane, err error) time.Duration {

@@ -90,6 +90,7 @@ type lane struct {
 	queue  string
 	do     func(ctx context.Context, r *run) error
 	hungry atomic.Bool // it may have jobs to claim
+	full   atomic.Bool // no more of its jobs may be in flight
 
 	slots  int       // how many jobs of it may run at once
 	taken  int       // how many are claimed; guarded by Worker.mu

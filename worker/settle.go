@@ -37,6 +37,13 @@ func (w *Worker) settleFrom(ctx context.Context, batch []sluice.Settlement) {
 	batch = w.gather(batch)
 	w.settleBatch(ctx, batch)
 	w.unsettled.Add(-int64(len(batch)))
+	w.settled.Add(int64(len(batch)))
+	for _, l := range w.lanes {
+		if l.full.CompareAndSwap(true, false) {
+			l.hungry.Store(true)
+			w.nudge()
+		}
+	}
 	clear(batch) // what they hold on to is not needed any more
 }
 

@@ -59,6 +59,7 @@ type Worker struct {
 	ready       chan *run              // claimed jobs that wait for a slot, for some milliseconds at the most
 	settlements chan sluice.Settlement // what became of jobs
 	unsettled   atomic.Int64           // settlements that were decided and are not written yet
+	settled     atomic.Int64           // settlements that were written
 	drained     chan struct{}          // closed when draining and nothing runs
 	noMore      chan struct{}          // closed when no job will become ready any more
 	shorter     chan struct{}          // leases are to be looked after more often than before

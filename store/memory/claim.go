@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
 )
 
 // Claim hands out jobs that are due.
@@ -18,25 +19,30 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	}
 	defer leave()
 	l := s.lane(request.Queue)
-	out := sluice.Claimed{NextDue: -1}
-	if s.settings(request.Queue).Paused {
-		return out, nil
-	}
+	settings := s.settings(request.Queue)
 	now := s.now()
+	if settings.PausedAt(now) {
+		return sluice.Claimed{NextDue: -1}, nil
+	}
+	bucket := l.bucket.Filled(settings, now)
+	room := flow.RoomFor(request.Limit, settings, bucket, len(l.claimed)+len(l.dispatched))
+	var jobs []*sluice.Claim
 	for priority := range l.waiting {
-		for len(out.Jobs) < request.Limit {
+		for len(jobs) < room.Jobs {
 			j := s.nextDue(&l.waiting[priority], now)
 			if j == nil {
 				break
 			}
 			l.waiting[priority].drop()
-			out.Jobs = append(out.Jobs, s.claim(j, request, now))
+			jobs = append(jobs, s.claim(j, request, now))
 		}
 	}
-	if len(out.Jobs) == 0 {
-		out.NextDue = s.untilNext(l, now)
+	if settings.Rate > 0 {
+		l.bucket = bucket.Take(len(jobs))
 	}
-	return out, nil
+	out, err := room.Answer(len(jobs), request.Limit, func() (time.Duration, error) { return s.untilNext(l, now), nil })
+	out.Jobs = jobs
+	return out, err
 }
 
 // nextDue looks at the first job of a heap that may be claimed, past stale and expired entries.

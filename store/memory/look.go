@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 
@@ -69,6 +70,37 @@ func chosen(j *job, f sluice.JobFilter) bool {
 		}
 	}
 	return true
+}
+
+// Outlook tells what is known of a job's turn.
+func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.Outlook{}, err
+	}
+	defer leave()
+	job := s.jobs[id]
+	if job == nil {
+		return sluice.Outlook{}, sluice.ErrNotFound
+	}
+	l, settings := s.lane(job.Queue), s.settings(job.Queue)
+	out := sluice.Outlook{Now: s.now().UTC(), InFlight: min(len(l.claimed)+len(l.dispatched), sluice.OutlookLimit)}
+	out.TokenWait = l.bucket.Filled(settings, out.Now).UntilNext(settings)
+	if job.State != sluice.StateQueued {
+		return out, nil
+	}
+	for _, other := range s.jobs {
+		if other.live && other.State == sluice.StateQueued && other.BlockedBy.IsZero() && other.Queue == job.Queue &&
+			!other.DueAt.After(out.Now) && before(other, job) && out.Ahead < sluice.OutlookLimit {
+			out.Ahead++
+		}
+	}
+	return out, nil
+}
+
+// before says whether a job is claimed before another.
+func before(a, b *job) bool {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:])) < 0
 }
 
 // Depth counts the jobs of a queue.

@@ -99,7 +99,12 @@ func (s *Store) fail(j *job, in sluice.Settlement) {
 func (s *Store) move(j *job, event sluice.Event, act sluice.Act) {
 	from := j.State
 	j.State = sluice.MoveOf(event).To
-	delete(s.lane(j.Queue).claimed, j.ID)
+	l := s.lane(j.Queue)
+	delete(l.claimed, j.ID)
+	delete(l.dispatched, j.ID)
+	if j.State == sluice.StateDispatched {
+		l.dispatched[j.ID] = j
+	}
 	if event.Notable() || s.settings(j.Queue).Audit == sluice.AuditFull {
 		s.tell(j, event, from, act)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/broadcast"
+	"github.com/sluice-queue/sluice/internal/flow"
 )
 
 // Options adjust a Store. The zero value works.
@@ -47,10 +48,12 @@ type job struct {
 	attempts   []sluice.Attempt
 }
 
-// lane is a queue's waiting and claimed jobs.
+// lane is a queue's waiting jobs, those in flight, and what its rate allows.
 type lane struct {
-	waiting [11]dueHeap // by priority; entries may be stale
-	claimed map[sluice.ID]*job
+	waiting    [11]dueHeap // by priority; entries may be stale
+	claimed    map[sluice.ID]*job
+	dispatched map[sluice.ID]*job
+	bucket     flow.Bucket
 }
 
 type queueKey struct{ queue, key string }
@@ -120,7 +123,7 @@ func (s *Store) signal(signal sluice.Signal) { s.pending = append(s.pending, sig
 func (s *Store) lane(queue string) *lane {
 	l := s.lanes[queue]
 	if l == nil {
-		l = &lane{claimed: make(map[sluice.ID]*job)}
+		l = &lane{claimed: make(map[sluice.ID]*job), dispatched: make(map[sluice.ID]*job)}
 		s.lanes[queue] = l
 	}
 	return l

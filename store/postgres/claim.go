@@ -32,7 +32,7 @@ var checkpointSQL string
 
 // Claim hands out jobs that are due.
 func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
-	out := sluice.Claimed{NextDue: -1}
+	var out sluice.Claimed
 	err := s.call(ctx, "claim", func(ctx context.Context, again bool) (err error) {
 		if again {
 			if out.Jobs, err = list(ctx, s.pool, claimScanner(request), claimedBeforeSQL, [16]byte(request.Token)); err != nil || len(out.Jobs) > 0 {
@@ -45,30 +45,58 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	return out, err
 }
 
+// claim claims from a queue without limits in one statement, which finds nothing where there are limits.
 func (s *Store) claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
-	from, untilFront := s.marks.start(request.Queue)
-	dueAts, ids := arguments(from)
-	begun := time.Now()
-	jobs, err := list(ctx, s.pool, claimScanner(request), claimSQL, request.Queue, priorities, dueAts, ids,
-		request.Limit, [16]byte(request.Token), request.Holder, request.Lease)
-	if untilFront == 0 {
-		s.marks.walked(request.Queue, time.Since(begun)) // also if it took so long that it failed
+	if s.limits.known(request.Queue) {
+		out, limited, err := s.claimLimited(ctx, request)
+		if err != nil || limited {
+			return out, err
+		}
+		s.limits.forget(request.Queue)
 	}
+	walk := s.marks.walk(request.Queue)
+	jobs, err := walk.claim(ctx, s.pool, request, request.Limit, time.Time{})
 	if err != nil {
 		return sluice.Claimed{}, err
 	}
-	slices.SortFunc(jobs, inClaimOrder)
-	for _, j := range jobs {
-		s.marks.advance(request.Queue, j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)
-	}
 	if len(jobs) > 0 {
+		walk.advance(jobs)
 		return sluice.Claimed{Jobs: jobs}, nil
 	}
-	nextDue, err := s.nextDue(ctx, request.Queue, dueAts, ids)
-	if untilFront > 0 && (nextDue < 0 || untilFront < nextDue) {
-		nextDue = untilFront // what lies behind the marks was not looked at
+	nextDue, limited, err := walk.nextDue(ctx, s.pool)
+	if err != nil || !limited {
+		return sluice.Claimed{NextDue: nextDue}, err
 	}
-	return sluice.Claimed{NextDue: nextDue}, err
+	s.limits.learn(request.Queue)
+	out, _, err := s.claimLimited(ctx, request)
+	return out, err
+}
+
+// walk is one claim's way through the claim index of a queue.
+type walk struct {
+	marks      *marks
+	queue      string
+	dueAts     []time.Time
+	ids        uuidArray
+	untilFront time.Duration // when the next claim walks from the front; 0: this one does
+}
+
+func (m *marks) walk(queue string) walk {
+	from, untilFront := m.start(queue)
+	dueAts, ids := arguments(from)
+	return walk{m, queue, dueAts, ids, untilFront}
+}
+
+// claim claims up to limit jobs. Where limits were looked at, at says when.
+func (w walk) claim(ctx context.Context, db rowsQuerier, request sluice.ClaimRequest, limit int, at time.Time) ([]*sluice.Claim, error) {
+	begun := time.Now()
+	jobs, err := list(ctx, db, claimScanner(request), claimSQL, w.queue, priorities, w.dueAts, w.ids,
+		limit, [16]byte(request.Token), request.Holder, request.Lease, !at.IsZero(), nullTime(at))
+	if w.untilFront == 0 {
+		w.marks.walked(w.queue, time.Since(begun)) // also if it took so long that it failed
+	}
+	slices.SortFunc(jobs, inClaimOrder)
+	return jobs, err
 }
 
 // inClaimOrder sorts what a claim got. The server would drag the payloads along.
@@ -76,16 +104,31 @@ func inClaimOrder(a, b *sluice.Claim) int {
 	return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:]))
 }
 
-func (s *Store) nextDue(ctx context.Context, queue string, dueAts []time.Time, ids uuidArray) (time.Duration, error) {
-	rows, err := query(ctx, s.pool, nextDueSQL, queue, priorities, dueAts, ids)
+// advance moves the marks beyond what was claimed, once that has been committed.
+func (w walk) advance(jobs []*sluice.Claim) {
+	for _, j := range jobs {
+		w.marks.advance(w.queue, j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)
+	}
+}
+
+// nextDue says how long until a job is due, and whether the queue has limits.
+func (w walk) nextDue(ctx context.Context, db rowsQuerier) (wait time.Duration, limited bool, err error) {
+	rows, err := query(ctx, db, nextDueSQL, w.queue, priorities, w.dueAts, w.ids)
 	if err != nil {
-		return -1, err
+		return -1, false, err
 	}
-	millis, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[*int64])
-	if err != nil || millis == nil {
-		return -1, err
+	var millis *int64
+	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		return struct{}{}, row.Scan(&millis, &limited)
+	})
+	wait = -1
+	if millis != nil {
+		wait = time.Duration(max(*millis, 0)) * time.Millisecond
 	}
-	return time.Duration(max(*millis, 0)) * time.Millisecond, nil
+	if w.untilFront > 0 && (wait < 0 || w.untilFront < wait) {
+		wait = w.untilFront // what lies behind the marks was not looked at
+	}
+	return wait, limited, err
 }
 
 // claimScanner reads the rows of a claim, all through the same variables: a claim of a thousand jobs

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
 )
 
 //go:embed sql/job.sql
@@ -24,6 +25,9 @@ var listLiveSQL string
 
 //go:embed sql/list_done.sql
 var listDoneSQL string
+
+//go:embed sql/outlook.sql
+var outlookSQL string
 
 //go:embed sql/depth.sql
 var depthSQL string
@@ -128,6 +132,36 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 		return sluice.Page{}, err
 	}
 	return sluice.NewestPage(found, filter.Limit), nil
+}
+
+// Outlook tells what is known of a job's turn.
+func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
+	var found []sluice.Outlook
+	err := s.call(ctx, "look at a job's turn", func(ctx context.Context, _ bool) (err error) {
+		found, err = list(ctx, s.pool, scanOutlook, outlookSQL, [16]byte(id), sluice.OutlookLimit)
+		return err
+	})
+	if err == nil && len(found) == 0 {
+		err = sluice.ErrNotFound
+	}
+	if err != nil {
+		return sluice.Outlook{}, err
+	}
+	return found[0], nil
+}
+
+func scanOutlook(row pgx.CollectableRow) (sluice.Outlook, error) {
+	var out sluice.Outlook
+	var settings sluice.Settings
+	var rate, tokens pgtype.Float8
+	var ahead, burst pgtype.Int8
+	var filledAt pgtype.Timestamptz
+	err := row.Scan(&out.Now, &ahead, &out.InFlight, &rate, &burst, &tokens, &filledAt)
+	out.Now, out.Ahead = out.Now.UTC(), int(ahead.Int64)
+	settings.Rate, settings.Burst = sluice.Rate(rate.Float64), int(burst.Int64)
+	bucket := flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
+	out.TokenWait = bucket.Filled(settings, out.Now).UntilNext(settings)
+	return out, err
 }
 
 // Depth counts the jobs of a queue.

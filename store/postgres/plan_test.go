@@ -158,7 +158,8 @@ func planArguments() map[string][]any {
 	states := []string{"claimed"}
 	id, payload := [16]byte(sluice.NewID()), json.RawMessage(nil)
 	return map[string][]any{
-		"claim.sql":             {"q1", priorities, marks, markIDs, 100, id, "h", time.Minute},
+		"claim.sql":             {"q1", priorities, marks, markIDs, 100, id, "h", time.Minute, false, nil},
+		"in_flight.sql":         {"q1", 100},
 		"claimed_before.sql":    {id},
 		"next_due.sql":          {"q1", priorities, marks, markIDs},
 		"renew.sql":             {ids, tokens, []time.Duration{time.Minute, time.Minute, time.Minute}},
@@ -182,6 +183,7 @@ func planArguments() map[string][]any {
 		"attempts.sql":          {id},
 		"acted.sql":             {id},
 		"job_keys.sql":          {ids},
+		"outlook.sql":           {id, 100},
 		"depth.sql":             {"q1", 100},
 		"list_live.sql":         {"q1", "", "", []string{"queued"}, nil, nil, 100},
 		"list_done.sql":         {"q1", "", "", []string{"dead"}, nil, nil, 100},

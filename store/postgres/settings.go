@@ -108,7 +108,11 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 func writeQueue(ctx context.Context, tx pgx.Tx, queue *sluice.Queue, act sluice.Act) error {
 	arguments := []any{queue.Name, act.By, act.Reason}
 	for _, setting := range sluice.AllSettings() {
-		arguments = append(arguments, setting.Stored(queue.Settings))
+		value := setting.Stored(queue.Settings)
+		if at, isInstant := value.(time.Time); isInstant {
+			value = nullTime(at)
+		}
+		arguments = append(arguments, value)
 	}
 	sql := queueUpdateSQL
 	if queue.Version == 0 {

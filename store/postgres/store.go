@@ -40,6 +40,7 @@ type Store struct {
 	signals  broadcast.Broadcaster
 	notifier *notifier
 	marks    marks
+	limits   limits
 	closed   atomic.Bool
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
 )
 
 //go:embed sql/claim_find.sql
@@ -25,8 +26,14 @@ var claimedBeforeSQL string
 //go:embed sql/next_due.sql
 var nextDueSQL string
 
-//go:embed sql/paused.sql
-var pausedSQL string
+//go:embed sql/gate.sql
+var gateSQL string
+
+//go:embed sql/in_flight.sql
+var inFlightSQL string
+
+//go:embed sql/flow_take.sql
+var flowTakeSQL string
 
 //go:embed sql/renew.sql
 var renewSQL string
@@ -48,69 +55,106 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		return err
 	})
 	if err != nil || len(taken.seqs) == 0 {
-		return sluice.Claimed{NextDue: taken.nextDue}, err
+		return taken.answer, err
 	}
-	var out sluice.Claimed
 	err = s.read(ctx, "claim", func(tx runner) (err error) {
-		out.Jobs, err = claims(tx, request, taken.seqs)
+		taken.answer.Jobs, err = claims(tx, request, taken.seqs)
 		return err
 	})
-	return out, err
+	return taken.answer, err
 }
 
-// taking is what a claim took, or when there will be something to take.
+// taking is what a claim took; its answer lacks the jobs.
 type taking struct {
-	seqs    []int64
-	nextDue time.Duration
+	seqs   []int64
+	answer sluice.Claimed
 }
 
-// gate is what a queue's settings say to a claim.
-type gate struct{ paused, auditFull bool }
+// gate is what a queue's settings say to a claim, and what its rate has left.
+type gate struct {
+	paused, auditFull bool
+	settings          sluice.Settings // its limits alone
+	bucket            flow.Bucket
+}
 
 func gateOf(tx runner, queue string) (gate, error) {
 	gates, err := list(tx, func(rows *sql.Rows) (gate, error) {
 		var g gate
-		err := rows.Scan(&g.paused, &g.auditFull)
+		var tokens sql.NullFloat64
+		var filledAt *int64
+		err := rows.Scan(&g.paused, &g.auditFull, &g.settings.Rate, &g.settings.Burst, &g.settings.InFlightLimit, &tokens, &filledAt)
+		g.bucket = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
 		return g, err
-	}, pausedSQL, queue)
+	}, gateSQL, queue, now())
 	if err != nil || len(gates) == 0 {
 		return gate{}, err
 	}
 	return gates[0], nil
 }
 
+// room says how many jobs the queue's limits let a claim take, and fills the bucket.
+func (g *gate) room(tx runner, request sluice.ClaimRequest, at int64) (flow.Room, error) {
+	if !flow.Limited(g.settings) {
+		return flow.Room{Jobs: request.Limit}, nil
+	}
+	inFlight := []int{0}
+	if limit := g.settings.InFlightLimit; limit > 0 {
+		var err error
+		if inFlight, err = list(tx, scanOne[int], inFlightSQL, request.Queue, limit); err != nil {
+			return flow.Room{}, err
+		}
+	}
+	g.bucket = g.bucket.Filled(g.settings, time.UnixMicro(at))
+	return flow.RoomFor(request.Limit, g.settings, g.bucket, inFlight[0]), nil
+}
+
 // take marks jobs as claimed.
 func take(tx runner, request sluice.ClaimRequest) (taking, error) {
-	out := taking{nextDue: -1}
+	out := taking{answer: sluice.Claimed{NextDue: -1}}
 	queue, err := gateOf(tx, request.Queue)
 	if err != nil || queue.paused {
 		return out, err
 	}
 	at := now()
-	for priority := 1; priority <= 10 && len(out.seqs) < request.Limit; priority++ {
-		found, err := list(tx, scanOne[int64], claimFindSQL, request.Queue, priority, at, request.Limit-len(out.seqs))
+	room, err := queue.room(tx, request, at)
+	if err != nil {
+		return out, err
+	}
+	for priority := 1; priority <= 10 && len(out.seqs) < room.Jobs; priority++ {
+		found, err := list(tx, scanOne[int64], claimFindSQL, request.Queue, priority, at, room.Jobs-len(out.seqs))
 		if err != nil {
-			return taking{}, err
+			return out, err
 		}
 		out.seqs = append(out.seqs, found...)
 	}
-	if len(out.seqs) == 0 {
-		out.nextDue, err = nextDue(tx, request.Queue, at)
+	out.answer, err = room.Answer(len(out.seqs), request.Limit, func() (time.Duration, error) { return nextDue(tx, request.Queue, at) })
+	if err != nil || len(out.seqs) == 0 {
 		return out, err
 	}
-	if _, err := tx.exec(claimSQL, request.Token[:], request.Holder, at, at+request.Lease.Microseconds(), seqList(out.seqs)); err != nil {
-		return taking{}, err
+	return out, queue.mark(tx, request, at, out.seqs)
+}
+
+// mark writes what a claim takes.
+func (g *gate) mark(tx runner, request sluice.ClaimRequest, at int64, seqs []int64) error {
+	if _, err := tx.exec(claimSQL, request.Token[:], request.Holder, at, at+request.Lease.Microseconds(), seqList(seqs)); err != nil {
+		return err
 	}
-	if !queue.auditFull {
-		return out, nil
+	if g.settings.Rate > 0 {
+		left := g.bucket.Take(len(seqs))
+		if _, err := tx.exec(flowTakeSQL, request.Queue, left.Tokens, left.FilledAt.UnixMicro()); err != nil {
+			return err
+		}
 	}
-	jobs, err := claims(tx, request, out.seqs)
+	if !g.auditFull {
+		return nil
+	}
+	jobs, err := claims(tx, request, seqs)
 	for _, c := range jobs {
 		if err == nil {
 			err = tell(tx, moveEntry(c.ID, c.Queue, c.Generation, sluice.EventClaim, sluice.StateQueued, sluice.Act{By: request.Holder}))
 		}
 	}
-	return out, err
+	return err
 }
 
 // claims reads claimed jobs, in the order of claims.

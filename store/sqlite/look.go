@@ -6,8 +6,10 @@ import (
 	"database/sql"
 	_ "embed"
 	"slices"
+	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
 )
 
 //go:embed sql/job.sql
@@ -24,6 +26,9 @@ var listDoneSQL string
 
 //go:embed sql/list_dead.sql
 var listDeadSQL string
+
+//go:embed sql/outlook.sql
+var outlookSQL string
 
 //go:embed sql/depth.sql
 var depthSQL string
@@ -149,6 +154,39 @@ func pageOf(rows []listed, limit int) sluice.Page {
 		page.Jobs = append(page.Jobs, row.job)
 	}
 	return page
+}
+
+// Outlook tells what is known of a job's turn.
+func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
+	var found []sluice.Outlook
+	err := s.read(ctx, "look at a job's turn", func(tx runner) (err error) {
+		at := now()
+		found, err = list(tx, outlookScanner(at), outlookSQL, id[:], at, sluice.OutlookLimit)
+		return err
+	})
+	if err == nil && len(found) == 0 {
+		err = sluice.ErrNotFound
+	}
+	if err != nil {
+		return sluice.Outlook{}, err
+	}
+	return found[0], nil
+}
+
+func outlookScanner(at int64) func(*sql.Rows) (sluice.Outlook, error) {
+	return func(rows *sql.Rows) (sluice.Outlook, error) {
+		out := sluice.Outlook{Now: time.UnixMicro(at).UTC()}
+		var settings sluice.Settings
+		var rate, tokens sql.NullFloat64
+		var ahead, burst sql.NullInt64
+		var filledAt *int64
+		err := rows.Scan(&ahead, &out.InFlight, &rate, &burst, &tokens, &filledAt)
+		out.Ahead = int(ahead.Int64)
+		settings.Rate, settings.Burst = sluice.Rate(rate.Float64), int(burst.Int64)
+		bucket := flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
+		out.TokenWait = bucket.Filled(settings, out.Now).UntilNext(settings)
+		return out, err
+	}
 }
 
 // Depth counts the jobs of a queue.

@@ -105,7 +105,11 @@ func saveQueue(tx runner, queue sluice.Queue, act sluice.Act) (sluice.Queue, err
 	queue.ChangedAt, queue.ChangedBy, queue.Reason = timeOf(&at), act.By, act.Reason
 	arguments := []any{queue.Name, queue.Version, at, act.By, act.Reason}
 	for _, setting := range sluice.AllSettings() {
-		arguments = append(arguments, setting.Stored(queue.Settings))
+		value := setting.Stored(queue.Settings)
+		if at, isInstant := value.(time.Time); isInstant {
+			value = micros(at)
+		}
+		arguments = append(arguments, value)
 	}
 	if _, err := tx.exec(queueSaveSQL, arguments...); err != nil {
 		return sluice.Queue{}, err

@@ -4,9 +4,12 @@
 -- place, since nobody can move it any more.
 -- $1 text queue   $2 smallint[] priorities, in order   $3 timestamptz[] and $4 uuid[] the mark of each
 -- $5 integer limit   $6 uuid token   $7 text holder   $8 interval lease
+-- $9 boolean whether the queue's limits were looked at; if not, nothing is claimed from a queue that has some
+-- $10 timestamptz when they were looked at (null: now)
 with claimed as (
     update sluice.live l
-    set state = 'claimed', token = $6::uuid, holder = $7::text, claimed_at = now(), lease_until = now() + $8::interval
+    set state = 'claimed', token = $6::uuid, holder = $7::text, claimed_at = coalesce($10::timestamptz, now()),
+        lease_until = coalesce($10::timestamptz, now()) + $8::interval
     where l.ctid = any (array(
         select due.place
         from unnest($2::smallint[], $3::timestamptz[], $4::uuid[]) as mark(priority, due_at, id)
@@ -20,7 +23,9 @@ with claimed as (
             limit $5::integer
             for update skip locked
         ) due
-        where not exists (select from sluice.queue q where q.name = $1::text and q.paused)
+        where not exists (select from sluice.queue q where q.name = $1::text
+            and (q.paused and (q.paused_until is null or q.paused_until > now())
+                 or not $9::boolean and (q.rate > 0 or q.in_flight_limit > 0)))
         limit $5::integer
     ))
     returning l.*

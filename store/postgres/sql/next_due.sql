@@ -1,6 +1,8 @@
--- How many milliseconds until the next job of a queue is due; null: none waits, or the queue is paused.
+-- How many milliseconds until the next job of a queue is due; null: none waits, or the queue is paused. And whether
+-- the queue has limits.
 -- $1 text queue   $2 smallint[] priorities   $3 timestamptz[] and $4 uuid[] the low-water mark of each
-select (extract(epoch from min(due.due_at) - now()) * 1000)::bigint
+select (extract(epoch from min(due.due_at) - now()) * 1000)::bigint,
+       exists (select from sluice.queue q where q.name = $1::text and (q.rate > 0 or q.in_flight_limit > 0))
 from unnest($2::smallint[], $3::timestamptz[], $4::uuid[]) as mark(priority, due_at, id)
 cross join lateral (
     select w.due_at
@@ -11,4 +13,4 @@ cross join lateral (
     order by w.due_at, w.id
     limit 1
 ) due
-where not exists (select from sluice.queue q where q.name = $1::text and q.paused)
+where not exists (select from sluice.queue q where q.name = $1::text and q.paused and (q.paused_until is null or q.paused_until > now()))

@@ -7,6 +7,7 @@ set version = version + 1, changed_at = now(), changed_by = $2::text, reason = $
     backoff_max_ms = $11::bigint, backoff_jitter_ms = $12::bigint, backoff_full_jitter = $13::boolean,
     recover_interval_ms = $14::bigint, recover_batch = $15::bigint, keep_completed_ms = $16::bigint,
     keep_cancelled_ms = $17::bigint, keep_dead_ms = $18::bigint, payload_limit = $19::bigint,
-    payload_schema = $20::text, audit = $21::text
+    payload_schema = $20::text, audit = $21::text, rate = $22::double precision, burst = $23::bigint,
+    in_flight_limit = $24::bigint, paused_until = $25::timestamptz
 where name = $1::text
 returning version, changed_at

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func (a *app) whyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "why ID",
+		Short:   "Say why a job is not running, and when it should",
+		Long:    "Lists what a job must pass before it runs, in order: whether it is due, whether its queue is open, what the queue's limits say, what comes before it and who works. It reads a bounded number of rows.",
+		Example: "  sluice why 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice why 01a1fb72-1dea-7abc-8fc6-99e4817522bb -o json",
+		Args:    arguments(1, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			id, err := sluice.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				why, err := client.Why(ctx, id)
+				if err != nil {
+					return fmt.Errorf("job %s: %w", id, err)
+				}
+				why.Job.Payload = nil // it says nothing of why, and may be large
+				return a.printOne(why, func() error { return a.printWhy(why) })
+			})
+		},
+	}
+}
+
+func (a *app) printWhy(why sluice.Explanation) error {
+	err := printTable(a, why.Gates, []column[sluice.Gate]{
+		{"GATE", func(g sluice.Gate) string { return g.Name }, false},
+		{"", func(g sluice.Gate) string {
+			if g.Open {
+				return "open"
+			}
+			return "CLOSED"
+		}, false},
+		{"BECAUSE", func(g sluice.Gate) string { return g.Says }, false},
+	})
+	if err != nil || why.Job.State != sluice.StateQueued {
+		return err
+	}
+	a.note("%s", startSentence(why))
+	return nil
+}
+
+func startSentence(why sluice.Explanation) string {
+	switch wait := why.Start.Sub(why.Now); {
+	case why.Start.IsZero():
+		return "when it starts depends on the gates that are closed"
+	case wait <= 0:
+		return "it should start now"
+	default:
+		return fmt.Sprintf("it should start at %s, in %s", why.Start.UTC().Format(time.RFC3339), short(wait))
+	}
+}

@@ -1,0 +1,114 @@
+// Package flow is the arithmetic of a queue's limits, which every store does alike: how many jobs a
+// claim may take by the rate and by what is in flight.
+package flow
+
+import (
+	"math"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Limited reports whether a queue has limits that a claim must keep.
+func Limited(s sluice.Settings) bool { return s.Rate > 0 || s.InFlightLimit > 0 }
+
+// Bucket is a queue's tokens, one per job that may be claimed, as the store keeps them. The zero value
+// is one that was never filled, and is full at its first filling.
+type Bucket struct {
+	Tokens   float64
+	FilledAt time.Time
+}
+
+// Burst is how many tokens a bucket holds at the most.
+func Burst(s sluice.Settings) float64 {
+	if s.Burst > 0 {
+		return float64(s.Burst)
+	}
+	return math.Max(1, math.Floor(float64(s.Rate)))
+}
+
+// Filled gives the bucket as of now. A clock that was set back fills nothing.
+func (b Bucket) Filled(s sluice.Settings, now time.Time) Bucket {
+	if b.FilledAt.IsZero() {
+		return Bucket{Burst(s), now}
+	}
+	passed := now.Sub(b.FilledAt)
+	if passed < 0 {
+		passed, now = 0, b.FilledAt
+	}
+	return Bucket{math.Min(Burst(s), b.Tokens+float64(s.Rate)*passed.Seconds()), now}
+}
+
+// whole is the number of tokens that are there in full. What a sum of fractions lacks by rounding
+// does not count.
+func (b Bucket) whole() int { return int(math.Floor(b.Tokens + 1e-9)) }
+
+// untilUseful is how long it takes until a claim is worth its while: a twentieth of a second's tokens,
+// and at least one.
+func (b Bucket) untilUseful(s sluice.Settings) time.Duration {
+	useful := math.Max(1, math.Min(Burst(s), math.Floor(float64(s.Rate)/20)))
+	return time.Duration(math.Ceil(math.Max(0, useful-b.Tokens) / float64(s.Rate) * 1e9))
+}
+
+// UntilNext is how long it takes until a filled bucket has a token; 0: it has one, or needs none.
+func (b Bucket) UntilNext(s sluice.Settings) time.Duration {
+	if s.Rate <= 0 || b.whole() > 0 {
+		return 0
+	}
+	return time.Duration(math.Ceil((1 - b.Tokens) / float64(s.Rate) * 1e9))
+}
+
+// Room is what a queue's limits let a claim take.
+type Room struct {
+	// Jobs is how many.
+	Jobs int
+	// Wait is how long until there are tokens again; 0: the rate does not hold the claim back.
+	Wait time.Duration
+	// Full says that nothing more may be in flight until a job has ended.
+	Full bool
+}
+
+// RoomFor says how many of limit jobs may be claimed, by a bucket that is filled and by how many jobs
+// are in flight.
+func RoomFor(limit int, s sluice.Settings, b Bucket, inFlight int) Room {
+	room := Room{Jobs: limit}
+	if s.Rate > 0 && b.whole() < room.Jobs {
+		room.Jobs = max(b.whole(), 0)
+		left := b
+		left.Tokens -= float64(room.Jobs)
+		room.Wait = left.untilUseful(s)
+	}
+	if free := s.InFlightLimit - inFlight; s.InFlightLimit > 0 && free <= room.Jobs {
+		room.Jobs, room.Full = max(free, 0), true
+	}
+	return room
+}
+
+// Answer is what a claim tells, but for the jobs: it asked for limit of them and got so many. How long
+// it is until the next one is due is asked only if that matters.
+func (r Room) Answer(jobs, limit int, untilDue func() (time.Duration, error)) (sluice.Claimed, error) {
+	out := sluice.Claimed{NextDue: -1}
+	if jobs > 0 {
+		out.Limited = jobs == r.Jobs && r.Jobs < limit
+		if out.Limited && !r.Full {
+			out.NextDue = r.Wait
+		}
+		return out, nil
+	}
+	due, err := untilDue()
+	if err != nil || due < 0 || r.Jobs > 0 {
+		out.NextDue = due
+		return out, err
+	}
+	out.Limited = due == 0
+	if !out.Limited || !r.Full {
+		out.NextDue = max(due, r.Wait)
+	}
+	return out, nil
+}
+
+// Take is the bucket after jobs were claimed.
+func (b Bucket) Take(jobs int) Bucket {
+	b.Tokens -= float64(jobs)
+	return b
+}

@@ -1,0 +1,104 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
+)
+
+// TestNoWindowHasMoreThanTheBurstAndItsRate claims as much as it may at random moments, with a clock
+// that is sometimes set back, and counts in every window (I-12).
+func TestNoWindowHasMoreThanTheBurstAndItsRate(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := sluice.DefaultSettings()
+		s.Rate = sluice.Rate(rapid.SampledFrom([]float64{0.01, 0.3, 1, 7, 100, 2000}).Draw(t, "rate"))
+		s.Burst = rapid.IntRange(0, 50).Draw(t, "burst")
+		type start struct {
+			at   time.Duration
+			jobs int
+		}
+		var starts []start
+		var bucket flow.Bucket
+		var at time.Duration
+		origin := time.Unix(1_800_000_000, 0)
+		for i := range rapid.IntRange(1, 60).Draw(t, "claims") {
+			at += time.Duration(rapid.Int64Range(0, int64(3*time.Second)).Draw(t, "pause"))
+			now := origin.Add(at)
+			if i > 0 && rapid.IntRange(0, 9).Draw(t, "clock set back") == 0 {
+				now = now.Add(-time.Hour)
+			}
+			bucket = bucket.Filled(s, now)
+			room := flow.RoomFor(1000, s, bucket, 0)
+			bucket = bucket.Take(room.Jobs)
+			starts = append(starts, start{at, room.Jobs})
+		}
+		for i := range starts {
+			jobs := 0
+			for _, later := range starts[i:] {
+				jobs += later.jobs
+				window := (later.at - starts[i].at).Seconds()
+				if most := flow.Burst(s) + float64(s.Rate)*window + 1e-6; float64(jobs) > most {
+					t.Fatalf("%d jobs in %.3f s, and %.3f are allowed", jobs, window, most)
+				}
+			}
+		}
+	})
+}
+
+// TestWaitingAsToldGivesTokens looks that a claim which heeds Wait always gets something, and that the
+// rate is made use of.
+func TestWaitingAsToldGivesTokens(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []sluice.Rate{0.01, 0.5, 1, 3, 100, 2000, 100_000} {
+		s := sluice.DefaultSettings()
+		s.Rate = rate
+		now := time.Unix(1_800_000_000, 0)
+		begun, jobs := now, 0
+		bucket := flow.Bucket{FilledAt: now} // empty
+		for i := range 1000 {
+			bucket = bucket.Filled(s, now)
+			room := flow.RoomFor(1_000_000, s, bucket, 0)
+			if i > 0 && room.Jobs == 0 {
+				t.Fatalf("rate %s: nothing after waiting as told", rate)
+			}
+			bucket = bucket.Take(room.Jobs)
+			jobs += room.Jobs
+			now = now.Add(room.Wait)
+		}
+		if least := 0.95 * float64(rate) * now.Sub(begun).Seconds(); float64(jobs) < least-1 {
+			t.Errorf("rate %s: %d jobs in %s, want at least %.1f", rate, jobs, now.Sub(begun), least)
+		}
+	}
+}
+
+func TestRoomIsTheLeastOfTheLimits(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name          string
+		rate          sluice.Rate
+		inFlightLimit int
+		tokens        float64
+		inFlight      int
+		want          flow.Room
+	}{
+		{name: "no limits", want: flow.Room{Jobs: 10}},
+		{name: "enough tokens", rate: 100, tokens: 10, want: flow.Room{Jobs: 10}},
+		{name: "few tokens", rate: 1, tokens: 3.5, want: flow.Room{Jobs: 3, Wait: 500 * time.Millisecond}},
+		{name: "no tokens", rate: 2, tokens: 0, want: flow.Room{Wait: 500 * time.Millisecond}},
+		{name: "some may be in flight", inFlightLimit: 8, inFlight: 5, want: flow.Room{Jobs: 3, Full: true}},
+		{name: "none may be in flight", inFlightLimit: 8, inFlight: 9, want: flow.Room{Full: true}},
+		{name: "a limit that is far", inFlightLimit: 100, inFlight: 9, want: flow.Room{Jobs: 10}},
+		{name: "both", rate: 1, tokens: 4, inFlightLimit: 8, inFlight: 6, want: flow.Room{Jobs: 2, Wait: time.Second, Full: true}},
+	} {
+		s := sluice.DefaultSettings()
+		s.Rate, s.InFlightLimit = c.rate, c.inFlightLimit
+		if got := flow.RoomFor(10, s, flow.Bucket{Tokens: c.tokens}, c.inFlight); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}

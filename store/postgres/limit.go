@@ -1,0 +1,122 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
+)
+
+//go:embed sql/flow_lock.sql
+var flowLockSQL string
+
+//go:embed sql/flow_add.sql
+var flowAddSQL string
+
+//go:embed sql/flow_take.sql
+var flowTakeSQL string
+
+//go:embed sql/in_flight.sql
+var inFlightSQL string
+
+// limits remembers which queues have limits, so that their claims go the right way at once. It may be
+// wrong: each way notices and takes the other.
+type limits struct{ queues sync.Map }
+
+func (l *limits) known(queue string) bool {
+	_, known := l.queues.Load(queue)
+	return known
+}
+
+func (l *limits) learn(queue string)  { l.queues.Store(queue, true) }
+func (l *limits) forget(queue string) { l.queues.Delete(queue) }
+
+// claimLimited claims from a queue with limits, one claim after the other: what is in flight is counted
+// after the lock was got, so that nobody can add to it. What ends meanwhile only makes more room.
+func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
+	walk := s.marks.walk(request.Queue)
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		gate, err := lockFlow(ctx, tx, request.Queue)
+		if err != nil || gate == nil {
+			return err
+		}
+		if limited = flow.Limited(gate.settings); !limited {
+			return nil
+		}
+		if gate.settings.Paused {
+			out = sluice.Claimed{NextDue: -1}
+			return nil
+		}
+		out, err = gate.claim(ctx, tx, walk, request)
+		return err
+	})
+	if err == nil {
+		walk.advance(out.Jobs)
+	}
+	return out, limited, err
+}
+
+// gate is what a queue's settings say to a claim, and what its rate has left.
+type gate struct {
+	settings sluice.Settings // paused and the limits alone
+	bucket   flow.Bucket
+	at       time.Time // when the lock was got, by the server's clock
+}
+
+// lockFlow locks what a queue's limits are kept by; nil: it has none.
+func lockFlow(ctx context.Context, tx pgx.Tx, queue string) (*gate, error) {
+	gates, err := list(ctx, tx, scanGate, flowLockSQL, queue)
+	if err == nil && len(gates) == 0 {
+		if err := exec(ctx, tx, flowAddSQL, queue); err != nil {
+			return nil, err
+		}
+		gates, err = list(ctx, tx, scanGate, flowLockSQL, queue)
+	}
+	if err != nil || len(gates) == 0 {
+		return nil, err
+	}
+	return &gates[0], nil
+}
+
+func scanGate(row pgx.CollectableRow) (gate, error) {
+	var g gate
+	var filledAt pgtype.Timestamptz
+	err := row.Scan(&g.settings.Paused, &g.settings.Rate, &g.settings.Burst, &g.settings.InFlightLimit, &g.bucket.Tokens, &filledAt, &g.at)
+	g.bucket.FilledAt = timeOf(filledAt)
+	return g, err
+}
+
+func (g *gate) claim(ctx context.Context, tx pgx.Tx, walk walk, request sluice.ClaimRequest) (out sluice.Claimed, err error) {
+	inFlight := []int{0}
+	if limit := g.settings.InFlightLimit; limit > 0 {
+		if inFlight, err = list(ctx, tx, pgx.RowTo[int], inFlightSQL, request.Queue, limit); err != nil {
+			return out, err
+		}
+	}
+	bucket := g.bucket.Filled(g.settings, g.at)
+	room := flow.RoomFor(request.Limit, g.settings, bucket, inFlight[0])
+	var jobs []*sluice.Claim
+	if room.Jobs > 0 {
+		if jobs, err = walk.claim(ctx, tx, request, room.Jobs, g.at); err != nil {
+			return out, err
+		}
+	}
+	if g.settings.Rate > 0 && len(jobs) > 0 {
+		left := bucket.Take(len(jobs))
+		if err := exec(ctx, tx, flowTakeSQL, request.Queue, left.Tokens, left.FilledAt); err != nil {
+			return out, err
+		}
+	}
+	out, err = room.Answer(len(jobs), request.Limit, func() (time.Duration, error) {
+		due, _, err := walk.nextDue(ctx, tx)
+		return due, err
+	})
+	out.Jobs = jobs
+	return out, err
+}

@@ -1,0 +1,190 @@
+package sluice_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// explained is a job in a queue of its own, in fake time, and what is said of it.
+type explained struct {
+	*testing.T
+	client *sluice.Client
+	store  sluice.Store
+	id     sluice.ID
+}
+
+// closed makes sure which gates are closed, and gives the explanation.
+func (e *explained) closed(want ...string) sluice.Explanation {
+	e.Helper()
+	why, err := e.client.Why(e.Context(), e.id)
+	if err != nil {
+		e.Fatal(err)
+	}
+	var names []string
+	for _, gate := range why.Closed() {
+		names = append(names, gate.Name)
+		if gate.Says == "" {
+			e.Errorf("gate %s says nothing", gate.Name)
+		}
+	}
+	if strings.Join(names, " ") != strings.Join(want, " ") {
+		e.Errorf("closed are %q, want %q", names, want)
+	}
+	return why
+}
+
+func (e *explained) settings(change func(*sluice.Settings)) {
+	e.Helper()
+	if _, err := e.client.ChangeSettings(e.Context(), "q", ada, func(s *sluice.Settings) error {
+		change(s)
+		return nil
+	}); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// claim claims one job.
+func (e *explained) claim() *sluice.Claim {
+	e.Helper()
+	claimed, err := e.store.Claim(e.Context(), sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h", Lease: time.Hour, Token: sluice.NewToken()})
+	if err != nil || len(claimed.Jobs) != 1 {
+		e.Fatalf("claimed %d jobs: %v", len(claimed.Jobs), err)
+	}
+	return claimed.Jobs[0]
+}
+
+func (e *explained) settle(c *sluice.Claim, event sluice.Event) {
+	e.Helper()
+	s := sluice.Settlement{ID: c.ID, Token: c.Token, Event: event, Error: "no route to bank\nat all", Delay: time.Minute, Ref: "run-1"}
+	if errs, err := e.store.Settle(e.Context(), []sluice.Settlement{s}); err != nil || errs[0] != nil {
+		e.Fatalf("settle: %v %v", err, errs)
+	}
+}
+
+// inQueue runs a test with one job that a worker could take at once.
+func inQueue(t *testing.T, options sluice.EnqueueOptions, test func(e *explained)) {
+	t.Parallel()
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		client, store := newClient(t)
+		if _, err := client.EnsureQueue(t.Context(), "q", sluice.DefaultSettings(), ada); err != nil {
+			t.Fatal(err)
+		}
+		receipt, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte("1"), EnqueueOptions: options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Beat(t.Context(), sluice.Holder{ID: "h", Role: "worker", Queues: []string{"q"}, Slots: 3}); err != nil {
+			t.Fatal(err)
+		}
+		test(&explained{t, client, store, receipt.ID})
+	})
+}
+
+func TestWhySaysThatAJobShouldStartNow(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
+		if why := e.closed(); !why.Start.Equal(why.Now) || len(why.Gates) != 9 {
+			e.Errorf("%d gates are open and it starts at %s, now is %s", len(why.Gates), why.Start, why.Now)
+		}
+	})
+}
+
+func TestWhyNamesEachGateThatIsClosed(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{Delay: time.Hour}, func(e *explained) {
+		if why := e.closed("due"); why.Start.Sub(why.Now) != time.Hour {
+			e.Errorf("it starts in %s, want 1h", why.Start.Sub(why.Now))
+		}
+		e.settings(func(s *sluice.Settings) { s.Paused, s.PausedUntil = true, time.Now().Add(2*time.Hour) })
+		if why := e.closed("due", "paused"); why.Start.Sub(why.Now) != 2*time.Hour {
+			e.Errorf("it starts in %s, want 2h", why.Start.Sub(why.Now))
+		}
+		e.settings(func(s *sluice.Settings) { s.PausedUntil = time.Time{} })
+		if why := e.closed("due", "paused"); !why.Start.IsZero() {
+			e.Errorf("it starts at %s, which nobody knows", why.Start)
+		}
+		time.Sleep(time.Hour)
+		e.closed("paused", "workers") // the worker was not seen for an hour
+	})
+}
+
+func TestWhyTellsOfTheQueuesLimits(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{Priority: 9}, func(e *explained) {
+		for range 4 {
+			if _, err := e.client.Enqueue(e.Context(), sluice.NewJob{Queue: "q", Payload: []byte("1")}); err != nil {
+				e.Fatal(err)
+			}
+		}
+		e.settings(func(s *sluice.Settings) { s.Rate, s.Burst, s.InFlightLimit = 0.1, 1, 1 })
+		if why := e.closed("order"); why.Start.Sub(why.Now) != 40*time.Second {
+			e.Errorf("it starts in %s, want 40s: four come before it at 6/m", why.Start.Sub(why.Now))
+		}
+		claim := e.claim()
+		e.closed("rate", "in_flight", "order")
+		e.settle(claim, sluice.EventComplete)
+		if why := e.closed("rate", "order"); why.Start.Sub(why.Now) != 40*time.Second {
+			e.Errorf("it starts in %s, want 40s: 10s to the next token, and three come before it", why.Start.Sub(why.Now))
+		}
+	})
+}
+
+func TestWhyTellsWhatBecameOfAJob(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{MaxAttempts: 2}, func(e *explained) {
+		says := func(word string) {
+			e.Helper()
+			if why := e.closed("state"); !strings.Contains(why.Gates[0].Says, word) || !why.Start.IsZero() {
+				e.Errorf("%q does not speak of %q", why.Gates[0].Says, word)
+			}
+		}
+		claim := e.claim()
+		says("h claimed it")
+		e.settle(claim, sluice.EventRetry)
+		if why := e.closed("due"); !strings.Contains(why.Closed()[0].Says, "after failed attempt 1: no route to bank") {
+			e.Errorf("%q does not speak of the failed attempt", why.Closed()[0].Says)
+		}
+		time.Sleep(time.Hour)
+		claim = e.claim()
+		e.settle(claim, sluice.EventDispatch)
+		says("run-1")
+		e.settle(claim, sluice.EventDoubt)
+		says("not known")
+		e.settle(claim, sluice.EventBury)
+		says("dead")
+		if err := e.client.Requeue(e.Context(), []sluice.ID{e.id}, ada); err != nil {
+			e.Fatal(err)
+		}
+		if err := e.client.Cancel(e.Context(), []sluice.ID{e.id}, ada); err != nil {
+			e.Fatal(err)
+		}
+		says("cancelled")
+	})
+}
+
+func TestWhyOfAnUnknownJobIsNotFound(t *testing.T) {
+	t.Parallel()
+	client, _ := newClient(t)
+	if _, err := client.Why(t.Context(), sluice.NewID()); !errors.Is(err, sluice.ErrNotFound) {
+		t.Errorf("%v, want not found", err)
+	}
+}
+
+func TestPauseForOpensByItself(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
+		until, err := e.client.PauseFor(e.Context(), "q", time.Hour, ada)
+		if err != nil || until.Sub(time.Now()) != time.Hour {
+			e.Fatalf("paused until %s, %v", until, err)
+		}
+		time.Sleep(time.Hour - time.Second)
+		e.closed("paused", "workers")
+		time.Sleep(time.Second)
+		e.closed("workers")
+		e.claim()
+		if _, err := e.client.PauseFor(e.Context(), "q", 0, ada); !errors.Is(err, sluice.ErrInvalid) {
+			e.Errorf("a pause of no time: %v", err)
+		}
+	})
+}
