@@ -175,7 +175,7 @@ func TestWhyOfAnUnknownJobIsNotFound(t *testing.T) {
 func TestPauseForOpensByItself(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
 		until, err := e.client.PauseFor(e.Context(), "q", time.Hour, ada)
-		if err != nil || until.Sub(time.Now()) != time.Hour {
+		if err != nil || time.Until(until) != time.Hour {
 			e.Fatalf("paused until %s, %v", until, err)
 		}
 		time.Sleep(time.Hour - time.Second)
