@@ -50,7 +50,7 @@ func runRole(role string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	fmt.Println("ready") // an interrupt is heeded from now on
-	store, err := openAt(ctx, os.Getenv(envStore))
+	store, err := openAt(context.WithoutCancel(ctx), os.Getenv(envStore)) // one that is told to end now ends well
 	if err != nil {
 		return err
 	}
