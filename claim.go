@@ -1,8 +1,10 @@
 package sluice
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -19,6 +21,23 @@ type ClaimRequest struct {
 	// Token guards the claim. Each claim has a new one; by it the store knows its jobs again when
 	// an answer was lost.
 	Token Token
+	// Ageing is the share of claims that begin with another priority than the first, from 0 to 1;
+	// see Priorities. Default 0: priority is strict.
+	Ageing float64
+}
+
+// Priorities is the order in which a claim serves the priorities: from 1 to 10, but that of all claims
+// the share Ageing begins with one of the others, so that none of them starves however much there is to
+// do at the first: each of the nine gets at least a ninth of that share (I-14). The token draws the lot, so
+// that a claim that is sent again is served alike.
+func (r ClaimRequest) Priorities() []int {
+	order := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	const lots = 1 << 32
+	if lot := binary.BigEndian.Uint32(r.Token[:4]); float64(lot) >= r.Ageing*lots {
+		return order
+	}
+	first := 1 + int(binary.BigEndian.Uint32(r.Token[4:8])%9)
+	return slices.Insert(slices.Delete(order, first, first+1), 0, first+1)
 }
 
 // Claimed is what a claim got.

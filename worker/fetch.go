@@ -125,7 +125,7 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 	if err != nil {
 		return w.fetchFailed(ctx, l, err)
 	}
-	request := sluice.ClaimRequest{Queue: l.queue, Limit: room, Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken()}
+	request := sluice.ClaimRequest{Queue: l.queue, Limit: room, Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(), Ageing: queue.Settings.Ageing}
 	asked, settled := time.Now(), w.settled.Load()
 	// Not ctx: a claim whose answer is thrown away leaves jobs held by nobody until the lease ends.
 	claimed, err := w.store.Claim(work, request)

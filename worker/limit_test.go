@@ -100,3 +100,28 @@ func TestFullQueueGoesOnAsSoonAsAJobHasEnded(t *testing.T) {
 		_ = s.end()
 	})
 }
+
+// TestLowPriorityIsServedUnderConstantLoad keeps more jobs of priority 1 waiting than can be worked off
+// (I-14).
+func TestLowPriorityIsServedUnderConstantLoad(t *testing.T) {
+	inShop(t, func(s *shop) {
+		s.settings(func(q *sluice.Settings) { q.Ageing = 0.2 })
+		low := s.add(sluice.EnqueueOptions{Priority: 9})
+		for range 100 {
+			s.add(sluice.EnqueueOptions{Priority: 1})
+		}
+		s.run(worker.Options{Slots: 1}, func(ctx context.Context, job *worker.Job[payment]) error {
+			if job.Priority == 1 {
+				for range 2 {
+					if _, err := payments.Enqueue(ctx, s.client, payment{}, sluice.EnqueueOptions{Priority: 1}); err != nil {
+						return err
+					}
+				}
+			}
+			time.Sleep(time.Second)
+			return nil
+		})
+		s.becomes(low, sluice.StateCompleted)
+		_ = s.end()
+	})
+}

@@ -27,7 +27,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	bucket := l.bucket.Filled(settings, now)
 	room := flow.RoomFor(request.Limit, settings, bucket, len(l.claimed)+len(l.dispatched))
 	var jobs []*sluice.Claim
-	for priority := range l.waiting {
+	for _, priority := range request.Priorities() {
 		for len(jobs) < room.Jobs {
 			j := s.nextDue(&l.waiting[priority], now)
 			if j == nil {

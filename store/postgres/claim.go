@@ -90,13 +90,23 @@ func (m *marks) walk(queue string) walk {
 // claim claims up to limit jobs. Where limits were looked at, at says when.
 func (w walk) claim(ctx context.Context, db rowsQuerier, request sluice.ClaimRequest, limit int, at time.Time) ([]*sluice.Claim, error) {
 	begun := time.Now()
-	jobs, err := list(ctx, db, claimScanner(request), claimSQL, w.queue, priorities, w.dueAts, w.ids,
+	order, dueAts, ids := w.inOrder(request.Priorities())
+	jobs, err := list(ctx, db, claimScanner(request), claimSQL, w.queue, order, dueAts, ids,
 		limit, [16]byte(request.Token), request.Holder, request.Lease, !at.IsZero(), nullTime(at))
 	if w.untilFront == 0 {
 		w.marks.walked(w.queue, time.Since(begun)) // also if it took so long that it failed
 	}
 	slices.SortFunc(jobs, inClaimOrder)
 	return jobs, err
+}
+
+// inOrder gives priorities and their marks as the claim statement takes them.
+func (w walk) inOrder(served []int) (order []int16, dueAts []time.Time, ids uuidArray) {
+	for _, priority := range served {
+		order = append(order, int16(priority))
+		dueAts, ids = append(dueAts, w.dueAts[priority-1]), append(ids, w.ids[priority-1])
+	}
+	return order, dueAts, ids
 }
 
 // inClaimOrder sorts what a claim got. The server would drag the payloads along.

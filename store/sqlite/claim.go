@@ -120,7 +120,10 @@ func take(tx runner, request sluice.ClaimRequest) (taking, error) {
 	if err != nil {
 		return out, err
 	}
-	for priority := 1; priority <= 10 && len(out.seqs) < room.Jobs; priority++ {
+	for _, priority := range request.Priorities() {
+		if len(out.seqs) == room.Jobs {
+			break
+		}
 		found, err := list(tx, scanOne[int64], claimFindSQL, request.Queue, priority, at, room.Jobs-len(out.seqs))
 		if err != nil {
 			return out, err

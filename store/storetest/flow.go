@@ -142,6 +142,28 @@ func flowRules() []Rule {
 			w.save(func(s *sluice.Settings) { s.InFlightLimit = 0 })
 			w.claimOne()
 		}},
+		{"R-210", "Where claims age, low priorities get their share however much waits at the first; where they do not, the order is strict.", "I-14", func(w *world) {
+			for range 5 {
+				w.addMany(20)
+			}
+			inserts := make([]sluice.Insert, 400)
+			for i := range inserts {
+				inserts[i] = insertOf(sluice.EnqueueOptions{Priority: 1})
+			}
+			w.receipts(inserts...)
+			strict := 0
+			for range 100 {
+				strict += w.claimLow(0)
+			}
+			equal(w, "low priorities in strict order", strict, 0)
+			begun := 0 // how many claims began with priority 5, the one that has jobs
+			for range 200 {
+				begun += w.claimLow(1)
+			}
+			if begun < 5 || begun > 60 {
+				w.Fatalf("%d of 200 claims served priority 5, want about a ninth", begun)
+			}
+		}},
 		{"R-208", "A job's outlook tells what is due before it, what is in flight, and when there is a token.", "I-1", func(w *world) {
 			_, err := w.Store.Outlook(w.ctx, sluice.NewID())
 			w.is(err, sluice.ErrNotFound)
@@ -169,6 +191,21 @@ func flowRules() []Rule {
 			equal(w, "before one that runs", w.outlook(urgent).Ahead, 0)
 		}},
 	}
+}
+
+// claimLow claims one job, and gives 1 if it was not of the first priority.
+func (w *world) claimLow(ageing float64) int {
+	w.Helper()
+	request := claimOf(1, 1)
+	request.Ageing = ageing
+	jobs := w.claimAs(w.Store, request)
+	if len(jobs) != 1 {
+		w.Fatalf("claimed %d jobs, want 1", len(jobs))
+	}
+	if jobs[0].Priority == 1 {
+		return 0
+	}
+	return 1
 }
 
 // outlook looks at a job's turn.

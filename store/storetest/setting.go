@@ -18,7 +18,7 @@ func settingRules() []Rule {
 				Backoff:         sluice.Backoff{Base: 3 * time.Second, Factor: 1.5, Max: 2 * time.Minute, Jitter: 500 * time.Millisecond, FullJitter: true},
 				RecoverInterval: 7 * time.Second, RecoverBatch: 55, KeepCompleted: 24 * time.Hour, KeepCancelled: 48 * time.Hour,
 				KeepDead: 0, PayloadLimit: 4096, PayloadSchema: `{"type":"object"}`, Audit: sluice.AuditFull,
-				Rate: 0.25, Burst: 7, InFlightLimit: 12, PausedUntil: time.Date(2030, 1, 2, 3, 4, 5, 678901000, time.UTC),
+				Ageing: 0.5, Rate: 0.25, Burst: 7, InFlightLimit: 12, PausedUntil: time.Date(2030, 1, 2, 3, 4, 5, 678901000, time.UTC),
 			}
 			stored := w.save(func(s *sluice.Settings) { *s = want })
 			equal(w, "version", stored.Version, 1)

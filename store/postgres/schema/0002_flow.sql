@@ -7,7 +7,8 @@ alter table sluice.queue
     add column rate            double precision not null default 0 check (rate between 0 and 1000000),
     add column burst           bigint           not null default 0 check (burst between 0 and 1000000),
     add column in_flight_limit bigint           not null default 0 check (in_flight_limit between 0 and 1000000),
-    add column paused_until    timestamptz;
+    add column paused_until    timestamptz,
+    add column ageing          double precision not null default 0.05 check (ageing between 0 and 1);
 
 -- Only queues with limits have a row. Its lock lets one claim of the queue after the other through,
 -- so that what a claim counts is still true when it commits.

@@ -4,7 +4,7 @@ select name, version, changed_at, changed_by, reason,
        paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,
        backoff_jitter_ms, backoff_full_jitter, recover_interval_ms, recover_batch, keep_completed_ms,
        keep_cancelled_ms, keep_dead_ms, payload_limit, payload_schema, audit, rate, burst,
-       in_flight_limit, paused_until
+       in_flight_limit, paused_until, ageing
 from sluice.queue
 where name = $1::text
 for update

@@ -6,6 +6,7 @@ alter table sluice_queue add column rate real not null default 0 check (rate bet
 alter table sluice_queue add column burst integer not null default 0 check (burst between 0 and 1000000);
 alter table sluice_queue add column in_flight_limit integer not null default 0 check (in_flight_limit between 0 and 1000000);
 alter table sluice_queue add column paused_until integer;
+alter table sluice_queue add column ageing real not null default 0.05 check (ageing between 0 and 1);
 
 -- Only queues that have or had a rate have a row.
 create table sluice_flow (

@@ -5,9 +5,9 @@ insert into sluice_queue (name, version, changed_at, changed_by, reason,
        paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,
        backoff_jitter_ms, backoff_full_jitter, recover_interval_ms, recover_batch, keep_completed_ms,
        keep_cancelled_ms, keep_dead_ms, payload_limit, payload_schema, audit, rate, burst,
-       in_flight_limit, paused_until)
+       in_flight_limit, paused_until, ageing)
 values (?1, ?2, ?3, ?4, ?5,
-       ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)
+       ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)
 on conflict (name) do update
 set version = excluded.version, changed_at = excluded.changed_at, changed_by = excluded.changed_by, reason = excluded.reason,
     paused = excluded.paused, lease_ms = excluded.lease_ms, timeout_ms = excluded.timeout_ms,
@@ -19,4 +19,4 @@ set version = excluded.version, changed_at = excluded.changed_at, changed_by = e
     keep_cancelled_ms = excluded.keep_cancelled_ms, keep_dead_ms = excluded.keep_dead_ms,
     payload_limit = excluded.payload_limit, payload_schema = excluded.payload_schema, audit = excluded.audit,
     rate = excluded.rate, burst = excluded.burst, in_flight_limit = excluded.in_flight_limit,
-    paused_until = excluded.paused_until
+    paused_until = excluded.paused_until, ageing = excluded.ageing
