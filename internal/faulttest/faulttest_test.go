@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 func runRole(role string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	fmt.Println("ready") // an interrupt is heeded from now on
+	fmt.Println("ready")                                                  // an interrupt is heeded from now on
 	store, err := openAt(context.WithoutCancel(ctx), os.Getenv(envStore)) // one that is told to end now ends well
 	if err != nil {
 		return err
