@@ -96,9 +96,9 @@ func TestCommandLine(t *testing.T) {
 		out    string
 		fails  bool
 	}{
-		"everything is measured and written":      {nil, len(plans), 3, page, false},
-		"some scenarios write no page":            {[]string{"-only", "postgres-work,sqlite-end-to-end"}, 2, 3, "", false},
-		"some scenarios write a page on request":  {[]string{"-only", "postgres-work", "-out", "x.md"}, 1, 3, "x.md", false},
+		"everything is measured and written":      {nil, len(plans), 5, page, false},
+		"some scenarios write no page":            {[]string{"-only", "postgres-work,sqlite-end-to-end"}, 2, 5, "", false},
+		"some scenarios write a page on request":  {[]string{"-only", "postgres-work", "-out", "x.md"}, 1, 5, "x.md", false},
 		"a quick run is one round and no page":    {[]string{"-quick", "-rounds", "5", "-out", "x.md"}, len(plans), 1, "", false},
 		"the page can be left out":                {[]string{"-out", "", "-rounds", "1"}, len(plans), 1, "", false},
 		"an unknown scenario is refused":          {[]string{"-only", "postgres"}, 0, 0, "", true},
