@@ -62,12 +62,26 @@ func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (
 	return out, limited, err
 }
 
-// gate is what a queue's settings say to a claim, and what its rate has left.
+// gate is what a queue's settings say to a claim, and what the claims before it have left.
 type gate struct {
 	settings sluice.Settings // paused and the limits alone
+	version  int64           // of the settings
 	bucket   flow.Bucket
-	at       time.Time // when the lock was got, by the server's clock
+	at       time.Time // when the claim is made: later than every one before it
+	count    counting
 }
+
+// counting is from where what is in flight is counted. An old transaction keeps the index entries of all
+// that was claimed since; they lie before it.
+type counting struct {
+	from    time.Time // nothing in flight was claimed before; zero: that is not known
+	version int64     // of the settings, when the queue was last claimed from
+	since   time.Time // when that version was first seen
+}
+
+// straggle is how long a claim may take that began before it could know of the limits, and so did not
+// wait for the lock. Until then all that is in flight is counted, wherever it lies.
+const straggle = time.Minute
 
 // lockFlow locks what a queue's limits are kept by; nil: it has none.
 func lockFlow(ctx context.Context, tx pgx.Tx, queue string) (*gate, error) {
@@ -86,30 +100,40 @@ func lockFlow(ctx context.Context, tx pgx.Tx, queue string) (*gate, error) {
 
 func scanGate(row pgx.CollectableRow) (gate, error) {
 	var g gate
-	var filledAt pgtype.Timestamptz
-	err := row.Scan(&g.settings.Paused, &g.settings.Rate, &g.settings.Burst, &g.settings.InFlightLimit, &g.bucket.Tokens, &filledAt, &g.at)
+	var filledAt, claimedAt, from, since pgtype.Timestamptz
+	err := row.Scan(&g.settings.Paused, &g.settings.Rate, &g.settings.Burst, &g.settings.InFlightLimit, &g.version,
+		&g.bucket.Tokens, &filledAt, &claimedAt, &from, &g.count.version, &since, &g.at)
 	g.bucket.FilledAt = timeOf(filledAt)
+	if next := timeOf(claimedAt).Add(time.Microsecond); next.After(g.at) {
+		g.at = next // the clock was set back
+	}
+	g.count.from, g.count.since = timeOf(from), timeOf(since)
+	if g.count.version != g.version {
+		g.count = counting{version: g.version, since: g.at}
+	}
 	return g, err
 }
 
 func (g *gate) claim(ctx context.Context, tx pgx.Tx, walk walk, request sluice.ClaimRequest) (out sluice.Claimed, err error) {
-	inFlight := []int{0}
-	if limit := g.settings.InFlightLimit; limit > 0 {
-		if inFlight, err = list(ctx, tx, pgx.RowTo[int], inFlightSQL, request.Queue, limit); err != nil {
-			return out, err
-		}
+	inFlight, err := g.inFlight(ctx, tx, request.Queue)
+	if err != nil {
+		return out, err
 	}
 	bucket := g.bucket.Filled(g.settings, g.at)
-	room := flow.RoomFor(request.Limit, g.settings, bucket, inFlight[0])
+	room := flow.RoomFor(request.Limit, g.settings, bucket, inFlight)
 	var jobs []*sluice.Claim
 	if room.Jobs > 0 {
 		if jobs, err = walk.claim(ctx, tx, request, room.Jobs, g.at); err != nil {
 			return out, err
 		}
 	}
-	if g.settings.Rate > 0 && len(jobs) > 0 {
-		left := bucket.Take(len(jobs))
-		if err := exec(ctx, tx, flowTakeSQL, request.Queue, left.Tokens, left.FilledAt); err != nil {
+	if len(jobs) > 0 {
+		left := g.bucket
+		if g.settings.Rate > 0 {
+			left = bucket.Take(len(jobs))
+		}
+		if err := exec(ctx, tx, flowTakeSQL, request.Queue, left.Tokens, nullTime(left.FilledAt), g.at,
+			nullTime(g.count.from), g.count.version, g.count.since); err != nil {
 			return out, err
 		}
 	}
@@ -119,4 +143,27 @@ func (g *gate) claim(ctx context.Context, tx pgx.Tx, walk walk, request sluice.C
 	})
 	out.Jobs = jobs
 	return out, err
+}
+
+// inFlight counts what is in flight, as far as the limit, and notes from where it needs to be counted.
+func (g *gate) inFlight(ctx context.Context, tx pgx.Tx, queue string) (int, error) {
+	if g.settings.InFlightLimit == 0 {
+		return 0, nil
+	}
+	rows, err := query(ctx, tx, inFlightSQL, queue, g.settings.InFlightLimit, nullTime(g.count.from))
+	if err != nil {
+		return 0, err
+	}
+	var n int
+	var first pgtype.Timestamptz
+	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		return struct{}{}, row.Scan(&n, &first)
+	})
+	if g.at.Sub(g.count.since) > straggle {
+		g.count.from = g.at
+		if first.Valid {
+			g.count.from = timeOf(first)
+		}
+	}
+	return n, err
 }

@@ -1,5 +1,13 @@
--- Counts what is in flight in a queue, up to a limit, while the lock on its flow keeps others from claiming. Of one
--- state after the other, so that each is a walk along its index.
--- $1 text queue   $2 integer limit
-select (select count(*) from (select from sluice.live where queue = $1::text and state = 'claimed' limit $2::integer) c)
-     + (select count(*) from (select from sluice.live where queue = $1::text and state = 'dispatched' limit $2::integer) d)
+-- Counts what is in flight in a queue, up to a limit, while the lock on its flow keeps others from claiming; and tells
+-- when the first of it was claimed. Each state is a walk along its index, from where something may be.
+-- $1 text queue   $2 integer limit   $3 timestamptz counted_from (null: from the front)
+select count(*), min(claimed_at)
+from (
+    (select claimed_at from sluice.live
+     where queue = $1::text and state = 'claimed' and claimed_at >= coalesce($3::timestamptz, '-infinity')
+     order by claimed_at limit $2::integer)
+    union all
+    (select claimed_at from sluice.live
+     where queue = $1::text and state = 'dispatched' and claimed_at >= coalesce($3::timestamptz, '-infinity')
+     order by claimed_at limit $2::integer)
+) held

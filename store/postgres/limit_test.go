@@ -1,0 +1,134 @@
+package postgres_test
+
+import (
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
+)
+
+var buffersHit = regexp.MustCompile(`shared hit=(\d+)`)
+
+// pagesToCount is how many pages the server looks at to count what is in flight, from an instant on.
+func pagesToCount(t *testing.T, store *postgres.Store, from time.Time) int {
+	t.Helper()
+	found := buffersHit.FindStringSubmatch(planOf(t, store, "in_flight.sql", []any{"q", 10, from}, "analyze, buffers, costs off, timing off"))
+	if found == nil {
+		t.Fatal("the plan tells of no pages")
+	}
+	pages, err := strconv.Atoi(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
+}
+
+// work claims and completes n jobs of a queue with limits.
+func work(t *testing.T, store *postgres.Store, n int) {
+	t.Helper()
+	for n > 0 {
+		claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 10, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var settlements []sluice.Settlement
+		for _, c := range claimed.Jobs {
+			settlements = append(settlements, sluice.Settlement{ID: c.ID, Token: c.Token, Event: sluice.EventComplete})
+		}
+		if _, err := store.Settle(t.Context(), settlements); err != nil {
+			t.Fatal(err)
+		}
+		n -= len(claimed.Jobs)
+	}
+}
+
+// TestOldTransactionDoesNotSlowTheCountingOfWhatIsInFlight works jobs off while an old transaction keeps
+// every index entry of them, and looks how much of that is read to count what is in flight.
+func TestOldTransactionDoesNotSlowTheCountingOfWhatIsInFlight(t *testing.T) {
+	t.Parallel()
+	const jobs = 2000
+	store := openStore(t, pgtest.NewDatabase(t))
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	settings := sluice.DefaultSettings()
+	settings.InFlightLimit = 10
+	if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	inserts := make([]sluice.NewJob, jobs+20)
+	for i := range inserts {
+		inserts[i] = sluice.NewJob{Queue: "q", Payload: []byte("1")}
+	}
+	if _, err := client.EnqueueMany(t.Context(), inserts); err != nil {
+		t.Fatal(err)
+	}
+	old, err := store.Pool().BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = old.Rollback(t.Context()) }()
+	if _, err := old.Exec(t.Context(), "select count(*) from sluice.live"); err != nil {
+		t.Fatal(err)
+	}
+	work(t, store, 10)
+	// As if the settings had been changed a while ago.
+	if _, err := store.Pool().Exec(t.Context(), "update sluice.flow set counted_since = counted_since - interval '1 hour'"); err != nil {
+		t.Fatal(err)
+	}
+	work(t, store, jobs)
+	var from time.Time
+	if err := store.Pool().QueryRow(t.Context(), "select counted_from from sluice.flow where queue = 'q'").Scan(&from); err != nil {
+		t.Fatal(err)
+	}
+	all, remembered := pagesToCount(t, store, time.Unix(0, 0)), pagesToCount(t, store, from)
+	if 4*remembered > all {
+		t.Errorf("counting reads %d pages from the remembered place on, and %d from the front", remembered, all)
+	}
+}
+
+// TestClaimsOfALimitedQueueAreStampedInOrderWhateverTheClockDoes lets the last claim lie in the future, as
+// it does when the server's clock was set back.
+func TestClaimsOfALimitedQueueAreStampedInOrderWhateverTheClockDoes(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, pgtest.NewDatabase(t))
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	settings := sluice.DefaultSettings()
+	settings.InFlightLimit = 2
+	if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte("1")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim := func() []*sluice.Claim {
+		t.Helper()
+		store.ForgetMarks()
+		claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return claimed.Jobs
+	}
+	first := claim()
+	future := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
+	if _, err := store.Pool().Exec(t.Context(), "update sluice.flow set claimed_at = $1, counted_from = $1, counted_since = counted_since - interval '1 hour'", future); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Pool().Exec(t.Context(), "update sluice.live set claimed_at = $1 where state = 'claimed'", future); err != nil {
+		t.Fatal(err)
+	}
+	second := claim()
+	if len(first) != 1 || len(second) != 1 || !second[0].ClaimedAt.After(future) {
+		t.Fatalf("claimed %d and %d jobs, the second at %s, want after %s", len(first), len(second), second[0].ClaimedAt, future)
+	}
+	if third := claim(); len(third) != 0 {
+		t.Errorf("a third job is in flight, and two are allowed")
+	}
+}
