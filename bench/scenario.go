@@ -91,6 +91,8 @@ var plans = []plan{
 	{"postgres-million", postgresMillion},
 	{"postgres-latency", postgresLatency},
 	{"postgres-flat-cost", postgresFlatCost},
+	{"postgres-limits", postgresLimits},
+	{"sqlite-limits", sqliteLimits},
 	{"sqlite-flat-cost", sqliteFlatCost},
 	{"sqlite-end-to-end", sqliteEndToEnd},
 	{"sqlite-enqueue-latency", sqliteEnqueueLatency},

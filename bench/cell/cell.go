@@ -70,6 +70,9 @@ type Task struct {
 	Connections int
 	// Tuned gives a system the settings that it does best with, instead of its defaults.
 	Tuned bool
+	// Limited gives Sluice's queue a rate and a limit of jobs in flight that are never reached, so
+	// that only looking at them costs.
+	Limited bool
 
 	// EveryMillis is the time between two jobs of a Latency cell.
 	EveryMillis int

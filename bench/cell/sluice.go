@@ -63,6 +63,13 @@ func (q *sluiceQueue) enqueueOne(ctx context.Context, parcel Parcel) error {
 }
 
 func (q *sluiceQueue) start(ctx context.Context) error {
+	if q.task.Limited {
+		settings := sluice.DefaultSettings()
+		settings.Rate, settings.InFlightLimit = 1_000_000, 1_000_000
+		if _, err := q.client.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"}); err != nil {
+			return err
+		}
+	}
 	ctx, q.quit = context.WithCancel(ctx)
 	q.ended = make(chan error, 2)
 	w := worker.New(q.store, worker.Options{Slots: q.task.Slots})
