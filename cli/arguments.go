@@ -164,6 +164,30 @@ func (d duration) Set(text string) error {
 // Type names the value in the help.
 func (duration) Type() string { return "duration" }
 
+// rate is a flag's value that reads rates as settings do.
+type rate struct{ into *sluice.Rate }
+
+// String shows the rate.
+func (r rate) String() string {
+	if r.into == nil || *r.into == 0 {
+		return ""
+	}
+	return r.into.String()
+}
+
+// Set reads the rate.
+func (r rate) Set(text string) error {
+	parsed, err := sluice.ParseRate(text)
+	if err != nil || parsed <= 0 {
+		return errors.New("it is not a rate such as 100/s, 500/5s or 20/m")
+	}
+	*r.into = parsed
+	return nil
+}
+
+// Type names the value in the help.
+func (rate) Type() string { return "rate" }
+
 // parseDuration reads a duration as settings are written.
 func parseDuration(text string) (time.Duration, error) {
 	parsed, err := sluice.ParseDuration(text)

@@ -23,6 +23,7 @@ type demoFlags struct {
 	payments, tenants int
 	seed              uint64
 	slots             int
+	rate              sluice.Rate
 	kill, json        bool
 	dueIn             time.Duration
 	dueAt             time.Time // of all payments of a given file; zero: what the file says
@@ -40,6 +41,7 @@ type demoSummary struct {
 	EnqueueSeconds float64    `json:"enqueue_seconds"`
 	PostSeconds    float64    `json:"post_seconds"`
 	Killed         int        `json:"workers_killed"`
+	Pace           *demo.Pace `json:"pace,omitempty"` // with --rate
 }
 
 func (a *app) demoCommand() *cobra.Command {
@@ -49,13 +51,13 @@ func (a *app) demoCommand() *cobra.Command {
 		Short: "See it work: a wave of payments that all fall due in the same second",
 		Long: `Writes a file of payments that all fall due in the same second, enqueues them, and runs them through
 workers that post each payment into a ledger in the transaction that completes its job. Some banks time
-out, some accounts are closed. At the end SQL checks that every payment was posted exactly once, or is
+out, some accounts are closed. With --rate the audit proves that no payment was claimed too early. At the end SQL checks that every payment was posted exactly once, or is
 dead with its reason, and that the money adds up. Exit code 0 only if it does, 7 if it does not.
 
 Without --db it uses a new SQLite file in a new folder, which it names. With --file it takes payments
 from a file, written as the demo writes its own; lines that are no payments are reported with their
 number and left out, and the exit code is 6.`,
-		Example: "  sluice demo\n  sluice demo --kill\n  sluice demo --db postgres://localhost/demo --payments 100000\n  sluice demo --file wave.jsonl --json",
+		Example: "  sluice demo\n  sluice demo --kill\n  sluice demo --rate 2000/s\n  sluice demo --db postgres://localhost/demo --payments 100000\n  sluice demo --file wave.jsonl --json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if f.file != "" {
@@ -79,6 +81,7 @@ number and left out, and the exit code is 6.`,
 	flags.Uint64Var(&f.seed, "seed", 1, "the same number makes up the same payments")
 	flags.IntVar(&f.slots, "slots", 64, "how many handlers run at once in a worker")
 	flags.Var(newDuration(&f.dueIn, 3*time.Second), "due-in", "when the payments fall due, counted from now; those of a file: as it says, unless this is given")
+	flags.Var(rate{&f.rate}, "rate", "post at this rate at the most, such as 500/5s, and prove it from the audit")
 	flags.BoolVar(&f.kill, "kill", false, "run the workers as processes, and kill one in the middle (SIGKILL)")
 	flags.BoolVar(&f.json, "json", false, "print the summary for machines, as -o json does")
 	return command
@@ -179,7 +182,12 @@ type demoRun struct {
 
 func (d *demoRun) run(ctx context.Context) error {
 	d.note("file:  %s\nstore: %s\nqueue: %s", d.summary.File, d.summary.Store, d.summary.Queue)
-	if _, err := d.client.EnsureQueue(ctx, d.summary.Queue, demo.Settings(), d.act("demo")); err != nil {
+	settings := demo.Settings()
+	if settings.Rate = d.flags.rate; settings.Rate > 0 {
+		settings.Audit = sluice.AuditFull // the proof
+	}
+	queue, err := d.client.EnsureQueue(ctx, d.summary.Queue, settings, d.act("demo"))
+	if err != nil {
 		return err
 	}
 	stored, err := d.enqueue(ctx)
@@ -214,6 +222,20 @@ func (d *demoRun) run(ctx context.Context) error {
 		return fmt.Errorf("check the books: %w", err)
 	}
 	d.summary.Holds = d.summary.Check.Holds() && d.summary.Check.Payments == stored
+	return d.checkPace(ctx, queue)
+}
+
+// checkPace proves that the rate was kept, if one was asked for.
+func (d *demoRun) checkPace(ctx context.Context, queue sluice.Queue) error {
+	if queue.Settings.Rate == 0 {
+		return nil
+	}
+	pace, err := demo.CheckPace(ctx, d.client, queue)
+	if err != nil {
+		return err
+	}
+	d.summary.Pace = &pace
+	d.summary.Holds = d.summary.Holds && pace.Over == 0 && pace.Claims >= d.summary.Check.Posted
 	return nil
 }
 

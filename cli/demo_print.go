@@ -21,6 +21,10 @@ func (d *demoRun) print() error {
 		{"posted wrongly", count(c.Misposted), ""},
 		{"lost", count(c.Unposted + c.Unfinished), ""},
 	}
+	if s.Pace != nil {
+		rows = append(rows, row{"claims", count(s.Pace.Claims), fmt.Sprintf("%.1f/s; allowed are %s and a burst of %d", s.Pace.PerSecond, s.Pace.Rate, s.Pace.Burst)},
+			row{"claimed too early", count(s.Pace.Over), ""})
+	}
 	if n := s.Refused + s.Duplicates; n > 0 {
 		rows = slices.Insert(rows, 1, row{"lines left out", count(n), fmt.Sprintf("%s refused, %s duplicates", count(s.Refused), count(s.Duplicates))})
 	}
@@ -41,6 +45,9 @@ func (d *demoRun) print() error {
 		}
 	}
 	verdict := "✔ every payment was posted exactly once, or is dead with its reason\n✔ the money adds up:"
+	if s.Pace != nil {
+		verdict = "✔ no payment was claimed before the rate allowed it\n" + verdict
+	}
 	if !s.Holds {
 		verdict = fmt.Sprintf("✖ the books do not balance: %+v\n ", c)
 	}

@@ -9,10 +9,14 @@ import (
 
 // tell adds a job's move to the audit.
 func (s *Store) tell(j *job, event sluice.Event, from sluice.State, act sluice.Act) {
-	s.add(sluice.AuditEntry{
+	entry := sluice.AuditEntry{
 		Object: sluice.ObjectJob, Name: j.Queue, Event: event, JobID: j.ID, Generation: j.Generation,
 		From: from, To: j.State, Actor: act.By, Reason: act.Reason, ActID: act.ID,
-	})
+	}
+	if event == sluice.EventClaim {
+		entry.At = j.ClaimedAt
+	}
+	s.add(entry)
 }
 
 // tellLost notes a write that came with a token that is not the job's.
@@ -41,7 +45,10 @@ func (s *Store) tellChange(object sluice.Object, name string, before, after any,
 }
 
 func (s *Store) add(entry sluice.AuditEntry) {
-	entry.Seq, entry.At = int64(len(s.audit)+1), s.now()
+	entry.Seq = int64(len(s.audit) + 1)
+	if entry.At.IsZero() {
+		entry.At = s.now()
+	}
 	s.audit = append(s.audit, entry)
 	if !entry.ActID.IsZero() {
 		s.acts[actOn{entry.ActID, entry.JobID}] = true

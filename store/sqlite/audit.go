@@ -23,9 +23,13 @@ var auditJobSQL string
 //go:embed sql/audit_object.sql
 var auditObjectSQL string
 
-// tell adds a line to the audit.
+// tell adds a line to the audit, as of now if it does not say when.
 func tell(tx runner, e sluice.AuditEntry) error {
-	_, err := tx.exec(tellSQL, now(), e.Actor, string(e.Object), e.Name, string(e.Event), nullID(e.JobID), e.Generation, string(e.From),
+	at := now()
+	if !e.At.IsZero() {
+		at = e.At.UnixMicro()
+	}
+	_, err := tx.exec(tellSQL, at, e.Actor, string(e.Object), e.Name, string(e.Event), nullID(e.JobID), e.Generation, string(e.From),
 		string(e.To), e.Reason, nullText(string(e.Before)), nullText(string(e.After)), nullID(e.ActID))
 	return err
 }

@@ -154,7 +154,9 @@ func (g *gate) mark(tx runner, request sluice.ClaimRequest, at int64, seqs []int
 	jobs, err := claims(tx, request, seqs)
 	for _, c := range jobs {
 		if err == nil {
-			err = tell(tx, moveEntry(c.ID, c.Queue, c.Generation, sluice.EventClaim, sluice.StateQueued, sluice.Act{By: request.Holder}))
+			entry := moveEntry(c.ID, c.Queue, c.Generation, sluice.EventClaim, sluice.StateQueued, sluice.Act{By: request.Holder})
+			entry.At = c.ClaimedAt
+			err = tell(tx, entry)
 		}
 	}
 	return err

@@ -164,6 +164,16 @@ func flowRules() []Rule {
 				w.Fatalf("%d of 200 claims served priority 5, want about a ninth", begun)
 			}
 		}},
+		{"R-211", "The audit's line of a claim bears the instant of the claim, with limits and without.", "I-12, I-23", func(w *world) {
+			for _, limit := range []int{0, 5} {
+				w.save(func(s *sluice.Settings) { s.Audit, s.InFlightLimit = sluice.AuditFull, limit })
+				w.addMany(1)
+				c := w.claimOne()
+				if told := w.told(c.ID, sluice.EventClaim); !told.At.Equal(c.ClaimedAt) {
+					w.Fatalf("it says %s of a claim at %s", told.At, c.ClaimedAt)
+				}
+			}
+		}},
 		{"R-208", "A job's outlook tells what is due before it, what is in flight, and when there is a token.", "I-1", func(w *world) {
 			_, err := w.Store.Outlook(w.ctx, sluice.NewID())
 			w.is(err, sluice.ErrNotFound)

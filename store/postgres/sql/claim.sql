@@ -30,8 +30,8 @@ with claimed as (
     ))
     returning l.*
 ), told as (
-    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state)
-    select $7::text, 'job', c.queue, 'claim', c.id, c.generation, 'queued', 'claimed'
+    insert into sluice.audit (at, actor, object, name, event, job_id, generation, from_state, to_state)
+    select c.claimed_at, $7::text, 'job', c.queue, 'claim', c.id, c.generation, 'queued', 'claimed'
     from claimed c
     where exists (select from sluice.queue q where q.name = $1::text and q.audit = 'full')
 )

@@ -1,0 +1,69 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Pace is how fast payments were claimed, as the audit tells it.
+type Pace struct {
+	// Rate and Burst are what was allowed.
+	Rate  string `json:"rate"`
+	Burst int    `json:"burst"`
+	// Claims were made, Over of them at a moment at which they were not allowed.
+	Claims int `json:"claims"`
+	Over   int `json:"over"`
+	// PerSecond is the mean from the first claim to the last.
+	PerSecond float64 `json:"per_second"`
+}
+
+// CheckPace replays every claim of a queue whose moves are all audited, and counts those that were more
+// than the burst and what the rate had given by then.
+func CheckPace(ctx context.Context, client *sluice.Client, queue sluice.Queue) (Pace, error) {
+	burst := queue.Settings.Burst
+	if burst == 0 {
+		burst = max(1, int(queue.Settings.Rate))
+	}
+	pace := Pace{Rate: queue.Settings.Rate.String(), Burst: burst}
+	starts, err := claimsOf(ctx, client, queue.Name)
+	if err != nil || len(starts) == 0 {
+		return pace, err
+	}
+	pace.Claims = len(starts)
+	tokens, at := float64(burst), starts[0]
+	for _, start := range starts {
+		tokens = min(float64(burst), tokens+float64(queue.Settings.Rate)*start.Sub(at).Seconds())
+		if at = start; tokens < 1-1e-3 { // clocks count in microseconds
+			pace.Over++
+		}
+		tokens--
+	}
+	pace.PerSecond = float64(len(starts)) / max(starts[len(starts)-1].Sub(starts[0]).Seconds(), 1e-3)
+	return pace, nil
+}
+
+// claimsOf lists when each claim of a queue was made, the first first.
+func claimsOf(ctx context.Context, client *sluice.Client, queue string) ([]time.Time, error) {
+	var starts []time.Time
+	filter := sluice.AuditFilter{Object: sluice.ObjectJob, Name: queue, Limit: 10_000}
+	for {
+		page, err := client.Audit(ctx, filter)
+		if err != nil {
+			return nil, fmt.Errorf("read the audit: %w", err)
+		}
+		for _, entry := range page {
+			if entry.Event == sluice.EventClaim {
+				starts = append(starts, entry.At)
+			}
+		}
+		if len(page) < filter.Limit {
+			slices.SortFunc(starts, time.Time.Compare)
+			return starts, nil
+		}
+		filter.Before = page[len(page)-1].Seq
+	}
+}
