@@ -109,6 +109,9 @@ func (c *Client) ChangeSettings(ctx context.Context, name string, act Act, chang
 		if err != nil {
 			return Queue{}, err
 		}
+		if !queue.Settings.PausedAt(time.Now()) { // a pause that has ended is none
+			queue.Settings.Paused, queue.Settings.PausedUntil = false, time.Time{}
+		}
 		before := queue.Settings
 		if err := change(&queue.Settings); err != nil {
 			return Queue{}, err

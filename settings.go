@@ -179,7 +179,7 @@ var allSettings = [...]Setting{
 	{"burst", "How many may be claimed at once after a lull; 0: what the rate gives in a second, and at least one.", "H-10", kindCount, func(s *Settings) any { return &s.Burst }, 0, maxFlow},
 	{"in_flight_limit", "How many jobs may be claimed or dispatched at the same time; 0: no limit.", "", kindCount, func(s *Settings) any { return &s.InFlightLimit }, 0, maxFlow},
 	{"paused_until", "When a paused queue opens by itself; empty: when it is resumed.", "", kindInstant, func(s *Settings) any { return &s.PausedUntil }, 0, 0},
-	{"ageing", "The share of claims that begin with another priority than 1, each of the nine in its turn; 0: low priorities may starve.", "", kindFactor, func(s *Settings) any { return &s.Ageing }, 0, 1},
+	{"ageing", "The share of claims that begin with another priority than 1, one of the nine by lot; 0: low priorities may starve.", "", kindFactor, func(s *Settings) any { return &s.Ageing }, 0, 1},
 }
 
 // AllSettings lists every setting, in the order of the columns of the queue table.

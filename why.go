@@ -2,6 +2,7 @@ package sluice
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,7 +43,9 @@ type Outlook struct {
 	Ahead int
 	// InFlight counts the claimed and dispatched jobs of the queue, at most OutlookLimit.
 	InFlight int
-	// TokenWait is how long until the queue's rate has a token; 0: it has one, or there is no rate.
+	// Tokens are those that the queue's rate has now, which may be negative; TokenWait is how long
+	// until it has one, 0 if it has, or if there is no rate.
+	Tokens    float64
 	TokenWait time.Duration
 }
 
@@ -77,8 +80,12 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
+	paused, err := c.pausedGate(ctx, queue, outlook)
+	if err != nil {
+		return Explanation{}, err
+	}
 	out.Gates = []Gate{
-		stateGate(job), blockedGate(job), expiryGate(job, outlook), dueGate(job, outlook), pausedGate(queue, outlook),
+		stateGate(job), blockedGate(job), expiryGate(job, outlook), dueGate(job, outlook), paused,
 		rateGate(queue, outlook), inFlightGate(queue, outlook), orderGate(outlook), workersGate(job, holders, outlook),
 	}
 	out.Start = startOf(out.Gates, queue, outlook)
@@ -144,14 +151,46 @@ func dueGate(j Job, o Outlook) Gate {
 	return Gate{Name: "due", Says: says, Until: j.DueAt}
 }
 
-func pausedGate(q Queue, o Outlook) Gate {
+// pausedGate says who paused the queue, when and why.
+func (c *Client) pausedGate(ctx context.Context, q Queue, o Outlook) (Gate, error) {
 	if !q.Settings.PausedAt(o.Now) {
-		return Gate{Name: "paused", Open: true, Says: fmt.Sprintf("queue %q is not paused", q.Name)}
+		return Gate{Name: "paused", Open: true, Says: fmt.Sprintf("queue %q is not paused", q.Name)}, nil
 	}
-	if until := q.Settings.PausedUntil; !until.IsZero() {
-		return Gate{Name: "paused", Says: fmt.Sprintf("queue %q is paused until %s: %s", q.Name, instant(until), q.Reason), Until: until}
+	g := Gate{Name: "paused", Says: fmt.Sprintf("queue %q is paused", q.Name), Until: q.Settings.PausedUntil}
+	by, err := c.PausedBy(ctx, q)
+	if by.Actor != "" {
+		g.Says = fmt.Sprintf("%s paused queue %q at %s: %s", by.Actor, q.Name, instant(by.At), by.Reason)
 	}
-	return Gate{Name: "paused", Says: fmt.Sprintf("%s paused queue %q at %s: %s; «sluice resume %s» goes on", q.ChangedBy, q.Name, instant(q.ChangedAt), q.Reason, q.Name)}
+	if !g.Until.IsZero() {
+		g.Says += ", until " + instant(g.Until)
+	}
+	g.Says += fmt.Sprintf("; «sluice resume %s» goes on", q.Name)
+	return g, err
+}
+
+// pauseHistory is how many changes of a queue are looked at for its pause.
+const pauseHistory = 100
+
+// PausedBy gives the change by which a paused queue was paused, or its pause was lengthened; the zero value
+// if that lies too far back.
+func (c *Client) PausedBy(ctx context.Context, q Queue) (AuditEntry, error) {
+	changes, err := c.store.Audit(ctx, AuditFilter{Object: ObjectQueue, Name: q.Name, Limit: pauseHistory})
+	if err != nil {
+		return AuditEntry{}, err
+	}
+	for _, change := range changes {
+		var before, after Settings
+		if len(change.Before) > 0 {
+			if err := json.Unmarshal(change.Before, &before); err != nil {
+				continue
+			}
+		}
+		if err := json.Unmarshal(change.After, &after); err == nil && after.Paused &&
+			(!before.Paused || after.PausedUntil != before.PausedUntil) {
+			return change, nil
+		}
+	}
+	return AuditEntry{}, nil
 }
 
 func rateGate(q Queue, o Outlook) Gate {
@@ -206,15 +245,17 @@ func workersGate(j Job, holders []Holder, o Outlook) Gate {
 	return Gate{Name: "workers", Open: true, Says: fmt.Sprintf("%d workers serve the queue, with %d of %d slots busy", workers, busy, slots)}
 }
 
-// startOf estimates when a job starts: when the last gate opens that opens by itself. Those that come
-// before it take their tokens first.
+// startOf estimates when a job starts: when the last gate opens that opens by itself. What comes before it
+// takes its tokens first.
 func startOf(gates []Gate, q Queue, o Outlook) time.Time {
 	start := o.Now
+	if rate := float64(q.Settings.Rate); rate > 0 {
+		missing := max(0, float64(o.Ahead)+1-o.Tokens)
+		start = start.Add(time.Duration(missing / rate * float64(time.Second)))
+	}
 	for _, g := range gates {
 		switch {
-		case g.Open:
-		case g.Name == "order" && q.Settings.Rate > 0:
-			start = start.Add(time.Duration(float64(o.Ahead) / float64(q.Settings.Rate) * float64(time.Second)))
+		case g.Open, g.Name == "order" && q.Settings.Rate > 0:
 		case g.Until.IsZero():
 			return time.Time{}
 		case g.Until.After(start):

@@ -132,6 +132,51 @@ func TestWhyTellsOfTheQueuesLimits(t *testing.T) {
 	})
 }
 
+func TestWhyCountsTheTokensThatAreThere(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{Priority: 9}, func(e *explained) {
+		for range 10 {
+			if _, err := e.client.Enqueue(e.Context(), sluice.NewJob{Queue: "q", Payload: []byte("1")}); err != nil {
+				e.Fatal(err)
+			}
+		}
+		e.settings(func(s *sluice.Settings) { s.Rate, s.Burst = 0.1, 20 })
+		if why := e.closed("order"); !why.Start.Equal(why.Now) {
+			e.Errorf("it starts in %s, want now: there are tokens for all", why.Start.Sub(why.Now))
+		}
+		e.settings(func(s *sluice.Settings) { s.Burst = 1 })
+		if err := e.client.Reschedule(e.Context(), []sluice.ID{e.id}, time.Now().Add(time.Hour), ada); err != nil {
+			e.Fatal(err)
+		}
+		if why := e.closed("due", "order"); why.Start.Sub(why.Now) != time.Hour {
+			e.Errorf("it starts in %s, want 1h: the others are gone by then", why.Start.Sub(why.Now))
+		}
+	})
+}
+
+func TestWhyNamesWhoPausedAndNotWhoChangedSomethingElse(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
+		if err := e.client.Pause(e.Context(), "q", sluice.Act{By: "grace", Reason: "the bank is down"}); err != nil {
+			e.Fatal(err)
+		}
+		e.settings(func(s *sluice.Settings) { s.Rate = 5 })
+		if says := e.closed("paused").Closed()[0].Says; !strings.Contains(says, "grace") || !strings.Contains(says, "the bank is down") {
+			e.Errorf("%q names somebody else", says)
+		}
+	})
+}
+
+func TestPauseThatHasEndedCanBeginAgain(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
+		if _, err := e.client.PauseFor(e.Context(), "q", time.Second, ada); err != nil {
+			e.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		e.closed()
+		e.settings(func(s *sluice.Settings) { s.Paused = true })
+		e.closed("paused")
+	})
+}
+
 func TestWhyTellsWhatBecameOfAJob(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{MaxAttempts: 2}, func(e *explained) {
 		says := func(word string) {

@@ -55,7 +55,15 @@ func queueRows(ctx context.Context, client *sluice.Client) ([]queueRow, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, queueRow{q.Name, q.Settings.PausedAt(time.Now()), q.Settings.PausedUntil, q.ChangedBy, q.ChangedAt, q.Reason, depth})
+		row := queueRow{q.Name, q.Settings.PausedAt(time.Now()), q.Settings.PausedUntil, q.ChangedBy, q.ChangedAt, q.Reason, depth}
+		if row.Paused {
+			by, err := client.PausedBy(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			row.ChangedBy, row.ChangedAt, row.Reason = by.Actor, by.At, by.Reason
+		}
+		rows = append(rows, row)
 	}
 	return rows, nil
 }
@@ -79,7 +87,10 @@ func queueStatus(q queueRow) string {
 	if !q.Paused {
 		return "open"
 	}
-	text := "paused by " + q.ChangedBy
+	text := "paused"
+	if q.ChangedBy != "" {
+		text += " by " + q.ChangedBy
+	}
 	if !q.Until.IsZero() {
 		text += " until " + q.Until.Format(time.RFC3339)
 	}

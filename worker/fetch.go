@@ -79,7 +79,7 @@ func (w *Worker) ahead() int {
 func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
 	next := time.Now().Add(w.options.Poll)
 	for _, l := range w.lanes {
-		if !l.hungry.Load() && time.Now().Before(l.lookAt) {
+		if now := time.Now(); now.Before(l.heldUntil) || !l.hungry.Load() && now.Before(l.lookAt) {
 			next = earlier(next, l.lookAt)
 			continue
 		}
@@ -126,7 +126,7 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 		return w.fetchFailed(ctx, l, err)
 	}
 	request := sluice.ClaimRequest{Queue: l.queue, Limit: room, Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(), Ageing: queue.Settings.Ageing}
-	asked, settled := time.Now(), w.settled.Load()
+	asked, ended := time.Now(), l.ended.Load()
 	// Not ctx: a claim whose answer is thrown away leaves jobs held by nobody until the lease ends.
 	claimed, err := w.store.Claim(work, request)
 	if err != nil {
@@ -135,7 +135,7 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 	if ctx.Err() != nil { // the claim was under way when the worker was told to end
 		for _, c := range claimed.Jobs {
 			w.unsettled.Add(1)
-			w.settlements <- w.release(c, "worker shut down")
+			w.settlements <- decided{w.release(c, "worker shut down"), l}
 		}
 		claimed.Jobs = nil
 	}
@@ -146,9 +146,11 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 	case len(claimed.Jobs) == room:
 		return 0
 	case claimed.Limited && claimed.NextDue < 0:
-		return w.waitForEnd(l, settled)
+		return w.waitForEnd(l, ended)
 	case claimed.Limited:
-		return min(max(claimed.NextDue, minWait), w.options.Poll)
+		wait := min(max(claimed.NextDue, minWait), w.options.Poll)
+		l.heldUntil = time.Now().Add(wait) // more jobs make no more tokens
+		return wait
 	case len(claimed.Jobs) > 0:
 		return minWait // the next look finds nothing and tells when the next job is due
 	case claimed.NextDue < 0:
@@ -157,11 +159,11 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 	return min(max(claimed.NextDue, minWait), w.options.Poll)
 }
 
-// waitForEnd is for a queue in which no more jobs may be in flight: the next settlement makes it hungry
-// again, unless one was written since the claim was asked for.
-func (w *Worker) waitForEnd(l *lane, settled int64) time.Duration {
+// waitForEnd is for a queue in which no more jobs may be in flight: the next of its jobs that ends makes it
+// hungry again, unless one has ended since the claim was asked for.
+func (w *Worker) waitForEnd(l *lane, ended int64) time.Duration {
 	l.full.Store(true)
-	if w.settled.Load() != settled {
+	if l.ended.Load() != ended {
 		return minWait
 	}
 	return w.options.Poll

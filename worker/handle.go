@@ -89,12 +89,15 @@ func Handle[T any](w *Worker, queue sluice.TypedQueue[T], handler Handler[T], op
 type lane struct {
 	queue  string
 	do     func(ctx context.Context, r *run) error
-	hungry atomic.Bool // it may have jobs to claim
-	full   atomic.Bool // no more of its jobs may be in flight
+	hungry atomic.Bool  // it may have jobs to claim
+	full   atomic.Bool  // no more of its jobs may be in flight
+	ended  atomic.Int64 // how many of its jobs have ended, as the store knows
 
-	slots  int       // how many jobs of it may run at once
-	taken  int       // how many are claimed; guarded by Worker.mu
-	lookAt time.Time // when to look again if nobody says anything; used by the fetching alone
+	slots int // how many jobs of it may run at once
+	taken int // how many are claimed; guarded by Worker.mu
+	// Used by the fetching alone: when to look again if nobody says anything, and whatever anybody says.
+	lookAt    time.Time
+	heldUntil time.Time
 }
 
 // Snooze hands the job back and asks for it again after a while. No attempt is counted. After no time

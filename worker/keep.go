@@ -126,7 +126,7 @@ func (w *Worker) abandon(runs []*run) {
 		settlement := sluice.FailureOf(r.claim, r.queue.Settings, text)
 		settlement.Holder = w.holder.ID
 		w.log(r, settlement)
-		w.settlements <- settlement
+		w.settlements <- decided{settlement, r.lane}
 	}
 }
 
@@ -141,7 +141,7 @@ func (w *Worker) handBackWaiting() {
 				return
 			}
 			if r.settle() {
-				w.settlements <- w.release(r.claim, "claimed ahead, and no slot became free")
+				w.settlements <- decided{w.release(r.claim, "claimed ahead, and no slot became free"), r.lane}
 			}
 			r.finish(r.started) // as if it had run: so slow are the handlers now
 		default:

@@ -101,6 +101,83 @@ func TestFullQueueGoesOnAsSoonAsAJobHasEnded(t *testing.T) {
 	})
 }
 
+// TestFullQueueGoesOnWhenItsJobIsCancelled lets nothing but the cancel tell of the room.
+func TestFullQueueGoesOnWhenItsJobIsCancelled(t *testing.T) {
+	inShop(t, func(s *shop) {
+		s.settings(func(q *sluice.Settings) { q.InFlightLimit = 1 })
+		first, second := s.add(sluice.EnqueueOptions{Priority: 1}), s.add(sluice.EnqueueOptions{})
+		s.run(worker.Options{Slots: 10, Poll: time.Hour}, func(ctx context.Context, job *worker.Job[payment]) error {
+			if job.ID == first {
+				<-ctx.Done()
+			}
+			return nil
+		})
+		begun := time.Now()
+		if err := s.client.Cancel(s.Context(), []sluice.ID{first}, sluice.Act{By: "ada"}); err != nil {
+			s.Fatal(err)
+		}
+		s.becomes(second, sluice.StateCompleted)
+		if took := time.Since(begun); took > time.Minute {
+			t.Errorf("it took %s", took)
+		}
+		_ = s.end()
+	})
+}
+
+// claimCounter counts the claims of each queue.
+type claimCounter struct {
+	sluice.Store
+	mu     sync.Mutex
+	claims map[string]int
+}
+
+func (c *claimCounter) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	c.mu.Lock()
+	c.claims[request.Queue]++
+	c.mu.Unlock()
+	return c.Store.Claim(ctx, request)
+}
+
+// TestQueueThatIsHeldBackIsNotAskedInVain enqueues into it and works off another queue meanwhile: neither
+// makes room in it.
+func TestQueueThatIsHeldBackIsNotAskedInVain(t *testing.T) {
+	for name, limit := range map[string]func(*sluice.Settings){
+		"by its rate":            func(q *sluice.Settings) { q.Rate, q.Burst = 0.1, 1 },
+		"by its in-flight limit": func(q *sluice.Settings) { q.InFlightLimit = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inShop(t, func(s *shop) {
+				counter := &claimCounter{Store: s.store, claims: map[string]int{}}
+				s.store = counter
+				s.settings(limit)
+				other := sluice.QueueOf[payment]("other")
+				s.worker = worker.New(s.store, worker.Options{Slots: 10, Logger: quiet})
+				worker.Handle(s.worker, payments, func(ctx context.Context, _ *worker.Job[payment]) error {
+					<-ctx.Done()
+					return nil
+				}, worker.QueueOptions{})
+				worker.Handle(s.worker, other, func(context.Context, *worker.Job[payment]) error { return nil }, worker.QueueOptions{})
+				s.begin()
+				for range 1000 { // for ten seconds
+					s.add(sluice.EnqueueOptions{})
+					if _, err := other.Enqueue(s.Context(), s.client, payment{}, sluice.EnqueueOptions{}); err != nil {
+						s.Fatal(err)
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+				counter.mu.Lock()
+				asked := counter.claims[payments.Name()]
+				counter.mu.Unlock()
+				if asked > 100 && name == "by its rate" || asked > 1100 {
+					t.Errorf("it was asked %d times", asked)
+				}
+				s.stop()
+				<-s.ended
+			})
+		})
+	}
+}
+
 // TestLowPriorityIsServedUnderConstantLoad keeps more jobs of priority 1 waiting than can be worked off
 // (I-14).
 func TestLowPriorityIsServedUnderConstantLoad(t *testing.T) {

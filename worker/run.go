@@ -57,7 +57,7 @@ func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, qu
 	l.taken += len(runs)
 	sooner := lease < w.shortestLease
 	w.shortestLease = min(w.shortestLease, lease)
-	more := w.moreSlots(work)
+	more, wanting := w.moreSlots()
 	w.mu.Unlock()
 	for range more {
 		go w.slot(work)
@@ -71,21 +71,22 @@ func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, qu
 	for _, r := range runs {
 		w.ready <- r
 	}
+	if wanting {
+		time.AfterFunc(reliefTime, func() { w.relieve(work) })
+	}
 }
 
-// moreSlots opens slots for the jobs that run and those that wait, and says how many; w.mu is held.
-func (w *Worker) moreSlots(work context.Context) int {
-	more := min(w.options.Slots, len(w.running)) - w.slots
+// moreSlots says how many slots to open for the jobs that run and those that wait, and whether to look
+// again whether that is enough; w.mu is held.
+func (w *Worker) moreSlots() (more int, wanting bool) {
+	more = min(w.options.Slots, len(w.running)) - w.slots
 	if few := max(quickSlots*runtime.GOMAXPROCS(0)-w.slots, 0); w.pace > 0 && w.pace < quickPace && more > few {
-		more = few
-		if !w.relieving {
-			w.relieving = true
-			time.AfterFunc(reliefTime, func() { w.relieve(work) })
-		}
+		more, wanting = few, !w.relieving
+		w.relieving = true
 	}
 	more = max(more, 0)
 	w.slots += more
-	return more
+	return more, wanting
 }
 
 const (
@@ -137,7 +138,7 @@ func (r *run) run() {
 	defer r.finish(begun)
 	if why := r.late(); why != "" {
 		if r.settle() {
-			w.settlements <- w.release(r.claim, why)
+			w.settlements <- decided{w.release(r.claim, why), r.lane}
 		}
 		return
 	}
@@ -149,7 +150,7 @@ func (r *run) run() {
 	}
 	settlement := w.outcome(r, err, context.Cause(ctx), r.queue.Settings)
 	w.log(r, settlement)
-	w.settlements <- settlement
+	w.settlements <- decided{settlement, r.lane}
 }
 
 // late says why a job that was claimed ahead must not begin any more; empty: it may.
@@ -174,7 +175,7 @@ func (r *run) call(ctx context.Context) (err error) {
 			if r.settle() {
 				settlement := r.worker.outcome(r, errGoexit, context.Cause(ctx), r.queue.Settings)
 				r.worker.log(r, settlement)
-				r.worker.settlements <- settlement
+				r.worker.settlements <- decided{settlement, r.lane}
 			}
 		}
 	}()
@@ -210,6 +211,7 @@ func (r *run) finish(begun time.Time) {
 func (w *Worker) lose(r *run, why string) {
 	if r.settled.CompareAndSwap(false, true) {
 		r.cancel(sluice.ErrLost)
+		w.ended(r.lane) // it was cancelled or recovered, and is in flight no more, or not as ours
 		w.options.Logger.Warn("claim lost", "job", r.claim.ID, "queue", r.claim.Queue, "holder", w.holder.ID, "reason", why)
 	}
 }

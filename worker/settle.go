@@ -16,50 +16,78 @@ const (
 	settleWait = 2 * time.Millisecond
 )
 
+// decided is what became of a job of a queue.
+type decided struct {
+	sluice.Settlement
+	lane *lane
+}
+
+// batch is settlements that are written together, and the queues of their jobs.
+type batch struct {
+	settlements []sluice.Settlement
+	lanes       []*lane
+}
+
+func (b *batch) add(d decided) {
+	b.settlements, b.lanes = append(b.settlements, d.Settlement), append(b.lanes, d.lane)
+}
+
+// empty keeps the room, but nothing of what the settlements hold on to.
+func (b *batch) empty() {
+	clear(b.settlements)
+	b.settlements, b.lanes = b.settlements[:0], b.lanes[:0]
+}
+
 // settleAll writes settlements in batches, until the worker is drained and every decided one is
 // written.
 func (w *Worker) settleAll(ctx context.Context, drained <-chan struct{}) {
-	batch := make([]sluice.Settlement, 0, settleBatch)
+	var b batch
 	for {
 		select {
 		case first := <-w.settlements:
-			w.settleFrom(ctx, append(batch, first))
+			w.settleFrom(ctx, first, &b)
 		case <-drained:
 			for w.unsettled.Load() > 0 {
-				w.settleFrom(ctx, append(batch, <-w.settlements))
+				w.settleFrom(ctx, <-w.settlements, &b)
 			}
 			return
 		}
 	}
 }
 
-func (w *Worker) settleFrom(ctx context.Context, batch []sluice.Settlement) {
-	batch = w.gather(batch)
-	w.settleBatch(ctx, batch)
-	w.unsettled.Add(-int64(len(batch)))
-	w.settled.Add(int64(len(batch)))
-	for _, l := range w.lanes {
-		if l.full.CompareAndSwap(true, false) {
-			l.hungry.Store(true)
-			w.nudge()
-		}
+func (w *Worker) settleFrom(ctx context.Context, first decided, b *batch) {
+	w.gather(first, b)
+	w.settleBatch(ctx, b.settlements)
+	w.unsettled.Add(-int64(len(b.settlements)))
+	for _, l := range b.lanes {
+		w.ended(l)
 	}
-	clear(batch) // what they hold on to is not needed any more
+	b.empty()
+}
+
+// ended notes that a job of a queue has ended. If no more of them could be in flight, it is looked at
+// again.
+func (w *Worker) ended(l *lane) {
+	l.ended.Add(1)
+	if l.full.CompareAndSwap(true, false) {
+		l.hungry.Store(true)
+		w.nudge()
+	}
 }
 
 // gather waits a moment for settlements that can go with the first.
-func (w *Worker) gather(batch []sluice.Settlement) []sluice.Settlement {
+func (w *Worker) gather(first decided, b *batch) {
+	b.add(first)
 	timer := time.NewTimer(settleWait)
 	defer timer.Stop()
-	for len(batch) < settleBatch {
+	for len(b.settlements) < settleBatch {
 		select {
 		case next := <-w.settlements:
-			batch = append(batch, next)
+			b.add(next)
 		case <-timer.C:
-			return batch
+			return
 		}
 	}
-	return batch
 }
 
 // settleBatch writes a batch. What the handlers did is done, so that it tries for a long time.

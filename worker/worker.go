@@ -55,16 +55,15 @@ type Worker struct {
 	holder   sluice.Holder
 	lanes    []*lane // in the order of claiming
 
-	wake        chan struct{}          // there may be something to claim
-	ready       chan *run              // claimed jobs that wait for a slot, for some milliseconds at the most
-	settlements chan sluice.Settlement // what became of jobs
-	unsettled   atomic.Int64           // settlements that were decided and are not written yet
-	settled     atomic.Int64           // settlements that were written
-	drained     chan struct{}          // closed when draining and nothing runs
-	noMore      chan struct{}          // closed when no job will become ready any more
-	shorter     chan struct{}          // leases are to be looked after more often than before
-	givenUp     atomic.Int64           // settlements that could not be written
-	settleBy    atomic.Int64           // when to give settlements up once draining, in ns since 1970; 0: not yet
+	wake        chan struct{} // there may be something to claim
+	ready       chan *run     // claimed jobs that wait for a slot, for some milliseconds at the most
+	settlements chan decided  // what became of jobs
+	unsettled   atomic.Int64  // settlements that were decided and are not written yet
+	drained     chan struct{} // closed when draining and nothing runs
+	noMore      chan struct{} // closed when no job will become ready any more
+	shorter     chan struct{} // leases are to be looked after more often than before
+	givenUp     atomic.Int64  // settlements that could not be written
+	settleBy    atomic.Int64  // when to give settlements up once draining, in ns since 1970; 0: not yet
 
 	mu            sync.Mutex
 	running       map[*run]struct{}  // claimed jobs whose handlers have not returned
@@ -97,7 +96,7 @@ func New(store sluice.Store, options Options) *Worker {
 	return &Worker{
 		store: store, options: options, settings: sluice.NewLiveSettings(store),
 		holder: sluice.Holder{ID: sluice.NewHolderID(), Role: "worker", Slots: options.Slots, Version: version()},
-		wake:   make(chan struct{}, 1), settlements: make(chan sluice.Settlement, 4*options.Slots+settleBatch),
+		wake:   make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
 		ready: make(chan *run, options.Slots+maxClaim), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
 		held: make(map[sluice.ID]*run), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseLooks,
 	}
@@ -201,7 +200,7 @@ func (w *Worker) drain() error {
 	waitFor(w.drained, w.options.Abandon)
 	for _, r := range w.runs() {
 		if !r.claim.SettledInTx() && r.settle() {
-			w.settlements <- w.release(r.claim, "worker shut down, and the handler ignored it")
+			w.settlements <- decided{w.release(r.claim, "worker shut down, and the handler ignored it"), r.lane}
 		}
 	}
 	return ErrDrainTimeout

@@ -27,13 +27,20 @@ func Burst(s sluice.Settings) float64 {
 	return math.Max(1, math.Floor(float64(s.Rate)))
 }
 
-// Filled gives the bucket as of now. A clock that was set back fills nothing.
+// slack is how far clocks of one moment may be apart.
+const slack = time.Second
+
+// Filled gives the bucket as of now. A little before the last filling it fills nothing; if the clock was set
+// back by more, filling begins anew from there.
 func (b Bucket) Filled(s sluice.Settings, now time.Time) Bucket {
 	if b.FilledAt.IsZero() {
 		return Bucket{Burst(s), now}
 	}
 	passed := now.Sub(b.FilledAt)
-	if passed < 0 {
+	switch {
+	case passed < -slack:
+		passed = 0
+	case passed < 0:
 		passed, now = 0, b.FilledAt
 	}
 	return Bucket{math.Min(Burst(s), b.Tokens+float64(s.Rate)*passed.Seconds()), now}

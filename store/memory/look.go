@@ -85,7 +85,8 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 	}
 	l, settings := s.lane(job.Queue), s.settings(job.Queue)
 	out := sluice.Outlook{Now: s.now().UTC(), InFlight: min(len(l.claimed)+len(l.dispatched), sluice.OutlookLimit)}
-	out.TokenWait = l.bucket.Filled(settings, out.Now).UntilNext(settings)
+	bucket := l.bucket.Filled(settings, out.Now)
+	out.Tokens, out.TokenWait = bucket.Tokens, bucket.UntilNext(settings)
 	if job.State != sluice.StateQueued {
 		return out, nil
 	}

@@ -19,6 +19,9 @@ var flowLockSQL string
 //go:embed sql/flow_add.sql
 var flowAddSQL string
 
+//go:embed sql/flow_there.sql
+var flowThereSQL string
+
 //go:embed sql/flow_take.sql
 var flowTakeSQL string
 
@@ -42,7 +45,10 @@ func (l *limits) forget(queue string) { l.queues.Delete(queue) }
 func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
 	walk := s.marks.walk(request.Queue)
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		gate, err := lockFlow(ctx, tx, request.Queue)
+		gate, busy, err := lockFlow(ctx, tx, request.Queue)
+		if busy {
+			out, limited = sluice.Claimed{NextDue: busyWait, Limited: true}, true
+		}
 		if err != nil || gate == nil {
 			return err
 		}
@@ -66,8 +72,11 @@ func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (
 type gate struct {
 	settings sluice.Settings // paused and the limits alone
 	version  int64           // of the settings
+	isNew    bool            // nobody has claimed by this version yet
 	bucket   flow.Bucket
-	at       time.Time // when the claim is made: later than every one before it
+	now      time.Time // by the server's clock
+	at       time.Time // the instant of the claim: now, but later than that of every claim before it
+	stored   time.Time // up to when the row says that claims were made
 	count    counting
 }
 
@@ -83,43 +92,55 @@ type counting struct {
 // wait for the lock. Until then all that is in flight is counted, wherever it lies.
 const straggle = time.Minute
 
-// lockFlow locks what a queue's limits are kept by; nil: it has none.
-func lockFlow(ctx context.Context, tx pgx.Tx, queue string) (*gate, error) {
+// busyWait is when to claim again from a queue whose lock another claim has. Nobody waits for the lock: a
+// process that has it may be frozen, and the worker has other queues to claim from.
+const busyWait = 10 * time.Millisecond
+
+// lockFlow locks what a queue's limits are kept by. No gate: it has none, or another claim has the lock.
+func lockFlow(ctx context.Context, tx pgx.Tx, queue string) (locked *gate, busy bool, err error) {
 	gates, err := list(ctx, tx, scanGate, flowLockSQL, queue)
 	if err == nil && len(gates) == 0 {
+		there, err := list(ctx, tx, pgx.RowTo[bool], flowThereSQL, queue)
+		if err != nil || there[0] {
+			return nil, err == nil, err
+		}
 		if err := exec(ctx, tx, flowAddSQL, queue); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		gates, err = list(ctx, tx, scanGate, flowLockSQL, queue)
+		if err != nil {
+			return nil, false, err
+		}
 	}
 	if err != nil || len(gates) == 0 {
-		return nil, err
+		return nil, false, err
 	}
-	return &gates[0], nil
+	return &gates[0], false, nil
 }
 
 func scanGate(row pgx.CollectableRow) (gate, error) {
 	var g gate
 	var filledAt, claimedAt, from, since pgtype.Timestamptz
 	err := row.Scan(&g.settings.Paused, &g.settings.Rate, &g.settings.Burst, &g.settings.InFlightLimit, &g.version,
-		&g.bucket.Tokens, &filledAt, &claimedAt, &from, &g.count.version, &since, &g.at)
-	g.bucket.FilledAt = timeOf(filledAt)
-	if next := timeOf(claimedAt).Add(time.Microsecond); next.After(g.at) {
+		&g.bucket.Tokens, &filledAt, &claimedAt, &from, &g.count.version, &since, &g.now)
+	g.bucket.FilledAt, g.stored = timeOf(filledAt), timeOf(claimedAt)
+	g.at = g.now
+	if next := g.stored.Add(time.Microsecond); next.After(g.at) {
 		g.at = next // the clock was set back
 	}
 	g.count.from, g.count.since = timeOf(from), timeOf(since)
-	if g.count.version != g.version {
+	if g.isNew = g.count.version != g.version; g.isNew {
 		g.count = counting{version: g.version, since: g.at}
 	}
 	return g, err
 }
 
 func (g *gate) claim(ctx context.Context, tx pgx.Tx, walk walk, request sluice.ClaimRequest) (out sluice.Claimed, err error) {
+	before, bucket := g.count, g.bucket.Filled(g.settings, g.now)
 	inFlight, err := g.inFlight(ctx, tx, request.Queue)
 	if err != nil {
 		return out, err
 	}
-	bucket := g.bucket.Filled(g.settings, g.at)
 	room := flow.RoomFor(request.Limit, g.settings, bucket, inFlight)
 	var jobs []*sluice.Claim
 	if room.Jobs > 0 {
@@ -127,7 +148,7 @@ func (g *gate) claim(ctx context.Context, tx pgx.Tx, walk walk, request sluice.C
 			return out, err
 		}
 	}
-	if len(jobs) > 0 {
+	if len(jobs) > 0 && g.mustKeep(before) {
 		left := g.bucket
 		if g.settings.Rate > 0 {
 			left = bucket.Take(len(jobs))
@@ -138,11 +159,21 @@ func (g *gate) claim(ctx context.Context, tx pgx.Tx, walk walk, request sluice.C
 		}
 	}
 	out, err = room.Answer(len(jobs), request.Limit, func() (time.Duration, error) {
+		begun := time.Now()
 		due, _, err := walk.nextDue(ctx, tx)
+		if room.Jobs == 0 && walk.untilFront == 0 {
+			walk.marks.walked(walk.queue, time.Since(begun)) // no claim has walked from the front, but this did
+		}
 		return due, err
 	})
 	out.Jobs = jobs
 	return out, err
+}
+
+// mustKeep reports whether the row has to be written. Without a rate that is once a second: each version of
+// it is kept by an old transaction, and what it says stays true, because later claims have later instants.
+func (g *gate) mustKeep(before counting) bool {
+	return g.settings.Rate > 0 || g.isNew || g.at.Sub(g.stored) >= time.Second || g.count.from.Sub(before.from) >= time.Second
 }
 
 // inFlight counts what is in flight, as far as the limit, and notes from where it needs to be counted.

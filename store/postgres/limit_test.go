@@ -81,6 +81,11 @@ func TestOldTransactionDoesNotSlowTheCountingOfWhatIsInFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	work(t, store, jobs)
+	// As if that had taken a while: the row is written once a second.
+	if _, err := store.Pool().Exec(t.Context(), "update sluice.flow set claimed_at = claimed_at - interval '1 hour'"); err != nil {
+		t.Fatal(err)
+	}
+	work(t, store, 10)
 	var from time.Time
 	if err := store.Pool().QueryRow(t.Context(), "select counted_from from sluice.flow where queue = 'q'").Scan(&from); err != nil {
 		t.Fatal(err)
@@ -130,5 +135,45 @@ func TestClaimsOfALimitedQueueAreStampedInOrderWhateverTheClockDoes(t *testing.T
 	}
 	if third := claim(); len(third) != 0 {
 		t.Errorf("a third job is in flight, and two are allowed")
+	}
+}
+
+// TestClaimOfALimitedQueueDoesNotWaitForAFrozenOne holds the lock as a process does that was frozen in the
+// middle of its claim.
+func TestClaimOfALimitedQueueDoesNotWaitForAFrozenOne(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, pgtest.NewDatabase(t))
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	settings := sluice.DefaultSettings()
+	settings.InFlightLimit = 10
+	if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte("1")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()}
+	if claimed, err := store.Claim(t.Context(), first); err != nil || len(claimed.Jobs) != 1 {
+		t.Fatalf("claimed %d jobs, %v", len(claimed.Jobs), err)
+	}
+	frozen, err := store.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := frozen.Exec(t.Context(), "select from sluice.flow where queue = 'q' for update"); err != nil {
+		t.Fatal(err)
+	}
+	request := sluice.ClaimRequest{Queue: "q", Limit: 10, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()}
+	claimed, err := store.Claim(t.Context(), request)
+	if err != nil || len(claimed.Jobs) != 0 || !claimed.Limited || claimed.NextDue <= 0 || claimed.NextDue > time.Second {
+		t.Errorf("beside a frozen claim: %d jobs, limited %t, again in %s, %v", len(claimed.Jobs), claimed.Limited, claimed.NextDue, err)
+	}
+	if err := frozen.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if claimed, err = store.Claim(t.Context(), request); err != nil || len(claimed.Jobs) != 2 {
+		t.Errorf("afterwards: %d jobs, %v", len(claimed.Jobs), err)
 	}
 }

@@ -159,8 +159,8 @@ func scanOutlook(row pgx.CollectableRow) (sluice.Outlook, error) {
 	err := row.Scan(&out.Now, &ahead, &out.InFlight, &rate, &burst, &tokens, &filledAt)
 	out.Now, out.Ahead = out.Now.UTC(), int(ahead.Int64)
 	settings.Rate, settings.Burst = sluice.Rate(rate.Float64), int(burst.Int64)
-	bucket := flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
-	out.TokenWait = bucket.Filled(settings, out.Now).UntilNext(settings)
+	bucket := flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(settings, out.Now)
+	out.Tokens, out.TokenWait = bucket.Tokens, bucket.UntilNext(settings)
 	return out, err
 }
 

@@ -57,11 +57,26 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	if err != nil || len(taken.seqs) == 0 {
 		return taken.answer, err
 	}
-	err = s.read(ctx, "claim", func(tx runner) (err error) {
-		taken.answer.Jobs, err = claims(tx, request, taken.seqs)
+	taken.answer.Jobs, err = s.readClaims(ctx, request, taken.seqs)
+	return taken.answer, err
+}
+
+// readerPatience is how long a claim waits for a reader: the caller's own queries may have them all.
+const readerPatience = time.Second
+
+// readClaims reads claimed jobs beside the writer, or, if that cannot be, by the writer: they must not be
+// left without a holder.
+func (s *Store) readClaims(ctx context.Context, request sluice.ClaimRequest, seqs []int64) (jobs []*sluice.Claim, err error) {
+	patient, cancel := context.WithTimeout(ctx, readerPatience)
+	defer cancel()
+	if jobs, err = claims(readTx{patient, s.db}, request, seqs); err == nil {
+		return jobs, nil
+	}
+	err = s.write(ctx, "claim", func(tx runner, _ bool) (err error) {
+		jobs, err = claims(tx, request, seqs)
 		return err
 	})
-	return taken.answer, err
+	return jobs, err
 }
 
 // taking is what a claim took; its answer lacks the jobs.

@@ -183,8 +183,8 @@ func outlookScanner(at int64) func(*sql.Rows) (sluice.Outlook, error) {
 		err := rows.Scan(&ahead, &out.InFlight, &rate, &burst, &tokens, &filledAt)
 		out.Ahead = int(ahead.Int64)
 		settings.Rate, settings.Burst = sluice.Rate(rate.Float64), int(burst.Int64)
-		bucket := flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
-		out.TokenWait = bucket.Filled(settings, out.Now).UntilNext(settings)
+		bucket := flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(settings, out.Now)
+		out.Tokens, out.TokenWait = bucket.Tokens, bucket.UntilNext(settings)
 		return out, err
 	}
 }

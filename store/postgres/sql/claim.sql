@@ -1,15 +1,15 @@
 -- Claims jobs of one queue that are due: the lowest priority figure first, then the longest due.
 -- Each priority is one short walk along the index live_claim, from its low-water mark on, so that
 -- jobs which are not due yet and dead index entries are not walked over. What is locked can be found again by its
--- place, since nobody can move it any more.
+-- place. One that was changed a moment ago may be at a place that this claim cannot see yet; the next one gets it.
 -- $1 text queue   $2 smallint[] priorities, in order   $3 timestamptz[] and $4 uuid[] the mark of each
 -- $5 integer limit   $6 uuid token   $7 text holder   $8 interval lease
 -- $9 boolean whether the queue's limits were looked at; if not, nothing is claimed from a queue that has some
--- $10 timestamptz when they were looked at (null: now)
+-- $10 timestamptz the instant of the claim, where claims must be in order (null: now)
 with claimed as (
     update sluice.live l
     set state = 'claimed', token = $6::uuid, holder = $7::text, claimed_at = coalesce($10::timestamptz, now()),
-        lease_until = coalesce($10::timestamptz, now()) + $8::interval
+        lease_until = now() + $8::interval
     where l.ctid = any (array(
         select due.place
         from unnest($2::smallint[], $3::timestamptz[], $4::uuid[]) as mark(priority, due_at, id)
