@@ -171,8 +171,7 @@ func TestQueueThatIsHeldBackIsNotAskedInVain(t *testing.T) {
 				if asked > 100 && name == "by its rate" || asked > 1100 {
 					t.Errorf("it was asked %d times", asked)
 				}
-				s.stop()
-				<-s.ended
+				_ = s.end()
 			})
 		})
 	}
