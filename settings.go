@@ -255,7 +255,7 @@ func (k settingKind) String() string {
 }
 
 // Stored gives the value as the stores keep it: bool, int64 (durations in milliseconds), float64,
-// string or time.Time, of which the zero one is stored as null.
+// string or time.Time, nil for a zero one.
 func (d Setting) Stored(s Settings) any {
 	switch v := d.field(&s).(type) {
 	case *bool:
@@ -269,7 +269,9 @@ func (d Setting) Stored(s Settings) any {
 	case *Rate:
 		return float64(*v)
 	case *time.Time:
-		return *v
+		if !v.IsZero() {
+			return *v
+		}
 	case *AuditLevel:
 		return string(*v)
 	case *string:

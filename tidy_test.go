@@ -41,7 +41,7 @@ var doors = map[string][]string{
 	"store/sqlite":       {"", "internal/broadcast", "internal/flow", "internal/migration"},
 	"store/postgres":     {"", "internal/broadcast", "internal/flow", "internal/migration"},
 	"store/storetest":    {""},
-	"internal/demo":      {"", "worker", "store/sqlite", "store/postgres"},
+	"internal/demo":      {"", "internal/flow", "worker", "store/sqlite", "store/postgres"},
 	"cli":                {"", "schema", "worker", "upkeep", "store/sqlite", "store/postgres", "internal/demo"},
 	"cmd/sluice":         {"cli"},
 }

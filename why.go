@@ -3,6 +3,7 @@ package sluice
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,13 +69,12 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 		out.Gates = []Gate{stateGate(job)}
 		return out, nil
 	}
-	queues, err := c.store.Queues(ctx)
+	queue, err := c.Queue(ctx, job.Queue)
+	if errors.Is(err, ErrNotFound) {
+		queue, err = Queue{Name: job.Queue, Settings: DefaultSettings()}, nil
+	}
 	if err != nil {
 		return Explanation{}, err
-	}
-	queue := Queue{Name: job.Queue, Settings: DefaultSettings()}
-	if at := slices.IndexFunc(queues, func(q Queue) bool { return q.Name == job.Queue }); at >= 0 {
-		queue = queues[at]
 	}
 	holders, err := c.store.Holders(ctx)
 	if err != nil {

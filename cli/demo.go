@@ -51,8 +51,9 @@ func (a *app) demoCommand() *cobra.Command {
 		Short: "See it work: a wave of payments that all fall due in the same second",
 		Long: `Writes a file of payments that all fall due in the same second, enqueues them, and runs them through
 workers that post each payment into a ledger in the transaction that completes its job. Some banks time
-out, some accounts are closed. With --rate the audit proves that no payment was claimed too early. At the end SQL checks that every payment was posted exactly once, or is
-dead with its reason, and that the money adds up. Exit code 0 only if it does, 7 if it does not.
+out, some accounts are closed. At the end SQL checks that every payment was posted exactly once, or is
+dead with its reason, and that the money adds up; with --rate the audit also proves that no payment was
+claimed too early. Exit code 0 only if all holds, 7 if it does not.
 
 Without --db it uses a new SQLite file in a new folder, which it names. With --file it takes payments
 from a file, written as the demo writes its own; lines that are no payments are reported with their

@@ -132,11 +132,7 @@ func (a *app) jobCommand() *cobra.Command {
 		Example: "  sluice job 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice job 01a1fb72-1dea-7abc-8fc6-99e4817522bb -o json",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			id, err := sluice.ParseID(args[0])
-			if err != nil {
-				return err
-			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+			return a.withJob(command.Context(), args[0], func(ctx context.Context, client *sluice.Client, id sluice.ID) error {
 				detail, err := lookUp(ctx, client, id)
 				if err != nil {
 					return fmt.Errorf("job %s: %w", id, err)
@@ -145,6 +141,15 @@ func (a *app) jobCommand() *cobra.Command {
 			})
 		},
 	}
+}
+
+// withJob runs what a command does with the job that its argument names.
+func (a *app) withJob(ctx context.Context, text string, do func(context.Context, *sluice.Client, sluice.ID) error) error {
+	id, err := sluice.ParseID(text)
+	if err != nil {
+		return err
+	}
+	return a.withClient(ctx, func(ctx context.Context, _ sluice.Store, client *sluice.Client) error { return do(ctx, client, id) })
 }
 
 func lookUp(ctx context.Context, client *sluice.Client, id sluice.ID) (jobDetail, error) {

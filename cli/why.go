@@ -18,11 +18,7 @@ func (a *app) whyCommand() *cobra.Command {
 		Example: "  sluice why 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice why 01a1fb72-1dea-7abc-8fc6-99e4817522bb -o json",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			id, err := sluice.ParseID(args[0])
-			if err != nil {
-				return err
-			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+			return a.withJob(command.Context(), args[0], func(ctx context.Context, client *sluice.Client, id sluice.ID) error {
 				why, err := client.Why(ctx, id)
 				if err != nil {
 					return fmt.Errorf("job %s: %w", id, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
 )
 
 // Pace is how fast payments were claimed, as the audit tells it.
@@ -24,19 +25,16 @@ type Pace struct {
 // CheckPace replays every claim of a queue whose moves are all audited, and counts those that were more
 // than the burst and what the rate had given by then.
 func CheckPace(ctx context.Context, client *sluice.Client, queue sluice.Queue) (Pace, error) {
-	burst := queue.Settings.Burst
-	if burst == 0 {
-		burst = max(1, int(queue.Settings.Rate))
-	}
-	pace := Pace{Rate: queue.Settings.Rate.String(), Burst: burst}
+	burst := flow.Burst(queue.Settings)
+	pace := Pace{Rate: queue.Settings.Rate.String(), Burst: int(burst)}
 	starts, err := claimsOf(ctx, client, queue.Name)
 	if err != nil || len(starts) == 0 {
 		return pace, err
 	}
 	pace.Claims = len(starts)
-	tokens, at := float64(burst), starts[0]
+	tokens, at := burst, starts[0]
 	for _, start := range starts {
-		tokens = min(float64(burst), tokens+float64(queue.Settings.Rate)*start.Sub(at).Seconds())
+		tokens = min(burst, tokens+float64(queue.Settings.Rate)*start.Sub(at).Seconds())
 		if at = start; tokens < 1-1e-3 { // clocks count in microseconds
 			pace.Over++
 		}

@@ -54,7 +54,12 @@ func (b Bucket) whole() int { return int(math.Floor(b.Tokens + 1e-9)) }
 // and at least one.
 func (b Bucket) untilUseful(s sluice.Settings) time.Duration {
 	useful := math.Max(1, math.Min(Burst(s), math.Floor(float64(s.Rate)/20)))
-	return time.Duration(math.Ceil(math.Max(0, useful-b.Tokens) / float64(s.Rate) * 1e9))
+	return b.until(useful, s)
+}
+
+// until is how long it takes until so many tokens are there.
+func (b Bucket) until(tokens float64, s sluice.Settings) time.Duration {
+	return time.Duration(math.Ceil(math.Max(0, tokens-b.Tokens) / float64(s.Rate) * 1e9))
 }
 
 // UntilNext is how long it takes until a filled bucket has a token; 0: it has one, or needs none.
@@ -62,7 +67,7 @@ func (b Bucket) UntilNext(s sluice.Settings) time.Duration {
 	if s.Rate <= 0 || b.whole() > 0 {
 		return 0
 	}
-	return time.Duration(math.Ceil((1 - b.Tokens) / float64(s.Rate) * 1e9))
+	return b.until(1, s)
 }
 
 // Room is what a queue's limits let a claim take.
@@ -81,9 +86,7 @@ func RoomFor(limit int, s sluice.Settings, b Bucket, inFlight int) Room {
 	room := Room{Jobs: limit}
 	if s.Rate > 0 && b.whole() < room.Jobs {
 		room.Jobs = max(b.whole(), 0)
-		left := b
-		left.Tokens -= float64(room.Jobs)
-		room.Wait = left.untilUseful(s)
+		room.Wait = b.Take(room.Jobs).untilUseful(s)
 	}
 	if free := s.InFlightLimit - inFlight; s.InFlightLimit > 0 && free <= room.Jobs {
 		room.Jobs, room.Full = max(free, 0), true

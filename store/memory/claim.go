@@ -25,7 +25,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		return sluice.Claimed{NextDue: -1}, nil
 	}
 	bucket := l.bucket.Filled(settings, now)
-	room := flow.RoomFor(request.Limit, settings, bucket, len(l.claimed)+len(l.dispatched))
+	room := flow.RoomFor(request.Limit, settings, bucket, l.inFlight())
 	var jobs []*sluice.Claim
 	for _, priority := range request.Priorities() {
 		for len(jobs) < room.Jobs {

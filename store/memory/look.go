@@ -84,7 +84,7 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 		return sluice.Outlook{}, sluice.ErrNotFound
 	}
 	l, settings := s.lane(job.Queue), s.settings(job.Queue)
-	out := sluice.Outlook{Now: s.now().UTC(), InFlight: min(len(l.claimed)+len(l.dispatched), sluice.OutlookLimit)}
+	out := sluice.Outlook{Now: s.now().UTC(), InFlight: min(l.inFlight(), sluice.OutlookLimit)}
 	bucket := l.bucket.Filled(settings, out.Now)
 	out.Tokens, out.TokenWait = bucket.Tokens, bucket.UntilNext(settings)
 	if job.State != sluice.StateQueued {

@@ -56,6 +56,8 @@ type lane struct {
 	bucket     flow.Bucket
 }
 
+func (l *lane) inFlight() int { return len(l.claimed) + len(l.dispatched) }
+
 type queueKey struct{ queue, key string }
 
 // actOn is what somebody did to one job.

@@ -98,24 +98,27 @@ const busyWait = 10 * time.Millisecond
 
 // lockFlow locks what a queue's limits are kept by. No gate: it has none, or another claim has the lock.
 func lockFlow(ctx context.Context, tx pgx.Tx, queue string) (locked *gate, busy bool, err error) {
-	gates, err := list(ctx, tx, scanGate, flowLockSQL, queue)
-	if err == nil && len(gates) == 0 {
-		there, err := list(ctx, tx, pgx.RowTo[bool], flowThereSQL, queue)
-		if err != nil || there[0] {
-			return nil, err == nil, err
-		}
-		if err := exec(ctx, tx, flowAddSQL, queue); err != nil {
-			return nil, false, err
-		}
-		gates, err = list(ctx, tx, scanGate, flowLockSQL, queue)
-		if err != nil {
-			return nil, false, err
-		}
+	if locked, err = tryFlow(ctx, tx, queue); err != nil || locked != nil {
+		return locked, false, err
 	}
-	if err != nil || len(gates) == 0 {
+	there, err := list(ctx, tx, pgx.RowTo[bool], flowThereSQL, queue)
+	if err != nil || there[0] {
+		return nil, err == nil, err
+	}
+	if err := exec(ctx, tx, flowAddSQL, queue); err != nil {
 		return nil, false, err
 	}
-	return &gates[0], false, nil
+	locked, err = tryFlow(ctx, tx, queue)
+	return locked, false, err
+}
+
+// tryFlow locks the row of a queue's limits; nil: there is none that could be locked.
+func tryFlow(ctx context.Context, tx pgx.Tx, queue string) (*gate, error) {
+	gates, err := list(ctx, tx, scanGate, flowLockSQL, queue)
+	if err != nil || len(gates) == 0 {
+		return nil, err
+	}
+	return &gates[0], nil
 }
 
 func scanGate(row pgx.CollectableRow) (gate, error) {

@@ -15,6 +15,26 @@ import (
 
 var buffersHit = regexp.MustCompile(`shared hit=(\d+)`)
 
+// openLimited makes a store with a queue q of n jobs, of which limit may be in flight.
+func openLimited(t *testing.T, limit, n int) *postgres.Store {
+	t.Helper()
+	store := openStore(t, pgtest.NewDatabase(t))
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	settings := sluice.DefaultSettings()
+	settings.InFlightLimit = limit
+	if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	jobs := make([]sluice.NewJob, n)
+	for i := range jobs {
+		jobs[i] = sluice.NewJob{Queue: "q", Payload: []byte("1")}
+	}
+	if _, err := client.EnqueueMany(t.Context(), jobs); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
 // pagesToCount is how many pages the server looks at to count what is in flight, from an instant on.
 func pagesToCount(t *testing.T, store *postgres.Store, from time.Time) int {
 	t.Helper()
@@ -53,20 +73,7 @@ func work(t *testing.T, store *postgres.Store, n int) {
 func TestOldTransactionDoesNotSlowTheCountingOfWhatIsInFlight(t *testing.T) {
 	t.Parallel()
 	const jobs = 2000
-	store := openStore(t, pgtest.NewDatabase(t))
-	client := sluice.NewClient(store, sluice.ClientOptions{})
-	settings := sluice.DefaultSettings()
-	settings.InFlightLimit = 10
-	if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
-		t.Fatal(err)
-	}
-	inserts := make([]sluice.NewJob, jobs+20)
-	for i := range inserts {
-		inserts[i] = sluice.NewJob{Queue: "q", Payload: []byte("1")}
-	}
-	if _, err := client.EnqueueMany(t.Context(), inserts); err != nil {
-		t.Fatal(err)
-	}
+	store := openLimited(t, 10, jobs+20)
 	old, err := store.Pool().BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	if err != nil {
 		t.Fatal(err)
@@ -100,18 +107,7 @@ func TestOldTransactionDoesNotSlowTheCountingOfWhatIsInFlight(t *testing.T) {
 // it does when the server's clock was set back.
 func TestClaimsOfALimitedQueueAreStampedInOrderWhateverTheClockDoes(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t))
-	client := sluice.NewClient(store, sluice.ClientOptions{})
-	settings := sluice.DefaultSettings()
-	settings.InFlightLimit = 2
-	if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
-		t.Fatal(err)
-	}
-	for range 5 {
-		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte("1")}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	store := openLimited(t, 2, 5)
 	claim := func() []*sluice.Claim {
 		t.Helper()
 		store.ForgetMarks()
@@ -142,18 +138,7 @@ func TestClaimsOfALimitedQueueAreStampedInOrderWhateverTheClockDoes(t *testing.T
 // middle of its claim.
 func TestClaimOfALimitedQueueDoesNotWaitForAFrozenOne(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t))
-	client := sluice.NewClient(store, sluice.ClientOptions{})
-	settings := sluice.DefaultSettings()
-	settings.InFlightLimit = 10
-	if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte("1")}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	store := openLimited(t, 10, 3)
 	first := sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()}
 	if claimed, err := store.Claim(t.Context(), first); err != nil || len(claimed.Jobs) != 1 {
 		t.Fatalf("claimed %d jobs, %v", len(claimed.Jobs), err)

@@ -37,16 +37,21 @@ var auditSQL string
 
 // Job looks one job up.
 func (s *Store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
-	var found []sluice.Job
-	err := s.call(ctx, "look up job", func(ctx context.Context, _ bool) (err error) {
-		found, err = list(ctx, s.pool, scanJob, jobSQL, [16]byte(id))
+	return lookUp(ctx, s, "look up job", scanJob, jobSQL, [16]byte(id))
+}
+
+// lookUp reads the one row of a thing; if there is none, it is an ErrNotFound.
+func lookUp[T any](ctx context.Context, s *Store, verb string, scan pgx.RowToFunc[T], text string, args ...any) (one T, err error) {
+	var found []T
+	err = s.call(ctx, verb, func(ctx context.Context, _ bool) (err error) {
+		found, err = list(ctx, s.pool, scan, text, args...)
 		return err
 	})
-	if err == nil && len(found) == 0 {
-		err = sluice.ErrNotFound
-	}
 	if err != nil {
-		return sluice.Job{}, err
+		return one, err
+	}
+	if len(found) == 0 {
+		return one, sluice.ErrNotFound
 	}
 	return found[0], nil
 }
@@ -136,18 +141,7 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 
 // Outlook tells what is known of a job's turn.
 func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
-	var found []sluice.Outlook
-	err := s.call(ctx, "look at a job's turn", func(ctx context.Context, _ bool) (err error) {
-		found, err = list(ctx, s.pool, scanOutlook, outlookSQL, [16]byte(id), sluice.OutlookLimit)
-		return err
-	})
-	if err == nil && len(found) == 0 {
-		err = sluice.ErrNotFound
-	}
-	if err != nil {
-		return sluice.Outlook{}, err
-	}
-	return found[0], nil
+	return lookUp(ctx, s, "look at a job's turn", scanOutlook, outlookSQL, [16]byte(id), sluice.OutlookLimit)
 }
 
 func scanOutlook(row pgx.CollectableRow) (sluice.Outlook, error) {

@@ -108,11 +108,7 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 func writeQueue(ctx context.Context, tx pgx.Tx, queue *sluice.Queue, act sluice.Act) error {
 	arguments := []any{queue.Name, act.By, act.Reason}
 	for _, setting := range sluice.AllSettings() {
-		value := setting.Stored(queue.Settings)
-		if at, isInstant := value.(time.Time); isInstant {
-			value = nullTime(at)
-		}
-		arguments = append(arguments, value)
+		arguments = append(arguments, setting.Stored(queue.Settings))
 	}
 	sql := queueUpdateSQL
 	if queue.Version == 0 {
@@ -159,18 +155,7 @@ func tellChange(ctx context.Context, tx pgx.Tx, object sluice.Object, name strin
 
 // Tenant looks a stored tenant up.
 func (s *Store) Tenant(ctx context.Context, name string) (sluice.Tenant, error) {
-	var found []sluice.Tenant
-	err := s.call(ctx, "look up tenant", func(ctx context.Context, _ bool) (err error) {
-		found, err = list(ctx, s.pool, scanTenant, tenantSQL, name)
-		return err
-	})
-	if err == nil && len(found) == 0 {
-		err = sluice.ErrNotFound
-	}
-	if err != nil {
-		return sluice.Tenant{}, err
-	}
-	return found[0], nil
+	return lookUp(ctx, s, "look up tenant", scanTenant, tenantSQL, name)
 }
 
 // Tenants lists stored tenants by name.

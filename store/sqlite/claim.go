@@ -167,14 +167,17 @@ func (g *gate) mark(tx runner, request sluice.ClaimRequest, at int64, seqs []int
 		return nil
 	}
 	jobs, err := claims(tx, request, seqs)
+	if err != nil {
+		return err
+	}
 	for _, c := range jobs {
-		if err == nil {
-			entry := moveEntry(c.ID, c.Queue, c.Generation, sluice.EventClaim, sluice.StateQueued, sluice.Act{By: request.Holder})
-			entry.At = c.ClaimedAt
-			err = tell(tx, entry)
+		entry := moveEntry(c.ID, c.Queue, c.Generation, sluice.EventClaim, sluice.StateQueued, sluice.Act{By: request.Holder})
+		entry.At = c.ClaimedAt
+		if err := tell(tx, entry); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // claims reads claimed jobs, in the order of claims.

@@ -41,18 +41,24 @@ type listed struct {
 
 // Job looks one job up.
 func (s *Store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
-	var rows []listed
-	err := s.read(ctx, "look up job", func(tx runner) (err error) {
-		rows, err = list(tx, scanJob, jobSQL, id[:])
+	found, err := lookUp(ctx, s, "look up job", scanJob, jobSQL, id[:])
+	return found.job, err
+}
+
+// lookUp reads the one row of a thing; if there is none, it is an ErrNotFound.
+func lookUp[T any](ctx context.Context, s *Store, verb string, scan func(*sql.Rows) (T, error), text string, args ...any) (one T, err error) {
+	var found []T
+	err = s.read(ctx, verb, func(tx runner) (err error) {
+		found, err = list(tx, scan, text, args...)
 		return err
 	})
-	if err == nil && len(rows) == 0 {
-		err = sluice.ErrNotFound
-	}
 	if err != nil {
-		return sluice.Job{}, err
+		return one, err
 	}
-	return rows[0].job, nil
+	if len(found) == 0 {
+		return one, sluice.ErrNotFound
+	}
+	return found[0], nil
 }
 
 func scanJob(rows *sql.Rows) (listed, error) {
@@ -158,19 +164,8 @@ func pageOf(rows []listed, limit int) sluice.Page {
 
 // Outlook tells what is known of a job's turn.
 func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
-	var found []sluice.Outlook
-	err := s.read(ctx, "look at a job's turn", func(tx runner) (err error) {
-		at := now()
-		found, err = list(tx, outlookScanner(at), outlookSQL, id[:], at, sluice.OutlookLimit)
-		return err
-	})
-	if err == nil && len(found) == 0 {
-		err = sluice.ErrNotFound
-	}
-	if err != nil {
-		return sluice.Outlook{}, err
-	}
-	return found[0], nil
+	at := now()
+	return lookUp(ctx, s, "look at a job's turn", outlookScanner(at), outlookSQL, id[:], at, sluice.OutlookLimit)
 }
 
 func outlookScanner(at int64) func(*sql.Rows) (sluice.Outlook, error) {

@@ -107,7 +107,7 @@ func saveQueue(tx runner, queue sluice.Queue, act sluice.Act) (sluice.Queue, err
 	for _, setting := range sluice.AllSettings() {
 		value := setting.Stored(queue.Settings)
 		if at, isInstant := value.(time.Time); isInstant {
-			value = micros(at)
+			value = at.UnixMicro()
 		}
 		arguments = append(arguments, value)
 	}
@@ -120,18 +120,7 @@ func saveQueue(tx runner, queue sluice.Queue, act sluice.Act) (sluice.Queue, err
 
 // Tenant looks a stored tenant up.
 func (s *Store) Tenant(ctx context.Context, name string) (sluice.Tenant, error) {
-	var out []sluice.Tenant
-	err := s.read(ctx, "look up tenant", func(tx runner) (err error) {
-		out, err = list(tx, scanTenant, tenantSQL, name)
-		return err
-	})
-	if err == nil && len(out) == 0 {
-		err = sluice.ErrNotFound
-	}
-	if err != nil {
-		return sluice.Tenant{}, err
-	}
-	return out[0], nil
+	return lookUp(ctx, s, "look up tenant", scanTenant, tenantSQL, name)
 }
 
 // Tenants lists stored tenants by name.
