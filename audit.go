@@ -57,6 +57,8 @@ const (
 	EventPrune Event = "prune"
 	// EventChange: a queue, tenant or tier was changed.
 	EventChange Event = "change"
+	// EventDelete: a tenant or tier was deleted.
+	EventDelete Event = "delete"
 )
 
 // AuditFilter chooses audit entries. The zero value chooses all.

@@ -47,9 +47,11 @@ type Claimed struct {
 	// next job of the queue is due, or the queue's rate allows one. It is only set where the claim
 	// found nothing or Limited is true; negative: no job waits.
 	NextDue time.Duration
-	// Limited says that the queue's limits held jobs back. If NextDue is negative then, one may go
-	// as soon as another has ended.
+	// Limited says that the queue's limits held jobs back, and that none may go before NextDue.
 	Limited bool
+	// Full says that jobs which are due wait for one of those in flight to end, of the queue or of their
+	// tenant.
+	Full bool
 }
 
 // Claim is a job in the hands of a holder.

@@ -125,7 +125,7 @@ func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 		job.KeyScope = orElse(job.KeyScope, WhileUnfinished)
 		job.OnDuplicate = orElse(job.OnDuplicate, Keep)
 	}
-	return Insert{NewJob: job, AuditFull: queue.Settings.Audit == AuditFull}, nil
+	return Insert{NewJob: job, AuditFull: queue.Settings.Audit == AuditFull, ByTenant: queue.ByTenant}, nil
 }
 
 func orElse[T comparable](value, otherwise T) T {

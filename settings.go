@@ -50,6 +50,10 @@ type Settings struct {
 	InFlightLimit   int
 	PausedUntil     time.Time
 	Ageing          float64
+	Fair            bool
+	TenantCapacity  int
+	TenantRate      Rate
+	TenantBurst     int
 }
 
 // DefaultSettings is how a queue behaves for which nobody said anything.
@@ -94,12 +98,16 @@ type Queue struct {
 	ChangedAt time.Time
 	ChangedBy string
 	Reason    string
+	// ByTenant says that the queue serves its tenants in turns, by its settings or because there are
+	// limits of tenants or tiers. Stores fill it in; it is not stored.
+	ByTenant bool
 }
 
 // QueueFromRow makes a queue of a row as the SQL stores keep it: name, version, changed_at,
-// changed_by, reason, and then the settings in the order of AllSettings.
+// changed_by, reason, whether it serves its tenants in turns, and then the settings in the order of
+// AllSettings.
 func QueueFromRow(row []any) (Queue, error) {
-	const before = 5
+	const before = 6
 	if len(row) != before+len(allSettings) {
 		return Queue{}, fmt.Errorf("a queue's row has %d columns instead of %d", len(row), before+len(allSettings))
 	}
@@ -110,7 +118,8 @@ func QueueFromRow(row []any) (Queue, error) {
 	q.ChangedAt, fits[2] = row[2].(time.Time)
 	q.ChangedBy, fits[3] = row[3].(string)
 	q.Reason, fits[4] = row[4].(string)
-	if fits != [before]bool{true, true, true, true, true} {
+	q.ByTenant, fits[5] = storedBool(row[5])
+	if slices.Contains(fits[:], false) {
 		return Queue{}, fmt.Errorf("the row of queue %v has columns of other types than expected", row[0])
 	}
 	q.ChangedAt = q.ChangedAt.UTC()
@@ -180,6 +189,10 @@ var allSettings = [...]Setting{
 	{"in_flight_limit", "How many jobs may be claimed or dispatched at the same time; 0: no limit.", "", kindCount, func(s *Settings) any { return &s.InFlightLimit }, 0, maxFlow},
 	{"paused_until", "When a paused queue opens by itself; empty: when it is resumed.", "", kindInstant, func(s *Settings) any { return &s.PausedUntil }, 0, 0},
 	{"ageing", "The share of claims that begin with another priority than 1, one of the nine by lot; 0: low priorities may starve.", "", kindFactor, func(s *Settings) any { return &s.Ageing }, 0, 1},
+	{"fair", "Tenants take turns by their weights, whatever each has waiting; they do in every queue that has limits for tenants, too.", "H-16", kindBool, func(s *Settings) any { return &s.Fair }, 0, 0},
+	{"tenant_capacity", "How many jobs of one tenant may be claimed or dispatched at the same time, if nothing is said of the tenant or its tier; 0: no limit.", "A-24", kindCount, func(s *Settings) any { return &s.TenantCapacity }, 0, maxFlow},
+	{"tenant_rate", "How many jobs of one tenant may be claimed per time, if nothing is said of the tenant or its tier; 0: no limit.", "", kindRate, func(s *Settings) any { return &s.TenantRate }, 0, maxRate},
+	{"tenant_burst", "How many jobs of one tenant may be claimed at once after a lull; 0: what its rate gives in a second, and at least one.", "", kindCount, func(s *Settings) any { return &s.TenantBurst }, 0, maxFlow},
 }
 
 // AllSettings lists every setting, in the order of the columns of the queue table.
@@ -288,11 +301,7 @@ func (d Setting) SetStored(s *Settings, stored any) error {
 	var fits bool
 	switch v := d.field(s).(type) {
 	case *bool:
-		if isNumber {
-			*v, fits = number != 0, true
-		} else {
-			*v, fits = stored.(bool)
-		}
+		*v, fits = storedBool(stored)
 	case *int:
 		*v, fits = int(number), isNumber
 	case *time.Duration:
@@ -318,6 +327,14 @@ func (d Setting) SetStored(s *Settings, stored any) error {
 		return invalid(d.Name, fmt.Sprintf("the stored value %v (%T) is not %s", stored, stored, d.kind))
 	}
 	return nil
+}
+
+func storedBool(stored any) (value, fits bool) {
+	if number, isNumber := stored.(int64); isNumber {
+		return number != 0, true
+	}
+	value, fits = stored.(bool)
+	return value, fits
 }
 
 // Check says which rule the settings break, as an ErrInvalid.

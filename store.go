@@ -12,6 +12,9 @@ type Insert struct {
 	NewJob
 	// AuditFull says that the queue audits every move.
 	AuditFull bool
+	// ByTenant says that the queue serves its tenants in turns. A store finds out if it is wrong; then
+	// the job costs a little more.
+	ByTenant bool
 }
 
 // Enqueuer stores jobs by the settings of their queues: a Store, or a transaction of the caller's own,
@@ -100,6 +103,13 @@ type Store interface {
 	Tiers(ctx context.Context) ([]Tier, error)
 	// SaveTier stores a tier, by the rule of SaveQueue.
 	SaveTier(ctx context.Context, tier Tier, act Act) (Tier, error)
+	// TenantLimits lists the limits of a tier or of a tenant, by queue; without either, those of every
+	// tier, by tier and queue.
+	TenantLimits(ctx context.Context, tier, tenant string) ([]TenantLimits, error)
+	// SaveTenantLimits stores limits, by the rule of SaveQueue. They count from the next claim on.
+	SaveTenantLimits(ctx context.Context, limits TenantLimits, act Act) (TenantLimits, error)
+	// Delete forgets a tier or a tenant, and its limits. An unknown one is an ErrNotFound.
+	Delete(ctx context.Context, object Object, name string, act Act) error
 
 	// Beat stores that a holder is alive. A holder that was not seen for an hour is forgotten.
 	Beat(ctx context.Context, holder Holder) error

@@ -12,8 +12,8 @@ import (
 
 // Gate is one of the things that a job must pass before it runs.
 type Gate struct {
-	// Name is a word for the gate: state, blocked, expiry, due, paused, rate, in_flight, order,
-	// workers.
+	// Name is a word for the gate: state, blocked, expiry, due, paused, rate, in_flight, tenant,
+	// capacity, tenant_rate, order, workers.
 	Name string `json:"gate"`
 	// Open says that the job may pass.
 	Open bool `json:"open"`
@@ -40,7 +40,7 @@ type Explanation struct {
 type Outlook struct {
 	// Now is the store's clock.
 	Now time.Time
-	// Ahead counts the due jobs of the queue that are claimed before it, at most OutlookLimit.
+	// Ahead counts the due jobs that are claimed before it, at most OutlookLimit.
 	Ahead int
 	// InFlight counts the claimed and dispatched jobs of the queue, at most OutlookLimit.
 	InFlight int
@@ -48,7 +48,20 @@ type Outlook struct {
 	// until it has one, 0 if it has, or if there is no rate.
 	Tokens    float64
 	TokenWait time.Duration
+	// ByTenant says that the queue serves its tenants in turns. Then Ahead counts the job's own tenant
+	// alone, and what follows tells of that tenant.
+	ByTenant bool
+	// Terms are the limits that count for it.
+	Terms Terms
+	// Held counts its jobs in flight, at most OutlookLimit; Holding are some of them, the longest first.
+	Held    int
+	Holding []ID
+	// TenantTokenWait is how long until the tenant's rate has a token, 0 if it has, or if there is no rate.
+	TenantTokenWait time.Duration
 }
+
+// HoldingLimit is how many jobs of a tenant that are in flight an Outlook names.
+const HoldingLimit = 10
 
 // OutlookLimit is where the counting of an Outlook stops.
 const OutlookLimit = 10_000
@@ -84,10 +97,11 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	out.Gates = []Gate{
-		stateGate(job), blockedGate(job), expiryGate(job, outlook), dueGate(job, outlook), paused,
-		rateGate(queue, outlook), inFlightGate(queue, outlook), orderGate(outlook), workersGate(job, holders, outlook),
-	}
+	out.Gates = slices.Concat(
+		[]Gate{stateGate(job), blockedGate(job), expiryGate(job, outlook), dueGate(job, outlook), paused},
+		[]Gate{rateGate(queue, outlook), inFlightGate(queue, outlook)}, tenantGates(job, outlook),
+		[]Gate{orderGate(outlook), workersGate(job, holders, outlook)},
+	)
 	out.Start = startOf(out.Gates, queue, outlook)
 	return out, nil
 }
@@ -223,10 +237,14 @@ func counted(n int) string {
 }
 
 func orderGate(o Outlook) Gate {
-	if o.Ahead == 0 {
-		return Gate{Name: "order", Open: true, Says: "no due job comes before it"}
+	whose := ""
+	if o.ByTenant {
+		whose = " of the same tenant"
 	}
-	return Gate{Name: "order", Says: counted(o.Ahead) + " due jobs come before it"}
+	if o.Ahead == 0 {
+		return Gate{Name: "order", Open: true, Says: "no due job" + whose + " comes before it"}
+	}
+	return Gate{Name: "order", Says: counted(o.Ahead) + " due jobs" + whose + " come before it"}
 }
 
 // silence is how long a worker may say nothing before it counts as gone.
@@ -253,9 +271,14 @@ func startOf(gates []Gate, q Queue, o Outlook) time.Time {
 		missing := max(0, float64(o.Ahead)+1-o.Tokens)
 		start = start.Add(time.Duration(missing / rate * float64(time.Second)))
 	}
+	if rate := float64(o.Terms.Rate); rate > 0 {
+		if own := o.Now.Add(o.TenantTokenWait + time.Duration(float64(o.Ahead)/rate*float64(time.Second))); own.After(start) {
+			start = own
+		}
+	}
 	for _, g := range gates {
 		switch {
-		case g.Open, g.Name == "order" && q.Settings.Rate > 0:
+		case g.Open, g.Name == "order" && (q.Settings.Rate > 0 || o.Terms.Rate > 0):
 		case g.Until.IsZero():
 			return time.Time{}
 		case g.Until.After(start):

@@ -110,13 +110,20 @@ func bounded(n int) string {
 
 func (a *app) pauseCommand() *cobra.Command {
 	var during time.Duration
+	var tenant string
 	command := &cobra.Command{
-		Use:     "pause QUEUE",
-		Short:   "Stop a queue's claims; what runs goes on, nothing is lost",
-		Example: "  sluice pause payments --reason \"bank is down\"\n  sluice pause payments --for 30m --reason \"bank moves\"",
-		Args:    arguments(1, 1),
+		Use:     "pause [QUEUE]",
+		Short:   "Stop the claims of a queue, or of a tenant; what runs goes on, nothing is lost",
+		Example: "  sluice pause payments --reason \"bank is down\"\n  sluice pause payments --for 30m --reason \"bank moves\"\n  sluice pause payments --tenant acme\n  sluice pause --tenant acme --for 1h",
+		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
+			if err := queueOrTenant(args, tenant); err != nil {
+				return err
+			}
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				if tenant != "" {
+					return a.pauseTenant(ctx, client, args, tenant, during)
+				}
 				if during > 0 {
 					until, err := client.PauseFor(ctx, args[0], during, a.act(""))
 					if err != nil {
@@ -134,17 +141,29 @@ func (a *app) pauseCommand() *cobra.Command {
 		},
 	}
 	command.Flags().Var(duration{&during}, "for", "open it by itself after this time, such as 30m")
+	command.Flags().StringVar(&tenant, "tenant", "", "stop this tenant alone, in the queue or, without one, in every queue")
 	return command
 }
 
 func (a *app) resumeCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "resume QUEUE",
-		Short:   "Open a paused queue; it continues where it was",
-		Example: "  sluice resume payments --reason \"bank is back\"",
-		Args:    arguments(1, 1),
+	var tenant string
+	command := &cobra.Command{
+		Use:     "resume [QUEUE]",
+		Short:   "Open a paused queue or tenant; it continues where it was",
+		Example: "  sluice resume payments --reason \"bank is back\"\n  sluice resume payments --tenant acme",
+		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
+			if err := queueOrTenant(args, tenant); err != nil {
+				return err
+			}
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				if tenant != "" {
+					if err := client.ResumeTenant(ctx, onlyQueue(args), tenant, a.act("")); err != nil {
+						return err
+					}
+					a.note("resumed tenant %s", tenant)
+					return nil
+				}
 				if err := client.Resume(ctx, args[0], a.act("")); err != nil {
 					return err
 				}
@@ -153,4 +172,6 @@ func (a *app) resumeCommand() *cobra.Command {
 			})
 		},
 	}
+	command.Flags().StringVar(&tenant, "tenant", "", "open this tenant, in the queue or, without one, in every queue")
+	return command
 }

@@ -10,87 +10,166 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
+// tenantRow is a tenant with its limits.
+type tenantRow struct {
+	sluice.Tenant
+	Limits []sluice.TenantLimits `json:"limits,omitempty"`
+}
+
 func (a *app) tenantsCommand() *cobra.Command {
 	var after string
 	var limit int
 	command := &cobra.Command{
 		Use:     "tenants",
-		Short:   "List the tenants that are in tiers, or put them there",
+		Short:   "List the tenants that have tiers or limits, and change these",
 		Example: "  sluice tenants\n  sluice tenants set acme --tier PRO",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				tenants, err := client.Tenants(ctx, after, limit)
+				rows, err := tenantRows(ctx, client, after, limit)
 				if err != nil {
 					return err
 				}
-				if len(tenants) == 0 && a.output == "table" {
+				if len(rows) == 0 && a.output == "table" {
 					a.note("no tenants; jobs may name any, and «sluice tenants set TENANT --tier TIER» puts one into a tier")
 					return nil
 				}
-				return printList(a, tenants, func(t sluice.Tenant) string { return t.Name }, []column[sluice.Tenant]{
-					{"TENANT", func(t sluice.Tenant) string { return t.Name }, false},
-					{"TIER", func(t sluice.Tenant) string { return orDash(t.Tier) }, false},
-					{"CHANGED", func(t sluice.Tenant) string { return ago(t.ChangedAt) }, true},
-					{"BY", func(t sluice.Tenant) string { return t.ChangedBy }, false},
+				return printList(a, rows, func(t tenantRow) string { return t.Name }, []column[tenantRow]{
+					{"TENANT", func(t tenantRow) string { return t.Name }, false},
+					{"TIER", func(t tenantRow) string { return orDash(t.Tier) }, false},
+					{"LIMITS", func(t tenantRow) string { return limitsText(t.Limits) }, false},
+					{"CHANGED", func(t tenantRow) string { return ago(t.ChangedAt) }, true},
+					{"BY", func(t tenantRow) string { return t.ChangedBy }, false},
 				})
 			})
 		},
 	}
 	command.Flags().StringVar(&after, "after", "", "the page after the one that ended with this name")
 	command.Flags().IntVar(&limit, "limit", 100, "how many at the most")
+	command.AddCommand(a.setTenantCommand(), a.deleteCommand(sluice.ObjectTenant, "its jobs stay, and go on by what the queue says"))
+	return command
+}
+
+func tenantRows(ctx context.Context, client *sluice.Client, after string, limit int) ([]tenantRow, error) {
+	tenants, err := client.Tenants(ctx, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	var rows []tenantRow
+	for _, t := range tenants {
+		limits, err := client.TenantLimits(ctx, "", t.Name)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, tenantRow{t, limits})
+	}
+	return rows, nil
+}
+
+func (a *app) setTenantCommand() *cobra.Command {
 	var tier string
-	set := &cobra.Command{
-		Use:     "set TENANT --tier TIER",
-		Short:   "Put a tenant into a tier; an empty one takes it out",
-		Example: "  sluice tenants set acme --tier PRO",
-		Args:    arguments(1, 1),
+	var f limitFlags
+	command := &cobra.Command{
+		Use:   "set TENANT [NAME=VALUE…]",
+		Short: "Put a tenant into a tier, or say what it is granted itself: capacity, rate, burst, weight",
+		Long: `Puts a tenant into a tier (--tier "" takes it out), or gives it limits of its own, which count before
+those of its tier: in one queue with --queue, else in every queue; for a while with --for. An empty
+value takes a limit away.`,
+		Example: "  sluice tenants set acme --tier PRO\n  sluice tenants set acme capacity=50 --for 2h --reason \"their migration\"\n  sluice tenants set acme rate=100/s weight=3 --queue payments\n  sluice tenants set acme capacity=",
+		Args:    arguments(1, 5),
 		RunE: func(command *cobra.Command, args []string) error {
-			if !command.Flags().Changed("tier") {
-				return usagef("--tier is missing; write: sluice tenants set TENANT --tier TIER")
+			if !command.Flags().Changed("tier") && len(args) == 1 {
+				return usagef("say what to change; write: sluice tenants set TENANT --tier TIER, or: sluice tenants set TENANT capacity=5")
 			}
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				_, err := client.SetTier(ctx, args[0], tier, a.act(""))
-				if errors.Is(err, sluice.ErrNotFound) {
-					return codedError{err, exitNotFound, "look at «sluice tiers», or add it with «sluice tiers add " + tier + "»"}
+				if command.Flags().Changed("tier") {
+					if err := a.setTier(ctx, client, args[0], tier); err != nil {
+						return err
+					}
 				}
-				if err == nil {
-					a.note("tenant %s is in tier %s", args[0], orDash(tier))
+				if len(args) == 1 {
+					return nil
 				}
-				return err
+				return a.setLimits(ctx, client, sluice.TenantLimits{Tenant: args[0], Queue: f.queue}, f, args[1:])
 			})
 		},
 	}
-	set.Flags().StringVar(&tier, "tier", "", "the tier; required, \"\" for none")
-	command.AddCommand(set)
+	command.Flags().StringVar(&tier, "tier", "", "the tier; \"\" for none")
+	command.Flags().StringVar(&f.queue, "queue", "", "the limits count in this queue alone (default: in every queue)")
+	command.Flags().Var(duration{&f.during}, "for", "how long the tenant's own limits count, such as 2h (default: until they are changed)")
 	return command
+}
+
+func (a *app) setTier(ctx context.Context, client *sluice.Client, tenant, tier string) error {
+	_, err := client.SetTier(ctx, tenant, tier, a.act(""))
+	if errors.Is(err, sluice.ErrNotFound) {
+		return codedError{err, exitNotFound, "look at «sluice tiers», or add it with «sluice tiers add " + tier + "»"}
+	}
+	if err == nil {
+		a.note("tenant %s is in tier %s", tenant, orDash(tier))
+	}
+	return err
+}
+
+// tierRow is a tier with its limits.
+type tierRow struct {
+	sluice.Tier
+	Limits []sluice.TenantLimits `json:"limits,omitempty"`
 }
 
 func (a *app) tiersCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "tiers",
-		Short:   "List tiers, or add one",
-		Example: "  sluice tiers\n  sluice tiers add PRO",
+		Short:   "List tiers and what they grant, and change these",
+		Example: "  sluice tiers\n  sluice tiers preset\n  sluice tiers add PRO\n  sluice tiers set PRO capacity=5",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				tiers, err := client.Tiers(ctx)
+				rows, err := tierRows(ctx, client)
 				if err != nil {
 					return err
 				}
-				if len(tiers) == 0 && a.output == "table" {
-					a.note("no tiers; «sluice tiers add TIER» makes one")
+				if len(rows) == 0 && a.output == "table" {
+					a.note("no tiers; «sluice tiers add TIER» makes one, and «sluice tiers preset» makes FREE, PRO and ENTERPRISE")
 					return nil
 				}
-				return printList(a, tiers, func(t sluice.Tier) string { return t.Name }, []column[sluice.Tier]{
-					{"TIER", func(t sluice.Tier) string { return t.Name }, false},
-					{"CHANGED", func(t sluice.Tier) string { return ago(t.ChangedAt) }, true},
-					{"BY", func(t sluice.Tier) string { return t.ChangedBy }, false},
+				return printList(a, rows, func(t tierRow) string { return t.Name }, []column[tierRow]{
+					{"TIER", func(t tierRow) string { return t.Name }, false},
+					{"LIMITS", func(t tierRow) string { return limitsText(t.Limits) }, false},
+					{"CHANGED", func(t tierRow) string { return ago(t.ChangedAt) }, true},
+					{"BY", func(t tierRow) string { return t.ChangedBy }, false},
 				})
 			})
 		},
 	}
-	command.AddCommand(&cobra.Command{
+	command.AddCommand(a.addTierCommand(), a.setTierCommand(), a.presetTiersCommand(),
+		a.deleteCommand(sluice.ObjectTier, "tenants that are in it are then in none"))
+	return command
+}
+
+func tierRows(ctx context.Context, client *sluice.Client) ([]tierRow, error) {
+	tiers, err := client.Tiers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := client.TenantLimits(ctx, "", "")
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]tierRow, len(tiers))
+	for i, t := range tiers {
+		rows[i].Tier = t
+		for _, l := range limits {
+			if l.Tier == t.Name {
+				rows[i].Limits = append(rows[i].Limits, l)
+			}
+		}
+	}
+	return rows, nil
+}
+
+func (a *app) addTierCommand() *cobra.Command {
+	return &cobra.Command{
 		Use:     "add TIER",
 		Short:   "Add a tier",
 		Example: "  sluice tiers add PRO",
@@ -107,6 +186,5 @@ func (a *app) tiersCommand() *cobra.Command {
 				return err
 			})
 		},
-	})
-	return command
+	}
 }

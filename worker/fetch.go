@@ -145,8 +145,8 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 	switch {
 	case len(claimed.Jobs) == room:
 		return 0
-	case claimed.Limited && claimed.NextDue < 0:
-		return w.waitForEnd(l, ended)
+	case claimed.Full:
+		return w.waitForEnd(l, ended, claimed.NextDue)
 	case claimed.Limited:
 		wait := min(max(claimed.NextDue, minWait), w.options.Poll)
 		l.heldUntil = time.Now().Add(wait) // more jobs make no more tokens
@@ -159,14 +159,17 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 	return min(max(claimed.NextDue, minWait), w.options.Poll)
 }
 
-// waitForEnd is for a queue in which no more jobs may be in flight: the next of its jobs that ends makes it
-// hungry again, unless one has ended since the claim was asked for.
-func (w *Worker) waitForEnd(l *lane, ended int64) time.Duration {
+// waitForEnd is for a queue in which no more jobs, or no more of some tenant, may be in flight: the next of
+// its jobs that ends makes it hungry again, unless one has ended since the claim was asked for.
+func (w *Worker) waitForEnd(l *lane, ended int64, nextDue time.Duration) time.Duration {
 	l.full.Store(true)
 	if l.ended.Load() != ended {
 		return minWait
 	}
-	return w.options.Poll
+	if nextDue < 0 {
+		return w.options.Poll
+	}
+	return min(max(nextDue, minWait), w.options.Poll)
 }
 
 func (w *Worker) fetchFailed(ctx context.Context, l *lane, err error) time.Duration {

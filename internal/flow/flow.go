@@ -1,5 +1,5 @@
-// Package flow is the arithmetic of a queue's limits, which every store does alike: how many jobs a
-// claim may take by the rate and by what is in flight.
+// Package flow is what every store does alike to keep limits: how many jobs a claim may take from a
+// queue by its rate and by what is in flight, and how it shares them out among the queue's tenants.
 package flow
 
 import (
@@ -11,6 +11,10 @@ import (
 
 // Limited reports whether a queue has limits that a claim must keep.
 func Limited(s sluice.Settings) bool { return s.Rate > 0 || s.InFlightLimit > 0 }
+
+// ByTenant reports whether the settings of a queue tell its tenants apart. Limits of tiers and tenants do so,
+// too.
+func ByTenant(s sluice.Settings) bool { return s.Fair || s.TenantCapacity > 0 || s.TenantRate > 0 }
 
 // Bucket is a queue's tokens, one per job that may be claimed, as the store keeps them. The zero value
 // is one that was never filled, and is full at its first filling.
@@ -100,6 +104,7 @@ func (r Room) Answer(jobs, limit int, untilDue func() (time.Duration, error)) (s
 	out := sluice.Claimed{NextDue: -1}
 	if jobs > 0 {
 		out.Limited = jobs == r.Jobs && r.Jobs < limit
+		out.Full = out.Limited && r.Full
 		if out.Limited && !r.Full {
 			out.NextDue = r.Wait
 		}
@@ -111,7 +116,8 @@ func (r Room) Answer(jobs, limit int, untilDue func() (time.Duration, error)) (s
 		return out, err
 	}
 	out.Limited = due == 0
-	if !out.Limited || !r.Full {
+	out.Full = out.Limited && r.Full
+	if !out.Full {
 		out.NextDue = max(due, r.Wait)
 	}
 	return out, nil

@@ -24,25 +24,46 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	if settings.PausedAt(now) {
 		return sluice.Claimed{NextDue: -1}, nil
 	}
+	s.sortOut(l, request.Queue)
 	bucket := l.bucket.Filled(settings, now)
 	room := flow.RoomFor(request.Limit, settings, bucket, l.inFlight())
-	var jobs []*sluice.Claim
-	for _, priority := range request.Priorities() {
-		for len(jobs) < room.Jobs {
-			j := s.nextDue(&l.waiting[priority], now)
-			if j == nil {
-				break
-			}
-			l.waiting[priority].drop()
-			jobs = append(jobs, s.claim(j, request, now))
-		}
+	jobs, err := s.claimFrom(l, request, room.Jobs, now)
+	if err != nil {
+		return sluice.Claimed{}, err
 	}
 	if settings.Rate > 0 {
 		l.bucket = bucket.Take(len(jobs))
 	}
 	out, err := room.Answer(len(jobs), request.Limit, func() (time.Duration, error) { return s.untilNext(l, now), nil })
+	if l.byTenant && !out.Limited && len(jobs) < request.Limit {
+		out.NextDue, out.Full = s.untilNext(l, now), l.full()
+	}
 	out.Jobs = jobs
 	return out, err
+}
+
+// claimFrom claims up to limit jobs of a queue.
+func (s *Store) claimFrom(l *lane, request sluice.ClaimRequest, limit int, now time.Time) ([]*sluice.Claim, error) {
+	if l.byTenant {
+		return s.claimByTenant(l, request, limit, now)
+	}
+	return s.take(&l.waiting, request, limit, now), nil
+}
+
+// take claims up to limit of the waiting jobs.
+func (s *Store) take(w *waiting, request sluice.ClaimRequest, limit int, now time.Time) []*sluice.Claim {
+	var jobs []*sluice.Claim
+	for _, priority := range request.Priorities() {
+		for len(jobs) < limit {
+			j := s.nextDue(&w[priority], now)
+			if j == nil {
+				break
+			}
+			w[priority].drop()
+			jobs = append(jobs, s.claim(j, request, now))
+		}
+	}
+	return jobs
 }
 
 // nextDue looks at the first job of a heap that may be claimed, past stale and expired entries.
@@ -60,7 +81,7 @@ func (s *Store) nextDue(h *dueHeap, now time.Time) *job {
 }
 
 // fresh gives the job of an entry, unless the job has moved since.
-func (s *Store) fresh(w waiting) *job {
+func (s *Store) fresh(w place) *job {
 	j := s.jobs[w.id]
 	if j == nil || !j.live || j.State != sluice.StateQueued || !j.DueAt.Equal(w.at) || !j.BlockedBy.IsZero() {
 		return nil
@@ -76,33 +97,49 @@ func (s *Store) claim(j *job, request sluice.ClaimRequest, now time.Time) *sluic
 	from := j.State
 	j.State, j.token, j.Holder = sluice.StateClaimed, request.Token, request.Holder
 	j.ClaimedAt, j.LeaseUntil = now, now.Add(request.Lease)
-	s.lane(j.Queue).claimed[j.ID] = j
+	l := s.lane(j.Queue)
+	l.claimed[j.ID] = j
+	l.held[j.Tenant]++
 	if s.settings(j.Queue).Audit == sluice.AuditFull {
 		s.tell(j, sluice.EventClaim, from, sluice.Act{By: request.Holder})
 	}
 	return &sluice.Claim{Job: j.copy(), Token: j.token}
 }
 
+// untilNext says how long until a job may be claimed; negative: none waits that time alone lets go.
 func (s *Store) untilNext(l *lane, now time.Time) time.Duration {
-	next := time.Duration(-1)
-	for priority := range l.waiting {
-		h := &l.waiting[priority]
-		for {
-			w, ok := h.first()
-			if !ok {
-				break
-			}
-			if s.fresh(w) == nil {
-				h.drop()
-				continue
-			}
-			if wait := max(w.at.Sub(now), 0); next < 0 || wait < next {
-				next = wait
-			}
-			break
+	due, some := l.wakesAt()
+	if !l.byTenant {
+		due, some = s.firstDue(&l.waiting)
+	}
+	if !some {
+		return -1
+	}
+	return max(due.Sub(now), 0)
+}
+
+// firstDue says when the first of the waiting jobs is due, if there is one.
+func (s *Store) firstDue(w *waiting) (due time.Time, some bool) {
+	for priority := range w {
+		if first, waits := s.firstOf(&w[priority]); waits && (!some || first.Before(due)) {
+			due, some = first, true
 		}
 	}
-	return next
+	return due, some
+}
+
+// firstOf is firstDue of one priority, past stale entries.
+func (s *Store) firstOf(h *dueHeap) (due time.Time, some bool) {
+	for {
+		w, ok := h.first()
+		if !ok {
+			return time.Time{}, false
+		}
+		if s.fresh(w) != nil {
+			return w.at, true
+		}
+		h.drop()
+	}
 }
 
 // Renew gives claims more time.

@@ -109,6 +109,6 @@ func (s *Store) wait(j *job) {
 	if !j.BlockedBy.IsZero() {
 		s.behind[j.BlockedBy] = append(s.behind[j.BlockedBy], j.ID)
 	} else {
-		s.lane(j.Queue).waiting[j.Priority].add(j.DueAt, j.ID)
+		s.standInLine(j)
 	}
 }

@@ -8,14 +8,17 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// waiting is a job's place in a heap. It is stale once the job's instant has changed.
-type waiting struct {
+// waiting are jobs by their priority; entries may be stale.
+type waiting [11]dueHeap
+
+// place is a job's place in a heap. It is stale once the job's instant has changed.
+type place struct {
 	at time.Time
 	id sluice.ID
 }
 
 // dueHeap orders jobs by an instant, then by id.
-type dueHeap []waiting
+type dueHeap []place
 
 func (h dueHeap) Len() int { return len(h) }
 
@@ -28,7 +31,7 @@ func (h dueHeap) Less(i, j int) bool {
 
 func (h dueHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
-func (h *dueHeap) Push(x any) { *h = append(*h, x.(waiting)) }
+func (h *dueHeap) Push(x any) { *h = append(*h, x.(place)) }
 
 func (h *dueHeap) Pop() any {
 	last := (*h)[len(*h)-1]
@@ -36,11 +39,11 @@ func (h *dueHeap) Pop() any {
 	return last
 }
 
-func (h *dueHeap) add(at time.Time, id sluice.ID) { heap.Push(h, waiting{at, id}) }
+func (h *dueHeap) add(at time.Time, id sluice.ID) { heap.Push(h, place{at, id}) }
 
-func (h *dueHeap) first() (waiting, bool) {
+func (h *dueHeap) first() (place, bool) {
 	if len(*h) == 0 {
-		return waiting{}, false
+		return place{}, false
 	}
 	return (*h)[0], true
 }

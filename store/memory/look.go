@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
 )
 
 // Job looks one job up.
@@ -90,13 +91,38 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 	if job.State != sluice.StateQueued {
 		return out, nil
 	}
+	s.tenantOutlook(&out, l, job)
 	for _, other := range s.jobs {
 		if other.live && other.State == sluice.StateQueued && other.BlockedBy.IsZero() && other.Queue == job.Queue &&
+			(!out.ByTenant || other.Tenant == job.Tenant) &&
 			!other.DueAt.After(out.Now) && before(other, job) && out.Ahead < sluice.OutlookLimit {
 			out.Ahead++
 		}
 	}
 	return out, nil
+}
+
+// tenantOutlook tells of a job's tenant, if its queue tells tenants apart.
+func (s *Store) tenantOutlook(out *sluice.Outlook, l *lane, of *job) {
+	if out.ByTenant = s.byTenant(of.Queue); !out.ByTenant {
+		return
+	}
+	out.Terms = s.terms(of.Queue, of.Tenant, out.Now)
+	out.Held = l.held[of.Tenant]
+	if n := l.lines[of.Tenant]; n != nil {
+		out.TenantTokenWait = flow.TokenWait(out.Terms, n.Bucket, out.Now)
+	}
+	for _, inFlight := range []map[sluice.ID]*job{l.claimed, l.dispatched} {
+		for id, other := range inFlight {
+			if other.Tenant == of.Tenant {
+				out.Holding = append(out.Holding, id)
+			}
+		}
+	}
+	slices.SortFunc(out.Holding, func(a, b sluice.ID) int {
+		return cmp.Or(s.jobs[a].ClaimedAt.Compare(s.jobs[b].ClaimedAt), bytes.Compare(a[:], b[:]))
+	})
+	out.Holding = out.Holding[:min(len(out.Holding), sluice.HoldingLimit)]
 }
 
 // before says whether a job is claimed before another.

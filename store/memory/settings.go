@@ -20,7 +20,11 @@ func (s *Store) Queues(ctx context.Context) ([]sluice.Queue, error) {
 		return nil, err
 	}
 	defer leave()
-	return byName(s.queues, func(q sluice.Queue) string { return q.Name }), nil
+	queues := byName(s.queues, func(q sluice.Queue) string { return q.Name })
+	for i := range queues {
+		queues[i].ByTenant = s.byTenant(queues[i].Name)
+	}
+	return queues, nil
 }
 
 func byName[T any](all map[string]T, name func(T) string) []T {
@@ -53,6 +57,7 @@ func (s *Store) saveQueue(queue sluice.Queue, act sluice.Act) (sluice.Queue, err
 	queue.Version++
 	queue.ChangedAt, queue.ChangedBy, queue.Reason = s.now(), act.By, act.Reason
 	s.queues[queue.Name] = queue
+	s.wakeAll()
 	return queue, nil
 }
 
@@ -103,6 +108,7 @@ func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice
 	tenant.Version++
 	tenant.ChangedAt, tenant.ChangedBy, tenant.Reason = s.now(), act.By, act.Reason
 	s.tenants[tenant.Name] = tenant
+	s.termsChanged()
 	return tenant, nil
 }
 

@@ -104,6 +104,8 @@ func (s *Store) move(j *job, event sluice.Event, act sluice.Act) {
 	delete(l.dispatched, j.ID)
 	if j.State == sluice.StateDispatched {
 		l.dispatched[j.ID] = j
+	} else if from == sluice.StateClaimed || from == sluice.StateDispatched {
+		l.land(j.Tenant)
 	}
 	if event.Notable() || s.settings(j.Queue).Audit == sluice.AuditFull {
 		s.tell(j, event, from, act)

@@ -34,6 +34,7 @@ type Store struct {
 	queues  map[string]sluice.Queue
 	tenants map[string]sluice.Tenant
 	tiers   map[string]sluice.Tier
+	limits  map[limitsOf]sluice.TenantLimits
 	holders map[string]sluice.Holder
 	audit   []sluice.AuditEntry
 	acts    map[actOn]bool
@@ -48,12 +49,18 @@ type job struct {
 	attempts   []sluice.Attempt
 }
 
-// lane is a queue's waiting jobs, those in flight, and what its rate allows.
+// lane is a queue's waiting jobs, those in flight, and what its rate allows. The jobs wait in the lines of
+// their tenants, if the queue tells these apart.
 type lane struct {
-	waiting    [11]dueHeap // by priority; entries may be stale
+	waiting
 	claimed    map[sluice.ID]*job
 	dispatched map[sluice.ID]*job
 	bucket     flow.Bucket
+
+	byTenant bool
+	lines    map[string]*line
+	held     map[string]int // by tenant: how many jobs are in flight
+	mark     flow.Mark
 }
 
 func (l *lane) inFlight() int { return len(l.claimed) + len(l.dispatched) }
@@ -86,6 +93,7 @@ func New(options Options) *Store {
 		queues:  make(map[string]sluice.Queue),
 		tenants: make(map[string]sluice.Tenant),
 		tiers:   make(map[string]sluice.Tier),
+		limits:  make(map[limitsOf]sluice.TenantLimits),
 		holders: make(map[string]sluice.Holder),
 	}
 }
@@ -125,7 +133,7 @@ func (s *Store) signal(signal sluice.Signal) { s.pending = append(s.pending, sig
 func (s *Store) lane(queue string) *lane {
 	l := s.lanes[queue]
 	if l == nil {
-		l = &lane{claimed: make(map[sluice.ID]*job), dispatched: make(map[sluice.ID]*job)}
+		l = &lane{claimed: make(map[sluice.ID]*job), dispatched: make(map[sluice.ID]*job), held: make(map[string]int)}
 		s.lanes[queue] = l
 	}
 	return l

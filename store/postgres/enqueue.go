@@ -47,6 +47,7 @@ func (s *Store) disturbMarks(jobs []sluice.Insert) {
 	for _, j := range jobs {
 		if !j.DueAt.IsZero() && j.DueAt.Before(edge) {
 			s.marks.disturb(j.Queue)
+			s.lineMarks.disturb(lineKey(j.Queue, j.Tenant))
 		}
 	}
 }
@@ -161,6 +162,7 @@ type insertColumns struct {
 	keyed       []bool
 	blockedBy   []pgtype.UUID
 	told        []bool
+	inLine      []bool
 }
 
 func newInsertColumns(n, payloadBytes int) *insertColumns {
@@ -168,7 +170,7 @@ func newInsertColumns(n, payloadBytes int) *insertColumns {
 		ids: make(uuidArray, 0, n), queues: make([]string, 0, n), tenants: make([]string, 0, n), priorities: make([]int16, 0, n),
 		keys: make([]string, 0, n), payloads: make([]byte, 0, payloadBytes), begins: make([]int32, 0, n), lengths: make([]int32, 0, n), labels: make([]string, 0, n), maxAttempts: make([]int16, 0, n),
 		dueAt: make([]*time.Time, 0, n), delays: make([]time.Duration, 0, n), expiresAt: make([]*time.Time, 0, n),
-		keyed: make([]bool, 0, n), blockedBy: make([]pgtype.UUID, 0, n), told: make([]bool, 0, n),
+		keyed: make([]bool, 0, n), blockedBy: make([]pgtype.UUID, 0, n), told: make([]bool, 0, n), inLine: make([]bool, 0, n),
 	}
 }
 
@@ -196,6 +198,7 @@ func (c *insertColumns) add(j *sluice.Insert, place keyPlace) error {
 	c.keyed = append(c.keyed, j.Key != "" && j.KeyScope == sluice.WhileUnfinished)
 	c.blockedBy = append(c.blockedBy, nullUUID(place.blockedBy))
 	c.told = append(c.told, j.AuditFull)
+	c.inLine = append(c.inLine, j.ByTenant)
 	return nil
 }
 
@@ -203,6 +206,6 @@ func (c *insertColumns) arguments() []any {
 	return []any{
 		c.ids, c.queues, unlessZero(c.tenants), c.priorities, unlessZero(c.keys), c.payloads, unlessZero(c.labels), unlessZero(c.maxAttempts),
 		unlessZero(c.dueAt), unlessZero(c.delays), unlessZero(c.expiresAt), unlessZero(c.keyed), unlessZero(c.blockedBy), unlessZero(c.told),
-		c.begins, c.lengths,
+		c.begins, c.lengths, unlessZero(c.inLine),
 	}
 }

@@ -44,33 +44,54 @@ func (l *limits) forget(queue string) { l.queues.Delete(queue) }
 // after the lock was got, so that nobody can add to it. What ends meanwhile only makes more room.
 func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
 	walk := s.marks.walk(request.Queue)
+	var locked *gate
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		gate, busy, err := lockFlow(ctx, tx, request.Queue)
+		locked = gate
 		if busy {
 			out, limited = sluice.Claimed{NextDue: busyWait, Limited: true}, true
 		}
 		if err != nil || gate == nil {
 			return err
 		}
-		if limited = flow.Limited(gate.settings); !limited {
+		if !gate.byTenant {
+			if err := dissolve(ctx, tx, request.Queue); err != nil {
+				return err
+			}
+		}
+		if limited = gate.byTenant || flow.Limited(gate.settings); !limited {
 			return nil
 		}
 		if gate.settings.Paused {
 			out = sluice.Claimed{NextDue: -1}
 			return nil
 		}
-		out, err = gate.claim(ctx, tx, walk, request)
+		out, err = s.claimThrough(ctx, tx, gate, walk, request)
 		return err
 	})
-	if err == nil {
-		walk.advance(out.Jobs)
+	if err == nil && locked != nil {
+		s.advance(locked, walk, out.Jobs)
 	}
 	return out, limited, err
 }
 
+// advance moves the marks beyond what was claimed from a queue or its lines, once that has been committed.
+func (s *Store) advance(g *gate, w walk, jobs []*sluice.Claim) {
+	if !g.byTenant {
+		w.advance(jobs)
+		return
+	}
+	for _, a := range g.adopted {
+		s.marks.advance(w.queue, a.priority, a.place, g.now)
+	}
+	for _, j := range jobs {
+		s.lineMarks.advance(lineKey(w.queue, j.Tenant), j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)
+	}
+}
+
 // gate is what a queue's settings say to a claim, and what the claims before it have left.
 type gate struct {
-	settings sluice.Settings // paused and the limits alone
+	settings sluice.Settings // paused and the limits alone, its tenants' too
 	version  int64           // of the settings
 	isNew    bool            // nobody has claimed by this version yet
 	bucket   flow.Bucket
@@ -78,6 +99,15 @@ type gate struct {
 	at       time.Time // the instant of the claim: now, but later than that of every claim before it
 	stored   time.Time // up to when the row says that claims were made
 	count    counting
+	byTenant bool
+	turns    turns
+	adopted  []adopted
+}
+
+// adopted is a job that was put into its tenant's line.
+type adopted struct {
+	priority int
+	place    place
 }
 
 // counting is from where what is in flight is counted. An old transaction keeps the index entries of all
@@ -123,9 +153,15 @@ func tryFlow(ctx context.Context, tx pgx.Tx, queue string) (*gate, error) {
 
 func scanGate(row pgx.CollectableRow) (gate, error) {
 	var g gate
-	var filledAt, claimedAt, from, since pgtype.Timestamptz
+	var filledAt, claimedAt, from, since, wakesFrom, turnsSince pgtype.Timestamptz
 	err := row.Scan(&g.settings.Paused, &g.settings.Rate, &g.settings.Burst, &g.settings.InFlightLimit, &g.version,
-		&g.bucket.Tokens, &filledAt, &claimedAt, &from, &g.count.version, &since, &g.now)
+		&g.bucket.Tokens, &filledAt, &claimedAt, &from, &g.count.version, &since, &g.now,
+		&g.settings.TenantCapacity, &g.settings.TenantRate, &g.settings.TenantBurst, &g.byTenant,
+		&g.turns.mark.Turn, &g.turns.mark.Tenant, &wakesFrom, &turnsSince)
+	g.turns.wakesFrom = timeOf(wakesFrom)
+	if g.byTenant {
+		g.turns.since = timeOf(turnsSince)
+	}
 	g.bucket.FilledAt, g.stored = timeOf(filledAt), timeOf(claimedAt)
 	g.at = g.now
 	if next := g.stored.Add(time.Microsecond); next.After(g.at) {
@@ -138,45 +174,76 @@ func scanGate(row pgx.CollectableRow) (gate, error) {
 	return g, err
 }
 
-func (g *gate) claim(ctx context.Context, tx pgx.Tx, walk walk, request sluice.ClaimRequest) (out sluice.Claimed, err error) {
-	before, bucket := g.count, g.bucket.Filled(g.settings, g.now)
+// claimThrough claims what the limits allow, and keeps what is left of them.
+func (s *Store) claimThrough(ctx context.Context, tx pgx.Tx, g *gate, walk walk, request sluice.ClaimRequest) (out sluice.Claimed, err error) {
+	before, bucket := *g, g.bucket.Filled(g.settings, g.now)
 	inFlight, err := g.inFlight(ctx, tx, request.Queue)
 	if err != nil {
 		return out, err
 	}
 	room := flow.RoomFor(request.Limit, g.settings, bucket, inFlight)
-	var jobs []*sluice.Claim
-	if room.Jobs > 0 {
-		if jobs, err = walk.claim(ctx, tx, request, room.Jobs, g.at); err != nil {
+	jobs, err := s.claimRoom(ctx, tx, g, walk, request, room.Jobs)
+	if err != nil {
+		return out, err
+	}
+	if g.settings.Rate > 0 && len(jobs) > 0 {
+		g.bucket = bucket.Take(len(jobs))
+	}
+	if g.mustKeep(before, len(jobs)) {
+		if err := g.keep(ctx, tx, request.Queue); err != nil {
 			return out, err
 		}
 	}
-	if len(jobs) > 0 && g.mustKeep(before) {
-		left := g.bucket
-		if g.settings.Rate > 0 {
-			left = bucket.Take(len(jobs))
-		}
-		if err := exec(ctx, tx, flowTakeSQL, request.Queue, left.Tokens, nullTime(left.FilledAt), g.at,
-			nullTime(g.count.from), g.count.version, g.count.since); err != nil {
-			return out, err
+	out, err = room.Answer(len(jobs), request.Limit, func() (time.Duration, error) { return g.nextDue(ctx, tx, walk, room.Jobs == 0) })
+	if err == nil && g.byTenant && !out.Limited && len(jobs) < request.Limit {
+		out.Full = true
+		if len(jobs) > 0 {
+			out.NextDue, err = g.nextDue(ctx, tx, walk, false)
 		}
 	}
-	out, err = room.Answer(len(jobs), request.Limit, func() (time.Duration, error) {
-		begun := time.Now()
-		due, _, err := walk.nextDue(ctx, tx)
-		if room.Jobs == 0 && walk.untilFront == 0 {
-			walk.marks.walked(walk.queue, time.Since(begun)) // no claim has walked from the front, but this did
-		}
-		return due, err
-	})
 	out.Jobs = jobs
 	return out, err
 }
 
-// mustKeep reports whether the row has to be written. Without a rate that is once a second: each version of
-// it is kept by an old transaction, and what it says stays true, because later claims have later instants.
-func (g *gate) mustKeep(before counting) bool {
-	return g.settings.Rate > 0 || g.isNew || g.at.Sub(g.stored) >= time.Second || g.count.from.Sub(before.from) >= time.Second
+// claimRoom claims as many jobs as there is room for.
+func (s *Store) claimRoom(ctx context.Context, tx pgx.Tx, g *gate, walk walk, request sluice.ClaimRequest, room int) ([]*sluice.Claim, error) {
+	switch {
+	case g.byTenant:
+		return s.serve(ctx, tx, g, walk, request, room)
+	case room > 0:
+		return walk.claim(ctx, tx, request, room, g.at)
+	}
+	return nil, nil
+}
+
+// nextDue says how long until a job may be claimed. Unwalked: no claim has walked from the front, but this may.
+func (g *gate) nextDue(ctx context.Context, tx pgx.Tx, walk walk, unwalked bool) (time.Duration, error) {
+	begun := time.Now()
+	due, _, err := walk.nextDue(ctx, tx)
+	if unwalked && walk.untilFront == 0 {
+		walk.marks.walked(walk.queue, time.Since(begun))
+	}
+	if err != nil || !g.byTenant {
+		return due, err
+	}
+	inLine, err := g.linesNext(ctx, tx, walk.queue)
+	return sooner(due, inLine), err
+}
+
+// mustKeep reports whether the row has to be written. Without a rate or turns that is once a second: each
+// version of it is kept by an old transaction, and what it says stays true, because later claims have later
+// instants, and the marks of turns only move on.
+func (g *gate) mustKeep(before gate, claimed int) bool {
+	if g.turns.mark != before.turns.mark || g.turns.since != before.turns.since {
+		return true
+	}
+	return claimed > 0 && (g.settings.Rate > 0 || g.isNew || g.at.Sub(g.stored) >= time.Second ||
+		g.count.from.Sub(before.count.from) >= time.Second)
+}
+
+func (g *gate) keep(ctx context.Context, tx pgx.Tx, queue string) error {
+	return exec(ctx, tx, flowTakeSQL, queue, g.bucket.Tokens, nullTime(g.bucket.FilledAt), g.at, nullTime(g.count.from), g.count.version,
+		g.count.since, g.turns.mark.Turn, g.turns.mark.Tenant, nullTime(g.turns.wakesFrom), nullTime(g.turns.since))
 }
 
 // inFlight counts what is in flight, as far as the limit, and notes from where it needs to be counted.

@@ -29,6 +29,9 @@ var listDoneSQL string
 //go:embed sql/outlook.sql
 var outlookSQL string
 
+//go:embed sql/holding.sql
+var holdingSQL string
+
 //go:embed sql/depth.sql
 var depthSQL string
 
@@ -141,20 +144,50 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 
 // Outlook tells what is known of a job's turn.
 func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
-	return lookUp(ctx, s, "look at a job's turn", scanOutlook, outlookSQL, [16]byte(id), sluice.OutlookLimit)
+	row, err := lookUp(ctx, s, "look at a job's turn", scanTurn, outlookSQL, [16]byte(id), sluice.OutlookLimit)
+	if err != nil || !row.ByTenant {
+		return row.Outlook, err
+	}
+	err = s.call(ctx, "look at a tenant's turn", func(ctx context.Context, _ bool) error {
+		terms, err := termsOf(ctx, s.pool, row.queue, row.settings, []string{row.tenant}, row.Now)
+		if err != nil {
+			return err
+		}
+		row.Terms = terms[row.tenant]
+		holding, err := list(ctx, s.pool, pgx.RowTo[pgtype.UUID], holdingSQL, row.queue, row.tenant, sluice.HoldingLimit)
+		row.Holding = make([]sluice.ID, len(holding))
+		for i, id := range holding {
+			row.Holding[i] = idOf(id)
+		}
+		return err
+	})
+	row.TenantTokenWait = flow.TokenWait(row.Terms, row.line, row.Now)
+	return row.Outlook, err
 }
 
-func scanOutlook(row pgx.CollectableRow) (sluice.Outlook, error) {
-	var out sluice.Outlook
-	var settings sluice.Settings
-	var rate, tokens pgtype.Float8
-	var ahead, burst pgtype.Int8
-	var filledAt pgtype.Timestamptz
-	err := row.Scan(&out.Now, &ahead, &out.InFlight, &rate, &burst, &tokens, &filledAt)
+// turnRow is a job's turn as outlook.sql gives it.
+type turnRow struct {
+	sluice.Outlook
+	queue, tenant string
+	settings      sluice.Settings // the limits alone
+	line          flow.Bucket     // of the tenant
+}
+
+func scanTurn(row pgx.CollectableRow) (turnRow, error) {
+	var out turnRow
+	var rate, tokens, tenantRate, tenantTokens pgtype.Float8
+	var ahead, burst, tenantCapacity, tenantBurst pgtype.Int8
+	var filledAt, tenantFilledAt pgtype.Timestamptz
+	err := row.Scan(&out.Now, &ahead, &out.InFlight, &rate, &burst, &tokens, &filledAt, &out.ByTenant, &out.queue, &out.tenant,
+		&tenantTokens, &tenantFilledAt, &out.Held, &tenantCapacity, &tenantRate, &tenantBurst)
 	out.Now, out.Ahead = out.Now.UTC(), int(ahead.Int64)
-	settings.Rate, settings.Burst = sluice.Rate(rate.Float64), int(burst.Int64)
-	bucket := flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(settings, out.Now)
-	out.Tokens, out.TokenWait = bucket.Tokens, bucket.UntilNext(settings)
+	out.settings = sluice.Settings{
+		Rate: sluice.Rate(rate.Float64), Burst: int(burst.Int64),
+		TenantCapacity: int(tenantCapacity.Int64), TenantRate: sluice.Rate(tenantRate.Float64), TenantBurst: int(tenantBurst.Int64),
+	}
+	out.line = flow.Bucket{Tokens: tenantTokens.Float64, FilledAt: timeOf(tenantFilledAt)}
+	bucket := flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(out.settings, out.Now)
+	out.Tokens, out.TokenWait = bucket.Tokens, bucket.UntilNext(out.settings)
 	return out, err
 }
 

@@ -19,6 +19,9 @@ const (
 	// many times the duration of the last such walk has passed, so that it takes at most a
 	// twentieth of the time, however many dead index entries an old transaction keeps.
 	walkShare = 20
+	// maxMarked is of how many queues or lines marks are remembered. Without them a claim walks from the
+	// front, which costs little where few jobs were claimed.
+	maxMarked = 4096
 	// cheapWalk is what a walk from the front may cost to be made at once when this process itself
 	// put a job behind the marks.
 	cheapWalk = 20 * time.Millisecond
@@ -104,6 +107,12 @@ func (m *marks) advance(queue string, priority int, claimed place, now time.Time
 func (m *marks) queue(name string) *queueMarks {
 	q := m.queues[name]
 	if q == nil {
+		for forgotten := range m.queues {
+			if len(m.queues) < maxMarked {
+				break
+			}
+			delete(m.queues, forgotten)
+		}
 		q = &queueMarks{}
 		for i := range q.place {
 			q.place[i] = front

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,13 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 			select md5(n::text)::uuid, 'q' || n % 5, 1 + n % 10, now() + n * interval '1 second',
 			       case when n % 300 = 0 then 'claimed' else 'queued' end, now()
 			from generate_series(1, 20000) n;
+		insert into sluice.live (id, queue, tenant, priority, due_at, state, in_line, claimed_at)
+			select md5('line' || n)::uuid, 'q1', 't' || n % 1000, 5, now() - n * interval '1 second',
+			       case when n % 30 = 0 then 'claimed' else 'queued' end, true, now()
+			from generate_series(1, 20000) n;
+		insert into sluice.line (queue, tenant, version, turn, jobs, active, wake_at)
+			select 'q' || n % 5, 't' || n % 1000, n, n, 32, n % 2 = 0, case when n % 3 = 0 then now() end from generate_series(1, 10000) n;
+		insert into sluice.hint (queue, tenant, jobs, room) select 'q' || n % 5, 't' || n, 32, true from generate_series(1, 10000) n;
 		insert into sluice.done (id, generation, queue, outcome, due_at, attempts, releases, recoveries)
 			select md5(n::text)::uuid, 1, 'q' || n % 5, case when n % 50 = 0 then 'dead' else 'completed' end, now(), 0, 0, 0
 			from generate_series(20001, 30000) n;
@@ -88,7 +96,7 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 			plan := planOf(t, store, name, args)
 			for _, found := range scan.FindAllStringSubmatch(plan, -1) {
 				switch found[1] {
-				case "live", "job", "done", "audit", "attempt":
+				case "live", "job", "done", "audit", "attempt", "line", "hint":
 					if !allowed[name] {
 						t.Errorf("reads the whole of %s:\n%s", found[1], plan)
 					}
@@ -163,6 +171,18 @@ func planArguments() map[string][]any {
 	id, payload := [16]byte(sluice.NewID()), json.RawMessage(nil)
 	return map[string][]any{
 		"claim.sql":             {"q1", priorities, marks, markIDs, 100, id, "h", time.Minute, false, nil},
+		"line_hints.sql":        {"q1", time.Unix(0, 0), 100},
+		"line_adopt.sql":        {"q1", priorities, marks, markIDs, 100},
+		"line_dissolve.sql":     {"q1", 100},
+		"line_due.sql":          {"q1", time.Unix(0, 0), time.Now(), 1.5, 100},
+		"line_wake.sql":         {"q1", texts, []int32{32, 32, 32}, []bool{true, true, true}, 1.5},
+		"line_first.sql":        {"q1", 1.5, "t", 100},
+		"line_held.sql":         {"q1", texts, []int32{5, 5, 5}, []*time.Time{nil, nil, nil}},
+		"line_claim.sql":        {"q1", texts, []int32{5, 5, 5}, []int32{32, 32, 32}, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3), priorities, id, "h", time.Minute, time.Now()},
+		"line_look.sql":         {"q1", texts, []int32{32, 32, 32}, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3)},
+		"line_keep.sql":         {[]string{"(0,1)"}, []float64{1}, []int32{32}, []bool{true}, []bool{true}, []*time.Time{nil}, []float64{1}, []*time.Time{nil}, []*time.Time{nil}},
+		"line_next.sql":         {"q1", 1.5, "t", time.Unix(0, 0)},
+		"holding.sql":           {"q1", "t1", 10},
 		"in_flight.sql":         {"q1", 100, time.Unix(0, 0)},
 		"claimed_before.sql":    {id},
 		"next_due.sql":          {"q1", priorities, marks, markIDs},

@@ -40,8 +40,11 @@ type Store struct {
 	signals  broadcast.Broadcaster
 	notifier *notifier
 	marks    marks
-	limits   limits
-	closed   atomic.Bool
+	// Those of tenants' lines, and of what is told of lines.
+	lineMarks marks
+	hintMarks marks
+	limits    limits
+	closed    atomic.Bool
 }
 
 var _ sluice.Store = (*Store)(nil)

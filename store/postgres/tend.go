@@ -134,6 +134,9 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 		if orphans, err = list(ctx, s.pool, pgx.RowTo[string], mendQueuesSQL); err != nil {
 			return err
 		}
+		if err := s.dissolveLines(ctx); err != nil {
+			return err
+		}
 		return exec(ctx, s.pool, forgetHoldersSQL)
 	})
 	if err != nil {
@@ -148,6 +151,24 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 		}
 	}
 	return len(free) + len(orphans), nil
+}
+
+// dissolveLines takes some jobs out of lines that are no more. Claims do so, too, but only those that know or
+// find nothing else to do.
+func (s *Store) dissolveLines(ctx context.Context) error {
+	queues, err := list(ctx, s.pool, scanQueue, queuesSQL)
+	if err != nil {
+		return err
+	}
+	for _, q := range queues {
+		if q.ByTenant {
+			continue
+		}
+		if err := dissolve(ctx, s.pool, q.Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Prune deletes finished jobs that were kept long enough, and keys whose window has passed.

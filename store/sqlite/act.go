@@ -87,7 +87,7 @@ func requeue(tx runner, id sluice.ID) error {
 	if _, err := tx.exec(requeueSQL, old.seq, old.generation, at); err != nil {
 		return err
 	}
-	_, err = tx.exec(enqueueLiveSQL, old.seq, old.queue, old.tenant, old.priority, at, nil, keyed, nil, old.generation+1)
+	_, err = tx.exec(enqueueLiveSQL, old.seq, old.queue, old.tenant, old.priority, at, nil, keyed, nil, old.generation+1, false)
 	return err
 }
 

@@ -51,7 +51,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 				return err
 			}
 		}
-		taken, err = take(tx, request)
+		taken, err = claim(tx, request)
 		return err
 	})
 	if err != nil || len(taken.seqs) == 0 {
@@ -85,11 +85,14 @@ type taking struct {
 	answer sluice.Claimed
 }
 
-// gate is what a queue's settings say to a claim, and what its rate has left.
+// gate is what a queue's settings say to a claim, and what its rate and its turns have left.
 type gate struct {
 	paused, auditFull bool
 	settings          sluice.Settings // its limits alone
 	bucket            flow.Bucket
+	byTenant          bool
+	mark              flow.Mark
+	inLine            bool // jobs wait in lines
 }
 
 func gateOf(tx runner, queue string) (gate, error) {
@@ -97,7 +100,9 @@ func gateOf(tx runner, queue string) (gate, error) {
 		var g gate
 		var tokens sql.NullFloat64
 		var filledAt *int64
-		err := rows.Scan(&g.paused, &g.auditFull, &g.settings.Rate, &g.settings.Burst, &g.settings.InFlightLimit, &tokens, &filledAt)
+		err := rows.Scan(&g.paused, &g.auditFull, &g.settings.Rate, &g.settings.Burst, &g.settings.InFlightLimit, &tokens, &filledAt,
+			&g.settings.Fair, &g.settings.TenantCapacity, &g.settings.TenantRate, &g.settings.TenantBurst, &g.byTenant,
+			&g.mark.Turn, &g.mark.Tenant, &g.inLine)
 		g.bucket = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
 		return g, err
 	}, gateSQL, queue, now())
@@ -123,8 +128,8 @@ func (g *gate) room(tx runner, request sluice.ClaimRequest, at int64) (flow.Room
 	return flow.RoomFor(request.Limit, g.settings, g.bucket, inFlight[0]), nil
 }
 
-// take marks jobs as claimed.
-func take(tx runner, request sluice.ClaimRequest) (taking, error) {
+// claim marks jobs as claimed.
+func claim(tx runner, request sluice.ClaimRequest) (taking, error) {
 	out := taking{answer: sluice.Claimed{NextDue: -1}}
 	queue, err := gateOf(tx, request.Queue)
 	if err != nil || queue.paused {
@@ -135,27 +140,58 @@ func take(tx runner, request sluice.ClaimRequest) (taking, error) {
 	if err != nil {
 		return out, err
 	}
-	for _, priority := range request.Priorities() {
-		if len(out.seqs) == room.Jobs {
-			break
-		}
-		found, err := list(tx, scanOne[int64], claimFindSQL, request.Queue, priority, at, room.Jobs-len(out.seqs))
-		if err != nil {
-			return out, err
-		}
-		out.seqs = append(out.seqs, found...)
-	}
-	out.answer, err = room.Answer(len(out.seqs), request.Limit, func() (time.Duration, error) { return nextDue(tx, request.Queue, at) })
-	if err != nil || len(out.seqs) == 0 {
+	if out.seqs, err = queue.take(tx, request, room.Jobs, at); err != nil {
 		return out, err
 	}
-	return out, queue.mark(tx, request, at, out.seqs)
+	out.answer, err = room.Answer(len(out.seqs), request.Limit, func() (time.Duration, error) { return queue.nextDue(tx, request.Queue, at) })
+	if err != nil {
+		return out, err
+	}
+	if queue.byTenant && !out.answer.Limited && len(out.seqs) < request.Limit {
+		if out.answer.NextDue, out.answer.Full, err = linesNext(tx, request.Queue, at); err != nil {
+			return out, err
+		}
+	}
+	return out, queue.note(tx, request, out.seqs)
 }
 
-// mark writes what a claim takes.
-func (g *gate) mark(tx runner, request sluice.ClaimRequest, at int64, seqs []int64) error {
-	if _, err := tx.exec(claimSQL, request.Token[:], request.Holder, at, at+request.Lease.Microseconds(), seqList(seqs)); err != nil {
-		return err
+// take claims up to limit jobs.
+func (g *gate) take(tx runner, request sluice.ClaimRequest, limit int, at int64) ([]int64, error) {
+	if g.byTenant {
+		return g.serve(tx, request, limit, at)
+	}
+	if g.inLine {
+		if _, err := tx.exec(lineDissolveSQL, request.Queue, maxMoved); err != nil {
+			return nil, err
+		}
+	}
+	var seqs []int64
+	for _, priority := range request.Priorities() {
+		if len(seqs) == limit {
+			break
+		}
+		found, err := list(tx, scanOne[int64], claimFindSQL, request.Queue, priority, at, limit-len(seqs))
+		if err != nil {
+			return nil, err
+		}
+		seqs = append(seqs, found...)
+	}
+	return seqs, claimSeqs(tx, request, at, seqs)
+}
+
+// claimSeqs marks jobs as claimed.
+func claimSeqs(tx runner, request sluice.ClaimRequest, at int64, seqs []int64) error {
+	if len(seqs) == 0 {
+		return nil
+	}
+	_, err := tx.exec(claimSQL, request.Token[:], request.Holder, at, at+request.Lease.Microseconds(), seqList(seqs))
+	return err
+}
+
+// note keeps what is left of the queue's rate, and tells the audit of claims.
+func (g *gate) note(tx runner, request sluice.ClaimRequest, seqs []int64) error {
+	if len(seqs) == 0 {
+		return nil
 	}
 	if g.settings.Rate > 0 {
 		left := g.bucket.Take(len(seqs))
@@ -229,7 +265,12 @@ func (r *claimRow) claim(request sluice.ClaimRequest) (*sluice.Claim, error) {
 	return c, err
 }
 
-func nextDue(tx runner, queue string, at int64) (time.Duration, error) {
+// nextDue says how long until a job of a queue is due; negative: none waits.
+func (g *gate) nextDue(tx runner, queue string, at int64) (time.Duration, error) {
+	if g.byTenant {
+		wait, _, err := linesNext(tx, queue, at)
+		return wait, err
+	}
 	next := time.Duration(-1)
 	for priority := 1; priority <= 10; priority++ {
 		due, err := list(tx, scanOne[int64], nextDueSQL, queue, priority, at)

@@ -46,13 +46,16 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) ([]sluice.Receipt, err
 	receipts := make([]sluice.Receipt, len(jobs))
 	queues := make(map[string]bool)
 	at := now()
-	var plain []int64
+	plain := make(map[bool][]int64) // by whether they stand in line
 	for i := range jobs {
-		var err error
-		if receipts[i], err = enqueueOne(tx, &jobs[i], at, &plain); err != nil {
+		receipt, seq, err := enqueueOne(tx, &jobs[i], at)
+		if err != nil {
 			return nil, err
 		}
-		if again && receipts[i].ID == jobs[i].ID {
+		if seq != 0 {
+			plain[jobs[i].ByTenant] = append(plain[jobs[i].ByTenant], seq)
+		}
+		if receipts[i] = receipt; again && receipt.ID == jobs[i].ID {
 			receipts[i].Duplicate = false
 		}
 		if !queues[jobs[i].Queue] {
@@ -60,8 +63,8 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) ([]sluice.Receipt, err
 			tx.signal(sluice.Signal{Queue: jobs[i].Queue})
 		}
 	}
-	if len(plain) > 0 {
-		if _, err := tx.exec(enqueuePlainSQL, seqList(plain), at); err != nil {
+	for inLine, seqs := range plain {
+		if _, err := tx.exec(enqueuePlainSQL, seqList(seqs), at, inLine); err != nil {
 			return nil, err
 		}
 	}
@@ -69,13 +72,13 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) ([]sluice.Receipt, err
 }
 
 // enqueueOne stores a job. The live row of a plain one, which is due now and has no key, is left to the
-// caller, who makes those of many at once.
-func enqueueOne(tx runner, j *sluice.Insert, at int64, plain *[]int64) (sluice.Receipt, error) {
+// caller, who gets its seq and makes those of many at once.
+func enqueueOne(tx runner, j *sluice.Insert, at int64) (receipt sluice.Receipt, plain int64, err error) {
 	var labels any
 	if len(j.Labels) > 0 {
 		text, err := jsonOf(j.Labels)
 		if err != nil {
-			return sluice.Receipt{}, err
+			return sluice.Receipt{}, 0, err
 		}
 		labels = text
 	}
@@ -87,35 +90,34 @@ func enqueueOne(tx runner, j *sluice.Insert, at int64, plain *[]int64) (sluice.R
 	if j.Key != "" {
 		known, err := list(tx, scanOne[int64], jobStoredSQL, j.ID[:])
 		if err != nil || len(known) > 0 {
-			return sluice.Receipt{ID: j.ID, Duplicate: true}, err // it is sent again: its key is left as it is
+			return sluice.Receipt{ID: j.ID, Duplicate: true}, 0, err // it is sent again: its key is left as it is
 		}
 		if place, err = placeByKey(tx, j, at); err != nil || !place.duplicateOf.IsZero() {
-			return sluice.Receipt{ID: place.duplicateOf, Duplicate: true}, err
+			return sluice.Receipt{ID: place.duplicateOf, Duplicate: true}, 0, err
 		}
 	}
 	stored, err := tx.exec(enqueueJobSQL, j.ID[:], j.Queue, j.Tenant, j.Priority, nullText(j.Key), []byte(j.Payload), labels,
 		maxAttempts, at, micros(j.ExpiresAt))
 	if err != nil {
-		return sluice.Receipt{}, err
+		return sluice.Receipt{}, 0, err
 	}
 	if n, err := stored.RowsAffected(); err != nil || n == 0 {
-		return sluice.Receipt{ID: j.ID, Duplicate: true}, err
+		return sluice.Receipt{ID: j.ID, Duplicate: true}, 0, err
 	}
 	seq, err := stored.LastInsertId()
 	if err != nil {
-		return sluice.Receipt{}, err
+		return sluice.Receipt{}, 0, err
 	}
 	if j.Key == "" && j.DueAt.IsZero() && j.Delay == 0 && !j.AuditFull {
-		*plain = append(*plain, seq)
-		return sluice.Receipt{ID: j.ID}, nil
+		return sluice.Receipt{ID: j.ID}, seq, nil
 	}
 	due := at + j.Delay.Microseconds()
 	if !j.DueAt.IsZero() {
 		due = j.DueAt.UnixMicro()
 	}
 	keyed := j.Key != "" && j.KeyScope == sluice.WhileUnfinished
-	if _, err := tx.exec(enqueueLiveSQL, seq, j.Queue, j.Tenant, j.Priority, due, micros(j.ExpiresAt), keyed, place.blockedBy, 1); err != nil {
-		return sluice.Receipt{}, err
+	if _, err := tx.exec(enqueueLiveSQL, seq, j.Queue, j.Tenant, j.Priority, due, micros(j.ExpiresAt), keyed, place.blockedBy, 1, j.ByTenant); err != nil {
+		return sluice.Receipt{}, 0, err
 	}
 	if j.AuditFull {
 		err = tell(tx, sluice.AuditEntry{
@@ -123,7 +125,7 @@ func enqueueOne(tx runner, j *sluice.Insert, at int64, plain *[]int64) (sluice.R
 			JobID: j.ID, Generation: 1, To: sluice.StateQueued,
 		})
 	}
-	return sluice.Receipt{ID: j.ID, Replaced: place.replaced}, err
+	return sluice.Receipt{ID: j.ID, Replaced: place.replaced}, 0, err
 }
 
 // keyPlace says what a job's key makes of it. The zero value: it is stored as it is.

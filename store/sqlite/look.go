@@ -30,6 +30,9 @@ var listDeadSQL string
 //go:embed sql/outlook.sql
 var outlookSQL string
 
+//go:embed sql/holding.sql
+var holdingSQL string
+
 //go:embed sql/depth.sql
 var depthSQL string
 
@@ -164,22 +167,61 @@ func pageOf(rows []listed, limit int) sluice.Page {
 
 // Outlook tells what is known of a job's turn.
 func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
-	at := now()
-	return lookUp(ctx, s, "look at a job's turn", outlookScanner(at), outlookSQL, id[:], at, sluice.OutlookLimit)
+	var out sluice.Outlook
+	err := s.read(ctx, "look at a job's turn", func(tx runner) (err error) {
+		out, err = outlook(tx, id, now())
+		return err
+	})
+	return out, err
 }
 
-func outlookScanner(at int64) func(*sql.Rows) (sluice.Outlook, error) {
-	return func(rows *sql.Rows) (sluice.Outlook, error) {
-		out := sluice.Outlook{Now: time.UnixMicro(at).UTC()}
-		var settings sluice.Settings
-		var rate, tokens sql.NullFloat64
-		var ahead, burst sql.NullInt64
-		var filledAt *int64
-		err := rows.Scan(&ahead, &out.InFlight, &rate, &burst, &tokens, &filledAt)
+// turnRow is a job's turn as outlook.sql gives it.
+type turnRow struct {
+	sluice.Outlook
+	queue, tenant string
+	settings      sluice.Settings // the limits alone
+	line          flow.Bucket     // of the tenant
+}
+
+func outlook(tx runner, id sluice.ID, at int64) (sluice.Outlook, error) {
+	found, err := list(tx, turnScanner(at), outlookSQL, id[:], at, sluice.OutlookLimit)
+	if err != nil {
+		return sluice.Outlook{}, err
+	}
+	if len(found) == 0 {
+		return sluice.Outlook{}, sluice.ErrNotFound
+	}
+	row := found[0]
+	if !row.ByTenant {
+		return row.Outlook, nil
+	}
+	terms, err := termsOf(tx, row.queue, row.settings, []string{row.tenant}, at)
+	if err != nil {
+		return sluice.Outlook{}, err
+	}
+	row.Terms = terms[row.tenant]
+	row.TenantTokenWait = flow.TokenWait(row.Terms, row.line, row.Now)
+	holding, err := list(tx, scanOne[[]byte], holdingSQL, row.queue, row.tenant, sluice.HoldingLimit)
+	row.Holding = idsOf(holding)
+	return row.Outlook, err
+}
+
+func turnScanner(at int64) func(*sql.Rows) (turnRow, error) {
+	return func(rows *sql.Rows) (turnRow, error) {
+		out := turnRow{Outlook: sluice.Outlook{Now: time.UnixMicro(at).UTC()}}
+		var rate, tokens, tenantRate, tenantTokens sql.NullFloat64
+		var ahead, burst, tenantCapacity, tenantBurst sql.NullInt64
+		var filledAt, tenantFilledAt *int64
+		err := rows.Scan(&ahead, &out.InFlight, &rate, &burst, &tokens, &filledAt, &out.ByTenant, &out.queue, &out.tenant,
+			&tenantTokens, &tenantFilledAt, &out.Held, &tenantCapacity, &tenantRate, &tenantBurst)
 		out.Ahead = int(ahead.Int64)
-		settings.Rate, settings.Burst = sluice.Rate(rate.Float64), int(burst.Int64)
-		bucket := flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(settings, out.Now)
-		out.Tokens, out.TokenWait = bucket.Tokens, bucket.UntilNext(settings)
+		out.settings = sluice.Settings{
+			Rate: sluice.Rate(rate.Float64), Burst: int(burst.Int64),
+			TenantCapacity: int(tenantCapacity.Int64), TenantRate: sluice.Rate(tenantRate.Float64), TenantBurst: int(tenantBurst.Int64),
+		}
+		out.line = flow.Bucket{Tokens: tenantTokens.Float64, FilledAt: timeOf(tenantFilledAt)}
+		bucket := flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(out.settings, out.Now)
+		out.Tokens, out.TokenWait = bucket.Tokens, bucket.UntilNext(out.settings)
 		return out, err
 	}
 }

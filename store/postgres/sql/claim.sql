@@ -4,7 +4,8 @@
 -- place. One that was changed a moment ago may be at a place that this claim cannot see yet; the next one gets it.
 -- $1 text queue   $2 smallint[] priorities, in order   $3 timestamptz[] and $4 uuid[] the mark of each
 -- $5 integer limit   $6 uuid token   $7 text holder   $8 interval lease
--- $9 boolean whether the queue's limits were looked at; if not, nothing is claimed from a queue that has some
+-- $9 boolean whether the queue's limits were looked at; if not, nothing is claimed from a queue that has some, or that
+-- serves its tenants in turns
 -- $10 timestamptz the instant of the claim, where claims must be in order (null: now)
 with claimed as (
     update sluice.live l
@@ -16,7 +17,7 @@ with claimed as (
         cross join lateral (
             select w.ctid as place
             from sluice.live w
-            where w.queue = $1::text and w.priority = mark.priority and w.state = 'queued' and w.blocked_by is null
+            where w.queue = $1::text and w.priority = mark.priority and w.state = 'queued' and w.blocked_by is null and not w.in_line
               and (w.due_at, w.id) > (mark.due_at, mark.id) and w.due_at <= now()
               and (w.expires_at is null or w.expires_at > now())
             order by w.due_at, w.id
@@ -25,7 +26,8 @@ with claimed as (
         ) due
         where not exists (select from sluice.queue q where q.name = $1::text
             and (q.paused and (q.paused_until is null or q.paused_until > now())
-                 or not $9::boolean and (q.rate > 0 or q.in_flight_limit > 0)))
+                 or not $9::boolean and (q.rate > 0 or q.in_flight_limit > 0 or q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0)))
+          and ($9::boolean or not exists (select from sluice.tenant_limit t where t.queue in ($1::text, '')))
         limit $5::integer
     ))
     returning l.*

@@ -17,7 +17,7 @@ with given as (
       and coalesce(l.state = any ($3::text[]), false)
       and (not $13::boolean or l.lease_until < now())
     returning l.id, l.queue, l.tenant, l.state, l.due_at, l.generation, l.releases, l.token, l.holder, l.claimed_at, l.ref,
-              l.keyed, l.blocked_by, g.result, g.stack, g.reason, g.actor, coalesce(g.error, l.error) as error,
+              l.keyed, l.blocked_by, l.in_line, g.result, g.stack, g.reason, g.actor, coalesce(g.error, l.error) as error,
               l.attempts + ($12::text = 'attempt' and l.state <> 'uncertain')::integer as attempts,
               l.recoveries + ($12::text = 'recovery')::integer as recoveries
 ), put as (
@@ -26,6 +26,9 @@ with given as (
     select id, generation, queue, tenant, $5::text, due_at, claimed_at, attempts, releases, recoveries,
            token, holder, ref, result, error
     from gone
+), hinted as (
+    insert into sluice.hint (queue, tenant, jobs, room)
+    select distinct queue, tenant, 0, true from gone where in_line and state in ('claimed', 'dispatched')
 ), noted as (
     insert into sluice.attempt (job_id, generation, attempt, claimed_at, holder, error, stack)
     select id, generation, attempts, claimed_at, holder, coalesce(error, ''), stack

@@ -5,21 +5,27 @@
 -- $5 text[] keys ('': none)   $6 bytea the payloads, one after the other   $7 text[] labels as JSON ('': none)   $8 smallint[] max_attempts (0: the queue's)
 -- $9 timestamptz[] due_at (null: now)   $10 interval[] delays   $11 timestamptz[] expires_at
 -- $12 boolean[] keyed   $13 uuid[] blocked_by   $14 boolean[] whether the audit tells of it
--- $15 integer[] where each payload begins, from 1   $16 integer[] its length
+-- $15 integer[] where each payload begins, from 1   $16 integer[] its length   $17 boolean[] whether it stands in line
 with given as (
     select g.*, substr($6::bytea, g.begins, g.length) as payload
     from unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[], $7::text[], $8::smallint[], $9::timestamptz[],
-                $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[])
-        as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, told, begins, length)
+                $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[], $17::boolean[])
+        as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, told, begins, length, in_line)
 ), stored as (
     insert into sluice.job (id, queue, tenant, priority, key, payload, labels, max_attempts, expires_at)
     select id, queue, coalesce(tenant, ''), priority, nullif(key, ''), payload, nullif(labels, '')::jsonb, nullif(max_attempts, 0), expires_at
     from given
 ), waiting as (
-    insert into sluice.live (id, queue, tenant, priority, due_at, expires_at, keyed, blocked_by)
+    insert into sluice.live (id, queue, tenant, priority, due_at, expires_at, keyed, blocked_by, in_line)
     select g.id, g.queue, coalesce(g.tenant, ''), g.priority, coalesce(g.due_at, now() + coalesce(g.delay, '0')), g.expires_at,
-           coalesce(g.keyed, false), g.blocked_by
+           coalesce(g.keyed, false), g.blocked_by, coalesce(g.in_line, false) and g.blocked_by is null
     from given g
+), hinted as (
+    insert into sluice.hint (queue, tenant, jobs, room)
+    select g.queue, coalesce(g.tenant, ''), bit_or(1 << g.priority), false
+    from given g
+    where g.in_line and g.blocked_by is null
+    group by 1, 2
 ), told as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, to_state)
     select 'producer', 'job', g.queue, 'enqueue', g.id, 1, 'queued'

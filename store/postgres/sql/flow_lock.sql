@@ -1,9 +1,14 @@
--- The settings and the tokens of a queue with limits, locked until the claim has been committed. Nothing, if
--- another claim has the lock.
+-- The settings of a queue with limits, and what claims have left of its tokens and turns, locked until the claim has
+-- been committed. Nothing, if another claim has the lock. A queue that is not stored has the defaults.
 -- $1 text queue
-select q.paused and (q.paused_until is null or q.paused_until > clock_timestamp()), q.rate, q.burst, q.in_flight_limit, q.version,
-       f.tokens, f.filled_at, f.claimed_at, f.counted_from, f.version, f.counted_since, clock_timestamp()
+select coalesce(q.paused and (q.paused_until is null or q.paused_until > clock_timestamp()), false), coalesce(q.rate, 0),
+       coalesce(q.burst, 0), coalesce(q.in_flight_limit, 0), coalesce(q.version, 0),
+       f.tokens, f.filled_at, f.claimed_at, f.counted_from, f.version, f.counted_since, clock_timestamp(),
+       coalesce(q.tenant_capacity, 0), coalesce(q.tenant_rate, 0), coalesce(q.tenant_burst, 0),
+       coalesce(q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0, false)
+           or exists (select from sluice.tenant_limit t where t.queue in ($1::text, '')),
+       f.turn, f.tenant, f.wakes_from, f.turns_since
 from sluice.flow f
-join sluice.queue q on q.name = f.queue
+left join sluice.queue q on q.name = f.queue
 where f.queue = $1::text
 for update of f skip locked

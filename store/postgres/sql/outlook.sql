@@ -1,20 +1,37 @@
--- What is known of a job's turn: what is due before it, what is in flight in its queue, and the queue's rate. Each
--- count is a walk along an index and stops at the limit.
+-- What is known of a job's turn: what is due before it, in its queue or in its tenant's line, what is in flight, and
+-- what the queue's rate and the tenant's have left. Each count is a walk along an index and stops at the limit.
 -- $1 uuid id   $2 integer limit
 select now(),
-    least($2::integer,
+    least($2::integer, case when b.turns then
+        (select count(*)
+         from generate_series(1, l.priority - 1) as p(priority)
+         cross join lateral (select from sluice.live w where w.queue = l.queue and w.tenant = l.tenant and w.priority = p.priority
+             and w.state = 'queued' and w.blocked_by is null and w.in_line and w.due_at <= now() limit $2::integer) earlier)
+        + (select count(*) from (select from sluice.live w where w.queue = l.queue and w.tenant = l.tenant and w.priority = l.priority
+             and w.state = 'queued' and w.blocked_by is null and w.in_line and w.due_at <= now()
+             and (w.due_at, w.id) < (l.due_at, l.id) limit $2::integer) same)
+    else
         (select count(*)
          from generate_series(1, l.priority - 1) as p(priority)
          cross join lateral (select from sluice.live w where w.queue = l.queue and w.priority = p.priority and w.state = 'queued'
-             and w.blocked_by is null and w.due_at <= now() limit $2::integer) earlier)
+             and w.blocked_by is null and not w.in_line and w.due_at <= now() limit $2::integer) earlier)
         + (select count(*) from (select from sluice.live w where w.queue = l.queue and w.priority = l.priority and w.state = 'queued'
-             and w.blocked_by is null and w.due_at <= now() and (w.due_at, w.id) < (l.due_at, l.id) limit $2::integer) same)),
+             and w.blocked_by is null and not w.in_line and w.due_at <= now() and (w.due_at, w.id) < (l.due_at, l.id) limit $2::integer) same)
+    end),
     least($2::integer,
         (select count(*) from (select from sluice.live w where w.queue = j.queue and w.state = 'claimed' limit $2::integer) c)
         + (select count(*) from (select from sluice.live w where w.queue = j.queue and w.state = 'dispatched' limit $2::integer) d)),
-    q.rate, q.burst, f.tokens, f.filled_at
+    q.rate, q.burst, f.tokens, f.filled_at,
+    b.turns, j.queue, j.tenant, n.tokens, n.filled_at,
+    (select count(*) from (select from sluice.live w where w.queue = j.queue and w.tenant = j.tenant and w.tenant <> ''
+        and w.state in ('claimed', 'dispatched') limit $2::integer) h),
+    q.tenant_capacity, q.tenant_rate, q.tenant_burst
 from sluice.job j
 left join sluice.live l on l.id = j.id and l.state = 'queued'
 left join sluice.queue q on q.name = j.queue
 left join sluice.flow f on f.queue = j.queue
+left join lateral (select t.tokens, t.filled_at from sluice.line t where t.queue = j.queue and t.tenant = j.tenant
+                   order by t.version desc limit 1) n on true
+cross join lateral (select coalesce(q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0, false)
+    or exists (select from sluice.tenant_limit t where t.queue in (j.queue, '')) as turns) b
 where j.id = $1::uuid

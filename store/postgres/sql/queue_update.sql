@@ -8,6 +8,7 @@ set version = version + 1, changed_at = now(), changed_by = $2::text, reason = $
     recover_interval_ms = $14::bigint, recover_batch = $15::bigint, keep_completed_ms = $16::bigint,
     keep_cancelled_ms = $17::bigint, keep_dead_ms = $18::bigint, payload_limit = $19::bigint,
     payload_schema = $20::text, audit = $21::text, rate = $22::double precision, burst = $23::bigint,
-    in_flight_limit = $24::bigint, paused_until = $25::timestamptz, ageing = $26::double precision
+    in_flight_limit = $24::bigint, paused_until = $25::timestamptz, ageing = $26::double precision,
+    fair = $27::boolean, tenant_capacity = $28::bigint, tenant_rate = $29::double precision, tenant_burst = $30::bigint
 where name = $1::text
 returning version, changed_at

@@ -2,7 +2,7 @@
 -- $1 uuid[] ids, sorted   $2 timestamptz due_at (null: now)   $3 text by whom   $4 text reason   $5 uuid act
 with moved as (
     update sluice.live
-    set due_at = coalesce($2::timestamptz, now())
+    set due_at = coalesce($2::timestamptz, now()), in_line = false
     where id = any ($1::uuid[]) and state = 'queued'
     returning id, queue, generation
 ), told as (

@@ -2,14 +2,21 @@
 -- ?1 queue   ?2 now   ?3 limit
 with priority (p) as (values (1), (2), (3), (4), (5), (6), (7), (8), (9), (10))
 select
-    (select min(?3, sum((select count(*) from (select 1 from sluice_live where queue = ?1 and priority = p and state = 'queued'
-        and blocked_by is null and due_at <= ?2 limit ?3)))) from priority),
-    (select min(?3, sum((select count(*) from (select 1 from sluice_live where queue = ?1 and priority = p and state = 'queued'
-        and blocked_by is null and due_at > ?2 limit ?3)))) from priority),
+    min(?3, (select sum((select count(*) from (select 1 from sluice_live where queue = ?1 and priority = p and state = 'queued'
+            and blocked_by is null and in_line = 0 and due_at <= ?2 limit ?3))) from priority)
+        + (select count(*) from (select 1 from sluice_live where queue = ?1 and state = 'queued' and blocked_by is null and in_line = 1
+            and due_at <= ?2 limit ?3))),
+    min(?3, (select sum((select count(*) from (select 1 from sluice_live where queue = ?1 and priority = p and state = 'queued'
+            and blocked_by is null and in_line = 0 and due_at > ?2 limit ?3))) from priority)
+        + (select count(*) from (select 1 from sluice_live where queue = ?1 and state = 'queued' and blocked_by is null and in_line = 1
+            and due_at > ?2 limit ?3))),
     (select count(*) from (select 1 from sluice_live where blocked_by is not null and queue = ?1 limit ?3)),
     (select count(*) from (select 1 from sluice_live where state = 'claimed' and queue = ?1 limit ?3)),
     (select count(*) from (select 1 from sluice_live where queue = ?1 and state = 'dispatched' limit ?3)),
     (select count(*) from (select 1 from sluice_live where queue = ?1 and state = 'uncertain' limit ?3)),
     (select count(*) from (select 1 from sluice_done where queue = ?1 and outcome = 'dead' and requeued_at is null limit ?3)),
-    (select min((select min(due_at) from sluice_live where queue = ?1 and priority = p and state = 'queued'
-        and blocked_by is null and due_at <= ?2)) from priority)
+    (select min(due) from (
+        select (select min(due_at) from sluice_live where queue = ?1 and priority = p and state = 'queued'
+            and blocked_by is null and in_line = 0 and due_at <= ?2) as due from priority
+        union all
+        select min(due_at) from sluice_live where queue = ?1 and state = 'queued' and blocked_by is null and in_line = 1 and due_at <= ?2))

@@ -1,6 +1,13 @@
--- What the settings of a queue say to a claim, and what its rate has left.
+-- What the settings of a queue say to a claim, and what its rate and its turns have left; a queue that is not stored
+-- has the defaults. The last says that jobs wait in lines.
 -- ?1 queue   ?2 now
-select q.paused and (q.paused_until is null or q.paused_until > ?2), q.audit = 'full', q.rate, q.burst, q.in_flight_limit, f.tokens, f.filled_at
-from sluice_queue q
-left join sluice_flow f on f.queue = q.name
-where q.name = ?1
+select coalesce(q.paused and (q.paused_until is null or q.paused_until > ?2), 0), coalesce(q.audit = 'full', 0), coalesce(q.rate, 0),
+       coalesce(q.burst, 0), coalesce(q.in_flight_limit, 0), f.tokens, f.filled_at,
+       coalesce(q.fair, 0), coalesce(q.tenant_capacity, 0), coalesce(q.tenant_rate, 0), coalesce(q.tenant_burst, 0),
+       coalesce(q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0, 0)
+           or exists (select 1 from sluice_tenant_limit t where t.queue in (?1, '')),
+       coalesce(f.turn, 0), coalesce(f.tenant, ''),
+       exists (select 1 from sluice_live l where l.queue = ?1 and l.state = 'queued' and l.blocked_by is null and l.in_line = 1)
+from (select 1)
+left join sluice_queue q on q.name = ?1
+left join sluice_flow f on f.queue = ?1

@@ -1,0 +1,320 @@
+package flow
+
+import (
+	"cmp"
+	"container/heap"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Line is where the jobs of one tenant stand in a queue that serves its tenants in turns. A line is active
+// while a claim should look at it; else it sleeps until an instant, or until something wakes it: a job that
+// came in, or one that ended.
+type Line struct {
+	Tenant string
+	// Turn is the line's place among the active ones: the least is served first. Each job puts it off by
+	// the inverse of the tenant's weight.
+	Turn float64
+	// Jobs has a bit, counted from 1, for each priority of which jobs may wait.
+	Jobs uint16
+	// Active lines are in the order of turns. Full ones sleep until a job of the tenant ends.
+	Active, Full bool
+	// WakeAt is when a sleeping line wakes by itself; zero: it does not.
+	WakeAt time.Time
+	// Bucket are the tenant's tokens.
+	Bucket Bucket
+	// Terms are the limits in force.
+	Terms sluice.Terms
+	// Held is how many of the tenant's jobs are in flight.
+	Held int
+
+	// Share is how many jobs a claim is to take from the line, and Got how many it took.
+	Share, Got int
+	// NextDue is when the first job is due that waits now, where Got is less than Share; zero: none waits.
+	NextDue time.Time
+}
+
+// TermsOf finds the limits that count for a tenant: each figure from the first of the limits that says it.
+func TermsOf(s sluice.Settings, now time.Time, nearestFirst ...sluice.TenantLimits) sluice.Terms {
+	terms := sluice.Terms{Capacity: s.TenantCapacity, Rate: s.TenantRate, Burst: s.TenantBurst, Weight: 1}
+	for _, l := range slices.Backward(nearestFirst) {
+		if l.PausedAt(now) {
+			terms.Paused, terms.PausedUntil = true, later(terms, l.PausedUntil)
+		}
+		if !l.Until.IsZero() && !l.Until.After(now) {
+			continue
+		}
+		if !l.Until.IsZero() && (terms.Until.IsZero() || l.Until.Before(terms.Until)) {
+			terms.Until = l.Until
+		}
+		take(&terms.Capacity, l.Capacity)
+		take(&terms.Rate, l.Rate)
+		take(&terms.Burst, l.Burst)
+		take(&terms.Weight, l.Weight)
+	}
+	return terms
+}
+
+// later gives the later end of two pauses, of which none may be the latest.
+func later(t sluice.Terms, until time.Time) time.Time {
+	if t.Paused && (t.PausedUntil.IsZero() || !until.IsZero() && t.PausedUntil.After(until)) {
+		return t.PausedUntil
+	}
+	return until
+}
+
+func take[T any](figure, said *T) {
+	if said != nil {
+		*figure = *said
+	}
+}
+
+// pace gives the rate of the terms as a bucket takes it.
+func pace(t sluice.Terms) sluice.Settings { return sluice.Settings{Rate: t.Rate, Burst: t.Burst} }
+
+// room is how many jobs the terms let a claim take; the bucket is filled.
+func (l *Line) room() int {
+	room := math.MaxInt
+	switch {
+	case l.Terms.Paused:
+		return 0
+	case l.Terms.Capacity > 0:
+		room = max(0, l.Terms.Capacity-l.Held)
+	}
+	if l.Terms.Rate > 0 {
+		room = min(room, max(0, l.Bucket.whole()))
+	}
+	return room
+}
+
+// Mark is the place in the order of turns before which no active line is. Claims move it on, and never back,
+// so that what they left behind need not be walked over.
+type Mark struct {
+	Turn   float64
+	Tenant string
+}
+
+// Behind is a turn right behind the mark.
+func (m Mark) Behind() float64 { return m.Turn + nudge }
+
+// nudge is by how much a line that wakes stands behind the mark. It is nothing beside a job's turn, and
+// still counts after 2^30 turns.
+const nudge = 1.0 / (1 << 20)
+
+// Wake makes a sleeping line active. Its turn is not before those of the others: time in which it had
+// nothing to do, or was held back, is no credit.
+func (l *Line) Wake(mark Mark) {
+	if !l.Active {
+		l.Turn = math.Max(l.Turn, mark.Behind())
+	}
+	l.Active, l.Full, l.WakeAt = true, false, time.Time{}
+}
+
+// Lines are a store's lines of one queue, which no other claim touches meanwhile.
+type Lines interface {
+	// First gives up to limit active lines from the mark on, in the order of turns, with their terms and
+	// with what they have in flight.
+	First(mark Mark, limit int) ([]*Line, error)
+	// Claim claims jobs of each line, up to its share, and says how many it got.
+	Claim(lines []*Line) error
+	// Look says of each line which priorities still wait, and when the first job is due.
+	Look(lines []*Line) error
+	// Keep stores lines after they were served.
+	Keep(lines []*Line) error
+}
+
+const (
+	// maxLines bounds how many lines are served at one look. Larger claims take several jobs of each.
+	maxLines = 128
+	// maxLooks bounds how often a claim looks for further lines, where those before it had less than their
+	// share.
+	maxLooks = 4
+)
+
+// Serve claims up to so many jobs, and shares them out among the lines by their turns. It gives the new mark
+// and how many jobs were claimed.
+func Serve(jobs int, mark Mark, now time.Time, lines Lines) (next Mark, got int, err error) {
+	for look := 0; look < maxLooks && got < jobs; look++ {
+		limit := min(jobs-got, maxLines)
+		first, err := lines.First(mark, limit)
+		if err != nil || len(first) == 0 {
+			return mark, got, err
+		}
+		served := share(jobs-got, first, now)
+		if err := serve(served, lines); err != nil {
+			return mark, got, err
+		}
+		mark = after(first, served)
+		for _, l := range served {
+			got += l.Got
+			l.rest(mark, now)
+		}
+		if len(first) < limit {
+			mark = upTo(first, mark)
+		}
+		if err := lines.Keep(served); err != nil || len(first) < limit && !slices.ContainsFunc(served, isActive) {
+			return mark, got, err
+		}
+	}
+	return mark, got, nil
+}
+
+// share shares jobs out among lines in the order of their turns, and gives those that come into it: to be
+// claimed from, or to be put to sleep because they have no room. They are the first of the lines.
+func share(jobs int, lines []*Line, now time.Time) []*Line {
+	var order turns
+	looked := 0
+	for _, l := range lines {
+		l.Bucket = l.Bucket.filledFor(l.Terms, now)
+		l.Share, l.Got = 0, 0
+	}
+	for jobs > 0 {
+		// The next line comes into it when its turn is before those of the ones that are served already.
+		if looked < len(lines) && (len(order) == 0 || lines[looked].Turn <= order[0].turn) {
+			if room := lines[looked].room(); room > 0 {
+				heap.Push(&order, &turn{lines[looked], lines[looked].Turn, room})
+			}
+			looked++
+			continue
+		}
+		if len(order) == 0 {
+			break
+		}
+		next := order[0]
+		next.line.Share++
+		jobs--
+		next.turn += 1 / float64(next.line.Terms.Weight)
+		if next.room--; next.room == 0 {
+			heap.Pop(&order)
+			continue
+		}
+		heap.Fix(&order, 0)
+	}
+	return slices.DeleteFunc(slices.Clone(lines[:looked]), func(l *Line) bool { return l.Share == 0 && l.room() > 0 })
+}
+
+// TokenWait is how long until a tenant's rate has a token; 0: it has one, or there is no rate.
+func TokenWait(t sluice.Terms, b Bucket, now time.Time) time.Duration {
+	return b.filledFor(t, now).UntilNext(pace(t))
+}
+
+func (b Bucket) filledFor(t sluice.Terms, now time.Time) Bucket {
+	if t.Rate <= 0 {
+		return b
+	}
+	return b.Filled(pace(t), now)
+}
+
+// serve claims from the lines that have a share, and looks what is left in those that had less.
+func serve(lines []*Line, store Lines) error {
+	wanted := slices.DeleteFunc(slices.Clone(lines), func(l *Line) bool { return l.Share == 0 })
+	if len(wanted) == 0 {
+		return nil
+	}
+	if err := store.Claim(wanted); err != nil {
+		return err
+	}
+	short := slices.DeleteFunc(wanted, func(l *Line) bool { return l.Got == l.Share })
+	if len(short) == 0 {
+		return nil
+	}
+	return store.Look(short)
+}
+
+// after gives the mark: the first line that was not served, or the last one that was looked at.
+func after(lines, served []*Line) Mark {
+	for _, l := range lines {
+		if !slices.Contains(served, l) {
+			return l.mark()
+		}
+	}
+	return lines[len(lines)-1].mark()
+}
+
+// upTo moves the mark on to the first of all lines that are still active.
+func upTo(lines []*Line, mark Mark) Mark {
+	var least *Line
+	for _, l := range lines {
+		if l.Active && (least == nil || l.mark().before(least.mark())) {
+			least = l
+		}
+	}
+	if least == nil || least.mark().before(mark) {
+		return mark
+	}
+	return least.mark()
+}
+
+func (l *Line) mark() Mark { return Mark{l.Turn, l.Tenant} }
+
+// rest says where a line goes that was served, or could not be.
+func (l *Line) rest(mark Mark, now time.Time) {
+	l.Held += l.Got
+	l.Turn += float64(l.Got) / float64(l.Terms.Weight)
+	if l.Terms.Rate > 0 {
+		l.Bucket = l.Bucket.Take(l.Got)
+	}
+	if l.mark().before(mark) {
+		l.Turn = mark.Behind()
+	}
+	if l.Got < l.Share {
+		l.restShort(now)
+		return
+	}
+	switch {
+	case l.Terms.Paused:
+		l.sleep(l.Terms.PausedUntil)
+	case l.Terms.Capacity > 0 && l.Held >= l.Terms.Capacity:
+		l.sleep(l.Terms.Until)
+		l.Full = true
+	case l.room() == 0:
+		l.sleep(now.Add(l.Bucket.untilUseful(pace(l.Terms))))
+	}
+}
+
+// restShort is for a line that had less than its share.
+func (l *Line) restShort(now time.Time) {
+	switch {
+	case l.Jobs == 0:
+		l.sleep(time.Time{})
+	case l.NextDue.After(now):
+		l.sleep(l.NextDue)
+	} // else somebody else holds the row of its next job in this moment
+}
+
+func isActive(l *Line) bool { return l.Active }
+
+func (l *Line) sleep(until time.Time) { l.Active, l.WakeAt = false, until }
+
+func (m Mark) before(other Mark) bool {
+	return cmp.Or(cmp.Compare(m.Turn, other.Turn), cmp.Compare(m.Tenant, other.Tenant)) < 0
+}
+
+// turn is a line's turn while jobs are shared out.
+type turn struct {
+	line *Line
+	turn float64
+	room int
+}
+
+// turns is a heap of them, the first on top.
+type turns []*turn
+
+func (t turns) Len() int { return len(t) }
+
+func (t turns) Less(i, k int) bool {
+	return Mark{t[i].turn, t[i].line.Tenant}.before(Mark{t[k].turn, t[k].line.Tenant})
+}
+
+func (t turns) Swap(i, k int) { t[i], t[k] = t[k], t[i] }
+
+func (t *turns) Push(x any) { *t = append(*t, x.(*turn)) }
+
+func (t *turns) Pop() any {
+	last := (*t)[len(*t)-1]
+	*t = (*t)[:len(*t)-1]
+	return last
+}

@@ -1,0 +1,93 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// limitsOf says whose limits they are, and where they count.
+type limitsOf struct{ queue, tier, tenant string }
+
+// TenantLimits lists the limits of a tier, of a tenant, or of every tier.
+func (s *Store) TenantLimits(ctx context.Context, tier, tenant string) ([]sluice.TenantLimits, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var out []sluice.TenantLimits
+	for of, limits := range s.limits {
+		everyTier := tier == "" && tenant == "" && of.tier != ""
+		if everyTier || of.tier == tier && of.tenant == tenant {
+			out = append(out, limits)
+		}
+	}
+	slices.SortFunc(out, func(a, b sluice.TenantLimits) int {
+		return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(a.Queue, b.Queue))
+	})
+	return out, nil
+}
+
+// SaveTenantLimits stores limits.
+func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits, act sluice.Act) (sluice.TenantLimits, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.TenantLimits{}, err
+	}
+	defer leave()
+	of := limitsOf{limits.Queue, limits.Tier, limits.Tenant}
+	old, known := s.limits[of]
+	if old.Version != limits.Version {
+		return sluice.TenantLimits{}, sluice.ErrConflict
+	}
+	var before any
+	if known {
+		before = old
+	}
+	if err := s.tellChange(limits.Object(), limits.Name(), before, limits, act); err != nil {
+		return sluice.TenantLimits{}, err
+	}
+	limits.Version++
+	limits.ChangedAt, limits.ChangedBy, limits.Reason = s.now(), act.By, act.Reason
+	s.limits[of] = limits
+	s.termsChanged()
+	return limits, nil
+}
+
+// termsChanged makes the next claims look at every line anew.
+func (s *Store) termsChanged() {
+	s.wakeAll()
+	s.signal(sluice.Signal{})
+}
+
+// Delete forgets a tier or a tenant, and its limits.
+func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	var known bool
+	switch object {
+	case sluice.ObjectTier:
+		_, known = s.tiers[name]
+		delete(s.tiers, name)
+	case sluice.ObjectTenant:
+		_, known = s.tenants[name]
+		delete(s.tenants, name)
+	}
+	if !known {
+		return sluice.ErrNotFound
+	}
+	for of := range s.limits {
+		if object == sluice.ObjectTier && of.tier == name || object == sluice.ObjectTenant && of.tenant == name {
+			delete(s.limits, of)
+		}
+	}
+	s.add(sluice.AuditEntry{Object: object, Name: name, Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
+	s.termsChanged()
+	return nil
+}

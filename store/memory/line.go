@@ -1,0 +1,189 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
+)
+
+// line is a tenant's jobs in a queue that serves its tenants in turns.
+type line struct {
+	flow.Line
+	waiting
+}
+
+// standInLine puts a job where claims find it.
+func (s *Store) standInLine(j *job) {
+	l := s.lane(j.Queue)
+	if !l.byTenant {
+		l.waiting[j.Priority].add(j.DueAt, j.ID)
+		return
+	}
+	n := l.line(j.Tenant)
+	n.waiting[j.Priority].add(j.DueAt, j.ID)
+	n.Jobs |= 1 << j.Priority
+	if !n.Full {
+		n.Wake(l.mark)
+	}
+}
+
+func (l *lane) line(tenant string) *line {
+	n := l.lines[tenant]
+	if n == nil {
+		n = &line{Line: flow.Line{Tenant: tenant}}
+		l.lines[tenant] = n
+	}
+	return n
+}
+
+// land notes that a job of a tenant is no longer in flight.
+func (l *lane) land(tenant string) {
+	if l.held[tenant]--; l.held[tenant] == 0 {
+		delete(l.held, tenant)
+	}
+	if n := l.lines[tenant]; n != nil && n.Full {
+		n.Wake(l.mark)
+	}
+}
+
+// full reports whether jobs wait for one of their tenant's to end.
+func (l *lane) full() bool {
+	for _, n := range l.lines {
+		if n.Full {
+			return true
+		}
+	}
+	return false
+}
+
+// wakesAt says when the next of the lines may be claimed from.
+func (l *lane) wakesAt() (at time.Time, some bool) {
+	for _, n := range l.lines {
+		if n.Active {
+			return time.Time{}, true
+		}
+		if !n.WakeAt.IsZero() && (!some || n.WakeAt.Before(at)) {
+			at, some = n.WakeAt, true
+		}
+	}
+	return at, some
+}
+
+// wakeAll makes every line be looked at: its terms may have changed.
+func (s *Store) wakeAll() {
+	for _, l := range s.lanes {
+		for _, n := range l.lines {
+			n.Wake(l.mark)
+		}
+	}
+}
+
+// sortOut puts the jobs of a queue into the lines of their tenants, or out of them, if the queue's settings
+// or limits have changed so.
+func (s *Store) sortOut(l *lane, queue string) {
+	byTenant := s.byTenant(queue)
+	if byTenant == l.byTenant {
+		return
+	}
+	l.byTenant, l.waiting, l.lines = byTenant, waiting{}, make(map[string]*line)
+	for _, j := range s.jobs {
+		if j.live && j.Queue == queue && j.State == sluice.StateQueued && j.BlockedBy.IsZero() {
+			s.standInLine(j)
+		}
+	}
+}
+
+func (s *Store) byTenant(queue string) bool {
+	if flow.ByTenant(s.settings(queue)) {
+		return true
+	}
+	for _, limits := range s.limits {
+		if limits.Queue == "" || limits.Queue == queue {
+			return true
+		}
+	}
+	return false
+}
+
+// terms finds the limits that count for a tenant. Jobs without a tenant are nobody's, and have none.
+func (s *Store) terms(queue, tenant string, now time.Time) sluice.Terms {
+	if tenant == "" {
+		return flow.TermsOf(sluice.Settings{}, now)
+	}
+	nearest := []sluice.TenantLimits{s.limits[limitsOf{queue, "", tenant}], s.limits[limitsOf{"", "", tenant}]}
+	if tier := s.tenants[tenant].Tier; tier != "" {
+		nearest = append(nearest, s.limits[limitsOf{queue, tier, ""}], s.limits[limitsOf{"", tier, ""}])
+	}
+	return flow.TermsOf(s.settings(queue), now, nearest...)
+}
+
+// claimByTenant claims up to limit jobs of a queue, its tenants in turns.
+func (s *Store) claimByTenant(l *lane, request sluice.ClaimRequest, limit int, now time.Time) ([]*sluice.Claim, error) {
+	for _, n := range l.lines {
+		if !n.Active && !n.WakeAt.IsZero() && !n.WakeAt.After(now) {
+			n.Wake(l.mark)
+		}
+	}
+	serving := &serving{store: s, lane: l, request: request, now: now}
+	var err error
+	l.mark, _, err = flow.Serve(limit, l.mark, now, serving)
+	return serving.jobs, err
+}
+
+// serving is one claim from the lines of a queue.
+type serving struct {
+	store   *Store
+	lane    *lane
+	request sluice.ClaimRequest
+	now     time.Time
+	jobs    []*sluice.Claim
+}
+
+// First gives the active lines in the order of their turns.
+func (v *serving) First(_ flow.Mark, limit int) ([]*flow.Line, error) {
+	var active []*flow.Line
+	for _, n := range v.lane.lines {
+		if n.Active {
+			active = append(active, &n.Line)
+		}
+	}
+	slices.SortFunc(active, func(a, b *flow.Line) int {
+		return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Tenant, b.Tenant))
+	})
+	active = active[:min(limit, len(active))]
+	for _, n := range active {
+		n.Terms, n.Held = v.store.terms(v.request.Queue, n.Tenant, v.now), v.lane.held[n.Tenant]
+	}
+	return active, nil
+}
+
+// Claim claims the shares of lines.
+func (v *serving) Claim(lines []*flow.Line) error {
+	for _, n := range lines {
+		got := v.store.take(&v.lane.lines[n.Tenant].waiting, v.request, n.Share, v.now)
+		n.Got = len(got)
+		v.jobs = append(v.jobs, got...)
+	}
+	return nil
+}
+
+// Look says what is left in lines.
+func (v *serving) Look(lines []*flow.Line) error {
+	for _, n := range lines {
+		n.Jobs, n.NextDue = 0, time.Time{}
+		w := &v.lane.lines[n.Tenant].waiting
+		for priority := range w {
+			if _, waits := v.store.firstOf(&w[priority]); waits {
+				n.Jobs |= 1 << priority
+			}
+		}
+		n.NextDue, _ = v.store.firstDue(w)
+	}
+	return nil
+}
+
+// Keep has nothing to do: the lines are the store's own.
+func (v *serving) Keep([]*flow.Line) error { return nil }

@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"reflect"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/tenant_limits.sql
+var tenantLimitsSQL string
+
+//go:embed sql/tenant_limits_save.sql
+var tenantLimitsSaveSQL string
+
+//go:embed sql/tier_delete.sql
+var tierDeleteSQL string
+
+//go:embed sql/tenant_delete.sql
+var tenantDeleteSQL string
+
+// TenantLimits lists the limits of a tier, of a tenant, or of every tier.
+func (s *Store) TenantLimits(ctx context.Context, tier, tenant string) ([]sluice.TenantLimits, error) {
+	var out []sluice.TenantLimits
+	err := s.call(ctx, "list limits", func(ctx context.Context, _ bool) (err error) {
+		out, err = tenantLimits(ctx, s.pool, tier, tenant)
+		return err
+	})
+	return out, err
+}
+
+func tenantLimits(ctx context.Context, db rowsQuerier, tier, tenant string) ([]sluice.TenantLimits, error) {
+	return list(ctx, db, func(row pgx.CollectableRow) (sluice.TenantLimits, error) { return scanLimits(row) }, tenantLimitsSQL, tier, tenant)
+}
+
+// scanLimits reads limits, behind other columns.
+func scanLimits(row pgx.CollectableRow, before ...any) (sluice.TenantLimits, error) {
+	var l sluice.TenantLimits
+	var rate *float64
+	var until, pausedUntil pgtype.Timestamptz
+	err := row.Scan(append(before, &l.Queue, &l.Tier, &l.Tenant, &l.Capacity, &rate, &l.Burst, &l.Weight, &until,
+		&l.Paused, &pausedUntil, &l.Version, &l.ChangedAt, &l.ChangedBy, &l.Reason)...)
+	l.Rate = (*sluice.Rate)(rate)
+	l.Until, l.PausedUntil, l.ChangedAt = timeOf(until), timeOf(pausedUntil), l.ChangedAt.UTC()
+	return l, err
+}
+
+// SaveTenantLimits stores limits, and tells the audit. Triggers wake the lines of the tenants.
+func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits, act sluice.Act) (sluice.TenantLimits, error) {
+	saved := limits
+	err := s.call(ctx, "save limits", func(ctx context.Context, again bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			stored, err := tenantLimits(ctx, tx, limits.Tier, limits.Tenant)
+			if err != nil {
+				return err
+			}
+			var before any
+			for _, l := range stored {
+				if l.Queue != limits.Queue {
+					continue
+				}
+				if again && l.Version == limits.Version+1 && sameLimits(l, limits) {
+					saved = l // an earlier try stored it
+					return nil
+				}
+				before = l
+			}
+			saved.Version, saved.ChangedAt, err = savedRow(ctx, tx, tenantLimitsSaveSQL, limits.Queue, limits.Tier, limits.Tenant,
+				limits.Capacity, (*float64)(limits.Rate), limits.Burst, limits.Weight, nullTime(limits.Until), limits.Paused,
+				nullTime(limits.PausedUntil), limits.Version, act.By, act.Reason)
+			if err != nil {
+				return err
+			}
+			saved.ChangedBy, saved.Reason = act.By, act.Reason
+			return tellChange(ctx, tx, limits.Object(), limits.Name(), before, saved, act)
+		})
+	})
+	if err == nil {
+		s.signal(sluice.Signal{Queue: limits.Queue})
+	}
+	return saved, err
+}
+
+// sameLimits compares what limits say.
+func sameLimits(a, b sluice.TenantLimits) bool {
+	b.Version, b.ChangedAt, b.ChangedBy, b.Reason = a.Version, a.ChangedAt, a.ChangedBy, a.Reason
+	return reflect.DeepEqual(a, b)
+}
+
+// Delete forgets a tier or a tenant, and its limits.
+func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error {
+	text := tenantDeleteSQL
+	if object == sluice.ObjectTier {
+		text = tierDeleteSQL
+	}
+	err := s.call(ctx, "delete "+string(object), func(ctx context.Context, again bool) error {
+		gone, err := list(ctx, s.pool, pgx.RowTo[string], text, name, act.By, act.Reason, nullUUID(act.ID))
+		if err == nil && len(gone) == 0 && !again {
+			return sluice.ErrNotFound
+		}
+		return err
+	})
+	if err == nil {
+		s.signal(sluice.Signal{})
+	}
+	return err
+}

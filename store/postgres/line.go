@@ -1,0 +1,448 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
+)
+
+//go:embed sql/line_hints.sql
+var lineHintsSQL string
+
+//go:embed sql/line_adopt.sql
+var lineAdoptSQL string
+
+//go:embed sql/line_dissolve.sql
+var lineDissolveSQL string
+
+//go:embed sql/line_due.sql
+var lineDueSQL string
+
+//go:embed sql/line_wake.sql
+var lineWakeSQL string
+
+//go:embed sql/line_first.sql
+var lineFirstSQL string
+
+//go:embed sql/line_limits.sql
+var lineLimitsSQL string
+
+//go:embed sql/line_held.sql
+var lineHeldSQL string
+
+//go:embed sql/line_claim.sql
+var lineClaimSQL string
+
+//go:embed sql/line_look.sql
+var lineLookSQL string
+
+//go:embed sql/line_keep.sql
+var lineKeepSQL string
+
+//go:embed sql/line_next.sql
+var lineNextSQL string
+
+// maxMoved bounds how many jobs, hints and lines one claim puts where they belong before it serves.
+const maxMoved = 1000
+
+// turns is how far the turns of a queue's tenants are.
+type turns struct {
+	mark      flow.Mark
+	wakesFrom time.Time // no line sleeps until an instant before
+	since     time.Time // since when there are turns; zero: there are none
+}
+
+// lineKey names the marks of a line.
+func lineKey(queue, tenant string) string { return queue + "\x00" + tenant }
+
+// serving is one claim from the lines of a queue, under the lock of its flow.
+type serving struct {
+	store   *Store
+	tx      pgx.Tx
+	gate    *gate
+	request sluice.ClaimRequest
+	lines   map[*flow.Line]*lineRow
+	jobs    []*sluice.Claim
+}
+
+// lineRow is what the store knows of a line beside what it is.
+type lineRow struct {
+	place       pgtype.TID
+	countedFrom time.Time
+	elsewhere   bool // something in flight was not claimed from the line: its end is not told
+	walk        walk
+}
+
+// serve claims up to limit jobs from the lines of a queue.
+func (s *Store) serve(ctx context.Context, tx pgx.Tx, g *gate, stray walk, request sluice.ClaimRequest, limit int) ([]*sluice.Claim, error) {
+	if g.turns.since.IsZero() {
+		g.turns.since = g.at
+	}
+	if err := s.fillLines(ctx, tx, g, stray); err != nil {
+		return nil, err
+	}
+	v := &serving{store: s, tx: tx, gate: g, request: request, lines: make(map[*flow.Line]*lineRow)}
+	var err error
+	g.turns.mark, _, err = flow.Serve(limit, g.turns.mark, g.now, contextual{v, ctx})
+	return v.jobs, err
+}
+
+// fillLines takes in what was told of the lines of a queue, puts jobs into them that are not there, and wakes
+// those whose time has come.
+func (s *Store) fillLines(ctx context.Context, tx pgx.Tx, g *gate, stray walk) error {
+	news := make(map[string]*news)
+	if err := s.takeHints(ctx, tx, stray.queue, news); err != nil {
+		return err
+	}
+	if err := s.adopt(ctx, tx, g, stray, news); err != nil {
+		return err
+	}
+	if err := wakeLines(ctx, tx, g, stray.queue, news); err != nil {
+		return err
+	}
+	return wakeDue(ctx, tx, g, stray.queue)
+}
+
+// news is what is new in a line.
+type news struct {
+	jobs int32
+	room bool
+}
+
+func (s *Store) takeHints(ctx context.Context, tx pgx.Tx, queue string, all map[string]*news) error {
+	begun := time.Now()
+	from, untilFront := s.hintMarks.start(queue)
+	var tenant string
+	var jobs int32
+	var room bool
+	var at, last time.Time
+	rows, err := query(ctx, tx, lineHintsSQL, queue, from[0].dueAt, maxMoved)
+	if err != nil {
+		return err
+	}
+	_, err = pgx.ForEachRow(rows, []any{&tenant, &jobs, &room, &at}, func() error {
+		if at.After(last) {
+			last = at
+		}
+		n := newsOf(all, tenant)
+		n.jobs, n.room = n.jobs|jobs, n.room || room
+		return nil
+	})
+	if untilFront == 0 {
+		s.hintMarks.walked(queue, time.Since(begun))
+	}
+	if err == nil && !last.IsZero() {
+		s.hintMarks.advance(queue, 1, place{dueAt: last}, time.Now())
+	}
+	return err
+}
+
+func newsOf(all map[string]*news, tenant string) *news {
+	n := all[tenant]
+	if n == nil {
+		n = &news{}
+		all[tenant] = n
+	}
+	return n
+}
+
+// adopt puts jobs into the lines of their tenants that do not stand in line.
+func (s *Store) adopt(ctx context.Context, tx pgx.Tx, g *gate, stray walk, all map[string]*news) error {
+	begun := time.Now()
+	order, dueAts, ids := stray.inOrder(sluice.ClaimRequest{}.Priorities())
+	var tenant string
+	var job adopted
+	var id pgtype.UUID
+	rows, err := query(ctx, tx, lineAdoptSQL, stray.queue, order, dueAts, ids, maxMoved)
+	if err != nil {
+		return err
+	}
+	_, err = pgx.ForEachRow(rows, []any{&tenant, &job.priority, &job.place.dueAt, &id}, func() error {
+		newsOf(all, tenant).jobs |= 1 << job.priority
+		job.place.id = idOf(id)
+		g.adopted = append(g.adopted, job)
+		s.lineMarks.disturb(lineKey(stray.queue, tenant))
+		return nil
+	})
+	if stray.untilFront == 0 {
+		s.marks.walked(stray.queue, time.Since(begun))
+	}
+	return err
+}
+
+func wakeLines(ctx context.Context, tx pgx.Tx, g *gate, queue string, all map[string]*news) error {
+	if len(all) == 0 {
+		return nil
+	}
+	var tenants []string
+	var jobs []int32
+	var room []bool
+	for tenant, n := range all {
+		tenants, jobs, room = append(tenants, tenant), append(jobs, n.jobs), append(room, n.room)
+	}
+	return exec(ctx, tx, lineWakeSQL, queue, tenants, jobs, room, g.turns.mark.Behind())
+}
+
+// wakeDue wakes the lines whose time has come, and notes up to when that was done.
+func wakeDue(ctx context.Context, tx pgx.Tx, g *gate, queue string) error {
+	from := g.turns.wakesFrom
+	if from.IsZero() {
+		from = front.dueAt
+	}
+	rows, err := query(ctx, tx, lineDueSQL, queue, from, g.now, g.turns.mark.Behind(), maxMoved)
+	if err != nil {
+		return err
+	}
+	var woken int
+	var last pgtype.Timestamptz
+	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		return struct{}{}, row.Scan(&woken, &last)
+	})
+	g.turns.wakesFrom = g.now
+	if woken == maxMoved {
+		g.turns.wakesFrom = timeOf(last)
+	}
+	return err
+}
+
+// contextual gives the serving a context, which the arithmetic of package flow has no use for.
+type contextual struct {
+	*serving
+	ctx context.Context
+}
+
+// First gives the first active lines, with their terms and with what they have in flight.
+func (v contextual) First(mark flow.Mark, limit int) ([]*flow.Line, error) {
+	clear(v.lines)
+	lines, err := list(v.ctx, v.tx, v.scanLine, lineFirstSQL, v.request.Queue, mark.Turn, mark.Tenant, limit)
+	if err != nil || len(lines) == 0 {
+		return nil, err
+	}
+	tenants := make([]string, len(lines))
+	for i, l := range lines {
+		tenants[i] = l.Tenant
+	}
+	terms, err := termsOf(v.ctx, v.tx, v.request.Queue, v.gate.settings, tenants, v.gate.now)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lines {
+		l.Terms = terms[l.Tenant]
+	}
+	return lines, v.count(lines)
+}
+
+func (v *serving) scanLine(row pgx.CollectableRow) (*flow.Line, error) {
+	l, kept := &flow.Line{Active: true}, &lineRow{}
+	var filledAt, countedFrom pgtype.Timestamptz
+	err := row.Scan(&kept.place, &l.Tenant, &l.Turn, &l.Jobs, &l.Bucket.Tokens, &filledAt, &countedFrom)
+	l.Bucket.FilledAt, kept.countedFrom = timeOf(filledAt), timeOf(countedFrom)
+	kept.walk = v.store.lineMarks.walk(lineKey(v.request.Queue, l.Tenant))
+	v.lines[l] = kept
+	return l, err
+}
+
+// termsOf finds the limits that count for tenants. Jobs without a tenant are nobody's, and have none.
+func termsOf(ctx context.Context, db rowsQuerier, queue string, s sluice.Settings, tenants []string, now time.Time) (map[string]sluice.Terms, error) {
+	nearest := make(map[string][]sluice.TenantLimits)
+	_, err := list(ctx, db, func(row pgx.CollectableRow) (struct{}, error) {
+		var tenant string
+		limits, err := scanLimits(row, &tenant)
+		nearest[tenant] = append(nearest[tenant], limits)
+		return struct{}{}, err
+	}, lineLimitsSQL, queue, tenants)
+	if err != nil {
+		return nil, err
+	}
+	terms := make(map[string]sluice.Terms, len(tenants))
+	for _, tenant := range tenants {
+		terms[tenant] = flow.TermsOf(s, now, nearest[tenant]...)
+	}
+	if _, nobody := terms[""]; nobody {
+		terms[""] = flow.TermsOf(sluice.Settings{}, now)
+	}
+	return terms, nil
+}
+
+// count counts what tenants that have a capacity have in flight, as far as the capacity, and notes from where
+// it needs to be counted.
+func (v contextual) count(lines []*flow.Line) error {
+	limited := make(map[string]*flow.Line)
+	var tenants []string
+	var most []int32
+	var from []*time.Time
+	for _, l := range lines {
+		if l.Terms.Capacity > 0 {
+			limited[l.Tenant] = l
+			tenants, most = append(tenants, l.Tenant), append(most, int32(l.Terms.Capacity))
+			from = append(from, nullTime(v.lines[l].countedFrom))
+		}
+	}
+	if len(tenants) == 0 {
+		return nil
+	}
+	rows, err := query(v.ctx, v.tx, lineHeldSQL, v.request.Queue, tenants, most, from)
+	if err != nil {
+		return err
+	}
+	settled := v.gate.at.Sub(v.gate.turns.since) > straggle
+	var tenant string
+	var held int
+	var first pgtype.Timestamptz
+	var elsewhere bool
+	_, err = pgx.ForEachRow(rows, []any{&tenant, &held, &first, &elsewhere}, func() error {
+		l := limited[tenant]
+		kept := v.lines[l]
+		l.Held, kept.elsewhere = held, elsewhere
+		if settled {
+			kept.countedFrom = v.gate.at
+			if first.Valid {
+				kept.countedFrom = timeOf(first)
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// arguments gives lines as the statements take them.
+func (v *serving) arguments(lines []*flow.Line) (tenants []string, shares, jobs []int32, dueAts []time.Time, ids uuidArray) {
+	for _, l := range lines {
+		tenants, shares, jobs = append(tenants, l.Tenant), append(shares, int32(l.Share)), append(jobs, int32(l.Jobs))
+		walk := v.lines[l].walk
+		dueAts, ids = append(dueAts, walk.dueAts...), append(ids, walk.ids...)
+	}
+	return tenants, shares, jobs, dueAts, ids
+}
+
+// Claim claims the shares of lines.
+func (v contextual) Claim(lines []*flow.Line) error {
+	begun := time.Now()
+	tenants, shares, waiting, dueAts, ids := v.arguments(lines)
+	var order []int16
+	for _, priority := range v.request.Priorities() {
+		order = append(order, int16(priority))
+	}
+	jobs, err := list(v.ctx, v.tx, claimScanner(v.request), lineClaimSQL, v.request.Queue, tenants, shares, waiting, dueAts, ids, order,
+		[16]byte(v.request.Token), v.request.Holder, v.request.Lease, v.gate.at)
+	v.walked(lines, time.Since(begun))
+	if err != nil {
+		return err
+	}
+	v.jobs = append(v.jobs, jobs...)
+	got := make(map[string]int, len(lines))
+	for _, j := range jobs {
+		got[j.Tenant]++
+	}
+	for _, l := range lines {
+		l.Got = got[l.Tenant]
+	}
+	return nil
+}
+
+// walked notes what walking from the very front of lines cost.
+func (v *serving) walked(lines []*flow.Line, cost time.Duration) {
+	for _, l := range lines {
+		if walk := v.lines[l].walk; walk.untilFront == 0 {
+			v.store.lineMarks.walked(walk.queue, cost)
+		}
+	}
+}
+
+// Look says what is left in lines. What lies behind a mark was not looked at; such a line wakes soon.
+func (v contextual) Look(lines []*flow.Line) error {
+	tenants, _, waiting, dueAts, ids := v.arguments(lines)
+	for _, l := range lines {
+		l.Jobs, l.NextDue = 0, time.Time{}
+	}
+	rows, err := query(v.ctx, v.tx, lineLookSQL, v.request.Queue, tenants, waiting, dueAts, ids)
+	if err != nil {
+		return err
+	}
+	var no, priority int
+	var due time.Time
+	_, err = pgx.ForEachRow(rows, []any{&no, &priority, &due}, func() error {
+		l := lines[no-1]
+		l.Jobs |= 1 << priority
+		if l.NextDue.IsZero() || due.Before(l.NextDue) {
+			l.NextDue = due
+		}
+		return nil
+	})
+	for i, l := range lines {
+		if wait := v.lines[l].walk.untilFront; wait > 0 {
+			l.Jobs = uint16(waiting[i])
+			if front := v.gate.now.Add(wait); l.NextDue.IsZero() || front.Before(l.NextDue) {
+				l.NextDue = front
+			}
+		}
+	}
+	return err
+}
+
+// elsewhereWait is when to look again at a line that is full of jobs whose end will not be told.
+const elsewhereWait = time.Second
+
+// Keep stores lines after they were served.
+func (v contextual) Keep(lines []*flow.Line) error {
+	var places []pgtype.TID
+	var turn, tokens []float64
+	var jobs []int32
+	var active, atCapacity []bool
+	var wakeAt, filledAt, countedFrom []*time.Time
+	for _, l := range lines {
+		kept := v.lines[l]
+		if l.Full && kept.elsewhere {
+			l.WakeAt = v.gate.now.Add(elsewhereWait)
+		}
+		places, turn, tokens, jobs = append(places, kept.place), append(turn, l.Turn), append(tokens, l.Bucket.Tokens), append(jobs, int32(l.Jobs))
+		active, atCapacity = append(active, l.Active), append(atCapacity, l.Full)
+		wakeAt, filledAt = append(wakeAt, nullTime(l.WakeAt)), append(filledAt, nullTime(l.Bucket.FilledAt))
+		countedFrom = append(countedFrom, nullTime(kept.countedFrom))
+	}
+	return exec(v.ctx, v.tx, lineKeepSQL, places, turn, jobs, active, atCapacity, wakeAt, tokens, filledAt, countedFrom)
+}
+
+// linesNext says how long until a line of the queue may be claimed from; negative: none wakes by itself.
+func (g *gate) linesNext(ctx context.Context, tx pgx.Tx, queue string) (time.Duration, error) {
+	from := g.turns.wakesFrom
+	if from.IsZero() {
+		from = front.dueAt
+	}
+	rows, err := query(ctx, tx, lineNextSQL, queue, g.turns.mark.Turn, g.turns.mark.Tenant, from)
+	if err != nil {
+		return -1, err
+	}
+	var awake bool
+	var wakeAt pgtype.Timestamptz
+	var now time.Time
+	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		return struct{}{}, row.Scan(&awake, &wakeAt, &now)
+	})
+	switch {
+	case err != nil || awake:
+		return 0, err
+	case !wakeAt.Valid:
+		return -1, nil
+	}
+	return max(timeOf(wakeAt).Sub(now), 0), nil
+}
+
+// sooner is the shorter of two waits, of which a negative one has no end.
+func sooner(a, b time.Duration) time.Duration {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// dissolve takes jobs out of the lines of a queue that does not serve its tenants in turns any more.
+func dissolve(ctx context.Context, db rowsQuerier, queue string) error {
+	return exec(ctx, db, lineDissolveSQL, queue, maxMoved)
+}

@@ -1,0 +1,7 @@
+-- Some jobs of a tenant that are in flight in a queue, the longest first.
+-- $1 text queue   $2 text tenant   $3 integer limit
+select id
+from sluice.live
+where queue = $1::text and tenant = $2::text and tenant <> '' and state in ('claimed', 'dispatched')
+order by claimed_at, id
+limit $3::integer

@@ -1,0 +1,40 @@
+-- Claims jobs from lines of a queue, of each up to its share: the lowest priority figure first, then the longest due.
+-- Each line and priority is one short walk along the index live_line, from its low-water mark on.
+-- $1 text queue   $2 text[] tenants   $3 integer[] shares   $4 integer[] priorities of each as bits
+-- $5 timestamptz[] and $6 uuid[] the marks, ten for each line   $7 smallint[] priorities, in order
+-- $8 uuid token   $9 text holder   $10 interval lease   $11 timestamptz the instant of the claim
+with claimed as (
+    update sluice.live l
+    set state = 'claimed', token = $8::uuid, holder = $9::text, claimed_at = $11::timestamptz, lease_until = now() + $10::interval
+    where l.ctid = any (array(
+        select due.place
+        from unnest($2::text[], $3::integer[], $4::integer[]) with ordinality as line(tenant, share, jobs, no)
+        cross join lateral (
+            select first.place
+            from unnest($7::smallint[]) as p(priority)
+            cross join lateral (
+                select w.ctid as place
+                from sluice.live w
+                where w.queue = $1::text and w.tenant = line.tenant and w.priority = p.priority and w.state = 'queued'
+                  and w.blocked_by is null and w.in_line
+                  and (w.due_at, w.id) > (($5::timestamptz[])[(line.no - 1) * 10 + p.priority], ($6::uuid[])[(line.no - 1) * 10 + p.priority])
+                  and w.due_at <= now() and (w.expires_at is null or w.expires_at > now())
+                order by w.due_at, w.id
+                limit line.share
+                for update skip locked
+            ) first
+            where line.jobs & (1 << p.priority) <> 0
+            limit line.share
+        ) due
+    ))
+    returning l.*
+), told as (
+    insert into sluice.audit (at, actor, object, name, event, job_id, generation, from_state, to_state)
+    select c.claimed_at, $9::text, 'job', c.queue, 'claim', c.id, c.generation, 'queued', 'claimed'
+    from claimed c
+    where exists (select from sluice.queue q where q.name = $1::text and q.audit = 'full')
+)
+select c.id, c.priority, c.due_at, c.generation, c.attempts, c.releases, c.recoveries, c.claimed_at, c.lease_until,
+       c.error, c.checkpoint, c.tenant, c.expires_at, j.key, j.payload, j.labels, j.max_attempts, j.created_at
+from claimed c
+join sluice.job j on j.id = c.id

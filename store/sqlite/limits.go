@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/tenant_limits.sql
+var tenantLimitsSQL string
+
+//go:embed sql/tenant_limits_save.sql
+var tenantLimitsSaveSQL string
+
+//go:embed sql/tenant_limits_delete.sql
+var tenantLimitsDeleteSQL string
+
+//go:embed sql/tier_delete.sql
+var tierDeleteSQL string
+
+//go:embed sql/tenant_delete.sql
+var tenantDeleteSQL string
+
+// TenantLimits lists the limits of a tier, of a tenant, or of every tier.
+func (s *Store) TenantLimits(ctx context.Context, tier, tenant string) ([]sluice.TenantLimits, error) {
+	var out []sluice.TenantLimits
+	err := s.read(ctx, "list limits", func(tx runner) (err error) {
+		out, err = tenantLimits(tx, tier, tenant)
+		return err
+	})
+	return out, err
+}
+
+func tenantLimits(tx runner, tier, tenant string) ([]sluice.TenantLimits, error) {
+	return list(tx, func(rows *sql.Rows) (sluice.TenantLimits, error) { return scanLimits(rows) }, tenantLimitsSQL, tier, tenant)
+}
+
+// scanLimits reads limits, behind other columns.
+func scanLimits(rows *sql.Rows, before ...any) (sluice.TenantLimits, error) {
+	var l sluice.TenantLimits
+	var rate *float64
+	var until, pausedUntil *int64
+	var changedAt int64
+	err := rows.Scan(append(slices.Clone(before), &l.Queue, &l.Tier, &l.Tenant, &l.Capacity, &rate, &l.Burst, &l.Weight, &until,
+		&l.Paused, &pausedUntil, &l.Version, &changedAt, &l.ChangedBy, &l.Reason)...)
+	if rate != nil {
+		l.Rate = new(sluice.Rate(*rate))
+	}
+	l.Until, l.PausedUntil, l.ChangedAt = timeOf(until), timeOf(pausedUntil), timeOf(&changedAt)
+	return l, err
+}
+
+// SaveTenantLimits stores limits, and tells the audit. Triggers wake the lines of the tenants.
+func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits, act sluice.Act) (sluice.TenantLimits, error) {
+	saved := limits
+	err := s.write(ctx, "save limits", func(tx runner, _ bool) error {
+		stored, err := tenantLimits(tx, limits.Tier, limits.Tenant)
+		if err != nil {
+			return err
+		}
+		var before any
+		version := int64(0)
+		for _, l := range stored {
+			if l.Queue == limits.Queue {
+				before, version = l, l.Version
+			}
+		}
+		if version != limits.Version {
+			return sluice.ErrConflict
+		}
+		at := now()
+		saved.Version, saved.ChangedAt, saved.ChangedBy, saved.Reason = version+1, timeOf(&at), act.By, act.Reason
+		if _, err := tx.exec(tenantLimitsSaveSQL, limitsRow(saved)...); err != nil {
+			return err
+		}
+		tx.signal(sluice.Signal{Queue: limits.Queue})
+		return tellChange(tx, limits.Object(), limits.Name(), before, saved, act)
+	})
+	return saved, err
+}
+
+func limitsRow(l sluice.TenantLimits) []any {
+	var rate any
+	if l.Rate != nil {
+		rate = float64(*l.Rate)
+	}
+	return []any{
+		l.Queue, l.Tier, l.Tenant, orNull(l.Capacity), rate, orNull(l.Burst), orNull(l.Weight), micros(l.Until), l.Paused, micros(l.PausedUntil),
+		l.Version, l.ChangedAt.UnixMicro(), l.ChangedBy, l.Reason,
+	}
+}
+
+func orNull(value *int) any {
+	if value == nil {
+		return nil
+	}
+	return *value
+}
+
+// Delete forgets a tier or a tenant, and its limits.
+func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error {
+	text, tier, tenant := tenantDeleteSQL, "", name
+	if object == sluice.ObjectTier {
+		text, tier, tenant = tierDeleteSQL, name, ""
+	}
+	return s.write(ctx, "delete "+string(object), func(tx runner, _ bool) error {
+		gone, err := affected(tx.exec(text, name))
+		if err == nil && gone == 0 {
+			return sluice.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.exec(tenantLimitsDeleteSQL, tier, tenant); err != nil {
+			return err
+		}
+		tx.signal(sluice.Signal{})
+		return tell(tx, sluice.AuditEntry{
+			At: time.UnixMicro(now()), Object: object, Name: name, Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+		})
+	})
+}

@@ -1,0 +1,226 @@
+package sqlite
+
+import (
+	"database/sql"
+	_ "embed"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
+)
+
+//go:embed sql/line_adopt.sql
+var lineAdoptSQL string
+
+//go:embed sql/line_dissolve.sql
+var lineDissolveSQL string
+
+//go:embed sql/line_wake.sql
+var lineWakeSQL string
+
+//go:embed sql/line_first.sql
+var lineFirstSQL string
+
+//go:embed sql/line_limits.sql
+var lineLimitsSQL string
+
+//go:embed sql/line_held.sql
+var lineHeldSQL string
+
+//go:embed sql/line_find.sql
+var lineFindSQL string
+
+//go:embed sql/line_due.sql
+var lineDueSQL string
+
+//go:embed sql/line_keep.sql
+var lineKeepSQL string
+
+//go:embed sql/line_mark.sql
+var lineMarkSQL string
+
+//go:embed sql/line_next.sql
+var lineNextSQL string
+
+// maxMoved bounds how many waiting jobs one claim moves into lines, or out of them, after the queue's
+// settings have changed.
+const maxMoved = 1000
+
+// serving is one claim from the lines of a queue, whose tenants take turns.
+type serving struct {
+	tx      runner
+	queue   *gate
+	request sluice.ClaimRequest
+	at      int64
+	seqs    []int64 // claimed so far
+}
+
+// serve claims up to limit jobs from the lines of a queue.
+func (g *gate) serve(tx runner, request sluice.ClaimRequest, limit int, at int64) ([]int64, error) {
+	if _, err := tx.exec(lineAdoptSQL, request.Queue, maxMoved); err != nil {
+		return nil, err
+	}
+	if _, err := tx.exec(lineWakeSQL, request.Queue, at, g.mark.Behind()); err != nil {
+		return nil, err
+	}
+	v := &serving{tx: tx, queue: g, request: request, at: at}
+	mark, _, err := flow.Serve(limit, g.mark, time.UnixMicro(at), v)
+	if err != nil || mark == g.mark {
+		return v.seqs, err
+	}
+	_, err = tx.exec(lineMarkSQL, request.Queue, mark.Turn, mark.Tenant)
+	return v.seqs, err
+}
+
+// First gives the first active lines, with their terms and with what they have in flight.
+func (v *serving) First(mark flow.Mark, limit int) ([]*flow.Line, error) {
+	lines, err := list(v.tx, func(rows *sql.Rows) (*flow.Line, error) {
+		l := &flow.Line{Active: true}
+		var filledAt *int64
+		err := rows.Scan(&l.Tenant, &l.Turn, &l.Jobs, &l.Bucket.Tokens, &filledAt)
+		l.Bucket.FilledAt = timeOf(filledAt)
+		return l, err
+	}, lineFirstSQL, v.request.Queue, mark.Turn, mark.Tenant, limit)
+	if err != nil || len(lines) == 0 {
+		return nil, err
+	}
+	tenants := make([]string, len(lines))
+	for i, l := range lines {
+		tenants[i] = l.Tenant
+	}
+	terms, err := termsOf(v.tx, v.request.Queue, v.queue.settings, tenants, v.at)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lines {
+		l.Terms = terms[l.Tenant]
+	}
+	return lines, v.count(lines)
+}
+
+// termsOf finds the limits that count for tenants. Jobs without a tenant are nobody's, and have none.
+func termsOf(tx runner, queue string, s sluice.Settings, tenants []string, at int64) (map[string]sluice.Terms, error) {
+	names, err := jsonOf(tenants)
+	if err != nil {
+		return nil, err
+	}
+	nearest := make(map[string][]sluice.TenantLimits)
+	_, err = list(tx, func(rows *sql.Rows) (struct{}, error) {
+		var tenant string
+		limits, err := scanLimits(rows, &tenant)
+		nearest[tenant] = append(nearest[tenant], limits)
+		return struct{}{}, err
+	}, lineLimitsSQL, queue, names)
+	if err != nil {
+		return nil, err
+	}
+	terms := make(map[string]sluice.Terms, len(tenants))
+	for _, tenant := range tenants {
+		terms[tenant] = flow.TermsOf(s, time.UnixMicro(at), nearest[tenant]...)
+	}
+	if _, nobody := terms[""]; nobody {
+		terms[""] = flow.TermsOf(sluice.Settings{}, time.UnixMicro(at))
+	}
+	return terms, nil
+}
+
+// count counts what tenants that have a capacity have in flight, as far as the capacity.
+func (v *serving) count(lines []*flow.Line) error {
+	var tenants []string
+	most := 0
+	for _, l := range lines {
+		if l.Terms.Capacity > 0 {
+			tenants, most = append(tenants, l.Tenant), max(most, l.Terms.Capacity)
+		}
+	}
+	if len(tenants) == 0 {
+		return nil
+	}
+	names, err := jsonOf(tenants)
+	if err != nil {
+		return err
+	}
+	held := make(map[string]int, len(tenants))
+	_, err = list(v.tx, func(rows *sql.Rows) (struct{}, error) {
+		var tenant string
+		var n int
+		err := rows.Scan(&tenant, &n)
+		held[tenant] = n
+		return struct{}{}, err
+	}, lineHeldSQL, v.request.Queue, names, most)
+	for _, l := range lines {
+		l.Held = held[l.Tenant]
+	}
+	return err
+}
+
+// Claim marks the shares of lines as claimed.
+func (v *serving) Claim(lines []*flow.Line) error {
+	var taken []int64
+	for _, l := range lines {
+		for _, priority := range v.request.Priorities() {
+			if l.Got == l.Share {
+				break
+			}
+			if l.Jobs&(1<<priority) == 0 {
+				continue
+			}
+			found, err := list(v.tx, scanOne[int64], lineFindSQL, v.request.Queue, l.Tenant, priority, v.at, l.Share-l.Got)
+			if err != nil {
+				return err
+			}
+			l.Got += len(found)
+			taken = append(taken, found...)
+		}
+	}
+	v.seqs = append(v.seqs, taken...)
+	return claimSeqs(v.tx, v.request, v.at, taken)
+}
+
+// Look says what is left in lines.
+func (v *serving) Look(lines []*flow.Line) error {
+	for _, l := range lines {
+		l.NextDue = time.Time{}
+		for priority := 1; priority <= 10; priority++ {
+			if l.Jobs&(1<<priority) == 0 {
+				continue
+			}
+			due, err := list(v.tx, scanOne[int64], lineDueSQL, v.request.Queue, l.Tenant, priority, v.at)
+			if err != nil {
+				return err
+			}
+			if len(due) == 0 {
+				l.Jobs &^= 1 << priority
+			} else if first := time.UnixMicro(due[0]); l.NextDue.IsZero() || first.Before(l.NextDue) {
+				l.NextDue = first
+			}
+		}
+	}
+	return nil
+}
+
+// Keep stores lines after they were served.
+func (v *serving) Keep(lines []*flow.Line) error {
+	for _, l := range lines {
+		_, err := v.tx.exec(lineKeepSQL, v.request.Queue, l.Tenant, l.Turn, l.Jobs, l.Active, l.Full, micros(l.WakeAt),
+			l.Bucket.Tokens, micros(l.Bucket.FilledAt))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linesNext says how long until a line of a queue may be claimed from, and whether some are full.
+func linesNext(tx runner, queue string, at int64) (wait time.Duration, full bool, err error) {
+	wait = -1
+	_, err = list(tx, func(rows *sql.Rows) (struct{}, error) {
+		var wakeAt *int64
+		err := rows.Scan(&wakeAt, &full)
+		if wakeAt != nil {
+			wait = time.Duration(max(*wakeAt-at, 0)) * time.Microsecond
+		}
+		return struct{}{}, err
+	}, lineNextSQL, queue)
+	return wait, full, err
+}

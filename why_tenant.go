@@ -1,0 +1,68 @@
+package sluice
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// tenantGates are those of a job whose queue serves its tenants in turns.
+func tenantGates(j Job, o Outlook) []Gate {
+	if !o.ByTenant {
+		return nil
+	}
+	return []Gate{tenantGate(j, o), capacityGate(j, o), tenantRateGate(j, o)}
+}
+
+func tenantName(j Job) string {
+	if j.Tenant == "" {
+		return "jobs without a tenant"
+	}
+	return fmt.Sprintf("tenant %q", j.Tenant)
+}
+
+func tenantGate(j Job, o Outlook) Gate {
+	if !o.Terms.Paused {
+		return Gate{Name: "tenant", Open: true, Says: fmt.Sprintf("%s takes turns with the others, with a weight of %d", tenantName(j), o.Terms.Weight)}
+	}
+	g := Gate{Name: "tenant", Says: tenantName(j) + " is paused", Until: o.Terms.PausedUntil}
+	if !g.Until.IsZero() {
+		g.Says += " until " + instant(g.Until)
+	}
+	g.Says += fmt.Sprintf("; «sluice tenants» says where, and «sluice resume %s --tenant %s» goes on", j.Queue, j.Tenant)
+	return g
+}
+
+// capacityGate names who holds the slots.
+func capacityGate(j Job, o Outlook) Gate {
+	most := o.Terms.Capacity
+	switch {
+	case most == 0:
+		return Gate{Name: "capacity", Open: true, Says: fmt.Sprintf("%s of %s in flight, without a limit", counted(o.Held), tenantName(j))}
+	case o.Held < most:
+		return Gate{Name: "capacity", Open: true, Says: fmt.Sprintf("%d of %d of %s in flight", o.Held, most, tenantName(j))}
+	}
+	says := fmt.Sprintf("%s of %s in flight, and %d are allowed; one has to end first", counted(o.Held), tenantName(j), most)
+	if len(o.Holding) > 0 {
+		ids := make([]string, len(o.Holding))
+		for i, id := range o.Holding {
+			ids[i] = id.String()
+		}
+		says += ": " + strings.Join(ids, ", ")
+		if o.Held > len(ids) {
+			says += ", …"
+		}
+	}
+	return Gate{Name: "capacity", Says: says, Until: o.Terms.Until}
+}
+
+func tenantRateGate(j Job, o Outlook) Gate {
+	switch {
+	case o.Terms.Rate <= 0:
+		return Gate{Name: "tenant_rate", Open: true, Says: tenantName(j) + " has no rate"}
+	case o.TenantTokenWait <= 0:
+		return Gate{Name: "tenant_rate", Open: true, Says: fmt.Sprintf("the rate of %s of %s has a token", o.Terms.Rate, tenantName(j))}
+	}
+	until := o.Now.Add(o.TenantTokenWait)
+	return Gate{Name: "tenant_rate", Says: fmt.Sprintf("the rate of %s of %s has its next token at %s", o.Terms.Rate, tenantName(j), until.UTC().Format(time.RFC3339Nano)), Until: until}
+}
