@@ -16,12 +16,16 @@ import (
 type Options struct {
 	// Now is the store's clock. Default: time.Now, which testing/synctest can fake.
 	Now func() time.Time
+	// Signal is called with each signal, before those who Watch hear of it. It runs where the signal was
+	// given rise to, so that a simulation needs no goroutine to listen. It must not block. Default: nobody.
+	Signal func(sluice.Signal)
 }
 
 // Store is a sluice.Store in memory. It may be used by many goroutines.
 type Store struct {
 	now     func() time.Time
 	signals broadcast.Broadcaster
+	heed    func(sluice.Signal)
 
 	mu      sync.Mutex
 	closed  bool
@@ -83,8 +87,12 @@ func New(options Options) *Store {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
+	if options.Signal == nil {
+		options.Signal = func(sluice.Signal) {}
+	}
 	return &Store{
 		now:     options.Now,
+		heed:    options.Signal,
 		jobs:    make(map[sluice.ID]*job),
 		lanes:   make(map[string]*lane),
 		keys:    make(map[queueKey]keyHold),
@@ -124,6 +132,7 @@ func (s *Store) leave() {
 	s.pending = nil
 	s.mu.Unlock()
 	for _, signal := range signals {
+		s.heed(signal)
 		s.signals.Send(signal)
 	}
 }

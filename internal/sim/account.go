@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
+)
+
+// tally counts what became of jobs: of a queue, of a tier in it, or of a tenant in it.
+type tally struct {
+	jobs, starts, completed, dead, failed int
+	unfinished                            int
+	waiting                               int // due, and not started
+	inFlight, peak                        int
+	firstDue, lastDue, lastEnd            time.Duration
+}
+
+func (t *tally) arrived(n int, due time.Duration) {
+	if t.jobs == 0 || due < t.firstDue {
+		t.firstDue = due
+	}
+	t.jobs += n
+	t.unfinished += n
+	t.lastDue = max(t.lastDue, due)
+}
+
+func (t *tally) started() {
+	t.starts++
+	t.waiting--
+	t.inFlight++
+	t.peak = max(t.peak, t.inFlight)
+}
+
+func (t *tally) settled(event sluice.Event, now time.Duration) {
+	t.inFlight--
+	if event != sluice.EventComplete {
+		t.failed++
+	}
+	switch event {
+	case sluice.EventComplete:
+		t.completed++
+	case sluice.EventBury:
+		t.dead++
+	default:
+		return
+	}
+	t.unfinished--
+	t.lastEnd = now
+}
+
+// tenant is what is known of a tenant in a queue.
+type tenant struct {
+	tally
+	standing
+	Tenant string
+	inTier *tally
+
+	waits []time.Duration       // of each start, from when it was due
+	dues  map[time.Duration]int // when those fell due that wait
+	pace  *pace                 // nil: it has no rate of its own
+	share share
+}
+
+// lane is what is known of a queue.
+type lane struct {
+	tally
+	name      string
+	settings  sluice.Settings
+	slots     int // of the processes that serve it
+	standings func(string) standing
+	tenants   map[string]*tenant
+	order     []*tenant // as they came
+	tiers     map[string]*tally
+	tierOrder []string
+	pace      *pace // nil: it has no rate
+	sharing   sharing
+
+	running int // in slots
+	busy    time.Duration
+	busyAt  time.Duration // until when busy is counted
+}
+
+func newLane(q Queue, standings func(string) standing) *lane {
+	l := &lane{name: q.Name, settings: q.Settings, standings: standings, tenants: make(map[string]*tenant), tiers: make(map[string]*tally)}
+	if q.Settings.Rate > 0 {
+		l.pace = newPace(q.Settings.Rate, flow.Burst(q.Settings))
+	}
+	return l
+}
+
+// tenant gives the account of a tenant, which may be new.
+func (l *lane) tenant(name string) *tenant {
+	t := l.tenants[name]
+	if t != nil {
+		return t
+	}
+	t = &tenant{standing: l.standings(name), Tenant: name, dues: make(map[time.Duration]int)}
+	if t.rate > 0 {
+		t.pace = newPace(t.rate, t.burst)
+	}
+	t.inTier = l.tiers[t.tier]
+	if t.inTier == nil {
+		t.inTier = new(tally)
+		l.tiers[t.tier] = t.inTier
+		l.tierOrder = append(l.tierOrder, t.tier)
+	}
+	l.tenants[name], l.order = t, append(l.order, t)
+	return t
+}
+
+// each does the same to the three accounts that a job of a tenant is in.
+func (l *lane) each(t *tenant, do func(*tally)) {
+	do(&l.tally)
+	do(t.inTier)
+	do(&t.tally)
+}
+
+func (l *lane) arrived(t *tenant, n int, due time.Duration) {
+	l.each(t, func(x *tally) { x.arrived(n, due) })
+}
+
+// due notes that jobs of a tenant fell due.
+func (l *lane) due(t *tenant, n int, due, now time.Duration) {
+	l.fill(now)
+	l.each(t, func(x *tally) { x.waiting += n })
+	t.dues[due] += n
+	l.sharing.see(t)
+}
+
+// fill counts the tokens of a rate up to now; those that run over while jobs wait are lost.
+func (l *lane) fill(now time.Duration) {
+	if l.pace != nil {
+		l.pace.fill(now, l.waiting > 0)
+	}
+}
+
+// started notes that jobs were claimed, and gives the tenant of each.
+func (l *lane) started(claims []*sluice.Claim, now time.Duration, start time.Time) []*tenant {
+	l.fill(now)
+	if l.pace != nil {
+		l.pace.take(len(claims), now)
+	}
+	l.slotsTaken(len(claims), now)
+	tenants := make([]*tenant, len(claims))
+	for i, c := range claims {
+		t := l.tenant(c.Tenant)
+		tenants[i] = t
+		due := c.DueAt.Sub(start)
+		t.waits = append(t.waits, now-due)
+		if t.dues[due]--; t.dues[due] == 0 {
+			delete(t.dues, due)
+		}
+		l.each(t, (*tally).started)
+		if t.pace != nil {
+			t.pace.fill(now, false)
+			t.pace.take(1, now)
+		}
+	}
+	l.sharing.started(tenants)
+	return tenants
+}
+
+// stopped notes that a job's slot is free; settled that the store knows what became of it.
+func (l *lane) stopped(now time.Duration) { l.slotsTaken(-1, now) }
+
+func (l *lane) settled(t *tenant, event sluice.Event, now time.Duration) {
+	l.each(t, func(x *tally) { x.settled(event, now) })
+	l.sharing.see(t)
+}
+
+func (l *lane) slotsTaken(n int, now time.Duration) {
+	l.busy += time.Duration(l.running) * (now - l.busyAt)
+	l.busyAt = now
+	l.running += n
+}

@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// pace replays a rate: a bucket of tokens, full at first, that each start takes one from. If it never
+// lacks one, then in no window of time were there more starts than the burst and the rate times the window.
+type pace struct {
+	rate, burst float64
+	tokens      float64
+	at          time.Duration
+	taken       int
+	over        int     // starts without a token
+	lost        float64 // tokens that ran over while jobs waited
+	windows     [3]window
+	starts      []starts // of the longest window
+}
+
+// starts are so many at a moment.
+type starts struct {
+	at time.Duration
+	n  int
+}
+
+// window is a length of time that slides over the starts.
+type window struct {
+	length time.Duration
+	from   int // the first of the starts in it
+	n      int
+	most   int
+}
+
+func newPace(rate sluice.Rate, burst float64) *pace {
+	return &pace{rate: float64(rate), burst: burst, tokens: burst, windows: [3]window{{length: time.Second}, {length: time.Minute}, {length: time.Hour}}}
+}
+
+// fill adds the tokens of the time that has passed.
+func (p *pace) fill(now time.Duration, waited bool) {
+	p.tokens += p.rate * (now - p.at).Seconds()
+	p.at = now
+	if p.tokens > p.burst {
+		if waited {
+			p.lost += p.tokens - p.burst
+		}
+		p.tokens = p.burst
+	}
+}
+
+// take takes tokens of a filled bucket.
+func (p *pace) take(n int, now time.Duration) {
+	const rounding = 1e-3
+	p.tokens -= float64(n)
+	p.taken += n
+	if p.tokens < -rounding {
+		p.over += n
+	}
+	p.starts = append(p.starts, starts{now, n})
+	for i := range p.windows {
+		w := &p.windows[i]
+		w.n += n
+		for ; p.starts[w.from].at <= now-w.length; w.from++ {
+			w.n -= p.starts[w.from].n
+		}
+		w.most = max(w.most, w.n)
+	}
+	p.trim()
+}
+
+// trim forgets what has left every window.
+func (p *pace) trim() {
+	longest := p.windows[len(p.windows)-1].from
+	if longest < 1024 || longest < len(p.starts)/2 {
+		return
+	}
+	p.starts = append(p.starts[:0], p.starts[longest:]...)
+	for i := range p.windows {
+		p.windows[i].from -= longest
+	}
+}
+
+// used is the part of the tokens, of those that came while jobs waited, that was taken.
+func (p *pace) used() float64 {
+	if p.taken == 0 {
+		return 0
+	}
+	return float64(p.taken) / (float64(p.taken) + p.lost)
+}

@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
+)
+
+// prepare stores queues, tiers and tenants, as an operator would.
+func (s *simulation) prepare() error {
+	act := sluice.Act{By: "sim", Reason: "scenario"}
+	for _, q := range s.scenario.Queues {
+		settings := q.Settings
+		// History is dropped as soon as may be: nobody asks for it.
+		settings.KeepCompleted, settings.KeepCancelled, settings.KeepDead = time.Millisecond, time.Millisecond, time.Millisecond
+		if _, err := s.client.EnsureQueue(s.ctx, q.Name, settings, act); err != nil {
+			return err
+		}
+		l := newLane(q, s.scenario.standings(q))
+		s.lanes[q.Name], s.order = l, append(s.order, l)
+	}
+	for _, t := range s.scenario.Tiers {
+		if _, err := s.client.AddTier(s.ctx, t.Name, act); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.scenario.Tenants {
+		for _, name := range t.Names() {
+			if t.Tier == "" {
+				continue
+			}
+			if _, err := s.client.SetTier(s.ctx, name, t.Tier, act); err != nil {
+				return err
+			}
+		}
+	}
+	return s.saveLimits(act)
+}
+
+// tenantsLimited says whether the store knows limits of tenants. Where it does not, a run goes without
+// them, does not check them, and the report says so.
+const tenantsLimited = false
+
+// saveLimits stores the limits of tiers and tenants, for every queue.
+func (s *simulation) saveLimits(sluice.Act) error { return nil }
+
+// leftOut lists what the scenario says and this version does not have.
+func (s Scenario) leftOut() []string {
+	var names []string
+	for _, q := range s.Queues {
+		names = append(names, q.Unknown...)
+	}
+	limited := slices.ContainsFunc(s.Tiers, func(t Tier) bool { return t.Limits.set() }) ||
+		slices.ContainsFunc(s.Tenants, func(t Tenants) bool { return t.Limits.set() })
+	if limited && !tenantsLimited {
+		names = append(names, "limits of tiers and tenants")
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// standing is what holds for a tenant in a queue: what is said of it, else of its tier, else of the queue.
+type standing struct {
+	tier     string
+	weight   float64
+	capacity int         // 0: none
+	rate     sluice.Rate // 0: none
+	burst    float64
+}
+
+// standings gives what holds in a queue for each tenant; those that are not listed have no tier.
+func (s Scenario) standings(q Queue) func(tenant string) standing {
+	listed := make(map[string]standing)
+	for _, t := range s.Tenants {
+		tier := Tier{}
+		if i := slices.IndexFunc(s.Tiers, func(x Tier) bool { return x.Name == t.Tier }); i >= 0 {
+			tier = s.Tiers[i]
+		}
+		for _, name := range t.Names() {
+			listed[name] = q.standing(t.Limits, tier)
+		}
+	}
+	other := q.standing(Limits{}, Tier{})
+	return func(tenant string) standing {
+		if st, ok := listed[tenant]; ok {
+			return st
+		}
+		return other
+	}
+}
+
+func (q Queue) standing(own Limits, tier Tier) standing {
+	st := standing{tier: tier.Name, weight: float64(said(1, own.Weight, tier.Limits.Weight))}
+	if !tenantsLimited {
+		return st
+	}
+	capacity, _ := strconv.Atoi(q.Given["tenant_capacity"])
+	burst, _ := strconv.Atoi(q.Given["tenant_burst"])
+	everyone, _ := sluice.ParseRate(q.Given["tenant_rate"])
+	st.capacity = said(capacity, own.Capacity, tier.Limits.Capacity)
+	st.rate = said(everyone, own.Rate, tier.Limits.Rate)
+	st.burst = flow.Burst(sluice.Settings{Rate: st.rate, Burst: said(burst, own.Burst, tier.Limits.Burst)})
+	return st
+}
+
+// said gives the first that something is said of.
+func said[T any](otherwise T, says ...*T) T {
+	for _, s := range says {
+		if s != nil {
+			return *s
+		}
+	}
+	return otherwise
+}

@@ -1,0 +1,248 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// These are of package worker, which says why they are as they are.
+const (
+	smallClaimWait = 3 * time.Millisecond
+	minWait        = 5 * time.Millisecond
+	maxClaim       = 1000
+	settleBatch    = 500
+	settleWait     = 2 * time.Millisecond
+)
+
+// process is a worker process: it fetches as package worker does, but claims nothing ahead of its free
+// slots, and its calls of the store take no time.
+type process struct {
+	*simulation
+	Workers
+	holder  string
+	lanes   []*served
+	running int
+
+	planned   bool // it will look at its queues, at wakeAt
+	wakeAt    time.Duration
+	lastClaim time.Duration
+
+	settlements []sluice.Settlement
+	outcomes    []outcome // of the settlements
+}
+
+// served is a queue as a process sees it.
+type served struct {
+	*lane
+	hungry    bool // it may have jobs to claim
+	full      bool // no more of its jobs may be in flight
+	lookAt    time.Duration
+	heldUntil time.Duration
+}
+
+// outcome is a job in the hands of a process.
+type outcome struct {
+	claim      *sluice.Claim
+	lane       *served
+	tenant     *tenant
+	settlement sluice.Settlement
+}
+
+// hire starts the processes.
+func (s *simulation) hire() {
+	for _, w := range s.scenario.Workers {
+		for range w.Processes {
+			p := &process{simulation: s, Workers: w, holder: fmt.Sprintf("sim:%d:0", len(s.processes)+1), lastClaim: -smallClaimWait}
+			for _, name := range w.Queues {
+				p.lanes = append(p.lanes, &served{lane: s.lanes[name], hungry: true})
+				s.lanes[name].slots += w.Slots
+			}
+			s.processes = append(s.processes, p)
+			p.wake(0)
+		}
+	}
+}
+
+// heed tells the processes of a signal of the store.
+func (s *simulation) heed(signal sluice.Signal) {
+	for _, p := range s.processes {
+		for _, l := range p.lanes {
+			if signal.Queue == "" || signal.Queue == l.name {
+				l.hungry = true
+				p.wake(0)
+			}
+		}
+	}
+}
+
+// wake plans the next look, unless an earlier one is planned.
+func (p *process) wake(in time.Duration) {
+	at := p.now + in
+	if p.planned && p.wakeAt <= at {
+		return
+	}
+	p.planned, p.wakeAt = true, at
+	p.events.add(at, false, func() {
+		if p.planned && p.wakeAt == at {
+			p.planned = false
+			p.fetch()
+		}
+	})
+}
+
+// fetch claims once from each hungry queue, unless more slots are free soon.
+func (p *process) fetch() {
+	if 4*(p.Slots-p.running) < p.Slots {
+		if wait := p.lastClaim + smallClaimWait - p.now; wait > 0 {
+			p.wake(wait)
+			return
+		}
+	}
+	next := p.Poll
+	for _, l := range p.lanes {
+		if p.now < l.heldUntil || !l.hungry && p.now < l.lookAt {
+			next = min(next, l.lookAt-p.now)
+			continue
+		}
+		room := min(p.Slots-p.running, maxClaim)
+		if room == 0 {
+			continue // a job that ends wakes
+		}
+		l.hungry = false
+		if wait := p.claim(l, room); wait > 0 {
+			l.lookAt = p.now + wait
+			next = min(next, wait)
+			continue
+		}
+		l.hungry = true
+		next = 0
+	}
+	p.lastClaim = p.now
+	if p.idle() {
+		return // a signal wakes it; looking in vain would only take time
+	}
+	p.wake(max(next, 0))
+}
+
+// idle reports whether there is nothing to look for.
+func (p *process) idle() bool {
+	return !slices.ContainsFunc(p.lanes, func(l *served) bool { return l.unfinished > 0 })
+}
+
+// claim takes jobs of a queue and runs them. It says how long to wait before the queue is looked at
+// again; 0: there may be more at once.
+func (p *process) claim(l *served, room int) time.Duration {
+	claimed, err := p.store.Claim(p.ctx, sluice.ClaimRequest{
+		Queue: l.name, Limit: room, Holder: p.holder, Lease: 2 * maxSpan, Token: p.draws.token(), Ageing: l.settings.Ageing,
+	})
+	if err != nil {
+		p.fail(err)
+		return p.Poll
+	}
+	if len(claimed.Jobs) > 0 {
+		p.start(l, claimed.Jobs)
+	}
+	switch {
+	case len(claimed.Jobs) == room:
+		return 0
+	case claimed.Limited && claimed.NextDue < 0:
+		l.full = true
+		return p.Poll
+	case claimed.Limited:
+		wait := min(max(claimed.NextDue, minWait), p.Poll)
+		l.heldUntil = p.now + wait
+		return wait
+	case len(claimed.Jobs) > 0:
+		return minWait
+	case claimed.NextDue < 0:
+		return p.Poll
+	}
+	return min(max(claimed.NextDue, minWait), p.Poll)
+}
+
+// start runs claimed jobs: what they take and how they end is drawn now.
+func (p *process) start(l *served, claims []*sluice.Claim) {
+	tenants := l.started(claims, p.now, p.scenario.Start)
+	p.running += len(claims)
+	for i, c := range claims {
+		o := outcome{claim: c, lane: l, tenant: tenants[i]}
+		takes := p.attempt(&o)
+		p.after(takes, func() { p.end(o) })
+	}
+}
+
+// attempt draws how long an attempt takes, and decides what becomes of the job at its end.
+func (p *process) attempt(o *outcome) time.Duration {
+	work := p.Work
+	if number, err := strconv.Atoi(string(o.claim.Payload)); err != nil {
+		p.fail(fmt.Errorf("the payload of job %s is not what was enqueued: %w", o.claim.ID, err))
+	} else if own := p.scenario.Arrivals[number].Work; own != nil {
+		work = *own
+	}
+	settings := o.lane.settings
+	chance := p.draws.of(o.claim.ID, o.claim.Attempts)
+	takes := work.takes(chance)
+	failed := chance.Float64() < work.Failures
+	if settings.Timeout > 0 && takes > settings.Timeout {
+		takes, failed = settings.Timeout, true
+	}
+	o.settlement = sluice.Settlement{ID: o.claim.ID, Token: o.claim.Token, Holder: p.holder, Event: sluice.EventComplete}
+	if failed {
+		certain := settings
+		certain.Backoff.Jitter, certain.Backoff.FullJitter = 0, false
+		o.settlement = sluice.FailureOf(o.claim, certain, "simulated failure")
+		o.settlement.Delay = backoff(settings.Backoff, o.settlement.Delay, chance)
+	}
+	o.claim = nil // it is not needed any more, and large
+	return takes
+}
+
+// end frees the slot of a job, which is settled with others a moment later.
+func (p *process) end(o outcome) {
+	p.running--
+	o.lane.stopped(p.now)
+	p.settlements, p.outcomes = append(p.settlements, o.settlement), append(p.outcomes, o)
+	switch len(p.settlements) {
+	case 1:
+		p.after(settleWait, p.settle)
+	case settleBatch:
+		p.settle()
+	}
+	p.wake(0)
+}
+
+// settle writes what became of jobs, and looks again at queues of which no more could be in flight.
+func (p *process) settle() {
+	errs, err := p.store.Settle(p.ctx, p.settlements)
+	if p.fail(errors.Join(append(errs, err)...)); p.err != nil {
+		return
+	}
+	for _, o := range p.outcomes {
+		p.settled(o)
+		if o.lane.full {
+			o.lane.full, o.lane.hungry = false, true
+			p.wake(0)
+		}
+	}
+	p.settlements, p.outcomes = p.settlements[:0], p.outcomes[:0]
+}
+
+// settled notes what became of a job.
+func (s *simulation) settled(o outcome) {
+	delay := o.settlement.Delay
+	o.lane.settled(o.tenant, o.settlement.Event, s.now)
+	if o.settlement.Event != sluice.EventRetry {
+		s.finished++
+		s.ended++
+		s.moved(s.now)
+		return
+	}
+	due := s.now + delay
+	s.moved(due)
+	s.events.add(due, true, func() { o.lane.due(o.tenant, 1, due, s.now) })
+}

@@ -1,0 +1,249 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Report tells how a scenario went. Times are in seconds. Rows of tenants are ordered by their longest
+// wait, the longest first.
+type Report struct {
+	Scenario string    `json:"scenario"`
+	About    string    `json:"about,omitempty"`
+	Seed     uint64    `json:"seed"`
+	Start    time.Time `json:"start"`
+	// Seconds is how long the run lasted on the virtual clock.
+	Seconds float64 `json:"seconds"`
+	// SlotsUsed is the part of all slots that ran jobs, from the first due to the last end.
+	SlotsUsed float64 `json:"slots_used"`
+	Queues    []Row   `json:"queues"`
+	Tiers     []Row   `json:"tiers"`
+	Tenants   []Row   `json:"tenants"`
+	// LeftOut is what the scenario says and this version does not have; the run went without it.
+	LeftOut []string `json:"left_out,omitempty"`
+	Checks  []Check  `json:"checks"`
+	// Holds says that every check holds.
+	Holds bool `json:"holds"`
+}
+
+// Row is the figures of a queue, or of a tier or a tenant in it.
+type Row struct {
+	Queue  string `json:"queue"`
+	Tier   string `json:"tier,omitempty"`
+	Tenant string `json:"tenant,omitempty"`
+	// Jobs came in; Completed, Dead and Unfinished are what became of them. Failed counts attempts.
+	Jobs       int `json:"jobs"`
+	Completed  int `json:"completed"`
+	Dead       int `json:"dead"`
+	Unfinished int `json:"unfinished"`
+	Failed     int `json:"failed_attempts"`
+	// Drain is the time from when the last job fell due until all had ended; nil: they never had.
+	Drain *float64 `json:"drain_seconds"`
+	Wait  Wait     `json:"wait"`
+	// InFlight is the most that were in flight at once.
+	InFlight int `json:"in_flight"`
+	// SlotsUsed is the part of the slots of the processes that serve the queue that ran its jobs, from
+	// the first due to the last end. Of a queue only, as are those that follow.
+	SlotsUsed float64 `json:"slots_used,omitempty"`
+	// RateUsed is the part of the rate's tokens that was taken, of those that came while jobs waited.
+	RateUsed *float64 `json:"rate_used,omitempty"`
+	Windows  []Window `json:"windows,omitempty"`
+	// Fairness is Jain's index over the part of its fair share of the starts that each tenant got, at
+	// most 1, while it had a job due and was below its capacity. Fair shares go by weight. Tenants with
+	// a rate of their own are left out; nil: there are not two others.
+	Fairness *float64 `json:"fairness,omitempty"`
+	// LeastShare is the part that the tenant got who got the least of its fair share. Fairness is a mean,
+	// and hides one among many.
+	LeastShare *float64 `json:"least_share,omitempty"`
+}
+
+// Wait tells of the time from due to start, of every attempt.
+type Wait struct {
+	Mean *float64 `json:"mean_seconds"`
+	P50  *float64 `json:"p50_seconds"`
+	P99  *float64 `json:"p99_seconds"`
+	// Max also counts those that still wait, with the time that they have waited.
+	Max float64 `json:"max_seconds"`
+}
+
+// Window is the most starts in any window of a length, and how many the rate and the burst allow.
+type Window struct {
+	Seconds float64 `json:"seconds"`
+	Most    int     `json:"most"`
+	Allowed float64 `json:"allowed"`
+}
+
+func (s *simulation) report() Report {
+	r := Report{Scenario: s.scenario.Name, About: s.scenario.About, Seed: s.scenario.Seed, Start: s.scenario.Start.UTC(), Seconds: s.now.Seconds(), LeftOut: s.scenario.leftOut(), Holds: true}
+	for _, l := range s.order {
+		r.Queues = append(r.Queues, s.rowOfQueue(l))
+		for _, name := range l.tierOrder {
+			if len(s.scenario.Tiers) > 0 {
+				r.Tiers = append(r.Tiers, s.row(l, *l.tiers[name], Row{Tier: name}, l.tenantsOf(&name)))
+			}
+		}
+		for _, t := range l.order {
+			if t.Tenant != "" {
+				r.Tenants = append(r.Tenants, s.row(l, t.tally, Row{Tier: t.tier, Tenant: t.Tenant}, []*tenant{t}))
+			}
+		}
+	}
+	slices.SortStableFunc(r.Tenants, func(a, b Row) int { return cmp.Compare(b.Wait.Max, a.Wait.Max) })
+	r.SlotsUsed = s.slotsUsed()
+	r.Checks = s.checks(r)
+	for _, c := range r.Checks {
+		r.Holds = r.Holds && c.Holds
+	}
+	return r
+}
+
+// tenantsOf lists the tenants of a queue, or of a tier in it.
+func (l *lane) tenantsOf(tier *string) []*tenant {
+	var tenants []*tenant
+	for _, t := range l.order {
+		if tier == nil || t.tier == *tier {
+			tenants = append(tenants, t)
+		}
+	}
+	return tenants
+}
+
+func (s *simulation) row(l *lane, t tally, r Row, tenants []*tenant) Row {
+	r.Queue, r.Jobs, r.Completed, r.Dead, r.Unfinished, r.Failed, r.InFlight = l.name, t.jobs, t.completed, t.dead, t.unfinished, t.failed, t.peak
+	if t.unfinished == 0 && t.jobs > 0 {
+		drain := (t.lastEnd - t.lastDue).Seconds()
+		r.Drain = &drain
+	}
+	var waits []time.Duration
+	longest := time.Duration(0)
+	for _, x := range tenants {
+		waits = append(waits, x.waits...)
+		for due := range x.dues {
+			longest = max(longest, s.now-due)
+		}
+	}
+	r.Wait = waitOf(waits)
+	r.Wait.Max = max(r.Wait.Max, longest.Seconds())
+	return r
+}
+
+// waitOf sums waits up, which it sorts.
+func waitOf(waits []time.Duration) Wait {
+	if len(waits) == 0 {
+		return Wait{}
+	}
+	slices.Sort(waits)
+	var sum float64
+	for _, w := range waits {
+		sum += w.Seconds()
+	}
+	rank := func(share float64) *float64 {
+		at := waits[max(int(math.Ceil(share*float64(len(waits)))), 1)-1].Seconds()
+		return &at
+	}
+	mean := sum / float64(len(waits))
+	return Wait{Mean: &mean, P50: rank(0.5), P99: rank(0.99), Max: waits[len(waits)-1].Seconds()}
+}
+
+func (s *simulation) rowOfQueue(l *lane) Row {
+	r := s.row(l, l.tally, Row{}, l.order)
+	l.slotsTaken(0, s.now)
+	r.SlotsUsed = part(l.busy, time.Duration(l.slots)*(s.lastEnd(l)-l.firstDue))
+	if l.pace != nil {
+		used := l.pace.used()
+		r.RateUsed = &used
+		for _, w := range l.pace.windows {
+			r.Windows = append(r.Windows, Window{w.length.Seconds(), w.most, l.pace.burst + l.pace.rate*w.length.Seconds()})
+		}
+	}
+	var parts []float64
+	for _, t := range l.order {
+		if t.pace == nil && t.jobs > 0 {
+			parts = append(parts, l.sharing.part(t))
+		}
+	}
+	if len(parts) > 1 {
+		fairness, least := jain(parts), slices.Min(parts)
+		r.Fairness, r.LeastShare = &fairness, &least
+	}
+	return r
+}
+
+// lastEnd is when the last job of a queue ended, or the run did.
+func (s *simulation) lastEnd(l *lane) time.Duration {
+	if l.unfinished > 0 {
+		return s.now
+	}
+	return l.lastEnd
+}
+
+func part(of, whole time.Duration) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return of.Seconds() / whole.Seconds()
+}
+
+// slotsUsed is of all slots together.
+func (s *simulation) slotsUsed() float64 {
+	var slots int
+	for _, p := range s.processes {
+		slots += p.Slots
+	}
+	var busy, from, to time.Duration
+	for i, l := range s.order {
+		if busy += l.busy; i == 0 || l.firstDue < from {
+			from = l.firstDue
+		}
+		to = max(to, s.lastEnd(l))
+	}
+	return part(busy, time.Duration(slots)*(to-from))
+}
+
+// checks tries what must always hold, and what the scenario expects.
+func (s *simulation) checks(r Report) []Check {
+	var checks []Check
+	for _, l := range s.order {
+		if l.pace != nil {
+			checks = append(checks, Check{fmt.Sprintf("rate of queue %s kept", l.name),
+				fmt.Sprintf("%s, burst %.0f", l.settings.Rate, l.pace.burst), fmt.Sprintf("%d starts too early", l.pace.over), l.pace.over == 0})
+		}
+		if limit := l.settings.InFlightLimit; limit > 0 {
+			checks = append(checks, Check{fmt.Sprintf("in-flight limit of queue %s kept", l.name),
+				fmt.Sprintf("<= %d", limit), fmt.Sprint(l.peak), l.peak <= limit})
+		}
+		checks = append(checks, l.checkTenants()...)
+	}
+	for _, e := range s.scenario.Expect {
+		checks = append(checks, e.check(r, s.scenario.group(e.Tenant))...)
+	}
+	return checks
+}
+
+// checkTenants tries the limits of every tenant that has some.
+func (l *lane) checkTenants() []Check {
+	var capped, over, paced, early int
+	for _, t := range l.order {
+		if t.capacity > 0 {
+			capped++
+		}
+		if t.capacity > 0 && t.peak > t.capacity {
+			over++
+		}
+		if t.pace != nil {
+			paced++
+			early += t.pace.over
+		}
+	}
+	var checks []Check
+	if capped > 0 {
+		checks = append(checks, Check{fmt.Sprintf("capacities in queue %s kept", l.name), fmt.Sprintf("by %d tenants", capped), fmt.Sprintf("broken by %d", over), over == 0})
+	}
+	if paced > 0 {
+		checks = append(checks, Check{fmt.Sprintf("rates of tenants in queue %s kept", l.name), fmt.Sprintf("by %d tenants", paced), fmt.Sprintf("%d starts too early", early), early == 0})
+	}
+	return checks
+}
