@@ -52,7 +52,7 @@ func (a *app) printSimQueue(q sim.Row) error {
 		{"jobs", count(q.Jobs), fmt.Sprintf("%s completed, %s dead, %s unfinished", count(q.Completed), count(q.Dead), count(q.Unfinished))},
 		{"failed attempts", count(q.Failed), ""},
 		{"drain", orNever(q.Drain), "from when the last job fell due until all had ended"},
-		{"wait", orNone(q.Wait.P50), fmt.Sprintf("half of them; mean %s, p99 %s, longest %s", orNone(q.Wait.Mean), orNone(q.Wait.P99), seconds(q.Wait.Max))},
+		{"wait", orNone(q.Wait.P50), fmt.Sprintf("half waited less; mean %s, p99 %s, longest %s", orNone(q.Wait.Mean), orNone(q.Wait.P99), seconds(q.Wait.Max))},
 		{"in flight", count(q.InFlight), "at most"},
 		{"slots used", percent(q.SlotsUsed), "from the first due to the last end"},
 	}

@@ -141,10 +141,10 @@ func TestEventsComeInOrder(t *testing.T) {
 	for i := range 1000 {
 		h.add(time.Duration(i*7919%101), i%3 == 0, nil)
 	}
-	last, more := h.take()
+	last, _ := h.take()
 	for n := 1; ; n++ {
-		var e event
-		if e, more = h.take(); !more {
+		e, more := h.take()
+		if !more {
 			if n != 1000 {
 				t.Errorf("%d events came", n)
 			}

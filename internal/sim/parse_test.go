@@ -2,6 +2,8 @@ package sim_test
 
 import (
 	"errors"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -82,7 +84,7 @@ expect: []
 func TestFaultsOfAScenarioNameTheirLine(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]struct{ old, new, says string }{
-		"an unknown field":         {"name:", "nmae:", `line 1: "nmae" is not a field of a scenario; there are: name, about, start`},
+		"an unknown field":         {"name:", "title:", `line 1: "title" is not a field of a scenario; there are: name, about, start`},
 		"an unknown setting":       {"{q: {}}", "{q: {speed: 9}}", `line 2: setting "speed": not found; there are: paused`},
 		"a wrong setting":          {"{q: {}}", "{q: {rate: fast}}", `line 2: invalid rate: "fast" is not a rate`},
 		"settings in conflict":     {"{q: {}}", "{q: {backoff_base: 5m}}", `line 2: queue "q": invalid backoff_max`},
@@ -152,4 +154,22 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: %v", text, err)
 		}
 	})
+}
+
+// TestScenariosOfTheDocsAreRight reads every scenario that the guide shows.
+func TestScenariosOfTheDocsAreRight(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../docs/guide/simulate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(guide, -1)
+	for _, block := range blocks {
+		if report := run(t, string(block[1])); !report.Holds {
+			t.Errorf("%+v", report.Checks)
+		}
+	}
+	if len(blocks) == 0 {
+		t.Error("the guide shows no scenario")
+	}
 }

@@ -151,8 +151,7 @@ func (p *process) claim(l *served, room int) time.Duration {
 	case len(claimed.Jobs) == room:
 		return 0
 	case claimed.Limited && claimed.NextDue < 0:
-		l.full = true
-		return p.Poll
+		return p.waitForEnd(l, claimed.NextDue)
 	case claimed.Limited:
 		wait := min(max(claimed.NextDue, minWait), p.Poll)
 		l.heldUntil = p.now + wait
@@ -165,6 +164,16 @@ func (p *process) claim(l *served, room int) time.Duration {
 	return min(max(claimed.NextDue, minWait), p.Poll)
 }
 
+// waitForEnd is for a queue in which no more jobs may be in flight: the next of its jobs that ends makes it
+// hungry again.
+func (p *process) waitForEnd(l *served, nextDue time.Duration) time.Duration {
+	l.full = true
+	if nextDue < 0 {
+		return p.Poll
+	}
+	return min(max(nextDue, minWait), p.Poll)
+}
+
 // start runs claimed jobs: what they take and how they end is drawn now.
 func (p *process) start(l *served, claims []*sluice.Claim) {
 	tenants := l.started(claims, p.now, p.scenario.Start)
@@ -172,6 +181,7 @@ func (p *process) start(l *served, claims []*sluice.Claim) {
 	for i, c := range claims {
 		o := outcome{claim: c, lane: l, tenant: tenants[i]}
 		takes := p.attempt(&o)
+		p.moved(p.now + takes)
 		p.after(takes, func() { p.end(o) })
 	}
 }

@@ -193,12 +193,12 @@ func (s *simulation) slotsUsed() float64 {
 	for _, p := range s.processes {
 		slots += p.Slots
 	}
-	var busy, from, to time.Duration
-	for i, l := range s.order {
-		if busy += l.busy; i == 0 || l.firstDue < from {
-			from = l.firstDue
+	var busy, to time.Duration
+	from := s.now
+	for _, l := range s.order {
+		if l.jobs > 0 {
+			busy, from, to = busy+l.busy, min(from, l.firstDue), max(to, s.lastEnd(l))
 		}
-		to = max(to, s.lastEnd(l))
 	}
 	return part(busy, time.Duration(slots)*(to-from))
 }
@@ -208,12 +208,16 @@ func (s *simulation) checks(r Report) []Check {
 	var checks []Check
 	for _, l := range s.order {
 		if l.pace != nil {
-			checks = append(checks, Check{fmt.Sprintf("rate of queue %s kept", l.name),
-				fmt.Sprintf("%s, burst %.0f", l.settings.Rate, l.pace.burst), fmt.Sprintf("%d starts too early", l.pace.over), l.pace.over == 0})
+			checks = append(checks, Check{
+				fmt.Sprintf("rate of queue %s kept", l.name),
+				fmt.Sprintf("%s, burst %.0f", l.settings.Rate, l.pace.burst), fmt.Sprintf("%d starts too early", l.pace.over), l.pace.over == 0,
+			})
 		}
 		if limit := l.settings.InFlightLimit; limit > 0 {
-			checks = append(checks, Check{fmt.Sprintf("in-flight limit of queue %s kept", l.name),
-				fmt.Sprintf("<= %d", limit), fmt.Sprint(l.peak), l.peak <= limit})
+			checks = append(checks, Check{
+				fmt.Sprintf("in-flight limit of queue %s kept", l.name),
+				fmt.Sprintf("<= %d", limit), fmt.Sprint(l.peak), l.peak <= limit,
+			})
 		}
 		checks = append(checks, l.checkTenants()...)
 	}
@@ -240,10 +244,10 @@ func (l *lane) checkTenants() []Check {
 	}
 	var checks []Check
 	if capped > 0 {
-		checks = append(checks, Check{fmt.Sprintf("capacities in queue %s kept", l.name), fmt.Sprintf("by %d tenants", capped), fmt.Sprintf("broken by %d", over), over == 0})
+		checks = append(checks, Check{fmt.Sprintf("capacities in queue %s kept", l.name), "all", fmt.Sprintf("by %d of %d tenants", capped-over, capped), over == 0})
 	}
 	if paced > 0 {
-		checks = append(checks, Check{fmt.Sprintf("rates of tenants in queue %s kept", l.name), fmt.Sprintf("by %d tenants", paced), fmt.Sprintf("%d starts too early", early), early == 0})
+		checks = append(checks, Check{fmt.Sprintf("rates of tenants in queue %s kept", l.name), fmt.Sprintf("%d tenants", paced), fmt.Sprintf("%d starts too early", early), early == 0})
 	}
 	return checks
 }
