@@ -77,20 +77,13 @@ func (p *parsing) readQueues(n *yaml.Node) error {
 	})
 }
 
-// laterSettings are those that scenarios may name before a store has them.
-var laterSettings = map[string]bool{"fair": true, "tenant_capacity": true, "tenant_rate": true, "tenant_burst": true}
-
 func (q *Queue) readSetting(name, value *yaml.Node) error {
 	if value.Kind != yaml.ScalarNode {
 		return faultAt(value, "the setting %s has one value", name.Value)
 	}
 	q.Given[name.Value] = value.Value
 	setting, err := sluice.SettingNamed(name.Value)
-	switch {
-	case err != nil && laterSettings[name.Value]:
-		q.Unknown = append(q.Unknown, name.Value)
-		return nil
-	case err != nil:
+	if err != nil {
 		return faultAt(name, "%v", err)
 	}
 	if err := setting.Parse(&q.Settings, value.Value); err != nil {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -40,26 +39,32 @@ func (s *simulation) prepare() error {
 	return s.saveLimits(act)
 }
 
-// tenantsLimited says whether the store knows limits of tenants. Where it does not, a run goes without
-// them, does not check them, and the report says so.
-const tenantsLimited = false
-
 // saveLimits stores the limits of tiers and tenants, for every queue.
-func (s *simulation) saveLimits(sluice.Act) error { return nil }
+func (s *simulation) saveLimits(act sluice.Act) error {
+	for _, t := range s.scenario.Tiers {
+		if err := s.saveLimitsOf(sluice.TenantLimits{Tier: t.Name}, t.Limits, act); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.scenario.Tenants {
+		for _, name := range t.Names() {
+			if err := s.saveLimitsOf(sluice.TenantLimits{Tenant: name}, t.Limits, act); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
-// leftOut lists what the scenario says and this version does not have.
-func (s Scenario) leftOut() []string {
-	var names []string
-	for _, q := range s.Queues {
-		names = append(names, q.Unknown...)
+func (s *simulation) saveLimitsOf(of sluice.TenantLimits, said Limits, act sluice.Act) error {
+	if !said.set() {
+		return nil
 	}
-	limited := slices.ContainsFunc(s.Tiers, func(t Tier) bool { return t.Limits.set() }) ||
-		slices.ContainsFunc(s.Tenants, func(t Tenants) bool { return t.Limits.set() })
-	if limited && !tenantsLimited {
-		names = append(names, "limits of tiers and tenants")
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	_, err := s.client.ChangeTenantLimits(s.ctx, of, act, func(l *sluice.TenantLimits) error {
+		l.Capacity, l.Rate, l.Burst, l.Weight = said.Capacity, said.Rate, said.Burst, said.Weight
+		return nil
+	})
+	return err
 }
 
 // standing is what holds for a tenant in a queue: what is said of it, else of its tier, else of the queue.
@@ -94,15 +99,9 @@ func (s Scenario) standings(q Queue) func(tenant string) standing {
 
 func (q Queue) standing(own Limits, tier Tier) standing {
 	st := standing{tier: tier.Name, weight: float64(said(1, own.Weight, tier.Limits.Weight))}
-	if !tenantsLimited {
-		return st
-	}
-	capacity, _ := strconv.Atoi(q.Given["tenant_capacity"])
-	burst, _ := strconv.Atoi(q.Given["tenant_burst"])
-	everyone, _ := sluice.ParseRate(q.Given["tenant_rate"])
-	st.capacity = said(capacity, own.Capacity, tier.Limits.Capacity)
-	st.rate = said(everyone, own.Rate, tier.Limits.Rate)
-	st.burst = flow.Burst(sluice.Settings{Rate: st.rate, Burst: said(burst, own.Burst, tier.Limits.Burst)})
+	st.capacity = said(q.Settings.TenantCapacity, own.Capacity, tier.Limits.Capacity)
+	st.rate = said(q.Settings.TenantRate, own.Rate, tier.Limits.Rate)
+	st.burst = flow.Burst(sluice.Settings{Rate: st.rate, Burst: said(q.Settings.TenantBurst, own.Burst, tier.Limits.Burst)})
 	return st
 }
 

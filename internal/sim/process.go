@@ -150,7 +150,7 @@ func (p *process) claim(l *served, room int) time.Duration {
 	switch {
 	case len(claimed.Jobs) == room:
 		return 0
-	case claimed.Limited && claimed.NextDue < 0:
+	case claimed.Full:
 		return p.waitForEnd(l, claimed.NextDue)
 	case claimed.Limited:
 		wait := min(max(claimed.NextDue, minWait), p.Poll)

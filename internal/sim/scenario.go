@@ -37,9 +37,6 @@ type Queue struct {
 	Settings sluice.Settings
 	// Given are the settings that the scenario names, as it writes them.
 	Given map[string]string
-	// Unknown are those among them that this version does not have. The run goes without them, and the
-	// report says so.
-	Unknown []string
 }
 
 // Limits are what a tenant, or each tenant of a tier, may use of each queue; nil: nothing is said.
