@@ -113,6 +113,18 @@ func (l *Line) Wake(mark Mark) {
 	l.Active, l.Full, l.WakeAt = true, false, time.Time{}
 }
 
+// Arrive notes that a job came in. A line that sleeps until a later instant wakes when the job is due, one at
+// its capacity sleeps on.
+func (l *Line) Arrive(due, now time.Time, mark Mark) {
+	switch {
+	case l.Active, l.Full:
+	case !due.After(now):
+		l.Wake(mark)
+	case l.WakeAt.IsZero() || due.Before(l.WakeAt):
+		l.WakeAt = due
+	}
+}
+
 // Lines are a store's lines of one queue, which no other claim touches meanwhile.
 type Lines interface {
 	// First gives up to limit active lines from the mark on, in the order of turns, with their terms and

@@ -25,9 +25,7 @@ func (s *Store) standInLine(j *job) {
 	n := l.line(j.Tenant)
 	n.waiting[j.Priority].add(j.DueAt, j.ID)
 	n.Jobs |= 1 << j.Priority
-	if !n.Full {
-		n.Wake(l.mark)
-	}
+	n.Arrive(j.DueAt, s.now(), l.mark)
 }
 
 func (l *lane) line(tenant string) *line {

@@ -102,6 +102,7 @@ type gate struct {
 	byTenant bool
 	turns    turns
 	adopted  []adopted
+	more     bool // there is more to be put in line than one claim does
 }
 
 // adopted is a job that was put into its tenant's line.

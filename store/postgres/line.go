@@ -48,8 +48,12 @@ var lineKeepSQL string
 //go:embed sql/line_next.sql
 var lineNextSQL string
 
-// maxMoved bounds how many jobs, hints and lines one claim puts where they belong before it serves.
-const maxMoved = 1000
+const (
+	// maxMoved bounds how many jobs one claim puts into lines before it serves, and how many lines it wakes.
+	maxMoved = 1000
+	// maxHints bounds how many hints one claim takes in. They cost less.
+	maxHints = 5000
+)
 
 // turns is how far the turns of a queue's tenants are.
 type turns struct {
@@ -97,7 +101,7 @@ func (s *Store) serve(ctx context.Context, tx pgx.Tx, g *gate, stray walk, reque
 // those whose time has come.
 func (s *Store) fillLines(ctx context.Context, tx pgx.Tx, g *gate, stray walk) error {
 	news := make(map[string]*news)
-	if err := s.takeHints(ctx, tx, stray.queue, news); err != nil {
+	if err := s.takeHints(ctx, tx, g, stray.queue, news); err != nil {
 		return err
 	}
 	if err := s.adopt(ctx, tx, g, stray, news); err != nil {
@@ -111,29 +115,42 @@ func (s *Store) fillLines(ctx context.Context, tx pgx.Tx, g *gate, stray walk) e
 
 // news is what is new in a line.
 type news struct {
-	jobs int32
-	room bool
+	jobs  int32
+	dueAt time.Time // of the first job that came in; zero: none did
+	room  bool
 }
 
-func (s *Store) takeHints(ctx context.Context, tx pgx.Tx, queue string, all map[string]*news) error {
+// arrived notes that jobs came in.
+func (n *news) arrived(jobs int32, dueAt time.Time) {
+	n.jobs |= jobs
+	if !dueAt.IsZero() && (n.dueAt.IsZero() || dueAt.Before(n.dueAt)) {
+		n.dueAt = dueAt
+	}
+}
+
+func (s *Store) takeHints(ctx context.Context, tx pgx.Tx, g *gate, queue string, all map[string]*news) error {
 	begun := time.Now()
 	from, untilFront := s.hintMarks.start(queue)
 	var tenant string
 	var jobs int32
+	var dueAt pgtype.Timestamptz
 	var room bool
 	var at, last time.Time
-	rows, err := query(ctx, tx, lineHintsSQL, queue, from[0].dueAt, maxMoved)
+	count := 0
+	rows, err := query(ctx, tx, lineHintsSQL, queue, from[0].dueAt, maxHints)
 	if err != nil {
 		return err
 	}
-	_, err = pgx.ForEachRow(rows, []any{&tenant, &jobs, &room, &at}, func() error {
-		if at.After(last) {
+	_, err = pgx.ForEachRow(rows, []any{&tenant, &jobs, &dueAt, &room, &at}, func() error {
+		if count++; at.After(last) {
 			last = at
 		}
 		n := newsOf(all, tenant)
-		n.jobs, n.room = n.jobs|jobs, n.room || room
+		n.arrived(jobs, timeOf(dueAt))
+		n.room = n.room || room
 		return nil
 	})
+	g.more = g.more || count == maxHints
 	if untilFront == 0 {
 		s.hintMarks.walked(queue, time.Since(begun))
 	}
@@ -164,7 +181,7 @@ func (s *Store) adopt(ctx context.Context, tx pgx.Tx, g *gate, stray walk, all m
 		return err
 	}
 	_, err = pgx.ForEachRow(rows, []any{&tenant, &job.priority, &job.place.dueAt, &id}, func() error {
-		newsOf(all, tenant).jobs |= 1 << job.priority
+		newsOf(all, tenant).arrived(1<<job.priority, job.place.dueAt)
 		job.place.id = idOf(id)
 		g.adopted = append(g.adopted, job)
 		s.lineMarks.disturb(lineKey(stray.queue, tenant))
@@ -173,6 +190,7 @@ func (s *Store) adopt(ctx context.Context, tx pgx.Tx, g *gate, stray walk, all m
 	if stray.untilFront == 0 {
 		s.marks.walked(stray.queue, time.Since(begun))
 	}
+	g.more = g.more || len(g.adopted) == maxMoved
 	return err
 }
 
@@ -182,11 +200,12 @@ func wakeLines(ctx context.Context, tx pgx.Tx, g *gate, queue string, all map[st
 	}
 	var tenants []string
 	var jobs []int32
+	var dueAt []*time.Time
 	var room []bool
 	for tenant, n := range all {
-		tenants, jobs, room = append(tenants, tenant), append(jobs, n.jobs), append(room, n.room)
+		tenants, jobs, dueAt, room = append(tenants, tenant), append(jobs, n.jobs), append(dueAt, nullTime(n.dueAt)), append(room, n.room)
 	}
-	return exec(ctx, tx, lineWakeSQL, queue, tenants, jobs, room, g.turns.mark.Behind())
+	return exec(ctx, tx, lineWakeSQL, queue, tenants, jobs, dueAt, room, g.now, g.turns.mark.Behind())
 }
 
 // wakeDue wakes the lines whose time has come, and notes up to when that was done.
@@ -206,7 +225,7 @@ func wakeDue(ctx context.Context, tx pgx.Tx, g *gate, queue string) error {
 	})
 	g.turns.wakesFrom = g.now
 	if woken == maxMoved {
-		g.turns.wakesFrom = timeOf(last)
+		g.turns.wakesFrom, g.more = timeOf(last), true
 	}
 	return err
 }
@@ -426,7 +445,7 @@ func (g *gate) linesNext(ctx context.Context, tx pgx.Tx, queue string) (time.Dur
 		return struct{}{}, row.Scan(&awake, &wakeAt, &now)
 	})
 	switch {
-	case err != nil || awake:
+	case err != nil || awake || g.more:
 		return 0, err
 	case !wakeAt.Valid:
 		return -1, nil

@@ -72,6 +72,7 @@ create table sluice.hint (
     at     timestamptz not null default clock_timestamp(),
     tenant text        not null,
     jobs   integer     not null, -- bit 1 to 10: of which priorities
+    due_at timestamptz,          -- when the first of them is due
     room   boolean     not null  -- whether something left flight, or the tenant's limits have changed
 );
 create index hint_at on sluice.hint (queue, at);

@@ -67,14 +67,20 @@ alter table sluice_flow add column tenant text not null default '';
 
 -- What wakes a line is written into these views. A line's turn is then behind those that are active: time in which
 -- it had nothing to do, or was held back, is no credit.
-create view sluice_line_work as select queue, tenant, 0 as priority from sluice_line where false;
+-- A line whose jobs are due more than a second later sleeps until then.
+create view sluice_line_work as select queue, tenant, 0 as priority, 0 as due_at from sluice_line where false;
 create trigger sluice_line_work_in instead of insert on sluice_line_work
 begin
-    insert into sluice_line (queue, tenant, turn, jobs)
-    values (new.queue, new.tenant, coalesce((select f.turn from sluice_flow f where f.queue = new.queue), 0) + 1.0 / 1048576, 1 << new.priority)
+    insert into sluice_line (queue, tenant, turn, jobs, active, wake_at)
+    select new.queue, new.tenant, coalesce((select f.turn from sluice_flow f where f.queue = new.queue), 0) + 1.0 / 1048576, 1 << new.priority,
+           later is null, later
+    from (select iif(new.due_at > (julianday('now') - 2440587.5) * 86400000000 + 1000000, new.due_at, null) as later)
+    where true
     on conflict (queue, tenant) do update
-    set jobs = jobs | excluded.jobs, active = (at_capacity = 0), wake_at = iif(at_capacity = 0, null, wake_at),
-        turn = iif(active = 1 or at_capacity = 1, turn, max(turn, excluded.turn))
+    set jobs = jobs | excluded.jobs,
+        turn = iif(active = 1 or at_capacity = 1 or excluded.active = 0, turn, max(turn, excluded.turn)),
+        active = iif(at_capacity = 1, 0, max(active, excluded.active)),
+        wake_at = iif(at_capacity = 1, wake_at, iif(max(active, excluded.active) = 1, null, min(coalesce(wake_at, excluded.wake_at), excluded.wake_at)))
     where active = 0 or jobs & excluded.jobs = 0;
 end;
 
@@ -99,13 +105,13 @@ end;
 create trigger sluice_live_new after insert on sluice_live
 when new.in_line = 1 and new.blocked_by is null and new.state = 'queued'
 begin
-    insert into sluice_line_work values (new.queue, new.tenant, new.priority);
+    insert into sluice_line_work values (new.queue, new.tenant, new.priority, new.due_at);
 end;
 
 create trigger sluice_live_back after update of state, blocked_by, due_at, in_line on sluice_live
 when new.in_line = 1 and new.blocked_by is null and new.state = 'queued'
 begin
-    insert into sluice_line_work values (new.queue, new.tenant, new.priority);
+    insert into sluice_line_work values (new.queue, new.tenant, new.priority, new.due_at);
 end;
 
 create trigger sluice_live_room after update of state on sluice_live
