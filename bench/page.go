@@ -28,6 +28,8 @@ var columns = []report.Column{
 	{Key: string(cell.Worst), Title: "worst ms", Decimals: 1},
 	{Key: string(cell.NewP50), Title: "new p50 ms", Decimals: 2},
 	{Key: string(cell.NewP99), Title: "new p99 ms", Decimals: 2},
+	{Key: string(cell.Span), Title: "span ×", Decimals: 2},
+	{Key: string(cell.Memory), Title: "memory MiB", Decimals: 0},
 	{Key: string(cell.ClientCPU), Title: "client CPU", Decimals: 1},
 	{Key: string(cell.ServerCPU), Title: "server CPU", Decimals: 1},
 	{Key: string(cell.TotalCPU), Title: "CPU ms/1,000", Decimals: 1},

@@ -92,7 +92,13 @@ var plans = []plan{
 	{"postgres-latency", postgresLatency},
 	{"postgres-flat-cost", postgresFlatCost},
 	{"postgres-limits", postgresLimits},
+	{"postgres-tenants", postgresTenants},
+	{"postgres-wave", postgresWave},
+	{"postgres-looks", postgresLooks},
 	{"sqlite-limits", sqliteLimits},
+	{"sqlite-tenants", sqliteTenants},
+	{"sqlite-wave", sqliteWave},
+	{"sqlite-looks", sqliteLooks},
 	{"sqlite-flat-cost", sqliteFlatCost},
 	{"sqlite-end-to-end", sqliteEndToEnd},
 	{"sqlite-enqueue-latency", sqliteEnqueueLatency},
@@ -130,6 +136,8 @@ type sizes struct {
 	latency int
 	// claims is how many claims are timed, crowd how many other jobs there are or were.
 	claims, crowd int
+	// tenants is how many tenants many are, wave how many jobs fall due at once.
+	tenants, wave int
 	// sqlite is the backlog of Sluice on SQLite; those of the others are this fraction of theirs.
 	sqlite   int
 	fraction int
@@ -137,6 +145,6 @@ type sizes struct {
 }
 
 var (
-	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, sqlite: 100_000, fraction: 1, seconds: 10}
-	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, sqlite: 10_000, fraction: 10, seconds: 1}
+	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10}
+	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1}
 )

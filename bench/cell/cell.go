@@ -31,6 +31,10 @@ const (
 	Claims Kind = "claims"
 	// Callers times many callers that store single jobs at the same time.
 	Callers Kind = "callers"
+	// Wave starts jobs that are all due at the same instant, at a rate.
+	Wave Kind = "wave"
+	// Looks times what people ask of a store with many waiting jobs.
+	Looks Kind = "looks"
 )
 
 // The systems that can be measured.
@@ -73,6 +77,11 @@ type Task struct {
 	// Limited gives Sluice's queue a rate and a limit of jobs in flight that are never reached, so
 	// that only looking at them costs.
 	Limited bool
+	// Tenants is of how many tenants the jobs are; 0: they have none.
+	Tenants int
+	// ByTenant gives Sluice's queue a rate, and its tenants turns, capacities and rates, none of which
+	// is ever reached.
+	ByTenant bool
 
 	// EveryMillis is the time between two jobs of a Latency cell.
 	EveryMillis int
@@ -85,6 +94,13 @@ type Task struct {
 	Due   int
 	Ahead int
 	Churn int
+	// Blocked is how many more jobs wait of tenants that are at their capacity.
+	Blocked int
+	// Sleeping is how many more tenants have a job due in the future.
+	Sleeping int
+
+	// Rate is at how many jobs per second those of a Wave cell start, that are all due at once.
+	Rate int
 }
 
 // Figure names something that was measured.
@@ -106,6 +122,11 @@ const (
 	// NewP50 and NewP99 are of claims through a store that has just been opened.
 	NewP50 Figure = "new_p50"
 	NewP99 Figure = "new_p99"
+	// Span is how long it took from the first start of a wave to the last, divided by what the rate
+	// makes of it.
+	Span Figure = "span"
+	// Memory is the most that the process had, in MiB.
+	Memory Figure = "memory"
 )
 
 // Result is what a cell measured.
@@ -123,6 +144,7 @@ func Main(ctx context.Context) error {
 	}
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
+		Wave: measureWave, Looks: measureLooks,
 	}[task.Kind]
 	if !known {
 		return fmt.Errorf("there is no kind of cell %q", task.Kind)

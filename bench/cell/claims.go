@@ -32,6 +32,12 @@ func measureClaims(ctx context.Context, task Task) (Result, error) {
 	}
 	defer func() { _ = store.Close() }()
 	client := sluice.NewClient(store, sluice.ClientOptions{})
+	if err := setLimits(ctx, client, task); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	if err := block(ctx, client, store, task.Blocked); err != nil {
+		return nil, fmt.Errorf("blocked jobs: %w", err)
+	}
 	release := func() {}
 	if task.Churn > 0 {
 		if release, err = churn(ctx, client, store, task); err != nil {
@@ -42,11 +48,19 @@ func measureClaims(ctx context.Context, task Task) (Result, error) {
 	if err := fill(ctx, client, task.Ahead, ahead); err != nil {
 		return nil, fmt.Errorf("jobs for the future: %w", err)
 	}
-	if err := fill(ctx, client, task.Due, nil); err != nil {
+	if err := fill(ctx, client, task.Sleeping, sleeping); err != nil {
+		return nil, fmt.Errorf("tenants with jobs for the future: %w", err)
+	}
+	if err := fill(ctx, client, task.Due, ofTenants(task.Tenants)); err != nil {
 		return nil, fmt.Errorf("jobs that are due: %w", err)
 	}
 	if err := tidy(ctx, task); err != nil {
 		return nil, err
+	}
+	if task.ByTenant {
+		if err := fillLines(ctx, store); err != nil {
+			return nil, fmt.Errorf("before the claims: %w", err)
+		}
 	}
 	took, err := timeClaims(ctx, store, task.Jobs)
 	if err != nil {
@@ -59,10 +73,27 @@ func measureClaims(ctx context.Context, task Task) (Result, error) {
 	return result, measureNew(ctx, client, task, result)
 }
 
+// fillLines lets the store take in what was stored since the last claim, as claims do one after the other.
+func fillLines(ctx context.Context, store sluice.Store) error {
+	for full := 0; full < 3; {
+		claimed, err := store.Claim(ctx, sluice.ClaimRequest{Queue: parcels.Name(), Limit: 1, Holder: "bench", Lease: lease, Token: sluice.NewToken()})
+		if err != nil {
+			return err
+		}
+		if full++; len(claimed.Jobs) == 0 {
+			full = 0
+		}
+		if err := complete(ctx, store, claimed.Jobs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // measureNew times claims through a store that has just been opened, and so knows nothing of what
 // the other one learnt.
 func measureNew(ctx context.Context, client *sluice.Client, task Task, result Result) error {
-	if err := fill(ctx, client, task.Due, nil); err != nil {
+	if err := fill(ctx, client, task.Due, ofTenants(task.Tenants)); err != nil {
 		return fmt.Errorf("more jobs that are due: %w", err)
 	}
 	store, err := openStore(ctx, task)
@@ -115,6 +146,41 @@ func ahead(i int) sluice.EnqueueOptions {
 	return options
 }
 
+// sleeping makes each job that of a tenant of its own, due tomorrow.
+func sleeping(i int) sluice.EnqueueOptions {
+	return sluice.EnqueueOptions{Tenant: fmt.Sprintf("sleeping-%d", i), DueAt: time.Now().Add(24 * time.Hour)}
+}
+
+// fullTenants is of how many tenants the blocked jobs are.
+const fullTenants = 100
+
+// block stores n jobs of tenants that are at their capacity of one.
+func block(ctx context.Context, client *sluice.Client, store sluice.Store, n int) error {
+	if n == 0 {
+		return nil
+	}
+	tenant := func(i int) string { return fmt.Sprintf("full-%d", i%fullTenants) }
+	for i := range fullTenants {
+		_, err := client.ChangeTenantLimits(ctx, sluice.TenantLimits{Queue: parcels.Name(), Tenant: tenant(i)}, sluice.Act{By: "bench"},
+			func(l *sluice.TenantLimits) error { l.Capacity = new(1); return nil })
+		if err != nil {
+			return err
+		}
+	}
+	if err := fill(ctx, client, n, func(i int) sluice.EnqueueOptions { return sluice.EnqueueOptions{Tenant: tenant(i)} }); err != nil {
+		return err
+	}
+	held := 0
+	for held < fullTenants {
+		claimed, err := store.Claim(ctx, sluice.ClaimRequest{Queue: parcels.Name(), Limit: claimLimit, Holder: "bench", Lease: 24 * time.Hour, Token: sluice.NewToken()})
+		if err != nil || len(claimed.Jobs) == 0 && claimed.NextDue < 0 {
+			return errors.Join(err, fmt.Errorf("%d tenants hold their slots instead of %d", held, fullTenants))
+		}
+		held += len(claimed.Jobs)
+	}
+	return nil
+}
+
 // fill stores n jobs.
 func fill(ctx context.Context, client *sluice.Client, n int, options func(i int) sluice.EnqueueOptions) error {
 	for at := 0; at < n; at += batch {
@@ -138,7 +204,7 @@ func fill(ctx context.Context, client *sluice.Client, n int, options func(i int)
 
 // churn works many jobs off after a transaction has taken a snapshot, which it keeps until release.
 func churn(ctx context.Context, client *sluice.Client, store sluice.Store, task Task) (release func(), err error) {
-	if err := fill(ctx, client, task.Churn, nil); err != nil {
+	if err := fill(ctx, client, task.Churn, ofTenants(task.Tenants)); err != nil {
 		return nil, fmt.Errorf("jobs to work off: %w", err)
 	}
 	if err := tidy(ctx, task); err != nil {
@@ -170,7 +236,7 @@ func workOffDirectly(ctx context.Context, store sluice.Store, done *atomic.Int64
 		claimed, err := store.Claim(ctx, sluice.ClaimRequest{
 			Queue: parcels.Name(), Limit: churnLimit, Holder: "bench", Lease: lease, Token: sluice.NewToken(),
 		})
-		if err != nil || len(claimed.Jobs) == 0 {
+		if err != nil || len(claimed.Jobs) == 0 && (claimed.NextDue < 0 || claimed.NextDue > time.Second) {
 			return err
 		}
 		if err := complete(ctx, store, claimed.Jobs); err != nil {

@@ -3,6 +3,7 @@ package cell
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 
 	"github.com/sluice-queue/sluice"
@@ -21,9 +22,10 @@ type sluiceQueue struct {
 	task   Task
 	handle handle
 
-	look  *look              // nil: nobody has asked so far
-	quit  context.CancelFunc // nil: it was not started
-	ended chan error
+	prepared bool
+	look     *look              // nil: nobody has asked so far
+	quit     context.CancelFunc // nil: it was not started
+	ended    chan error
 }
 
 func openSluice(ctx context.Context, task Task, handle handle) (queue, error) {
@@ -42,19 +44,42 @@ func openStore(ctx context.Context, task Task) (sluice.Store, error) {
 }
 
 func (q *sluiceQueue) enqueue(ctx context.Context, n int) error {
-	return enqueueMany(ctx, q.client, n, sluice.EnqueueOptions{})
+	if err := q.prepare(ctx); err != nil {
+		return err
+	}
+	return fill(ctx, q.client, n, ofTenants(q.task.Tenants))
 }
 
-func enqueueMany(ctx context.Context, client *sluice.Client, n int, options sluice.EnqueueOptions) error {
-	jobs := make([]sluice.NewJob, n)
-	for i := range jobs {
-		var err error
-		if jobs[i], err = parcels.NewJob(newParcel(), options); err != nil {
-			return err
-		}
+// prepare gives the queue its limits, once.
+func (q *sluiceQueue) prepare(ctx context.Context) error {
+	if q.prepared {
+		return nil
 	}
-	_, err := client.EnqueueMany(ctx, jobs)
+	q.prepared = true
+	return setLimits(ctx, q.client, q.task)
+}
+
+// setLimits gives the queue limits that are never reached.
+func setLimits(ctx context.Context, client *sluice.Client, task Task) error {
+	if !task.Limited && !task.ByTenant {
+		return nil
+	}
+	const never = 1_000_000
+	settings := sluice.DefaultSettings()
+	settings.Rate, settings.InFlightLimit = never, never
+	if task.ByTenant {
+		settings.Fair, settings.TenantCapacity, settings.TenantRate, settings.InFlightLimit = true, never, never, 0
+	}
+	_, err := client.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"})
 	return err
+}
+
+// ofTenants makes the jobs those of so many tenants, by turns.
+func ofTenants(n int) func(i int) sluice.EnqueueOptions {
+	if n == 0 {
+		return nil
+	}
+	return func(i int) sluice.EnqueueOptions { return sluice.EnqueueOptions{Tenant: fmt.Sprintf("tenant-%d", i%n)} }
 }
 
 func (q *sluiceQueue) enqueueOne(ctx context.Context, parcel Parcel) error {
@@ -63,12 +88,8 @@ func (q *sluiceQueue) enqueueOne(ctx context.Context, parcel Parcel) error {
 }
 
 func (q *sluiceQueue) start(ctx context.Context) error {
-	if q.task.Limited {
-		settings := sluice.DefaultSettings()
-		settings.Rate, settings.InFlightLimit = 1_000_000, 1_000_000
-		if _, err := q.client.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"}); err != nil {
-			return err
-		}
+	if err := q.prepare(ctx); err != nil {
+		return err
 	}
 	ctx, q.quit = context.WithCancel(ctx)
 	q.ended = make(chan error, 2)

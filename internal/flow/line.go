@@ -33,7 +33,7 @@ type Line struct {
 
 	// Share is how many jobs a claim is to take from the line, and Got how many it took.
 	Share, Got int
-	// NextDue is when the first job is due that waits now, where Got is less than Share; zero: none waits.
+	// NextDue is when the first job is due that waits after the claim, as Look found it; zero: none waits.
 	NextDue time.Time
 }
 
@@ -220,7 +220,8 @@ func (b Bucket) filledFor(t sluice.Terms, now time.Time) Bucket {
 	return b.Filled(pace(t), now)
 }
 
-// serve claims from the lines that have a share, and looks what is left in those that had less.
+// serve claims from the lines that have a share, and looks what is left in those that might give more: a line in
+// which nothing is due must not stand before the others.
 func serve(lines []*Line, store Lines) error {
 	wanted := slices.DeleteFunc(slices.Clone(lines), func(l *Line) bool { return l.Share == 0 })
 	if len(wanted) == 0 {
@@ -229,11 +230,11 @@ func serve(lines []*Line, store Lines) error {
 	if err := store.Claim(wanted); err != nil {
 		return err
 	}
-	short := slices.DeleteFunc(wanted, func(l *Line) bool { return l.Got == l.Share })
-	if len(short) == 0 {
+	open := slices.DeleteFunc(wanted, func(l *Line) bool { return l.Got == l.Share && l.room() <= l.Got })
+	if len(open) == 0 {
 		return nil
 	}
-	return store.Look(short)
+	return store.Look(open)
 }
 
 // after gives the mark: the first line that was not served, or the last one that was looked at.
@@ -272,10 +273,6 @@ func (l *Line) rest(mark Mark, now time.Time) {
 	if l.mark().before(mark) {
 		l.Turn = mark.Behind()
 	}
-	if l.Got < l.Share {
-		l.restShort(now)
-		return
-	}
 	switch {
 	case l.Terms.Paused:
 		l.sleep(l.Terms.PausedUntil)
@@ -284,17 +281,11 @@ func (l *Line) rest(mark Mark, now time.Time) {
 		l.Full = true
 	case l.room() == 0:
 		l.sleep(now.Add(l.Bucket.untilUseful(pace(l.Terms))))
-	}
-}
-
-// restShort is for a line that had less than its share.
-func (l *Line) restShort(now time.Time) {
-	switch {
 	case l.Jobs == 0:
 		l.sleep(time.Time{})
 	case l.NextDue.After(now):
 		l.sleep(l.NextDue)
-	} // else somebody else holds the row of its next job in this moment
+	}
 }
 
 func isActive(l *Line) bool { return l.Active }

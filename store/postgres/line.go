@@ -118,6 +118,7 @@ type news struct {
 	jobs  int32
 	dueAt time.Time // of the first job that came in; zero: none did
 	room  bool
+	terms bool
 }
 
 // arrived notes that jobs came in.
@@ -134,20 +135,20 @@ func (s *Store) takeHints(ctx context.Context, tx pgx.Tx, g *gate, queue string,
 	var tenant string
 	var jobs int32
 	var dueAt pgtype.Timestamptz
-	var room bool
+	var room, terms bool
 	var at, last time.Time
 	count := 0
 	rows, err := query(ctx, tx, lineHintsSQL, queue, from[0].dueAt, maxHints)
 	if err != nil {
 		return err
 	}
-	_, err = pgx.ForEachRow(rows, []any{&tenant, &jobs, &dueAt, &room, &at}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&tenant, &jobs, &dueAt, &room, &terms, &at}, func() error {
 		if count++; at.After(last) {
 			last = at
 		}
 		n := newsOf(all, tenant)
 		n.arrived(jobs, timeOf(dueAt))
-		n.room = n.room || room
+		n.room, n.terms = n.room || room, n.terms || terms
 		return nil
 	})
 	g.more = g.more || count == maxHints
@@ -201,11 +202,12 @@ func wakeLines(ctx context.Context, tx pgx.Tx, g *gate, queue string, all map[st
 	var tenants []string
 	var jobs []int32
 	var dueAt []*time.Time
-	var room []bool
+	var room, terms []bool
 	for tenant, n := range all {
-		tenants, jobs, dueAt, room = append(tenants, tenant), append(jobs, n.jobs), append(dueAt, nullTime(n.dueAt)), append(room, n.room)
+		tenants, jobs, dueAt = append(tenants, tenant), append(jobs, n.jobs), append(dueAt, nullTime(n.dueAt))
+		room, terms = append(room, n.room), append(terms, n.terms)
 	}
-	return exec(ctx, tx, lineWakeSQL, queue, tenants, jobs, dueAt, room, g.now, g.turns.mark.Behind())
+	return exec(ctx, tx, lineWakeSQL, queue, tenants, jobs, dueAt, room, terms, g.now, g.turns.mark.Behind())
 }
 
 // wakeDue wakes the lines whose time has come, and notes up to when that was done.

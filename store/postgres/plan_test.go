@@ -175,7 +175,7 @@ func planArguments() map[string][]any {
 		"line_adopt.sql":        {"q1", priorities, marks, markIDs, 100},
 		"line_dissolve.sql":     {"q1", 100},
 		"line_due.sql":          {"q1", time.Unix(0, 0), time.Now(), 1.5, 100},
-		"line_wake.sql":         {"q1", texts, []int32{32, 32, 32}, []*time.Time{nil, nil, nil}, []bool{true, true, true}, time.Now(), 1.5},
+		"line_wake.sql":         {"q1", texts, []int32{32, 32, 32}, []*time.Time{nil, nil, nil}, []bool{true, true, true}, []bool{true, true, true}, time.Now(), 1.5},
 		"line_first.sql":        {"q1", 1.5, "t", 100},
 		"line_held.sql":         {"q1", texts, []int32{5, 5, 5}, []*time.Time{nil, nil, nil}},
 		"line_claim.sql":        {"q1", texts, []int32{5, 5, 5}, []int32{32, 32, 32}, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3), priorities, id, "h", time.Minute, time.Now()},

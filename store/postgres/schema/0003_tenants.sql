@@ -73,7 +73,8 @@ create table sluice.hint (
     tenant text        not null,
     jobs   integer     not null, -- bit 1 to 10: of which priorities
     due_at timestamptz,          -- when the first of them is due
-    room   boolean     not null  -- whether something left flight, or the tenant's limits have changed
+    room   boolean     not null default false, -- whether something left flight
+    terms  boolean     not null default false  -- whether the tenant's limits have changed
 );
 create index hint_at on sluice.hint (queue, at);
 
@@ -98,7 +99,7 @@ begin
         of_queue := case when tg_op = 'DELETE' then old.queue else new.queue end;
         of_tenant := case when tg_op = 'DELETE' then old.tenant else new.tenant end;
     end if;
-    insert into sluice.hint (queue, tenant, jobs, room)
+    insert into sluice.hint (queue, tenant, jobs, terms)
     select l.queue, l.tenant, 0, true
     from sluice.line l
     where (of_queue = '' or l.queue = of_queue) and (of_tenant = '' or l.tenant = of_tenant);

@@ -22,9 +22,9 @@ with given as (
            coalesce(g.keyed, false), g.blocked_by, coalesce(g.in_line, false) and g.blocked_by is null
     from given g join stored s on s.id = g.id
 ), hinted as (
-    insert into sluice.hint (queue, tenant, jobs, due_at, room)
+    insert into sluice.hint (queue, tenant, jobs, due_at)
     select g.queue, coalesce(g.tenant, ''), bit_or(1 << g.priority),
-           min(coalesce(g.due_at, now() + coalesce(g.delay, '0'))), false
+           min(coalesce(g.due_at, now() + coalesce(g.delay, '0')))
     from given g join stored s on s.id = g.id
     where g.in_line and g.blocked_by is null
     group by 1, 2
