@@ -144,6 +144,9 @@ const (
 	// maxLooks bounds how often a claim looks for further lines, where those before it had less than their
 	// share.
 	maxLooks = 4
+	// plenty is how many jobs a line gives when nobody asks whether it has more: finding out at its next turn
+	// costs little for each of so many.
+	plenty = 4
 )
 
 // Serve claims up to so many jobs, and shares them out among the lines by their turns. It gives the new mark
@@ -181,7 +184,7 @@ func share(jobs int, lines []*Line, now time.Time) []*Line {
 	looked := 0
 	for _, l := range lines {
 		l.Bucket = l.Bucket.filledFor(l.Terms, now)
-		l.Share, l.Got = 0, 0
+		l.Share, l.Got, l.NextDue = 0, 0, time.Time{}
 	}
 	for jobs > 0 {
 		// The next line comes into it when its turn is before those of the ones that are served already.
@@ -220,8 +223,8 @@ func (b Bucket) filledFor(t sluice.Terms, now time.Time) Bucket {
 	return b.Filled(pace(t), now)
 }
 
-// serve claims from the lines that have a share, and looks what is left in those that might give more: a line in
-// which nothing is due must not stand before the others.
+// serve claims from the lines that have a share, and looks what is left in those that gave little: a line in which
+// nothing is due must not stand before the others.
 func serve(lines []*Line, store Lines) error {
 	wanted := slices.DeleteFunc(slices.Clone(lines), func(l *Line) bool { return l.Share == 0 })
 	if len(wanted) == 0 {
@@ -230,11 +233,11 @@ func serve(lines []*Line, store Lines) error {
 	if err := store.Claim(wanted); err != nil {
 		return err
 	}
-	open := slices.DeleteFunc(wanted, func(l *Line) bool { return l.Got == l.Share && l.room() <= l.Got })
-	if len(open) == 0 {
+	doubtful := slices.DeleteFunc(wanted, func(l *Line) bool { return l.Got == l.Share && (l.Share >= plenty || l.room() <= l.Got) })
+	if len(doubtful) == 0 {
 		return nil
 	}
-	return store.Look(open)
+	return store.Look(doubtful)
 }
 
 // after gives the mark: the first line that was not served, or the last one that was looked at.
