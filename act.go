@@ -2,7 +2,6 @@ package sluice
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -85,7 +84,7 @@ func (a *Act) complete() error {
 
 // Queue looks up a queue's settings. A queue that is not stored is an ErrNotFound.
 func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
-	queues, err := c.store.Queues(ctx)
+	queues, err := c.Queues(ctx)
 	if err != nil {
 		return Queue{}, err
 	}
@@ -98,45 +97,27 @@ func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
 }
 
 // Queues lists every queue with its settings, by name.
-func (c *Client) Queues(ctx context.Context) ([]Queue, error) { return c.store.Queues(ctx) }
+func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
+	queues, err := c.store.Queues(ctx)
+	for i := range queues {
+		queues[i].keepGoodSchema(c.checker)
+	}
+	return queues, err
+}
 
 // ChangeSettings changes a queue's settings. It reads them, lets change edit them, checks the whole
 // and stores it with one audit entry; if somebody else changed them in between, it begins anew. A
 // change that changes nothing is not stored.
 func (c *Client) ChangeSettings(ctx context.Context, name string, act Act, change func(*Settings) error) (Queue, error) {
-	for {
-		queue, err := c.Queue(ctx, name)
-		if err != nil {
-			return Queue{}, err
-		}
-		if !queue.Settings.PausedAt(time.Now()) { // a pause that has ended is none
-			queue.Settings.Paused, queue.Settings.PausedUntil = false, time.Time{}
-		}
-		before := queue.Settings
-		if err := change(&queue.Settings); err != nil {
-			return Queue{}, err
-		}
-		if queue.Settings == before {
-			return queue, nil
-		}
-		stored, err := c.saveQueue(ctx, queue, act)
-		if !errors.Is(err, ErrConflict) {
-			return stored, err
-		}
-	}
+	return c.changeQueue(ctx, name, act, func(q *Queue) error { return change(&q.Settings) })
 }
 
 func (c *Client) saveQueue(ctx context.Context, queue Queue, act Act) (Queue, error) {
 	if err := act.complete(); err != nil {
 		return Queue{}, err
 	}
-	if err := queue.Settings.Check(); err != nil {
+	if err := c.checkSettings(queue.Settings); err != nil {
 		return Queue{}, fmt.Errorf("queue %q: %w", queue.Name, err)
-	}
-	if schema := queue.Settings.PayloadSchema; schema != "" && c.checker != nil {
-		if err := c.checker.Compile(schema); err != nil {
-			return Queue{}, fmt.Errorf("queue %q: %w", queue.Name, invalid("payload_schema", err.Error()))
-		}
 	}
 	stored, err := c.store.SaveQueue(ctx, queue, act)
 	if err != nil {
@@ -144,6 +125,20 @@ func (c *Client) saveQueue(ctx context.Context, queue Queue, act Act) (Queue, er
 	}
 	c.settings.Forget()
 	return stored, nil
+}
+
+// checkSettings says which rule settings break, as far as this program can tell.
+func (c *Client) checkSettings(settings Settings) error {
+	if err := settings.Check(); err != nil {
+		return err
+	}
+	if settings.PayloadSchema == "" || c.checker == nil {
+		return nil
+	}
+	if err := c.checker.Compile(settings.PayloadSchema); err != nil {
+		return invalid("payload_schema", err.Error())
+	}
+	return nil
 }
 
 // Pause stops the claims of a queue; what runs goes on, and nothing is lost.
@@ -181,20 +176,5 @@ func (c *Client) setPaused(ctx context.Context, queue string, paused bool, until
 	return c.ChangeSettings(ctx, queue, act, func(s *Settings) error {
 		s.Paused, s.PausedUntil = paused, storedInstant(until)
 		return nil
-	})
-}
-
-// UndoSettings puts a queue's settings back to what they were before its last change. The undo is
-// itself a change: it is audited, and undoing it brings the settings back.
-func (c *Client) UndoSettings(ctx context.Context, name string, act Act) (Queue, error) {
-	entries, err := c.store.Audit(ctx, AuditFilter{Object: ObjectQueue, Name: name, Limit: 1})
-	if err != nil {
-		return Queue{}, err
-	}
-	if len(entries) == 0 || len(entries[0].Before) == 0 {
-		return Queue{}, fmt.Errorf("queue %.80q has no change to undo: %w", name, ErrNotFound)
-	}
-	return c.ChangeSettings(ctx, name, act, func(s *Settings) error {
-		return s.UnmarshalJSON(entries[0].Before)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 )
 
 // PayloadChecker checks payloads against a JSON Schema. Package schema has one.
@@ -19,6 +20,8 @@ type ClientOptions struct {
 	// PayloadChecker checks the payloads of queues that have a payload_schema. Without one, an
 	// enqueue into such a queue is refused. Default: none.
 	PayloadChecker PayloadChecker
+	// Logger gets a line when settings that were stored by plain SQL break a rule. Default: slog.Default.
+	Logger *slog.Logger
 }
 
 // Client puts jobs in, looks at them and acts on them. It does not run them; a Worker does. It may
@@ -33,7 +36,8 @@ type Client struct {
 
 // NewClient makes a client of a store. It does no reading or writing itself.
 func NewClient(store Store, options ClientOptions) *Client {
-	return &Client{store: store, enqueuer: store, settings: NewLiveSettings(store), checker: options.PayloadChecker}
+	live := NewLiveSettings(store, LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger})
+	return &Client{store: store, enqueuer: store, settings: live, checker: options.PayloadChecker}
 }
 
 // Within gives a client that enqueues inside the caller's own transaction, so that the job exists

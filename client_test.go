@@ -172,7 +172,7 @@ func TestLastGoodSettingsCountWhileTheStoreIsAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := &flaky{Store: store, cut: true}
-		live := sluice.NewLiveSettings(f)
+		live := sluice.NewLiveSettings(f, sluice.LiveOptions{})
 		if _, err := live.Queue(t.Context(), "q"); !errors.Is(err, sluice.ErrUnavailable) {
 			t.Errorf("never read: %v", err)
 		}

@@ -3,6 +3,7 @@ package sluice
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -14,7 +15,8 @@ const SettingsInterval = time.Second
 // LiveSettings reads the settings of queues, at most once per SettingsInterval however often it is
 // asked. It may be used by many goroutines.
 type LiveSettings struct {
-	store Store
+	store   Store
+	options LiveOptions
 
 	mu      sync.Mutex
 	queues  map[string]Queue
@@ -23,8 +25,22 @@ type LiveSettings struct {
 	changes int // how often somebody asked to forget
 }
 
+// LiveOptions adjust LiveSettings. The zero value works.
+type LiveOptions struct {
+	// PayloadChecker finds a payload_schema that was stored by plain SQL and is none; the last good one
+	// counts then. Default: none.
+	PayloadChecker PayloadChecker
+	// Logger gets a line for each queue whose stored settings break a rule, once. Default: slog.Default.
+	Logger *slog.Logger
+}
+
 // NewLiveSettings reads settings from a store. It does no reading itself.
-func NewLiveSettings(store Store) *LiveSettings { return &LiveSettings{store: store} }
+func NewLiveSettings(store Store, options LiveOptions) *LiveSettings {
+	if options.Logger == nil {
+		options.Logger = slog.Default()
+	}
+	return &LiveSettings{store: store, options: options}
+}
 
 // Queue gives a queue's settings as of now, or as of at most one interval ago. A queue that is not
 // stored has Version 0 and the default settings. While the store cannot be reached, the last good
@@ -76,8 +92,13 @@ func (l *LiveSettings) read(ctx context.Context, from Enqueuer) error {
 	if l.changes == changes {
 		l.next = time.Now().Add(SettingsInterval)
 	}
+	before := l.queues
 	l.queues = make(map[string]Queue, len(queues))
 	for _, q := range queues {
+		q.keepGoodSchema(l.options.PayloadChecker)
+		if q.Wrong != "" && q.Wrong != before[q.Name].Wrong {
+			l.options.Logger.Warn("stored settings refused", "queue", q.Name, "error", q.Wrong)
+		}
 		l.queues[q.Name] = q
 	}
 	return nil

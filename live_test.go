@@ -3,6 +3,8 @@ package sluice_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,7 +50,7 @@ func TestSettingsThatWereNeverReadAreAnErrorAndNotTheDefaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newUnreadable(t, 1)
 		store.fail = true
-		live := sluice.NewLiveSettings(store)
+		live := sluice.NewLiveSettings(store, sluice.LiveOptions{})
 		for range 2 { // at once, within the interval
 			if _, err := live.Queue(t.Context(), "payments"); !errors.Is(err, errDown) {
 				t.Errorf("error %v, want %v", err, errDown)
@@ -65,7 +67,7 @@ func TestLastGoodSettingsCountWhileTheStoreCannotBeRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := newUnreadable(t, 1)
-		live := sluice.NewLiveSettings(store)
+		live := sluice.NewLiveSettings(store, sluice.LiveOptions{})
 		if _, err := live.Queue(t.Context(), "payments"); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +83,7 @@ func TestOneCallerWaitsForASlowStoreAndTheOthersGoOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := newUnreadable(t, 1)
-		live := sluice.NewLiveSettings(store)
+		live := sluice.NewLiveSettings(store, sluice.LiveOptions{})
 		if _, err := live.Queue(t.Context(), "payments"); err != nil {
 			t.Fatal(err)
 		}
@@ -97,5 +99,61 @@ func TestOneCallerWaitsForASlowStoreAndTheOthersGoOn(t *testing.T) {
 			t.Errorf("%d reads, want 2", store.reads)
 		}
 		time.Sleep(2 * store.slow)
+	})
+}
+
+// edited is a store in which somebody has changed the payload_schema by plain SQL.
+type edited struct {
+	*memory.Store
+	schema string
+}
+
+func (e *edited) Queues(ctx context.Context) ([]sluice.Queue, error) {
+	queues, err := e.Store.Queues(ctx)
+	queues[0].Settings.PayloadSchema = e.schema
+	return queues, err
+}
+
+// onlyObjects is a checker that knows one schema.
+type onlyObjects struct{}
+
+const anObject = `{"type":"object"}`
+
+func (onlyObjects) Compile(schema string) error {
+	if schema != anObject {
+		return errors.New("it is not a JSON Schema")
+	}
+	return nil
+}
+
+func (onlyObjects) Check(string, []byte) error { return nil }
+
+func TestStoredNonsenseIsLoggedOnceAndTheLastGoodValueCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &edited{Store: memory.New(memory.Options{}), schema: `{"type":"anything"}`}
+		settings := sluice.DefaultSettings()
+		settings.PayloadSchema = anObject
+		client := sluice.NewClient(store.Store, sluice.ClientOptions{})
+		if _, err := client.EnsureQueue(t.Context(), "payments", settings, sluice.Act{By: "test"}); err != nil {
+			t.Fatal(err)
+		}
+		var log strings.Builder
+		live := sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: onlyObjects{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		for range 5 {
+			queue, err := live.Queue(t.Context(), "payments")
+			if err != nil || queue.Settings.PayloadSchema != anObject {
+				t.Errorf("payload_schema %s, error %v", queue.Settings.PayloadSchema, err)
+			}
+			time.Sleep(2 * sluice.SettingsInterval)
+		}
+		if n := strings.Count(log.String(), "stored settings refused"); n != 1 {
+			t.Errorf("%d warnings, want 1:\n%s", n, log.String())
+		}
+		store.schema = anObject
+		time.Sleep(2 * sluice.SettingsInterval)
+		if queue, err := live.Queue(t.Context(), "payments"); err != nil || queue.Wrong != "" {
+			t.Errorf("warning %q, error %v", queue.Wrong, err)
+		}
 	})
 }

@@ -101,34 +101,15 @@ type Queue struct {
 	// ByTenant says that the queue serves its tenants in turns, by its settings or because there are
 	// limits of tenants or tiers. Stores fill it in; it is not stored.
 	ByTenant bool
-}
+	// Plans are the changes that are to come; upkeep carries them out.
+	Plans []Plan
+	// Wrong says which rule a value breaks that somebody stored by plain SQL, and what to do; empty: none
+	// does. Such a value does not count: Settings holds the last good one.
+	Wrong string
+	// Now is the store's clock when the queue was read or stored.
+	Now time.Time
 
-// QueueFromRow makes a queue of a row as the SQL stores keep it: name, version, changed_at,
-// changed_by, reason, whether it serves its tenants in turns, and then the settings in the order of
-// AllSettings.
-func QueueFromRow(row []any) (Queue, error) {
-	const before = 6
-	if len(row) != before+len(allSettings) {
-		return Queue{}, fmt.Errorf("a queue's row has %d columns instead of %d", len(row), before+len(allSettings))
-	}
-	var q Queue
-	var fits [before]bool
-	q.Name, fits[0] = row[0].(string)
-	q.Version, fits[1] = row[1].(int64)
-	q.ChangedAt, fits[2] = row[2].(time.Time)
-	q.ChangedBy, fits[3] = row[3].(string)
-	q.Reason, fits[4] = row[4].(string)
-	q.ByTenant, fits[5] = storedBool(row[5])
-	if slices.Contains(fits[:], false) {
-		return Queue{}, fmt.Errorf("the row of queue %v has columns of other types than expected", row[0])
-	}
-	q.ChangedAt = q.ChangedAt.UTC()
-	for i, setting := range allSettings {
-		if err := setting.SetStored(&q.Settings, row[before+i]); err != nil {
-			return Queue{}, fmt.Errorf("queue %q: %w", q.Name, err)
-		}
-	}
-	return q, nil
+	told string // the settings as the audit last told of them, as JSON; empty: it never did
 }
 
 // Setting describes one of the Settings: its name, which is the same in SQL, the API and the
@@ -208,6 +189,14 @@ func SettingNamed(name string) (Setting, error) {
 		names = append(names, s.Name)
 	}
 	return Setting{}, fmt.Errorf("setting %.60q: %w; there are: %s", name, ErrNotFound, strings.Join(names, ", "))
+}
+
+// Column is the name of the setting's column in the SQL stores.
+func (d Setting) Column() string {
+	if d.kind == kindDuration {
+		return d.Name + "_ms"
+	}
+	return d.Name
 }
 
 // Format writes the setting's value as people write it.
@@ -305,7 +294,7 @@ func (d Setting) SetStored(s *Settings, stored any) error {
 	case *int:
 		*v, fits = int(number), isNumber
 	case *time.Duration:
-		*v, fits = time.Duration(number)*time.Millisecond, isNumber
+		*v, fits = time.Duration(number)*time.Millisecond, isNumber && number <= maxMillis && number >= -maxMillis
 	case *float64:
 		*v, fits = stored.(float64)
 	case *Rate:
@@ -337,6 +326,9 @@ func storedBool(stored any) (value, fits bool) {
 	return value, fits
 }
 
+// maxMillis is how many milliseconds a time.Duration can hold.
+const maxMillis = int64(math.MaxInt64 / time.Millisecond)
+
 // Check says which rule the settings break, as an ErrInvalid.
 func (s Settings) Check() error {
 	for _, d := range allSettings {
@@ -344,11 +336,8 @@ func (s Settings) Check() error {
 			return err
 		}
 	}
-	switch {
-	case s.Backoff.Max < s.Backoff.Base:
+	if s.Backoff.Max < s.Backoff.Base {
 		return invalid("backoff_max", fmt.Sprintf("%s is shorter than backoff_base, %s", formatDuration(s.Backoff.Max), formatDuration(s.Backoff.Base)))
-	case s.Audit != AuditNotable && s.Audit != AuditFull:
-		return invalid("audit", fmt.Sprintf("%.40q is neither %s nor %s", s.Audit, AuditNotable, AuditFull))
 	}
 	return nil
 }
@@ -367,9 +356,16 @@ func (d Setting) checkRange(s Settings) error {
 		inside = v.Milliseconds() >= d.low && v.Milliseconds() <= d.high && *v%time.Millisecond == 0
 		low = formatDuration(time.Duration(d.low) * time.Millisecond)
 		high = formatDuration(time.Duration(d.high)*time.Millisecond) + ", in whole milliseconds"
+	case *AuditLevel:
+		if *v != AuditNotable && *v != AuditFull {
+			return invalid(d.Name, fmt.Sprintf("%.40q is neither %s nor %s", *v, AuditNotable, AuditFull))
+		}
 	case *string:
 		if int64(len(*v)) > d.high {
 			return invalid(d.Name, fmt.Sprintf("%d bytes are more than %d", len(*v), d.high))
+		}
+		if *v != "" && !json.Valid([]byte(*v)) { // the only text is payload_schema
+			return invalid(d.Name, "it is not a JSON Schema: it is not JSON")
 		}
 	}
 	if !inside {
@@ -431,7 +427,10 @@ func formatDuration(d time.Duration) string {
 }
 
 // MarshalJSON writes the settings by their names, each value as people write it.
-func (s Settings) MarshalJSON() ([]byte, error) {
+func (s Settings) MarshalJSON() ([]byte, error) { return json.Marshal(s.named()) }
+
+// named gives each value by the setting's name.
+func (s Settings) named() map[string]any {
 	named := make(map[string]any, len(allSettings))
 	for _, d := range allSettings {
 		named[d.Name] = d.Stored(s)
@@ -439,7 +438,7 @@ func (s Settings) MarshalJSON() ([]byte, error) {
 			named[d.Name] = d.Format(s)
 		}
 	}
-	return json.Marshal(named)
+	return named
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. Settings that the text does not name keep their

@@ -90,9 +90,13 @@ type Store interface {
 	// Audit lists what was done, the newest first.
 	Audit(ctx context.Context, filter AuditFilter) ([]AuditEntry, error)
 
-	// SaveQueue stores a queue's settings. Version must be that of the stored queue, 0 for a new
-	// one, else it is an ErrConflict.
+	// SaveQueue stores a queue's settings and plans. Version must be that of the stored queue, 0 for a new
+	// one, else it is an ErrConflict. It tells the audit also of what was changed by plain SQL before.
 	SaveQueue(ctx context.Context, queue Queue, act Act) (Queue, error)
+	// TellQueue tells the audit of what was changed in a queue's settings by plain SQL: from what it told
+	// last to queue.Settings. Version must be that of the stored queue, which is one higher then, else
+	// it is an ErrConflict.
+	TellQueue(ctx context.Context, queue Queue, act Act) (Queue, error)
 	// Tenant looks a stored tenant up. An unknown one is an ErrNotFound.
 	Tenant(ctx context.Context, name string) (Tenant, error)
 	// Tenants lists stored tenants by name, from the one that follows after.

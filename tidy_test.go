@@ -289,11 +289,7 @@ func TestStatementsSayWhatTheyAreForAndAreUsed(t *testing.T) {
 func settingColumns() []string {
 	var columns []string
 	for _, s := range sluice.AllSettings() {
-		column := s.Name
-		if strings.Contains("lease timeout backoff_base backoff_max backoff_jitter recover_interval keep_completed keep_cancelled keep_dead", s.Name) && s.Name != "backoff" {
-			column += "_ms"
-		}
-		columns = append(columns, column)
+		columns = append(columns, s.Column())
 	}
 	return columns
 }

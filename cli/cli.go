@@ -210,7 +210,11 @@ func (a *app) withClient(ctx context.Context, do func(ctx context.Context, store
 }
 
 func (a *app) client(store sluice.Store) *sluice.Client {
-	return sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: schema.New()})
+	logger, err := a.logger()
+	if err != nil {
+		logger = nil // settle has seen to it
+	}
+	return sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: schema.New(), Logger: logger})
 }
 
 func (a *app) close(store sluice.Store) {

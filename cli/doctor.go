@@ -126,8 +126,9 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 	var out []finding
 	waiting := 0
 	for _, q := range rows {
-		waiting += q.Depth.Ready + q.Depth.Scheduled + q.Depth.Claimed
+		waiting += q.Depth.Ready + q.Depth.Scheduled + q.Depth.Claimed + len(q.Plans)
 		out = append(out, examineQueue(q, served[q.Name])...)
+		out = append(out, examineSettings(q)...)
 	}
 	switch {
 	case tended:
@@ -137,7 +138,7 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 	default:
 		out = append(out, finding{
 			Check: "upkeep", What: "no upkeep was seen lately",
-			Why: "jobs of workers that die are not handed out again, and history is not pruned", Mend: "sluice upkeep",
+			Why: "jobs of workers that die are not handed out again, plans for settings are not carried out, and history is not pruned", Mend: "sluice upkeep",
 		})
 	}
 	return out, nil
@@ -163,4 +164,24 @@ func examineQueue(q queueRow, workers int) []finding {
 		}}
 	}
 	return []finding{well(check, "%s: %s ready, %s scheduled, %s claimed, workers: %d", q.Name, bounded(q.Depth.Ready), bounded(q.Depth.Scheduled), bounded(q.Depth.Claimed), workers)}
+}
+
+// examineSettings looks for stored values that do not count, and for plans that were not carried out.
+func examineSettings(q queueRow) []finding {
+	var out []finding
+	if q.Wrong != "" {
+		out = append(out, finding{
+			Check: "settings", What: q.Name + ": " + q.Wrong, Why: "what is stored is not what counts",
+			Mend: "sluice settings undo " + q.Name,
+		})
+	}
+	for _, plan := range q.Plans {
+		if plan.Wrong != "" || plan.late() {
+			out = append(out, finding{
+				Check: "plan", What: fmt.Sprintf("%s: plan %d, %s: %s since %s", q.Name, plan.ID, plan.Plan, plan.status(), ago(plan.Next)),
+				Why: "the settings are not what they were planned to be by now", Mend: "sluice upkeep",
+			})
+		}
+	}
+	return out
 }

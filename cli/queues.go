@@ -19,6 +19,9 @@ type queueRow struct {
 	ChangedAt time.Time    `json:"changed_at"`
 	Reason    string       `json:"reason,omitempty"`
 	Depth     sluice.Depth `json:"depth"`
+	// Plans are changes of the settings that are to come, Wrong what is wrong with those that are stored.
+	Plans []planRow `json:"plans,omitempty"`
+	Wrong string    `json:"wrong,omitempty"`
 }
 
 func (a *app) queuesCommand() *cobra.Command {
@@ -38,9 +41,25 @@ func (a *app) queuesCommand() *cobra.Command {
 					a.note("no queues; «sluice enqueue QUEUE PAYLOAD» makes one")
 					return nil
 				}
-				return printList(a, rows, func(q queueRow) string { return q.Name }, queueColumns())
+				if err := printList(a, rows, func(q queueRow) string { return q.Name }, queueColumns()); err != nil || a.output != "table" {
+					return err
+				}
+				for _, row := range rows {
+					a.noteQueue(row)
+				}
+				return nil
 			})
 		},
+	}
+}
+
+// noteQueue tells of what a table has no room for.
+func (a *app) noteQueue(q queueRow) {
+	for _, plan := range q.Plans {
+		a.note("%s: plan %d: %s (%s)", q.Name, plan.ID, plan.Plan, plan.status())
+	}
+	if q.Wrong != "" {
+		a.note("%s: warning: %s", q.Name, q.Wrong)
 	}
 }
 
@@ -55,7 +74,10 @@ func queueRows(ctx context.Context, client *sluice.Client) ([]queueRow, error) {
 		if err != nil {
 			return nil, err
 		}
-		row := queueRow{q.Name, q.Settings.PausedAt(time.Now()), q.Settings.PausedUntil, q.ChangedBy, q.ChangedAt, q.Reason, depth}
+		row := queueRow{
+			q.Name, q.Settings.PausedAt(q.Now), q.Settings.PausedUntil, q.ChangedBy, q.ChangedAt, q.Reason, depth,
+			planRows([]sluice.Queue{q}), q.Wrong,
+		}
 		if row.Paused {
 			by, err := client.PausedBy(ctx, q)
 			if err != nil {
@@ -84,6 +106,9 @@ func queueColumns() []column[queueRow] {
 }
 
 func queueStatus(q queueRow) string {
+	if !q.Paused && q.Wrong != "" {
+		return "open, with settings that are wrong"
+	}
 	if !q.Paused {
 		return "open"
 	}

@@ -19,10 +19,11 @@ func (a *app) settingsCommand() *cobra.Command {
 	command := group(&cobra.Command{
 		Use:     "settings",
 		Short:   "Look at a queue's settings, change them, see their history, undo",
-		Long:    "A change takes effect in every process within a second, and is kept with who made it and why.\n\n" + settingsHelp(),
-		Example: "  sluice settings get payments\n  sluice settings set payments lease=2m --reason \"slow bank\"\n  sluice settings undo payments",
+		Long:    "A change takes effect in every process within a second, and is kept with who made it and why. It can be undone, made for a while (--revert-in), or for hours of the day (schedule).\n\n" + settingsHelp(),
+		Example: "  sluice settings get payments\n  sluice settings set payments lease=2m --reason \"slow bank\"\n  sluice settings undo payments\n  sluice settings schedule payments rate=200/s --from 16:00 --to 18:00 --tz Europe/Berlin",
 	})
-	command.AddCommand(a.settingsGetCommand(), a.settingsSetCommand(), a.settingsHistoryCommand(), a.settingsUndoCommand())
+	command.AddCommand(a.settingsGetCommand(), a.settingsSetCommand(), a.settingsHistoryCommand(), a.settingsUndoCommand(),
+		a.settingsScheduleCommand(), a.settingsPlansCommand(), a.settingsUnplanCommand())
 	return command
 }
 
@@ -89,18 +90,22 @@ func (a *app) printSettings(queue sluice.Queue) error {
 		return err
 	}
 	a.note("version %d, changed %s by %s: %s", queue.Version, ago(queue.ChangedAt), queue.ChangedBy, orDash(queue.Reason))
+	a.notePlans(queue)
 	return nil
 }
 
 func (a *app) settingsSetCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "set QUEUE SETTING=VALUE…",
-		Short:   "Change settings of a queue, making the queue if it is not there",
-		Example: "  sluice settings set payments lease=2m max_attempts=5 --reason \"slow bank\"\n  sluice settings set payments payload_schema=@payment.schema.json",
+	var revertIn time.Duration
+	command := &cobra.Command{
+		Use:   "set QUEUE SETTING=VALUE…",
+		Short: "Change settings of a queue, making the queue if it is not there",
+		Long: "Changes settings, and says what changed. With --revert-in, upkeep puts back what was there before once\n" +
+			"the time has passed; what somebody has changed again by then stays, and the audit tells so.",
+		Example: "  sluice settings set payments lease=2m max_attempts=5 --reason \"slow bank\"\n  sluice settings set payments rate=20/s --revert-in 30m --reason \"the bank's maintenance\"\n  sluice settings set payments payload_schema=@payment.schema.json",
 		Args:    arguments(2, math.MaxInt),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				before, after, err := a.changeSettings(ctx, client, args[0], args[1:])
+				before, after, err := a.changeSettings(ctx, client, args[0], args[1:], revertIn)
 				if err != nil {
 					return err
 				}
@@ -108,15 +113,25 @@ func (a *app) settingsSetCommand() *cobra.Command {
 			})
 		},
 	}
+	command.Flags().Var(duration{&revertIn}, "revert-in", "put back what was there before after this time, such as 30m")
+	return command
 }
 
 // changeSettings changes a queue, or makes it with the settings; a change that is refused makes
 // nothing.
-func (a *app) changeSettings(ctx context.Context, client *sluice.Client, name string, pairs []string) (before, after sluice.Queue, err error) {
-	after, err = client.ChangeSettings(ctx, name, a.act(""), func(s *sluice.Settings) error {
+func (a *app) changeSettings(ctx context.Context, client *sluice.Client, name string, pairs []string, revertIn time.Duration) (before, after sluice.Queue, err error) {
+	change := func(s *sluice.Settings) error {
 		before.Settings = *s
 		return applySettings(s, pairs)
-	})
+	}
+	if revertIn > 0 {
+		before, err = client.Queue(ctx, name)
+		if err == nil {
+			after, err = client.ChangeSettingsFor(ctx, name, revertIn, a.act(""), change)
+		}
+		return before, after, err
+	}
+	after, err = client.ChangeSettings(ctx, name, a.act(""), change)
 	var usage usageError
 	if !errors.Is(err, sluice.ErrNotFound) || errors.As(err, &usage) {
 		return before, after, err
@@ -133,6 +148,9 @@ func (a *app) changeSettings(ctx context.Context, client *sluice.Client, name st
 // printChanges tells what a change did, setting by setting.
 func (a *app) printChanges(before, after sluice.Queue) error {
 	changes := changesBetween(before.Settings, after.Settings)
+	if before.Version > 0 {
+		changes = append(changes, planChanges(before.Plans, after.Plans)...)
+	}
 	if len(changes) == 0 {
 		a.note("nothing changed: the settings were so before")
 	}
@@ -157,26 +175,38 @@ func changesBetween(before, after sluice.Settings) []string {
 // applySettings reads name=value pairs into settings; a value @FILE is read from the file.
 func applySettings(settings *sluice.Settings, pairs []string) error {
 	for _, pair := range pairs {
-		name, value, found := strings.Cut(pair, "=")
-		if !found {
-			return usagef("%q is not SETTING=VALUE", pair)
+		name, value, err := cutSetting(pair)
+		if err != nil {
+			return err
 		}
 		setting, err := sluice.SettingNamed(name)
 		if err != nil {
-			return usagef("%w", err)
-		}
-		if path, isFile := strings.CutPrefix(value, "@"); isFile {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return usagef("%s: %w", name, err)
-			}
-			value = strings.TrimSpace(string(text))
+			return err
 		}
 		if err := setting.Parse(settings, value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// cutSetting reads a pair name=value; a value @FILE is read from the file.
+func cutSetting(pair string) (name, value string, err error) {
+	name, value, found := strings.Cut(pair, "=")
+	if !found {
+		return "", "", usagef("%q is not SETTING=VALUE", pair)
+	}
+	if _, err := sluice.SettingNamed(name); err != nil {
+		return "", "", usagef("%w", err)
+	}
+	if path, isFile := strings.CutPrefix(value, "@"); isFile {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", "", usagef("%s: %w", name, err)
+		}
+		value = strings.TrimSpace(string(text))
+	}
+	return name, value, nil
 }
 
 // historyRow is one change of a queue's settings.
@@ -233,13 +263,22 @@ func settingChanges(e sluice.AuditEntry) ([]string, error) {
 	if err := json.Unmarshal(e.After, &after); err != nil {
 		return nil, err
 	}
-	return changesBetween(before, after), nil
+	var plansBefore, plansAfter struct {
+		Plans []sluice.Plan `json:"plans"`
+	}
+	if err := json.Unmarshal(e.Before, &plansBefore); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(e.After, &plansAfter); err != nil {
+		return nil, err
+	}
+	return append(changesBetween(before, after), planChanges(plansBefore.Plans, plansAfter.Plans)...), nil
 }
 
 func (a *app) settingsUndoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "undo QUEUE",
-		Short:   "Put the settings back to what they were before the last change",
+		Short:   "Put the settings back to what they were before the last change, whoever made it",
 		Example: "  sluice settings undo payments --reason \"too slow\"",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/schema"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
@@ -16,7 +17,7 @@ func (a *app) upkeepCommand() *cobra.Command {
 	var options upkeep.Options
 	command := &cobra.Command{
 		Use:   "upkeep",
-		Short: "Recover lost jobs, cancel expired ones, prune history",
+		Short: "Recover lost jobs, cancel expired ones, change settings as planned, prune history",
 		Long: `Tends the store until it is interrupted. Any number may run; one leads, the others stand by. How often
 leases are looked at, and how many jobs are recovered at once, are settings of each queue
 (recover_interval, recover_batch).`,
@@ -30,7 +31,7 @@ leases are looked at, and how many jobs are recovered at once, are settings of e
 			if err != nil {
 				return err
 			}
-			options.Logger = logger
+			options.Logger, options.PayloadChecker = logger, schema.New()
 			if once {
 				return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 					done, err := upkeep.New(store, options).Once(ctx, true)
@@ -38,8 +39,8 @@ leases are looked at, and how many jobs are recovered at once, are settings of e
 						return err
 					}
 					return a.printOne(done, func() error {
-						_, err := fmt.Fprintf(a.stdout, "recovered %d, poisoned %d, expired %d, mended %d, pruned %d\n",
-							done.Recovered, done.Poisoned, done.Expired, done.Mended, done.Pruned)
+						_, err := fmt.Fprintf(a.stdout, "recovered %d, poisoned %d, expired %d, mended %d, pruned %d, settings %d\n",
+							done.Recovered, done.Poisoned, done.Expired, done.Mended, done.Pruned, done.Settings)
 						return err
 					})
 				})

@@ -101,7 +101,7 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 	defer helpers.Wait()
 	defer stop()
 	if !f.noUpkeep {
-		helpers.Go(func() { _ = upkeep.New(store, upkeep.Options{Logger: logger}).Run(ctx) }) // it returns nil
+		helpers.Go(func() { _ = upkeep.New(store, upkeep.Options{PayloadChecker: schema.New(), Logger: logger}).Run(ctx) }) // it returns nil
 	}
 	var emptied atomic.Bool
 	if f.drain {
@@ -243,7 +243,7 @@ func (r *runner) keep(job *worker.Job[json.RawMessage], out *boundedBuffer) erro
 
 // wait is how long a job waits that is to be tried again: as if its releases had been attempts.
 func (r *runner) wait(ctx context.Context, job *worker.Job[json.RawMessage]) time.Duration {
-	queue, err := sluice.NewLiveSettings(r.store).Queue(ctx, job.Queue)
+	queue, err := sluice.NewLiveSettings(r.store, sluice.LiveOptions{}).Queue(ctx, job.Queue)
 	if err != nil {
 		queue.Settings = sluice.DefaultSettings()
 	}

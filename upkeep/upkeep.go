@@ -1,5 +1,5 @@
-// Package upkeep tends what nobody else looks after: it recovers jobs whose lease ran out, cancels
-// those that expired, mends what was orphaned, and prunes history. Any number may run: on PostgreSQL
+// Package upkeep tends what nobody else looks after: it carries out planned changes of settings, recovers
+// jobs whose lease ran out, cancels those that expired, mends what was orphaned, and prunes history. Any number may run: on PostgreSQL
 // one leads and works and the others stand by, elsewhere all work, which does no harm.
 package upkeep
 
@@ -26,6 +26,9 @@ type Options struct {
 	// looked at in one transaction. Defaults 10 m and 1,000.
 	PruneInterval time.Duration
 	PruneBatch    int
+	// PayloadChecker finds a payload_schema that was stored by plain SQL and is none. Without one, it is
+	// told as a change like others. Default: none.
+	PayloadChecker sluice.PayloadChecker
 	// Logger gets one line per event. Default: slog.Default.
 	Logger *slog.Logger
 }
@@ -33,6 +36,7 @@ type Options struct {
 // Upkeep tends a store. Run does the work.
 type Upkeep struct {
 	store   sluice.Store
+	client  *sluice.Client
 	options Options
 	holder  sluice.Holder
 
@@ -52,6 +56,9 @@ type Done struct {
 	// Mended counts orphans set right, Pruned finished lives deleted.
 	Mended int `json:"mended"`
 	Pruned int `json:"pruned"`
+	// Settings counts changes of settings that were planned and are made now, or that were made by plain SQL
+	// and are told now.
+	Settings int `json:"settings"`
 }
 
 // New makes an upkeep of a store. It does no reading or writing itself.
@@ -65,7 +72,8 @@ func New(store sluice.Store, options Options) *Upkeep {
 		options.Logger = slog.Default()
 	}
 	return &Upkeep{
-		store: store, options: options, holder: sluice.Holder{ID: sluice.NewHolderID(), Role: "upkeep"},
+		store: store, client: sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
+		options: options, holder: sluice.Holder{ID: sluice.NewHolderID(), Role: "upkeep"},
 		recovered: make(map[string]time.Time),
 	}
 }
@@ -129,7 +137,7 @@ func (u *Upkeep) round(ctx context.Context) {
 	}
 	if done != (Done{}) {
 		u.options.Logger.Info("upkeep done", "holder", u.holder.ID, "recovered", done.Recovered, "poisoned", done.Poisoned,
-			"expired", done.Expired, "mended", done.Mended, "pruned", done.Pruned)
+			"expired", done.Expired, "mended", done.Mended, "pruned", done.Pruned, "settings", done.Settings)
 	}
 }
 
@@ -144,12 +152,19 @@ func (u *Upkeep) failed(ctx context.Context, what string, err error) {
 func (u *Upkeep) Once(ctx context.Context, all bool) (Done, error) {
 	var done Done
 	err := errors.Join(
+		u.tendSettings(ctx, &done),
 		u.recover(ctx, all, &done),
 		u.expire(ctx, &done),
 		u.mend(ctx, all, &done),
 		u.prune(ctx, all, &done),
 	)
 	return done, err
+}
+
+// tendSettings carries out plans, and tells of what plain SQL changed.
+func (u *Upkeep) tendSettings(ctx context.Context, done *Done) (err error) {
+	done.Settings, err = u.client.TendSettings(ctx, u.holder.ID)
+	return err
 }
 
 // recover looks for leases that ran out, in each queue as often as its settings say.

@@ -94,7 +94,7 @@ func New(store sluice.Store, options Options) *Worker {
 		options.Logger = slog.Default()
 	}
 	return &Worker{
-		store: store, options: options, settings: sluice.NewLiveSettings(store),
+		store: store, options: options, settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
 		holder: sluice.Holder{ID: sluice.NewHolderID(), Role: "worker", Slots: options.Slots, Version: version()},
 		wake:   make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
 		ready: make(chan *run, options.Slots+maxClaim), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),

@@ -23,6 +23,7 @@ func (s *Store) Queues(ctx context.Context) ([]sluice.Queue, error) {
 	queues := byName(s.queues, func(q sluice.Queue) string { return q.Name })
 	for i := range queues {
 		queues[i].ByTenant = s.byTenant(queues[i].Name)
+		queues[i].Now = s.now()
 	}
 	return queues, nil
 }
@@ -47,18 +48,41 @@ func (s *Store) saveQueue(queue sluice.Queue, act sluice.Act) (sluice.Queue, err
 	if old.Version != queue.Version {
 		return sluice.Queue{}, sluice.ErrConflict
 	}
-	var before any
+	var stored *sluice.Queue
 	if known {
-		before = old.Settings
+		stored = &old
 	}
-	if err := s.tellChange(sluice.ObjectQueue, queue.Name, before, queue.Settings, act); err != nil {
+	next := queue.Stored(s.now(), act)
+	return next, s.putQueue(next, sluice.TellingsOf(stored, next, act))
+}
+
+// putQueue stores a queue's next version, and tells the audit.
+func (s *Store) putQueue(next sluice.Queue, tellings []sluice.Telling) error {
+	for _, t := range tellings {
+		if err := s.tellChange(sluice.ObjectQueue, next.Name, t.Before, t.After, t.Act); err != nil {
+			return err
+		}
+	}
+	s.queues[next.Name] = next
+	s.wakeAll()
+	return nil
+}
+
+// TellQueue tells the audit of what was changed behind it.
+func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
 		return sluice.Queue{}, err
 	}
-	queue.Version++
-	queue.ChangedAt, queue.ChangedBy, queue.Reason = s.now(), act.By, act.Reason
-	s.queues[queue.Name] = queue
-	s.wakeAll()
-	return queue, nil
+	defer leave()
+	stored, known := s.queues[queue.Name]
+	if !known || stored.Version != queue.Version {
+		return sluice.Queue{}, sluice.ErrConflict
+	}
+	telling := sluice.Telling{Before: stored.ToldForAudit(), After: queue.ForAudit(), Act: act}
+	next := queue.Stored(s.now(), act)
+	next.Wrong = stored.Wrong // what is wrong stays so
+	return next, s.putQueue(next, []sluice.Telling{telling})
 }
 
 // Tenant looks a stored tenant up.

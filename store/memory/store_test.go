@@ -40,7 +40,8 @@ func TestMain(m *testing.M) {
 func open(*testing.T) storetest.Bench {
 	c := &clock{}
 	store := memory.New(memory.Options{Now: c.Now})
-	return storetest.Bench{Store: store, Other: store, Now: c.Now, Advance: c.Advance}
+	setColumn := func(column string, value any) { store.SetColumn("payments", column, value) }
+	return storetest.Bench{Store: store, Other: store, Now: c.Now, Advance: c.Advance, SetColumn: setColumn}
 }
 
 func TestMemoryObeysTheRules(t *testing.T) {

@@ -25,6 +25,9 @@ var queueInsertSQL string
 //go:embed sql/queue_update.sql
 var queueUpdateSQL string
 
+//go:embed sql/queue_told.sql
+var queueToldSQL string
+
 //go:embed sql/audit_change.sql
 var auditChangeSQL string
 
@@ -70,42 +73,67 @@ func scanQueue(row pgx.CollectableRow) (sluice.Queue, error) {
 	return sluice.QueueFromRow(values)
 }
 
-// SaveQueue stores a queue's settings, and tells the audit.
+// SaveQueue stores a queue's settings and plans, and tells the audit.
 func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	var saved sluice.Queue
-	err := s.call(ctx, "save queue", func(ctx context.Context, again bool) error {
+	return s.putQueue(ctx, "save queue", queue, act, func(tx pgx.Tx, stored *sluice.Queue) (sluice.Queue, error) {
+		changedAt, err := writeQueue(ctx, tx, queue, act)
+		if err != nil {
+			return sluice.Queue{}, err
+		}
+		next := queue.Stored(changedAt, act)
+		return next, tellQueue(ctx, tx, next, sluice.TellingsOf(stored, next, act))
+	})
+}
+
+// TellQueue tells the audit of what was changed in a queue's settings by plain SQL.
+func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	return s.putQueue(ctx, "tell of a queue", queue, act, func(tx pgx.Tx, stored *sluice.Queue) (sluice.Queue, error) {
+		if stored == nil {
+			return sluice.Queue{}, sluice.ErrConflict
+		}
+		next := queue.Stored(stored.Now, act)
+		return next, tellQueue(ctx, tx, next, []sluice.Telling{{Before: stored.ToldForAudit(), After: queue.ForAudit(), Act: act}})
+	})
+}
+
+// putQueue locks a queue's row, if it has one, and puts the next version there.
+func (s *Store) putQueue(ctx context.Context, verb string, queue sluice.Queue, act sluice.Act, put func(tx pgx.Tx, stored *sluice.Queue) (sluice.Queue, error)) (next sluice.Queue, err error) {
+	err = s.call(ctx, verb, func(ctx context.Context, again bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			saved = queue
-			stored, err := list(ctx, tx, scanQueue, queueLockSQL, queue.Name)
+			rows, err := list(ctx, tx, scanQueue, queueLockSQL, queue.Name)
 			if err != nil {
 				return err
 			}
-			var before any
+			var stored *sluice.Queue
 			version := int64(0)
-			if len(stored) > 0 {
-				before, version = stored[0].Settings, stored[0].Version
-				if again && version == queue.Version+1 && stored[0].Settings == queue.Settings {
-					saved = stored[0] // an earlier try stored it
-					return nil
-				}
+			if len(rows) > 0 {
+				stored, version = &rows[0], rows[0].Version
+			}
+			if again && stored != nil && isNext(*stored, queue, act) {
+				next = *stored // an earlier try stored it
+				return nil
 			}
 			if version != queue.Version {
 				return sluice.ErrConflict
 			}
-			if err := writeQueue(ctx, tx, &saved, act); err != nil {
-				return err
-			}
-			return tellChange(ctx, tx, sluice.ObjectQueue, queue.Name, before, queue.Settings, act)
+			next, err = put(tx, stored)
+			return err
 		})
 	})
 	if err != nil {
 		return sluice.Queue{}, err
 	}
 	s.signal(sluice.Signal{Queue: queue.Name})
-	return saved, nil
+	return next, nil
 }
 
-func writeQueue(ctx context.Context, tx pgx.Tx, queue *sluice.Queue, act sluice.Act) error {
+// isNext reports whether a stored queue is what became of another by an act.
+func isNext(stored, queue sluice.Queue, act sluice.Act) bool {
+	return stored.Version == queue.Version+1 && stored.Settings == queue.Settings && stored.ChangedBy == act.By && stored.Reason == act.Reason
+}
+
+// writeQueue stores a queue's settings, and says when, by the server's clock.
+func writeQueue(ctx context.Context, tx pgx.Tx, queue sluice.Queue, act sluice.Act) (time.Time, error) {
 	arguments := []any{queue.Name, act.By, act.Reason}
 	for _, setting := range sluice.AllSettings() {
 		arguments = append(arguments, setting.Stored(queue.Settings))
@@ -114,11 +142,21 @@ func writeQueue(ctx context.Context, tx pgx.Tx, queue *sluice.Queue, act sluice.
 	if queue.Version == 0 {
 		sql = queueInsertSQL
 	}
-	version, changedAt, err := savedRow(ctx, tx, sql, arguments...)
-	if err != nil {
+	_, changedAt, err := savedRow(ctx, tx, sql, arguments...)
+	return changedAt, err
+}
+
+// tellQueue keeps what the audit is told of a queue, and tells it.
+func tellQueue(ctx context.Context, tx pgx.Tx, next sluice.Queue, tellings []sluice.Telling) error {
+	told, plans := next.Columns()
+	if err := exec(ctx, tx, queueToldSQL, next.Name, next.Version, next.ChangedAt, next.ChangedBy, next.Reason, told, nullText(plans)); err != nil {
 		return err
 	}
-	queue.Version, queue.ChangedAt, queue.ChangedBy, queue.Reason = version, changedAt, act.By, act.Reason
+	for _, t := range tellings {
+		if err := tellChange(ctx, tx, sluice.ObjectQueue, next.Name, t.Before, t.After, t.Act); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -47,7 +47,12 @@ func open(t *testing.T) storetest.Bench {
 			}
 		}
 	}
-	return storetest.Bench{Store: store, Other: other, Now: time.Now, Advance: advance, Refresh: refresh}
+	setColumn := func(column string, value any) {
+		if _, err := store.Pool().Exec(context.Background(), "update sluice.queue set "+column+" = $1 where name = 'payments'", value); err != nil {
+			t.Fatalf("set %s: %v", column, err)
+		}
+	}
+	return storetest.Bench{Store: store, Other: other, Now: time.Now, Advance: advance, Refresh: refresh, SetColumn: setColumn}
 }
 
 func split(column string) (table, name string) {

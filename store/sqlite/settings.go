@@ -19,6 +19,9 @@ var queueSQL string
 //go:embed sql/queue_save.sql
 var queueSaveSQL string
 
+//go:embed sql/queue_told.sql
+var queueToldSQL string
+
 //go:embed sql/tenant.sql
 var tenantSQL string
 
@@ -47,13 +50,13 @@ var holdersSQL string
 func (s *Store) Queues(ctx context.Context) ([]sluice.Queue, error) {
 	var out []sluice.Queue
 	err := s.read(ctx, "list queues", func(tx runner) (err error) {
-		out, err = list(tx, scanQueue, queuesSQL)
+		out, err = list(tx, scanQueue, queuesSQL, now())
 		return err
 	})
 	return out, err
 }
 
-// scanQueue reads a queue's row; changed_at is the third column.
+// scanQueue reads a queue's row; changed_at is the third column, and the clock the sixth.
 func scanQueue(rows *sql.Rows) (sluice.Queue, error) {
 	columns, err := rows.Columns()
 	if err != nil {
@@ -71,8 +74,10 @@ func scanQueue(rows *sql.Rows) (sluice.Queue, error) {
 			values[i] = string(text)
 		}
 	}
-	if at, ok := values[2].(int64); ok {
-		values[2] = time.UnixMicro(at)
+	for _, i := range []int{2, 5} {
+		if at, ok := values[i].(int64); ok {
+			values[i] = time.UnixMicro(at)
+		}
 	}
 	return sluice.QueueFromRow(values)
 }
@@ -88,24 +93,14 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 }
 
 func saveQueue(tx runner, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	stored, err := list(tx, scanQueue, queueSQL, queue.Name)
+	stored, err := lockQueue(tx, queue)
 	if err != nil {
 		return sluice.Queue{}, err
 	}
-	var before any
-	version := int64(0)
-	if len(stored) > 0 {
-		before, version = stored[0].Settings, stored[0].Version
-	}
-	if version != queue.Version {
-		return sluice.Queue{}, sluice.ErrConflict
-	}
-	at := now()
-	queue.Version++
-	queue.ChangedAt, queue.ChangedBy, queue.Reason = timeOf(&at), act.By, act.Reason
-	arguments := []any{queue.Name, queue.Version, at, act.By, act.Reason}
+	next := queue.Stored(time.UnixMicro(now()), act)
+	arguments := []any{next.Name, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason}
 	for _, setting := range sluice.AllSettings() {
-		value := setting.Stored(queue.Settings)
+		value := setting.Stored(next.Settings)
 		if at, isInstant := value.(time.Time); isInstant {
 			value = at.UnixMicro()
 		}
@@ -114,8 +109,54 @@ func saveQueue(tx runner, queue sluice.Queue, act sluice.Act) (sluice.Queue, err
 	if _, err := tx.exec(queueSaveSQL, arguments...); err != nil {
 		return sluice.Queue{}, err
 	}
-	tx.signal(sluice.Signal{Queue: queue.Name})
-	return queue, tellChange(tx, sluice.ObjectQueue, queue.Name, before, queue.Settings, act)
+	return next, tellQueue(tx, next, sluice.TellingsOf(stored, next, act))
+}
+
+// lockQueue looks the queue up as it is stored, which nobody else can change meanwhile; nil: it is new.
+// Another version than the caller's is an ErrConflict.
+func lockQueue(tx runner, queue sluice.Queue) (*sluice.Queue, error) {
+	stored, err := list(tx, scanQueue, queueSQL, queue.Name, now())
+	switch {
+	case err != nil:
+		return nil, err
+	case len(stored) == 0 && queue.Version == 0:
+		return nil, nil
+	case len(stored) == 0 || stored[0].Version != queue.Version:
+		return nil, sluice.ErrConflict
+	}
+	return &stored[0], nil
+}
+
+// tellQueue keeps what the audit is told of a queue, and tells it.
+func tellQueue(tx runner, next sluice.Queue, tellings []sluice.Telling) error {
+	told, plans := next.Columns()
+	if _, err := tx.exec(queueToldSQL, next.Name, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason, told, nullText(plans)); err != nil {
+		return err
+	}
+	for _, t := range tellings {
+		if err := tellChange(tx, sluice.ObjectQueue, next.Name, t.Before, t.After, t.Act); err != nil {
+			return err
+		}
+	}
+	tx.signal(sluice.Signal{Queue: next.Name})
+	return nil
+}
+
+// TellQueue tells the audit of what was changed in a queue's settings by plain SQL.
+func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	var next sluice.Queue
+	err := s.write(ctx, "tell of a queue", func(tx runner, _ bool) error {
+		stored, err := lockQueue(tx, queue)
+		if err != nil {
+			return err
+		}
+		if stored == nil {
+			return sluice.ErrConflict
+		}
+		next = queue.Stored(time.UnixMicro(now()), act)
+		return tellQueue(tx, next, []sluice.Telling{{Before: stored.ToldForAudit(), After: queue.ForAudit(), Act: act}})
+	})
+	return next, err
 }
 
 // Tenant looks a stored tenant up.

@@ -39,7 +39,16 @@ func open(t *testing.T) storetest.Bench {
 			t.Fatalf("advance: %v", err)
 		}
 	}
-	return storetest.Bench{Store: store, Other: openStore(t, path), Now: time.Now, Advance: advance}
+	setColumn := func(column string, value any) {
+		err := store.Transact(context.Background(), func(tx sqlite.Tx) error {
+			_, err := tx.ExecContext(context.Background(), "update sluice_queue set "+column+" = ? where name = 'payments'", value)
+			return err
+		})
+		if err != nil {
+			t.Fatalf("set %s: %v", column, err)
+		}
+	}
+	return storetest.Bench{Store: store, Other: openStore(t, path), Now: time.Now, Advance: advance, SetColumn: setColumn}
 }
 
 func openStore(t *testing.T, path string) *sqlite.Store {

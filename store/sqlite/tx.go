@@ -62,7 +62,7 @@ func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice
 func (e txEnqueuer) Queues(ctx context.Context) ([]sluice.Queue, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
-	queues, err := list(runnerOf(ctx, e.tx), scanQueue, queuesSQL)
+	queues, err := list(runnerOf(ctx, e.tx), scanQueue, queuesSQL, now())
 	if err != nil {
 		return nil, typed(err)
 	}

@@ -29,6 +29,9 @@ type Bench struct {
 	// nil: they remember nothing. A store may be a moment late with what another has done, and the
 	// model has no moments.
 	Refresh func()
+	// SetColumn changes a column of the usual queue's row as plain SQL does, behind the store's back. An
+	// instant is a time.Time.
+	SetColumn func(column string, value any)
 }
 
 // Rule is something that every store does.
@@ -46,7 +49,7 @@ type Rule struct {
 // Rules lists every rule, in order.
 func Rules() []Rule {
 	var all []Rule
-	for _, part := range [][]Rule{enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), settingRules(), tendRules(), lookRules(), processRules(), flowRules(), tenantRules()} {
+	for _, part := range [][]Rule{enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), settingRules(), tendRules(), lookRules(), processRules(), flowRules(), planRules(), tenantRules()} {
 		all = append(all, part...)
 	}
 	return all

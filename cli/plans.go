@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	_ "time/tzdata" // schedules name time zones, which not every machine has
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func (a *app) settingsScheduleCommand() *cobra.Command {
+	var window sluice.Window
+	command := &cobra.Command{
+		Use:   "schedule QUEUE SETTING=VALUE…",
+		Short: "Let settings count from one time of day to another",
+		Long: `Lets settings count during a window of each day, or of some days. Upkeep sets them when it opens and puts
+back what was there before when it closes; it looks once a second, and both are audited. While no
+upkeep runs, neither happens; once it does, what is right then is set at once. What somebody changes
+while the window is open stays when it closes. The window goes by the clocks of its time zone, summer
+time and all; one that ends before it begins goes on past midnight.`,
+		Example: "  sluice settings schedule payments rate=200/s --from 16:00 --to 18:00 --tz Europe/Berlin --reason \"the bank's busy hours\"\n" +
+			"  sluice settings schedule reports paused=true --from 22:00 --to 06:00 --tz UTC --days mon,tue,wed,thu,fri",
+		Args: arguments(2, math.MaxInt),
+		RunE: func(command *cobra.Command, args []string) error {
+			if window.From == "" || window.To == "" || window.Zone == "" {
+				return usagef("--from, --to and --tz must be given, such as --from 16:00 --to 18:00 --tz Europe/Berlin")
+			}
+			set, err := namedValues(args[1:])
+			if err != nil {
+				return err
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				queue, err := client.ScheduleSettings(ctx, args[0], window, set, a.act(""))
+				if err != nil {
+					return err
+				}
+				return a.printPlans([]planRow{rowOfPlan(queue, queue.Plans[len(queue.Plans)-1])})
+			})
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&window.From, "from", "", "the time of day when the window opens, such as 16:00")
+	flags.StringVar(&window.To, "to", "", "when it closes, such as 18:00; 24:00 is the end of the day")
+	flags.StringVar(&window.Zone, "tz", "", "the time zone whose clocks count, such as Europe/Berlin or UTC")
+	flags.StringSliceVar(&window.Days, "days", nil, "only windows that open on these days: mon, tue, wed, thu, fri, sat, sun")
+	return command
+}
+
+// namedValues reads SETTING=VALUE pairs.
+func namedValues(pairs []string) (map[string]string, error) {
+	set := make(map[string]string, len(pairs))
+	for _, pair := range pairs {
+		name, value, err := cutSetting(pair)
+		if err != nil {
+			return nil, err
+		}
+		if _, again := set[name]; again {
+			return nil, usagef("%s is given twice", name)
+		}
+		set[name] = value
+	}
+	return set, nil
+}
+
+// planRow is a plan of a queue.
+type planRow struct {
+	Queue string `json:"queue"`
+	sluice.Plan
+	Next  time.Time `json:"next,omitzero"`
+	Wrong string    `json:"wrong,omitempty"`
+
+	now time.Time
+}
+
+func rowOfPlan(queue sluice.Queue, plan sluice.Plan) planRow {
+	row := planRow{Queue: queue.Name, Plan: plan, now: queue.Now}
+	next, err := plan.Next(queue.Now)
+	if err != nil {
+		row.Wrong = err.Error()
+	}
+	row.Next = next
+	return row
+}
+
+func planRows(queues []sluice.Queue) []planRow {
+	var rows []planRow
+	for _, q := range queues {
+		for _, plan := range q.Plans {
+			rows = append(rows, rowOfPlan(q, plan))
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b planRow) int { return a.Next.Compare(b.Next) })
+	return rows
+}
+
+// late reports whether upkeep should have carried the plan out by now.
+func (r planRow) late() bool { return !r.Next.IsZero() && r.now.Sub(r.Next) > holderSilence }
+
+func (r planRow) status() string {
+	switch {
+	case r.Wrong != "":
+		return r.Wrong
+	case !r.Next.After(r.now):
+		return "due: upkeep carries it out"
+	case r.Window == nil:
+		return "waits"
+	case r.Open:
+		return "open"
+	}
+	return "closed"
+}
+
+func (a *app) printPlans(rows []planRow) error {
+	return printList(a, rows, func(r planRow) string { return strconv.FormatInt(r.ID, 10) }, []column[planRow]{
+		{"QUEUE", func(r planRow) string { return r.Queue }, false},
+		{"PLAN", func(r planRow) string { return strconv.FormatInt(r.ID, 10) }, true},
+		{"WHAT", func(r planRow) string { return r.Plan.String() }, false},
+		{"STATUS", planRow.status, false},
+		{"NEXT", func(r planRow) string { return r.Next.UTC().Format(time.RFC3339) }, false},
+		{"BY", func(r planRow) string { return r.MadeBy }, false},
+		{"REASON", func(r planRow) string { return orDash(r.Reason) }, false},
+	})
+}
+
+func (a *app) settingsPlansCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "plans [QUEUE]",
+		Short:   "List the changes of settings that are to come",
+		Long:    "Lists the windows that were made with «sluice settings schedule» and the reverts that were promised with --revert-in, by when they change something next.",
+		Example: "  sluice settings plans\n  sluice settings plans payments -o json",
+		Args:    arguments(0, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				queues, err := client.Queues(ctx)
+				if err != nil {
+					return err
+				}
+				if len(args) > 0 {
+					queue, err := client.Queue(ctx, args[0])
+					if err != nil {
+						return err
+					}
+					queues = []sluice.Queue{queue}
+				}
+				rows := planRows(queues)
+				if len(rows) == 0 && a.output == "table" {
+					a.note("nothing is planned; «sluice settings schedule» does")
+					return nil
+				}
+				return a.printPlans(rows)
+			})
+		},
+	}
+}
+
+func (a *app) settingsUnplanCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "unplan QUEUE PLAN",
+		Short:   "Remove a planned change",
+		Long:    "Removes a plan, by its number. Of a change that was to be reverted, the change stays for good. What a window that is open has set is put back.",
+		Example: "  sluice settings unplan payments 7 --reason \"the bank is quicker now\"",
+		Args:    arguments(2, 2),
+		RunE: func(command *cobra.Command, args []string) error {
+			id, err := strconv.ParseInt(args[1], 10, 64)
+			if err != nil {
+				return usagef("%q is not the number of a plan; «sluice settings plans %s» lists them", args[1], args[0])
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				before, err := client.Queue(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				after, err := client.Unplan(ctx, args[0], id, a.act(""))
+				if err != nil {
+					return err
+				}
+				a.note("removed plan %d of %s", id, args[0])
+				return a.printChanges(before, after)
+			})
+		},
+	}
+}
+
+// notePlans tells of what is planned for a queue, and of what is wrong with its settings.
+func (a *app) notePlans(queue sluice.Queue) {
+	for _, row := range planRows([]sluice.Queue{queue}) {
+		a.note("plan %d: %s (%s)", row.ID, row.Plan, row.status())
+	}
+	if queue.Wrong != "" {
+		a.note("warning: %s", queue.Wrong)
+	}
+}
+
+// planChanges lists the plans that a change added and removed.
+func planChanges(before, after []sluice.Plan) []string {
+	var changes []string
+	has := func(plans []sluice.Plan, id int64) bool {
+		return slices.ContainsFunc(plans, func(p sluice.Plan) bool { return p.ID == id })
+	}
+	for _, p := range after {
+		if !has(before, p.ID) {
+			changes = append(changes, fmt.Sprintf("plan %d: %s", p.ID, p))
+		}
+	}
+	for _, p := range before {
+		if !has(after, p.ID) {
+			changes = append(changes, fmt.Sprintf("plan %d removed: %s", p.ID, strings.TrimSpace(p.String())))
+		}
+	}
+	return changes
+}

@@ -1,0 +1,26 @@
+package memory
+
+import (
+	"github.com/sluice-queue/sluice"
+)
+
+// SetColumn changes a column of a queue's row, as plain SQL does where there is a table.
+func (s *Store) SetColumn(queue, column string, value any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.queues[queue]
+	told, plans := q.Columns()
+	row := []any{q.Name, q.Version, q.ChangedAt, q.ChangedBy, q.Reason, q.Now, told, plans, q.ByTenant}
+	for _, setting := range sluice.AllSettings() {
+		stored := setting.Stored(q.Settings)
+		if setting.Column() == column {
+			stored = value
+		}
+		row = append(row, stored)
+	}
+	changed, err := sluice.QueueFromRow(row)
+	if err != nil {
+		panic(err)
+	}
+	s.queues[queue] = changed
+}

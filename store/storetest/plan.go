@@ -1,0 +1,148 @@
+package storetest
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func planRules() []Rule {
+	return []Rule{
+		{"R-240", "Settings that were changed by plain SQL are read as they are, and told once, with before and after, however many notice it.", "I-15, I-25", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.MaxAttempts = 4 })
+			w.SetColumn("max_attempts", int64(6))
+			w.SetColumn("lease_ms", int64(90_000))
+			q := w.stored()
+			equal(w, "max_attempts", q.Settings.MaxAttempts, 6)
+			equal(w, "untold", q.Untold(), true)
+			var all sync.WaitGroup
+			for n := range 6 {
+				store := w.Store
+				if n%2 == 1 {
+					store = w.Other
+				}
+				all.Go(func() { _, _ = store.TellQueue(w.ctx, q, sluice.SQLAct()) })
+			}
+			all.Wait()
+			equal(w, "untold", w.stored().Untold(), false)
+			equal(w, "version", w.stored().Version, q.Version+1)
+			entries := w.changes()
+			equal(w, "entries", len(entries), 2)
+			equal(w, "actor", entries[0].Actor, "sql")
+			before, after := settingsOf(w, entries[0].Before), settingsOf(w, entries[0].After)
+			equal(w, "before", before.MaxAttempts, 4)
+			equal(w, "after", after, w.stored().Settings)
+			_, err := w.Store.TellQueue(w.ctx, sluice.Queue{Name: "nobody's"}, sluice.SQLAct())
+			w.is(err, sluice.ErrConflict)
+		}},
+		{"R-241", "What plain SQL changed is told before the next change, if nobody has noticed it until then.", "I-15", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.MaxAttempts = 4 })
+			w.SetColumn("max_attempts", int64(6))
+			w.save(func(s *sluice.Settings) { s.MaxAttempts = 8 })
+			entries := w.changes()
+			equal(w, "entries", len(entries), 3)
+			for i, want := range []struct {
+				actor         string
+				before, after int
+			}{{"ada", 6, 8}, {"sql", 4, 6}} {
+				equal(w, "actor", entries[i].Actor, want.actor)
+				equal(w, "before", settingsOf(w, entries[i].Before).MaxAttempts, want.before)
+				equal(w, "after", settingsOf(w, entries[i].After).MaxAttempts, want.after)
+			}
+			equal(w, "untold", w.stored().Untold(), false)
+		}},
+		{"R-242", "A value that breaks a rule and that plain SQL got into the table does not count: the last good one does, with a warning, and the other settings and queues are read.", "I-15, I-20", func(w *world) {
+			for column, c := range map[string]struct{ nonsense, good any }{
+				"keep_dead_ms":   {int64(math.MaxInt64), int64(time.Hour / time.Millisecond)},
+				"payload_schema": {"no JSON", ""},
+			} {
+				w.save(func(s *sluice.Settings) { s.KeepDead, s.MaxAttempts = time.Hour, 3 })
+				w.SetColumn("max_attempts", int64(6))
+				w.SetColumn(column, c.nonsense)
+				q := w.stored()
+				equal(w, "keep_dead", q.Settings.KeepDead, time.Hour)
+				equal(w, "payload_schema", q.Settings.PayloadSchema, "")
+				equal(w, "max_attempts", q.Settings.MaxAttempts, 6)
+				if !strings.Contains(q.Wrong, strings.TrimSuffix(column, "_ms")) {
+					w.Fatalf("the warning is %q, want one of %s", q.Wrong, column)
+				}
+				w.ok(ignore(w.Store.TellQueue(w.ctx, q, sluice.SQLAct())))
+				if w.stored().Wrong == "" {
+					w.Fatal("telling of the change hid the warning")
+				}
+				w.SetColumn(column, c.good)
+				equal(w, "the warning", w.stored().Wrong, "")
+				w.SetColumn(column, c.nonsense)
+				w.save(func(*sluice.Settings) {})
+				equal(w, "the warning after a change", w.stored().Wrong, "")
+			}
+		}},
+		{"R-243", "Plans are stored together with the settings, named by the version that made them and counted from the store's clock.", "I-15", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.MaxAttempts = 4 })
+			client := sluice.NewClient(w.Store, sluice.ClientOptions{})
+			saved, err := client.ChangeSettingsFor(w.ctx, queue, 30*time.Minute, person("test"), func(s *sluice.Settings) error { s.MaxAttempts = 9; return nil })
+			w.ok(err)
+			window := sluice.Window{From: "16:00", To: "18:00", Zone: "UTC", Days: []string{"mon"}}
+			_, err = client.ScheduleSettings(w.ctx, queue, window, map[string]string{"rate": "200/s"}, person("test"))
+			w.ok(err)
+			q := w.stored()
+			equal(w, "plans", len(q.Plans), 2)
+			equal(w, "version", q.Plans[0].ID, saved.Version)
+			equal(w, "revert_at", q.Plans[0].RevertAt, saved.ChangedAt.Add(30*time.Minute))
+			equal(w, "swap", q.Plans[0].Swaps["max_attempts"], sluice.Swap{Before: "4", After: "9"})
+			equal(w, "made by", q.Plans[0].MadeBy, "ada")
+			equal(w, "window", q.Plans[1].Window.String(), window.String())
+			equal(w, "set", q.Plans[1].Set["rate"], "200/s")
+			var told struct{ Plans []sluice.Plan }
+			w.ok(json.Unmarshal(w.changes()[0].After, &told))
+			equal(w, "plans in the audit", len(told.Plans), 2)
+			equal(w, "the name of the plan in the audit", told.Plans[1].ID, q.Version)
+			w.save(func(s *sluice.Settings) { s.MaxAttempts = 5 })
+			equal(w, "plans after another change", len(w.stored().Plans), 2)
+			for _, id := range []int64{q.Plans[0].ID, q.Plans[1].ID} {
+				w.ok(ignore(client.Unplan(w.ctx, queue, id, person("test"))))
+			}
+			equal(w, "plans", len(w.stored().Plans), 0)
+		}},
+		{"R-244", "A queue comes with the store's clock.", "I-26", func(w *world) {
+			w.save(func(*sluice.Settings) {})
+			w.near("now", w.stored().Now, w.Now())
+		}},
+	}
+}
+
+// ignore gives the error alone.
+func ignore[T any](_ T, err error) error { return err }
+
+// stored looks the usual queue up.
+func (w *world) stored() sluice.Queue {
+	w.Helper()
+	queues, err := w.Other.Queues(w.ctx)
+	w.ok(err)
+	for _, q := range queues {
+		if q.Name == queue {
+			return q
+		}
+	}
+	w.Fatal("the queue is not stored")
+	return sluice.Queue{}
+}
+
+// changes lists what was told of the usual queue, the newest first.
+func (w *world) changes() []sluice.AuditEntry {
+	w.Helper()
+	entries, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: queue, Limit: 100})
+	w.ok(err)
+	return entries
+}
+
+func settingsOf(w *world, text json.RawMessage) sluice.Settings {
+	w.Helper()
+	settings := sluice.DefaultSettings()
+	w.ok(json.Unmarshal(text, &settings))
+	return settings
+}

@@ -1,0 +1,191 @@
+package sluice
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// storedBefore is how many columns of a queue's row come before the settings.
+const storedBefore = 9
+
+// QueueFromRow makes a queue of a row as the SQL stores keep it: name, version, changed_at, changed_by,
+// reason, the store's clock, what Columns gave, whether it serves its tenants in turns, and then the settings in the order of AllSettings. What
+// somebody wrote by plain SQL and makes no sense is no error, because it would keep all queues from being
+// read: see Queue.Wrong.
+func QueueFromRow(row []any) (Queue, error) {
+	if len(row) != storedBefore+len(allSettings) {
+		return Queue{}, fmt.Errorf("a queue's row has %d columns instead of %d", len(row), storedBefore+len(allSettings))
+	}
+	var q Queue
+	var named, versioned bool
+	q.Name, named = row[0].(string)
+	q.Version, versioned = row[1].(int64)
+	if !named || !versioned {
+		return Queue{}, fmt.Errorf("the row of queue %v has columns of other types than expected", row[0])
+	}
+	changedAt, _ := row[2].(time.Time) // it may be infinite
+	q.ChangedAt = storedInstant(changedAt)
+	q.ChangedBy, _ = row[3].(string)
+	q.Reason, _ = row[4].(string)
+	now, _ := row[5].(time.Time)
+	q.Now = storedInstant(now)
+	q.told, _ = row[6].(string)
+	plans, _ := row[7].(string)
+	q.ByTenant, _ = storedBool(row[8])
+	q.readSettings(row[storedBefore:])
+	q.readPlans(plans)
+	return q, nil
+}
+
+// readSettings takes the stored values that make sense, and of the others what the audit last told.
+func (q *Queue) readSettings(values []any) {
+	for i, d := range allSettings {
+		err := d.SetStored(&q.Settings, values[i])
+		if err == nil {
+			err = d.checkRange(q.Settings)
+		}
+		if err != nil {
+			_ = d.SetStored(&q.Settings, d.Stored(q.lastGoodOf(d))) // it fits
+			q.wrong(err)
+		}
+	}
+	if err := q.Settings.Check(); err != nil {
+		q.Settings = q.lastGood()
+		q.wrong(err)
+	}
+}
+
+func (q *Queue) readPlans(text string) {
+	if text == "" {
+		return
+	}
+	if err := json.Unmarshal([]byte(text), &q.Plans); err != nil {
+		q.Plans = nil
+		q.wrong(invalid("plans", "they are not what «sluice settings schedule» stores"))
+	}
+}
+
+// wrong notes that a stored value does not count.
+func (q *Queue) wrong(err error) {
+	if q.Wrong == "" {
+		q.Wrong = fmt.Sprintf("%v; it was stored by plain SQL, and the last good value counts; «sluice settings undo %s» puts that back", err, q.Name)
+	}
+}
+
+// lastGoodOf gives settings of which one is as it was told last, or the default.
+func (q *Queue) lastGoodOf(d Setting) Settings {
+	if told, ok := q.Told(); ok && d.checkRange(told) == nil {
+		return told
+	}
+	return DefaultSettings()
+}
+
+// lastGood gives the settings that were told last, or the defaults.
+func (q *Queue) lastGood() Settings {
+	if told, ok := q.Told(); ok && told.Check() == nil {
+		return told
+	}
+	return DefaultSettings()
+}
+
+// Told gives the settings as the audit last told of them; false: it never did. They differ from Settings if
+// somebody changed those by plain SQL and nobody has noticed yet.
+func (q Queue) Told() (Settings, bool) {
+	settings := DefaultSettings()
+	if q.told == "" || json.Unmarshal([]byte(q.told), &settings) != nil {
+		return DefaultSettings(), false
+	}
+	return settings, true
+}
+
+// Untold reports whether the settings were changed by plain SQL, and the audit does not tell of it.
+func (q Queue) Untold() bool {
+	told, ok := q.Told()
+	return !ok || told != q.Settings
+}
+
+// Stored is the queue as its next version, stored at an instant of the store's clock. Stores call it when
+// they write a queue.
+func (q Queue) Stored(at time.Time, act Act) Queue {
+	q.Version++
+	q.ChangedAt, q.ChangedBy, q.Reason, q.Now, q.Wrong = storedInstant(at), act.By, act.Reason, storedInstant(at), ""
+	q.Plans = clonePlans(q.Plans)
+	for i := range q.Plans {
+		q.Plans[i].stamp(q.Version, q.ChangedAt)
+	}
+	text, _ := json.Marshal(q.Settings) // settings that were checked can be written
+	q.told = string(text)
+	return q
+}
+
+// Columns gives what the stores keep of a queue beside its settings, as JSON: what the audit was told of
+// them, and the plans, empty if there are none.
+func (q Queue) Columns() (told, plans string) {
+	if len(q.Plans) > 0 {
+		text, _ := json.Marshal(q.Plans) // texts and instants can be written
+		plans = string(text)
+	}
+	return q.told, plans
+}
+
+// ForAudit gives what the audit keeps of a queue before and after a change: the settings by their names, and
+// the plans.
+func (q Queue) ForAudit() map[string]any {
+	named := q.Settings.named()
+	if len(q.Plans) > 0 {
+		named["plans"] = q.Plans
+	}
+	return named
+}
+
+// SQLAct is who is told to have changed settings by plain SQL.
+func SQLAct() Act { return Act{By: "sql", Reason: "changed by plain SQL"} }
+
+// ToldForAudit is ForAudit with the settings that were told last, nil if none were.
+func (q Queue) ToldForAudit() any {
+	told, ok := q.Told()
+	if !ok {
+		return nil
+	}
+	q.Settings = told
+	return q.ForAudit()
+}
+
+// Telling is what the audit has to tell of a change of a queue, in order.
+type Telling struct {
+	// Before is nil for a queue that is new.
+	Before, After any
+	Act           Act
+}
+
+// TellingsOf lists what the audit has to tell when a queue is stored in place of another, nil if it is new:
+// the change itself, and before it what was changed by plain SQL since the last one.
+func TellingsOf(stored *Queue, next Queue, act Act) []Telling {
+	if stored == nil {
+		return []Telling{{After: next.ForAudit(), Act: act}}
+	}
+	var all []Telling
+	if stored.Untold() {
+		all = append(all, Telling{stored.ToldForAudit(), stored.ForAudit(), SQLAct()})
+	}
+	return append(all, Telling{stored.ForAudit(), next.ForAudit(), act})
+}
+
+// keepGoodSchema lets the last payload_schema count that was told, if the stored one is no JSON Schema. Only
+// a program with a checker can say so.
+func (q *Queue) keepGoodSchema(checker PayloadChecker) {
+	schema := q.Settings.PayloadSchema
+	if checker == nil || schema == "" {
+		return
+	}
+	err := checker.Compile(schema)
+	if err == nil {
+		return
+	}
+	if good := q.lastGood().PayloadSchema; good != schema {
+		q.Settings.PayloadSchema = good
+		q.wrong(invalid("payload_schema", strings.TrimSpace(err.Error())))
+	}
+}

@@ -1,0 +1,151 @@
+package sluice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Window is a time of day, on all days or some, by the clocks of a time zone.
+type Window struct {
+	// From and To are times of day, such as 16:00 and 18:00. A window that ends before it begins goes on
+	// past midnight; 24:00 is the end of the day.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Zone is an IANA time zone, such as Europe/Berlin, or UTC. Required.
+	Zone string `json:"zone"`
+	// Days are those on which the window begins, as mon, tue, wed, thu, fri, sat and sun. Default: all.
+	Days []string `json:"days,omitempty"`
+}
+
+// weekdays in the order of time.Weekday.
+var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
+
+// String writes the window as people say it.
+func (w Window) String() string {
+	text := w.From + " to " + w.To + " " + w.Zone
+	if len(w.Days) > 0 {
+		text += " on " + strings.Join(w.Days, ", ")
+	}
+	return text
+}
+
+// Check says which rule the window breaks, as an ErrInvalid.
+func (w Window) Check() error {
+	_, err := w.hours()
+	return err
+}
+
+// At reports whether the window is open at an instant, and until when that stays so. An edge is the first
+// instant of its day at which the clocks of the zone show its time or a later one: where clocks go forward
+// over it, that is the moment they do; where they go back over it, the first time they show it. A zone that
+// this machine does not know is an ErrInvalid; a program can bring all along by importing time/tzdata.
+func (w Window) At(now time.Time) (open bool, until time.Time, err error) {
+	h, err := w.hours()
+	if err != nil {
+		return false, until, err
+	}
+	local := now.In(h.zone)
+	today := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC) // the date alone
+	for ahead := -2; ahead <= maxDaysAhead; ahead++ {
+		begin, end := h.on(today.AddDate(0, 0, ahead))
+		switch {
+		case !begin.Before(end), !end.After(now): // it never opens on that day, or it is over
+		case begin.After(now):
+			return false, begin, nil
+		default:
+			return true, end, nil
+		}
+	}
+	return false, until, nil
+}
+
+// maxDaysAhead is how far a window that opens once a week may be away, even if it is left out once.
+const maxDaysAhead = 15
+
+// hours is a window that was read.
+type hours struct {
+	from, to int // minutes after midnight; to may lie on the next day
+	days     [7]bool
+	zone     *time.Location
+}
+
+func (w Window) hours() (h hours, err error) {
+	if h.from, err = timeOfDay("from", w.From); err != nil {
+		return h, err
+	}
+	if h.to, err = timeOfDay("to", w.To); err != nil {
+		return h, err
+	}
+	switch {
+	case h.from == h.to:
+		return h, invalid("to", fmt.Sprintf("a window from %s to %s is never open; a whole day is from 00:00 to 24:00", w.From, w.To))
+	case h.from == minutesOfDay:
+		return h, invalid("from", "24:00 is the end of a day; write 00:00")
+	case h.to < h.from:
+		h.to += minutesOfDay
+	}
+	for _, name := range w.Days {
+		at := slices.Index(weekdays, name)
+		if at < 0 {
+			return h, invalid("days", fmt.Sprintf("%.20q is none of %s", name, strings.Join(weekdays, ", ")))
+		}
+		h.days[at] = true
+	}
+	if len(w.Days) == 0 {
+		h.days = [7]bool{true, true, true, true, true, true, true}
+	}
+	if w.Zone == "" || w.Zone == "Local" {
+		return h, invalid("zone", "it must be said, such as Europe/Berlin or UTC: the machines that do the work may have other ones")
+	}
+	if h.zone, err = time.LoadLocation(w.Zone); err != nil {
+		return h, invalid("zone", fmt.Sprintf("%.60q is not a time zone that this machine knows, such as Europe/Berlin or UTC", w.Zone))
+	}
+	return h, nil
+}
+
+const minutesOfDay = 24 * 60
+
+// timeOfDay reads hours and minutes, as minutes after midnight.
+func timeOfDay(field, text string) (int, error) {
+	if text == "24:00" {
+		return minutesOfDay, nil
+	}
+	t, err := time.Parse("15:04", text)
+	if err != nil {
+		return 0, invalid(field, fmt.Sprintf("%.20q is not a time of day such as 16:00", text))
+	}
+	return 60*t.Hour() + t.Minute(), nil
+}
+
+// on gives when the window opens and closes that begins on a date; twice the same if it does not.
+func (h hours) on(date time.Time) (begin, end time.Time) {
+	if !h.days[date.Weekday()] {
+		return begin, begin
+	}
+	return h.first(date, h.from), h.first(date, h.to)
+}
+
+// first is the first instant at which the clocks show so many minutes after a date's midnight, or more.
+func (h hours) first(date time.Time, minutes int) time.Time {
+	shown := time.Date(date.Year(), date.Month(), date.Day(), 0, minutes, 0, 0, time.UTC)
+	// Clocks are changed at most once in two days, so that these two are what may be in force.
+	one, two := shown.Add(-offset(shown.Add(-day), h.zone)), shown.Add(-offset(shown.Add(day), h.zone))
+	if two.Before(one) {
+		one, two = two, one
+	}
+	for _, candidate := range []time.Time{one, two} {
+		if candidate.Add(offset(candidate, h.zone)).Equal(shown) {
+			return candidate
+		}
+	}
+	_, change := one.In(h.zone).ZoneBounds() // the clocks go forward over it
+	return change
+}
+
+// offset is how far the clocks of a zone are before UTC.
+func offset(at time.Time, zone *time.Location) time.Duration {
+	_, seconds := at.In(zone).Zone()
+	return time.Duration(seconds) * time.Second
+}
