@@ -24,6 +24,9 @@ type ClaimRequest struct {
 	// Ageing is the share of claims that begin with another priority than the first, from 0 to 1;
 	// see Priorities. Default 0: priority is strict.
 	Ageing float64
+	// Lead is how long before they are due jobs may be claimed, by the store's clock. The holder must not
+	// start one before it is due (I-3). Default 0.
+	Lead time.Duration
 }
 
 // Priorities is the order in which a claim serves the priorities: from 1 to 10, but that of all claims
@@ -43,8 +46,8 @@ func (r ClaimRequest) Priorities() []int {
 // Claimed is what a claim got.
 type Claimed struct {
 	Jobs []*Claim
-	// NextDue is how long until another claim may get something, by the store's clock: until the
-	// next job of the queue is due, or the queue's rate allows one. It is only set where the claim
+	// NextDue is how long until another claim with the same lead may get something, by the store's clock:
+	// until the next job of the queue is due but for the lead, or the queue's rate allows one. It is only set where the claim
 	// found nothing or Limited is true; negative: no job waits.
 	NextDue time.Duration
 	// Limited says that the queue's limits held jobs back, and that none may go before NextDue.

@@ -23,6 +23,9 @@ type LiveSettings struct {
 	next    time.Time // when to read again
 	reading bool
 	changes int // how often somebody asked to forget
+
+	clock   time.Time // what the store's clock showed at the least,
+	clockAt time.Time // at this instant of ours; zero: no queue was read yet
 }
 
 // LiveOptions adjust LiveSettings. The zero value works.
@@ -66,6 +69,31 @@ func (l *LiveSettings) queueBy(ctx context.Context, from Enqueuer, name string) 
 	return Queue{Name: name, Settings: DefaultSettings()}, nil
 }
 
+// Now is what the store's clock shows at the least; zero: no queue was read yet. It lies behind that clock by the
+// time that the answer of a reading took at the most, so that who waits for it is never early; this process's
+// own clock only counts on from there.
+func (l *LiveSettings) Now() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now()
+}
+
+func (l *LiveSettings) now() time.Time {
+	if l.clockAt.IsZero() {
+		return time.Time{}
+	}
+	return l.clock.Add(time.Since(l.clockAt))
+}
+
+// setClock learns from a reading that took so long what the store's clock shows at the least. What was known
+// before is kept if it is more, unless that cannot be: then the clock was set back.
+func (l *LiveSettings) setClock(shown time.Time, took time.Duration) {
+	if known := l.now(); known.After(shown) && !known.After(shown.Add(took)) {
+		shown = known
+	}
+	l.clock, l.clockAt = shown, time.Now()
+}
+
 // Forget makes the next look read the store.
 func (l *LiveSettings) Forget() {
 	l.mu.Lock()
@@ -80,6 +108,7 @@ func (l *LiveSettings) read(ctx context.Context, from Enqueuer) error {
 	changes := l.changes
 	l.reading = true
 	l.mu.Unlock()
+	asked := time.Now()
 	queues, err := from.Queues(ctx)
 	l.mu.Lock()
 	l.reading = false
@@ -91,6 +120,9 @@ func (l *LiveSettings) read(ctx context.Context, from Enqueuer) error {
 	}
 	if l.changes == changes {
 		l.next = time.Now().Add(SettingsInterval)
+	}
+	if len(queues) > 0 {
+		l.setClock(queues[0].Now, time.Since(asked))
 	}
 	before := l.queues
 	l.queues = make(map[string]Queue, len(queues))

@@ -54,6 +54,10 @@ type Settings struct {
 	TenantCapacity  int
 	TenantRate      Rate
 	TenantBurst     int
+	Batch           int
+	Interval        time.Duration
+	Lead            time.Duration
+	Jitter          time.Duration
 }
 
 // DefaultSettings is how a queue behaves for which nobody said anything.
@@ -174,6 +178,10 @@ var allSettings = [...]Setting{
 	{"tenant_capacity", "How many jobs of one tenant may be claimed or dispatched at the same time, if nothing is said of the tenant or its tier; 0: no limit.", "A-24", kindCount, func(s *Settings) any { return &s.TenantCapacity }, 0, maxFlow},
 	{"tenant_rate", "How many jobs of one tenant may be claimed per time, if nothing is said of the tenant or its tier; 0: no limit.", "", kindRate, func(s *Settings) any { return &s.TenantRate }, 0, maxRate},
 	{"tenant_burst", "How many jobs of one tenant may be claimed at once after a lull; 0: what its rate gives in a second, and at least one.", "", kindCount, func(s *Settings) any { return &s.TenantBurst }, 0, maxFlow},
+	{"batch", "How many jobs one claim takes at the most; 0: as many as the process has room for.", "D-18, D-36", kindCount, func(s *Settings) any { return &s.Batch }, 0, maxCount},
+	{"interval", "The least time between two claims of the queue by one process; 0s: none.", "D-36", kindDuration, func(s *Settings) any { return &s.Interval }, 0, ms(day)},
+	{"lead", "How long before it is due a job may be claimed by a process with nothing else to do, which starts it when it is due and never before; 0s: not at all.", "D-36", kindDuration, func(s *Settings) any { return &s.Lead }, 0, ms(day)},
+	{"jitter", "By how much a claimed job starts later, drawn by lot from 0 up to this.", "D-18, D-24, D-36", kindDuration, func(s *Settings) any { return &s.Jitter }, 0, ms(day)},
 }
 
 // AllSettings lists every setting, in the order of the columns of the queue table.

@@ -25,7 +25,8 @@ func TestEverySettingIsReadAsItIsWritten(t *testing.T) {
 		"recover_batch": "50", "keep_completed": "30d", "keep_cancelled": "1d", "keep_dead": "0s", "payload_limit": "2048",
 		"payload_schema": `{"type":"object"}`, "audit": "full",
 		"rate": "20/m", "burst": "7", "in_flight_limit": "12", "paused_until": "2030-01-02T03:04:05.678Z", "ageing": "0.25",
-		"fair": "true", "tenant_capacity": "5", "tenant_rate": "3/s", "tenant_burst": "9",
+		"fair": "true", "tenant_capacity": "5", "tenant_rate": "3/s", "tenant_burst": "9", "batch": "500",
+		"interval": "5s", "lead": "3m", "jitter": "4s",
 	}
 	settings := sluice.DefaultSettings()
 	for _, s := range sluice.AllSettings() {

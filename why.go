@@ -79,7 +79,8 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 	}
 	out := Explanation{Job: job, Now: outlook.Now}
 	if job.State != StateQueued {
-		out.Gates = []Gate{stateGate(job)}
+		out.Gates = []Gate{stateGate(job, outlook)}
+		out.Start = out.Gates[0].Until
 		return out, nil
 	}
 	queue, err := c.Queue(ctx, job.Queue)
@@ -98,7 +99,7 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 		return Explanation{}, err
 	}
 	out.Gates = slices.Concat(
-		[]Gate{stateGate(job), blockedGate(job), expiryGate(job, outlook), dueGate(job, outlook), paused},
+		[]Gate{stateGate(job, outlook), blockedGate(job), expiryGate(job, outlook), dueGate(job, outlook), paused},
 		[]Gate{rateGate(queue, outlook), inFlightGate(queue, outlook)}, tenantGates(job, outlook),
 		[]Gate{orderGate(outlook), workersGate(job, holders, outlook)},
 	)
@@ -113,12 +114,17 @@ func (e Explanation) Closed() []Gate {
 
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-func stateGate(j Job) Gate {
+func stateGate(j Job, o Outlook) Gate {
 	g := Gate{Name: "state"}
 	switch j.State {
 	case StateQueued:
 		g.Open, g.Says = true, "it is queued"
 	case StateClaimed:
+		if j.DueAt.After(o.Now) {
+			g.Says = fmt.Sprintf("%s has claimed it ahead, and starts it when it is due at %s", j.Holder, instant(j.DueAt))
+			g.Until = j.DueAt
+			break
+		}
 		g.Says = fmt.Sprintf("it is running: %s claimed it, and holds it until %s if the lease is not renewed", j.Holder, instant(j.LeaseUntil))
 	case StateDispatched:
 		g.Says = fmt.Sprintf("it is running: the engine has it as %q", j.Ref)

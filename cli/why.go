@@ -41,7 +41,7 @@ func (a *app) printWhy(why sluice.Explanation) error {
 		}, false},
 		{"BECAUSE", func(g sluice.Gate) string { return g.Says }, false},
 	})
-	if err != nil || why.Job.State != sluice.StateQueued {
+	if err != nil || why.Job.State != sluice.StateQueued && why.Start.IsZero() {
 		return err
 	}
 	a.note("%s", startSentence(why))

@@ -58,7 +58,7 @@ func (w *Worker) holdBack(lastClaim time.Time) time.Duration {
 	}
 	w.mu.Lock()
 	most := w.options.Slots + w.ahead()
-	room := most - len(w.running)
+	room := most - len(w.running) + w.early
 	w.mu.Unlock()
 	if 4*room >= most {
 		return 0
@@ -111,26 +111,58 @@ func earlier(a, b time.Time) time.Time {
 func (w *Worker) room(l *lane) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	room := w.options.Slots + w.ahead() - len(w.running)
+	room := w.options.Slots + w.ahead() - len(w.running) + w.early
 	if l.slots < w.options.Slots {
-		room = min(room, l.slots-l.taken)
+		room = min(room, l.slots-l.taken+l.early)
 	}
 	return max(0, min(room, maxClaim))
 }
 
+// earlyRoom is how many jobs of a queue may be claimed before they are due: as many as it may use slots.
+func (w *Worker) earlyRoom(l *lane) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return min(l.slots-l.early, w.options.Slots-w.early)
+}
+
 // claim takes jobs of a queue and starts their handlers. It says how long to wait before the queue
-// is looked at again; 0: there may be more at once.
+// is looked at again; 0: there may be more at once. Where all that is due was taken, it takes what will be due
+// soon, if the queue has a lead.
 func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Duration {
 	queue, err := w.settings.Queue(ctx, l.queue)
 	if err != nil {
 		return w.fetchFailed(ctx, l, err)
 	}
-	request := sluice.ClaimRequest{Queue: l.queue, Limit: room, Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(), Ageing: queue.Settings.Ageing}
+	begun := time.Now()
+	got, wait := w.claimWithin(ctx, work, l, &queue, room, 0)
+	if early := w.earlyRoom(l); queue.Settings.Lead > 0 && wait > 0 && early > 0 && got >= 0 && !l.limited() && ctx.Err() == nil {
+		_, wait = w.claimWithin(ctx, work, l, &queue, early, queue.Settings.Lead)
+		if got > 0 {
+			wait = min(wait, minWait)
+		}
+	}
+	if rest := queue.Settings.Interval - time.Since(begun); rest > 0 {
+		l.heldUntil = time.Now().Add(max(rest, time.Until(l.heldUntil)))
+		return max(wait, rest)
+	}
+	return wait
+}
+
+// claimWithin claims once, what is due within the lead. It says how many jobs it got, and how long to wait
+// before it is done again. After an error it got -1.
+func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Queue, room int, lead time.Duration) (got int, wait time.Duration) {
+	if batch := queue.Settings.Batch; batch > 0 {
+		room = min(room, batch)
+	}
+	request := sluice.ClaimRequest{
+		Queue: l.queue, Limit: room, Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(),
+		Ageing: queue.Settings.Ageing, Lead: lead,
+	}
 	asked, ended := time.Now(), l.ended.Load()
 	// Not ctx: a claim whose answer is thrown away leaves jobs held by nobody until the lease ends.
 	claimed, err := w.store.Claim(work, request)
 	if err != nil {
-		return w.fetchFailed(ctx, l, err)
+		return -1, w.fetchFailed(ctx, l, err)
 	}
 	if ctx.Err() != nil { // the claim was under way when the worker was told to end
 		for _, c := range claimed.Jobs {
@@ -140,24 +172,29 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 		claimed.Jobs = nil
 	}
 	if len(claimed.Jobs) > 0 {
-		w.start(work, l, claimed.Jobs, &queue, asked)
+		w.start(work, l, claimed.Jobs, queue, asked)
 	}
+	got = len(claimed.Jobs)
+	l.held = claimed.Limited && claimed.Full
 	switch {
-	case len(claimed.Jobs) == room:
-		return 0
+	case got == room:
+		return got, 0
 	case claimed.Full:
-		return w.waitForEnd(l, ended, claimed.NextDue)
+		return got, w.waitForEnd(l, ended, claimed.NextDue)
 	case claimed.Limited:
-		wait := min(max(claimed.NextDue, minWait), w.options.Poll)
+		wait = min(max(claimed.NextDue, minWait), w.options.Poll)
 		l.heldUntil = time.Now().Add(wait) // more jobs make no more tokens
-		return wait
-	case len(claimed.Jobs) > 0:
-		return minWait // the next look finds nothing and tells when the next job is due
+		return got, wait
+	case got > 0:
+		return got, minWait // the next look finds nothing and tells when the next job is due
 	case claimed.NextDue < 0:
-		return w.options.Poll
+		return got, w.options.Poll
 	}
-	return min(max(claimed.NextDue, minWait), w.options.Poll)
+	return got, min(max(claimed.NextDue, minWait), w.options.Poll)
 }
+
+// limited reports whether the queue's limits hold its jobs back now.
+func (l *lane) limited() bool { return l.held || time.Now().Before(l.heldUntil) }
 
 // waitForEnd is for a queue in which no more jobs, or no more of some tenant, may be in flight: the next of
 // its jobs that ends makes it hungry again, unless one has ended since the claim was asked for.

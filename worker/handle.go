@@ -90,11 +90,15 @@ type lane struct {
 	queue  string
 	do     func(ctx context.Context, r *run) error
 	hungry atomic.Bool  // it may have jobs to claim
-	full   atomic.Bool  // no more of its jobs may be in flight
+	full   atomic.Bool  // no more of its jobs, or of a tenant's, may be in flight
+	held   bool         // its last claim found that no more of its jobs may be in flight
 	ended  atomic.Int64 // how many of its jobs have ended, as the store knows
 
 	slots int // how many jobs of it may run at once
 	taken int // how many are claimed; guarded by Worker.mu
+	early int // how many of those wait until they are due; guarded by Worker.mu
+	// ahead says that some were claimed before they were due since that was last refilled; guarded by Worker.mu.
+	ahead bool
 	// Used by the fetching alone: when to look again if nobody says anything, and whatever anybody says.
 	lookAt    time.Time
 	heldUntil time.Time

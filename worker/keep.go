@@ -36,6 +36,7 @@ func (w *Worker) keep(ctx context.Context) {
 		timeOut(runs)
 		w.abandon(runs)
 		w.handBackWaiting()
+		w.handBackOverdue()
 		w.renew(ctx, runs)
 		if time.Since(beaten) >= beatInterval {
 			beaten = time.Now()
@@ -136,14 +137,14 @@ func (w *Worker) handBackWaiting() {
 	for {
 		select {
 		case r := <-w.ready:
-			if time.Since(r.started) < w.options.Poll {
+			if time.Since(r.readyAt) < w.options.Poll {
 				w.ready <- r
 				return
 			}
 			if r.settle() {
 				w.settlements <- decided{w.release(r.claim, "claimed ahead, and no slot became free"), r.lane}
 			}
-			r.finish(r.started) // as if it had run: so slow are the handlers now
+			r.finish(r.readyAt) // as if it had run: so slow are the handlers now
 		default:
 			return
 		}
@@ -152,7 +153,9 @@ func (w *Worker) handBackWaiting() {
 
 func (w *Worker) beat(ctx context.Context) {
 	holder := w.holder
-	holder.Busy = len(w.runs())
+	w.mu.Lock()
+	holder.Busy = len(w.running) - w.early
+	w.mu.Unlock()
 	if err := w.store.Beat(ctx, holder); err != nil && ctx.Err() == nil {
 		w.options.Logger.Warn("heartbeat not written", "holder", holder.ID, "error", err)
 	}

@@ -22,6 +22,9 @@ type run struct {
 	cancel  context.CancelCauseFunc
 	result  atomic.Pointer[[]byte]
 	settled atomic.Bool
+	startAt time.Time // when it may start, by the store's clock; zero: at once
+	readyAt time.Time // since when it waits for a slot
+	early   bool      // it waits until it is due; guarded by Worker.mu
 
 	ctx        context.Context
 	leaseUntil time.Time // by this process's clock; used by the keeping alone
@@ -41,9 +44,15 @@ func (r *run) settle() bool {
 func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, queue *sluice.Queue, asked time.Time) {
 	now, lease := time.Now(), queue.Settings.Lease
 	runs := make([]*run, len(claims))
+	var held []*run
+	shown := w.settings.Now()
 	for i, c := range claims {
-		runs[i] = &run{worker: w, lane: l, claim: c, queue: queue, started: now, leaseUntil: asked.Add(lease)}
-		runs[i].ctx, runs[i].cancel = context.WithCancelCause(work)
+		r := &run{worker: w, lane: l, claim: c, queue: queue, started: now, readyAt: now, leaseUntil: asked.Add(lease)}
+		r.ctx, r.cancel = context.WithCancelCause(work)
+		if r.startAt = startOf(c, queue.Settings, shown); !r.startAt.IsZero() {
+			held = append(held, r)
+		}
+		runs[i] = r
 	}
 	var older []*run
 	w.mu.Lock()
@@ -69,8 +78,11 @@ func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, qu
 		w.keepSooner()
 	}
 	for _, r := range runs {
-		w.ready <- r
+		if r.startAt.IsZero() {
+			w.ready <- r
+		}
 	}
+	w.hold(held)
 	if wanting {
 		time.AfterFunc(reliefTime, func() { w.relieve(work) })
 	}
@@ -188,13 +200,20 @@ func (r *run) call(ctx context.Context) (err error) {
 	return err
 }
 
-// finish frees the slot.
-func (r *run) finish(begun time.Time) {
+// finish frees the slot, and notes how long its handler took.
+func (r *run) finish(begun time.Time) { r.leave(time.Since(begun)) }
+
+// neverRan is for a run whose handler was not called.
+const neverRan = time.Duration(-1)
+
+// leave frees the place that the run had.
+func (r *run) leave(took time.Duration) {
 	w := r.worker
 	r.cancel(nil)
-	took := time.Since(begun)
 	w.mu.Lock()
-	w.pace += (took - w.pace) / 16
+	if took != neverRan {
+		w.pace += (took - w.pace) / 16
+	}
 	r.lane.taken--
 	delete(w.running, r)
 	if w.held[r.claim.ID] == r {
@@ -203,8 +222,20 @@ func (r *run) finish(begun time.Time) {
 	if w.draining.Load() && len(w.running) == 0 {
 		close(w.drained)
 	}
+	waits := len(w.waiting) > 0
 	w.mu.Unlock()
 	w.nudge()
+	if waits {
+		w.lookAtWaiting() // one may have waited for its queue's slot
+	}
+}
+
+// since is when the run's handler began; if it did not, when its job was claimed.
+func (r *run) since() time.Time {
+	if begun := r.begun.Load(); begun != 0 {
+		return time.Unix(0, begun)
+	}
+	return r.started
 }
 
 // lose ends a run whose job is no longer ours. There is nothing to settle.
@@ -213,6 +244,9 @@ func (w *Worker) lose(r *run, why string) {
 		r.cancel(sluice.ErrLost)
 		w.ended(r.lane) // it was cancelled or recovered, and is in flight no more, or not as ours
 		w.options.Logger.Warn("claim lost", "job", r.claim.ID, "queue", r.claim.Queue, "holder", w.holder.ID, "reason", why)
+		for _, waiting := range w.takeWaiting(func(other *run) bool { return other == r }) {
+			waiting.leave(neverRan)
+		}
 	}
 }
 
@@ -232,7 +266,7 @@ func (w *Worker) log(r *run, s sluice.Settlement) {
 	if !w.options.Logger.Enabled(context.Background(), level) {
 		return
 	}
-	attrs := []any{"job", r.claim.ID, "queue", r.claim.Queue, "attempt", r.claim.Attempts + 1, "holder", w.holder.ID, "took", time.Since(r.started)}
+	attrs := []any{"job", r.claim.ID, "queue", r.claim.Queue, "attempt", r.claim.Attempts + 1, "holder", w.holder.ID, "took", time.Since(r.since())}
 	for _, a := range []struct{ key, value string }{{"tenant", r.claim.Tenant}, {"reason", s.Reason}, {"error", s.Error}} {
 		if a.value != "" {
 			attrs = append(attrs, a.key, a.value)

@@ -56,6 +56,7 @@ type Worker struct {
 	lanes    []*lane // in the order of claiming
 
 	wake        chan struct{} // there may be something to claim
+	look        chan struct{} // one of the waiting may be due
 	ready       chan *run     // claimed jobs that wait for a slot, for some milliseconds at the most
 	settlements chan decided  // what became of jobs
 	unsettled   atomic.Int64  // settlements that were decided and are not written yet
@@ -68,6 +69,8 @@ type Worker struct {
 	mu            sync.Mutex
 	running       map[*run]struct{}  // claimed jobs whose handlers have not returned
 	held          map[sluice.ID]*run // the newest of each job's
+	waiting       []*run             // of those running, the ones that may not start yet
+	early         int                // how many of those wait until they are due; they take no slot's place
 	slots         int                // goroutines that run handlers
 	relieving     bool               // it will be looked whether more of them are needed
 	pace          time.Duration      // how long handlers take, on a moving average
@@ -97,7 +100,7 @@ func New(store sluice.Store, options Options) *Worker {
 		store: store, options: options, settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
 		holder: sluice.Holder{ID: sluice.NewHolderID(), Role: "worker", Slots: options.Slots, Version: version()},
 		wake:   make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
-		ready: make(chan *run, options.Slots+maxClaim), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
+		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxClaim), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
 		held: make(map[sluice.ID]*run), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseLooks,
 	}
 }
@@ -130,6 +133,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer stopHelping()
 	helpers.Go(func() { w.watch(helping) })
 	helpers.Go(func() { w.keep(helping) })
+	helpers.Go(func() { w.startWaiting(helping) })
 	drained := make(chan struct{})
 	settler.Go(func() { w.settleAll(work, drained) })
 
@@ -188,6 +192,7 @@ func (w *Worker) drain() error {
 		close(w.drained)
 	}
 	w.mu.Unlock()
+	w.releaseWaiting("worker shut down", func(*run) bool { return true })
 	if left > 0 {
 		w.options.Logger.Info("worker draining", "holder", w.holder.ID, "running", left, "at_most", w.options.Drain)
 	}

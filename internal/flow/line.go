@@ -149,9 +149,9 @@ const (
 	plenty = 4
 )
 
-// Serve claims up to so many jobs, and shares them out among the lines by their turns. It gives the new mark
-// and how many jobs were claimed.
-func Serve(jobs int, mark Mark, now time.Time, lines Lines) (next Mark, got int, err error) {
+// Serve claims up to so many jobs that are due, or will be within the lead, and shares them out among the lines by
+// their turns. It gives the new mark and how many jobs were claimed.
+func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, lines Lines) (next Mark, got int, err error) {
 	for look := 0; look < maxLooks && got < jobs; look++ {
 		limit := min(jobs-got, maxLines)
 		first, err := lines.First(mark, limit)
@@ -165,7 +165,7 @@ func Serve(jobs int, mark Mark, now time.Time, lines Lines) (next Mark, got int,
 		mark = after(first, served)
 		for _, l := range served {
 			got += l.Got
-			l.rest(mark, now)
+			l.rest(mark, now, lead)
 		}
 		if len(first) < limit {
 			mark = upTo(first, mark)
@@ -267,7 +267,7 @@ func upTo(lines []*Line, mark Mark) Mark {
 func (l *Line) mark() Mark { return Mark{l.Turn, l.Tenant} }
 
 // rest says where a line goes that was served, or could not be.
-func (l *Line) rest(mark Mark, now time.Time) {
+func (l *Line) rest(mark Mark, now time.Time, lead time.Duration) {
 	l.Held += l.Got
 	l.Turn += float64(l.Got) / float64(l.Terms.Weight)
 	if l.Terms.Rate > 0 {
@@ -286,7 +286,7 @@ func (l *Line) rest(mark Mark, now time.Time) {
 		l.sleep(now.Add(l.Bucket.untilUseful(pace(l.Terms))))
 	case l.Jobs == 0:
 		l.sleep(time.Time{})
-	case l.NextDue.After(now):
+	case l.NextDue.After(now.Add(lead)):
 		l.sleep(l.NextDue)
 	}
 }

@@ -34,9 +34,11 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	if settings.Rate > 0 {
 		l.bucket = bucket.Take(len(jobs))
 	}
-	out, err := room.Answer(len(jobs), request.Limit, func() (time.Duration, error) { return s.untilNext(l, now), nil })
+	untilNext := func() (time.Duration, error) { return s.untilNext(l, now.Add(request.Lead)), nil }
+	out, err := room.Answer(len(jobs), request.Limit, untilNext)
 	if l.byTenant && !out.Limited && len(jobs) < request.Limit {
-		out.NextDue, out.Full = s.untilNext(l, now), l.full()
+		out.NextDue, _ = untilNext()
+		out.Full = l.full()
 	}
 	out.Jobs = jobs
 	return out, err
@@ -55,7 +57,7 @@ func (s *Store) take(w *waiting, request sluice.ClaimRequest, limit int, now tim
 	var jobs []*sluice.Claim
 	for _, priority := range request.Priorities() {
 		for len(jobs) < limit {
-			j := s.nextDue(&w[priority], now)
+			j := s.nextDue(&w[priority], now, request.Lead)
 			if j == nil {
 				break
 			}
@@ -66,14 +68,15 @@ func (s *Store) take(w *waiting, request sluice.ClaimRequest, limit int, now tim
 	return jobs
 }
 
-// nextDue looks at the first job of a heap that may be claimed, past stale and expired entries.
-func (s *Store) nextDue(h *dueHeap, now time.Time) *job {
+// nextDue looks at the first job of a heap that may be claimed, past stale and expired entries. One that will
+// have expired when it is due is not claimed before that.
+func (s *Store) nextDue(h *dueHeap, now time.Time, lead time.Duration) *job {
 	for {
 		w, ok := h.first()
-		if !ok || w.at.After(now) {
+		if !ok || w.at.After(now.Add(lead)) {
 			return nil
 		}
-		if j := s.fresh(w); j != nil && !expired(j, now) {
+		if j := s.fresh(w); j != nil && !expired(j, later(now, w.at)) {
 			return j
 		}
 		h.drop()
@@ -91,6 +94,13 @@ func (s *Store) fresh(w place) *job {
 
 func expired(j *job, now time.Time) bool {
 	return !j.ExpiresAt.IsZero() && !j.ExpiresAt.After(now)
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func (s *Store) claim(j *job, request sluice.ClaimRequest, now time.Time) *sluice.Claim {

@@ -121,13 +121,13 @@ func (s *Store) terms(queue, tenant string, now time.Time) sluice.Terms {
 // claimByTenant claims up to limit jobs of a queue, its tenants in turns.
 func (s *Store) claimByTenant(l *lane, request sluice.ClaimRequest, limit int, now time.Time) ([]*sluice.Claim, error) {
 	for _, n := range l.lines {
-		if !n.Active && !n.WakeAt.IsZero() && !n.WakeAt.After(now) {
+		if !n.Active && !n.WakeAt.IsZero() && !n.WakeAt.After(now.Add(request.Lead)) {
 			n.Wake(l.mark)
 		}
 	}
 	serving := &serving{store: s, lane: l, request: request, now: now}
 	var err error
-	l.mark, _, err = flow.Serve(limit, l.mark, now, serving)
+	l.mark, _, err = flow.Serve(limit, l.mark, now, request.Lead, serving)
 	return serving.jobs, err
 }
 

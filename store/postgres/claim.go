@@ -54,7 +54,7 @@ func (s *Store) claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		}
 		s.limits.forget(request.Queue)
 	}
-	walk := s.marks.walk(request.Queue)
+	walk := s.marks.walk(request.Queue, request.Lead)
 	jobs, err := walk.claim(ctx, s.pool, request, request.Limit, time.Time{})
 	if err != nil {
 		return sluice.Claimed{}, err
@@ -76,15 +76,21 @@ func (s *Store) claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 type walk struct {
 	marks      *marks
 	queue      string
+	lead       time.Duration
+	key        string // of the marks
 	dueAts     []time.Time
 	ids        uuidArray
 	untilFront time.Duration // when the next claim walks from the front; 0: this one does
 }
 
-func (m *marks) walk(queue string) walk {
-	from, untilFront := m.start(queue)
+func (m *marks) walk(queue string, lead time.Duration) walk {
+	key := queue
+	if lead > 0 {
+		key = aheadOf(queue)
+	}
+	from, untilFront := m.start(key)
 	dueAts, ids := arguments(from)
-	return walk{m, queue, dueAts, ids, untilFront}
+	return walk{m, queue, lead, key, dueAts, ids, untilFront}
 }
 
 // claim claims up to limit jobs. Where limits were looked at, at says when.
@@ -92,9 +98,9 @@ func (w walk) claim(ctx context.Context, db rowsQuerier, request sluice.ClaimReq
 	begun := time.Now()
 	order, dueAts, ids := w.inOrder(request.Priorities())
 	jobs, err := list(ctx, db, claimScanner(request), claimSQL, w.queue, order, dueAts, ids,
-		limit, [16]byte(request.Token), request.Holder, request.Lease, !at.IsZero(), nullTime(at))
+		limit, [16]byte(request.Token), request.Holder, request.Lease, !at.IsZero(), nullTime(at), request.Lead)
 	if w.untilFront == 0 {
-		w.marks.walked(w.queue, time.Since(begun)) // also if it took so long that it failed
+		w.marks.walked(w.key, time.Since(begun)) // also if it took so long that it failed
 	}
 	slices.SortFunc(jobs, inClaimOrder)
 	return jobs, err
@@ -117,13 +123,21 @@ func inClaimOrder(a, b *sluice.Claim) int {
 // advance moves the marks beyond what was claimed, once that has been committed.
 func (w walk) advance(jobs []*sluice.Claim) {
 	for _, j := range jobs {
-		w.marks.advance(w.queue, j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)
+		w.passed(j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)
+	}
+}
+
+// passed moves the marks beyond a job that is no longer where it was found.
+func (w walk) passed(priority int, at place, now time.Time) {
+	w.marks.advance(w.queue, priority, at, now)
+	if w.lead > 0 {
+		w.marks.advance(w.key, priority, at, now.Add(w.lead))
 	}
 }
 
 // nextDue says how long until a job is due, and whether the queue has limits.
 func (w walk) nextDue(ctx context.Context, db rowsQuerier) (wait time.Duration, limited bool, err error) {
-	rows, err := query(ctx, db, nextDueSQL, w.queue, priorities, w.dueAts, w.ids)
+	rows, err := query(ctx, db, nextDueSQL, w.queue, priorities, w.dueAts, w.ids, w.lead)
 	if err != nil {
 		return -1, false, err
 	}

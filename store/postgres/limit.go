@@ -43,7 +43,7 @@ func (l *limits) forget(queue string) { l.queues.Delete(queue) }
 // claimLimited claims from a queue with limits, one claim after the other: what is in flight is counted
 // after the lock was got, so that nobody can add to it. What ends meanwhile only makes more room.
 func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
-	walk := s.marks.walk(request.Queue)
+	walk := s.marks.walk(request.Queue, request.Lead)
 	var locked *gate
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		gate, busy, err := lockFlow(ctx, tx, request.Queue)
@@ -82,7 +82,7 @@ func (s *Store) advance(g *gate, w walk, jobs []*sluice.Claim) {
 		return
 	}
 	for _, a := range g.adopted {
-		s.marks.advance(w.queue, a.priority, a.place, g.now)
+		w.passed(a.priority, a.place, g.now)
 	}
 	for _, j := range jobs {
 		s.lineMarks.advance(lineKey(w.queue, j.Tenant), j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)
@@ -222,12 +222,12 @@ func (g *gate) nextDue(ctx context.Context, tx pgx.Tx, walk walk, unwalked bool)
 	begun := time.Now()
 	due, _, err := walk.nextDue(ctx, tx)
 	if unwalked && walk.untilFront == 0 {
-		walk.marks.walked(walk.queue, time.Since(begun))
+		walk.marks.walked(walk.key, time.Since(begun))
 	}
 	if err != nil || !g.byTenant {
 		return due, err
 	}
-	inLine, err := g.linesNext(ctx, tx, walk.queue)
+	inLine, err := g.linesNext(ctx, tx, walk)
 	return sooner(due, inLine), err
 }
 

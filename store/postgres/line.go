@@ -93,7 +93,7 @@ func (s *Store) serve(ctx context.Context, tx pgx.Tx, g *gate, stray walk, reque
 	}
 	v := &serving{store: s, tx: tx, gate: g, request: request, lines: make(map[*flow.Line]*lineRow)}
 	var err error
-	g.turns.mark, _, err = flow.Serve(limit, g.turns.mark, g.now, contextual{v, ctx})
+	g.turns.mark, _, err = flow.Serve(limit, g.turns.mark, g.now, request.Lead, contextual{v, ctx})
 	return v.jobs, err
 }
 
@@ -110,7 +110,7 @@ func (s *Store) fillLines(ctx context.Context, tx pgx.Tx, g *gate, stray walk) e
 	if err := wakeLines(ctx, tx, g, stray.queue, news); err != nil {
 		return err
 	}
-	return wakeDue(ctx, tx, g, stray.queue)
+	return wakeDue(ctx, tx, g, stray)
 }
 
 // news is what is new in a line.
@@ -177,7 +177,7 @@ func (s *Store) adopt(ctx context.Context, tx pgx.Tx, g *gate, stray walk, all m
 	var tenant string
 	var job adopted
 	var id pgtype.UUID
-	rows, err := query(ctx, tx, lineAdoptSQL, stray.queue, order, dueAts, ids, maxMoved)
+	rows, err := query(ctx, tx, lineAdoptSQL, stray.queue, order, dueAts, ids, maxMoved, stray.lead)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (s *Store) adopt(ctx context.Context, tx pgx.Tx, g *gate, stray walk, all m
 		return nil
 	})
 	if stray.untilFront == 0 {
-		s.marks.walked(stray.queue, time.Since(begun))
+		s.marks.walked(stray.key, time.Since(begun))
 	}
 	g.more = g.more || len(g.adopted) == maxMoved
 	return err
@@ -211,12 +211,12 @@ func wakeLines(ctx context.Context, tx pgx.Tx, g *gate, queue string, all map[st
 }
 
 // wakeDue wakes the lines whose time has come, and notes up to when that was done.
-func wakeDue(ctx context.Context, tx pgx.Tx, g *gate, queue string) error {
+func wakeDue(ctx context.Context, tx pgx.Tx, g *gate, w walk) error {
 	from := g.turns.wakesFrom
 	if from.IsZero() {
 		from = front.dueAt
 	}
-	rows, err := query(ctx, tx, lineDueSQL, queue, from, g.now, g.turns.mark.Behind(), maxMoved)
+	rows, err := query(ctx, tx, lineDueSQL, w.queue, from, g.now.Add(w.lead), g.turns.mark.Behind(), maxMoved)
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,10 @@ func wakeDue(ctx context.Context, tx pgx.Tx, g *gate, queue string) error {
 	})
 	g.turns.wakesFrom = g.now
 	if woken == maxMoved {
-		g.turns.wakesFrom, g.more = timeOf(last), true
+		g.more = true
+		if timeOf(last).Before(g.now) {
+			g.turns.wakesFrom = timeOf(last)
+		}
 	}
 	return err
 }
@@ -264,7 +267,7 @@ func (v *serving) scanLine(row pgx.CollectableRow) (*flow.Line, error) {
 	var filledAt, countedFrom pgtype.Timestamptz
 	err := row.Scan(&kept.place, &l.Tenant, &l.Turn, &l.Jobs, &l.Bucket.Tokens, &filledAt, &countedFrom)
 	l.Bucket.FilledAt, kept.countedFrom = timeOf(filledAt), timeOf(countedFrom)
-	kept.walk = v.store.lineMarks.walk(lineKey(v.request.Queue, l.Tenant))
+	kept.walk = v.store.lineMarks.walk(lineKey(v.request.Queue, l.Tenant), 0)
 	v.lines[l] = kept
 	return l, err
 }
@@ -351,7 +354,7 @@ func (v contextual) Claim(lines []*flow.Line) error {
 		order = append(order, int16(priority))
 	}
 	jobs, err := list(v.ctx, v.tx, claimScanner(v.request), lineClaimSQL, v.request.Queue, tenants, shares, waiting, dueAts, ids, order,
-		[16]byte(v.request.Token), v.request.Holder, v.request.Lease, v.gate.at)
+		[16]byte(v.request.Token), v.request.Holder, v.request.Lease, v.gate.at, v.request.Lead)
 	v.walked(lines, time.Since(begun))
 	if err != nil {
 		return err
@@ -431,12 +434,12 @@ func (v contextual) Keep(lines []*flow.Line) error {
 }
 
 // linesNext says how long until a line of the queue may be claimed from; negative: none wakes by itself.
-func (g *gate) linesNext(ctx context.Context, tx pgx.Tx, queue string) (time.Duration, error) {
+func (g *gate) linesNext(ctx context.Context, tx pgx.Tx, w walk) (time.Duration, error) {
 	from := g.turns.wakesFrom
 	if from.IsZero() {
 		from = front.dueAt
 	}
-	rows, err := query(ctx, tx, lineNextSQL, queue, g.turns.mark.Turn, g.turns.mark.Tenant, from)
+	rows, err := query(ctx, tx, lineNextSQL, w.queue, g.turns.mark.Turn, g.turns.mark.Tenant, from)
 	if err != nil {
 		return -1, err
 	}
@@ -452,7 +455,7 @@ func (g *gate) linesNext(ctx context.Context, tx pgx.Tx, queue string) (time.Dur
 	case !wakeAt.Valid:
 		return -1, nil
 	}
-	return max(timeOf(wakeAt).Sub(now), 0), nil
+	return max(timeOf(wakeAt).Sub(now.Add(w.lead)), 0), nil
 }
 
 // sooner is the shorter of two waits, of which a negative one has no end.

@@ -81,17 +81,25 @@ func (m *marks) walked(queue string, cost time.Duration) {
 	q.walkedAt, q.walkCost = time.Now(), cost
 }
 
+// aheadOf names the marks of claims that take jobs of a queue before they are due. Those lie beyond now, and
+// would hide from other claims what falls due in between.
+func aheadOf(queue string) string { return queue + " ahead" }
+
 // disturb notes that this process put a job behind the marks of a queue: the next claim walks from
 // the front, if that is cheap.
 func (m *marks) disturb(queue string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if q := m.queue(queue); q.walkCost <= cheapWalk {
-		q.walkedAt = time.Time{}
+	m.queue(queue)
+	for _, key := range []string{queue, aheadOf(queue)} {
+		if q := m.queues[key]; q != nil && q.walkCost <= cheapWalk {
+			q.walkedAt = time.Time{}
+		}
 	}
 }
 
-// advance notes that the index is emptied up to a claimed job, or up to a little before now.
+// advance notes that the index is emptied up to a claimed job, or up to a little before now. For
+// claims with a lead, now is that much later.
 func (m *marks) advance(queue string, priority int, claimed place, now time.Time) {
 	if edge := (place{dueAt: now.Add(-markSlack)}); edge.before(claimed) {
 		claimed = edge

@@ -143,12 +143,12 @@ func claim(tx runner, request sluice.ClaimRequest) (taking, error) {
 	if out.seqs, err = queue.take(tx, request, room.Jobs, at); err != nil {
 		return out, err
 	}
-	out.answer, err = room.Answer(len(out.seqs), request.Limit, func() (time.Duration, error) { return queue.nextDue(tx, request.Queue, at) })
+	out.answer, err = room.Answer(len(out.seqs), request.Limit, func() (time.Duration, error) { return queue.nextDue(tx, request, at) })
 	if err != nil {
 		return out, err
 	}
 	if queue.byTenant && !out.answer.Limited && len(out.seqs) < request.Limit {
-		if out.answer.NextDue, out.answer.Full, err = linesNext(tx, request.Queue, at); err != nil {
+		if out.answer.NextDue, out.answer.Full, err = linesNext(tx, request.Queue, at+request.Lead.Microseconds()); err != nil {
 			return out, err
 		}
 	}
@@ -170,7 +170,7 @@ func (g *gate) take(tx runner, request sluice.ClaimRequest, limit int, at int64)
 		if len(seqs) == limit {
 			break
 		}
-		found, err := list(tx, scanOne[int64], claimFindSQL, request.Queue, priority, at, limit-len(seqs))
+		found, err := list(tx, scanOne[int64], claimFindSQL, request.Queue, priority, at, limit-len(seqs), at+request.Lead.Microseconds())
 		if err != nil {
 			return nil, err
 		}
@@ -265,22 +265,22 @@ func (r *claimRow) claim(request sluice.ClaimRequest) (*sluice.Claim, error) {
 	return c, err
 }
 
-// nextDue says how long until a job of a queue is due; negative: none waits.
-func (g *gate) nextDue(tx runner, queue string, at int64) (time.Duration, error) {
+// nextDue says how long until a job of a queue is due, but for the lead; negative: none waits.
+func (g *gate) nextDue(tx runner, request sluice.ClaimRequest, at int64) (time.Duration, error) {
 	if g.byTenant {
-		wait, _, err := linesNext(tx, queue, at)
+		wait, _, err := linesNext(tx, request.Queue, at+request.Lead.Microseconds())
 		return wait, err
 	}
 	next := time.Duration(-1)
 	for priority := 1; priority <= 10; priority++ {
-		due, err := list(tx, scanOne[int64], nextDueSQL, queue, priority, at)
+		due, err := list(tx, scanOne[int64], nextDueSQL, request.Queue, priority, at)
 		if err != nil {
 			return -1, err
 		}
 		if len(due) == 0 {
 			continue
 		}
-		if wait := time.Duration(max(due[0]-at, 0)) * time.Microsecond; next < 0 || wait < next {
+		if wait := time.Duration(max(due[0]-at-request.Lead.Microseconds(), 0)) * time.Microsecond; next < 0 || wait < next {
 			next = wait
 		}
 	}

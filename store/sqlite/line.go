@@ -60,11 +60,11 @@ func (g *gate) serve(tx runner, request sluice.ClaimRequest, limit int, at int64
 	if _, err := tx.exec(lineAdoptSQL, request.Queue, maxMoved); err != nil {
 		return nil, err
 	}
-	if _, err := tx.exec(lineWakeSQL, request.Queue, at, g.mark.Behind()); err != nil {
+	if _, err := tx.exec(lineWakeSQL, request.Queue, at+request.Lead.Microseconds(), g.mark.Behind()); err != nil {
 		return nil, err
 	}
 	v := &serving{tx: tx, queue: g, request: request, at: at}
-	mark, _, err := flow.Serve(limit, g.mark, time.UnixMicro(at), v)
+	mark, _, err := flow.Serve(limit, g.mark, time.UnixMicro(at), request.Lead, v)
 	if err != nil || mark == g.mark {
 		return v.seqs, err
 	}
@@ -165,7 +165,7 @@ func (v *serving) Claim(lines []*flow.Line) error {
 			if l.Jobs&(1<<priority) == 0 {
 				continue
 			}
-			found, err := list(v.tx, scanOne[int64], lineFindSQL, v.request.Queue, l.Tenant, priority, v.at, l.Share-l.Got)
+			found, err := list(v.tx, scanOne[int64], lineFindSQL, v.request.Queue, l.Tenant, priority, v.at, l.Share-l.Got, v.at+v.request.Lead.Microseconds())
 			if err != nil {
 				return err
 			}

@@ -200,8 +200,9 @@ func (m *machine) claim(t *rapid.T) {
 	request := sluice.ClaimRequest{
 		Queue: m.queue, Limit: rapid.IntRange(1, 4).Draw(t, "limit"), Holder: holder(rapid.IntRange(1, 3).Draw(t, "holder")),
 		Lease: 150 * time.Second, Token: sluice.NewToken(),
+		Lead: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 4}).Draw(t, "lead in minutes")) * minute,
 	}
-	want := m.claimable()
+	want := m.claimable(request.Lead)
 	want = want[:min(len(want), request.Limit)]
 	if m.bench.Refresh != nil {
 		m.bench.Refresh()
@@ -226,13 +227,13 @@ func (m *machine) claim(t *rapid.T) {
 }
 
 // claimable lists the jobs that may be claimed, in order.
-func (m *machine) claimable() []sluice.ID {
+func (m *machine) claimable(lead time.Duration) []sluice.ID {
 	if m.settings.Paused {
 		return nil
 	}
 	var ids []sluice.ID
 	for id, j := range m.jobs {
-		if j.state == sluice.StateQueued && j.due <= m.now && j.blockedBy.IsZero() && (j.expires == 0 || j.expires > m.now) {
+		if j.state == sluice.StateQueued && j.due <= m.now+lead && j.blockedBy.IsZero() && (j.expires == 0 || j.expires > max(m.now, j.due)) {
 			ids = append(ids, id)
 		}
 	}

@@ -112,6 +112,82 @@ func planRules() []Rule {
 			w.save(func(*sluice.Settings) {})
 			w.near("now", w.stored().Now, w.Now())
 		}},
+		{"R-245", "A claim with a lead gets jobs that much before they are due, with limits and without, and says when it may get the next.", "D-36, I-3", func(w *world) {
+			for _, limit := range []int{0, 100} {
+				w.save(func(s *sluice.Settings) { s.InFlightLimit = limit })
+				late := w.add(sluice.EnqueueOptions{Delay: 50 * time.Minute})
+				soon := w.add(sluice.EnqueueOptions{Delay: 20 * time.Minute})
+				now := w.add(sluice.EnqueueOptions{})
+				request := claimOf(1, 10)
+				request.Lead = 30 * time.Minute
+				jobs := w.claimAs(w.Store, request)
+				equal(w, "jobs", len(jobs), 2)
+				equal(w, "the first", jobs[0].ID, now)
+				equal(w, "the second", jobs[1].ID, soon)
+				w.near("due", jobs[1].DueAt, jobs[1].ClaimedAt.Add(20*time.Minute))
+				w.claimNone("nothing else is due")
+				request.Token = sluice.NewToken()
+				claimed, err := w.Other.Claim(w.ctx, request)
+				w.ok(err)
+				equal(w, "jobs", len(claimed.Jobs), 0)
+				if claimed.NextDue > 20*time.Minute || claimed.NextDue < 0 {
+					w.Fatalf("the next one may be claimed in %s, want at most 20m", claimed.NextDue)
+				}
+				w.Advance(21 * time.Minute)
+				request.Token = sluice.NewToken()
+				jobs = append(jobs, w.claimAs(w.Store, request)...)
+				equal(w, "jobs", len(jobs), 3)
+				equal(w, "the third", jobs[2].ID, late)
+				for _, c := range jobs {
+					w.done(by(sluice.EventComplete, c))
+				}
+			}
+		}},
+		{"R-246", "A job that was claimed before it was due and is released waits until it is due, as before.", "I-3", func(w *world) {
+			id := w.add(sluice.EnqueueOptions{Delay: 20 * time.Minute})
+			due := w.job(id).DueAt
+			request := claimOf(1, 10)
+			request.Lead = 30 * time.Minute
+			jobs := w.claimAs(w.Store, request)
+			equal(w, "jobs", len(jobs), 1)
+			w.done(by(sluice.EventRelease, jobs[0]))
+			equal(w, "due", w.job(id).DueAt, due)
+			w.claimNone("it is not due")
+			w.Advance(21 * time.Minute)
+			equal(w, "when it is due", w.claimOne().ID, id)
+		}},
+		{"R-247", "A job that will have expired when it is due is not claimed before that.", "I-3", func(w *world) {
+			id := w.add(sluice.EnqueueOptions{ExpiresAt: w.Now().Add(10 * time.Minute)})
+			w.ok(w.only(w.Store.Reschedule(w.ctx, []sluice.ID{id}, w.Now().Add(20*time.Minute), person("test"))))
+			request := claimOf(1, 10)
+			request.Lead = 30 * time.Minute
+			equal(w, "jobs", len(w.claimAs(w.Store, request)), 0)
+		}},
+		{"R-248", "What falls due while jobs that are due later have been claimed already is claimed in its time.", "I-1, I-11", func(w *world) {
+			for range 3 {
+				w.add(sluice.EnqueueOptions{Delay: 20 * time.Minute})
+				request := claimOf(1, 10)
+				request.Lead = 30 * time.Minute
+				equal(w, "claimed ahead", len(w.claimAs(w.Store, request)), 1)
+				_, err := w.Other.Enqueue(w.ctx, []sluice.Insert{insertOf(sluice.EnqueueOptions{}), insertOf(sluice.EnqueueOptions{Delay: time.Minute})})
+				w.ok(err)
+				equal(w, "what is due", len(w.claim(10)), 1)
+				request.Token = sluice.NewToken()
+				equal(w, "what is due before that", len(w.claimAs(w.Store, request)), 1)
+			}
+		}},
+		{"R-249", "A rate counts claims: a job that is claimed before it is due takes its token then.", "I-12", func(w *world) {
+			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = 0.01, 3 })
+			for range 5 {
+				w.add(sluice.EnqueueOptions{Delay: 20 * time.Minute})
+			}
+			request := claimOf(1, 10)
+			request.Lead = 30 * time.Minute
+			claimed, err := w.Store.Claim(w.ctx, request)
+			w.ok(err)
+			equal(w, "jobs", len(claimed.Jobs), 3)
+			equal(w, "limited", claimed.Limited, true)
+		}},
 	}
 }
 

@@ -19,6 +19,7 @@ func settingRules() []Rule {
 				RecoverInterval: 7 * time.Second, RecoverBatch: 55, KeepCompleted: 24 * time.Hour, KeepCancelled: 48 * time.Hour,
 				KeepDead: 0, PayloadLimit: 4096, PayloadSchema: `{"type":"object"}`, Audit: sluice.AuditFull,
 				Ageing: 0.5, Rate: 0.25, Burst: 7, InFlightLimit: 12, PausedUntil: time.Date(2030, 1, 2, 3, 4, 5, 678901000, time.UTC),
+				Batch: 500, Interval: 5 * time.Second, Lead: 3 * time.Minute, Jitter: 4 * time.Second,
 			}
 			stored := w.save(func(s *sluice.Settings) { *s = want })
 			equal(w, "version", stored.Version, 1)

@@ -1,4 +1,4 @@
--- Claims jobs of one queue that are due: the lowest priority figure first, then the longest due.
+-- Claims jobs of one queue that are due, or will be soon: the lowest priority figure first, then the longest due.
 -- Each priority is one short walk along the index live_claim, from its low-water mark on, so that
 -- jobs which are not due yet and dead index entries are not walked over. What is locked can be found again by its
 -- place. One that was changed a moment ago may be at a place that this claim cannot see yet; the next one gets it.
@@ -6,7 +6,7 @@
 -- $5 integer limit   $6 uuid token   $7 text holder   $8 interval lease
 -- $9 boolean whether the queue's limits were looked at; if not, nothing is claimed from a queue that has some, or that
 -- serves its tenants in turns
--- $10 timestamptz the instant of the claim, where claims must be in order (null: now)
+-- $10 timestamptz the instant of the claim, where claims must be in order (null: now)   $11 interval how soon
 with claimed as (
     update sluice.live l
     set state = 'claimed', token = $6::uuid, holder = $7::text, claimed_at = coalesce($10::timestamptz, now()),
@@ -18,8 +18,8 @@ with claimed as (
             select w.ctid as place
             from sluice.live w
             where w.queue = $1::text and w.priority = mark.priority and w.state = 'queued' and w.blocked_by is null and not w.in_line
-              and (w.due_at, w.id) > (mark.due_at, mark.id) and w.due_at <= now()
-              and (w.expires_at is null or w.expires_at > now())
+              and (w.due_at, w.id) > (mark.due_at, mark.id) and w.due_at <= now() + $11::interval
+              and (w.expires_at is null or w.expires_at > greatest(now(), w.due_at))
             order by w.due_at, w.id
             limit $5::integer
             for update skip locked

@@ -1,6 +1,7 @@
 -- Puts jobs of a queue that are due into the lines of their tenants: those that came back, or that were stored before
 -- the queue served its tenants in turns. Each priority is a walk along the index live_claim, from its low-water mark on.
 -- $1 text queue   $2 smallint[] priorities   $3 timestamptz[] and $4 uuid[] the mark of each   $5 integer limit
+-- $6 interval how soon
 update sluice.live l
 set in_line = true
 where l.ctid = any (array(
@@ -10,7 +11,7 @@ where l.ctid = any (array(
         select w.ctid as place
         from sluice.live w
         where w.queue = $1::text and w.priority = mark.priority and w.state = 'queued' and w.blocked_by is null and not w.in_line
-          and (w.due_at, w.id) > (mark.due_at, mark.id) and w.due_at <= now()
+          and (w.due_at, w.id) > (mark.due_at, mark.id) and w.due_at <= now() + $6::interval
         order by w.due_at, w.id
         limit $5::integer
         for update skip locked

@@ -2,7 +2,7 @@
 -- Each line and priority is one short walk along the index live_line, from its low-water mark on.
 -- $1 text queue   $2 text[] tenants   $3 integer[] shares   $4 integer[] priorities of each as bits
 -- $5 timestamptz[] and $6 uuid[] the marks, ten for each line   $7 smallint[] priorities, in order
--- $8 uuid token   $9 text holder   $10 interval lease   $11 timestamptz the instant of the claim
+-- $8 uuid token   $9 text holder   $10 interval lease   $11 timestamptz the instant of the claim   $12 interval how soon
 with claimed as (
     update sluice.live l
     set state = 'claimed', token = $8::uuid, holder = $9::text, claimed_at = $11::timestamptz, lease_until = now() + $10::interval
@@ -18,7 +18,7 @@ with claimed as (
                 where w.queue = $1::text and w.tenant = line.tenant and w.priority = p.priority and w.state = 'queued'
                   and w.blocked_by is null and w.in_line
                   and (w.due_at, w.id) > (($5::timestamptz[])[(line.no - 1) * 10 + p.priority], ($6::uuid[])[(line.no - 1) * 10 + p.priority])
-                  and w.due_at <= now() and (w.expires_at is null or w.expires_at > now())
+                  and w.due_at <= now() + $12::interval and (w.expires_at is null or w.expires_at > greatest(now(), w.due_at))
                 order by w.due_at, w.id
                 limit line.share
                 for update skip locked

@@ -9,7 +9,7 @@ cross join lateral (
     where w.queue = $1::text and w.tenant = line.tenant and w.priority = p.priority and w.state = 'queued'
       and w.blocked_by is null and w.in_line
       and (w.due_at, w.id) > (($4::timestamptz[])[(line.no - 1) * 10 + p.priority], ($5::uuid[])[(line.no - 1) * 10 + p.priority])
-      and (w.expires_at is null or w.expires_at > now())
+      and (w.expires_at is null or w.expires_at > greatest(now(), w.due_at))
     order by w.due_at, w.id
     limit 1
 ) due

@@ -1,7 +1,8 @@
--- How many milliseconds until the next job of a queue is due, lines left aside; null: none waits, or the queue is
+-- How many milliseconds until the next job of a queue may be claimed, lines left aside; null: none waits, or the queue is
 -- paused. And whether the queue has limits, or jobs wait in lines.
 -- $1 text queue   $2 smallint[] priorities   $3 timestamptz[] and $4 uuid[] the low-water mark of each
-select (extract(epoch from min(due.due_at) - now()) * 1000)::bigint,
+-- $5 interval how long before it is due
+select (extract(epoch from min(due.due_at) - $5::interval - now()) * 1000)::bigint,
        exists (select from sluice.queue q where q.name = $1::text
                and (q.rate > 0 or q.in_flight_limit > 0 or q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0))
        or exists (select from sluice.tenant_limit t where t.queue in ($1::text, ''))
@@ -13,7 +14,7 @@ cross join lateral (
     from sluice.live w
     where w.queue = $1::text and w.priority = mark.priority and w.state = 'queued' and w.blocked_by is null and not w.in_line
       and (w.due_at, w.id) > (mark.due_at, mark.id)
-      and (w.expires_at is null or w.expires_at > now())
+      and (w.expires_at is null or w.expires_at > greatest(now(), w.due_at))
     order by w.due_at, w.id
     limit 1
 ) due

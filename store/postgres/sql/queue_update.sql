@@ -9,6 +9,7 @@ set version = version + 1, changed_at = now(), changed_by = $2::text, reason = $
     keep_cancelled_ms = $17::bigint, keep_dead_ms = $18::bigint, payload_limit = $19::bigint,
     payload_schema = $20::text, audit = $21::text, rate = $22::double precision, burst = $23::bigint,
     in_flight_limit = $24::bigint, paused_until = $25::timestamptz, ageing = $26::double precision,
-    fair = $27::boolean, tenant_capacity = $28::bigint, tenant_rate = $29::double precision, tenant_burst = $30::bigint
+    fair = $27::boolean, tenant_capacity = $28::bigint, tenant_rate = $29::double precision, tenant_burst = $30::bigint,
+    batch = $31::bigint, interval_ms = $32::bigint, lead_ms = $33::bigint, jitter_ms = $34::bigint
 where name = $1::text
 returning version, changed_at
