@@ -36,7 +36,7 @@ type Client struct {
 
 // NewClient makes a client of a store. It does no reading or writing itself.
 func NewClient(store Store, options ClientOptions) *Client {
-	live := NewLiveSettings(store, LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger})
+	live := NewLiveSettings(store, LiveOptions(options))
 	return &Client{store: store, enqueuer: store, settings: live, checker: options.PayloadChecker}
 }
 

@@ -121,7 +121,7 @@ func (a *app) printPlans(rows []planRow) error {
 	return printList(a, rows, func(r planRow) string { return strconv.FormatInt(r.ID, 10) }, []column[planRow]{
 		{"QUEUE", func(r planRow) string { return r.Queue }, false},
 		{"PLAN", func(r planRow) string { return strconv.FormatInt(r.ID, 10) }, true},
-		{"WHAT", func(r planRow) string { return r.Plan.String() }, false},
+		{"WHAT", func(r planRow) string { return r.String() }, false},
 		{"STATUS", planRow.status, false},
 		{"NEXT", func(r planRow) string { return r.Next.UTC().Format(time.RFC3339) }, false},
 		{"BY", func(r planRow) string { return r.MadeBy }, false},

@@ -85,8 +85,11 @@ func (f *farm) runEachMinute() (stop func()) {
 	ended := make(chan error, 1)
 	go func() { ended <- upkeep.New(f.store, upkeep.Options{Interval: time.Minute, Logger: quiet}).Run(ctx) }()
 	return func() {
+		f.Helper()
 		cancel()
-		<-ended
+		if err := <-ended; err != nil {
+			f.Errorf("Run returned %v", err)
+		}
 	}
 }
 
