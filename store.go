@@ -76,6 +76,10 @@ type Store interface {
 	// at the limit jobs that follow after, and returns where to go on.
 	Prune(ctx context.Context, after ID, limit int) (Pruned, error)
 
+	// CountWaves counts what falls due, for Waves. It reads every unfinished job, in slices, holds
+	// nothing that others write, and writes only what differs from the last count.
+	CountWaves(ctx context.Context) (WaveCount, error)
+
 	// Job looks one job up, payload and all. An unknown id is an ErrNotFound.
 	Job(ctx context.Context, id ID) (Job, error)
 	// Attempts lists a job's failed attempts, the oldest first.
@@ -87,6 +91,8 @@ type Store interface {
 	Outlook(ctx context.Context, id ID) (Outlook, error)
 	// Depth counts the jobs of a queue, each figure at most DepthLimit.
 	Depth(ctx context.Context, queue string) (Depth, error)
+	// Waves tells what CountWaves last counted, by a bounded number of rows of each queue.
+	Waves(ctx context.Context, filter WaveFilter) (Waves, error)
 	// Audit lists what was done, the newest first.
 	Audit(ctx context.Context, filter AuditFilter) ([]AuditEntry, error)
 

@@ -30,6 +30,9 @@ var columns = []report.Column{
 	{Key: string(cell.NewP99), Title: "new p99 ms", Decimals: 2},
 	{Key: string(cell.Span), Title: "span ×", Decimals: 2},
 	{Key: string(cell.Memory), Title: "memory MiB", Decimals: 0},
+	{Key: string(cell.NearP50), Title: "near p50 ms", Decimals: 2},
+	{Key: string(cell.NearP99), Title: "near p99 ms", Decimals: 2},
+	{Key: string(cell.CountTime), Title: "count ms", Decimals: 0},
 	{Key: string(cell.ClientCPU), Title: "client CPU", Decimals: 1},
 	{Key: string(cell.ServerCPU), Title: "server CPU", Decimals: 1},
 	{Key: string(cell.TotalCPU), Title: "CPU ms/1,000", Decimals: 1},
@@ -69,11 +72,19 @@ func (r *rig) tell(ctx context.Context, sections []section, failed []error) (rep
 	return out, nil
 }
 
+// waiting is how many jobs a forecast looks at.
+func waiting(task cell.Task) int {
+	if task.Kind == cell.Waves {
+		return task.Ahead
+	}
+	return 0
+}
+
 // reduce brings the rounds down to one figure each.
 func (s section) reduce() report.Section {
 	out := report.Section{Name: s.name, Title: s.title, Method: s.method, Ratio: s.ratio}
 	for _, e := range s.entrants {
-		row := report.Row{System: e.name, Jobs: max(e.task.Jobs, e.task.Due), Figures: make(map[string]float64)}
+		row := report.Row{System: e.name, Jobs: max(e.task.Jobs, e.task.Due, waiting(e.task)), Figures: make(map[string]float64)}
 		for _, c := range columns {
 			if value := stat.Median(s.measured.of(e.name, cell.Figure(c.Key))); !math.IsNaN(value) {
 				row.Figures[c.Key] = value

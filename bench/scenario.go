@@ -99,6 +99,8 @@ var plans = []plan{
 	{"sqlite-tenants", sqliteTenants},
 	{"sqlite-wave", sqliteWave},
 	{"sqlite-looks", sqliteLooks},
+	{"postgres-waves", postgresWaves},
+	{"sqlite-waves", sqliteWaves},
 	{"sqlite-flat-cost", sqliteFlatCost},
 	{"sqlite-end-to-end", sqliteEndToEnd},
 	{"sqlite-enqueue-latency", sqliteEnqueueLatency},

@@ -17,10 +17,10 @@ func (a *app) upkeepCommand() *cobra.Command {
 	var options upkeep.Options
 	command := &cobra.Command{
 		Use:   "upkeep",
-		Short: "Recover lost jobs, cancel expired ones, change settings as planned, prune history",
+		Short: "Recover lost jobs, cancel expired ones, change settings as planned, count waves, prune history",
 		Long: `Tends the store until it is interrupted. Any number may run; one leads, the others stand by. How often
 leases are looked at, and how many jobs are recovered at once, are settings of each queue
-(recover_interval, recover_batch).`,
+(recover_interval, recover_batch). What falls due ahead is counted for «sluice waves».`,
 		Example: "  sluice upkeep\n  sluice upkeep --once",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {

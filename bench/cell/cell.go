@@ -35,6 +35,8 @@ const (
 	Wave Kind = "wave"
 	// Looks times what people ask of a store with many waiting jobs.
 	Looks Kind = "looks"
+	// Waves times forecasts, and counting what they rest on.
+	Waves Kind = "waves"
 )
 
 // The systems that can be measured.
@@ -89,8 +91,8 @@ type Task struct {
 	Seconds float64
 	Callers int
 
-	// Due is how many jobs wait to be claimed in a Claims cell, Ahead how many more are due in the
-	// future, and Churn how many were worked off before while an old snapshot was held.
+	// Due is how many jobs wait to be claimed in a Claims cell, Ahead how many more, or in a Waves cell
+	// how many at all, are due in the future, and Churn how many were worked off before while an old snapshot was held.
 	Due   int
 	Ahead int
 	Churn int
@@ -127,6 +129,10 @@ const (
 	Span Figure = "span"
 	// Memory is the most that the process had, in MiB.
 	Memory Figure = "memory"
+	// NearP50 and NearP99 are of forecasts of two hours, CountTime is that of counting all jobs.
+	NearP50   Figure = "near_p50"
+	NearP99   Figure = "near_p99"
+	CountTime Figure = "count_time"
 )
 
 // Result is what a cell measured.
@@ -144,7 +150,7 @@ func Main(ctx context.Context) error {
 	}
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
-		Wave: measureWave, Looks: measureLooks,
+		Wave: measureWave, Looks: measureLooks, Waves: measureWaves,
 	}[task.Kind]
 	if !known {
 		return fmt.Errorf("there is no kind of cell %q", task.Kind)

@@ -42,6 +42,7 @@ type Store struct {
 	holders map[string]sluice.Holder
 	audit   []sluice.AuditEntry
 	acts    map[actOn]bool
+	waves   []sluice.QueueWaves // what was last counted
 }
 
 // job is all that is known of one job.

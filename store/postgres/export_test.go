@@ -9,3 +9,6 @@ func (s *Store) ForgetMarks() {
 		m.mu.Unlock()
 	}
 }
+
+// SliceWaves makes counts of waves read so many jobs at a time.
+func (s *Store) SliceWaves(jobs int64) { s.waveSlice = jobs }

@@ -44,6 +44,8 @@ type Store struct {
 	lineMarks marks
 	hintMarks marks
 	limits    limits
+	// waveSlice is how many jobs one statement of a count reads.
+	waveSlice int64
 	closed    atomic.Bool
 }
 
@@ -72,7 +74,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 
 // New makes a store of a pool that the caller keeps and closes, and checks the schema.
 func New(ctx context.Context, pool *pgxpool.Pool, options Options) (*Store, error) {
-	s := &Store{pool: pool, options: options.withDefaults()}
+	s := &Store{pool: pool, options: options.withDefaults(), waveSlice: waveSlice}
 	if err := s.checkSchema(ctx); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}

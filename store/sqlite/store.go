@@ -36,6 +36,8 @@ type Store struct {
 	writer  *writer
 	closed  atomic.Bool
 	closing sync.Once
+	// waveSlice is how many jobs one statement of a count reads.
+	waveSlice int
 }
 
 var _ sluice.Store = (*Store)(nil)
@@ -50,7 +52,7 @@ func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
 	if db.Stats().MaxOpenConnections == 1 {
 		return nil, &sluice.InvalidError{Field: "db", Rule: "it allows one connection, and the store needs two; see SetMaxOpenConns"}
 	}
-	s := &Store{db: db, options: options}
+	s := &Store{db: db, options: options, waveSlice: waveSlice}
 	var err error
 	if s.writer, err = startWriter(ctx, s); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)

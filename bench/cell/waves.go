@@ -1,0 +1,80 @@
+package cell
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/bench/stat"
+)
+
+const (
+	// waveTenants is how many tenants the waiting jobs of a Waves cell have.
+	waveTenants = 1000
+	// waveCounts is how often everything is counted.
+	waveCounts = 5
+)
+
+// measureWaves times forecasts beside many waiting jobs, and what counting them costs.
+func measureWaves(ctx context.Context, task Task) (Result, error) {
+	store, err := openStore(ctx, task)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	defer func() { _ = store.Close() }()
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	if err := fill(ctx, client, task.Ahead, spread(task.Ahead)); err != nil {
+		return nil, fmt.Errorf("jobs that wait: %w", err)
+	}
+	if err := tidy(ctx, task); err != nil {
+		return nil, err
+	}
+	counts := make([]float64, 0, waveCounts)
+	for range waveCounts {
+		begun := time.Now()
+		count, err := client.CountWaves(ctx)
+		if err != nil || count.Jobs != task.Ahead {
+			return nil, fmt.Errorf("counted %d of %d jobs: %w", count.Jobs, task.Ahead, err)
+		}
+		counts = append(counts, millis(time.Since(begun)))
+	}
+	near, err := timeForecasts(ctx, client, task.Jobs, sluice.ForecastRequest{Queue: parcels.Name()})
+	if err != nil {
+		return nil, err
+	}
+	far, err := timeForecasts(ctx, client, task.Jobs, sluice.ForecastRequest{Queue: parcels.Name(), Ahead: 24 * time.Hour, Tenants: true})
+	if err != nil {
+		return nil, err
+	}
+	result := percentiles(far)
+	result[NearP50], result[NearP99] = stat.Percentile(near, 50), stat.Percentile(near, 99)
+	result[CountTime] = stat.Median(counts)
+	return result, nil
+}
+
+func timeForecasts(ctx context.Context, client *sluice.Client, n int, request sluice.ForecastRequest) ([]float64, error) {
+	took := make([]float64, 0, n)
+	for range n {
+		begun := time.Now()
+		found, err := client.Forecast(ctx, request)
+		took = append(took, millis(time.Since(begun)))
+		if err != nil {
+			return nil, err
+		}
+		if len(found.Queues) != 1 || len(found.Queues[0].Waves) == 0 {
+			return nil, fmt.Errorf("a forecast tells of %d queues", len(found.Queues))
+		}
+	}
+	return took, nil
+}
+
+// spread makes n jobs due in the 24 hours after now, each minute some of many tenants.
+func spread(n int) func(i int) sluice.EnqueueOptions {
+	begun := time.Now()
+	return func(i int) sluice.EnqueueOptions {
+		// A prime leads to every part of the day, whatever n is.
+		at := time.Duration(i*7919%n) * (24 * time.Hour / time.Duration(n))
+		return sluice.EnqueueOptions{DueAt: begun.Add(at), Tenant: fmt.Sprintf("tenant-%d", i*31%waveTenants)}
+	}
+}

@@ -1,0 +1,319 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// wavesFlags are the options of «waves».
+type wavesFlags struct {
+	request   sluice.ForecastRequest
+	by        string
+	histogram bool
+	count     bool
+}
+
+func (a *app) wavesCommand() *cobra.Command {
+	var f wavesFlags
+	command := &cobra.Command{
+		Use:   "waves [QUEUE]",
+		Short: "Show what falls due ahead, and when it is done",
+		Long: `Lists what falls due, in buckets of one minute, five or an hour; when the last job of each bucket
+starts, when it is done and how late that is, by the present rate and limits; and how many jobs are
+due and wait at the bucket's end. --rate, --batch, --capacity and --duration suppose something else.
+
+It reads what upkeep counts every now and then, a few rows, and says when that was. Where nobody has
+counted for a while it counts itself, which reads every job that waits. It knows the jobs that are
+there: nothing fails, nothing else comes in, and what is due first starts first.`,
+		Example: "  sluice waves payments\n  sluice waves payments --by tenant --bucket 1h --ahead 24h\n  sluice waves payments --rate 200/s --duration 30s\n  sluice waves --histogram --ahead 24h",
+		Args:    arguments(0, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := f.check(command, a.output); err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				f.request.Queue = args[0]
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				forecast, err := a.forecast(ctx, client, f)
+				if err != nil {
+					return err
+				}
+				return a.printForecast(forecast, f)
+			})
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.by, "by", "queue", "whose jobs to tell apart: queue, or tenant")
+	flags.Var(duration{&f.request.Bucket}, "bucket", "what falls due together: 1m, 5m or 1h (default: what makes some 24 lines)")
+	flags.Var(newDuration(&f.request.Ahead, 2*time.Hour), "ahead", "how far to look, up to 7d")
+	flags.Var(rate{&f.request.WhatIf.Rate}, "rate", "suppose this rate, such as 200/s")
+	flags.Var(batch{&f.request.WhatIf}, "batch", "suppose batches, such as 500/5s, instead of the queue's rate")
+	flags.IntVar(&f.request.WhatIf.Capacity, "capacity", 0, "suppose that so many jobs may be in flight at once, whatever limits and workers there are")
+	flags.Var(duration{&f.request.WhatIf.RunTime}, "duration", "suppose that a job runs for so long (default: the mean of those that finished lately)")
+	flags.BoolVar(&f.histogram, "histogram", false, "draw what falls due")
+	flags.BoolVar(&f.count, "count", false, "count now, whenever that was done last; reads every job that waits")
+	return command
+}
+
+func (f *wavesFlags) check(command *cobra.Command, output string) error {
+	switch {
+	case f.by != "queue" && f.by != "tenant":
+		return usagef("--by %q is neither queue nor tenant", f.by)
+	case f.histogram && output != "table":
+		return usagef("--histogram is for people; leave out -o %s", output)
+	case command.Flags().Changed("capacity") && f.request.WhatIf.Capacity < 1:
+		return usagef("--capacity %d is not at least 1", f.request.WhatIf.Capacity)
+	}
+	f.request.Tenants = f.by == "tenant"
+	return nil
+}
+
+// batch is a flag's value of so many jobs every so often.
+type batch struct{ into *sluice.WhatIf }
+
+// String shows the batch.
+func (b batch) String() string {
+	if b.into == nil || b.into.Batch == 0 {
+		return ""
+	}
+	return strconv.Itoa(b.into.Batch) + "/" + duration{&b.into.Every}.String()
+}
+
+// Set reads the batch.
+func (b batch) Set(text string) error {
+	jobs, every, found := strings.Cut(text, "/")
+	if every != "" && (every[0] < '0' || every[0] > '9') {
+		every = "1" + every // a unit alone
+	}
+	number, err := strconv.Atoi(jobs)
+	interval, otherErr := parseDuration(every)
+	if !found || err != nil || otherErr != nil || number < 1 || interval <= 0 {
+		return errors.New("it is not a batch such as 500/5s")
+	}
+	b.into.Batch, b.into.Every = number, interval
+	return nil
+}
+
+// Type names the value in the help.
+func (batch) Type() string { return "batch" }
+
+// forecast looks ahead, and counts first where it is asked to, or where nobody else does.
+func (a *app) forecast(ctx context.Context, client *sluice.Client, f wavesFlags) (sluice.Forecast, error) {
+	found, err := client.Forecast(ctx, f.request)
+	if err != nil || !f.count && fresh(found) {
+		return found, err
+	}
+	begun := time.Now()
+	counted, err := client.CountWaves(ctx)
+	last := lastCount(found)
+	switch {
+	case err != nil && (f.count || last.IsZero()):
+		return found, err
+	case err != nil:
+		a.note("what falls due was last counted %s, and cannot be counted now: %v", ago(last), err)
+		return found, nil
+	case f.count:
+		a.note("counted %s in %s", jobs(counted.Jobs), short(time.Since(begun)))
+	case last.IsZero():
+		a.note("nobody has counted what falls due; counted %s in %s. «sluice upkeep» does it every now and then", jobs(counted.Jobs), short(time.Since(begun)))
+	default:
+		a.note("what falls due was last counted %s; counted %s in %s. «sluice upkeep» does it every now and then", ago(last), jobs(counted.Jobs), short(time.Since(begun)))
+	}
+	return client.Forecast(ctx, f.request)
+}
+
+// fresh reports whether somebody counts. A queue that has just been made is not in the last count, and
+// alone no reason to count again.
+func fresh(f sluice.Forecast) bool {
+	return len(f.Queues) == 0 || slices.ContainsFunc(f.Queues, func(q sluice.QueueForecast) bool { return !q.Stale })
+}
+
+func lastCount(f sluice.Forecast) time.Time {
+	var last time.Time
+	for _, q := range f.Queues {
+		if q.CountedAt.After(last) {
+			last = q.CountedAt
+		}
+	}
+	return last
+}
+
+func (a *app) printForecast(f sluice.Forecast, flags wavesFlags) error {
+	if a.output == "ids" {
+		return printList(a, f.Queues, func(q sluice.QueueForecast) string { return q.Queue }, nil)
+	}
+	return a.printOne(f, func() error {
+		if len(f.Queues) == 0 {
+			a.note("no queues; «sluice enqueue QUEUE PAYLOAD» makes one")
+			return nil
+		}
+		var err error
+		switch {
+		case flags.histogram:
+			err = a.printHistogram(f)
+		case flags.by == "tenant":
+			err = a.printTenantWaves(f)
+		default:
+			err = a.printWaves(f)
+		}
+		if err == nil {
+			a.noteForecast(f)
+		}
+		return err
+	})
+}
+
+// waveRow is a line of the table: a bucket of a queue, and of a tenant where those are told apart.
+type waveRow struct {
+	queue   sluice.QueueForecast
+	wave    sluice.WaveForecast
+	tenant  string
+	jobs    int
+	limited bool
+}
+
+func (a *app) printWaves(f sluice.Forecast) error {
+	var rows []waveRow
+	for _, q := range f.Queues {
+		for _, w := range q.Waves {
+			if w.Jobs > 0 || w.Starts > 0 || w.Backlog > 0 {
+				rows = append(rows, waveRow{queue: q, wave: w, jobs: w.Jobs, limited: len(q.Limits) > 0})
+			}
+		}
+	}
+	if len(rows) == 0 {
+		a.note("nothing falls due before %s", f.Until.Format(time.RFC3339))
+		return nil
+	}
+	return printTable(a, rows, append([]column[waveRow]{
+		{"QUEUE", func(r waveRow) string { return r.queue.Queue }, false},
+		{"DUE AT", dueAt, false},
+		{"JOBS", func(r waveRow) string { return count(r.jobs) }, true},
+		{"STARTS", func(r waveRow) string { return count(r.wave.Starts) }, true},
+		{"BACKLOG", func(r waveRow) string { return count(r.wave.Backlog) }, true},
+		{"USED", used, true},
+	}, waveTimes()...))
+}
+
+// waveTimes are the columns that say when a bucket's jobs start and are done.
+func waveTimes() []column[waveRow] {
+	return []column[waveRow]{
+		{"LAST START", func(r waveRow) string { return waveTime(r, r.wave.LastStart) }, true},
+		{"DONE", func(r waveRow) string { return waveTime(r, r.wave.Finished) }, true},
+		{"LATE", late, true},
+	}
+}
+
+func (a *app) printTenantWaves(f sluice.Forecast) error {
+	var rows []waveRow
+	for _, q := range f.Queues {
+		for _, w := range q.Waves {
+			for _, share := range shares(w.Tally) {
+				rows = append(rows, waveRow{queue: q, wave: w, tenant: share.name, jobs: share.jobs})
+			}
+		}
+	}
+	if len(rows) == 0 {
+		a.note("nothing falls due before %s", f.Until.Format(time.RFC3339))
+		return nil
+	}
+	return printTable(a, rows, append([]column[waveRow]{
+		{"QUEUE", func(r waveRow) string { return r.queue.Queue }, false},
+		{"DUE AT", dueAt, false},
+		{"OF TENANT", func(r waveRow) string { return orDash(r.tenant) }, false},
+		{"JOBS", func(r waveRow) string { return count(r.jobs) }, true},
+	}, waveTimes()...))
+}
+
+// share is what one tenant has of a bucket.
+type share struct {
+	name string
+	jobs int
+}
+
+// shares lists the tenants of a bucket, the largest first, and then those that are not counted by name.
+func shares(t sluice.Tally) []share {
+	var out []share
+	others := t.Jobs
+	for _, name := range slices.Sorted(maps.Keys(t.Tenants)) {
+		out = append(out, share{name, t.Tenants[name]})
+		others -= t.Tenants[name]
+	}
+	slices.SortStableFunc(out, func(a, b share) int { return cmp.Compare(b.jobs, a.jobs) })
+	if others > 0 {
+		out = append(out, share{"(others)", others})
+	}
+	return out
+}
+
+func dueAt(r waveRow) string {
+	if r.wave.Span == 0 {
+		return "now"
+	}
+	return r.wave.At.Format("2006-01-02T15:04Z")
+}
+
+func used(r waveRow) string {
+	if !r.limited || r.wave.Span == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f%%", 100*r.wave.Used)
+}
+
+// waveTime writes an instant of a bucket's day without the day.
+func waveTime(r waveRow, at time.Time) string {
+	switch {
+	case r.wave.Never():
+		return "never"
+	case at.IsZero():
+		return "-"
+	case at.Year() > r.wave.At.Year()+1:
+		return "in years"
+	case at.YearDay() != r.wave.At.YearDay():
+		return at.Format("2006-01-02T15:04:05Z")
+	}
+	return at.Format("15:04:05Z")
+}
+
+func late(r waveRow) string {
+	switch {
+	case r.wave.Jobs == 0 || r.wave.Never():
+		return "-"
+	case r.wave.Late < time.Second:
+		return "0s"
+	}
+	return short(r.wave.Late)
+}
+
+// noteForecast says on what the figures rest.
+func (a *app) noteForecast(f sluice.Forecast) {
+	for _, q := range f.Queues {
+		if !q.CountedAt.IsZero() {
+			a.note("%s, counted %s ago: %s", q.Queue, short(f.Now.Sub(q.CountedAt)), q.Held())
+		}
+		if q.InFlight.Jobs > 0 {
+			a.note("%s: %s in flight", q.Queue, jobs(q.InFlight.Jobs))
+		}
+		if q.Blocked.Jobs > 0 {
+			a.note("%s: %s blocked, and left out", q.Queue, jobs(q.Blocked.Jobs))
+		}
+		if q.Later.Jobs > 0 {
+			a.note("%s: %s due after %s, and left out", q.Queue, jobs(q.Later.Jobs), f.Until.Format(time.RFC3339))
+		}
+		for _, note := range q.Notes {
+			a.note("%s: %s", q.Queue, note)
+		}
+	}
+}

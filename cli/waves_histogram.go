@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// noTerminal is how wide a picture is that nobody looks at on a terminal.
+const noTerminal = 80
+
+// bar is a line of a histogram.
+type bar struct {
+	label string
+	jobs  int
+	text  string
+}
+
+// printHistogram draws what falls due in each bucket, with a mark at what the limits let through.
+func (a *app) printHistogram(f sluice.Forecast) error {
+	width := terminalWidth(a.stdout)
+	if width == 0 {
+		width = noTerminal
+	}
+	marked := false
+	for _, q := range f.Queues {
+		var bars []bar
+		for _, w := range q.Waves {
+			bars = append(bars, barOf(q, w))
+		}
+		drawn, mark := draw(bars, width, throughput(q, f))
+		marked = marked || mark
+		if _, err := fmt.Fprintf(a.stdout, "%s\n%s", q.Queue, drawn); err != nil {
+			return err
+		}
+	}
+	if marked {
+		a.note("│ is what the limits let through in a bucket")
+	}
+	return nil
+}
+
+func barOf(q sluice.QueueForecast, w sluice.WaveForecast) bar {
+	out := bar{label: dueAt(waveRow{queue: q, wave: w}), jobs: w.Jobs}
+	if w.Jobs > 0 {
+		out.text = count(w.Jobs)
+	}
+	if w.Span > 0 && w.Backlog > 0 {
+		out.text += "  backlog " + count(w.Backlog)
+	}
+	if len(w.Tenants) > 0 {
+		out.text += "  " + largestShares(w.Tally)
+	}
+	return out
+}
+
+// largestShares names the tenants that have most of a bucket.
+func largestShares(t sluice.Tally) string {
+	var parts []string
+	for i, s := range shares(t) {
+		if i == 3 {
+			parts = append(parts, "…")
+			break
+		}
+		name := s.name
+		if name == "" {
+			name = "without a tenant"
+		}
+		parts = append(parts, oneLine(name)+" "+count(s.jobs))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// throughput is how many jobs the limits let through in a bucket; 0: nothing limits.
+func throughput(q sluice.QueueForecast, f sluice.Forecast) float64 {
+	if len(q.Limits) == 0 {
+		return 0
+	}
+	least := math.Inf(1)
+	for _, l := range q.Limits {
+		least = min(least, l.PerSecond)
+	}
+	return least * f.Bucket.Seconds()
+}
+
+// draw makes the lines, as wide as there is room. It marks the throughput where that is within the
+// picture, and says whether it did.
+func draw(bars []bar, width int, through float64) (text string, marked bool) {
+	labels, texts, most := 0, 0, 1
+	for _, b := range bars {
+		labels, texts, most = max(labels, utf8.RuneCountInString(b.label)), max(texts, utf8.RuneCountInString(b.text)), max(most, b.jobs)
+	}
+	room := max(10, width-len("  ")-labels-len(" ")-len(" ")-texts)
+	mark := -1
+	if through > 0 && through <= float64(most) {
+		mark = min(room-1, int(through/float64(most)*float64(room)))
+	}
+	var out strings.Builder
+	for _, b := range bars {
+		blocks := []rune(blocksOf(float64(b.jobs) / float64(most) * float64(room)))
+		if b.jobs > 0 && len(blocks) == 0 {
+			blocks = []rune("▏")
+		}
+		if mark >= len(blocks) {
+			blocks = append(blocks, []rune(strings.Repeat(" ", mark-len(blocks))+"│")...)
+			marked = true
+		}
+		line := fmt.Sprintf("  %-*s %s", labels, b.label, string(blocks))
+		if b.text != "" {
+			line += " " + b.text
+		}
+		out.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return out.String(), marked
+}
+
+// blocksOf draws a length, to an eighth of a cell.
+func blocksOf(length float64) string {
+	eighths := int(math.Round(length * 8))
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return text
+}

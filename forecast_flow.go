@@ -1,0 +1,263 @@
+package sluice
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// queueFlow is how a queue lets jobs through: what a forecast supposes of it.
+type queueFlow struct {
+	limits  []flowLimit
+	tells   []Limit
+	notes   []string
+	runTime time.Duration
+	// opens is when jobs may start, in seconds after the count; +Inf: nobody knows.
+	opens float64
+}
+
+// flowOf gathers what holds the jobs of a queue back. A capacity for each tenant would be a flowLimit of
+// that tenant's arrivals, in front of these.
+func flowOf(q Queue, counted QueueWaves, holders []Holder, now time.Time, what WhatIf) queueFlow {
+	f := queueFlow{tells: []Limit{}, runTime: counted.RunTime}
+	if what.RunTime > 0 {
+		f.runTime = what.RunTime
+	}
+	waiting := counted.Due.Jobs > 0
+	f.addRate(q.Settings, waiting, what)
+	f.addBatch(waiting, what)
+	f.addCapacity(q, counted, holders, now, what)
+	f.addPause(q, counted, now)
+	return f
+}
+
+// add takes a limit up. With jobs waiting, what it held was taken already.
+func (f *queueFlow) add(limit flowLimit, waiting bool, name, says string) {
+	if waiting {
+		limit.tokens = 0
+	}
+	f.limits = append(f.limits, limit)
+	f.tells = append(f.tells, Limit{Name: name, PerSecond: limit.rate, Says: says})
+}
+
+func (f *queueFlow) addRate(s Settings, waiting bool, what WhatIf) {
+	rate, burst := s.Rate, float64(s.Burst)
+	if what.Rate > 0 {
+		rate, burst = what.Rate, 0
+	}
+	if rate == 0 || what.Rate == 0 && what.Batch > 0 {
+		return
+	}
+	if burst == 0 {
+		burst = math.Max(1, math.Floor(float64(rate)))
+	}
+	f.add(flowLimit{tokens: burst, burst: burst, rate: float64(rate)}, waiting, "rate", rate.String())
+}
+
+// addBatch takes up batches: over a while they are a rate.
+func (f *queueFlow) addBatch(waiting bool, what WhatIf) {
+	if what.Batch == 0 {
+		return
+	}
+	batch := float64(what.Batch)
+	f.add(flowLimit{tokens: batch, burst: batch, rate: batch / what.Every.Seconds()}, waiting, "batch",
+		fmt.Sprintf("%d every %s", what.Batch, formatDuration(what.Every)))
+}
+
+// addCapacity takes up what may be in flight at once: by the queue's limit, and by the slots of its
+// workers.
+func (f *queueFlow) addCapacity(q Queue, counted QueueWaves, holders []Holder, now time.Time, what WhatIf) {
+	capacity, says := q.Settings.InFlightLimit, fmt.Sprintf("in_flight_limit %d", q.Settings.InFlightLimit)
+	workers, slots := 0, 0
+	for _, h := range holders {
+		if slices.Contains(h.Queues, q.Name) && now.Sub(h.Seen) < silence {
+			workers, slots = workers+1, slots+h.Slots
+		}
+	}
+	switch {
+	case what.Capacity > 0:
+		capacity, says = what.Capacity, fmt.Sprintf("capacity %d", what.Capacity)
+	case workers == 0:
+		f.notes = append(f.notes, "no worker of it was seen in the last minute; the forecast supposes that there are enough")
+	case capacity == 0 || slots < capacity:
+		capacity, says = slots, fmt.Sprintf("%d slots of %d workers", slots, workers)
+	}
+	switch {
+	case capacity == 0 || counted.CountedAt.IsZero():
+	case f.runTime <= 0:
+		f.notes = append(f.notes, fmt.Sprintf("the forecast leaves %s out, because how long a job runs is not known: none finished lately", says))
+	default:
+		places := float64(capacity)
+		limit := flowLimit{tokens: math.Max(0, places-float64(counted.InFlight.Jobs)), burst: places, rate: places / f.runTime.Seconds()}
+		f.add(limit, false, "in_flight", fmt.Sprintf("%s, each job %s", says, formatDuration(roundRun(f.runTime))))
+	}
+}
+
+// roundRun leaves what a person wants to read of how long a job runs.
+func roundRun(d time.Duration) time.Duration {
+	if d >= 10*time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
+}
+
+func (f *queueFlow) addPause(q Queue, counted QueueWaves, now time.Time) {
+	switch {
+	case !q.Settings.PausedAt(now):
+	case q.Settings.PausedUntil.IsZero():
+		f.opens = math.Inf(1)
+		f.notes = append(f.notes, "it is paused, so that nothing starts before somebody resumes it")
+	default:
+		f.opens = math.Max(0, q.Settings.PausedUntil.Sub(counted.CountedAt).Seconds())
+		f.notes = append(f.notes, "it is paused until "+instant(q.Settings.PausedUntil))
+	}
+}
+
+// forecastOf lets what was counted in a queue pass its limits.
+func forecastOf(counted QueueWaves, flow queueFlow, of Forecast) QueueForecast {
+	out := QueueForecast{
+		Queue: counted.Queue, CountedAt: counted.CountedAt, Took: counted.Took, Stale: counted.Stale(of.Now),
+		Limits: flow.tells, Notes: flow.notes, RunTime: flow.runTime,
+		Due: counted.Due, InFlight: counted.InFlight, Blocked: counted.Blocked, Later: counted.Later,
+		Waves: []WaveForecast{},
+	}
+	if counted.CountedAt.IsZero() {
+		out.Notes = append(out.Notes, "it was not counted yet")
+		return out
+	}
+	if out.RunTime == 0 {
+		out.Notes = append(out.Notes, "when jobs are finished is not told, because how long one runs is not known")
+	}
+	out.Waves = bucketsOf(counted, of)
+	ends := make([]float64, len(out.Waves))
+	for i, w := range out.Waves {
+		ends[i] = math.Max(0, w.At.Add(w.Span).Sub(counted.CountedAt).Seconds())
+	}
+	arrivals := arrivalsOf(counted)
+	starts := drain(arrivals, flow.limits, flow.opens, ends)
+	fillStarts(out.Waves, counted, arrivals, starts)
+	fillUse(out.Waves, counted, flow.limits)
+	fillTimes(&out, arrivals, starts)
+	return out
+}
+
+// bucketsOf makes the buckets, with what falls due in each.
+func bucketsOf(counted QueueWaves, of Forecast) []WaveForecast {
+	var out []WaveForecast
+	if counted.Due.Jobs > 0 {
+		out = append(out, WaveForecast{At: counted.CountedAt, Tally: copyTally(counted.Due)})
+	}
+	next := 0
+	for at := counted.CountedAt.Truncate(of.Bucket); at.Before(of.Until); at = at.Add(of.Bucket) {
+		w := WaveForecast{At: at, Span: of.Bucket}
+		for ; next < len(counted.Ahead) && counted.Ahead[next].At.Before(at.Add(of.Bucket)); next++ {
+			w.Tally = sumTally(w.Tally, counted.Ahead[next].Tally)
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+func copyTally(t Tally) Tally { return sumTally(Tally{}, t) }
+
+func sumTally(into, t Tally) Tally {
+	into.Jobs += t.Jobs
+	for name, jobs := range t.Tenants {
+		if into.Tenants == nil {
+			into.Tenants = make(map[string]int)
+		}
+		into.Tenants[name] += jobs
+	}
+	return into
+}
+
+// fillStarts tells how many start in each bucket, and how many are due and wait at its end. Whole jobs
+// are told, and what has not wholly started waits.
+func fillStarts(waves []WaveForecast, counted QueueWaves, arrivals []arrival, starts startsAt) {
+	before, arrived, next := 0, 0, 0
+	for i := range waves {
+		w := &waves[i]
+		end := w.At.Add(w.Span).Sub(counted.CountedAt).Seconds()
+		for ; next < len(arrivals) && arrivals[next].within(*w, end); next++ {
+			arrived += arrivals[next].jobs
+		}
+		started := int(math.Floor(starts.by[i] + nothing))
+		w.Starts, w.Backlog = started-before, arrived-started
+		before = started
+	}
+}
+
+// within reports whether jobs belong to a bucket that ends so many seconds after the count.
+func (a arrival) within(w WaveForecast, end float64) bool {
+	return a.due || w.Span > 0 && a.at < end
+}
+
+// fillUse tells what share of the limits' rate each bucket takes.
+func fillUse(waves []WaveForecast, counted QueueWaves, limits []flowLimit) {
+	rate := math.Inf(1)
+	for _, l := range limits {
+		rate = math.Min(rate, l.rate)
+	}
+	for i := range waves {
+		w := &waves[i]
+		from := w.At
+		if from.Before(counted.CountedAt) {
+			from = counted.CountedAt
+		}
+		if most := rate * w.At.Add(w.Span).Sub(from).Seconds(); most > 0 {
+			w.Used = math.Min(1, float64(w.Starts)/most)
+		}
+	}
+}
+
+// fillTimes tells when the jobs of each bucket have started and are finished, and how late they are.
+func fillTimes(out *QueueForecast, arrivals []arrival, starts startsAt) {
+	next := 0
+	for i := range out.Waves {
+		w := &out.Waves[i]
+		end := w.At.Add(w.Span).Sub(out.CountedAt).Seconds()
+		last := -1.0
+		for ; next < len(arrivals) && arrivals[next].within(*w, end); next++ {
+			last = starts.last[next]
+			if late := seconds(last - arrivals[next].at); late > w.Late {
+				w.Late = late
+			}
+		}
+		if last < 0 || math.IsInf(last, 1) {
+			w.Late = 0
+			continue
+		}
+		w.LastStart = out.CountedAt.Add(seconds(last)).Truncate(time.Millisecond)
+		if out.RunTime > 0 {
+			w.Finished = w.LastStart.Add(out.RunTime).Truncate(time.Millisecond)
+		}
+	}
+}
+
+// longest is what a forecast tells at the most of how late something is.
+const longest = 100 * 365 * day
+
+// seconds makes a duration, which ends where nobody looks any more.
+func seconds(s float64) time.Duration {
+	if s >= longest.Seconds() {
+		return longest
+	}
+	return time.Duration(s * float64(time.Second))
+}
+
+// Never reports whether jobs of the bucket fall due that never start by the present limits.
+func (w WaveForecast) Never() bool { return w.Jobs > 0 && w.LastStart.IsZero() }
+
+// Held is a few words on what holds the queue's jobs back.
+func (q QueueForecast) Held() string {
+	if len(q.Limits) == 0 {
+		return "nothing limits it: each job starts when it is due"
+	}
+	says := make([]string, len(q.Limits))
+	for i, l := range q.Limits {
+		says[i] = l.Says
+	}
+	return strings.Join(says, "; ")
+}

@@ -1,0 +1,263 @@
+package sluice_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+// ahead is a store whose clock stands at four o'clock, and a queue in it.
+type ahead struct {
+	*testing.T
+	client *sluice.Client
+	store  *memory.Store
+	now    time.Time
+}
+
+func newAhead(t *testing.T, change func(*sluice.Settings)) *ahead {
+	t.Helper()
+	a := &ahead{T: t, now: time.Date(2026, 12, 1, 16, 0, 0, 0, time.UTC)}
+	a.store = memory.New(memory.Options{Now: func() time.Time { return a.now }})
+	a.client = sluice.NewClient(a.store, sluice.ClientOptions{})
+	settings := sluice.DefaultSettings()
+	change(&settings)
+	if _, err := a.client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// due enqueues jobs that are due so long from now.
+func (a *ahead) due(wait time.Duration, jobs int) {
+	a.Helper()
+	many := make([]sluice.NewJob, jobs)
+	for i := range many {
+		many[i] = sluice.NewJob{Queue: "q", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{DueAt: a.now.Add(wait), Tenant: "acme"}}
+	}
+	if _, err := a.client.EnqueueMany(a.Context(), many); err != nil {
+		a.Fatal(err)
+	}
+}
+
+func (a *ahead) forecast(request sluice.ForecastRequest) sluice.QueueForecast {
+	a.Helper()
+	if _, err := a.client.CountWaves(a.Context()); err != nil {
+		a.Fatal(err)
+	}
+	f, err := a.client.Forecast(a.Context(), request)
+	if err != nil {
+		a.Fatal(err)
+	}
+	return f.Queues[0]
+}
+
+// at finds the bucket that begins so long from now.
+func (a *ahead) at(q sluice.QueueForecast, wait time.Duration) sluice.WaveForecast {
+	a.Helper()
+	for _, w := range q.Waves {
+		if w.Span > 0 && w.At.Equal(a.now.Add(wait)) {
+			return w
+		}
+	}
+	a.Fatalf("no bucket begins in %s", wait)
+	return sluice.WaveForecast{}
+}
+
+func (a *ahead) times(what string, w sluice.WaveForecast, last, finished, late time.Duration) {
+	a.Helper()
+	near := func(x, y time.Duration) bool { return (x - y).Abs() <= 10*time.Millisecond }
+	if !near(w.LastStart.Sub(a.now), last) || finished > 0 && !near(w.Finished.Sub(a.now), finished) || !near(w.Late, late) {
+		a.Errorf("%s: the last starts after %s and is finished after %s, %s late; want %s, %s, %s",
+			what, w.LastStart.Sub(a.now), w.Finished.Sub(a.now), w.Late, last, finished, late)
+	}
+}
+
+func (a *ahead) counts(what string, w sluice.WaveForecast, due, starts, backlog int) {
+	a.Helper()
+	if w.Jobs != due || w.Starts != starts || w.Backlog != backlog {
+		a.Errorf("%s: %d due, %d start, %d wait; want %d, %d, %d", what, w.Jobs, w.Starts, w.Backlog, due, starts, backlog)
+	}
+}
+
+func TestForecastOfAWaveAtARate(t *testing.T) {
+	t.Parallel()
+	a := newAhead(t, func(s *sluice.Settings) { s.Rate, s.Burst = 2, 10 })
+	a.due(10*time.Minute, 1000)
+	a.due(12*time.Minute, 50)
+	q := a.forecast(sluice.ForecastRequest{Bucket: time.Minute, WhatIf: sluice.WhatIf{RunTime: 30 * time.Second}})
+	// Ten at once, then two a second: the last of 1,000 starts after 495 s, the 50 behind them 25 s later.
+	wave := a.at(q, 10*time.Minute)
+	a.counts("the wave", wave, 1000, 130, 870)
+	a.times("the wave", wave, 10*time.Minute+495*time.Second, 10*time.Minute+525*time.Second, 495*time.Second)
+	a.counts("the minute after", a.at(q, 11*time.Minute), 0, 120, 750)
+	a.counts("the small one", a.at(q, 12*time.Minute), 50, 120, 680)
+	a.times("the small one", a.at(q, 12*time.Minute), 10*time.Minute+520*time.Second, 10*time.Minute+550*time.Second, 400*time.Second)
+	a.counts("when all is done", a.at(q, 19*time.Minute), 0, 0, 0)
+	if wave.Used != 1 || a.at(q, 9*time.Minute).Used != 0 || a.at(q, 18*time.Minute).Used < 0.6 || a.at(q, 18*time.Minute).Used > 0.7 {
+		t.Errorf("used: %v, %v, %v", wave.Used, a.at(q, 9*time.Minute).Used, a.at(q, 18*time.Minute).Used)
+	}
+	if len(q.Limits) != 1 || q.Limits[0].Says != "2/s" || q.Held() != "2/s" {
+		t.Errorf("limits: %+v", q.Limits)
+	}
+}
+
+func TestForecastWithoutLimits(t *testing.T) {
+	t.Parallel()
+	a := newAhead(t, func(*sluice.Settings) {})
+	a.due(0, 3)
+	a.due(10*time.Minute, 100)
+	q := a.forecast(sluice.ForecastRequest{})
+	a.counts("what is due", q.Waves[0], 3, 0, 3)
+	a.times("what is due", q.Waves[0], 0, 0, 0)
+	a.counts("the first bucket", a.at(q, 0), 0, 3, 0)
+	a.counts("the wave", a.at(q, 10*time.Minute), 100, 100, 0)
+	a.times("the wave", a.at(q, 10*time.Minute), 10*time.Minute, 0, 0)
+	if len(q.Limits) != 0 || !strings.HasPrefix(q.Held(), "nothing limits it") || !a.at(q, 10*time.Minute).Finished.IsZero() {
+		t.Errorf("%+v", q)
+	}
+	if !strings.Contains(strings.Join(q.Notes, "\n"), "how long one runs is not known") {
+		t.Errorf("notes: %q", q.Notes)
+	}
+}
+
+func TestForecastOfWhatIsInFlightAtOnce(t *testing.T) {
+	t.Parallel()
+	a := newAhead(t, func(s *sluice.Settings) { s.InFlightLimit = 10 })
+	a.due(10*time.Minute, 100)
+	// Ten at once, each 20 s: half a job a second.
+	q := a.forecast(sluice.ForecastRequest{Bucket: time.Minute, WhatIf: sluice.WhatIf{RunTime: 20 * time.Second}})
+	a.counts("the wave", a.at(q, 10*time.Minute), 100, 40, 60)
+	a.times("the wave", a.at(q, 10*time.Minute), 13*time.Minute, 13*time.Minute+20*time.Second, 3*time.Minute)
+	// Unknown run time: it cannot be told.
+	q = a.forecast(sluice.ForecastRequest{Bucket: time.Minute})
+	if len(q.Limits) != 0 || !strings.Contains(strings.Join(q.Notes, "\n"), "leaves in_flight_limit 10 out") {
+		t.Errorf("limits %+v, notes %q", q.Limits, q.Notes)
+	}
+	// The slots of workers are a limit, too, and a capacity that is supposed is the only one.
+	err := a.store.Beat(t.Context(), sluice.Holder{ID: "h:1:x", Role: "worker", Queues: []string{"q"}, Slots: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q = a.forecast(sluice.ForecastRequest{Bucket: time.Minute, WhatIf: sluice.WhatIf{RunTime: 20 * time.Second}})
+	a.counts("with five slots", a.at(q, 10*time.Minute), 100, 20, 80)
+	q = a.forecast(sluice.ForecastRequest{Bucket: time.Minute, WhatIf: sluice.WhatIf{RunTime: 20 * time.Second, Capacity: 100}})
+	a.counts("with a capacity", a.at(q, 10*time.Minute), 100, 100, 0)
+}
+
+func TestForecastOfWhatIf(t *testing.T) {
+	t.Parallel()
+	a := newAhead(t, func(s *sluice.Settings) { s.Rate = 1 })
+	a.due(10*time.Minute, 6000)
+	for name, c := range map[string]struct {
+		what sluice.WhatIf
+		last time.Duration
+	}{
+		"as it is":             {sluice.WhatIf{}, 5999 * time.Second},
+		"a rate":               {sluice.WhatIf{Rate: 100}, 59 * time.Second},
+		"a batch":              {sluice.WhatIf{Batch: 500, Every: 5 * time.Second}, 55 * time.Second},
+		"a rate and batches":   {sluice.WhatIf{Rate: 50, Batch: 500, Every: 5 * time.Second}, 119 * time.Second},
+		"a rate and slow runs": {sluice.WhatIf{Rate: 100, Capacity: 600, RunTime: time.Minute}, 540 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := *a
+			b.T = t
+			q := b.forecast(sluice.ForecastRequest{Bucket: time.Minute, WhatIf: c.what})
+			b.times(name, b.at(q, 10*time.Minute), 10*time.Minute+c.last, 0, c.last)
+		})
+	}
+}
+
+func TestForecastOfAPausedQueue(t *testing.T) {
+	t.Parallel()
+	a := newAhead(t, func(s *sluice.Settings) { s.Rate = 1 })
+	a.due(time.Minute, 60)
+	act := sluice.Act{By: "test"}
+	if err := a.client.Pause(t.Context(), "q", act); err != nil {
+		t.Fatal(err)
+	}
+	q := a.forecast(sluice.ForecastRequest{Bucket: time.Minute})
+	if w := a.at(q, time.Minute); !w.Never() || w.Backlog != 60 || w.Late != 0 {
+		t.Errorf("%+v", w)
+	}
+	until := a.now.Add(10 * time.Minute)
+	if _, err := a.client.ChangeSettings(t.Context(), "q", act, func(s *sluice.Settings) error { s.PausedUntil = until; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	q = a.forecast(sluice.ForecastRequest{Bucket: time.Minute})
+	a.times("after the pause", a.at(q, time.Minute), 10*time.Minute+59*time.Second, 0, 9*time.Minute+59*time.Second)
+}
+
+func TestForecastByTenantByTheHourAndAsJSON(t *testing.T) {
+	t.Parallel()
+	a := newAhead(t, func(*sluice.Settings) {})
+	a.due(48*time.Hour, 120)
+	a.due(30*24*time.Hour, 1)
+	q := a.forecast(sluice.ForecastRequest{Ahead: 72 * time.Hour, Tenants: true})
+	if w := a.at(q, 48*time.Hour); w.Jobs != 120 || w.Starts != 120 || w.Tenants["acme"] != 120 || q.Later.Jobs != 1 {
+		t.Errorf("%+v, later %+v", w, q.Later)
+	}
+	f, err := a.client.Forecast(t.Context(), sluice.ForecastRequest{Ahead: 10 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"bucket":"1m"`, `"until":"2026-12-01T16:10:00Z"`, `"span":"1m"`, `"limits":[]`, `"later":{"jobs":121}`, `"took":"`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s lacks %s", text, want)
+		}
+	}
+}
+
+func TestForecastRefusesNonsense(t *testing.T) {
+	t.Parallel()
+	a := newAhead(t, func(*sluice.Settings) {})
+	for field, request := range map[string]sluice.ForecastRequest{
+		"ahead":    {Ahead: 8 * 24 * time.Hour},
+		"bucket":   {Bucket: 7 * time.Minute},
+		"rate":     {WhatIf: sluice.WhatIf{Rate: -1}},
+		"batch":    {WhatIf: sluice.WhatIf{Batch: 5}},
+		"capacity": {WhatIf: sluice.WhatIf{Capacity: -1}},
+		"duration": {WhatIf: sluice.WhatIf{RunTime: -time.Second}},
+	} {
+		var invalid *sluice.InvalidError
+		if _, err := a.client.Forecast(t.Context(), request); !errors.As(err, &invalid) || invalid.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	if _, err := a.client.Forecast(t.Context(), sluice.ForecastRequest{Ahead: 48 * time.Hour, Bucket: time.Minute}); !errors.Is(err, sluice.ErrInvalid) {
+		t.Errorf("minutes of two days: %v", err)
+	}
+	if _, err := a.client.Forecast(t.Context(), sluice.ForecastRequest{Queue: "nobody"}); !errors.Is(err, sluice.ErrNotFound) {
+		t.Errorf("an unknown queue: %v", err)
+	}
+}
+
+func TestForecastSaysThatACountIsOld(t *testing.T) {
+	t.Parallel()
+	a := newAhead(t, func(*sluice.Settings) {})
+	f, err := a.client.Forecast(t.Context(), sluice.ForecastRequest{})
+	if err != nil || !f.Queues[0].Stale || !f.Queues[0].CountedAt.IsZero() {
+		t.Fatalf("never counted: %+v, %v", f.Queues, err)
+	}
+	if q := a.forecast(sluice.ForecastRequest{}); q.Stale {
+		t.Error("a fresh count is stale")
+	}
+	for _, passed := range []time.Duration{2 * time.Minute, 10 * 24 * time.Hour} {
+		a.now = a.now.Add(passed)
+		f, err = a.client.Forecast(t.Context(), sluice.ForecastRequest{})
+		if err != nil || !f.Queues[0].Stale {
+			t.Fatalf("after %s: %+v, %v", passed, f.Queues, err)
+		}
+	}
+	if len(f.Queues[0].Waves) != 0 {
+		t.Error("a count of last week still tells of waves")
+	}
+}

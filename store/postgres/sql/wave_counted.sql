@@ -1,0 +1,7 @@
+-- Says that a queue was counted, unless a later count has been kept. No row: one has.
+-- $1 text queue   $2 timestamptz counted at   $3 double precision took in ms
+insert into sluice.wave_count as c (queue, counted_at, took_ms)
+values ($1::text, $2::timestamptz, $3::double precision)
+on conflict (queue) do update set counted_at = excluded.counted_at, took_ms = excluded.took_ms
+where c.counted_at < excluded.counted_at
+returning c.queue

@@ -1,0 +1,7 @@
+-- Says that a queue was counted, unless a later count has been kept. No row: one has.
+-- ?1 queue   ?2 counted_at   ?3 took_us
+insert into sluice_wave_count (queue, counted_at, took_us)
+values (?1, ?2, ?3)
+on conflict (queue) do update set counted_at = excluded.counted_at, took_us = excluded.took_us
+where counted_at < excluded.counted_at
+returning queue

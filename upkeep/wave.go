@@ -1,0 +1,70 @@
+package upkeep
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// counting is the count of waves that goes on beside the rounds: recovery does not wait for it.
+type counting struct {
+	at      time.Time // when to look again
+	running bool
+	ended   chan time.Time // gets when to look again
+	all     sync.WaitGroup
+}
+
+func (c *counting) wait() { c.all.Wait() }
+
+// countBeside counts what falls due, if it is time, while the rounds go on.
+func (u *Upkeep) countBeside(ctx context.Context) {
+	select {
+	case u.waves.at = <-u.waves.ended:
+		u.waves.running = false
+	default:
+	}
+	if u.waves.running || time.Now().Before(u.waves.at) {
+		return
+	}
+	u.waves.running = true
+	u.waves.all.Go(func() {
+		wait, err := u.countIfOld(ctx)
+		if err != nil {
+			u.failed(ctx, "count waves", err)
+		}
+		u.waves.ended <- time.Now().Add(wait)
+	})
+}
+
+// countIfOld counts unless somebody has done so lately, and says when to look again.
+func (u *Upkeep) countIfOld(ctx context.Context) (wait time.Duration, err error) {
+	interval := u.options.WavesInterval
+	last, err := u.store.Waves(ctx, sluice.WaveFilter{Ahead: time.Microsecond})
+	if err != nil {
+		return interval, err
+	}
+	var took time.Duration
+	for _, q := range last.Queues {
+		wait = max(wait, max(interval, sluice.WaveRest(q.Took))-last.Now.Sub(q.CountedAt))
+		took = max(took, q.Took)
+	}
+	if wait > 0 { // another one counts: leave it the time to do so again
+		return wait + took + interval/2, nil
+	}
+	count, err := u.store.CountWaves(ctx)
+	return max(interval, sluice.WaveRest(count.Took)), err
+}
+
+// countIf counts where everything is to be done.
+func (u *Upkeep) countIf(ctx context.Context, all bool) error {
+	if !all {
+		return nil
+	}
+	if _, err := u.store.CountWaves(ctx); err != nil {
+		return fmt.Errorf("count waves: %w", err)
+	}
+	return nil
+}

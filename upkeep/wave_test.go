@@ -1,0 +1,80 @@
+package upkeep_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+// slowToCount is a store whose counts take a while.
+type slowToCount struct {
+	sluice.Store
+	takes  time.Duration
+	counts atomic.Int64
+}
+
+func (s *slowToCount) CountWaves(ctx context.Context) (sluice.WaveCount, error) {
+	s.counts.Add(1)
+	select {
+	case <-time.After(s.takes):
+	case <-ctx.Done():
+		return sluice.WaveCount{}, ctx.Err()
+	}
+	count, err := s.Store.CountWaves(ctx)
+	count.Took = s.takes
+	return count, err
+}
+
+// Waves tells how long counting took.
+func (s *slowToCount) Waves(ctx context.Context, filter sluice.WaveFilter) (sluice.Waves, error) {
+	found, err := s.Store.Waves(ctx, filter)
+	for i := range found.Queues {
+		found.Queues[i].Took = s.takes
+	}
+	return found, err
+}
+
+func TestWavesAreCountedButNotAllTheTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		takes time.Duration
+		least int64
+		most  int64
+	}{
+		"quick counts come every ten seconds":      {time.Millisecond, 55, 62},
+		"slow ones take a fiftieth of the time":    {2 * time.Second, 5, 7},
+		"and hold up nothing else, however slowly": {time.Hour, 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inFarm(t, func(f *farm) {
+				store := &slowToCount{Store: f.store, takes: c.takes}
+				f.add(sluice.EnqueueOptions{Delay: time.Hour})
+				expires := f.add(sluice.EnqueueOptions{Delay: time.Hour, ExpiresAt: time.Now().Add(time.Minute)})
+				ctx, stop := context.WithCancel(f.Context())
+				ended := make(chan error)
+				for range 2 { // the second finds what the first has counted
+					go func() { ended <- upkeep.New(store, upkeep.Options{Logger: quiet}).Run(ctx) }()
+					time.Sleep(5 * time.Second)
+				}
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				if got := store.counts.Load(); got < c.least || got > c.most {
+					f.Errorf("counted %d times, want %d to %d", got, c.least, c.most)
+				}
+				if state := f.job(expires).State; state != sluice.StateCancelled {
+					f.Errorf("the job that expired is %s", state)
+				}
+				stop()
+				for range 2 {
+					if err := <-ended; err != nil {
+						f.Error(err)
+					}
+				}
+			})
+		})
+	}
+}
