@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 )
 
 // PayloadChecker checks payloads against a JSON Schema. Package schema has one.
@@ -63,7 +64,8 @@ func (c *Client) Enqueue(ctx context.Context, job NewJob) (Receipt, error) {
 }
 
 // EnqueueMany stores jobs in one transaction; a few thousand at a time go fastest. A job that
-// breaks a rule fails alone: the error is then a *BatchError, and the others are stored. Any other
+// breaks a rule, or is to run after one that is not stored, fails alone: the error is then a
+// *BatchError, and the others are stored. Any other
 // error means that none was stored, as far as can be known; the same ids may be sent again.
 func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, error) {
 	inserts := make([]Insert, 0, len(jobs))
@@ -81,20 +83,42 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, err
 			places = append(places, i)
 		}
 	}
+	inserts, places = inOrder(inserts, places, failed)
 	receipts := make([]Receipt, len(jobs))
 	if len(inserts) > 0 {
 		stored, err := c.enqueuer.Enqueue(ctx, inserts)
-		if err != nil {
+		var refused *BatchError
+		if err != nil && !errors.As(err, &refused) {
 			return nil, fmt.Errorf("enqueue: %w", err)
 		}
 		for k, receipt := range stored {
 			receipts[places[k]] = receipt
+			if refused != nil && refused.Failed[k] != nil {
+				failed[places[k]] = refused.Failed[k]
+			}
 		}
 	}
 	if len(failed) > 0 {
 		return receipts, &BatchError{Failed: failed, Total: len(jobs)}
 	}
 	return receipts, nil
+}
+
+// inOrder puts jobs behind those of the batch that they are to run after, and takes out those that wait
+// for each other.
+func inOrder(inserts []Insert, places []int, failed map[int]error) ([]Insert, []int) {
+	if !slices.ContainsFunc(inserts, func(in Insert) bool { return len(in.After) > 0 }) {
+		return inserts, places
+	}
+	order, cycles := sortBatch(inserts)
+	for k, err := range cycles {
+		failed[places[k]] = err
+	}
+	sorted, sortedPlaces := make([]Insert, len(order)), make([]int, len(order))
+	for k, from := range order {
+		sorted[k], sortedPlaces[k] = inserts[from], places[from]
+	}
+	return sorted, sortedPlaces
 }
 
 // prepare checks a job by the rules of jobs and of its queue, and fills in what it leaves open.
@@ -128,6 +152,10 @@ func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 	if job.Key != "" {
 		job.KeyScope = orElse(job.KeyScope, WhileUnfinished)
 		job.OnDuplicate = orElse(job.OnDuplicate, Keep)
+	}
+	if len(job.After) > 0 {
+		job.After = sortedIDs(job.After)
+		job.AfterFailure = orElse(job.AfterFailure, FailureCancels)
 	}
 	return Insert{NewJob: job, AuditFull: queue.Settings.Audit == AuditFull, ByTenant: queue.ByTenant}, nil
 }

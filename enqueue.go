@@ -78,6 +78,16 @@ type EnqueueOptions struct {
 	Labels map[string]string
 	// MaxAttempts buries the job at this many failed attempts. Default: the queue's setting.
 	MaxAttempts int
+	// OrderKey lets the jobs of the queue that share it run one at a time, in the order in which they
+	// were enqueued. Default: none.
+	OrderKey string
+	// After names jobs that must have completed before this one runs, at most MaxAfter. Each is stored
+	// already, or is in the same call of EnqueueMany; of one that came back as a duplicate there, the
+	// job that holds its key is meant. Default: none.
+	After []ID
+	// AfterFailure says what becomes of this job when one of After dies or is cancelled. Default
+	// FailureCancels.
+	AfterFailure AfterFailure
 }
 
 // NewJob is a job to enqueue.
@@ -121,6 +131,9 @@ func (j NewJob) check() error {
 		return err
 	}
 	if err := j.checkKey(); err != nil {
+		return err
+	}
+	if err := j.checkOrder(); err != nil {
 		return err
 	}
 	switch {

@@ -21,6 +21,11 @@ type Job struct {
 	MaxAttempts int               `json:"max_attempts,omitempty"` // 0: as the queue's setting says
 	CreatedAt   time.Time         `json:"created_at"`
 	ExpiresAt   time.Time         `json:"expires_at,omitzero"` // zero: never
+	OrderKey    string            `json:"order_key,omitempty"`
+	// After lists the jobs that had to complete before this one, AfterFailure what becomes of it if one
+	// of them fails.
+	After        []ID         `json:"after,omitempty"`
+	AfterFailure AfterFailure `json:"after_failure,omitempty"`
 
 	State State `json:"state"`
 	// Generation is the job's life, counted from 1; a person's requeue begins the next one.
@@ -39,7 +44,8 @@ type Job struct {
 	Ref        string          `json:"ref,omitempty"`
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
 	// BlockedBy is the job that a queued job waits for although it may be due: its running twin,
-	// behind which it was coalesced. Zero: none.
+	// behind which it was coalesced, the one before it in its order, or one that it runs after. It may
+	// wait for others besides. Zero: none.
 	BlockedBy  ID              `json:"blocked_by,omitzero"`
 	FinishedAt time.Time       `json:"finished_at,omitzero"`
 	Result     json.RawMessage `json:"result,omitempty"`

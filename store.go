@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Insert is a job on its way into a store: checked, and with its id, priority, key scope and
-// duplicate rule filled in.
+// Insert is a job on its way into a store: checked, and with its id, priority, key scope, duplicate
+// rule and failure rule filled in. The jobs that it is to run after are sorted by id, each once.
 type Insert struct {
 	NewJob
 	// AuditFull says that the queue audits every move.
@@ -21,7 +21,9 @@ type Insert struct {
 // which must not need another connection than the transaction's.
 type Enqueuer interface {
 	// Enqueue stores jobs, in one transaction. Jobs whose id or key is taken become duplicates;
-	// they do not fail the others.
+	// they do not fail the others. A job comes behind those of the batch that it is to run after; one
+	// that names a job which is not stored fails alone: the error is then a *BatchError, and the
+	// others are stored.
 	Enqueue(ctx context.Context, jobs []Insert) ([]Receipt, error)
 	// Queues lists every queue with its settings, by name.
 	Queues(ctx context.Context) ([]Queue, error)

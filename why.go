@@ -12,8 +12,8 @@ import (
 
 // Gate is one of the things that a job must pass before it runs.
 type Gate struct {
-	// Name is a word for the gate: state, blocked, expiry, due, paused, rate, in_flight, tenant,
-	// capacity, tenant_rate, order, workers.
+	// Name is a word for the gate: state, blocked, order_key, after, expiry, due, paused, rate,
+	// in_flight, tenant, capacity, tenant_rate, order, workers.
 	Name string `json:"gate"`
 	// Open says that the job may pass.
 	Open bool `json:"open"`
@@ -98,8 +98,12 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
+	waits, err := c.waitGates(ctx, job)
+	if err != nil {
+		return Explanation{}, err
+	}
 	out.Gates = slices.Concat(
-		[]Gate{stateGate(job, outlook), blockedGate(job), expiryGate(job, outlook), dueGate(job, outlook), paused},
+		[]Gate{stateGate(job, outlook)}, waits, []Gate{expiryGate(job, outlook), dueGate(job, outlook), paused},
 		[]Gate{rateGate(queue, outlook), inFlightGate(queue, outlook)}, tenantGates(job, outlook),
 		[]Gate{orderGate(outlook), workersGate(job, holders, outlook)},
 	)

@@ -19,7 +19,8 @@ type enqueueFlags struct {
 	id, dueAt, expires string
 	delay, window      string
 	scope, onDuplicate string
-	labels             []string
+	labels, after      []string
+	afterFailure       string
 	file               string
 	skip, batch        int
 }
@@ -41,6 +42,7 @@ the exit code is then 6. After an interrupt it says with which --skip to go on.`
 		Example: `  sluice enqueue mail '{"to":"ada"}' --tenant acme --in 10m
   generate-report | sluice enqueue reports -
   sluice enqueue reports @report.json --key report-7 --on-duplicate replace
+  sluice enqueue ledger '{"cents":100}' --order-key account-7
   sluice enqueue payments --file wave.jsonl`,
 		Args: arguments(0, 2),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -65,6 +67,9 @@ the exit code is then 6. After an interrupt it says with which --skip to go on.`
 	flags.StringVar(&f.expires, "expires-at", "", "when it is cancelled if it still waits, such as 2026-12-01T18:00:00Z (default: never)")
 	flags.StringArrayVar(&f.labels, "label", nil, "a name and value to find it by, as NAME=VALUE; may be repeated")
 	flags.IntVar(&f.options.MaxAttempts, "max-attempts", 0, "the failed attempt that buries it (default: the queue's setting)")
+	flags.StringVar(&f.options.OrderKey, "order-key", "", "the jobs of the queue that share it run one at a time, in the order in which they were enqueued")
+	flags.StringArrayVar(&f.after, "after", nil, "the id of a job that must have completed before; may be repeated")
+	flags.StringVar(&f.afterFailure, "after-failure", "", "what becomes of the job when one of those dies or is cancelled: cancel, run (it counts as done), wait (until it was requeued and has completed) (default: cancel)")
 	flags.StringVar(&f.id, "id", "", "the job's id (default: a new one); the same id stores a job once")
 	flags.StringVar(&f.file, "file", "", "a file of jobs, one JSON object per line; - for standard input")
 	flags.IntVar(&f.skip, "skip", 0, "with --file: lines to leave out at the beginning, to go on where it was interrupted")
@@ -75,7 +80,7 @@ the exit code is then 6. After an interrupt it says with which --skip to go on.`
 // check refuses flags that would be passed over in silence.
 func (f enqueueFlags) check(command *cobra.Command) error {
 	ofFile := []string{"skip", "batch"}
-	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "in", "priority", "expires-at", "label", "max-attempts", "id"}
+	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "in", "priority", "expires-at", "label", "max-attempts", "id", "order-key", "after", "after-failure"}
 	unfit, why := ofFile, "only goes with --file"
 	if f.file != "" {
 		unfit, why = ofOne, "is of one job; with --file, write it on the lines"
@@ -100,7 +105,15 @@ func (f enqueueFlags) check(command *cobra.Command) error {
 func (f enqueueFlags) parse() (sluice.EnqueueOptions, error) {
 	out := f.options
 	out.KeyScope, out.OnDuplicate = sluice.KeyScope(f.scope), sluice.OnDuplicate(f.onDuplicate)
+	out.AfterFailure = sluice.AfterFailure(f.afterFailure)
 	var err error
+	for _, text := range f.after {
+		id, err := sluice.ParseID(text)
+		if err != nil {
+			return out, usagef("--after: %w", err)
+		}
+		out.After = append(out.After, id)
+	}
 	if f.id != "" {
 		if out.ID, err = sluice.ParseID(f.id); err != nil {
 			return out, err

@@ -35,6 +35,9 @@ var jobFields = []jobField{
 	{"expires_at", func(v json.RawMessage, j *sluice.NewJob) error { return readParsed(v, &j.ExpiresAt, parseInstant) }},
 	{"labels", readLabels},
 	{"max_attempts", func(v json.RawMessage, j *sluice.NewJob) error { return readWhole(v, &j.MaxAttempts) }},
+	{"order_key", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.OrderKey) }},
+	{"after", readAfter},
+	{"after_failure", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.AfterFailure) }},
 }
 
 func jobFieldNames() string {
@@ -150,6 +153,21 @@ func parseLineID(text string) (sluice.ID, error) {
 		return id, errors.New("it is not a job id (8-4-4-4-12 hexadecimal digits)")
 	}
 	return id, nil
+}
+
+func readAfter(value json.RawMessage, into *sluice.NewJob) error {
+	var texts []string
+	if json.Unmarshal(value, &texts) != nil {
+		return fmt.Errorf("%.60s is not a list of job ids", value)
+	}
+	for _, text := range texts {
+		id, err := parseLineID(text)
+		if err != nil {
+			return fmt.Errorf("%.60q: %w", text, err)
+		}
+		into.After = append(into.After, id)
+	}
+	return nil
 }
 
 func readLabels(value json.RawMessage, into *sluice.NewJob) error {

@@ -189,6 +189,11 @@ func (a *app) printDetail(d jobDetail) error {
 	line("state", d.Label(time.Now()))
 	line("priority", fmt.Sprint(d.Priority))
 	line("key", d.Key)
+	line("order key", d.OrderKey)
+	for _, id := range d.After {
+		line("after", id.String())
+	}
+	line("after failure", string(d.AfterFailure))
 	if len(d.Labels) > 0 {
 		line("labels", formatLabels(d.Labels))
 	}

@@ -21,7 +21,13 @@ func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]
 
 // Requeue gives jobs a new life.
 func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	return s.each(ctx, ids, act, func(j *job) error {
+	var requeued []*job
+	takePlace := func() {
+		for _, j := range requeued { // now that those that they wait for live again, too
+			s.takePlaceAgain(j)
+		}
+	}
+	return s.eachAndThen(ctx, ids, act, takePlace, func(j *job) error {
 		if !sluice.MoveOf(sluice.EventRequeue).Allows(j.State) {
 			return notAllowed(sluice.EventRequeue, j)
 		}
@@ -36,8 +42,12 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 		j.ClaimedAt, j.LeaseUntil, j.FinishedAt, j.ExpiresAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		j.DueAt, j.token = s.now(), sluice.Token{}
 		s.tell(j, sluice.EventRequeue, from, act)
-		s.wait(j)
-		s.signal(sluice.Signal{Queue: j.Queue})
+		if from == sluice.StateUncertain { // it was let go already, and others of its order wait for it
+			s.wait(j)
+			s.signal(sluice.Signal{Queue: j.Queue})
+			return nil
+		}
+		requeued = append(requeued, j)
 		return nil
 	})
 }
@@ -89,6 +99,11 @@ func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) 
 
 // each does an act on jobs, one by one; those that it did before are left as they are.
 func (s *Store) each(ctx context.Context, ids []sluice.ID, act sluice.Act, do func(*job) error) ([]error, error) {
+	return s.eachAndThen(ctx, ids, act, func() {}, do)
+}
+
+// eachAndThen is each, with something to do at the end.
+func (s *Store) eachAndThen(ctx context.Context, ids []sluice.ID, act sluice.Act, then func(), do func(*job) error) ([]error, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -105,6 +120,7 @@ func (s *Store) each(ctx context.Context, ids []sluice.ID, act sluice.Act, do fu
 			errs[i] = do(j)
 		}
 	}
+	then()
 	return errs, nil
 }
 

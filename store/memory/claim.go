@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -194,5 +195,6 @@ func (j *job) copy() sluice.Job {
 	out.Checkpoint = bytes.Clone(j.Checkpoint)
 	out.Result = bytes.Clone(j.Result)
 	out.Labels = maps.Clone(j.Labels)
+	out.After = slices.Clone(j.After)
 	return out
 }

@@ -17,12 +17,25 @@ func (s *Store) Enqueue(ctx context.Context, inserts []sluice.Insert) ([]sluice.
 	defer leave()
 	receipts := make([]sluice.Receipt, len(inserts))
 	queues := make(map[string]bool)
+	twins, failed := make(map[sluice.ID]sluice.ID), make(map[int]error)
 	for i, insert := range inserts {
+		if _, sent := s.jobs[insert.ID]; !sent {
+			if err := s.known(&insert, twins); err != nil {
+				failed[i] = err
+				continue
+			}
+		}
 		receipts[i] = s.enqueue(insert)
+		if receipts[i].ID != insert.ID {
+			twins[insert.ID] = receipts[i].ID
+		}
 		queues[insert.Queue] = true
 	}
 	for queue := range queues {
 		s.signal(sluice.Signal{Queue: queue})
+	}
+	if len(failed) > 0 {
+		return receipts, &sluice.BatchError{Failed: failed, Total: len(inserts)}
 	}
 	return receipts, nil
 }
@@ -40,10 +53,10 @@ func (s *Store) enqueue(in sluice.Insert) sluice.Receipt {
 		}
 	}
 	s.jobs[j.ID] = j
-	s.wait(j)
 	if in.AuditFull {
 		s.tell(j, sluice.EventEnqueue, "", sluice.Act{By: "producer"})
 	}
+	s.takePlace(j)
 	return receipt
 }
 
@@ -58,6 +71,7 @@ func (s *Store) newJob(in sluice.Insert) *job {
 			ID: in.ID, Queue: in.Queue, Tenant: in.Tenant, Priority: in.Priority, Key: in.Key,
 			Payload: bytes.Clone(in.Payload), Labels: maps.Clone(in.Labels), MaxAttempts: in.MaxAttempts,
 			CreatedAt: now, ExpiresAt: in.ExpiresAt, State: sluice.StateQueued, Generation: 1, DueAt: due,
+			OrderKey: in.OrderKey, After: in.After, AfterFailure: in.AfterFailure,
 		},
 		live:  true,
 		keyed: in.Key != "" && in.KeyScope == sluice.WhileUnfinished,
@@ -74,7 +88,9 @@ func (s *Store) takeKey(j *job, in sluice.Insert, receipt *sluice.Receipt) (hold
 	switch {
 	case !held || !s.holds(hold):
 	case in.OnDuplicate == sluice.Replace && waits:
-		j.BlockedBy = twin.BlockedBy
+		if behind := s.jobs[twin.BlockedBy]; behind != nil && behind.Queue == j.Queue && behind.Key == j.Key {
+			j.BlockedBy = behind.ID // the twin of both, which runs
+		}
 		receipt.Replaced = twin.ID
 		s.finish(twin, sluice.EventCancel, sluice.Act{By: "producer", Reason: "replaced by " + j.ID.String()})
 	case in.OnDuplicate == sluice.Coalesce && hold.until.IsZero() && !waits:

@@ -130,12 +130,13 @@ func (s *Store) finish(j *job, event sluice.Event, act sluice.Act) {
 	j.live, j.FinishedAt, j.LeaseUntil = false, s.now(), time.Time{}
 	if j.keyed {
 		s.giveBackKey(j)
-		s.unblock(j.ID)
 	}
+	j.BlockedBy = sluice.ID{}
+	s.leaveOrder(j)
+	s.unblock(j.ID)
 	if held && event == sluice.EventCancel {
 		s.signal(sluice.Signal{Cancelled: j.ID})
 	}
-	j.BlockedBy = sluice.ID{}
 }
 
 // giveBackKey frees the key of a job that ends. One that waited behind its twin hands the key to it.
@@ -144,20 +145,9 @@ func (s *Store) giveBackKey(j *job) {
 	if hold := s.keys[place]; hold.job != j.ID || !hold.until.IsZero() {
 		return
 	}
-	if blocker := s.jobs[j.BlockedBy]; blocker != nil && blocker.live {
+	if blocker := s.jobs[j.BlockedBy]; blocker != nil && blocker.live && blocker.Queue == j.Queue && blocker.Key == j.Key {
 		s.keys[place] = keyHold{job: blocker.ID}
 		return
 	}
 	delete(s.keys, place)
-}
-
-func (s *Store) unblock(ended sluice.ID) {
-	for _, id := range s.behind[ended] {
-		if j := s.jobs[id]; j != nil && j.live && j.BlockedBy == ended {
-			j.BlockedBy = sluice.ID{}
-			s.wait(j)
-			s.signal(sluice.Signal{Queue: j.Queue})
-		}
-	}
-	delete(s.behind, ended)
 }

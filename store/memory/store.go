@@ -34,6 +34,10 @@ type Store struct {
 	lanes   map[string]*lane
 	keys    map[queueKey]keyHold
 	behind  map[sluice.ID][]sluice.ID // by job: those that wait until it has ended
+	after   map[sluice.ID][]sluice.ID // by job: those that are to run after it
+	chains  map[queueKey][]*job       // by order key: the unfinished jobs, by place
+	placed  int64                     // the last place that was given away
+	ended   []sluice.ID               // jobs that have ended, and those behind them were not all looked at
 	expiry  dueHeap
 	queues  map[string]sluice.Queue
 	tenants map[string]sluice.Tenant
@@ -49,7 +53,9 @@ type Store struct {
 type job struct {
 	sluice.Job // the present life, or the last one
 	live       bool
-	keyed      bool // it holds its key while it is unfinished
+	keyed      bool        // it holds its key while it is unfinished
+	place      int64       // in the order of enqueues
+	rest       []sluice.ID // of After: those that it still waits for
 	token      sluice.Token
 	attempts   []sluice.Attempt
 }
@@ -99,6 +105,8 @@ func New(options Options) *Store {
 		keys:    make(map[queueKey]keyHold),
 		acts:    make(map[actOn]bool),
 		behind:  make(map[sluice.ID][]sluice.ID),
+		after:   make(map[sluice.ID][]sluice.ID),
+		chains:  make(map[queueKey][]*job),
 		queues:  make(map[string]sluice.Queue),
 		tenants: make(map[string]sluice.Tenant),
 		tiers:   make(map[string]sluice.Tier),

@@ -90,9 +90,7 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 			}
 			mended++
 		}
-		if blocker := s.jobs[j.BlockedBy]; !j.BlockedBy.IsZero() && (blocker == nil || !blocker.live) {
-			j.BlockedBy = sluice.ID{}
-			s.wait(j)
+		if !j.BlockedBy.IsZero() && !s.lives(j.BlockedBy) && s.look(j) {
 			mended++
 		}
 	}

@@ -34,7 +34,7 @@ var rescheduleSQL string
 
 // Cancel ends unfinished jobs.
 func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	return s.act(ctx, sluice.EventCancel, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) ([]moved, error) {
+	return s.act(ctx, sluice.EventCancel, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (endings, error) {
 		e := ending{event: sluice.EventCancel, ids: sorted, act: act.ID, counts: "nothing"}
 		for range sorted {
 			e.reasons, e.actors = append(e.reasons, act.Reason), append(e.actors, act.By)
@@ -45,18 +45,27 @@ func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]
 
 // Requeue gives jobs a new life.
 func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	return s.act(ctx, sluice.EventRequeue, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, refused map[sluice.ID]error) ([]moved, error) {
+	return s.act(ctx, sluice.EventRequeue, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, refused map[sluice.ID]error) (out endings, err error) {
+		placed, err := lockPlaces(ctx, tx, sorted)
+		if err != nil {
+			return out, err
+		}
 		if err := retakeKeys(ctx, tx, sorted, refused); err != nil {
-			return nil, err
+			return out, err
 		}
 		free := slices.DeleteFunc(slices.Clone(sorted), func(id sluice.ID) bool { return refused[id] != nil })
 		move := sluice.MoveOf(sluice.EventRequeue)
-		rows, err := list(ctx, tx, scanMoved, requeueSQL, uuids(free), states(move.From), act.By, act.Reason, nullUUID(act.ID))
-		if err != nil {
-			return nil, err
+		if out.rows, err = list(ctx, tx, scanMoved, requeueSQL, uuids(free), states(move.From), act.By, act.Reason, nullUUID(act.ID)); err != nil {
+			return out, err
+		}
+		live := movedIDs(out.rows)
+		back := slices.DeleteFunc(slices.Clone(free), func(id sluice.ID) bool { return !placed[id] || !live[id] })
+		if out.awaited, err = takePlaceAgain(ctx, tx, back); err != nil {
+			return out, err
 		}
 		uncertain, err := list(ctx, tx, scanMoved, requeueUncertainSQL, uuids(free), act.By, act.Reason, nullUUID(act.ID))
-		return append(rows, uncertain...), err
+		out.rows = append(out.rows, uncertain...)
+		return out, err
 	})
 }
 
@@ -116,27 +125,29 @@ func scanWantedKey(row pgx.CollectableRow) (wantedKey, error) {
 
 // Reschedule changes when queued jobs are due.
 func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time, act sluice.Act) ([]error, error) {
-	return s.act(ctx, sluice.EventReschedule, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) ([]moved, error) {
-		return list(ctx, tx, scanMoved, rescheduleSQL, uuids(sorted), nullTime(dueAt), act.By, act.Reason, nullUUID(act.ID))
+	return s.act(ctx, sluice.EventReschedule, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
+		out.rows, err = list(ctx, tx, scanMoved, rescheduleSQL, uuids(sorted), nullTime(dueAt), act.By, act.Reason, nullUUID(act.ID))
+		return out, err
 	})
 }
 
 // PruneJobs deletes dead and cancelled jobs.
 func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	return s.act(ctx, sluice.EventPrune, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) ([]moved, error) {
+	return s.act(ctx, sluice.EventPrune, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
 		prunable := slices.DeleteFunc(sluice.States(), func(state sluice.State) bool { return !state.Prunable() })
-		return list(ctx, tx, scanMoved, pruneJobsSQL, uuids(sorted), states(prunable), act.By, act.Reason, nullUUID(act.ID))
+		out.rows, err = list(ctx, tx, scanMoved, pruneJobsSQL, uuids(sorted), states(prunable), act.By, act.Reason, nullUUID(act.ID))
+		return out, err
 	})
 }
 
 // act does one thing to many jobs in a transaction, and says of each that was not moved why.
 func (s *Store) act(ctx context.Context, event sluice.Event, ids []sluice.ID, act sluice.Act,
-	do func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, refused map[sluice.ID]error) ([]moved, error),
+	do func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, refused map[sluice.ID]error) (endings, error),
 ) ([]error, error) {
 	sorted := slices.Clone(ids)
 	slices.SortFunc(sorted, func(a, b sluice.ID) int { return slices.Compare(a[:], b[:]) })
 	sorted = slices.Compact(sorted)
-	var rows []moved
+	var out endings
 	var refused map[sluice.ID]error
 	err := s.call(ctx, string(event), func(ctx context.Context, _ bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -146,16 +157,17 @@ func (s *Store) act(ctx context.Context, event sluice.Event, ids []sluice.ID, ac
 				return err
 			}
 			left := slices.DeleteFunc(slices.Clone(sorted), func(id sluice.ID) bool { return before[id] })
-			if rows, err = do(ctx, tx, left, refused); err != nil {
+			if out, err = do(ctx, tx, left, refused); err != nil {
 				return err
 			}
-			return refuse(ctx, tx, event, left, movedIDs(rows), refused)
+			return refuse(ctx, tx, event, left, movedIDs(out.rows), refused)
 		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.signalMoved(event, rows)
+	s.signalMoved(event, out.rows)
+	s.unblock(ctx, out.awaited)
 	errs := make([]error, len(ids))
 	for i, id := range ids {
 		errs[i] = refused[id]

@@ -164,6 +164,8 @@ func claimScanner(request sluice.ClaimRequest) pgx.RowToFunc[*sluice.Claim] {
 		claimedAt, leaseUntil pgtype.Timestamptz
 		createdAt             pgtype.Timestamptz
 		failure, tenant, key  pgtype.Text
+		orderKey, failing     pgtype.Text
+		after                 []pgtype.UUID
 		labels, checkpoint    []byte
 		maxAttempts           pgtype.Int4
 	}
@@ -171,11 +173,13 @@ func claimScanner(request sluice.ClaimRequest) pgx.RowToFunc[*sluice.Claim] {
 		c := &sluice.Claim{Token: request.Token}
 		c.Queue, c.State, c.Holder = request.Queue, sluice.StateClaimed, request.Holder
 		err := rows.Scan(&row.id, &c.Priority, &row.dueAt, &c.Generation, &c.Attempts, &c.Releases, &c.Recoveries, &row.claimedAt, &row.leaseUntil,
-			&row.failure, &row.checkpoint, &row.tenant, &row.expiresAt, &row.key, (*[]byte)(&c.Payload), &row.labels, &row.maxAttempts, &row.createdAt)
+			&row.failure, &row.checkpoint, &row.tenant, &row.expiresAt, &row.key, (*[]byte)(&c.Payload), &row.labels, &row.maxAttempts, &row.createdAt,
+			&row.orderKey, &row.after, &row.failing)
 		if err != nil {
 			return nil, err
 		}
 		c.ID, c.Tenant, c.Key, c.Error = idOf(row.id), row.tenant.String, row.key.String, row.failure.String
+		c.OrderKey, c.After, c.AfterFailure = row.orderKey.String, idsOf(row.after), sluice.AfterFailure(row.failing.String)
 		c.MaxAttempts, c.Checkpoint = int(row.maxAttempts.Int32), row.checkpoint
 		c.DueAt, c.ClaimedAt, c.LeaseUntil = timeOf(row.dueAt), timeOf(row.claimedAt), timeOf(row.leaseUntil)
 		c.CreatedAt, c.ExpiresAt = timeOf(row.createdAt), timeOf(row.expiresAt)

@@ -23,22 +23,42 @@ var enqueueNewSQL string
 
 // Enqueue stores jobs, in one transaction.
 func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
-	var receipts []sluice.Receipt
+	if err := s.noteAwaited(ctx, jobs); err != nil {
+		return nil, err
+	}
+	var out enqueued
 	err := s.call(ctx, "enqueue", func(ctx context.Context, again bool) (err error) {
 		if !keyed(jobs) {
-			receipts, err = enqueue(ctx, s.pool, jobs, enqueuing{again: again, brief: true, alone: !again})
+			out, err = enqueue(ctx, s.pool, jobs, enqueuing{again: again, brief: true, alone: !again})
 			return err
 		}
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
-			receipts, err = enqueue(ctx, tx, jobs, enqueuing{again: again, brief: true})
+			out, err = enqueue(ctx, tx, jobs, enqueuing{again: again, brief: true})
 			return err
 		})
 	})
-	if err == nil {
-		s.disturbMarks(jobs)
-		s.signalQueues(queuesOf(jobs))
+	if err != nil {
+		return nil, err
 	}
-	return receipts, err
+	s.disturbMarks(jobs)
+	s.signalQueues(queuesOf(jobs))
+	s.unblock(ctx, out.behind)
+	return out.receipts, out.refusal()
+}
+
+// enqueued is what became of a batch.
+type enqueued struct {
+	receipts []sluice.Receipt
+	refused  map[int]error
+	behind   []sluice.ID // jobs behind which others wait, and which may have ended meanwhile
+}
+
+// refusal is the error of a batch of which some jobs were refused.
+func (e enqueued) refusal() error {
+	if len(e.refused) == 0 {
+		return nil
+	}
+	return &sluice.BatchError{Failed: e.refused, Total: len(e.receipts)}
 }
 
 // disturbMarks notes jobs that have been due for so long that they may lie behind the marks.
@@ -52,9 +72,10 @@ func (s *Store) disturbMarks(jobs []sluice.Insert) {
 	}
 }
 
+// keyed reports whether jobs have keys or places among others, for which they need a transaction.
 func keyed(jobs []sluice.Insert) bool {
-	for _, j := range jobs {
-		if j.Key != "" {
+	for i := range jobs {
+		if jobs[i].Key != "" || ordered(&jobs[i]) {
 			return true
 		}
 	}
@@ -76,32 +97,44 @@ type enqueuing struct {
 	alone bool // each statement is a transaction, so that one may fail
 }
 
-// enqueue stores jobs through a pool or a transaction; one with keys needs a transaction.
-func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, how enqueuing) ([]sluice.Receipt, error) {
+// enqueue stores jobs through a pool or a transaction; keys and places among others need a transaction.
+func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, how enqueuing) (enqueued, error) {
 	receipts := make([]sluice.Receipt, len(jobs))
+	line, err := newLineUp(ctx, db, jobs)
+	if err != nil {
+		return enqueued{}, err
+	}
+	var behind []sluice.ID
 	for _, round := range rounds(jobs) {
+		round = line.taking(round)
 		places, err := placeRound(ctx, db, jobs, round, how.brief)
 		if err != nil {
-			return nil, err
+			return enqueued{}, err
 		}
 		var stored []int
 		for _, i := range round {
 			receipts[i] = sluice.Receipt{ID: jobs[i].ID, Replaced: places[i].replaced}
+			behind = append(behind, places[i].awaited...)
 			if twin := places[i].duplicateOf; !twin.IsZero() {
 				receipts[i] = sluice.Receipt{ID: twin, Duplicate: !how.again || twin != jobs[i].ID}
+				line.twin(jobs[i].ID, twin)
 				continue
 			}
 			stored = append(stored, i)
 		}
+		places = line.place(jobs, stored, places)
 		taken, err := insert(ctx, db, jobs, stored, places, how.alone)
 		if err != nil {
-			return nil, err
+			return enqueued{}, err
+		}
+		if err := line.put(ctx, db, jobs, stored, places, taken); err != nil {
+			return enqueued{}, err
 		}
 		for _, i := range stored {
 			receipts[i].Duplicate = taken[jobs[i].ID] && !how.again
 		}
 	}
-	return receipts, nil
+	return line.outcome(receipts, behind), nil
 }
 
 // insert stores the chosen jobs and returns the ids that were taken.
@@ -127,7 +160,7 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 			return nil, err
 		}
 	}
-	ids, err := list(ctx, db, pgx.RowTo[pgtype.UUID], enqueueSQL, arguments...)
+	ids, err := list(ctx, db, pgx.RowTo[pgtype.UUID], enqueueSQL, append(arguments, columns.places()...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +196,10 @@ type insertColumns struct {
 	blockedBy   []pgtype.UUID
 	told        []bool
 	inLine      []bool
+	orderKeys   []string
+	orderPlaces []int64
+	after       []string
+	failures    []string
 }
 
 func newInsertColumns(n, payloadBytes int) *insertColumns {
@@ -199,7 +236,25 @@ func (c *insertColumns) add(j *sluice.Insert, place keyPlace) error {
 	c.blockedBy = append(c.blockedBy, nullUUID(place.blockedBy))
 	c.told = append(c.told, j.AuditFull)
 	c.inLine = append(c.inLine, j.ByTenant)
+	if place.order != 0 || len(place.after) > 0 || c.orderKeys != nil {
+		c.addPlace(j, place)
+	}
 	return nil
+}
+
+// addPlace adds the place of a job among others. The columns begin with the first job that has one.
+func (c *insertColumns) addPlace(j *sluice.Insert, place keyPlace) {
+	for len(c.orderKeys) < len(c.ids)-1 {
+		c.orderKeys, c.orderPlaces = append(c.orderKeys, ""), append(c.orderPlaces, 0)
+		c.after, c.failures = append(c.after, ""), append(c.failures, "")
+	}
+	c.orderKeys, c.orderPlaces = append(c.orderKeys, j.OrderKey), append(c.orderPlaces, place.order)
+	c.after, c.failures = append(c.after, textOf(place.after)), append(c.failures, string(j.AfterFailure))
+}
+
+// places are the arguments that only enqueue.sql takes.
+func (c *insertColumns) places() []any {
+	return []any{unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after), unlessZero(c.failures)}
 }
 
 func (c *insertColumns) arguments() []any {

@@ -22,17 +22,27 @@ var keyHoldersSQL string
 //go:embed sql/key_pass.sql
 var keyPassSQL string
 
+//go:embed sql/key_hand_on.sql
+var keyHandOnSQL string
+
+//go:embed sql/key_free.sql
+var keyFreeSQL string
+
 //go:embed sql/lock_blocker.sql
 var lockBlockerSQL string
 
 //go:embed sql/lock_waiting.sql
 var lockWaitingSQL string
 
-// keyPlace says what a job's key makes of it. The zero value: it is stored as it is.
+// keyPlace says what a job's key, and its place among others, make of it. The zero value: it is stored as it is.
 type keyPlace struct {
 	duplicateOf sluice.ID // it is not stored, because this job holds the key
 	replaced    sluice.ID // it took the place of this waiting job
 	blockedBy   sluice.ID // it waits until this job has ended
+	order       int64     // its place in its order
+	after       []sluice.ID
+	rest        []sluice.ID // of after: those that have not completed
+	awaited     []sluice.ID // jobs that ended for it, and for which others may wait
 }
 
 type queueKey struct{ queue, key string }
@@ -51,16 +61,25 @@ type keyHold struct {
 func (h keyHold) stale() bool { return h.unfinishedOnly && h.state == "" }
 
 // rounds splits a batch so that no two jobs of a round share a key or an id; the rounds are stored
-// one after the other, as if they came in calls of their own.
+// one after the other, as if they came in calls of their own. Those of one order stay in order.
 func rounds(jobs []sluice.Insert) [][]int {
 	var out [][]int
-	byKey, byID := make(map[queueKey]int), make(map[sluice.ID]int, len(jobs))
+	byKey, byOrder, byID := make(map[queueKey]int), make(map[queueKey]int), make(map[sluice.ID]int, len(jobs))
 	for i, j := range jobs {
 		round := byID[j.ID]
+		for _, id := range j.After { // what became of them is known when its turn comes
+			round = max(round, byID[id]-1)
+		}
+		if j.OrderKey != "" {
+			round = max(round, byOrder[queueKey{j.Queue, j.OrderKey}])
+		}
 		if j.Key != "" {
 			place := queueKey{j.Queue, j.Key}
 			round = max(round, byKey[place])
 			byKey[place] = round + 1
+		}
+		if j.OrderKey != "" {
+			byOrder[queueKey{j.Queue, j.OrderKey}] = round
 		}
 		byID[j.ID] = round + 1
 		for round >= len(out) {
@@ -148,15 +167,31 @@ func replace(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold,
 	if err := passKey(ctx, db, wantedBy(j)); err != nil {
 		return keyPlace{}, err
 	}
-	_, err = end(ctx, db, ending{
+	out, err := end(ctx, db, ending{
 		event: sluice.EventCancel, from: []sluice.State{sluice.StateQueued}, ids: []sluice.ID{hold.job},
 		reasons: []string{"replaced by " + j.ID.String()}, actors: []string{"producer"},
 	})
 	if err != nil {
 		return keyPlace{}, err
 	}
+	if !brief && len(out.awaited) > 0 {
+		if err := unblockIn(ctx, db, out.awaited); err != nil {
+			return keyPlace{}, err
+		}
+	}
 	blocker, err := keepBlocker(ctx, db, hold.blockedBy, brief)
-	return keyPlace{replaced: hold.job, blockedBy: blocker}, err
+	return keyPlace{replaced: hold.job, blockedBy: blocker, awaited: out.awaited}, err
+}
+
+// freeKeys gives back the keys of jobs that have ended, or hands them to the twins that these waited for, and
+// lets the jobs behind them go.
+func freeKeys(ctx context.Context, db rowsQuerier, ended, blockers []pgtype.UUID) ([]moved, error) {
+	if slices.ContainsFunc(blockers, func(id pgtype.UUID) bool { return id.Valid }) {
+		if err := exec(ctx, db, keyHandOnSQL, ended, blockers); err != nil {
+			return nil, err
+		}
+	}
+	return list(ctx, db, scanMoved, keyFreeSQL, ended)
 }
 
 // wantedKey is a key that a job asks for.

@@ -63,16 +63,18 @@ func scanJob(row pgx.CollectableRow) (sluice.Job, error) {
 	var j sluice.Job
 	var id, blockedBy pgtype.UUID
 	var state string
-	var key, holder, ref, failure *string
+	var key, holder, ref, failure, orderKey, failing *string
+	var after []pgtype.UUID
 	var maxAttempts *int
 	var labels, payload, checkpoint, result []byte
 	var createdAt, expiresAt, dueAt, claimedAt, leaseUntil, finishedAt pgtype.Timestamptz
 	err := row.Scan(&id, &j.Queue, &j.Tenant, &j.Priority, &key, &labels, &maxAttempts, &createdAt, &expiresAt, &state, &j.Generation,
 		&dueAt, &j.Attempts, &j.Releases, &j.Recoveries, &holder, &claimedAt, &leaseUntil, &ref, &blockedBy, &finishedAt, &failure,
-		&payload, &checkpoint, &result)
+		&payload, &checkpoint, &result, &orderKey, &after, &failing)
 	if err != nil {
 		return j, err
 	}
+	j.OrderKey, j.After, j.AfterFailure = orZero(orderKey), idsOf(after), sluice.AfterFailure(orZero(failing))
 	j.ID, j.BlockedBy, j.State = idOf(id), idOf(blockedBy), sluice.State(state)
 	j.Key, j.Holder, j.Ref, j.Error, j.MaxAttempts = orZero(key), orZero(holder), orZero(ref), orZero(failure), orZero(maxAttempts)
 	j.Payload, j.Checkpoint, j.Result = payload, checkpoint, result

@@ -84,6 +84,7 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 			select md5(n::text)::uuid, 1, 'q' || n % 5, case when n % 50 = 0 then 'dead' else 'completed' end, now(), 0, 0, 0
 			from generate_series(20001, 30000) n;
 		insert into sluice.audit (actor, object, event, job_id) select 'x', 'job', 'bury', md5(n::text)::uuid from generate_series(1, 20000) n;
+		insert into sluice.job_after (after_id, job_id) select md5(n::text)::uuid, md5((n + 1)::text)::uuid from generate_series(1, 20000) n;
 		insert into sluice.attempt (job_id, generation, attempt, error) select md5(n::text)::uuid, 1, 1, 'x' from generate_series(1, 20000) n;
 		analyze`); err != nil {
 		t.Fatal(err)
@@ -99,7 +100,7 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 			plan := planOf(t, store, name, args)
 			for _, found := range scan.FindAllStringSubmatch(plan, -1) {
 				switch found[1] {
-				case "live", "job", "done", "audit", "attempt", "line", "hint":
+				case "live", "job", "done", "audit", "attempt", "line", "hint", "job_after":
 					if !allowed[name] {
 						t.Errorf("reads the whole of %s:\n%s", found[1], plan)
 					}
@@ -195,7 +196,8 @@ func planArguments() map[string][]any {
 		"back.sql":              {ids, tokens, states, "retry", []time.Duration{1, 1, 1}, texts, texts, texts, texts, "attempt", false, false},
 		"away.sql":              {ids, tokens, states, "dispatch", "dispatched", texts, texts, texts, texts, false},
 		"complete.sql":          {id, id, states, []byte(payload)},
-		"key_free.sql":          {ids, ids},
+		"key_free.sql":          {ids},
+		"key_hand_on.sql":       {ids, ids},
 		"standing.sql":          {ids},
 		"requeue.sql":           {ids, []string{"dead"}, "a", "r", id},
 		"requeue_uncertain.sql": {ids, "a", "r", id},
@@ -203,7 +205,16 @@ func planArguments() map[string][]any {
 		"prune_jobs.sql":        {ids, []string{"dead"}, "a", "r", id},
 		"late.sql":              {"q1", 100, 5},
 		"expired.sql":           {100},
-		"mend_blocked.sql":      {},
+		"mend_blocked.sql":      {id, 100},
+		"mend_order_keys.sql":   {"", "", 100},
+		"unblock.sql":           {ids, ids, id, 100},
+		"order_last.sql":        {texts, texts},
+		"order_keys.sql":        {ids},
+		"stored.sql":            {ids},
+		"after_find.sql":        {ids},
+		"after_again.sql":       {ids},
+		"awaited.sql":           {texts, ids},
+		"key_holders.sql":       {texts, texts, ids},
 		"mend_queues.sql":       {},
 		"prune.sql":             {id, 100, 1, 1, 1},
 		"job.sql":               {id},

@@ -60,6 +60,8 @@ func transient(err error) bool {
 			"57P01", "57P02", "57P03", // the server shuts down or starts up
 			"53300": // too many connections
 			return true
+		case "23505": // two of one order were about to be let go in the same moment
+			return server.ConstraintName == "live_open"
 		}
 		return strings.HasPrefix(server.Code, "40") || // serialization failure, deadlock
 			strings.HasPrefix(server.Code, "08") // connection exception

@@ -122,6 +122,15 @@ func timeOf(t pgtype.Timestamptz) time.Time {
 	return t.Time.UTC()
 }
 
+// idsOf reads an array of ids; null is none.
+func idsOf(in []pgtype.UUID) []sluice.ID {
+	var out []sluice.ID
+	for _, id := range in {
+		out = append(out, idOf(id))
+	}
+	return out
+}
+
 func idOf(u pgtype.UUID) sluice.ID { return u.Bytes }
 
 func labelsOf(text []byte) (map[string]string, error) {

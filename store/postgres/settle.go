@@ -91,12 +91,13 @@ func settleGroups(settlements []sluice.Settlement, errs []error) [][]int {
 
 func (s *Store) settleGroup(ctx context.Context, settlements []sluice.Settlement, group []int, errs []error) error {
 	return s.call(ctx, "settle", func(ctx context.Context, _ bool) error {
-		rows, err := settle(ctx, s.pool, settlements, group)
+		out, err := settle(ctx, s.pool, settlements, group)
 		if err != nil {
 			return err
 		}
-		s.signalMoved(settlements[group[0]].Event, rows)
-		done := movedIDs(rows)
+		s.signalMoved(settlements[group[0]].Event, out.rows)
+		s.unblock(ctx, out.awaited)
+		done := movedIDs(out.rows)
 		var missed []int
 		for _, i := range group {
 			if !done[settlements[i].ID] {
@@ -118,15 +119,17 @@ func movedIDs(rows []moved) map[sluice.ID]bool {
 }
 
 // settle runs the statement of a group's event.
-func settle(ctx context.Context, db rowsQuerier, settlements []sluice.Settlement, group []int) ([]moved, error) {
+func settle(ctx context.Context, db rowsQuerier, settlements []sluice.Settlement, group []int) (out endings, err error) {
 	event := settlements[group[0]].Event
 	switch event {
 	case sluice.EventComplete, sluice.EventBury:
 		return end(ctx, db, endingOf(event, settlements, group))
 	case sluice.EventRetry, sluice.EventRelease:
-		return back(ctx, db, returnOf(event, settlements, group))
+		out.rows, err = back(ctx, db, returnOf(event, settlements, group))
+	default:
+		out.rows, err = away(ctx, db, event, settlements, group)
 	}
-	return away(ctx, db, event, settlements, group)
+	return out, err
 }
 
 // ending is a batch for end.sql. Slices that no job needs may stay empty.
@@ -170,9 +173,15 @@ func endingOf(event sluice.Event, settlements []sluice.Settlement, group []int) 
 	return e
 }
 
+// endings are what became of an ending.
+type endings struct {
+	rows    []moved
+	awaited []sluice.ID // those for which others may wait; the caller looks at these, after the commit
+}
+
 // end ends jobs, and then frees their keys. Where a job may be ended that waits behind another, db must
 // be a transaction, or another job could take the key in between.
-func end(ctx context.Context, db rowsQuerier, e ending) ([]moved, error) {
+func end(ctx context.Context, db rowsQuerier, e ending) (out endings, err error) {
 	move := sluice.MoveOf(e.event)
 	if e.from == nil {
 		e.from = move.From
@@ -180,29 +189,32 @@ func end(ctx context.Context, db rowsQuerier, e ending) ([]moved, error) {
 	rows, err := query(ctx, db, endSQL, uuids(e.ids), uuids(e.tokens), states(e.from), string(e.event), string(move.To),
 		e.results, e.errors, e.stacks, unlessZero(e.reasons), e.actors, nullUUID(e.act), e.counts, e.late, e.event.Notable(), e.brief)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	var ended []moved
 	var keyed, blockers []pgtype.UUID
 	var id, blockedBy pgtype.UUID
 	var m moved
-	var hadKey bool
-	_, err = pgx.ForEachRow(rows, []any{&id, &m.queue, &m.from, &hadKey, &blockedBy}, func() error {
+	var hadKey, awaited bool
+	_, err = pgx.ForEachRow(rows, []any{&id, &m.queue, &m.from, &hadKey, &blockedBy, &awaited}, func() error {
 		if !id.Valid {
-			ended = movedAll(e.ids)
+			out.rows = movedAll(e.ids)
 			return nil
 		}
 		if m.id = idOf(id); hadKey {
 			keyed, blockers = append(keyed, id), append(blockers, blockedBy)
 		}
-		ended = append(ended, m)
+		if awaited {
+			out.awaited = append(out.awaited, m.id)
+		}
+		out.rows = append(out.rows, m)
 		return nil
 	})
 	if err != nil || len(keyed) == 0 {
-		return ended, err
+		return out, err
 	}
-	free, err := list(ctx, db, scanMoved, keyFreeSQL, keyed, blockers)
-	return append(ended, free...), err
+	free, err := freeKeys(ctx, db, keyed, blockers)
+	out.rows = append(out.rows, free...)
+	return out, err
 }
 
 func movedAll(ids []sluice.ID) []moved {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,7 +47,11 @@ type Store struct {
 	limits    limits
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int64
+	awaited   sync.Map // queues that are noted as awaited
 	closed    atomic.Bool
+
+	mending  sync.Mutex
+	mendFrom mendPlaces // where upkeep goes on looking for what was left behind
 }
 
 var _ sluice.Store = (*Store)(nil)

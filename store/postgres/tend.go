@@ -90,9 +90,10 @@ func (s *Store) recover(ctx context.Context, late []lateClaim, by string) (reque
 		return 0, 0, err
 	}
 	s.signalMoved(again.event, rows)
-	ended, err := end(ctx, s.pool, poison)
-	s.signalMoved(poison.event, ended)
-	return len(rows), len(movedIDs(ended)), err
+	out, err := end(ctx, s.pool, poison)
+	s.signalMoved(poison.event, out.rows)
+	s.unblock(ctx, out.awaited)
+	return len(rows), len(movedIDs(out.rows)), err
 }
 
 // Expire cancels queued jobs whose expires_at has passed.
@@ -109,14 +110,15 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 			e.reasons, e.actors = append(e.reasons, "expired"), append(e.actors, by)
 		}
 		slices.SortFunc(e.ids, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
-		var rows []moved
+		var out endings
 		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
-			rows, err = end(ctx, tx, e)
+			out, err = end(ctx, tx, e)
 			return err
 		})
 		if err == nil {
-			s.signalMoved(e.event, rows)
-			expired += len(movedIDs(rows))
+			s.signalMoved(e.event, out.rows)
+			s.unblock(ctx, out.awaited)
+			expired += len(movedIDs(out.rows))
 		}
 		return err
 	})
@@ -125,12 +127,15 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 
 // Mend finds what no other verb looks after.
 func (s *Store) Mend(ctx context.Context, by string) (int, error) {
-	var free []moved
+	freed, err := s.mendBlocked(ctx)
+	if err != nil {
+		return freed, err
+	}
+	if err := s.mendOrderKeys(ctx); err != nil {
+		return freed, err
+	}
 	var orphans []string
-	err := s.call(ctx, "mend", func(ctx context.Context, _ bool) (err error) {
-		if free, err = list(ctx, s.pool, scanMoved, mendBlockedSQL); err != nil {
-			return err
-		}
+	err = s.call(ctx, "mend", func(ctx context.Context, _ bool) (err error) {
 		if orphans, err = list(ctx, s.pool, pgx.RowTo[string], mendQueuesSQL); err != nil {
 			return err
 		}
@@ -140,17 +145,16 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 		return exec(ctx, s.pool, forgetHoldersSQL)
 	})
 	if err != nil {
-		return 0, err
+		return freed, err
 	}
-	s.signalMoved(sluice.EventRelease, free)
 	for _, name := range orphans {
 		queue := sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}
 		act := sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}
 		if _, err := s.SaveQueue(ctx, queue, act); err != nil && !errors.Is(err, sluice.ErrConflict) {
-			return len(free), fmt.Errorf("mend queue %q: %w", name, err)
+			return freed, fmt.Errorf("mend queue %q: %w", name, err)
 		}
 	}
-	return len(free) + len(orphans), nil
+	return freed + len(orphans), nil
 }
 
 // dissolveLines takes some jobs out of lines that are no more. Claims do so, too, but only those that know or

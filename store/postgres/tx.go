@@ -17,9 +17,6 @@ import (
 //go:embed sql/complete.sql
 var completeSQL string
 
-//go:embed sql/key_free.sql
-var keyFreeSQL string
-
 // InTx lets a client enqueue inside the caller's own transaction:
 //
 //	receipt, err := client.Within(store.InTx(tx)).Enqueue(ctx, job)
@@ -41,11 +38,15 @@ type txEnqueuer struct {
 func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
-	receipts, err := enqueue(ctx, e.tx, jobs, enqueuing{})
+	out, err := enqueue(ctx, e.tx, jobs, enqueuing{})
 	if err != nil {
 		return nil, typed(err)
 	}
-	return receipts, e.store.signalInTx(ctx, e.tx, queuesOf(jobs))
+	if err := e.store.signalInTx(ctx, e.tx, queuesOf(jobs)); err != nil {
+		return nil, err
+	}
+	e.store.unblockLater(jobs, out.behind)
+	return out.receipts, out.refusal()
 }
 
 // Queues lists the queues through the transaction.
@@ -87,7 +88,10 @@ func complete(ctx context.Context, tx rowsQuerier, claim *sluice.Claim, result a
 		err = sluice.ErrLost
 	}
 	if err == nil && rows[0].keyed {
-		err = exec(ctx, tx, keyFreeSQL, [][16]byte{claim.ID}, []pgtype.UUID{rows[0].blockedBy})
+		_, err = freeKeys(ctx, tx, []pgtype.UUID{{Bytes: claim.ID, Valid: true}}, []pgtype.UUID{rows[0].blockedBy})
+	}
+	if err == nil && rows[0].awaited {
+		err = unblockIn(ctx, tx, []sluice.ID{claim.ID})
 	}
 	if err != nil {
 		return fmt.Errorf("complete job %s: %w", claim.ID, typed(err))
@@ -100,11 +104,12 @@ func complete(ctx context.Context, tx rowsQuerier, claim *sluice.Claim, result a
 type completed struct {
 	keyed     bool
 	blockedBy pgtype.UUID
+	awaited   bool
 }
 
 func scanCompleted(row pgx.CollectableRow) (completed, error) {
 	var c completed
-	err := row.Scan(&c.keyed, &c.blockedBy)
+	err := row.Scan(&c.keyed, &c.blockedBy, &c.awaited)
 	return c, err
 }
 

@@ -22,6 +22,9 @@ var requeueSQL string
 //go:embed sql/requeue_uncertain.sql
 var requeueUncertainSQL string
 
+//go:embed sql/key_of.sql
+var keyOfSQL string
+
 //go:embed sql/prune_lives.sql
 var pruneLivesSQL string
 
@@ -40,17 +43,24 @@ func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]
 	})
 }
 
-// Requeue gives jobs a new life.
+// Requeue gives jobs a new life. Those that have their places among others are given them when all live
+// again.
 func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	return s.act(ctx, sluice.EventRequeue, ids, act, func(tx runner, id sluice.ID) (bool, error) {
+	var again []int64
+	takePlace := func(tx runner) error {
+		seqs := again
+		again = nil
+		return takePlaceAgain(tx, seqs)
+	}
+	return s.actAndThen(ctx, sluice.EventRequeue, ids, act, takePlace, func(tx runner, id sluice.ID) (bool, error) {
 		at, err := stand(tx, id)
 		if err != nil || !sluice.MoveOf(sluice.EventRequeue).Allows(at.state) {
 			return false, err
 		}
 		if at.state == sluice.StateUncertain {
-			_, err = tx.exec(requeueUncertainSQL, at.seq, now())
+			err = requeueUncertain(tx, id, at.seq)
 		} else {
-			err = requeue(tx, id)
+			err = requeue(tx, id, &again)
 		}
 		if err != nil {
 			return false, err
@@ -60,20 +70,38 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 	})
 }
 
+// requeueUncertain gives an uncertain job a new life, with its key.
+func requeueUncertain(tx runner, id sluice.ID, seq int64) error {
+	old, err := list(tx, func(rows *sql.Rows) (finished, error) {
+		var f finished
+		err := rows.Scan(&f.queue, &f.key)
+		return f, err
+	}, keyOfSQL, seq)
+	if err != nil {
+		return err
+	}
+	if _, err := retakeKey(tx, id, old[0]); err != nil {
+		return err
+	}
+	_, err = tx.exec(requeueUncertainSQL, seq, now())
+	return err
+}
+
 // finished is a finished job that is to live again.
 type finished struct {
 	seq           int64
 	queue, tenant string
 	priority      int
 	key           *string
+	ordered       bool // it has its place among others
 	generation    int
 	outcome       string
 }
 
-func requeue(tx runner, id sluice.ID) error {
+func requeue(tx runner, id sluice.ID, again *[]int64) error {
 	rows, err := list(tx, func(rows *sql.Rows) (finished, error) {
 		var f finished
-		err := rows.Scan(&f.seq, &f.queue, &f.tenant, &f.priority, &f.key, &f.generation, &f.outcome)
+		err := rows.Scan(&f.seq, &f.queue, &f.tenant, &f.priority, &f.key, &f.generation, &f.outcome, &f.ordered)
 		return f, err
 	}, requeueFindSQL, id[:])
 	if err != nil || len(rows) == 0 {
@@ -87,7 +115,11 @@ func requeue(tx runner, id sluice.ID) error {
 	if _, err := tx.exec(requeueSQL, old.seq, old.generation, at); err != nil {
 		return err
 	}
-	_, err = tx.exec(enqueueLiveSQL, old.seq, old.queue, old.tenant, old.priority, at, nil, keyed, nil, old.generation+1, false)
+	if _, err = tx.exec(enqueueLiveSQL, old.seq, old.queue, old.tenant, old.priority, at, nil, keyed, nil, old.generation+1, false); err != nil || !old.ordered {
+		return err
+	}
+	*again = append(*again, old.seq)
+	_, err = tx.exec(orderGiveSQL, old.seq)
 	return err
 }
 
@@ -152,6 +184,13 @@ func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) 
 // act does one thing to many jobs, one by one in a transaction, and says of each that was not moved
 // why. Those that the same act, sent before, has done are left as they are.
 func (s *Store) act(ctx context.Context, event sluice.Event, ids []sluice.ID, act sluice.Act, do func(tx runner, id sluice.ID) (bool, error)) ([]error, error) {
+	return s.actAndThen(ctx, event, ids, act, func(runner) error { return nil }, do)
+}
+
+// actAndThen is act, with something to do at the end of the transaction.
+func (s *Store) actAndThen(ctx context.Context, event sluice.Event, ids []sluice.ID, act sluice.Act,
+	then func(tx runner) error, do func(tx runner, id sluice.ID) (bool, error),
+) ([]error, error) {
 	errs := make([]error, len(ids))
 	err := s.write(ctx, string(event), func(tx runner, _ bool) error {
 		for i, id := range ids {
@@ -160,7 +199,7 @@ func (s *Store) act(ctx context.Context, event sluice.Event, ids []sluice.ID, ac
 				return err
 			}
 		}
-		return nil
+		return then(tx)
 	})
 	if err != nil {
 		return nil, err

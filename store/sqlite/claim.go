@@ -88,6 +88,7 @@ type taking struct {
 // gate is what a queue's settings say to a claim, and what its rate and its turns have left.
 type gate struct {
 	paused, auditFull bool
+	awaited           bool            // some of its jobs have, or had, others waiting for them
 	settings          sluice.Settings // its limits alone
 	bucket            flow.Bucket
 	byTenant          bool
@@ -100,16 +101,23 @@ func gateOf(tx runner, queue string) (gate, error) {
 		var g gate
 		var tokens sql.NullFloat64
 		var filledAt *int64
-		err := rows.Scan(&g.paused, &g.auditFull, &g.settings.Rate, &g.settings.Burst, &g.settings.InFlightLimit, &tokens, &filledAt,
+		err := rows.Scan(&g.paused, &g.auditFull, &g.awaited, &g.settings.Rate, &g.settings.Burst, &g.settings.InFlightLimit, &tokens, &filledAt,
 			&g.settings.Fair, &g.settings.TenantCapacity, &g.settings.TenantRate, &g.settings.TenantBurst, &g.byTenant,
 			&g.mark.Turn, &g.mark.Tenant, &g.inLine)
 		g.bucket = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
 		return g, err
 	}, gateSQL, queue, now())
-	if err != nil || len(gates) == 0 {
+	if err != nil {
 		return gate{}, err
 	}
-	return gates[0], nil
+	if len(gates) > 0 {
+		return gates[0], nil
+	}
+	awaited, err := list(tx, scanOne[bool], isAwaitedSQL, queue)
+	if err != nil {
+		return gate{}, err
+	}
+	return gate{awaited: awaited[0]}, nil
 }
 
 // room says how many jobs the queue's limits let a claim take, and fills the bucket.
@@ -241,6 +249,9 @@ type claimRow struct {
 	failure     *string
 	key         *string
 	labels      *string
+	orderKey    *string
+	after       *string
+	failing     *string
 	expires     *int64
 	maxAttempts *int
 }
@@ -250,6 +261,7 @@ func (r *claimRow) targets() []any {
 	return []any{
 		&r.id, &j.Priority, &r.due, &j.Generation, &j.Attempts, &j.Releases, &j.Recoveries, &r.failure, &r.checkpoint, &j.Tenant,
 		&r.expires, &r.key, &r.payload, &r.labels, &r.maxAttempts, &r.created, &r.claimedAt, &r.leaseUntil,
+		&r.orderKey, &r.after, &r.failing,
 	}
 }
 
@@ -260,7 +272,11 @@ func (r *claimRow) claim(request sluice.ClaimRequest) (*sluice.Claim, error) {
 	c.DueAt, c.CreatedAt, c.ExpiresAt = timeOf(&r.due), timeOf(&r.created), timeOf(r.expires)
 	c.ClaimedAt, c.LeaseUntil = timeOf(&r.claimedAt), timeOf(&r.leaseUntil)
 	c.Payload, c.Checkpoint = r.payload, r.checkpoint
+	c.OrderKey, c.AfterFailure = orZero(r.orderKey), sluice.AfterFailure(orZero(r.failing))
 	var err error
+	if c.After, err = idsOfJSON(r.after); err != nil {
+		return nil, err
+	}
 	c.Labels, err = labelsOf(r.labels)
 	return c, err
 }

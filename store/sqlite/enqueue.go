@@ -33,24 +33,45 @@ const forEver = math.MaxInt64
 // Enqueue stores jobs, in one transaction.
 func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	var receipts []sluice.Receipt
+	var refused map[int]error
 	err := s.write(ctx, "enqueue", func(tx runner, again bool) (err error) {
-		receipts, err = enqueue(tx, jobs, again)
+		receipts, refused, err = enqueue(tx, jobs, again)
 		return err
 	})
+	if err == nil && len(refused) > 0 {
+		err = &sluice.BatchError{Failed: refused, Total: len(jobs)}
+	}
 	return receipts, err
 }
 
 // enqueue stores jobs one after the other. Again says that an earlier try may have stored them:
-// those that are there are then no duplicates.
-func enqueue(tx runner, jobs []sluice.Insert, again bool) ([]sluice.Receipt, error) {
-	receipts := make([]sluice.Receipt, len(jobs))
+// those that are there are then no duplicates. Refused says what is wrong with single jobs.
+func enqueue(tx runner, jobs []sluice.Insert, again bool) (receipts []sluice.Receipt, refused map[int]error, err error) {
+	receipts = make([]sluice.Receipt, len(jobs))
 	queues := make(map[string]bool)
 	at := now()
 	plain := make(map[bool][]int64) // by whether they stand in line
+	twins, refused := make(map[sluice.ID]sluice.ID), make(map[int]error)
 	for i := range jobs {
-		receipt, seq, err := enqueueOne(tx, &jobs[i], at)
+		if len(jobs[i].After) > 0 { // they may be in the batch
+			if err := putPlain(tx, plain, at); err != nil {
+				return nil, nil, err
+			}
+		}
+		others, unknown, err := findBefore(tx, &jobs[i], twins)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if unknown != nil {
+			refused[i] = unknown
+			continue
+		}
+		receipt, seq, err := enqueueOne(tx, &jobs[i], others, at)
+		if err != nil {
+			return nil, nil, err
+		}
+		if receipt.ID != jobs[i].ID {
+			twins[jobs[i].ID] = receipt.ID
 		}
 		if seq != 0 {
 			plain[jobs[i].ByTenant] = append(plain[jobs[i].ByTenant], seq)
@@ -63,17 +84,28 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) ([]sluice.Receipt, err
 			tx.signal(sluice.Signal{Queue: jobs[i].Queue})
 		}
 	}
+	return receipts, refused, putPlain(tx, plain, at)
+}
+
+// putPlain makes the live rows of plain jobs.
+func putPlain(tx runner, plain map[bool][]int64, at int64) error {
 	for inLine, seqs := range plain {
 		if _, err := tx.exec(enqueuePlainSQL, seqList(seqs), at, inLine); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return receipts, nil
+	clear(plain)
+	return nil
+}
+
+func isStored(tx runner, id sluice.ID) (bool, error) {
+	known, err := list(tx, scanOne[int64], jobStoredSQL, id[:])
+	return len(known) > 0, err
 }
 
 // enqueueOne stores a job. The live row of a plain one, which is due now and has no key, is left to the
 // caller, who gets its seq and makes those of many at once.
-func enqueueOne(tx runner, j *sluice.Insert, at int64) (receipt sluice.Receipt, plain int64, err error) {
+func enqueueOne(tx runner, j *sluice.Insert, others before, at int64) (receipt sluice.Receipt, plain int64, err error) {
 	var labels any
 	if len(j.Labels) > 0 {
 		text, err := jsonOf(j.Labels)
@@ -88,16 +120,15 @@ func enqueueOne(tx runner, j *sluice.Insert, at int64) (receipt sluice.Receipt, 
 	}
 	var place keyPlace
 	if j.Key != "" {
-		known, err := list(tx, scanOne[int64], jobStoredSQL, j.ID[:])
-		if err != nil || len(known) > 0 {
+		sent, err := isStored(tx, j.ID)
+		if err != nil || sent {
 			return sluice.Receipt{ID: j.ID, Duplicate: true}, 0, err // it is sent again: its key is left as it is
 		}
 		if place, err = placeByKey(tx, j, at); err != nil || !place.duplicateOf.IsZero() {
 			return sluice.Receipt{ID: place.duplicateOf, Duplicate: true}, 0, err
 		}
 	}
-	stored, err := tx.exec(enqueueJobSQL, j.ID[:], j.Queue, j.Tenant, j.Priority, nullText(j.Key), []byte(j.Payload), labels,
-		maxAttempts, at, micros(j.ExpiresAt))
+	stored, err := putJob(tx, j, others, at, labels, maxAttempts)
 	if err != nil {
 		return sluice.Receipt{}, 0, err
 	}
@@ -108,7 +139,7 @@ func enqueueOne(tx runner, j *sluice.Insert, at int64) (receipt sluice.Receipt, 
 	if err != nil {
 		return sluice.Receipt{}, 0, err
 	}
-	if j.Key == "" && j.DueAt.IsZero() && j.Delay == 0 && !j.AuditFull {
+	if j.Key == "" && j.DueAt.IsZero() && j.Delay == 0 && !j.AuditFull && !ordered(j) {
 		return sluice.Receipt{ID: j.ID}, seq, nil
 	}
 	due := at + j.Delay.Microseconds()
@@ -125,7 +156,18 @@ func enqueueOne(tx runner, j *sluice.Insert, at int64) (receipt sluice.Receipt, 
 			JobID: j.ID, Generation: 1, To: sluice.StateQueued,
 		})
 	}
+	if err == nil && ordered(j) {
+		err = takePlace(tx, j, seq, others)
+	}
 	return sluice.Receipt{ID: j.ID, Replaced: place.replaced}, 0, err
+}
+
+func putJob(tx runner, j *sluice.Insert, others before, at int64, labels, maxAttempts any) (sql.Result, error) {
+	if ordered(j) {
+		return putOrdered(tx, j, others, at, labels, maxAttempts)
+	}
+	return tx.exec(enqueueJobSQL, j.ID[:], j.Queue, j.Tenant, j.Priority, nullText(j.Key), []byte(j.Payload), labels,
+		maxAttempts, at, micros(j.ExpiresAt))
 }
 
 // keyPlace says what a job's key makes of it. The zero value: it is stored as it is.

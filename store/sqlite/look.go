@@ -69,13 +69,13 @@ func scanJob(rows *sql.Rows) (listed, error) {
 	j := &out.job
 	var id, blockedBy, payload, checkpoint, result []byte
 	var state string
-	var key, labels, holder, ref, failure *string
+	var key, labels, holder, ref, failure, orderKey, after, failing *string
 	var maxAttempts *int
 	var createdAt, dueAt int64
 	var expiresAt, claimedAt, leaseUntil, finishedAt *int64
 	err := rows.Scan(&out.seq, &id, &j.Queue, &j.Tenant, &j.Priority, &key, &labels, &maxAttempts, &createdAt, &expiresAt, &state,
 		&j.Generation, &dueAt, &j.Attempts, &j.Releases, &j.Recoveries, &holder, &claimedAt, &leaseUntil, &ref, &blockedBy,
-		&finishedAt, &failure, &payload, &checkpoint, &result)
+		&finishedAt, &failure, &payload, &checkpoint, &result, &orderKey, &after, &failing)
 	if err != nil {
 		return out, err
 	}
@@ -84,6 +84,10 @@ func scanJob(rows *sql.Rows) (listed, error) {
 	j.Payload, j.Checkpoint, j.Result = payload, checkpoint, result
 	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(&createdAt), timeOf(expiresAt), timeOf(&dueAt)
 	j.ClaimedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(leaseUntil), timeOf(finishedAt)
+	j.OrderKey, j.AfterFailure = orZero(orderKey), sluice.AfterFailure(orZero(failing))
+	if j.After, err = idsOfJSON(after); err != nil {
+		return out, err
+	}
 	j.Labels, err = labelsOf(labels)
 	return out, err
 }

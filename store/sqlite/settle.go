@@ -207,11 +207,14 @@ type finisher struct {
 	tx    runner
 	plain map[sluice.State][]int64 // by outcome
 	gone  []int64
-	full  map[string]bool // by queue: whether every move is audited; asked once per batch
+	gates map[string]gate // by queue; asked once per batch
+
+	awaited []int64 // those that ended in queues of which jobs have others waiting for them
+	alone   bool    // the caller looks at who waits for them
 }
 
 func newFinisher(tx runner) *finisher {
-	return &finisher{tx: tx, plain: make(map[sluice.State][]int64), full: make(map[string]bool)}
+	return &finisher{tx: tx, plain: make(map[sluice.State][]int64), gates: make(map[string]gate)}
 }
 
 func (f *finisher) add(row held, e ended) error {
@@ -228,17 +231,20 @@ func (f *finisher) add(row held, e ended) error {
 	return f.freeKey(row)
 }
 
+// tell tells the audit of an end, and notes where others may wait for it.
 func (f *finisher) tell(row held, e ended) error {
-	full, known := f.full[row.queue]
+	queue, known := f.gates[row.queue]
 	if !known {
-		queue, err := gateOf(f.tx, row.queue)
-		if err != nil {
+		var err error
+		if queue, err = gateOf(f.tx, row.queue); err != nil {
 			return err
 		}
-		full = queue.auditFull
-		f.full[row.queue] = full
+		f.gates[row.queue] = queue
 	}
-	if !full && !e.event.Notable() {
+	if queue.awaited {
+		f.awaited = append(f.awaited, row.seq)
+	}
+	if !queue.auditFull && !e.event.Notable() {
 		return nil
 	}
 	return tell(f.tx, moveEntry(row.id, row.queue, row.generation, e.event, row.state, e.act))
@@ -248,8 +254,10 @@ func (f *finisher) tell(row held, e ended) error {
 // behind its twin hands the key to it.
 func (f *finisher) freeKey(row held) error {
 	if row.blockedBy != nil {
-		_, err := f.tx.exec(keyHandOnSQL, row.seq, *row.blockedBy)
-		return err
+		handedOn, err := affected(f.tx.exec(keyHandOnSQL, row.seq, *row.blockedBy))
+		if err != nil || handedOn > 0 {
+			return err
+		}
 	}
 	if _, err := f.tx.exec(keyGiveBackSQL, row.seq); err != nil {
 		return err
@@ -273,7 +281,12 @@ func (f *finisher) flush() error {
 	_, err := f.tx.exec(endSQL, seqList(f.gone))
 	clear(f.plain)
 	f.gone = nil
-	return err
+	if err != nil || f.alone || len(f.awaited) == 0 {
+		return err
+	}
+	awaited := f.awaited
+	f.awaited = nil
+	return unblock(f.tx, awaited, nil)
 }
 
 // ending is a batch of jobs that end by an act, without a token.

@@ -38,6 +38,8 @@ type Store struct {
 	closing sync.Once
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int
+
+	mendFrom atomic.Int64 // the seq after which upkeep goes on looking for jobs that were left behind
 }
 
 var _ sluice.Store = (*Store)(nil)

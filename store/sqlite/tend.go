@@ -114,16 +114,12 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 
 // Mend finds what no other verb looks after.
 func (s *Store) Mend(ctx context.Context, by string) (int, error) {
+	freed, err := s.mendBlocked(ctx)
+	if err != nil {
+		return freed, err
+	}
 	mended := 0
-	err := s.write(ctx, "mend", func(tx runner, _ bool) error {
-		mended = 0
-		free, err := list(tx, scanOne[string], mendBlockedSQL)
-		if err != nil {
-			return err
-		}
-		for _, queue := range free {
-			tx.signal(sluice.Signal{Queue: queue})
-		}
+	err = s.write(ctx, "mend", func(tx runner, _ bool) error {
 		orphans, err := list(tx, scanOne[string], mendQueuesSQL)
 		if err != nil {
 			return err
@@ -134,10 +130,54 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 				return fmt.Errorf("mend queue %q: %w", name, err)
 			}
 		}
-		mended = len(free) + len(orphans)
+		mended = len(orphans)
 		_, err = tx.exec(forgetHoldersSQL, now()-time.Hour.Microseconds())
 		return err
 	})
+	return freed + mended, err
+}
+
+// mendSlice is how many blocked jobs a look for those that were left behind goes through.
+const mendSlice = 20_000
+
+// mendBlocked looks at a slice of the blocked jobs for those whose blocker has ended, and at these again.
+func (s *Store) mendBlocked(ctx context.Context) (mended int, err error) {
+	type blocker struct {
+		seq   int64
+		ended bool
+		count int
+	}
+	var ended []int64
+	err = s.read(ctx, "mend", func(tx runner) error {
+		blockers, err := list(tx, func(rows *sql.Rows) (b blocker, err error) {
+			err = rows.Scan(&b.seq, &b.ended, &b.count)
+			return b, err
+		}, mendBlockedSQL, s.mendFrom.Load(), mendSlice)
+		looked, next := 0, int64(0)
+		ended = nil
+		for _, b := range blockers {
+			looked, next = looked+b.count, b.seq
+			if b.ended {
+				ended = append(ended, b.seq)
+			}
+		}
+		if looked < mendSlice {
+			next = 0
+		}
+		s.mendFrom.Store(next)
+		return err
+	})
+	for after, more := int64(0), len(ended) > 0; more && err == nil; {
+		var out looks
+		err = s.write(ctx, "mend", func(tx runner, _ bool) error {
+			if out, err = lookAtAll(tx, ended, nil, after, unblockLimit); err != nil {
+				return err
+			}
+			return unblock(tx, out.cancelled, nil)
+		})
+		mended += out.changed
+		after, more = out.last, out.looked == unblockLimit
+	}
 	return mended, err
 }
 

@@ -51,9 +51,12 @@ type txEnqueuer struct {
 func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
-	receipts, err := enqueue(runnerOf(ctx, e.tx), jobs, false)
+	receipts, refused, err := enqueue(runnerOf(ctx, e.tx), jobs, false)
 	if err != nil {
 		return nil, typed(err)
+	}
+	if len(refused) > 0 {
+		return receipts, &sluice.BatchError{Failed: refused, Total: len(jobs)}
 	}
 	return receipts, nil
 }

@@ -166,6 +166,15 @@ func keyRules() []Rule {
 			equal(w, "receipt", w.receipts(ended)[0], sluice.Receipt{ID: ended.ID, Duplicate: true})
 			equal(w, "a third", w.receipt(sluice.EnqueueOptions{Key: "c"}), sluice.Receipt{ID: holder, Duplicate: true})
 		}},
+		{"R-122", "An uncertain job whose key went on to another unfinished one is not requeued.", "I-7", func(w *world) {
+			w.add(sluice.EnqueueOptions{Key: "k"})
+			c := w.claimOne()
+			w.done(by(sluice.EventDispatch, c))
+			w.add(sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Coalesce})
+			w.done(by(sluice.EventDoubt, c))
+			w.is(w.only(w.Store.Requeue(w.ctx, []sluice.ID{c.ID}, person("again"))), sluice.ErrDuplicate)
+			w.inState(c.ID, sluice.StateUncertain)
+		}},
 		{"R-121", "A job does not coalesce behind one whose key is for a window or for ever: it is a duplicate.", "I-7", func(w *world) {
 			for _, scope := range []sluice.EnqueueOptions{
 				{Key: "ever", KeyScope: sluice.ForEver},

@@ -82,6 +82,10 @@ type modelJob struct {
 	lease      time.Duration
 	blockedBy  sluice.ID
 	holdsKey   bool
+
+	orderKey     string
+	after, rest  []sluice.ID // what it runs after, and what it still waits for of that
+	afterFailure sluice.AfterFailure
 }
 
 type modelClaim struct {
@@ -137,6 +141,7 @@ func (m *machine) enqueue(t *rapid.T) {
 	if options.Key != "" {
 		options.OnDuplicate = rapid.SampledFrom([]sluice.OnDuplicate{sluice.Keep, sluice.Replace, sluice.Coalesce}).Draw(t, "on duplicate")
 	}
+	m.drawOrder(t, &options)
 	insert := insertOf(options)
 	insert.Queue = m.queue
 	got, err := m.store(t).Enqueue(m.ctx, []sluice.Insert{insert})
@@ -148,6 +153,7 @@ func (m *machine) enqueue(t *rapid.T) {
 
 func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 	job := &modelJob{seq: len(m.order), priority: o.Priority, key: o.Key, due: m.now + o.Delay, state: sluice.StateQueued, generation: 1, holdsKey: o.Key != ""}
+	job.orderKey, job.after, job.rest, job.afterFailure = o.OrderKey, o.After, slices.Clone(o.After), o.AfterFailure
 	if !o.ExpiresAt.IsZero() {
 		job.expires = m.now + 30*minute
 	}
@@ -156,7 +162,10 @@ func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 		waits := twin.state == sluice.StateQueued
 		switch {
 		case o.OnDuplicate == sluice.Replace && waits:
-			job.blockedBy, twin.holdsKey = twin.blockedBy, false
+			if behind := m.jobs[twin.blockedBy]; behind != nil && behind.key == o.Key {
+				job.blockedBy = twin.blockedBy
+			}
+			twin.holdsKey = false
 			m.end(twinID, sluice.StateCancelled)
 			receipt.Replaced = twinID
 		case o.OnDuplicate == sluice.Coalesce && !waits:
@@ -167,6 +176,7 @@ func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 	}
 	m.order = append(m.order, o.ID)
 	m.jobs[o.ID] = job
+	m.look(o.ID)
 	return receipt
 }
 
@@ -184,15 +194,11 @@ func (m *machine) keyHolder(key string) (sluice.ID, *modelJob) {
 func (m *machine) end(id sluice.ID, outcome sluice.State) {
 	job := m.jobs[id]
 	job.state = outcome
-	if blocker := m.jobs[job.blockedBy]; job.holdsKey && blocker != nil && !blocker.state.Finished() {
+	if blocker := m.jobs[job.blockedBy]; job.holdsKey && blocker != nil && !blocker.state.Finished() && blocker.key == job.key {
 		blocker.holdsKey = true
 	}
 	job.holdsKey, job.blockedBy = false, sluice.ID{}
-	for _, other := range m.jobs {
-		if other.blockedBy == id {
-			other.blockedBy = sluice.ID{}
-		}
-	}
+	m.letGo(id)
 }
 
 func (m *machine) claim(t *rapid.T) {
@@ -353,9 +359,14 @@ func (m *machine) requeue(t *rapid.T) {
 		return
 	}
 	m.agreeOn("requeue", errs[0], nil)
+	uncertain := job.state == sluice.StateUncertain
 	job.state, job.due, job.generation = sluice.StateQueued, m.now, job.generation+1
 	job.attempts, job.releases, job.recoveries, job.expires = 0, 0, 0, 0
 	job.token, job.holdsKey = sluice.Token{}, job.key != ""
+	if !uncertain { // an uncertain one was let go before
+		job.rest = slices.DeleteFunc(slices.Clone(job.after), func(other sluice.ID) bool { return !m.lives(other) })
+		m.look(id)
+	}
 }
 
 func (m *machine) reschedule(t *rapid.T) {

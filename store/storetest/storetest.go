@@ -4,10 +4,12 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -49,7 +51,7 @@ type Rule struct {
 // Rules lists every rule, in order.
 func Rules() []Rule {
 	var all []Rule
-	for _, part := range [][]Rule{enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), settingRules(), tendRules(), lookRules(), processRules(), flowRules(), planRules(), tenantRules(), waveRules()} {
+	for _, part := range [][]Rule{enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), settingRules(), tendRules(), lookRules(), processRules(), flowRules(), planRules(), tenantRules(), waveRules(), orderRules(), afterRules()} {
 		all = append(all, part...)
 	}
 	return all
@@ -98,6 +100,14 @@ func insertOf(options sluice.EnqueueOptions) sluice.Insert {
 		}
 		if options.OnDuplicate == "" {
 			options.OnDuplicate = sluice.Keep
+		}
+	}
+	if len(options.After) > 0 {
+		options.After = slices.Clone(options.After)
+		slices.SortFunc(options.After, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
+		options.After = slices.Compact(options.After)
+		if options.AfterFailure == "" {
+			options.AfterFailure = sluice.FailureCancels
 		}
 	}
 	return sluice.Insert{NewJob: sluice.NewJob{Queue: queue, Payload: json.RawMessage(`{"amount":1}`), EnqueueOptions: options}}

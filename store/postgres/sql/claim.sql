@@ -38,6 +38,7 @@ with claimed as (
     where exists (select from sluice.queue q where q.name = $1::text and q.audit = 'full')
 )
 select c.id, c.priority, c.due_at, c.generation, c.attempts, c.releases, c.recoveries, c.claimed_at, c.lease_until,
-       c.error, c.checkpoint, c.tenant, c.expires_at, j.key, j.payload, j.labels, j.max_attempts, j.created_at
+       c.error, c.checkpoint, c.tenant, c.expires_at, j.key, j.payload, j.labels, j.max_attempts, j.created_at,
+       j.order_key, j.after, j.after_failure
 from claimed c
 join sluice.job j on j.id = c.id

@@ -1,5 +1,5 @@
 -- Completes one job inside a transaction of its holder's. What end.sql does for many in one statement, this does
--- in two, of which most jobs need only the first: planning them takes a third of the time. See also key_free.
+-- in two, of which most jobs need only the first: planning them takes a third of the time. See also key_free and unblock.
 -- $1 uuid id   $2 uuid token   $3 text[] states the event may leave   $4 bytea result
 with gone as (
     delete from sluice.live
@@ -20,4 +20,4 @@ with gone as (
     from gone g
     where exists (select from sluice.queue q where q.name = g.queue and q.audit = 'full')
 )
-select keyed, blocked_by from gone
+select keyed, blocked_by, exists (select from sluice.awaited a where a.queue = gone.queue) from gone

@@ -1,12 +1,12 @@
 -- Ends jobs: complete, bury and cancel. Moves each from live to done, keeps the failed attempt and tells the audit.
--- For those with a key, key_free comes after it.
+-- For those with a key, key_free comes after it, and for those of queues that are awaited, unblock.
 -- The coalesce keeps the planner from trusting statistics of a column that changes faster than they do.
 -- $1 uuid[] ids, sorted   $2 uuid[] tokens (empty: a person's or upkeep's act, no token is asked for)
 -- $3 text[] states the event may leave   $4 text event   $5 text outcome
 -- $6 bytea[] results   $7 text[] errors   $8 text[] stacks   $9 text[] reasons   $10 text[] by whom
 -- $11 uuid act   $12 text what it counts: attempt, recovery or nothing
 -- $13 boolean only where the lease ran out   $14 boolean whether the audit tells of it in every queue
--- $15 boolean whether to be brief: if all were ended, only those with a key are told, and one row of nulls says so
+-- $15 boolean whether to be brief: if all were ended, only those after which something follows are told, and one row of nulls says so
 with given as (
     select * from unnest($1::uuid[], $2::uuid[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[])
         as g(id, token, result, error, stack, reason, actor)
@@ -42,6 +42,8 @@ with given as (
 ), whole as (
     select $15::boolean and count(*) = cardinality($1::uuid[]) as told from gone
 )
-select id, queue, state, keyed, blocked_by from gone, whole where keyed or not whole.told
+select id, queue, state, keyed, blocked_by, awaited
+from (select g.*, g.queue in (select a.queue from sluice.awaited a) as awaited from gone g) e, whole
+where keyed or awaited or not whole.told
 union all
-select null, '', '', false, null from whole where told
+select null, '', '', false, null, false from whole where told

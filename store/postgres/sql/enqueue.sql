@@ -5,21 +5,26 @@
 -- $9 timestamptz[] due_at (null: now)   $10 interval[] delays   $11 timestamptz[] expires_at
 -- $12 boolean[] keyed   $13 uuid[] blocked_by   $14 boolean[] whether the audit tells of it
 -- $15 integer[] where each payload begins, from 1   $16 integer[] its length   $17 boolean[] whether it stands in line
+-- $18 text[] order keys ('': none)   $19 bigint[] places   $20 text[] after, each as an array's text ('': none)   $21 text[] after_failure ('': none)
 with given as (
     select g.*, substr($6::bytea, g.begins, g.length) as payload
     from unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[], $7::text[], $8::smallint[], $9::timestamptz[],
-                $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[], $17::boolean[])
-        as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, told, begins, length, in_line)
+                $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[], $17::boolean[],
+                $18::text[], $19::bigint[], $20::text[], $21::text[])
+        as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, told, begins, length, in_line,
+             order_key, order_place, after, after_failure)
 ), stored as (
-    insert into sluice.job (id, queue, tenant, priority, key, payload, labels, max_attempts, expires_at)
-    select id, queue, coalesce(tenant, ''), priority, nullif(key, ''), payload, nullif(labels, '')::jsonb, nullif(max_attempts, 0), expires_at
+    insert into sluice.job (id, queue, tenant, priority, key, payload, labels, max_attempts, expires_at, order_key, order_place, after, after_failure)
+    select id, queue, coalesce(tenant, ''), priority, nullif(key, ''), payload, nullif(labels, '')::jsonb, nullif(max_attempts, 0), expires_at,
+           nullif(order_key, ''), nullif(order_place, 0), nullif(after, '')::uuid[], nullif(after_failure, '')
     from given
     on conflict (id) do nothing
     returning id
 ), waiting as (
-    insert into sluice.live (id, queue, tenant, priority, due_at, expires_at, keyed, blocked_by, in_line)
+    insert into sluice.live (id, queue, tenant, priority, due_at, expires_at, keyed, blocked_by, in_line, order_key, order_place)
     select g.id, g.queue, coalesce(g.tenant, ''), g.priority, coalesce(g.due_at, now() + coalesce(g.delay, '0')), g.expires_at,
-           coalesce(g.keyed, false), g.blocked_by, coalesce(g.in_line, false) and g.blocked_by is null
+           coalesce(g.keyed, false), g.blocked_by, coalesce(g.in_line, false) and g.blocked_by is null,
+           nullif(g.order_key, ''), nullif(g.order_place, 0)
     from given g join stored s on s.id = g.id
 ), hinted as (
     insert into sluice.hint (queue, tenant, jobs, due_at)

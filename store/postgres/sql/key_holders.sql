@@ -1,7 +1,8 @@
--- Who holds these keys, whether that job still waits, and whether the job that wants the key is stored already. The
+-- Who holds these keys, whether that job still waits, and behind which twin, and whether the job that wants the key is stored already. The
 -- keys of those that are not are locked by key_take before.
 -- $1 text[] queues   $2 text[] keys   $3 uuid[] job ids
-select g.queue, g.key, k.job_id, coalesce(k.until is null, false) as unfinished_only, l.state, l.blocked_by, j.id is not null as stored
+select g.queue, g.key, k.job_id, coalesce(k.until is null, false) as unfinished_only, l.state,
+       (select b.id from sluice.job b where b.id = l.blocked_by and b.queue = k.queue and b.key = k.key), j.id is not null as stored
 from unnest($1::text[], $2::text[], $3::uuid[]) as g(queue, key, id)
 left join sluice.job_key k on k.queue = g.queue and k.key = g.key
 left join sluice.live l on l.id = k.job_id

@@ -1,5 +1,22 @@
--- Lets jobs go that wait behind a job which has ended.
-update sluice.live l
-set blocked_by = null
-where l.blocked_by is not null and not exists (select from sluice.live b where b.id = l.blocked_by)
-returning l.id, l.queue, l.state
+-- A slice of the jobs that others wait for, and whether each has left some behind: it has ended, and they do not wait
+-- for a person to requeue it; and how many wait for it. Notes their queues, if an enqueue could not.
+-- $1 uuid after   $2 integer limit
+with slice as materialized (
+    select l.id, l.queue, l.order_key, l.blocked_by from sluice.live l where l.blocked_by > $1::uuid order by l.blocked_by limit $2::integer
+), noted as (
+    insert into sluice.awaited (queue)
+    select distinct b.queue
+    from slice w
+    join sluice.live b on b.id = w.blocked_by
+    where (w.order_key is not null or exists (select from sluice.job_after a where a.job_id = w.id))
+      and not exists (select from sluice.awaited q where q.queue = b.queue)
+    on conflict do nothing
+)
+select w.blocked_by, bool_or(b.id is null and not (coalesce(j.after_failure = 'wait', false)
+           and exists (select from sluice.job_after a where a.after_id = w.blocked_by and a.job_id = w.id)
+           and exists (select from sluice.job x where x.id = w.blocked_by))), count(*)
+from slice w
+join sluice.job j on j.id = w.id
+left join sluice.live b on b.id = w.blocked_by
+group by w.blocked_by
+order by w.blocked_by

@@ -1,8 +1,8 @@
--- What the settings of a queue say to a claim, and what its rate and its turns have left; a queue that is not stored
+-- What the settings of a queue say to a claim and to the end of a job, and what its rate and its turns have left; a queue that is not stored
 -- has the defaults. The last says that jobs wait in lines.
 -- ?1 queue   ?2 now
-select coalesce(q.paused and (q.paused_until is null or q.paused_until > ?2), 0), coalesce(q.audit = 'full', 0), coalesce(q.rate, 0),
-       coalesce(q.burst, 0), coalesce(q.in_flight_limit, 0), f.tokens, f.filled_at,
+select coalesce(q.paused and (q.paused_until is null or q.paused_until > ?2), 0), coalesce(q.audit = 'full', 0),
+       exists (select 1 from sluice_awaited a where a.queue = ?1), coalesce(q.rate, 0), coalesce(q.burst, 0), coalesce(q.in_flight_limit, 0), f.tokens, f.filled_at,
        coalesce(q.fair, 0), coalesce(q.tenant_capacity, 0), coalesce(q.tenant_rate, 0), coalesce(q.tenant_burst, 0),
        coalesce(q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0, 0)
            or exists (select 1 from sluice_tenant_limit t where t.queue in (?1, '')),

@@ -1,5 +1,11 @@
--- Lets jobs go that wait behind a job which has ended.
-update sluice_live
-set blocked_by = null
-where blocked_by is not null and not exists (select 1 from sluice_live b where b.seq = sluice_live.blocked_by)
-returning queue
+-- A slice of the jobs that others wait for, and whether each has left some behind: it has ended, and they do not wait
+-- for a person to requeue it; and how many wait for it.
+-- ?1 after (seq)   ?2 limit
+select w.blocked_by, max(b.seq is null and not (
+    j.after_failure is 'wait' and exists (select 1 from sluice_after a where a.after_seq = w.blocked_by and a.seq = w.seq)
+    and exists (select 1 from sluice_job x where x.seq = w.blocked_by))), count(*)
+from (select seq, blocked_by from sluice_live where blocked_by > ?1 order by blocked_by limit ?2) w
+join sluice_job j on j.seq = w.seq
+left join sluice_live b on b.seq = w.blocked_by
+group by w.blocked_by
+order by w.blocked_by

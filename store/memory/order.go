@@ -1,0 +1,179 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// known refuses a job that is to run after one that is not stored. One that came back as a duplicate in
+// the same batch stands for the job that holds its key.
+func (s *Store) known(in *sluice.Insert, twins map[sluice.ID]sluice.ID) error {
+	in.After = slices.Clone(in.After)
+	for i, id := range in.After {
+		if twin, duplicate := twins[id]; duplicate {
+			in.After[i] = twin
+		}
+		if s.jobs[in.After[i]] == nil {
+			return sluice.AfterUnknown(id)
+		}
+	}
+	return nil
+}
+
+// takePlace gives a new job its place in its order, and notes what it is to run after.
+func (s *Store) takePlace(j *job) {
+	s.placed++
+	j.place = s.placed
+	if j.OrderKey != "" {
+		place := queueKey{j.Queue, j.OrderKey}
+		s.chains[place] = append(s.chains[place], j)
+	}
+	j.rest = slices.Clone(j.After)
+	s.waitForOthers(j)
+}
+
+// waitForOthers lets a job wait: for others, or until it is due.
+func (s *Store) waitForOthers(j *job) {
+	for _, id := range j.rest {
+		s.after[id] = append(s.after[id], j.ID)
+	}
+	if !s.look(j) {
+		s.wait(j)
+	}
+}
+
+// takePlaceAgain gives a requeued job its old place in its order, and makes it wait for what is unfinished of
+// that which it is to run after. What has ended, however it did, it does not wait for: a person wants it
+// to run.
+func (s *Store) takePlaceAgain(j *job) {
+	if j.OrderKey != "" {
+		place := queueKey{j.Queue, j.OrderKey}
+		at, _ := slices.BinarySearchFunc(s.chains[place], j.place, func(other *job, place int64) int { return cmp.Compare(other.place, place) })
+		s.chains[place] = slices.Insert(s.chains[place], at, j)
+	}
+	j.rest = slices.DeleteFunc(slices.Clone(j.After), func(id sluice.ID) bool { return !s.lives(id) })
+	s.waitForOthers(j)
+	s.signal(sluice.Signal{Queue: j.Queue})
+}
+
+// leaveOrder takes a job that ends out of its order.
+func (s *Store) leaveOrder(j *job) {
+	if j.OrderKey == "" {
+		return
+	}
+	place := queueKey{j.Queue, j.OrderKey}
+	s.chains[place] = slices.DeleteFunc(s.chains[place], func(other *job) bool { return other == j })
+	if len(s.chains[place]) == 0 {
+		delete(s.chains, place)
+	}
+}
+
+// look works out what a queued job waits for now. Where that was a failed job, and so its rule, it is
+// cancelled. It reports whether anything changed.
+func (s *Store) look(j *job) (changed bool) {
+	if reason := s.failure(j); reason != "" {
+		s.finish(j, sluice.EventCancel, sluice.Act{By: "sluice", Reason: reason})
+		return true
+	}
+	before := j.BlockedBy
+	j.BlockedBy = s.blocker(j)
+	if j.BlockedBy == before && !before.IsZero() {
+		return false
+	}
+	s.wait(j)
+	if j.BlockedBy.IsZero() {
+		s.signal(sluice.Signal{Queue: j.Queue})
+	}
+	return true
+}
+
+// failure forgets the jobs that a job need not wait for any longer, and says why it must be cancelled, if
+// it must.
+func (s *Store) failure(j *job) (reason string) {
+	var rest []sluice.ID
+	for _, id := range j.rest {
+		other := s.jobs[id]
+		switch {
+		case other != nil && other.live, other != nil && j.AfterFailure == sluice.FailureWaits && other.State != sluice.StateCompleted:
+			rest = append(rest, id)
+		case other != nil && other.State == sluice.StateCompleted, j.AfterFailure == sluice.FailureRuns:
+		case reason != "":
+		case other == nil:
+			reason = sluice.AfterFailed(id, "")
+		default:
+			reason = sluice.AfterFailed(id, other.State)
+		}
+	}
+	j.rest = rest
+	return reason
+}
+
+// blocker finds a job that another has to wait for: the one that it waits for already, the one before it
+// in its order, one of its order that was let go before it came back, or one that it runs after.
+func (s *Store) blocker(j *job) sluice.ID {
+	if s.lives(j.BlockedBy) {
+		return j.BlockedBy
+	}
+	var before, open sluice.ID
+	for _, other := range s.chains[queueKey{j.Queue, j.OrderKey}] {
+		switch {
+		case j.OrderKey == "" || other == j:
+		case other.place < j.place:
+			before = other.ID
+		case other.BlockedBy.IsZero():
+			open = other.ID
+		}
+	}
+	slices.SortFunc(j.rest, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
+	live := slices.IndexFunc(j.rest, s.lives)
+	switch {
+	case !before.IsZero():
+		return before
+	case !open.IsZero():
+		return open
+	case live >= 0:
+		return j.rest[live]
+	case len(j.rest) > 0:
+		return j.rest[0]
+	}
+	return sluice.ID{}
+}
+
+func (s *Store) lives(id sluice.ID) bool {
+	j := s.jobs[id]
+	return j != nil && j.live
+}
+
+// unblock looks at the jobs that wait for one that has ended. Those that are cancelled have ended too, and
+// so on: they are looked at one after the other, not one within the other.
+func (s *Store) unblock(ended sluice.ID) {
+	s.ended = append(s.ended, ended)
+	if len(s.ended) > 1 {
+		return // the call that looks at the first goes on with this one
+	}
+	for i := 0; i < len(s.ended); i++ {
+		id := s.ended[i]
+		waiting := slices.Concat(s.behind[id], s.after[id])
+		delete(s.behind, id)
+		delete(s.after, id)
+		for _, id := range waiting {
+			if j := s.jobs[id]; j != nil && j.live && j.State == sluice.StateQueued && !j.BlockedBy.IsZero() {
+				s.look(j)
+				s.keepFollowing(j)
+			}
+		}
+	}
+	s.ended = nil
+}
+
+// keepFollowing notes again what a job goes on waiting for, although it has failed.
+func (s *Store) keepFollowing(j *job) {
+	for _, id := range j.rest {
+		if !s.lives(id) && !slices.Contains(s.after[id], j.ID) {
+			s.after[id] = append(s.after[id], j.ID)
+		}
+	}
+}

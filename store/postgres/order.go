@@ -1,0 +1,355 @@
+package postgres
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/order_lock.sql
+var orderLockSQL string
+
+//go:embed sql/order_last.sql
+var orderLastSQL string
+
+//go:embed sql/order_places.sql
+var orderPlacesSQL string
+
+//go:embed sql/order_keys.sql
+var orderKeysSQL string
+
+//go:embed sql/stored.sql
+var storedSQL string
+
+//go:embed sql/after_find.sql
+var afterFindSQL string
+
+//go:embed sql/after_put.sql
+var afterPutSQL string
+
+//go:embed sql/after_again.sql
+var afterAgainSQL string
+
+//go:embed sql/awaited.sql
+var awaitedSQL string
+
+// ordered reports whether a job has its place among others.
+func ordered(j *sluice.Insert) bool { return j.OrderKey != "" || len(j.After) > 0 }
+
+func anyOrdered(jobs []sluice.Insert) bool {
+	return slices.ContainsFunc(jobs, func(j sluice.Insert) bool { return ordered(&j) })
+}
+
+// takePlace gives the jobs of a batch their places among others.
+type takePlace struct {
+	last    map[queueKey]sluice.ID // the last unfinished job of each order key
+	places  []int64                // for those that are stored next
+	sent    map[sluice.ID]bool     // jobs of the batch that are stored already
+	known   map[sluice.ID]other    // jobs that some are to run after
+	twins   map[sluice.ID]sluice.ID
+	refused map[int]error
+	behind  []sluice.ID // jobs behind which some were put, and which may have ended meanwhile
+}
+
+// other is a job that one is to run after.
+type other struct{ completed, ended bool }
+
+// newLineUp locks the order keys of a batch, and looks at what its jobs are to wait for. A batch in which none
+// has a place gets nil.
+func newLineUp(ctx context.Context, db rowsQuerier, jobs []sluice.Insert) (*takePlace, error) {
+	if !anyOrdered(jobs) {
+		return nil, nil
+	}
+	l := &takePlace{twins: make(map[sluice.ID]sluice.ID)}
+	count := 0
+	var keys []queueKey
+	var ids, others uuidArray
+	for i := range jobs {
+		j := &jobs[i]
+		if j.OrderKey != "" {
+			keys, count = append(keys, queueKey{j.Queue, j.OrderKey}), count+1
+		}
+		if ordered(j) {
+			ids = append(ids, j.ID)
+		}
+		for _, id := range j.After {
+			others = append(others, id)
+		}
+	}
+	if err := l.lock(ctx, db, keys); err != nil {
+		return nil, err
+	}
+	var err error
+	if count > 0 {
+		if l.places, err = list(ctx, db, pgx.RowTo[int64], orderPlacesSQL, count); err != nil {
+			return nil, err
+		}
+	}
+	sent, err := list(ctx, db, pgx.RowTo[pgtype.UUID], storedSQL, ids)
+	if err != nil {
+		return nil, err
+	}
+	l.sent = make(map[sluice.ID]bool, len(sent))
+	for _, id := range sent {
+		l.sent[idOf(id)] = true
+	}
+	if l.known, err = findOthers(ctx, db, others); err != nil {
+		return nil, err
+	}
+	l.refuse(jobs)
+	return l, nil
+}
+
+// lockOrderKeys locks order keys until the transaction ends, and returns them sorted, each once.
+func lockOrderKeys(ctx context.Context, db rowsQuerier, keys []queueKey) (queues, names []string, err error) {
+	slices.SortFunc(keys, func(a, b queueKey) int { return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.key, b.key)) })
+	for _, k := range slices.Compact(keys) {
+		queues, names = append(queues, k.queue), append(names, k.key)
+	}
+	if len(names) == 0 {
+		return nil, nil, nil
+	}
+	return queues, names, exec(ctx, db, orderLockSQL, queues, names)
+}
+
+func (l *takePlace) lock(ctx context.Context, db rowsQuerier, keys []queueKey) error {
+	l.last = make(map[queueKey]sluice.ID)
+	queues, names, err := lockOrderKeys(ctx, db, keys)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	rows, err := query(ctx, db, orderLastSQL, queues, names)
+	if err != nil {
+		return err
+	}
+	var k queueKey
+	var id pgtype.UUID
+	_, err = pgx.ForEachRow(rows, []any{&k.queue, &k.key, &id}, func() error {
+		l.last[k] = idOf(id)
+		return nil
+	})
+	return err
+}
+
+func findOthers(ctx context.Context, db rowsQuerier, ids uuidArray) (map[sluice.ID]other, error) {
+	known := make(map[sluice.ID]other, len(ids))
+	if len(ids) == 0 {
+		return known, nil
+	}
+	rows, err := query(ctx, db, afterFindSQL, ids)
+	if err != nil {
+		return nil, err
+	}
+	var id pgtype.UUID
+	var o other
+	_, err = pgx.ForEachRow(rows, []any{&id, &o.completed, &o.ended}, func() error {
+		known[idOf(id)] = o
+		return nil
+	})
+	return known, err
+}
+
+// refuse finds the jobs that are to run after one that is not stored, nor in the batch before them.
+func (l *takePlace) refuse(jobs []sluice.Insert) {
+	l.refused = make(map[int]error)
+	inBatch := make(map[sluice.ID]bool, len(jobs))
+	for i := range jobs {
+		j := &jobs[i]
+		for _, id := range j.After {
+			if _, stored := l.known[id]; !stored && !inBatch[id] && !l.sent[j.ID] {
+				l.refused[i] = sluice.AfterUnknown(id)
+			}
+		}
+		inBatch[j.ID] = inBatch[j.ID] || l.refused[i] == nil
+	}
+}
+
+// twin notes that a job of the batch came back as a duplicate: another one stands for it.
+func (l *takePlace) twin(id, twin sluice.ID) {
+	if l != nil && id != twin {
+		l.twins[id] = twin
+	}
+}
+
+// place gives jobs that are about to be stored their places.
+func (l *takePlace) place(jobs []sluice.Insert, stored []int, places map[int]keyPlace) map[int]keyPlace {
+	if l == nil {
+		return places
+	}
+	if places == nil {
+		places = make(map[int]keyPlace, len(stored))
+	}
+	for _, i := range stored {
+		j := &jobs[i]
+		if !ordered(j) || l.sent[j.ID] {
+			continue
+		}
+		place := places[i]
+		if j.OrderKey != "" {
+			key := queueKey{j.Queue, j.OrderKey}
+			place.blockedBy = cmp.Or(place.blockedBy, l.last[key])
+			place.order, l.places = l.places[0], l.places[1:]
+			l.last[key] = j.ID
+		}
+		l.placeAfter(j, &place)
+		if !place.blockedBy.IsZero() {
+			l.behind = append(append(l.behind, place.blockedBy), place.rest...)
+		}
+		places[i] = place
+	}
+	return places
+}
+
+// placeAfter works out what a job waits for of that which it is to run after.
+func (l *takePlace) placeAfter(j *sluice.Insert, place *keyPlace) {
+	var ended sluice.ID
+	var unfinished sluice.ID
+	for _, id := range j.After {
+		if twin, duplicate := l.twins[id]; duplicate {
+			id = twin
+		}
+		place.after = append(place.after, id)
+		o := l.known[id] // of those in the batch, nothing is known, and they are unfinished
+		switch {
+		case o.completed:
+			continue
+		case o.ended:
+			ended = cmp.Or(ended, id)
+		default:
+			unfinished = cmp.Or(unfinished, id)
+		}
+		place.rest = append(place.rest, id)
+	}
+	place.blockedBy = cmp.Or(place.blockedBy, unfinished, ended)
+}
+
+// put notes what the jobs that were just stored wait for.
+func (l *takePlace) put(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, stored []int, places map[int]keyPlace, taken map[sluice.ID]bool) error {
+	if l == nil {
+		return nil
+	}
+	var others, ids uuidArray
+	for _, i := range stored {
+		if taken[jobs[i].ID] {
+			continue
+		}
+		for _, id := range places[i].rest {
+			others, ids = append(others, id), append(ids, jobs[i].ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return exec(ctx, db, afterPutSQL, others, ids)
+}
+
+// sortedOnce sorts ids, and leaves each once.
+func sortedOnce(ids []sluice.ID) []sluice.ID {
+	slices.SortFunc(ids, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(ids)
+}
+
+// textOf writes ids as an array of the server's.
+func textOf(ids []sluice.ID) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()
+	}
+	return "{" + strings.Join(texts, ",") + "}"
+}
+
+// noteAwaited notes, before jobs are stored and in a transaction of its own, that the end of others must let
+// them go.
+func (s *Store) noteAwaited(ctx context.Context, jobs []sluice.Insert) error {
+	if !anyOrdered(jobs) {
+		return nil
+	}
+	var queues []string
+	var others uuidArray
+	named := make(map[sluice.ID]bool)
+	for i := range jobs {
+		for _, id := range jobs[i].After {
+			others, named[id] = append(others, id), true
+		}
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		awaited := j.OrderKey != "" || named[j.ID] || j.Key != "" && len(j.After) > 0 // it may come behind its twin
+		if _, noted := s.awaited.Load(j.Queue); awaited && !noted && !slices.Contains(queues, j.Queue) {
+			queues = append(queues, j.Queue)
+		}
+	}
+	if len(queues)+len(others) == 0 {
+		return nil
+	}
+	err := s.call(ctx, "enqueue", func(ctx context.Context, _ bool) error {
+		return exec(ctx, s.pool, awaitedSQL, queues, others)
+	})
+	for _, queue := range queues {
+		if err == nil {
+			s.awaited.Store(queue, true)
+		}
+	}
+	return err
+}
+
+// takePlaceAgain gives requeued jobs their places among others again, and returns those behind which they wait.
+func takePlaceAgain(ctx context.Context, tx pgx.Tx, ids []sluice.ID) (behind []sluice.ID, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	if err := exec(ctx, tx, afterAgainSQL, uuids(ids)); err != nil {
+		return nil, err
+	}
+	rows, err := list(ctx, tx, scanLook, unblockSQL, uuidArray{}, uuids(ids), [16]byte{}, len(ids))
+	for _, r := range rows {
+		behind = append(behind, r.behind)
+	}
+	return slices.DeleteFunc(behind, sluice.ID.IsZero), err
+}
+
+// lockPlaces locks the order keys of jobs that are to be requeued, and returns those that have places among
+// others.
+func lockPlaces(ctx context.Context, tx pgx.Tx, ids []sluice.ID) (map[sluice.ID]bool, error) {
+	found, err := list(ctx, tx, scanWantedKey, orderKeysSQL, uuids(ids))
+	if err != nil {
+		return nil, err
+	}
+	placed := make(map[sluice.ID]bool, len(found))
+	var keys []queueKey
+	for _, f := range found {
+		placed[f.job] = true
+		if f.key != "" {
+			keys = append(keys, f.queueKey)
+		}
+	}
+	_, _, err = lockOrderKeys(ctx, tx, keys)
+	return placed, err
+}
+
+// taking leaves out the jobs of a round that are refused.
+func (l *takePlace) taking(round []int) []int {
+	if l == nil || len(l.refused) == 0 {
+		return round
+	}
+	return slices.DeleteFunc(round, func(i int) bool { return l.refused[i] != nil })
+}
+
+// outcome is what became of the batch.
+func (l *takePlace) outcome(receipts []sluice.Receipt, behind []sluice.ID) enqueued {
+	if l == nil {
+		return enqueued{receipts: receipts, behind: behind}
+	}
+	return enqueued{receipts: receipts, refused: l.refused, behind: sortedOnce(append(behind, l.behind...))}
+}

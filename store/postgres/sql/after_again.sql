@@ -1,0 +1,14 @@
+-- Notes what requeued jobs wait for again: what is unfinished of that which they are to run after. What an earlier life
+-- waited for, and has ended since, is forgotten.
+-- $1 uuid[] ids
+with forgotten as (
+    delete from sluice.job_after a
+    where a.job_id = any ($1::uuid[]) and not exists (select from sluice.live l where l.id = a.after_id)
+)
+insert into sluice.job_after (after_id, job_id)
+select l.id, w.id
+from sluice.job w
+cross join lateral unnest(w.after) as g(id)
+join sluice.live l on l.id = g.id
+where w.id = any ($1::uuid[]) and l.id <> w.id
+on conflict do nothing

@@ -1,0 +1,9 @@
+-- The jobs that others are to run after, as far as they are stored: whether each has completed, and whether it has ended.
+-- $1 uuid[] ids
+select j.id, coalesce(d.outcome = 'completed', false), l.id is null
+from sluice.job j
+left join sluice.live l on l.id = j.id
+left join lateral (
+    select d.outcome from sluice.done d where d.id = j.id and l.id is null order by d.generation desc limit 1
+) d on true
+where j.id = any ($1::uuid[])

@@ -1,0 +1,3 @@
+-- Places for jobs that are stored next.
+-- $1 integer how many
+select nextval('sluice.order_place') from generate_series(1, $1::integer)

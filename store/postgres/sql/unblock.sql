@@ -1,0 +1,70 @@
+-- Looks at jobs that wait for others of which some may have ended: works out what each waits for now, and lets those go
+-- that wait for none. Of those that must be cancelled it says so, and for which job. One that is locked is passed over,
+-- because that transaction may stay open for long, and said to be. Nobody is waited for.
+-- What a job waits for is read as it was when the statement began. So whoever leaves a job blocked looks, after the
+-- commit, whether the blocker has ended meanwhile.
+-- $1 uuid[] jobs that may have ended   $2 uuid[] jobs to look at whatever they wait for   $3 uuid after   $4 integer limit
+with ended as materialized (
+    select e.id from unnest($1::uuid[]) as e(id)
+    where not exists (select from sluice.live l where l.id = e.id)
+), found as materialized (
+    select f.id
+    from (select l.id from sluice.live l where l.blocked_by = any (array(select id from ended))
+          union
+          select a.job_id from sluice.job_after a where a.after_id = any (array(select id from ended))
+          union
+          select unnest($2::uuid[])) f
+    where f.id > $3::uuid
+    order by f.id
+    limit $4::integer
+), waiting as materialized (
+    select l.id, l.queue, l.order_key, l.order_place, l.blocked_by, l.state
+    from sluice.live l
+    where l.id = any (array(select id from found)) and l.blocked_by is not null
+    order by l.id
+    for update of l skip locked
+), rest as materialized (
+    select a.job_id, a.after_id, b.id is not null as lives, j.after_failure as rule, o.id is null as gone,
+           case when b.id is null then (select d.outcome from sluice.done d where d.id = a.after_id order by d.generation desc limit 1) end as outcome
+    from waiting w
+    join sluice.job j on j.id = w.id
+    join sluice.job_after a on a.job_id = w.id
+    left join sluice.job o on o.id = a.after_id
+    left join sluice.live b on b.id = a.after_id
+), judged as materialized (
+    select job_id, after_id, lives, outcome,
+           case when lives then 'waits' when outcome = 'completed' or rule = 'run' then 'passes'
+                when rule = 'wait' and not gone then 'waits' else 'fails' end as verdict
+    from rest
+), forgotten as (
+    delete from sluice.job_after a
+    where a.job_id = any (array(select id from found))
+      and (exists (select from judged g where g.job_id = a.job_id and g.after_id = a.after_id and g.verdict <> 'waits')
+           or not exists (select from sluice.live l where l.id = a.job_id))
+), next as materialized (
+    select w.id, w.queue, w.blocked_by as before, failed.after_id as failed, failed.outcome,
+           case when failed.after_id is not null then w.blocked_by
+                else coalesce(
+               (select b.id from sluice.live b where b.id = w.blocked_by and b.id <> w.id),
+               (select p.id from sluice.live p where p.queue = w.queue and p.order_key = w.order_key and p.order_place < w.order_place
+                order by p.order_place desc limit 1),
+               (select p.id from sluice.live p where p.queue = w.queue and p.order_key = w.order_key and p.blocked_by is null and p.id <> w.id),
+               (select g.after_id from judged g where g.job_id = w.id and g.verdict = 'waits' order by g.lives desc, g.after_id limit 1)) end as behind
+    from waiting w
+    left join lateral (
+        select g.after_id, g.outcome from judged g where g.job_id = w.id and g.verdict = 'fails' order by g.after_id limit 1
+    ) failed on true
+), moved as (
+    update sluice.live l
+    set blocked_by = n.behind
+    from next n
+    where l.id = n.id and l.id = any (array(select id from next)) and n.behind is distinct from n.before
+)
+select n.id, n.queue, n.behind, n.failed, coalesce(n.outcome, ''), n.behind is distinct from n.before, false as locked
+from next n
+union all
+select f.id, '', null, null, '', false, true
+from found f
+where not exists (select from waiting w where w.id = f.id)
+  and exists (select from sluice.live l where l.id = f.id and l.blocked_by is not null)
+order by 1

@@ -1,0 +1,229 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/unblock.sql
+var unblockSQL string
+
+//go:embed sql/mend_order_keys.sql
+var mendOrderKeysSQL string
+
+// look is what unblock.sql says of a job.
+type look struct {
+	id      sluice.ID
+	queue   string
+	behind  sluice.ID // what it waits for now; zero: nothing
+	failed  sluice.ID // the job for which it must be cancelled; zero: none
+	outcome sluice.State
+	changed bool
+	locked  bool // it was passed over
+}
+
+func scanLook(row pgx.CollectableRow) (look, error) {
+	var l look
+	var id, behind, failed pgtype.UUID
+	var outcome string
+	err := row.Scan(&id, &l.queue, &behind, &failed, &outcome, &l.changed, &l.locked)
+	l.id, l.behind, l.failed, l.outcome = idOf(id), idOf(behind), idOf(failed), sluice.State(outcome)
+	return l, err
+}
+
+const (
+	// unblockSlice is how many waiting jobs one statement looks at.
+	unblockSlice = 1000
+	// unblockRounds is how many slices are looked at when a job has ended. Upkeep looks at the others: who
+	// settles must not take long.
+	unblockRounds = 10
+	// mendRounds is the same for upkeep.
+	mendRounds = 1000
+	// mendSlice is how many blocked jobs a look for those that were left behind goes through.
+	mendSlice = 20_000
+)
+
+// unblocker looks at the jobs that wait for some that may have ended. Those that it cancels have ended too,
+// and those behind which it leaves a job may have ended in this moment; so it goes on until none is left.
+type unblocker struct {
+	db      rowsQuerier
+	cancel  func(ctx context.Context, e ending) (endings, error)
+	ended   []sluice.ID
+	next    []sluice.ID // to look at when those that wait for ended have all been looked at
+	after   sluice.ID   // in the slices of those
+	changed int
+}
+
+func (u *unblocker) run(ctx context.Context, rounds int, moved func(sluice.Event, []moved)) error {
+	for ; rounds > 0 && len(u.ended) > 0; rounds-- {
+		rows, err := list(ctx, u.db, scanLook, unblockSQL, uuids(u.ended), uuidArray{}, [16]byte(u.after), unblockSlice)
+		if err != nil {
+			return err
+		}
+		moved(sluice.EventRelease, u.letGo(rows))
+		cancelled, err := u.cancelFailed(ctx, rows)
+		if err != nil {
+			return err
+		}
+		moved(sluice.EventCancel, cancelled.rows)
+		u.next = append(u.next, cancelled.awaited...)
+		if len(rows) == unblockSlice {
+			u.after = rows[len(rows)-1].id
+			continue
+		}
+		u.ended, u.next, u.after = sortedOnce(u.next), nil, sluice.ID{}
+	}
+	return nil
+}
+
+// letGo gives the jobs that wait for nothing any longer, and notes what is to be looked at next.
+func (u *unblocker) letGo(rows []look) (free []moved) {
+	locked := false
+	for _, r := range rows {
+		locked = locked || r.locked
+		if r.changed {
+			u.changed++
+		}
+		switch {
+		case r.locked, !r.failed.IsZero():
+		case r.behind.IsZero():
+			free = append(free, moved{id: r.id, queue: r.queue, from: letGo})
+		case !slices.Contains(u.ended, r.behind):
+			u.next = append(u.next, r.behind)
+		}
+	}
+	if locked {
+		u.next = append(u.next, u.ended...)
+	}
+	return free
+}
+
+// cancelFailed cancels the jobs that were to run after one that has failed.
+func (u *unblocker) cancelFailed(ctx context.Context, rows []look) (endings, error) {
+	e := ending{event: sluice.EventCancel, from: []sluice.State{sluice.StateQueued}, counts: "nothing"}
+	for _, r := range rows { // sorted
+		if !r.failed.IsZero() {
+			e.ids = append(e.ids, r.id)
+			e.reasons, e.actors = append(e.reasons, sluice.AfterFailed(r.failed, r.outcome)), append(e.actors, "sluice")
+		}
+	}
+	if len(e.ids) == 0 {
+		return endings{}, nil
+	}
+	out, err := u.cancel(ctx, e)
+	u.changed += len(out.rows)
+	return out, err
+}
+
+// unblock looks at the jobs that wait for some that may have ended, after that was committed. If it fails, upkeep
+// does it; what ended has ended.
+func (s *Store) unblock(ctx context.Context, ended []sluice.ID) {
+	if len(ended) == 0 {
+		return
+	}
+	if _, err := s.unblockUpTo(ctx, ended, unblockRounds); err != nil && ctx.Err() == nil {
+		s.options.Logger.Warn("jobs that wait for others were not all looked at; upkeep will", "error", err)
+	}
+}
+
+func (s *Store) unblockUpTo(ctx context.Context, ended []sluice.ID, rounds int) (changed int, err error) {
+	u := unblocker{db: s.pool, ended: ended, cancel: func(ctx context.Context, e ending) (out endings, err error) {
+		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			out, err = end(ctx, tx, e)
+			return err
+		})
+		return out, err
+	}}
+	err = s.call(ctx, "unblock", func(ctx context.Context, _ bool) error { return u.run(ctx, rounds, s.signalMoved) })
+	return u.changed, err
+}
+
+// unblockIn does so inside a transaction of the caller's, of which nobody else can see anything yet. What ends
+// meanwhile is left to upkeep.
+func unblockIn(ctx context.Context, tx rowsQuerier, ended []sluice.ID) error {
+	u := unblocker{db: tx, ended: ended, cancel: func(ctx context.Context, e ending) (endings, error) { return end(ctx, tx, e) }}
+	return u.run(ctx, unblockRounds, func(sluice.Event, []moved) {})
+}
+
+// mendPlaces is where upkeep goes on.
+type mendPlaces struct {
+	blocker sluice.ID
+	key     queueKey
+}
+
+// mendBlocked looks at a slice of the blocked jobs for those whose blocker has ended, and at these again.
+func (s *Store) mendBlocked(ctx context.Context) (int, error) {
+	s.mending.Lock()
+	defer s.mending.Unlock()
+	var ended []sluice.ID
+	err := s.call(ctx, "mend", func(ctx context.Context, _ bool) error {
+		rows, err := query(ctx, s.pool, mendBlockedSQL, [16]byte(s.mendFrom.blocker), mendSlice)
+		if err != nil {
+			return err
+		}
+		var id pgtype.UUID
+		var left bool
+		var count, looked int
+		ended = nil
+		next := s.mendFrom
+		_, err = pgx.ForEachRow(rows, []any{&id, &left, &count}, func() error {
+			looked, next.blocker = looked+count, idOf(id)
+			if left {
+				ended = append(ended, idOf(id))
+			}
+			return nil
+		})
+		if looked < mendSlice {
+			next.blocker = sluice.ID{}
+		}
+		if err == nil {
+			s.mendFrom = next
+		}
+		return err
+	})
+	if err != nil || len(ended) == 0 {
+		return 0, err
+	}
+	return s.unblockUpTo(ctx, sortedOnce(ended), mendRounds)
+}
+
+// mendOrderKeys forgets a slice of the order keys that no unfinished job has.
+func (s *Store) mendOrderKeys(ctx context.Context) error {
+	s.mending.Lock()
+	defer s.mending.Unlock()
+	return s.call(ctx, "mend", func(ctx context.Context, _ bool) error {
+		last, err := list(ctx, s.pool, scanQueueKey, mendOrderKeysSQL, s.mendFrom.key.queue, s.mendFrom.key.key, unblockSlice)
+		if err == nil {
+			s.mendFrom.key = queueKey{}
+			if len(last) > 0 {
+				s.mendFrom.key = last[0]
+			}
+		}
+		return err
+	})
+}
+
+// unblockLater does for a caller's transaction what an enqueue does around its own, which it cannot from within: notes
+// that the end of some jobs must let others go, and looks whether they have ended meanwhile. If the caller has not
+// committed by then, upkeep finds the jobs.
+func (s *Store) unblockLater(jobs []sluice.Insert, behind []sluice.ID) {
+	if !anyOrdered(jobs) {
+		return
+	}
+	jobs = slices.Clone(jobs)
+	time.AfterFunc(txNotifyInterval, func() {
+		if s.closed.Load() {
+			return
+		}
+		if err := s.noteAwaited(context.Background(), jobs); err == nil {
+			s.unblock(context.Background(), behind)
+		}
+	})
+}

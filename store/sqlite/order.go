@@ -1,0 +1,308 @@
+package sqlite
+
+import (
+	"database/sql"
+	_ "embed"
+	"encoding/json"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/enqueue_ordered.sql
+var enqueueOrderedSQL string
+
+//go:embed sql/order_give.sql
+var orderGiveSQL string
+
+//go:embed sql/order_before.sql
+var orderBeforeSQL string
+
+//go:embed sql/after_find.sql
+var afterFindSQL string
+
+//go:embed sql/after_put.sql
+var afterPutSQL string
+
+//go:embed sql/after_again.sql
+var afterAgainSQL string
+
+//go:embed sql/after_rest.sql
+var afterRestSQL string
+
+//go:embed sql/after_done.sql
+var afterDoneSQL string
+
+//go:embed sql/after_forget.sql
+var afterForgetSQL string
+
+//go:embed sql/awaited.sql
+var awaitedSQL string
+
+//go:embed sql/is_awaited.sql
+var isAwaitedSQL string
+
+//go:embed sql/waiting.sql
+var waitingSQL string
+
+//go:embed sql/block.sql
+var blockSQL string
+
+// ordered reports whether a job has its place among others.
+func ordered(j *sluice.Insert) bool { return j.OrderKey != "" || len(j.After) > 0 }
+
+// before are the jobs that one is to run after, by what is stored of them.
+type before struct {
+	ids     []sluice.ID
+	waitFor []int64 // the seqs of those that have not completed
+	queues  []string
+}
+
+// findBefore looks the jobs up that one is to run after. One that came back as a duplicate in the same batch
+// stands for the job that holds its key. If one is not stored, the answer says so.
+func findBefore(tx runner, j *sluice.Insert, twins map[sluice.ID]sluice.ID) (out before, refused, err error) {
+	if len(j.After) == 0 {
+		return out, nil, nil
+	}
+	for _, id := range j.After {
+		if twin, duplicate := twins[id]; duplicate {
+			id = twin
+		}
+		out.ids = append(out.ids, id)
+	}
+	known := make(map[sluice.ID]bool)
+	_, err = list(tx, func(rows *sql.Rows) (struct{}, error) {
+		var id []byte
+		var seq int64
+		var queue string
+		var completed bool
+		err := rows.Scan(&id, &seq, &queue, &completed)
+		known[idOf(id)] = true
+		if !completed {
+			out.waitFor, out.queues = append(out.waitFor, seq), append(out.queues, queue)
+		}
+		return struct{}{}, err
+	}, afterFindSQL, idList(out.ids))
+	for _, id := range out.ids {
+		if err != nil || known[id] {
+			continue
+		}
+		if sent, err := isStored(tx, j.ID); err != nil || sent {
+			return out, nil, err // it is sent again, and what it waited for may be gone
+		}
+		return out, sluice.AfterUnknown(id), nil
+	}
+	return out, nil, err
+}
+
+// putOrdered stores a job that has its place among others.
+func putOrdered(tx runner, j *sluice.Insert, others before, at int64, labels, maxAttempts any) (sql.Result, error) {
+	var ids any
+	if len(others.ids) > 0 {
+		text, err := jsonOf(others.ids)
+		if err != nil {
+			return nil, err
+		}
+		ids = text
+	}
+	return tx.exec(enqueueOrderedSQL, j.ID[:], j.Queue, j.Tenant, j.Priority, nullText(j.Key), []byte(j.Payload), labels, maxAttempts,
+		at, micros(j.ExpiresAt), nullText(j.OrderKey), ids, nullText(string(j.AfterFailure)))
+}
+
+// takePlace makes a new job wait for those before it, if there are any.
+func takePlace(tx runner, j *sluice.Insert, seq int64, others before) error {
+	queues := others.queues
+	if j.OrderKey != "" || j.Key != "" { // for its twin may end, too
+		queues = append(queues, j.Queue)
+	}
+	for _, queue := range queues {
+		if _, err := tx.exec(awaitedSQL, queue); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.exec(orderGiveSQL, seq); err != nil {
+		return err
+	}
+	if len(others.waitFor) > 0 {
+		if _, err := tx.exec(afterPutSQL, seq, seqList(others.waitFor)); err != nil {
+			return err
+		}
+	}
+	return unblock(tx, nil, []int64{seq})
+}
+
+// takePlaceAgain gives requeued jobs their places among others again.
+func takePlaceAgain(tx runner, seqs []int64) error {
+	if len(seqs) == 0 {
+		return nil
+	}
+	for _, seq := range seqs {
+		if _, err := tx.exec(afterAgainSQL, seq); err != nil {
+			return err
+		}
+	}
+	return unblock(tx, nil, seqs)
+}
+
+// waiter is a job that waits for others.
+type waiter struct {
+	seq      int64
+	id       sluice.ID
+	queue    string
+	orderKey *string
+	behind   int64 // the seq of the one that it waits for; its own, if it was not looked at yet
+	lives    bool  // that one is unfinished
+	failure  sluice.AfterFailure
+}
+
+func scanWaiter(rows *sql.Rows) (waiter, error) {
+	var w waiter
+	var id []byte
+	var failure *string
+	err := rows.Scan(&w.seq, &id, &w.queue, &w.orderKey, &w.behind, &w.lives, &failure)
+	w.id, w.failure = idOf(id), sluice.AfterFailure(orZero(failure))
+	return w, err
+}
+
+// unblockLimit is how many waiting jobs are looked at when one has ended. Upkeep looks at the others: who
+// settles must not take long.
+const unblockLimit = 1000
+
+// unblock looks at the jobs that wait for some that have ended, and at those given besides. Those that are
+// cancelled have ended too, and so on.
+func unblock(tx runner, ended, look []int64) error {
+	for looked := 0; (len(ended) > 0 || len(look) > 0) && looked < unblockLimit; {
+		out, err := lookAtAll(tx, ended, look, 0, unblockLimit-looked)
+		if err != nil {
+			return err
+		}
+		ended, look = out.cancelled, nil
+		looked += out.looked
+	}
+	return nil
+}
+
+// looks is what became of jobs that were looked at.
+type looks struct {
+	looked    int
+	last      int64   // the seq of the last one
+	changed   int     // how many wait for another now, or for none
+	cancelled []int64 // those that were cancelled
+}
+
+// lookAtAll looks at the jobs that wait for some that have ended, and at those given besides: at up to a limit,
+// from one on.
+func lookAtAll(tx runner, ended, look []int64, after int64, limit int) (out looks, err error) {
+	waiters, err := list(tx, scanWaiter, waitingSQL, seqList(ended), seqList(look), after, limit)
+	if err != nil {
+		return out, err
+	}
+	if _, err := tx.exec(afterForgetSQL, seqList(ended)); err != nil {
+		return out, err
+	}
+	for _, w := range waiters {
+		reason, changed, err := lookAt(tx, w)
+		if err != nil {
+			return out, err
+		}
+		if changed {
+			out.changed++
+		}
+		if reason != "" {
+			out.cancelled = append(out.cancelled, w.seq)
+		}
+		out.looked, out.last = out.looked+1, w.seq
+	}
+	return out, nil
+}
+
+// lookAt works out what a job waits for now, and cancels it where it must be, for a reason.
+func lookAt(tx runner, w waiter) (reason string, changed bool, err error) {
+	rest, reason, err := restOf(tx, w)
+	if err != nil {
+		return "", false, err
+	}
+	if reason != "" {
+		return reason, true, cancelWaiter(tx, w, reason)
+	}
+	if w.lives {
+		return "", false, nil
+	}
+	var behind *int64
+	if len(rest) > 0 {
+		behind = &rest[0]
+	}
+	if w.orderKey != nil {
+		found, err := list(tx, scanOne[*int64], orderBeforeSQL, w.queue, *w.orderKey, w.seq)
+		if err != nil {
+			return "", false, err
+		}
+		if found[0] != nil {
+			behind = found[0]
+		}
+	}
+	if behind != nil && *behind == w.behind {
+		return "", false, nil
+	}
+	if behind == nil {
+		tx.signal(sluice.Signal{Queue: w.queue})
+	}
+	_, err = tx.exec(blockSQL, w.seq, behind)
+	return "", true, err
+}
+
+// restOf lists what a job still waits for of that which it is to run after, or says why it must be cancelled.
+func restOf(tx runner, w waiter) (rest []int64, reason string, err error) {
+	type other struct {
+		seq     int64
+		id      []byte
+		lives   bool
+		outcome *string
+	}
+	others, err := list(tx, func(rows *sql.Rows) (o other, err error) {
+		err = rows.Scan(&o.seq, &o.id, &o.lives, &o.outcome)
+		return o, err
+	}, afterRestSQL, w.seq)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, o := range others {
+		outcome := sluice.State(orZero(o.outcome))
+		switch {
+		case o.lives, w.failure == sluice.FailureWaits && outcome != "" && outcome != sluice.StateCompleted:
+			rest = append(rest, o.seq)
+			continue
+		case outcome == sluice.StateCompleted, w.failure == sluice.FailureRuns:
+		case reason == "":
+			reason = sluice.AfterFailed(idOf(o.id), outcome)
+		}
+		if _, err := tx.exec(afterDoneSQL, w.seq, o.seq); err != nil {
+			return nil, "", err
+		}
+	}
+	return rest, reason, nil
+}
+
+// cancelWaiter cancels a job because one that it was to run after has failed. Who waits for it is looked at
+// by the caller.
+func cancelWaiter(tx runner, w waiter, reason string) error {
+	rows, err := heldRows(tx, []sluice.ID{w.id})
+	if err != nil {
+		return err
+	}
+	finish := newFinisher(tx)
+	finish.alone = true
+	if err := finish.add(rows[w.id], ended{event: sluice.EventCancel, act: sluice.Act{By: "sluice", Reason: reason}}); err != nil {
+		return err
+	}
+	return finish.flush()
+}
+
+// idsOfJSON reads the ids that a job is to run after.
+func idsOfJSON(text *string) ([]sluice.ID, error) {
+	if text == nil {
+		return nil, nil
+	}
+	var ids []sluice.ID
+	err := json.Unmarshal([]byte(*text), &ids)
+	return ids, err
+}

@@ -1,0 +1,87 @@
+package storetest
+
+import (
+	"bytes"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// drawOrder draws a job's place among others.
+func (m *machine) drawOrder(t *rapid.T, o *sluice.EnqueueOptions) {
+	o.OrderKey = rapid.SampledFrom([]string{"", "", "x", "y"}).Draw(t, "order key")
+	if len(m.order) == 0 {
+		return
+	}
+	for range rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "how many it runs after") {
+		o.After = append(o.After, m.order[len(m.order)-1-rapid.IntRange(0, min(5, len(m.order)-1)).Draw(t, "runs after, counted from the last")])
+	}
+	if len(o.After) > 0 {
+		o.AfterFailure = rapid.SampledFrom([]sluice.AfterFailure{sluice.FailureCancels, sluice.FailureRuns, sluice.FailureWaits}).Draw(t, "after failure")
+	}
+}
+
+// look works out what a waiting job waits for now; what it waits for already it goes on waiting for.
+func (m *machine) look(id sluice.ID) {
+	job := m.jobs[id]
+	failed := false
+	job.rest = slices.DeleteFunc(job.rest, func(other sluice.ID) bool {
+		state := m.jobs[other].state
+		passes := state == sluice.StateCompleted || state.Finished() && job.afterFailure == sluice.FailureRuns
+		failed = failed || state.Finished() && !passes && job.afterFailure == sluice.FailureCancels
+		return passes
+	})
+	if failed {
+		m.end(id, sluice.StateCancelled)
+		return
+	}
+	if m.lives(job.blockedBy) {
+		return
+	}
+	slices.SortFunc(job.rest, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
+	job.blockedBy = sluice.ID{}
+	for _, other := range slices.Backward(job.rest) {
+		if !m.lives(other) && !m.lives(job.blockedBy) || m.lives(other) {
+			job.blockedBy = other
+		}
+	}
+	if before := m.before(id, job); !before.IsZero() {
+		job.blockedBy = before
+	}
+}
+
+// before is the job that another waits for in its order.
+func (m *machine) before(id sluice.ID, job *modelJob) sluice.ID {
+	var before, open sluice.ID
+	for _, other := range m.order {
+		o := m.jobs[other]
+		switch {
+		case other == id || job.orderKey == "" || o.orderKey != job.orderKey || o.state.Finished():
+		case o.seq < job.seq:
+			before = other
+		case o.blockedBy.IsZero():
+			open = other
+		}
+	}
+	if before.IsZero() {
+		return open
+	}
+	return before
+}
+
+func (m *machine) lives(id sluice.ID) bool {
+	job := m.jobs[id]
+	return job != nil && !job.state.Finished()
+}
+
+// letGo looks at the jobs that wait for one that has ended.
+func (m *machine) letGo(ended sluice.ID) {
+	for _, id := range m.order {
+		job := m.jobs[id]
+		if job.state == sluice.StateQueued && !job.blockedBy.IsZero() && (job.blockedBy == ended || slices.Contains(job.rest, ended)) {
+			m.look(id)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package sluice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// waitGates say which other jobs a queued job waits for: its twin, those before it in its order, and those
+// that it runs after. It reads at most MaxAfter jobs and one.
+func (c *Client) waitGates(ctx context.Context, j Job) ([]Gate, error) {
+	if j.OrderKey == "" && len(j.After) == 0 {
+		return []Gate{blockedGate(j)}, nil
+	}
+	blocker, err := c.blocker(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	twin := j.Key != "" && blocker.Queue == j.Queue && blocker.Key == j.Key
+	inOrder := j.OrderKey != "" && blocker.Queue == j.Queue && blocker.OrderKey == j.OrderKey
+	var gates []Gate
+	if twin || j.BlockedBy.IsZero() {
+		gates = append(gates, blockedGate(j))
+	}
+	if j.OrderKey != "" {
+		gates = append(gates, orderKeyGate(j, blocker, inOrder && !twin))
+	}
+	if len(j.After) > 0 {
+		gate, err := c.afterGate(ctx, j)
+		if err != nil {
+			return nil, err
+		}
+		gates = append(gates, gate)
+	}
+	return gates, nil
+}
+
+// blocker looks up the job that another waits for, if it is known.
+func (c *Client) blocker(ctx context.Context, j Job) (Job, error) {
+	if j.BlockedBy.IsZero() {
+		return Job{}, nil
+	}
+	blocker, err := c.store.Job(ctx, j.BlockedBy)
+	if errors.Is(err, ErrNotFound) {
+		return Job{}, nil
+	}
+	return blocker, err
+}
+
+func orderKeyGate(j, blocker Job, inOrder bool) Gate {
+	if !inOrder {
+		return Gate{Name: "order_key", Open: true, Says: fmt.Sprintf("it waits for no job before it with the order key %q", j.OrderKey)}
+	}
+	return Gate{Name: "order_key", Says: fmt.Sprintf("it waits for job %s, which is %s and comes before it with the order key %q", blocker.ID, blocker.State, j.OrderKey)}
+}
+
+// afterGate says what has become of the jobs that a job runs after.
+func (c *Client) afterGate(ctx context.Context, j Job) (Gate, error) {
+	open := true
+	says := ""
+	completed := 0
+	for _, id := range j.After {
+		other, err := c.store.Job(ctx, id)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			says += fmt.Sprintf("; job %s is gone from the history", id)
+			open = open && j.BlockedBy.IsZero()
+		case err != nil:
+			return Gate{}, err
+		case other.State == StateCompleted:
+			completed++
+		default:
+			says += fmt.Sprintf("; job %s is %s", id, other.State)
+			open = open && (other.State.Finished() && j.BlockedBy.IsZero())
+		}
+	}
+	says = fmt.Sprintf("%d of the %d jobs that it runs after have completed", completed, len(j.After)) + says
+	if !open {
+		says += map[AfterFailure]string{
+			FailureCancels: "; if one fails, it is cancelled",
+			FailureRuns:    "; one that has failed counts as done",
+			FailureWaits:   "; if one fails, it waits until that was requeued and has completed",
+		}[j.AfterFailure]
+	}
+	return Gate{Name: "after", Open: open, Says: says}, nil
+}
