@@ -30,6 +30,9 @@ func flowOf(q Queue, counted QueueWaves, holders []Holder, now time.Time, what W
 	f.addBatch(waiting, what)
 	f.addCapacity(q, counted, holders, now, what)
 	f.addPause(q, counted, now)
+	if q.ByTenant {
+		f.notes = append(f.notes, "the tenants' own capacities and rates are left out; some of their jobs may start later")
+	}
 	return f
 }
 
