@@ -186,6 +186,7 @@ func planArguments() map[string][]any {
 		"line_look.sql":         {"q1", texts, []int32{32, 32, 32}, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3)},
 		"line_keep.sql":         {[]string{"(0,1)"}, []float64{1}, []int32{32}, []bool{true}, []bool{true}, []*time.Time{nil}, []float64{1}, []*time.Time{nil}, []*time.Time{nil}},
 		"line_next.sql":         {"q1", 1.5, "t", time.Unix(0, 0)},
+		"mend_lines.sql":        {"", "", 100},
 		"holding.sql":           {"q1", "t1", 10},
 		"in_flight.sql":         {"q1", 100, time.Unix(0, 0)},
 		"claimed_before.sql":    {id},

@@ -134,6 +134,9 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 	if err := s.mendOrderKeys(ctx); err != nil {
 		return freed, err
 	}
+	if err := s.mendLines(ctx); err != nil {
+		return freed, err
+	}
 	var orphans []string
 	err = s.call(ctx, "mend", func(ctx context.Context, _ bool) (err error) {
 		if orphans, err = list(ctx, s.pool, pgx.RowTo[string], mendQueuesSQL); err != nil {

@@ -156,6 +156,7 @@ func unblockIn(ctx context.Context, tx rowsQuerier, ended []sluice.ID) error {
 type mendPlaces struct {
 	blocker sluice.ID
 	key     queueKey
+	line    lineName
 }
 
 // mendBlocked looks at a slice of the blocked jobs for those whose blocker has ended, and at these again.
