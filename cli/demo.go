@@ -24,6 +24,7 @@ type demoFlags struct {
 	seed              uint64
 	slots             int
 	rate              sluice.Rate
+	tiers             bool
 	kill, json        bool
 	dueIn             time.Duration
 	dueAt             time.Time // of all payments of a given file; zero: what the file says
@@ -31,17 +32,18 @@ type demoFlags struct {
 
 // demoSummary is what the demo found.
 type demoSummary struct {
-	Store          string     `json:"store"`
-	File           string     `json:"file"`
-	Queue          string     `json:"queue"`
-	Check          demo.Check `json:"check"`
-	Holds          bool       `json:"holds"`
-	Refused        int        `json:"lines_refused"`
-	Duplicates     int        `json:"lines_duplicate"`
-	EnqueueSeconds float64    `json:"enqueue_seconds"`
-	PostSeconds    float64    `json:"post_seconds"`
-	Killed         int        `json:"workers_killed"`
-	Pace           *demo.Pace `json:"pace,omitempty"` // with --rate
+	Store          string      `json:"store"`
+	File           string      `json:"file"`
+	Queue          string      `json:"queue"`
+	Check          demo.Check  `json:"check"`
+	Holds          bool        `json:"holds"`
+	Refused        int         `json:"lines_refused"`
+	Duplicates     int         `json:"lines_duplicate"`
+	EnqueueSeconds float64     `json:"enqueue_seconds"`
+	PostSeconds    float64     `json:"post_seconds"`
+	Killed         int         `json:"workers_killed"`
+	Pace           *demo.Pace  `json:"pace,omitempty"`  // with --rate
+	Tiers          []demo.Tier `json:"tiers,omitempty"` // with --tiers
 }
 
 func (a *app) demoCommand() *cobra.Command {
@@ -52,13 +54,15 @@ func (a *app) demoCommand() *cobra.Command {
 		Long: `Writes a file of payments that all fall due in the same second, enqueues them, and runs them through
 workers that post each payment into a ledger in the transaction that completes its job. Some banks time
 out, some accounts are closed. At the end SQL checks that every payment was posted exactly once, or is
-dead with its reason, and that the money adds up; with --rate the audit also proves that no payment was
-claimed too early. Exit code 0 only if all holds, 7 if it does not.
+dead with its reason, and that the money adds up. With --rate the audit also proves that no payment was
+claimed too early; with --tiers, which lets the tenants take turns by tiers with capacities, that none had
+more in flight than its capacity at any moment; what it shows as a share is of the first half of all claims.
+Exit code 0 only if all holds, 7 if it does not.
 
 Without --db it uses a new SQLite file in a new folder, which it names. With --file it takes payments
 from a file, written as the demo writes its own; lines that are no payments are reported with their
 number and left out, and the exit code is 6.`,
-		Example: "  sluice demo\n  sluice demo --kill\n  sluice demo --rate 2000/s\n  sluice demo --db postgres://localhost/demo --payments 100000\n  sluice demo --file wave.jsonl --json",
+		Example: "  sluice demo\n  sluice demo --kill\n  sluice demo --rate 2000/s\n  sluice demo --tiers\n  sluice demo --db postgres://localhost/demo --payments 100000\n  sluice demo --file wave.jsonl --json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if f.file != "" {
@@ -83,6 +87,7 @@ number and left out, and the exit code is 6.`,
 	flags.IntVar(&f.slots, "slots", 64, "how many handlers run at once in a worker")
 	flags.Var(newDuration(&f.dueIn, 3*time.Second), "due-in", "when the payments fall due, counted from now; those of a file: as it says, unless this is given")
 	flags.Var(rate{&f.rate}, "rate", "post at this rate at the most, such as 500/5s, and prove it from the audit")
+	flags.BoolVar(&f.tiers, "tiers", false, "put the tenants into the tiers FREE, PRO and ENTERPRISE, and prove from the audit that their capacities were kept")
 	flags.BoolVar(&f.kill, "kill", false, "run the workers as processes, and kill one in the middle (SIGKILL)")
 	flags.BoolVar(&f.json, "json", false, "print the summary for machines, as -o json does")
 	return command
@@ -115,7 +120,7 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 		return fmt.Errorf("make the ledger: %w", err)
 	}
 	d := &demoRun{
-		app: a, flags: f, store: store, client: a.client(store), ledger: ledger,
+		app: a, flags: f, store: store, client: a.client(store), ledger: ledger, tenants: make(map[string]bool),
 		summary: demoSummary{Store: redactURL(a.db), File: f.file, Queue: "payments-" + time.Now().UTC().Format("20060102-150405.000")},
 	}
 	if err := d.run(ctx); err != nil {
@@ -125,7 +130,7 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 		return err
 	}
 	if !d.summary.Holds {
-		return codedError{errors.New("the books do not balance"), exitCheckFailed, "this is a bug; keep the database and report it"}
+		return codedError{errors.New(d.failure()), exitCheckFailed, "this is a bug; keep the database and report it"}
 	}
 	if d.summary.Refused > 0 {
 		return silentExit(exitPartly)
@@ -179,12 +184,16 @@ type demoRun struct {
 	client  *sluice.Client
 	ledger  demo.Ledger
 	summary demoSummary
+	// tenants are those of the payments; balances says that the books do.
+	tenants  map[string]bool
+	balances bool
 }
 
 func (d *demoRun) run(ctx context.Context) error {
 	d.note("file:  %s\nstore: %s\nqueue: %s", d.summary.File, d.summary.Store, d.summary.Queue)
 	settings := demo.Settings()
-	if settings.Rate = d.flags.rate; settings.Rate > 0 {
+	settings.Rate = d.flags.rate
+	if settings.Rate > 0 || d.flags.tiers {
 		settings.Audit = sluice.AuditFull // the proof
 	}
 	queue, err := d.client.EnsureQueue(ctx, d.summary.Queue, settings, d.act("demo"))
@@ -193,6 +202,9 @@ func (d *demoRun) run(ctx context.Context) error {
 	}
 	stored, err := d.enqueue(ctx)
 	if err != nil {
+		return err
+	}
+	if err := d.setTiers(ctx); err != nil {
 		return err
 	}
 	logger := slog.New(slog.DiscardHandler)
@@ -222,21 +234,11 @@ func (d *demoRun) run(ctx context.Context) error {
 	if d.summary.Check, err = d.ledger.Check(ctx, d.summary.Queue); err != nil {
 		return fmt.Errorf("check the books: %w", err)
 	}
-	d.summary.Holds = d.summary.Check.Holds() && d.summary.Check.Payments == stored
-	return d.checkPace(ctx, queue)
-}
-
-// checkPace proves that the rate was kept, if one was asked for.
-func (d *demoRun) checkPace(ctx context.Context, queue sluice.Queue) error {
-	if queue.Settings.Rate == 0 {
-		return nil
-	}
-	pace, err := demo.CheckPace(ctx, d.client, queue)
-	if err != nil {
+	d.balances = d.summary.Check.Holds() && d.summary.Check.Payments == stored
+	if err := errors.Join(d.checkPace(ctx, queue), d.checkTiers(ctx)); err != nil {
 		return err
 	}
-	d.summary.Pace = &pace
-	d.summary.Holds = d.summary.Holds && pace.Over == 0 && pace.Claims >= d.summary.Check.Posted
+	d.summary.Holds = d.failure() == ""
 	return nil
 }
 
@@ -246,7 +248,13 @@ func (d *demoRun) enqueue(ctx context.Context) (int, error) {
 		if !d.flags.dueAt.IsZero() {
 			job.DueAt, job.Delay = d.flags.dueAt, 0
 		}
-		return demo.Prepare(job, d.summary.Queue)
+		if err := demo.Prepare(job, d.summary.Queue); err != nil {
+			return err
+		}
+		if job.Tenant != "" {
+			d.tenants[job.Tenant] = true
+		}
+		return nil
 	}}
 	file, err := lines.open(d.flags.file)
 	if err != nil {

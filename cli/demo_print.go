@@ -44,16 +44,57 @@ func (d *demoRun) print() error {
 			return err
 		}
 	}
-	verdict := "✔ every payment was posted exactly once, or is dead with its reason\n✔ the money adds up:"
-	if s.Pace != nil {
-		verdict = "✔ no payment was claimed before the rate allowed it\n" + verdict
+	if err := d.printTiers(); err != nil {
+		return err
 	}
-	if !s.Holds {
-		verdict = fmt.Sprintf("✖ the books do not balance: %+v\n ", c)
-	}
-	_, err := fmt.Fprintf(d.stdout, "\n%s %s = %s posted + %s dead\n  the entries of the ledger sum to %s\n  look yourself: sluice queues --db %s\n",
-		verdict, money(c.Cents), money(c.CentsPosted), money(c.CentsDead), money(c.Balance), s.Store)
+	_, err := fmt.Fprintf(d.stdout, "\n%s\n  the entries of the ledger sum to %s\n  look yourself: sluice queues --db %s\n", d.verdict(), money(c.Balance), s.Store)
 	return err
+}
+
+// printTiers tells what the tenants of each tier got, if there are tiers.
+func (d *demoRun) printTiers() error {
+	if d.summary.Tiers == nil {
+		return nil
+	}
+	fmt.Fprintln(d.stdout)
+	return printTable(d.app, d.summary.Tiers, []column[demo.Tier]{
+		{"TIER", func(t demo.Tier) string { return orDash(t.Tier) }, false},
+		{"TENANTS", func(t demo.Tier) string { return count(t.Tenants) }, true},
+		{"JOBS", func(t demo.Tier) string { return count(t.Jobs) }, true},
+		{"SHARE", func(t demo.Tier) string { return fmt.Sprintf("%.1f %%", 100*t.Share) }, true},
+		{"AT MOST IN FLIGHT", func(t demo.Tier) string { return count(t.Highest) }, true},
+		{"CAPACITY", func(t demo.Tier) string { return capacity(t.Capacity) }, true},
+		{"MEDIAN WAIT", func(t demo.Tier) string { return fmt.Sprintf("%.2f s", t.MedianWait) }, true},
+	})
+}
+
+// capacity writes one, of which 0 is no limit.
+func capacity(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return count(n)
+}
+
+// verdict says what was proven, or which checks failed.
+func (d *demoRun) verdict() string {
+	c := d.summary.Check
+	sums := fmt.Sprintf("%s = %s posted + %s dead", money(c.Cents), money(c.CentsPosted), money(c.CentsDead))
+	if failed := d.failure(); failed != "" {
+		text := "✖ " + failed
+		if !d.balances {
+			text += fmt.Sprintf(": %+v", c)
+		}
+		return text + "\n  " + sums
+	}
+	text := "✔ every payment was posted exactly once, or is dead with its reason\n✔ the money adds up: " + sums
+	if d.summary.Tiers != nil {
+		text = "✔ no tenant had more in flight than its capacity, at any moment\n" + text
+	}
+	if d.summary.Pace != nil {
+		text = "✔ no payment was claimed before the rate allowed it\n" + text
+	}
+	return text
 }
 
 // killed says what the recovered jobs are the work of.

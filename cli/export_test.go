@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice/internal/demo"
 )
 
 // What the tests of this package look at from outside.
@@ -58,4 +60,11 @@ func FitTable(titles, row []string, width int) (keptTitles, cells []string) {
 	rows := [][]string{row}
 	kept := fit(rows, titles, width)
 	return pick(titles, kept), pick(rows[0], kept)
+}
+
+// DemoVerdict gives what the demo says of its checks.
+func DemoVerdict(balances bool, pace *demo.Pace, tiers []demo.Tier) string {
+	d := &demoRun{flags: demoFlags{tiers: tiers != nil}, balances: balances, summary: demoSummary{Pace: pace, Tiers: tiers}}
+	d.summary.Check.Posted = 5
+	return d.verdict()
 }

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -46,22 +45,16 @@ func CheckPace(ctx context.Context, client *sluice.Client, queue sluice.Queue) (
 
 // claimsOf lists when each claim of a queue was made, the first first.
 func claimsOf(ctx context.Context, client *sluice.Client, queue string) ([]time.Time, error) {
-	var starts []time.Time
-	filter := sluice.AuditFilter{Object: sluice.ObjectJob, Name: queue, Limit: 10_000}
-	for {
-		page, err := client.Audit(ctx, filter)
-		if err != nil {
-			return nil, fmt.Errorf("read the audit: %w", err)
-		}
-		for _, entry := range page {
-			if entry.Event == sluice.EventClaim {
-				starts = append(starts, entry.At)
-			}
-		}
-		if len(page) < filter.Limit {
-			slices.SortFunc(starts, time.Time.Compare)
-			return starts, nil
-		}
-		filter.Before = page[len(page)-1].Seq
+	moves, err := movesOf(ctx, client, queue)
+	if err != nil {
+		return nil, err
 	}
+	var starts []time.Time
+	for _, move := range moves {
+		if move.Event == sluice.EventClaim {
+			starts = append(starts, move.At)
+		}
+	}
+	slices.SortFunc(starts, time.Time.Compare)
+	return starts, nil
 }

@@ -88,10 +88,10 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 	out := sluice.Outlook{Now: s.now().UTC(), InFlight: min(l.inFlight(), sluice.OutlookLimit)}
 	bucket := l.bucket.Filled(settings, out.Now)
 	out.Tokens, out.TokenWait = bucket.Tokens, bucket.UntilNext(settings)
+	s.tenantOutlook(&out, l, job)
 	if job.State != sluice.StateQueued {
 		return out, nil
 	}
-	s.tenantOutlook(&out, l, job)
 	for _, other := range s.jobs {
 		if other.live && other.State == sluice.StateQueued && other.BlockedBy.IsZero() && other.Queue == job.Queue &&
 			(!out.ByTenant || other.Tenant == job.Tenant) &&

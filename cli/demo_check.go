@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/demo"
+)
+
+// setTiers puts the tenants of the payments into tiers, if that was asked for.
+func (d *demoRun) setTiers(ctx context.Context) error {
+	if !d.flags.tiers {
+		return nil
+	}
+	return demo.SetTiers(ctx, d.store, d.client, d.summary.Queue, slices.Collect(maps.Keys(d.tenants)), d.act("demo"))
+}
+
+// checkPace proves that the rate was kept, if one was asked for.
+func (d *demoRun) checkPace(ctx context.Context, queue sluice.Queue) error {
+	if queue.Settings.Rate == 0 {
+		return nil
+	}
+	pace, err := demo.CheckPace(ctx, d.client, queue)
+	if err != nil {
+		return err
+	}
+	d.summary.Pace = &pace
+	return nil
+}
+
+// checkTiers proves that the capacities were kept, if there are tiers.
+func (d *demoRun) checkTiers(ctx context.Context) (err error) {
+	if d.flags.tiers {
+		d.summary.Tiers, err = demo.CheckTiers(ctx, d.store, d.client, d.summary.Queue)
+	}
+	return err
+}
+
+// failure says which of the checks failed; empty: none did.
+func (d *demoRun) failure() string {
+	var failed []string
+	if !d.balances {
+		failed = append(failed, "the books do not balance")
+	}
+	if p := d.summary.Pace; p != nil && p.Over > 0 {
+		failed = append(failed, fmt.Sprintf("%s payments were claimed before the rate allowed it", count(p.Over)))
+	}
+	if claims, posted := d.auditedClaims(), d.summary.Check.Posted; claims >= 0 && claims < posted {
+		failed = append(failed, fmt.Sprintf("the audit tells of %s claims, and %s payments were posted", count(claims), count(posted)))
+	}
+	if n := d.overCapacity(); n > 0 {
+		failed = append(failed, fmt.Sprintf("%s claims gave a tenant more than its capacity", count(n)))
+	}
+	return strings.Join(failed, "; ")
+}
+
+// overCapacity counts the claims that gave a tenant more than its capacity.
+func (d *demoRun) overCapacity() int {
+	over := 0
+	for _, t := range d.summary.Tiers {
+		over += t.Over
+	}
+	return over
+}
+
+// auditedClaims counts the claims that the audit tells of; negative: it was not read.
+func (d *demoRun) auditedClaims() int {
+	switch s := d.summary; {
+	case s.Pace != nil:
+		return s.Pace.Claims
+	case s.Tiers != nil:
+		claims := 0
+		for _, t := range s.Tiers {
+			claims += t.Claims
+		}
+		return claims
+	}
+	return -1
+}
