@@ -250,18 +250,25 @@ func after(lines, served []*Line) Mark {
 	return lines[len(lines)-1].mark()
 }
 
-// upTo moves the mark on to the first of all lines that are still active.
+// upTo moves the mark on to the first of all lines that are still active. If none is, it moves beyond the turns of
+// all: who used the queue alone is not behind those who come next.
 func upTo(lines []*Line, mark Mark) Mark {
 	var least *Line
+	beyond := Mark{}
 	for _, l := range lines {
+		beyond.Turn = math.Max(beyond.Turn, l.Turn)
 		if l.Active && (least == nil || l.mark().before(least.mark())) {
 			least = l
 		}
 	}
-	if least == nil || least.mark().before(mark) {
+	next := beyond
+	if least != nil {
+		next = least.mark()
+	}
+	if next.before(mark) {
 		return mark
 	}
-	return least.mark()
+	return next
 }
 
 func (l *Line) mark() Mark { return Mark{l.Turn, l.Tenant} }
@@ -283,12 +290,20 @@ func (l *Line) rest(mark Mark, now time.Time, lead time.Duration) {
 		l.sleep(l.Terms.Until)
 		l.Full = true
 	case l.room() == 0:
-		l.sleep(now.Add(l.Bucket.untilUseful(pace(l.Terms))))
+		l.sleep(sooner(now.Add(l.Bucket.untilUseful(pace(l.Terms))), l.Terms.Until))
 	case l.Jobs == 0:
 		l.sleep(time.Time{})
 	case l.NextDue.After(now.Add(lead)):
 		l.sleep(l.NextDue)
 	}
+}
+
+// sooner gives the first of two instants, of which the second may be none.
+func sooner(at, other time.Time) time.Time {
+	if !other.IsZero() && other.Before(at) {
+		return other
+	}
+	return at
 }
 
 func isActive(l *Line) bool { return l.Active }

@@ -53,3 +53,8 @@ func TestMemoryAgreesWithTheModel(t *testing.T) {
 	t.Parallel()
 	storetest.Model(t, open)
 }
+
+func TestMemoryKeepsLimitsAndGetsNothingStuck(t *testing.T) {
+	t.Parallel()
+	storetest.Turns(t, open)
+}
