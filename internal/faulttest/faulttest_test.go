@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,7 +72,26 @@ func runRole(role string) error {
 		}, worker.QueueOptions{})
 		return w.Run(ctx)
 	}
+	if crowd, isCrowd := strings.CutPrefix(role, "crowd of "); isCrowd {
+		return runCrowd(ctx, store, ledger, queue, crowd)
+	}
 	return fmt.Errorf("unknown role %q", role)
+}
+
+// runCrowd runs several workers in one process, each of which claims.
+func runCrowd(ctx context.Context, store sluice.Store, ledger demo.Ledger, queue, crowd string) error {
+	size, err := strconv.Atoi(crowd)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, size)
+	for range size {
+		go func() { ended <- demo.NewWorker(store, ledger, queue, 4, quiet).Run(ctx) }()
+	}
+	for range size {
+		err = errors.Join(err, <-ended)
+	}
+	return err
 }
 
 func openAt(ctx context.Context, address string) (sluice.Store, error) {

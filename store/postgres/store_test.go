@@ -59,7 +59,7 @@ func open(t *testing.T) storetest.Bench {
 			t.Fatalf("set %s: %v", column, err)
 		}
 	}
-	return storetest.Bench{Store: store, Other: other, Now: time.Now, Advance: advance, Refresh: refresh, SetColumn: setColumn}
+	return storetest.Bench{Store: store, Other: other, Now: time.Now, Advance: advance, Refresh: refresh, SetColumn: setColumn, Slow: true}
 }
 
 func split(column string) (table, name string) {

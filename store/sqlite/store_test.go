@@ -53,7 +53,7 @@ func open(t *testing.T) storetest.Bench {
 			t.Fatalf("set %s: %v", column, err)
 		}
 	}
-	return storetest.Bench{Store: store, Other: openStore(t, path), Now: time.Now, Advance: advance, SetColumn: setColumn}
+	return storetest.Bench{Store: store, Other: openStore(t, path), Now: time.Now, Advance: advance, SetColumn: setColumn, Slow: true}
 }
 
 // withoutTriggers lets time pass without anything being woken by it: lines must wake by themselves.

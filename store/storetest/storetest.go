@@ -34,6 +34,8 @@ type Bench struct {
 	// SetColumn changes a column of the usual queue's row as plain SQL does, behind the store's back. An
 	// instant is a time.Time.
 	SetColumn func(column string, value any)
+	// Slow says that verbs cost so much that fewer long sequences are tried.
+	Slow bool
 }
 
 // Rule is something that every store does.

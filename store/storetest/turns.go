@@ -35,6 +35,9 @@ func NewTurns(ctx context.Context, open func() Bench) func(*rapid.T) {
 			bench = open()
 		}
 		runs++
+		if bench.Slow && rapid.IntRange(0, 2).Draw(t, "left out") > 0 {
+			return
+		}
 		m := newTurnsMachine(ctx, t, bench)
 		m.enqueue(t)
 		m.changeLimits(t)
