@@ -54,6 +54,10 @@ cross: ## Build the command for other systems, without C
 docs: ## Write the parts of the documents that are made from the code
 	go test . ./cli -run TestDocs -update
 
+.PHONY: plans
+plans: ## Write the query plans of claims that the tests compare with; made by PostgreSQL 15
+	go run ./internal/testbed go test ./store/sqlite ./store/postgres -run PlansOfClaims -update
+
 .PHONY: bench
 bench: ## Measure against the peers and write docs/benchmarks.md; about half an hour
 	cd bench && go run .

@@ -16,7 +16,8 @@ select
                 and w.state = 'queued' and w.blocked_by is null and w.in_line = 1 and w.due_at <= ?2 and (w.due_at, w.seq) < (l.due_at, l.seq) limit ?3)))),
     min(?3,
         (select count(*) from (select 1 from sluice_live w where w.queue = j.queue and w.state = 'claimed' limit ?3))
-        + (select count(*) from (select 1 from sluice_live w where w.queue = j.queue and w.state = 'dispatched' limit ?3))),
+        + (select count(*) from (select 1 from sluice_live w where w.queue = j.queue and w.state in ('dispatched', 'uncertain')
+            and w.state = 'dispatched' limit ?3))),
     q.rate, q.burst, f.tokens, f.filled_at,
     b.yes, j.queue, j.tenant, n.tokens, n.filled_at,
     (select count(*) from (select 1 from sluice_live w where w.queue = j.queue and w.tenant = j.tenant and w.tenant <> ''

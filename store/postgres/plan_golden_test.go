@@ -1,0 +1,126 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sluice-queue/sluice/internal/pgtest"
+)
+
+// update writes the plans anew: make plans.
+var update = flag.Bool("update", false, "write the plans that are kept")
+
+// goldenServer is the version of the server that made the plans that are kept. Others may plan otherwise; the
+// checks count for all.
+const goldenServer = "15"
+
+// claimStatements are what a claim may run.
+var claimStatements = []string{
+	"claim.sql", "next_due.sql", "in_flight.sql", "flow_lock.sql", "flow_add.sql", "flow_there.sql", "flow_take.sql",
+	"line_hints.sql", "line_adopt.sql", "line_dissolve.sql", "line_due.sql", "line_wake.sql", "line_first.sql", "line_limits.sql",
+	"line_held.sql", "line_claim.sql", "line_look.sql", "line_keep.sql", "line_next.sql",
+}
+
+// planNode is a step of a plan as the server tells it.
+type planNode struct {
+	Type      string     `json:"Node Type"`
+	Operation string     `json:"Operation"`
+	Relation  string     `json:"Relation Name"`
+	Index     string     `json:"Index Name"`
+	Subplan   string     `json:"Subplan Name"`
+	Plans     []planNode `json:"Plans"`
+}
+
+// TestPlansOfClaimsAreThoseThatAreKept compares how the server would run each statement of a claim with
+// testdata/plans, and looks that none of them reads the whole of a backlog, or sorts one.
+func TestPlansOfClaimsAreThoseThatAreKept(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, pgtest.NewDatabase(t))
+	fillForPlans(t, store)
+	var version string
+	if err := store.Pool().QueryRow(t.Context(), "show server_version").Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	arguments := planArguments()
+	for _, name := range claimStatements {
+		t.Run(name, func(t *testing.T) {
+			var plan []struct{ Plan planNode }
+			if err := json.Unmarshal([]byte(planOf(t, store, name, arguments[name], "costs off", "format json")), &plan); err != nil {
+				t.Fatal(err)
+			}
+			checkPlan(t, plan[0].Plan)
+			if strings.HasPrefix(version, goldenServer+".") {
+				comparePlan(t, strings.TrimSuffix(name, ".sql"), plan[0].Plan.lines(0))
+			}
+		})
+	}
+}
+
+// checkPlan looks that no backlog is read as a whole or sorted.
+func checkPlan(t *testing.T, n planNode) {
+	t.Helper()
+	if n.Type == "Seq Scan" && isBacklog(n.Relation) {
+		t.Errorf("it reads the whole of %s", n.Relation)
+	}
+	if strings.HasSuffix(n.Type, "Sort") && n.readsBacklog() {
+		t.Errorf("it sorts a backlog:\n%s", n.lines(0))
+	}
+	for _, below := range n.Plans {
+		checkPlan(t, below)
+	}
+}
+
+func isBacklog(table string) bool { return table == "live" || table == "line" || table == "hint" }
+
+func (n planNode) readsBacklog() bool {
+	if isBacklog(n.Relation) {
+		return true
+	}
+	for _, below := range n.Plans {
+		if below.readsBacklog() {
+			return true
+		}
+	}
+	return false
+}
+
+// lines writes a plan without what differs from server to server: estimates and made-up names.
+func (n planNode) lines(depth int) string {
+	words := []string{strings.Repeat("  ", depth) + n.Type}
+	for _, word := range []string{n.Operation, n.Relation, n.Index} {
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	if n.Subplan != "" {
+		name, _, _ := strings.Cut(n.Subplan, " (returns")
+		words = append(words, "("+name+")")
+	}
+	text := strings.Join(words, " ") + "\n"
+	for _, below := range n.Plans {
+		text += below.lines(depth + 1)
+	}
+	return text
+}
+
+func comparePlan(t *testing.T, name, plan string) {
+	t.Helper()
+	path := filepath.Join("testdata", "plans", name+".txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(plan), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(kept) != plan {
+		t.Errorf("the plan has changed; if that is well, run «make plans». It was:\n%s\nit is:\n%s", kept, plan)
+	}
+}

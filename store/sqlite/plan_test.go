@@ -1,0 +1,103 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// update writes the plans anew: make plans.
+var update = flag.Bool("update", false, "write the plans that are kept")
+
+// claimStatements are what a claim may run, and what looks at a queue as often.
+var claimStatements = []string{
+	"gate", "claim_find", "claim", "claimed", "claimed_before", "next_due", "in_flight", "flow_take", "line_adopt", "line_dissolve",
+	"line_wake", "line_first", "line_limits", "line_held", "line_find", "line_due", "line_keep", "line_mark", "line_next",
+	"depth", "outlook", "holding",
+}
+
+// sorted statements sort what is in flight, up to a limit, or the limits of the tenants that a claim serves: never
+// a backlog.
+var sorted = []string{"claimed_before", "line_limits", "holding"}
+
+// wholeScan is how a plan tells that it reads the whole of a table or index.
+var wholeScan = regexp.MustCompile(`SCAN (sluice_\w+|[lw])\b`)
+
+// inFlight is a look at all that is claimed, which is what asks after an answer that was lost.
+const inFlight = "SCAN sluice_live USING INDEX sluice_live_claimed"
+
+// TestPlansOfClaimsAreThoseThatAreKept compares how each statement of a claim is run with testdata/plans, and
+// looks that none of them reads the whole of a table, or sorts a backlog.
+func TestPlansOfClaimsAreThoseThatAreKept(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
+	for _, name := range claimStatements {
+		t.Run(name, func(t *testing.T) {
+			plan := planOf(t, store.DB(), name)
+			if found := wholeScan.FindString(strings.ReplaceAll(plan, inFlight, "")); found != "" {
+				t.Errorf("it reads the whole of a table, %s:\n%s", found, plan)
+			}
+			if strings.Contains(plan, "TEMP B-TREE") && !slices.Contains(sorted, name) {
+				t.Errorf("it sorts:\n%s", plan)
+			}
+			path := filepath.Join("testdata", "plans", name+".txt")
+			if *update {
+				if err := os.WriteFile(path, []byte(plan), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			kept, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(kept) != plan {
+				t.Errorf("the plan has changed; if that is well, run «make plans». It was:\n%s\nit is:\n%s", kept, plan)
+			}
+		})
+	}
+}
+
+var parameter = regexp.MustCompile(`\?(\d+)`)
+
+// planOf is how SQLite would run one of our statements.
+func planOf(t *testing.T, db *sql.DB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("sql", name+".sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := 0
+	for _, found := range parameter.FindAllStringSubmatch(string(text), -1) {
+		n, err := strconv.Atoi(found[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, n)
+	}
+	rows, err := db.QueryContext(t.Context(), "explain query plan "+string(text), make([]any, most)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	depth, plan := map[int]int{0: -1}, ""
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		depth[id] = depth[parent] + 1
+		plan += strings.Repeat("  ", depth[id]) + detail + "\n"
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
