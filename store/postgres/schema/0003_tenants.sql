@@ -63,7 +63,7 @@ create table sluice.line (
     counted_from timestamptz -- what the tenant has in flight was not claimed before; null: that is not known
 );
 create index line_tenant on sluice.line (queue, tenant, version desc);
-create index line_turn on sluice.line (queue, turn, tenant) where active;
+create index line_turn on sluice.line (queue, turn, tenant collate "C") where active; -- as Go compares them
 create index line_wake on sluice.line (queue, wake_at) where not active and wake_at is not null;
 
 -- What came into lines, and what left flight. Anybody adds to it and waits for nobody; claims take it in.
