@@ -235,7 +235,8 @@ func (g *gate) nextDue(ctx context.Context, tx pgx.Tx, walk walk, unwalked bool)
 // version of it is kept by an old transaction, and what it says stays true, because later claims have later
 // instants, and the marks of turns only move on.
 func (g *gate) mustKeep(before gate, claimed int) bool {
-	if g.turns.mark != before.turns.mark || g.turns.since != before.turns.since {
+	setBack := g.turns.wakesFrom.Before(before.turns.wakesFrom) // the clock was: lines sleep until instants before
+	if g.turns.mark != before.turns.mark || g.turns.since != before.turns.since || setBack {
 		return true
 	}
 	return claimed > 0 && (g.settings.Rate > 0 || g.isNew || g.at.Sub(g.stored) >= time.Second ||

@@ -75,3 +75,26 @@ func TestTurnsAreInOneOrderWhateverTheCollation(t *testing.T) {
 		t.Errorf("claimed %v, want all 10 of each", got)
 	}
 }
+
+// TestLinesWakeAlthoughTheClockWasSetBack lets the last claim lie in the future. A line that goes to sleep then
+// does so until an instant before that.
+func TestLinesWakeAlthoughTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(*sluice.Settings) {})
+	enqueueOf(t, store, 2, sluice.EnqueueOptions{}, "a")
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{Delay: 10 * time.Minute}, "a")
+	if got := claimed(t, store, 3); got["a"] != 2 {
+		t.Fatalf("claimed %v, want 2", got)
+	}
+	run(t, store, "update sluice.flow set wakes_from = wakes_from + interval '1 hour', claimed_at = claimed_at + interval '1 hour'")
+	if got := claimed(t, store, 3); len(got) != 0 {
+		t.Fatalf("claimed %v before it is due", got)
+	}
+	run(t, store, "update sluice.live set due_at = due_at - interval '11 minutes'")
+	run(t, store, "update sluice.line set wake_at = wake_at - interval '11 minutes'")
+	run(t, store, "update sluice.flow set wakes_from = wakes_from - interval '11 minutes', claimed_at = claimed_at - interval '11 minutes'")
+	store.ForgetMarks()
+	if got := claimed(t, store, 3); got["a"] != 1 {
+		t.Errorf("claimed %v when it is due, want 1", got)
+	}
+}
