@@ -328,8 +328,10 @@ func (v contextual) count(lines []*flow.Line) error {
 		kept := v.lines[l]
 		l.Held, kept.elsewhere = held, elsewhere
 		if settled {
-			kept.countedFrom = v.gate.at
-			if first.Valid {
+			// Not from this claim's instant on: the next one's is later than what is stored, but may be before
+			// this one's if the clock is set back.
+			kept.countedFrom = v.gate.stored
+			if first.Valid && timeOf(first).Before(kept.countedFrom) {
 				kept.countedFrom = timeOf(first)
 			}
 		}

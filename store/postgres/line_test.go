@@ -1,8 +1,11 @@
 package postgres_test
 
 import (
+	"errors"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
@@ -96,5 +99,60 @@ func TestLinesWakeAlthoughTheClockWasSetBack(t *testing.T) {
 	store.ForgetMarks()
 	if got := claimed(t, store, 3); got["a"] != 1 {
 		t.Errorf("claimed %v when it is due, want 1", got)
+	}
+}
+
+// complete completes some of the jobs that are claimed, the last claimed first.
+func complete(t *testing.T, store *postgres.Store, n int) {
+	t.Helper()
+	rows, err := store.Pool().Query(t.Context(), "select id, token from sluice.live where state = 'claimed' order by claimed_at desc, id limit $1", n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settlements, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (sluice.Settlement, error) {
+		var id, token [16]byte
+		err := row.Scan(&id, &token)
+		return sluice.Settlement{ID: id, Token: token, Event: sluice.EventComplete}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if errs, err := store.Settle(t.Context(), settlements); err != nil || errors.Join(errs...) != nil {
+		t.Fatal(err, errs)
+	}
+}
+
+func inFlight(t *testing.T, store *postgres.Store) (n int) {
+	t.Helper()
+	if err := store.Pool().QueryRow(t.Context(), "select count(*) from sluice.live where state = 'claimed'").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestCapacityIsKeptAlthoughTheClockWasSetBack lets all claims lie in the future. The last of them was not stored in
+// the queue's row, which is written once a second.
+func TestCapacityIsKeptAlthoughTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(s *sluice.Settings) { s.TenantCapacity = 3 })
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
+	claimed(t, store, 1)
+	complete(t, store, 1)
+	run(t, store, "update sluice.flow set turns_since = turns_since - interval '1 hour'") // all is settled
+	enqueueOf(t, store, 2, sluice.EnqueueOptions{}, "a")
+	claimed(t, store, 2)
+	complete(t, store, 2)
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
+	claimed(t, store, 2)
+	run(t, store, "update sluice.flow set claimed_at = claimed_at + interval '1 hour'")
+	run(t, store, "update sluice.line set counted_from = counted_from + interval '1 hour'")
+	run(t, store, "update sluice.live set claimed_at = claimed_at + interval '1 hour'")
+	enqueueOf(t, store, 9, sluice.EnqueueOptions{}, "a")
+	for range 4 {
+		claimed(t, store, 5)
+		if n := inFlight(t, store); n > 3 {
+			t.Fatalf("%d jobs are in flight, and three are allowed", n)
+		}
+		complete(t, store, 1)
 	}
 }
