@@ -93,6 +93,7 @@ func (s *Store) advance(g *gate, w walk, jobs []*sluice.Claim) {
 type gate struct {
 	settings sluice.Settings // paused and the limits alone, its tenants' too
 	version  int64           // of the settings
+	changed  time.Time       // when they were, the last time
 	isNew    bool            // nobody has claimed by this version yet
 	bucket   flow.Bucket
 	now      time.Time // by the server's clock
@@ -154,12 +155,12 @@ func tryFlow(ctx context.Context, tx pgx.Tx, queue string) (*gate, error) {
 
 func scanGate(row pgx.CollectableRow) (gate, error) {
 	var g gate
-	var filledAt, claimedAt, from, since, wakesFrom, turnsSince pgtype.Timestamptz
+	var filledAt, claimedAt, from, since, wakesFrom, turnsSince, changedAt pgtype.Timestamptz
 	err := row.Scan(&g.settings.Paused, &g.settings.Rate, &g.settings.Burst, &g.settings.InFlightLimit, &g.version,
 		&g.bucket.Tokens, &filledAt, &claimedAt, &from, &g.count.version, &since, &g.now,
 		&g.settings.TenantCapacity, &g.settings.TenantRate, &g.settings.TenantBurst, &g.byTenant,
-		&g.turns.mark.Turn, &g.turns.mark.Tenant, &wakesFrom, &turnsSince)
-	g.turns.wakesFrom = timeOf(wakesFrom)
+		&g.turns.mark.Turn, &g.turns.mark.Tenant, &wakesFrom, &turnsSince, &changedAt)
+	g.turns.wakesFrom, g.changed = timeOf(wakesFrom), timeOf(changedAt)
 	if g.byTenant {
 		g.turns.since = timeOf(turnsSince)
 	}

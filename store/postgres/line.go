@@ -82,7 +82,8 @@ type serving struct {
 type lineRow struct {
 	place       pgtype.TID
 	countedFrom time.Time
-	elsewhere   bool // something in flight was not claimed from the line: its end is not told
+	changed     time.Time // when the limits that count for it were, the last time
+	elsewhere   bool      // something in flight was not claimed from the line: its end is not told
 	walk        walk
 }
 
@@ -260,7 +261,7 @@ func (v contextual) First(mark flow.Mark, limit int) ([]*flow.Line, error) {
 		return nil, err
 	}
 	for _, l := range lines {
-		l.Terms = terms[l.Tenant]
+		l.Terms, v.lines[l].changed = terms[l.Tenant].Terms, terms[l.Tenant].changed
 	}
 	return lines, v.count(lines)
 }
@@ -275,8 +276,14 @@ func (v *serving) scanLine(row pgx.CollectableRow) (*flow.Line, error) {
 	return l, err
 }
 
+// terms are a tenant's, and when the limits that they come from were changed the last time.
+type terms struct {
+	sluice.Terms
+	changed time.Time
+}
+
 // termsOf finds the limits that count for tenants. Jobs without a tenant are nobody's, and have none.
-func termsOf(ctx context.Context, db rowsQuerier, queue string, s sluice.Settings, tenants []string, now time.Time) (map[string]sluice.Terms, error) {
+func termsOf(ctx context.Context, db rowsQuerier, queue string, s sluice.Settings, tenants []string, now time.Time) (map[string]terms, error) {
 	nearest := make(map[string][]sluice.TenantLimits)
 	_, err := list(ctx, db, func(row pgx.CollectableRow) (struct{}, error) {
 		var tenant string
@@ -287,14 +294,25 @@ func termsOf(ctx context.Context, db rowsQuerier, queue string, s sluice.Setting
 	if err != nil {
 		return nil, err
 	}
-	terms := make(map[string]sluice.Terms, len(tenants))
+	all := make(map[string]terms, len(tenants))
 	for _, tenant := range tenants {
-		terms[tenant] = flow.TermsOf(s, now, nearest[tenant]...)
+		t := terms{Terms: flow.TermsOf(s, now, nearest[tenant]...)}
+		for _, l := range nearest[tenant] {
+			t.changed = latest(t.changed, l.ChangedAt)
+		}
+		all[tenant] = t
 	}
-	if _, nobody := terms[""]; nobody {
-		terms[""] = flow.TermsOf(sluice.Settings{}, now)
+	if _, nobody := all[""]; nobody {
+		all[""] = terms{Terms: flow.TermsOf(sluice.Settings{}, now)}
 	}
-	return terms, nil
+	return all, nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // count counts what tenants that have a capacity have in flight, as far as the capacity, and notes from where
@@ -318,7 +336,7 @@ func (v contextual) count(lines []*flow.Line) error {
 	if err != nil {
 		return err
 	}
-	settled := v.gate.at.Sub(v.gate.turns.since) > straggle
+	toldApart := latest(v.gate.turns.since, v.gate.changed)
 	var tenant string
 	var held int
 	var first pgtype.Timestamptz
@@ -327,7 +345,7 @@ func (v contextual) count(lines []*flow.Line) error {
 		l := limited[tenant]
 		kept := v.lines[l]
 		l.Held, kept.elsewhere = held, elsewhere
-		if settled {
+		if v.gate.at.Sub(latest(toldApart, kept.changed)) > straggle {
 			// Not from this claim's instant on: the next one's is later than what is stored, but may be before
 			// this one's if the clock is set back.
 			kept.countedFrom = v.gate.stored

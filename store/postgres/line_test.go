@@ -156,3 +156,70 @@ func TestCapacityIsKeptAlthoughTheClockWasSetBack(t *testing.T) {
 		complete(t, store, 1)
 	}
 }
+
+// TestCapacityIsKeptBesideAClaimThatBeganBeforeTenantsWereToldApart has a claim in a transaction that is slow to end.
+// The queue told its tenants apart once before.
+func TestCapacityIsKeptBesideAClaimThatBeganBeforeTenantsWereToldApart(t *testing.T) {
+	t.Parallel()
+	act := sluice.Act{By: "test"}
+	for name, tellApart := range map[string]func(t *testing.T, client *sluice.Client, apart bool) error{
+		"by settings": func(t *testing.T, client *sluice.Client, apart bool) error {
+			_, err := client.ChangeSettings(t.Context(), "q", act, func(s *sluice.Settings) error {
+				s.TenantCapacity = map[bool]int{true: 1}[apart]
+				return nil
+			})
+			return err
+		},
+		"by limits": func(t *testing.T, client *sluice.Client, apart bool) error {
+			if !apart {
+				return client.DeleteTenant(t.Context(), "a", act)
+			}
+			_, err := client.ChangeTenantLimits(t.Context(), sluice.TenantLimits{Queue: "q", Tenant: "a"}, act, func(l *sluice.TenantLimits) error {
+				l.Capacity = new(1)
+				return nil
+			})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := openFair(t, func(s *sluice.Settings) { s.Fair = false })
+			client := sluice.NewClient(store, sluice.ClientOptions{})
+			tell := func(apart bool) {
+				t.Helper()
+				if err := tellApart(t, client, apart); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tell(true)
+			enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
+			claimed(t, store, 1)
+			complete(t, store, 1)
+			run(t, store, "update sluice.flow set turns_since = turns_since - interval '1 hour'")
+			tell(false)
+			enqueueOf(t, store, 9, sluice.EnqueueOptions{}, "a")
+			slow, err := store.Pool().Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = slow.Exec(t.Context(), `
+				update sluice.live set state = 'claimed', token = md5('slow')::uuid, holder = 'slow', claimed_at = now(), lease_until = now() + interval '1 hour'
+				where id = (select id from sluice.live order by id desc limit 1)`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tell(true)
+			for range 3 {
+				claimed(t, store, 1)
+				complete(t, store, 1)
+			}
+			if err := slow.Commit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			claimed(t, store, 1)
+			if n := inFlight(t, store); n > 1 {
+				t.Errorf("%d jobs are in flight, and one is allowed", n)
+			}
+		})
+	}
+}

@@ -155,7 +155,7 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 		if err != nil {
 			return err
 		}
-		row.Terms = terms[row.tenant]
+		row.Terms = terms[row.tenant].Terms
 		holding, err := list(ctx, s.pool, pgx.RowTo[pgtype.UUID], holdingSQL, row.queue, row.tenant, sluice.HoldingLimit)
 		row.Holding = make([]sluice.ID, len(holding))
 		for i, id := range holding {
