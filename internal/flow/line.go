@@ -98,10 +98,10 @@ type Mark struct {
 }
 
 // Behind is a turn right behind the mark.
-func (m Mark) Behind() float64 { return m.Turn + nudge }
+func (m Mark) Behind() float64 { return math.Max(m.Turn+nudge, math.Nextafter(m.Turn, math.Inf(1))) }
 
-// nudge is by how much a line that wakes stands behind the mark. It is nothing beside a job's turn, and
-// still counts after 2^30 turns.
+// nudge is by how much a line that wakes stands behind the mark. It is nothing beside a job's turn. After 2^32
+// turns it would be lost by rounding; the step is then the least that there is.
 const nudge = 1.0 / (1 << 20)
 
 // Wake makes a sleeping line active. Its turn is not before those of the others: time in which it had

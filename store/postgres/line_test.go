@@ -223,3 +223,16 @@ func TestCapacityIsKeptBesideAClaimThatBeganBeforeTenantsWereToldApart(t *testin
 		})
 	}
 }
+
+// TestLinesWakeHoweverFarTheTurnsAre begins where ten thousand million jobs were claimed by turns.
+func TestLinesWakeHoweverFarTheTurnsAre(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(*sluice.Settings) {})
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "z")
+	claimed(t, store, 1)
+	run(t, store, "update sluice.flow set turn = 1e10, tenant = 'z'")
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
+	if got := claimed(t, store, 1); got["a"] != 1 {
+		t.Errorf("claimed %v, want 1 of a", got)
+	}
+}

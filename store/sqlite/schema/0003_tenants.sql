@@ -65,6 +65,10 @@ create index sluice_line_at_capacity on sluice_line (queue) where at_capacity = 
 alter table sluice_flow add column turn real not null default 0;
 alter table sluice_flow add column tenant text not null default '';
 
+-- A turn right behind the mark; of very high turns the fixed step would be lost by rounding.
+create view sluice_flow_behind as
+select queue, max(turn + 1.0 / 1048576, turn * 1.0000000000000003) as behind from sluice_flow;
+
 -- What wakes a line is written into these views. A line's turn is then behind those that are active: time in which
 -- it had nothing to do, or was held back, is no credit.
 -- A line whose jobs are due more than a second later sleeps until then.
@@ -72,7 +76,7 @@ create view sluice_line_work as select queue, tenant, 0 as priority, 0 as due_at
 create trigger sluice_line_work_in instead of insert on sluice_line_work
 begin
     insert into sluice_line (queue, tenant, turn, jobs, active, wake_at)
-    select new.queue, new.tenant, coalesce((select f.turn from sluice_flow f where f.queue = new.queue), 0) + 1.0 / 1048576, 1 << new.priority,
+    select new.queue, new.tenant, coalesce((select f.behind from sluice_flow_behind f where f.queue = new.queue), 1.0 / 1048576), 1 << new.priority,
            later is null, later
     from (select iif(new.due_at > (julianday('now') - 2440587.5) * 86400000000 + 1000000, new.due_at, null) as later)
     where true
@@ -89,7 +93,7 @@ create trigger sluice_line_room_in instead of insert on sluice_line_room
 begin
     update sluice_line
     set active = 1, at_capacity = 0, wake_at = null,
-        turn = max(turn, coalesce((select f.turn from sluice_flow f where f.queue = new.queue), 0) + 1.0 / 1048576)
+        turn = max(turn, coalesce((select f.behind from sluice_flow_behind f where f.queue = new.queue), 1.0 / 1048576))
     where queue = new.queue and tenant = new.tenant and at_capacity = 1;
 end;
 
@@ -98,7 +102,7 @@ create trigger sluice_line_terms_in instead of insert on sluice_line_terms
 begin
     update sluice_line
     set active = 1, at_capacity = 0, wake_at = null,
-        turn = max(turn, coalesce((select f.turn from sluice_flow f where f.queue = sluice_line.queue), 0) + 1.0 / 1048576)
+        turn = max(turn, coalesce((select f.behind from sluice_flow_behind f where f.queue = sluice_line.queue), 1.0 / 1048576))
     where active = 0 and (jobs <> 0 or at_capacity = 1) and (new.queue = '' or queue = new.queue) and (new.tenant = '' or tenant = new.tenant);
 end;
 
