@@ -1,8 +1,12 @@
 package flow_test
 
 import (
+	"cmp"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
@@ -14,5 +18,101 @@ func TestBehindIsBehindTheMarkHoweverFarTheTurnsAre(t *testing.T) {
 		if mark := (flow.Mark{Turn: turn, Tenant: "z"}); mark.Behind() <= mark.Turn {
 			t.Fatalf("behind %g is %g", mark.Turn, mark.Behind())
 		}
+	}
+}
+
+// queue is one in memory: of each tenant some jobs are due. Those of locked tenants are there, and cannot be got.
+type queue struct {
+	lines  map[string]*flow.Line
+	due    map[string]int
+	locked map[string]bool
+	mark   flow.Mark
+	now    time.Time
+	got    map[string]int
+}
+
+func newQueue() *queue {
+	return &queue{
+		lines: make(map[string]*flow.Line), due: make(map[string]int), locked: make(map[string]bool),
+		now: time.Unix(1_800_000_000, 0), got: make(map[string]int),
+	}
+}
+
+// add adds due jobs of a tenant, and wakes its line.
+func (q *queue) add(tenant string, jobs int, terms sluice.Terms) {
+	terms.Weight = max(terms.Weight, 1)
+	l := q.lines[tenant]
+	if l == nil {
+		l = &flow.Line{Tenant: tenant}
+		q.lines[tenant] = l
+	}
+	q.due[tenant] += jobs
+	l.Terms, l.Jobs = terms, 1<<5
+	l.Wake(q.mark)
+}
+
+func (q *queue) claim(t *testing.T, jobs int) map[string]int {
+	t.Helper()
+	q.got = make(map[string]int)
+	for _, l := range q.lines {
+		if !l.Active && !l.WakeAt.IsZero() && !l.WakeAt.After(q.now) {
+			l.Wake(q.mark)
+		}
+	}
+	var err error
+	if q.mark, _, err = flow.Serve(jobs, q.mark, q.now, q); err != nil {
+		t.Fatal(err)
+	}
+	return q.got
+}
+
+func (q *queue) First(mark flow.Mark, limit int) ([]*flow.Line, error) {
+	var active []*flow.Line
+	for _, l := range q.lines {
+		if l.Active && cmp.Or(cmp.Compare(l.Turn, mark.Turn), cmp.Compare(l.Tenant, mark.Tenant)) >= 0 {
+			active = append(active, l)
+		}
+	}
+	slices.SortFunc(active, func(a, b *flow.Line) int {
+		return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Tenant, b.Tenant))
+	})
+	return active[:min(limit, len(active))], nil
+}
+
+func (q *queue) Claim(lines []*flow.Line) error {
+	for _, l := range lines {
+		if !q.locked[l.Tenant] {
+			l.Got = min(l.Share, q.due[l.Tenant])
+		}
+		q.due[l.Tenant] -= l.Got
+		q.got[l.Tenant] += l.Got
+	}
+	return nil
+}
+
+func (q *queue) Look(lines []*flow.Line) error {
+	for _, l := range lines {
+		l.Jobs, l.NextDue = 0, time.Time{}
+		if q.due[l.Tenant] > 0 {
+			l.Jobs, l.NextDue = 1<<5, q.now
+		}
+	}
+	return nil
+}
+
+func (q *queue) Keep([]*flow.Line) error { return nil }
+
+// TestLineWithoutTokensLooksAgainWhenItsLimitsEnd has a tenant with a rate of its own for a minute, by which the next
+// token would come in an hour.
+func TestLineWithoutTokensLooksAgainWhenItsLimitsEnd(t *testing.T) {
+	t.Parallel()
+	q := newQueue()
+	end := q.now.Add(time.Minute)
+	q.add("a", 9, sluice.Terms{Rate: 1.0 / 3600, Burst: 1, Until: end})
+	if got := q.claim(t, 5); got["a"] != 1 {
+		t.Fatalf("claimed %v, want 1", got)
+	}
+	if at := q.lines["a"].WakeAt; at.After(end) || at.IsZero() {
+		t.Errorf("the line sleeps until %s, want %s", at, end)
 	}
 }
