@@ -295,6 +295,8 @@ func (l *Line) rest(mark Mark, now time.Time, lead time.Duration) {
 		l.sleep(time.Time{})
 	case l.NextDue.After(now.Add(lead)):
 		l.sleep(l.NextDue)
+	case l.Got < l.Share:
+		l.sleep(now.Add(lockedWait))
 	}
 }
 
@@ -305,6 +307,10 @@ func sooner(at, other time.Time) time.Time {
 	}
 	return at
 }
+
+// lockedWait is when to look again at a line of which somebody else holds the row of the next job in this moment.
+// Awake it would be the first that each claim looks at, and a small one looks at few.
+const lockedWait = 10 * time.Millisecond
 
 func isActive(l *Line) bool { return l.Active }
 

@@ -116,3 +116,18 @@ func TestLineWithoutTokensLooksAgainWhenItsLimitsEnd(t *testing.T) {
 		t.Errorf("the line sleeps until %s, want %s", at, end)
 	}
 }
+
+// TestLineWhoseJobIsLockedDoesNotHoldOthersBack claims one job at a time, while somebody else holds the row of the
+// first tenant's only job.
+func TestLineWhoseJobIsLockedDoesNotHoldOthersBack(t *testing.T) {
+	t.Parallel()
+	q := newQueue()
+	q.locked["a"] = true
+	q.add("a", 1, sluice.Terms{})
+	q.add("b", 5, sluice.Terms{})
+	for range 5 {
+		if got := q.claim(t, 1); got["b"] != 1 {
+			t.Fatalf("claimed %v, want 1 of b", got)
+		}
+	}
+}
