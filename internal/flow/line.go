@@ -153,7 +153,10 @@ const (
 // their turns. It gives the new mark and how many jobs were claimed.
 func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, lines Lines) (next Mark, got int, err error) {
 	for look := 0; look < maxLooks && got < jobs; look++ {
-		limit := min(jobs-got, maxLines)
+		limit := maxLines
+		if look == 0 {
+			limit = min(jobs, maxLines) // where the first have less than their share, there may be many such
+		}
 		first, err := lines.First(mark, limit)
 		if err != nil || len(first) == 0 {
 			return mark, got, err

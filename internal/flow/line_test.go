@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -129,5 +130,18 @@ func TestLineWhoseJobIsLockedDoesNotHoldOthersBack(t *testing.T) {
 		if got := q.claim(t, 1); got["b"] != 1 {
 			t.Fatalf("claimed %v, want 1 of b", got)
 		}
+	}
+}
+
+// TestSmallClaimPassesOverManyLinesWithoutRoom has woken all lines at once, as a changed limit does.
+func TestSmallClaimPassesOverManyLinesWithoutRoom(t *testing.T) {
+	t.Parallel()
+	q := newQueue()
+	for n := range 300 {
+		q.add(fmt.Sprintf("full %d", n), 5, sluice.Terms{Paused: true})
+	}
+	q.add("other", 5, sluice.Terms{})
+	if got := q.claim(t, 1); got["other"] != 1 {
+		t.Errorf("claimed %v, want 1 of the other", got)
 	}
 }
