@@ -253,25 +253,19 @@ func after(lines, served []*Line) Mark {
 	return lines[len(lines)-1].mark()
 }
 
-// upTo moves the mark on to the first of all lines that are still active. If none is, it moves beyond the turns of
-// all: who used the queue alone is not behind those who come next.
+// upTo moves the mark on to the first of all lines that are still active; if none is, to the last of them: what a
+// tenant had while nobody else had work is no debt.
 func upTo(lines []*Line, mark Mark) Mark {
-	var least *Line
-	beyond := Mark{}
-	for _, l := range lines {
-		beyond.Turn = math.Max(beyond.Turn, l.Turn)
-		if l.Active && (least == nil || l.mark().before(least.mark())) {
-			least = l
-		}
+	inTurns := func(a, b *Line) int { return a.mark().compare(b.mark()) }
+	to := slices.MaxFunc(lines, inTurns).mark()
+	active := slices.DeleteFunc(slices.Clone(lines), func(l *Line) bool { return !l.Active })
+	if len(active) > 0 {
+		to = slices.MinFunc(active, inTurns).mark()
 	}
-	next := beyond
-	if least != nil {
-		next = least.mark()
-	}
-	if next.before(mark) {
+	if to.before(mark) {
 		return mark
 	}
-	return next
+	return to
 }
 
 func (l *Line) mark() Mark { return Mark{l.Turn, l.Tenant} }
@@ -319,8 +313,10 @@ func isActive(l *Line) bool { return l.Active }
 
 func (l *Line) sleep(until time.Time) { l.Active, l.WakeAt = false, until }
 
-func (m Mark) before(other Mark) bool {
-	return cmp.Or(cmp.Compare(m.Turn, other.Turn), cmp.Compare(m.Tenant, other.Tenant)) < 0
+func (m Mark) before(other Mark) bool { return m.compare(other) < 0 }
+
+func (m Mark) compare(other Mark) int {
+	return cmp.Or(cmp.Compare(m.Turn, other.Turn), cmp.Compare(m.Tenant, other.Tenant))
 }
 
 // turn is a line's turn while jobs are shared out.

@@ -61,7 +61,7 @@ func (q *queue) claim(t *testing.T, jobs int) map[string]int {
 		}
 	}
 	var err error
-	if q.mark, _, err = flow.Serve(jobs, q.mark, q.now, q); err != nil {
+	if q.mark, _, err = flow.Serve(jobs, q.mark, q.now, 0, q); err != nil {
 		t.Fatal(err)
 	}
 	return q.got
@@ -143,5 +143,19 @@ func TestSmallClaimPassesOverManyLinesWithoutRoom(t *testing.T) {
 	q.add("other", 5, sluice.Terms{})
 	if got := q.claim(t, 1); got["other"] != 1 {
 		t.Errorf("claimed %v, want 1 of the other", got)
+	}
+}
+
+// TestOneAloneOwesNothingForIt lets a tenant use the queue while nobody else has work. What it had then is no debt to
+// one that comes later.
+func TestOneAloneOwesNothingForIt(t *testing.T) {
+	t.Parallel()
+	q := newQueue()
+	q.add("a", 500, sluice.Terms{})
+	q.claim(t, 1000)
+	q.add("a", 1000, sluice.Terms{})
+	q.add("b", 1000, sluice.Terms{})
+	if got := q.claim(t, 100); got["a"] < 45 {
+		t.Errorf("claimed %v, want about the same of each", got)
 	}
 }
