@@ -236,3 +236,27 @@ func TestLinesWakeHoweverFarTheTurnsAre(t *testing.T) {
 		t.Errorf("claimed %v, want 1 of a", got)
 	}
 }
+
+// TestManyHintsAreTakenInAtOnce has more of them than one claim takes in, all of a tenant that is full. The claim
+// says that it did not come to the others.
+func TestManyHintsAreTakenInAtOnce(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(s *sluice.Settings) { s.TenantCapacity = 1 })
+	enqueueOf(t, store, 2, sluice.EnqueueOptions{}, "full")
+	claimed(t, store, 1)
+	run(t, store, "insert into sluice.hint (queue, tenant, jobs, room) select 'q', 'full', 32, false from generate_series(1, 3500)")
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "other")
+	for {
+		request := sluice.ClaimRequest{Queue: "q", Limit: 5, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()}
+		answer, err := store.Claim(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(answer.Jobs) > 0 {
+			return
+		}
+		if answer.NextDue != 0 {
+			t.Fatalf("nothing is claimed, and the next in %s", answer.NextDue)
+		}
+	}
+}
