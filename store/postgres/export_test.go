@@ -1,5 +1,7 @@
 package postgres
 
+import "time"
+
 // ForgetMarks makes the next claims walk from the front. Tests that move everything stored into the
 // past call it: marks are positions in time.
 func (s *Store) ForgetMarks() {
@@ -12,3 +14,6 @@ func (s *Store) ForgetMarks() {
 
 // SliceWaves makes counts of waves read so many jobs at a time.
 func (s *Store) SliceWaves(jobs int64) { s.waveSlice = jobs }
+
+// WalkedFor acts as if walking through the hints of a queue from the front took so long that it is not done soon again.
+func (s *Store) WalkedFor(queue string, cost time.Duration) { s.hintMarks.walked(queue, cost) }

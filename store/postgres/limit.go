@@ -81,6 +81,9 @@ func (s *Store) advance(g *gate, w walk, jobs []*sluice.Claim) {
 		w.advance(jobs)
 		return
 	}
+	if !g.hintsTo.IsZero() {
+		s.hintMarks.advance(w.queue, 1, place{dueAt: g.hintsTo}, g.now)
+	}
 	for _, a := range g.adopted {
 		w.passed(a.priority, a.place, g.now)
 	}
@@ -103,7 +106,8 @@ type gate struct {
 	byTenant bool
 	turns    turns
 	adopted  []adopted
-	more     bool // there is more to be put in line than one claim does
+	more     bool      // there is more to be put in line than one claim does
+	hintsTo  time.Time // the last hint that was taken in
 }
 
 // adopted is a job that was put into its tenant's line.

@@ -140,16 +140,15 @@ func (s *Store) takeHints(ctx context.Context, tx pgx.Tx, g *gate, queue string,
 	var jobs int32
 	var dueAt pgtype.Timestamptz
 	var room, terms bool
-	var at, last time.Time
+	var at time.Time
 	count := 0
 	rows, err := query(ctx, tx, lineHintsSQL, queue, from[0].dueAt, maxHints)
 	if err != nil {
 		return err
 	}
 	_, err = pgx.ForEachRow(rows, []any{&tenant, &jobs, &dueAt, &room, &terms, &at}, func() error {
-		if count++; at.After(last) {
-			last = at
-		}
+		count++
+		g.hintsTo = latest(g.hintsTo, at)
 		n := newsOf(all, tenant)
 		n.arrived(jobs, timeOf(dueAt))
 		n.room, n.terms = n.room || room, n.terms || terms
@@ -158,9 +157,6 @@ func (s *Store) takeHints(ctx context.Context, tx pgx.Tx, g *gate, queue string,
 	g.more = g.more || count == maxHints
 	if untilFront == 0 {
 		s.hintMarks.walked(queue, time.Since(begun))
-	}
-	if err == nil && !last.IsZero() {
-		s.hintMarks.advance(queue, 1, place{dueAt: last}, time.Now())
 	}
 	return err
 }

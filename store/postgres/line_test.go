@@ -260,3 +260,25 @@ func TestManyHintsAreTakenInAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatAFailedClaimWasToldIsNotPassedOver lets a claim fail after it took the hints in. They come back with its
+// transaction, and the next claim must not go on behind them.
+func TestWhatAFailedClaimWasToldIsNotPassedOver(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(*sluice.Settings) {})
+	claimed(t, store, 1)
+	store.WalkedFor("q", time.Hour) // so that claims begin at the mark
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "b")
+	run(t, store, "update sluice.hint set at = at - interval '1 hour'")
+	run(t, store, `create function fail() returns trigger language plpgsql as 'begin raise exception ''no''; end'`)
+	run(t, store, "create trigger fail before insert on sluice.line for each row execute function fail()")
+	request := sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()}
+	if _, err := store.Claim(t.Context(), request); err == nil {
+		t.Fatal("the claim did not fail")
+	}
+	run(t, store, "drop trigger fail on sluice.line")
+	if got := claimed(t, store, 2); got["a"] != 1 || got["b"] != 1 {
+		t.Errorf("claimed %v, want 1 of a and 1 of b", got)
+	}
+}
