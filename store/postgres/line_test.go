@@ -282,3 +282,40 @@ func TestWhatAFailedClaimWasToldIsNotPassedOver(t *testing.T) {
 		t.Errorf("claimed %v, want 1 of a and 1 of b", got)
 	}
 }
+
+// TestLineThatIsMadeWhileItsTenantIsResumedDoesNotSleepOn has a claim that made the line of a paused tenant, and has not
+// been committed when the tenant is resumed, which therefore sees no such line.
+func TestLineThatIsMadeWhileItsTenantIsResumedDoesNotSleepOn(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(*sluice.Settings) {})
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "other")
+	claimed(t, store, 1)
+	if _, err := client.PauseTenant(t.Context(), "", "a", 0, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := claimed(t, store, 1); len(got) != 0 {
+		t.Fatalf("claimed %v", got)
+	}
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
+	claim, err := store.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = claim.Exec(t.Context(), `
+		with hints as (delete from sluice.hint)
+		insert into sluice.line (queue, tenant, version, turn, jobs, active) values ('q', 'a', 1, 10, 32, false)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.ResumeTenant(t.Context(), "", "a", sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := claim.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	store.ForgetMarks()
+	if got := claimed(t, store, 1); got["a"] != 1 {
+		t.Errorf("claimed %v, want 1 of a", got)
+	}
+}

@@ -99,10 +99,17 @@ begin
         of_queue := case when tg_op = 'DELETE' then old.queue else new.queue end;
         of_tenant := case when tg_op = 'DELETE' then old.tenant else new.tenant end;
     end if;
+    if of_tenant <> '' then -- not by its lines: a claim may be making one in this moment, which cannot be seen yet
+        insert into sluice.hint (queue, tenant, jobs, terms)
+        select f.queue, of_tenant, 0, true
+        from sluice.flow f
+        where of_queue = '' or f.queue = of_queue;
+        return null;
+    end if;
     insert into sluice.hint (queue, tenant, jobs, terms)
     select l.queue, l.tenant, 0, true
     from sluice.line l
-    where (of_queue = '' or l.queue = of_queue) and (of_tenant = '' or l.tenant = of_tenant);
+    where of_queue = '' or l.queue = of_queue;
     return null;
 end
 $$;
