@@ -50,12 +50,19 @@ func (a *app) setLimits(ctx context.Context, client *sluice.Client, of sluice.Te
 		return err
 	}
 	stored, err := client.ChangeTenantLimits(ctx, of, a.act(""), func(l *sluice.TenantLimits) error {
-		if f.during > 0 {
-			l.Until = time.Now().Add(f.during)
-		} else if of.Tenant != "" {
-			l.Until = time.Time{}
+		now := time.Now()
+		if !l.Until.IsZero() && !l.Until.After(now) { // what has ended must not begin again
+			l.Capacity, l.Rate, l.Burst, l.Weight, l.Until = nil, nil, nil, nil, time.Time{}
 		}
-		return set(l)
+		if err := set(l); err != nil {
+			return err
+		}
+		if l.Capacity == nil && l.Rate == nil && l.Burst == nil && l.Weight == nil {
+			l.Until = time.Time{}
+		} else if f.during > 0 {
+			l.Until = now.Add(f.during)
+		}
+		return nil
 	})
 	if errors.Is(err, sluice.ErrNotFound) && of.Tier != "" {
 		return codedError{err, exitNotFound, "look at «sluice tiers», or add it with «sluice tiers add " + of.Tier + "»"}

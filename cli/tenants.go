@@ -96,7 +96,7 @@ value takes a limit away.`,
 	}
 	command.Flags().StringVar(&tier, "tier", "", "the tier; \"\" for none")
 	command.Flags().StringVar(&f.queue, "queue", "", "the limits count in this queue alone (default: in every queue)")
-	command.Flags().Var(duration{&f.during}, "for", "how long the tenant's own limits count, such as 2h (default: until they are changed)")
+	command.Flags().Var(duration{&f.during}, "for", "how long the tenant's own limits count, such as 2h (default: as long as those it has there, else for good)")
 	return command
 }
 
