@@ -241,9 +241,21 @@ func (c *Client) PauseTenant(ctx context.Context, queue, tenant string, while ti
 	return paused, nil
 }
 
-// ResumeTenant ends a PauseTenant of the same queue and tenant.
+// ResumeTenant ends a PauseTenant of the same queue and tenant. Where nothing is stored of the tenant it is an
+// ErrNotFound: it is paused elsewhere, or has another name.
 func (c *Client) ResumeTenant(ctx context.Context, queue, tenant string, act Act) error {
-	_, err := c.setTenantPaused(ctx, queue, tenant, false, time.Time{}, act)
+	limits, err := c.limitsOf(ctx, TenantLimits{Queue: queue, Tenant: tenant})
+	if err != nil {
+		return err
+	}
+	if limits.Version == 0 {
+		where := "every queue"
+		if queue != "" {
+			where = fmt.Sprintf("queue %.80q", queue)
+		}
+		return fmt.Errorf("limits of tenant %.80q in %s: %w", tenant, where, ErrNotFound)
+	}
+	_, err = c.setTenantPaused(ctx, queue, tenant, false, time.Time{}, act)
 	return err
 }
 

@@ -29,7 +29,7 @@ func tenantGate(j Job, o Outlook) Gate {
 	if !g.Until.IsZero() {
 		g.Says += " until " + instant(g.Until)
 	}
-	g.Says += fmt.Sprintf("; «sluice tenants» says where, and «sluice resume %s --tenant %s» goes on", j.Queue, j.Tenant)
+	g.Says += fmt.Sprintf("; «sluice tenants» says where: «sluice resume %s --tenant %s» opens it there, or without the queue in every one", j.Queue, j.Tenant)
 	return g
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -183,7 +184,11 @@ func (a *app) resumeCommand() *cobra.Command {
 			}
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 				if tenant != "" {
-					if err := client.ResumeTenant(ctx, onlyQueue(args), tenant, a.act("")); err != nil {
+					err := client.ResumeTenant(ctx, onlyQueue(args), tenant, a.act(""))
+					if errors.Is(err, sluice.ErrNotFound) {
+						return codedError{err, exitNotFound, "look with «sluice tenants» where it is paused, and name that queue or none"}
+					}
+					if err != nil {
 						return err
 					}
 					a.note("resumed tenant %s", tenant)
