@@ -94,6 +94,7 @@ type gate struct {
 	byTenant          bool
 	mark              flow.Mark
 	inLine            bool // jobs wait in lines
+	moreToMove        bool // into lines, or out of them, than one claim moves
 }
 
 func gateOf(tx runner, queue string) (gate, error) {
@@ -156,7 +157,7 @@ func claim(tx runner, request sluice.ClaimRequest) (taking, error) {
 		return out, err
 	}
 	if queue.byTenant && !out.answer.Limited && len(out.seqs) < request.Limit {
-		if out.answer.NextDue, out.answer.Full, err = linesNext(tx, request.Queue, at+request.Lead.Microseconds()); err != nil {
+		if out.answer.NextDue, out.answer.Full, err = queue.linesNext(tx, request.Queue, at+request.Lead.Microseconds()); err != nil {
 			return out, err
 		}
 	}
@@ -169,9 +170,11 @@ func (g *gate) take(tx runner, request sluice.ClaimRequest, limit int, at int64)
 		return g.serve(tx, request, limit, at)
 	}
 	if g.inLine {
-		if _, err := tx.exec(lineDissolveSQL, request.Queue, maxMoved); err != nil {
+		moved, err := affected(tx.exec(lineDissolveSQL, request.Queue, maxMoved))
+		if err != nil {
 			return nil, err
 		}
+		g.moreToMove = moved == maxMoved
 	}
 	var seqs []int64
 	for _, priority := range request.Priorities() {
@@ -284,8 +287,11 @@ func (r *claimRow) claim(request sluice.ClaimRequest) (*sluice.Claim, error) {
 // nextDue says how long until a job of a queue is due, but for the lead; negative: none waits.
 func (g *gate) nextDue(tx runner, request sluice.ClaimRequest, at int64) (time.Duration, error) {
 	if g.byTenant {
-		wait, _, err := linesNext(tx, request.Queue, at+request.Lead.Microseconds())
+		wait, _, err := g.linesNext(tx, request.Queue, at+request.Lead.Microseconds())
 		return wait, err
+	}
+	if g.moreToMove {
+		return 0, nil
 	}
 	next := time.Duration(-1)
 	for priority := 1; priority <= 10; priority++ {

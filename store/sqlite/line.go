@@ -57,9 +57,11 @@ type serving struct {
 
 // serve claims up to limit jobs from the lines of a queue.
 func (g *gate) serve(tx runner, request sluice.ClaimRequest, limit int, at int64) ([]int64, error) {
-	if _, err := tx.exec(lineAdoptSQL, request.Queue, maxMoved); err != nil {
+	moved, err := affected(tx.exec(lineAdoptSQL, request.Queue, maxMoved))
+	if err != nil {
 		return nil, err
 	}
+	g.moreToMove = moved == maxMoved
 	if _, err := tx.exec(lineWakeSQL, request.Queue, at+request.Lead.Microseconds(), g.mark.Behind()); err != nil {
 		return nil, err
 	}
@@ -212,7 +214,7 @@ func (v *serving) Keep(lines []*flow.Line) error {
 }
 
 // linesNext says how long until a line of a queue may be claimed from, and whether some are full.
-func linesNext(tx runner, queue string, at int64) (wait time.Duration, full bool, err error) {
+func (g *gate) linesNext(tx runner, queue string, at int64) (wait time.Duration, full bool, err error) {
 	wait = -1
 	_, err = list(tx, func(rows *sql.Rows) (struct{}, error) {
 		var wakeAt *int64
@@ -222,5 +224,8 @@ func linesNext(tx runner, queue string, at int64) (wait time.Duration, full bool
 		}
 		return struct{}{}, err
 	}, lineNextSQL, queue)
+	if g.moreToMove {
+		wait = 0
+	}
 	return wait, full, err
 }

@@ -33,3 +33,42 @@ func TestLinesWakeHoweverFarTheTurnsAre(t *testing.T) {
 		}
 	}
 }
+
+// TestManyJobsAreMovedAtOnce has more jobs stored than one claim moves into lines, or out of them, and the only one
+// that is due comes last. The claims before it say that they did not come to all.
+func TestManyJobsAreMovedAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, into := range map[string]bool{"into lines": true, "out of lines": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
+			client := sluice.NewClient(store, sluice.ClientOptions{})
+			settings := sluice.DefaultSettings()
+			settings.Fair = !into
+			if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
+				t.Fatal(err)
+			}
+			var jobs []sluice.NewJob
+			for range 2500 {
+				jobs = append(jobs, sluice.NewJob{Queue: "q", Payload: []byte("1"), EnqueueOptions: sluice.EnqueueOptions{Priority: 1, Delay: time.Hour}})
+			}
+			jobs = append(jobs, sluice.NewJob{Queue: "q", Payload: []byte("1"), EnqueueOptions: sluice.EnqueueOptions{Priority: 9}})
+			if _, err := client.EnqueueMany(t.Context(), jobs); err != nil {
+				t.Fatal(err)
+			}
+			_, err := client.ChangeSettings(t.Context(), "q", sluice.Act{By: "test"}, func(s *sluice.Settings) error {
+				s.Fair = into
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for got := 0; got == 0; {
+				claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()})
+				if got = len(claimed.Jobs); err != nil || got == 0 && claimed.NextDue != 0 {
+					t.Fatalf("claimed %d, the next in %s, %v", got, claimed.NextDue, err)
+				}
+			}
+		})
+	}
+}
