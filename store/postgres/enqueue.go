@@ -154,7 +154,7 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 		}
 	}
 	arguments := columns.arguments()
-	if mayFail {
+	if mayFail && unlessZero(columns.inLine) == nil {
 		_, err := list(ctx, db, pgx.RowTo[pgtype.UUID], enqueueNewSQL, arguments...)
 		if !violatesUnique(err) {
 			return nil, err
@@ -254,13 +254,13 @@ func (c *insertColumns) addPlace(j *sluice.Insert, place keyPlace) {
 
 // places are the arguments that only enqueue.sql takes.
 func (c *insertColumns) places() []any {
-	return []any{unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after), unlessZero(c.failures)}
+	return []any{unlessZero(c.inLine), unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after), unlessZero(c.failures)}
 }
 
 func (c *insertColumns) arguments() []any {
 	return []any{
 		c.ids, c.queues, unlessZero(c.tenants), c.priorities, unlessZero(c.keys), c.payloads, unlessZero(c.labels), unlessZero(c.maxAttempts),
 		unlessZero(c.dueAt), unlessZero(c.delays), unlessZero(c.expiresAt), unlessZero(c.keyed), unlessZero(c.blockedBy), unlessZero(c.told),
-		c.begins, c.lengths, unlessZero(c.inLine),
+		c.begins, c.lengths,
 	}
 }

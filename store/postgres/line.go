@@ -48,9 +48,6 @@ var lineKeepSQL string
 //go:embed sql/line_next.sql
 var lineNextSQL string
 
-//go:embed sql/mend_lines.sql
-var mendLinesSQL string
-
 const (
 	// maxMoved bounds how many jobs one claim puts into lines before it serves, and how many lines it wakes.
 	maxMoved = 1000
@@ -488,30 +485,4 @@ func sooner(a, b time.Duration) time.Duration {
 // dissolve takes jobs out of the lines of a queue that does not serve its tenants in turns any more.
 func dissolve(ctx context.Context, db rowsQuerier, queue string) error {
 	return exec(ctx, db, lineDissolveSQL, queue, maxMoved)
-}
-
-// lineName says which line it is.
-type lineName struct{ queue, tenant string }
-
-// mendLines tells claims of jobs in lines that sleep, a slice of the lines at a time.
-func (s *Store) mendLines(ctx context.Context) error {
-	s.mending.Lock()
-	defer s.mending.Unlock()
-	var last []lineName
-	looked := 0
-	err := s.call(ctx, "mend lines", func(ctx context.Context, _ bool) (err error) {
-		last, err = list(ctx, s.pool, func(row pgx.CollectableRow) (lineName, error) {
-			var n lineName
-			err := row.Scan(&n.queue, &n.tenant, &looked)
-			return n, err
-		}, mendLinesSQL, s.mendFrom.line.queue, s.mendFrom.line.tenant, maxMoved)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if s.mendFrom.line = (lineName{}); looked == maxMoved {
-		s.mendFrom.line = last[0]
-	}
-	return nil
 }

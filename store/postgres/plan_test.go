@@ -91,7 +91,6 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 
 // backlogSQL stores many jobs, lines and hints, so that whoever reads the whole of a table pays for it.
 const backlogSQL = `
-	insert into sluice.flow (queue) select 'q' || n from generate_series(1, 3000) n;
 	insert into sluice.tenant (name, tier) select 't' || n, 'tier' || n % 10 from generate_series(1, 3000) n;
 	insert into sluice.queue (name) select 'q' || n from generate_series(1, 3000) n;
 	insert into sluice.tenant_limit (queue, tenant, capacity) select 'other' || n % 500, 't' || n, 5 from generate_series(1, 3000) n;
@@ -113,7 +112,9 @@ const backlogSQL = `
 		select md5(n::text)::uuid, 1, 'q' || n % 5, case when n % 50 = 0 then 'dead' else 'completed' end, now(), 0, 0, 0
 		from generate_series(20001, 30000) n;
 	insert into sluice.audit (actor, object, event, job_id) select 'x', 'job', 'bury', md5(n::text)::uuid from generate_series(1, 20000) n;
-	insert into sluice.attempt (job_id, generation, attempt, error) select md5(n::text)::uuid, 1, 1, 'x' from generate_series(1, 20000) n;`
+	insert into sluice.attempt (job_id, generation, attempt, error) select md5(n::text)::uuid, 1, 1, 'x' from generate_series(1, 20000) n;
+	insert into sluice.flow (queue) select 'q' || n from generate_series(1, 3000) n -- last: changes of tenants are told to each
+`
 
 // fillForPlans fills a store, and has the server look at every row of it: plans must not hang on a sample.
 func fillForPlans(t *testing.T, store *postgres.Store) {

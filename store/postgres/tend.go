@@ -23,6 +23,9 @@ var expiredSQL string
 //go:embed sql/mend_blocked.sql
 var mendBlockedSQL string
 
+//go:embed sql/mend_lines.sql
+var mendLinesSQL string
+
 //go:embed sql/mend_queues.sql
 var mendQueuesSQL string
 
@@ -202,4 +205,30 @@ func (s *Store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.P
 		return err
 	})
 	return out, err
+}
+
+// lineName says which line it is.
+type lineName struct{ queue, tenant string }
+
+// mendLines tells claims of jobs in lines that sleep, a slice of the lines at a time.
+func (s *Store) mendLines(ctx context.Context) error {
+	s.mending.Lock()
+	defer s.mending.Unlock()
+	var last []lineName
+	looked := 0
+	err := s.call(ctx, "mend lines", func(ctx context.Context, _ bool) (err error) {
+		last, err = list(ctx, s.pool, func(row pgx.CollectableRow) (lineName, error) {
+			var n lineName
+			err := row.Scan(&n.queue, &n.tenant, &looked)
+			return n, err
+		}, mendLinesSQL, s.mendFrom.line.queue, s.mendFrom.line.tenant, maxMoved)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if s.mendFrom.line = (lineName{}); looked == maxMoved {
+		s.mendFrom.line = last[0]
+	}
+	return nil
 }

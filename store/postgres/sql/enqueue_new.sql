@@ -1,32 +1,25 @@
--- Stores new jobs whose ids nobody has used before: without looking for the ids first it costs a quarter less than
--- enqueue, which comes after it where one is taken.
+-- Stores new jobs whose ids nobody has used before, in queues that do not serve their tenants in turns: without looking for
+-- the ids first it costs a quarter less than enqueue, which comes after it where one is taken.
 -- $1 uuid[] ids, sorted   $2 text[] queues   $3 text[] tenants   $4 smallint[] priorities
 -- An array that says nothing in any row may be empty.
 -- $5 text[] keys ('': none)   $6 bytea the payloads, one after the other   $7 text[] labels as JSON ('': none)   $8 smallint[] max_attempts (0: the queue's)
 -- $9 timestamptz[] due_at (null: now)   $10 interval[] delays   $11 timestamptz[] expires_at
 -- $12 boolean[] keyed   $13 uuid[] blocked_by   $14 boolean[] whether the audit tells of it
--- $15 integer[] where each payload begins, from 1   $16 integer[] its length   $17 boolean[] whether it stands in line
+-- $15 integer[] where each payload begins, from 1   $16 integer[] its length
 with given as (
     select g.*, substr($6::bytea, g.begins, g.length) as payload
     from unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[], $7::text[], $8::smallint[], $9::timestamptz[],
-                $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[], $17::boolean[])
-        as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, told, begins, length, in_line)
+                $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[])
+        as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, told, begins, length)
 ), stored as (
     insert into sluice.job (id, queue, tenant, priority, key, payload, labels, max_attempts, expires_at)
     select id, queue, coalesce(tenant, ''), priority, nullif(key, ''), payload, nullif(labels, '')::jsonb, nullif(max_attempts, 0), expires_at
     from given
 ), waiting as (
-    insert into sluice.live (id, queue, tenant, priority, due_at, expires_at, keyed, blocked_by, in_line)
+    insert into sluice.live (id, queue, tenant, priority, due_at, expires_at, keyed, blocked_by)
     select g.id, g.queue, coalesce(g.tenant, ''), g.priority, coalesce(g.due_at, now() + coalesce(g.delay, '0')), g.expires_at,
-           coalesce(g.keyed, false), g.blocked_by, coalesce(g.in_line, false) and g.blocked_by is null
+           coalesce(g.keyed, false), g.blocked_by
     from given g
-), hinted as (
-    insert into sluice.hint (queue, tenant, jobs, due_at)
-    select g.queue, coalesce(g.tenant, ''), bit_or(1 << g.priority),
-           min(coalesce(g.due_at, now() + coalesce(g.delay, '0')))
-    from given g
-    where g.in_line and g.blocked_by is null
-    group by 1, 2
 ), told as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, to_state)
     select 'producer', 'job', g.queue, 'enqueue', g.id, 1, 'queued'
