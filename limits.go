@@ -73,6 +73,11 @@ func (l TenantLimits) Object() Object {
 // Name is that of the tier or tenant.
 func (l TenantLimits) Name() string { return orElse(l.Tier, l.Tenant) }
 
+// Say reports whether the limits say anything. Those that do not put no queue in turns.
+func (l TenantLimits) Say() bool {
+	return l.Capacity != nil || l.Rate != nil || l.Burst != nil || l.Weight != nil || l.Paused
+}
+
 // PausedAt reports whether the tenant is paused at an instant.
 func (l TenantLimits) PausedAt(now time.Time) bool {
 	return l.Paused && (l.PausedUntil.IsZero() || l.PausedUntil.After(now))

@@ -88,7 +88,7 @@ func (s *Store) takeKey(j *job, in sluice.Insert, receipt *sluice.Receipt) (hold
 	switch {
 	case !held || !s.holds(hold):
 	case in.OnDuplicate == sluice.Replace && waits:
-		if behind := s.jobs[twin.BlockedBy]; behind != nil && behind.Queue == j.Queue && behind.Key == j.Key {
+		if behind := s.jobs[twin.BlockedBy]; behind != nil && behind.live && behind.Queue == j.Queue && behind.Key == j.Key {
 			j.BlockedBy = behind.ID // the twin of both, which runs
 		}
 		receipt.Replaced = twin.ID

@@ -99,7 +99,7 @@ func (s *Store) byTenant(queue string) bool {
 		return true
 	}
 	for _, limits := range s.limits {
-		if limits.Queue == "" || limits.Queue == queue {
+		if limits.Say() && (limits.Queue == "" || limits.Queue == queue) {
 			return true
 		}
 	}

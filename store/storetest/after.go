@@ -143,6 +143,15 @@ func afterRules() []Rule {
 			equal(w, "waits for", w.job(second).BlockedBy, sluice.ID{})
 			equal(w, "claimed", w.claimOne().ID, second)
 		}},
+		{"R-292", "Who replaces a job that waits for one which has failed does not wait for that.", "C-5, I-7", func(w *world) {
+			first := w.add(sluice.EnqueueOptions{Key: "k"})
+			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{first}, person("test"))))
+			second := w.add(sluice.EnqueueOptions{Key: "k", After: []sluice.ID{first}, AfterFailure: sluice.FailureWaits})
+			third := w.receipt(sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Replace})
+			equal(w, "replaced", third.Replaced, second)
+			equal(w, "waits for", w.job(third.ID).BlockedBy, sluice.ID{})
+			equal(w, "claimed", w.claimOne().ID, third.ID)
+		}},
 		{"R-287", "One that has completed goes on counting when it has been pruned.", "C-5", func(w *world) {
 			w.save(func(s *sluice.Settings) { s.KeepCompleted = time.Hour })
 			a, b := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})

@@ -264,6 +264,21 @@ func lineRules() []Rule {
 				equal(w, "claims of "+id.String(), times, 1)
 			}
 		}},
+		{"R-234", "Limits that say nothing any more, as after a pause, put no queue in turns.", "", func(w *world) {
+			w.save(func(*sluice.Settings) {})
+			byTenant := func() bool {
+				queues, err := w.Store.Queues(w.ctx)
+				w.ok(err)
+				return queues[0].ByTenant
+			}
+			equal(w, "without limits", byTenant(), false)
+			w.limit(sluice.TenantLimits{Tenant: "acme", Paused: true})
+			equal(w, "with a paused tenant", byTenant(), true)
+			w.limit(sluice.TenantLimits{Tenant: "acme"})
+			equal(w, "resumed", byTenant(), false)
+			w.addOf("acme", 3)
+			equal(w, "claimed", w.claimAll()["acme"], 3)
+		}},
 		{"R-227", "Jobs that come back find their tenant's line: retried when they are due, released, requeued, rescheduled, and let go by the one they waited for.", "I-1", func(w *world) {
 			w.save(func(s *sluice.Settings) { s.Fair = true })
 			w.addOf("acme", 1)

@@ -26,9 +26,12 @@ create table sluice.tenant_limit (
     changed_at   timestamptz      not null default now(),
     changed_by   text             not null default '',
     reason       text             not null default '',
+    says         boolean          not null generated always as -- what says nothing puts no queue in turns
+        (capacity is not null or rate is not null or burst is not null or weight is not null or paused) stored,
     primary key (queue, tier, tenant),
     check ((tier = '') <> (tenant = ''))
 );
+create index tenant_limit_says on sluice.tenant_limit (queue) where says;
 create index tenant_limit_tier on sluice.tenant_limit (tier, queue) where tier <> '';
 create index tenant_limit_tenant on sluice.tenant_limit (tenant, queue) where tenant <> '';
 

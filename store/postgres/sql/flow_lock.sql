@@ -6,7 +6,7 @@ select coalesce(q.paused and (q.paused_until is null or q.paused_until > clock_t
        f.tokens, f.filled_at, f.claimed_at, f.counted_from, f.version, f.counted_since, clock_timestamp(),
        coalesce(q.tenant_capacity, 0), coalesce(q.tenant_rate, 0), coalesce(q.tenant_burst, 0),
        coalesce(q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0, false)
-           or exists (select from sluice.tenant_limit t where t.queue in ($1::text, '')),
+           or exists (select from sluice.tenant_limit t where t.queue in ($1::text, '') and t.says),
        f.turn, f.tenant, f.wakes_from, f.turns_since, q.changed_at
 from sluice.flow f
 left join sluice.queue q on q.name = f.queue

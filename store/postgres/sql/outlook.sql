@@ -33,5 +33,5 @@ left join sluice.flow f on f.queue = j.queue
 left join lateral (select t.tokens, t.filled_at from sluice.line t where t.queue = j.queue and t.tenant = j.tenant
                    order by t.version desc limit 1) n on true
 cross join lateral (select coalesce(q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0, false)
-    or exists (select from sluice.tenant_limit t where t.queue in (j.queue, '')) as turns) b
+    or exists (select from sluice.tenant_limit t where t.queue in (j.queue, '') and t.says) as turns) b
 where j.id = $1::uuid

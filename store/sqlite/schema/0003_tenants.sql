@@ -24,9 +24,12 @@ create table sluice_tenant_limit (
     changed_at   integer not null,
     changed_by   text    not null default '',
     reason       text    not null default '',
+    says         integer not null generated always as -- what says nothing puts no queue in turns
+        (capacity is not null or rate is not null or burst is not null or weight is not null or paused) stored,
     primary key (queue, tier, tenant),
     check ((tier = '') <> (tenant = ''))
 ) without rowid;
+create index sluice_tenant_limit_says on sluice_tenant_limit (queue) where says;
 create index sluice_tenant_limit_tier on sluice_tenant_limit (tier, queue) where tier <> '';
 create index sluice_tenant_limit_tenant on sluice_tenant_limit (tenant, queue) where tenant <> '';
 

@@ -1,7 +1,8 @@
 -- Who holds a key, until when, whether that job still lives, and behind which twin it waits.
 -- ?1 queue   ?2 key
 select k.job_id, k.until, l.seq, l.state,
-       (select b.seq from sluice_job b where b.seq = l.blocked_by and b.queue = k.queue and b.key = k.key)
+       (select b.seq from sluice_live b join sluice_job t on t.seq = b.seq
+        where b.seq = l.blocked_by and t.queue = k.queue and t.key = k.key)
 from sluice_job_key k
 left join sluice_job j on j.id = k.job_id
 left join sluice_live l on l.seq = j.seq

@@ -25,7 +25,7 @@ select
     q.tenant_capacity, q.tenant_rate, q.tenant_burst
 from sluice_job j
 join (select coalesce(x.fair or x.tenant_capacity > 0 or x.tenant_rate > 0, 0)
-          or exists (select 1 from sluice_tenant_limit t where t.queue in (y.queue, '')) as yes
+          or exists (select 1 from sluice_tenant_limit t where t.queue in (y.queue, '') and t.says) as yes
       from sluice_job y left join sluice_queue x on x.name = y.queue where y.id = ?1) b
 left join sluice_live l on l.seq = j.seq and l.state = 'queued'
 left join sluice_queue q on q.name = j.queue
