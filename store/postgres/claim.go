@@ -45,31 +45,39 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	return out, err
 }
 
-// claim claims from a queue without limits in one statement, which finds nothing where there are limits.
+// claim claims from a queue without limits in one statement, which finds nothing where there are limits. Which way is
+// right is tried out; at the second time it is known.
 func (s *Store) claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
-	if s.limits.known(request.Queue) {
-		out, limited, err := s.claimLimited(ctx, request)
-		if err != nil || limited {
+	for range 2 {
+		if s.limits.known(request.Queue) {
+			out, limited, err := s.claimLimited(ctx, request)
+			if err != nil || limited {
+				return out, err
+			}
+			s.limits.forget(request.Queue)
+		}
+		out, limited, err := s.claimPlain(ctx, request)
+		if err != nil || !limited {
 			return out, err
 		}
-		s.limits.forget(request.Queue)
+		s.limits.learn(request.Queue)
 	}
+	return sluice.Claimed{Limited: true}, nil // it changes in this moment
+}
+
+// claimPlain claims from a queue without limits, or finds that it has some.
+func (s *Store) claimPlain(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
 	walk := s.marks.walk(request.Queue, request.Lead)
-	jobs, err := walk.claim(ctx, s.pool, request, request.Limit, time.Time{})
+	out.Jobs, err = walk.claim(ctx, s.pool, request, request.Limit, time.Time{})
 	if err != nil {
-		return sluice.Claimed{}, err
+		return sluice.Claimed{}, false, err
 	}
-	if len(jobs) > 0 {
-		walk.advance(jobs)
-		return sluice.Claimed{Jobs: jobs}, nil
+	if len(out.Jobs) > 0 {
+		walk.advance(out.Jobs)
+		return out, false, nil
 	}
-	nextDue, limited, err := walk.nextDue(ctx, s.pool)
-	if err != nil || !limited {
-		return sluice.Claimed{NextDue: nextDue}, err
-	}
-	s.limits.learn(request.Queue)
-	out, _, err := s.claimLimited(ctx, request)
-	return out, err
+	out.NextDue, limited, err = walk.nextDue(ctx, s.pool)
+	return out, limited, err
 }
 
 // walk is one claim's way through the claim index of a queue.

@@ -55,7 +55,7 @@ func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (
 			return err
 		}
 		if !gate.byTenant {
-			if err := dissolve(ctx, tx, request.Queue); err != nil {
+			if err := s.dissolve(ctx, tx, request.Queue); err != nil {
 				return err
 			}
 		}

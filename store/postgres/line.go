@@ -483,6 +483,10 @@ func sooner(a, b time.Duration) time.Duration {
 }
 
 // dissolve takes jobs out of the lines of a queue that does not serve its tenants in turns any more.
-func dissolve(ctx context.Context, db rowsQuerier, queue string) error {
-	return exec(ctx, db, lineDissolveSQL, queue, maxMoved)
+func (s *Store) dissolve(ctx context.Context, db rowsQuerier, queue string) error {
+	moved, err := list(ctx, db, pgx.RowTo[pgtype.UUID], lineDissolveSQL, queue, maxMoved)
+	if len(moved) > 0 {
+		s.marks.disturb(queue)
+	}
+	return err
 }

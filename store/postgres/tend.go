@@ -174,7 +174,7 @@ func (s *Store) dissolveLines(ctx context.Context) error {
 		if q.ByTenant {
 			continue
 		}
-		if err := dissolve(ctx, s.pool, q.Name); err != nil {
+		if err := s.dissolve(ctx, s.pool, q.Name); err != nil {
 			return err
 		}
 	}
