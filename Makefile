@@ -14,7 +14,7 @@ help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: test
-test: tidy lint cross race bench-test vuln ## Everything that must hold; about five minutes on two cores
+test: tidy lint cross race bench-test vuln ## Everything that must hold; about eight minutes on two cores
 
 .PHONY: race
 race: ## The tests with the race detector, a soak, and the coverage they reach
