@@ -73,9 +73,13 @@ func (l *lane) wakesAt() (at time.Time, some bool) {
 // wakeAll makes every line be looked at: its terms may have changed.
 func (s *Store) wakeAll() {
 	for _, l := range s.lanes {
-		for _, n := range l.lines {
-			n.Wake(l.mark)
-		}
+		l.wakeAll()
+	}
+}
+
+func (l *lane) wakeAll() {
+	for _, n := range l.lines {
+		n.Wake(l.mark)
 	}
 }
 

@@ -64,7 +64,7 @@ func (s *Store) putQueue(next sluice.Queue, tellings []sluice.Telling) error {
 		}
 	}
 	s.queues[next.Name] = next
-	s.wakeAll()
+	s.lane(next.Name).wakeAll()
 	return nil
 }
 

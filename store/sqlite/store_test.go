@@ -89,7 +89,7 @@ func withoutTriggers(tx sqlite.Tx, do func() error) error {
 
 // TestMain runs fewer random sequences than elsewhere, since each verb is a commit.
 func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "50"); err != nil {
+	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
