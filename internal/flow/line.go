@@ -141,6 +141,10 @@ type Lines interface {
 const (
 	// maxLines bounds how many lines are served at one look. Larger claims take several jobs of each.
 	maxLines = 128
+	// firstLines and jobsALine are how many lines are served at the first look: each costs as much as some jobs,
+	// and whoever is not served now is the first at the next claim.
+	firstLines = 32
+	jobsALine  = 16
 	// maxLooks bounds how often a claim looks for further lines, where those before it had less than their
 	// share.
 	maxLooks = 4
@@ -155,7 +159,7 @@ func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, lines Lines) 
 	for look := 0; look < maxLooks && got < jobs; look++ {
 		limit := maxLines
 		if look == 0 {
-			limit = min(jobs, maxLines) // where the first have less than their share, there may be many such
+			limit = min(jobs, max(firstLines, jobs/jobsALine)) // if the first have less than their share, there may be many such
 		}
 		first, err := lines.First(mark, limit)
 		if err != nil || len(first) == 0 {
