@@ -72,7 +72,7 @@ func (w *Worker) ahead() int {
 	if w.pace <= 0 {
 		return 0
 	}
-	return int(min(maxClaim, int64(w.options.Slots)*int64(aheadTime)/int64(w.pace)))
+	return int(min(2*maxClaim, int64(w.options.Slots)*int64(aheadTime)/int64(w.pace)))
 }
 
 // fetchOnce claims once from each hungry queue, in order, and says how long until the next look.

@@ -80,7 +80,7 @@ type lineRow struct {
 	place       pgtype.TID
 	countedFrom time.Time
 	changed     time.Time // when the limits that count for it were, the last time
-	elsewhere   bool      // something in flight was not claimed from the line: its end is not told
+	untold      bool      // the end of something in flight will not be told
 	walk        walk
 }
 
@@ -333,11 +333,11 @@ func (v contextual) count(lines []*flow.Line) error {
 	var tenant string
 	var held int
 	var first pgtype.Timestamptz
-	var elsewhere bool
-	_, err = pgx.ForEachRow(rows, []any{&tenant, &held, &first, &elsewhere}, func() error {
+	var untold bool
+	_, err = pgx.ForEachRow(rows, []any{&tenant, &held, &first, &untold}, func() error {
 		l := limited[tenant]
 		kept := v.lines[l]
-		l.Held, kept.elsewhere = held, elsewhere
+		l.Held, kept.untold = held, untold
 		if v.gate.at.Sub(latest(toldApart, kept.changed)) > straggle {
 			// Not from this claim's instant on: the next one's is later than what is stored, but may be before
 			// this one's if the clock is set back.
@@ -370,7 +370,7 @@ func (v contextual) Claim(lines []*flow.Line) error {
 		order = append(order, int16(priority))
 	}
 	jobs, err := list(v.ctx, v.tx, claimScanner(v.request), lineClaimSQL, v.request.Queue, tenants, shares, waiting, dueAts, ids, order,
-		[16]byte(v.request.Token), v.request.Holder, v.request.Lease, v.gate.at, v.request.Lead)
+		[16]byte(v.request.Token), v.request.Holder, v.request.Lease, v.gate.at, v.request.Lead, nearCapacity(lines))
 	v.walked(lines, time.Since(begun))
 	if err != nil {
 		return err
@@ -384,6 +384,18 @@ func (v contextual) Claim(lines []*flow.Line) error {
 		l.Got = got[l.Tenant]
 	}
 	return nil
+}
+
+// nearCapacity gives the tenants who will have half of their capacity in flight, or more. The ends of their jobs are
+// told, because they may make room.
+func nearCapacity(lines []*flow.Line) []string {
+	near := []string{}
+	for _, l := range lines {
+		if l.Terms.Capacity > 0 && 2*(l.Held+l.Share) >= l.Terms.Capacity {
+			near = append(near, l.Tenant)
+		}
+	}
+	return near
 }
 
 // walked notes what walking from the very front of lines cost.
@@ -426,8 +438,8 @@ func (v contextual) Look(lines []*flow.Line) error {
 	return err
 }
 
-// elsewhereWait is when to look again at a line that is full of jobs whose end will not be told.
-const elsewhereWait = time.Second
+// untoldWait is when to look again at a line that is full of jobs of which some ends will not be told.
+const untoldWait = time.Second
 
 // Keep stores lines after they were served.
 func (v contextual) Keep(lines []*flow.Line) error {
@@ -438,8 +450,8 @@ func (v contextual) Keep(lines []*flow.Line) error {
 	var wakeAt, filledAt, countedFrom []*time.Time
 	for _, l := range lines {
 		kept := v.lines[l]
-		if l.Full && kept.elsewhere {
-			l.WakeAt = v.gate.now.Add(elsewhereWait)
+		if l.Full && kept.untold {
+			l.WakeAt = v.gate.now.Add(untoldWait)
 		}
 		places, turn, tokens, jobs = append(places, kept.place), append(turn, l.Turn), append(tokens, l.Bucket.Tokens), append(jobs, int32(l.Jobs))
 		active, atCapacity = append(active, l.Active), append(atCapacity, l.Full)

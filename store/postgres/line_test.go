@@ -319,3 +319,36 @@ func TestLineThatIsMadeWhileItsTenantIsResumedDoesNotSleepOn(t *testing.T) {
 		t.Errorf("claimed %v, want 1 of a", got)
 	}
 }
+
+// TestEndsAreToldOnlyNearTheCapacity claims some jobs far from the capacity, whose ends nobody is told of, and then
+// as many as may be: the line must wake all the same when one of the first ends.
+func TestEndsAreToldOnlyNearTheCapacity(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(s *sluice.Settings) { s.TenantCapacity = 10 })
+	enqueueOf(t, store, 20, sluice.EnqueueOptions{}, "a")
+	hints := func() (n int) {
+		t.Helper()
+		if err := store.Pool().QueryRow(t.Context(), "select count(*) from sluice.hint").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	claimed(t, store, 2)
+	complete(t, store, 2)
+	if n := hints(); n != 0 {
+		t.Errorf("%d ends were told of a tenant who is far from the capacity", n)
+	}
+	if claimed(t, store, 2); claimed(t, store, 20)["a"] != 8 || claimed(t, store, 20)["a"] != 0 {
+		t.Fatalf("%d are in flight, want the capacity of 10", inFlight(t, store))
+	}
+	run(t, store, "delete from sluice.live where id in (select id from sluice.live where state = 'claimed' order by claimed_at limit 1)")
+	for begun := time.Now(); claimed(t, store, 20)["a"] != 1; {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("the room that an untold end made was never found")
+		}
+	}
+	complete(t, store, 8)
+	if n := hints(); n == 0 {
+		t.Error("no end was told of a tenant who is at the capacity")
+	}
+}
