@@ -21,9 +21,10 @@ const (
 	// slots would stand idle while a claim is under way; where they are slow, nothing is claimed
 	// ahead. With 100 slots and empty handlers it doubles the rate.
 	aheadTime = 2 * time.Millisecond
-	// maxClaim bounds one claim, and what is claimed ahead; beyond some hundreds, larger ones are no
-	// cheaper per job.
+	// maxClaim bounds one claim; beyond some hundreds, larger ones are no cheaper per job.
 	maxClaim = 1000
+	// maxAhead bounds what is claimed ahead: the slots work off one claim's jobs while the next is under way.
+	maxAhead = 2 * maxClaim
 )
 
 // fetch claims jobs whenever there are free slots and hungry queues, until ctx ends. Handlers run
@@ -72,7 +73,7 @@ func (w *Worker) ahead() int {
 	if w.pace <= 0 {
 		return 0
 	}
-	return int(min(2*maxClaim, int64(w.options.Slots)*int64(aheadTime)/int64(w.pace)))
+	return int(min(maxAhead, int64(w.options.Slots)*int64(aheadTime)/int64(w.pace)))
 }
 
 // fetchOnce claims once from each hungry queue, in order, and says how long until the next look.

@@ -199,11 +199,19 @@ func (r Report) targets(sections []Section) *grid {
 			if t.Met() {
 				met = "yes"
 			}
-			table.add(s.Name, t.Text, side+number(t.Limit, 1)+t.Unit, number(t.Value, 2)+t.Unit,
+			table.add(s.Name, t.Text, side+number(t.Limit, limitDecimals(t.Limit))+t.Unit, number(t.Value, 2)+t.Unit,
 				number(t.Low, 2)+" to "+number(t.High, 2), met)
 		}
 	}
 	return table
+}
+
+// limitDecimals shows a bound such as 0.75 whole.
+func limitDecimals(limit float64) int {
+	if 10*limit != math.Trunc(10*limit) {
+		return 2
+	}
+	return 1
 }
 
 // number writes a figure with commas between the thousands; NaN is left empty.

@@ -45,7 +45,7 @@ func (l *limits) forget(queue string) { l.queues.Delete(queue) }
 func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
 	walk := s.marks.walk(request.Queue, request.Lead)
 	var locked *gate
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err = s.pipelined(ctx, func(tx *pipeline) error {
 		gate, busy, err := lockFlow(ctx, tx, request.Queue)
 		locked = gate
 		if busy {
@@ -133,7 +133,7 @@ const straggle = time.Minute
 const busyWait = 10 * time.Millisecond
 
 // lockFlow locks what a queue's limits are kept by. No gate: it has none, or another claim has the lock.
-func lockFlow(ctx context.Context, tx pgx.Tx, queue string) (locked *gate, busy bool, err error) {
+func lockFlow(ctx context.Context, tx *pipeline, queue string) (locked *gate, busy bool, err error) {
 	if locked, err = tryFlow(ctx, tx, queue); err != nil || locked != nil {
 		return locked, false, err
 	}
@@ -149,7 +149,7 @@ func lockFlow(ctx context.Context, tx pgx.Tx, queue string) (locked *gate, busy 
 }
 
 // tryFlow locks the row of a queue's limits; nil: there is none that could be locked.
-func tryFlow(ctx context.Context, tx pgx.Tx, queue string) (*gate, error) {
+func tryFlow(ctx context.Context, tx *pipeline, queue string) (*gate, error) {
 	gates, err := list(ctx, tx, scanGate, flowLockSQL, queue)
 	if err != nil || len(gates) == 0 {
 		return nil, err
@@ -181,7 +181,7 @@ func scanGate(row pgx.CollectableRow) (gate, error) {
 }
 
 // claimThrough claims what the limits allow, and keeps what is left of them.
-func (s *Store) claimThrough(ctx context.Context, tx pgx.Tx, g *gate, walk walk, request sluice.ClaimRequest) (out sluice.Claimed, err error) {
+func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk walk, request sluice.ClaimRequest) (out sluice.Claimed, err error) {
 	before, bucket := *g, g.bucket.Filled(g.settings, g.now)
 	inFlight, err := g.inFlight(ctx, tx, request.Queue)
 	if err != nil {
@@ -196,9 +196,7 @@ func (s *Store) claimThrough(ctx context.Context, tx pgx.Tx, g *gate, walk walk,
 		g.bucket = bucket.Take(len(jobs))
 	}
 	if g.mustKeep(before, len(jobs)) {
-		if err := g.keep(ctx, tx, request.Queue); err != nil {
-			return out, err
-		}
+		g.keep(tx, request.Queue)
 	}
 	out, err = room.Answer(len(jobs), request.Limit, func() (time.Duration, error) { return g.nextDue(ctx, tx, walk, room.Jobs == 0) })
 	if err == nil && g.byTenant && !out.Limited && len(jobs) < request.Limit {
@@ -212,7 +210,7 @@ func (s *Store) claimThrough(ctx context.Context, tx pgx.Tx, g *gate, walk walk,
 }
 
 // claimRoom claims as many jobs as there is room for.
-func (s *Store) claimRoom(ctx context.Context, tx pgx.Tx, g *gate, walk walk, request sluice.ClaimRequest, room int) ([]*sluice.Claim, error) {
+func (s *Store) claimRoom(ctx context.Context, tx *pipeline, g *gate, walk walk, request sluice.ClaimRequest, room int) ([]*sluice.Claim, error) {
 	switch {
 	case g.byTenant:
 		return s.serve(ctx, tx, g, walk, request, room)
@@ -223,7 +221,7 @@ func (s *Store) claimRoom(ctx context.Context, tx pgx.Tx, g *gate, walk walk, re
 }
 
 // nextDue says how long until a job may be claimed. Unwalked: no claim has walked from the front, but this may.
-func (g *gate) nextDue(ctx context.Context, tx pgx.Tx, walk walk, unwalked bool) (time.Duration, error) {
+func (g *gate) nextDue(ctx context.Context, tx *pipeline, walk walk, unwalked bool) (time.Duration, error) {
 	begun := time.Now()
 	due, _, err := walk.nextDue(ctx, tx)
 	if unwalked && walk.untilFront == 0 {
@@ -248,13 +246,13 @@ func (g *gate) mustKeep(before gate, claimed int) bool {
 		g.count.from.Sub(before.count.from) >= time.Second)
 }
 
-func (g *gate) keep(ctx context.Context, tx pgx.Tx, queue string) error {
-	return exec(ctx, tx, flowTakeSQL, queue, g.bucket.Tokens, nullTime(g.bucket.FilledAt), g.at, nullTime(g.count.from), g.count.version,
+func (g *gate) keep(tx *pipeline, queue string) {
+	tx.queue(flowTakeSQL, nil, queue, g.bucket.Tokens, nullTime(g.bucket.FilledAt), g.at, nullTime(g.count.from), g.count.version,
 		g.count.since, g.turns.mark.Turn, g.turns.mark.Tenant, nullTime(g.turns.wakesFrom), nullTime(g.turns.since))
 }
 
 // inFlight counts what is in flight, as far as the limit, and notes from where it needs to be counted.
-func (g *gate) inFlight(ctx context.Context, tx pgx.Tx, queue string) (int, error) {
+func (g *gate) inFlight(ctx context.Context, tx *pipeline, queue string) (int, error) {
 	if g.settings.InFlightLimit == 0 {
 		return 0, nil
 	}

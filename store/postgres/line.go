@@ -62,13 +62,21 @@ type turns struct {
 	since     time.Time // since when there are turns; zero: there are none
 }
 
+// wakesOn is from when on to look for lines that wake.
+func (t turns) wakesOn() time.Time {
+	if t.wakesFrom.IsZero() {
+		return front.dueAt
+	}
+	return t.wakesFrom
+}
+
 // lineKey names the marks of a line.
 func lineKey(queue, tenant string) string { return queue + "\x00" + tenant }
 
 // serving is one claim from the lines of a queue, under the lock of its flow.
 type serving struct {
 	store   *Store
-	tx      pgx.Tx
+	tx      *pipeline
 	gate    *gate
 	request sluice.ClaimRequest
 	lines   map[*flow.Line]*lineRow
@@ -85,7 +93,7 @@ type lineRow struct {
 }
 
 // serve claims up to limit jobs from the lines of a queue.
-func (s *Store) serve(ctx context.Context, tx pgx.Tx, g *gate, stray walk, request sluice.ClaimRequest, limit int) ([]*sluice.Claim, error) {
+func (s *Store) serve(ctx context.Context, tx *pipeline, g *gate, stray walk, request sluice.ClaimRequest, limit int) ([]*sluice.Claim, error) {
 	if g.turns.since.IsZero() {
 		g.turns.since = g.at
 	}
@@ -100,18 +108,22 @@ func (s *Store) serve(ctx context.Context, tx pgx.Tx, g *gate, stray walk, reque
 
 // fillLines takes in what was told of the lines of a queue, puts jobs into them that are not there, and wakes
 // those whose time has come.
-func (s *Store) fillLines(ctx context.Context, tx pgx.Tx, g *gate, stray walk) error {
+func (s *Store) fillLines(ctx context.Context, tx *pipeline, g *gate, stray walk) error {
+	begun := time.Now()
 	news := make(map[string]*news)
-	if err := s.takeHints(ctx, tx, g, stray.queue, news); err != nil {
+	hintsUntilFront := s.takeHints(tx, g, stray.queue, news)
+	s.adopt(tx, g, stray, news)
+	wakeDue(tx, g, stray)
+	if err := tx.flush(ctx); err != nil {
 		return err
 	}
-	if err := s.adopt(ctx, tx, g, stray, news); err != nil {
-		return err
+	if hintsUntilFront == 0 {
+		s.hintMarks.walked(stray.queue, time.Since(begun))
 	}
-	if err := wakeLines(ctx, tx, g, stray.queue, news); err != nil {
-		return err
+	if stray.untilFront == 0 {
+		s.marks.walked(stray.key, time.Since(begun))
 	}
-	return wakeDue(ctx, tx, g, stray)
+	return wakeLines(ctx, tx, g, stray.queue, news)
 }
 
 // news is what is new in a line.
@@ -130,32 +142,28 @@ func (n *news) arrived(jobs int32, dueAt time.Time) {
 	}
 }
 
-func (s *Store) takeHints(ctx context.Context, tx pgx.Tx, g *gate, queue string, all map[string]*news) error {
-	begun := time.Now()
+// takeHints takes in what was told of lines. It says when the next claim looks from the front on; 0: this one does.
+func (s *Store) takeHints(tx *pipeline, g *gate, queue string, all map[string]*news) (untilFront time.Duration) {
 	from, untilFront := s.hintMarks.start(queue)
-	var tenant string
-	var jobs int32
-	var dueAt pgtype.Timestamptz
-	var room, terms bool
-	var at time.Time
-	count := 0
-	rows, err := query(ctx, tx, lineHintsSQL, queue, from[0].dueAt, maxHints)
-	if err != nil {
+	tx.queue(lineHintsSQL, func(rows pgx.Rows) error {
+		var tenant string
+		var jobs int32
+		var dueAt pgtype.Timestamptz
+		var room, terms bool
+		var at time.Time
+		count := 0
+		_, err := pgx.ForEachRow(rows, []any{&tenant, &jobs, &dueAt, &room, &terms, &at}, func() error {
+			count++
+			g.hintsTo = latest(g.hintsTo, at)
+			n := newsOf(all, tenant)
+			n.arrived(jobs, timeOf(dueAt))
+			n.room, n.terms = n.room || room, n.terms || terms
+			return nil
+		})
+		g.more = g.more || count == maxHints
 		return err
-	}
-	_, err = pgx.ForEachRow(rows, []any{&tenant, &jobs, &dueAt, &room, &terms, &at}, func() error {
-		count++
-		g.hintsTo = latest(g.hintsTo, at)
-		n := newsOf(all, tenant)
-		n.arrived(jobs, timeOf(dueAt))
-		n.room, n.terms = n.room || room, n.terms || terms
-		return nil
-	})
-	g.more = g.more || count == maxHints
-	if untilFront == 0 {
-		s.hintMarks.walked(queue, time.Since(begun))
-	}
-	return err
+	}, queue, from[0].dueAt, maxHints)
+	return untilFront
 }
 
 func newsOf(all map[string]*news, tenant string) *news {
@@ -168,31 +176,25 @@ func newsOf(all map[string]*news, tenant string) *news {
 }
 
 // adopt puts jobs into the lines of their tenants that do not stand in line.
-func (s *Store) adopt(ctx context.Context, tx pgx.Tx, g *gate, stray walk, all map[string]*news) error {
-	begun := time.Now()
+func (s *Store) adopt(tx *pipeline, g *gate, stray walk, all map[string]*news) {
 	order, dueAts, ids := stray.inOrder(sluice.ClaimRequest{}.Priorities())
-	var tenant string
-	var job adopted
-	var id pgtype.UUID
-	rows, err := query(ctx, tx, lineAdoptSQL, stray.queue, order, dueAts, ids, maxMoved, stray.lead)
-	if err != nil {
+	tx.queue(lineAdoptSQL, func(rows pgx.Rows) error {
+		var tenant string
+		var job adopted
+		var id pgtype.UUID
+		_, err := pgx.ForEachRow(rows, []any{&tenant, &job.priority, &job.place.dueAt, &id}, func() error {
+			newsOf(all, tenant).arrived(1<<job.priority, job.place.dueAt)
+			job.place.id = idOf(id)
+			g.adopted = append(g.adopted, job)
+			s.lineMarks.disturb(lineKey(stray.queue, tenant))
+			return nil
+		})
+		g.more = g.more || len(g.adopted) == maxMoved
 		return err
-	}
-	_, err = pgx.ForEachRow(rows, []any{&tenant, &job.priority, &job.place.dueAt, &id}, func() error {
-		newsOf(all, tenant).arrived(1<<job.priority, job.place.dueAt)
-		job.place.id = idOf(id)
-		g.adopted = append(g.adopted, job)
-		s.lineMarks.disturb(lineKey(stray.queue, tenant))
-		return nil
-	})
-	if stray.untilFront == 0 {
-		s.marks.walked(stray.key, time.Since(begun))
-	}
-	g.more = g.more || len(g.adopted) == maxMoved
-	return err
+	}, stray.queue, order, dueAts, ids, maxMoved, stray.lead)
 }
 
-func wakeLines(ctx context.Context, tx pgx.Tx, g *gate, queue string, all map[string]*news) error {
+func wakeLines(ctx context.Context, tx *pipeline, g *gate, queue string, all map[string]*news) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -208,28 +210,22 @@ func wakeLines(ctx context.Context, tx pgx.Tx, g *gate, queue string, all map[st
 }
 
 // wakeDue wakes the lines whose time has come, and notes up to when that was done.
-func wakeDue(ctx context.Context, tx pgx.Tx, g *gate, w walk) error {
-	from := g.turns.wakesFrom
-	if from.IsZero() {
-		from = front.dueAt
-	}
-	rows, err := query(ctx, tx, lineDueSQL, w.queue, from, g.now.Add(w.lead), g.turns.mark.Behind(), maxMoved)
-	if err != nil {
-		return err
-	}
-	var woken int
-	var last pgtype.Timestamptz
-	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
-		return struct{}{}, row.Scan(&woken, &last)
-	})
-	g.turns.wakesFrom = g.now
-	if woken == maxMoved {
-		g.more = true
-		if timeOf(last).Before(g.now) {
-			g.turns.wakesFrom = timeOf(last)
+func wakeDue(tx *pipeline, g *gate, w walk) {
+	tx.queue(lineDueSQL, func(rows pgx.Rows) error {
+		var woken int
+		var last pgtype.Timestamptz
+		_, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
+			return struct{}{}, row.Scan(&woken, &last)
+		})
+		g.turns.wakesFrom = g.now
+		if woken == maxMoved {
+			g.more = true
+			if timeOf(last).Before(g.now) {
+				g.turns.wakesFrom = timeOf(last)
+			}
 		}
-	}
-	return err
+		return err
+	}, w.queue, g.turns.wakesOn(), g.now.Add(w.lead), g.turns.mark.Behind(), maxMoved)
 }
 
 // contextual gives the serving a context, which the arithmetic of package flow has no use for.
@@ -458,16 +454,13 @@ func (v contextual) Keep(lines []*flow.Line) error {
 		wakeAt, filledAt = append(wakeAt, nullTime(l.WakeAt)), append(filledAt, nullTime(l.Bucket.FilledAt))
 		countedFrom = append(countedFrom, nullTime(kept.countedFrom))
 	}
-	return exec(v.ctx, v.tx, lineKeepSQL, places, turn, jobs, active, atCapacity, wakeAt, tokens, filledAt, countedFrom)
+	v.tx.queue(lineKeepSQL, nil, places, turn, jobs, active, atCapacity, wakeAt, tokens, filledAt, countedFrom)
+	return nil
 }
 
 // linesNext says how long until a line of the queue may be claimed from; negative: none wakes by itself.
-func (g *gate) linesNext(ctx context.Context, tx pgx.Tx, w walk) (time.Duration, error) {
-	from := g.turns.wakesFrom
-	if from.IsZero() {
-		from = front.dueAt
-	}
-	rows, err := query(ctx, tx, lineNextSQL, w.queue, g.turns.mark.Turn, g.turns.mark.Tenant, from)
+func (g *gate) linesNext(ctx context.Context, tx *pipeline, w walk) (time.Duration, error) {
+	rows, err := query(ctx, tx, lineNextSQL, w.queue, g.turns.mark.Turn, g.turns.mark.Tenant, g.turns.wakesOn())
 	if err != nil {
 		return -1, err
 	}

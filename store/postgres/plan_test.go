@@ -198,7 +198,7 @@ func planArguments() map[string][]any {
 		"line_wake.sql":         {"q1", texts, []int32{32, 32, 32}, []*time.Time{nil, nil, nil}, []bool{true, true, true}, []bool{true, true, true}, time.Now(), 1.5},
 		"line_first.sql":        {"q1", 1.5, "t", 100},
 		"line_held.sql":         {"q1", texts, []int32{5, 5, 5}, []*time.Time{nil, nil, nil}},
-		"line_claim.sql":        {"q1", texts, []int32{5, 5, 5}, []int32{32, 32, 32}, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3), priorities, id, "h", time.Minute, time.Now(), time.Minute},
+		"line_claim.sql":        {"q1", texts, []int32{5, 5, 5}, []int32{32, 32, 32}, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3), priorities, id, "h", time.Minute, time.Now(), time.Minute, texts},
 		"line_look.sql":         {"q1", texts, []int32{32, 32, 32}, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3)},
 		"line_keep.sql":         {[]string{"(0,1)"}, []float64{1}, []int32{32}, []bool{true}, []bool{true}, []*time.Time{nil}, []float64{1}, []*time.Time{nil}, []*time.Time{nil}},
 		"line_next.sql":         {"q1", 1.5, "t", time.Unix(0, 0)},

@@ -45,6 +45,8 @@ type Store struct {
 	lineMarks marks
 	hintMarks marks
 	limits    limits
+	// pipelines says that the pool's connections plan the statements of a batch each time.
+	pipelines bool
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int64
 	awaited   sync.Map // queues that are noted as awaited
@@ -64,6 +66,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	setTimeouts(config.ConnConfig, options)
+	config.ConnConfig.DefaultQueryExecMode = planEachTime
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -80,6 +83,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 // New makes a store of a pool that the caller keeps and closes, and checks the schema.
 func New(ctx context.Context, pool *pgxpool.Pool, options Options) (*Store, error) {
 	s := &Store{pool: pool, options: options.withDefaults(), waveSlice: waveSlice}
+	s.pipelines = pool.Config().ConnConfig.DefaultQueryExecMode == planEachTime
 	if err := s.checkSchema(ctx); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}

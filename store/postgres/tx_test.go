@@ -365,6 +365,15 @@ func TestTransactionPoolerNeedsNoSession(t *testing.T) {
 	if _, err := store.Renew(t.Context(), []sluice.Renewal{{ID: claim.ID, Token: claim.Token, Lease: time.Minute}}); err != nil {
 		t.Error(err)
 	}
+	inTurns := sluice.DefaultSettings()
+	inTurns.Fair = true
+	if _, err := client.EnsureQueue(t.Context(), "q", inTurns, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a", "b")
+	if got := claimed(t, store, 2); len(got) != 2 {
+		t.Errorf("claimed %v from a queue that serves its tenants in turns, want one of each", got)
+	}
 	if lead, leads, err := store.Lead(t.Context(), "upkeep"); err != nil || !leads || !lead.Held(t.Context()) {
 		t.Errorf("leads %v, %v", leads, err)
 	} else {
