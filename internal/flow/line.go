@@ -37,8 +37,12 @@ type Line struct {
 	NextDue time.Time
 }
 
-// TermsOf finds the limits that count for a tenant: each figure from the first of the limits that says it.
-func TermsOf(s sluice.Settings, now time.Time, nearestFirst ...sluice.TenantLimits) sluice.Terms {
+// TermsOf finds the limits that count for a tenant: each figure from the first of the limits that says it. Jobs
+// without a tenant are nobody's, and have none.
+func TermsOf(tenant string, s sluice.Settings, now time.Time, nearestFirst ...sluice.TenantLimits) sluice.Terms {
+	if tenant == "" {
+		return sluice.Terms{Weight: 1}
+	}
 	terms := sluice.Terms{Capacity: s.TenantCapacity, Rate: s.TenantRate, Burst: s.TenantBurst, Weight: 1}
 	for _, l := range slices.Backward(nearestFirst) {
 		if l.PausedAt(now) {
@@ -154,8 +158,9 @@ const (
 )
 
 // Serve claims up to so many jobs that are due, or will be within the lead, and shares them out among the lines by
-// their turns. It gives the new mark and how many jobs were claimed.
-func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, lines Lines) (next Mark, got int, err error) {
+// their turns. It gives the new mark.
+func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, lines Lines) (next Mark, err error) {
+	got := 0
 	for look := 0; look < maxLooks && got < jobs; look++ {
 		limit := maxLines
 		if look == 0 {
@@ -163,11 +168,11 @@ func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, lines Lines) 
 		}
 		first, err := lines.First(mark, limit)
 		if err != nil || len(first) == 0 {
-			return mark, got, err
+			return mark, err
 		}
 		served := share(jobs-got, first, now)
 		if err := serve(served, lines); err != nil {
-			return mark, got, err
+			return mark, err
 		}
 		mark = after(first, served)
 		for _, l := range served {
@@ -178,10 +183,10 @@ func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, lines Lines) 
 			mark = upTo(first, mark)
 		}
 		if err := lines.Keep(served); err != nil || len(first) < limit && !slices.ContainsFunc(served, isActive) {
-			return mark, got, err
+			return mark, err
 		}
 	}
-	return mark, got, nil
+	return mark, nil
 }
 
 // share shares jobs out among lines in the order of their turns, and gives those that come into it: to be
@@ -260,17 +265,19 @@ func after(lines, served []*Line) Mark {
 // upTo moves the mark on to the first of all lines that are still active; if none is, to the last of them: what a
 // tenant had while nobody else had work is no debt.
 func upTo(lines []*Line, mark Mark) Mark {
-	inTurns := func(a, b *Line) int { return a.mark().compare(b.mark()) }
-	to := slices.MaxFunc(lines, inTurns).mark()
+	to := slices.MaxFunc(lines, InTurns).mark()
 	active := slices.DeleteFunc(slices.Clone(lines), func(l *Line) bool { return !l.Active })
 	if len(active) > 0 {
-		to = slices.MinFunc(active, inTurns).mark()
+		to = slices.MinFunc(active, InTurns).mark()
 	}
 	if to.before(mark) {
 		return mark
 	}
 	return to
 }
+
+// InTurns sorts lines by their turns, and by their tenants where these are the same.
+func InTurns(a, b *Line) int { return a.mark().compare(b.mark()) }
 
 func (l *Line) mark() Mark { return Mark{l.Turn, l.Tenant} }
 

@@ -61,7 +61,7 @@ func (q *queue) claim(t *testing.T, jobs int) map[string]int {
 		}
 	}
 	var err error
-	if q.mark, _, err = flow.Serve(jobs, q.mark, q.now, 0, q); err != nil {
+	if q.mark, err = flow.Serve(jobs, q.mark, q.now, 0, q); err != nil {
 		t.Fatal(err)
 	}
 	return q.got

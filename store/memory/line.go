@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -110,16 +109,13 @@ func (s *Store) byTenant(queue string) bool {
 	return false
 }
 
-// terms finds the limits that count for a tenant. Jobs without a tenant are nobody's, and have none.
+// terms finds the limits that count for a tenant.
 func (s *Store) terms(queue, tenant string, now time.Time) sluice.Terms {
-	if tenant == "" {
-		return flow.TermsOf(sluice.Settings{}, now)
-	}
 	nearest := []sluice.TenantLimits{s.limits[limitsOf{queue, "", tenant}], s.limits[limitsOf{"", "", tenant}]}
 	if tier := s.tenants[tenant].Tier; tier != "" {
 		nearest = append(nearest, s.limits[limitsOf{queue, tier, ""}], s.limits[limitsOf{"", tier, ""}])
 	}
-	return flow.TermsOf(s.settings(queue), now, nearest...)
+	return flow.TermsOf(tenant, s.settings(queue), now, nearest...)
 }
 
 // claimByTenant claims up to limit jobs of a queue, its tenants in turns.
@@ -131,7 +127,7 @@ func (s *Store) claimByTenant(l *lane, request sluice.ClaimRequest, limit int, n
 	}
 	serving := &serving{store: s, lane: l, request: request, now: now}
 	var err error
-	l.mark, _, err = flow.Serve(limit, l.mark, now, request.Lead, serving)
+	l.mark, err = flow.Serve(limit, l.mark, now, request.Lead, serving)
 	return serving.jobs, err
 }
 
@@ -152,9 +148,7 @@ func (v *serving) First(_ flow.Mark, limit int) ([]*flow.Line, error) {
 			active = append(active, &n.Line)
 		}
 	}
-	slices.SortFunc(active, func(a, b *flow.Line) int {
-		return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Tenant, b.Tenant))
-	})
+	slices.SortFunc(active, flow.InTurns)
 	active = active[:min(limit, len(active))]
 	for _, n := range active {
 		n.Terms, n.Held = v.store.terms(v.request.Queue, n.Tenant, v.now), v.lane.held[n.Tenant]

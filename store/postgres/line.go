@@ -102,7 +102,7 @@ func (s *Store) serve(ctx context.Context, tx *pipeline, g *gate, stray walk, re
 	}
 	v := &serving{store: s, tx: tx, gate: g, request: request, lines: make(map[*flow.Line]*lineRow)}
 	var err error
-	g.turns.mark, _, err = flow.Serve(limit, g.turns.mark, g.now, request.Lead, contextual{v, ctx})
+	g.turns.mark, err = flow.Serve(limit, g.turns.mark, g.now, request.Lead, contextual{v, ctx})
 	return v.jobs, err
 }
 
@@ -271,7 +271,7 @@ type terms struct {
 	changed time.Time
 }
 
-// termsOf finds the limits that count for tenants. Jobs without a tenant are nobody's, and have none.
+// termsOf finds the limits that count for tenants.
 func termsOf(ctx context.Context, db rowsQuerier, queue string, s sluice.Settings, tenants []string, now time.Time) (map[string]terms, error) {
 	nearest := make(map[string][]sluice.TenantLimits)
 	_, err := list(ctx, db, func(row pgx.CollectableRow) (struct{}, error) {
@@ -285,14 +285,11 @@ func termsOf(ctx context.Context, db rowsQuerier, queue string, s sluice.Setting
 	}
 	all := make(map[string]terms, len(tenants))
 	for _, tenant := range tenants {
-		t := terms{Terms: flow.TermsOf(s, now, nearest[tenant]...)}
+		t := terms{Terms: flow.TermsOf(tenant, s, now, nearest[tenant]...)}
 		for _, l := range nearest[tenant] {
 			t.changed = latest(t.changed, l.ChangedAt)
 		}
 		all[tenant] = t
-	}
-	if _, nobody := all[""]; nobody {
-		all[""] = terms{Terms: flow.TermsOf(sluice.Settings{}, now)}
 	}
 	return all, nil
 }

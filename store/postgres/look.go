@@ -157,10 +157,7 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 		}
 		row.Terms = terms[row.tenant].Terms
 		holding, err := list(ctx, s.pool, pgx.RowTo[pgtype.UUID], holdingSQL, row.queue, row.tenant, sluice.HoldingLimit)
-		row.Holding = make([]sluice.ID, len(holding))
-		for i, id := range holding {
-			row.Holding[i] = idOf(id)
-		}
+		row.Holding = idsOf(holding)
 		return err
 	})
 	row.TenantTokenWait = flow.TokenWait(row.Terms, row.line, row.Now)

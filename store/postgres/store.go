@@ -65,7 +65,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	setTimeouts(config.ConnConfig, options)
+	setSession(config.ConnConfig, options)
 	config.ConnConfig.DefaultQueryExecMode = planEachTime
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -101,14 +101,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// setTimeouts makes the server give up when we do, whatever became of the connection. What the
-// caller wrote into the DSN stays.
-func setTimeouts(config *pgx.ConnConfig, options Options) {
+// setSession makes the server give up when we do, whatever became of the connection. What the caller wrote into the
+// DSN stays.
+func setSession(config *pgx.ConnConfig, options Options) {
 	defaults := map[string]string{"application_name": "sluice"}
 	if !options.TransactionPooler {
 		millis := fmt.Sprint(options.CallTimeout.Milliseconds())
 		defaults["statement_timeout"] = millis
 		defaults["lock_timeout"] = millis
+		defaults["jit"] = "off" // compiling a statement takes a hundred times as long as running it
 		defaults["idle_in_transaction_session_timeout"] = fmt.Sprint(3 * options.CallTimeout.Milliseconds())
 	}
 	for name, value := range defaults {

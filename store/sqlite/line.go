@@ -66,7 +66,7 @@ func (g *gate) serve(tx runner, request sluice.ClaimRequest, limit int, at int64
 		return nil, err
 	}
 	v := &serving{tx: tx, queue: g, request: request, at: at}
-	mark, _, err := flow.Serve(limit, g.mark, time.UnixMicro(at), request.Lead, v)
+	mark, err := flow.Serve(limit, g.mark, time.UnixMicro(at), request.Lead, v)
 	if err != nil || mark == g.mark {
 		return v.seqs, err
 	}
@@ -100,7 +100,7 @@ func (v *serving) First(mark flow.Mark, limit int) ([]*flow.Line, error) {
 	return lines, v.count(lines)
 }
 
-// termsOf finds the limits that count for tenants. Jobs without a tenant are nobody's, and have none.
+// termsOf finds the limits that count for tenants.
 func termsOf(tx runner, queue string, s sluice.Settings, tenants []string, at int64) (map[string]sluice.Terms, error) {
 	names, err := jsonOf(tenants)
 	if err != nil {
@@ -118,10 +118,7 @@ func termsOf(tx runner, queue string, s sluice.Settings, tenants []string, at in
 	}
 	terms := make(map[string]sluice.Terms, len(tenants))
 	for _, tenant := range tenants {
-		terms[tenant] = flow.TermsOf(s, time.UnixMicro(at), nearest[tenant]...)
-	}
-	if _, nobody := terms[""]; nobody {
-		terms[""] = flow.TermsOf(sluice.Settings{}, time.UnixMicro(at))
+		terms[tenant] = flow.TermsOf(tenant, s, time.UnixMicro(at), nearest[tenant]...)
 	}
 	return terms, nil
 }
