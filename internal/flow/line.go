@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -157,14 +158,37 @@ const (
 	plenty = 4
 )
 
+// Width is by how much more lines than usual claims of a queue look at first, because each had little at the claims
+// before: another look costs as many statements as the first. The zero value works.
+type Width struct{ doublings atomic.Int32 }
+
+func (w *Width) lines(jobs int) int {
+	return min(jobs, maxLines, max(firstLines, jobs/jobsALine)<<w.doublings.Load())
+}
+
+// note learns from the lines of a first look: it widens where they had too little, and narrows where each could have
+// given more.
+func (w *Width) note(jobs int, served []*Line) {
+	got, emptied, doublings := 0, false, w.doublings.Load()
+	for _, l := range served {
+		got, emptied = got+l.Got, emptied || l.Jobs == 0
+	}
+	switch {
+	case got < jobs && doublings < 2:
+		w.doublings.Store(doublings + 1)
+	case got >= jobs && !emptied && doublings > 0:
+		w.doublings.Store(doublings - 1)
+	}
+}
+
 // Serve claims up to so many jobs that are due, or will be within the lead, and shares them out among the lines by
 // their turns. It gives the new mark.
-func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, lines Lines) (next Mark, err error) {
+func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, width *Width, lines Lines) (next Mark, err error) {
 	got := 0
 	for look := 0; look < maxLooks && got < jobs; look++ {
 		limit := maxLines
 		if look == 0 {
-			limit = min(jobs, max(firstLines, jobs/jobsALine)) // if the first have less than their share, there may be many such
+			limit = width.lines(jobs)
 		}
 		first, err := lines.First(mark, limit)
 		if err != nil || len(first) == 0 {
@@ -178,6 +202,9 @@ func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, lines Lines) 
 		for _, l := range served {
 			got += l.Got
 			l.rest(mark, now, lead)
+		}
+		if look == 0 && len(first) == limit {
+			width.note(jobs, served)
 		}
 		if len(first) < limit {
 			mark = upTo(first, mark)

@@ -28,6 +28,7 @@ type queue struct {
 	due    map[string]int
 	locked map[string]bool
 	mark   flow.Mark
+	width  flow.Width
 	now    time.Time
 	got    map[string]int
 }
@@ -61,7 +62,7 @@ func (q *queue) claim(t *testing.T, jobs int) map[string]int {
 		}
 	}
 	var err error
-	if q.mark, err = flow.Serve(jobs, q.mark, q.now, 0, q); err != nil {
+	if q.mark, err = flow.Serve(jobs, q.mark, q.now, 0, &q.width, q); err != nil {
 		t.Fatal(err)
 	}
 	return q.got

@@ -127,7 +127,7 @@ func (s *Store) claimByTenant(l *lane, request sluice.ClaimRequest, limit int, n
 	}
 	serving := &serving{store: s, lane: l, request: request, now: now}
 	var err error
-	l.mark, err = flow.Serve(limit, l.mark, now, request.Lead, serving)
+	l.mark, err = flow.Serve(limit, l.mark, now, request.Lead, &flow.Width{}, serving)
 	return serving.jobs, err
 }
 

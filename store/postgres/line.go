@@ -102,7 +102,8 @@ func (s *Store) serve(ctx context.Context, tx *pipeline, g *gate, stray walk, re
 	}
 	v := &serving{store: s, tx: tx, gate: g, request: request, lines: make(map[*flow.Line]*lineRow)}
 	var err error
-	g.turns.mark, err = flow.Serve(limit, g.turns.mark, g.now, request.Lead, contextual{v, ctx})
+	width, _ := s.widths.LoadOrStore(request.Queue, &flow.Width{})
+	g.turns.mark, err = flow.Serve(limit, g.turns.mark, g.now, request.Lead, width.(*flow.Width), contextual{v, ctx})
 	return v.jobs, err
 }
 

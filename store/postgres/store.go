@@ -45,6 +45,7 @@ type Store struct {
 	lineMarks marks
 	hintMarks marks
 	limits    limits
+	widths    sync.Map // *flow.Width by queue
 	// pipelines says that the pool's connections plan the statements of a batch each time.
 	pipelines bool
 	// waveSlice is how many jobs one statement of a count reads.

@@ -66,7 +66,7 @@ func (g *gate) serve(tx runner, request sluice.ClaimRequest, limit int, at int64
 		return nil, err
 	}
 	v := &serving{tx: tx, queue: g, request: request, at: at}
-	mark, err := flow.Serve(limit, g.mark, time.UnixMicro(at), request.Lead, v)
+	mark, err := flow.Serve(limit, g.mark, time.UnixMicro(at), request.Lead, &flow.Width{}, v)
 	if err != nil || mark == g.mark {
 		return v.seqs, err
 	}

@@ -88,7 +88,7 @@ func (w *writer) setUp(ctx context.Context) error {
 		fmt.Sprintf("pragma busy_timeout = %d", lockWait.Milliseconds()),
 		"pragma synchronous = " + synchronous,
 		"pragma journal_size_limit = 67108864",
-		"pragma cache_size = -65536",
+		"pragma cache_size = -32768",
 		"pragma wal_autocheckpoint = 4000",
 	} {
 		if _, err := w.conn.ExecContext(ctx, pragma); err != nil {
