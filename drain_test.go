@@ -2,6 +2,7 @@ package sluice
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,30 +13,31 @@ import (
 func TestDrainAgreesWithSmallSteps(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var limits []flowLimit
-		for range rapid.IntRange(0, 3).Draw(t, "limits") {
-			burst := float64(rapid.IntRange(1, 50).Draw(t, "burst"))
-			limits = append(limits, flowLimit{
-				tokens: burst * rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(t, "full"), burst: burst,
-				rate: rapid.SampledFrom([]float64{0.5, 1, 3, 10, 33}).Draw(t, "rate"),
-			})
-		}
-		var arrivals []arrival
-		at := 0
-		for range rapid.IntRange(0, 6).Draw(t, "arrivals") {
-			arrivals = append(arrivals, arrival{at: float64(at), jobs: rapid.IntRange(1, 200).Draw(t, "jobs")})
-			at += rapid.IntRange(0, 60).Draw(t, "until the next")
-		}
+		limits := drawLimits(t, 3)
 		opens := float64(rapid.SampledFrom([]int{0, 0, 30}).Draw(t, "opens"))
-		marks := []float64{10, 60, 60, 300}
-		got := drain(arrivals, append([]flowLimit{}, limits...), opens, marks)
-		want := drainInSteps(arrivals, append([]flowLimit{}, limits...), opens, marks)
-		if len(got.last) != len(arrivals) || len(got.by) != len(marks) {
-			t.Fatalf("%d of %d arrivals, %d of %d marks", len(got.last), len(arrivals), len(got.by), len(marks))
+		lines := make([]flowLine, rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(t, "lines"))
+		for i := range lines {
+			lines[i] = flowLine{arrivals: drawArrivals(t), weight: 1, opens: opens}
+			if len(lines) > 1 {
+				lines[i].limits = drawLimits(t, 2)
+				lines[i].weight = float64(rapid.IntRange(1, 3).Draw(t, "weight"))
+				lines[i].opens = math.Max(opens, float64(rapid.SampledFrom([]int{0, 0, 45}).Draw(t, "opens later")))
+			}
 		}
-		for i := range got.last {
-			if math.Abs(got.last[i]-want.last[i]) > 0.2 {
-				t.Errorf("the last of arrival %d starts at %.2f, want %.2f", i, got.last[i], want.last[i])
+		marks := []float64{10, 60, 60, 300}
+		got := drain(copyLines(lines), slices.Clone(limits), marks)
+		want := drainInSteps(copyLines(lines), slices.Clone(limits), marks)
+		if len(got.last) != len(lines) || len(got.by) != len(marks) {
+			t.Fatalf("%d of %d lines, %d of %d marks", len(got.last), len(lines), len(got.by), len(marks))
+		}
+		for n, line := range lines {
+			if len(got.last[n]) != len(line.arrivals) {
+				t.Fatalf("%d of %d arrivals", len(got.last[n]), len(line.arrivals))
+			}
+			for i := range got.last[n] {
+				if math.Abs(got.last[n][i]-want.last[n][i]) > 0.2 {
+					t.Errorf("the last of arrival %d of line %d starts at %.2f, want %.2f", i, n, got.last[n][i], want.last[n][i])
+				}
 			}
 		}
 		for i := range got.by {
@@ -46,46 +48,124 @@ func TestDrainAgreesWithSmallSteps(t *testing.T) {
 	})
 }
 
+func drawLimits(t *rapid.T, most int) []flowLimit {
+	var limits []flowLimit
+	for range rapid.IntRange(0, most).Draw(t, "limits") {
+		burst := float64(rapid.IntRange(1, 50).Draw(t, "burst"))
+		limits = append(limits, flowLimit{
+			tokens: burst * rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(t, "full"), burst: burst,
+			rate: rapid.SampledFrom([]float64{0.5, 1, 3, 10, 33}).Draw(t, "rate"),
+		})
+	}
+	return limits
+}
+
+func drawArrivals(t *rapid.T) []arrival {
+	var arrivals []arrival
+	at := 0
+	for range rapid.IntRange(0, 6).Draw(t, "arrivals") {
+		arrivals = append(arrivals, arrival{at: float64(at), jobs: rapid.IntRange(1, 200).Draw(t, "jobs")})
+		at += rapid.IntRange(0, 60).Draw(t, "until the next")
+	}
+	return arrivals
+}
+
+// copyLines copies what draining changes.
+func copyLines(lines []flowLine) []flowLine {
+	out := slices.Clone(lines)
+	for i := range out {
+		out[i].limits = slices.Clone(out[i].limits)
+	}
+	return out
+}
+
 // step is how long one is, in seconds.
 const step = 0.01
 
-func drainInSteps(arrivals []arrival, limits []flowLimit, opens float64, marks []float64) startsAt {
-	var out startsAt
-	var waiting, started, arrived float64
-	var targets []float64
-	for n := 0; len(out.by) < len(marks) || len(out.last) < len(arrivals); n++ {
+// walk is a line in the walk in small steps.
+type walk struct {
+	flowLine
+	waiting, started float64
+	targets          []float64
+}
+
+func drainInSteps(lines []flowLine, limits []flowLimit, marks []float64) startsAt {
+	out := startsAt{last: make([][]float64, len(lines))}
+	walks := make([]walk, len(lines))
+	missing, started := 0, 0.0
+	for i, l := range lines {
+		walks[i].flowLine = l
+		missing += len(l.arrivals)
+	}
+	for n := 0; len(out.by) < len(marks) || missing > 0; n++ {
 		now := float64(n) * step
 		for len(out.by) < len(marks) && now >= marks[len(out.by)] {
 			out.by = append(out.by, started)
 		}
-		for len(targets) < len(arrivals) && now >= arrivals[len(targets)].at {
-			jobs := float64(arrivals[len(targets)].jobs)
-			waiting, arrived = waiting+jobs, arrived+jobs
-			targets = append(targets, arrived)
+		for i := range walks {
+			walks[i].arrive(now)
 		}
-		jobs := waiting
-		for i := range limits {
-			jobs = math.Min(jobs, limits[i].tokens)
+		jobs := sharesOf(walks, leastTokens(limits, math.Inf(1)), now)
+		sum := 0.0
+		for i := range walks {
+			w := &walks[i]
+			w.waiting, w.started, sum = w.waiting-jobs[i], w.started+jobs[i], sum+jobs[i]
+			pass(w.limits, jobs[i])
+			for len(out.last[i]) < len(w.targets) && w.started >= w.targets[len(out.last[i])]-0.001 {
+				out.last[i] = append(out.last[i], now)
+				missing--
+			}
 		}
-		if now < opens {
-			jobs = 0
-		}
-		started, waiting = started+jobs, waiting-jobs
-		for i := range limits {
-			limits[i].tokens = math.Min(limits[i].burst, limits[i].tokens-jobs+limits[i].rate*step)
-		}
-		for len(out.last) < len(targets) && started >= targets[len(out.last)]-0.001 {
-			out.last = append(out.last, now)
-		}
+		pass(limits, sum)
+		started += sum
 	}
 	return out
+}
+
+func (w *walk) arrive(now float64) {
+	for len(w.targets) < len(w.arrivals) && now >= w.arrivals[len(w.targets)].at {
+		w.waiting += float64(w.arrivals[len(w.targets)].jobs)
+		w.targets = append(w.targets, w.started+w.waiting)
+	}
+}
+
+// sharesOf is what lines start in a step: the one that has the least for its weight gets more first.
+func sharesOf(walks []walk, left, now float64) []float64 {
+	got, wants := make([]float64, len(walks)), make([]float64, len(walks))
+	order := make([]int, len(walks))
+	for i, w := range walks {
+		order[i] = i
+		if now >= w.opens {
+			wants[i] = leastTokens(w.limits, w.waiting)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return int(math.Copysign(1, wants[a]/walks[a].weight-wants[b]/walks[b].weight))
+	})
+	for place, i := range order {
+		weights := 0.0
+		for _, k := range order[place:] {
+			weights += walks[k].weight
+		}
+		got[i] = math.Min(wants[i], left*walks[i].weight/weights)
+		left -= got[i]
+	}
+	return got
+}
+
+func pass(limits []flowLimit, jobs float64) {
+	for i := range limits {
+		limits[i].tokens = math.Min(limits[i].burst, limits[i].tokens-jobs+limits[i].rate*step)
+	}
 }
 
 func TestDrainThatNeverOpens(t *testing.T) {
 	t.Parallel()
 	for _, limits := range [][]flowLimit{nil, {{tokens: 1, burst: 1, rate: 1}}} {
-		got := drain([]arrival{{at: 1, jobs: 5}}, limits, math.Inf(1), []float64{10})
-		if !math.IsInf(got.last[0], 1) || got.by[0] != 0 {
+		shut := flowLine{arrivals: []arrival{{at: 1, jobs: 5}}, weight: 1, opens: math.Inf(1)}
+		open := flowLine{arrivals: []arrival{{at: 2, jobs: 1}}, weight: 1}
+		got := drain([]flowLine{shut, open}, limits, []float64{10})
+		if !math.IsInf(got.last[0][0], 1) || got.last[1][0] != 2 || got.by[0] != 1 {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -99,8 +179,27 @@ func TestDrainOfManyArrivalsIsQuick(t *testing.T) {
 		arrivals = append(arrivals, arrival{at: float64(60 * n), jobs: 1_000_000})
 		marks = append(marks, float64(60*(n+1)))
 	}
-	got := drain(arrivals, []flowLimit{{tokens: 1, burst: 1, rate: 1e-3}, {tokens: 1e6, burst: 1e6, rate: 1e5}}, 0, marks)
-	if len(got.last) != len(arrivals) || got.last[len(got.last)-1] < 1e12 {
-		t.Errorf("%d arrivals, the last at %v", len(got.last), got.last[len(got.last)-1])
+	limits := []flowLimit{{tokens: 1, burst: 1, rate: 1e-3}, {tokens: 1e6, burst: 1e6, rate: 1e5}}
+	got := drain([]flowLine{{arrivals: arrivals, weight: 1}}, limits, marks)
+	if last := got.last[0]; len(last) != len(arrivals) || last[len(last)-1] < 1e12 {
+		t.Errorf("%d arrivals, the last at %v", len(last), last[len(last)-1])
+	}
+}
+
+// BenchmarkDrain drains a day of many tenants, each of whose minutes ends at another instant.
+func BenchmarkDrain(b *testing.B) {
+	var marks []float64
+	for n := range 24 * 60 {
+		marks = append(marks, float64(60*(n+1)))
+	}
+	for b.Loop() {
+		lines := make([]flowLine, WaveTenants+1)
+		for i := range lines {
+			lines[i] = flowLine{weight: 1, limits: []flowLimit{{tokens: 1, burst: 1, rate: 1 + float64(i)/10}}}
+			for n := range marks {
+				lines[i].arrivals = append(lines[i].arrivals, arrival{at: float64(60 * n), jobs: 10 + i})
+			}
+		}
+		drain(lines, []flowLimit{{tokens: 30, burst: 30, rate: 30}}, marks)
 	}
 }

@@ -32,7 +32,8 @@ type WhatIf struct {
 	// queue's rate. With a Rate both hold.
 	Batch int
 	Every time.Duration
-	// Capacity is how many jobs may be in flight at once, whatever limits and workers there are.
+	// Capacity is how many jobs of the queue may be in flight at once, whatever in_flight_limit and
+	// workers there are. Tenants go on having their own.
 	Capacity int
 	// RunTime is how long a job runs, instead of what was measured.
 	RunTime time.Duration
@@ -50,7 +51,8 @@ type Forecast struct {
 
 // QueueForecast is the forecast of one queue, from the instant at which its jobs were counted. It knows
 // the jobs that were there, and supposes that nothing fails and nothing else is enqueued; jobs start in
-// the order in which they are due.
+// the order in which they are due. In a queue that serves its tenants in turns those of each tenant do, as
+// its own limits let them through, and tenants share by their weights what the queue lets through.
 type QueueForecast struct {
 	Queue string `json:"queue"`
 	// CountedAt is the instant; Took is how long counting took, and Stale says that it is so long ago
@@ -60,6 +62,8 @@ type QueueForecast struct {
 	Stale     bool          `json:"stale,omitempty"`
 	// Limits are what holds jobs back; none: each starts when it is due.
 	Limits []Limit `json:"limits"`
+	// HeldTenants are the tenants with limits of which jobs fall due, those with the most queued jobs first.
+	HeldTenants []HeldTenant `json:"held_tenants,omitempty"`
 	// Notes are sentences for people: what the forecast does not know, or supposes.
 	Notes []string `json:"notes,omitempty"`
 	// RunTime is how long a job runs; 0: it is not known.
@@ -74,7 +78,7 @@ type QueueForecast struct {
 	Waves []WaveForecast `json:"waves"`
 }
 
-// Limit is one thing that holds jobs of a queue back.
+// Limit is one thing that holds all jobs of a queue back.
 type Limit struct {
 	// Name is rate, batch or in_flight.
 	Name string `json:"limit"`
@@ -97,11 +101,17 @@ type WaveForecast struct {
 	Backlog int     `json:"backlog"`
 	Used    float64 `json:"used"`
 	// LastStart is when the last of the bucket's jobs starts, Finished when it has run, and Late the
-	// longest that one of them waits after it is due. Zero: there are none, or they never start, or
-	// how long they run is not known.
+	// longest that one of them waits after it is due. Zero: there are none, or none of them ever starts,
+	// or how long they run is not known.
 	LastStart time.Time     `json:"last_start,omitzero"`
 	Finished  time.Time     `json:"finished,omitzero"`
 	Late      time.Duration `json:"-"`
+	// NeverJobs is how many of the bucket's jobs never start by the present limits, because their queue or
+	// tenant is paused until somebody resumes it. The times are those of the others.
+	NeverJobs int `json:"never_start,omitempty"`
+	// ByTenant are the times by tenant, where the figures of tenants were asked for and the queue serves
+	// its tenants in turns.
+	ByTenant []TenantTimes `json:"by_tenant,omitempty"`
 }
 
 // MarshalJSON writes the bucket as durations are written elsewhere.
@@ -133,6 +143,15 @@ func (w WaveForecast) MarshalJSON() ([]byte, error) {
 	}{plain(w), formatDuration(w.Span), durationIfAny(w.Late)})
 }
 
+// MarshalJSON writes durations as they are written elsewhere.
+func (t TenantTimes) MarshalJSON() ([]byte, error) {
+	type plain TenantTimes
+	return json.Marshal(struct {
+		plain
+		Late string `json:"late,omitempty"`
+	}{plain(t), durationIfAny(t.Late)})
+}
+
 func durationIfAny(d time.Duration) string {
 	if d == 0 {
 		return ""
@@ -155,7 +174,7 @@ func (c *Client) Forecast(ctx context.Context, request ForecastRequest) (Forecas
 	if err != nil {
 		return Forecast{}, err
 	}
-	waves, err := c.store.Waves(ctx, WaveFilter{Queue: request.Queue, Ahead: request.Ahead + request.Bucket, Tenants: request.Tenants})
+	waves, err := c.store.Waves(ctx, request.filter(queues))
 	if err != nil {
 		return Forecast{}, err
 	}
@@ -166,10 +185,30 @@ func (c *Client) Forecast(ctx context.Context, request ForecastRequest) (Forecas
 		if at := slices.IndexFunc(waves.Queues, func(w QueueWaves) bool { return w.Queue == q.Name }); at >= 0 {
 			counted = waves.Queues[at].orUncounted(waves.Now)
 		}
+		crowd := crowdOf(counted)
+		terms, err := c.termsOf(ctx, q, crowd.names, waves.Now)
+		if err != nil {
+			return Forecast{}, err
+		}
 		counted.until(out.Until)
-		out.Queues = append(out.Queues, forecastOf(counted, flowOf(q, counted, holders, waves.Now, request.WhatIf), out))
+		flow := flowOf(q, counted, holders, waves.Now, request.WhatIf)
+		flow.addLines(q, counted, crowd, terms)
+		if !request.Tenants {
+			counted.forgetTenants()
+		}
+		out.Queues = append(out.Queues, forecastOf(counted, flow, out, request.Tenants && q.ByTenant))
 	}
 	return out, nil
+}
+
+// filter is what a forecast of queues reads. How many tenants there are is known from all their jobs,
+// whenever they are due.
+func (r ForecastRequest) filter(queues []Queue) WaveFilter {
+	filter := WaveFilter{Queue: r.Queue, Ahead: r.Ahead + r.Bucket, Tenants: r.Tenants}
+	if slices.ContainsFunc(queues, func(q Queue) bool { return q.ByTenant }) {
+		filter.Ahead, filter.Tenants = 0, true
+	}
+	return filter
 }
 
 // orUncounted is the count, unless it is so old that all it looked ahead to has passed.
@@ -230,7 +269,17 @@ func (q *QueueWaves) until(end time.Time) {
 		return
 	}
 	for _, w := range q.Ahead[at:] {
-		q.Later.Jobs += w.Jobs
+		q.Later = sumTally(q.Later, w.Tally)
 	}
 	q.Ahead = q.Ahead[:at]
+}
+
+// forgetTenants leaves out the figures of tenants.
+func (q *QueueWaves) forgetTenants() {
+	for _, t := range []*Tally{&q.Due, &q.InFlight, &q.Blocked, &q.Later} {
+		t.Tenants = nil
+	}
+	for i := range q.Ahead {
+		q.Ahead[i].Tenants = nil
+	}
 }

@@ -16,10 +16,14 @@ type queueFlow struct {
 	runTime time.Duration
 	// opens is when jobs may start, in seconds after the count; +Inf: nobody knows.
 	opens float64
+	// lines are where the jobs wait, and held what holds tenants back beside the limits.
+	lines []tenantLine
+	held  []HeldTenant
+	// unknownCapacity says that a tenant has a capacity of which nobody knows what it lets through.
+	unknownCapacity bool
 }
 
-// flowOf gathers what holds the jobs of a queue back. A capacity for each tenant would be a flowLimit of
-// that tenant's arrivals, in front of these.
+// flowOf gathers what holds the jobs of a queue back as a whole.
 func flowOf(q Queue, counted QueueWaves, holders []Holder, now time.Time, what WhatIf) queueFlow {
 	f := queueFlow{tells: []Limit{}, runTime: counted.RunTime}
 	if what.RunTime > 0 {
@@ -30,9 +34,6 @@ func flowOf(q Queue, counted QueueWaves, holders []Holder, now time.Time, what W
 	f.addBatch(waiting, what)
 	f.addCapacity(q, counted, holders, now, what)
 	f.addPause(q, counted, now)
-	if q.ByTenant {
-		f.notes = append(f.notes, "the tenants' own capacities and rates are left out; some of their jobs may start later")
-	}
 	return f
 }
 
@@ -46,17 +47,14 @@ func (f *queueFlow) add(limit flowLimit, waiting bool, name, says string) {
 }
 
 func (f *queueFlow) addRate(s Settings, waiting bool, what WhatIf) {
-	rate, burst := s.Rate, float64(s.Burst)
+	rate, burst := s.Rate, s.Burst
 	if what.Rate > 0 {
 		rate, burst = what.Rate, 0
 	}
 	if rate == 0 || what.Rate == 0 && what.Batch > 0 {
 		return
 	}
-	if burst == 0 {
-		burst = math.Max(1, math.Floor(float64(rate)))
-	}
-	f.add(flowLimit{tokens: burst, burst: burst, rate: float64(rate)}, waiting, "rate", rate.String())
+	f.add(rateLimit(rate, burst, 1), waiting, "rate", rate.String())
 }
 
 // addBatch takes up batches: over a while they are a rate.
@@ -92,9 +90,7 @@ func (f *queueFlow) addCapacity(q Queue, counted QueueWaves, holders []Holder, n
 	case f.runTime <= 0:
 		f.notes = append(f.notes, fmt.Sprintf("the forecast leaves %s out, because how long a job runs is not known: none finished lately", says))
 	default:
-		places := float64(capacity)
-		limit := flowLimit{tokens: math.Max(0, places-float64(counted.InFlight.Jobs)), burst: places, rate: places / f.runTime.Seconds()}
-		f.add(limit, false, "in_flight", fmt.Sprintf("%s, each job %s", says, formatDuration(roundRun(f.runTime))))
+		f.add(placesLimit(float64(capacity), counted.InFlight.Jobs, f.runTime), false, "in_flight", fmt.Sprintf("%s, each job %s", says, formatDuration(roundRun(f.runTime))))
 	}
 }
 
@@ -118,11 +114,11 @@ func (f *queueFlow) addPause(q Queue, counted QueueWaves, now time.Time) {
 	}
 }
 
-// forecastOf lets what was counted in a queue pass its limits.
-func forecastOf(counted QueueWaves, flow queueFlow, of Forecast) QueueForecast {
+// forecastOf lets what was counted in a queue pass its limits. It tells the times by tenant if it is asked to.
+func forecastOf(counted QueueWaves, flow queueFlow, of Forecast, byTenant bool) QueueForecast {
 	out := QueueForecast{
 		Queue: counted.Queue, CountedAt: counted.CountedAt, Took: counted.Took, Stale: counted.Stale(of.Now),
-		Limits: flow.tells, Notes: flow.notes, RunTime: flow.runTime,
+		Limits: flow.tells, HeldTenants: flow.held, Notes: flow.notes, RunTime: flow.runTime,
 		Due: counted.Due, InFlight: counted.InFlight, Blocked: counted.Blocked, Later: counted.Later,
 		Waves: []WaveForecast{},
 	}
@@ -138,11 +134,16 @@ func forecastOf(counted QueueWaves, flow queueFlow, of Forecast) QueueForecast {
 	for i, w := range out.Waves {
 		ends[i] = math.Max(0, w.At.Add(w.Span).Sub(counted.CountedAt).Seconds())
 	}
-	arrivals := arrivalsOf(counted)
-	starts := drain(arrivals, flow.limits, flow.opens, ends)
-	fillStarts(out.Waves, counted, arrivals, starts)
+	lines := make([]flowLine, len(flow.lines))
+	for i, l := range flow.lines {
+		lines[i] = l.flowLine
+	}
+	starts := drain(lines, slices.Clone(flow.limits), ends)
+	fillStarts(out.Waves, starts)
 	fillUse(out.Waves, counted, flow.limits)
-	fillTimes(&out, arrivals, starts)
+	for i, l := range flow.lines {
+		fillTimes(&out, l, starts.last[i], byTenant)
+	}
 	return out
 }
 
@@ -178,15 +179,12 @@ func sumTally(into, t Tally) Tally {
 
 // fillStarts tells how many start in each bucket, and how many are due and wait at its end. Whole jobs
 // are told, and what has not wholly started waits.
-func fillStarts(waves []WaveForecast, counted QueueWaves, arrivals []arrival, starts startsAt) {
-	before, arrived, next := 0, 0, 0
+func fillStarts(waves []WaveForecast, starts startsAt) {
+	before, arrived := 0, 0
 	for i := range waves {
 		w := &waves[i]
-		end := w.At.Add(w.Span).Sub(counted.CountedAt).Seconds()
-		for ; next < len(arrivals) && arrivals[next].within(*w, end); next++ {
-			arrived += arrivals[next].jobs
-		}
-		started := int(math.Floor(starts.by[i] + nothing))
+		arrived += w.Jobs
+		started := min(arrived, int(math.Floor(starts.by[i]+nothing)))
 		w.Starts, w.Backlog = started-before, arrived-started
 		before = started
 	}
@@ -215,27 +213,46 @@ func fillUse(waves []WaveForecast, counted QueueWaves, limits []flowLimit) {
 	}
 }
 
-// fillTimes tells when the jobs of each bucket have started and are finished, and how late they are.
-func fillTimes(out *QueueForecast, arrivals []arrival, starts startsAt) {
+// fillTimes tells when the jobs of a line that fall due in each bucket have started and are finished, and
+// how late they are.
+func fillTimes(out *QueueForecast, line tenantLine, lasts []float64, byTenant bool) {
 	next := 0
 	for i := range out.Waves {
 		w := &out.Waves[i]
 		end := w.At.Add(w.Span).Sub(out.CountedAt).Seconds()
-		last := -1.0
-		for ; next < len(arrivals) && arrivals[next].within(*w, end); next++ {
-			last = starts.last[next]
-			if late := seconds(last - arrivals[next].at); late > w.Late {
-				w.Late = late
+		t, last := TenantTimes{Tenant: line.tenant, Others: line.others}, -1.0
+		for ; next < len(line.arrivals) && line.arrivals[next].within(*w, end); next++ {
+			a := line.arrivals[next]
+			t.Jobs += a.jobs
+			if math.IsInf(lasts[next], 1) {
+				t.NeverJobs += a.jobs
+				continue
+			}
+			last = lasts[next]
+			t.Late = max(t.Late, seconds(last-a.at))
+		}
+		if last >= 0 {
+			t.LastStart = out.CountedAt.Add(seconds(last)).Truncate(time.Millisecond)
+			if out.RunTime > 0 {
+				t.Finished = t.LastStart.Add(out.RunTime).Truncate(time.Millisecond)
 			}
 		}
-		if last < 0 || math.IsInf(last, 1) {
-			w.Late = 0
-			continue
-		}
-		w.LastStart = out.CountedAt.Add(seconds(last)).Truncate(time.Millisecond)
-		if out.RunTime > 0 {
-			w.Finished = w.LastStart.Add(out.RunTime).Truncate(time.Millisecond)
-		}
+		w.take(t, byTenant)
+	}
+}
+
+// take counts a tenant's times among those of the bucket.
+func (w *WaveForecast) take(t TenantTimes, tell bool) {
+	if t.Jobs == 0 {
+		return
+	}
+	w.NeverJobs += t.NeverJobs
+	w.Late = max(w.Late, t.Late)
+	if t.LastStart.After(w.LastStart) {
+		w.LastStart, w.Finished = t.LastStart, t.Finished
+	}
+	if tell {
+		w.ByTenant = append(w.ByTenant, t)
 	}
 }
 
@@ -255,12 +272,12 @@ func (w WaveForecast) Never() bool { return w.Jobs > 0 && w.LastStart.IsZero() }
 
 // Held is a few words on what holds the queue's jobs back.
 func (q QueueForecast) Held() string {
-	if len(q.Limits) == 0 {
+	if len(q.Limits) == 0 && len(q.HeldTenants) == 0 {
 		return "nothing limits it: each job starts when it is due"
 	}
 	says := make([]string, len(q.Limits))
 	for i, l := range q.Limits {
 		says[i] = l.Says
 	}
-	return strings.Join(says, "; ")
+	return strings.Join(append(says, heldWords(q.HeldTenants)...), "; ")
 }

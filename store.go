@@ -118,6 +118,9 @@ type Store interface {
 	// TenantLimits lists the limits of a tier or of a tenant, by queue; without either, those of every
 	// tier, by tier and queue.
 	TenantLimits(ctx context.Context, tier, tenant string) ([]TenantLimits, error)
+	// Terms finds the limits that count for tenants in a queue at an instant, by the queue's settings as
+	// they are given: the same that claims go by. It reads the limits of all of them at once.
+	Terms(ctx context.Context, queue Queue, tenants []string, at time.Time) (map[string]Terms, error)
 	// SaveTenantLimits stores limits, by the rule of SaveQueue. They count from the next claim on.
 	SaveTenantLimits(ctx context.Context, limits TenantLimits, act Act) (TenantLimits, error)
 	// Delete forgets a tier or a tenant, and its limits. An unknown one is an ErrNotFound.

@@ -30,8 +30,9 @@ func (a *app) wavesCommand() *cobra.Command {
 		Use:   "waves [QUEUE]",
 		Short: "Show what falls due ahead, and when it is done",
 		Long: `Lists what falls due, in buckets of one minute, five or an hour; when the last job of each bucket
-starts, when it is done and how late that is, by the present rate and limits; and how many jobs are
-due and wait at the bucket's end. --rate, --batch, --capacity and --duration suppose something else.
+starts, when it is done and how late that is, by the present rate and limits, those of tenants too;
+and how many jobs are due and wait at the bucket's end. --rate, --batch, --capacity and --duration
+suppose something else of the queue; tenants go on having their own capacities and rates.
 
 It reads what upkeep counts every now and then, a few rows, and says when that was. Where nobody has
 counted for a while it counts itself, which reads every job that waits. It knows the jobs that are
@@ -60,7 +61,7 @@ there: nothing fails, nothing else comes in, and what is due first starts first.
 	flags.Var(newDuration(&f.request.Ahead, 2*time.Hour), "ahead", "how far to look, up to 7d")
 	flags.Var(rate{&f.request.WhatIf.Rate}, "rate", "suppose this rate, such as 200/s")
 	flags.Var(batch{&f.request.WhatIf}, "batch", "suppose batches, such as 500/5s, instead of the queue's rate")
-	flags.IntVar(&f.request.WhatIf.Capacity, "capacity", 0, "suppose that so many jobs may be in flight at once, whatever limits and workers there are")
+	flags.IntVar(&f.request.WhatIf.Capacity, "capacity", 0, "suppose that so many jobs of the queue may be in flight at once, whatever in_flight_limit and workers there are")
 	flags.Var(duration{&f.request.WhatIf.RunTime}, "duration", "suppose that a job runs for so long (default: the mean of those that finished lately)")
 	flags.BoolVar(&f.histogram, "histogram", false, "draw what falls due")
 	flags.BoolVar(&f.count, "count", false, "count now, whenever that was done last; reads every job that waits")
@@ -221,7 +222,7 @@ func (a *app) printTenantWaves(f sluice.Forecast) error {
 	for _, q := range f.Queues {
 		for _, w := range q.Waves {
 			for _, share := range shares(w.Tally) {
-				rows = append(rows, waveRow{queue: q, wave: w, tenant: share.name, jobs: share.jobs})
+				rows = append(rows, waveRow{queue: q, wave: ofTenant(w, share), tenant: share.name, jobs: share.jobs})
 			}
 		}
 	}
@@ -239,8 +240,19 @@ func (a *app) printTenantWaves(f sluice.Forecast) error {
 
 // share is what one tenant has of a bucket.
 type share struct {
-	name string
-	jobs int
+	name   string
+	others bool
+	jobs   int
+}
+
+// ofTenant is a bucket with the times of a tenant, if those are known; else they are those of all.
+func ofTenant(w sluice.WaveForecast, of share) sluice.WaveForecast {
+	for _, t := range w.ByTenant {
+		if t.Others == of.others && (of.others || t.Tenant == of.name) {
+			w.LastStart, w.Finished, w.Late = t.LastStart, t.Finished, t.Late
+		}
+	}
+	return w
 }
 
 // shares lists the tenants of a bucket, the largest first, and then those that are not counted by name.
@@ -248,12 +260,12 @@ func shares(t sluice.Tally) []share {
 	var out []share
 	others := t.Jobs
 	for _, name := range slices.Sorted(maps.Keys(t.Tenants)) {
-		out = append(out, share{name, t.Tenants[name]})
+		out = append(out, share{name: name, jobs: t.Tenants[name]})
 		others -= t.Tenants[name]
 	}
 	slices.SortStableFunc(out, func(a, b share) int { return cmp.Compare(b.jobs, a.jobs) })
 	if others > 0 {
-		out = append(out, share{"(others)", others})
+		out = append(out, share{"(others)", true, others})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -111,11 +112,29 @@ func (s *Store) byTenant(queue string) bool {
 
 // terms finds the limits that count for a tenant.
 func (s *Store) terms(queue, tenant string, now time.Time) sluice.Terms {
+	return s.termsBy(s.settings(queue), queue, tenant, now)
+}
+
+func (s *Store) termsBy(settings sluice.Settings, queue, tenant string, now time.Time) sluice.Terms {
 	nearest := []sluice.TenantLimits{s.limits[limitsOf{queue, "", tenant}], s.limits[limitsOf{"", "", tenant}]}
 	if tier := s.tenants[tenant].Tier; tier != "" {
 		nearest = append(nearest, s.limits[limitsOf{queue, tier, ""}], s.limits[limitsOf{"", tier, ""}])
 	}
-	return flow.TermsOf(tenant, s.settings(queue), now, nearest...)
+	return flow.TermsOf(tenant, settings, now, nearest...)
+}
+
+// Terms finds the limits that count for tenants.
+func (s *Store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	terms := make(map[string]sluice.Terms, len(tenants))
+	for _, tenant := range tenants {
+		terms[tenant] = s.termsBy(queue.Settings, queue.Name, tenant, at)
+	}
+	return terms, nil
 }
 
 // claimByTenant claims up to limit jobs of a queue, its tenants in turns.

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"reflect"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -47,6 +48,19 @@ func scanLimits(row pgx.CollectableRow, before ...any) (sluice.TenantLimits, err
 	l.Rate = (*sluice.Rate)(rate)
 	l.Until, l.PausedUntil, l.ChangedAt = timeOf(until), timeOf(pausedUntil), l.ChangedAt.UTC()
 	return l, err
+}
+
+// Terms finds the limits that count for tenants.
+func (s *Store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
+	out := make(map[string]sluice.Terms, len(tenants))
+	err := s.call(ctx, "look at limits", func(ctx context.Context, _ bool) error {
+		all, err := termsOf(ctx, s.pool, queue.Name, queue.Settings, tenants, at)
+		for tenant, t := range all {
+			out[tenant] = t.Terms
+		}
+		return err
+	})
+	return out, err
 }
 
 // SaveTenantLimits stores limits, and tells the audit. Triggers wake the lines of the tenants.

@@ -54,6 +54,16 @@ func scanLimits(rows *sql.Rows, before ...any) (sluice.TenantLimits, error) {
 	return l, err
 }
 
+// Terms finds the limits that count for tenants.
+func (s *Store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
+	var terms map[string]sluice.Terms
+	err := s.read(ctx, "look at limits", func(tx runner) (err error) {
+		terms, err = termsOf(tx, queue.Name, queue.Settings, tenants, at.UnixMicro())
+		return err
+	})
+	return terms, err
+}
+
 // SaveTenantLimits stores limits, and tells the audit. Triggers wake the lines of the tenants.
 func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits, act sluice.Act) (sluice.TenantLimits, error) {
 	saved := limits

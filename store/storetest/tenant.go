@@ -10,7 +10,7 @@ import (
 )
 
 func tenantRules() []Rule {
-	return slices.Concat(capacityRules(), shareRules(), lineRules())
+	return slices.Concat(capacityRules(), shareRules(), lineRules(), termRules())
 }
 
 func capacityRules() []Rule {

@@ -1,0 +1,277 @@
+package sluice
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// HeldTenant is how the limits of a tenant hold its jobs back, whoever said them: the tenant, its tier or
+// the queue.
+type HeldTenant struct {
+	// Tenant is its name; empty if Others is set.
+	Tenant string `json:"tenant,omitempty"`
+	// Others is how many tenants it stands for at the least: all those that are not counted by name.
+	Others int `json:"others,omitempty"`
+	// PerSecond is how many of its jobs may start in the long run; 0: it is paused, and has no other limit.
+	PerSecond float64 `json:"per_second,omitempty"`
+	// Says is a few words for people.
+	Says string `json:"says"`
+}
+
+// TenantTimes is when jobs of one tenant start that fall due in a bucket.
+type TenantTimes struct {
+	// Tenant is its name, empty for jobs without a tenant. Others stands for all those that are not
+	// counted by name.
+	Tenant string `json:"tenant"`
+	Others bool   `json:"others,omitempty"`
+	// Jobs counts them; LastStart, Finished and NeverJobs are as in WaveForecast.
+	Jobs      int       `json:"jobs"`
+	LastStart time.Time `json:"last_start,omitzero"`
+	Finished  time.Time `json:"finished,omitzero"`
+	NeverJobs int       `json:"never_start,omitempty"`
+	// Late is the longest that one of them waits after it is due, of those that start.
+	Late time.Duration `json:"-"`
+}
+
+// crowd is how many jobs the tenants of a queue have queued, whenever they are due.
+type crowd struct {
+	names  []string // those that are counted by name, the largest first
+	queued map[string]int
+	others int // jobs of all others
+}
+
+func crowdOf(q QueueWaves) crowd {
+	c := crowd{queued: make(map[string]int)}
+	add := func(t Tally) {
+		c.others += othersOf(t)
+		for name, jobs := range t.Tenants {
+			c.queued[name] += jobs
+		}
+	}
+	for _, t := range []Tally{q.Due, q.Blocked, q.Later} {
+		add(t)
+	}
+	for _, w := range q.Ahead {
+		add(w.Tally)
+	}
+	c.names = slices.SortedFunc(maps.Keys(c.queued), func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.queued[b], c.queued[a]), cmp.Compare(a, b))
+	})
+	return c
+}
+
+// othersOf counts the jobs of tenants that are not counted by name.
+func othersOf(t Tally) int {
+	others := t.Jobs
+	for _, jobs := range t.Tenants {
+		others -= jobs
+	}
+	return max(0, others)
+}
+
+// least is how many tenants the others are at the least: each has at most as many jobs as the smallest
+// tenant that is counted by name.
+func (c crowd) least() int {
+	smallest := 1
+	if len(c.names) > 0 {
+		smallest = max(1, c.queued[c.names[len(c.names)-1]])
+	}
+	return (c.others + smallest - 1) / smallest
+}
+
+// tenantLine is where the jobs of a tenant wait in a forecast, or those of all that are not counted by name,
+// or all jobs of a queue.
+type tenantLine struct {
+	flowLine
+	tenant string
+	others bool
+}
+
+// termsOf reads the limits of the tenants that are counted by name, at once.
+func (c *Client) termsOf(ctx context.Context, q Queue, tenants []string, at time.Time) (map[string]Terms, error) {
+	if !q.ByTenant || len(tenants) == 0 {
+		return nil, nil
+	}
+	return c.store.Terms(ctx, q, tenants, at)
+}
+
+// addLines makes the lines in which the jobs wait: one for each tenant that is counted by name and one for
+// the others, in a queue that serves its tenants in turns; else one for all.
+func (f *queueFlow) addLines(q Queue, counted QueueWaves, of crowd, terms map[string]Terms) {
+	if !q.ByTenant {
+		f.lines = []tenantLine{{flowLine: flowLine{arrivals: arrivalsOf(counted, func(t Tally) int { return t.Jobs }), weight: 1, opens: f.opens}}}
+		return
+	}
+	for _, name := range of.names {
+		line := tenantLine{tenant: name}
+		line.arrivals = arrivalsOf(counted, func(t Tally) int { return t.Tenants[name] })
+		f.addLine(line, terms[name], 1, counted, counted.InFlight.Tenants[name])
+	}
+	if others := arrivalsOf(counted, othersOf); len(others) > 0 {
+		least, s := of.least(), q.Settings
+		line := tenantLine{others: true}
+		line.arrivals = others
+		f.addLine(line, Terms{Capacity: s.TenantCapacity, Rate: s.TenantRate, Burst: s.TenantBurst, Weight: 1}, least, counted, othersOf(counted.InFlight))
+		f.notes = append(f.notes, fmt.Sprintf("the tenants beyond the %d largest are taken together, as %d or more by the queue's tenant_capacity and tenant_rate; what is granted to them or to their tiers is left out", len(of.names), least))
+	}
+	f.noteTerms(of.names, terms)
+}
+
+// addLine takes up a line of so many tenants, who have jobs in flight already.
+func (f *queueFlow) addLine(line tenantLine, t Terms, tenants int, counted QueueWaves, inFlight int) {
+	if len(line.arrivals) == 0 {
+		return
+	}
+	many := float64(tenants)
+	line.weight, line.opens = many*float64(max(1, t.Weight)), f.opens
+	held := HeldTenant{Tenant: line.tenant}
+	if line.others {
+		held.Others = tenants
+	}
+	var says []string
+	if t.Paused {
+		line.opens, says = f.pausedLine(line, t, counted), append(says, pausedWords(t))
+	}
+	if t.Rate > 0 {
+		limit := rateLimit(t.Rate, t.Burst, many)
+		if line.arrivals[0].due {
+			limit.tokens = 0 // they were taken already
+		}
+		line.limits, says = append(line.limits, limit), append(says, "rate "+t.Rate.String())
+	}
+	switch {
+	case t.Capacity == 0:
+	case f.runTime <= 0:
+		f.unknownCapacity = true
+	default:
+		line.limits = append(line.limits, placesLimit(many*float64(t.Capacity), inFlight, f.runTime))
+		says = append(says, fmt.Sprintf("capacity %d, each job %s", t.Capacity, formatDuration(roundRun(f.runTime))))
+	}
+	f.lines = append(f.lines, line)
+	if len(says) > 0 {
+		held.PerSecond, held.Says = slowest(line.limits), strings.Join(says, " and ")
+		f.held = append(f.held, held)
+	}
+}
+
+// rateLimit is a rate of so many tenants. A burst of 0 is what the rate gives in a second.
+func rateLimit(rate Rate, burst int, many float64) flowLimit {
+	most := float64(burst)
+	if most == 0 {
+		most = math.Max(1, math.Floor(float64(rate)))
+	}
+	return flowLimit{tokens: many * most, burst: many * most, rate: many * float64(rate)}
+}
+
+// placesLimit is what may be in flight at once.
+func placesLimit(places float64, inFlight int, runTime time.Duration) flowLimit {
+	return flowLimit{tokens: math.Max(0, places-float64(inFlight)), burst: places, rate: places / runTime.Seconds()}
+}
+
+// slowest is how many jobs may start per second in the long run; 0: no limit.
+func slowest(limits []flowLimit) float64 {
+	rate := 0.0
+	for i, l := range limits {
+		if i == 0 || l.rate < rate {
+			rate = l.rate
+		}
+	}
+	return rate
+}
+
+// pausedLine says when a paused tenant's jobs may start, and tells of it.
+func (f *queueFlow) pausedLine(line tenantLine, t Terms, counted QueueWaves) float64 {
+	jobs := 0
+	for _, a := range line.arrivals {
+		jobs += a.jobs
+	}
+	if t.PausedUntil.IsZero() {
+		f.notes = append(f.notes, fmt.Sprintf("tenant %q is paused, so that its %s never start before somebody resumes it", line.tenant, jobsText(jobs)))
+		return math.Inf(1)
+	}
+	f.notes = append(f.notes, fmt.Sprintf("tenant %q is paused until %s, and its %s with it", line.tenant, instant(t.PausedUntil), jobsText(jobs)))
+	return math.Max(f.opens, t.PausedUntil.Sub(counted.CountedAt).Seconds())
+}
+
+func jobsText(n int) string {
+	if n == 1 {
+		return "1 job"
+	}
+	return strconv.Itoa(n) + " jobs"
+}
+
+func pausedWords(t Terms) string {
+	if t.PausedUntil.IsZero() {
+		return "paused"
+	}
+	return "paused until " + instant(t.PausedUntil)
+}
+
+// noteTerms says what is supposed of the limits of tenants.
+func (f *queueFlow) noteTerms(names []string, terms map[string]Terms) {
+	if f.unknownCapacity {
+		f.notes = append(f.notes, "the capacities of tenants are left out, because how long a job runs is not known: none finished lately")
+	}
+	var ends []string
+	for _, name := range names {
+		if until := terms[name].Until; !until.IsZero() {
+			ends = append(ends, fmt.Sprintf("of tenant %q at %s", name, instant(until)))
+		}
+	}
+	if len(ends) > 0 {
+		f.notes = append(f.notes, "limits that end are taken to stay: "+strings.Join(ends, ", "))
+	}
+}
+
+// heldGroups is how many kinds of limits of tenants are told in words.
+const heldGroups = 3
+
+// heldWords says in a few words how the tenants' limits hold jobs back, the same of several at once.
+func heldWords(held []HeldTenant) []string {
+	var says []string
+	by := make(map[string][]HeldTenant)
+	for _, h := range held {
+		if len(by[h.Says]) == 0 {
+			says = append(says, h.Says)
+		}
+		by[h.Says] = append(by[h.Says], h)
+	}
+	var out []string
+	more := 0
+	for i, text := range says {
+		if i >= heldGroups {
+			more += len(by[text])
+			continue
+		}
+		out = append(out, whoIsHeld(by[text])+": "+text)
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("%d more tenants by limits of theirs", more))
+	}
+	return out
+}
+
+func whoIsHeld(held []HeldTenant) string {
+	named, others := len(held), held[len(held)-1].Others > 0
+	if others {
+		named--
+	}
+	switch {
+	case named == 0:
+		return "each tenant beyond the largest"
+	case named == 1 && others:
+		return fmt.Sprintf("tenant %q and each of the others", held[0].Tenant)
+	case named == 1:
+		return fmt.Sprintf("tenant %q", held[0].Tenant)
+	case others:
+		return fmt.Sprintf("each of %d tenants and of the others", named)
+	}
+	return fmt.Sprintf("each of %d tenants", named)
+}
