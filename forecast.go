@@ -185,7 +185,7 @@ func (c *Client) Forecast(ctx context.Context, request ForecastRequest) (Forecas
 		if at := slices.IndexFunc(waves.Queues, func(w QueueWaves) bool { return w.Queue == q.Name }); at >= 0 {
 			counted = waves.Queues[at].orUncounted(waves.Now)
 		}
-		crowd := crowdOf(counted)
+		crowd := crowdOf(counted, q.ByTenant)
 		terms, err := c.termsOf(ctx, q, crowd.names, waves.Now)
 		if err != nil {
 			return Forecast{}, err

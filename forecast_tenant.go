@@ -47,8 +47,12 @@ type crowd struct {
 	others int // jobs of all others
 }
 
-func crowdOf(q QueueWaves) crowd {
+// crowdOf counts them in a queue that serves its tenants in turns; in others nobody asks.
+func crowdOf(q QueueWaves, byTenant bool) crowd {
 	c := crowd{queued: make(map[string]int)}
+	if !byTenant {
+		return c
+	}
 	add := func(t Tally) {
 		c.others += othersOf(t)
 		for name, jobs := range t.Tenants {

@@ -27,7 +27,7 @@ func waves(n sizes, store string) scenario {
 	crowd := thousands(n.crowd)
 	return scenario{
 		limit: 2, // a round stores millions of jobs, which takes minutes
-		method: fmt.Sprintf("%s and %s jobs of 1,000 tenants wait, spread over 24 hours. "+
+		method: fmt.Sprintf("%s and %s jobs of 1,000 tenants wait, spread over 24 hours. Each tenant has a capacity of 5, and a job runs for 30 s. "+
 			"%d forecasts of 24 hours by tenant, and as many of two hours (near), are timed one by one: what `sluice waves` does. "+
 			"Count is the median time of counting everything, which upkeep does beside its other work, at most a fiftieth of the time.", thousands(n.crowd/1000), crowd, n.claims),
 		entrants: []entrant{{few, task}, {many, crowded}},

@@ -12,6 +12,9 @@ import (
 const (
 	// waveTenants is how many tenants the waiting jobs of a Waves cell have.
 	waveTenants = 1000
+	// waveCapacity is each tenant's, and waveRun how long a job is supposed to run.
+	waveCapacity = 5
+	waveRun      = 30 * time.Second
 	// waveCounts is how often everything is counted.
 	waveCounts = 5
 )
@@ -30,6 +33,13 @@ func measureWaves(ctx context.Context, task Task) (Result, error) {
 	if err := tidy(ctx, task); err != nil {
 		return nil, err
 	}
+	_, err = client.ChangeSettings(ctx, parcels.Name(), sluice.Act{By: "bench"}, func(s *sluice.Settings) error {
+		s.TenantCapacity = waveCapacity
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	counts := make([]float64, 0, waveCounts)
 	for range waveCounts {
 		begun := time.Now()
@@ -39,11 +49,12 @@ func measureWaves(ctx context.Context, task Task) (Result, error) {
 		}
 		counts = append(counts, millis(time.Since(begun)))
 	}
-	near, err := timeForecasts(ctx, client, task.Jobs, sluice.ForecastRequest{Queue: parcels.Name()})
+	what := sluice.WhatIf{RunTime: waveRun}
+	near, err := timeForecasts(ctx, client, task.Jobs, sluice.ForecastRequest{Queue: parcels.Name(), WhatIf: what})
 	if err != nil {
 		return nil, err
 	}
-	far, err := timeForecasts(ctx, client, task.Jobs, sluice.ForecastRequest{Queue: parcels.Name(), Ahead: 24 * time.Hour, Tenants: true})
+	far, err := timeForecasts(ctx, client, task.Jobs, sluice.ForecastRequest{Queue: parcels.Name(), Ahead: 24 * time.Hour, Tenants: true, WhatIf: what})
 	if err != nil {
 		return nil, err
 	}
