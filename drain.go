@@ -73,8 +73,7 @@ type drainage struct {
 // lineDrainage is the state of a line.
 type lineDrainage struct {
 	flowLine
-	next    int // the first that has not arrived
-	arrived float64
+	next    int // the first arrival that is still to come
 	waiting float64
 	started float64
 	targets []float64 // how many have started when the last job of each arrival has
@@ -233,15 +232,16 @@ func (d *drainage) startSteadily(to float64) bool {
 		}
 	}
 	d.flow(rate, took)
-	switch next := d.now + took; {
-	case took == opens-d.now:
+	if took == opens-d.now {
 		d.now = opens
 		d.startAtOnce()
-	case took == to-d.now:
-		d.now = to // without a rounding error, which would be walked in ever smaller steps
-	default:
-		d.now = math.Max(next, math.Nextafter(d.now, to))
+		return true
 	}
+	if took == to-d.now {
+		d.now = to // without a rounding error, which would be walked in ever smaller steps
+		return true
+	}
+	d.now = math.Max(d.now+took, math.Nextafter(d.now, to))
 	return true
 }
 
