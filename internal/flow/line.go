@@ -347,6 +347,28 @@ func sooner(at, other time.Time) time.Time {
 // Awake it would be the first that each claim looks at, and a small one looks at few.
 const lockedWait = 10 * time.Millisecond
 
+// offRate is for how long a line is kept whose tokens were counted until its tenant's rate was lifted: if the rate is
+// back by then, it goes on where it was.
+const offRate = 24 * time.Hour
+
+// Spare reports whether nothing is lost when a line is forgotten in which no job waits and of which none is in flight,
+// in a queue that serves its tenants in turns or did so once: a line that is made anew would have the same turn and as
+// many tokens.
+func (l *Line) Spare(mark Mark, inTurns bool, now time.Time) bool {
+	if inTurns && (l.Active || l.Full || !l.WakeAt.IsZero() || l.Turn > mark.Behind()) {
+		return false
+	}
+	switch {
+	case l.Bucket.FilledAt.IsZero():
+		return true
+	case !l.Terms.Until.IsZero(): // afterwards its burst may be another
+		return false
+	case l.Terms.Rate <= 0:
+		return now.Sub(l.Bucket.FilledAt) > offRate
+	}
+	return l.Bucket.filledFor(l.Terms, now).Tokens >= Burst(pace(l.Terms))
+}
+
 func isActive(l *Line) bool { return l.Active }
 
 func (l *Line) sleep(until time.Time) { l.Active, l.WakeAt = false, until }

@@ -160,3 +160,38 @@ func TestOneAloneOwesNothingForIt(t *testing.T) {
 		t.Errorf("claimed %v, want about the same of each", got)
 	}
 }
+
+// TestOnlyLinesOfWhichNothingIsLostAreSpare changes one thing of a line at a time.
+func TestOnlyLinesOfWhichNothingIsLostAreSpare(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	slow := sluice.Terms{Rate: 0.01, Burst: 3}
+	bucket := func(tokens float64, ago time.Duration) flow.Bucket {
+		return flow.Bucket{Tokens: tokens, FilledAt: now.Add(-ago)}
+	}
+	for name, c := range map[string]struct {
+		line      flow.Line
+		spare     bool
+		otherwise bool // in a queue that is not served in turns
+	}{
+		"asleep":                          {flow.Line{Turn: 4}, true, true},
+		"where one would stand that woke": {flow.Line{Turn: flow.Mark{Turn: 5}.Behind()}, true, true},
+		"ahead":                           {flow.Line{Turn: 5.5}, false, true},
+		"active":                          {flow.Line{Active: true}, false, true},
+		"at its capacity":                 {flow.Line{Full: true}, false, true},
+		"wakes later":                     {flow.Line{WakeAt: now.Add(time.Hour)}, false, true},
+		"some tokens are used":            {flow.Line{Terms: slow, Bucket: bucket(1, 100*time.Second)}, false, false},
+		"all tokens are back":             {flow.Line{Terms: slow, Bucket: bucket(1, 200*time.Second)}, true, true},
+		"the rate was lifted":             {flow.Line{Bucket: bucket(1, 23*time.Hour)}, false, false},
+		"the rate was lifted long ago":    {flow.Line{Bucket: bucket(1, 25*time.Hour)}, true, true},
+		"the rate is for a while":         {flow.Line{Terms: sluice.Terms{Rate: 9, Burst: 1, Until: now.Add(time.Hour)}, Bucket: bucket(1, time.Hour)}, false, false},
+	} {
+		mark := flow.Mark{Turn: 5}
+		if got := c.line.Spare(mark, true, now); got != c.spare {
+			t.Errorf("%s: %t in a queue of turns, want %t", name, got, c.spare)
+		}
+		if got := c.line.Spare(mark, false, now); got != c.otherwise {
+			t.Errorf("%s: %t in another, want %t", name, got, c.otherwise)
+		}
+	}
+}

@@ -24,3 +24,10 @@ func (s *Store) SetColumn(queue, column string, value any) {
 	}
 	s.queues[queue] = changed
 }
+
+// Lines is how many lines a queue has.
+func (s *Store) Lines(queue string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.lane(queue).lines)
+}

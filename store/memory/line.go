@@ -150,6 +150,21 @@ func (s *Store) claimByTenant(l *lane, request sluice.ClaimRequest, limit int, n
 	return serving.jobs, err
 }
 
+// pruneLines forgets lines of which nothing would be lost.
+func (s *Store) pruneLines() {
+	now := s.now()
+	for queue, l := range s.lanes {
+		for tenant, n := range l.lines {
+			if _, waits := s.firstDue(&n.waiting); waits || l.held[tenant] > 0 {
+				continue
+			}
+			if n.Terms = s.terms(queue, tenant, now); n.Spare(l.mark, true, now) {
+				delete(l.lines, tenant)
+			}
+		}
+	}
+}
+
 // serving is one claim from the lines of a queue.
 type serving struct {
 	store   *Store

@@ -97,7 +97,7 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 	return mended, nil
 }
 
-// Prune deletes finished jobs that were kept long enough.
+// Prune deletes finished jobs that were kept long enough, and lines that have nothing to do.
 func (s *Store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.Pruned, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -128,5 +128,6 @@ func (s *Store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.P
 			delete(s.keys, place)
 		}
 	}
+	s.pruneLines()
 	return out, nil
 }

@@ -5,7 +5,7 @@ import "time"
 // ForgetMarks makes the next claims walk from the front. Tests that move everything stored into the
 // past call it: marks are positions in time.
 func (s *Store) ForgetMarks() {
-	for _, m := range []*marks{&s.marks, &s.lineMarks, &s.hintMarks} {
+	for _, m := range []*marks{&s.marks, &s.lineMarks, &s.hintMarks, &s.staleMarks} {
 		m.mu.Lock()
 		m.queues = nil
 		m.mu.Unlock()

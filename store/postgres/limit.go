@@ -81,9 +81,7 @@ func (s *Store) advance(g *gate, w walk, jobs []*sluice.Claim) {
 		w.advance(jobs)
 		return
 	}
-	if !g.hintsTo.IsZero() {
-		s.hintMarks.advance(w.queue, 1, place{dueAt: g.hintsTo}, g.now)
-	}
+	s.toldUpTo(g, w.queue)
 	for _, a := range g.adopted {
 		w.passed(a.priority, a.place, g.now)
 	}

@@ -112,7 +112,7 @@ func (s *Store) serve(ctx context.Context, tx *pipeline, g *gate, stray walk, re
 func (s *Store) fillLines(ctx context.Context, tx *pipeline, g *gate, stray walk) error {
 	begun := time.Now()
 	news := make(map[string]*news)
-	hintsUntilFront := s.takeHints(tx, g, stray.queue, news)
+	hintsUntilFront := s.takeHints(tx, g, stray.queue, lineHintsSQL, news)
 	s.adopt(tx, g, stray, news)
 	wakeDue(tx, g, stray)
 	if err := tx.flush(ctx); err != nil {
@@ -144,9 +144,9 @@ func (n *news) arrived(jobs int32, dueAt time.Time) {
 }
 
 // takeHints takes in what was told of lines. It says when the next claim looks from the front on; 0: this one does.
-func (s *Store) takeHints(tx *pipeline, g *gate, queue string, all map[string]*news) (untilFront time.Duration) {
+func (s *Store) takeHints(tx *pipeline, g *gate, queue, statement string, all map[string]*news) (untilFront time.Duration) {
 	from, untilFront := s.hintMarks.start(queue)
-	tx.queue(lineHintsSQL, func(rows pgx.Rows) error {
+	tx.queue(statement, func(rows pgx.Rows) error {
 		var tenant string
 		var jobs int32
 		var dueAt pgtype.Timestamptz

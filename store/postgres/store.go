@@ -44,8 +44,10 @@ type Store struct {
 	// Those of tenants' lines, and of what is told of lines.
 	lineMarks marks
 	hintMarks marks
-	limits    limits
-	widths    sync.Map // *flow.Width by queue
+	// Up to where upkeep found no hint that claims left.
+	staleMarks marks
+	limits     limits
+	widths     sync.Map // *flow.Width by queue
 	// pipelines says that the pool's connections plan the statements of a batch each time.
 	pipelines bool
 	// waveSlice is how many jobs one statement of a count reads.

@@ -137,6 +137,9 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 	if err := s.mendOrderKeys(ctx); err != nil {
 		return freed, err
 	}
+	if err := s.mendHints(ctx); err != nil {
+		return freed, err
+	}
 	if err := s.mendLines(ctx); err != nil {
 		return freed, err
 	}
@@ -181,7 +184,8 @@ func (s *Store) dissolveLines(ctx context.Context) error {
 	return nil
 }
 
-// Prune deletes finished jobs that were kept long enough, and keys whose window has passed.
+// Prune deletes finished jobs that were kept long enough, keys whose window has passed, and lines that have nothing
+// to do.
 func (s *Store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.Pruned, error) {
 	var out sluice.Pruned
 	defaults := sluice.DefaultSettings()
@@ -204,7 +208,10 @@ func (s *Store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.P
 		}
 		return err
 	})
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	return out, s.pruneLines(ctx, limit)
 }
 
 // lineName says which line it is.

@@ -156,7 +156,8 @@ func unblockIn(ctx context.Context, tx rowsQuerier, ended []sluice.ID) error {
 type mendPlaces struct {
 	blocker sluice.ID
 	key     queueKey
-	line    lineName
+	line    lineName // in which jobs wait
+	idle    lineName // that may have nothing to do
 }
 
 // mendBlocked looks at a slice of the blocked jobs for those whose blocker has ended, and at these again.

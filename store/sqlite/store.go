@@ -39,7 +39,9 @@ type Store struct {
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int
 
-	mendFrom atomic.Int64 // the seq after which upkeep goes on looking for jobs that were left behind
+	pruning   sync.Mutex
+	pruneFrom lineName     // after which upkeep goes on looking for lines that have nothing to do
+	mendFrom  atomic.Int64 // the seq after which upkeep goes on looking for jobs that were left behind
 }
 
 var _ sluice.Store = (*Store)(nil)

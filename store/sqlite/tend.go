@@ -188,14 +188,18 @@ type pruneRow struct {
 	id  []byte
 }
 
-// Prune deletes finished jobs that were kept long enough, and keys whose window has passed.
+// Prune deletes finished jobs that were kept long enough, keys whose window has passed, and lines that have nothing
+// to do.
 func (s *Store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.Pruned, error) {
 	var out sluice.Pruned
 	err := s.write(ctx, "prune", func(tx runner, _ bool) (err error) {
 		out, err = prune(tx, after, limit)
 		return err
 	})
-	return out, err
+	if err != nil {
+		return out, err
+	}
+	return out, s.pruneLines(ctx, limit)
 }
 
 func prune(tx runner, after sluice.ID, limit int) (out sluice.Pruned, err error) {

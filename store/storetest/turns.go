@@ -52,6 +52,7 @@ func NewTurns(ctx context.Context, open func() Bench) func(*rapid.T) {
 			"forget":       m.forget,
 			"change minds": m.changeMinds,
 			"recover":      m.recover,
+			"upkeep":       m.upkeep,
 		})
 		m.finish(t)
 		if rapid.IntRange(0, 7).Draw(t, "look at shares") == 0 {

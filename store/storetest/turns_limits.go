@@ -199,3 +199,15 @@ func (m *turnsMachine) terms(tenant string, clock time.Duration) sluice.Terms {
 	}
 	return terms
 }
+
+// upkeep lets upkeep forget lines and take in what was told of them.
+func (m *turnsMachine) upkeep(t *rapid.T) {
+	store := m.store(t)
+	if rapid.IntRange(0, 3).Draw(t, "mend") == 0 {
+		_, err := store.Mend(m.ctx, "upkeep")
+		m.must(err)
+		return
+	}
+	_, err := store.Prune(m.ctx, sluice.ID{}, 1000)
+	m.must(err)
+}

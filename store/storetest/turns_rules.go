@@ -37,5 +37,28 @@ func turnsRules() []Rule {
 				w.Fatalf("it got %d of 20 jobs, want about 10: %v", got["first"], got)
 			}
 		}},
+		{"R-235", "Upkeep may forget a tenant that has nothing to do: its rate goes on where it was, and its next job finds its turn.", "I-11, I-12", func(w *world) {
+			w.limit(sluice.TenantLimits{Tenant: "acme", Rate: new(sluice.Rate(0.01)), Burst: new(3)})
+			w.addOf("acme", 2)
+			w.addOf("other", 1)
+			for _, c := range w.claimOnce(10).Jobs {
+				w.done(by(sluice.EventComplete, c))
+			}
+			equal(w, "left", w.claimAll()["acme"], 0)
+			for range 3 {
+				w.prune()
+			}
+			w.addOf("acme", 3)
+			w.addOf("other", 1)
+			got := w.claimAll()
+			equal(w, "of the burst", got["acme"], 1)
+			equal(w, "of the one who had nothing to do", got["other"], 1)
+			w.Advance(time.Hour)
+			equal(w, "by the rate", w.claimAll()["acme"], 2)
+			w.Advance(time.Hour)
+			w.prune()
+			w.addOf("acme", 5)
+			equal(w, "the burst", w.claimAll()["acme"], 3)
+		}},
 	}
 }

@@ -1,5 +1,5 @@
 -- Wakes lines of a queue in which there is something new, and makes those that are not there yet. One whose jobs are
--- due later sleeps until then. One at its capacity sleeps on, unless there is room. If limits have changed, all wake.
+-- due later sleeps until then. A new one has a version above all that a line of the tenant can have had before. One at its capacity sleeps on, unless there is room. If limits have changed, all wake.
 -- $1 text queue   $2 text[] tenants   $3 integer[] priorities as bits   $4 timestamptz[] when the first job is due (null: none came)
 -- $5 boolean[] whether there may be room   $6 boolean[] whether limits have changed
 -- $7 timestamptz now   $8 double precision turn right behind the mark
@@ -20,7 +20,7 @@ with known as materialized (
     ) n on true
 ), made as (
     insert into sluice.line (queue, tenant, version, turn, jobs, active, wake_at)
-    select $1::text, k.tenant, 1, $8::double precision, k.jobs, k.awake, case when not k.awake then k.due_at end
+    select $1::text, k.tenant, (extract(epoch from $7::timestamptz) * 1000000)::bigint, $8::double precision, k.jobs, k.awake, case when not k.awake then k.due_at end
     from known k
     where k.place is null and k.jobs <> 0
 )

@@ -1,0 +1,263 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice/internal/flow"
+)
+
+//go:embed sql/line_idle.sql
+var lineIdleSQL string
+
+//go:embed sql/line_spare.sql
+var lineSpareSQL string
+
+//go:embed sql/line_forget.sql
+var lineForgetSQL string
+
+//go:embed sql/hint_stale.sql
+var hintStaleSQL string
+
+//go:embed sql/hint_left.sql
+var hintLeftSQL string
+
+const (
+	// hintPatience is how long hints are left to the claims of their queue. It has none while it is paused or
+	// nobody works for it.
+	hintPatience = 10 * time.Second
+	// hintSlices bounds how many times maxHints upkeep takes in from a queue at once.
+	hintSlices = 10
+	// maxForgotten bounds how many lines are deleted while claims of their queue stand back.
+	maxForgotten = 200
+)
+
+// mendHints takes in what was told of lines where no claim does.
+func (s *Store) mendHints(ctx context.Context) error {
+	queues, err := s.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	for _, q := range queues {
+		for range hintSlices {
+			if more, err := s.takeStaleHints(ctx, q.Name); err != nil {
+				return err
+			} else if !more {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// takeStaleHints takes in some hints of a queue, if they are old.
+func (s *Store) takeStaleHints(ctx context.Context, queue string) (more bool, err error) {
+	err = s.call(ctx, "mend hints", func(ctx context.Context, _ bool) error {
+		stale, err := s.hasStaleHints(ctx, queue)
+		if err != nil || !stale {
+			more = false
+			return err
+		}
+		var locked *gate
+		err = s.pipelined(ctx, func(tx *pipeline) error {
+			g, busy, err := lockFlow(ctx, tx, queue)
+			if err == nil && g == nil && !busy {
+				g, err = neverServed(ctx, tx, queue)
+			}
+			if locked = g; err != nil || g == nil {
+				return err
+			}
+			return s.takeHintsOf(ctx, tx, g, queue)
+		})
+		if more = false; err == nil && locked != nil {
+			more = locked.more
+			s.toldUpTo(locked, queue)
+		}
+		return err
+	})
+	return more, err
+}
+
+// neverServed gives the gate of a queue that has no limits, of which no claim has made a line: its hints tell nobody
+// anything. None: the queue has one in this moment.
+func neverServed(ctx context.Context, tx *pipeline, queue string) (*gate, error) {
+	there, err := list(ctx, tx, pgx.RowTo[bool], flowThereSQL, queue)
+	if err != nil || there[0] {
+		return nil, err
+	}
+	return &gate{}, nil
+}
+
+// hasStaleHints reports whether a queue has hints that were left to claims for long enough. It keeps marks of its
+// own: those of claims say up to where hints were taken in, not looked at.
+func (s *Store) hasStaleHints(ctx context.Context, queue string) (bool, error) {
+	begun := time.Now()
+	from, untilFront := s.staleMarks.start(queue)
+	var stale bool
+	var upTo time.Time
+	rows, err := query(ctx, s.pool, hintStaleSQL, queue, from[0].dueAt, hintPatience)
+	if err != nil {
+		return false, err
+	}
+	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		return struct{}{}, row.Scan(&stale, &upTo)
+	})
+	if untilFront == 0 {
+		s.staleMarks.walked(queue, time.Since(begun))
+	}
+	if err == nil && !stale {
+		s.staleMarks.advance(queue, 1, place{dueAt: upTo}, upTo.Add(markSlack))
+	}
+	return stale, err
+}
+
+// takeHintsOf takes in hints under the lock of a queue's flow, as a claim does. Where tenants do not take turns any
+// more, they say only which of the lines that are left are to be looked at when that changes.
+func (s *Store) takeHintsOf(ctx context.Context, tx *pipeline, g *gate, queue string) error {
+	if g.turns.wakesFrom.After(g.now) {
+		return nil // the clock was set back; the next claim notes from when on lines wake
+	}
+	begun := time.Now()
+	statement := lineHintsSQL
+	if !g.byTenant {
+		statement = hintLeftSQL
+	}
+	told := make(map[string]*news)
+	untilFront := s.takeHints(tx, g, queue, statement, told)
+	if err := tx.flush(ctx); err != nil {
+		return err
+	}
+	if untilFront == 0 {
+		s.hintMarks.walked(queue, time.Since(begun))
+	}
+	if !g.byTenant {
+		for _, n := range told {
+			n.jobs, n.dueAt = 0, time.Time{}
+		}
+	}
+	return wakeLines(ctx, tx, g, queue, told)
+}
+
+// toldUpTo moves the marks beyond the hints that were taken in, once that has been committed.
+func (s *Store) toldUpTo(g *gate, queue string) {
+	if !g.hintsTo.IsZero() {
+		s.hintMarks.advance(queue, 1, place{dueAt: g.hintsTo}, g.now)
+	}
+}
+
+// idleLine is a line that upkeep looked at.
+type idleLine struct {
+	lineName
+	version int64
+	idle    bool // no job waits in it, and none is in flight
+}
+
+// pruneLines forgets lines of a slice that have nothing to do, so that those of tenants who went do not stay for ever.
+func (s *Store) pruneLines(ctx context.Context, limit int) error {
+	s.mending.Lock()
+	defer s.mending.Unlock()
+	var slice []idleLine
+	err := s.call(ctx, "prune lines", func(ctx context.Context, _ bool) (err error) {
+		slice, err = s.idleLines(ctx, limit)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, lines := range byQueue(slice) {
+		for some := range slices.Chunk(lines, maxForgotten) {
+			failed = append(failed, s.call(ctx, "prune lines", func(ctx context.Context, _ bool) error {
+				return s.forgetLines(ctx, some)
+			}))
+		}
+	}
+	if s.mendFrom.idle = (lineName{}); len(slice) == limit {
+		s.mendFrom.idle = slice[limit-1].lineName
+	}
+	return errors.Join(failed...)
+}
+
+// idleLines looks at a slice of the lines.
+func (s *Store) idleLines(ctx context.Context, limit int) ([]idleLine, error) {
+	queues, err := list(ctx, s.pool, scanQueue, queuesSQL)
+	if err != nil {
+		return nil, err
+	}
+	inTurns := []string{}
+	for _, q := range queues {
+		if q.ByTenant {
+			inTurns = append(inTurns, q.Name)
+		}
+	}
+	return list(ctx, s.pool, func(row pgx.CollectableRow) (l idleLine, err error) {
+		err = row.Scan(&l.queue, &l.tenant, &l.version, &l.idle)
+		return l, err
+	}, lineIdleSQL, s.mendFrom.idle.queue, s.mendFrom.idle.tenant, limit, inTurns)
+}
+
+func byQueue(slice []idleLine) map[string][]idleLine {
+	out := make(map[string][]idleLine)
+	for _, l := range slice {
+		if l.idle {
+			out[l.queue] = append(out[l.queue], l)
+		}
+	}
+	return out
+}
+
+// forgetLines deletes those lines of one queue of which nothing would be lost. Whoever served one since has written
+// it. Jobs that came in since are told of, and whoever takes that in makes the line anew. If a claim has the lock, the
+// lines wait for the next walk.
+func (s *Store) forgetLines(ctx context.Context, lines []idleLine) error {
+	queue := lines[0].queue
+	var tenants []string
+	var versions []int64
+	for _, l := range lines {
+		tenants, versions = append(tenants, l.tenant), append(versions, l.version)
+	}
+	return s.pipelined(ctx, func(tx *pipeline) error {
+		g, _, err := lockFlow(ctx, tx, queue)
+		if err != nil || g == nil {
+			return err
+		}
+		places := make(map[*flow.Line]pgtype.TID)
+		found, err := list(ctx, tx, func(row pgx.CollectableRow) (*flow.Line, error) {
+			l, place, err := scanSpare(row)
+			places[l] = place
+			return l, err
+		}, lineSpareSQL, queue, tenants, versions)
+		if err != nil {
+			return err
+		}
+		limits, err := termsOf(ctx, tx, queue, g.settings, tenants, g.now)
+		if err != nil {
+			return err
+		}
+		spare := []pgtype.TID{}
+		for _, l := range found {
+			if l.Terms = limits[l.Tenant].Terms; l.Spare(g.turns.mark, g.byTenant, g.now) {
+				spare = append(spare, places[l])
+			}
+		}
+		if len(spare) > 0 {
+			tx.queue(lineForgetSQL, nil, spare)
+		}
+		return nil
+	})
+}
+
+func scanSpare(row pgx.CollectableRow) (*flow.Line, pgtype.TID, error) {
+	l := &flow.Line{}
+	var place pgtype.TID
+	var wakeAt, filledAt pgtype.Timestamptz
+	err := row.Scan(&place, &l.Tenant, &l.Turn, &l.Active, &l.Full, &wakeAt, &l.Bucket.Tokens, &filledAt)
+	l.WakeAt, l.Bucket.FilledAt = timeOf(wakeAt), timeOf(filledAt)
+	return l, place, err
+}
