@@ -33,12 +33,18 @@ func mend(t *testing.T, store *postgres.Store) {
 	}
 }
 
+// fresh claims from the very front: who begins at a mark leaves lines that are empty to be looked at again.
+func fresh(t *testing.T, store *postgres.Store, limit int) map[string]int {
+	t.Helper()
+	store.ForgetMarks()
+	return claimed(t, store, limit)
+}
+
 // workOff claims and completes until nothing is left.
 func workOff(t *testing.T, store *postgres.Store) {
 	t.Helper()
 	for {
-		got := claimed(t, store, 100)
-		if len(got) == 0 {
+		if len(fresh(t, store, 100)) == 0 {
 			return
 		}
 		complete(t, store, 1000)
@@ -65,14 +71,14 @@ func TestLinesOfTenantsWhoWentAreForgotten(t *testing.T) {
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, append(tenants, "t05 slow", "")...)
 	workOff(t, store)
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "t03 flies")
-	claimed(t, store, 1)
+	fresh(t, store, 1)
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{Delay: time.Hour}, "t04 waits")
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "t06 last")
-	if got := claimed(t, store, 5); got["t06 last"] != 1 {
+	if got := fresh(t, store, 5); got["t06 last"] != 1 {
 		t.Fatalf("claimed %v", got)
 	}
 	complete(t, store, 1)
-	claimed(t, store, 5)
+	fresh(t, store, 5)
 	for range 4 {
 		prune(t, store, 8)
 	}
@@ -155,6 +161,9 @@ func TestLineThatIsMadeAnewIsTheNewestOfItsTenant(t *testing.T) {
 	}
 	before := version()
 	prune(t, store, 100)
+	if n := count(t, store, "line"); n != 0 {
+		t.Fatal("it was not forgotten")
+	}
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a")
 	claimed(t, store, 1)
 	if after := version(); after <= before {
@@ -206,6 +215,27 @@ func TestHintsOfAQueueWithoutClaimsAreTakenIn(t *testing.T) {
 	}
 }
 
+// TestHintsStayWhileJobsStandInLine has more jobs in lines than are taken out at once, and the queue is in turns again
+// before they all are. Only its hint tells of the tenant who comes last.
+func TestHintsStayWhileJobsStandInLine(t *testing.T) {
+	t.Parallel()
+	store := openFair(t, func(*sluice.Settings) {})
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "before")
+	workOff(t, store)
+	enqueueOf(t, store, 1100, sluice.EnqueueOptions{}, "many")
+	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "last")
+	run(t, store, "update sluice.queue set fair = false")
+	run(t, store, "update sluice.hint set at = at - interval '1 hour'")
+	run(t, store, "delete from sluice.hint where tenant = 'many'")
+	store.ForgetMarks()
+	mend(t, store)
+	run(t, store, "delete from sluice.hint where at > now() - interval '1 minute'") // which upkeep itself has told
+	run(t, store, "update sluice.queue set fair = true")
+	if got := claimed(t, store, 10); got["last"] != 1 {
+		t.Errorf("claimed %v, want the last one's job, too", got)
+	}
+}
+
 // TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten has a line that sleeps at its capacity while its queue is
 // taken out of turns. What upkeep takes in then is the only word of the room.
 func TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten(t *testing.T) {
@@ -222,6 +252,7 @@ func TestEndThatWasToldWhileTenantsDidNotTakeTurnsIsNotForgotten(t *testing.T) {
 	run(t, store, "update sluice.hint set at = at - interval '1 hour'")
 	store.ForgetMarks()
 	mend(t, store)
+	run(t, store, "delete from sluice.hint where terms") // which upkeep itself has told
 	mend(t, store)
 	if n := count(t, store, "hint where room"); n != 0 {
 		t.Errorf("%d hints are left", n)
