@@ -1,6 +1,7 @@
 package sluice
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,16 +63,19 @@ func (p Plan) setText() string {
 }
 
 // Next is when the plan changes something next, seen from an instant: its revert, or the next edge of its
-// window. An instant that has passed is carried out as soon as upkeep looks.
+// window. An instant that has passed, such as the edge that was the last, is carried out as soon as upkeep looks.
 func (p Plan) Next(now time.Time) (time.Time, error) {
 	if p.Window == nil {
 		return p.RevertAt, nil
 	}
-	open, until, err := p.Window.At(now)
-	if err == nil && open != p.Open {
-		return now, nil
+	open, since, until, err := p.Window.span(now)
+	if err != nil || open == p.Open {
+		return until, err
 	}
-	return until, err
+	if since.Before(p.MadeAt) { // it was made while the window was open
+		since = p.MadeAt
+	}
+	return since, nil
 }
 
 // stamp completes a plan that is stored for the first time.
@@ -110,7 +114,7 @@ func (q Queue) carryOut() (next Queue, why string, err error) {
 		open, _, bad := p.Window.At(q.Now)
 		switch {
 		case bad != nil:
-			err = fmt.Errorf("queue %q, plan %d: %w", q.Name, p.ID, bad)
+			err = errors.Join(err, &PlanError{Queue: q.Name, Plan: p.ID, Err: bad})
 		case open && !p.Open:
 			why = join(fmt.Sprintf("it is %s, as %s said: %s", p.Window, p.MadeBy, orElse(p.Reason, "no reason given")), q.open(i))
 			return q, why, nil

@@ -187,7 +187,8 @@ func undonePlans(now, before, after []Plan) []Plan {
 
 // TendSettings tells the audit of settings that were changed by plain SQL, and carries out the plans that are
 // due by the store's clock. It returns how many changes it told of or made. Upkeep calls it once a second;
-// two that do it at the same time do no harm.
+// two that do it at the same time do no harm. The plans that cannot be carried out here are told in the error, each
+// as a PlanError; it joins them with what else has failed.
 func (c *Client) TendSettings(ctx context.Context, by string) (int, error) {
 	queues, err := c.Queues(ctx)
 	if err != nil {
@@ -198,7 +199,12 @@ func (c *Client) TendSettings(ctx context.Context, by string) (int, error) {
 	for _, q := range queues {
 		n, err := c.tendQueue(ctx, q, by)
 		done += n
-		if err != nil && !errors.Is(err, ErrConflict) { // somebody else was quicker; the next look sees it
+		var plan *PlanError
+		switch {
+		case err == nil, errors.Is(err, ErrConflict): // somebody else was quicker; the next look sees it
+		case errors.As(err, &plan):
+			failed = append(failed, err)
+		default:
 			failed = append(failed, fmt.Errorf("tend settings of queue %q: %w", q.Name, err))
 		}
 	}

@@ -42,26 +42,34 @@ func (w Window) Check() error {
 // over it, that is the moment they do; where they go back over it, the first time they show it. A zone that
 // this machine does not know is an ErrInvalid; a program can bring all along by importing time/tzdata.
 func (w Window) At(now time.Time) (open bool, until time.Time, err error) {
+	open, _, until, err = w.span(now)
+	return open, until, err
+}
+
+// span is At, and since when it has been so; zero: for longer than anybody asks.
+func (w Window) span(now time.Time) (open bool, since, until time.Time, err error) {
 	h, err := w.hours()
 	if err != nil {
-		return false, until, err
+		return false, since, until, err
 	}
 	local := now.In(h.zone)
 	today := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC) // the date alone
-	for ahead := -2; ahead <= maxDaysAhead; ahead++ {
+	for ahead := -maxDaysAhead; ahead <= maxDaysAhead; ahead++ {
 		begin, end := h.on(today.AddDate(0, 0, ahead))
 		switch {
-		case !begin.Before(end), !end.After(now): // it never opens on that day, or it is over
+		case !begin.Before(end): // it never opens on that day
+		case !end.After(now):
+			since = end
 		case begin.After(now):
-			return false, begin, nil
+			return false, since, begin, nil
 		default:
-			return true, end, nil
+			return true, begin, end, nil
 		}
 	}
-	return false, until, nil
+	return false, since, until, nil
 }
 
-// maxDaysAhead is how far a window that opens once a week may be away, even if it is left out once.
+// maxDaysAhead is how far a window that opens once a week may be away, before or behind, even if it is left out once.
 const maxDaysAhead = 15
 
 // hours is a window that was read.

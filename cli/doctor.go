@@ -128,7 +128,7 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 	for _, q := range rows {
 		waiting += q.Depth.Ready + q.Depth.Scheduled + q.Depth.Claimed + len(q.Plans)
 		out = append(out, examineQueue(q, served[q.Name])...)
-		out = append(out, examineSettings(q)...)
+		out = append(out, examineSettings(q, tended)...)
 	}
 	switch {
 	case tended:
@@ -166,8 +166,9 @@ func examineQueue(q queueRow, workers int) []finding {
 	return []finding{well(check, "%s: %s ready, %s scheduled, %s claimed, workers: %d", q.Name, bounded(q.Depth.Ready), bounded(q.Depth.Scheduled), bounded(q.Depth.Claimed), workers)}
 }
 
-// examineSettings looks for stored values that do not count, and for plans that were not carried out.
-func examineSettings(q queueRow) []finding {
+// examineSettings looks for stored values that do not count, and for plans that were not carried out, though upkeep runs
+// or not.
+func examineSettings(q queueRow, tended bool) []finding {
 	var out []finding
 	if q.Wrong != "" {
 		out = append(out, finding{
@@ -177,11 +178,29 @@ func examineSettings(q queueRow) []finding {
 	}
 	for _, plan := range q.Plans {
 		if plan.Wrong != "" || plan.late() {
-			out = append(out, finding{
-				Check: "plan", What: fmt.Sprintf("%s: plan %d, %s: %s since %s", q.Name, plan.ID, plan.Plan, plan.status(), ago(plan.Next)),
-				Why: "the settings are not what they were planned to be by now", Mend: "sluice upkeep",
-			})
+			out = append(out, examinePlan(plan, tended))
 		}
+	}
+	return out
+}
+
+// examinePlan says what is to be done about a plan that was not carried out.
+func examinePlan(plan planRow, tended bool) finding {
+	out := finding{
+		Check: "plan", What: fmt.Sprintf("%s: plan %d, %s: due since %s, %s", plan.Queue, plan.ID, plan.Plan, plan.Next.UTC().Format(time.RFC3339), ago(plan.Next)),
+		Why: "the settings are not what they were planned to be by now", Mend: "sluice upkeep",
+	}
+	remove := fmt.Sprintf("sluice settings unplan %s %d", plan.Queue, plan.ID)
+	switch {
+	case plan.Wrong != "":
+		out.What = fmt.Sprintf("%s: plan %d, %s: %s; it was made %s", plan.Queue, plan.ID, plan.Plan, plan.Wrong, ago(plan.MadeAt))
+		out.Why, out.Mend = "whoever cannot read a plan does not carry it out", remove
+	case tended && plan.Window != nil:
+		out.Why += ", although upkeep runs: its machine may not know the time zone " + plan.Window.Zone
+		out.Mend = "look for «plan not carried out» in upkeep's log, and install the time zones (tzdata) there; or " + remove
+	case tended:
+		out.Why += ", although upkeep runs"
+		out.Mend = "look for «tend settings» in upkeep's log"
 	}
 	return out
 }

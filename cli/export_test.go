@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/demo"
 )
 
@@ -67,4 +68,9 @@ func DemoVerdict(balances bool, pace *demo.Pace, tiers []demo.Tier) string {
 	d := &demoRun{flags: demoFlags{tiers: tiers != nil}, balances: balances, summary: demoSummary{Pace: pace, Tiers: tiers}}
 	d.summary.Check.Posted = 5
 	return d.verdict()
+}
+
+// ExaminePlans is what doctor finds of a queue's plans.
+func ExaminePlans(queue sluice.Queue, tended bool) []finding {
+	return examineSettings(queueRow{Plans: planRows([]sluice.Queue{queue})}, tended)
 }

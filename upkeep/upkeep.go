@@ -49,6 +49,7 @@ type Upkeep struct {
 	pruned    time.Time // when the last walk through the history ended
 	pruneAt   sluice.ID // where the present walk goes on
 	beaten    time.Time
+	refused   map[string]bool // the plans that cannot be carried out, as they were logged
 	waves     counting
 }
 
@@ -140,7 +141,7 @@ func (u *Upkeep) elect(ctx context.Context, lead sluice.Leadership) sluice.Leade
 // round does what is due now, and logs it.
 func (u *Upkeep) round(ctx context.Context) {
 	done, err := u.Once(ctx, false)
-	if err != nil {
+	if err := u.withoutPlans(ctx, err); err != nil {
 		u.failed(ctx, "round", err)
 	}
 	if done != (Done{}) {

@@ -1,0 +1,48 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// withoutPlans gives what has failed beside the plans that cannot be carried out. Those fail at every look until somebody
+// changes something, and are logged once.
+func (u *Upkeep) withoutPlans(ctx context.Context, err error) error {
+	refused := make(map[string]bool)
+	var others []error
+	for _, failed := range apart(err) {
+		var plan *sluice.PlanError
+		if !errors.As(failed, &plan) {
+			others = append(others, failed)
+			continue
+		}
+		refused[plan.Error()] = true
+		if !u.refused[plan.Error()] && ctx.Err() == nil {
+			u.options.Logger.Error("plan not carried out", "holder", u.holder.ID, "queue", plan.Queue, "plan", plan.Plan, "error", plan)
+		}
+	}
+	if len(others) > 0 { // the plans may not have been looked at
+		maps.Copy(refused, u.refused)
+	}
+	u.refused = refused
+	return errors.Join(others...)
+}
+
+// apart gives the errors that were joined.
+func apart(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		if err == nil {
+			return nil
+		}
+		return []error{err}
+	}
+	var all []error
+	for _, one := range joined.Unwrap() {
+		all = append(all, apart(one)...)
+	}
+	return all
+}

@@ -1,0 +1,73 @@
+package upkeep_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+// storePlans puts plans into the queue as they are, as an upkeep finds those that were made where more is known.
+func (f *farm) storePlans(plans ...sluice.Plan) {
+	f.Helper()
+	q := f.queue()
+	q.Plans = append(q.Plans, plans...)
+	if _, err := f.store.SaveQueue(f.Context(), q, ada); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// onMars gives a window whose time zone nobody knows.
+func onMars(zone string) sluice.Plan {
+	return sluice.Plan{Window: &sluice.Window{From: "00:00", To: "24:00", Zone: zone}, Set: map[string]string{"max_attempts": "9"}, MadeBy: "ada"}
+}
+
+func TestPlanThatCannotBeReadIsLoggedOnceAndKeepsNoneOfTheOthers(t *testing.T) {
+	inFarmOn(t, "2030-01-01T12:00:00Z", func(f *farm) {
+		var log bytes.Buffer
+		ctx, cancel := context.WithCancel(f.Context())
+		ended := make(chan error, 1)
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		f.storePlans(onMars("Mars/Olympus"), onMars("Mars/Tharsis"))
+		f.schedule("7", sluice.Window{From: "12:00", To: "13:00", Zone: "UTC"})
+		go func() { ended <- upkeep.New(f.store, upkeep.Options{Logger: logger}).Run(ctx) }()
+		pass(10 * time.Second)
+		f.attempts("in the window that can be read", 7)
+		for _, zone := range []string{"Mars/Olympus", "Mars/Tharsis"} {
+			if n := strings.Count(log.String(), zone); n != 1 {
+				t.Errorf("%s was logged %d times, want once:\n%s", zone, n, &log)
+			}
+		}
+		f.storePlans(onMars("Mars/Elysium"))
+		pass(10 * time.Second)
+		if n := strings.Count(log.String(), "plan not carried out"); n != 3 {
+			t.Errorf("after another was added there are %d lines, want 3:\n%s", n, &log)
+		}
+		if n := strings.Count(log.String(), "\n"); n != 3 {
+			t.Errorf("there are %d lines in all, want 3:\n%s", n, &log)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOnceTellsOfAPlanThatCannotBeReadEachTime(t *testing.T) {
+	inFarmOn(t, "2030-01-01T12:00:00Z", func(f *farm) {
+		f.storePlans(onMars("Mars/Olympus"))
+		for range 2 {
+			_, err := upkeep.New(f.store, upkeep.Options{Logger: quiet}).Once(f.Context(), true)
+			var plan *sluice.PlanError
+			if !errors.As(err, &plan) || plan.Queue != "payments" || plan.Plan == 0 || !errors.Is(err, sluice.ErrInvalid) {
+				t.Errorf("Once returned %v, want a PlanError", err)
+			}
+		}
+	})
+}
