@@ -72,10 +72,12 @@ type Store interface {
 	// Expire cancels queued jobs whose expires_at has passed, at most limit.
 	Expire(ctx context.Context, limit int, by string) (int, error)
 	// Mend finds what no other verb looks after: jobs of queues that have no settings, and blocked
-	// jobs whose blocker is gone. It returns how many rows it set right.
+	// jobs whose blocker is gone. It returns how many rows it set right. Beside that, and uncounted, it
+	// does what claims leave undone in queues from which nobody claims.
 	Mend(ctx context.Context, by string) (int, error)
 	// Prune deletes finished jobs that were kept as long as their queue's settings ask. It looks
-	// at the limit jobs that follow after, and returns where to go on.
+	// at the limit jobs that follow after, and returns where to go on. Each call also looks at the next limit
+	// tenants that have a turn in a queue, and forgets those of which nothing would be lost.
 	Prune(ctx context.Context, after ID, limit int) (Pruned, error)
 
 	// CountWaves counts what falls due, for Waves. It reads every unfinished job, in slices, holds
