@@ -125,13 +125,25 @@ func (t sqlTx) Query(ctx context.Context, text string, args ...any) (pgx.Rows, e
 	return &sqlRows{Rows: rows}, nil
 }
 
-// sqlRows gives rows of database/sql the shape of pgx's. Our statements only step and scan.
+// sqlRows gives rows of database/sql the shape of pgx's. Our statements only step, scan and take values.
 type sqlRows struct{ *sql.Rows }
 
 func (r *sqlRows) Close()                                       { _ = r.Rows.Close() }
 func (r *sqlRows) CommandTag() pgconn.CommandTag                { return pgconn.CommandTag{} }
 func (r *sqlRows) FieldDescriptions() []pgconn.FieldDescription { return nil }
-func (r *sqlRows) Values() ([]any, error)                       { return nil, nil }
 func (r *sqlRows) RawValues() [][]byte                          { return nil }
 func (r *sqlRows) Conn() *pgx.Conn                              { return nil }
 func (r *sqlRows) TypeMap() *pgtype.Map                         { return nil }
+
+// Values gives the columns of a row; database/sql makes int64 of every integer.
+func (r *sqlRows) Values() ([]any, error) {
+	columns, err := r.Columns()
+	if err != nil {
+		return nil, err
+	}
+	values, into := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	return values, r.Scan(into...)
+}

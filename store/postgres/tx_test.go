@@ -95,6 +95,26 @@ func keyed() sluice.NewJob {
 	}}
 }
 
+func TestEnqueueInATransactionFindsTheSettingsOfItsQueue(t *testing.T) {
+	t.Parallel()
+	store, client := newStore(t)
+	settings := sluice.DefaultSettings()
+	settings.PayloadLimit = 1
+	if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	for kind, start := range begin(t, store) {
+		tx := start()
+		fresh := sluice.NewClient(store, sluice.ClientOptions{}) // which reads the settings through the transaction
+		if _, err := fresh.Within(tx.enqueuer).Enqueue(t.Context(), keyed()); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("%s: a payload beyond the queue's limit: %v", kind, err)
+		}
+		if err := tx.rollback(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestEnqueueInATransactionStandsOrFallsWithIt(t *testing.T) {
 	t.Parallel()
 	store, client := newStore(t)
