@@ -9,7 +9,7 @@ import (
 
 func termRules() []Rule {
 	return []Rule{
-		{"R-235", "The limits that count for tenants are told as claims go by them: of the tenant, its tier and the queue, at an instant.", "I-15", func(w *world) {
+		{"R-237", "The limits that count for tenants are told as claims go by them: of the tenant, its tier and the queue, at an instant.", "I-15", func(w *world) {
 			w.limit(sluice.TenantLimits{Tier: "PRO", Capacity: new(5), Weight: new(2)})
 			w.limit(sluice.TenantLimits{Queue: queue, Tier: "PRO", Rate: new(sluice.Rate(3)), Burst: new(6)})
 			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(9), Until: w.Now().Add(time.Hour)})
