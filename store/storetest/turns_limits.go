@@ -170,7 +170,12 @@ func (m *turnsMachine) openUp(withoutLimits bool) {
 
 // byTenant reports whether the queue tells its tenants apart.
 func (m *turnsMachine) byTenant() bool {
-	return len(m.limits) > 0 || m.settings.Fair || m.settings.TenantCapacity > 0 || m.settings.TenantRate > 0
+	for _, l := range m.limits {
+		if l.Say() {
+			return true
+		}
+	}
+	return m.settings.Fair || m.settings.TenantCapacity > 0 || m.settings.TenantRate > 0
 }
 
 // terms finds the limits that count for a tenant at an instant.
