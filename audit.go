@@ -59,7 +59,23 @@ const (
 	EventChange Event = "change"
 	// EventDelete: a tenant or tier was deleted.
 	EventDelete Event = "delete"
+	// EventBatch: a dispatcher claimed jobs of a queue and handed them to its engine. After has the counts.
+	EventBatch Event = "dispatch batch"
 )
+
+// CheckNote says which rule an entry breaks that somebody wants to add with Note: the moves are told of by the verbs
+// that make them, or the audit would tell of what never happened.
+func (e AuditEntry) CheckNote() error {
+	switch {
+	case e.Object == "":
+		return invalid("object", "an entry must say what it tells of")
+	case e.Event == "":
+		return invalid("event", "an entry must say what happened")
+	case e.From != "" || e.To != "" || MoveOf(e.Event).To != "":
+		return invalid("event", "a move is told of by the verb that makes it")
+	}
+	return nil
+}
 
 // AuditFilter chooses audit entries. The zero value chooses all.
 type AuditFilter struct {

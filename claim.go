@@ -81,11 +81,69 @@ type Renewal struct {
 	Lease time.Duration
 }
 
+// Intent is a run that a dispatcher is about to ask an engine for.
+type Intent struct {
+	ID    ID
+	Token Token
+	// Ref names the run; see RefOf.
+	Ref string
+	// Engine says which engine is asked; see EngineOf.
+	Engine string
+	// Lease is counted from now, by the store's clock.
+	Lease time.Duration
+}
+
+// Check says which rule an intent breaks. One that does not name its run or its engine would be handed out again
+// although its run may exist.
+func (in Intent) Check() error {
+	switch {
+	case in.Ref == "":
+		return invalid("ref", "an intent must name the run")
+	case in.Engine == "":
+		return invalid("engine", "an intent must name the engine")
+	}
+	return nil
+}
+
+// OtherRun is the answer to an intent of a job of which another run was intended before, and may exist.
+func OtherRun(in Intent) error {
+	return fmt.Errorf("intend %s at %s: another run of the job was intended, and may exist: %w", in.Ref, in.Engine, ErrNotAllowed)
+}
+
+// DispatchFilter chooses among the jobs of which a run is intended or under way.
+type DispatchFilter struct {
+	Queue string
+	// IDs, if there are any, are the only ones.
+	IDs []ID
+	// Overdue chooses the claims whose lease ran out; else all are chosen that are claimed or dispatched.
+	Overdue bool
+	// After is the id behind which to go on; zero: from the first.
+	After ID
+	// Limit is how many at the most. Default DispatchLimit.
+	Limit int
+}
+
+// DispatchLimit is how many jobs Dispatches lists at the most, if nobody says how many.
+const DispatchLimit = 1000
+
+// StrayRun is a run that may be under way although its job was cancelled.
+type StrayRun struct {
+	JobID ID
+	Queue string
+	// Engine says where it is; see EngineOf.
+	Engine string
+	// Ref names it.
+	Ref string
+	// CancelledAt is when its job was cancelled, by the store's clock.
+	CancelledAt time.Time
+}
+
 // Settlement is what a holder says became of a job it claimed.
 type Settlement struct {
 	ID    ID
 	Token Token
-	// Event is one of complete, retry, release, bury, dispatch and doubt.
+	// Event is one of complete, retry, release, recover, bury, dispatch and doubt. Recover is for a claim of which the
+	// engine says that no run was ever started.
 	Event Event
 	// Delay is how long a retried job waits, by the store's clock. A released job with a Delay of
 	// 0 keeps its place.
@@ -97,8 +155,10 @@ type Settlement struct {
 	Stack string
 	// Reason goes to the audit.
 	Reason string
-	// Ref names the engine's run, for dispatch.
+	// Ref names the engine's run, for dispatch; empty: as it was intended.
 	Ref string
+	// Poison says that a job is buried because it lost too many holders, which is not a failed attempt.
+	Poison bool
 	// Holder is who says it.
 	Holder string
 	// InTx says that the holder completed the job in a transaction of its own, and that this

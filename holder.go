@@ -12,15 +12,24 @@ import (
 type Holder struct {
 	// ID is host:pid:nonce.
 	ID string `json:"id"`
-	// Role is worker or upkeep.
-	Role    string    `json:"role"`
-	Queues  []string  `json:"queues,omitempty"`
+	// Role is one of the roles below, Queues those that it claims from.
+	Role   string   `json:"role"`
+	Queues []string `json:"queues,omitempty"`
+	// Slots is how many jobs a worker runs at once, Busy how many it runs; of a dispatcher, how many it has claimed and
+	// not handed over yet.
 	Slots   int       `json:"slots,omitempty"`
 	Busy    int       `json:"busy"`
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
 	Seen    time.Time `json:"seen"`
 }
+
+// The roles of holders.
+const (
+	RoleWorker     = "worker"
+	RoleDispatcher = "dispatcher"
+	RoleUpkeep     = "upkeep"
+)
 
 // NewHolderID names a process among all that claim or tend jobs: host:pid:nonce (C-21).
 func NewHolderID() string {

@@ -39,9 +39,12 @@ type Job struct {
 	Recoveries int    `json:"recoveries"`
 	Holder     string `json:"holder,omitempty"`
 	// ClaimedAt is when the present, or for a finished job the last, claim was made.
-	ClaimedAt  time.Time       `json:"claimed_at,omitzero"`
-	LeaseUntil time.Time       `json:"lease_until,omitzero"`
+	ClaimedAt  time.Time `json:"claimed_at,omitzero"`
+	LeaseUntil time.Time `json:"lease_until,omitzero"`
+	// Ref names the engine's run, and Engine says where it runs; see EngineOf. They are set while a run is intended or
+	// under way; history keeps the ref.
 	Ref        string          `json:"ref,omitempty"`
+	Engine     string          `json:"engine,omitempty"`
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
 	// BlockedBy is the job that a queued job waits for although it may be due: its running twin,
 	// behind which it was coalesced, the one before it in its order, or one that it runs after. It may

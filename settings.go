@@ -13,6 +13,9 @@ import (
 // maxCount bounds the settings that count something; the stores keep them in 16 bits.
 const maxCount = 10_000
 
+// maxName bounds the settings that name something, in bytes.
+const maxName = 200
+
 // maxFlow bounds the settings that count jobs in flight, and maxRate how many start in a second.
 const (
 	maxFlow = 1_000_000
@@ -58,6 +61,15 @@ type Settings struct {
 	Interval        time.Duration
 	Lead            time.Duration
 	Jitter          time.Duration
+	Engine          string
+	RunNamespace    string
+	RunType         string
+	RunTaskQueue    string
+	RunTimeout      time.Duration
+	RunRef          string
+	RunResults      bool
+	RetryRuns       bool
+	FollowInterval  time.Duration
 }
 
 // DefaultSettings is how a queue behaves for which nobody said anything.
@@ -76,6 +88,7 @@ func DefaultSettings() Settings {
 		PayloadLimit:    1 << 20,
 		Audit:           AuditNotable,
 		Ageing:          0.05,
+		FollowInterval:  2 * time.Second,
 	}
 }
 
@@ -143,6 +156,7 @@ const (
 	kindText
 	kindRate
 	kindInstant
+	kindName
 )
 
 const day = 24 * time.Hour
@@ -182,6 +196,15 @@ var allSettings = [...]Setting{
 	{"interval", "The least time between two claims of the queue by one process; 0s: none.", "D-36", kindDuration, func(s *Settings) any { return &s.Interval }, 0, ms(day)},
 	{"lead", "How long before it is due a job may be claimed by a process with nothing else to do, which starts it when it is due and never before; 0s: not at all.", "D-36", kindDuration, func(s *Settings) any { return &s.Lead }, 0, ms(day)},
 	{"jitter", "By how much a claimed job starts later, drawn by lot from 0 up to this.", "D-18, D-24, D-36", kindDuration, func(s *Settings) any { return &s.Jitter }, 0, ms(day)},
+	{"engine", "The engine that runs the jobs, by the name that dispatchers know it by; empty: workers run them.", "B-19", kindName, func(s *Settings) any { return &s.Engine }, 0, maxName},
+	{"run_namespace", "The engine's namespace; empty: the one that the dispatcher is connected to.", "D-67", kindName, func(s *Settings) any { return &s.RunNamespace }, 0, maxName},
+	{"run_type", "What the engine runs for a job, such as a workflow type; empty: what has the queue's name.", "D-36", kindName, func(s *Settings) any { return &s.RunType }, 0, maxName},
+	{"run_task_queue", "The engine's task queue, whose workers run the jobs; empty: the one that has the queue's name.", "D-36, D-56", kindName, func(s *Settings) any { return &s.RunTaskQueue }, 0, maxName},
+	{"run_timeout", "How long a run may take from its start; 0s: as long as it likes.", "", kindDuration, func(s *Settings) any { return &s.RunTimeout }, 0, ms(3650 * day)},
+	{"run_ref", "How runs are named, from {queue}, {type}, {id}, {key} and {tenant}; empty: " + DefaultRunRef + ".", "D-24, D-72", kindName, func(s *Settings) any { return &s.RunRef }, 0, maxName},
+	{"run_results", "Keep what runs return, which costs the engine a call for each.", "", kindBool, func(s *Settings) any { return &s.RunResults }, 0, 0},
+	{"retry_runs", "A run that fails is the job's failed attempt, and another run its next; else it buries the job.", "D-53", kindBool, func(s *Settings) any { return &s.RetryRuns }, 0, 0},
+	{"follow_interval", "How often upkeep asks the engine which runs have ended.", "", kindDuration, func(s *Settings) any { return &s.FollowInterval }, 100, ms(day)},
 }
 
 // AllSettings lists every setting, in the order of the columns of the queue table.
@@ -261,7 +284,7 @@ func (d Setting) Parse(s *Settings, text string) error {
 }
 
 func (k settingKind) String() string {
-	return [...]string{"true or false", "a whole number", "a duration such as 30s, 5m or 7d", "a number", "a text", "a rate such as 100/s, 500/5s or 20/m", "an instant such as 2026-12-24T16:00:00Z"}[k]
+	return [...]string{"true or false", "a whole number", "a duration such as 30s, 5m or 7d", "a number", "a text", "a rate such as 100/s, 500/5s or 20/m", "an instant such as 2026-12-24T16:00:00Z", "a name"}[k]
 }
 
 // Stored gives the value as the stores keep it: bool, int64 (durations in milliseconds), float64,
@@ -347,7 +370,10 @@ func (s Settings) Check() error {
 	if s.Backoff.Max < s.Backoff.Base {
 		return invalid("backoff_max", fmt.Sprintf("%s is shorter than backoff_base, %s", formatDuration(s.Backoff.Max), formatDuration(s.Backoff.Base)))
 	}
-	return nil
+	if strings.Contains(s.Engine, "/") {
+		return invalid("engine", "its name must not have a slash, which parts it from the namespace")
+	}
+	return checkRef(s.RunRef)
 }
 
 func (d Setting) checkRange(s Settings) error {
@@ -372,7 +398,10 @@ func (d Setting) checkRange(s Settings) error {
 		if int64(len(*v)) > d.high {
 			return invalid(d.Name, fmt.Sprintf("%d bytes are more than %d", len(*v), d.high))
 		}
-		if *v != "" && !json.Valid([]byte(*v)) { // the only text is payload_schema
+		if d.kind == kindName {
+			return checkName(d.Name, *v, maxName)
+		}
+		if *v != "" && !json.Valid([]byte(*v)) { // the only text that is no name is payload_schema
 			return invalid(d.Name, "it is not a JSON Schema: it is not JSON")
 		}
 	}

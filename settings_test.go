@@ -27,6 +27,8 @@ func TestEverySettingIsReadAsItIsWritten(t *testing.T) {
 		"rate": "20/m", "burst": "7", "in_flight_limit": "12", "paused_until": "2030-01-02T03:04:05.678Z", "ageing": "0.25",
 		"fair": "true", "tenant_capacity": "5", "tenant_rate": "3/s", "tenant_burst": "9", "batch": "500",
 		"interval": "5s", "lead": "3m", "jitter": "4s",
+		"engine": "temporal", "run_namespace": "billing", "run_type": "PayOut", "run_task_queue": "payments", "run_timeout": "10m",
+		"run_ref": "pay-{key}", "run_results": "true", "retry_runs": "true", "follow_interval": "5s",
 	}
 	settings := sluice.DefaultSettings()
 	for _, s := range sluice.AllSettings() {
@@ -77,6 +79,10 @@ func TestNonsenseIsRefusedWithTheRuleItBreaks(t *testing.T) {
 		"parts of a millisecond":         {func(s *sluice.Settings) { s.Lease += time.Microsecond }, "whole milliseconds"},
 		"a limit beyond every store's":   {func(s *sluice.Settings) { s.PayloadLimit = 1 << 30 }, "payload_limit"},
 		"an audit level that is unknown": {func(s *sluice.Settings) { s.Audit = "loud" }, "audit"},
+		"an engine with a slash":         {func(s *sluice.Settings) { s.Engine = "temporal/billing" }, "engine: its name must not have a slash"},
+		"refs that all are the same":     {func(s *sluice.Settings) { s.RunRef = "pay-{tenant}" }, "run_ref: it must name {id} or {key}"},
+		"a ref of something unknown":     {func(s *sluice.Settings) { s.RunRef = "{id}-{amount}" }, "run_ref: it may name {queue}, {type}, {id}, {key}, {tenant}"},
+		"a name without end":             {func(s *sluice.Settings) { s.RunType = strings.Repeat("x", 201) }, "run_type: 201 bytes are more than 200"},
 	} {
 		settings := sluice.DefaultSettings()
 		c.change(&settings)

@@ -51,6 +51,10 @@ type Store interface {
 	// SaveCheckpoint keeps how far a claimed job has come (C-50). It is an ErrLost for an old
 	// token.
 	SaveCheckpoint(ctx context.Context, id ID, token Token, checkpoint json.RawMessage) error
+	// Intend notes the runs that an engine is about to be asked for, and renews their claims. From then on only the
+	// engine can say whether a run exists, and Recover leaves the claim alone. The same intent may be sent again. An
+	// old token gives ErrLost and is audited, another run than was intended before gives ErrNotAllowed.
+	Intend(ctx context.Context, intents []Intent) ([]error, error)
 	// Settle writes what became of claimed jobs. An old token gives ErrLost and is audited, a move
 	// that the state machine does not have gives ErrNotAllowed.
 	Settle(ctx context.Context, settlements []Settlement) ([]error, error)
@@ -67,8 +71,18 @@ type Store interface {
 	PruneJobs(ctx context.Context, ids []ID, act Act) ([]error, error)
 
 	// Recover requeues jobs of a queue whose lease ran out, at most limit, and buries those that
-	// have lost max_recoveries holders.
+	// have lost max_recoveries holders. It leaves those alone of which a run is intended: see Dispatches.
 	Recover(ctx context.Context, queue string, limit int, by string) (Recovered, error)
+	// Dispatches lists the jobs of which a run is intended or under way, by id, without their payloads
+	// and checkpoints.
+	Dispatches(ctx context.Context, filter DispatchFilter) ([]*Claim, error)
+	// StrayRuns lists runs that were intended or under way when Cancel ended their jobs, of a queue, the first that was
+	// cancelled first, from the one that follows after on (the zero value: from the first), at most limit. They go on at
+	// their engine, until somebody ends them there.
+	StrayRuns(ctx context.Context, queue string, after StrayRun, limit int) ([]StrayRun, error)
+	// ForgetStrayRuns strikes runs, each by its job and ref, from what StrayRuns lists. One that is not listed is no
+	// error.
+	ForgetStrayRuns(ctx context.Context, runs []StrayRun) error
 	// Expire cancels queued jobs whose expires_at has passed, at most limit.
 	Expire(ctx context.Context, limit int, by string) (int, error)
 	// Mend finds what no other verb looks after: jobs of queues that have no settings, and blocked
@@ -99,6 +113,10 @@ type Store interface {
 	Waves(ctx context.Context, filter WaveFilter) (Waves, error)
 	// Audit lists what was done, the newest first.
 	Audit(ctx context.Context, filter AuditFilter) ([]AuditEntry, error)
+	// Note adds entries to the audit that tell of no move, all of them or none; one that tells of a move, or of nothing,
+	// is an ErrInvalid. When it was done is by the store's clock. Entries that are sent twice, also because an answer
+	// was lost, are there twice.
+	Note(ctx context.Context, entries []AuditEntry) error
 
 	// SaveQueue stores a queue's settings and plans. Version must be that of the stored queue, 0 for a new
 	// one, else it is an ErrConflict. It tells the audit also of what was changed by plain SQL before.

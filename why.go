@@ -13,7 +13,7 @@ import (
 // Gate is one of the things that a job must pass before it runs.
 type Gate struct {
 	// Name is a word for the gate: state, blocked, order_key, after, expiry, due, paused, rate,
-	// in_flight, tenant, capacity, tenant_rate, order, workers.
+	// in_flight, tenant, capacity, tenant_rate, order, workers, dispatchers.
 	Name string `json:"gate"`
 	// Open says that the job may pass.
 	Open bool `json:"open"`
@@ -105,7 +105,7 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 	out.Gates = slices.Concat(
 		[]Gate{stateGate(job, outlook)}, waits, []Gate{expiryGate(job, outlook), dueGate(job, outlook), paused},
 		[]Gate{rateGate(queue, outlook), inFlightGate(queue, outlook)}, tenantGates(job, outlook),
-		[]Gate{orderGate(outlook), workersGate(job, holders, outlook)},
+		[]Gate{orderGate(outlook), servedGate(queue, holders, outlook)},
 	)
 	out.Start = startOf(out.Gates, queue, outlook)
 	return out, nil
@@ -124,6 +124,10 @@ func stateGate(j Job, o Outlook) Gate {
 	case StateQueued:
 		g.Open, g.Says = true, "it is queued"
 	case StateClaimed:
+		if j.Engine != "" {
+			g.Says = fmt.Sprintf("%s claimed it and has the engine %q start its run %q; if it is gone, upkeep asks the engine after %s", j.Holder, j.Engine, j.Ref, instant(j.LeaseUntil))
+			break
+		}
 		if j.DueAt.After(o.Now) {
 			g.Says = fmt.Sprintf("%s has claimed it ahead, and starts it when it is due at %s", j.Holder, instant(j.DueAt))
 			g.Until = j.DueAt
@@ -131,7 +135,7 @@ func stateGate(j Job, o Outlook) Gate {
 		}
 		g.Says = fmt.Sprintf("it is running: %s claimed it, and holds it until %s if the lease is not renewed", j.Holder, instant(j.LeaseUntil))
 	case StateDispatched:
-		g.Says = fmt.Sprintf("it is running: the engine has it as %q", j.Ref)
+		g.Says = fmt.Sprintf("it is running: the engine %q has it as %q", j.Engine, j.Ref)
 	case StateUncertain:
 		g.Says = "whether its run happened is not known; a person decides, and «sluice requeue» runs it again"
 	case StateDead:
@@ -260,17 +264,39 @@ func orderGate(o Outlook) Gate {
 // silence is how long a worker may say nothing before it counts as gone.
 const silence = time.Minute
 
-func workersGate(j Job, holders []Holder, o Outlook) Gate {
+// servedGate looks whether anybody claims from the queue: dispatchers, if an engine runs its jobs, else workers.
+func servedGate(q Queue, holders []Holder, o Outlook) Gate {
+	if q.Settings.Engine != "" {
+		return dispatchersGate(q, holders, o)
+	}
 	workers, slots, busy := 0, 0, 0
 	for _, h := range holders {
-		if slices.Contains(h.Queues, j.Queue) && o.Now.Sub(h.Seen) < silence {
+		if h.Role != RoleDispatcher && h.serves(q.Name, o.Now) {
 			workers, slots, busy = workers+1, slots+h.Slots, busy+h.Busy
 		}
 	}
 	if workers == 0 {
-		return Gate{Name: "workers", Says: fmt.Sprintf("no worker of queue %q was seen in the last minute; «sluice holders» lists who works", j.Queue)}
+		return Gate{Name: "workers", Says: fmt.Sprintf("no worker of queue %q was seen in the last minute; «sluice holders» lists who works", q.Name)}
 	}
 	return Gate{Name: "workers", Open: true, Says: fmt.Sprintf("%d workers serve the queue, with %d of %d slots busy", workers, busy, slots)}
+}
+
+func dispatchersGate(q Queue, holders []Holder, o Outlook) Gate {
+	dispatchers := 0
+	for _, h := range holders {
+		if h.Role == RoleDispatcher && h.serves(q.Name, o.Now) {
+			dispatchers++
+		}
+	}
+	if dispatchers == 0 {
+		return Gate{Name: "dispatchers", Says: fmt.Sprintf("the engine %q runs the queue's jobs, and no dispatcher of it was seen in the last minute; «sluice dispatch» is one", q.Settings.Engine)}
+	}
+	return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d dispatchers hand the queue's jobs to the engine %q", dispatchers, q.Settings.Engine)}
+}
+
+// serves reports whether a holder claims from a queue, and was seen lately.
+func (h Holder) serves(queue string, now time.Time) bool {
+	return slices.Contains(h.Queues, queue) && now.Sub(h.Seen) < silence
 }
 
 // startOf estimates when a job starts: when the last gate opens that opens by itself. What comes before it

@@ -98,7 +98,7 @@ func New(store sluice.Store, options Options) *Worker {
 	}
 	return &Worker{
 		store: store, options: options, settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
-		holder: sluice.Holder{ID: sluice.NewHolderID(), Role: "worker", Slots: options.Slots, Version: version()},
+		holder: sluice.Holder{ID: sluice.NewHolderID(), Role: sluice.RoleWorker, Slots: options.Slots, Version: version()},
 		wake:   make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
 		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxAhead), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
 		held: make(map[sluice.ID]*run), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseLooks,

@@ -14,6 +14,7 @@ func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]
 		if !sluice.MoveOf(sluice.EventCancel).Allows(j.State) {
 			return notAllowed(sluice.EventCancel, j)
 		}
+		s.noteStray(j)
 		s.finish(j, sluice.EventCancel, act)
 		return nil
 	})
@@ -38,7 +39,7 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 		j.State, j.live = sluice.StateQueued, true
 		j.Generation++
 		j.Attempts, j.Releases, j.Recoveries = 0, 0, 0
-		j.Error, j.Result, j.Checkpoint, j.Ref, j.Holder = "", nil, nil, "", ""
+		j.Error, j.Result, j.Checkpoint, j.Ref, j.Engine, j.Holder = "", nil, nil, "", "", ""
 		j.ClaimedAt, j.LeaseUntil, j.FinishedAt, j.ExpiresAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		j.DueAt, j.token = s.now(), sluice.Token{}
 		s.tell(j, sluice.EventRequeue, from, act)

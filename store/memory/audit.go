@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -53,6 +54,26 @@ func (s *Store) add(entry sluice.AuditEntry) {
 	if !entry.ActID.IsZero() {
 		s.acts[actOn{entry.ActID, entry.JobID}] = true
 	}
+}
+
+// Note adds entries to the audit that tell of no move.
+func (s *Store) Note(ctx context.Context, entries []sluice.AuditEntry) error {
+	for _, entry := range entries {
+		if err := entry.CheckNote(); err != nil {
+			return err
+		}
+	}
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	for _, entry := range entries {
+		entry.At = s.now()
+		entry.Before, entry.After = bytes.Clone(entry.Before), bytes.Clone(entry.After)
+		s.add(entry)
+	}
+	return nil
 }
 
 // did reports whether an act has already done its work on a job.

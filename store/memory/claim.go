@@ -172,6 +172,36 @@ func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.
 	return lost, nil
 }
 
+// Intend notes the runs that an engine is about to be asked for.
+func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	errs := make([]error, len(intents))
+	for i, in := range intents {
+		errs[i] = s.intend(in)
+	}
+	return errs, nil
+}
+
+func (s *Store) intend(in sluice.Intent) error {
+	if err := in.Check(); err != nil {
+		return err
+	}
+	j := s.jobs[in.ID]
+	switch {
+	case j == nil || !j.live || j.State != sluice.StateClaimed || j.token != in.Token:
+		s.tellLost(in.ID, j, "intend", "")
+		return sluice.ErrLost
+	case j.Engine != "" && (j.Engine != in.Engine || j.Ref != in.Ref):
+		return sluice.OtherRun(in)
+	}
+	j.Ref, j.Engine, j.LeaseUntil = in.Ref, in.Engine, s.now().Add(in.Lease)
+	return nil
+}
+
 // SaveCheckpoint keeps how far a claimed job has come.
 func (s *Store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.Token, checkpoint json.RawMessage) error {
 	leave, err := s.enter(ctx)

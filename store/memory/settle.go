@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -48,7 +49,7 @@ func (s *Store) settle(in sluice.Settlement) error {
 // settles reports whether a holder may settle by this event.
 func settles(event sluice.Event) bool {
 	switch event {
-	case sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventBury, sluice.EventDispatch, sluice.EventDoubt:
+	case sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury, sluice.EventDispatch, sluice.EventDoubt:
 		return true
 	}
 	return false
@@ -73,8 +74,11 @@ func (s *Store) apply(j *job, in sluice.Settlement) {
 			j.DueAt = s.now().Add(in.Delay)
 		}
 		s.back(j, in.Event, act)
+	case sluice.EventRecover:
+		j.Recoveries++
+		s.back(j, in.Event, act)
 	case sluice.EventDispatch:
-		j.Ref = in.Ref
+		j.Ref = cmp.Or(in.Ref, j.Ref)
 		s.move(j, in.Event, act)
 	case sluice.EventDoubt:
 		j.Error = sluice.StoredText(in.Error)
@@ -85,7 +89,11 @@ func (s *Store) apply(j *job, in sluice.Settlement) {
 // fail notes a failed attempt. Burying a job that nobody knows the fate of is not one.
 func (s *Store) fail(j *job, in sluice.Settlement) {
 	j.Error = sluice.StoredText(in.Error)
-	if j.State == sluice.StateUncertain {
+	poison := in.Poison && in.Event == sluice.EventBury
+	if poison {
+		j.Recoveries++
+	}
+	if poison || j.State == sluice.StateUncertain {
 		return
 	}
 	j.Attempts++
@@ -116,7 +124,7 @@ func (s *Store) move(j *job, event sluice.Event, act sluice.Act) {
 // known for what it is.
 func (s *Store) back(j *job, event sluice.Event, act sluice.Act) {
 	s.move(j, event, act)
-	j.Holder, j.Ref, j.ClaimedAt, j.LeaseUntil = "", "", time.Time{}, time.Time{}
+	j.Holder, j.Ref, j.Engine, j.ClaimedAt, j.LeaseUntil = "", "", "", time.Time{}, time.Time{}
 	s.wait(j)
 	if !j.DueAt.After(s.now()) {
 		s.signal(sluice.Signal{Queue: j.Queue})
@@ -127,7 +135,7 @@ func (s *Store) back(j *job, event sluice.Event, act sluice.Act) {
 func (s *Store) finish(j *job, event sluice.Event, act sluice.Act) {
 	held := j.State == sluice.StateClaimed
 	s.move(j, event, act)
-	j.live, j.FinishedAt, j.LeaseUntil = false, s.now(), time.Time{}
+	j.live, j.FinishedAt, j.LeaseUntil, j.Engine = false, s.now(), time.Time{}, ""
 	if j.keyed {
 		s.giveBackKey(j)
 	}

@@ -46,6 +46,7 @@ type Store struct {
 	holders map[string]sluice.Holder
 	audit   []sluice.AuditEntry
 	acts    map[actOn]bool
+	strays  []sluice.StrayRun   // the first that was cancelled first
 	waves   []sluice.QueueWaves // what was last counted
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,7 +37,7 @@ func (s *Store) Recover(ctx context.Context, queue string, limit int, by string)
 func (s *Store) late(queue string, limit int) []*job {
 	var late []*job
 	for _, j := range s.lane(queue).claimed {
-		if j.LeaseUntil.Before(s.now()) {
+		if j.Engine == "" && j.LeaseUntil.Before(s.now()) {
 			late = append(late, j)
 		}
 	}
@@ -47,6 +48,31 @@ func (s *Store) late(queue string, limit int) []*job {
 		return bytes.Compare(a.ID[:], b.ID[:])
 	})
 	return late[:min(limit, len(late))]
+}
+
+// Dispatches lists the jobs of which a run is intended or under way.
+func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([]*sluice.Claim, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	l := s.lane(filter.Queue)
+	var found []*sluice.Claim
+	for _, in := range []map[sluice.ID]*job{l.claimed, l.dispatched} {
+		for _, j := range in {
+			overdue := j.State == sluice.StateClaimed && j.LeaseUntil.Before(s.now())
+			chosen := len(filter.IDs) == 0 || slices.Contains(filter.IDs, j.ID)
+			if j.Engine == "" || !chosen || filter.Overdue && !overdue || bytes.Compare(j.ID[:], filter.After[:]) <= 0 {
+				continue
+			}
+			c := &sluice.Claim{Job: j.copy(), Token: j.token}
+			c.Payload, c.Checkpoint = nil, nil
+			found = append(found, c)
+		}
+	}
+	slices.SortFunc(found, func(a, b *sluice.Claim) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	return found[:min(len(found), cmp.Or(filter.Limit, sluice.DispatchLimit))], nil
 }
 
 // Expire cancels queued jobs whose expires_at has passed.

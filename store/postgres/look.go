@@ -59,25 +59,30 @@ func lookUp[T any](ctx context.Context, s *Store, verb string, scan pgx.RowToFun
 	return found[0], nil
 }
 
-func scanJob(row pgx.CollectableRow) (sluice.Job, error) {
+func scanJob(row pgx.CollectableRow) (sluice.Job, error) { return scanJobAnd(row) }
+
+// scanJobAnd reads a job, and what follows it in the row.
+func scanJobAnd(row pgx.CollectableRow, more ...any) (sluice.Job, error) {
 	var j sluice.Job
 	var id, blockedBy pgtype.UUID
 	var state string
-	var key, holder, ref, failure, orderKey, failing *string
+	var key, holder, ref, failure, orderKey, failing, engine *string
 	var after []pgtype.UUID
 	var maxAttempts *int
 	var labels, payload, checkpoint, result []byte
 	var createdAt, expiresAt, dueAt, claimedAt, leaseUntil, finishedAt pgtype.Timestamptz
-	err := row.Scan(&id, &j.Queue, &j.Tenant, &j.Priority, &key, &labels, &maxAttempts, &createdAt, &expiresAt, &state, &j.Generation,
+	err := row.Scan(append([]any{
+		&id, &j.Queue, &j.Tenant, &j.Priority, &key, &labels, &maxAttempts, &createdAt, &expiresAt, &state, &j.Generation,
 		&dueAt, &j.Attempts, &j.Releases, &j.Recoveries, &holder, &claimedAt, &leaseUntil, &ref, &blockedBy, &finishedAt, &failure,
-		&payload, &checkpoint, &result, &orderKey, &after, &failing)
+		&payload, &checkpoint, &result, &orderKey, &after, &failing, &engine,
+	}, more...)...)
 	if err != nil {
 		return j, err
 	}
 	j.OrderKey, j.After, j.AfterFailure = orZero(orderKey), idsOf(after), sluice.AfterFailure(orZero(failing))
 	j.ID, j.BlockedBy, j.State = idOf(id), idOf(blockedBy), sluice.State(state)
 	j.Key, j.Holder, j.Ref, j.Error, j.MaxAttempts = orZero(key), orZero(holder), orZero(ref), orZero(failure), orZero(maxAttempts)
-	j.Payload, j.Checkpoint, j.Result = payload, checkpoint, result
+	j.Engine, j.Payload, j.Checkpoint, j.Result = orZero(engine), payload, checkpoint, result
 	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(createdAt), timeOf(expiresAt), timeOf(dueAt)
 	j.ClaimedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(leaseUntil), timeOf(finishedAt)
 	j.Labels, err = labelsOf(labels)

@@ -79,7 +79,7 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 			plan := planOf(t, store, name, args)
 			for _, found := range scan.FindAllStringSubmatch(plan, -1) {
 				switch found[1] {
-				case "live", "job", "done", "audit", "attempt", "line", "hint", "job_after":
+				case "live", "job", "done", "audit", "attempt", "line", "hint", "job_after", "stray_run":
 					if !allowed[name] {
 						t.Errorf("reads the whole of %s:\n%s", found[1], plan)
 					}
@@ -105,6 +105,10 @@ const backlogSQL = `
 		select md5('line' || n)::uuid, 'q1', 't' || n % 1000, 5, now() - n * interval '1 second',
 		       case when n % 30 = 0 then 'claimed' else 'queued' end, true, now()
 		from generate_series(1, 20000) n;
+	insert into sluice.live (id, queue, priority, due_at, state, claimed_at, engine, ref)
+		select md5('run' || n)::uuid, 'q' || n % 5, 5, now(), 'dispatched', now(), 'temporal', n from generate_series(1, 2000) n;
+	insert into sluice.stray_run (job_id, queue, engine, ref, cancelled_at)
+		select md5(n::text)::uuid, 'q' || n % 5, 'temporal', n, now() + n * interval '1 second' from generate_series(1, 20000) n;
 	insert into sluice.line (queue, tenant, version, turn, jobs, active, wake_at)
 		select 'q' || n % 5, 't' || n % 1000, n, n, 32, n % 2 = 0, case when n % 3 = 0 then now() end from generate_series(1, 10000) n;
 	insert into sluice.hint (queue, tenant, jobs, room) select 'q' || n % 5, 't' || n, 32, true from generate_series(1, 10000) n;
@@ -144,10 +148,11 @@ func TestJobsAreFoundByIDWhateverTheStatisticsSay(t *testing.T) {
 	}
 	states, none := []string{"claimed"}, []string{}
 	for name, args := range map[string][]any{
-		"end.sql":   {ids, ids, states, "complete", "completed", [][]byte{}, none, none, none, none, nil, "nothing", false, false, true},
-		"back.sql":  {ids, ids, states, "retry", []time.Duration{}, none, none, none, none, "attempt", false, false},
-		"away.sql":  {ids, ids, states, "dispatch", "dispatched", none, none, none, none, false},
-		"renew.sql": {ids, ids, []time.Duration{}},
+		"end.sql":    {ids, ids, states, "complete", "completed", [][]byte{}, none, none, none, none, nil, "nothing", false, false, true},
+		"back.sql":   {ids, ids, states, "retry", []time.Duration{}, none, none, none, none, "attempt", false, false},
+		"away.sql":   {ids, ids, states, "dispatch", "dispatched", none, none, none, none, false},
+		"renew.sql":  {ids, ids, []time.Duration{}},
+		"intend.sql": {ids, ids, none, none, []time.Duration{}},
 	} {
 		if plan := planOf(t, store, name, args); !strings.Contains(plan, "id = ANY (") || strings.Contains(plan, "live_claimed") {
 			t.Errorf("%s does not look for its jobs by their ids:\n%.3000s", name, plan)
@@ -230,6 +235,10 @@ func planArguments() map[string][]any {
 		"requeue_uncertain.sql": {ids, "a", "r", id},
 		"reschedule.sql":        {ids, time.Now(), "a", "r", id},
 		"prune_jobs.sql":        {ids, []string{"dead"}, "a", "r", id},
+		"intend.sql":            {ids, tokens, texts, texts, []time.Duration{time.Minute, time.Minute, time.Minute}},
+		"dispatches.sql":        {"q1", nil, false, id, 100},
+		"stray_list.sql":        {"q1", time.Now(), id, 100},
+		"stray_forget.sql":      {ids, texts},
 		"late.sql":              {"q1", 100, 5},
 		"expired.sql":           {100},
 		"mend_blocked.sql":      {id, 100},

@@ -57,12 +57,13 @@ func (s *Store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]
 	return errs, nil
 }
 
-// settleGroups puts settlements together that one statement can write: those of one event, sorted
+// settleGroups puts settlements together that one statement can write: those of one event that count the same, sorted
 // by id, each id once.
 func settleGroups(settlements []sluice.Settlement, errs []error) [][]int {
 	type key struct {
-		event sluice.Event
-		round int
+		event  sluice.Event
+		poison bool
+		round  int
 	}
 	var keys []key
 	groups := make(map[key][]int)
@@ -70,12 +71,12 @@ func settleGroups(settlements []sluice.Settlement, errs []error) [][]int {
 	for _, i := range sortedByID(len(settlements), func(i int) sluice.ID { return settlements[i].ID }) {
 		in := &settlements[i]
 		switch in.Event {
-		case sluice.EventComplete, sluice.EventBury, sluice.EventRetry, sluice.EventRelease, sluice.EventDispatch, sluice.EventDoubt:
+		case sluice.EventComplete, sluice.EventBury, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventDispatch, sluice.EventDoubt:
 		default:
 			errs[i] = fmt.Errorf("settle by %s: %w", in.Event, sluice.ErrNotAllowed)
 			continue
 		}
-		k := key{in.Event, rounds[in.ID]}
+		k := key{in.Event, in.Poison, rounds[in.ID]}
 		rounds[in.ID]++
 		if len(groups[k]) == 0 {
 			keys = append(keys, k)
@@ -124,7 +125,7 @@ func settle(ctx context.Context, db rowsQuerier, settlements []sluice.Settlement
 	switch event {
 	case sluice.EventComplete, sluice.EventBury:
 		return end(ctx, db, endingOf(event, settlements, group))
-	case sluice.EventRetry, sluice.EventRelease:
+	case sluice.EventRetry, sluice.EventRelease, sluice.EventRecover:
 		out.rows, err = back(ctx, db, returnOf(event, settlements, group))
 	default:
 		out.rows, err = away(ctx, db, event, settlements, group)
@@ -164,6 +165,9 @@ func endingOf(event sluice.Event, settlements []sluice.Settlement, group []int) 
 		return e
 	}
 	e.counts = "attempt"
+	if settlements[group[0]].Poison {
+		e.counts = "recovery"
+	}
 	for _, i := range group {
 		in := &settlements[i]
 		e.errors = append(e.errors, nullText(sluice.StoredText(in.Error)))
@@ -247,15 +251,15 @@ type handBack struct {
 	late    bool
 }
 
+// countedBy says which count of a job grows when it goes back to its queue.
+var countedBy = map[sluice.Event]string{sluice.EventRetry: "attempt", sluice.EventRelease: "release", sluice.EventRecover: "recovery"}
+
 func returnOf(event sluice.Event, settlements []sluice.Settlement, group []int) handBack {
-	b := handBack{event: event, counts: "release"}
-	if event == sluice.EventRetry {
-		b.counts = "attempt"
-	}
+	b := handBack{event: event, counts: countedBy[event]}
 	for _, i := range group {
 		in := &settlements[i]
 		delay := &in.Delay
-		if event == sluice.EventRelease && in.Delay == 0 {
+		if event == sluice.EventRelease && in.Delay == 0 || event == sluice.EventRecover {
 			delay = nil
 		}
 		b.ids = append(b.ids, in.ID)

@@ -64,24 +64,29 @@ func lookUp[T any](ctx context.Context, s *Store, verb string, scan func(*sql.Ro
 	return found[0], nil
 }
 
-func scanJob(rows *sql.Rows) (listed, error) {
+func scanJob(rows *sql.Rows) (listed, error) { return scanJobAnd(rows) }
+
+// scanJobAnd reads a job, and what follows it in the row.
+func scanJobAnd(rows *sql.Rows, more ...any) (listed, error) {
 	var out listed
 	j := &out.job
 	var id, blockedBy, payload, checkpoint, result []byte
 	var state string
-	var key, labels, holder, ref, failure, orderKey, after, failing *string
+	var key, labels, holder, ref, failure, orderKey, after, failing, engine *string
 	var maxAttempts *int
 	var createdAt, dueAt int64
 	var expiresAt, claimedAt, leaseUntil, finishedAt *int64
-	err := rows.Scan(&out.seq, &id, &j.Queue, &j.Tenant, &j.Priority, &key, &labels, &maxAttempts, &createdAt, &expiresAt, &state,
+	err := rows.Scan(append([]any{
+		&out.seq, &id, &j.Queue, &j.Tenant, &j.Priority, &key, &labels, &maxAttempts, &createdAt, &expiresAt, &state,
 		&j.Generation, &dueAt, &j.Attempts, &j.Releases, &j.Recoveries, &holder, &claimedAt, &leaseUntil, &ref, &blockedBy,
-		&finishedAt, &failure, &payload, &checkpoint, &result, &orderKey, &after, &failing)
+		&finishedAt, &failure, &payload, &checkpoint, &result, &orderKey, &after, &failing, &engine,
+	}, more...)...)
 	if err != nil {
 		return out, err
 	}
 	j.ID, j.BlockedBy, j.State = idOf(id), idOf(blockedBy), sluice.State(state)
 	j.Key, j.Holder, j.Ref, j.Error, j.MaxAttempts = orZero(key), orZero(holder), orZero(ref), orZero(failure), orZero(maxAttempts)
-	j.Payload, j.Checkpoint, j.Result = payload, checkpoint, result
+	j.Engine, j.Payload, j.Checkpoint, j.Result = orZero(engine), payload, checkpoint, result
 	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(&createdAt), timeOf(expiresAt), timeOf(&dueAt)
 	j.ClaimedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(leaseUntil), timeOf(finishedAt)
 	j.OrderKey, j.AfterFailure = orZero(orderKey), sluice.AfterFailure(orZero(failing))

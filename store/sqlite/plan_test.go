@@ -19,12 +19,12 @@ var update = flag.Bool("update", false, "write the plans that are kept")
 var claimStatements = []string{
 	"gate", "claim_find", "claim", "claimed", "claimed_before", "next_due", "in_flight", "flow_take", "line_adopt", "line_dissolve",
 	"line_wake", "line_first", "line_limits", "line_held", "line_find", "line_due", "line_keep", "line_mark", "line_next",
-	"depth", "outlook", "holding",
+	"depth", "outlook", "holding", "late", "intend", "dispatches", "dispatches_overdue", "dispatches_of", "stray_list",
 }
 
 // sorted statements sort what is in flight, up to a limit, or the limits of the tenants that a claim serves: never
 // a backlog.
-var sorted = []string{"claimed_before", "line_limits", "holding"}
+var sorted = []string{"claimed_before", "line_limits", "holding", "late", "dispatches_overdue", "dispatches_of"}
 
 // wholeScan is how a plan tells that it reads the whole of a table or index.
 var wholeScan = regexp.MustCompile(`SCAN (sluice_\w+|[lw])\b`)

@@ -133,7 +133,7 @@ func settle(tx runner, settlements []sluice.Settlement) ([]error, error) {
 // settles reports whether a holder may settle by this event.
 func settles(event sluice.Event) bool {
 	switch event {
-	case sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventBury, sluice.EventDispatch, sluice.EventDoubt:
+	case sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury, sluice.EventDispatch, sluice.EventDoubt:
 		return true
 	}
 	return false
@@ -149,7 +149,9 @@ func moveHeld(tx runner, finish *finisher, row held, in sluice.Settlement) error
 	case sluice.EventComplete:
 		return finish.add(row, ended{event: in.Event, act: act, result: in.Result})
 	case sluice.EventBury:
-		if row.state != sluice.StateUncertain { // nobody knows the fate of an uncertain one: that is no attempt
+		if in.Poison {
+			row.recoveries++
+		} else if row.state != sluice.StateUncertain { // nobody knows the fate of an uncertain one: that is no attempt
 			if err := noteAttempt(tx, &row, text, in.Stack); err != nil {
 				return err
 			}
@@ -166,6 +168,9 @@ func moveHeld(tx runner, finish *finisher, row held, in sluice.Settlement) error
 			due = now() + in.Delay.Microseconds()
 		}
 		return back(tx, row, in.Event, act, due, nullText(text))
+	case sluice.EventRecover:
+		row.recoveries++
+		return back(tx, row, in.Event, act, nil, nullText(text))
 	}
 	move := sluice.MoveOf(in.Event)
 	if _, err := tx.exec(awaySQL, row.seq, string(move.To), nullText(in.Ref), nullText(text)); err != nil {
@@ -309,6 +314,9 @@ func end(tx runner, e ending) (map[sluice.ID]held, error) {
 		if !lives || !slices.Contains(e.from, row.state) {
 			delete(rows, id)
 			continue
+		}
+		if err := noteStray(tx, row); err != nil {
+			return nil, err
 		}
 		if err := finish.add(row, ended{event: e.event, act: e.act}); err != nil {
 			return nil, err

@@ -37,6 +37,8 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"enqueue":    m.enqueue,
 			"claim":      m.claim,
+			"intend":     m.intend,
+			"dispatches": m.dispatches,
 			"settle":     m.settle,
 			"renew":      m.renew,
 			"cancel":     m.cancel,
@@ -80,6 +82,8 @@ type modelJob struct {
 	recoveries int
 	token      sluice.Token // of the present or the last claim
 	lease      time.Duration
+	ref        string
+	engine     string
 	blockedBy  sluice.ID
 	holdsKey   bool
 
@@ -257,9 +261,9 @@ func (m *machine) settle(t *rapid.T) {
 	}
 	m.tick()
 	claim := m.pickClaim(t)
-	event := rapid.SampledFrom([]sluice.Event{sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventBury, sluice.EventDispatch, sluice.EventDoubt}).Draw(t, "event")
+	event := rapid.SampledFrom([]sluice.Event{sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury, sluice.EventDispatch, sluice.EventDoubt}).Draw(t, "event")
 	delay := time.Duration(rapid.SampledFrom([]int{0, 5}).Draw(t, "delay in minutes")) * minute
-	s := sluice.Settlement{ID: claim.id, Token: claim.token, Event: event, Delay: delay, Error: "failed"}
+	s := sluice.Settlement{ID: claim.id, Token: claim.token, Event: event, Delay: delay, Error: "failed", Poison: rapid.Bool().Draw(t, "poison")}
 	errs, err := m.store(t).Settle(m.ctx, []sluice.Settlement{s})
 	m.must(err)
 	m.agreeOn(string(event), errs[0], m.modelSettle(s))
@@ -288,10 +292,17 @@ func (m *machine) modelSettle(s sluice.Settlement) error {
 		if s.Delay > 0 {
 			job.due = m.now + s.Delay
 		}
+	case sluice.EventRecover:
+		job.recoveries++
 	case sluice.EventBury:
-		if from != sluice.StateUncertain {
+		if s.Poison {
+			job.recoveries++
+		} else if from != sluice.StateUncertain {
 			job.attempts++
 		}
+	}
+	if move.To == sluice.StateQueued {
+		job.forgetRun()
 	}
 	if move.To.Finished() {
 		m.end(s.ID, move.To)
@@ -363,6 +374,7 @@ func (m *machine) requeue(t *rapid.T) {
 	job.state, job.due, job.generation = sluice.StateQueued, m.now, job.generation+1
 	job.attempts, job.releases, job.recoveries, job.expires = 0, 0, 0, 0
 	job.token, job.holdsKey = sluice.Token{}, job.key != ""
+	job.forgetRun()
 	if !uncertain { // an uncertain one was let go before
 		job.rest = slices.DeleteFunc(slices.Clone(job.after), func(other sluice.ID) bool { return !m.lives(other) })
 		m.look(id)
@@ -393,7 +405,7 @@ func (m *machine) recover(t *rapid.T) {
 	m.must(err)
 	var want sluice.Recovered
 	for id, j := range m.jobs {
-		if j.state != sluice.StateClaimed || j.lease >= m.now {
+		if j.state != sluice.StateClaimed || j.lease >= m.now || j.engine != "" {
 			continue
 		}
 		j.recoveries++
@@ -440,9 +452,9 @@ func (m *machine) agree(*rapid.T) {
 		got, err := m.bench.Store.Job(m.ctx, id)
 		m.must(err)
 		if got.State != want.state || got.Attempts != want.attempts || got.Releases != want.releases || got.Recoveries != want.recoveries ||
-			got.Generation != want.generation || got.BlockedBy != want.blockedBy {
-			m.Fatalf("job %s is %s with attempts %d, releases %d, recoveries %d, generation %d, blocked by %s; the model has %+v",
-				id, got.State, got.Attempts, got.Releases, got.Recoveries, got.Generation, got.BlockedBy, *want)
+			got.Generation != want.generation || got.BlockedBy != want.blockedBy || got.Ref != want.ref || !got.State.Finished() && got.Engine != want.engine {
+			m.Fatalf("job %s is %s with attempts %d, releases %d, recoveries %d, generation %d, blocked by %s, run %q at %q; the model has %+v",
+				id, got.State, got.Attempts, got.Releases, got.Recoveries, got.Generation, got.BlockedBy, got.Ref, got.Engine, *want)
 		}
 	}
 }

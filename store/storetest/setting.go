@@ -20,6 +20,8 @@ func settingRules() []Rule {
 				KeepDead: 0, PayloadLimit: 4096, PayloadSchema: `{"type":"object"}`, Audit: sluice.AuditFull,
 				Ageing: 0.5, Rate: 0.25, Burst: 7, InFlightLimit: 12, PausedUntil: time.Date(2030, 1, 2, 3, 4, 5, 678901000, time.UTC),
 				Batch: 500, Interval: 5 * time.Second, Lead: 3 * time.Minute, Jitter: 4 * time.Second,
+				Engine: "temporal", RunNamespace: "billing", RunType: "PayOut", RunTaskQueue: "payments", RunTimeout: 10 * time.Minute,
+				RunRef: "pay-{key}", RunResults: true, RetryRuns: true, FollowInterval: 5 * time.Second,
 			}
 			stored := w.save(func(s *sluice.Settings) { *s = want })
 			equal(w, "version", stored.Version, 1)

@@ -89,7 +89,7 @@ func settleRules() []Rule {
 			old := w.claimOne()
 			w.done(by(sluice.EventRelease, old))
 			now := w.claimOne()
-			for _, event := range []sluice.Event{sluice.EventComplete, sluice.EventBury, sluice.EventRetry, sluice.EventRelease, sluice.EventDispatch, sluice.EventDoubt} {
+			for _, event := range []sluice.Event{sluice.EventComplete, sluice.EventBury, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventDispatch, sluice.EventDoubt} {
 				w.is(w.settle(by(event, old)), sluice.ErrLost)
 				equal(w, "refused", w.told(id, sluice.EventLost).Reason, "refused: "+string(event))
 			}
@@ -101,7 +101,7 @@ func settleRules() []Rule {
 			w.is(w.settle(unknown), sluice.ErrLost)
 		}},
 		{"R-55", "A settlement sent again succeeds and moves nothing a second time.", "I-20", func(w *world) {
-			for _, event := range []sluice.Event{sluice.EventComplete, sluice.EventBury, sluice.EventRetry, sluice.EventRelease, sluice.EventDispatch, sluice.EventDoubt} {
+			for _, event := range []sluice.Event{sluice.EventComplete, sluice.EventBury, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventDispatch, sluice.EventDoubt} {
 				id := w.add(sluice.EnqueueOptions{})
 				s := by(event, w.claimOne())
 				s.Delay = time.Hour

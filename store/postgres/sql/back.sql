@@ -2,19 +2,19 @@
 -- same settlement sent again is known for what it is. A claim puts them in line again when they are due.
 -- $1 uuid[] ids, sorted   $2 uuid[] tokens   $3 text[] states the event may leave   $4 text event
 -- $5 interval[] delays (null: due_at stays)   $6 text[] errors   $7 text[] stacks   $8 text[] reasons   $9 text[] by whom
--- $10 text what it counts: attempt, release or recovery   $11 boolean only where the lease ran out
+-- $10 text what it counts: attempt, release or recovery   $11 boolean only where the lease ran out and no run is intended
 -- $12 boolean whether the audit tells of it in every queue
 with held as materialized (
     select l.id, l.queue, l.tenant, l.in_line, l.state, l.generation, l.attempts, l.holder, l.claimed_at, g.delay, g.error, g.stack, g.reason, g.actor
     from unnest($1::uuid[], $2::uuid[], $5::interval[], $6::text[], $7::text[], $8::text[], $9::text[])
         as g(id, token, delay, error, stack, reason, actor)
     join sluice.live l on l.id = g.id
-    where l.id = any ($1::uuid[]) and l.token = g.token and coalesce(l.state = any ($3::text[]), false) and (not $11::boolean or l.lease_until < now())
+    where l.id = any ($1::uuid[]) and l.token = g.token and coalesce(l.state = any ($3::text[]), false) and (not $11::boolean or l.lease_until < now() and l.engine is null)
     order by l.id
     for update of l
 ), back as (
     update sluice.live l
-    set state = 'queued', in_line = false, holder = null, ref = null, claimed_at = null, lease_until = null,
+    set state = 'queued', in_line = false, holder = null, ref = null, engine = null, claimed_at = null, lease_until = null,
         attempts = l.attempts + ($10::text = 'attempt')::integer,
         releases = l.releases + ($10::text = 'release')::integer,
         recoveries = l.recoveries + ($10::text = 'recovery')::integer,

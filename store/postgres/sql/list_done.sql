@@ -4,7 +4,7 @@
 select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, d.outcome, d.generation,
        d.due_at, d.attempts, d.releases, d.recoveries, d.holder, d.claimed_at, null::timestamptz, d.ref, null::uuid,
        d.finished_at, d.error, null::bytea, null::bytea, null::bytea,
-       j.order_key, j.after, j.after_failure
+       j.order_key, j.after, j.after_failure, null::text
 from sluice.done d
 join sluice.job j on j.id = d.id
 where ($1::text = '' or d.queue = $1::text) and ($2::text = '' or d.tenant = $2::text) and ($3::text = '' or j.key = $3::text)

@@ -4,7 +4,7 @@
 select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, l.state, l.generation,
        l.due_at, l.attempts, l.releases, l.recoveries, l.holder, l.claimed_at, l.lease_until, l.ref, l.blocked_by,
        null::timestamptz, l.error, null::bytea, null::bytea, null::bytea,
-       j.order_key, j.after, j.after_failure
+       j.order_key, j.after, j.after_failure, l.engine
 from sluice.live l
 join sluice.job j on j.id = l.id
 where ($1::text = '' or l.queue = $1::text) and ($2::text = '' or l.tenant = $2::text) and ($3::text = '' or j.key = $3::text)

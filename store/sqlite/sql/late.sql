@@ -1,8 +1,9 @@
--- Claims of a queue whose lease ran out, the longest ago first.
+-- Claims of a queue whose lease ran out, the longest ago first, but those of which a run is intended: only the engine
+-- knows of it.
 -- ?1 queue   ?2 now   ?3 limit
 select j.id
 from sluice_live l
 join sluice_job j on j.seq = l.seq
-where l.state = 'claimed' and l.lease_until < ?2 and l.queue = ?1
+where l.state = 'claimed' and l.lease_until < ?2 and l.queue = ?1 and l.engine is null
 order by l.lease_until, l.seq
 limit ?3

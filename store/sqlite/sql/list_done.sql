@@ -4,7 +4,7 @@
 select d.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, d.outcome,
        d.generation, d.due_at, d.attempts, d.releases, d.recoveries, d.holder, d.claimed_at, null, d.ref, null,
        d.finished_at, d.error, null, null, null,
-       j.order_key, j.after, j.after_failure
+       j.order_key, j.after, j.after_failure, null
 from sluice_done d
 join sluice_job j on j.seq = d.seq
 where (?1 = '' or d.queue = ?1) and (?2 = '' or d.tenant = ?2) and (?3 = '' or j.key = ?3)

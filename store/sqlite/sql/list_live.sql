@@ -4,7 +4,7 @@
 select l.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, l.state,
        l.generation, l.due_at, l.attempts, l.releases, l.recoveries, l.holder, l.claimed_at, l.lease_until, l.ref,
        (select b.id from sluice_job b where b.seq = l.blocked_by), null, l.error, null, null, null,
-       j.order_key, j.after, j.after_failure
+       j.order_key, j.after, j.after_failure, l.engine
 from sluice_live l
 join sluice_job j on j.seq = l.seq
 where (?1 = '' or l.queue = ?1) and (?2 = '' or l.tenant = ?2) and (?3 = '' or j.key = ?3)

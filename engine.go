@@ -1,0 +1,184 @@
+package sluice
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+)
+
+// The answers of an engine that a dispatcher acts on, each in its own way. They arrive wrapped with what was being
+// done. Any other error means that it is not known what the engine did.
+var (
+	// ErrEngineRefused: the engine will never take this run, whatever is tried: it is too large, or invalid.
+	ErrEngineRefused = errors.New("refused by the engine")
+	// ErrRefTaken: another run, that is not of this job, has the ref.
+	ErrRefTaken = errors.New("the ref is taken by another run")
+	// ErrEngineBusy: the engine started nothing, because it has too much to do. Later it may.
+	ErrEngineBusy = errors.New("the engine is busy")
+	// ErrEngineUnavailable: the engine could not be reached, or did not answer within the deadline. Whether it did what
+	// it was asked for is not known.
+	ErrEngineUnavailable = errors.New("engine unavailable")
+	// ErrEngineTarget: the engine lacks what the queue's settings name, such as the namespace, or does not let us use
+	// it. No run of the queue can be started until a person mends it.
+	ErrEngineTarget = errors.New("the engine lacks the queue's target")
+)
+
+// Engine runs jobs elsewhere and tells what became of them. It is the port that package engine/temporal and
+// package engine/local implement; package enginetest holds the rules that each obeys.
+//
+// A run has a ref, which is the same whenever the same run is asked for: starting it again finds it, whether it still
+// runs or has ended, for as long as the engine keeps runs that ended. Every call has a deadline.
+type Engine interface {
+	// Start starts runs. It has one answer per run, nil for each that the engine has now, whether it was started by
+	// this call or before. One that fails does not keep the others from being started. See ErrEngineRefused,
+	// ErrRefTaken, ErrEngineBusy and ErrEngineTarget; after any other error the run may have been started.
+	Start(ctx context.Context, target RunTarget, runs []Run) []error
+	// Outcomes says how runs are, each by its ref: one outcome per ref, in the same order. An engine that cannot be
+	// reached gives an error, never RunAbsent.
+	Outcomes(ctx context.Context, target RunTarget, refs []string) ([]RunOutcome, error)
+	// Ended lists runs that ended at or after an instant of the engine's clock, many in one call; next goes on where
+	// the page before ended, nil: at the beginning. It may miss some for a while: Outcomes is what is relied on.
+	Ended(ctx context.Context, target RunTarget, since time.Time, next []byte) (RunPage, error)
+	// Cancel asks runs to end. One answer per ref; a run that has ended or is unknown is none to fail on.
+	Cancel(ctx context.Context, target RunTarget, refs []string, reason string) []error
+	// Check looks whether runs can be started and followed.
+	Check(ctx context.Context, target RunTarget) (EngineReport, error)
+}
+
+// RunTarget is where an engine runs the jobs of a queue; see TargetOf.
+type RunTarget struct {
+	// Queue is the queue whose jobs these are.
+	Queue string
+	// Namespace, Type and TaskQueue name what runs them, in the engine's words. Type defaults to the queue's name.
+	Namespace string
+	Type      string
+	TaskQueue string
+	// Timeout ends a run that takes longer; 0: never.
+	Timeout time.Duration
+	// Results says that the results of runs that ended well are wanted, which may cost a call for each.
+	Results bool
+}
+
+// TargetOf is where the settings of a queue let its jobs run.
+func TargetOf(queue string, s Settings) RunTarget {
+	target := RunTarget{
+		Queue: queue, Namespace: s.RunNamespace, Type: s.RunType, TaskQueue: s.RunTaskQueue, Timeout: s.RunTimeout, Results: s.RunResults,
+	}
+	if target.Type == "" {
+		target.Type = queue
+	}
+	return target
+}
+
+// EngineOf says where the settings of a queue let its jobs run: the engine's name and, where there is one, the namespace.
+// It is stored with each run, because the settings may change while it is under way.
+func EngineOf(s Settings) string {
+	if s.RunNamespace == "" {
+		return s.Engine
+	}
+	return s.Engine + "/" + s.RunNamespace
+}
+
+// SplitEngine takes what EngineOf gave apart.
+func SplitEngine(engine string) (name, namespace string) {
+	name, namespace, _ = strings.Cut(engine, "/")
+	return name, namespace
+}
+
+// Run is one run of a job, as a dispatcher asks an engine for it.
+type Run struct {
+	// Ref names it; see RefOf.
+	Ref string
+	// Job, Generation and Attempt say whose run it is: attempts are counted from 1.
+	Job        ID
+	Generation int
+	Attempt    int
+	Tenant     string
+	Priority   int
+	Labels     map[string]string
+	Payload    json.RawMessage
+	// Delay is how long the engine must wait before the run begins.
+	Delay time.Duration
+}
+
+// RunState is how a run is.
+type RunState string
+
+// The states of a run.
+const (
+	// RunRunning: it has begun, or will, and has not ended.
+	RunRunning RunState = "running"
+	// RunCompleted: it ended well.
+	RunCompleted RunState = "completed"
+	// RunFailed: it ended with an error of its own.
+	RunFailed RunState = "failed"
+	// RunCancelled: it was asked to end, and did.
+	RunCancelled RunState = "cancelled"
+	// RunTerminated: somebody ended it by force.
+	RunTerminated RunState = "terminated"
+	// RunTimedOut: it took longer than it may.
+	RunTimedOut RunState = "timed out"
+	// RunAbsent: the engine has no such run. Either it was never started, or it ended so long ago that the engine does
+	// not keep it any more.
+	RunAbsent RunState = "absent"
+	// RunForeign: the ref is that of a run that is not of this job.
+	RunForeign RunState = "foreign"
+)
+
+// Over reports whether a run in this state has ended.
+func (s RunState) Over() bool {
+	switch s {
+	case RunCompleted, RunFailed, RunCancelled, RunTerminated, RunTimedOut:
+		return true
+	}
+	return false
+}
+
+// RunOutcome is what an engine knows of a run.
+type RunOutcome struct {
+	Ref   string
+	Job   ID
+	State RunState
+	// Result is what the run returned, as JSON, where it is known.
+	Result json.RawMessage
+	// Error tells why it failed.
+	Error string
+	// EndedAt is by the engine's clock; zero: it has not ended.
+	EndedAt time.Time
+}
+
+// RunPage is a part of the runs that ended.
+type RunPage struct {
+	Runs []RunOutcome
+	// Next is where the next page begins; nil: this was the last one.
+	Next []byte
+}
+
+// EngineReport is what a check of an engine found.
+type EngineReport struct {
+	// Retention is how long the engine keeps runs that ended; 0: for ever.
+	Retention time.Duration `json:"retention"`
+	// Pollers is how many workers wait for runs of the target, -1: the engine does not say.
+	Pollers int `json:"pollers"`
+	// Version is the engine's own.
+	Version string `json:"version"`
+}
+
+// UnknownEngineError says that the settings of a queue name an engine that the process was not given.
+type UnknownEngineError struct {
+	Queue  string
+	Engine string
+}
+
+// Error says what to do.
+func (e *UnknownEngineError) Error() string {
+	if e.Engine == "" {
+		return "queue " + e.Queue + " has no engine: its jobs are for workers; set its `engine` to dispatch them"
+	}
+	return "queue " + e.Queue + " names the engine " + e.Engine + ", which this process was not given"
+}
+
+// Is makes it an ErrNotFound.
+func (e *UnknownEngineError) Is(target error) bool { return target == ErrNotFound }

@@ -1,0 +1,83 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	_ "embed"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/intend.sql
+var intendSQL string
+
+//go:embed sql/dispatches.sql
+var dispatchesSQL string
+
+//go:embed sql/dispatches_overdue.sql
+var dispatchesOverdueSQL string
+
+//go:embed sql/dispatches_of.sql
+var dispatchesOfSQL string
+
+// Intend notes the runs that an engine is about to be asked for.
+func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
+	errs := make([]error, len(intents))
+	err := s.write(ctx, "intend", func(tx runner, _ bool) error {
+		at := now()
+		for i, in := range intents {
+			var err error
+			if errs[i], err = intend(tx, in, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return errs, nil
+}
+
+func intend(tx runner, in sluice.Intent, at int64) (answer, err error) {
+	if err := in.Check(); err != nil {
+		return err, nil
+	}
+	noted, err := affected(tx.exec(intendSQL, in.ID[:], in.Token[:], in.Ref, in.Engine, at+in.Lease.Microseconds()))
+	if err != nil || noted > 0 {
+		return nil, err
+	}
+	found, err := stand(tx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if found.state == sluice.StateClaimed && found.token == in.Token {
+		return sluice.OtherRun(in), nil
+	}
+	return sluice.ErrLost, tellLost(tx, found, "intend", "")
+}
+
+// Dispatches lists the jobs of which a run is intended or under way.
+func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([]*sluice.Claim, error) {
+	text := dispatchesSQL
+	args := []any{filter.Queue, filter.After[:], cmp.Or(filter.Limit, sluice.DispatchLimit)}
+	switch {
+	case len(filter.IDs) > 0:
+		text, args = dispatchesOfSQL, append(args, now(), idList(filter.IDs), filter.Overdue)
+	case filter.Overdue:
+		text, args = dispatchesOverdueSQL, append(args, now())
+	}
+	var out []*sluice.Claim
+	err := s.read(ctx, "list dispatches", func(tx runner) (err error) {
+		out, err = list(tx, scanDispatch, text, args...)
+		return err
+	})
+	return out, err
+}
+
+func scanDispatch(rows *sql.Rows) (*sluice.Claim, error) {
+	var token []byte
+	found, err := scanJobAnd(rows, &token)
+	return &sluice.Claim{Job: found.job, Token: tokenOf(token)}, err
+}
