@@ -1,0 +1,60 @@
+package enginetest
+
+import (
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// cancelled asks runs to end, which must be no error.
+func (w *world) cancelled(refs ...string) {
+	w.Helper()
+	errs := w.Engine.Cancel(w.ctx, w.Target, refs, "the rules say so")
+	if len(errs) != len(refs) {
+		w.Fatalf("cancel of %d refs gave %d answers", len(refs), len(errs))
+	}
+	for i, err := range errs {
+		if err != nil {
+			w.Fatalf("cancel %q: %v", refs[i], err)
+		}
+	}
+}
+
+func cancelRules() []Rule {
+	return []Rule{
+		{"E-50", "A run that is cancelled while it is under way ends as cancelled; the others go on.", "I-17, A-57", func(w *world) {
+			run, other := w.run(Script{Do: Wait}), w.run(Script{Do: Wait})
+			w.started(run, other)
+			w.begun(run)
+			w.begun(other)
+			w.cancelled(run.Ref)
+			w.becomes(run, sluice.RunCancelled)
+			if out := w.outcomes(other.Ref)[0]; out.State != sluice.RunRunning {
+				w.Errorf("the other run is %s, want %s", out.State, sluice.RunRunning)
+			}
+		}},
+		{"E-51", "Cancelling runs that have ended, that were cancelled before or that never were is no error, and changes nothing.", "I-20", func(w *world) {
+			ended, waits, never := w.run(Script{Do: Complete}), w.run(Script{Do: Wait}), w.run(Script{Do: Complete})
+			w.started(ended, waits)
+			w.becomes(ended, sluice.RunCompleted)
+			w.begun(waits)
+			for range 2 {
+				w.cancelled(ended.Ref, waits.Ref, never.Ref)
+			}
+			w.becomes(waits, sluice.RunCancelled)
+			w.cancelled(waits.Ref)
+			w.becomes(ended, sluice.RunCompleted)
+			if out := w.outcomes(never.Ref)[0]; out.State != sluice.RunAbsent {
+				w.Errorf("a run that never was is %s, want %s", out.State, sluice.RunAbsent)
+			}
+			w.cancelled()
+		}},
+		{"E-52", "A run that is cancelled while it waits for its delay ends as cancelled, without waiting on.", "I-17", func(w *world) {
+			run := w.run(Script{Do: Wait})
+			run.Delay = time.Hour
+			w.started(run)
+			w.cancelled(run.Ref)
+			w.becomes(run, sluice.RunCancelled)
+		}},
+	}
+}

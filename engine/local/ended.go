@@ -1,0 +1,73 @@
+package local
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+const (
+	// auditPage is how many lines of the audit a page of Ended reads.
+	auditPage = 1000
+	// auditSlack is how far the order of the audit may be from that of its instants: transactions that overlap are
+	// written in another order than they began. None lives longer than two seconds.
+	auditSlack = 10 * time.Second
+)
+
+// Ended reads the audit back to the instant, a thousand lines a page, and looks up each run that ended: history is in the
+// order of arrival, in which one that ended just now may stand anywhere. So a page costs one bounded read, and a look-up
+// for each of its runs, however much history there is; but it passes over what else was audited since, in all queues of
+// the store. It misses runs that completed while the queue of the runs had an audit that is not full.
+func (e *Engine) Ended(ctx context.Context, target sluice.RunTarget, since time.Time, next []byte) (sluice.RunPage, error) {
+	ctx, stop := context.WithTimeout(ctx, callTime)
+	defer stop()
+	queue, err := queueOf(target)
+	if err != nil {
+		return sluice.RunPage{}, fault("ended", err)
+	}
+	var before int64
+	if next != nil {
+		if before, err = strconv.ParseInt(string(next), 10, 64); err != nil || before <= 0 {
+			return sluice.RunPage{}, &sluice.InvalidError{Field: "next", Rule: "it is not what the page before gave"}
+		}
+	}
+	entries, err := e.client.Audit(ctx, sluice.AuditFilter{Before: before, Limit: auditPage})
+	if err != nil {
+		return sluice.RunPage{}, fault("ended", err)
+	}
+	ids, more := endings(entries, queue, since.Add(-auditSlack))
+	jobs, err := e.lookUp(ctx, ids)
+	if err != nil {
+		return sluice.RunPage{}, fault("ended", err)
+	}
+	var page sluice.RunPage
+	for _, job := range jobs {
+		if job == nil || job.FinishedAt.Before(since) {
+			continue
+		}
+		if out := outcomeOf(*job, "", target.Results); out.State.Over() {
+			page.Runs = append(page.Runs, out)
+		}
+	}
+	if more {
+		page.Next = strconv.AppendInt(nil, entries[len(entries)-1].Seq, 10)
+	}
+	return page, nil
+}
+
+// endings lists the jobs of a queue that ended by what a page of the audit tells, each once, and whether the page after it
+// may tell of more.
+func endings(entries []sluice.AuditEntry, queue string, since time.Time) (ids []sluice.ID, more bool) {
+	seen := make(map[sluice.ID]bool)
+	for _, entry := range entries {
+		if entry.At.Before(since) {
+			return ids, false
+		}
+		if entry.Object == sluice.ObjectJob && entry.Name == queue && entry.To.Finished() && entry.From != entry.To && !seen[entry.JobID] {
+			ids, seen[entry.JobID] = append(ids, entry.JobID), true
+		}
+	}
+	return ids, len(entries) == auditPage
+}

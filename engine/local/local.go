@@ -1,0 +1,328 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+const (
+	// queuePrefix comes before the type of runs in the names of their queues.
+	queuePrefix = "local:"
+	// callTime is the deadline of a call.
+	callTime = 30 * time.Second
+	// lookUps is how many runs are looked up at once.
+	lookUps = 8
+	// silence is how long a worker may say nothing before it counts as gone.
+	silence = time.Minute
+)
+
+// Options adjust an Engine. The zero value works.
+type Options struct {
+	// Worker adjusts the worker that executes runs in this process.
+	Worker worker.Options
+	// Settings are those that the queues of runs begin with; from then on the store's count. Default: DefaultSettings.
+	Settings sluice.Settings
+}
+
+// DefaultSettings are those that the queue of a type of runs begins with, if nobody says others: a run that fails has
+// failed, only the target's timeout limits how long it takes, and every move is audited, by which Ended finds runs. Runs
+// that ended are kept for a week.
+func DefaultSettings() sluice.Settings {
+	s := sluice.DefaultSettings()
+	s.MaxAttempts = 1
+	s.Timeout = 0
+	s.PayloadLimit = 64 << 20 // the queue of the job has limited it
+	s.KeepDead = s.KeepCompleted
+	s.Audit = sluice.AuditFull
+	return s
+}
+
+// Engine runs Go functions. A process that only dispatches or follows needs no functions and does not call Run. It may be
+// used by many goroutines.
+type Engine struct {
+	store    sluice.Store
+	client   *sluice.Client
+	settings sluice.Settings
+	worker   *worker.Worker
+	types    []string // that are handled here
+
+	mu    sync.Mutex
+	known map[string]bool // queues that are stored
+}
+
+var _ sluice.Engine = (*Engine)(nil)
+
+// New makes an engine that keeps its runs in a store. It does no reading or writing itself.
+func New(store sluice.Store, options Options) *Engine {
+	if options.Settings == (sluice.Settings{}) {
+		options.Settings = DefaultSettings()
+	}
+	return &Engine{
+		store: store, client: sluice.NewClient(store, sluice.ClientOptions{Logger: options.Worker.Logger}),
+		settings: options.Settings, worker: worker.New(store, options.Worker), known: make(map[string]bool),
+	}
+}
+
+// QueueOf is the queue whose jobs are the runs of a type.
+func QueueOf(runType string) string { return queuePrefix + runType }
+
+// Run executes runs of the types that are handled until ctx ends, and then drains; see worker.Worker.Run. A run that the
+// drain cuts off is executed again.
+func (e *Engine) Run(ctx context.Context) error {
+	for _, runType := range e.types {
+		if err := e.ensure(ctx, QueueOf(runType)); err != nil {
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				return nil // it was told to end before it began
+			}
+			return fmt.Errorf("local engine: %w", err)
+		}
+	}
+	return e.worker.Run(ctx)
+}
+
+// ensure stores the settings of a queue of runs, if it has none.
+func (e *Engine) ensure(ctx context.Context, queue string) error {
+	e.mu.Lock()
+	known := e.known[queue]
+	e.mu.Unlock()
+	if known {
+		return nil
+	}
+	if _, err := e.client.EnsureQueue(ctx, queue, e.settings, sluice.Act{By: "sluice", Reason: "runs of the local engine"}); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.known[queue] = true
+	e.mu.Unlock()
+	return nil
+}
+
+// Start stores runs as jobs of their queue. One that no process has a function for waits for one: see Check. A run whose
+// ref is empty, longer than MaxRefBytes or not text, or whose payload is too large for payload_limit of the run's queue,
+// is refused.
+func (e *Engine) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+	ctx, stop := context.WithTimeout(ctx, callTime)
+	defer stop()
+	queue, err := queueOf(target)
+	if err == nil {
+		err = e.ensure(ctx, queue)
+	}
+	if err != nil {
+		return same(fault("start", err), len(runs))
+	}
+	answers := make([]error, len(runs))
+	var jobs []sluice.NewJob
+	var places []int
+	for i, run := range runs {
+		job, err := newJob(queue, target, run)
+		if err != nil {
+			answers[i] = refused(run.Ref, err)
+			continue
+		}
+		jobs, places = append(jobs, job), append(places, i)
+	}
+	receipts, err := e.client.EnqueueMany(ctx, jobs)
+	var batch *sluice.BatchError
+	if err != nil && !errors.As(err, &batch) {
+		err = fault("start", err)
+	}
+	var found []int // places of runs whose id was taken
+	for k, i := range places {
+		switch {
+		case batch != nil && batch.Failed[k] != nil:
+			answers[i] = refused(runs[i].Ref, batch.Failed[k])
+		case err != nil && batch == nil:
+			answers[i] = err
+		case receipts[k].Duplicate:
+			found = append(found, i)
+		}
+	}
+	e.compare(ctx, queue, runs, found, answers)
+	return answers
+}
+
+// refused is the answer for a run that breaks a rule.
+func refused(ref string, err error) error {
+	if errors.Is(err, sluice.ErrInvalid) {
+		return fmt.Errorf("start %.80q: %w: %w", ref, sluice.ErrEngineRefused, err)
+	}
+	return fault("start", err)
+}
+
+// compare makes sure that the runs which were there before are of the same jobs.
+func (e *Engine) compare(ctx context.Context, queue string, runs []sluice.Run, found []int, answers []error) {
+	ids := make([]sluice.ID, len(found))
+	for k, i := range found {
+		ids[k] = idOf(queue, runs[i].Ref)
+	}
+	stored, err := e.lookUp(ctx, ids)
+	for k, i := range found {
+		switch {
+		case err != nil:
+			answers[i] = fault("start", err)
+		case stored[k] == nil:
+			answers[i] = fault("start", fmt.Errorf("run %q was there, and is no more; start it again", runs[i].Ref))
+		default:
+			if has := outcomeOf(*stored[k], runs[i].Ref, false); has.State == sluice.RunForeign || has.Job != runs[i].Job {
+				answers[i] = fmt.Errorf("start %q for job %s: %w, of job %s; let run_ref of the queue make names that differ", runs[i].Ref, runs[i].Job, sluice.ErrRefTaken, has.Job)
+			}
+		}
+	}
+}
+
+// Outcomes looks each run up. One that is cancelled has ended as far as the engine is concerned, even if its function has
+// not noticed yet that its context ended.
+func (e *Engine) Outcomes(ctx context.Context, target sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
+	ctx, stop := context.WithTimeout(ctx, callTime)
+	defer stop()
+	queue, err := queueOf(target)
+	if err != nil {
+		return nil, fault("outcomes", err)
+	}
+	ids := make([]sluice.ID, len(refs))
+	for i, ref := range refs {
+		ids[i] = idOf(queue, ref)
+	}
+	stored, err := e.lookUp(ctx, ids)
+	if err != nil {
+		return nil, fault("outcomes", err)
+	}
+	out := make([]sluice.RunOutcome, len(refs))
+	for i, ref := range refs {
+		out[i] = sluice.RunOutcome{Ref: ref, State: sluice.RunAbsent}
+		if stored[i] != nil {
+			out[i] = outcomeOf(*stored[i], ref, target.Results)
+		}
+	}
+	return out, nil
+}
+
+// lookUp reads the jobs that runs are, some at a time, nil for those that are not there.
+func (e *Engine) lookUp(ctx context.Context, ids []sluice.ID) ([]*sluice.Job, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	jobs := make([]*sluice.Job, len(ids))
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range min(lookUps, len(ids)) {
+		all.Go(func() {
+			for i := range next {
+				job, err := e.store.Job(ctx, ids[i])
+				switch {
+				case err == nil:
+					jobs[i] = &job
+				case !errors.Is(err, sluice.ErrNotFound):
+					stop(err) // the first says why
+				}
+			}
+		})
+	}
+	for i := range ids {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	return jobs, context.Cause(ctx)
+}
+
+// Cancel cancels the jobs that runs are. The function's context ends.
+func (e *Engine) Cancel(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+	ctx, stop := context.WithTimeout(ctx, callTime)
+	defer stop()
+	queue, err := queueOf(target)
+	if err != nil {
+		return same(fault("cancel", err), len(refs))
+	}
+	ids := make([]sluice.ID, len(refs))
+	for i, ref := range refs {
+		ids[i] = idOf(queue, ref)
+	}
+	err = e.client.Cancel(ctx, ids, sluice.Act{By: "local engine", Reason: plainReason(reason)})
+	var batch *sluice.BatchError
+	if err != nil && !errors.As(err, &batch) {
+		return same(fault("cancel", err), len(refs))
+	}
+	answers := make([]error, len(refs))
+	for i := range refs {
+		if batch == nil || errors.Is(batch.Failed[i], sluice.ErrNotFound) || errors.Is(batch.Failed[i], sluice.ErrNotAllowed) {
+			continue // it never was, or has ended
+		}
+		if err := batch.Failed[i]; err != nil {
+			answers[i] = fault("cancel", err)
+		}
+	}
+	return answers
+}
+
+// Check tells what the queue of the runs keeps, and how many workers serve it.
+func (e *Engine) Check(ctx context.Context, target sluice.RunTarget) (sluice.EngineReport, error) {
+	ctx, stop := context.WithTimeout(ctx, callTime)
+	defer stop()
+	report := sluice.EngineReport{Version: version()}
+	name, err := queueOf(target)
+	if err != nil {
+		return report, fault("check", err)
+	}
+	queue, err := e.client.Queue(ctx, name)
+	if errors.Is(err, sluice.ErrNotFound) { // nobody has started a run yet, and nobody serves it
+		report.Retention = retention(e.settings)
+		return report, nil
+	}
+	if err != nil {
+		return report, fault("check", err)
+	}
+	holders, err := e.client.Holders(ctx)
+	if err != nil {
+		return report, fault("check", err)
+	}
+	report.Retention = retention(queue.Settings)
+	for _, h := range holders {
+		if slices.Contains(h.Queues, name) && queue.Now.Sub(h.Seen) < silence {
+			report.Pollers++
+		}
+	}
+	return report, nil
+}
+
+// retention is how long every run that ended is kept, however it ended; 0: for ever.
+func retention(s sluice.Settings) time.Duration {
+	var least time.Duration
+	for _, state := range []sluice.State{sluice.StateCompleted, sluice.StateCancelled, sluice.StateDead} {
+		if keep := s.Keep(state); keep > 0 && (least == 0 || keep < least) {
+			least = keep
+		}
+	}
+	return least
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return "local " + cmp.Or(info.Main.Version, "(devel)")
+	}
+	return "local"
+}
+
+// fault is the error of a call that came to nothing, in the words of engines.
+func fault(verb string, err error) error {
+	kind := sluice.ErrEngineUnavailable
+	for _, lacking := range []error{sluice.ErrInvalid, sluice.ErrNotMigrated, sluice.ErrNewerSchema} {
+		if errors.Is(err, lacking) {
+			kind = sluice.ErrEngineTarget
+		}
+	}
+	return fmt.Errorf("local engine: %s: %w: %w", verb, kind, err)
+}
+
+func same(err error, times int) []error { return slices.Repeat([]error{err}, times) }

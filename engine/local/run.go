@@ -1,0 +1,192 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+// MaxRefBytes is the length of the longest ref.
+const MaxRefBytes = 1000
+
+// maxReasonBytes is how much of a reason the audit takes.
+const maxReasonBytes = 1000
+
+// Run is a run in the hands of its function.
+type Run[T any] struct {
+	// Run is what the engine was asked for. Its delay has passed.
+	sluice.Run
+	// Queue is the queue of the job.
+	Queue string
+	// Input is the payload as a Go value.
+	Input T
+	// Execution is another each time the run is executed.
+	Execution string
+}
+
+// Func does a run. What it returns is the run's result, as JSON; an error is why it failed. It must be safe to run again,
+// and should end when its context does: when the run is cancelled, has taken too long (worker.ErrTimeout) or the process
+// ends. One that ignores a timeout keeps its run and its slot until it returns.
+type Func[T any] func(ctx context.Context, run *Run[T]) (result any, err error)
+
+// Handle lets an engine execute the runs of a type in this process. A payload that does not fit T fails the run. Call it
+// before Engine.Run, once for each type.
+func Handle[T any](e *Engine, runType string, do Func[T], options worker.QueueOptions) {
+	e.types = append(e.types, runType)
+	worker.Handle(e.worker, sluice.QueueOf[envelope](QueueOf(runType)), func(ctx context.Context, job *worker.Job[envelope]) error {
+		run, err := open[T](job)
+		if err != nil {
+			return worker.Permanent(err)
+		}
+		ctx, stop := job.Payload.within(ctx)
+		defer stop()
+		result, err := do(ctx, run)
+		switch {
+		case err != nil && errors.Is(context.Cause(ctx), worker.ErrTimeout):
+			return worker.Permanent(fmt.Errorf("%w after %s: %w", worker.ErrTimeout, job.Payload.timeout(), err))
+		case err != nil || result == nil:
+			return err
+		}
+		if err := job.SetResult(result); err != nil {
+			return worker.Permanent(err)
+		}
+		return nil
+	}, options)
+}
+
+// envelope is the payload of the job that a run is.
+type envelope struct {
+	Ref        string            `json:"ref"`
+	Queue      string            `json:"queue"`
+	Job        sluice.ID         `json:"job"`
+	Generation int               `json:"generation"`
+	Attempt    int               `json:"attempt"`
+	Tenant     string            `json:"tenant,omitempty"`
+	Priority   int               `json:"priority,omitempty"`
+	Labels     map[string]string `json:"labels,omitempty"`
+	TimeoutMS  int64             `json:"timeout_ms,omitempty"`
+	Payload    json.RawMessage   `json:"payload,omitempty"` // the last
+}
+
+func (e envelope) timeout() time.Duration { return time.Duration(e.TimeoutMS) * time.Millisecond }
+
+// within ends the context of a run that takes too long.
+func (e envelope) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if e.TimeoutMS == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, e.timeout(), worker.ErrTimeout)
+}
+
+// open takes a run out of its envelope.
+func open[T any](job *worker.Job[envelope]) (*Run[T], error) {
+	e := job.Payload
+	run := &Run[T]{
+		Run: sluice.Run{
+			Ref: e.Ref, Job: e.Job, Generation: e.Generation, Attempt: e.Attempt, Tenant: e.Tenant, Priority: e.Priority,
+			Labels: e.Labels, Payload: e.Payload,
+		},
+		Queue: e.Queue, Execution: fmt.Sprintf("%x", job.Token),
+	}
+	var err error
+	run.Input, err = sluice.QueueOf[T](e.Queue).Decode(e.Payload)
+	return run, err
+}
+
+// newJob makes the job that a run is. It has no tenant: the tenant's limits let the run's job through already. What breaks
+// a rule is an ErrInvalid.
+func newJob(queue string, target sluice.RunTarget, run sluice.Run) (sluice.NewJob, error) {
+	switch {
+	case run.Ref == "":
+		return sluice.NewJob{}, &sluice.InvalidError{Field: "ref", Rule: "it is empty"}
+	case len(run.Ref) > MaxRefBytes:
+		return sluice.NewJob{}, &sluice.InvalidError{Field: "ref", Rule: fmt.Sprintf("%d bytes are more than %d", len(run.Ref), MaxRefBytes)}
+	case !utf8.ValidString(run.Ref):
+		return sluice.NewJob{}, &sluice.InvalidError{Field: "ref", Rule: "it is not valid UTF-8"}
+	case !json.Valid(run.Payload):
+		return sluice.NewJob{}, &sluice.InvalidError{Field: "payload", Rule: "it is not valid JSON"}
+	}
+	payload, err := json.Marshal(envelope{
+		Ref: run.Ref, Queue: target.Queue, Job: run.Job, Generation: run.Generation, Attempt: run.Attempt, Tenant: run.Tenant,
+		Priority: run.Priority, Labels: run.Labels, TimeoutMS: max(target.Timeout, 0).Milliseconds(),
+	})
+	if err != nil {
+		return sluice.NewJob{}, &sluice.InvalidError{Field: "run", Rule: err.Error()}
+	}
+	// Byte for byte: encoding/json would write it anew.
+	payload = append(bytes.TrimSuffix(payload, []byte("}")), `,"payload":`...)
+	payload = append(append(payload, run.Payload...), '}')
+	return sluice.NewJob{Queue: queue, Payload: payload, EnqueueOptions: sluice.EnqueueOptions{
+		ID: idOf(queue, run.Ref), Delay: max(run.Delay, 0), Priority: run.Priority, Labels: map[string]string{"job": run.Job.String()},
+	}}, nil
+}
+
+// idOf is the id of the job that a run is: a UUID of version 8, made of what names the run.
+func idOf(queue, ref string) sluice.ID {
+	sum := sha256.Sum256([]byte(queue + "\x00" + ref))
+	id := sluice.ID(sum[:16])
+	id[6] = id[6]&0x0f | 0x80
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
+// queueOf is the queue of a target's runs. The namespace and the task queue say nothing here, so that a queue's settings
+// can stay when an engine takes another's place.
+func queueOf(target sluice.RunTarget) (string, error) {
+	queue := QueueOf(target.Type)
+	if target.Type == "" {
+		return "", &sluice.InvalidError{Field: "run_type", Rule: "it is empty"}
+	}
+	if err := sluice.CheckQueueName(queue); err != nil {
+		return "", fmt.Errorf("run_type %.80q, whose runs would be the jobs of a queue: %w", target.Type, err)
+	}
+	return queue, nil
+}
+
+// outcomeOf is what a stored job says of the run that it is.
+func outcomeOf(job sluice.Job, ref string, results bool) sluice.RunOutcome {
+	var e envelope
+	if err := json.Unmarshal(job.Payload, &e); err != nil || e.Job.IsZero() || ref != "" && e.Ref != ref {
+		return sluice.RunOutcome{Ref: ref, State: sluice.RunForeign} // somebody enqueued it by hand
+	}
+	out := sluice.RunOutcome{Ref: e.Ref, Job: e.Job, State: sluice.RunRunning}
+	switch job.State {
+	case sluice.StateCompleted:
+		out.State = sluice.RunCompleted
+		if results {
+			out.Result = job.Result
+		}
+	case sluice.StateCancelled:
+		out.State, out.Error = sluice.RunCancelled, job.Error
+	case sluice.StateDead:
+		out.State, out.Error = sluice.RunFailed, job.Error
+		if strings.HasPrefix(job.Error, worker.ErrTimeout.Error()+" after ") {
+			out.State = sluice.RunTimedOut
+		}
+	}
+	if out.State.Over() {
+		out.EndedAt = job.FinishedAt
+	}
+	return out
+}
+
+// plainReason makes a reason fit for the audit.
+func plainReason(reason string) string {
+	reason = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(reason, "\uFFFD"))
+	return strings.ToValidUTF8(reason[:min(len(reason), maxReasonBytes)], "")
+}

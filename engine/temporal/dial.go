@@ -1,0 +1,83 @@
+package temporal
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+
+	"go.temporal.io/sdk/client"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Server says how to reach a Temporal server.
+type Server struct {
+	// Address is its host and port. Default: localhost:7233.
+	Address string
+	// APIKey is sent with each call; it turns TLS on.
+	APIKey string
+	// TLS turns it on without the files below.
+	TLS bool
+	// Cert and Key are files that hold our certificate and its private key, as PEM; both or none.
+	Cert, Key string
+	// CA is a file of the certificates that the server's must come from, as PEM. Default: the system's.
+	CA string
+	// Name is what the server's certificate must be made out to. Default: the host of the address.
+	Name string
+}
+
+// Dial makes an engine with a connection of its own; Close ends it. The server need not be there yet: that shows when
+// it is first asked. Files that cannot be used are an error, which is a sluice.ErrInvalid.
+func Dial(server Server, options Options) (*Engine, error) {
+	options = withDefaults(options)
+	encryption, err := server.encryption()
+	if err != nil {
+		return nil, err
+	}
+	dial := client.Options{
+		HostPort: server.Address, Namespace: options.Namespace, Identity: options.Identity, DataConverter: options.DataConverter,
+		FailureConverter: options.FailureConverter, ConnectionOptions: client.ConnectionOptions{TLS: encryption},
+	}
+	if server.APIKey != "" {
+		dial.Credentials = client.NewAPIKeyStaticCredentials(server.APIKey)
+	}
+	c, err := client.NewLazyClient(dial)
+	if err != nil {
+		return nil, fmt.Errorf("connect to Temporal at %q: %w", server.Address, err)
+	}
+	e := New(c, options)
+	e.close = c.Close
+	return e, nil
+}
+
+// encryption is nil where the connection is in the clear.
+func (s Server) encryption() (*tls.Config, error) {
+	if s.APIKey == "" && !s.TLS && s.Cert == "" && s.Key == "" && s.CA == "" && s.Name == "" {
+		return nil, nil
+	}
+	config := &tls.Config{ServerName: s.Name, MinVersion: tls.VersionTLS12}
+	if s.Cert != "" || s.Key != "" {
+		pair, err := tls.LoadX509KeyPair(s.Cert, s.Key)
+		if err != nil {
+			return nil, unusable("the certificate and its key", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	if s.CA != "" {
+		text, err := os.ReadFile(s.CA)
+		if err != nil {
+			return nil, unusable("the certificates of the authority", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, unusable("the certificates of the authority", errors.New(s.CA+" holds none, as PEM"))
+		}
+	}
+	return config, nil
+}
+
+func unusable(what string, err error) error {
+	return fmt.Errorf("%w: read %s for Temporal: %w", sluice.ErrInvalid, what, err)
+}

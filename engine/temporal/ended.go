@@ -1,0 +1,90 @@
+package temporal
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Ended lists runs that ended, 1,000 in one call; those that ended well cost no other. The rest are described, because a
+// run that was reset is listed as terminated or failed and goes on, and their failures are read. See sluice.Engine.
+func (e *Engine) Ended(ctx context.Context, target sluice.RunTarget, since time.Time, next []byte) (sluice.RunPage, error) {
+	p, err := e.placeOf(target)
+	if err != nil {
+		return sluice.RunPage{}, err
+	}
+	var rows []found
+	err = patiently(ctx, func() (err error) {
+		rows, next, err = e.list(ctx, p, endedQuery(p, since), next)
+		return err
+	})
+	if err != nil {
+		return sluice.RunPage{}, err
+	}
+	runs, err := e.outcomes(ctx, p, rows)
+	if err != nil {
+		return sluice.RunPage{}, err
+	}
+	page := sluice.RunPage{}
+	for _, run := range runs {
+		if run.State.Over() {
+			page.Runs = append(page.Runs, run)
+		}
+	}
+	if len(next) > 0 {
+		page.Next = next
+	}
+	return page, nil
+}
+
+// endedQuery asks for the runs of a place that ended since an instant. Names that lists cannot be asked for are left out
+// of it: see outcomes.
+func endedQuery(p place, since time.Time) string {
+	query := "ExecutionStatus != 'ContinuedAsNew' AND CloseTime >= '" + since.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano) + "'"
+	if listable(p.Type) {
+		query += " AND WorkflowType = '" + p.Type + "'"
+	}
+	if listable(p.TaskQueue) {
+		query += " AND TaskQueue = '" + p.TaskQueue + "'"
+	}
+	return query
+}
+
+// outcomes is what is told of listed runs. Those that are not of a job are left out.
+func (e *Engine) outcomes(ctx context.Context, p place, rows []found) ([]sluice.RunOutcome, error) {
+	var runs []sluice.RunOutcome
+	var asked []found
+	for _, row := range rows {
+		switch {
+		case row.job.IsZero() || row.info.GetType().GetName() != p.Type || row.info.GetTaskQueue() != p.TaskQueue:
+		case row.state == sluice.RunCompleted && !p.Results:
+			runs = append(runs, row.outcome())
+		default:
+			asked = append(asked, row)
+		}
+	}
+	rest := make([]sluice.RunOutcome, len(asked))
+	errs := e.looks.each(ctx, len(asked), func(ctx context.Context, i int) error {
+		return patiently(ctx, func() (err error) {
+			rest[i], err = e.confirmed(ctx, p, asked[i])
+			return err
+		})
+	})
+	return append(runs, rest...), first(errs)
+}
+
+// confirmed is how the last run of a ref is that is listed as having ended.
+func (e *Engine) confirmed(ctx context.Context, p place, row found) (sluice.RunOutcome, error) {
+	if row.state == sluice.RunCompleted {
+		return e.told(ctx, p, row)
+	}
+	last, err := e.describe(ctx, p, row.ref)
+	if err != nil {
+		return sluice.RunOutcome{}, err
+	}
+	if last.job == row.job { // else it is deleted, or somebody else used the ref after it ended: the row stands
+		row = last
+	}
+	return e.told(ctx, p, row)
+}

@@ -1,0 +1,90 @@
+package temporal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// ending adds to an outcome why the run failed or what it returned, from the last event of its history.
+func (e *Engine) ending(ctx context.Context, p place, f found, out *sluice.RunOutcome) error {
+	call, cancel := e.limited(ctx)
+	defer cancel()
+	answer, err := e.service.GetWorkflowExecutionHistory(call, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace:              p.Namespace,
+		Execution:              &commonpb.WorkflowExecution{WorkflowId: f.ref, RunId: f.runID},
+		HistoryEventFilterType: enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
+	})
+	if lacksRun(err) { // deleted since it was found: how it ended is known all the same
+		return nil
+	}
+	if err != nil {
+		return fault(fmt.Sprintf("read how run %.200q in namespace %q ended", f.ref, p.Namespace), err)
+	}
+	events := answer.GetHistory().GetEvents()
+	if len(events) > 0 {
+		e.readEnding(p, events[len(events)-1], out)
+	}
+	return nil
+}
+
+func (e *Engine) readEnding(p place, event *historypb.HistoryEvent, out *sluice.RunOutcome) {
+	switch out.State {
+	case sluice.RunCompleted:
+		out.Result = e.result(p, out.Ref, event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
+	case sluice.RunFailed:
+		out.Error = e.failure(p, out.Ref, event.GetWorkflowExecutionFailedEventAttributes().GetFailure())
+	case sluice.RunTerminated:
+		ended := event.GetWorkflowExecutionTerminatedEventAttributes()
+		out.Error = sentence("terminated", "by "+ended.GetIdentity(), ended.GetReason())
+	case sluice.RunTimedOut:
+		out.Error = "timed out: the run took longer than its timeout"
+	case sluice.RunCancelled:
+		out.Error = "cancelled"
+	}
+}
+
+// sentence puts what happened and its reason together.
+func sentence(what, by, reason string) string {
+	if by != "by " {
+		what += " " + by
+	}
+	return strings.TrimSuffix(what+": "+reason, ": ")
+}
+
+// failure is the text of why a run failed, with all causes.
+func (e *Engine) failure(p place, ref string, failure *failurepb.Failure) string {
+	if failure == nil {
+		return "failed, and the server does not say why"
+	}
+	read := converter.WithFailureConverterSerializationContext(e.options.FailureConverter,
+		converter.WorkflowSerializationContext{Namespace: p.Namespace, WorkflowID: ref})
+	return read.FailureToError(failure).Error()
+}
+
+// result is what a run returned, as JSON; nil: nothing, or something that is not JSON.
+func (e *Engine) result(p place, ref string, payloads *commonpb.Payloads) json.RawMessage {
+	if len(payloads.GetPayloads()) == 0 {
+		return nil
+	}
+	var raw converter.RawValue
+	if err := e.convert(p, ref).FromPayload(payloads.GetPayloads()[0], &raw); err != nil {
+		return nil
+	}
+	payload := raw.Payload()
+	encoding := string(payload.GetMetadata()[converter.MetadataEncoding])
+	if !strings.HasPrefix(encoding, "json/") || !json.Valid(payload.GetData()) {
+		return nil
+	}
+	return payload.GetData()
+}

@@ -1,0 +1,208 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// gate bounds how many calls are in flight at once. When the server says that it is busy the bound is halved; it grows
+// back by one after ten calls in a row for each that may be in flight.
+type gate struct {
+	mu      sync.Mutex
+	most    int
+	limit   int
+	flying  int
+	well    int
+	cut     int
+	waiting []chan struct{}
+}
+
+func newGate(most int) *gate { return &gate{most: most, limit: most} }
+
+// enter waits for a place. The number it gives says which bound the call began under.
+func (g *gate) enter(ctx context.Context) (int, error) {
+	g.mu.Lock()
+	if err := ctx.Err(); err != nil {
+		g.mu.Unlock()
+		return 0, err
+	}
+	if g.flying < g.limit && len(g.waiting) == 0 {
+		defer g.mu.Unlock()
+		g.flying++
+		return g.cut, nil
+	}
+	turn := make(chan struct{})
+	g.waiting = append(g.waiting, turn)
+	g.mu.Unlock()
+	select {
+	case <-turn:
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.cut, nil
+	case <-ctx.Done():
+		g.giveUp(turn)
+		return 0, ctx.Err()
+	}
+}
+
+// giveUp takes a waiting call out of the line, or gives back the place that it was given meanwhile.
+func (g *gate) giveUp(turn chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, other := range g.waiting {
+		if other == turn {
+			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
+			return
+		}
+	}
+	g.flying--
+	g.wake()
+}
+
+// leave gives a place back and learns from the answer. It reports whether the server was busy although nothing else
+// was in flight, so that more calls are of no use now.
+func (g *gate) leave(began int, err error) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.flying--
+	defer g.wake()
+	if !errors.Is(err, sluice.ErrEngineBusy) {
+		g.grow(err)
+		return false
+	}
+	g.well = 0
+	if g.limit == 1 {
+		return true
+	}
+	if began == g.cut { // calls that began under the old bound say nothing of the new one
+		g.limit = max(g.limit/2, 1)
+		g.cut++
+	}
+	return false
+}
+
+func (g *gate) grow(err error) {
+	if g.limit == g.most || errors.Is(err, sluice.ErrEngineUnavailable) {
+		return
+	}
+	g.well++
+	if g.well >= 10*g.limit {
+		g.limit++
+		g.well = 0
+	}
+}
+
+// wake lets those in that there is room for. The caller holds the lock.
+func (g *gate) wake() {
+	for len(g.waiting) > 0 && g.flying < g.limit {
+		close(g.waiting[0])
+		g.waiting = g.waiting[1:]
+		g.flying++
+	}
+}
+
+// errNotAsked marks the answer for things that the server was not asked about, because of what it answered before.
+var errNotAsked = errors.New("not asked for, because of the answer to another")
+
+// each makes a call for each of n things, several at once, and gives their answers. It stops asking when the server
+// lacks the target, is busy with nothing else in flight, or leaves as many calls in a row unanswered as may be in
+// flight: a server that hangs must not cost a deadline for each of a thousand.
+func (g *gate) each(ctx context.Context, n int, call func(ctx context.Context, i int) error) []error {
+	answers := make([]error, n)
+	round := round{patience: g.most}
+	var callers sync.WaitGroup
+	for range min(n, g.most) {
+		callers.Go(func() {
+			for i := round.next(n); i >= 0; i = round.next(n) {
+				answers[i] = g.one(ctx, &round, i, call)
+			}
+		})
+	}
+	callers.Wait()
+	return answers
+}
+
+func (g *gate) one(ctx context.Context, r *round, i int, call func(ctx context.Context, i int) error) error {
+	began, err := g.enter(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", sluice.ErrEngineUnavailable, err)
+	}
+	if why := r.over(); why != nil {
+		g.leave(began, why)
+		return why
+	}
+	err = call(ctx, i)
+	r.learn(err, g.leave(began, err))
+	return err
+}
+
+// round is one use of each.
+type round struct {
+	mu       sync.Mutex
+	asked    int
+	silent   int
+	patience int
+	why      error
+}
+
+// next gives the next thing to ask for, -1: all are.
+func (r *round) next(n int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asked == n {
+		return -1
+	}
+	r.asked++
+	return r.asked - 1
+}
+
+// over says why nothing more is to be asked, nil: go on.
+func (r *round) over() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.why
+}
+
+func (r *round) learn(err error, useless bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !errors.Is(err, sluice.ErrEngineUnavailable) {
+		r.silent = 0
+	} else {
+		r.silent++
+	}
+	if r.why == nil && (useless || errors.Is(err, sluice.ErrEngineTarget) || r.silent >= r.patience) {
+		r.why = fmt.Errorf("%w: %w", errNotAsked, err)
+	}
+}
+
+// The pauses before a busy server is asked again; see patiently.
+const (
+	patientTries = 5
+	patientPause = 100 * time.Millisecond
+)
+
+// patiently makes a call that only looks again while the server is busy, with longer pauses each time. Nothing would
+// be followed to its end on a server that refuses one call in a hundred, if one refusal were to spoil a whole look.
+func patiently(ctx context.Context, call func() error) error {
+	pause := patientPause
+	for try := 1; ; try++ {
+		err := call()
+		if try == patientTries || !errors.Is(err, sluice.ErrEngineBusy) {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+			pause *= 2
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package temporal
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// maxFairnessKey is how many bytes Temporal lets a fairness key have.
+const maxFairnessKey = 64
+
+// Start starts runs, each by one call. See sluice.Engine.
+func (e *Engine) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+	p, err := e.placeOf(target)
+	if err != nil {
+		return same(err, len(runs))
+	}
+	return e.starts.each(ctx, len(runs), func(ctx context.Context, i int) error {
+		return e.start(ctx, p, runs[i])
+	})
+}
+
+// same gives n things the same answer.
+func same(err error, n int) []error {
+	answers := make([]error, n)
+	for i := range answers {
+		answers[i] = err
+	}
+	return answers
+}
+
+func (e *Engine) start(ctx context.Context, p place, run sluice.Run) error {
+	doing := fmt.Sprintf("start run %.200q of queue %q in %s", run.Ref, p.Queue, p)
+	request, err := e.request(p, run)
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", doing, sluice.ErrEngineRefused, err)
+	}
+	call, cancel := e.limited(ctx)
+	defer cancel()
+	_, err = e.service.StartWorkflowExecution(call, request)
+	var taken *serviceerror.WorkflowExecutionAlreadyStarted
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &taken):
+		return e.adopt(ctx, doing, p, run, taken)
+	}
+	return fault(doing, err)
+}
+
+// adopt decides whether the run that has the ref is the one that was asked for. The server knows a repeated request by
+// its id; but a run that was continued as new or reset has another, so that its memo is read.
+func (e *Engine) adopt(ctx context.Context, doing string, p place, run sluice.Run, taken *serviceerror.WorkflowExecutionAlreadyStarted) error {
+	if taken.StartRequestId == requestID(run.Ref, run.Job) {
+		return nil
+	}
+	f, err := e.describe(ctx, p, run.Ref)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: it exists, and whose it is could not be learnt: %w", doing, err)
+	case f.state == sluice.RunAbsent:
+		return fmt.Errorf("%s: %w: it existed, and was gone when looked at", doing, sluice.ErrEngineUnavailable)
+	case f.job == run.Job:
+		return nil
+	}
+	return fmt.Errorf("%s: %w: workflow %s was not started for job %s; rename one of them, or change run_ref", doing, sluice.ErrRefTaken, taken.RunId, run.Job)
+}
+
+// request says all of a run. What it refuses no server would take, though some of it looks like passing trouble there.
+func (e *Engine) request(p place, run sluice.Run) (*workflowservice.StartWorkflowExecutionRequest, error) {
+	if rule := misnamed(run.Ref); rule != "" {
+		return nil, fmt.Errorf("the ref is no workflow id: %s", rule)
+	}
+	if len(run.Ref) > e.options.MaxRef {
+		return nil, fmt.Errorf("the ref has %d bytes, more than the %d that are allowed", len(run.Ref), e.options.MaxRef)
+	}
+	input, err := e.input(p, run)
+	if err != nil {
+		return nil, err
+	}
+	request := &workflowservice.StartWorkflowExecutionRequest{
+		Namespace:                p.Namespace,
+		WorkflowId:               run.Ref,
+		WorkflowType:             &commonpb.WorkflowType{Name: p.Type},
+		TaskQueue:                &taskqueuepb.TaskQueue{Name: p.TaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		Input:                    input,
+		Identity:                 e.options.Identity,
+		RequestId:                requestID(run.Ref, run.Job),
+		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		Memo:                     memoOf(p, run),
+		SearchAttributes:         e.attributes(p, run),
+		Priority:                 priorityOf(run),
+	}
+	delay := max(run.Delay, 0)
+	if delay > 0 {
+		request.WorkflowStartDelay = durationpb.New(delay)
+	}
+	if p.Timeout > 0 { // the server counts the delay too
+		request.WorkflowExecutionTimeout = durationpb.New(p.Timeout + delay)
+	}
+	return request, nil
+}
+
+// requestID names the request for a run, so that the server knows it when it is made again. The job is part of it,
+// because the server says yes to every request that has the id of the one it began with, and a ref may be taken.
+func requestID(ref string, job sluice.ID) string {
+	sum := sha256.Sum256([]byte("sluice run " + job.String() + " " + ref))
+	sum[6] = sum[6]&0x0f | 0x80 // a UUID of version 8: made from what its maker likes
+	sum[8] = sum[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
+
+// input is the payload as the only argument. It is handed to the converter as a finished payload, because the
+// converter's own JSON would rewrite it: "<" would become six characters.
+func (e *Engine) input(p place, run sluice.Run) (*commonpb.Payloads, error) {
+	payload := []byte(run.Payload)
+	if len(bytes.TrimSpace(payload)) == 0 {
+		payload = []byte("null")
+	}
+	if !json.Valid(payload) {
+		return nil, errors.New("the payload is not JSON")
+	}
+	encoded, err := e.convert(p, run.Ref).ToPayloads(converter.NewRawValue(plain(payload)))
+	if err != nil {
+		return nil, fmt.Errorf("the data converter refused the payload: %w", err)
+	}
+	size := 0
+	for _, one := range encoded.GetPayloads() {
+		size += len(one.GetData())
+	}
+	if size > e.options.MaxPayload {
+		return nil, fmt.Errorf("the payload has %d bytes when encoded, more than the %d that are allowed", size, e.options.MaxPayload)
+	}
+	return encoded, nil
+}
+
+// convert is the data converter for the arguments and results of a run, which some converters encrypt by its id.
+func (e *Engine) convert(p place, ref string) converter.DataConverter {
+	return converter.WithDataConverterSerializationContext(e.options.DataConverter,
+		converter.WorkflowSerializationContext{Namespace: p.Namespace, WorkflowID: ref})
+}
+
+// plain is a JSON text as a payload.
+func plain(text []byte) *commonpb.Payload {
+	return &commonpb.Payload{
+		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingJSON)},
+		Data:     text,
+	}
+}
+
+// plainValue is a value of ours as a payload. It is never encrypted: whose a run is must be readable for as long as the
+// run is kept, whatever keys come and go.
+func plainValue(value any) *commonpb.Payload {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // only strings and numbers are given
+	}
+	return plain(text)
+}
+
+// The keys of the memo that each run gets.
+const (
+	memoJob        = "sluice_job"
+	memoQueue      = "sluice_queue"
+	memoTenant     = "sluice_tenant"
+	memoGeneration = "sluice_generation"
+	memoAttempt    = "sluice_attempt"
+)
+
+func memoOf(p place, run sluice.Run) *commonpb.Memo {
+	return &commonpb.Memo{Fields: map[string]*commonpb.Payload{
+		memoJob:        plainValue(run.Job.String()),
+		memoQueue:      plainValue(p.Queue),
+		memoTenant:     plainValue(run.Tenant),
+		memoGeneration: plainValue(run.Generation),
+		memoAttempt:    plainValue(run.Attempt),
+	}}
+}
+
+func (e *Engine) attributes(p place, run sluice.Run) *commonpb.SearchAttributes {
+	fields := map[string]*commonpb.Payload{}
+	names := e.options.SearchAttributes
+	for _, field := range []struct{ name, value string }{
+		{names.Job, run.Job.String()}, {names.Queue, p.Queue}, {names.Tenant, run.Tenant},
+	} {
+		if field.name != "" && field.value != "" {
+			value := plainValue(field.value)
+			value.Metadata["type"] = []byte("Keyword")
+			fields[field.name] = value
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return &commonpb.SearchAttributes{IndexedFields: fields}
+}
+
+// priorityOf passes the job's priority on, 1 to 10 being Temporal's 1 to 5, and shares its workers between tenants
+// where the server knows fairness.
+func priorityOf(run sluice.Run) *commonpb.Priority {
+	key := run.Tenant
+	if len(key) > maxFairnessKey || !utf8.ValidString(key) {
+		sum := sha256.Sum256([]byte(key))
+		key = fmt.Sprintf("%x", sum[:16])
+	}
+	return &commonpb.Priority{PriorityKey: int32(min(max(run.Priority+1, 0)/2, 5)), FairnessKey: key}
+}
