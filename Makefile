@@ -13,12 +13,13 @@ SOAK    = 10m
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# What Temporal is built of is linted after the tests: by then it is compiled, beside them.
 .PHONY: test
-test: tidy lint cross race bench-test vuln ## Everything that must hold; about eight minutes on two cores
+test: tidy lint-sluice cross race lint-temporal bench-test vuln ## Everything that must hold; about eight minutes on two cores
 
 .PHONY: race
 race: ## The tests with the race detector, a soak, and the coverage they reach
-	go run ./internal/testbed go test -race -shuffle=on -timeout=20m -coverpkg=./... -coverprofile=coverage.out ./...
+	go run ./internal/testbed -temporal go test -race -shuffle=on -timeout=20m -coverpkg=./... -coverprofile=coverage.out ./...
 	go run ./internal/coverage -profile=coverage.out -least=85 $(COVERED)
 
 .PHONY: soak
@@ -30,20 +31,30 @@ quick: ## The tests without the race detector and the long ones
 	go test -short ./...
 
 .PHONY: lint
-lint: ## Format and lint, without changing anything
+lint: lint-sluice lint-temporal ## Format and lint, without changing anything
+
+.PHONY: lint-sluice
+lint-sluice:
 	$(TOOL) golangci-lint run ./...
 	cd bench && go tool -modfile=../tools/go.mod golangci-lint run ./...
+
+# Without C, as the server is built, so that nothing is compiled twice.
+.PHONY: lint-temporal
+lint-temporal:
+	cd tools/temporal && CGO_ENABLED=0 go tool -modfile=../go.mod golangci-lint run ./...
 
 .PHONY: fmt
 fmt: ## Format the code
 	$(TOOL) golangci-lint fmt ./...
 	cd bench && go tool -modfile=../tools/go.mod golangci-lint fmt ./...
+	cd tools/temporal && go tool -modfile=../go.mod golangci-lint fmt ./...
 
 .PHONY: tidy
 tidy: ## Check that the module files say what the code needs
 	go mod tidy -diff
 	go mod verify
 	cd bench && go mod tidy -diff
+	cd tools/temporal && go mod tidy -diff
 
 .PHONY: cross
 cross: ## Build the command for other systems, without C
@@ -57,6 +68,13 @@ docs: ## Write the parts of the documents that are made from the code
 .PHONY: plans
 plans: ## Write the query plans of claims that the tests compare with; made by PostgreSQL 15
 	go run ./internal/testbed go test ./store/sqlite ./store/postgres -run PlansOfClaims -update
+
+# What the server is started with; TEMPORAL=-help lists what there is.
+TEMPORAL = -port 7233 -ui-port 8233
+
+.PHONY: temporal
+temporal: ## Run a Temporal server with its web UI on loopback; built once, in about four minutes
+	go run ./internal/temporald $(TEMPORAL)
 
 .PHONY: bench
 bench: ## Measure against the peers and write docs/benchmarks.md; about half an hour

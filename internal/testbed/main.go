@@ -1,11 +1,13 @@
 // Command testbed runs a command with what the tests need beside Go: a C compiler, which the race
 // detector is linked with, and a throw-away PostgreSQL, whose URL is in SLUICE_TEST_POSTGRES. What is
 // missing is installed where that can be done. A server that the variable names already is left as
-// it is.
+// it is. With -temporal there is a Temporal server too, in SLUICE_TEST_TEMPORAL. It is built beside the
+// command where it is missing, and tests wait for it when they come to need it.
 package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,19 +16,29 @@ import (
 
 	"github.com/sluice-queue/sluice/internal/debian"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
 func main() {
-	code, err := run(os.Args[1:])
+	withTemporal := flag.Bool("temporal", false, "give the command a Temporal server")
+	flag.Parse()
+	code, err := run(flag.Args(), *withTemporal)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testbed:", err)
 	}
 	os.Exit(code)
 }
 
-func run(command []string) (int, error) {
+func run(command []string, withTemporal bool) (int, error) {
 	if len(command) == 0 {
-		return 2, errors.New("usage: testbed COMMAND [ARG…]")
+		return 2, errors.New("usage: testbed [-temporal] COMMAND [ARG…]")
+	}
+	if withTemporal && os.Getenv(temporaltest.Env) == "" {
+		stop, err := startTemporal()
+		if err != nil {
+			return 1, err
+		}
+		defer stop()
 	}
 	if err := findCompiler(); err != nil {
 		return 1, err

@@ -1,0 +1,158 @@
+package temporaltest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// keep is how long a server that nobody has started stays in the cache.
+const keep = 14 * 24 * time.Hour
+
+// Install gives the path of the server's program, and builds it where it is missing, which takes about
+// four minutes on two cores and is told on standard error. It is kept in the user's cache folder
+// («sluice» in os.UserCacheDir), by platform and by what it is built from. Many processes may install
+// at once: one builds, the others wait. The end of ctx ends the build.
+func Install(ctx context.Context) (string, error) {
+	source, err := sourceFolder(ctx)
+	if err != nil {
+		return "", fmt.Errorf("find the source of the Temporal server: %w", err)
+	}
+	program, err := programPath(source)
+	if err != nil {
+		return "", err
+	}
+	if isThere(program) {
+		return program, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := lock(program + ".lock")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if isThere(program) {
+		return program, nil // somebody else built it
+	}
+	if err := build(ctx, source, program); err != nil {
+		return "", fmt.Errorf("build the Temporal server in %s: %w\nName a server that runs already in %s to do without, for example one of «temporal server start-dev», after «go install github.com/temporalio/cli/cmd/temporal@v1.5.1»", source, err, Env)
+	}
+	removeUnused(filepath.Dir(program))
+	return program, nil
+}
+
+// sourceFolder asks Go where this module is: callers run in any folder of it, or in a module beside it.
+func sourceFolder(ctx context.Context) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/sluice-queue/sluice")
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return "", fmt.Errorf("go list: %w: %s", err, exit.Stderr)
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), "tools", "temporal"), nil
+}
+
+// programPath names the program after all that makes it.
+func programPath(source string) (string, error) {
+	var files []string
+	for _, pattern := range []string{"go.mod", "go.sum", "*.go"} {
+		found, err := filepath.Glob(filepath.Join(source, pattern))
+		if err != nil {
+			return "", err
+		}
+		files = append(files, found...)
+	}
+	if len(files) == 0 {
+		return "", fmt.Errorf("there is no source of the Temporal server in %s; use a clone of the repository", source)
+	}
+	var all bytes.Buffer
+	fmt.Fprintln(&all, runtime.Version())
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(&all, filepath.Base(file), len(text))
+		all.Write(text)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir() // a machine without a home
+	}
+	sum := sha256.Sum256(all.Bytes())
+	name := fmt.Sprintf("temporal-%s-%s-%x", runtime.GOOS, runtime.GOARCH, sum[:8])
+	return filepath.Join(cache, "sluice", name), nil
+}
+
+// isThere says whether a program is built, and notes that it is used.
+func isThere(program string) bool {
+	now := time.Now()
+	return os.Chtimes(program, now, now) == nil
+}
+
+// lock waits until no other process builds. The kernel frees the lock when its holder dies.
+func lock(path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		fmt.Fprintln(os.Stderr, "waiting for another process that builds the Temporal server")
+		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+// build builds beside the program and then renames, so that nobody starts half of one.
+func build(ctx context.Context, source, program string) error {
+	fmt.Fprintf(os.Stderr, "building a Temporal server into %s; the first time this takes about four minutes on two cores\n", program)
+	half := program + ".half"
+	// Without C, so that a compiler that is installed later changes nothing. Nicely, because other
+	// work may run beside it.
+	command := []string{"go", "build", "-mod=readonly", "-buildvcs=false", "-ldflags=-s -w", "-o", half, "."}
+	if nice, err := exec.LookPath("nice"); err == nil {
+		command = append([]string{nice}, command...)
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir = source
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.WaitDelay = 5 * time.Second // compilers that outlive a build that was ended
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return os.Rename(half, program)
+}
+
+// removeUnused removes servers of before: each takes 150 MB.
+func removeUnused(folder string) {
+	programs, _ := filepath.Glob(filepath.Join(folder, "temporal-*"))
+	for _, program := range programs {
+		info, err := os.Stat(program)
+		if errors.Is(err, fs.ErrNotExist) || strings.HasSuffix(program, ".lock") {
+			continue
+		}
+		if err == nil && time.Since(info.ModTime()) > keep {
+			_ = os.Remove(program)
+		}
+	}
+}

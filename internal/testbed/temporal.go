@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/sluice-queue/sluice/internal/temporaltest"
+)
+
+// startTemporal begins to build and start a Temporal server, and says in the environment where it will
+// be. stop ends it, or what has been done of it.
+func startTemporal() (stop func(), err error) {
+	port, err := temporaltest.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(
+		os.Setenv(temporaltest.Env, fmt.Sprintf("127.0.0.1:%d", port)),
+		os.Setenv(temporaltest.EnvComing, "1"))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	started := make(chan *temporaltest.Server)
+	go func() {
+		defer close(started)
+		server, err := temporaltest.Start(ctx, temporaltest.Options{Port: port})
+		if err != nil && ctx.Err() == nil {
+			fmt.Fprintln(os.Stderr, "testbed:", err)
+		}
+		if err == nil {
+			started <- server
+		}
+	}()
+	return func() {
+		cancel()
+		if server := <-started; server != nil {
+			server.Stop()
+		}
+	}, nil
+}
