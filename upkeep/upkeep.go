@@ -1,7 +1,7 @@
 // Package upkeep tends what nobody else looks after: it carries out planned changes of settings, recovers
-// jobs whose lease ran out, cancels those that expired, mends what was orphaned, counts what falls due, and
-// prunes history. Any number may run: on PostgreSQL
-// one leads and works and the others stand by, elsewhere all work, which does no harm.
+// jobs whose lease ran out, follows the runs of engines to their end, cancels jobs that expired, mends what was
+// orphaned, counts what falls due, and prunes history. Any number may run: on PostgreSQL one leads and works and the
+// others stand by, elsewhere all work, which does no harm.
 package upkeep
 
 import (
@@ -33,6 +33,9 @@ type Options struct {
 	// WavesInterval is how often what falls due ahead is counted, where that is quick: counting takes
 	// at most a fiftieth of the time. Default 10 s.
 	WavesInterval time.Duration
+	// Engines are those whose runs are followed, by the names that the setting `engine` of queues has for them.
+	// Default: none; jobs that dispatchers handed over stay dispatched then.
+	Engines map[string]sluice.Engine
 	// Logger gets one line per event. Default: slog.Default.
 	Logger *slog.Logger
 }
@@ -51,6 +54,7 @@ type Upkeep struct {
 	beaten    time.Time
 	refused   map[string]bool // the plans that cannot be carried out, as they were logged
 	waves     counting
+	runs      followers
 }
 
 // Done counts what one round did.
@@ -62,6 +66,8 @@ type Done struct {
 	// Mended counts orphans set right, Pruned finished lives deleted.
 	Mended int `json:"mended"`
 	Pruned int `json:"pruned"`
+	// Followed counts jobs that were settled by what became of their runs.
+	Followed int `json:"followed"`
 	// Settings counts changes of settings that were planned and are made now, or that were made by plain SQL
 	// and are told now.
 	Settings int `json:"settings"`
@@ -80,8 +86,9 @@ func New(store sluice.Store, options Options) *Upkeep {
 	}
 	return &Upkeep{
 		store: store, client: sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
-		options: options, holder: sluice.Holder{ID: sluice.NewHolderID(), Role: "upkeep"},
+		options: options, holder: sluice.Holder{ID: sluice.NewHolderID(), Role: sluice.RoleUpkeep},
 		recovered: make(map[string]time.Time), waves: counting{ended: make(chan time.Time, 1)},
+		runs: followers{queues: make(map[string]*follower)},
 	}
 }
 
@@ -98,6 +105,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	var lead sluice.Leadership
 	defer u.waves.wait()
+	defer u.runs.all.Wait()
 	defer func() {
 		if lead != nil {
 			lead.Release()
@@ -107,6 +115,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 		if lead = u.elect(ctx, lead); lead != nil {
 			u.round(ctx)
 			u.countBeside(ctx)
+			u.followBeside(ctx)
 		}
 		u.beat(ctx)
 		select {
@@ -146,7 +155,7 @@ func (u *Upkeep) round(ctx context.Context) {
 	}
 	if done != (Done{}) {
 		u.options.Logger.Info("upkeep done", "holder", u.holder.ID, "recovered", done.Recovered, "poisoned", done.Poisoned,
-			"expired", done.Expired, "mended", done.Mended, "pruned", done.Pruned, "settings", done.Settings)
+			"expired", done.Expired, "followed", done.Followed, "mended", done.Mended, "pruned", done.Pruned, "settings", done.Settings)
 	}
 }
 
@@ -163,6 +172,7 @@ func (u *Upkeep) Once(ctx context.Context, all bool) (Done, error) {
 	err := errors.Join(
 		u.tendSettings(ctx, &done),
 		u.recover(ctx, all, &done),
+		u.followIf(ctx, all, &done),
 		u.expire(ctx, &done),
 		u.mend(ctx, all, &done),
 		u.prune(ctx, all, &done),

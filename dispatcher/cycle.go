@@ -1,0 +1,265 @@
+package dispatcher
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Cycle counts what one cycle did.
+type Cycle struct {
+	// Claimed jobs were taken from the queue.
+	Claimed int `json:"claimed"`
+	// Dispatched jobs have a run at their engine, Buried ones were refused by it for good, and Released ones wait
+	// again, because the engine started nothing.
+	Dispatched int `json:"dispatched"`
+	Buried     int `json:"buried"`
+	Released   int `json:"released"`
+	// Held jobs are kept, because it is not known whether their runs were started; the next cycle asks again.
+	Held int `json:"held"`
+	// Took is how long it took.
+	Took time.Duration `json:"took"`
+}
+
+// busyDelay is how long a job waits that an engine had no room for.
+const busyDelay = time.Second
+
+// cycle claims what is due, has it started, and settles it. First it asks again for the runs of which it is not known
+// whether they were started. It says how long to wait before the next cycle.
+func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue) (done Cycle, wait time.Duration, err error) {
+	l.cycle.Lock()
+	defer l.cycle.Unlock()
+	begun := time.Now()
+	if !l.breaker.asks(begun) {
+		return done, time.Until(l.breaker.probeAt), nil
+	}
+	again := l.holding(func(h *hold) bool { return h.answer == nil && !h.lost })
+	if l.breaker.open() && len(again) > 1 {
+		again = again[:1]
+	}
+	d.start(work, l, q, again)
+	var fresh []*hold
+	if ctx.Err() == nil && (len(again) == 0 || !l.breaker.open()) {
+		fresh, wait, err = d.take(work, l, q)
+	}
+	if err == nil {
+		d.start(work, l, q, fresh)
+		err = d.settle(work, l, &done)
+	}
+	done.Claimed, done.Held, done.Took = len(fresh), len(l.holding(func(*hold) bool { return true })), time.Since(begun)
+	if len(fresh)+len(again) > 0 {
+		d.options.Logger.Info("dispatched", "queue", l.queue, "holder", d.holder.ID, "claimed", done.Claimed, "dispatched", done.Dispatched,
+			"buried", done.Buried, "released", done.Released, "held", done.Held, "took", done.Took)
+	}
+	if len(fresh) > 0 {
+		d.note(work, l, done)
+	}
+	if l.breaker.open() {
+		wait = time.Until(l.breaker.probeAt)
+	} else if done.Held > 0 {
+		wait = min(wait, d.options.Poll)
+	}
+	return done, max(wait, 0), err
+}
+
+// take claims what is due and notes the runs that are about to be asked for.
+func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue) (holds []*hold, wait time.Duration, err error) {
+	limit := cmp.Or(q.Settings.Batch, d.options.Batch)
+	if l.breaker.open() {
+		limit = 1
+	}
+	// Not ctx: a claim whose answer is thrown away leaves jobs held by nobody until the lease ends.
+	claimed, err := d.store.Claim(work, sluice.ClaimRequest{
+		Queue: l.queue, Limit: limit, Holder: d.holder.ID, Lease: q.Settings.Lease, Token: sluice.NewToken(),
+		Ageing: q.Settings.Ageing, Lead: q.Settings.Lead,
+	})
+	if err != nil {
+		return nil, d.options.Poll, fmt.Errorf("claim: %w", err)
+	}
+	wait = d.waitFor(claimed, limit)
+	if len(claimed.Jobs) == 0 {
+		return nil, wait, nil
+	}
+	holds = make([]*hold, len(claimed.Jobs))
+	for i, c := range claimed.Jobs {
+		holds[i] = &hold{claim: c, run: runOf(c, q.Settings), lease: q.Settings.Lease}
+	}
+	holds, err = d.intend(work, l, q, holds)
+	return holds, wait, err
+}
+
+// waitFor says how long until another claim may get something.
+func (d *Dispatcher) waitFor(claimed sluice.Claimed, limit int) time.Duration {
+	switch {
+	case len(claimed.Jobs) == limit:
+		return 0
+	case claimed.NextDue < 0 || claimed.NextDue == 0 && !claimed.Limited:
+		return d.options.Poll
+	}
+	return min(claimed.NextDue, d.options.Poll)
+}
+
+// runOf is the run of a claimed job.
+func runOf(c *sluice.Claim, s sluice.Settings) sluice.Run {
+	return sluice.Run{
+		Ref: sluice.RefOf(c.Job, s), Job: c.ID, Generation: c.Generation, Attempt: c.Attempts + 1, Tenant: c.Tenant, Priority: c.Priority,
+		Labels: c.Labels, Payload: c.Payload,
+	}
+}
+
+// intend notes runs before anybody is asked for them. Claims that are lost are left out.
+func (d *Dispatcher) intend(work context.Context, l *lane, q sluice.Queue, holds []*hold) ([]*hold, error) {
+	intents := make([]sluice.Intent, len(holds))
+	for i, h := range holds {
+		h.claim.Ref, h.claim.Engine = h.run.Ref, sluice.EngineOf(q.Settings)
+		intents[i] = sluice.Intent{ID: h.claim.ID, Token: h.claim.Token, Ref: h.run.Ref, Engine: h.claim.Engine, Lease: h.lease}
+	}
+	errs, err := d.store.Intend(work, intents)
+	if err != nil {
+		// Whether they are noted is not known. No engine was asked, so upkeep finds that none has them.
+		return nil, fmt.Errorf("note %d intended runs: %w", len(intents), err)
+	}
+	kept := holds[:0]
+	for i, h := range holds {
+		if errs[i] != nil {
+			d.options.Logger.Warn("claim lost before its run was asked for", "queue", l.queue, "job", h.claim.ID, "error", errs[i])
+			continue
+		}
+		kept = append(kept, h)
+	}
+	l.hold(kept)
+	return kept, nil
+}
+
+// start has runs started, and decides what becomes of their jobs.
+func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds []*hold) {
+	if len(holds) == 0 {
+		return
+	}
+	engine := d.options.Engines[q.Settings.Engine]
+	now := d.settings.Now()
+	runs := make([]sluice.Run, len(holds))
+	for i, h := range holds {
+		h.run.Delay = delayOf(h.claim, q.Settings, now)
+		runs[i] = h.run
+	}
+	errs := engine.Start(work, sluice.TargetOf(l.queue, q.Settings), runs)
+	worked, failed := false, error(nil)
+	l.mu.Lock()
+	for i, h := range holds {
+		h.answer, h.doubtful = d.decide(h, errs[i])
+		if usable(errs[i]) {
+			worked = true
+		} else {
+			failed = errs[i]
+		}
+	}
+	l.mu.Unlock()
+	if l.breaker.learn(worked, failed != nil, time.Now(), d.options.Probe) {
+		d.tellBreaker(l, failed)
+	}
+}
+
+func (d *Dispatcher) tellBreaker(l *lane, cause error) {
+	if l.breaker.open() {
+		d.options.Logger.Error("breaker opened: the engine cannot be used, and nothing more is claimed for it", "queue", l.queue, "holder", d.holder.ID, "error", cause)
+		return
+	}
+	d.options.Logger.Info("breaker closed: the engine can be used again", "queue", l.queue, "holder", d.holder.ID)
+}
+
+// delayOf is how long the engine must wait before the run of a claimed job begins: until the job is due by the
+// store's clock, which shows now at the least, and for its share of the jitter (D-24).
+func delayOf(c *sluice.Claim, s sluice.Settings, now time.Time) time.Duration {
+	delay := max(c.DueAt.Sub(now), 0)
+	if s.Lead == 0 {
+		delay = 0 // it was due when it was claimed
+	}
+	if s.Jitter > 0 {
+		delay += rand.N(s.Jitter + 1)
+	}
+	return delay
+}
+
+// usable reports whether an answer shows that the engine can be used: it took the run, or refused this one alone, or
+// has too much to do.
+func usable(answer error) bool {
+	return answer == nil || errors.Is(answer, sluice.ErrEngineRefused) || errors.Is(answer, sluice.ErrRefTaken) || errors.Is(answer, sluice.ErrEngineBusy)
+}
+
+// decide says what becomes of a job after its engine's answer. Nil: it is held, and asked for again, because it is not
+// known whether the run was started. After such a doubt, that the engine starts nothing now says nothing of before.
+func (d *Dispatcher) decide(h *hold, answer error) (decided *sluice.Settlement, doubtful bool) {
+	out := sluice.Settlement{ID: h.claim.ID, Token: h.claim.Token, Holder: d.holder.ID}
+	switch {
+	case answer == nil:
+		out.Event = sluice.EventDispatch
+	case errors.Is(answer, sluice.ErrEngineRefused), errors.Is(answer, sluice.ErrRefTaken):
+		out.Event, out.Error, out.Reason = sluice.EventBury, answer.Error(), "the engine refused the run for good"
+	case !h.doubtful && (errors.Is(answer, sluice.ErrEngineBusy) || errors.Is(answer, sluice.ErrEngineTarget)):
+		out.Event, out.Reason, out.Delay = sluice.EventRelease, answer.Error(), busyDelay
+	default:
+		return nil, true
+	}
+	return &out, h.doubtful
+}
+
+// settle writes down what was decided. What cannot be written now is tried again in the next cycle.
+func (d *Dispatcher) settle(work context.Context, l *lane, done *Cycle) error {
+	decided := l.holding(func(h *hold) bool { return h.answer != nil || h.lost })
+	var settlements []sluice.Settlement
+	var holds []*hold
+	for _, h := range decided {
+		if h.answer == nil {
+			l.let(h) // upkeep asks the engine
+			continue
+		}
+		settlements, holds = append(settlements, *h.answer), append(holds, h)
+	}
+	if len(holds) == 0 {
+		return nil
+	}
+	errs, err := d.store.Settle(work, settlements)
+	if err != nil {
+		return fmt.Errorf("settle %d jobs: %w", len(settlements), err)
+	}
+	for i, h := range holds {
+		l.let(h)
+		if errs[i] != nil {
+			d.options.Logger.Warn("answer of the engine came too late", "queue", l.queue, "job", h.claim.ID, "event", settlements[i].Event, "error", errs[i])
+			continue
+		}
+		done.count(settlements[i].Event)
+	}
+	return nil
+}
+
+// note tells the audit of a cycle. What was dispatched stays so, whether the audit can be told or not.
+func (d *Dispatcher) note(work context.Context, l *lane, done Cycle) {
+	counts, err := json.Marshal(done)
+	if err == nil {
+		err = d.store.Note(work, []sluice.AuditEntry{{
+			Object: sluice.ObjectQueue, Name: l.queue, Event: sluice.EventBatch, Actor: d.holder.ID, After: counts,
+		}})
+	}
+	if err != nil {
+		d.options.Logger.Error("audit not told of a batch", "queue", l.queue, "holder", d.holder.ID, "error", err)
+	}
+}
+
+func (c *Cycle) count(event sluice.Event) {
+	switch event {
+	case sluice.EventDispatch:
+		c.Dispatched++
+	case sluice.EventBury:
+		c.Buried++
+	case sluice.EventRelease:
+		c.Released++
+	}
+}

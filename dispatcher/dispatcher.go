@@ -1,0 +1,196 @@
+// Package dispatcher hands due jobs to an engine, at the pace that the settings of their queues allow: it claims
+// them, notes the runs that it is about to ask for, has the engine start them, and writes down what the engine
+// answered. Any number may run side by side. Upkeep follows the runs to their end.
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Options adjust a Dispatcher. Engines is required; the rest of the zero value works.
+type Options struct {
+	// Engines are those that jobs can be handed to, by the names that the setting `engine` of queues has for them.
+	Engines map[string]sluice.Engine
+	// Queues are the only ones that are served, if there are any. Default: all that name one of the engines.
+	Queues []string
+	// Batch is how many jobs are claimed at once at the most, where the queue's own setting says nothing. Default 500
+	// (D-18).
+	Batch int
+	// Poll is how often a queue is looked at in which nothing was due. Default 1 s.
+	Poll time.Duration
+	// Probe is how long the breaker leaves an engine alone that could not be used, before it tries again with one job.
+	// Default 5 s.
+	Probe time.Duration
+	// Drain is how long Run goes on to start and to settle what was claimed when its context ended. Default 30 s.
+	Drain time.Duration
+	// Logger gets one line per event. Default: slog.Default.
+	Logger *slog.Logger
+}
+
+// Dispatcher hands jobs to engines. Run does the work.
+type Dispatcher struct {
+	store    sluice.Store
+	options  Options
+	settings *sluice.LiveSettings
+	holder   sluice.Holder
+
+	mu    sync.Mutex
+	lanes map[string]*lane
+	inUse map[string]bool // lanes that have a goroutine
+	all   sync.WaitGroup
+}
+
+// New makes a dispatcher. It does no reading or writing itself.
+func New(store sluice.Store, options Options) *Dispatcher {
+	defaultTo(&options.Batch, 500)
+	defaultTo(&options.Poll, time.Second)
+	defaultTo(&options.Probe, 5*time.Second)
+	defaultTo(&options.Drain, 30*time.Second)
+	if options.Logger == nil {
+		options.Logger = slog.Default()
+	}
+	return &Dispatcher{
+		store: store, options: options, settings: sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: options.Logger}),
+		holder: sluice.Holder{ID: sluice.NewHolderID(), Role: sluice.RoleDispatcher},
+		lanes:  make(map[string]*lane), inUse: make(map[string]bool),
+	}
+}
+
+func defaultTo[T int | time.Duration](value *T, otherwise T) {
+	if *value <= 0 {
+		*value = otherwise
+	}
+}
+
+// Run dispatches until ctx ends, and returns nil then. What was claimed is still started and settled, for as long as
+// Drain says; of what is left, upkeep asks the engine when the leases end.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	work, quit := context.WithCancel(context.WithoutCancel(ctx))
+	defer quit()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(d.options.Drain, quit) })()
+	d.all.Go(func() { d.watch(ctx) })
+	d.all.Go(func() { d.keep(ctx, work) })
+	ticker := time.NewTicker(sluice.SettingsInterval)
+	defer ticker.Stop()
+	for {
+		d.openLanes(ctx, work)
+		select {
+		case <-ctx.Done():
+			d.all.Wait()
+			return d.leave(work)
+		case <-ticker.C:
+		}
+	}
+}
+
+// openLanes serves the queues that are to be served and are not yet.
+func (d *Dispatcher) openLanes(ctx, work context.Context) {
+	queues, err := d.store.Queues(ctx)
+	if err != nil {
+		d.failed(ctx, "read settings", "", err)
+		return
+	}
+	for _, q := range queues {
+		if !d.serves(q) {
+			continue
+		}
+		l := d.lane(q.Name)
+		d.mu.Lock()
+		served := d.inUse[q.Name]
+		d.inUse[q.Name] = true
+		d.mu.Unlock()
+		if !served {
+			d.all.Go(func() { d.serve(ctx, work, l) })
+		}
+	}
+}
+
+// serves reports whether the jobs of a queue are this dispatcher's to hand over.
+func (d *Dispatcher) serves(q sluice.Queue) bool {
+	_, known := d.options.Engines[q.Settings.Engine]
+	return known && (len(d.options.Queues) == 0 || slices.Contains(d.options.Queues, q.Name))
+}
+
+func (d *Dispatcher) lane(queue string) *lane {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.lanes[queue]
+	if l == nil {
+		l = &lane{queue: queue, wake: make(chan struct{}, 1), held: make(map[sluice.ID]*hold)}
+		d.lanes[queue] = l
+	}
+	return l
+}
+
+// serve dispatches the jobs of one queue, cycle after cycle, until ctx ends or the queue has another engine.
+func (d *Dispatcher) serve(ctx, work context.Context, l *lane) {
+	defer func() {
+		d.mu.Lock()
+		delete(d.inUse, l.queue)
+		d.mu.Unlock()
+	}()
+	for ctx.Err() == nil {
+		q, err := d.settings.Queue(ctx, l.queue)
+		if err == nil && !d.serves(q) && l.idle() {
+			return
+		}
+		wait := d.options.Poll
+		if err == nil {
+			_, wait, err = d.cycle(ctx, work, l, q)
+		}
+		if err != nil {
+			d.failed(ctx, "cycle", l.queue, err)
+		}
+		l.rest(ctx, wait, q.Settings.Interval)
+	}
+}
+
+// Once does one cycle of a queue: what is due is claimed, up to a batch, and handed to its engine. For who brings a
+// clock of their own, such as a schedule; Run does it again and again.
+func (d *Dispatcher) Once(ctx context.Context, queue string) (Cycle, error) {
+	q, err := d.settings.Queue(ctx, queue)
+	if err != nil {
+		return Cycle{}, err
+	}
+	if _, known := d.options.Engines[q.Settings.Engine]; !known {
+		return Cycle{}, &sluice.UnknownEngineError{Queue: queue, Engine: q.Settings.Engine}
+	}
+	done, _, err := d.cycle(ctx, context.WithoutCancel(ctx), d.lane(queue), q)
+	return done, err
+}
+
+// watch looks at a queue at once when jobs came in.
+func (d *Dispatcher) watch(ctx context.Context) {
+	err := d.store.Watch(ctx, func(signal sluice.Signal) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, l := range d.lanes {
+			if signal.Cancelled.IsZero() && (signal.Queue == "" || signal.Queue == l.queue) {
+				l.nudge()
+			}
+		}
+	})
+	if err != nil {
+		d.failed(ctx, "watch", "", err)
+	}
+}
+
+func (d *Dispatcher) failed(ctx context.Context, what, queue string, err error) {
+	if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+		d.options.Logger.Error("dispatch failed", "holder", d.holder.ID, "what", what, "queue", queue, "error", err)
+	}
+}
+
+func (d *Dispatcher) leave(ctx context.Context) error {
+	if err := d.store.Leave(ctx, d.holder.ID); err != nil {
+		d.options.Logger.Warn("holder not forgotten", "holder", d.holder.ID, "error", err)
+	}
+	return nil
+}

@@ -1,0 +1,409 @@
+package dispatcher_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/store/memory"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// bank is a store in memory, an engine, and whoever dispatches and follows, in a bubble of fake time.
+type bank struct {
+	*testing.T
+	store  sluice.Store
+	client *sluice.Client
+	engine *scripted
+	stop   context.CancelFunc
+}
+
+func inBank(t *testing.T, test func(b *bank)) {
+	t.Parallel()
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		b := &bank{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), engine: newScripted()}
+		b.set(func(*sluice.Settings) {})
+		test(b)
+		if b.stop != nil {
+			b.stop()
+			synctest.Wait()
+		}
+	})
+}
+
+// set stores settings of the queue, which the engine runs.
+func (b *bank) set(change func(*sluice.Settings)) {
+	b.Helper()
+	settings := sluice.DefaultSettings()
+	settings.Engine, settings.Audit = "temporal", sluice.AuditFull
+	change(&settings)
+	_, err := b.client.ChangeSettings(b.Context(), "payment", sluice.Act{By: "test"}, func(s *sluice.Settings) error {
+		*s = settings
+		return nil
+	})
+	if errors.Is(err, sluice.ErrNotFound) {
+		_, err = b.client.EnsureQueue(b.Context(), "payment", settings, sluice.Act{By: "test"})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bank) enqueue(n int, options sluice.EnqueueOptions) []sluice.ID {
+	b.Helper()
+	jobs := make([]sluice.NewJob, n)
+	for i := range jobs {
+		jobs[i] = sluice.NewJob{Queue: "payment", Payload: []byte(`{"cents":1}`), EnqueueOptions: options}
+	}
+	receipts, err := b.client.EnqueueMany(b.Context(), jobs)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ids := make([]sluice.ID, n)
+	for i, r := range receipts {
+		ids[i] = r.ID
+	}
+	return ids
+}
+
+// run dispatches and follows until the test ends, or until stop is called.
+func (b *bank) run(dispatchers int) {
+	b.Helper()
+	ctx, stop := context.WithCancel(b.Context())
+	b.stop = stop
+	engines := map[string]sluice.Engine{"temporal": b.engine}
+	for range dispatchers {
+		go func() { _ = dispatcher.New(b.store, dispatcher.Options{Engines: engines, Logger: quiet}).Run(ctx) }()
+	}
+	go func() { _ = upkeep.New(b.store, upkeep.Options{Engines: engines, Logger: quiet}).Run(ctx) }()
+}
+
+func (b *bank) wait(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// count counts the jobs in a state.
+func (b *bank) count(state sluice.State) int {
+	b.Helper()
+	page, err := b.client.Jobs(b.Context(), sluice.JobFilter{Queue: "payment", States: []sluice.State{state}, Limit: 1000})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return len(page.Jobs)
+}
+
+func (b *bank) want(state sluice.State, n int) {
+	b.Helper()
+	if got := b.count(state); got != n {
+		b.Fatalf("%d jobs are %s, want %d", got, state, n)
+	}
+}
+
+func (b *bank) job(id sluice.ID) sluice.Job {
+	b.Helper()
+	job, err := b.client.Job(b.Context(), id)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return job
+}
+
+// unburnt makes sure that no job has lost an attempt.
+func (b *bank) unburnt(ids []sluice.ID) {
+	b.Helper()
+	for _, id := range ids {
+		if job := b.job(id); job.Attempts != 0 {
+			b.Fatalf("job %s has %d attempts, want none", id, job.Attempts)
+		}
+	}
+}
+
+func TestDueJobsAreDispatchedAndFollowedToTheirEnd(t *testing.T) {
+	inBank(t, func(b *bank) {
+		ids := b.enqueue(3, sluice.EnqueueOptions{})
+		later := b.enqueue(1, sluice.EnqueueOptions{Delay: time.Hour})
+		b.run(1)
+		b.wait(3 * time.Second)
+		b.want(sluice.StateDispatched, 3)
+		for _, id := range ids {
+			if job := b.job(id); job.Ref != "payment-"+id.String() {
+				b.Errorf("the run is called %s", job.Ref)
+			}
+		}
+		b.engine.end(sluice.RunCompleted)
+		b.wait(4 * time.Second)
+		b.want(sluice.StateCompleted, 3)
+		if job := b.job(ids[0]); string(job.Result) != `"done"` {
+			b.Errorf("the result is %s", job.Result)
+		}
+		if job := b.job(later[0]); job.State != sluice.StateQueued {
+			b.Errorf("a job that is not due is %s", job.State)
+		}
+		b.unburnt(ids)
+	})
+}
+
+func TestJobClaimedAheadIsDelayedByItsEngineUntilItIsDue(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.set(func(s *sluice.Settings) { s.Lead = time.Minute })
+		due := time.Now().Add(50 * time.Second)
+		b.enqueue(1, sluice.EnqueueOptions{DueAt: due})
+		b.run(1)
+		b.wait(2 * time.Second)
+		b.want(sluice.StateDispatched, 1)
+		for _, delay := range b.engine.delays {
+			if delay < 48*time.Second || delay > 50*time.Second {
+				b.Errorf("the run is delayed by %s", delay)
+			}
+		}
+	})
+}
+
+func TestRunThatTheEngineRefusesBuriesItsJobAlone(t *testing.T) {
+	inBank(t, func(b *bank) {
+		ids := b.enqueue(5, sluice.EnqueueOptions{})
+		b.engine.say(func(run sluice.Run) (error, bool) {
+			if run.Job == ids[2] {
+				return sluice.ErrEngineRefused, false
+			}
+			return nil, true
+		})
+		b.run(1)
+		b.wait(3 * time.Second)
+		b.want(sluice.StateDispatched, 4)
+		if job := b.job(ids[2]); job.State != sluice.StateDead || !strings.Contains(job.Error, "refused") {
+			b.Errorf("the refused one is %s: %s", job.State, job.Error)
+		}
+	})
+}
+
+func TestAnswerThatIsLostStartsNoSecondRun(t *testing.T) {
+	inBank(t, func(b *bank) {
+		ids := b.enqueue(10, sluice.EnqueueOptions{})
+		b.engine.say(always(sluice.ErrEngineUnavailable, true))
+		b.run(2)
+		b.wait(2 * time.Second)
+		b.want(sluice.StateDispatched, 0)
+		b.engine.say(nil)
+		b.wait(20 * time.Second)
+		b.want(sluice.StateDispatched, 10)
+		b.unburnt(ids)
+		if n := b.engine.most(); n != 1 {
+			b.Errorf("a run was started %d times", n)
+		}
+	})
+}
+
+func TestOutageCostsNoAttemptsAndWorkGoesOnWithinAProbe(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.set(func(s *sluice.Settings) { s.Batch = 10 })
+		ids := b.enqueue(100, sluice.EnqueueOptions{})
+		b.engine.say(always(sluice.ErrEngineUnavailable, false))
+		b.run(1)
+		b.wait(10 * time.Minute)
+		if held := b.count(sluice.StateClaimed); held > 10 {
+			b.Errorf("%d jobs were claimed for an engine that cannot be reached", held)
+		}
+		calls := b.engine.calls
+		b.engine.say(nil)
+		b.wait(6 * time.Second)
+		b.want(sluice.StateDispatched, 100)
+		b.unburnt(ids)
+		if calls > 10*60/5+10 {
+			b.Errorf("the engine was asked %d times while it was out", calls)
+		}
+	})
+}
+
+func TestWhatABusyEngineHasNoRoomForWaitsAgainUncounted(t *testing.T) {
+	inBank(t, func(b *bank) {
+		ids := b.enqueue(4, sluice.EnqueueOptions{})
+		b.engine.say(always(sluice.ErrEngineBusy, false))
+		b.run(1)
+		b.wait(5 * time.Second)
+		b.want(sluice.StateDispatched, 0)
+		if job := b.job(ids[0]); job.Releases == 0 || job.Attempts != 0 {
+			b.Errorf("%d releases, %d attempts", job.Releases, job.Attempts)
+		}
+		b.engine.say(nil)
+		b.wait(5 * time.Second)
+		b.want(sluice.StateDispatched, 4)
+	})
+}
+
+func TestBusyAfterADoubtSaysNothingOfBefore(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.enqueue(1, sluice.EnqueueOptions{})
+		b.engine.say(always(sluice.ErrEngineUnavailable, true))
+		b.run(1)
+		b.wait(2 * time.Second)
+		b.engine.say(always(sluice.ErrEngineBusy, false))
+		b.wait(30 * time.Second)
+		b.want(sluice.StateClaimed, 1)
+		b.engine.say(nil)
+		b.wait(10 * time.Second)
+		b.want(sluice.StateDispatched, 1)
+	})
+}
+
+func TestMissingTargetHandsJobsBackAndStopsTheQueue(t *testing.T) {
+	inBank(t, func(b *bank) {
+		ids := b.enqueue(50, sluice.EnqueueOptions{})
+		b.engine.say(always(sluice.ErrEngineTarget, false))
+		b.run(1)
+		b.wait(time.Minute)
+		b.want(sluice.StateQueued, 50)
+		b.unburnt(ids)
+		if b.engine.calls > 14 {
+			b.Errorf("the engine was asked %d times in a minute", b.engine.calls)
+		}
+		b.engine.say(nil)
+		b.wait(10 * time.Second)
+		b.want(sluice.StateDispatched, 50)
+	})
+}
+
+// TestWhatADeadDispatcherHeldIsAskedFor leaves intents behind, as a dispatcher does that is killed before or after it
+// asked the engine.
+func TestWhatADeadDispatcherHeldIsAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		asked bool
+		then  sluice.RunState
+		want  sluice.State
+	}{
+		"it had not asked for the run":            {false, "", sluice.StateDispatched},
+		"the run is under way":                    {true, sluice.RunRunning, sluice.StateDispatched},
+		"the run has ended well":                  {true, sluice.RunCompleted, sluice.StateCompleted},
+		"the run has failed":                      {true, sluice.RunFailed, sluice.StateDead},
+		"the run was terminated by a person":      {true, sluice.RunTerminated, sluice.StateDead},
+		"the run was cancelled by a person":       {true, sluice.RunCancelled, sluice.StateDead},
+		"the ref is that of somebody else's run":  {true, sluice.RunForeign, sluice.StateDead},
+		"the run took longer than it was allowed": {true, sluice.RunTimedOut, sluice.StateDead},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBank(t, func(b *bank) {
+				id := b.enqueue(1, sluice.EnqueueOptions{})[0]
+				b.abandon(c.asked)
+				if c.asked && c.then != sluice.RunRunning {
+					b.engine.end(c.then)
+				}
+				b.run(1)
+				b.wait(2 * time.Minute)
+				if job := b.job(id); job.State != c.want {
+					b.Fatalf("the job is %s, want %s", job.State, c.want)
+				}
+				if n := b.engine.most(); n != 1 {
+					b.Errorf("the run was started %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// abandon claims all jobs and notes their runs, as a dispatcher does, and starts them or not.
+func (b *bank) abandon(asked bool) {
+	b.Helper()
+	settings := sluice.DefaultSettings()
+	settings.Engine = "temporal"
+	claimed, err := b.store.Claim(b.Context(), sluice.ClaimRequest{Queue: "payment", Limit: 100, Holder: "dead", Lease: time.Minute, Token: sluice.NewToken()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range claimed.Jobs {
+		ref := sluice.RefOf(c.Job, settings)
+		errs, err := b.store.Intend(b.Context(), []sluice.Intent{{ID: c.ID, Token: c.Token, Ref: ref, Engine: "temporal", Lease: time.Minute}})
+		if err := errors.Join(append(errs, err)...); err != nil {
+			b.Fatal(err)
+		}
+		if asked {
+			b.engine.Start(b.Context(), sluice.RunTarget{}, []sluice.Run{{Ref: ref, Job: c.ID}})
+		}
+	}
+}
+
+func TestRunThatTheEngineHasForgottenLeavesItsJobUncertain(t *testing.T) {
+	inBank(t, func(b *bank) {
+		ids := b.enqueue(2, sluice.EnqueueOptions{})
+		b.run(1)
+		b.wait(2 * time.Second)
+		b.want(sluice.StateDispatched, 2)
+		b.engine.mu.Lock()
+		delete(b.engine.runs, b.job(ids[0]).Ref)
+		b.engine.mu.Unlock()
+		b.wait(time.Minute)
+		if job := b.job(ids[0]); job.State != sluice.StateUncertain {
+			b.Errorf("the job whose run is gone is %s", job.State)
+		}
+		b.want(sluice.StateDispatched, 1)
+	})
+}
+
+func TestClaimOlderThanTheEnginesMemoryIsUncertain(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.engine.report.Retention = time.Hour
+		id := b.enqueue(1, sluice.EnqueueOptions{})[0]
+		b.abandon(false)
+		b.wait(2 * time.Hour)
+		b.run(1)
+		b.wait(time.Minute)
+		if job := b.job(id); job.State != sluice.StateUncertain {
+			b.Errorf("the job is %s", job.State)
+		}
+		if len(b.engine.refs()) != 0 {
+			b.Error("its run was started")
+		}
+	})
+}
+
+func TestFailedRunIsTriedAgainUnderAnotherRefWhereTheQueueSaysSo(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.set(func(s *sluice.Settings) { s.RetryRuns, s.MaxAttempts = true, 2 })
+		id := b.enqueue(1, sluice.EnqueueOptions{})[0]
+		b.run(1)
+		b.wait(2 * time.Second)
+		b.engine.end(sluice.RunFailed)
+		b.wait(20 * time.Second)
+		b.want(sluice.StateDispatched, 1)
+		if refs := b.engine.refs(); len(refs) != 2 || refs[1] != refs[0]+"-a2" {
+			b.Errorf("the runs are %v", refs)
+		}
+		b.engine.end(sluice.RunFailed)
+		b.wait(20 * time.Second)
+		if job := b.job(id); job.State != sluice.StateDead || job.Attempts != 2 {
+			b.Errorf("the job is %s after %d attempts", job.State, job.Attempts)
+		}
+	})
+}
+
+func TestDispatcherThatEndsSettlesWhatItHasClaimed(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.enqueue(100, sluice.EnqueueOptions{})
+		b.engine.say(func(sluice.Run) (error, bool) {
+			b.stop() // in the middle of the cycle
+			return nil, true
+		})
+		b.run(1)
+		b.wait(time.Minute)
+		b.want(sluice.StateDispatched, 100)
+	})
+}
+
+func TestOnceTellsOfAnEngineThatItWasNotGiven(t *testing.T) {
+	inBank(t, func(b *bank) {
+		_, err := dispatcher.New(b.store, dispatcher.Options{Logger: quiet}).Once(b.Context(), "payment")
+		if _, isUnknown := errors.AsType[*sluice.UnknownEngineError](err); !isUnknown || !errors.Is(err, sluice.ErrNotFound) {
+			b.Errorf("the error is %v", err)
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package dispatcher_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// scripted is an engine that answers as it is told, for faults that a real one cannot be made to show.
+type scripted struct {
+	mu     sync.Mutex
+	began  map[string]int // how often each ref was started
+	runs   map[string]sluice.RunOutcome
+	delays map[string]time.Duration
+	calls  int
+	// answer is what Start says of a run; nil: it is started. Keeps says that the run is started all the same.
+	answer func(run sluice.Run) (err error, keeps bool)
+	report sluice.EngineReport
+
+	cancels  []string        // whom Cancel asked to end
+	stubborn map[string]bool // refs that do not
+	cut      error           // what Cancel answers; nil: nothing failed
+}
+
+func newScripted() *scripted {
+	return &scripted{began: make(map[string]int), runs: make(map[string]sluice.RunOutcome), delays: make(map[string]time.Duration)}
+}
+
+func (e *scripted) Start(_ context.Context, _ sluice.RunTarget, runs []sluice.Run) []error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.calls++
+	errs := make([]error, len(runs))
+	for i, run := range runs {
+		keeps := true
+		if e.answer != nil {
+			errs[i], keeps = e.answer(run)
+		}
+		if _, there := e.runs[run.Ref]; keeps && !there {
+			e.began[run.Ref]++
+			e.delays[run.Ref] = run.Delay
+			e.runs[run.Ref] = sluice.RunOutcome{Ref: run.Ref, Job: run.Job, State: sluice.RunRunning}
+		}
+	}
+	return errs
+}
+
+func (e *scripted) say(answer func(run sluice.Run) (error, bool)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.answer = answer
+}
+
+// always answers every start alike.
+func always(err error, keeps bool) func(sluice.Run) (error, bool) {
+	return func(sluice.Run) (error, bool) { return fmt.Errorf("start: %w", err), keeps }
+}
+
+func (e *scripted) Outcomes(_ context.Context, _ sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]sluice.RunOutcome, len(refs))
+	for i, ref := range refs {
+		run, there := e.runs[ref]
+		if !there {
+			run = sluice.RunOutcome{Ref: ref, State: sluice.RunAbsent}
+		}
+		out[i] = run
+	}
+	return out, nil
+}
+
+func (e *scripted) Ended(_ context.Context, _ sluice.RunTarget, since time.Time, _ []byte) (sluice.RunPage, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var page sluice.RunPage
+	for _, run := range e.runs {
+		if run.State.Over() && !run.EndedAt.Before(since) {
+			page.Runs = append(page.Runs, run)
+		}
+	}
+	return page, nil
+}
+
+// Cancel ends the runs that heed it.
+func (e *scripted) Cancel(_ context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	errs := make([]error, len(refs))
+	for i, ref := range refs {
+		e.cancels = append(e.cancels, target.Namespace+": "+ref+": "+reason)
+		run, there := e.runs[ref]
+		switch {
+		case e.cut != nil:
+			errs[i] = e.cut
+		case there && run.State == sluice.RunRunning && !e.stubborn[ref]:
+			run.State, run.EndedAt = sluice.RunCancelled, time.Now()
+			e.runs[ref] = run
+		}
+	}
+	return errs
+}
+
+// state is how a run is; empty: there is none.
+func (e *scripted) state(ref string) sluice.RunState {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.runs[ref].State
+}
+
+// heed says which runs do not end when they are asked to, and what else comes of asking.
+func (e *scripted) heed(cut error, stubborn ...string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cut, e.stubborn = cut, make(map[string]bool)
+	for _, ref := range stubborn {
+		e.stubborn[ref] = true
+	}
+}
+
+// asked lists who was asked to end.
+func (e *scripted) asked() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.cancels)
+}
+
+func (e *scripted) Check(context.Context, sluice.RunTarget) (sluice.EngineReport, error) {
+	return e.report, nil
+}
+
+// end lets every run end in a state.
+func (e *scripted) end(state sluice.RunState) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for ref, run := range e.runs {
+		if run.State == sluice.RunRunning {
+			run.State, run.EndedAt, run.Result = state, time.Now(), []byte(`"done"`)
+			e.runs[ref] = run
+		}
+	}
+}
+
+// most is how often the run that was started most often was.
+func (e *scripted) most() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	most := 0
+	for _, n := range e.began {
+		most = max(most, n)
+	}
+	return most
+}
+
+func (e *scripted) refs() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var refs []string
+	for ref := range e.began {
+		refs = append(refs, ref)
+	}
+	slices.Sort(refs)
+	return refs
+}

@@ -1,0 +1,118 @@
+package dispatcher
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// lane is what a dispatcher knows of one queue.
+type lane struct {
+	queue string
+	wake  chan struct{}
+	cycle sync.Mutex // one cycle at a time
+
+	mu      sync.Mutex
+	held    map[sluice.ID]*hold // claimed, and not settled yet
+	breaker breaker             // used by the cycle alone
+}
+
+// hold is a claimed job on its way to its engine.
+type hold struct {
+	claim *sluice.Claim
+	run   sluice.Run
+	lease time.Duration
+	// doubtful says that an engine was asked to start its run, and it is not known whether it did. From then on only a
+	// clear answer ends it.
+	doubtful bool
+	// answer is what to write down, once it is known and could not be written yet.
+	answer *sluice.Settlement
+	lost   bool // somebody else has it, or a person ended it
+}
+
+func (l *lane) idle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.held) == 0
+}
+
+func (l *lane) hold(holds []*hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, h := range holds {
+		l.held[h.claim.ID] = h
+	}
+}
+
+func (l *lane) let(h *hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.held, h.claim.ID)
+}
+
+// holding lists what is held and of which a condition holds.
+func (l *lane) holding(which func(*hold) bool) []*hold {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []*hold
+	for _, h := range l.held {
+		if which(h) {
+			found = append(found, h)
+		}
+	}
+	return found
+}
+
+func (l *lane) nudge() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// rest waits until the next cycle is due, which is not within the interval, whatever comes in.
+func (l *lane) rest(ctx context.Context, wait, interval time.Duration) {
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
+	if interval > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+	}
+	timer.Reset(max(wait-interval, 0))
+	select {
+	case <-ctx.Done():
+	case <-l.wake:
+	case <-timer.C:
+	}
+}
+
+// breaker keeps a dispatcher from claiming for an engine that cannot be used: what is claimed then would only be held.
+type breaker struct {
+	openSince time.Time // zero: it is closed
+	probeAt   time.Time
+}
+
+// asks reports whether the engine may be asked now.
+func (b *breaker) asks(now time.Time) bool { return b.openSince.IsZero() || !now.Before(b.probeAt) }
+
+func (b *breaker) open() bool { return !b.openSince.IsZero() }
+
+// learn takes in how starts went. It reports whether the breaker has opened or closed by that.
+func (b *breaker) learn(worked, failed bool, now time.Time, probe time.Duration) (turned bool) {
+	was := b.open()
+	switch {
+	case worked:
+		b.openSince = time.Time{}
+	case failed:
+		if !was {
+			b.openSince = now
+		}
+		b.probeAt = now.Add(probe)
+	}
+	return was != b.open()
+}

@@ -1,0 +1,207 @@
+package dispatcher_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/dispatcher"
+)
+
+func (b *bank) cancel(ids ...sluice.ID) {
+	b.Helper()
+	if err := b.client.Cancel(b.Context(), ids, sluice.Act{By: "ada", Reason: "enough"}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// strays makes sure how many runs of cancelled jobs there are.
+func (b *bank) strays(want int) {
+	b.Helper()
+	runs, err := b.store.StrayRuns(b.Context(), "payment", sluice.StrayRun{}, 10_000)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if len(runs) != want {
+		b.Fatalf("%d stray runs, want %d", len(runs), want)
+	}
+}
+
+func refsOf(ids []sluice.ID) []string {
+	refs := make([]string, len(ids))
+	for i, id := range ids {
+		refs[i] = "payment-" + id.String()
+	}
+	return refs
+}
+
+func TestRunOfACancelledJobIsEndedAndNoOther(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.set(func(s *sluice.Settings) { s.RunNamespace = "billing" })
+		ids := b.enqueue(3, sluice.EnqueueOptions{})
+		refs := refsOf(ids)
+		b.run(1)
+		b.wait(2 * time.Second)
+		b.cancel(ids[0])
+		b.set(func(s *sluice.Settings) { s.RunNamespace = "elsewhere" })
+		b.wait(10 * time.Second)
+		if b.engine.state(refs[0]) != sluice.RunCancelled || b.engine.state(refs[1]) != sluice.RunRunning {
+			b.Errorf("the run is %s, another %s", b.engine.state(refs[0]), b.engine.state(refs[1]))
+		}
+		if asked, want := b.engine.asked(), []string{"billing: " + refs[0] + ": its job was cancelled"}; !slices.Equal(asked, want) {
+			b.Errorf("asked %q, want %q", asked, want)
+		}
+		b.strays(0)
+		b.want(sluice.StateDispatched, 2)
+	})
+}
+
+func TestRunThatWasStartedAfterItsJobWasCancelledIsEndedToo(t *testing.T) {
+	inBank(t, func(b *bank) {
+		ids := b.enqueue(2, sluice.EnqueueOptions{})
+		refs := refsOf(ids)
+		b.abandon(false)
+		b.cancel(ids...)
+		b.run(1)
+		b.wait(9 * time.Minute)
+		b.strays(2)
+		b.engine.Start(b.Context(), sluice.RunTarget{}, []sluice.Run{{Ref: refs[0], Job: ids[0]}})
+		b.wait(10 * time.Second)
+		if state := b.engine.state(refs[0]); state != sluice.RunCancelled {
+			b.Errorf("the run is %s", state)
+		}
+		b.strays(1)
+		b.wait(time.Minute)
+		b.strays(0) // the other never came
+	})
+}
+
+func TestDispatcherThatStartsARunWhileItsJobIsCancelledLeavesNoneBehind(t *testing.T) {
+	inBank(t, func(b *bank) {
+		ids := b.enqueue(1, sluice.EnqueueOptions{})
+		b.engine.say(func(sluice.Run) (error, bool) {
+			b.cancel(ids[0]) // in the middle of the start
+			return nil, true
+		})
+		b.run(1)
+		b.wait(10 * time.Second)
+		if state := b.engine.state(refsOf(ids)[0]); state != sluice.RunCancelled {
+			b.Errorf("the run is %s", state)
+		}
+		b.want(sluice.StateCancelled, 1)
+		b.strays(0)
+	})
+}
+
+func TestRunsThatDoNotHeedAreAskedAgainAndKeepNobodyFromTheOthers(t *testing.T) {
+	inBank(t, func(b *bank) {
+		ids := b.enqueue(1000, sluice.EnqueueOptions{})
+		b.run(1)
+		b.wait(5 * time.Second)
+		b.want(sluice.StateDispatched, 1000)
+		b.engine.heed(nil, refsOf(ids[:600])...)
+		b.cancel(ids...)
+		b.wait(20 * time.Second)
+		b.strays(600)
+		b.engine.heed(sluice.ErrEngineUnavailable)
+		b.wait(time.Minute)
+		b.strays(600)
+		b.engine.heed(nil)
+		b.wait(20 * time.Second)
+		b.strays(0)
+	})
+}
+
+func TestRunOfAnotherJobThatHasTheRefByNowGoesOn(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.set(func(s *sluice.Settings) { s.RunRef = "pay-{key}" })
+		first := b.enqueue(1, sluice.EnqueueOptions{Key: "invoice-7"})
+		claimed, err := b.store.Claim(b.Context(), sluice.ClaimRequest{Queue: "payment", Limit: 1, Holder: "dead", Lease: time.Minute, Token: sluice.NewToken()})
+		if err != nil || len(claimed.Jobs) != 1 {
+			b.Fatal(claimed, err)
+		}
+		intent := sluice.Intent{ID: first[0], Token: claimed.Jobs[0].Token, Ref: "pay-invoice-7", Engine: "temporal", Lease: time.Minute}
+		if errs, err := b.store.Intend(b.Context(), []sluice.Intent{intent}); errors.Join(append(errs, err)...) != nil {
+			b.Fatal(errs, err)
+		}
+		b.cancel(first...)
+		next := b.enqueue(1, sluice.EnqueueOptions{Key: "invoice-7"})
+		b.run(1)
+		b.wait(15 * time.Minute)
+		if job := b.job(next[0]); job.State != sluice.StateDispatched || b.engine.state("pay-invoice-7") != sluice.RunRunning {
+			b.Errorf("the other job is %s, its run %s", job.State, b.engine.state("pay-invoice-7"))
+		}
+		if asked := b.engine.asked(); len(asked) > 0 {
+			b.Errorf("asked to end: %q", asked)
+		}
+		b.strays(0)
+	})
+}
+
+// batches lists what the audit tells of batches, the newest first.
+func (b *bank) batches() (all []dispatcher.Cycle) {
+	b.Helper()
+	entries, err := b.client.Audit(b.Context(), sluice.AuditFilter{Object: sluice.ObjectQueue, Name: "payment", Limit: 1000})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Event != sluice.EventBatch {
+			continue
+		}
+		var done dispatcher.Cycle
+		if err := json.Unmarshal(e.After, &done); err != nil || e.Actor == "" {
+			b.Fatalf("the audit has %+v: %v", e, err)
+		}
+		all = append(all, done)
+	}
+	return all
+}
+
+func TestAuditTellsOfEachCycleThatClaimed(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.set(func(s *sluice.Settings) { s.Batch = 3 })
+		ids := b.enqueue(4, sluice.EnqueueOptions{})
+		b.engine.say(func(run sluice.Run) (error, bool) {
+			if run.Job == ids[0] {
+				return sluice.ErrEngineRefused, false
+			}
+			return nil, true
+		})
+		b.run(1)
+		b.wait(time.Minute)
+		told := b.batches()
+		for i := range told {
+			told[i].Took = 0
+		}
+		want := []dispatcher.Cycle{{Claimed: 1, Dispatched: 1}, {Claimed: 3, Dispatched: 2, Buried: 1}}
+		if !slices.Equal(told, want) {
+			b.Errorf("told of %+v, want %+v", told, want)
+		}
+	})
+}
+
+// mute is a store whose audit cannot be added to.
+type mute struct{ sluice.Store }
+
+func (mute) Note(context.Context, []sluice.AuditEntry) error {
+	return fmt.Errorf("note: %w", sluice.ErrUnavailable)
+}
+
+func TestAuditThatCannotBeToldStopsNoBatch(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.store = mute{b.store}
+		b.enqueue(3, sluice.EnqueueOptions{})
+		b.run(1)
+		b.wait(3 * time.Second)
+		b.want(sluice.StateDispatched, 3)
+		if told := b.batches(); len(told) > 0 {
+			b.Errorf("told of %+v", told)
+		}
+	})
+}

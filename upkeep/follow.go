@@ -1,0 +1,307 @@
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+const (
+	// followSlice is how many runs one call to an engine asks for.
+	followSlice = 500
+	// followOverlap is how far back runs that ended are listed again: an engine may tell of some late.
+	followOverlap = 15 * time.Second
+	// strayInterval is how often a slice of all runs under way is asked for one by one: those whose end was not told.
+	strayInterval = 30 * time.Second
+	// retentionInterval is how long an engine's retention is remembered.
+	retentionInterval = 10 * time.Minute
+)
+
+// Followed counts what following the runs of a queue did.
+type Followed struct {
+	// Settled counts the jobs by the event that their run's end, or its absence, gave rise to.
+	Settled map[sluice.Event]int `json:"settled"`
+	// Ending runs are those of cancelled jobs that were asked to end, Ended ones those of which it is known by now that
+	// they have, or never began.
+	Ending int `json:"ending"`
+	Ended  int `json:"ended"`
+	// Unknown jobs are asked for again, because their engine gave no answer.
+	Unknown int `json:"unknown"`
+}
+
+// follower follows the runs of one queue.
+type follower struct {
+	upkeep *Upkeep
+	queue  string
+	by     string
+
+	mu      sync.Mutex
+	running bool
+	at      time.Time // when to follow again
+
+	since   time.Time            // ends before were listed, by the engine's clock
+	seen    map[string]time.Time // refs that were listed since then, and when they ended
+	strayAt time.Time            // when to ask for the next slice
+	strayID sluice.ID            // where it begins
+	walked  bool                 // all runs were asked for once
+	keeps   map[string]retention
+
+	endAfter sluice.StrayRun // behind which to go on with runs of cancelled jobs
+	endedAll bool            // all of these were asked for once
+}
+
+// retention is how long an engine keeps runs that ended, as it said last.
+type retention struct {
+	keeps time.Duration
+	at    time.Time
+}
+
+func (u *Upkeep) newFollower(queue string) *follower {
+	return &follower{upkeep: u, queue: queue, by: u.holder.ID, seen: make(map[string]time.Time), keeps: make(map[string]retention)}
+}
+
+// follow settles the jobs whose runs have ended, and those of claims whose lease ran out, by asking their engines, and
+// has the runs of cancelled jobs ended. An engine that cannot be reached leaves its jobs as they are.
+func (f *follower) follow(ctx context.Context, q sluice.Queue) (Followed, error) {
+	done := Followed{Settled: make(map[sluice.Event]int)}
+	err := errors.Join(f.askOverdue(ctx, q, &done), f.listEnded(ctx, q, &done), f.askStray(ctx, q, &done), f.endStray(ctx, q, &done))
+	return done, err
+}
+
+// askOverdue asks for the runs of claims whose lease ran out: who held them may or may not have started them.
+func (f *follower) askOverdue(ctx context.Context, q sluice.Queue, done *Followed) error {
+	late, err := f.upkeep.store.Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, Overdue: true, Limit: q.Settings.RecoverBatch})
+	if err != nil {
+		return fmt.Errorf("list overdue claims: %w", err)
+	}
+	return f.ask(ctx, q, late, done)
+}
+
+// listEnded takes in the runs that ended since it did so last.
+func (f *follower) listEnded(ctx context.Context, q sluice.Queue, done *Followed) error {
+	engine := f.upkeep.options.Engines[q.Settings.Engine]
+	if engine == nil {
+		return nil
+	}
+	if f.since.IsZero() {
+		f.since = q.Now.Add(-followOverlap)
+	}
+	newest := f.since
+	var next []byte
+	for {
+		page, err := engine.Ended(ctx, sluice.TargetOf(q.Name, q.Settings), f.since, next)
+		if err != nil {
+			return fmt.Errorf("list runs that ended: %w", err)
+		}
+		if err := f.settleEnded(ctx, q, f.unseen(page.Runs), done); err != nil {
+			return err
+		}
+		for _, run := range page.Runs {
+			f.seen[run.Ref] = run.EndedAt
+			if run.EndedAt.After(newest) {
+				newest = run.EndedAt
+			}
+		}
+		if next = page.Next; next == nil {
+			break
+		}
+	}
+	if from := newest.Add(-followOverlap); from.After(f.since) {
+		f.since = from
+	}
+	for ref, at := range f.seen {
+		if at.Before(f.since) {
+			delete(f.seen, ref)
+		}
+	}
+	return nil
+}
+
+func (f *follower) unseen(runs []sluice.RunOutcome) []sluice.RunOutcome {
+	return slices.DeleteFunc(slices.Clone(runs), func(run sluice.RunOutcome) bool {
+		_, seen := f.seen[run.Ref]
+		return seen || run.Job.IsZero()
+	})
+}
+
+// settleEnded settles the jobs of runs that ended, those whose present run they are.
+func (f *follower) settleEnded(ctx context.Context, q sluice.Queue, runs []sluice.RunOutcome, done *Followed) error {
+	for slice := range slices.Chunk(runs, followSlice) {
+		ids := make([]sluice.ID, len(slice))
+		for i, run := range slice {
+			ids[i] = run.Job
+		}
+		claims, err := f.upkeep.store.Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, IDs: ids, Limit: len(ids)})
+		if err != nil {
+			return fmt.Errorf("look at the jobs of runs that ended: %w", err)
+		}
+		byRef := make(map[string]*sluice.Claim, len(claims))
+		for _, c := range claims {
+			byRef[c.Ref] = c
+		}
+		var settlements []sluice.Settlement
+		for _, run := range slice {
+			if c := byRef[run.Ref]; c != nil && c.ID == run.Job {
+				settlements = append(settlements, verdict(c, run, q.Settings, 0, q.Now))
+			}
+		}
+		if err := f.settle(ctx, settlements, done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askStray asks for a slice of the runs under way, one by one: an engine that lists ends may miss one. At first it goes
+// through all of them, because nobody may have looked for long.
+func (f *follower) askStray(ctx context.Context, q sluice.Queue, done *Followed) error {
+	if f.walked && time.Now().Before(f.strayAt) {
+		return nil
+	}
+	for {
+		claims, err := f.upkeep.store.Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, After: f.strayID, Limit: followSlice})
+		if err != nil {
+			return fmt.Errorf("list runs under way: %w", err)
+		}
+		f.strayID = sluice.ID{}
+		if len(claims) == followSlice {
+			f.strayID = claims[len(claims)-1].ID
+		}
+		away := slices.DeleteFunc(claims, func(c *sluice.Claim) bool { return c.State != sluice.StateDispatched })
+		if err := f.ask(ctx, q, away, done); err != nil {
+			return err
+		}
+		if f.strayID.IsZero() {
+			f.walked = true
+		}
+		if f.walked {
+			f.strayAt = time.Now().Add(strayInterval)
+			return nil
+		}
+	}
+}
+
+// ask asks engines how the runs of jobs are, and settles these accordingly.
+func (f *follower) ask(ctx context.Context, q sluice.Queue, claims []*sluice.Claim, done *Followed) error {
+	return f.judge(ctx, q, claims, func(judged []Judged, unknown int) error {
+		done.Unknown += unknown
+		var settlements []sluice.Settlement
+		for _, j := range judged {
+			settlements = append(settlements, j.settlement)
+		}
+		return f.settle(ctx, settlements, done)
+	})
+}
+
+// Judged is a job, what its engine says of its run, and what becomes of the job by that.
+type Judged struct {
+	Job sluice.Job        `json:"job"`
+	Run sluice.RunOutcome `json:"run"`
+	// Event is what the engine's answer gives rise to; empty: nothing.
+	Event  sluice.Event `json:"event,omitempty"`
+	Reason string       `json:"reason,omitempty"`
+
+	settlement sluice.Settlement
+}
+
+// judge asks engines how the runs of jobs are, a slice at a time, and hands over what becomes of each; of those that an
+// engine gave no answer for, only how many.
+func (f *follower) judge(ctx context.Context, q sluice.Queue, claims []*sluice.Claim, take func(judged []Judged, unknown int) error) error {
+	var failed []error
+	for engine, ofEngine := range byEngine(claims) {
+		for slice := range slices.Chunk(ofEngine, followSlice) {
+			judged, err := f.judgeSlice(ctx, q, engine, slice)
+			failed = append(failed, err, take(judged, len(slice)-len(judged)))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func byEngine(claims []*sluice.Claim) map[string][]*sluice.Claim {
+	all := make(map[string][]*sluice.Claim)
+	for _, c := range claims {
+		all[c.Engine] = append(all[c.Engine], c)
+	}
+	return all
+}
+
+func (f *follower) judgeSlice(ctx context.Context, q sluice.Queue, where string, claims []*sluice.Claim) ([]Judged, error) {
+	engine, target, err := f.engineAt(q, where, len(claims))
+	if err != nil {
+		return nil, err
+	}
+	keeps, err := f.retentionOf(ctx, engine, target, where)
+	if err != nil {
+		return nil, err
+	}
+	refs := make([]string, len(claims))
+	for i, c := range claims {
+		refs[i] = c.Ref
+	}
+	outcomes, err := engine.Outcomes(ctx, target, refs)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s for %d runs: %w", where, len(refs), err)
+	}
+	judged := make([]Judged, len(outcomes))
+	for i, run := range outcomes {
+		if !run.Job.IsZero() && run.Job != claims[i].ID {
+			run.State = sluice.RunForeign
+		}
+		decided := verdict(claims[i], run, q.Settings, keeps, q.Now)
+		judged[i] = Judged{Job: claims[i].Job, Run: run, Event: decided.Event, Reason: cmp.Or(decided.Reason, decided.Error), settlement: decided}
+	}
+	return judged, nil
+}
+
+// engineAt gives the engine that has some runs of a queue, and where it has them, whatever the settings say by now.
+func (f *follower) engineAt(q sluice.Queue, where string, runs int) (sluice.Engine, sluice.RunTarget, error) {
+	name, namespace := sluice.SplitEngine(where)
+	engine := f.upkeep.options.Engines[name]
+	target := sluice.TargetOf(q.Name, q.Settings)
+	target.Namespace = namespace
+	if engine == nil {
+		return nil, target, fmt.Errorf("%d runs of queue %q are at the engine %q, which this upkeep was not given", runs, q.Name, name)
+	}
+	return engine, target, nil
+}
+
+// retentionOf says how long an engine keeps runs that ended.
+func (f *follower) retentionOf(ctx context.Context, engine sluice.Engine, target sluice.RunTarget, where string) (time.Duration, error) {
+	known, found := f.keeps[where]
+	if found && time.Since(known.at) < retentionInterval {
+		return known.keeps, nil
+	}
+	report, err := engine.Check(ctx, target)
+	if err != nil {
+		return 0, fmt.Errorf("ask %s how long it keeps runs: %w", where, err)
+	}
+	f.keeps[where] = retention{report.Retention, time.Now()}
+	return report.Retention, nil
+}
+
+// settle writes down what became of jobs. One that somebody else has settled in between is theirs.
+func (f *follower) settle(ctx context.Context, settlements []sluice.Settlement, done *Followed) error {
+	settlements = slices.DeleteFunc(settlements, func(s sluice.Settlement) bool { return s.Event == "" })
+	if len(settlements) == 0 {
+		return nil
+	}
+	for i := range settlements {
+		settlements[i].Holder = cmp.Or(settlements[i].Holder, f.by)
+	}
+	errs, err := f.upkeep.store.Settle(ctx, settlements)
+	if err != nil {
+		return fmt.Errorf("settle %d jobs: %w", len(settlements), err)
+	}
+	for i, err := range errs {
+		if err == nil {
+			done.Settled[settlements[i].Event]++
+		}
+	}
+	return nil
+}

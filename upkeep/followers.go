@@ -1,0 +1,104 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// followers are the followers of all queues. They work beside the rounds, so that recovery does not wait for engines.
+type followers struct {
+	all sync.WaitGroup
+
+	mu     sync.Mutex
+	queues map[string]*follower
+}
+
+// of gives the follower of a queue.
+func (u *Upkeep) of(queue string) *follower {
+	u.runs.mu.Lock()
+	defer u.runs.mu.Unlock()
+	f := u.runs.queues[queue]
+	if f == nil {
+		f = u.newFollower(queue)
+		u.runs.queues[queue] = f
+	}
+	return f
+}
+
+// followBeside follows the runs of each queue for which it is time, while the rounds go on.
+func (u *Upkeep) followBeside(ctx context.Context) {
+	if len(u.options.Engines) == 0 {
+		return
+	}
+	queues, err := u.store.Queues(ctx)
+	if err != nil {
+		u.failed(ctx, "follow runs", err)
+		return
+	}
+	for _, q := range queues {
+		f := u.of(q.Name)
+		if !f.begin() {
+			continue
+		}
+		u.runs.all.Go(func() {
+			defer f.end(q.Settings.FollowInterval)
+			done, err := f.follow(ctx, q)
+			f.tell(ctx, done, err)
+		})
+	}
+}
+
+// begin reports whether it is time to follow, and nobody does.
+func (f *follower) begin() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.running || time.Now().Before(f.at) {
+		return false
+	}
+	f.running = true
+	return true
+}
+
+func (f *follower) end(interval time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running, f.at = false, time.Now().Add(interval-followSlack)
+}
+
+// followSlack makes a follow interval that is a multiple of upkeep's own begin with its round.
+const followSlack = 50 * time.Millisecond
+
+func (f *follower) tell(ctx context.Context, done Followed, err error) {
+	if err != nil {
+		f.upkeep.failed(ctx, "follow runs of queue "+f.queue, err)
+	}
+	if len(done.Settled) > 0 || done.Ended > 0 {
+		f.upkeep.options.Logger.Info("runs followed", "queue", f.queue, "settled", done.Settled, "unknown", done.Unknown,
+			"ending", done.Ending, "ended", done.Ended, "holder", f.by)
+	}
+}
+
+// followIf follows the runs of every queue, where everything is to be done.
+func (u *Upkeep) followIf(ctx context.Context, all bool, done *Done) error {
+	if !all || len(u.options.Engines) == 0 {
+		return nil
+	}
+	queues, err := u.store.Queues(ctx)
+	if err != nil {
+		return fmt.Errorf("follow runs: %w", err)
+	}
+	var failed []error
+	for _, q := range queues {
+		out, err := u.newFollower(q.Name).follow(ctx, q)
+		for _, n := range out.Settled {
+			done.Followed += n
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("follow runs of queue %q: %w", q.Name, err))
+		}
+	}
+	return errors.Join(failed...)
+}

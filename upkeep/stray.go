@@ -1,0 +1,104 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+const (
+	// strayStart is how long after the cancel of a job its run may still be started: by a dispatcher that did not know
+	// of it yet, or that gave up waiting for an engine which took the start all the same.
+	strayStart = 10 * time.Minute
+	// strayReason is what an engine is told.
+	strayReason = "its job was cancelled"
+)
+
+// endStray has the runs of cancelled jobs ended: a slice each time, round and round, so that those which do not heed it
+// keep nobody from the others. At first it goes through all of them, as askStray does.
+func (f *follower) endStray(ctx context.Context, q sluice.Queue, done *Followed) error {
+	for {
+		runs, err := f.upkeep.store.StrayRuns(ctx, q.Name, f.endAfter, followSlice)
+		if err != nil {
+			return fmt.Errorf("list runs of cancelled jobs: %w", err)
+		}
+		f.endAfter = sluice.StrayRun{}
+		if len(runs) == followSlice {
+			f.endAfter = runs[len(runs)-1]
+		}
+		f.endedAll = f.endedAll || f.endAfter.JobID.IsZero()
+		if err := f.endSlice(ctx, q, runs, done); err != nil || f.endedAll {
+			return err
+		}
+	}
+}
+
+func (f *follower) endSlice(ctx context.Context, q sluice.Queue, runs []sluice.StrayRun, done *Followed) error {
+	byEngine := make(map[string][]sluice.StrayRun)
+	for _, run := range runs {
+		byEngine[run.Engine] = append(byEngine[run.Engine], run)
+	}
+	var failed []error
+	for where, ofEngine := range byEngine {
+		failed = append(failed, f.endAt(ctx, q, where, ofEngine, done))
+	}
+	return errors.Join(failed...)
+}
+
+// endAt looks how the runs are before it asks any to end: a ref may be that of another job's run by now, if the queue's
+// refs are made of keys, and that one must go on.
+func (f *follower) endAt(ctx context.Context, q sluice.Queue, where string, runs []sluice.StrayRun, done *Followed) error {
+	engine, target, err := f.engineAt(q, where, len(runs))
+	if err != nil {
+		return err
+	}
+	target.Results = false
+	refs := make([]string, len(runs))
+	for i, run := range runs {
+		refs[i] = run.Ref
+	}
+	outcomes, err := engine.Outcomes(ctx, target, refs)
+	if err != nil {
+		return fmt.Errorf("ask %s for %d runs of cancelled jobs: %w", where, len(refs), err)
+	}
+	var going []string
+	var over []sluice.StrayRun
+	for i, run := range outcomes {
+		own := run.Job.IsZero() || run.Job == runs[i].JobID
+		switch {
+		case own && run.State == sluice.RunRunning:
+			going = append(going, runs[i].Ref)
+		case own && run.State.Over(), q.Now.Sub(runs[i].CancelledAt) > strayStart:
+			over = append(over, runs[i])
+		}
+	}
+	done.Ending += len(going)
+	return errors.Join(cancelRuns(ctx, engine, target, where, going), f.forget(ctx, over, done))
+}
+
+// cancelRuns asks runs to end. Whether they do is seen at the next look.
+func cancelRuns(ctx context.Context, engine sluice.Engine, target sluice.RunTarget, where string, refs []string) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	for i, err := range engine.Cancel(ctx, target, refs, strayReason) {
+		if err != nil { // one tells enough: the others are most likely alike
+			return fmt.Errorf("ask %s to end %d runs of cancelled jobs, such as %s: %w", where, len(refs), refs[i], err)
+		}
+	}
+	return nil
+}
+
+func (f *follower) forget(ctx context.Context, over []sluice.StrayRun, done *Followed) error {
+	if len(over) == 0 {
+		return nil
+	}
+	if err := f.upkeep.store.ForgetStrayRuns(ctx, over); err != nil {
+		return fmt.Errorf("forget %d runs of cancelled jobs: %w", len(over), err)
+	}
+	done.Ended += len(over)
+	return nil
+}

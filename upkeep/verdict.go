@@ -1,0 +1,85 @@
+package upkeep
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// verdict says what becomes of a job, by what its engine says of its run. Nothing: the zero Settlement.
+//
+// An engine that does not have a run never had it, if it was asked before it could have forgotten one that ended. Then
+// the job may go again: its next run has the same ref, so that a start which is still on its way finds it. An engine
+// that had a run and has it no more leaves the job uncertain; it is never run twice (I-16).
+func verdict(c *sluice.Claim, run sluice.RunOutcome, s sluice.Settings, retention time.Duration, now time.Time) sluice.Settlement {
+	out := sluice.Settlement{ID: c.ID, Token: c.Token}
+	switch run.State {
+	case sluice.RunRunning:
+		if c.State != sluice.StateClaimed {
+			return sluice.Settlement{}
+		}
+		out.Event, out.Reason = sluice.EventDispatch, "the engine has the run"
+	case sluice.RunCompleted:
+		out.Event, out.Result = sluice.EventComplete, run.Result
+	case sluice.RunFailed, sluice.RunTimedOut:
+		return failed(c, run, s)
+	case sluice.RunCancelled, sluice.RunTerminated:
+		out.Event, out.Error, out.Reason = sluice.EventBury, endOf(run), "the run was "+string(run.State)+" in the engine"
+	case sluice.RunForeign:
+		out.Event, out.Error, out.Reason = sluice.EventBury, sluice.ErrRefTaken.Error()+": "+c.Ref, "another run has its ref"
+		if c.State == sluice.StateDispatched {
+			out.Event, out.Reason = sluice.EventDoubt, "another run has its ref now"
+		}
+	case sluice.RunAbsent:
+		return absent(c, s, retention, now)
+	default:
+		return sluice.Settlement{}
+	}
+	return out
+}
+
+// failed is for a run that failed: the job's failed attempt, which is its last where runs are not tried again.
+func failed(c *sluice.Claim, run sluice.RunOutcome, s sluice.Settings) sluice.Settlement {
+	if !s.RetryRuns {
+		s.MaxAttempts, c.MaxAttempts = 1, 0
+	}
+	out := sluice.FailureOf(c, s, endOf(run))
+	out.Holder = ""
+	if out.Event == sluice.EventBury && !s.RetryRuns {
+		out.Reason = "the run " + string(run.State)
+	}
+	return out
+}
+
+// endOf is the error of a run that did not end well.
+func endOf(run sluice.RunOutcome) string {
+	if run.Error == "" {
+		return "the run " + string(run.State)
+	}
+	return "the run " + string(run.State) + ": " + run.Error
+}
+
+// absent is for a job whose run the engine does not have.
+func absent(c *sluice.Claim, s sluice.Settings, retention time.Duration, now time.Time) sluice.Settlement {
+	out := sluice.Settlement{ID: c.ID, Token: c.Token}
+	if c.State == sluice.StateDispatched {
+		out.Event, out.Error = sluice.EventDoubt, "the engine had the run "+c.Ref+", and has it no more"
+		out.Reason = "unknown outcome: the run was deleted, or ended so long ago that the engine has forgotten it"
+		return out
+	}
+	if asked := now.Sub(c.ClaimedAt); retention > 0 && asked > sureOf(retention) {
+		out.Event, out.Error = sluice.EventDoubt, fmt.Sprintf("whether the run %s was started %s ago cannot be known any more", c.Ref, asked.Round(time.Second))
+		out.Reason = fmt.Sprintf("unknown outcome: the engine keeps runs that ended for %s only", retention)
+		return out
+	}
+	if c.Recoveries+1 >= s.MaxRecoveries {
+		out.Event, out.Error, out.Poison, out.Reason = sluice.EventBury, sluice.PoisonError(c.Recoveries+1), true, "recoveries spent"
+		return out
+	}
+	out.Event, out.Reason = sluice.EventRecover, "the lease of "+c.Holder+" ran out, and the engine never had the run"
+	return out
+}
+
+// sureOf is for how long an engine that keeps runs for a while after they ended certainly knows every run.
+func sureOf(retention time.Duration) time.Duration { return retention - retention/10 }
