@@ -1,0 +1,91 @@
+package crashtest
+
+import (
+	"math/rand/v2"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestDispatcherThatDiesAtAnyStepLeavesOneRunForEachJob kills a dispatcher at each step of its first batch. Another
+// goes on, and upkeep asks Temporal for what the dead one held.
+func TestDispatcherThatDiesAtAnyStepLeavesOneRunForEachJob(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{never, afterClaim, beforeStart, inBatch, afterStart, afterSettlement} {
+		for name, address := range addresses(t) {
+			t.Run(step+", "+name, func(t *testing.T) {
+				t.Parallel()
+				b := newBank(t, address)
+				b.enqueue(20)
+				first := b.spawn(step)
+				if step != never {
+					_ = first.Wait() // it was killed
+				}
+				b.tend()
+				b.spawn(never)
+				b.settled()
+				b.onceEach()
+			})
+		}
+	}
+}
+
+// kills is how often a dispatcher is killed at random.
+const kills = 200
+
+// TestDispatchersKilledAtRandomLeaveOneRunForEachJob keeps killing one of two dispatchers, at any moment.
+func TestDispatchersKilledAtRandomLeaveOneRunForEachJob(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, addresses(t)["PostgreSQL"])
+	b.killAtRandom(kills)
+}
+
+// TestRepliesThatAreLostLeaveOneRunForEachJob keeps cutting the connections to Temporal, at any moment: what was asked
+// for has often happened, and the reply is gone.
+func TestRepliesThatAreLostLeaveOneRunForEachJob(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, addresses(t)["SQLite"])
+	wire := newWire(t, b.engine)
+	b.engine = wire.address
+	b.tend()
+	b.spawn(never)
+	random := rand.New(rand.NewPCG(seed(t), 0))
+	for range 60 {
+		b.enqueue(5)
+		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
+		wire.cut()
+	}
+	b.settled()
+	b.onceEach()
+}
+
+func (b *bank) killAtRandom(times int) {
+	b.Helper()
+	if testing.Short() {
+		times /= 10
+	}
+	random := rand.New(rand.NewPCG(seed(b.T), 0))
+	b.tend()
+	dispatchers := []*exec.Cmd{b.spawn(never), b.spawn(never)}
+	for range times {
+		b.enqueue(1 + random.IntN(4))
+		time.Sleep(time.Duration(random.IntN(80)) * time.Millisecond)
+		victim := random.IntN(len(dispatchers))
+		if err := dispatchers[victim].Process.Signal(syscall.SIGKILL); err != nil {
+			b.Fatal(err)
+		}
+		_ = dispatchers[victim].Wait() // it was killed
+		dispatchers[victim] = b.spawn(never)
+	}
+	b.settled()
+	b.onceEach()
+}
+
+// seed is that of a random test, which prints it.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	return seed
+}
