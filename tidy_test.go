@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine/enginetest"
 	"github.com/sluice-queue/sluice/store/storetest"
 )
 
@@ -29,6 +30,7 @@ var doors = map[string][]string{
 	"":                   {},
 	"schema":             {},
 	"worker":             {""},
+	"dispatcher":         {""},
 	"upkeep":             {""},
 	"internal/broadcast": {""},
 	"internal/migration": {""},
@@ -37,15 +39,21 @@ var doors = map[string][]string{
 	"internal/debian":    {},
 	"internal/coverage":  {},
 	"internal/pgtest":    {"internal/debian"},
-	"internal/testbed":   {"internal/debian", "internal/pgtest"},
+	"internal/testbed":   {"internal/debian", "internal/pgtest", "internal/temporaltest"},
 	"store/memory":       {"", "internal/broadcast", "internal/flow", "internal/wave"},
 	"store/sqlite":       {"", "internal/broadcast", "internal/flow", "internal/wave", "internal/migration"},
 	"store/postgres":     {"", "internal/broadcast", "internal/flow", "internal/wave", "internal/migration"},
 	"store/storetest":    {""},
+	"engine/enginetest":  {""},
+	"engine/local":       {"", "worker"},
+	"engine/temporal":    {""},
 	"internal/demo":      {"", "internal/flow", "worker", "store/sqlite", "store/postgres"},
 	"internal/sim":       {"", "internal/flow", "store/memory"},
-	"cli":                {"", "schema", "worker", "upkeep", "store/sqlite", "store/postgres", "internal/demo", "internal/sim"},
+	"cli":                {"", "schema", "worker", "upkeep", "store/sqlite", "store/postgres", "dispatcher", "engine/temporal", "internal/demo", "internal/sim"},
 	"cmd/sluice":         {"cli"},
+
+	"internal/temporaltest": {},
+	"internal/temporald":    {"internal/temporaltest"},
 }
 
 const (
@@ -111,12 +119,14 @@ func TestPackagesImportOnlyThroughTheirDoors(t *testing.T) {
 func TestUsersPayOnlyForWhatTheyImport(t *testing.T) {
 	t.Parallel()
 	for pkg, unwanted := range map[string][]string{
-		"./":               {"github.com/", "modernc.org/", "golang.org/", "go.yaml.in/"},
-		"./worker":         {"github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/"},
-		"./upkeep":         {"github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/"},
-		"./store/memory":   {"github.com/jackc", "modernc.org/", "go.yaml.in/"},
-		"./store/sqlite":   {"github.com/jackc", "github.com/spf13", "santhosh-tekuri", "temporal", "go.yaml.in/"},
-		"./store/postgres": {"modernc.org/", "github.com/spf13", "santhosh-tekuri", "temporal", "go.yaml.in/"},
+		"./":                {"github.com/", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
+		"./worker":          {"github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
+		"./engine/local":    {"github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
+		"./engine/temporal": {"github.com/jackc", "modernc.org/", "github.com/spf13", "santhosh-tekuri", "go.yaml.in/"},
+		"./upkeep":          {"github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
+		"./store/memory":    {"github.com/jackc", "modernc.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
+		"./store/sqlite":    {"github.com/jackc", "github.com/spf13", "santhosh-tekuri", "temporal", "google.golang.org/", "go.yaml.in/"},
+		"./store/postgres":  {"modernc.org/", "github.com/spf13", "santhosh-tekuri", "temporal", "google.golang.org/", "go.yaml.in/"},
 	} {
 		out, err := exec.Command("go", "list", "-deps", pkg).Output()
 		if err != nil {
@@ -331,7 +341,8 @@ func TestDocsAreMadeFromTheCode(t *testing.T) {
 		{"docs/states.md", "moves", movesTable()},
 		{"docs/states.md", "drawing", movesDrawing()},
 		{"README.md", "drawing", movesDrawing()},
-		{"docs/store-rules.md", "rules", rulesTable()},
+		{"docs/store-rules.md", "rules", storeRules()},
+		{"docs/engine-rules.md", "rules", engineRules()},
 		{"docs/settings.md", "settings", settingsTable()},
 	} {
 		text, err := os.ReadFile(doc.path)
@@ -393,13 +404,23 @@ func movesDrawing() string {
 	return text.String() + "```\n"
 }
 
-func rulesTable() string {
-	var text strings.Builder
-	text.WriteString("| rule | says | because |\n| --- | --- | --- |\n")
+// rulesHead begins the tables of rules.
+const rulesHead = "| rule | says | because |\n| --- | --- | --- |\n"
+
+func storeRules() string {
+	text := rulesHead
 	for _, rule := range storetest.Rules() {
-		fmt.Fprintf(&text, "| %s | %s | %s |\n", rule.ID, rule.Says, rule.Because)
+		text += fmt.Sprintf("| %s | %s | %s |\n", rule.ID, rule.Says, rule.Because)
 	}
-	return text.String()
+	return text
+}
+
+func engineRules() string {
+	text := rulesHead
+	for _, rule := range enginetest.Rules() {
+		text += fmt.Sprintf("| %s | %s | %s |\n", rule.ID, rule.Says, rule.Because)
+	}
+	return text
 }
 
 func settingsTable() string {

@@ -114,7 +114,7 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 		if time.Since(h.Seen) > holderSilence {
 			continue
 		}
-		tended = tended || h.Role == "upkeep"
+		tended = tended || h.Role == sluice.RoleUpkeep
 		for _, queue := range h.Queues {
 			served[queue]++
 		}

@@ -144,6 +144,10 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitTimeout, "the jobs were released and will run again; give the drain more time with --grace"
 	case errors.Is(err, sluice.ErrUnavailable):
 		return exitUnreachable, "check --db (or SLUICE_DB), and that the database is up"
+	case errors.Is(err, sluice.ErrEngineUnavailable):
+		return exitUnreachable, "check --temporal (or SLUICE_TEMPORAL), and that the server is up"
+	case errors.Is(err, sluice.ErrEngineTarget):
+		return exitFailed, "«sluice engine check» says what is missing; the queue's settings name it"
 	case errors.Is(err, context.DeadlineExceeded):
 		return exitTimeout, "narrow what you ask for, or give it more time with --timeout"
 	case errors.Is(err, sluice.ErrNotFound):

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/dispatcher"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -83,8 +86,26 @@ func auditColumns() []column[sluice.AuditEntry] {
 			}
 			return orDash(string(e.From)) + " → " + orDash(string(e.To))
 		}, false},
-		{"REASON", func(e sluice.AuditEntry) string { return orDash(e.Reason) }, false},
+		{"REASON", func(e sluice.AuditEntry) string { return orDash(cmp.Or(e.Reason, batchOf(e))) }, false},
 	}
+}
+
+// batchOf says in words what became of the jobs of a batch; empty: the entry tells of something else.
+func batchOf(e sluice.AuditEntry) string {
+	var done dispatcher.Cycle
+	if e.Event != sluice.EventBatch || json.Unmarshal(e.After, &done) != nil {
+		return ""
+	}
+	text := fmt.Sprintf("%d claimed", done.Claimed)
+	for _, part := range []struct {
+		count int
+		word  string
+	}{{done.Dispatched, "dispatched"}, {done.Buried, "buried"}, {done.Released, "released"}, {done.Held, "held"}} {
+		if part.count > 0 {
+			text += fmt.Sprintf(", %d %s", part.count, part.word)
+		}
+	}
+	return text
 }
 
 func (a *app) holdersCommand() *cobra.Command {

@@ -14,13 +14,15 @@ import (
 
 func (a *app) upkeepCommand() *cobra.Command {
 	var once bool
+	var engine engineFlags
 	var options upkeep.Options
 	command := &cobra.Command{
 		Use:   "upkeep",
 		Short: "Recover lost jobs, cancel expired ones, change settings as planned, count waves, prune history",
 		Long: `Tends the store until it is interrupted. Any number may run; one leads, the others stand by. How often
 leases are looked at, and how many jobs are recovered at once, are settings of each queue
-(recover_interval, recover_batch). What falls due ahead is counted for «sluice waves».`,
+(recover_interval, recover_batch). What falls due ahead is counted for «sluice waves». With --temporal the runs of
+that engine are followed.`,
 		Example: "  sluice upkeep\n  sluice upkeep --once",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -32,6 +34,12 @@ leases are looked at, and how many jobs are recovered at once, are settings of e
 				return err
 			}
 			options.Logger, options.PayloadChecker = logger, schema.New()
+			engines, done, err := engine.open(true)
+			if err != nil {
+				return err
+			}
+			defer done()
+			options.Engines = engines
 			if once {
 				return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 					done, err := upkeep.New(store, options).Once(ctx, true)
@@ -39,8 +47,8 @@ leases are looked at, and how many jobs are recovered at once, are settings of e
 						return err
 					}
 					return a.printOne(done, func() error {
-						_, err := fmt.Fprintf(a.stdout, "recovered %d, poisoned %d, expired %d, mended %d, pruned %d, settings %d\n",
-							done.Recovered, done.Poisoned, done.Expired, done.Mended, done.Pruned, done.Settings)
+						_, err := fmt.Fprintf(a.stdout, "recovered %d, poisoned %d, followed %d, expired %d, mended %d, pruned %d, settings %d\n",
+							done.Recovered, done.Poisoned, done.Followed, done.Expired, done.Mended, done.Pruned, done.Settings)
 						return err
 					})
 				})
@@ -54,6 +62,7 @@ leases are looked at, and how many jobs are recovered at once, are settings of e
 		},
 	}
 	flags := command.Flags()
+	engine.addTo(flags)
 	flags.BoolVar(&once, "once", false, "do everything once, whether it is due or not, and end")
 	flags.Var(newDuration(&options.Interval, time.Second), "interval", "how often to look whether something is due")
 	flags.Var(newDuration(&options.PruneInterval, 10*time.Minute), "prune-interval", "how often to go through the history")

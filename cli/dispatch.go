@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/schema"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+func (a *app) dispatchCommand() *cobra.Command {
+	var engine engineFlags
+	var options dispatcher.Options
+	var once, noUpkeep bool
+	command := &cobra.Command{
+		Use:   "dispatch [QUEUE…]",
+		Short: "Hand due jobs to an engine, and follow their runs",
+		Long: `Claims due jobs of the queues whose setting «engine» names the engine, has a Temporal server start a workflow
+for each, and follows these to their end. Without queues it serves all that name it. Any number may run side by
+side. What the queues allow (rate, capacity, batch, interval, lead, jitter) holds for all of them together.
+
+A queue is told where its jobs run by its settings: engine, run_type, run_task_queue, run_namespace, run_timeout,
+run_ref. The first interrupt drains: what was claimed is still handed over within --grace.`,
+		Example: "  sluice settings set payment engine=temporal run_type=PaymentExec run_task_queue=payment-exec audit=full\n  sluice dispatch --temporal 127.0.0.1:7233\n  sluice dispatch payment --once",
+		Args:    arguments(0, math.MaxInt),
+		RunE: func(command *cobra.Command, queues []string) error {
+			for _, queue := range queues {
+				if err := sluice.CheckQueueName(queue); err != nil {
+					return err
+				}
+			}
+			if once && len(queues) == 0 {
+				return usagef("--once needs the queues; write: sluice dispatch QUEUE --once")
+			}
+			options.Queues = queues
+			return a.dispatch(command.Context(), engine, options, once, noUpkeep)
+		},
+	}
+	flags := command.Flags()
+	engine.addTo(flags)
+	flags.IntVar(&options.Batch, "batch", 500, "jobs claimed at once, where the queue does not say")
+	flags.Var(newDuration(&options.Poll, time.Second), "poll", "how often to look when nobody says that there are jobs")
+	flags.Var(newDuration(&options.Probe, 5*time.Second), "probe", "how long to leave an engine alone that cannot be used")
+	flags.Var(newDuration(&options.Drain, 30*time.Second), "grace", "how long what was claimed may go on after the first interrupt")
+	flags.BoolVar(&once, "once", false, "do one cycle of each queue, and end")
+	flags.BoolVar(&noUpkeep, "no-upkeep", false, "leave following, recovering and pruning to others")
+	return command
+}
+
+func (a *app) dispatch(ctx context.Context, engine engineFlags, options dispatcher.Options, once, noUpkeep bool) error {
+	logger, err := a.logger()
+	if err != nil {
+		return err
+	}
+	engines, done, err := engine.open(false)
+	if err != nil {
+		return err
+	}
+	defer done()
+	store, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.close(store)
+	options.Engines, options.Logger = engines, logger
+	d := dispatcher.New(store, options)
+	if once {
+		return a.dispatchOnce(ctx, d, options.Queues)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer stop()
+	if !noUpkeep {
+		tend := upkeep.Options{Engines: engines, PayloadChecker: schema.New(), Logger: logger}
+		beside.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // it returns nil
+	}
+	return d.Run(ctx)
+}
+
+// cycleRow is what one cycle of a queue did.
+type cycleRow struct {
+	Queue string `json:"queue"`
+	dispatcher.Cycle
+}
+
+func (a *app) dispatchOnce(ctx context.Context, d *dispatcher.Dispatcher, queues []string) error {
+	var rows []cycleRow
+	for _, queue := range queues {
+		cycle, err := d.Once(ctx, queue)
+		if err != nil {
+			return fmt.Errorf("dispatch queue %q: %w", queue, err)
+		}
+		rows = append(rows, cycleRow{queue, cycle})
+	}
+	count := func(name string, of func(cycleRow) int) column[cycleRow] {
+		return column[cycleRow]{name, func(r cycleRow) string { return fmt.Sprint(of(r)) }, true}
+	}
+	return printList(a, rows, func(r cycleRow) string { return r.Queue }, []column[cycleRow]{
+		{"QUEUE", func(r cycleRow) string { return r.Queue }, false},
+		count("CLAIMED", func(r cycleRow) int { return r.Claimed }), count("DISPATCHED", func(r cycleRow) int { return r.Dispatched }),
+		count("BURIED", func(r cycleRow) int { return r.Buried }), count("RELEASED", func(r cycleRow) int { return r.Released }),
+		count("HELD", func(r cycleRow) int { return r.Held }),
+	})
+}
