@@ -6,6 +6,8 @@ MODULE = github.com/sluice-queue/sluice
 # The packages whose tests must reach the bound of the coverage report.
 COVERED = $(MODULE) $(MODULE)/worker $(MODULE)/upkeep $(MODULE)/store/memory $(MODULE)/store/sqlite $(MODULE)/store/postgres
 SOAK    = 10m
+# The reference systems: modules of their own, users of the library.
+APPS = apps/payments apps/workflows
 
 .DEFAULT_GOAL := help
 
@@ -15,7 +17,7 @@ help: ## List the commands
 
 # What Temporal is built of is linted after the tests: by then it is compiled, beside them.
 .PHONY: test
-test: tidy lint-sluice cross race lint-temporal bench-test vuln ## Everything that must hold; about eight minutes on two cores
+test: tidy lint-sluice cross race lint-temporal bench-test apps-test vuln ## Everything that must hold; about eight minutes on two cores
 
 .PHONY: race
 race: ## The tests with the race detector, a soak, and the coverage they reach
@@ -37,6 +39,7 @@ lint: lint-sluice lint-temporal ## Format and lint, without changing anything
 lint-sluice:
 	$(TOOL) golangci-lint run ./...
 	cd bench && go tool -modfile=../tools/go.mod golangci-lint run ./...
+	set -e; for app in $(APPS); do (cd $$app && go tool -modfile=../../tools/go.mod golangci-lint run ./...); done
 
 # Without C, as the server is built, so that nothing is compiled twice.
 .PHONY: lint-temporal
@@ -47,6 +50,7 @@ lint-temporal:
 fmt: ## Format the code
 	$(TOOL) golangci-lint fmt ./...
 	cd bench && go tool -modfile=../tools/go.mod golangci-lint fmt ./...
+	set -e; for app in $(APPS); do (cd $$app && go tool -modfile=../../tools/go.mod golangci-lint fmt ./...); done
 	cd tools/temporal && go tool -modfile=../go.mod golangci-lint fmt ./...
 
 .PHONY: tidy
@@ -54,6 +58,7 @@ tidy: ## Check that the module files say what the code needs
 	go mod tidy -diff
 	go mod verify
 	cd bench && go mod tidy -diff
+	set -e; for app in $(APPS); do (cd $$app && go mod tidy -diff); done
 	cd tools/temporal && go mod tidy -diff
 
 .PHONY: cross
@@ -84,6 +89,10 @@ bench: ## Measure against the peers and write docs/benchmarks.md; about half an 
 bench-test: ## Check the benchmarks' own code
 	cd bench && go vet ./... && go test ./...
 	cd bench/riversqlite && go vet ./...
+
+.PHONY: apps-test
+apps-test: ## Run the reference systems for real, small
+	set -e; for app in $(APPS); do (cd $$app && go vet ./... && go test ./...); done
 
 # govulncheck exits with 3 when it found something. Where the vulnerability data cannot be had, the
 # check is left out, and says so.

@@ -1,0 +1,9 @@
+-- The table of invoices, for SQLite and PostgreSQL alike. Instants are microseconds since 1970.
+create table if not exists invoice (
+    id       text   primary key,
+    customer text   not null,
+    cents    bigint not null,
+    due_at   bigint not null,
+    status   text   not null default 'ISSUED' check (status in ('ISSUED', 'SENT')),
+    sent_at  bigint
+);

@@ -1,0 +1,225 @@
+package payment_test
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/payments/books"
+	"github.com/sluice-queue/sluice/apps/payments/domain"
+	"github.com/sluice-queue/sluice/apps/payments/payment"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// desk is the domain on a database of its own, and Temporal's test suite in place of a server.
+type desk struct {
+	*testing.T
+	books  *books.Books
+	domain domain.Domain
+}
+
+// onBoth runs a test on SQLite and on PostgreSQL.
+func onBoth(t *testing.T, test func(d *desk)) {
+	t.Helper()
+	t.Parallel()
+	for name, address := range map[string]func(t *testing.T) string{
+		"sqlite":   func(t *testing.T) string { return filepath.Join(t.TempDir(), "payments.db") },
+		"postgres": func(t *testing.T) string { return pgtest.NewDatabase(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, err := books.Open(t.Context(), address(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = b.Close() })
+			d := payment.New(b)
+			if err := b.Prepare(t.Context(), d.Tables); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.Client.EnsureQueue(t.Context(), d.Queue, d.Preset, sluice.Act{By: "test"}); err != nil {
+				t.Fatal(err)
+			}
+			test(&desk{t, b, d})
+		})
+	}
+}
+
+// run runs a workflow with the domain's own activities.
+func (d *desk) run(work domain.Work, argument any) *testsuite.TestWorkflowEnvironment {
+	d.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestWorkflowEnvironment()
+	work.Register(env)
+	env.ExecuteWorkflow(work.Workflow, argument)
+	if !env.IsWorkflowCompleted() {
+		d.Fatal("the workflow has not ended")
+	}
+	return env
+}
+
+func (d *desk) init(payments ...any) domain.Result {
+	d.Helper()
+	var items []json.RawMessage
+	for _, p := range payments {
+		text, err := json.Marshal(p)
+		if err != nil {
+			d.Fatal(err)
+		}
+		items = append(items, text)
+	}
+	var result domain.Result
+	if err := d.run(d.domain.Init, items).GetWorkflowResult(&result); err != nil {
+		d.Fatal(err)
+	}
+	return result
+}
+
+func (d *desk) count(query string) (n int) {
+	d.Helper()
+	if err := d.books.DB().QueryRowContext(d.Context(), query).Scan(&n); err != nil {
+		d.Fatal(err)
+	}
+	return n
+}
+
+func (d *desk) status(id string) string {
+	d.Helper()
+	status, err := d.domain.Status(d.Context(), id)
+	if err != nil && !errors.Is(err, sluice.ErrNotFound) {
+		d.Fatal(err)
+	}
+	return status
+}
+
+// job is the job of a payment, nil if there is none.
+func (d *desk) job(id string) *sluice.Job {
+	d.Helper()
+	page, err := d.books.Client.Jobs(d.Context(), sluice.JobFilter{Queue: payment.Queue, Key: id})
+	if err != nil {
+		d.Fatal(err)
+	}
+	if len(page.Jobs) == 0 {
+		return nil
+	}
+	job, err := d.books.Client.Job(d.Context(), page.Jobs[0].ID) // with its payload
+	if err != nil {
+		d.Fatal(err)
+	}
+	return &job
+}
+
+var due = time.Date(2030, 1, 2, 16, 0, 0, 0, time.UTC)
+
+func request(id string) payment.Request {
+	return payment.Request{ID: id, Payer: "ada", Payee: "bob", Cents: 1200, Currency: "EUR", DueAt: due}
+}
+
+func TestPhaseAStoresPaymentsWithTheirJobs(t *testing.T) {
+	onBoth(t, func(d *desk) {
+		if result := d.init(request("p1"), request("p2")); result.Scheduled != 2 || len(result.Refused) > 0 {
+			d.Fatalf("result %+v", result)
+		}
+		job := d.job("p1")
+		if job == nil || d.status("p1") != "SCHEDULED" {
+			d.Fatalf("status %q, job %v", d.status("p1"), job)
+		}
+		if ref := sluice.RefOf(*job, d.domain.Preset); ref != "exec-payment-p1" || !job.DueAt.Equal(due) || job.Tenant != "ada" {
+			d.Errorf("ref %s, due %s, tenant %s", ref, job.DueAt, job.Tenant)
+		}
+		var got payment.Context
+		if err := json.Unmarshal(job.Payload, &got); err != nil {
+			d.Fatal(err)
+		}
+		if want := (payment.Context{Version: 1, Request: request("p1"), Route: "FOREIGN", FeeCents: 26, Priority: 5}); got != want {
+			d.Errorf("context %+v, want %+v", got, want)
+		}
+	})
+}
+
+func TestPhaseARefusesOnlyWhatIsWrong(t *testing.T) {
+	onBoth(t, func(d *desk) {
+		huge, same, taken := request("p2"), request("p3"), request("p1")
+		huge.Cents, same.Payee, taken.Cents = 100_000_001, "ada", 1
+		d.init(request("p1"))
+		result := d.init("no payment", huge, same, taken, request("p1"), request("p4"), request("p4"))
+		if result.Scheduled != 1 || result.Duplicates != 2 || len(result.Refused) != 4 {
+			d.Fatalf("result %+v", result)
+		}
+		for i, want := range []string{"1 cannot unmarshal string", "3 payment p3 needs a payer", "2 more than", "4 the id is that of another"} {
+			line, reason, _ := strings.Cut(want, " ")
+			if got := result.Refused[i]; line != string(rune('0'+got.Line)) || !strings.Contains(got.Reason, reason) {
+				d.Errorf("refusal %+v, want %s", got, want)
+			}
+		}
+		if n := d.count("select count(*) from payment"); n != 2 || d.job("p4") == nil || d.job("p2") != nil {
+			d.Errorf("%d payments", n)
+		}
+	})
+}
+
+func TestPhaseALeavesNoPaymentWithoutAJob(t *testing.T) {
+	onBoth(t, func(d *desk) {
+		_, err := d.books.Client.ChangeSettings(d.Context(), payment.Queue, sluice.Act{By: "test"}, func(s *sluice.Settings) error {
+			s.PayloadLimit = 10
+			return nil
+		})
+		if err != nil {
+			d.Fatal(err)
+		}
+		text, err := json.Marshal(request("p1"))
+		if err != nil {
+			d.Fatal(err)
+		}
+		if err := d.run(d.domain.Init, []json.RawMessage{text}).GetWorkflowError(); err == nil {
+			d.Error("a context that the queue refuses is taken")
+		}
+		if n := d.count("select count(*) from payment"); n != 0 || d.job("p1") != nil {
+			d.Errorf("%d payments without a job", n)
+		}
+	})
+}
+
+func TestPhaseBExecutesAPaymentOnceHoweverOftenItRuns(t *testing.T) {
+	onBoth(t, func(d *desk) {
+		d.init(request("p1"))
+		for range 2 {
+			if err := d.run(d.domain.Exec, d.job("p1").Payload).GetWorkflowError(); err != nil {
+				d.Fatal(err)
+			}
+		}
+		if status := d.status("p1"); status != "PROCESSING" {
+			d.Errorf("status %s", status)
+		}
+		for query, want := range map[string]int{
+			"select count(*) from payment_entry":                   2,
+			"select cast(sum(cents) as bigint) from payment_entry": 0,
+			"select count(*) from payment_settlement":              1,
+			"select count(*) from payment_notice":                  3,
+		} {
+			if got := d.count(query); got != want {
+				d.Errorf("%s: %d, want %d", query, got, want)
+			}
+		}
+	})
+}
+
+func TestPhaseBRefusesAContextThatItDoesNotKnow(t *testing.T) {
+	onBoth(t, func(d *desk) {
+		err := d.run(d.domain.Exec, payment.Context{Version: 2, Request: request("p1")}).GetWorkflowError()
+		if err == nil || !strings.Contains(err.Error(), "context version 2") {
+			d.Errorf("error %v", err)
+		}
+	})
+}

@@ -1,0 +1,5 @@
+-- The money of a payment is moved, if it was not before.
+-- $1 id   $2 now   $3 status before   $4 status after
+update payment
+set status = $4, accepted_at = $2
+where id = $1 and status = $3

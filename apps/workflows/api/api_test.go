@@ -1,0 +1,106 @@
+package api_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/workflows/api"
+	"github.com/sluice-queue/sluice/apps/workflows/records"
+)
+
+// serve gives what calls the API of a new database.
+func serve(t *testing.T) (*records.Database, func(method, path, body string) (int, map[string]any)) {
+	t.Helper()
+	d, err := records.Open(t.Context(), filepath.Join(t.TempDir(), "workflows.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	act := sluice.Act{By: "test"}
+	if _, err := d.Client.EnsureQueue(t.Context(), records.Queue, sluice.DefaultSettings(), act); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Client.AddTier(t.Context(), "FREE", act); err != nil {
+		t.Fatal(err)
+	}
+	handler := (&api.API{Database: d, Logger: slog.New(slog.DiscardHandler)}).Handler()
+	return d, func(method, path, body string) (int, map[string]any) {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+		var answer map[string]any
+		_ = json.Unmarshal(w.Body.Bytes(), &answer) // lists and nothing are no maps
+		return w.Code, answer
+	}
+}
+
+const simple = `{"start":"a","nodes":[{"id":"a","kind":"set","variable":"x","value":1}]}`
+
+func TestCallsAndTheirAnswers(t *testing.T) {
+	t.Parallel()
+	_, call := serve(t)
+	const id = "01890a5d-ac96-774b-bcce-b302099a8057"
+	for _, c := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{"PUT", "/workspaces/acme", `{"name":"Acme","plan":"GOLD"}`, http.StatusBadRequest},
+		{"PUT", "/workspaces/acme", `{"name":"Acme","plan":"FREE"}`, http.StatusOK},
+		{"PUT", "/workspaces/acme", `{"nome":"Acme"}`, http.StatusBadRequest},
+		{"PUT", "/workspaces/none/definitions/order", `{"name":"Order"}`, http.StatusNotFound},
+		{"PUT", "/workspaces/acme/definitions/order", `{"name":"Order"}`, http.StatusOK},
+		{"PUT", "/workspaces/acme/definitions/order/versions/one", simple, http.StatusBadRequest},
+		{"PUT", "/workspaces/acme/definitions/order/versions/1", `{"start":"b"}`, http.StatusBadRequest},
+		{"PUT", "/workspaces/acme/definitions/order/versions/1", simple, http.StatusOK},
+		{"PUT", "/workspaces/acme/definitions/order/versions/1", simple, http.StatusOK},
+		{"PUT", "/workspaces/acme/definitions/order/versions/1", strings.Replace(simple, "1", "2", 1), http.StatusConflict},
+		{"POST", "/workspaces/acme/executions", `{"definition":"unknown"}`, http.StatusNotFound},
+		{"POST", "/workspaces/acme/executions", `{"definition":"order","priority":-1}`, http.StatusBadRequest},
+		{"POST", "/workspaces/acme/executions", `{"definition":"order","id":"` + id + `"}`, http.StatusAccepted},
+		{"POST", "/workspaces/acme/executions", `{"definition":"order","id":"` + id + `"}`, http.StatusOK},
+		{"POST", "/workspaces/acme/executions", `{"definition":"` + strings.Repeat("x", 2<<20) + `"}`, http.StatusRequestEntityTooLarge},
+		{"GET", "/workspaces/acme/executions", ``, http.StatusOK},
+		{"GET", "/workspaces/none/executions", ``, http.StatusNotFound},
+		{"GET", "/workspaces/acme/executions/" + id, ``, http.StatusOK},
+		{"GET", "/workspaces/acme/executions/" + id + "/why", ``, http.StatusOK},
+		{"GET", "/workspaces/none/executions/" + id + "/why", ``, http.StatusNotFound},
+		{"GET", "/workspaces/acme/executions/7", ``, http.StatusBadRequest},
+		{"DELETE", "/workspaces/acme/definitions/order/versions/1", ``, http.StatusNoContent},
+		{"DELETE", "/workspaces/acme/definitions/order", ``, http.StatusNoContent},
+		{"DELETE", "/workspaces/acme", ``, http.StatusNoContent},
+		{"GET", "/workspaces/acme/executions/" + id, ``, http.StatusOK},
+	} {
+		if got, answer := call(c.method, c.path, c.body); got != c.want {
+			t.Errorf("%s %s %.60s: got %d, %v; want %d", c.method, c.path, c.body, got, answer, c.want)
+		}
+	}
+}
+
+func TestAnExecutionShowsItsJob(t *testing.T) {
+	t.Parallel()
+	d, call := serve(t)
+	call("PUT", "/workspaces/acme", `{"name":"Acme","plan":"FREE"}`)
+	call("PUT", "/workspaces/acme/definitions/order", `{"name":"Order"}`)
+	call("PUT", "/workspaces/acme/definitions/order/versions/1", simple)
+	_, created := call("POST", "/workspaces/acme/executions", `{"definition":"order"}`)
+	path := "/workspaces/acme/executions/" + created["id"].(string)
+	_, answer := call("GET", path, "")
+	if job, _ := answer["job"].(map[string]any); answer["state"] != "waiting" || job["state"] != "queued" {
+		t.Errorf("got %v", answer)
+	}
+	id, err := sluice.ParseID(created["id"].(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Client.Cancel(t.Context(), []sluice.ID{id}, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, answer = call("GET", path, ""); answer["state"] != "failed" || !strings.HasPrefix(answer["error"].(string), "cancelled") {
+		t.Errorf("got %v", answer)
+	}
+}

@@ -1,0 +1,229 @@
+package records_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/workflows/graph"
+	"github.com/sluice-queue/sluice/apps/workflows/records"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+const simple = `{"start":"a","nodes":[{"id":"a","kind":"set","variable":"x","value":1}]}`
+
+// onEach tries the same on both kinds of database.
+func onEach(t *testing.T, try func(t *testing.T, d *records.Database)) {
+	t.Parallel()
+	addresses := map[string]func(t *testing.T) string{
+		"sqlite":   func(t *testing.T) string { return filepath.Join(t.TempDir(), "workflows.db") },
+		"postgres": func(t *testing.T) string { return pgtest.NewDatabase(t) },
+	}
+	for name, address := range addresses {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "postgres" && testing.Short() {
+				t.Skip("needs PostgreSQL")
+			}
+			d, err := records.Open(t.Context(), address(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = d.Close() })
+			act := sluice.Act{By: "test"}
+			_, err = d.Client.EnsureQueue(t.Context(), records.Queue, sluice.DefaultSettings(), act)
+			check(t, err)
+			for _, tier := range sluice.PresetTiers() {
+				_, err = d.Client.AddTier(t.Context(), tier.Tier, act)
+				check(t, err)
+			}
+			define(t, d, "acme")
+			try(t, d)
+		})
+	}
+}
+
+func check(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// define makes a workspace with a definition of two versions.
+func define(t *testing.T, d *records.Database, workspace string) {
+	t.Helper()
+	ctx := t.Context()
+	check(t, d.SaveWorkspace(ctx, records.Workspace{ID: workspace, Name: "A", Plan: "PRO"}, "test"),
+		d.SaveDefinition(ctx, workspace, "order", "Order"),
+		d.SaveVersion(ctx, workspace, "order", 1, []byte(simple)),
+		d.SaveVersion(ctx, workspace, "order", 2, []byte(simple)))
+}
+
+func depth(t *testing.T, d *records.Database) int {
+	t.Helper()
+	depth, err := d.Client.Depth(t.Context(), records.Queue)
+	check(t, err)
+	return depth.Ready
+}
+
+func TestAnExecutionAndItsJobAreStoredTogether(t *testing.T) {
+	onEach(t, func(t *testing.T, d *records.Database) {
+		ctx := t.Context()
+		id, fresh, err := d.Enqueue(ctx, "acme", records.NewExecution{Definition: "order", Variables: map[string]any{"n": 1}})
+		check(t, err)
+		e, err := d.Execution(ctx, "acme", id)
+		check(t, err)
+		job, err := d.Client.Job(ctx, id)
+		check(t, err)
+		if !fresh || e.State != records.Waiting || e.Version != 2 || string(e.Variables) != `{"n":1}` {
+			t.Errorf("got the execution %+v", e)
+		}
+		if job.Tenant != "acme" || job.State != sluice.StateQueued || !strings.Contains(string(job.Payload), id.String()) {
+			t.Errorf("got the job %+v", job)
+		}
+		good := records.NewExecution{Definition: "order"}
+		if _, _, err := d.EnqueueMany(ctx, "acme", []records.NewExecution{good, {Definition: "order", Priority: 11}}); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("got %v, want an ErrInvalid", err)
+		}
+		all, err := d.Executions(ctx, "acme", 10)
+		check(t, err)
+		if len(all) != 1 || depth(t, d) != 1 {
+			t.Errorf("a call that failed left %d executions and %d jobs, want those of before: 1", len(all), depth(t, d))
+		}
+	})
+}
+
+func TestTheSameExecutionIsStoredOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, d *records.Database) {
+		ctx := t.Context()
+		e := records.NewExecution{ID: sluice.NewID(), Definition: "order"}
+		_, fresh, err := d.Enqueue(ctx, "acme", e)
+		check(t, err)
+		again, repeated, err := d.Enqueue(ctx, "acme", e)
+		check(t, err)
+		if !fresh || repeated || again != e.ID || depth(t, d) != 1 {
+			t.Errorf("got new %t, then %t, and %d jobs", fresh, repeated, depth(t, d))
+		}
+		define(t, d, "other")
+		if _, _, err := d.Enqueue(ctx, "other", e); !errors.Is(err, sluice.ErrNotFound) {
+			t.Errorf("an id of another workspace gave %v, want an ErrNotFound", err)
+		}
+		if _, err := d.Execution(ctx, "other", e.ID); !errors.Is(err, sluice.ErrNotFound) {
+			t.Errorf("an execution of another workspace gave %v, want an ErrNotFound", err)
+		}
+		if _, _, err := d.Enqueue(ctx, "acme", records.NewExecution{Definition: "order", Version: 3}); !errors.Is(err, sluice.ErrNotFound) {
+			t.Errorf("an unknown version gave %v, want an ErrNotFound", err)
+		}
+	})
+}
+
+func TestARunBeginsAndEndsOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, d *records.Database) {
+		ctx := t.Context()
+		id, _, err := d.Enqueue(ctx, "acme", records.NewExecution{Definition: "order", Version: 1})
+		check(t, err)
+		step := graph.Step{Number: 1, Node: "a", Kind: graph.Set, Result: []byte(`1`), EndedAt: time.Now()}
+		for range 2 { // whatever is tried again changes nothing
+			work, err := d.Begin(ctx, id.String(), "run-1")
+			check(t, err)
+			if work.Graph.Start != "a" {
+				t.Fatalf("got the graph %+v", work.Graph)
+			}
+			check(t, d.Step(ctx, id.String(), "run-1", step))
+		}
+		check(t, d.End(ctx, id.String(), "run-0", "of another run"))
+		for range 2 {
+			check(t, d.End(ctx, id.String(), "run-1", ""))
+		}
+		e, err := d.Execution(ctx, "acme", id)
+		check(t, err)
+		if e.State != records.Completed || e.Run != "run-1" || len(e.Steps) != 1 || e.StartedAt.IsZero() || e.EndedAt.IsZero() {
+			t.Errorf("got %+v", e)
+		}
+		runs, err := d.CheckRuns(ctx)
+		check(t, err)
+		if runs != (records.RunsCheck{}) {
+			t.Errorf("got %+v", runs)
+		}
+		_, err = d.Begin(ctx, id.String(), "run-2")
+		check(t, err)
+		if runs, err = d.CheckRuns(ctx); err != nil || runs.Several != 1 {
+			t.Errorf("a second run is not found: %+v, %v", runs, err)
+		}
+	})
+}
+
+func TestWhatIsGoneFailsTheExecutionWithThatReason(t *testing.T) {
+	for want, lose := range map[string]func(context.Context, *records.Database) error{
+		"workspace acme is gone": func(ctx context.Context, d *records.Database) error {
+			return d.DeleteWorkspace(ctx, "acme")
+		},
+		"definition order of workspace acme is gone": func(ctx context.Context, d *records.Database) error {
+			return d.DeleteDefinition(ctx, "acme", "order")
+		},
+		"version 1 of definition order of workspace acme is gone": func(ctx context.Context, d *records.Database) error {
+			return d.DeleteVersion(ctx, "acme", "order", 1)
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			onEach(t, func(t *testing.T, d *records.Database) {
+				ctx := t.Context()
+				id, _, err := d.Enqueue(ctx, "acme", records.NewExecution{Definition: "order", Version: 1})
+				check(t, err, lose(ctx, d))
+				if _, err := d.Begin(ctx, id.String(), "run-1"); !errors.Is(err, graph.ErrGone) || err.Error() != want {
+					t.Errorf("got %v", err)
+				}
+				e, err := d.Execution(ctx, "acme", id)
+				check(t, err)
+				if e.State != records.Failed || e.Error != want {
+					t.Errorf("got %+v", e)
+				}
+				runs, err := d.CheckRuns(ctx)
+				check(t, err)
+				if runs != (records.RunsCheck{}) {
+					t.Errorf("it counts as having run: %+v", runs)
+				}
+			})
+		})
+	}
+}
+
+func TestAVersionIsNeverChanged(t *testing.T) {
+	onEach(t, func(t *testing.T, d *records.Database) {
+		ctx := t.Context()
+		check(t, d.SaveVersion(ctx, "acme", "order", 1, []byte(simple)))
+		if err := d.SaveVersion(ctx, "acme", "order", 1, []byte(strings.Replace(simple, "x", "y", 1))); !errors.Is(err, records.ErrConflict) {
+			t.Errorf("got %v, want an ErrConflict", err)
+		}
+		if err := d.SaveVersion(ctx, "acme", "unknown", 1, []byte(simple)); !errors.Is(err, sluice.ErrNotFound) {
+			t.Errorf("got %v, want an ErrNotFound", err)
+		}
+	})
+}
+
+func TestThePlanIsTheTier(t *testing.T) {
+	onEach(t, func(t *testing.T, d *records.Database) {
+		ctx := t.Context()
+		check(t, d.SaveWorkspace(ctx, records.Workspace{ID: "acme", Plan: "ENTERPRISE"}, "test"))
+		tenant, err := d.Store.Tenant(ctx, "acme")
+		check(t, err)
+		if tenant.Tier != "ENTERPRISE" {
+			t.Errorf("got the tier %q", tenant.Tier)
+		}
+		_, err = d.Client.SetTier(ctx, "acme", "", sluice.Act{By: "test"})
+		check(t, err, d.SyncTiers(ctx, "test"))
+		if tenant, err = d.Store.Tenant(ctx, "acme"); err != nil || tenant.Tier != "ENTERPRISE" {
+			t.Errorf("after SyncTiers: tier %q, %v", tenant.Tier, err)
+		}
+		if err := d.SaveWorkspace(ctx, records.Workspace{ID: "acme", Plan: "GOLD"}, "test"); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("got %v, want an ErrInvalid", err)
+		}
+	})
+}
