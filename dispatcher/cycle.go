@@ -45,7 +45,7 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue) (
 	}
 	d.start(work, l, q, again)
 	var fresh []*hold
-	if ctx.Err() == nil && (len(again) == 0 || !l.breaker.open()) {
+	if ctx.Err() == nil && d.serves(q) && (len(again) == 0 || !l.breaker.open()) {
 		fresh, wait, err = d.take(work, l, q)
 	}
 	if err == nil {
@@ -137,19 +137,29 @@ func (d *Dispatcher) intend(work context.Context, l *lane, q sluice.Queue, holds
 	return kept, nil
 }
 
-// start has runs started, and decides what becomes of their jobs.
+// start has runs started, each where it was intended, whatever the settings say by now, and decides what becomes of
+// their jobs.
 func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds []*hold) {
-	if len(holds) == 0 {
-		return
+	byEngine := make(map[string][]*hold)
+	for _, h := range holds {
+		byEngine[h.claim.Engine] = append(byEngine[h.claim.Engine], h)
 	}
-	engine := d.options.Engines[q.Settings.Engine]
+	for where, ofEngine := range byEngine {
+		d.startAt(work, l, q, where, ofEngine)
+	}
+}
+
+func (d *Dispatcher) startAt(work context.Context, l *lane, q sluice.Queue, where string, holds []*hold) {
+	name, namespace := sluice.SplitEngine(where)
+	target := sluice.TargetOf(l.queue, q.Settings)
+	target.Namespace = namespace
 	now := d.settings.Now()
 	runs := make([]sluice.Run, len(holds))
 	for i, h := range holds {
 		h.run.Delay = delayOf(h.claim, q.Settings, now)
 		runs[i] = h.run
 	}
-	errs := engine.Start(work, sluice.TargetOf(l.queue, q.Settings), runs)
+	errs := d.options.Engines[name].Start(work, target, runs)
 	worked, failed := false, error(nil)
 	l.mu.Lock()
 	for i, h := range holds {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -255,6 +256,35 @@ func TestBusyAfterADoubtSaysNothingOfBefore(t *testing.T) {
 		b.wait(10 * time.Second)
 		b.want(sluice.StateDispatched, 1)
 	})
+}
+
+// TestRunIsAskedForWhereItWasIntended moves the queue to another namespace, and then to another engine, while it is not
+// known whether a run was started.
+func TestRunIsAskedForWhereItWasIntended(t *testing.T) {
+	for name, move := range map[string]func(*sluice.Settings){
+		"the queue has another namespace": func(s *sluice.Settings) { s.RunNamespace = "new" },
+		"the queue has another engine":    func(s *sluice.Settings) { s.RunNamespace, s.Engine = "new", "another" },
+		"workers run its jobs now":        func(s *sluice.Settings) { s.Engine = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBank(t, func(b *bank) {
+				b.set(func(s *sluice.Settings) { s.RunNamespace = "old" })
+				b.enqueue(3, sluice.EnqueueOptions{})
+				b.engine.say(always(sluice.ErrEngineUnavailable, true))
+				b.run(1)
+				b.wait(2 * time.Second)
+				b.set(move)
+				b.enqueue(1, sluice.EnqueueOptions{DueAt: time.Now().Add(time.Hour)})
+				b.wait(2 * time.Second)
+				b.engine.say(nil)
+				b.wait(20 * time.Second)
+				b.want(sluice.StateDispatched, 3)
+				if slices.ContainsFunc(b.engine.asks, func(namespace string) bool { return namespace != "old" }) {
+					b.Errorf("runs were asked for in %q", b.engine.asks)
+				}
+			})
+		})
+	}
 }
 
 func TestMissingTargetHandsJobsBackAndStopsTheQueue(t *testing.T) {

@@ -17,6 +17,7 @@ type scripted struct {
 	runs   map[string]sluice.RunOutcome
 	delays map[string]time.Duration
 	calls  int
+	asks   []string // the namespaces of the calls
 	// answer is what Start says of a run; nil: it is started. Keeps says that the run is started all the same.
 	answer func(run sluice.Run) (err error, keeps bool)
 	report sluice.EngineReport
@@ -30,10 +31,11 @@ func newScripted() *scripted {
 	return &scripted{began: make(map[string]int), runs: make(map[string]sluice.RunOutcome), delays: make(map[string]time.Duration)}
 }
 
-func (e *scripted) Start(_ context.Context, _ sluice.RunTarget, runs []sluice.Run) []error {
+func (e *scripted) Start(_ context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.calls++
+	e.asks = append(e.asks, target.Namespace)
 	errs := make([]error, len(runs))
 	for i, run := range runs {
 		keeps := true
