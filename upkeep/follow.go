@@ -147,7 +147,7 @@ func (f *follower) settleEnded(ctx context.Context, q sluice.Queue, runs []sluic
 		}
 		var settlements []sluice.Settlement
 		for _, run := range slice {
-			if c := byRef[run.Ref]; c != nil && c.ID == run.Job {
+			if c := byRef[run.Ref]; c != nil && c.ID == run.Job && c.Engine == sluice.EngineOf(q.Settings) {
 				settlements = append(settlements, verdict(c, run, q.Settings, 0, q.Now))
 			}
 		}
