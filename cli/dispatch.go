@@ -11,14 +11,22 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/schema"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
+// dispatchHow says how the cycles of a dispatcher are begun, and what runs along.
+type dispatchHow struct {
+	once       bool
+	asSchedule bool
+	noUpkeep   bool
+}
+
 func (a *app) dispatchCommand() *cobra.Command {
 	var engine engineFlags
 	var options dispatcher.Options
-	var once, noUpkeep bool
+	var how dispatchHow
 	command := &cobra.Command{
 		Use:   "dispatch [QUEUE…]",
 		Short: "Hand due jobs to an engine, and follow their runs",
@@ -36,11 +44,11 @@ run_ref. The first interrupt drains: what was claimed is still handed over withi
 					return err
 				}
 			}
-			if once && len(queues) == 0 {
-				return usagef("--once needs the queues; write: sluice dispatch QUEUE --once")
+			if (how.once || how.asSchedule) && len(queues) == 0 {
+				return usagef("--once and --as-temporal-schedule need the queues; write: sluice dispatch QUEUE --once")
 			}
 			options.Queues = queues
-			return a.dispatch(command.Context(), engine, options, once, noUpkeep)
+			return a.dispatch(command.Context(), engine, options, how)
 		},
 	}
 	flags := command.Flags()
@@ -49,21 +57,24 @@ run_ref. The first interrupt drains: what was claimed is still handed over withi
 	flags.Var(newDuration(&options.Poll, time.Second), "poll", "how often to look when nobody says that there are jobs")
 	flags.Var(newDuration(&options.Probe, 5*time.Second), "probe", "how long to leave an engine alone that cannot be used")
 	flags.Var(newDuration(&options.Drain, 30*time.Second), "grace", "how long what was claimed may go on after the first interrupt")
-	flags.BoolVar(&once, "once", false, "do one cycle of each queue, and end")
-	flags.BoolVar(&noUpkeep, "no-upkeep", false, "leave following, recovering and pruning to others")
+	flags.BoolVar(&how.once, "once", false, "do one cycle of each queue, and end")
+	flags.BoolVar(&how.asSchedule, "as-temporal-schedule", false, "have a Temporal Schedule begin the cycles, at the queue's interval")
+	command.MarkFlagsMutuallyExclusive("once", "as-temporal-schedule")
+	flags.BoolVar(&how.noUpkeep, "no-upkeep", false, "leave following, recovering and pruning to others")
 	return command
 }
 
-func (a *app) dispatch(ctx context.Context, engine engineFlags, options dispatcher.Options, once, noUpkeep bool) error {
+func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatcher.Options, how dispatchHow) error {
 	logger, err := a.logger()
 	if err != nil {
 		return err
 	}
-	engines, done, err := engine.open(false)
+	engine, err := flags.dial(false)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer func() { _ = engine.Close() }()
+	engines := map[string]sluice.Engine{flags.name: engine}
 	store, err := a.open(ctx)
 	if err != nil {
 		return err
@@ -71,18 +82,35 @@ func (a *app) dispatch(ctx context.Context, engine engineFlags, options dispatch
 	defer a.close(store)
 	options.Engines, options.Logger = engines, logger
 	d := dispatcher.New(store, options)
-	if once {
+	if how.once {
 		return a.dispatchOnce(ctx, d, options.Queues)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer stop()
-	if !noUpkeep {
+	if !how.noUpkeep {
 		tend := upkeep.Options{Engines: engines, PayloadChecker: schema.New(), Logger: logger}
 		beside.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // it returns nil
 	}
+	if how.asSchedule {
+		return runSchedules(ctx, store, engine, d, options)
+	}
 	return d.Run(ctx)
+}
+
+// runSchedules does the cycles that Temporal begins.
+func runSchedules(ctx context.Context, store sluice.Store, engine *temporal.Engine, d *dispatcher.Dispatcher, options dispatcher.Options) error {
+	settings := sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: options.Logger})
+	return engine.RunSchedules(ctx, temporal.Schedules{
+		Queues: options.Queues,
+		Interval: func(ctx context.Context, queue string) (time.Duration, error) {
+			q, err := settings.Queue(ctx, queue)
+			return q.Settings.Interval, err
+		},
+		Cycle:  func(ctx context.Context, queue string) (any, error) { return d.Once(ctx, queue) },
+		Failed: func(err error) { options.Logger.Error("schedules not kept up to date", "error", err) },
+	})
 }
 
 // cycleRow is what one cycle of a queue did.

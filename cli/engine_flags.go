@@ -38,21 +38,25 @@ func (f *engineFlags) addTo(flags *pflag.FlagSet) {
 
 // open connects to the engine. The server need not be there yet. Optional: without an address there is no engine.
 func (f *engineFlags) open(optional bool) (engines map[string]sluice.Engine, done func(), err error) {
+	engine, err := f.dial(optional)
+	if err != nil || engine == nil {
+		return nil, func() {}, err
+	}
+	return map[string]sluice.Engine{f.name: engine}, func() { _ = engine.Close() }, nil
+}
+
+func (f *engineFlags) dial(optional bool) (*temporal.Engine, error) {
 	if optional && f.server.Address == "" {
-		return nil, func() {}, nil
+		return nil, nil
 	}
 	server := f.server
 	server.Address = cmp.Or(server.Address, "127.0.0.1:7233")
 	if f.apiKeyFile != "" {
 		key, err := os.ReadFile(f.apiKeyFile)
 		if err != nil {
-			return nil, nil, usagef("read the API key: %w", err)
+			return nil, usagef("read the API key: %w", err)
 		}
 		server.APIKey = strings.TrimSpace(string(key))
 	}
-	engine, err := temporal.Dial(server, temporal.Options{Namespace: f.namespace, Parallel: f.parallel})
-	if err != nil {
-		return nil, nil, err
-	}
-	return map[string]sluice.Engine{f.name: engine}, func() { _ = engine.Close() }, nil
+	return temporal.Dial(server, temporal.Options{Namespace: f.namespace, Parallel: f.parallel})
 }

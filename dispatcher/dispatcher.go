@@ -162,7 +162,12 @@ func (d *Dispatcher) Once(ctx context.Context, queue string) (Cycle, error) {
 	if _, known := d.options.Engines[q.Settings.Engine]; !known {
 		return Cycle{}, &sluice.UnknownEngineError{Queue: queue, Engine: q.Settings.Engine}
 	}
-	done, _, err := d.cycle(ctx, context.WithoutCancel(ctx), d.lane(queue), q)
+	work := context.WithoutCancel(ctx)
+	d.mu.Lock()
+	d.inUse[queue] = true
+	d.mu.Unlock()
+	done, _, err := d.cycle(ctx, work, d.lane(queue), q)
+	d.beat(work, done.Held)
 	return done, err
 }
 

@@ -66,6 +66,7 @@ type SearchAttributes struct {
 
 // Engine is a sluice.Engine on a Temporal server. Its methods may be called by many at once.
 type Engine struct {
+	client  client.Client
 	service workflowservice.WorkflowServiceClient
 	options Options
 	starts  *gate
@@ -80,6 +81,7 @@ var _ sluice.Engine = (*Engine)(nil)
 func New(c client.Client, options Options) *Engine {
 	options = withDefaults(options)
 	return &Engine{
+		client:  c,
 		service: c.WorkflowService(),
 		options: options,
 		starts:  newGate(options.Parallel),
