@@ -69,7 +69,7 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 	if err != nil {
 		return err
 	}
-	engine, err := flags.dial(false)
+	engine, err := flags.dial(false, logger)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"time"
 
@@ -43,7 +44,7 @@ both are permitted: a worker may have begun it by then.`,
 		Example: "  sluice engine check payment\n  sluice engine check --temporal 127.0.0.1:7233",
 		Args:    arguments(0, math.MaxInt),
 		RunE: func(command *cobra.Command, queues []string) error {
-			engines, done, err := engine.open(false)
+			engines, done, err := engine.open(false, slog.New(slog.DiscardHandler))
 			if err != nil {
 				return err
 			}
@@ -182,7 +183,7 @@ gone is dispatched or handed back. With --dry-run it only lists them.`,
 }
 
 func (a *app) reconcile(ctx context.Context, engine engineFlags, what upkeep.Reconciliation) error {
-	engines, done, err := engine.open(false)
+	engines, done, err := engine.open(false, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -219,7 +220,7 @@ func (a *app) askEngineCommand() *cobra.Command {
 		Example: "  sluice ask-engine 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			engines, done, err := engine.open(false)
+			engines, done, err := engine.open(false, slog.New(slog.DiscardHandler))
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -37,15 +38,15 @@ func (f *engineFlags) addTo(flags *pflag.FlagSet) {
 }
 
 // open connects to the engine. The server need not be there yet. Optional: without an address there is no engine.
-func (f *engineFlags) open(optional bool) (engines map[string]sluice.Engine, done func(), err error) {
-	engine, err := f.dial(optional)
+func (f *engineFlags) open(optional bool, logger *slog.Logger) (engines map[string]sluice.Engine, done func(), err error) {
+	engine, err := f.dial(optional, logger)
 	if err != nil || engine == nil {
 		return nil, func() {}, err
 	}
 	return map[string]sluice.Engine{f.name: engine}, func() { _ = engine.Close() }, nil
 }
 
-func (f *engineFlags) dial(optional bool) (*temporal.Engine, error) {
+func (f *engineFlags) dial(optional bool, logger *slog.Logger) (*temporal.Engine, error) {
 	if optional && f.server.Address == "" {
 		return nil, nil
 	}
@@ -58,5 +59,5 @@ func (f *engineFlags) dial(optional bool) (*temporal.Engine, error) {
 		}
 		server.APIKey = strings.TrimSpace(string(key))
 	}
-	return temporal.Dial(server, temporal.Options{Namespace: f.namespace, Parallel: f.parallel})
+	return temporal.Dial(server, temporal.Options{Namespace: f.namespace, Parallel: f.parallel, Logger: logger})
 }

@@ -34,7 +34,7 @@ that engine are followed.`,
 				return err
 			}
 			options.Logger, options.PayloadChecker = logger, schema.New()
-			engines, done, err := engine.open(true)
+			engines, done, err := engine.open(true, logger)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -38,7 +39,7 @@ func Dial(server Server, options Options) (*Engine, error) {
 	}
 	dial := client.Options{
 		HostPort: server.Address, Namespace: options.Namespace, Identity: options.Identity, DataConverter: options.DataConverter,
-		FailureConverter: options.FailureConverter, ConnectionOptions: client.ConnectionOptions{TLS: encryption},
+		FailureConverter: options.FailureConverter, Logger: log.NewStructuredLogger(options.Logger), ConnectionOptions: client.ConnectionOptions{TLS: encryption},
 	}
 	if server.APIKey != "" {
 		dial.Credentials = client.NewAPIKeyStaticCredentials(server.APIKey)

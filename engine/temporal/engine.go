@@ -8,6 +8,7 @@ package temporal
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -53,6 +54,8 @@ type Options struct {
 	// MaxRef is how many bytes a ref may have: a longer one is refused without asking the server. Default 1,000, the
 	// server's own default. One that keeps its data in PostgreSQL or MySQL has room for 255 characters, and says so itself.
 	MaxRef int
+	// Logger gets what the SDK has to say on a connection that Dial makes. Default: slog.Default.
+	Logger *slog.Logger
 	// SearchAttributes names keyword search attributes that each run gets. Default: none. The namespace must have
 	// those that are named, or nothing can be started.
 	SearchAttributes SearchAttributes
@@ -110,6 +113,9 @@ func withDefaults(o Options) Options {
 	}
 	if o.FailureConverter == nil {
 		o.FailureConverter = temporal.GetDefaultFailureConverter()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
 	}
 	if o.Identity == "" {
 		o.Identity = "sluice@" + hostname()
