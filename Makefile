@@ -17,7 +17,7 @@ help: ## List the commands
 
 # What Temporal is built of is linted after the tests: by then it is compiled, beside them.
 .PHONY: test
-test: tidy lint-sluice cross race lint-temporal bench-test apps-test vuln ## Everything that must hold; about eight minutes on two cores
+test: tidy lint-sluice cross race lint-temporal bench-test apps-test vuln ## Everything that must hold; about fifteen minutes on two cores
 
 .PHONY: race
 race: ## The tests with the race detector, a soak, and the coverage they reach

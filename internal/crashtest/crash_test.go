@@ -3,9 +3,12 @@ package crashtest
 import (
 	"math/rand/v2"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
 // TestDispatcherThatDiesAtAnyStepLeavesOneRunForEachJob kills a dispatcher at each step of its first batch. Another
@@ -55,6 +58,34 @@ func TestRepliesThatAreLostLeaveOneRunForEachJob(t *testing.T) {
 		b.enqueue(5)
 		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
 		wire.cut()
+	}
+	b.settled()
+	b.onceEach()
+}
+
+// TestTemporalThatIsKilledAndComesBackHasOneRunForEachJob kills the server in the middle of the work, twice, and starts
+// it again on its file. What falls due meanwhile waits, and loses no attempt.
+func TestTemporalThatIsKilledAndComesBackHasOneRunForEachJob(t *testing.T) {
+	t.Parallel()
+	server, err := temporaltest.Start(t.Context(), temporaltest.Options{Store: filepath.Join(t.TempDir(), "temporal.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	b := newBankAt(t, addresses(t)["SQLite"], server.Address)
+	b.tend()
+	b.spawn(never)
+	for range 2 {
+		b.enqueue(20)
+		time.Sleep(100 * time.Millisecond) // some have begun
+		if err := server.Halt(); err != nil {
+			t.Fatal(err)
+		}
+		b.enqueue(20)
+		time.Sleep(2 * time.Second) // longer than a lease
+		if err := server.Resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	b.settled()
 	b.onceEach()
