@@ -81,10 +81,13 @@ func EngineOf(s Settings) string {
 	return s.Engine + "/" + s.RunNamespace
 }
 
-// SplitEngine takes what EngineOf gave apart.
-func SplitEngine(engine string) (name, namespace string) {
-	name, namespace, _ = strings.Cut(engine, "/")
-	return name, namespace
+// TargetAt is where a run of a queue is that was intended already, and the name of the engine: as EngineOf said then, which
+// is stored with the run, whatever the settings say by now.
+func TargetAt(queue string, s Settings, where string) (engine string, target RunTarget) {
+	engine, namespace, _ := strings.Cut(where, "/")
+	target = TargetOf(queue, s)
+	target.Namespace = namespace
+	return engine, target
 }
 
 // Run is one run of a job, as a dispatcher asks an engine for it.

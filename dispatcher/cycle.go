@@ -150,9 +150,7 @@ func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds 
 }
 
 func (d *Dispatcher) startAt(work context.Context, l *lane, q sluice.Queue, where string, holds []*hold) {
-	name, namespace := sluice.SplitEngine(where)
-	target := sluice.TargetOf(l.queue, q.Settings)
-	target.Namespace = namespace
+	name, target := sluice.TargetAt(l.queue, q.Settings, where)
 	now := d.settings.Now()
 	runs := make([]sluice.Run, len(holds))
 	for i, h := range holds {

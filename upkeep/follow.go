@@ -261,10 +261,8 @@ func (f *follower) judgeSlice(ctx context.Context, q sluice.Queue, where string,
 
 // engineAt gives the engine that has some runs of a queue, and where it has them, whatever the settings say by now.
 func (f *follower) engineAt(q sluice.Queue, where string, runs int) (sluice.Engine, sluice.RunTarget, error) {
-	name, namespace := sluice.SplitEngine(where)
+	name, target := sluice.TargetAt(q.Name, q.Settings, where)
 	engine := f.upkeep.options.Engines[name]
-	target := sluice.TargetOf(q.Name, q.Settings)
-	target.Namespace = namespace
 	if engine == nil {
 		return nil, target, fmt.Errorf("%d runs of queue %q are at the engine %q, which this upkeep was not given", runs, q.Name, name)
 	}

@@ -85,13 +85,12 @@ func (u *Upkeep) Ask(ctx context.Context, job sluice.Job) (sluice.RunOutcome, er
 	if where == "" {
 		where = sluice.EngineOf(q.Settings) // it is finished: history keeps the ref alone
 	}
-	name, namespace := sluice.SplitEngine(where)
+	name, target := sluice.TargetAt(job.Queue, q.Settings, where)
 	engine := u.options.Engines[name]
 	if engine == nil {
 		return sluice.RunOutcome{}, &sluice.UnknownEngineError{Queue: job.Queue, Engine: name}
 	}
-	target := sluice.TargetOf(job.Queue, q.Settings)
-	target.Namespace, target.Results = namespace, true
+	target.Results = true
 	outcomes, err := engine.Outcomes(ctx, target, []string{job.Ref})
 	if err != nil {
 		return sluice.RunOutcome{}, fmt.Errorf("ask %s for run %s: %w", where, job.Ref, err)
