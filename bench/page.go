@@ -22,6 +22,20 @@ var columns = []report.Column{
 	{Key: string(cell.EnqueueRate), Title: "stored/s"},
 	{Key: string(cell.WorkRate), Title: "worked/s"},
 	{Key: string(cell.WholeRate), Title: "whole/s"},
+	{Key: string(cell.StartRate), Title: "started/s", Decimals: 1},
+	{Key: string(cell.PlainRate(8)), Title: "client/s, 8 in flight", Decimals: 1},
+	{Key: string(cell.PlainRate(16)), Title: "16 in flight", Decimals: 1},
+	{Key: string(cell.PlainRate(32)), Title: "32 in flight", Decimals: 1},
+	{Key: string(cell.PlainEngine), Title: "plain engine", Decimals: 1},
+	{Key: string(cell.PlainCPU), Title: "plain CPU", Decimals: 1},
+	{Key: string(cell.EngineRows), Title: "rows in Temporal", Decimals: 1},
+	{Key: string(cell.Rows), Title: "rows", Decimals: 1},
+	{Key: string(cell.Bytes), Title: "bytes"},
+	{Key: string(cell.WAL), Title: "WAL bytes"},
+	{Key: string(cell.WaitCPU), Title: "CPU ms/1,000 to wait", Decimals: 1},
+	{Key: string(cell.FirstDone), Title: "first s", Decimals: 1},
+	{Key: string(cell.Drain), Title: "drain s", Decimals: 1},
+	{Key: string(cell.AloneP99), Title: "alone p99 ms"},
 	{Key: string(cell.P50), Title: "p50 ms", Decimals: 2},
 	{Key: string(cell.P95), Title: "p95 ms", Decimals: 2},
 	{Key: string(cell.P99), Title: "p99 ms", Decimals: 2},
@@ -35,6 +49,7 @@ var columns = []report.Column{
 	{Key: string(cell.CountTime), Title: "count ms", Decimals: 0},
 	{Key: string(cell.ClientCPU), Title: "client CPU", Decimals: 1},
 	{Key: string(cell.ServerCPU), Title: "server CPU", Decimals: 1},
+	{Key: string(cell.EngineCPU), Title: "engine CPU", Decimals: 1},
 	{Key: string(cell.TotalCPU), Title: "CPU ms/1,000", Decimals: 1},
 }
 
@@ -83,6 +98,9 @@ func waiting(task cell.Task) int {
 // reduce brings the rounds down to one figure each.
 func (s section) reduce() report.Section {
 	out := report.Section{Name: s.name, Title: s.title, Method: s.method, Ratio: s.ratio}
+	if s.note != nil {
+		out.Note = s.note(s.measured)
+	}
 	for _, e := range s.entrants {
 		row := report.Row{System: e.name, Jobs: max(e.task.Jobs, e.task.Due, waiting(e.task)), Figures: make(map[string]float64)}
 		for _, c := range columns {
@@ -120,7 +138,7 @@ func (r *rig) versions(ctx context.Context) ([]report.Fact, error) {
 	}
 	facts = append(facts, report.Fact{Name: "SQLite", Value: file})
 	if built, ok := debug.ReadBuildInfo(); ok {
-		facts = append(facts, libraries(built, "", "github.com/riverqueue/river", "github.com/jackc/pgx/v5",
+		facts = append(facts, libraries(built, "", "github.com/riverqueue/river", "github.com/jackc/pgx/v5", "go.temporal.io/sdk",
 			"modernc.org/sqlite", "maragu.dev/goqite", "github.com/mikestefanello/backlite")...)
 	}
 	if r.river == "" {

@@ -31,6 +31,7 @@ type rig struct {
 	folder  string
 	program string
 	cluster *pgtest.Cluster // nil: no cell has needed it so far
+	engines *pgtest.Cluster // that of the Temporal servers; nil likewise
 	river   string          // the program of River on SQLite; empty: not built so far
 	schema  string          // goqite's; empty: not read so far
 	made    int             // how many databases and files there were
@@ -59,8 +60,10 @@ func (r *rig) checkRoom() error {
 
 // close ends the server and removes all data.
 func (r *rig) close() {
-	if r.cluster != nil {
-		r.cluster.Stop()
+	for _, cluster := range []*pgtest.Cluster{r.cluster, r.engines} {
+		if cluster != nil {
+			cluster.Stop()
+		}
 	}
 	_ = os.RemoveAll(r.folder)
 }
@@ -82,19 +85,22 @@ func (r *rig) run(ctx context.Context, task cell.Task) (cell.Result, error) {
 		return r.launch(ctx, program, task)
 	}
 	database := fmt.Sprintf("cell_%d", r.made)
-	if err := r.admin(ctx, "create database "+database); err != nil {
+	if err := admin(ctx, r.cluster, "create database "+database); err != nil {
 		return nil, err
 	}
-	defer r.clear(func() error { return r.admin(ctx, "drop database "+database+" with (force)") })
+	defer r.clear(func() error { return admin(ctx, r.cluster, "drop database "+database+" with (force)") })
 	if task.Place, err = placeOf(r.cluster.URL, database); err != nil {
 		return nil, err
 	}
 	task.ServerPID = r.cluster.PID
-	return r.launch(ctx, program, task)
+	if !task.Kind.NeedsTemporal() {
+		return r.launch(ctx, program, task)
+	}
+	return r.besideTemporal(ctx, program, task)
 }
 
 func (r *rig) launch(ctx context.Context, program string, task cell.Task) (cell.Result, error) {
-	limited, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	limited, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
 	return cell.Launch(limited, program, nil, task)
 }
@@ -150,8 +156,8 @@ func (r *rig) riverSQLite(ctx context.Context) (string, error) {
 	return program, nil
 }
 
-func (r *rig) admin(ctx context.Context, statement string) error {
-	conn, err := pgx.Connect(ctx, r.cluster.URL)
+func admin(ctx context.Context, cluster *pgtest.Cluster, statement string) error {
+	conn, err := pgx.Connect(ctx, cluster.URL)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ type scenario struct {
 	ratio  string
 	ratios func(m measured, name string) []float64
 	goals  []goal
+	// note says what follows from the figures; nil: nothing.
+	note func(m measured) string
 }
 
 func (s scenario) atMost() int {
@@ -104,6 +106,8 @@ var plans = []plan{
 	{"sqlite-flat-cost", sqliteFlatCost},
 	{"sqlite-end-to-end", sqliteEndToEnd},
 	{"sqlite-enqueue-latency", sqliteEnqueueLatency},
+	{"temporal-starts", temporalStarts},
+	{"temporal-life", temporalLife},
 }
 
 func names(of []plan) []string {
@@ -144,9 +148,11 @@ type sizes struct {
 	sqlite   int
 	fraction int
 	seconds  float64
+	// starts is how many workflows are started, payments how many wait for Temporal.
+	starts, payments int
 }
 
 var (
-	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10}
-	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1}
+	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10, starts: 1500, payments: 4000}
+	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1, starts: 50, payments: 100}
 )

@@ -37,7 +37,14 @@ const (
 	Looks Kind = "looks"
 	// Waves times forecasts, and counting what they rest on.
 	Waves Kind = "waves"
+	// Starts times how fast workflows are started on a Temporal server.
+	Starts Kind = "starts"
+	// Life lets payments wait for a Temporal server in some way, and then fall due at the same instant.
+	Life Kind = "life"
 )
+
+// NeedsTemporal says whether cells of a kind need a Temporal server.
+func (k Kind) NeedsTemporal() bool { return k == Starts || k == Life }
 
 // The systems that can be measured.
 const (
@@ -65,6 +72,8 @@ type Task struct {
 	Place string
 	// ServerPID is the first process of the database server; 0: there is no server.
 	ServerPID int
+	// Temporal is the server that cells of the kinds Starts and Life use; nil: none.
+	Temporal *TemporalServer
 	// Schema is the text of a schema that a system does not bring along itself.
 	Schema string
 
@@ -101,7 +110,7 @@ type Task struct {
 	// Sleeping is how many more tenants have a job due in the future.
 	Sleeping int
 
-	// Rate is at how many jobs per second those of a Wave cell start, that are all due at once.
+	// Rate is at how many jobs per second those of a Wave or Life cell start, that are all due at once.
 	Rate int
 }
 
@@ -133,7 +142,29 @@ const (
 	NearP50   Figure = "near_p50"
 	NearP99   Figure = "near_p99"
 	CountTime Figure = "count_time"
+
+	// StartRate is of workflows; see PlainRate too. EngineCPU is the processor time of Temporal and its own store,
+	// PlainCPU that of a process that only starts workflows, and PlainEngine what they cost Temporal.
+	StartRate   Figure = "start_rate"
+	EngineCPU   Figure = "engine_cpu"
+	PlainCPU    Figure = "plain_cpu"
+	PlainEngine Figure = "plain_engine"
+	// EngineRows is how many rows Temporal keeps for each payment that waits; Rows, Bytes and WAL count
+	// Sluice's too. WaitCPU is that of everything, until all wait.
+	EngineRows Figure = "engine_rows"
+	Rows       Figure = "rows"
+	Bytes      Figure = "bytes"
+	WAL        Figure = "wal"
+	WaitCPU    Figure = "wait_cpu"
+	// FirstDone and Drain are how many seconds after they were due the first and the last payment had been
+	// made. AloneP99 is of the unrelated workflow while nothing else runs.
+	FirstDone Figure = "first_done"
+	Drain     Figure = "drain"
+	AloneP99  Figure = "alone_p99"
 )
+
+// PlainRate is how many workflows the plain client starts in a second with so many calls in flight.
+func PlainRate(flights int) Figure { return Figure(fmt.Sprintf("plain_rate_%d", flights)) }
 
 // Result is what a cell measured.
 type Result map[Figure]float64
@@ -150,7 +181,7 @@ func Main(ctx context.Context) error {
 	}
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
-		Wave: measureWave, Looks: measureLooks, Waves: measureWaves,
+		Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {
 		return fmt.Errorf("there is no kind of cell %q", task.Kind)

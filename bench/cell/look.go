@@ -32,3 +32,12 @@ func (l *look) unfinished(ctx context.Context) (bool, error) {
 	err := l.db.QueryRowContext(ctx, l.query).Scan(&left)
 	return left, err
 }
+
+// dispatched says whether every job in PostgreSQL has been handed to its engine.
+func (l *look) dispatched(ctx context.Context) (bool, error) {
+	var all bool
+	err := l.db.QueryRowContext(ctx, `
+		select not exists (select 1 from sluice.live where queue = $1 and state = 'queued' and blocked_by is null)
+		   and not exists (select 1 from sluice.live where state = 'claimed')`, parcels.Name()).Scan(&all)
+	return all, err
+}

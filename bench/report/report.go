@@ -57,8 +57,10 @@ type Section struct {
 	Title  string
 	Method string
 	// Ratio says what the ratios of the rows are.
-	Ratio   string
-	Rounds  int
+	Ratio  string
+	Rounds int
+	// Note says what follows from the figures, in Markdown; empty: nothing.
+	Note    string
 	Rows    []Row
 	Targets []Target
 }
@@ -147,6 +149,9 @@ func (r Report) writeSection(out *strings.Builder, s Section) {
 		table.add(cells(row, columns)...)
 	}
 	fmt.Fprintf(out, "%s\nRatio: %s\n", table.markdown(), s.Ratio)
+	if s.Note != "" {
+		fmt.Fprintf(out, "\n%s\n", strings.TrimSpace(s.Note))
+	}
 }
 
 // used gives the columns in which some row of the sections has a figure.

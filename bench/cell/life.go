@@ -1,0 +1,360 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+// The ways in which payments can wait for Temporal, besides Sluice.
+const (
+	// Sleeping payments are workflows that sleep until they are due.
+	Sleeping = "sleeping"
+	// Delayed payments are workflows that were started with a delay.
+	Delayed = "delayed"
+)
+
+const (
+	// paid is the task queue of the payments, and the name of their workflow and activity.
+	paid = "payments"
+	// probed is the same of an unrelated workflow, which is started probeEvery.
+	probed     = "probes"
+	probeEvery = 200 * time.Millisecond
+	// quietTime is how long probes run beside nothing, for comparison.
+	quietTime = 20 * time.Second
+	// afterwards is how long what is still going on after the last payment may take.
+	afterwards = 3 * time.Second
+	// rest is how long before the payments are due all of them must be waiting.
+	rest = 5 * time.Second
+)
+
+// setUp is how a way of waiting begins: how long it takes for each payment, at the most, and how.
+type setUp struct {
+	each  time.Duration
+	store func(ctx context.Context, l *life, due time.Time) error
+}
+
+var setUps = map[string]setUp{
+	Sleeping: {50 * time.Millisecond, sleepers},
+	Delayed:  {15 * time.Millisecond, delayed},
+	Sluice:   {time.Second / slowestFill, queued},
+}
+
+// life is a cell in which payments wait, and then are all due at the same instant.
+type life struct {
+	task   Task
+	client client.Client
+	store  sluice.Store // nil: Sluice takes no part
+	// asleep counts the sleepers, done the payments that were made.
+	asleep, done atomic.Int64
+	first, last  atomic.Int64 // in ns since 1970
+}
+
+// measureLife follows payments from being stored until the last has been made.
+func measureLife(ctx context.Context, task Task) (Result, error) {
+	how, known := setUps[task.System]
+	if !known {
+		return nil, fmt.Errorf("there is no way to wait called %q", task.System)
+	}
+	c, err := dialTemporal(task)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	l := &life{task: task, client: c}
+	if l.store, err = openStore(ctx, task); err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.store.Close() }()
+	stop, err := l.startWorkers()
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	return l.measure(ctx, how)
+}
+
+// startWorkers runs what the payments and the probes consist of.
+func (l *life) startWorkers() (stop func(), err error) {
+	pay := worker.New(l.client, paid, worker.Options{})
+	pay.RegisterWorkflowWithOptions(l.sleepAndPay, workflow.RegisterOptions{Name: Sleeping})
+	pay.RegisterWorkflowWithOptions(l.payNow, workflow.RegisterOptions{Name: paid})
+	pay.RegisterActivity(l.makePayment)
+	probe := worker.New(l.client, probed, worker.Options{})
+	probe.RegisterWorkflowWithOptions(func(ctx workflow.Context) error { return activityOf(ctx, answerProbe) }, workflow.RegisterOptions{Name: probed})
+	probe.RegisterActivity(answerProbe)
+	if err := pay.Start(); err != nil {
+		return nil, err
+	}
+	if err := probe.Start(); err != nil {
+		pay.Stop()
+		return nil, err
+	}
+	return func() { pay.Stop(); probe.Stop() }, nil
+}
+
+func answerProbe(context.Context) error { return nil }
+
+func activityOf(ctx workflow.Context, activity any, args ...any) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
+	return workflow.ExecuteActivity(ctx, activity, args...).Get(ctx, nil)
+}
+
+// sleepAndPay is a payment that waits inside of Temporal.
+func (l *life) sleepAndPay(ctx workflow.Context, parcel Parcel) error {
+	if !workflow.IsReplaying(ctx) {
+		l.asleep.Add(1)
+	}
+	if err := workflow.Sleep(ctx, time.Unix(0, parcel.Sent).Sub(workflow.Now(ctx))); err != nil {
+		return err
+	}
+	return l.payNow(ctx, parcel)
+}
+
+// payNow is a payment that is due. It knows nothing of how it waited.
+func (l *life) payNow(ctx workflow.Context, parcel Parcel) error {
+	return activityOf(ctx, l.makePayment, parcel)
+}
+
+func (l *life) makePayment(context.Context, Parcel) error {
+	now := time.Now().UnixNano()
+	l.first.CompareAndSwap(0, now)
+	l.last.Store(now)
+	l.done.Add(1)
+	return nil
+}
+
+// measure lets probes run beside nothing, has the payments stored, and then lets them fall due beside probes.
+func (l *life) measure(ctx context.Context, how setUp) (Result, error) {
+	alone, perProbe, err := l.probesAlone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	due := time.Now().Add(time.Duration(l.task.Jobs)*how.each + 2*rest)
+	waiting, setUpCPU, err := l.measureWaiting(ctx, how, due)
+	if err != nil {
+		return nil, err
+	}
+	if time.Until(due) < rest/2 {
+		return nil, fmt.Errorf("the payments fell due %s before all of them were waiting", time.Since(due.Add(-rest/2)).Round(time.Second))
+	}
+	waveCPU, probes, err := l.wave(ctx, due)
+	if err != nil {
+		return nil, err
+	}
+	result := percentiles(probes)
+	for figure, value := range waiting {
+		result[figure] = value
+	}
+	waveCPU -= time.Duration(len(probes)) * perProbe
+	result[AloneP99] = alone
+	result[WaitCPU] = perThousand(setUpCPU, l.task.Jobs)
+	result[TotalCPU] = perThousand(setUpCPU+waveCPU, l.task.Jobs)
+	result[FirstDone] = time.Unix(0, l.first.Load()).Sub(due).Seconds()
+	result[Drain] = time.Unix(0, l.last.Load()).Sub(due).Seconds()
+	return result, nil
+}
+
+// probesAlone gives the 99th percentile of probes beside nothing, and what one costs.
+func (l *life) probesAlone(ctx context.Context) (p99 float64, each time.Duration, err error) {
+	before, err := usedByAll(l.task)
+	if err != nil {
+		return 0, 0, err
+	}
+	probing, quit := context.WithTimeout(ctx, quietTime)
+	defer quit()
+	took, err := l.probe(ctx, probing.Done())
+	if err != nil {
+		return 0, 0, err
+	}
+	after, err := usedByAll(l.task)
+	return percentiles(took)[P99], after.minus(before).all() / time.Duration(len(took)), err
+}
+
+// measureWaiting stores the payments, and looks what that has cost and what is kept while they wait.
+func (l *life) measureWaiting(ctx context.Context, how setUp, due time.Time) (Result, time.Duration, error) {
+	ownBefore, engineBefore, err := l.footprints(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	before, err := usedByAll(l.task)
+	if err != nil {
+		return nil, 0, err
+	}
+	begun := time.Now()
+	if err := how.store(ctx, l, due); err != nil {
+		return nil, 0, err
+	}
+	took := time.Since(begun)
+	after, err := usedByAll(l.task)
+	if err != nil {
+		return nil, 0, err
+	}
+	own, engine, err := l.footprints(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	engine = engine.minus(engineBefore)
+	all, n := engine.plus(own.minus(ownBefore)), float64(l.task.Jobs)
+	return Result{
+		EnqueueRate: n / took.Seconds(), EngineRows: float64(engine.rows) / n, Rows: float64(all.rows) / n,
+		Bytes: float64(all.bytes) / n, WAL: float64(all.wal) / n,
+	}, after.minus(before).all(), nil
+}
+
+func (l *life) footprints(ctx context.Context) (own, engine footprint, err error) {
+	if own, err = footprintOf(ctx, l.task.Place); err != nil {
+		return own, engine, err
+	}
+	engine, err = engineFootprint(ctx, l.task)
+	return own, engine, err
+}
+
+// wave waits until the payments are due and then until all have been made, and gives what that cost, and how long each
+// probe took meanwhile.
+func (l *life) wave(ctx context.Context, due time.Time) (time.Duration, []float64, error) {
+	before, err := usedByAll(l.task)
+	if err != nil {
+		return 0, nil, err
+	}
+	stop, err := l.startDispatch(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return 0, nil, ctx.Err()
+	case <-time.After(time.Until(due)):
+	}
+	over := make(chan struct{})
+	failed := make(chan error, 1)
+	go func() {
+		defer close(over)
+		failed <- waitUntil(ctx, func() (bool, error) { return l.done.Load() >= int64(l.task.Jobs), nil })
+	}()
+	took, err := l.probe(ctx, over)
+	if err := errors.Join(err, <-failed); err != nil {
+		return 0, nil, fmt.Errorf("after %d of %d payments: %w", l.done.Load(), l.task.Jobs, err)
+	}
+	time.Sleep(afterwards)
+	if err := stop(); err != nil {
+		return 0, nil, err
+	}
+	after, err := usedByAll(l.task)
+	return after.minus(before).all(), took, err
+}
+
+// startDispatch runs what lets Sluice's jobs through, if it takes part. What is returned waits until it has followed
+// the runs to their end, and ends it.
+func (l *life) startDispatch(ctx context.Context) (stop func() error, err error) {
+	if l.task.System != Sluice {
+		return func() error { return nil }, nil
+	}
+	look, err := openLook(ctx, l.task)
+	if err != nil {
+		return nil, err
+	}
+	running, quit := context.WithCancel(ctx)
+	engines := map[string]sluice.Engine{engineName: temporal.New(l.client, temporal.Options{})}
+	ended := make(chan error, 2)
+	go func() { ended <- dispatcher.New(l.store, dispatcher.Options{Engines: engines}).Run(running) }()
+	go func() { ended <- upkeep.New(l.store, upkeep.Options{Engines: engines}).Run(running) }()
+	return func() error {
+		defer quit()
+		err := waitUntil(ctx, func() (bool, error) {
+			left, err := look.unfinished(ctx)
+			return !left, err
+		})
+		quit()
+		return errors.Join(err, <-ended, <-ended, look.db.Close())
+	}, nil
+}
+
+// probe starts an unrelated workflow again and again until stop, and gives how long each took, in milliseconds.
+func (l *life) probe(ctx context.Context, stop <-chan struct{}) ([]float64, error) {
+	ticker := time.NewTicker(probeEvery)
+	defer ticker.Stop()
+	var probes sync.WaitGroup
+	var mu sync.Mutex
+	var took []float64
+	var failed error
+	for {
+		probes.Go(func() {
+			begun := time.Now()
+			run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: probed}, probed)
+			if err == nil {
+				err = run.Get(ctx, nil)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			took, failed = append(took, millis(time.Since(begun))), errors.Join(failed, err)
+		})
+		select {
+		case <-stop:
+			probes.Wait()
+			return took, failed
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}
+
+// startsAtOnce is how many starts are in flight while payments are stored in Temporal.
+const startsAtOnce = 16
+
+// sleepers starts payments that sleep, and waits until all do.
+func sleepers(ctx context.Context, l *life, due time.Time) error {
+	err := startEach(ctx, startsAtOnce, l.task.Jobs, func(ctx context.Context, i int) error {
+		return l.startPayment(ctx, i, client.StartWorkflowOptions{}, Sleeping, due)
+	})
+	if err != nil {
+		return err
+	}
+	return waitUntil(ctx, func() (bool, error) {
+		if time.Until(due) < 0 {
+			return false, fmt.Errorf("%d of %d were asleep when they fell due", l.asleep.Load(), l.task.Jobs)
+		}
+		return l.asleep.Load() >= int64(l.task.Jobs), nil
+	})
+}
+
+// delayed starts payments that Temporal itself holds back.
+func delayed(ctx context.Context, l *life, due time.Time) error {
+	return startEach(ctx, startsAtOnce, l.task.Jobs, func(ctx context.Context, i int) error {
+		return l.startPayment(ctx, i, client.StartWorkflowOptions{StartDelay: time.Until(due)}, paid, due)
+	})
+}
+
+func (l *life) startPayment(ctx context.Context, i int, options client.StartWorkflowOptions, kind string, due time.Time) error {
+	options.ID, options.TaskQueue = fmt.Sprintf("payment-%d", i), paid
+	parcel := newParcel()
+	parcel.Sent = due.UnixNano()
+	_, err := l.client.ExecuteWorkflow(ctx, options, kind, parcel)
+	return err
+}
+
+// queued stores payments as jobs, of a queue with a rate.
+func queued(ctx context.Context, l *life, due time.Time) error {
+	settings := sluice.DefaultSettings()
+	settings.Engine, settings.RunTaskQueue, settings.RunType = engineName, paid, paid
+	settings.Rate, settings.Burst = sluice.Rate(l.task.Rate), l.task.Rate
+	queue := sluice.NewClient(l.store, sluice.ClientOptions{Logger: slog.Default()})
+	if _, err := queue.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"}); err != nil {
+		return err
+	}
+	return fill(ctx, queue, l.task.Jobs, func(int) sluice.EnqueueOptions { return sluice.EnqueueOptions{DueAt: due} })
+}

@@ -1,0 +1,220 @@
+package cell
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine/temporal"
+)
+
+// TemporalServer is a Temporal server, and the PostgreSQL cluster that it keeps its data in.
+type TemporalServer struct {
+	// Address is host and port, PID the process.
+	Address string
+	PID     int
+	// Place is the URL of its database; that of the visibility store has the same name and «_visibility».
+	Place string
+	// ServerPID is the first process of its PostgreSQL.
+	ServerPID int
+}
+
+const (
+	// engineName is what queues call the Temporal server.
+	engineName = "temporal"
+	// unserved is a task queue that no worker asks.
+	unserved = "unserved"
+)
+
+// dialTemporal connects to a cell's Temporal server, silently.
+func dialTemporal(task Task) (client.Client, error) {
+	return client.Dial(client.Options{HostPort: task.Temporal.Address, Logger: log.NewStructuredLogger(slog.Default())})
+}
+
+// spent is processor time of everything that takes part in a cell with a Temporal server: this process, Sluice's
+// store, and Temporal with its store.
+type spent struct {
+	cpu
+	engine time.Duration
+}
+
+func (s spent) minus(before spent) spent {
+	return spent{s.cpu.minus(before.cpu), s.engine - before.engine}
+}
+func (s spent) plus(more spent) spent { return spent{s.cpu.plus(more.cpu), s.engine + more.engine} }
+func (s spent) all() time.Duration    { return s.client + s.server + s.engine }
+
+func usedByAll(task Task) (out spent, err error) {
+	if out.cpu, err = usedCPU(task.ServerPID); err != nil {
+		return out, err
+	}
+	for _, pid := range []int{task.Temporal.PID, task.Temporal.ServerPID} {
+		used, err := serverCPU(pid)
+		if err != nil {
+			return out, err
+		}
+		out.engine += used
+	}
+	return out, nil
+}
+
+// turns is how often each way to start workflows has its turn in a cell. The machine's speed changes within seconds, so
+// that only turns of the same cell can be compared.
+const turns = 4
+
+// Flights are how many calls the plain client is measured with in flight.
+var Flights = []int{8, 16, 32}
+
+// starter is one way to start workflows that nobody runs, and what it took.
+type starter struct {
+	prepare func(ctx context.Context) error // nil: nothing; it is not measured
+	start   func(ctx context.Context) (time.Duration, error)
+	took    time.Duration
+	used    spent
+}
+
+// measureStarts lets Sluice and the plain client start workflows in turns, on the same server.
+func measureStarts(ctx context.Context, task Task) (Result, error) {
+	c, err := dialTemporal(task)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	store, err := openStore(ctx, task)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	defer func() { _ = store.Close() }()
+	ours := &starter{
+		prepare: func(ctx context.Context) error { return storeRuns(ctx, store, task.Jobs) },
+		start:   func(ctx context.Context) (time.Duration, error) { return dispatchAll(ctx, store, task, c) },
+	}
+	starters := []*starter{ours}
+	for _, flights := range Flights {
+		starters = append(starters, &starter{start: func(ctx context.Context) (time.Duration, error) {
+			return startPlainly(ctx, c, flights, task.Jobs)
+		}})
+	}
+	for turn := range turns {
+		for k := range starters {
+			if err := starters[(turn+k)%len(starters)].take(ctx, task); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return startsResult(task, ours, starters[1:]), nil
+}
+
+// take is one turn.
+func (s *starter) take(ctx context.Context, task Task) error {
+	if s.prepare != nil {
+		if err := s.prepare(ctx); err != nil {
+			return err
+		}
+	}
+	before, err := usedByAll(task)
+	if err != nil {
+		return err
+	}
+	took, err := s.start(ctx)
+	if err != nil {
+		return err
+	}
+	after, err := usedByAll(task)
+	s.took += took
+	s.used = s.used.plus(after.minus(before))
+	return err
+}
+
+// startsResult tells of Sluice, and of the plain client with each number of calls in flight.
+func startsResult(task Task, ours *starter, plain []*starter) Result {
+	n := turns * task.Jobs
+	result := Result{
+		StartRate: rate(n, ours.took), ClientCPU: perThousand(ours.used.client, n),
+		ServerCPU: perThousand(ours.used.server, n), EngineCPU: perThousand(ours.used.engine, n),
+	}
+	for k, s := range plain {
+		result[PlainEngine] += perThousand(s.used.engine, n) / float64(len(plain))
+		result[PlainRate(Flights[k])] = rate(n, s.took)
+		result[PlainCPU] += perThousand(s.used.client, n) / float64(len(plain))
+	}
+	return result
+}
+
+func rate(n int, took time.Duration) float64 { return float64(n) / took.Seconds() }
+
+// startPlainly calls the plain client in a loop.
+func startPlainly(ctx context.Context, c client.Client, atOnce, n int) (time.Duration, error) {
+	begun := time.Now()
+	err := startEach(ctx, atOnce, n, func(ctx context.Context, _ int) error {
+		id := "plain-" + sluice.NewID().String()
+		_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: unserved}, "parcel", newParcel())
+		return err
+	})
+	return time.Since(begun), err
+}
+
+// startEach makes n calls, some at once, and ends with the first that fails.
+func startEach(ctx context.Context, atOnce, n int, call func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var callers sync.WaitGroup
+	for range atOnce {
+		callers.Go(func() {
+			for i := next.Add(1); i <= int64(n) && ctx.Err() == nil; i = next.Add(1) {
+				if err := call(ctx, int(i)); err != nil {
+					cancel(fmt.Errorf("start %d of %d: %w", i, n, err))
+				}
+			}
+		})
+	}
+	callers.Wait()
+	return context.Cause(ctx)
+}
+
+// storeRuns stores jobs of a queue whose engine is the Temporal server.
+func storeRuns(ctx context.Context, store sluice.Store, n int) error {
+	settings := sluice.DefaultSettings()
+	settings.Engine, settings.RunTaskQueue = engineName, unserved
+	queue := sluice.NewClient(store, sluice.ClientOptions{})
+	if _, err := queue.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"}); err != nil {
+		return err
+	}
+	return fill(ctx, queue, n, nil)
+}
+
+// dispatchAll runs a dispatcher until every job is dispatched.
+func dispatchAll(ctx context.Context, store sluice.Store, task Task, c client.Client) (time.Duration, error) {
+	look, err := openLook(ctx, task)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = look.db.Close() }()
+	ctx, quit := context.WithCancel(ctx)
+	defer quit()
+	engines := map[string]sluice.Engine{engineName: temporal.New(c, temporal.Options{})}
+	ended := make(chan error, 1)
+	begun := time.Now()
+	go func() { ended <- dispatcher.New(store, dispatcher.Options{Engines: engines}).Run(ctx) }()
+	if err := waitUntil(ctx, func() (bool, error) {
+		time.Sleep(10 * lookEvery) // a look costs the store as much as a start
+		return look.dispatched(ctx)
+	}); err != nil {
+		return 0, err
+	}
+	took := time.Since(begun)
+	quit()
+	return took, <-ended
+}
+
+// perThousand gives processor time in milliseconds per 1,000 jobs.
+func perThousand(used time.Duration, jobs int) float64 { return millis(used) * 1000 / float64(jobs) }
