@@ -4,6 +4,7 @@ package crashtest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -50,6 +51,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	// These tests mostly wait, for processes and for leases. A flag on the command line wins.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
 	}
 	pgtest.Main(m)
 }

@@ -5,6 +5,7 @@ package faulttest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -42,6 +43,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	// These tests mostly wait, for processes and for leases. A flag on the command line wins.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
 	}
 	pgtest.Main(m)
 }
