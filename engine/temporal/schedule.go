@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,12 @@ const (
 	DefaultCycleInterval = 5 * time.Second
 	// DefaultScheduleTaskQueue is where the cycles run.
 	DefaultScheduleTaskQueue = "sluice-dispatch"
+	// DefaultCycleWorkflows is how many of the cycles' workflows one process works on at once (D-56).
+	DefaultCycleWorkflows = 5
+	// DefaultCycleActivities is how many cycles it does at once (D-56).
+	DefaultCycleActivities = 10
+	// cycleStop is how long a cycle that is under way may take to its end when the process ends.
+	cycleStop = 10 * time.Second
 	// cycleType and cycleActivity name a cycle's workflow and what it does.
 	cycleType     = "SluiceDispatch"
 	cycleActivity = "SluiceDispatchCycle"
@@ -38,6 +45,9 @@ type Schedules struct {
 	Cycle func(ctx context.Context, queue string) (any, error)
 	// TaskQueue is where the cycles run. Default: sluice-dispatch.
 	TaskQueue string
+	// Workflows and Activities are how many of the cycles' workflows and of the cycles themselves this process works on at
+	// once. Defaults: 5 and 10 (D-56).
+	Workflows, Activities int
 	// Failed is told of an interval that could not be kept up to date. It is tried again. Default: nobody is.
 	Failed func(err error)
 }
@@ -52,7 +62,11 @@ func (e *Engine) RunSchedules(ctx context.Context, s Schedules) error {
 	if s.Failed == nil {
 		s.Failed = func(error) {}
 	}
-	w := worker.New(e.client, s.TaskQueue, worker.Options{})
+	w := worker.New(e.client, s.TaskQueue, worker.Options{
+		MaxConcurrentWorkflowTaskExecutionSize: cmp.Or(s.Workflows, DefaultCycleWorkflows),
+		MaxConcurrentActivityExecutionSize:     cmp.Or(s.Activities, DefaultCycleActivities),
+		WorkerStopTimeout:                      cycleStop,
+	})
 	w.RegisterWorkflowWithOptions(cycleWorkflow, workflow.RegisterOptions{Name: cycleType})
 	w.RegisterActivityWithOptions(s.Cycle, activity.RegisterOptions{Name: cycleActivity})
 	known := make(map[string]time.Duration)

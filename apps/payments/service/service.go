@@ -47,7 +47,7 @@ type Service struct {
 	Domains []domain.Domain
 
 	options    Options
-	engine     sluice.Engine
+	engine     *temporal.Engine
 	dispatcher *dispatcher.Dispatcher
 }
 
@@ -106,16 +106,14 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 	}
 	defer stop(workers)
-	if s.options.BySchedule {
-		if err := s.installSchedules(ctx); err != nil {
-			return err
-		}
-	}
 	var all sync.WaitGroup
 	var dispatchErr, upkeepErr error
-	if !s.options.BySchedule {
-		all.Go(func() { dispatchErr = s.dispatcher.Run(ctx) })
-	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	all.Go(func() {
+		defer end() // without it the rest would wait for what never comes
+		dispatchErr = s.dispatch(ctx)
+	})
 	all.Go(func() {
 		upkeepErr = upkeep.New(s.Books.Store, upkeep.Options{Engines: s.engines(), Logger: s.options.Logger}).Run(ctx)
 	})
@@ -124,7 +122,7 @@ func (s *Service) Run(ctx context.Context) error {
 }
 
 func (s *Service) workers() []worker.Worker {
-	workers := []worker.Worker{s.dispatchWork().Worker(s.Temporal)}
+	var workers []worker.Worker
 	for _, d := range s.Domains {
 		workers = append(workers, d.Init.Worker(s.Temporal), d.Exec.Worker(s.Temporal))
 	}
