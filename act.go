@@ -21,6 +21,24 @@ func (c *Client) Requeue(ctx context.Context, ids []ID, act Act) error {
 	return c.act("requeue", ids, &act, func() ([]error, error) { return c.store.Requeue(ctx, ids, act) })
 }
 
+// Resolve ends uncertain jobs, by what a person found out of their runs: StateCompleted if the work was done, StateDead if
+// it was not. It counts no attempt. It needs a reason; whoever is not sure leaves the job uncertain. A dead one can be
+// requeued.
+func (c *Client) Resolve(ctx context.Context, ids []ID, outcome State, act Act) error {
+	if act.Reason == "" {
+		return invalid("reason", "who says what became of a run must say how that is known; it is kept in the audit")
+	}
+	if _, known := Resolution(outcome); !known {
+		return invalid("outcome", fmt.Sprintf("%.40q is not what can have become of a run: %s or %s", outcome, StateCompleted, StateDead))
+	}
+	return c.act("resolve", ids, &act, func() ([]error, error) { return c.store.Resolve(ctx, ids, outcome, act) })
+}
+
+// ResolvedError is the error of a job whose run has failed, as a person says.
+func ResolvedError(act Act) string {
+	return StoredText("the run failed, as " + act.By + " found out: " + act.Reason)
+}
+
 // RunNow makes queued jobs due at once. It does not pass by a paused queue.
 func (c *Client) RunNow(ctx context.Context, ids []ID, act Act) error {
 	return c.Reschedule(ctx, ids, time.Time{}, act)

@@ -91,6 +91,16 @@ func MoveOf(event Event) Move {
 	return Move{}
 }
 
+// Resolution is the move by which a person ends an uncertain job with an outcome; false: none leads there.
+func Resolution(outcome State) (Move, bool) {
+	for _, m := range moves {
+		if m.To == outcome && outcome.Finished() && m.Allows(StateUncertain) {
+			return m, true
+		}
+	}
+	return Move{}, false
+}
+
 // Allows reports whether a job in this state may make the move.
 func (m Move) Allows(from State) bool { return slices.Contains(m.From, from) }
 

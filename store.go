@@ -64,6 +64,9 @@ type Store interface {
 	// Requeue gives dead, cancelled and uncertain jobs a new life, due now (C-56, E-10). It is an
 	// ErrDuplicate where another unfinished job holds the job's key.
 	Requeue(ctx context.Context, ids []ID, act Act) ([]error, error)
+	// Resolve ends uncertain jobs by the move that Resolution gives for the outcome, which must have one, and counts no
+	// attempt: ErrNotFound for an unknown job, ErrNotAllowed for one that is not uncertain. A dead one has ResolvedError.
+	Resolve(ctx context.Context, ids []ID, outcome State, act Act) ([]error, error)
 	// Reschedule changes when queued jobs are due; a zero time means now.
 	Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act Act) ([]error, error)
 

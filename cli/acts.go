@@ -265,6 +265,34 @@ func (a *app) requeueCommand() *cobra.Command {
 	}, &selection{anyState: true})
 }
 
+func (a *app) resolveCommand() *cobra.Command {
+	var completed, failed bool
+	command := &cobra.Command{
+		Use:   "resolve ID…|- --completed|--failed --reason WHY",
+		Short: "Say what became of uncertain jobs, as you found out",
+		Long: `Ends uncertain jobs, of which Sluice cannot know whether their runs did the work: you looked where it shows, such as
+the bank's books. With --completed they are done; with --failed they are dead letters, which can be requeued. Who says so,
+and why, is kept in the audit. Look at one first with «sluice why» and «sluice ask-engine».`,
+		Example: `  sluice resolve 01a1fb72-1dea-7abc-8fc6-99e4817522bb --completed --reason "it is in the bank's books"
+  sluice resolve 01a1fb72-1dea-7abc-8fc6-99e4817522bb --failed --reason "the bank has no such payment"
+  sluice resolve --all --queue payment --completed --dry-run`,
+	}
+	command.Flags().BoolVar(&completed, "completed", false, "the work was done")
+	command.Flags().BoolVar(&failed, "failed", false, "the work was not done, and must not be left so")
+	return a.actCommand(command, &selection{}, func() (verb, error) {
+		if completed == failed {
+			return verb{}, usagef("say what became of the runs: either --completed or --failed")
+		}
+		outcome := sluice.StateCompleted
+		if failed {
+			outcome = sluice.StateDead
+		}
+		return verb{"resolved", []sluice.State{sluice.StateUncertain}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+			return c.Resolve(ctx, ids, outcome, a.act(""))
+		}}, nil
+	})
+}
+
 func (a *app) requeuing(command *cobra.Command, s *selection) *cobra.Command {
 	return a.actCommand(command, s, func() (verb, error) {
 		return verb{"requeued", []sluice.State{sluice.StateDead}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {

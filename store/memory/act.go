@@ -53,6 +53,21 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 	})
 }
 
+// Resolve ends uncertain jobs.
+func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.State, act sluice.Act) ([]error, error) {
+	move, _ := sluice.Resolution(outcome)
+	return s.each(ctx, ids, act, func(j *job) error {
+		if move.Event == "" || j.State != sluice.StateUncertain {
+			return notAllowed(move.Event, j)
+		}
+		if outcome == sluice.StateDead {
+			j.Error = sluice.ResolvedError(act)
+		}
+		s.finish(j, move.Event, act)
+		return nil
+	})
+}
+
 // retakeKey gives a requeued job its key again, unless another unfinished job holds it.
 func (s *Store) retakeKey(j *job) error {
 	if j.Key == "" {

@@ -103,7 +103,7 @@ func (s *Store) fail(j *job, in sluice.Settlement) {
 	})
 }
 
-// move takes a job to where the event leads and tells the audit what it asks for.
+// move takes a job to where the event leads and tells the audit what it asks for, and what a person did.
 func (s *Store) move(j *job, event sluice.Event, act sluice.Act) {
 	from := j.State
 	j.State = sluice.MoveOf(event).To
@@ -115,7 +115,7 @@ func (s *Store) move(j *job, event sluice.Event, act sluice.Act) {
 	} else if from == sluice.StateClaimed || from == sluice.StateDispatched {
 		l.land(j.Tenant)
 	}
-	if event.Notable() || s.settings(j.Queue).Audit == sluice.AuditFull {
+	if event.Notable() || !act.ID.IsZero() || s.settings(j.Queue).Audit == sluice.AuditFull {
 		s.tell(j, event, from, act)
 	}
 }

@@ -69,6 +69,25 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 	})
 }
 
+// Resolve ends uncertain jobs.
+func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.State, act sluice.Act) ([]error, error) {
+	move, known := sluice.Resolution(outcome)
+	return s.act(ctx, move.Event, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
+		if !known || len(sorted) == 0 {
+			return out, nil
+		}
+		e := ending{event: move.Event, from: []sluice.State{sluice.StateUncertain}, ids: sorted, act: act.ID, counts: "nothing"}
+		var failure *string
+		if outcome == sluice.StateDead {
+			failure = nullText(sluice.ResolvedError(act))
+		}
+		for range sorted {
+			e.reasons, e.actors, e.errors = append(e.reasons, act.Reason), append(e.actors, act.By), append(e.errors, failure)
+		}
+		return end(ctx, tx, e)
+	})
+}
+
 // retakeKeys gives jobs that are about to be requeued their keys again, and refuses those whose key
 // another job holds.
 func retakeKeys(ctx context.Context, tx pgx.Tx, ids []sluice.ID, refused map[sluice.ID]error) error {

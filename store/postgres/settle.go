@@ -191,7 +191,7 @@ func end(ctx context.Context, db rowsQuerier, e ending) (out endings, err error)
 		e.from = move.From
 	}
 	rows, err := query(ctx, db, endSQL, uuids(e.ids), uuids(e.tokens), states(e.from), string(e.event), string(move.To),
-		e.results, e.errors, e.stacks, unlessZero(e.reasons), e.actors, nullUUID(e.act), e.counts, e.late, e.event.Notable(), e.brief)
+		e.results, e.errors, e.stacks, unlessZero(e.reasons), e.actors, nullUUID(e.act), e.counts, e.late, e.event.Notable() || !e.act.IsZero(), e.brief)
 	if err != nil {
 		return out, err
 	}

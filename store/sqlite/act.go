@@ -70,6 +70,26 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 	})
 }
 
+// Resolve ends uncertain jobs.
+func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.State, act sluice.Act) ([]error, error) {
+	move, _ := sluice.Resolution(outcome)
+	e := ended{event: move.Event, act: act}
+	if outcome == sluice.StateDead {
+		e.failure = sluice.ResolvedError(act)
+	}
+	return s.act(ctx, move.Event, ids, act, func(tx runner, id sluice.ID) (bool, error) {
+		rows, err := heldRows(tx, []sluice.ID{id})
+		if err != nil || move.Event == "" || rows[id].state != sluice.StateUncertain {
+			return false, err
+		}
+		finish := newFinisher(tx)
+		if err := finish.add(rows[id], e); err != nil {
+			return false, err
+		}
+		return true, finish.flush()
+	})
+}
+
 // requeueUncertain gives an uncertain job a new life, with its key.
 func requeueUncertain(tx runner, id sluice.ID, seq int64) error {
 	old, err := list(tx, func(rows *sql.Rows) (finished, error) {

@@ -249,7 +249,7 @@ func (f *finisher) tell(row held, e ended) error {
 	if queue.awaited {
 		f.awaited = append(f.awaited, row.seq)
 	}
-	if !queue.auditFull && !e.event.Notable() {
+	if !queue.auditFull && !e.event.Notable() && e.act.ID.IsZero() { // what persons do is always told
 		return nil
 	}
 	return tell(f.tx, moveEntry(row.id, row.queue, row.generation, e.event, row.state, e.act))

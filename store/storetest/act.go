@@ -99,6 +99,49 @@ func actRules() []Rule {
 			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{other}, cancel)))
 			equal(w, "audit entries", len(w.audit(other)), 1)
 		}},
+		{"R-77", "A person who knows what became of an uncertain job's run ends the job by it, completed or dead; who and why are told in every queue, no attempt is counted, and no other job is moved.", "I-6, I-16, I-17", func(w *world) {
+			var uncertain []sluice.ID
+			for range 2 {
+				c := w.intended()
+				w.done(by(sluice.EventDispatch, c))
+				w.done(by(sluice.EventDoubt, c))
+				uncertain = append(uncertain, c.ID)
+			}
+			waiting, unknown := w.add(sluice.EnqueueOptions{Delay: time.Hour}), sluice.NewID()
+			for i, outcome := range []sluice.State{sluice.StateCompleted, sluice.StateDead} {
+				act := person("the bank has it in its books")
+				for range 2 { // the second time, an answer was lost
+					errs, err := w.Store.Resolve(w.ctx, []sluice.ID{unknown, uncertain[i], waiting}, outcome, act)
+					w.ok(err)
+					w.is(errs[0], sluice.ErrNotFound)
+					w.ok(errs[1])
+					w.is(errs[2], sluice.ErrNotAllowed)
+				}
+				j := w.inState(uncertain[i], outcome)
+				equal(w, "attempts", j.Attempts, 0)
+				move, _ := sluice.Resolution(outcome)
+				e := w.told(j.ID, move.Event)
+				equal(w, "actor", e.Actor, act.By)
+				equal(w, "reason", e.Reason, act.Reason)
+				equal(w, "from", e.From, sluice.StateUncertain)
+				w.is(w.only(w.Store.Resolve(w.ctx, []sluice.ID{j.ID}, outcome, person("again"))), sluice.ErrNotAllowed)
+				if outcome == sluice.StateDead {
+					equal(w, "error", j.Error, sluice.ResolvedError(act))
+				}
+			}
+			w.inState(waiting, sluice.StateQueued)
+		}},
+		{"R-78", "A job that is resolved gives its key back, and lets the jobs behind it go.", "I-7, I-8", func(w *world) {
+			first := w.add(sluice.EnqueueOptions{Key: "k"})
+			c := w.claimOne()
+			equal(w, "claimed", c.ID, first)
+			behind := w.add(sluice.EnqueueOptions{After: []sluice.ID{first}})
+			w.done(by(sluice.EventDoubt, c))
+			w.claimNone("it waits for the uncertain one")
+			w.ok(w.only(w.Store.Resolve(w.ctx, []sluice.ID{first}, sluice.StateCompleted, person("it was paid"))))
+			equal(w, "claimed after it", w.claimOne().ID, behind)
+			w.inState(w.add(sluice.EnqueueOptions{Key: "k"}), sluice.StateQueued)
+		}},
 		{"R-75", "A cancelled job can be requeued, and a job that was requeued can end again in any way.", "C-31, H-5", func(w *world) {
 			id := w.add(sluice.EnqueueOptions{})
 			for life := range 3 {

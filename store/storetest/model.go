@@ -43,6 +43,7 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 			"renew":      m.renew,
 			"cancel":     m.cancel,
 			"requeue":    m.requeue,
+			"resolve":    m.resolve,
 			"reschedule": m.reschedule,
 			"recover":    m.recover,
 			"expire":     m.expire,
@@ -379,6 +380,20 @@ func (m *machine) requeue(t *rapid.T) {
 		job.rest = slices.DeleteFunc(slices.Clone(job.after), func(other sluice.ID) bool { return !m.lives(other) })
 		m.look(id)
 	}
+}
+
+func (m *machine) resolve(t *rapid.T) {
+	id, job := m.pickJob(t)
+	outcome := rapid.SampledFrom([]sluice.State{sluice.StateCompleted, sluice.StateDead}).Draw(t, "outcome")
+	m.tick()
+	errs, err := m.store(t).Resolve(m.ctx, []sluice.ID{id}, outcome, person("model"))
+	m.must(err)
+	if job.state != sluice.StateUncertain {
+		m.agreeOn("resolve", errs[0], sluice.ErrNotAllowed)
+		return
+	}
+	m.agreeOn("resolve", errs[0], nil)
+	m.end(id, outcome)
 }
 
 func (m *machine) reschedule(t *rapid.T) {
