@@ -61,6 +61,9 @@ const (
 	EventDelete Event = "delete"
 	// EventBatch: a dispatcher claimed jobs of a queue and handed them to its engine. After has the counts.
 	EventBatch Event = "dispatch batch"
+	// EventBreaker: a dispatcher stopped claiming, because the engine of a queue cannot be used, or goes on again. The
+	// reason says which, and why.
+	EventBreaker Event = "breaker"
 )
 
 // CheckNote says which rule an entry breaks that somebody wants to add with Note: the moves are told of by the verbs

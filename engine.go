@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -45,6 +46,13 @@ type Engine interface {
 	Cancel(ctx context.Context, target RunTarget, refs []string, reason string) []error
 	// Check looks whether runs can be started and followed.
 	Check(ctx context.Context, target RunTarget) (EngineReport, error)
+}
+
+// Terminator is an Engine that can end runs by force too. A run that has not begun never does then, whereas one that was
+// only asked to end may begin just for that.
+type Terminator interface {
+	// Terminate ends runs at once, as Cancel asks them to.
+	Terminate(ctx context.Context, target RunTarget, refs []string, reason string) []error
 }
 
 // RunTarget is where an engine runs the jobs of a queue; see TargetOf.
@@ -167,6 +175,26 @@ type EngineReport struct {
 	Pollers int `json:"pollers"`
 	// Version is the engine's own.
 	Version string `json:"version"`
+}
+
+const (
+	// SweepInterval is how often upkeep asks for a slice of all runs under way, one by one, because an engine that lists
+	// those that ended may miss one.
+	SweepInterval = 30 * time.Second
+	// FollowLooks is how many looks at a run must be possible before its engine forgets that it ended.
+	FollowLooks = 10
+)
+
+// CheckFollowing says whether runs can be followed safely: a run that ended must be noticed long before its engine
+// forgets it. If they cannot, the error is an ErrInvalid of follow_interval; dispatchers start no runs of the queue then.
+func CheckFollowing(s Settings, report EngineReport) error {
+	every := max(s.FollowInterval, SweepInterval)
+	if report.Retention <= 0 || FollowLooks*every <= report.Retention {
+		return nil
+	}
+	return invalid("follow_interval", fmt.Sprintf(
+		"%s is unsafe: the engine keeps runs that ended for %s only, and a run must be asked for at least %d times before it is forgotten, every %s at the most; shorten it, or let the engine keep runs longer",
+		formatDuration(s.FollowInterval), formatDuration(report.Retention), FollowLooks, formatDuration(every)))
 }
 
 // UnknownEngineError says that the settings of a queue name an engine that the process was not given.

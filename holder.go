@@ -17,8 +17,11 @@ type Holder struct {
 	Queues []string `json:"queues,omitempty"`
 	// Slots is how many jobs a worker runs at once, Busy how many it runs; of a dispatcher, how many it has claimed and
 	// not handed over yet.
-	Slots   int       `json:"slots,omitempty"`
-	Busy    int       `json:"busy"`
+	Slots int `json:"slots,omitempty"`
+	Busy  int `json:"busy"`
+	// Trouble is what keeps it from its work, for people; empty: nothing does.
+	Trouble string `json:"trouble,omitempty"`
+
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
 	Seen    time.Time `json:"seen"`

@@ -140,6 +140,19 @@ func StoredText(text string) string {
 	return strings.ToValidUTF8(text[:half], "") + mark + strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
+// briefBytes is how much of a text Brief leaves.
+const briefBytes = 200
+
+// Brief is the beginning of a text, in one line of at most 200 bytes, for where a word on the cause is enough.
+func Brief(text string) string {
+	text = strings.Join(strings.Fields(StoredText(text)), " ")
+	if len(text) <= briefBytes {
+		return text
+	}
+	const mark = "…"
+	return strings.ToValidUTF8(text[:briefBytes-len(mark)], "") + mark
+}
+
 // SplitStates parts states into those of unfinished jobs and those of finished ones. None at all
 // means every state.
 func SplitStates(states []State) (unfinished, finished []State) {

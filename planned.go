@@ -186,19 +186,21 @@ func undonePlans(now, before, after []Plan) []Plan {
 }
 
 // TendSettings tells the audit of settings that were changed by plain SQL, and carries out the plans that are
-// due by the store's clock. It returns how many changes it told of or made. Upkeep calls it once a second;
-// two that do it at the same time do no harm. The plans that cannot be carried out here are told in the error, each
-// as a PlanError; it joins them with what else has failed.
-func (c *Client) TendSettings(ctx context.Context, by string) (int, error) {
-	queues, err := c.Queues(ctx)
+// due by the store's clock. It returns the queues as they are then, and how many changes it told of or made. Upkeep
+// calls it once a second; two that do it at the same time do no harm. The plans that cannot be carried out here are told
+// in the error, each as a PlanError; it joins them with what else has failed.
+func (c *Client) TendSettings(ctx context.Context, by string) (queues []Queue, done int, err error) {
+	queues, err = c.Queues(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("tend settings: %w", err)
+		return nil, 0, fmt.Errorf("tend settings: %w", err)
 	}
-	done := 0
 	var failed []error
-	for _, q := range queues {
-		n, err := c.tendQueue(ctx, q, by)
+	for i, q := range queues {
+		tended, n, err := c.tendQueue(ctx, q, by)
 		done += n
+		if err == nil {
+			queues[i] = tended
+		}
 		var plan *PlanError
 		switch {
 		case err == nil, errors.Is(err, ErrConflict): // somebody else was quicker; the next look sees it
@@ -208,14 +210,14 @@ func (c *Client) TendSettings(ctx context.Context, by string) (int, error) {
 			failed = append(failed, fmt.Errorf("tend settings of queue %q: %w", q.Name, err))
 		}
 	}
-	return done, errors.Join(failed...)
+	return queues, done, errors.Join(failed...)
 }
 
-func (c *Client) tendQueue(ctx context.Context, q Queue, by string) (done int, err error) {
+func (c *Client) tendQueue(ctx context.Context, q Queue, by string) (tended Queue, done int, err error) {
 	if q.Untold() {
 		told, err := c.store.TellQueue(ctx, q, SQLAct())
 		if err != nil {
-			return 0, err
+			return q, 0, err
 		}
 		told.Wrong = q.Wrong
 		q, done = told, 1
@@ -223,13 +225,13 @@ func (c *Client) tendQueue(ctx context.Context, q Queue, by string) (done int, e
 	for range 2 * maxPlans { // each is carried out at most once; another bound would let a mistake go on for ever
 		next, why, err := q.carryOut()
 		if why == "" {
-			return done, err
+			return q, done, err
 		}
 		if q, err = c.store.SaveQueue(ctx, next, Act{By: by, Reason: why, ID: NewID()}); err != nil {
-			return done, err
+			return q, done, err
 		}
 		c.settings.Forget()
 		done++
 	}
-	return done, nil
+	return q, done, nil
 }

@@ -108,11 +108,18 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 	if err != nil {
 		return nil, err
 	}
+	var out []finding
 	served := make(map[string]int)
 	tended := false
 	for _, h := range holders {
 		if time.Since(h.Seen) > holderSilence {
 			continue
+		}
+		if h.Trouble != "" {
+			out = append(out, finding{
+				Check: h.Role, What: h.ID + ": " + h.Trouble, Why: "it does not do that part of its work until this is mended",
+				Mend: "sluice engine check",
+			})
 		}
 		tended = tended || h.Role == sluice.RoleUpkeep
 		for _, queue := range h.Queues {
@@ -123,7 +130,6 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 	if err != nil {
 		return nil, err
 	}
-	var out []finding
 	waiting := 0
 	for _, q := range rows {
 		waiting += q.Depth.Ready + q.Depth.Scheduled + q.Depth.Claimed + len(q.Plans)

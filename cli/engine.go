@@ -39,8 +39,8 @@ func (a *app) engineCheckCommand() *cobra.Command {
 		Use:   "check [QUEUE…]",
 		Short: "Look whether the engine can run the jobs of queues",
 		Long: `Asks the engine for its version, for the namespace of each queue and how long it keeps runs that ended, and
-whether workers wait at the task queue. With --start it starts a run of the queue's type and ends it at once, to see that
-both are permitted: a worker may have begun it by then.`,
+whether workers wait at the task queue. With --start it starts a run of the queue's type that is to begin in an hour, and
+terminates it at once, to see that both are permitted: no worker ever gets it.`,
 		Example: "  sluice engine check payment\n  sluice engine check --temporal 127.0.0.1:7233",
 		Args:    arguments(0, math.MaxInt),
 		RunE: func(command *cobra.Command, queues []string) error {
@@ -59,7 +59,7 @@ both are permitted: a worker may have begun it by then.`,
 		},
 	}
 	engine.addTo(command.Flags())
-	command.Flags().BoolVar(&start, "start", false, "start a run and end it")
+	command.Flags().BoolVar(&start, "start", false, "start a run and terminate it")
 	return command
 }
 
@@ -115,7 +115,7 @@ func checkedEngine(ctx context.Context, engine sluice.Engine, q sluice.Queue, st
 	if report.Pollers == 0 {
 		out.Faults = append(out.Faults, "no worker waits at the task queue: runs would be started and go nowhere")
 	}
-	if err := upkeep.CheckFollowing(q.Settings, report); err != nil {
+	if err := sluice.CheckFollowing(q.Settings, report); err != nil {
 		out.Faults = append(out.Faults, err.Error())
 	}
 	if start {
@@ -131,7 +131,11 @@ func triedRun(ctx context.Context, engine sluice.Engine, target sluice.RunTarget
 	if err := engine.Start(ctx, target, []sluice.Run{run})[0]; err != nil {
 		return []string{"a run could not be started: " + err.Error()}
 	}
-	if err := engine.Cancel(ctx, target, []string{run.Ref}, "it was started to check the engine")[0]; err != nil {
+	end := engine.Cancel
+	if byForce, can := engine.(sluice.Terminator); can { // a run that is only asked to end would begin for that
+		end = byForce.Terminate
+	}
+	if err := end(ctx, target, []string{run.Ref}, "it was started to check the engine")[0]; err != nil {
 		return []string{"run " + run.Ref + " was started and could not be ended: " + err.Error()}
 	}
 	return nil

@@ -111,7 +111,7 @@ func batchOf(e sluice.AuditEntry) string {
 func (a *app) holdersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "holders",
-		Short:   "List the workers and upkeepers that run",
+		Short:   "List the workers, dispatchers and upkeepers that run, and what keeps them from their work",
 		Example: "  sluice holders\n  sluice holders -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -129,6 +129,7 @@ func (a *app) holdersCommand() *cobra.Command {
 					{"ROLE", func(h sluice.Holder) string { return h.Role }, false},
 					{"QUEUES", func(h sluice.Holder) string { return orDash(strings.Join(h.Queues, ",")) }, false},
 					{"BUSY", func(h sluice.Holder) string { return fmt.Sprintf("%d/%d", h.Busy, h.Slots) }, true},
+					{"TROUBLE", func(h sluice.Holder) string { return orDash(sluice.Brief(h.Trouble)) }, false},
 					{"STARTED", func(h sluice.Holder) string { return ago(h.Started) }, true},
 					{"SEEN", func(h sluice.Holder) string { return ago(h.Seen) }, true},
 				})

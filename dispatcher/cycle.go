@@ -45,7 +45,11 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue) (
 	}
 	d.start(work, l, q, again)
 	var fresh []*hold
-	if ctx.Err() == nil && d.serves(q) && (len(again) == 0 || !l.breaker.open()) {
+	switch {
+	case ctx.Err() != nil || !d.serves(q) || len(again) > 0 && l.breaker.open(): // nothing more for now
+	case d.guard(work, l, q) != nil:
+		wait = d.options.Poll
+	default:
 		fresh, wait, err = d.take(work, l, q)
 	}
 	if err == nil {
@@ -170,16 +174,8 @@ func (d *Dispatcher) startAt(work context.Context, l *lane, q sluice.Queue, wher
 	}
 	l.mu.Unlock()
 	if l.breaker.learn(worked, failed != nil, time.Now(), d.options.Probe) {
-		d.tellBreaker(l, failed)
+		d.tellBreaker(work, l, failed)
 	}
-}
-
-func (d *Dispatcher) tellBreaker(l *lane, cause error) {
-	if l.breaker.open() {
-		d.options.Logger.Error("breaker opened: the engine cannot be used, and nothing more is claimed for it", "queue", l.queue, "holder", d.holder.ID, "error", cause)
-		return
-	}
-	d.options.Logger.Info("breaker closed: the engine can be used again", "queue", l.queue, "holder", d.holder.ID)
 }
 
 // delayOf is how long the engine must wait before the run of a claimed job begins: until the job is due by the
@@ -209,7 +205,7 @@ func (d *Dispatcher) decide(h *hold, answer error) (decided *sluice.Settlement, 
 	case answer == nil:
 		out.Event = sluice.EventDispatch
 	case errors.Is(answer, sluice.ErrEngineRefused), errors.Is(answer, sluice.ErrRefTaken):
-		out.Event, out.Error, out.Reason = sluice.EventBury, answer.Error(), "the engine refused the run for good"
+		out.Event, out.Error, out.Reason = sluice.EventBury, answer.Error(), "the engine refused the run for good: "+sluice.Brief(answer.Error())
 	case !h.doubtful && (errors.Is(answer, sluice.ErrEngineBusy) || errors.Is(answer, sluice.ErrEngineTarget)):
 		out.Event, out.Reason, out.Delay = sluice.EventRelease, answer.Error(), busyDelay
 	default:
@@ -251,13 +247,18 @@ func (d *Dispatcher) settle(work context.Context, l *lane, done *Cycle) error {
 // note tells the audit of a cycle. What was dispatched stays so, whether the audit can be told or not.
 func (d *Dispatcher) note(work context.Context, l *lane, done Cycle) {
 	counts, err := json.Marshal(done)
-	if err == nil {
-		err = d.store.Note(work, []sluice.AuditEntry{{
-			Object: sluice.ObjectQueue, Name: l.queue, Event: sluice.EventBatch, Actor: d.holder.ID, After: counts,
-		}})
-	}
 	if err != nil {
-		d.options.Logger.Error("audit not told of a batch", "queue", l.queue, "holder", d.holder.ID, "error", err)
+		d.failed(work, "tell the audit of a batch", l.queue, err)
+		return
+	}
+	d.tellAudit(work, l, sluice.AuditEntry{Event: sluice.EventBatch, After: counts})
+}
+
+// tellAudit tells the audit of something that happened to a queue.
+func (d *Dispatcher) tellAudit(work context.Context, l *lane, entry sluice.AuditEntry) {
+	entry.Object, entry.Name, entry.Actor = sluice.ObjectQueue, l.queue, d.holder.ID
+	if err := d.store.Note(work, []sluice.AuditEntry{entry}); err != nil {
+		d.options.Logger.Error("audit not told", "event", entry.Event, "queue", l.queue, "holder", d.holder.ID, "error", err)
 	}
 }
 

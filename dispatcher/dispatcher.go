@@ -6,6 +6,7 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -139,6 +140,8 @@ func (d *Dispatcher) serve(ctx, work context.Context, l *lane) {
 	for ctx.Err() == nil {
 		q, err := d.settings.Queue(ctx, l.queue)
 		if err == nil && !d.serves(q) && l.idle() {
+			l.refuse(nil)
+			l.suffer("")
 			return
 		}
 		wait := d.options.Poll
@@ -153,7 +156,8 @@ func (d *Dispatcher) serve(ctx, work context.Context, l *lane) {
 }
 
 // Once does one cycle of a queue: what is due is claimed, up to a batch, and handed to its engine. For who brings a
-// clock of their own, such as a schedule; Run does it again and again.
+// clock of their own, such as a schedule; Run does it again and again. Where runs could not be followed safely, the error
+// says so: see sluice.CheckFollowing.
 func (d *Dispatcher) Once(ctx context.Context, queue string) (Cycle, error) {
 	q, err := d.settings.Queue(ctx, queue)
 	if err != nil {
@@ -166,8 +170,12 @@ func (d *Dispatcher) Once(ctx context.Context, queue string) (Cycle, error) {
 	d.mu.Lock()
 	d.inUse[queue] = true
 	d.mu.Unlock()
-	done, _, err := d.cycle(ctx, work, d.lane(queue), q)
+	l := d.lane(queue)
+	done, _, err := d.cycle(ctx, work, l, q)
 	d.beat(work, done.Held)
+	if refused := l.refusal(); err == nil && refused != nil {
+		err = fmt.Errorf("dispatch queue %q: %w", queue, refused)
+	}
 	return done, err
 }
 

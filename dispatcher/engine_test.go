@@ -17,6 +17,7 @@ type scripted struct {
 	runs   map[string]sluice.RunOutcome
 	delays map[string]time.Duration
 	calls  int
+	listed int      // how often it was asked for runs that ended
 	asks   []string // the namespaces of the calls
 	// answer is what Start says of a run; nil: it is started. Keeps says that the run is started all the same.
 	answer func(run sluice.Run) (err error, keeps bool)
@@ -79,6 +80,7 @@ func (e *scripted) Outcomes(_ context.Context, _ sluice.RunTarget, refs []string
 func (e *scripted) Ended(_ context.Context, _ sluice.RunTarget, since time.Time, _ []byte) (sluice.RunPage, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.listed++
 	var page sluice.RunPage
 	for _, run := range e.runs {
 		if run.State.Over() && !run.EndedAt.Before(since) {
@@ -132,6 +134,8 @@ func (e *scripted) asked() []string {
 }
 
 func (e *scripted) Check(context.Context, sluice.RunTarget) (sluice.EngineReport, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	return e.report, nil
 }
 

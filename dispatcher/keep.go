@@ -85,7 +85,7 @@ func (d *Dispatcher) queues() []string {
 
 func (d *Dispatcher) beat(work context.Context, held int) {
 	holder := d.holder
-	holder.Busy, holder.Queues = held, d.queues()
+	holder.Busy, holder.Queues, holder.Trouble = held, d.queues(), d.trouble()
 	if err := d.store.Beat(work, holder); err != nil && work.Err() == nil {
 		d.options.Logger.Warn("heartbeat not written", "holder", holder.ID, "error", err)
 	}

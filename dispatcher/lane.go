@@ -16,7 +16,12 @@ type lane struct {
 
 	mu      sync.Mutex
 	held    map[sluice.ID]*hold // claimed, and not settled yet
-	breaker breaker             // used by the cycle alone
+	refused error               // why nothing is dispatched although the engine can be used
+	broken  string              // why the engine cannot be used; empty: it can
+
+	// Used by the cycle alone.
+	breaker breaker
+	guarded guarded
 }
 
 // hold is a claimed job on its way to its engine.

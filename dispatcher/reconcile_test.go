@@ -124,7 +124,7 @@ func TestRunsThatAnEngineForgetsTooSoonCannotBeFollowed(t *testing.T) {
 			t.Parallel()
 			settings := sluice.DefaultSettings()
 			settings.FollowInterval = c.interval
-			err := upkeep.CheckFollowing(settings, sluice.EngineReport{Retention: c.retention})
+			err := sluice.CheckFollowing(settings, sluice.EngineReport{Retention: c.retention})
 			if c.safe != (err == nil) || !c.safe && !errors.Is(err, sluice.ErrInvalid) {
 				t.Errorf("%v", err)
 			}

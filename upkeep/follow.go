@@ -17,10 +17,10 @@ const (
 	followSlice = 500
 	// followOverlap is how far back runs that ended are listed again: an engine may tell of some late.
 	followOverlap = 15 * time.Second
-	// strayInterval is how often a slice of all runs under way is asked for one by one: those whose end was not told.
-	strayInterval = 30 * time.Second
-	// retentionInterval is how long an engine's retention is remembered.
-	retentionInterval = 10 * time.Minute
+	// followIdle is how far back they are listed when the first runs are under way after a while without any.
+	followIdle = time.Minute
+	// idleInterval is how often a queue is looked at that has no engine and nothing at any.
+	idleInterval = 30 * time.Second
 )
 
 // Followed counts what following the runs of a queue did.
@@ -44,6 +44,8 @@ type follower struct {
 	mu      sync.Mutex
 	running bool
 	at      time.Time // when to follow again
+	engine  string    // that the queue had when it was followed last
+	unsafe  string    // why its runs cannot be followed safely; empty: they can
 
 	since   time.Time            // ends before were listed, by the engine's clock
 	seen    map[string]time.Time // refs that were listed since then, and when they ended
@@ -51,15 +53,11 @@ type follower struct {
 	strayID sluice.ID            // where it begins
 	walked  bool                 // all runs were asked for once
 	keeps   map[string]retention
+	least   time.Duration // the shortest of these, 0: there is none
+	idle    bool          // nothing was at any engine at the last look
 
 	endAfter sluice.StrayRun // behind which to go on with runs of cancelled jobs
 	endedAll bool            // all of these were asked for once
-}
-
-// retention is how long an engine keeps runs that ended, as it said last.
-type retention struct {
-	keeps time.Duration
-	at    time.Time
 }
 
 func (u *Upkeep) newFollower(queue string) *follower {
@@ -70,13 +68,26 @@ func (u *Upkeep) newFollower(queue string) *follower {
 // has the runs of cancelled jobs ended. An engine that cannot be reached leaves its jobs as they are.
 func (f *follower) follow(ctx context.Context, q sluice.Queue) (Followed, error) {
 	done := Followed{Settled: make(map[sluice.Event]int)}
-	err := errors.Join(f.askOverdue(ctx, q, &done), f.listEnded(ctx, q, &done), f.askStray(ctx, q, &done), f.endStray(ctx, q, &done))
-	return done, err
+	away, err := f.store().Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, Limit: 1})
+	switch {
+	case err != nil:
+		return done, fmt.Errorf("look for runs under way: %w", err)
+	case len(away) == 0: // what an engine lists is none of ours
+		f.worry("")
+		f.since, f.walked, f.strayID = q.Now.Add(-followIdle), true, sluice.ID{}
+	default:
+		err = errors.Join(f.guard(ctx, q), f.askOverdue(ctx, q, &done), f.listEnded(ctx, q, &done), f.askStray(ctx, q, &done))
+	}
+	strays, strayErr := f.endStray(ctx, q, &done)
+	f.idle = len(away) == 0 && strays == 0 && strayErr == nil
+	return done, errors.Join(err, strayErr)
 }
+
+func (f *follower) store() sluice.Store { return f.upkeep.store }
 
 // askOverdue asks for the runs of claims whose lease ran out: who held them may or may not have started them.
 func (f *follower) askOverdue(ctx context.Context, q sluice.Queue, done *Followed) error {
-	late, err := f.upkeep.store.Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, Overdue: true, Limit: q.Settings.RecoverBatch})
+	late, err := f.store().Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, Overdue: true, Limit: q.Settings.RecoverBatch})
 	if err != nil {
 		return fmt.Errorf("list overdue claims: %w", err)
 	}
@@ -137,7 +148,7 @@ func (f *follower) settleEnded(ctx context.Context, q sluice.Queue, runs []sluic
 		for i, run := range slice {
 			ids[i] = run.Job
 		}
-		claims, err := f.upkeep.store.Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, IDs: ids, Limit: len(ids)})
+		claims, err := f.store().Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, IDs: ids, Limit: len(ids)})
 		if err != nil {
 			return fmt.Errorf("look at the jobs of runs that ended: %w", err)
 		}
@@ -165,7 +176,7 @@ func (f *follower) askStray(ctx context.Context, q sluice.Queue, done *Followed)
 		return nil
 	}
 	for {
-		claims, err := f.upkeep.store.Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, After: f.strayID, Limit: followSlice})
+		claims, err := f.store().Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, After: f.strayID, Limit: followSlice})
 		if err != nil {
 			return fmt.Errorf("list runs under way: %w", err)
 		}
@@ -181,7 +192,7 @@ func (f *follower) askStray(ctx context.Context, q sluice.Queue, done *Followed)
 			f.walked = true
 		}
 		if f.walked {
-			f.strayAt = time.Now().Add(strayInterval)
+			f.strayAt = time.Now().Add(f.inTime(sluice.SweepInterval))
 			return nil
 		}
 	}
@@ -269,20 +280,6 @@ func (f *follower) engineAt(q sluice.Queue, where string, runs int) (sluice.Engi
 	return engine, target, nil
 }
 
-// retentionOf says how long an engine keeps runs that ended.
-func (f *follower) retentionOf(ctx context.Context, engine sluice.Engine, target sluice.RunTarget, where string) (time.Duration, error) {
-	known, found := f.keeps[where]
-	if found && time.Since(known.at) < retentionInterval {
-		return known.keeps, nil
-	}
-	report, err := engine.Check(ctx, target)
-	if err != nil {
-		return 0, fmt.Errorf("ask %s how long it keeps runs: %w", where, err)
-	}
-	f.keeps[where] = retention{report.Retention, time.Now()}
-	return report.Retention, nil
-}
-
 // settle writes down what became of jobs. One that somebody else has settled in between is theirs.
 func (f *follower) settle(ctx context.Context, settlements []sluice.Settlement, done *Followed) error {
 	settlements = slices.DeleteFunc(settlements, func(s sluice.Settlement) bool { return s.Event == "" })
@@ -292,7 +289,7 @@ func (f *follower) settle(ctx context.Context, settlements []sluice.Settlement, 
 	for i := range settlements {
 		settlements[i].Holder = cmp.Or(settlements[i].Holder, f.by)
 	}
-	errs, err := f.upkeep.store.Settle(ctx, settlements)
+	errs, err := f.store().Settle(ctx, settlements)
 	if err != nil {
 		return fmt.Errorf("settle %d jobs: %w", len(settlements), err)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // followers are the followers of all queues. They work beside the rounds, so that recovery does not wait for engines.
@@ -29,37 +31,41 @@ func (u *Upkeep) of(queue string) *follower {
 }
 
 // followBeside follows the runs of each queue for which it is time, while the rounds go on.
-func (u *Upkeep) followBeside(ctx context.Context) {
+func (u *Upkeep) followBeside(ctx context.Context, queues []sluice.Queue) {
 	if len(u.options.Engines) == 0 {
-		return
-	}
-	queues, err := u.store.Queues(ctx)
-	if err != nil {
-		u.failed(ctx, "follow runs", err)
 		return
 	}
 	for _, q := range queues {
 		f := u.of(q.Name)
-		if !f.begin() {
+		if !f.begin(q.Settings.Engine) {
 			continue
 		}
 		u.runs.all.Go(func() {
-			defer f.end(q.Settings.FollowInterval)
+			defer func() { f.end(f.pause(q.Settings)) }()
 			done, err := f.follow(ctx, q)
 			f.tell(ctx, done, err)
 		})
 	}
 }
 
-// begin reports whether it is time to follow, and nobody does.
-func (f *follower) begin() bool {
+// begin reports whether it is time to follow, and nobody does. A queue that was given another engine is not left to wait.
+func (f *follower) begin(engine string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.running || time.Now().Before(f.at) {
+	if f.running || engine == f.engine && time.Now().Before(f.at) {
 		return false
 	}
-	f.running = true
+	f.running, f.engine = true, engine
 	return true
+}
+
+// pause is how long a queue can be left alone: as long as its settings say, and less where its engine would forget runs
+// in between; one that has no engine and nothing at any is looked at now and then.
+func (f *follower) pause(s sluice.Settings) time.Duration {
+	if f.idle && f.upkeep.options.Engines[s.Engine] == nil {
+		return max(s.FollowInterval, idleInterval)
+	}
+	return f.inTime(s.FollowInterval)
 }
 
 func (f *follower) end(interval time.Duration) {
@@ -82,13 +88,9 @@ func (f *follower) tell(ctx context.Context, done Followed, err error) {
 }
 
 // followIf follows the runs of every queue, where everything is to be done.
-func (u *Upkeep) followIf(ctx context.Context, all bool, done *Done) error {
+func (u *Upkeep) followIf(ctx context.Context, queues []sluice.Queue, all bool, done *Done) error {
 	if !all || len(u.options.Engines) == 0 {
 		return nil
-	}
-	queues, err := u.store.Queues(ctx)
-	if err != nil {
-		return fmt.Errorf("follow runs: %w", err)
 	}
 	var failed []error
 	for _, q := range queues {

@@ -97,15 +97,3 @@ func (u *Upkeep) Ask(ctx context.Context, job sluice.Job) (sluice.RunOutcome, er
 	}
 	return outcomes[0], nil
 }
-
-// CheckFollowing says whether runs can be followed safely: a run that ended must be noticed long before its engine
-// forgets it. If they cannot, the error is a sluice.ErrInvalid.
-func CheckFollowing(s sluice.Settings, report sluice.EngineReport) error {
-	const looks = 10 // that may fail
-	if report.Retention > 0 && looks*max(s.FollowInterval, strayInterval) > report.Retention {
-		return &sluice.InvalidError{Field: "follow_interval", Rule: fmt.Sprintf(
-			"%s is unsafe: the engine keeps runs that ended for %s only, and a run must be asked for at least %d times before it is forgotten, every %s at the most",
-			s.FollowInterval, report.Retention, looks, max(s.FollowInterval, strayInterval))}
-	}
-	return nil
-}

@@ -18,20 +18,22 @@ const (
 )
 
 // endStray has the runs of cancelled jobs ended: a slice each time, round and round, so that those which do not heed it
-// keep nobody from the others. At first it goes through all of them, as askStray does.
-func (f *follower) endStray(ctx context.Context, q sluice.Queue, done *Followed) error {
+// keep nobody from the others. At first it goes through all of them, as askStray does. It says
+// how many there are in these slices.
+func (f *follower) endStray(ctx context.Context, q sluice.Queue, done *Followed) (found int, err error) {
 	for {
-		runs, err := f.upkeep.store.StrayRuns(ctx, q.Name, f.endAfter, followSlice)
+		runs, err := f.store().StrayRuns(ctx, q.Name, f.endAfter, followSlice)
 		if err != nil {
-			return fmt.Errorf("list runs of cancelled jobs: %w", err)
+			return found, fmt.Errorf("list runs of cancelled jobs: %w", err)
 		}
+		found += len(runs)
 		f.endAfter = sluice.StrayRun{}
 		if len(runs) == followSlice {
 			f.endAfter = runs[len(runs)-1]
 		}
 		f.endedAll = f.endedAll || f.endAfter.JobID.IsZero()
 		if err := f.endSlice(ctx, q, runs, done); err != nil || f.endedAll {
-			return err
+			return found, err
 		}
 	}
 }
@@ -96,7 +98,7 @@ func (f *follower) forget(ctx context.Context, over []sluice.StrayRun, done *Fol
 	if len(over) == 0 {
 		return nil
 	}
-	if err := f.upkeep.store.ForgetStrayRuns(ctx, over); err != nil {
+	if err := f.store().ForgetStrayRuns(ctx, over); err != nil {
 		return fmt.Errorf("forget %d runs of cancelled jobs: %w", len(over), err)
 	}
 	done.Ended += len(over)

@@ -113,9 +113,9 @@ func (u *Upkeep) Run(ctx context.Context) error {
 	}()
 	for {
 		if lead = u.elect(ctx, lead); lead != nil {
-			u.round(ctx)
+			queues := u.round(ctx)
 			u.countBeside(ctx)
-			u.followBeside(ctx)
+			u.followBeside(ctx, queues)
 		}
 		u.beat(ctx)
 		select {
@@ -147,9 +147,9 @@ func (u *Upkeep) elect(ctx context.Context, lead sluice.Leadership) sluice.Leade
 	return next
 }
 
-// round does what is due now, and logs it.
-func (u *Upkeep) round(ctx context.Context) {
-	done, err := u.Once(ctx, false)
+// round does what is due now, and logs it. It gives the queues as it found them, so that they are read once a round.
+func (u *Upkeep) round(ctx context.Context) []sluice.Queue {
+	queues, done, err := u.tend(ctx, false)
 	if err := u.withoutPlans(ctx, err); err != nil {
 		u.failed(ctx, "round", err)
 	}
@@ -157,6 +157,7 @@ func (u *Upkeep) round(ctx context.Context) {
 		u.options.Logger.Info("upkeep done", "holder", u.holder.ID, "recovered", done.Recovered, "poisoned", done.Poisoned,
 			"expired", done.Expired, "followed", done.Followed, "mended", done.Mended, "pruned", done.Pruned, "settings", done.Settings)
 	}
+	return queues
 }
 
 func (u *Upkeep) failed(ctx context.Context, what string, err error) {
@@ -168,31 +169,26 @@ func (u *Upkeep) failed(ctx context.Context, what string, err error) {
 // Once does what is due now; with all, everything, whether it is due or not. A task that fails does
 // not keep the others from being done.
 func (u *Upkeep) Once(ctx context.Context, all bool) (Done, error) {
-	var done Done
-	err := errors.Join(
-		u.tendSettings(ctx, &done),
-		u.recover(ctx, all, &done),
-		u.followIf(ctx, all, &done),
+	_, done, err := u.tend(ctx, all)
+	return done, err
+}
+
+// tend carries out plans, tells of what plain SQL changed, and does the rest for the queues as they are then.
+func (u *Upkeep) tend(ctx context.Context, all bool) (queues []sluice.Queue, done Done, err error) {
+	queues, done.Settings, err = u.client.TendSettings(ctx, u.holder.ID)
+	return queues, done, errors.Join(
+		err,
+		u.recover(ctx, queues, all, &done),
+		u.followIf(ctx, queues, all, &done),
 		u.expire(ctx, &done),
 		u.mend(ctx, all, &done),
 		u.prune(ctx, all, &done),
 		u.countIf(ctx, all),
 	)
-	return done, err
-}
-
-// tendSettings carries out plans, and tells of what plain SQL changed.
-func (u *Upkeep) tendSettings(ctx context.Context, done *Done) (err error) {
-	done.Settings, err = u.client.TendSettings(ctx, u.holder.ID)
-	return err
 }
 
 // recover looks for leases that ran out, in each queue as often as its settings say.
-func (u *Upkeep) recover(ctx context.Context, all bool, done *Done) error {
-	queues, err := u.store.Queues(ctx)
-	if err != nil {
-		return fmt.Errorf("recover: %w", err)
-	}
+func (u *Upkeep) recover(ctx context.Context, queues []sluice.Queue, all bool, done *Done) error {
 	var failed []error
 	for _, q := range queues {
 		if !all && time.Since(u.recovered[q.Name]) < q.Settings.RecoverInterval {
@@ -269,7 +265,9 @@ func (u *Upkeep) beat(ctx context.Context) {
 		return
 	}
 	u.beaten = time.Now()
-	if err := u.store.Beat(ctx, u.holder); err != nil {
+	holder := u.holder
+	holder.Trouble = u.trouble()
+	if err := u.store.Beat(ctx, holder); err != nil {
 		u.failed(ctx, "beat", err)
 	}
 }

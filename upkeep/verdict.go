@@ -25,7 +25,7 @@ func verdict(c *sluice.Claim, run sluice.RunOutcome, s sluice.Settings, retentio
 	case sluice.RunFailed, sluice.RunTimedOut:
 		return failed(c, run, s)
 	case sluice.RunCancelled, sluice.RunTerminated:
-		out.Event, out.Error, out.Reason = sluice.EventBury, endOf(run), "the run was "+string(run.State)+" in the engine"
+		out.Event, out.Error, out.Reason = sluice.EventBury, endOf(run), sluice.Brief(endOf(run))
 	case sluice.RunForeign:
 		out.Event, out.Error, out.Reason = sluice.EventBury, sluice.ErrRefTaken.Error()+": "+c.Ref, "another run has its ref"
 		if c.State == sluice.StateDispatched {
@@ -47,7 +47,7 @@ func failed(c *sluice.Claim, run sluice.RunOutcome, s sluice.Settings) sluice.Se
 	out := sluice.FailureOf(c, s, endOf(run))
 	out.Holder = ""
 	if out.Event == sluice.EventBury && !s.RetryRuns {
-		out.Reason = "the run " + string(run.State)
+		out.Reason = sluice.Brief(endOf(run))
 	}
 	return out
 }

@@ -77,7 +77,10 @@ type Engine struct {
 	close   func()
 }
 
-var _ sluice.Engine = (*Engine)(nil)
+var (
+	_ sluice.Engine     = (*Engine)(nil)
+	_ sluice.Terminator = (*Engine)(nil)
+)
 
 // New makes an engine on a client, which stays the caller's to close. TLS, credentials and the metadata of calls are the
 // client's. One client serves all namespaces that its credentials may use.

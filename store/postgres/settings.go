@@ -292,7 +292,7 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 		if queues == nil {
 			queues = []string{}
 		}
-		return exec(ctx, s.pool, beatSQL, holder.ID, holder.Role, queues, holder.Slots, holder.Busy, holder.Version)
+		return exec(ctx, s.pool, beatSQL, holder.ID, holder.Role, queues, holder.Slots, holder.Busy, holder.Version, sluice.StoredText(holder.Trouble))
 	})
 }
 
@@ -309,7 +309,7 @@ func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 	err := s.call(ctx, "list holders", func(ctx context.Context, _ bool) (err error) {
 		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (sluice.Holder, error) {
 			var h sluice.Holder
-			err := row.Scan(&h.ID, &h.Role, &h.Queues, &h.Slots, &h.Busy, &h.Version, &h.Started, &h.Seen)
+			err := row.Scan(&h.ID, &h.Role, &h.Queues, &h.Slots, &h.Busy, &h.Version, &h.Started, &h.Seen, &h.Trouble)
 			h.Started, h.Seen = h.Started.UTC(), h.Seen.UTC()
 			return h, err
 		}, holdersSQL)

@@ -266,7 +266,7 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 		return err
 	}
 	return s.write(ctx, "beat", func(tx runner, _ bool) error {
-		_, err := tx.exec(beatSQL, holder.ID, holder.Role, text, holder.Slots, holder.Busy, holder.Version, now())
+		_, err := tx.exec(beatSQL, holder.ID, holder.Role, text, holder.Slots, holder.Busy, holder.Version, now(), sluice.StoredText(holder.Trouble))
 		return err
 	})
 }
@@ -287,7 +287,7 @@ func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 			var h sluice.Holder
 			var queues string
 			var started, seen int64
-			if err := rows.Scan(&h.ID, &h.Role, &queues, &h.Slots, &h.Busy, &h.Version, &started, &seen); err != nil {
+			if err := rows.Scan(&h.ID, &h.Role, &queues, &h.Slots, &h.Busy, &h.Version, &started, &seen, &h.Trouble); err != nil {
 				return h, err
 			}
 			h.Started, h.Seen = timeOf(&started), timeOf(&seen)

@@ -14,7 +14,7 @@ func processRules() []Rule {
 			h := sluice.Holder{ID: holder(1), Role: "worker", Queues: []string{"a", "b"}, Slots: 8, Busy: 3, Version: "v1"}
 			w.ok(w.Store.Beat(w.ctx, h))
 			w.ok(w.Store.Beat(w.ctx, sluice.Holder{ID: holder(2), Role: "upkeep"}))
-			h.Busy = 4
+			h.Busy, h.Trouble = 4, "the breaker is open"
 			w.ok(w.Store.Beat(w.ctx, h))
 			holders, err := w.Other.Holders(w.ctx)
 			w.ok(err)
@@ -25,6 +25,12 @@ func processRules() []Rule {
 			equal(w, "slots", got.Slots, 8)
 			equal(w, "busy", got.Busy, 4)
 			equal(w, "version", got.Version, "v1")
+			equal(w, "trouble", got.Trouble, h.Trouble)
+			h.Trouble = ""
+			w.ok(w.Store.Beat(w.ctx, h))
+			holders, err = w.Other.Holders(w.ctx)
+			w.ok(err)
+			equal(w, "trouble that is over", holders[0].Trouble, "")
 			w.near("seen", got.Seen, w.Now())
 			w.ok(w.Store.Leave(w.ctx, holder(2)))
 			holders, err = w.Store.Holders(w.ctx)

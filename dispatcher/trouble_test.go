@@ -1,0 +1,217 @@
+package dispatcher_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/dispatcher"
+)
+
+// keeps says how long the engine keeps runs that ended.
+func (e *scripted) keeps(retention time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.report.Retention = retention
+}
+
+// trouble is what the holders of a role say that keeps them from their work.
+func (b *bank) trouble(role string) string {
+	b.Helper()
+	holders, err := b.client.Holders(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, h := range holders {
+		if h.Role == role {
+			return h.Trouble
+		}
+	}
+	b.Fatalf("no %s beats", role)
+	return ""
+}
+
+// reasons lists the reasons that the audit has for an event, the newest first.
+func (b *bank) reasons(event sluice.Event) (all []string) {
+	b.Helper()
+	entries, err := b.client.Audit(b.Context(), sluice.AuditFilter{Name: "payment", Limit: 1000})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Event == event {
+			all = append(all, e.Reason)
+		}
+	}
+	return all
+}
+
+func TestQueueWhoseRunsCouldNotBeFollowedIsNotDispatched(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.engine.keeps(time.Hour)
+		b.set(func(s *sluice.Settings) { s.FollowInterval = 10 * time.Minute })
+		b.enqueue(3, sluice.EnqueueOptions{})
+		b.run(1)
+		b.wait(6 * time.Second)
+		b.want(sluice.StateQueued, 3)
+		if trouble := b.trouble(sluice.RoleDispatcher); !strings.Contains(trouble, "queue payment: invalid follow_interval: 10m is unsafe") {
+			b.Errorf("the dispatcher says %q", trouble)
+		}
+		b.set(func(s *sluice.Settings) { s.FollowInterval = time.Minute })
+		b.wait(10 * time.Second)
+		b.want(sluice.StateDispatched, 3)
+		if trouble := b.trouble(sluice.RoleDispatcher); trouble != "" {
+			b.Errorf("the dispatcher still says %q", trouble)
+		}
+	})
+}
+
+func TestOnceSaysThatRunsCouldNotBeFollowed(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.engine.keeps(time.Minute)
+		b.enqueue(1, sluice.EnqueueOptions{})
+		_, err := dispatcher.New(b.store, dispatcher.Options{Engines: map[string]sluice.Engine{"temporal": b.engine}, Logger: quiet}).Once(b.Context(), "payment")
+		if rule, isRule := errors.AsType[*sluice.InvalidError](err); !isRule || rule.Field != "follow_interval" {
+			b.Errorf("the error is %v", err)
+		}
+		b.want(sluice.StateQueued, 1)
+	})
+}
+
+func TestEngineThatKeepsRunsForLessIsNoticed(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.engine.keeps(24 * time.Hour)
+		b.enqueue(1, sluice.EnqueueOptions{})
+		b.run(1)
+		b.wait(3 * time.Second)
+		b.want(sluice.StateDispatched, 1)
+		b.engine.keeps(time.Minute)
+		b.wait(11 * time.Minute)
+		for _, role := range []string{sluice.RoleDispatcher, sluice.RoleUpkeep} {
+			if trouble := b.trouble(role); !strings.Contains(trouble, "follow_interval") {
+				b.Errorf("the %s says %q", role, trouble)
+			}
+		}
+		b.enqueue(1, sluice.EnqueueOptions{})
+		b.wait(10 * time.Second)
+		b.want(sluice.StateQueued, 1)
+	})
+}
+
+func TestRunsUnderWayAreFollowedInTimeHoweverLongTheInterval(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.engine.keeps(10 * time.Minute)
+		b.set(func(s *sluice.Settings) { s.FollowInterval = 5 * time.Hour })
+		b.enqueue(2, sluice.EnqueueOptions{})
+		b.abandon(true)
+		b.run(1)
+		b.wait(3 * time.Minute)
+		b.want(sluice.StateDispatched, 2)
+		b.engine.end(sluice.RunCompleted)
+		b.wait(2 * time.Minute)
+		b.want(sluice.StateCompleted, 2)
+	})
+}
+
+func TestOpenBreakerIsSeenByPeople(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.engine.say(always(sluice.ErrEngineUnavailable, false))
+		b.enqueue(1, sluice.EnqueueOptions{})
+		b.run(1)
+		b.wait(6 * time.Second)
+		if trouble := b.trouble(sluice.RoleDispatcher); !strings.HasPrefix(trouble, "queue payment: the breaker is open since ") || !strings.HasSuffix(trouble, ": start: engine unavailable") {
+			b.Errorf("the dispatcher says %q", trouble)
+		}
+		b.engine.say(nil)
+		b.wait(15 * time.Second)
+		if trouble := b.trouble(sluice.RoleDispatcher); trouble != "" {
+			b.Errorf("the dispatcher still says %q", trouble)
+		}
+		if told := strings.Join(b.reasons(sluice.EventBreaker), ", "); told != "closed, opened: start: engine unavailable" {
+			b.Errorf("the audit tells %q", told)
+		}
+	})
+}
+
+func TestAuditSaysWhyAJobWasBuried(t *testing.T) {
+	inBank(t, func(b *bank) {
+		id := b.enqueue(1, sluice.EnqueueOptions{})[0]
+		b.run(1)
+		b.wait(2 * time.Second)
+		b.engine.mu.Lock()
+		b.engine.runs[refsOf([]sluice.ID{id})[0]] = sluice.RunOutcome{
+			Ref: refsOf([]sluice.ID{id})[0], Job: id, State: sluice.RunFailed, Error: "no route\nto bank " + strings.Repeat("x", 1000), EndedAt: time.Now(),
+		}
+		b.engine.mu.Unlock()
+		b.wait(5 * time.Second)
+		b.want(sluice.StateDead, 1)
+		told := b.reasons(sluice.EventBury)
+		if len(told) != 1 || !strings.HasPrefix(told[0], "the run failed: no route to bank xxx") || len(told[0]) > 200 {
+			b.Errorf("the audit tells %q", told)
+		}
+	})
+}
+
+// counted counts the calls that upkeep makes for each queue.
+type counted struct {
+	sluice.Store
+
+	mu     sync.Mutex
+	queues int
+	looks  map[string]int
+}
+
+func (c *counted) count(queue string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.looks[queue]++
+}
+
+func (c *counted) Queues(ctx context.Context) ([]sluice.Queue, error) {
+	c.mu.Lock()
+	c.queues++
+	c.mu.Unlock()
+	return c.Store.Queues(ctx)
+}
+
+func (c *counted) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([]*sluice.Claim, error) {
+	c.count(filter.Queue)
+	return c.Store.Dispatches(ctx, filter)
+}
+
+func (c *counted) StrayRuns(ctx context.Context, queue string, after sluice.StrayRun, limit int) ([]sluice.StrayRun, error) {
+	c.count(queue)
+	return c.Store.StrayRuns(ctx, queue, after, limit)
+}
+
+func TestQueuesWithNothingAtAnyEngineCostLittle(t *testing.T) {
+	inBank(t, func(b *bank) {
+		if _, err := b.client.EnsureQueue(b.Context(), "mail", sluice.DefaultSettings(), sluice.Act{By: "test"}); err != nil {
+			b.Fatal(err)
+		}
+		store := &counted{Store: b.store, looks: make(map[string]int)}
+		b.store = store
+		ctx, stop := context.WithCancel(b.Context())
+		b.stop = stop
+		go func() { _ = b.upkeep().Run(ctx) }()
+		b.wait(59500 * time.Millisecond)
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		if store.queues > 60 {
+			b.Errorf("upkeep read the queues %d times in 60 rounds", store.queues)
+		}
+		if n := store.looks["mail"]; n != 4 {
+			b.Errorf("a queue without an engine was looked at by %d statements in a minute, want 2 each half", n)
+		}
+		if n := store.looks["payment"]; n > 60 {
+			b.Errorf("a queue with nothing at its engine was looked at by %d statements in a minute", n)
+		}
+		if b.engine.listed > 0 {
+			b.Errorf("its engine was asked %d times for runs that ended", b.engine.listed)
+		}
+	})
+}
