@@ -110,6 +110,9 @@ type Run struct {
 	Priority   int
 	Labels     map[string]string
 	Payload    json.RawMessage
+	// Work names the work that the job is, where the ref would be another's with the same key; see Adopts. The engine keeps
+	// it with the run.
+	Work string
 	// Delay is how long the engine must wait before the run begins.
 	Delay time.Duration
 }
@@ -156,8 +159,12 @@ type RunOutcome struct {
 	Result json.RawMessage
 	// Error tells why it failed.
 	Error string
-	// EndedAt is by the engine's clock; zero: it has not ended.
-	EndedAt time.Time
+	// Work is what the run was asked for with.
+	Work string
+	// StartedAt is when the engine took it, and EndedAt when it ended, by the engine's clock; zero: it has not, or the
+	// engine does not say.
+	StartedAt time.Time
+	EndedAt   time.Time
 }
 
 // RunPage is a part of the runs that ended.

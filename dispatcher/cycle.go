@@ -92,7 +92,7 @@ func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue) (holds 
 	}
 	holds = make([]*hold, len(claimed.Jobs))
 	for i, c := range claimed.Jobs {
-		holds[i] = &hold{claim: c, run: runOf(c, q.Settings), lease: q.Settings.Lease}
+		holds[i] = &hold{claim: c, run: sluice.RunOf(c, q.Settings), lease: q.Settings.Lease}
 	}
 	holds, err = d.intend(work, l, q, holds)
 	return holds, wait, err
@@ -107,14 +107,6 @@ func (d *Dispatcher) waitFor(claimed sluice.Claimed, limit int) time.Duration {
 		return d.options.Poll
 	}
 	return min(claimed.NextDue, d.options.Poll)
-}
-
-// runOf is the run of a claimed job.
-func runOf(c *sluice.Claim, s sluice.Settings) sluice.Run {
-	return sluice.Run{
-		Ref: sluice.RefOf(c.Job, s), Job: c.ID, Generation: c.Generation, Attempt: c.Attempts + 1, Tenant: c.Tenant, Priority: c.Priority,
-		Labels: c.Labels, Payload: c.Payload,
-	}
 }
 
 // intend notes runs before anybody is asked for them. Claims that are lost are left out.
@@ -162,6 +154,11 @@ func (d *Dispatcher) startAt(work context.Context, l *lane, q sluice.Queue, wher
 		runs[i] = h.run
 	}
 	errs := d.options.Engines[name].Start(work, target, runs)
+	for i, h := range holds {
+		if errors.Is(errs[i], sluice.ErrRefTaken) && h.run.Work != "" {
+			errs[i] = d.adopt(work, q, target, name, h, errs[i])
+		}
+	}
 	worked, failed := false, error(nil)
 	l.mu.Lock()
 	for i, h := range holds {
@@ -203,7 +200,7 @@ func (d *Dispatcher) decide(h *hold, answer error) (decided *sluice.Settlement, 
 	out := sluice.Settlement{ID: h.claim.ID, Token: h.claim.Token, Holder: d.holder.ID}
 	switch {
 	case answer == nil:
-		out.Event = sluice.EventDispatch
+		out.Event, out.Reason = sluice.EventDispatch, h.adopted
 	case errors.Is(answer, sluice.ErrEngineRefused), errors.Is(answer, sluice.ErrRefTaken):
 		out.Event, out.Error, out.Reason = sluice.EventBury, answer.Error(), "the engine refused the run for good: "+sluice.Brief(answer.Error())
 	case !h.doubtful && (errors.Is(answer, sluice.ErrEngineBusy) || errors.Is(answer, sluice.ErrEngineTarget)):

@@ -344,8 +344,14 @@ func TestWhatADeadDispatcherHeldIsAskedFor(t *testing.T) {
 // abandon claims all jobs and notes their runs, as a dispatcher does, and starts them or not.
 func (b *bank) abandon(asked bool) {
 	b.Helper()
+	b.abandonAs(asked, func(*sluice.Settings) {})
+}
+
+func (b *bank) abandonAs(asked bool, change func(*sluice.Settings)) {
+	b.Helper()
 	settings := sluice.DefaultSettings()
 	settings.Engine = "temporal"
+	change(&settings)
 	claimed, err := b.store.Claim(b.Context(), sluice.ClaimRequest{Queue: "payment", Limit: 100, Holder: "dead", Lease: time.Minute, Token: sluice.NewToken()})
 	if err != nil {
 		b.Fatal(err)

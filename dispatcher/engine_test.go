@@ -43,10 +43,14 @@ func (e *scripted) Start(_ context.Context, target sluice.RunTarget, runs []slui
 		if e.answer != nil {
 			errs[i], keeps = e.answer(run)
 		}
-		if _, there := e.runs[run.Ref]; keeps && !there {
+		has, there := e.runs[run.Ref]
+		if there && has.Job != run.Job && errs[i] == nil {
+			errs[i] = fmt.Errorf("start: %w", sluice.ErrRefTaken)
+		}
+		if keeps && !there {
 			e.began[run.Ref]++
 			e.delays[run.Ref] = run.Delay
-			e.runs[run.Ref] = sluice.RunOutcome{Ref: run.Ref, Job: run.Job, State: sluice.RunRunning}
+			e.runs[run.Ref] = sluice.RunOutcome{Ref: run.Ref, Job: run.Job, Work: run.Work, State: sluice.RunRunning, StartedAt: time.Now()}
 		}
 	}
 	return errs

@@ -34,7 +34,9 @@ type hold struct {
 	doubtful bool
 	// answer is what to write down, once it is known and could not be written yet.
 	answer *sluice.Settlement
-	lost   bool // somebody else has it, or a person ended it
+	// adopted tells of the job that the run was begun for, if it was another one; empty: it was not.
+	adopted string
+	lost    bool // somebody else has it, or a person ended it
 }
 
 func (l *lane) idle() bool {

@@ -261,13 +261,35 @@ func (f *follower) judgeSlice(ctx context.Context, q sluice.Queue, where string,
 	}
 	judged := make([]Judged, len(outcomes))
 	for i, run := range outcomes {
-		if !run.Job.IsZero() && run.Job != claims[i].ID {
+		own, err := f.owns(ctx, q, claims[i].ID, run)
+		if err != nil {
+			return nil, err
+		}
+		if !own {
 			run.State = sluice.RunForeign
 		}
 		decided := verdict(claims[i], run, q.Settings, keeps, q.Now)
 		judged[i] = Judged{Job: claims[i].Job, Run: run, Event: decided.Event, Reason: cmp.Or(decided.Reason, decided.Error), settlement: decided}
 	}
 	return judged, nil
+}
+
+// owns reports whether a run that has the ref of a job's is that job's: it was begun for it, or adopted.
+func (f *follower) owns(ctx context.Context, q sluice.Queue, id sluice.ID, run sluice.RunOutcome) (bool, error) {
+	if run.Job.IsZero() || run.Job == id {
+		return true, nil
+	}
+	if run.Work == "" {
+		return false, nil
+	}
+	job, err := f.store().Job(ctx, id)
+	if errors.Is(err, sluice.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at job %s: %w", id, err)
+	}
+	return sluice.Adopts(ctx, f.store(), job, q.Settings, run, q.Now)
 }
 
 // engineAt gives the engine that has some runs of a queue, and where it has them, whatever the settings say by now.

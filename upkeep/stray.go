@@ -69,7 +69,10 @@ func (f *follower) endAt(ctx context.Context, q sluice.Queue, where string, runs
 	var going []string
 	var over []sluice.StrayRun
 	for i, run := range outcomes {
-		own := run.Job.IsZero() || run.Job == runs[i].JobID
+		own, err := f.owns(ctx, q, runs[i].JobID, run)
+		if err != nil {
+			return err
+		}
 		switch {
 		case own && run.State == sluice.RunRunning:
 			going = append(going, runs[i].Ref)

@@ -144,6 +144,25 @@ func refusalRules() []Rule {
 				w.Errorf("the first run is %+v, want it running for job %s", out, running.Job)
 			}
 		}},
+		{"E-25", "A run keeps the name of the work that it was asked for with, and when; a start for another job finds its ref taken, whatever its work.", "I-16, D-24", func(w *world) {
+			asked := time.Now()
+			named, plain := w.run(Script{Do: Complete}), w.run(Script{Do: Complete})
+			named.Work = "0123456789abcdef0123456789abcdef"
+			w.started(named, plain)
+			twin := w.run(Script{Do: Complete})
+			twin.Ref, twin.Work = named.Ref, named.Work
+			w.is(w.start(twin)[0], sluice.ErrRefTaken)
+			for range 2 { // under way, perhaps, and ended
+				out := w.outcomes(named.Ref, plain.Ref)
+				if out[0].Work != named.Work || out[1].Work != "" {
+					w.Errorf("the work is %q and %q, want %q and none", out[0].Work, out[1].Work, named.Work)
+				}
+				if age := asked.Sub(out[0].StartedAt).Abs(); age > patience {
+					w.Errorf("it was started at %s, and asked for at %s", out[0].StartedAt, asked)
+				}
+				w.becomes(named, sluice.RunCompleted)
+			}
+		}},
 		{"E-21", "A payload that is too large is refused for good, and the others of its batch are started.", "I-8, A-44", func(w *world) {
 			large := w.run(Script{Do: Complete, Error: strings.Repeat("x", 2*w.MaxPayload)})
 			w.refuses(large, 0)

@@ -75,6 +75,7 @@ type envelope struct {
 	Priority   int               `json:"priority,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
 	TimeoutMS  int64             `json:"timeout_ms,omitempty"`
+	Work       string            `json:"work,omitempty"`
 	Payload    json.RawMessage   `json:"payload,omitempty"` // the last
 }
 
@@ -94,7 +95,7 @@ func open[T any](job *worker.Job[envelope]) (*Run[T], error) {
 	run := &Run[T]{
 		Run: sluice.Run{
 			Ref: e.Ref, Job: e.Job, Generation: e.Generation, Attempt: e.Attempt, Tenant: e.Tenant, Priority: e.Priority,
-			Labels: e.Labels, Payload: e.Payload,
+			Labels: e.Labels, Work: e.Work, Payload: e.Payload,
 		},
 		Queue: e.Queue, Execution: fmt.Sprintf("%x", job.Token),
 	}
@@ -118,7 +119,7 @@ func newJob(queue string, target sluice.RunTarget, run sluice.Run) (sluice.NewJo
 	}
 	payload, err := json.Marshal(envelope{
 		Ref: run.Ref, Queue: target.Queue, Job: run.Job, Generation: run.Generation, Attempt: run.Attempt, Tenant: run.Tenant,
-		Priority: run.Priority, Labels: run.Labels, TimeoutMS: max(target.Timeout, 0).Milliseconds(),
+		Priority: run.Priority, Labels: run.Labels, Work: run.Work, TimeoutMS: max(target.Timeout, 0).Milliseconds(),
 	})
 	if err != nil {
 		return sluice.NewJob{}, &sluice.InvalidError{Field: "run", Rule: err.Error()}
@@ -159,7 +160,7 @@ func outcomeOf(job sluice.Job, ref string, results bool) sluice.RunOutcome {
 	if err := json.Unmarshal(job.Payload, &e); err != nil || e.Job.IsZero() || ref != "" && e.Ref != ref {
 		return sluice.RunOutcome{Ref: ref, State: sluice.RunForeign} // somebody enqueued it by hand
 	}
-	out := sluice.RunOutcome{Ref: e.Ref, Job: e.Job, State: sluice.RunRunning}
+	out := sluice.RunOutcome{Ref: e.Ref, Job: e.Job, Work: e.Work, State: sluice.RunRunning, StartedAt: job.CreatedAt}
 	switch job.State {
 	case sluice.StateCompleted:
 		out.State = sluice.RunCompleted

@@ -56,6 +56,12 @@ type Options struct {
 	MaxRef int
 	// Logger gets what the SDK has to say on a connection that Dial makes. Default: slog.Default.
 	Logger *slog.Logger
+	// Adjust may change the request for a run before it is sent, for what settings of queues do not say: pin a version of
+	// the workers' deployment, let Temporal retry the workflow (the whole chain is the job's one run then), add a summary or
+	// links. What names the run, finds it again and follows it stays as it is: namespace, id, type, task queue, request id,
+	// the policies against duplicates, our fields of the memo; and it has no cron. It must say the same each time that it
+	// is asked for the same run. Default: nothing is changed.
+	Adjust func(target sluice.RunTarget, run sluice.Run, request *workflowservice.StartWorkflowExecutionRequest)
 	// SearchAttributes names keyword search attributes that each run gets. Default: none. The namespace must have
 	// those that are named, or nothing can be started.
 	SearchAttributes SearchAttributes

@@ -90,13 +90,17 @@ type found struct {
 	runID string
 	first string // the first run of its chain
 	state sluice.RunState
+	work  string
 	job   sluice.ID // zero: the memo names none, it is not of a job
 	info  *workflowpb.WorkflowExecutionInfo
 }
 
 // outcome is what is told of a run as it was found.
 func (f found) outcome() sluice.RunOutcome {
-	out := sluice.RunOutcome{Ref: f.ref, Job: f.job, State: f.state}
+	out := sluice.RunOutcome{Ref: f.ref, Job: f.job, Work: f.work, State: f.state}
+	if begun := f.info.GetStartTime(); begun != nil {
+		out.StartedAt = begun.AsTime()
+	}
 	switch {
 	case f.state == sluice.RunAbsent:
 	case f.job.IsZero():
@@ -130,7 +134,7 @@ func (e *Engine) describe(ctx context.Context, p place, ref string) (found, erro
 	if err != nil {
 		return f, err
 	}
-	f.job = begun.job
+	f.job, f.work = begun.job, begun.work
 	return f, nil
 }
 
@@ -156,6 +160,7 @@ func foundFrom(info *workflowpb.WorkflowExecutionInfo) found {
 		runID: info.GetExecution().GetRunId(),
 		first: info.GetFirstRunId(),
 		state: stateOf(info.GetStatus()),
+		work:  memoText(info.GetMemo(), memoWork),
 		job:   jobOf(info.GetMemo()),
 		info:  info,
 	}
@@ -163,15 +168,20 @@ func foundFrom(info *workflowpb.WorkflowExecutionInfo) found {
 
 // jobOf reads whose a run is; zero: the memo does not say.
 func jobOf(memo *commonpb.Memo) sluice.ID {
-	var text string
-	if json.Unmarshal(memo.GetFields()[memoJob].GetData(), &text) != nil {
-		return sluice.ID{}
-	}
-	id, err := sluice.ParseID(text)
+	id, err := sluice.ParseID(memoText(memo, memoJob))
 	if err != nil {
 		return sluice.ID{}
 	}
 	return id
+}
+
+// memoText reads a text of ours; empty: there is none.
+func memoText(memo *commonpb.Memo, key string) string {
+	var text string
+	if json.Unmarshal(memo.GetFields()[key].GetData(), &text) != nil {
+		return ""
+	}
+	return text
 }
 
 // stateOf translates a status. A run that was continued as new goes on in the next one, and one that a newer server has a

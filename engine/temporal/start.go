@@ -113,7 +113,29 @@ func (e *Engine) request(p place, run sluice.Run) (*workflowservice.StartWorkflo
 	if p.Timeout > 0 { // the server counts the delay too
 		request.WorkflowExecutionTimeout = durationpb.New(p.Timeout + delay)
 	}
+	e.adjust(p, run, request)
 	return request, nil
+}
+
+// adjust lets the program change a request, but for what a run is known by.
+func (e *Engine) adjust(p place, run sluice.Run, request *workflowservice.StartWorkflowExecutionRequest) {
+	if e.options.Adjust == nil {
+		return
+	}
+	e.options.Adjust(p.RunTarget, run, request)
+	request.Namespace, request.WorkflowId, request.RequestId = p.Namespace, run.Ref, requestID(run.Ref, run.Job)
+	request.WorkflowType = &commonpb.WorkflowType{Name: p.Type}
+	request.TaskQueue = &taskqueuepb.TaskQueue{Name: p.TaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}
+	request.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	request.WorkflowIdConflictPolicy = enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL
+	request.CronSchedule = ""
+	memo := memoOf(p, run)
+	for key, value := range request.GetMemo().GetFields() {
+		if _, ours := memo.Fields[key]; !ours {
+			memo.Fields[key] = value
+		}
+	}
+	request.Memo = memo
 }
 
 // requestID names the request for a run, so that the server knows it when it is made again. The job is part of it,
@@ -180,16 +202,21 @@ const (
 	memoTenant     = "sluice_tenant"
 	memoGeneration = "sluice_generation"
 	memoAttempt    = "sluice_attempt"
+	memoWork       = "sluice_work"
 )
 
 func memoOf(p place, run sluice.Run) *commonpb.Memo {
-	return &commonpb.Memo{Fields: map[string]*commonpb.Payload{
+	fields := map[string]*commonpb.Payload{
 		memoJob:        plainValue(run.Job.String()),
 		memoQueue:      plainValue(p.Queue),
 		memoTenant:     plainValue(run.Tenant),
 		memoGeneration: plainValue(run.Generation),
 		memoAttempt:    plainValue(run.Attempt),
-	}}
+	}
+	if run.Work != "" {
+		fields[memoWork] = plainValue(run.Work)
+	}
+	return &commonpb.Memo{Fields: fields}
 }
 
 func (e *Engine) attributes(p place, run sluice.Run) *commonpb.SearchAttributes {

@@ -1,0 +1,27 @@
+package dispatcher
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// adopt looks whether the run that has a job's ref is its own all the same, because the store has lost the job that it was
+// begun for. Nil: it is; else the engine's answer stands, or it is not known.
+func (d *Dispatcher) adopt(work context.Context, q sluice.Queue, target sluice.RunTarget, engine string, h *hold, taken error) error {
+	runs, err := d.options.Engines[engine].Outcomes(work, target, []string{h.run.Ref})
+	if err != nil {
+		return fmt.Errorf("look whose run %.200q is: %w", h.run.Ref, err)
+	}
+	own, err := sluice.Adopts(work, d.store, h.claim.Job, q.Settings, runs[0], d.settings.Now())
+	switch {
+	case err != nil:
+		return err
+	case !own:
+		return taken
+	}
+	h.adopted = fmt.Sprintf("adopted: the run was begun for job %s, of the same key and payload, which the store has lost", runs[0].Job)
+	d.options.Logger.Warn("run adopted", "queue", q.Name, "job", h.claim.ID, "ref", h.run.Ref, "begun_for", runs[0].Job, "holder", d.holder.ID)
+	return nil
+}
