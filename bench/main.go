@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice/bench/cell"
+	"github.com/sluice-queue/sluice/bench/report"
 )
 
 // page is where the report goes, seen from the folder of this program.
@@ -52,7 +54,7 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return measure(ctx, chosen, strings.Join(append([]string{"cd bench && go run ."}, os.Args[1:]...), " "))
+	return measure(ctx, chosen)
 }
 
 // parse reads the command line. What measures less than everything writes no page by itself.
@@ -61,7 +63,7 @@ func parse(args []string) (choice, error) {
 	only := flags.String("only", "", "names of scenarios, with commas between them; default: all of "+strings.Join(names(plans), ","))
 	rounds := flags.Int("rounds", 5, "how often each scenario is measured")
 	quick := flags.Bool("quick", false, "small sizes and one round, to see that it works; writes no page")
-	out := flags.String("out", page, "where the page goes; empty: nowhere")
+	out := flags.String("out", page, "the page to write; with -only: to put the results into; empty: none")
 	if err := flags.Parse(args); err != nil {
 		return choice{}, err
 	}
@@ -87,7 +89,7 @@ func parse(args []string) (choice, error) {
 }
 
 // measure runs the scenarios and tells of them. What was measured is told even if a cell failed.
-func measure(ctx context.Context, chosen choice, command string) error {
+func measure(ctx context.Context, chosen choice) error {
 	begun := time.Now()
 	r, err := newRig(ctx)
 	if err != nil {
@@ -114,13 +116,27 @@ func measure(ctx context.Context, chosen choice, command string) error {
 	if err != nil {
 		return err
 	}
-	told.Command, told.Date, told.Took, told.Rounds = command, begun, time.Since(begun), chosen.rounds
+	told.Date = begun
 	fmt.Print(told.Text())
 	if chosen.out != "" {
-		if err := os.WriteFile(chosen.out, []byte(told.Markdown()), 0o644); err != nil {
-			return err
-		}
-		fmt.Fprintf(os.Stderr, "wrote %s\n", chosen.out)
+		failed = append(failed, writePage(chosen, told))
 	}
 	return errors.Join(failed...)
+}
+
+// writePage writes everything anew, or what some scenarios gave into the page that is there.
+func writePage(chosen choice, told report.Report) error {
+	text := told.Markdown()
+	if len(chosen.plans) < len(plans) {
+		earlier, err := os.ReadFile(chosen.out)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		text = report.Merge(string(earlier), told)
+	}
+	if err := os.WriteFile(chosen.out, []byte(text), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "wrote %s\n", chosen.out)
+	return nil
 }

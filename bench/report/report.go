@@ -67,10 +67,7 @@ type Section struct {
 
 // Report is everything.
 type Report struct {
-	Command  string
 	Date     time.Time
-	Took     time.Duration
-	Rounds   int
 	Machine  []Fact
 	Versions []Fact
 	Method   string
@@ -112,8 +109,7 @@ func (r Report) Text() string {
 // Markdown gives the page.
 func (r Report) Markdown() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "# Benchmarks\n\nWritten by `bench` on %s; do not edit. The run took %s.\n\n```sh\n%s\n```\n\n",
-		r.Date.UTC().Format("2006-01-02 15:04 MST"), r.Took.Round(time.Second), r.Command)
+	out.WriteString("# Benchmarks\n\nWritten by `bench`; do not edit. Each scenario says when it was measured, and how it can be measured again.\n\n")
 	writeFacts(&out, "Machine", r.Machine)
 	writeFacts(&out, "Versions", r.Versions)
 	fmt.Fprintf(&out, "## Method\n\n%s\n", strings.TrimSpace(r.Method))
@@ -152,6 +148,7 @@ func (r Report) writeSection(out *strings.Builder, s Section) {
 	if s.Note != "" {
 		fmt.Fprintf(out, "\n%s\n", strings.TrimSpace(s.Note))
 	}
+	fmt.Fprintf(out, "\nMeasured on %s: `cd bench && go run . -only %s`.\n", r.Date.UTC().Format("2006-01-02"), s.Name)
 }
 
 // used gives the columns in which some row of the sections has a figure.

@@ -11,7 +11,7 @@ import (
 
 func example() report.Report {
 	return report.Report{
-		Command: "go run .", Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 90 * time.Second, Rounds: 2,
+		Date:     time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Machine:  []report.Fact{{Name: "Cores", Value: "2"}},
 		Versions: []report.Fact{{Name: "Go", Value: "1.26"}},
 		Method:   "- Taken in turns.\n",
@@ -67,7 +67,7 @@ func TestMarkdownTablesHaveTheirColumnsEverywhere(t *testing.T) {
 	t.Parallel()
 	text := example().Markdown()
 	for _, want := range []string{
-		"2026-01-02 03:04 UTC", "The run took 1m30s.", "```sh\ngo run .\n```", "## Machine", "## Versions", "- Taken in turns.",
+		"Measured on 2026-01-02: `cd bench && go run . -only work`.", "## Machine", "## Versions", "- Taken in turns.",
 		"All are worked off. Rounds: 2.", "| system |    jobs |    jobs/s | ratio |", "Ratio: against the best.",
 	} {
 		if !strings.Contains(text, want) {
@@ -85,6 +85,35 @@ func TestMarkdownTablesHaveTheirColumnsEverywhere(t *testing.T) {
 		} else if n != columns {
 			t.Errorf("a row has %d bars, and the head %d: %s", n, columns, line)
 		}
+	}
+}
+
+func TestMergeReplacesWhatWasMeasuredAgain(t *testing.T) {
+	t.Parallel()
+	whole := example()
+	whole.Sections[0].Note = "Which is twice as fast."
+	page := whole.Markdown()
+	again := example()
+	again.Date = again.Date.AddDate(0, 1, 0)
+	again.Versions = []report.Fact{{Name: "Go", Value: "1.27"}, {Name: "PostgreSQL", Value: "15"}}
+	again.Sections = again.Sections[1:]
+	again.Sections[0].Rows[0].Figures["p50"] = 3
+	again.Sections[0].Targets[0].Value = 3
+	again.Sections = append(again.Sections, report.Section{Name: "new", Title: "New", Method: "As before.", Ratio: "none."})
+	got := report.Merge(page, again)
+	for want, times := range map[string]int{
+		"## Work": 1, "## Wait": 1, "## New": 1, "## Machine": 1, "7.12 to 7.12": 1, "| work     |": 1, "| wait     |": 1,
+		"Which is twice as fast.": 1, "Measured on 2026-01-02": 1, "Measured on 2026-02-02": 2, "1.26 ": 0, "1.27": 1, "| PostgreSQL |": 1,
+	} {
+		if n := strings.Count(got, want); n != times {
+			t.Errorf("the page has %q %d times instead of %d:\n%s", want, n, times, got)
+		}
+	}
+	if again := report.Merge(got, again); again != got {
+		t.Errorf("merging twice changes the page to:\n%s", again)
+	}
+	if report.Merge("", whole) != page {
+		t.Error("an empty page is not written anew")
 	}
 }
 
