@@ -268,7 +268,7 @@ func (a *app) requeueCommand() *cobra.Command {
 func (a *app) resolveCommand() *cobra.Command {
 	var completed, failed bool
 	command := &cobra.Command{
-		Use:   "resolve ID…|- --completed|--failed --reason WHY",
+		Use:   "resolve ID…|- --reason WHY",
 		Short: "Say what became of uncertain jobs, as you found out",
 		Long: `Ends uncertain jobs, of which Sluice cannot know whether their runs did the work: you looked where it shows, such as
 the bank's books. With --completed they are done; with --failed they are dead letters, which can be requeued. Who says so,

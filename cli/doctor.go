@@ -163,6 +163,11 @@ func examineQueue(q queueRow, workers int) []finding {
 			Check: check, What: fmt.Sprintf("%s has jobs ready (%s) and no worker; the first was due %s", q.Name, bounded(q.Depth.Ready), ago(q.Depth.OldestDue)),
 			Why: "nobody claims them", Mend: "sluice work " + q.Name + " -- COMMAND",
 		}}
+	case q.Depth.Uncertain > 0:
+		return []finding{{
+			Check: check, What: fmt.Sprintf("%s has %s uncertain jobs", q.Name, bounded(q.Depth.Uncertain)),
+			Why: "whether their runs did the work only a person can find out; until then they are not run again", Mend: "sluice jobs --queue " + q.Name + " --state uncertain",
+		}}
 	case q.Depth.Dead > 0:
 		return []finding{{
 			Check: check, What: fmt.Sprintf("%s has %s dead letters", q.Name, bounded(q.Depth.Dead)),

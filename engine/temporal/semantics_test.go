@@ -199,6 +199,32 @@ func TestARunOfSomebodyElseIsForeignAndLeftAlone(t *testing.T) {
 	}
 }
 
+func TestARunThatIsTerminatedBeforeItsDelayNeverBegins(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, engine.Options{}, client.Options{})
+	diary := &enginetest.Diary{}
+	b.work(t, obey(diary))
+	run, other := newRun(`{"do":"complete"}`), newRun(`{"do":"complete"}`)
+	run.Delay = time.Hour
+	b.started(t, run)
+	if err := b.engine.Terminate(t.Context(), b.target, []string{run.Ref}, "only a check")[0]; err != nil {
+		t.Fatal(err)
+	}
+	if out := b.becomes(t, run.Ref, sluice.RunTerminated); !strings.Contains(out.Error, "only a check") {
+		t.Errorf("the run is %+v", out)
+	}
+	b.started(t, other)
+	b.becomes(t, other.Ref, sluice.RunCompleted)
+	if n := len(diary.Of(run.Ref)); n > 0 {
+		t.Errorf("it was begun %d times", n)
+	}
+	for _, ref := range []string{run.Ref, "never-was"} {
+		if err := b.engine.Terminate(t.Context(), b.target, []string{ref}, "again")[0]; err != nil {
+			t.Errorf("terminate %s: %v", ref, err)
+		}
+	}
+}
+
 func TestADeletedRunBecomesAbsent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, engine.Options{}, client.Options{})
