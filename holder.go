@@ -32,6 +32,7 @@ const (
 	RoleWorker     = "worker"
 	RoleDispatcher = "dispatcher"
 	RoleUpkeep     = "upkeep"
+	RoleForwarder  = "forwarder"
 )
 
 // NewHolderID names a process among all that claim or tend jobs: host:pid:nonce (C-21).

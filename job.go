@@ -16,6 +16,10 @@ type Job struct {
 	Tenant      string            `json:"tenant,omitempty"`
 	Priority    int               `json:"priority"`
 	Key         string            `json:"key,omitempty"`
+	// KeyScope says how long the key still keeps others out, and KeyUntil until when if that is for a window. They
+	// are known where one job is looked up; a job that keeps nobody out has no scope.
+	KeyScope    KeyScope          `json:"key_scope,omitempty"`
+	KeyUntil    time.Time         `json:"key_until,omitzero"`
 	Payload     json.RawMessage   `json:"payload,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	MaxAttempts int               `json:"max_attempts,omitempty"` // 0: as the queue's setting says

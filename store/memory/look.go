@@ -21,7 +21,17 @@ func (s *Store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
 	if j == nil {
 		return sluice.Job{}, sluice.ErrNotFound
 	}
-	return j.copy(), nil
+	out := j.copy()
+	if hold := s.keys[queueKey{j.Queue, j.Key}]; hold.job == id && s.holds(hold) {
+		out.KeyScope = sluice.WhileUnfinished
+		switch {
+		case hold.until.Equal(forEver):
+			out.KeyScope = sluice.ForEver
+		case !hold.until.IsZero():
+			out.KeyScope, out.KeyUntil = sluice.ForWindow, hold.until
+		}
+	}
+	return out, nil
 }
 
 // Attempts lists a job's failed attempts.

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -40,7 +41,23 @@ var auditSQL string
 
 // Job looks one job up.
 func (s *Store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
-	return lookUp(ctx, s, "look up job", scanJob, jobSQL, [16]byte(id))
+	return lookUp(ctx, s, "look up job", scanJobAndKey, jobSQL, [16]byte(id))
+}
+
+func scanJobAndKey(row pgx.CollectableRow) (sluice.Job, error) {
+	var until pgtype.Timestamptz
+	var now time.Time
+	j, err := scanJobAnd(row, &until, &now)
+	switch {
+	case err != nil || !until.Valid:
+	case until.InfinityModifier == pgtype.Infinity:
+		j.KeyScope = sluice.ForEver
+	case until.InfinityModifier == pgtype.Finite && until.Time.After(now):
+		j.KeyScope, j.KeyUntil = sluice.ForWindow, timeOf(until)
+	case until.InfinityModifier == pgtype.NegativeInfinity && !j.State.Finished():
+		j.KeyScope = sluice.WhileUnfinished
+	}
+	return j, err
 }
 
 // lookUp reads the one row of a thing; if there is none, it is an ErrNotFound.

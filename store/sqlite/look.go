@@ -44,8 +44,24 @@ type listed struct {
 
 // Job looks one job up.
 func (s *Store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
-	found, err := lookUp(ctx, s, "look up job", scanJob, jobSQL, id[:])
+	found, err := lookUp(ctx, s, "look up job", scanJobAndKey, jobSQL, id[:])
 	return found.job, err
+}
+
+func scanJobAndKey(rows *sql.Rows) (listed, error) {
+	var until *int64
+	out, err := scanJobAnd(rows, &until)
+	j := &out.job
+	switch {
+	case err != nil || until == nil:
+	case *until == forEver:
+		j.KeyScope = sluice.ForEver
+	case *until > now():
+		j.KeyScope, j.KeyUntil = sluice.ForWindow, timeOf(until)
+	case *until == 0 && !j.State.Finished():
+		j.KeyScope = sluice.WhileUnfinished
+	}
+	return out, err
 }
 
 // lookUp reads the one row of a thing; if there is none, it is an ErrNotFound.

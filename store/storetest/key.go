@@ -188,5 +188,26 @@ func keyRules() []Rule {
 				equal(w, "receipt", w.receipt(coalescing), sluice.Receipt{ID: first, Duplicate: true})
 			}
 		}},
+		{"R-320", "Looking a job up tells how long its key still keeps others out, and a job without a scope keeps nobody out.", "C-7, I-7", func(w *world) {
+			scope := func(id sluice.ID, want sluice.KeyScope, until time.Time) {
+				w.Helper()
+				j := w.job(id)
+				equal(w, "scope", j.KeyScope, want)
+				equal(w, "a window", j.KeyUntil.IsZero(), until.IsZero())
+				w.near("its end", j.KeyUntil, until)
+			}
+			plain := w.add(sluice.EnqueueOptions{Key: "k"})
+			scope(plain, sluice.WhileUnfinished, time.Time{})
+			w.done(by(sluice.EventComplete, w.claimOne()))
+			scope(plain, "", time.Time{})
+			window := w.add(sluice.EnqueueOptions{Key: "w", KeyScope: sluice.ForWindow, KeyWindow: time.Hour})
+			scope(window, sluice.ForWindow, w.Now().Add(time.Hour))
+			w.Advance(61 * time.Minute)
+			scope(window, "", time.Time{})
+			ever := w.add(sluice.EnqueueOptions{Key: "e", KeyScope: sluice.ForEver})
+			w.claim(10)
+			scope(ever, sluice.ForEver, time.Time{})
+			scope(w.add(sluice.EnqueueOptions{}), "", time.Time{})
+		}},
 	}
 }

@@ -1,0 +1,210 @@
+package forward
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// ahead is how long before they are due jobs are forwarded: the centre keeps them until then.
+const ahead = 200 * 365 * 24 * time.Hour
+
+// Sent counts what forwarding did.
+type Sent struct {
+	// Claimed jobs were taken up here for the first time.
+	Claimed int `json:"claimed"`
+	// Forwarded jobs are at the centre now, Duplicates were not stored there because another job holds their key, and
+	// Refused ones broke a rule of the centre's and are dead letters here.
+	Forwarded  int `json:"forwarded"`
+	Duplicates int `json:"duplicates"`
+	Refused    int `json:"refused"`
+	// Uncertain jobs may have been at the centre and be forgotten there. A person decides.
+	Uncertain int `json:"uncertain"`
+}
+
+func (s *Sent) add(other Sent) {
+	s.Claimed += other.Claimed
+	s.Forwarded += other.Forwarded
+	s.Duplicates += other.Duplicates
+	s.Refused += other.Refused
+	s.Uncertain += other.Uncertain
+}
+
+// shore is the centre as it was at the beginning of a cycle.
+type shore struct {
+	now   time.Time     // by its clock
+	keeps time.Duration // how long it knows a finished job at the least
+}
+
+// cycle sends what is on its way and was not answered for, and then what waits. The centre is looked at first, so that
+// nothing is claimed for one that cannot be reached.
+func (f *Forwarder) cycle(ctx context.Context, l *lane) (Sent, error) {
+	var sent Sent
+	at, err := f.land(ctx, l.queue)
+	if err != nil {
+		return sent, fmt.Errorf("look at the centre %s: %w", f.options.Centre, err)
+	}
+	if err := f.takeOver(ctx, l); err != nil {
+		return sent, err
+	}
+	if again := l.holding(); len(again) > 0 {
+		if err := f.send(ctx, l, at, again, &sent); err != nil {
+			return sent, err
+		}
+	}
+	if err := f.cancelStray(ctx, l); err != nil {
+		return sent, err
+	}
+	fresh, err := f.take(ctx, l, at)
+	if err != nil || len(fresh) == 0 {
+		return sent, err
+	}
+	sent.Claimed = len(fresh)
+	err = f.send(ctx, l, at, fresh, &sent)
+	f.options.Logger.Debug("forwarded", "queue", l.queue, "holder", f.holder.ID, "claimed", sent.Claimed, "forwarded", sent.Forwarded,
+		"duplicates", sent.Duplicates, "refused", sent.Refused, "uncertain", sent.Uncertain)
+	return sent, err
+}
+
+// land looks at the centre's clock, and how long it keeps the history of a queue. A queue that it does not have is made,
+// with the default settings.
+func (f *Forwarder) land(ctx context.Context, queue string) (at shore, err error) {
+	err = f.call(ctx, func(ctx context.Context) error {
+		queues, err := f.centre.Queues(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(queues, func(q sluice.Queue) bool { return q.Name == queue })
+		if i >= 0 {
+			at = shoreOf(queues[i])
+			return nil
+		}
+		made, err := f.client.EnsureQueue(ctx, queue, sluice.DefaultSettings(), sluice.Act{By: f.holder.ID, Reason: "jobs are forwarded to it"})
+		at = shoreOf(made)
+		return err
+	})
+	return at, err
+}
+
+func shoreOf(q sluice.Queue) shore {
+	at := shore{now: q.Now, keeps: math.MaxInt64}
+	for _, keep := range []time.Duration{q.Settings.KeepCompleted, q.Settings.KeepCancelled, q.Settings.KeepDead} {
+		if keep > 0 { // zero keeps for ever
+			at.keeps = min(at.keeps, keep)
+		}
+	}
+	return at
+}
+
+// take claims jobs, whether they are due or not, and notes that they are about to be sent: from then on only the
+// centre can say whether it has them.
+func (f *Forwarder) take(ctx context.Context, l *lane, at shore) ([]*hold, error) {
+	settings, err := f.live.Queue(ctx, l.queue)
+	if err != nil {
+		return nil, fmt.Errorf("read local settings: %w", err)
+	}
+	var claimed sluice.Claimed
+	err = f.call(ctx, func(ctx context.Context) (err error) {
+		claimed, err = f.local.Claim(ctx, sluice.ClaimRequest{
+			Queue: l.queue, Limit: f.options.Batch, Holder: f.holder.ID, Lease: f.options.Lease, Token: sluice.NewToken(),
+			Ageing: settings.Settings.Ageing, Lead: ahead,
+		})
+		return err
+	})
+	if err != nil || len(claimed.Jobs) == 0 {
+		return nil, wrap("claim", err)
+	}
+	intents := make([]sluice.Intent, len(claimed.Jobs))
+	for i, c := range claimed.Jobs {
+		c.Ref, c.Engine = refAt(at.now), f.engine()
+		intents[i] = sluice.Intent{ID: c.ID, Token: c.Token, Ref: c.Ref, Engine: c.Engine, Lease: f.options.Lease}
+	}
+	var errs []error
+	err = f.call(ctx, func(ctx context.Context) (err error) {
+		errs, err = f.local.Intend(ctx, intents)
+		return err
+	})
+	if err != nil { // none was sent: those that are noted are taken over when their leases end, the others are recovered
+		return nil, fmt.Errorf("note %d jobs that are to be sent: %w", len(intents), err)
+	}
+	var holds []*hold
+	for i, c := range claimed.Jobs {
+		if errs[i] == nil { // else it was cancelled in this moment
+			holds = append(holds, &hold{claim: c})
+		}
+	}
+	l.hold(holds)
+	return holds, nil
+}
+
+// refAt is the ref of a job that is on its way: the instant at which it was first sent at the earliest, by the centre's
+// clock.
+func refAt(now time.Time) string { return "since " + now.UTC().Format(time.RFC3339Nano) }
+
+// sentSince reads a ref; what is none was sent nobody knows when.
+func sentSince(ref string) time.Time {
+	text, _ := strings.CutPrefix(ref, "since ")
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// takeOver takes up the jobs of forwarders that died with them on their way.
+func (f *Forwarder) takeOver(ctx context.Context, l *lane) error {
+	var late []*sluice.Claim
+	err := f.call(ctx, func(ctx context.Context) (err error) {
+		late, err = f.local.Dispatches(ctx, sluice.DispatchFilter{Queue: l.queue, Overdue: true, Limit: f.options.Batch})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("look for jobs that were on their way: %w", err)
+	}
+	others := 0
+	late = slices.DeleteFunc(late, func(c *sluice.Claim) bool {
+		if c.Engine != f.engine() {
+			others++
+		}
+		return c.Engine != f.engine() || l.holds(c.ID)
+	})
+	if others > 0 && time.Since(l.othersAt) > time.Minute {
+		l.othersAt = time.Now()
+		f.options.Logger.Warn("jobs were on their way elsewhere; forward there again, or cancel them", "queue", l.queue, "jobs", others, "centre", f.options.Centre)
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	renewals := make([]sluice.Renewal, len(late))
+	for i, c := range late {
+		renewals[i] = sluice.Renewal{ID: c.ID, Token: c.Token, Lease: f.options.Lease}
+	}
+	var lost []sluice.ID
+	err = f.call(ctx, func(ctx context.Context) (err error) {
+		lost, err = f.local.Renew(ctx, renewals)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("take over jobs that were on their way: %w", err)
+	}
+	var holds []*hold
+	for _, c := range late {
+		if !slices.Contains(lost, c.ID) {
+			holds = append(holds, &hold{claim: c, doubtful: true})
+		}
+	}
+	l.hold(holds)
+	return nil
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,143 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+const (
+	// beatInterval is how often the forwarder tells the local store that it is alive.
+	beatInterval = 5 * time.Second
+	// leaseLooks is how often within a lease what is on its way is renewed.
+	leaseLooks = 6
+	// strayInterval is how often cancelled jobs are looked for that were on their way.
+	strayInterval = 10 * time.Second
+	// straySlice is how many of these are seen to at once.
+	straySlice = 500
+)
+
+// keep renews the claims of what is on its way, and tells that the forwarder is alive, until ctx ends.
+func (f *Forwarder) keep(ctx context.Context) {
+	ticker := time.NewTicker(max(min(f.options.Lease/leaseLooks, beatInterval), 10*time.Millisecond))
+	defer ticker.Stop()
+	var beaten time.Time
+	for {
+		held := f.renew(ctx)
+		if time.Since(beaten) >= beatInterval {
+			beaten = time.Now()
+			f.beat(ctx, held)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (f *Forwarder) renew(ctx context.Context) (held int) {
+	var renewals []sluice.Renewal
+	for _, l := range f.lanes {
+		for _, h := range l.holding() {
+			renewals = append(renewals, sluice.Renewal{ID: h.claim.ID, Token: h.claim.Token, Lease: f.options.Lease})
+		}
+	}
+	if len(renewals) == 0 {
+		return 0
+	}
+	var lost []sluice.ID
+	err := f.call(ctx, func(ctx context.Context) (err error) {
+		lost, err = f.local.Renew(ctx, renewals)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		f.options.Logger.Warn("claims not renewed", "holder", f.holder.ID, "error", err)
+	}
+	for _, id := range lost { // settled in this moment, or cancelled; if the centre has it, that is cancelled as well
+		for _, l := range f.lanes {
+			l.let(id)
+		}
+	}
+	return len(renewals) - len(lost)
+}
+
+func (f *Forwarder) beat(ctx context.Context, held int) {
+	holder := f.holder
+	holder.Busy = held
+	err := f.call(ctx, func(ctx context.Context) error { return f.local.Beat(ctx, holder) })
+	if err != nil && ctx.Err() == nil {
+		f.options.Logger.Warn("heartbeat not written", "holder", holder.ID, "error", err)
+	}
+}
+
+func (f *Forwarder) leave(ctx context.Context) {
+	err := f.call(context.WithoutCancel(ctx), func(ctx context.Context) error { return f.local.Leave(ctx, f.holder.ID) })
+	if err != nil {
+		f.options.Logger.Warn("holder not forgotten", "holder", f.holder.ID, "error", err)
+	}
+}
+
+// watch looks at a queue at once when jobs came in.
+func (f *Forwarder) watch(ctx context.Context) {
+	err := f.local.Watch(ctx, func(signal sluice.Signal) {
+		for _, l := range f.lanes {
+			if signal.Cancelled.IsZero() && (signal.Queue == "" || signal.Queue == l.queue) {
+				l.nudge()
+			}
+		}
+	})
+	if err != nil && ctx.Err() == nil {
+		f.options.Logger.Warn("not told of new jobs; polling finds them", "holder", f.holder.ID, "error", err)
+	}
+}
+
+// cancelStray cancels jobs at the centre that were cancelled here while they were on their way. It waits until no call
+// that sends them can be under way any more.
+func (f *Forwarder) cancelStray(ctx context.Context, l *lane) error {
+	if time.Now().Before(l.strayAt) {
+		return nil
+	}
+	var strays []sluice.StrayRun
+	var now time.Time
+	err := f.call(ctx, func(ctx context.Context) error {
+		queues, err := f.local.Queues(ctx)
+		if err != nil || len(queues) == 0 {
+			return err
+		}
+		now = queues[0].Now
+		strays, err = f.local.StrayRuns(ctx, l.queue, sluice.StrayRun{}, straySlice)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("look for cancelled jobs that were on their way: %w", err)
+	}
+	strays = slices.DeleteFunc(strays, func(run sluice.StrayRun) bool {
+		return run.Engine != f.engine() || now.Sub(run.CancelledAt) < 2*f.options.CallTimeout
+	})
+	l.strayAt = time.Now().Add(strayInterval)
+	if len(strays) == 0 {
+		return nil
+	}
+	ids := make([]sluice.ID, len(strays))
+	for i, run := range strays {
+		ids[i] = run.JobID
+	}
+	return f.call(ctx, func(ctx context.Context) error {
+		errs, err := f.centre.Cancel(ctx, ids, sluice.Act{By: f.holder.ID, Reason: "cancelled where it was enqueued", ID: sluice.NewID()})
+		if err != nil {
+			return fmt.Errorf("cancel %d jobs at %s: %w", len(ids), f.options.Centre, err)
+		}
+		seen := strays[:0]
+		for i, err := range errs { // it never arrived, or has ended there
+			if err == nil || errors.Is(err, sluice.ErrNotFound) || errors.Is(err, sluice.ErrNotAllowed) {
+				seen = append(seen, strays[i])
+			}
+		}
+		return wrap("forget cancelled jobs", f.local.ForgetStrayRuns(ctx, seen))
+	})
+}

@@ -1,0 +1,83 @@
+package forward
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// lane is what a forwarder knows of one queue.
+type lane struct {
+	queue    string
+	wake     chan struct{}
+	strayAt  time.Time // when to look for cancelled jobs again
+	othersAt time.Time // when jobs on their way elsewhere were told of
+
+	mu   sync.Mutex
+	held map[sluice.ID]*hold
+}
+
+// hold is a claimed job on its way to the centre.
+type hold struct {
+	claim *sluice.Claim
+	// doubtful says that the centre may have the job already: it was sent, and no answer came.
+	doubtful bool
+	full     bool // the claim is a whole job, as it is looked up
+}
+
+func (l *lane) hold(holds []*hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held == nil {
+		l.held = make(map[sluice.ID]*hold)
+	}
+	for _, h := range holds {
+		l.held[h.claim.ID] = h
+	}
+}
+
+func (l *lane) let(id sluice.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.held, id)
+}
+
+func (l *lane) holding() []*hold {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]*hold, 0, len(l.held))
+	for _, h := range l.held {
+		all = append(all, h)
+	}
+	return all
+}
+
+func (l *lane) holds(id sluice.ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held[id] != nil
+}
+
+func (l *lane) nudge() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// rest waits, and no longer than until a job comes in if that is of use.
+func (l *lane) rest(ctx context.Context, wait time.Duration, forJobs bool) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	wake := l.wake
+	if !forJobs {
+		wake = nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,232 @@
+package forward
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Arrival is the result of a forwarded job, where it was enqueued.
+type Arrival struct {
+	// To names the centre.
+	To string `json:"forwarded_to"`
+	// DuplicateOf is the job there that holds the key, if this one was not stored because of it.
+	DuplicateOf sluice.ID `json:"duplicate_of,omitzero"`
+}
+
+// send has the centre store jobs, and settles them here. If no answer comes, they stay on their way.
+func (f *Forwarder) send(ctx context.Context, l *lane, at shore, holds []*hold, sent *Sent) error {
+	var settlements []sluice.Settlement
+	var jobs []sluice.NewJob
+	var sending []*hold
+	for _, h := range holds {
+		if h.doubtful && at.now.Sub(sentSince(h.claim.Ref))+f.options.CallTimeout >= at.keeps {
+			decided, err := f.ask(ctx, h, sent)
+			if err != nil {
+				return err
+			}
+			settlements = append(settlements, decided)
+			continue
+		}
+		job, err := f.jobOf(ctx, h)
+		if err != nil {
+			return fmt.Errorf("look up job %s: %w", h.claim.ID, err)
+		}
+		jobs, sending = append(jobs, job), append(sending, h)
+	}
+	decided, err := f.enqueue(ctx, jobs, sending, sent)
+	return errors.Join(err, f.settle(ctx, l, append(settlements, decided...)))
+}
+
+// ask decides on a job that may have been sent so long ago that the centre has forgotten it: if it has, the job is not
+// sent again by itself.
+func (f *Forwarder) ask(ctx context.Context, h *hold, sent *Sent) (sluice.Settlement, error) {
+	err := f.lookUp(ctx, h.claim.ID)
+	switch {
+	case err == nil:
+		sent.Forwarded++
+		return f.arrived(h, sluice.ID{}), nil
+	case errors.Is(err, sluice.ErrNotFound):
+		sent.Uncertain++
+		s := settlementOf(h, f.holder.ID)
+		s.Event = sluice.EventDoubt
+		s.Reason = "it may have been at " + f.options.Centre + ", which has deleted what ended since"
+		s.Error = s.Reason
+		return s, nil
+	}
+	return sluice.Settlement{}, fmt.Errorf("ask the centre %s: %w", f.options.Centre, err)
+}
+
+// lookUp finds out whether the centre has a job.
+func (f *Forwarder) lookUp(ctx context.Context, id sluice.ID) error {
+	return f.call(ctx, func(ctx context.Context) error {
+		_, err := f.centre.Job(ctx, id)
+		return err
+	})
+}
+
+// enqueue stores jobs at the centre and decides what becomes of them here.
+func (f *Forwarder) enqueue(ctx context.Context, jobs []sluice.NewJob, holds []*hold, sent *Sent) ([]sluice.Settlement, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	var receipts []sluice.Receipt
+	err := f.call(ctx, func(ctx context.Context) (err error) {
+		receipts, err = f.client.EnqueueMany(ctx, jobs)
+		return err
+	})
+	var batch *sluice.BatchError
+	if err != nil && !errors.As(err, &batch) {
+		for _, h := range holds {
+			h.doubtful = true
+		}
+		return nil, fmt.Errorf("send %d jobs to %s: %w", len(jobs), f.options.Centre, err)
+	}
+	var settlements []sluice.Settlement
+	var failed []error
+	for i, h := range holds {
+		var refusal error
+		if batch != nil {
+			refusal = batch.Failed[i]
+		}
+		if refusal == nil {
+			twin := sluice.ID{}
+			if receipts[i].ID != h.claim.ID {
+				twin = receipts[i].ID
+				sent.Duplicates++
+			} else {
+				sent.Forwarded++
+			}
+			settlements = append(settlements, f.arrived(h, twin))
+			continue
+		}
+		s, err := f.refused(ctx, h, refusal, sent)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		settlements = append(settlements, s)
+	}
+	return settlements, errors.Join(failed...)
+}
+
+// refused makes a dead letter of a job that breaks a rule of the centre's, unless that took it before the rule was
+// made.
+func (f *Forwarder) refused(ctx context.Context, h *hold, refusal error, sent *Sent) (sluice.Settlement, error) {
+	if h.doubtful {
+		err := f.lookUp(ctx, h.claim.ID)
+		if err == nil {
+			sent.Forwarded++
+			return f.arrived(h, sluice.ID{}), nil
+		}
+		if !errors.Is(err, sluice.ErrNotFound) {
+			return sluice.Settlement{}, fmt.Errorf("ask the centre %s: %w", f.options.Centre, err)
+		}
+	}
+	sent.Refused++
+	s := settlementOf(h, f.holder.ID)
+	s.Event, s.Error, s.Reason = sluice.EventBury, refusal.Error(), "refused by "+f.options.Centre
+	f.options.Logger.Error("job refused by the centre; it is a dead letter here", "queue", h.claim.Queue, "job", h.claim.ID, "error", refusal)
+	return s, nil
+}
+
+func settlementOf(h *hold, holder string) sluice.Settlement {
+	return sluice.Settlement{ID: h.claim.ID, Token: h.claim.Token, Holder: holder}
+}
+
+// arrived completes a job that the centre has.
+func (f *Forwarder) arrived(h *hold, twin sluice.ID) sluice.Settlement {
+	s := settlementOf(h, f.holder.ID)
+	s.Event = sluice.EventComplete
+	s.Result, _ = json.Marshal(Arrival{To: f.options.Centre, DuplicateOf: twin}) // a text and an id can be written
+	return s
+}
+
+// settle writes down what became of jobs. Those of which that fails are sent again, and are there then.
+func (f *Forwarder) settle(ctx context.Context, l *lane, settlements []sluice.Settlement) error {
+	if len(settlements) == 0 {
+		return nil
+	}
+	var errs []error
+	err := f.call(ctx, func(ctx context.Context) (err error) {
+		errs, err = f.local.Settle(ctx, settlements)
+		return err
+	})
+	if err != nil {
+		for _, h := range l.holding() {
+			h.doubtful = true
+		}
+		return fmt.Errorf("settle %d jobs that were sent: %w", len(settlements), err)
+	}
+	for i, s := range settlements {
+		l.let(s.ID)
+		if errs[i] != nil { // another forwarder was faster, or a person cancelled it
+			f.options.Logger.Debug("job settled by somebody else", "queue", l.queue, "job", s.ID, "event", s.Event, "error", errs[i])
+		}
+	}
+	return nil
+}
+
+// jobOf is a claimed job as the centre is to have it: with its id, and due when it is due here.
+func (f *Forwarder) jobOf(ctx context.Context, h *hold) (sluice.NewJob, error) {
+	c := h.claim
+	if !h.full && (c.Key != "" || len(c.Payload) == 0) {
+		var whole sluice.Job
+		err := f.call(ctx, func(ctx context.Context) (err error) {
+			whole, err = f.local.Job(ctx, c.ID)
+			return err
+		})
+		if err != nil {
+			return sluice.NewJob{}, err
+		}
+		c.Payload, c.KeyScope, c.KeyUntil, h.full = whole.Payload, whole.KeyScope, whole.KeyUntil, true
+	}
+	job := sluice.NewJob{Queue: c.Queue, Payload: c.Payload, EnqueueOptions: sluice.EnqueueOptions{
+		ID: c.ID, Tenant: c.Tenant, Key: c.Key, DueAt: c.DueAt, Priority: c.Priority, ExpiresAt: c.ExpiresAt, Labels: c.Labels,
+		MaxAttempts: c.MaxAttempts, OrderKey: c.OrderKey,
+	}}
+	if c.Key != "" {
+		job.KeyScope = c.KeyScope
+		if c.KeyScope == sluice.ForWindow || c.KeyScope == "" { // what is left of the window, and if it is over, next to nothing
+			job.KeyScope, job.KeyWindow = sluice.ForWindow, max(time.Until(c.KeyUntil), time.Microsecond)
+		}
+	}
+	var err error
+	if job.After, err = f.after(ctx, c.After); err == nil && len(job.After) > 0 {
+		job.AfterFailure = c.AfterFailure
+	}
+	return job, err
+}
+
+// after lists what a job is to run after at the centre: what was forwarded. What ended here has ended.
+func (f *Forwarder) after(ctx context.Context, ids []sluice.ID) ([]sluice.ID, error) {
+	var there []sluice.ID
+	for _, id := range ids {
+		var other sluice.Job
+		err := f.call(ctx, func(ctx context.Context) (err error) {
+			other, err = f.local.Job(ctx, id)
+			return err
+		})
+		var arrival Arrival
+		switch {
+		case errors.Is(err, sluice.ErrNotFound): // forgotten here; the centre may know it
+		case err != nil:
+			return nil, err
+		case other.State == sluice.StateCompleted && json.Unmarshal(other.Result, &arrival) == nil && arrival.To != "":
+			if !arrival.DuplicateOf.IsZero() {
+				id = arrival.DuplicateOf
+			}
+		case other.State.Finished():
+			continue
+		}
+		if !slices.Contains(there, id) {
+			there = append(there, id)
+		}
+	}
+	return there, nil
+}
