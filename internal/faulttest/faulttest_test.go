@@ -61,11 +61,14 @@ func runRole(role string) error {
 		return err
 	}
 	defer func() { _ = store.Close() }()
+	queue := os.Getenv(envQueue)
+	if role == "forwarder" {
+		return runForwarder(ctx, store, queue)
+	}
 	ledger, err := demo.NewLedger(store)
 	if err != nil {
 		return err
 	}
-	queue := os.Getenv(envQueue)
 	switch role {
 	case "poster":
 		return demo.NewWorker(store, ledger, queue, 16, quiet).Run(ctx)
@@ -119,6 +122,7 @@ type bank struct {
 	*testing.T
 	address string
 	queue   string
+	env     []string // more of it, for worker processes
 	store   sluice.Store
 	client  *sluice.Client
 	ledger  demo.Ledger
@@ -189,7 +193,7 @@ func (b *bank) payVia(n int, bankOf func() string) error {
 func (b *bank) spawn(role string) *exec.Cmd {
 	b.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), envRole+"="+role, envStore+"="+b.address, envQueue+"="+b.queue)
+	cmd.Env = append(os.Environ(), append(b.env, envRole+"="+role, envStore+"="+b.address, envQueue+"="+b.queue)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
