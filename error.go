@@ -27,6 +27,8 @@ var (
 	ErrUnavailable = errors.New("store unavailable")
 	// ErrNotMigrated: the database lacks Sluice's tables, or some of them.
 	ErrNotMigrated = errors.New("database not migrated")
+	// ErrMoved: the store was moved to another one, which the error names, or is being moved. Use that one.
+	ErrMoved = errors.New("store was moved")
 	// ErrNewerSchema: the database was migrated by a newer Sluice that this one cannot work with.
 	ErrNewerSchema = errors.New("database is newer than this program")
 )

@@ -76,12 +76,25 @@ func read(files fs.FS, folder, name string) (sluice.Migration, error) {
 	return step, nil
 }
 
+// While jobs are moved into a store, its migrations have a step that no program knows, so that none opens it half full.
+const Moving = 1 << 20
+
+// MovedCode is the SQLSTATE with which PostgreSQL refuses to change a store that was moved, and MovedText begins what
+// SQLite says then.
+const (
+	MovedCode = "SLM01"
+	MovedText = "sluice: this store was moved to "
+)
+
 // Pending gives the steps that a database still needs. It is an ErrNewerSchema if the database has
 // had a step that programs as old as this one cannot work with.
 func Pending(steps []sluice.Migration, applied []Applied) ([]sluice.Migration, error) {
 	had := make(map[int]bool, len(applied))
 	for _, a := range applied {
 		had[a.Version] = true
+		if a.Version == Moving {
+			return nil, fmt.Errorf("jobs are being moved into this store, or were and that was broken off: run «sluice move» with it as --to, which goes on: %w", sluice.ErrUnavailable)
+		}
 		if a.Version > len(steps) {
 			if a.WorksFrom > len(steps) {
 				return nil, fmt.Errorf("the database has had schema step %d, which needs a program that knows step %d; this one knows %d: use the newer program: %w",

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/migration"
 )
 
 // call runs one verb under the store's deadline and tries it again after a transient fault. The
@@ -87,6 +88,8 @@ func typed(err error) error {
 		return err
 	}
 	switch server.Code {
+	case migration.MovedCode:
+		return fmt.Errorf("%w to %s; use that one", sluice.ErrMoved, server.Detail)
 	case "42P01", "3F000": // no such table, no such schema
 		return fmt.Errorf("%w: run «sluice migrate»: %w", sluice.ErrNotMigrated, err)
 	case "57014", // the statement ran into its time-out

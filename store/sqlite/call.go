@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/migration"
 )
 
 // Tx is what our statements need of a transaction: *sql.Tx has it, and so does what Transact gives.
@@ -229,6 +230,10 @@ func typed(err error) error {
 		return fmt.Errorf("the file cannot be opened, read or written: look at its folder and the disk: %w: %w", sluice.ErrUnavailable, err)
 	case codeNotADB:
 		return fmt.Errorf("the file is not a SQLite database: %w", err)
+	}
+	if _, text, moved := strings.Cut(err.Error(), migration.MovedText); moved {
+		to, _, _ := strings.Cut(text, " (")
+		return fmt.Errorf("%w to %s; use that one", sluice.ErrMoved, to)
 	}
 	if strings.Contains(err.Error(), "no such table: sluice_") {
 		return fmt.Errorf("%w: run «sluice migrate»: %w", sluice.ErrNotMigrated, err)

@@ -1,0 +1,147 @@
+package move
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/store/sqlite"
+)
+
+// liteScheme begins the address of a SQLite file.
+const liteScheme = "sqlite:"
+
+// openStore opens one end of a move, whatever is in it.
+func openStore(ctx context.Context, address string) (store, error) {
+	if path, isLite := strings.CutPrefix(address, liteScheme); isLite {
+		return openLite(ctx, strings.TrimPrefix(path, "//"))
+	}
+	return openPostgres(ctx, address)
+}
+
+// openSource opens the end that must be there already.
+func openSource(ctx context.Context, address string) (store, error) {
+	if path, isLite := strings.CutPrefix(address, liteScheme); isLite {
+		if _, err := os.Stat(strings.TrimPrefix(path, "//")); err != nil {
+			return nil, fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
+		}
+	}
+	s, err := openStore(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	there, err := s.columns(ctx)
+	if err == nil && len(there) == 0 {
+		err = refused("%s has no tables of Sluice's: %w", s.name(), sluice.ErrNotMigrated)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// prepareTarget gives a target its tables, if it has none. One that has some is left as it is.
+func prepareTarget(ctx context.Context, address string, target store) error {
+	there, err := target.columns(ctx)
+	if err != nil || len(there) > 0 {
+		return err
+	}
+	if path, isLite := strings.CutPrefix(address, liteScheme); isLite {
+		_, err = sqlite.Migrate(ctx, strings.TrimPrefix(path, "//"))
+	} else {
+		_, err = postgres.Migrate(ctx, address)
+	}
+	return err
+}
+
+// storedColumns lists the columns of a table that a store has for what is moved.
+func storedColumns(s store, t *table) []string {
+	var names []string
+	for _, c := range t.columns {
+		if name := storedName(s, c); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func storedName(s store, c column) string {
+	if _, isLite := s.(*lite); isLite {
+		return c.lite
+	}
+	if c.reads != "" {
+		return ""
+	}
+	return c.name
+}
+
+func tableName(s store, l layout) string {
+	if _, isLite := s.(*lite); isLite {
+		return l.name
+	}
+	return "sluice." + l.name
+}
+
+// quote writes the name of a column in SQL; some are words of the language.
+func quote(name string) string { return `"` + name + `"` }
+
+func quoteAll(names []string, before string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = before + quote(name)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// selecting makes the statement that reads a batch of a table: the columns of its key, and those that are moved.
+func selecting(s store, t *table, expression func(c column) string, after bool, parameter func(i int) string) string {
+	l := s.layout(t)
+	columns := make([]string, 0, len(t.columns))
+	for _, c := range t.columns {
+		columns = append(columns, expression(c))
+	}
+	var where []string
+	if l.only != "" {
+		where = append(where, l.only)
+	}
+	if after {
+		parameters := make([]string, len(l.key))
+		for i := range l.key {
+			parameters[i] = parameter(i)
+		}
+		where = append(where, fmt.Sprintf("(%s) > (%s)", quoteAll(l.key, "t."), strings.Join(parameters, ", ")))
+	}
+	text := "select " + quoteAll(l.key, "t.") + ", " + strings.Join(columns, ", ") + " from " + tableName(s, l) + " t"
+	if len(where) > 0 {
+		text += " where " + strings.Join(where, " and ")
+	}
+	return fmt.Sprintf("%s order by %s limit %d", text, quoteAll(l.key, "t."), batchRows)
+}
+
+// counting makes the statement that counts the rows of a table that are moved.
+func counting(s store, t *table) string {
+	l := s.layout(t)
+	text := "select count(*) from " + tableName(s, l) + " t"
+	if l.only != "" {
+		text += " where " + l.only
+	}
+	return text
+}
+
+// writes lists the columns that are written to a store, by their places in a row, and then those that a new row needs
+// besides, with their values.
+func writes(s store, t *table) (places []int, names []string, made []any) {
+	for i, c := range t.columns {
+		if name := storedName(s, c); name != "" {
+			places, names = append(places, i), append(names, name)
+		}
+	}
+	for name, value := range s.layout(t).made {
+		names, made = append(names, name), append(made, value)
+	}
+	return places, names, made
+}

@@ -1,0 +1,139 @@
+package move
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice/internal/migration"
+)
+
+// A SQLite file that is moved away has triggers that refuse what must not happen any more, for every process that has
+// it open, and a table that says where to it was moved.
+
+func (s *lite) mark(ctx context.Context) (*mark, error) {
+	var found bool
+	if err := s.one(ctx, &found, "select exists (select 1 from sqlite_master where name = 'sluice_moved')"); err != nil || !found {
+		return nil, err
+	}
+	var text string
+	if err := s.one(ctx, &text, "select mark from sluice_moved"); err != nil {
+		return nil, err
+	}
+	var m mark
+	return &m, json.Unmarshal([]byte(text), &m)
+}
+
+func liteMark(ctx context.Context, tx *sql.Tx, m mark) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "insert into sluice_moved values (1, ?) on conflict do update set mark = excluded.mark", string(text))
+	return err
+}
+
+// refusing is the body of a trigger.
+func refusing(m mark) string {
+	said := strings.ReplaceAll(migration.MovedText+m.To+" ("+m.At.UTC().Format(time.RFC3339)+")", "'", "''")
+	return " begin select raise(abort, '" + said + "'); end"
+}
+
+func (s *lite) shut(ctx context.Context, m mark) error {
+	return s.in(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		err := execAll(ctx, tx,
+			"create table if not exists sluice_moved (one integer primary key check (one = 1), mark text not null)",
+			"create trigger if not exists sluice_moved_enqueue before insert on sluice_job"+refusing(m),
+			"create trigger if not exists sluice_moved_claim before update of state on sluice_live when new.state = 'claimed'"+refusing(m))
+		if err != nil {
+			return err
+		}
+		return liteMark(ctx, tx, m)
+	})
+}
+
+func (s *lite) claims(ctx context.Context) (int64, []string, error) {
+	ctx, cancel := briefly(ctx)
+	defer cancel()
+	rows, err := s.db.QueryContext(ctx, "select coalesce(holder, ''), count(*) from sluice_live where state = 'claimed' and lease_until >= ? group by 1 order by 2 desc",
+		time.Now().UnixMicro())
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s: %w", s.path, err)
+	}
+	defer func() { _ = rows.Close() }()
+	return holdersOf(rows.Next, rows.Scan, rows.Err)
+}
+
+// holdersOf sums claims up, and names the first few holders.
+func holdersOf(next func() bool, scan func(...any) error, failed func() error) (claimed int64, holders []string, err error) {
+	for next() {
+		var holder string
+		var n int64
+		if err := scan(&holder, &n); err != nil {
+			return 0, nil, err
+		}
+		if claimed += n; len(holders) < 3 {
+			holders = append(holders, holder)
+		}
+	}
+	return claimed, holders, failed()
+}
+
+func (s *lite) freeze(ctx context.Context) (frozen bool, err error) {
+	m, err := s.mark(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = s.in(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		var claimed int64
+		err := tx.QueryRowContext(ctx, "select count(*) from sluice_live where state = 'claimed' and lease_until >= ?", time.Now().UnixMicro()).Scan(&claimed)
+		if err != nil || claimed > 0 {
+			return err
+		}
+		for _, t := range tables() {
+			for _, act := range []string{"insert", "update", "delete"} {
+				text := fmt.Sprintf("create trigger if not exists sluice_moved_%s_%s before %s on %s", t.lite.name, act, act, t.lite.name)
+				if err := execAll(ctx, tx, text+refusing(*m)); err != nil {
+					return err
+				}
+			}
+		}
+		m.Frozen, frozen = true, true
+		return liteMark(ctx, tx, *m)
+	})
+	return frozen, err
+}
+
+func (s *lite) done(ctx context.Context) error {
+	m, err := s.mark(ctx)
+	if err != nil {
+		return err
+	}
+	m.Done = true
+	return s.in(ctx, func(ctx context.Context, tx *sql.Tx) error { return liteMark(ctx, tx, *m) })
+}
+
+func (s *lite) reopen(ctx context.Context) error {
+	return s.in(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `select name from sqlite_master where type = 'trigger' and name like 'sluice\_moved\_%' escape '\'`)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		var drops []string
+		for rows.Next() {
+			var name string
+			if err := rows.Scan(&name); err != nil {
+				return err
+			}
+			drops = append(drops, "drop trigger "+name)
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		return execAll(ctx, tx, append(drops, "drop table if exists sluice_moved")...)
+	})
+}

@@ -1,0 +1,364 @@
+package move
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/store/sqlite"
+)
+
+// The environment of a process that moves, which is this test program started again.
+const (
+	envFrom = "SLUICE_MOVETEST_FROM"
+	envTo   = "SLUICE_MOVETEST_TO"
+)
+
+func TestMain(m *testing.M) {
+	batchRows = 37 // so that there are many batches
+	if from := os.Getenv(envFrom); from != "" {
+		_, err := Run(context.Background(), from, os.Getenv(envTo), Options{Progress: func(Progress) { fmt.Println("on") }})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	pgtest.Main(m)
+}
+
+func newFile(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "sluice.db") }
+
+func open(t *testing.T, address string) sluice.Store {
+	t.Helper()
+	store, err := tryOpen(t, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+func tryOpen(t *testing.T, address string) (sluice.Store, error) {
+	if path, isFile := strings.CutPrefix(address, "sqlite:"); isFile {
+		return sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
+	}
+	return postgres.Open(t.Context(), address, postgres.Options{Migrate: true})
+}
+
+func mustMove(t *testing.T, from, to string) Report {
+	t.Helper()
+	report, err := Run(t.Context(), from, to, Options{})
+	if err != nil {
+		t.Fatalf("move from %s to %s: %v", from, to, err)
+	}
+	return report
+}
+
+// TestEveryColumnIsMovedOrStaysForAReason: a new schema step must be told to the plan of a move.
+func TestEveryColumnIsMovedOrStaysForAReason(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{newFile(t), pgtest.NewDatabase(t)} {
+		open(t, address)
+		s, err := openStore(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		there, err := s.columns(t.Context())
+		if err != nil || len(there) < 18 {
+			t.Fatalf("%d tables, %v", len(there), err)
+		}
+		if odd := unknown(s, tables(), there); len(odd) > 0 {
+			t.Errorf("table.go does not say how to move %v of %s", odd, s.name())
+		}
+		there["sluice_x"] = []string{"a"}
+		first := tableName(s, s.layout(&tables()[0]))
+		there[first] = append(there[first][1:], "b")
+		if odd := unknown(s, tables(), there); len(odd) != 3 {
+			t.Errorf("of a new table, a new column and one that is gone, it sees %v", odd)
+		}
+	}
+}
+
+// TestMovedThereAndBackIsTheSame takes a random system from SQLite to PostgreSQL, to another PostgreSQL and back, and
+// compares what SQLite has in its tables before and after.
+func TestMovedThereAndBackIsTheSame(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	first, second, third, last := newFile(t), pgtest.NewDatabase(t), pgtest.NewDatabase(t), newFile(t)
+	world := populate(t, open(t, first), rand.New(rand.NewPCG(seed, 0)))
+	before := dump(t, first)
+	for name, rows := range before {
+		if len(rows) == 0 && name != "sluice_move" && name != "sluice_moved" {
+			t.Errorf("there is nothing in %s, so that its move is not tried", name)
+		}
+	}
+	there := mustMove(t, first, second)
+	mustMove(t, second, third)
+	back := mustMove(t, third, last)
+	if there.Rows != back.Rows || fmt.Sprint(there.Tables) != fmt.Sprint(back.Tables) {
+		t.Errorf("there: %+v\nback: %+v", there, back)
+	}
+	sameDump(t, before, dump(t, last))
+	world.goesOn(t, open(t, last))
+}
+
+// TestMovedSystemGoesOn drains a system that came to PostgreSQL: every job ends, in its order, and what is counted by
+// limits is what there is.
+func TestMovedSystemGoesOn(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	from, to := newFile(t), pgtest.NewDatabase(t)
+	world := populate(t, open(t, from), rand.New(rand.NewPCG(seed, 0)))
+	mustMove(t, from, to)
+	world.goesOn(t, open(t, to))
+}
+
+// TestKilledMoveGoesOn kills the process that moves, again and again, at random.
+func TestKilledMoveGoesOn(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	from, to, last := newFile(t), pgtest.NewDatabase(t), newFile(t)
+	populate(t, open(t, from), random)
+	before := dump(t, from)
+	for _, way := range [][2]string{{from, to}, {to, last}} {
+		kills := 0
+		for ended := false; !ended; kills++ {
+			ended = moveUntil(t, way[0], way[1], random.IntN(25))
+		}
+		if kills < 3 {
+			t.Errorf("only %d kills", kills)
+		}
+		if report := mustMove(t, way[0], way[1]); !report.Already {
+			t.Errorf("once more: %+v", report)
+		}
+	}
+	sameDump(t, before, dump(t, last))
+}
+
+// moveUntil starts a process that moves, and kills it when it has told so often how far it is. It reports whether the
+// move ended before that.
+func moveUntil(t *testing.T, from, to string, steps int) bool {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), envFrom+"="+from, envTo+"="+to)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, len("on\n"))
+	for range steps + 1 {
+		if _, err := out.Read(line); err != nil {
+			break
+		}
+	}
+	_ = cmd.Process.Kill()
+	err = cmd.Wait()
+	if err != nil && !strings.Contains(err.Error(), "killed") {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// TestMovedStoreRefusesToChange: whoever goes on with it is told where it went; it can still be looked at.
+func TestMovedStoreRefusesToChange(t *testing.T) {
+	t.Parallel()
+	for _, way := range [][2]string{{newFile(t), pgtest.NewDatabase(t)}, {pgtest.NewDatabase(t), newFile(t)}} {
+		store := open(t, way[0])
+		client := sluice.NewClient(store, sluice.ClientOptions{})
+		job := sluice.NewJob{Queue: "q", Payload: []byte(`{}`)}
+		receipt, err := client.Enqueue(t.Context(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustMove(t, way[0], way[1])
+		_, err = client.Enqueue(t.Context(), job)
+		if !errors.Is(err, sluice.ErrMoved) || !strings.Contains(err.Error(), "sqlite:/") && !strings.Contains(err.Error(), "postgres://") {
+			t.Errorf("enqueue: %v", err)
+		}
+		if strings.Contains(fmt.Sprint(err), "SLM01") || strings.Count(fmt.Sprint(err), "moved") != 1 {
+			t.Errorf("enqueue: %v", err)
+		}
+		request := sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()}
+		if _, err := store.Claim(t.Context(), request); !errors.Is(err, sluice.ErrMoved) {
+			t.Errorf("claim: %v", err)
+		}
+		if err := client.Cancel(t.Context(), []sluice.ID{receipt.ID}, sluice.Act{By: "ada"}); !errors.Is(err, sluice.ErrMoved) {
+			t.Errorf("cancel: %v", err)
+		}
+		if j, err := client.Job(t.Context(), receipt.ID); err != nil || j.State != sluice.StateQueued {
+			t.Errorf("look: %v, %v", j, err)
+		}
+		if err := Reopen(t.Context(), way[0]); !errors.Is(err, ErrRefused) {
+			t.Errorf("reopen: %v", err)
+		}
+		if claimed, err := open(t, way[1]).Claim(t.Context(), request); err != nil || len(claimed.Jobs) != 1 || claimed.Jobs[0].ID != receipt.ID {
+			t.Errorf("claim there: %v, %v", claimed, err)
+		}
+	}
+}
+
+// TestClaimedJobsAreWaitedFor: a job in somebody's hands keeps a system where it is, until that settles it.
+func TestClaimedJobsAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, way := range [][2]string{{newFile(t), pgtest.NewDatabase(t)}, {pgtest.NewDatabase(t), newFile(t)}} {
+		store := open(t, way[0])
+		client := sluice.NewClient(store, sluice.ClientOptions{})
+		job := sluice.NewJob{Queue: "q", Payload: []byte(`{}`)}
+		if _, err := client.EnqueueMany(t.Context(), []sluice.NewJob{job, job}); err != nil {
+			t.Fatal(err)
+		}
+		request := sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()}
+		claimed, err := store.Claim(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var busy *BusyError
+		if _, err := Run(t.Context(), way[0], way[1], Options{}); !errors.As(err, &busy) || busy.Claimed != 1 || busy.Holders[0] != "h:1:x" {
+			t.Fatalf("move: %v", err)
+		}
+		if _, err := client.Enqueue(t.Context(), job); err != nil { // it is open again
+			t.Fatal(err)
+		}
+		var once bool
+		_, err = Run(t.Context(), way[0], way[1], Options{Wait: time.Minute, Progress: func(p Progress) {
+			if p.Doing != "waiting" || once {
+				return
+			}
+			once = true
+			if _, err := client.Enqueue(t.Context(), job); !errors.Is(err, sluice.ErrMoved) {
+				t.Errorf("enqueue while it is waited: %v", err)
+			}
+			if _, err := store.Claim(t.Context(), request); !errors.Is(err, sluice.ErrMoved) {
+				t.Errorf("claim while it is waited: %v", err)
+			}
+			if other, err := tryOpen(t, way[1]); !errors.Is(err, sluice.ErrUnavailable) {
+				t.Errorf("the target can be opened: %v, %v", other, err)
+			}
+			errs, err := store.Settle(t.Context(), []sluice.Settlement{{ID: claimed.Jobs[0].ID, Token: request.Token, Event: sluice.EventComplete}})
+			if err != nil || errs[0] != nil {
+				t.Errorf("settle while it is waited: %v, %v", errs, err)
+			}
+		}})
+		if err != nil || !once {
+			t.Fatalf("waited %t, %v", once, err)
+		}
+		if j, err := open(t, way[1]).Job(t.Context(), claimed.Jobs[0].ID); err != nil || j.State != sluice.StateCompleted {
+			t.Errorf("the job is %s, %v", j.State, err)
+		}
+	}
+}
+
+func TestMovesThatWouldLoseSomethingAreRefused(t *testing.T) {
+	t.Parallel()
+	from, other := newFile(t), newFile(t)
+	for _, address := range []string{from, other} {
+		if _, err := sluice.NewClient(open(t, address), sluice.ClientOptions{}).Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`{}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	odd := newFile(t)
+	if _, err := open(t, odd).(*sqlite.Store).DB().Exec("alter table sluice_live add column mood text"); err != nil {
+		t.Fatal(err)
+	}
+	older := newFile(t)
+	if _, err := open(t, older).(*sqlite.Store).DB().Exec("delete from sluice_migration where version = (select max(version) from sluice_migration)"); err != nil {
+		t.Fatal(err)
+	}
+	for what, way := range map[string][2]string{
+		"is not empty: it has queues": {from, other},
+		"are the same store":          {from, from},
+		"sluice_live.mood":            {from, odd},
+		"schema step":                 {from, older},
+	} {
+		if _, err := Run(t.Context(), way[0], way[1], Options{}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := Run(t.Context(), newFile(t), newFile(t), Options{}); !errors.Is(err, sluice.ErrUnavailable) {
+		t.Errorf("from nowhere: %v", err)
+	}
+	if err := Reopen(t.Context(), from); !errors.Is(err, ErrRefused) {
+		t.Errorf("reopen what was not moved: %v", err)
+	}
+}
+
+// TestMoveThatIsGivenUp: the source goes on as before, and the target, which has a part, is of no use.
+func TestMoveThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	from, to := newFile(t), newFile(t)
+	store := open(t, from)
+	populate(t, store, rand.New(rand.NewPCG(1, 2)))
+	ctx, stop := context.WithCancel(t.Context())
+	if _, err := Run(ctx, from, to, Options{Progress: func(p Progress) {
+		if p.Rows > 200 {
+			stop()
+		}
+	}}); err == nil {
+		t.Fatal("it was moved")
+	}
+	if _, err := tryOpen(t, to); !errors.Is(err, sluice.ErrUnavailable) || !strings.Contains(err.Error(), "sluice move") {
+		t.Errorf("the half full target: %v", err)
+	}
+	if _, err := Run(t.Context(), from, newFile(t), Options{}); !errors.Is(err, ErrRefused) {
+		t.Errorf("to elsewhere: %v", err)
+	}
+	if err := Reopen(t.Context(), from); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sluice.NewClient(store, sluice.ClientOptions{}).Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`{}`)}); err != nil {
+		t.Error(err)
+	}
+	if _, err := Run(t.Context(), from, to, Options{}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "part of another move") {
+		t.Errorf("into the half full target: %v", err)
+	}
+	mustMove(t, from, newFile(t))
+}
+
+// TestCorruptionIsSeen: what the target got wrong is found by the check at the end.
+func TestCorruptionIsSeen(t *testing.T) {
+	t.Parallel()
+	from, to := newFile(t), newFile(t)
+	populate(t, open(t, from), rand.New(rand.NewPCG(3, 4)))
+	path := strings.TrimPrefix(to, "sqlite:")
+	done := false
+	_, err := Run(t.Context(), from, to, Options{Progress: func(p Progress) {
+		if p.Doing == "copying" && p.Table == "audit" && !done {
+			done = true
+			s, err := openLite(t.Context(), path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer s.close()
+			if _, err := s.db.Exec("update sluice_done set attempts = attempts + 1 where seq = (select min(seq) from sluice_done)"); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if err == nil || !strings.Contains(err.Error(), "history differ after the copy") {
+		t.Errorf("moved: %v", err)
+	}
+	if _, err := tryOpen(t, to); !errors.Is(err, sluice.ErrUnavailable) {
+		t.Errorf("the target can be opened: %v", err)
+	}
+}

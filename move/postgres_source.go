@@ -1,0 +1,141 @@
+package move
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sluice-queue/sluice/internal/migration"
+)
+
+// A database that is moved away has triggers that refuse what must not happen any more, for every process and version,
+// and a table that says where to it was moved.
+
+// lockPatience is how long to try for the locks that triggers need. Each try waits some seconds, in which others wait
+// behind it, and a try is only made again after others were let through.
+const lockPatience = time.Minute
+
+func (s *pg) mark(ctx context.Context) (*mark, error) {
+	var found bool
+	if err := s.one(ctx, &found, "select to_regclass('sluice.moved') is not null"); err != nil || !found {
+		return nil, err
+	}
+	var text string
+	if err := s.one(ctx, &text, "select mark from sluice.moved"); err != nil {
+		return nil, err
+	}
+	var m mark
+	return &m, json.Unmarshal([]byte(text), &m)
+}
+
+func pgMark(ctx context.Context, tx pgx.Tx, m mark) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, "insert into sluice.moved values (1, $1) on conflict (one) do update set mark = excluded.mark", string(text))
+	return err
+}
+
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// patiently runs a transaction that needs locks, again and again while others have them.
+func (s *pg) patiently(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) error) error {
+	for until := time.Now().Add(lockPatience); ; {
+		err := s.in(ctx, do)
+		var server *pgconn.PgError
+		if !errors.As(err, &server) || server.Code != "55P03" && server.Code != "40P01" {
+			return err
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("a transaction of somebody else's keeps the tables locked: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (s *pg) shut(ctx context.Context, m mark) error {
+	return s.patiently(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		err := pgExec(ctx, tx,
+			"create table if not exists sluice.moved (one integer primary key check (one = 1), mark text not null)",
+			fmt.Sprintf(`create or replace function sluice.refuse_moved() returns trigger language plpgsql set search_path = pg_catalog as $body$
+				begin raise exception using errcode = %s, message = %s, detail = %s, hint = 'Use that store.'; end $body$`,
+				literal(migration.MovedCode), literal(migration.MovedText+m.To), literal(m.To)),
+			"revoke all on function sluice.refuse_moved() from public",
+			"drop trigger if exists moved_enqueue on sluice.job",
+			"create trigger moved_enqueue before insert on sluice.job for each statement execute function sluice.refuse_moved()",
+			"drop trigger if exists moved_claim on sluice.live",
+			"create trigger moved_claim before update on sluice.live for each row when (new.state = 'claimed' and old.state <> 'claimed') execute function sluice.refuse_moved()")
+		if err != nil {
+			return err
+		}
+		return pgMark(ctx, tx, m)
+	})
+}
+
+func (s *pg) claims(ctx context.Context) (int64, []string, error) {
+	ctx, cancel := briefly(ctx)
+	defer cancel()
+	rows, err := s.conn.Query(ctx, "select coalesce(holder, ''), count(*) from sluice.live where state = 'claimed' and lease_until >= clock_timestamp() group by 1 order by 2 desc")
+	if err != nil {
+		return 0, nil, err
+	}
+	defer rows.Close()
+	return holdersOf(rows.Next, rows.Scan, rows.Err)
+}
+
+func (s *pg) freeze(ctx context.Context) (frozen bool, err error) {
+	m, err := s.mark(ctx)
+	if err != nil {
+		return false, err
+	}
+	m.Frozen = true
+	err = s.patiently(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		for _, t := range tables() {
+			name := tableName(s, t.postgres)
+			err := pgExec(ctx, tx, "drop trigger if exists moved on "+name,
+				"create trigger moved before insert or update or delete or truncate on "+name+" for each statement execute function sluice.refuse_moved()")
+			if err != nil {
+				return err
+			}
+		}
+		var claimed int64 // now that nobody writes any more
+		err := tx.QueryRow(ctx, "select count(*) from sluice.live where state = 'claimed' and lease_until >= clock_timestamp()").Scan(&claimed)
+		if err != nil {
+			return err
+		}
+		if claimed > 0 {
+			return errHeld
+		}
+		return pgMark(ctx, tx, *m)
+	})
+	if errors.Is(err, errHeld) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (s *pg) done(ctx context.Context) error {
+	m, err := s.mark(ctx)
+	if err != nil {
+		return err
+	}
+	m.Done = true
+	return s.in(ctx, func(ctx context.Context, tx pgx.Tx) error { return pgMark(ctx, tx, *m) })
+}
+
+func (s *pg) reopen(ctx context.Context) error {
+	return s.patiently(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		return pgExec(ctx, tx, "drop function if exists sluice.refuse_moved() cascade", "drop table if exists sluice.moved")
+	})
+}

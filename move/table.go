@@ -1,0 +1,215 @@
+package move
+
+import (
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// kind says how a value is written in each store, and what it is in between: see values.go.
+type kind int
+
+const (
+	kindText    kind = iota // string
+	kindInt                 // int64
+	kindReal                // float64
+	kindBool                // bool
+	kindInstant             // int64, microseconds since 1970; forEver and longAgo are the infinite ones
+	kindID                  // 16 bytes
+	kindBytes               // bytes
+	kindJSON                // its text
+	kindIDs                 // the text of a JSON array
+	kindMillis              // int64, microseconds; PostgreSQL has them as milliseconds
+	kindJob                 // 16 bytes, a job's id; SQLite has its seq
+)
+
+// column is one of what is moved.
+type column struct {
+	name string // in PostgreSQL, and in errors
+	kind kind
+	lite string // its name in SQLite
+	// What a store works out by itself is read, so that it is compared, and not written. Reads is the expression.
+	reads     string // in PostgreSQL
+	liteReads string
+	// place is the order of enqueues: of a job without one, SQLite makes it up.
+	place bool
+}
+
+func is(name string, k kind) column { return column{name: name, kind: k, lite: name} }
+
+// in gives a column another name in SQLite.
+func (c column) in(lite string) column {
+	c.lite = lite
+	return c
+}
+
+// layout is how a store keeps a table.
+type layout struct {
+	name string
+	key  []string // unique, and with an index: the order in which rows are read
+	only string   // which rows are moved; empty: all
+	// made are columns that a new row needs and that are not moved, with their values.
+	made map[string]any
+	// left are columns that are not moved, because a store makes them up by itself, or counts anew.
+	left []string
+}
+
+// table is one of what is moved.
+type table struct {
+	name     string
+	columns  []column
+	postgres layout
+	lite     layout
+}
+
+// tables lists what is moved, in the order in which it is: what others refer to comes first.
+func tables() []table {
+	return []table{
+		{"queues", queueColumns(), keyed("queue", "name"), keyed("sluice_queue", "name")},
+		{"tiers", changed(is("name", kindText)), keyed("tier", "name"), keyed("sluice_tier", "name")},
+		{"tenants", changed(is("name", kindText), is("tier", kindText)), keyed("tenant", "name"), keyed("sluice_tenant", "name")},
+		limitTable(),
+		jobTable(),
+		{"keys", []column{is("queue", kindText), is("key", kindText), is("job_id", kindID), is("until", kindInstant)},
+			keyed("job_key", "queue", "key"), keyed("sluice_job_key", "queue", "key")},
+		doneTable(),
+		{"attempts", []column{
+			is("job_id", kindJob).in("seq"), is("generation", kindInt), is("attempt", kindInt), is("claimed_at", kindInstant),
+			is("failed_at", kindInstant), is("holder", kindText), is("error", kindText), is("stack", kindText),
+		}, keyed("attempt", "job_id", "generation", "attempt"), keyed("sluice_attempt", "seq", "generation", "attempt")},
+		liveTable(),
+		{"jobs to run after", []column{is("after_id", kindJob).in("after_seq"), is("job_id", kindJob).in("seq")},
+			keyed("job_after", "after_id", "job_id"), keyed("sluice_after", "after_seq", "seq")},
+		{"queues of awaited jobs", []column{is("queue", kindText)}, keyed("awaited", "queue"), keyed("sluice_awaited", "queue")},
+		{"runs of cancelled jobs", []column{
+			is("job_id", kindID), is("queue", kindText), is("engine", kindText), is("ref", kindText), is("cancelled_at", kindInstant),
+		}, keyed("stray_run", "job_id", "ref"), keyed("sluice_stray_run", "job_id", "ref")},
+		auditTable(),
+		{"wave counts", []column{is("queue", kindText), is("counted_at", kindInstant), is("took_ms", kindMillis).in("took_us")},
+			keyed("wave_count", "queue"), keyed("sluice_wave_count", "queue")},
+		{"waves", []column{is("queue", kindText), is("part", kindText), is("at", kindInstant), is("jobs", kindInt), is("tenants", kindText)},
+			keyed("wave", "queue", "part", "at"), keyed("sluice_wave", "queue", "part", "at")},
+		rateTable(),
+		tenantRateTable(),
+	}
+}
+
+// notMoved are tables that stay, and why.
+var notMoved = map[string]string{
+	"sluice.migration": "the target has its own", "sluice_migration": "the target has its own",
+	"sluice.holder": "processes of the source", "sluice_holder": "processes of the source",
+	"sluice.hint":      "what claims are told of lines, which they make anew",
+	"sluice.order_key": "a lock for each order key, made when it is wanted",
+	"sluice.move":      "how far a move has come", "sluice_move": "how far a move has come",
+	"sluice.moved": "where to the store was moved", "sluice_moved": "where to the store was moved",
+}
+
+func keyed(name string, key ...string) layout { return layout{name: name, key: key} }
+
+// changed are the columns of what people change, after those that tell what it is.
+func changed(columns ...column) []column {
+	return append(columns, is("version", kindInt), is("changed_at", kindInstant), is("changed_by", kindText), is("reason", kindText))
+}
+
+func queueColumns() []column {
+	columns := append(changed(is("name", kindText)), is("told", kindJSON), is("plans", kindJSON))
+	for _, s := range sluice.AllSettings() {
+		columns = append(columns, is(s.Column(), kindOf(s)))
+	}
+	return columns
+}
+
+func kindOf(s sluice.Setting) kind {
+	paused := sluice.Settings{PausedUntil: time.Unix(0, 0)} // an instant that is not zero has a type
+	switch s.Stored(paused).(type) {
+	case bool:
+		return kindBool
+	case int64:
+		return kindInt
+	case float64:
+		return kindReal
+	case time.Time:
+		return kindInstant
+	}
+	return kindText
+}
+
+func limitTable() table {
+	columns := changed(is("queue", kindText), is("tier", kindText), is("tenant", kindText), is("capacity", kindInt), is("rate", kindReal),
+		is("burst", kindInt), is("weight", kindInt), is("until", kindInstant), is("paused", kindBool), is("paused_until", kindInstant))
+	t := table{"limits of tenants", columns, keyed("tenant_limit", "queue", "tier", "tenant"), keyed("sluice_tenant_limit", "queue", "tier", "tenant")}
+	t.postgres.left, t.lite.left = []string{"says"}, []string{"says"}
+	return t
+}
+
+// place is the order of enqueues among the jobs of an order key. In SQLite it is the seq.
+func place(from string) column {
+	return column{name: "order_place", kind: kindInt, liteReads: "case when t.order_key is not null then " + from + " end"}
+}
+
+func jobTable() table {
+	order := place("t.seq")
+	order.lite, order.place = "seq", true
+	return table{"jobs", []column{
+		is("id", kindID), is("queue", kindText), is("tenant", kindText), is("priority", kindInt), is("key", kindText), is("payload", kindBytes),
+		is("labels", kindJSON), is("max_attempts", kindInt), is("created_at", kindInstant), is("expires_at", kindInstant),
+		is("order_key", kindText), order, is("after", kindIDs), is("after_failure", kindText),
+	}, keyed("job", "id"), keyed("sluice_job", "seq")}
+}
+
+func doneTable() table {
+	return table{"history", []column{
+		is("id", kindJob).in("seq"), is("generation", kindInt), is("queue", kindText), is("tenant", kindText), is("outcome", kindText),
+		is("due_at", kindInstant), is("claimed_at", kindInstant), is("finished_at", kindInstant), is("attempts", kindInt),
+		is("releases", kindInt), is("recoveries", kindInt), is("token", kindID), is("holder", kindText), is("ref", kindText),
+		is("result", kindBytes), is("error", kindText), is("requeued_at", kindInstant),
+	}, keyed("done", "id", "generation"), keyed("sluice_done", "seq", "generation")}
+}
+
+// liveTable leaves out in which lines jobs stand: claims put them there anew.
+func liveTable() table {
+	runOf := column{name: "run_of", kind: kindID, lite: "run_of", reads: "case when t.engine is not null then t.id end"}
+	t := table{"unfinished jobs", []column{
+		is("id", kindJob).in("seq"), is("queue", kindText), is("tenant", kindText), is("priority", kindInt), is("state", kindText),
+		is("due_at", kindInstant), is("expires_at", kindInstant), is("generation", kindInt), is("attempts", kindInt), is("releases", kindInt),
+		is("recoveries", kindInt), is("keyed", kindBool), is("blocked_by", kindJob), is("token", kindID), is("holder", kindText),
+		is("claimed_at", kindInstant), is("lease_until", kindInstant), is("ref", kindText), is("error", kindText), is("checkpoint", kindBytes),
+		is("order_key", kindText), place("t.seq"), is("engine", kindText), runOf,
+	}, keyed("live", "id"), keyed("sluice_live", "seq")}
+	t.postgres.left, t.lite.left = []string{"in_line"}, []string{"in_line"}
+	return t
+}
+
+func auditTable() table {
+	return table{"audit", []column{
+		is("seq", kindInt), is("at", kindInstant), is("actor", kindText), is("object", kindText), is("name", kindText), is("event", kindText),
+		is("job_id", kindID), is("generation", kindInt), is("from_state", kindText), is("to_state", kindText), is("reason", kindText),
+		is("before", kindJSON), is("after", kindJSON), is("act_id", kindID),
+	}, keyed("audit", "seq"), keyed("sluice_audit", "seq")}
+}
+
+// rateTable is what the rates of queues have left. The turns of tenants begin anew.
+func rateTable() table {
+	t := table{"rates of queues", []column{is("queue", kindText), is("tokens", kindReal), is("filled_at", kindInstant)},
+		keyed("flow", "queue"), keyed("sluice_flow", "queue")}
+	t.postgres.only, t.lite.only = "t.filled_at is not null", "t.filled_at is not null"
+	t.postgres.left = []string{"claimed_at", "counted_from", "version", "counted_since", "turn", "tenant", "wakes_from", "turns_since"}
+	t.lite.left = []string{"turn", "tenant"}
+	return t
+}
+
+// tenantRateTable is what the rates of tenants have left. Their lines are empty until claims put jobs there.
+func tenantRateTable() table {
+	t := table{"rates of tenants", []column{is("queue", kindText), is("tenant", kindText), is("tokens", kindReal), is("filled_at", kindInstant)},
+		layout{
+			name: "line", key: []string{"queue", "tenant"}, made: map[string]any{"version": 1, "turn": 0, "jobs": 0, "active": false},
+			only: "t.filled_at is not null and t.version = (select max(n.version) from sluice.line n where n.queue = t.queue and n.tenant = t.tenant)",
+			left: []string{"at_capacity", "wake_at", "counted_from"},
+		},
+		layout{
+			name: "sluice_line", key: []string{"queue", "tenant"}, only: "t.filled_at is not null", made: map[string]any{"turn": 0, "active": 0},
+			left: []string{"jobs", "at_capacity", "wake_at"},
+		},
+	}
+	return t
+}

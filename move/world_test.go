@@ -1,0 +1,415 @@
+package move
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// world is a system with something of everything in it.
+type world struct {
+	*testing.T
+	store  sluice.Store
+	client *sluice.Client
+	random *rand.Rand
+	ids    []sluice.ID
+	orders map[string][]sluice.ID // by queue and order key
+}
+
+var queues = []string{"plain", "limited", "by-tenant", "audited"}
+
+// populate fills a store by its verbs, at random.
+func populate(t *testing.T, store sluice.Store, random *rand.Rand) *world {
+	t.Helper()
+	w := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: random, orders: make(map[string][]sluice.ID)}
+	w.settings()
+	w.mustHave()
+	for range 12 {
+		w.enqueue(40)
+		for _, queue := range queues {
+			w.work(queue)
+		}
+		w.acts()
+	}
+	// The last ones stay dispatched, uncertain or held by a process that died.
+	_, err := store.CountWaves(t.Context())
+	w.ok(err)
+	w.ok(store.Beat(t.Context(), sluice.Holder{ID: "h:1:x", Role: sluice.RoleWorker, Queues: queues}))
+	return w
+}
+
+func (w *world) ok(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func by(reason string) sluice.Act {
+	return sluice.Act{By: "ada «1»", Reason: reason, ID: sluice.NewID()}
+}
+
+func (w *world) settings() {
+	ctx := w.Context()
+	for _, queue := range queues {
+		settings := sluice.DefaultSettings()
+		switch queue {
+		case "limited":
+			settings.Rate, settings.Burst, settings.InFlightLimit = 1000, 500, 40
+			settings.PayloadSchema = ""
+		case "by-tenant":
+			settings.Fair, settings.TenantCapacity, settings.TenantRate, settings.TenantBurst = true, 15, 1000.5, 400
+		case "audited":
+			settings.Audit, settings.Engine, settings.RunResults = sluice.AuditFull, "temporal", true
+		}
+		_, err := w.client.EnsureQueue(ctx, queue, settings, by("first"))
+		w.ok(err)
+	}
+	_, err := w.client.ChangeSettingsFor(ctx, "plain", time.Hour, by("for a while"), func(s *sluice.Settings) error {
+		s.Backoff.Base, s.PausedUntil = 1500*time.Millisecond, time.Now().Add(-time.Hour)
+		return nil
+	})
+	w.ok(err)
+	_, err = w.client.AddTier(ctx, "PRO", by("tier"))
+	w.ok(err)
+	_, err = w.client.SetTier(ctx, "acme", "PRO", by("tier"))
+	w.ok(err)
+	_, err = w.client.ChangeTenantLimits(ctx, sluice.TenantLimits{Tier: "PRO"}, by("limits"), func(l *sluice.TenantLimits) error {
+		weight := 3
+		l.Weight = &weight
+		return nil
+	})
+	w.ok(err)
+	_, err = w.client.PauseTenant(ctx, "plain", "sleepy", time.Hour, by("hold"))
+	w.ok(err)
+}
+
+// mustHave makes what chance may leave out.
+func (w *world) mustHave() {
+	ctx := w.Context()
+	w.add("plain", sluice.EnqueueOptions{Key: "window", KeyScope: sluice.ForWindow, KeyWindow: time.Hour, Priority: 1})
+	w.add("plain", sluice.EnqueueOptions{Key: "ever", KeyScope: sluice.ForEver, Priority: 1})
+	w.add("audited", sluice.EnqueueOptions{Key: "k", Priority: 1})
+	c := w.claim("audited", 1)[0]
+	ref := func(c *sluice.Claim) []sluice.Intent {
+		return []sluice.Intent{{ID: c.ID, Token: c.Token, Ref: "run-" + c.ID.String(), Engine: "temporal/ns", Lease: time.Minute}}
+	}
+	_, err := w.store.Intend(ctx, ref(c))
+	w.ok(err)
+	w.settle(c, sluice.EventDispatch)
+	w.add("audited", sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Coalesce}) // waits behind its twin, which runs
+	stray := w.add("audited", sluice.EnqueueOptions{Priority: 1})
+	c = w.claim("audited", 1)[0]
+	if c.ID != stray {
+		w.Fatalf("claimed %s", c.ID)
+	}
+	_, err = w.store.Intend(ctx, ref(c))
+	w.ok(err)
+	w.ok(w.client.Cancel(ctx, []sluice.ID{stray}, by("never mind")))
+	dead := w.add("plain", sluice.EnqueueOptions{Priority: 1, MaxAttempts: 1})
+	w.add("plain", sluice.EnqueueOptions{After: []sluice.ID{dead}, AfterFailure: sluice.FailureWaits})
+	for _, c := range w.claim("plain", 3) {
+		if c.ID == dead {
+			w.settle(c, sluice.EventBury)
+			continue
+		}
+		w.ok(w.store.SaveCheckpoint(ctx, c.ID, c.Token, []byte(`{"page": 7}`)))
+		w.settle(c, sluice.EventRetry)
+	}
+	w.add("plain", sluice.EnqueueOptions{DueAt: time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)})
+}
+
+func (w *world) add(queue string, options sluice.EnqueueOptions) sluice.ID {
+	w.Helper()
+	receipt, err := w.client.Enqueue(w.Context(), sluice.NewJob{Queue: queue, Payload: w.payload(), EnqueueOptions: options})
+	w.ok(err)
+	if !receipt.Duplicate {
+		w.ids = append(w.ids, receipt.ID)
+	}
+	return receipt.ID
+}
+
+func (w *world) payload() json.RawMessage {
+	texts := []string{`{"b":1, "a":1e3, "a":2}`, `12345678901234567890123`, `"\u0000 ü 漢字 😀"`, `[[[[]]]]`, `null`, `"` + strings.Repeat("x", w.random.IntN(3000)) + `"`}
+	return json.RawMessage(texts[w.random.IntN(len(texts))])
+}
+
+func (w *world) enqueue(n int) {
+	for range n {
+		queue := queues[w.random.IntN(len(queues))]
+		options := sluice.EnqueueOptions{Priority: 1 + w.random.IntN(10), Tenant: []string{"", "acme", "beta", "sleepy"}[w.random.IntN(4)]}
+		if w.random.IntN(4) == 0 {
+			options.Delay = time.Duration(w.random.IntN(3)) * time.Hour
+		}
+		if w.random.IntN(4) == 0 {
+			options.Labels = map[string]string{"z": "ü", "a": fmt.Sprint(w.random.IntN(3))}
+		}
+		if w.random.IntN(4) == 0 {
+			options.Key = fmt.Sprint(w.random.IntN(20))
+			options.OnDuplicate = []sluice.OnDuplicate{sluice.Keep, sluice.Replace, sluice.Coalesce}[w.random.IntN(3)]
+		}
+		if w.random.IntN(6) == 0 {
+			options.ExpiresAt = time.Now().Add(5 * time.Hour)
+		}
+		if len(w.ids) > 2 && w.random.IntN(6) == 0 {
+			options.After = []sluice.ID{w.ids[w.random.IntN(len(w.ids))], w.ids[w.random.IntN(len(w.ids))]}
+			options.AfterFailure = []sluice.AfterFailure{sluice.FailureCancels, sluice.FailureRuns, sluice.FailureWaits}[w.random.IntN(3)]
+		} else if w.random.IntN(4) == 0 {
+			options.OrderKey = fmt.Sprint(w.random.IntN(4))
+		}
+		before := len(w.ids)
+		id := w.add(queue, options)
+		if options.OrderKey != "" && len(w.ids) > before {
+			w.orders[queue+"/"+options.OrderKey] = append(w.orders[queue+"/"+options.OrderKey], id)
+		}
+	}
+}
+
+func (w *world) claim(queue string, limit int) []*sluice.Claim {
+	w.Helper()
+	claimed, err := w.store.Claim(w.Context(), sluice.ClaimRequest{Queue: queue, Limit: limit, Holder: "host:1:x", Lease: time.Millisecond, Token: sluice.NewToken()})
+	w.ok(err)
+	return claimed.Jobs
+}
+
+func (w *world) settle(c *sluice.Claim, event sluice.Event) {
+	w.Helper()
+	errs, err := w.store.Settle(w.Context(), []sluice.Settlement{{
+		ID: c.ID, Token: c.Token, Holder: c.Holder, Event: event, Error: "no route\nto “bank”", Stack: "main.go:1", Result: []byte(`{"ok": 1.50}`),
+		Reason: "so it is", Delay: time.Duration(w.random.IntN(2)) * time.Minute,
+	}})
+	w.ok(err)
+	w.ok(errs[0])
+}
+
+func (w *world) work(queue string) {
+	events := []sluice.Event{
+		sluice.EventComplete, sluice.EventComplete, sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventBury,
+		sluice.EventDispatch, sluice.EventDoubt, "",
+	}
+	for _, c := range w.claim(queue, 8) {
+		event := events[w.random.IntN(len(events))]
+		switch {
+		case event == "": // its holder died
+			time.Sleep(time.Millisecond)
+			continue
+		case event == sluice.EventDispatch && queue != "audited", event == sluice.EventDoubt && w.random.IntN(3) > 0:
+			event = sluice.EventComplete
+		case event == sluice.EventDispatch:
+			_, err := w.store.Intend(w.Context(), []sluice.Intent{{ID: c.ID, Token: c.Token, Ref: "run-" + c.ID.String(), Engine: "temporal", Lease: time.Millisecond}})
+			w.ok(err)
+		}
+		w.settle(c, event)
+	}
+}
+
+// acts lets persons and upkeep do something. What the state of a job does not allow is refused, which is right.
+func (w *world) acts() {
+	ctx := w.Context()
+	some := func(n int) []sluice.ID {
+		ids := make([]sluice.ID, n)
+		for i := range ids {
+			ids[i] = w.ids[w.random.IntN(len(w.ids))]
+		}
+		slices.SortFunc(ids, func(a, b sluice.ID) int { return strings.Compare(a.String(), b.String()) })
+		return slices.Compact(ids)
+	}
+	_, err := w.store.Cancel(ctx, some(3), by("cancel"))
+	w.ok(err)
+	_, err = w.store.Requeue(ctx, some(20), by("again"))
+	w.ok(err)
+	_, err = w.store.Reschedule(ctx, some(3), time.Now().Add(time.Minute), by("later"))
+	w.ok(err)
+	_, err = w.store.Recover(ctx, queues[w.random.IntN(len(queues))], 3, "upkeep")
+	w.ok(err)
+}
+
+// goesOn settles everything that can be settled: each job once, those of an order in order, and none beyond the limits.
+func (w *world) goesOn(t *testing.T, store sluice.Store) {
+	t.Helper()
+	moved := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: w.random}
+	ctx := t.Context()
+	for _, queue := range queues {
+		away, err := store.Dispatches(ctx, sluice.DispatchFilter{Queue: queue})
+		moved.ok(err)
+		for _, c := range away {
+			if c.Ref == "" || c.Engine == "" {
+				t.Errorf("job %s has the run %q at %q", c.ID, c.Ref, c.Engine)
+			}
+			moved.settle(c, sluice.EventComplete)
+		}
+		_, err = store.Recover(ctx, queue, 10_000, "upkeep")
+		moved.ok(err)
+	}
+	ended := moved.drain()
+	for name, ids := range w.orders {
+		last := -1
+		for _, id := range ids {
+			if at := slices.Index(ended, id); at >= 0 {
+				if at < last {
+					t.Errorf("order %s: job %s ran before the one ahead of it", name, id)
+				}
+				last = at
+			}
+		}
+	}
+	receipt, err := moved.client.Enqueue(ctx, sluice.NewJob{Queue: "plain", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{Key: "ever"}})
+	if err != nil || !receipt.Duplicate {
+		t.Errorf("a key that was taken for ever: %+v, %v", receipt, err)
+	}
+	entries, err := store.Audit(ctx, sluice.AuditFilter{Limit: 1})
+	moved.ok(err)
+	moved.ok(store.Note(ctx, []sluice.AuditEntry{{Object: sluice.ObjectQueue, Name: "plain", Event: sluice.EventBatch, Actor: "test"}}))
+	next, err := store.Audit(ctx, sluice.AuditFilter{Limit: 1})
+	moved.ok(err)
+	if next[0].Seq <= entries[0].Seq {
+		t.Errorf("the audit goes on with %d after %d", next[0].Seq, entries[0].Seq)
+	}
+}
+
+// drain claims and completes until nothing is left that can be, and lists what was completed, in order.
+func (w *world) drain() (ended []sluice.ID) {
+	w.Helper()
+	seen := make(map[sluice.ID]bool)
+	for deadline, idle := time.Now().Add(time.Minute), 0; idle < 3; {
+		got := 0
+		for _, queue := range queues {
+			claimed, err := w.store.Claim(w.Context(), sluice.ClaimRequest{Queue: queue, Limit: 50, Holder: "host:2:y", Lease: time.Minute, Token: sluice.NewToken(), Lead: 100 * time.Hour})
+			w.ok(err)
+			if queue == "limited" && len(claimed.Jobs) > 40 {
+				w.Errorf("%d jobs in flight, more than the limit", len(claimed.Jobs))
+			}
+			tenants := make(map[string]int)
+			for _, c := range claimed.Jobs {
+				if tenants[c.Tenant]++; queue == "by-tenant" && c.Tenant != "" && tenants[c.Tenant] > 15 {
+					w.Errorf("%d jobs of tenant %s in flight, more than its capacity", tenants[c.Tenant], c.Tenant)
+				}
+				if seen[c.ID] {
+					w.Errorf("job %s was claimed twice", c.ID)
+				}
+				seen[c.ID] = true
+				ended = append(ended, c.ID)
+				w.settle(c, sluice.EventComplete)
+			}
+			got += len(claimed.Jobs)
+		}
+		if idle++; got > 0 {
+			idle = 0
+		}
+		if time.Now().After(deadline) {
+			w.Fatal("not drained after a minute")
+		}
+	}
+	for _, queue := range queues {
+		depth, err := w.store.Depth(w.Context(), queue)
+		w.ok(err)
+		if depth.Ready > 0 || depth.Claimed > 0 || depth.Scheduled > 1 { // the one of the year 9999
+			w.Errorf("left in %s: %+v", queue, depth)
+		}
+	}
+	return ended
+}
+
+// dump reads every table of a file as it is, without the plan of a move: a job's number is told as its id, and what the
+// move says is made anew is left out.
+func dump(t *testing.T, address string) map[string][]string {
+	t.Helper()
+	s, err := openLite(t.Context(), strings.TrimPrefix(address, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	all, err := s.columns(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[string][]string)
+	for table, columns := range all {
+		expressions := dumped(table, columns)
+		if expressions == nil {
+			continue
+		}
+		rows, err := s.db.Query("select " + strings.Join(expressions, ", ") + " from " + table + " t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = rows.Close() }()
+		out[table] = []string{}
+		for rows.Next() {
+			cells, into := make([]any, len(expressions)), make([]any, len(expressions))
+			for i := range cells {
+				into[i] = &cells[i]
+			}
+			if err := rows.Scan(into...); err != nil {
+				t.Fatal(err)
+			}
+			out[table] = append(out[table], told(expressions, cells))
+		}
+		slices.Sort(out[table])
+	}
+	return out
+}
+
+func dumped(table string, columns []string) (expressions []string) {
+	for _, column := range columns {
+		switch table + "." + column {
+		case "sluice_audit.seq":
+		case "sluice_job.seq", "sluice_live.in_line", "sluice_flow.turn", "sluice_flow.tenant", "sluice_line.turn", "sluice_line.jobs",
+			"sluice_line.active", "sluice_line.at_capacity", "sluice_line.wake_at", "sluice_migration.applied_at":
+			continue
+		default:
+			if column == "seq" || column == "after_seq" || column == "blocked_by" {
+				expressions = append(expressions, "(select id from sluice_job j where j.seq = t."+column+")")
+				continue
+			}
+		}
+		expressions = append(expressions, `t."`+column+`"`)
+	}
+	if slices.Contains([]string{"sluice_holder", "sluice_move", "sluice_moved"}, table) {
+		return nil
+	}
+	return expressions
+}
+
+// told writes a row so that two can be compared.
+func told(names []string, cells []any) string {
+	var text strings.Builder
+	for i, cell := range cells {
+		if raw, isBytes := cell.([]byte); isBytes {
+			cell = hex.EncodeToString(raw)
+		}
+		if said, isText := cell.(string); isText && (strings.HasPrefix(said, "{") || strings.HasPrefix(said, "[")) {
+			var value any
+			if json.Unmarshal([]byte(said), &value) == nil {
+				plain, _ := json.Marshal(value) // it was read from JSON
+				cell = string(plain)
+			}
+		}
+		fmt.Fprintf(&text, "%s=%#v ", names[i], cell)
+	}
+	return text.String()
+}
+
+func sameDump(t *testing.T, before, after map[string][]string) {
+	t.Helper()
+	for table, rows := range before {
+		missing := 0
+		for i, row := range rows {
+			if i >= len(after[table]) || after[table][i] != row {
+				if missing++; missing <= 2 {
+					t.Errorf("%s: before %s\nafter  %s", table, row, append(after[table], make([]string, len(rows))...)[i])
+				}
+			}
+		}
+		if len(rows) != len(after[table]) || missing > 0 {
+			t.Errorf("%s: %d rows before, %d after, %d differ", table, len(rows), len(after[table]), missing)
+		}
+	}
+}
