@@ -11,11 +11,11 @@ import (
 // Job is one unit of work: a payload in a queue. The part above State is written at enqueue and
 // never changes; the part below tells of its life.
 type Job struct {
-	ID          ID                `json:"id"`
-	Queue       string            `json:"queue"`
-	Tenant      string            `json:"tenant,omitempty"`
-	Priority    int               `json:"priority"`
-	Key         string            `json:"key,omitempty"`
+	ID       ID     `json:"id"`
+	Queue    string `json:"queue"`
+	Tenant   string `json:"tenant,omitempty"`
+	Priority int    `json:"priority"`
+	Key      string `json:"key,omitempty"`
 	// KeyScope says how long the key still keeps others out, and KeyUntil until when if that is for a window. They
 	// are known where one job is looked up; a job that keeps nobody out has no scope.
 	KeyScope    KeyScope          `json:"key_scope,omitempty"`

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/move"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -140,6 +141,10 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitFailed, "run «sluice migrate», or add --migrate"
 	case errors.Is(err, sluice.ErrNewerSchema):
 		return exitRefused, "install the newer sluice that migrated this database"
+	case errors.Is(err, sluice.ErrMoved):
+		return exitRefused, "name the store that it was moved to with --db (or SLUICE_DB)"
+	case errors.Is(err, move.ErrRefused):
+		return exitRefused, "nothing was changed; " + help
 	case errors.Is(err, worker.ErrDrainTimeout):
 		return exitTimeout, "the jobs were released and will run again; give the drain more time with --grace"
 	case errors.Is(err, sluice.ErrUnavailable):

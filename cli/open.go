@@ -43,8 +43,11 @@ func parseAddress(text string) (address, error) {
 const slowOpen = 1500 * time.Millisecond
 
 // open opens the store that --db names.
-func (a *app) open(ctx context.Context) (sluice.Store, error) {
-	at, err := parseAddress(a.db)
+func (a *app) open(ctx context.Context) (sluice.Store, error) { return a.openAt(ctx, a.db, a.migrate) }
+
+// openAt opens a store, after bringing its schema up to date if asked.
+func (a *app) openAt(ctx context.Context, named string, migrate bool) (sluice.Store, error) {
+	at, err := parseAddress(named)
 	if err != nil {
 		return nil, err
 	}
@@ -53,20 +56,20 @@ func (a *app) open(ctx context.Context) (sluice.Store, error) {
 		return nil, err
 	}
 	if at.postgres != "" {
-		slow := time.AfterFunc(slowOpen, func() { a.note("%s does not answer yet; trying again for some seconds", redactURL(a.db)) })
+		slow := time.AfterFunc(slowOpen, func() { a.note("%s does not answer yet; trying again for some seconds", redactURL(named)) })
 		defer slow.Stop()
-		return postgres.Open(ctx, at.postgres, postgres.Options{Migrate: a.migrate, Logger: logger})
+		return postgres.Open(ctx, at.postgres, postgres.Options{Migrate: migrate, Logger: logger})
 	}
-	if _, err := os.Stat(at.sqlite); os.IsNotExist(err) && !a.migrate {
+	if _, err := os.Stat(at.sqlite); os.IsNotExist(err) && !migrate {
 		return nil, codedError{
 			error: fmt.Errorf("there is no file %s", at.sqlite), code: exitUnreachable,
-			todo: "make it with «sluice migrate --db " + a.db + "», or add --migrate",
+			todo: "make it with «sluice migrate --db " + named + "», or add --migrate",
 		}
 	}
 	if err := checkFolder(at.sqlite); err != nil {
 		return nil, err
 	}
-	store, err := sqlite.Open(ctx, at.sqlite, sqlite.Options{Migrate: a.migrate})
+	store, err := sqlite.Open(ctx, at.sqlite, sqlite.Options{Migrate: migrate})
 	if err != nil {
 		return nil, fileError(at.sqlite, err)
 	}

@@ -98,8 +98,9 @@ func TestMovedThereAndBackIsTheSame(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	first, second, third, last := newFile(t), pgtest.NewDatabase(t), pgtest.NewDatabase(t), newFile(t)
-	world := populate(t, open(t, first), rand.New(rand.NewPCG(seed, 0)))
-	before := dump(t, first)
+	store := open(t, first)
+	populate(t, store, rand.New(rand.NewPCG(seed, 0)))
+	before, twin := dump(t, first), copyOf(t, store)
 	for name, rows := range before {
 		if len(rows) == 0 && name != "sluice_move" && name != "sluice_moved" {
 			t.Errorf("there is nothing in %s, so that its move is not tried", name)
@@ -112,19 +113,21 @@ func TestMovedThereAndBackIsTheSame(t *testing.T) {
 		t.Errorf("there: %+v\nback: %+v", there, back)
 	}
 	sameDump(t, before, dump(t, last))
-	world.goesOn(t, open(t, last))
+	goesOnAs(t, open(t, last), twin)
 }
 
-// TestMovedSystemGoesOn drains a system that came to PostgreSQL: every job ends, in its order, and what is counted by
-// limits is what there is.
+// TestMovedSystemGoesOn drains a system that came to PostgreSQL, and a copy of it that stayed: the same jobs end, in the
+// same orders.
 func TestMovedSystemGoesOn(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	from, to := newFile(t), pgtest.NewDatabase(t)
-	world := populate(t, open(t, from), rand.New(rand.NewPCG(seed, 0)))
+	store := open(t, from)
+	populate(t, store, rand.New(rand.NewPCG(seed, 0)))
+	twin := copyOf(t, store)
 	mustMove(t, from, to)
-	world.goesOn(t, open(t, to))
+	goesOnAs(t, open(t, to), twin)
 }
 
 // TestKilledMoveGoesOn kills the process that moves, again and again, at random.
@@ -138,12 +141,12 @@ func TestKilledMoveGoesOn(t *testing.T) {
 	before := dump(t, from)
 	for _, way := range [][2]string{{from, to}, {to, last}} {
 		kills := 0
-		for ended := false; !ended; kills++ {
-			ended = moveUntil(t, way[0], way[1], random.IntN(25))
+		for ; kills < 8 && !moveUntil(t, way[0], way[1], random.IntN(20)); kills++ {
 		}
 		if kills < 3 {
 			t.Errorf("only %d kills", kills)
 		}
+		mustMove(t, way[0], way[1])
 		if report := mustMove(t, way[0], way[1]); !report.Already {
 			t.Errorf("once more: %+v", report)
 		}

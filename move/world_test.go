@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
 // world is a system with something of everything in it.
@@ -20,15 +21,14 @@ type world struct {
 	client *sluice.Client
 	random *rand.Rand
 	ids    []sluice.ID
-	orders map[string][]sluice.ID // by queue and order key
 }
 
 var queues = []string{"plain", "limited", "by-tenant", "audited"}
 
 // populate fills a store by its verbs, at random.
-func populate(t *testing.T, store sluice.Store, random *rand.Rand) *world {
+func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 	t.Helper()
-	w := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: random, orders: make(map[string][]sluice.ID)}
+	w := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: random}
 	w.settings()
 	w.mustHave()
 	for range 12 {
@@ -38,11 +38,10 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) *world {
 		}
 		w.acts()
 	}
-	// The last ones stay dispatched, uncertain or held by a process that died.
+	// What is dispatched, uncertain or held by a process that died stays so.
 	_, err := store.CountWaves(t.Context())
 	w.ok(err)
 	w.ok(store.Beat(t.Context(), sluice.Holder{ID: "h:1:x", Role: sluice.RoleWorker, Queues: queues}))
-	return w
 }
 
 func (w *world) ok(err error) {
@@ -164,11 +163,7 @@ func (w *world) enqueue(n int) {
 		} else if w.random.IntN(4) == 0 {
 			options.OrderKey = fmt.Sprint(w.random.IntN(4))
 		}
-		before := len(w.ids)
-		id := w.add(queue, options)
-		if options.OrderKey != "" && len(w.ids) > before {
-			w.orders[queue+"/"+options.OrderKey] = append(w.orders[queue+"/"+options.OrderKey], id)
-		}
+		w.add(queue, options)
 	}
 }
 
@@ -231,52 +226,74 @@ func (w *world) acts() {
 	w.ok(err)
 }
 
-// goesOn settles everything that can be settled: each job once, those of an order in order, and none beyond the limits.
-func (w *world) goesOn(t *testing.T, store sluice.Store) {
+// copyOf makes a copy of a file, to see how it would have gone on there.
+func copyOf(t *testing.T, store sluice.Store) sluice.Store {
 	t.Helper()
-	moved := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: w.random}
+	address := newFile(t)
+	if _, err := store.(*sqlite.Store).DB().Exec("vacuum into ?", strings.TrimPrefix(address, "sqlite:")); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, address)
+}
+
+// goesOnAs makes sure that two stores go on in the same way: the same jobs are done, those of an order in the same order.
+func goesOnAs(t *testing.T, moved, before sluice.Store) {
+	t.Helper()
+	want, got := goesOn(t, before), goesOn(t, moved)
+	if len(want) < 10 {
+		t.Errorf("only %d orders are compared", len(want))
+	}
+	for name, ids := range want {
+		if !slices.Equal(ids, got[name]) {
+			t.Errorf("%s: %v were done, before the move it was %v", name, got[name], ids)
+		}
+	}
+}
+
+// goesOn settles everything that can be settled, and lists what was done: by order key in order, the others as they are
+// sorted.
+func goesOn(t *testing.T, store sluice.Store) map[string][]sluice.ID {
+	t.Helper()
+	w := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: rand.New(rand.NewPCG(0, 0))}
 	ctx := t.Context()
+	w.ok(w.client.ResumeTenant(ctx, "plain", "sleepy", by("on")))
 	for _, queue := range queues {
 		away, err := store.Dispatches(ctx, sluice.DispatchFilter{Queue: queue})
-		moved.ok(err)
+		w.ok(err)
 		for _, c := range away {
 			if c.Ref == "" || c.Engine == "" {
 				t.Errorf("job %s has the run %q at %q", c.ID, c.Ref, c.Engine)
 			}
-			moved.settle(c, sluice.EventComplete)
+			w.settle(c, sluice.EventComplete)
 		}
 		_, err = store.Recover(ctx, queue, 10_000, "upkeep")
-		moved.ok(err)
+		w.ok(err)
 	}
-	ended := moved.drain()
-	for name, ids := range w.orders {
-		last := -1
-		for _, id := range ids {
-			if at := slices.Index(ended, id); at >= 0 {
-				if at < last {
-					t.Errorf("order %s: job %s ran before the one ahead of it", name, id)
-				}
-				last = at
-			}
-		}
-	}
-	receipt, err := moved.client.Enqueue(ctx, sluice.NewJob{Queue: "plain", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{Key: "ever"}})
+	done := w.drain()
+	receipt, err := w.client.Enqueue(ctx, sluice.NewJob{Queue: "plain", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{Key: "ever"}})
 	if err != nil || !receipt.Duplicate {
 		t.Errorf("a key that was taken for ever: %+v, %v", receipt, err)
 	}
 	entries, err := store.Audit(ctx, sluice.AuditFilter{Limit: 1})
-	moved.ok(err)
-	moved.ok(store.Note(ctx, []sluice.AuditEntry{{Object: sluice.ObjectQueue, Name: "plain", Event: sluice.EventBatch, Actor: "test"}}))
+	w.ok(err)
+	w.ok(store.Note(ctx, []sluice.AuditEntry{{Object: sluice.ObjectQueue, Name: "plain", Event: sluice.EventBatch, Actor: "test"}}))
 	next, err := store.Audit(ctx, sluice.AuditFilter{Limit: 1})
-	moved.ok(err)
+	w.ok(err)
 	if next[0].Seq <= entries[0].Seq {
 		t.Errorf("the audit goes on with %d after %d", next[0].Seq, entries[0].Seq)
 	}
+	for name, ids := range done {
+		if strings.HasSuffix(name, "/") {
+			slices.SortFunc(ids, func(a, b sluice.ID) int { return strings.Compare(a.String(), b.String()) })
+		}
+	}
+	return done
 }
 
-// drain claims and completes until nothing is left that can be, and lists what was completed, in order.
-func (w *world) drain() (ended []sluice.ID) {
+// drain claims and completes until nothing is left that can be, and lists what was completed by queue and order key.
+func (w *world) drain() map[string][]sluice.ID {
 	w.Helper()
+	ended := make(map[string][]sluice.ID)
 	seen := make(map[sluice.ID]bool)
 	for deadline, idle := time.Now().Add(time.Minute), 0; idle < 3; {
 		got := 0
@@ -295,7 +312,8 @@ func (w *world) drain() (ended []sluice.ID) {
 					w.Errorf("job %s was claimed twice", c.ID)
 				}
 				seen[c.ID] = true
-				ended = append(ended, c.ID)
+				order := queue + "/" + c.OrderKey
+				ended[order] = append(ended[order], c.ID)
 				w.settle(c, sluice.EventComplete)
 			}
 			got += len(claimed.Jobs)

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice/move"
+)
+
+func (a *app) moveCommand() *cobra.Command {
+	var from, to string
+	var reopen bool
+	var options move.Options
+	command := &cobra.Command{
+		Use:   "move",
+		Short: "Take a whole system from one store to another, such as from SQLite to PostgreSQL",
+		Long: `Moves queues with their settings, tenants, tiers and limits, jobs with all that is known of them, history, keys, order,
+runs at engines, waves and the audit, and then compares both stores. The target must be empty; it gets its tables.
+
+From the beginning on the source takes no new jobs and hands none out; once nobody holds a job it changes no more, and
+stays so: whoever writes there is told where it went. Jobs that are claimed are waited for as long as --wait says;
+if they are not settled by then, the source is open again as before. Nobody can open the target before it has all. A
+move that was broken off goes on when it is run again; --reopen gives it up instead.`,
+		Example: "  sluice move --from sqlite:jobs.db --to postgres://sluice@db.example.com/jobs\n  sluice move --from sqlite:jobs.db --to postgres://sluice@db.example.com/jobs --wait 5m\n  sluice move --from sqlite:jobs.db --reopen",
+		Args:    arguments(0, 0),
+		RunE: func(command *cobra.Command, _ []string) error {
+			a.takeFrom(from)
+			if _, err := parseAddress(a.db); err != nil {
+				return err
+			}
+			if reopen == (to != "") {
+				return usagef("give either --to or --reopen")
+			}
+			if reopen {
+				if err := move.Reopen(command.Context(), a.db); err != nil {
+					return err
+				}
+				a.note("open again; what its target has got is of no use, drop it")
+				return nil
+			}
+			if _, err := parseAddress(to); err != nil {
+				return err
+			}
+			return a.move(command.Context(), to, options)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&from, "from", "", "the store that is moved (default: --db)")
+	flags.StringVar(&to, "to", "", "the empty store that it is moved to")
+	flags.Var(newDuration(&options.Wait, 0), "wait", "how long to wait for jobs that are claimed")
+	flags.BoolVar(&reopen, "reopen", false, "give up a move that was broken off: the source goes on as before")
+	return command
+}
+
+func (a *app) move(ctx context.Context, to string, options move.Options) error {
+	var shown *progress
+	doing := ""
+	options.Progress = func(p move.Progress) {
+		if p.Doing != doing {
+			if shown != nil {
+				shown.leave()
+			}
+			doing, shown = p.Doing, a.newProgress(p.Doing, int(p.Of))
+		}
+		if p.Doing == "waiting" {
+			shown.set(int(p.Claimed), "jobs are claimed")
+			return
+		}
+		shown.set(int(p.Rows), p.Table)
+	}
+	report, err := move.Run(ctx, a.db, to, options)
+	if shown != nil {
+		shown.leave()
+	}
+	if err != nil {
+		return moveError(err)
+	}
+	return a.printOne(report, func() error {
+		if report.Already {
+			_, err := fmt.Fprintf(a.stdout, "moved to %s before; nothing is left to do\n", redactURL(to))
+			return err
+		}
+		var kinds []string
+		for _, t := range report.Tables {
+			if t.Rows > 0 {
+				kinds = append(kinds, fmt.Sprintf("%s %s", count(int(t.Rows)), t.Name))
+			}
+		}
+		_, err := fmt.Fprintf(a.stdout, "moved to %s in %s, and compared: %s\n", redactURL(to), report.Took.Round(time.Millisecond), strings.Join(kinds, ", "))
+		return err
+	})
+}
+
+func moveError(err error) error {
+	var busy *move.BusyError
+	if errors.As(err, &busy) {
+		return codedError{err, exitRefused, "nothing was changed; stop what claims jobs, or add --wait 5m"}
+	}
+	return err
+}
