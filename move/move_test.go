@@ -141,9 +141,9 @@ func TestKilledMoveGoesOn(t *testing.T) {
 	before := dump(t, from)
 	for _, way := range [][2]string{{from, to}, {to, last}} {
 		kills := 0
-		for ; kills < 8 && !moveUntil(t, way[0], way[1], random.IntN(20)); kills++ {
+		for ; kills < 5 && !moveUntil(t, way[0], way[1], random.IntN(20)); kills++ {
 		}
-		if kills < 3 {
+		if kills < 2 {
 			t.Errorf("only %d kills", kills)
 		}
 		mustMove(t, way[0], way[1])
