@@ -106,7 +106,10 @@ func (a *app) forward(ctx context.Context, f forwardFlags) error {
 		beside.Go(func() { _ = upkeep.New(local, tend).Run(ctx) }) // it returns nil
 	}
 	centre, err := a.awaitCentre(ctx, f.to)
-	if err != nil || centre == nil {
+	if errors.Is(err, context.Canceled) { // interrupted before there was anything to drain
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	defer a.close(centre)
@@ -132,7 +135,7 @@ func (a *app) forwardOnce(ctx context.Context, local sluice.Store, f forwardFlag
 // centrePatience is how long to wait before the central store is opened again that could not be reached.
 var centrePatience = sluice.Backoff{Base: time.Second, Factor: 2, Max: time.Minute, Jitter: time.Second}
 
-// awaitCentre opens the central store, as soon as it can be reached; nil: it was interrupted before.
+// awaitCentre opens the central store, as soon as it can be reached.
 func (a *app) awaitCentre(ctx context.Context, to string) (sluice.Store, error) {
 	logger, err := a.logger()
 	if err != nil {
@@ -144,7 +147,7 @@ func (a *app) awaitCentre(ctx context.Context, to string) (sluice.Store, error) 
 			return centre, nil
 		}
 		if ctx.Err() != nil {
-			return nil, nil
+			return nil, ctx.Err()
 		}
 		if !errors.Is(err, sluice.ErrUnavailable) || refusesUs(err) {
 			return nil, err
@@ -154,7 +157,7 @@ func (a *app) awaitCentre(ctx context.Context, to string) (sluice.Store, error) 
 		}
 		select {
 		case <-ctx.Done():
-			return nil, nil
+			return nil, ctx.Err()
 		case <-time.After(centrePatience.Delay(failures)):
 		}
 	}

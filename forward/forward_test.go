@@ -73,7 +73,6 @@ type sea struct {
 	local, centre   *line
 	edge, mainland  *sluice.Client
 	forwarder       *forward.Forwarder
-	centreSettings  sluice.Settings
 	forwardToCentre forward.Options
 }
 

@@ -70,25 +70,37 @@ func tables() []table {
 		{"tenants", changed(is("name", kindText), is("tier", kindText)), keyed("tenant", "name"), keyed("sluice_tenant", "name")},
 		limitTable(),
 		jobTable(),
-		{"keys", []column{is("queue", kindText), is("key", kindText), is("job_id", kindID), is("until", kindInstant)},
-			keyed("job_key", "queue", "key"), keyed("sluice_job_key", "queue", "key")},
+		{
+			"keys",
+			[]column{is("queue", kindText), is("key", kindText), is("job_id", kindID), is("until", kindInstant)},
+			keyed("job_key", "queue", "key"), keyed("sluice_job_key", "queue", "key"),
+		},
 		doneTable(),
 		{"attempts", []column{
 			is("job_id", kindJob).in("seq"), is("generation", kindInt), is("attempt", kindInt), is("claimed_at", kindInstant),
 			is("failed_at", kindInstant), is("holder", kindText), is("error", kindText), is("stack", kindText),
 		}, keyed("attempt", "job_id", "generation", "attempt"), keyed("sluice_attempt", "seq", "generation", "attempt")},
 		liveTable(),
-		{"jobs to run after", []column{is("after_id", kindJob).in("after_seq"), is("job_id", kindJob).in("seq")},
-			keyed("job_after", "after_id", "job_id"), keyed("sluice_after", "after_seq", "seq")},
+		{
+			"jobs to run after",
+			[]column{is("after_id", kindJob).in("after_seq"), is("job_id", kindJob).in("seq")},
+			keyed("job_after", "after_id", "job_id"), keyed("sluice_after", "after_seq", "seq"),
+		},
 		{"queues of awaited jobs", []column{is("queue", kindText)}, keyed("awaited", "queue"), keyed("sluice_awaited", "queue")},
 		{"runs of cancelled jobs", []column{
 			is("job_id", kindID), is("queue", kindText), is("engine", kindText), is("ref", kindText), is("cancelled_at", kindInstant),
 		}, keyed("stray_run", "job_id", "ref"), keyed("sluice_stray_run", "job_id", "ref")},
 		auditTable(),
-		{"wave counts", []column{is("queue", kindText), is("counted_at", kindInstant), is("took_ms", kindMillis).in("took_us")},
-			keyed("wave_count", "queue"), keyed("sluice_wave_count", "queue")},
-		{"waves", []column{is("queue", kindText), is("part", kindText), is("at", kindInstant), is("jobs", kindInt), is("tenants", kindText)},
-			keyed("wave", "queue", "part", "at"), keyed("sluice_wave", "queue", "part", "at")},
+		{
+			"wave counts",
+			[]column{is("queue", kindText), is("counted_at", kindInstant), is("took_ms", kindMillis).in("took_us")},
+			keyed("wave_count", "queue"), keyed("sluice_wave_count", "queue"),
+		},
+		{
+			"waves",
+			[]column{is("queue", kindText), is("part", kindText), is("at", kindInstant), is("jobs", kindInt), is("tenants", kindText)},
+			keyed("wave", "queue", "part", "at"), keyed("sluice_wave", "queue", "part", "at"),
+		},
 		rateTable(),
 		tenantRateTable(),
 	}
@@ -190,8 +202,11 @@ func auditTable() table {
 
 // rateTable is what the rates of queues have left. The turns of tenants begin anew.
 func rateTable() table {
-	t := table{"rates of queues", []column{is("queue", kindText), is("tokens", kindReal), is("filled_at", kindInstant)},
-		keyed("flow", "queue"), keyed("sluice_flow", "queue")}
+	t := table{
+		"rates of queues",
+		[]column{is("queue", kindText), is("tokens", kindReal), is("filled_at", kindInstant)},
+		keyed("flow", "queue"), keyed("sluice_flow", "queue"),
+	}
 	t.postgres.only, t.lite.only = "t.filled_at is not null", "t.filled_at is not null"
 	t.postgres.left = []string{"claimed_at", "counted_from", "version", "counted_since", "turn", "tenant", "wakes_from", "turns_since"}
 	t.lite.left = []string{"turn", "tenant"}
@@ -200,7 +215,9 @@ func rateTable() table {
 
 // tenantRateTable is what the rates of tenants have left. Their lines are empty until claims put jobs there.
 func tenantRateTable() table {
-	t := table{"rates of tenants", []column{is("queue", kindText), is("tenant", kindText), is("tokens", kindReal), is("filled_at", kindInstant)},
+	t := table{
+		"rates of tenants",
+		[]column{is("queue", kindText), is("tenant", kindText), is("tokens", kindReal), is("filled_at", kindInstant)},
 		layout{
 			name: "line", key: []string{"queue", "tenant"}, made: map[string]any{"version": 1, "turn": 0, "jobs": 0, "active": false},
 			only: "t.filled_at is not null and t.version = (select max(n.version) from sluice.line n where n.queue = t.queue and n.tenant = t.tenant)",
