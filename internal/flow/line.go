@@ -144,18 +144,18 @@ type Lines interface {
 }
 
 const (
-	// maxLines bounds how many lines are served at one look. Larger claims take several jobs of each.
-	maxLines = 128
-	// firstLines and jobsALine are how many lines are served at the first look: each costs as much as some jobs,
+	// MaxLines bounds how many lines are served at one look. Larger claims take several jobs of each.
+	MaxLines = 128
+	// FirstLines and JobsALine are how many lines are served at the first look: each costs as much as some jobs,
 	// and whoever is not served now is the first at the next claim.
-	firstLines = 32
-	jobsALine  = 16
-	// maxLooks bounds how often a claim looks for further lines, where those before it had less than their
+	FirstLines = 32
+	JobsALine  = 16
+	// MaxLooks bounds how often a claim looks for further lines, where those before it had less than their
 	// share.
-	maxLooks = 4
-	// plenty is how many jobs a line gives when nobody asks whether it has more: finding out at its next turn
+	MaxLooks = 4
+	// Plenty is how many jobs a line gives when nobody asks whether it has more: finding out at its next turn
 	// costs little for each of so many.
-	plenty = 4
+	Plenty = 4
 )
 
 // Width is by how much more lines than usual claims of a queue look at first, because each had little at the claims
@@ -163,7 +163,7 @@ const (
 type Width struct{ doublings atomic.Int32 }
 
 func (w *Width) lines(jobs int) int {
-	return min(jobs, maxLines, max(firstLines, jobs/jobsALine)<<w.doublings.Load())
+	return min(jobs, MaxLines, max(FirstLines, jobs/JobsALine)<<w.doublings.Load())
 }
 
 // note learns from the lines of a first look: it widens where they had too little, and narrows where each could have
@@ -185,8 +185,8 @@ func (w *Width) note(jobs int, served []*Line) {
 // their turns. It gives the new mark.
 func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, width *Width, lines Lines) (next Mark, err error) {
 	got := 0
-	for look := 0; look < maxLooks && got < jobs; look++ {
-		limit := maxLines
+	for look := 0; look < MaxLooks && got < jobs; look++ {
+		limit := MaxLines
 		if look == 0 {
 			limit = width.lines(jobs)
 		}
@@ -272,7 +272,7 @@ func serve(lines []*Line, store Lines) error {
 	if err := store.Claim(wanted); err != nil {
 		return err
 	}
-	doubtful := slices.DeleteFunc(wanted, func(l *Line) bool { return l.Got == l.Share && (l.Share >= plenty || l.room() <= l.Got) })
+	doubtful := slices.DeleteFunc(wanted, func(l *Line) bool { return l.Got == l.Share && (l.Share >= Plenty || l.room() <= l.Got) })
 	if len(doubtful) == 0 {
 		return nil
 	}

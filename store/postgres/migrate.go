@@ -29,15 +29,24 @@ create table if not exists sluice.migration (
     applied_at timestamptz not null default now()
 )`
 
-// Migrate brings the schema up to date and returns the steps it ran. Each step is a transaction of
-// its own; several processes may migrate at once, and one of them does the work.
+// Migrate brings the schema and the functions for other languages up to date, and returns the steps it ran. Each step is
+// a transaction of its own; several processes may migrate at once, and one of them does the work. Options.Migrate does the
+// same without the functions, of which Go programs have no need.
 func Migrate(ctx context.Context, dsn string) ([]sluice.Migration, error) {
 	conn, err := connectTo(ctx, dsn)
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return migrate(ctx, conn)
+	done, err := migrate(ctx, conn)
+	if err != nil {
+		return done, err
+	}
+	functions, err := migrateFunctions(ctx, conn)
+	if functions != nil {
+		done = append(done, *functions)
+	}
+	return done, err
 }
 
 // PendingMigrations returns the steps that Migrate would run, without running them.
@@ -47,7 +56,15 @@ func PendingMigrations(ctx context.Context, dsn string) ([]sluice.Migration, err
 		return nil, fmt.Errorf("look at the schema: %w", err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return pending(ctx, conn)
+	steps, err := pending(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	functions, err := missingFunctions(ctx, conn)
+	if functions != nil {
+		steps = append(steps, *functions)
+	}
+	return steps, err
 }
 
 func connectTo(ctx context.Context, dsn string) (*pgx.Conn, error) {
@@ -68,42 +85,49 @@ func migrate(ctx context.Context, conn *pgx.Conn) ([]sluice.Migration, error) {
 			return done, fmt.Errorf("migrate: %w", err)
 		}
 		if step == nil {
-			return done, nil
+			break
 		}
 		done = append(done, *step)
 	}
+	return done, nil
+}
+
+// underMigrationLock runs do in a transaction, while no other process migrates.
+func underMigrationLock(ctx context.Context, conn *pgx.Conn, do func(tx pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		// A step may take longer than a call, and waits for the process that migrates now.
+		if _, err := tx.Exec(ctx, "set local statement_timeout = 0; set local lock_timeout = 0"); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
+			return err
+		}
+		return do(tx)
+	})
 }
 
 // migrateOne runs the next step, if there is one, in a transaction that holds the lock.
-func migrateOne(ctx context.Context, conn *pgx.Conn) (*sluice.Migration, error) {
-	tx, err := conn.Begin(ctx)
+func migrateOne(ctx context.Context, conn *pgx.Conn) (next *sluice.Migration, err error) {
+	err = underMigrationLock(ctx, conn, func(tx pgx.Tx) error {
+		steps, err := pending(ctx, tx)
+		if err != nil || len(steps) == 0 {
+			return err
+		}
+		step := steps[0]
+		if _, err := tx.Exec(ctx, createMigrationTable); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, step.SQL); err != nil {
+			return fmt.Errorf("step %d (%s): %w", step.Version, step.Name, err)
+		}
+		next = &step
+		return exec(ctx, tx, "insert into sluice.migration (version, name, checksum, works_from) values ($1, $2, $3, $4)",
+			step.Version, step.Name, step.Checksum, step.WorksFrom)
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	// A step may take longer than a call, and waits for the process that migrates now.
-	if _, err := tx.Exec(ctx, "set local statement_timeout = 0; set local lock_timeout = 0"); err != nil {
-		return nil, err
-	}
-	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
-		return nil, err
-	}
-	steps, err := pending(ctx, tx)
-	if err != nil || len(steps) == 0 {
-		return nil, err
-	}
-	step := steps[0]
-	if _, err := tx.Exec(ctx, createMigrationTable); err != nil {
-		return nil, err
-	}
-	if _, err := tx.Exec(ctx, step.SQL); err != nil {
-		return nil, fmt.Errorf("step %d (%s): %w", step.Version, step.Name, err)
-	}
-	if _, err := tx.Exec(ctx, "insert into sluice.migration (version, name, checksum, works_from) values ($1, $2, $3, $4)",
-		step.Version, step.Name, step.Checksum, step.WorksFrom); err != nil {
-		return nil, err
-	}
-	return &step, tx.Commit(ctx)
+	return next, nil
 }
 
 // rowsQuerier is a pool, a connection or a transaction.

@@ -1,0 +1,287 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
+)
+
+// FunctionsVersion is raised with every release in which the text of the functions is another one, so that an older
+// program does not put its own in place of newer ones.
+const FunctionsVersion = 1
+
+//go:embed functions/*.sql functions/inner/*.sql
+var functionFiles embed.FS
+
+//go:embed sql/*.sql
+var statementFiles embed.FS
+
+// Function is one of the functions that «sluice migrate» makes for programs in other languages.
+type Function struct {
+	// Name is that in the schema sluice.
+	Name string
+	// Group says who calls it: worker, producer, operator or owner.
+	Group string
+	// Says is what it does, in a few sentences.
+	Says string
+	// Signature is the text from the name to what it returns, with a comment on each argument.
+	Signature string
+}
+
+// functionGroups are the groups, and what the table queue_grant calls that which they may do.
+var functionGroups = []struct{ name, may string }{{"worker", "work"}, {"producer", "produce"}, {"operator", "operate"}, {"owner", ""}}
+
+var functionHeader = regexp.MustCompile(`(?s)^-- (\w+): (.*?)\ncreate or replace function sluice\.((\w+)\(.*?)\nlanguage `)
+
+// Functions lists the functions for programs in other languages: by their groups, and within them by name.
+func Functions() ([]Function, error) {
+	names, err := fs.Glob(functionFiles, "functions/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	var out []Function
+	for _, name := range names {
+		text, err := fs.ReadFile(functionFiles, name)
+		if err != nil {
+			return nil, err
+		}
+		parts := functionHeader.FindStringSubmatch(string(text))
+		if parts == nil || parts[4] != strings.TrimSuffix(path.Base(name), ".sql") || rankOf(parts[1]) < 0 {
+			return nil, fmt.Errorf("%s does not begin with its group, what it does, and the function of its name", name)
+		}
+		out = append(out, Function{
+			Name: parts[4], Group: parts[1], Says: strings.ReplaceAll(parts[2], "\n-- ", " "), Signature: parts[3],
+		})
+	}
+	slices.SortFunc(out, func(a, b Function) int { return cmp.Or(rankOf(a.Group)-rankOf(b.Group), strings.Compare(a.Name, b.Name)) })
+	return out, nil
+}
+
+func rankOf(group string) int {
+	return slices.IndexFunc(functionGroups, func(g struct{ name, may string }) bool { return g.name == group })
+}
+
+// functionSet is the text that makes all functions, and its checksum.
+func functionSet() (text, checksum string, err error) {
+	functions, err := Functions()
+	if err != nil {
+		return "", "", err
+	}
+	given := placeholders(functions)
+	var out strings.Builder
+	out.WriteString("-- Makes the functions for programs in other languages.\n")
+	for _, folder := range []string{"functions/inner", "functions"} {
+		files, err := fs.Glob(functionFiles, folder+"/*.sql")
+		if err != nil {
+			return "", "", err
+		}
+		for _, file := range files {
+			template, err := fs.ReadFile(functionFiles, file)
+			if err != nil {
+				return "", "", err
+			}
+			filled, err := fill(string(template), given)
+			if err != nil {
+				return "", "", fmt.Errorf("%s: %w", file, err)
+			}
+			out.WriteString(filled)
+		}
+	}
+	for _, f := range functions {
+		fmt.Fprintf(&out, "comment on function sluice.%s is '%s';\n", f.Name, strings.ReplaceAll(f.Says, "'", "''"))
+	}
+	out.WriteString(finishFunctions)
+	sum := sha256.Sum256([]byte(out.String()))
+	return out.String(), hex.EncodeToString(sum[:8]), nil
+}
+
+// finishFunctions takes from everybody what PostgreSQL grants to everybody, and lets roles call functions that are new.
+const finishFunctions = `do $finish$
+declare
+    f record;
+begin
+    for f in select p.oid::regprocedure::text as signature from pg_proc p where p.pronamespace = 'sluice'::regnamespace loop
+        execute 'revoke all on function ' || f.signature || ' from public';
+    end loop;
+    delete from sluice.queue_grant g where not exists (select from pg_roles r where r.oid = g.role);
+    perform sluice._apply_grants(r.rolname) from pg_roles r where r.oid in (select g.role from sluice.queue_grant g);
+end
+$finish$;
+`
+
+var placeholder = regexp.MustCompile(`\{\{([^}]+)\}\}`)
+
+// fill puts statements and figures in place of their names. A statement is put there as a text, character for character,
+// for execute: so it is planned each time by its arguments, as the store has it planned.
+func fill(template string, given map[string]string) (string, error) {
+	var missing error
+	filled := placeholder.ReplaceAllStringFunc(template, func(found string) string {
+		name := placeholder.FindStringSubmatch(found)[1]
+		if value, ok := given[name]; ok {
+			return value
+		}
+		text, err := fs.ReadFile(statementFiles, "sql/"+name)
+		if err != nil || strings.Contains(string(text), "$sql$") || strings.Contains(string(text), "$function$") {
+			missing = fmt.Errorf("%q is neither a figure nor a statement that can be quoted", name)
+		}
+		return "$sql$" + string(text) + "$sql$"
+	})
+	return filled, missing
+}
+
+// claimColumns are what the statements of a claim return, by name and type, and how the function claim gives them.
+var claimColumns = []struct{ name, kind, answer string }{
+	{"id", "uuid", "row.id"},
+	{"priority", "smallint", "row.priority"},
+	{"due_at", "timestamptz", "row.due_at"},
+	{"generation", "integer", "row.generation"},
+	{"attempts", "integer", "row.attempts"},
+	{"releases", "integer", "row.releases"},
+	{"recoveries", "integer", "row.recoveries"},
+	{"claimed_at", "timestamptz", "row.claimed_at"},
+	{"lease_until", "timestamptz", "row.lease_until"},
+	{"error", "text", "row.error"},
+	{"checkpoint", "bytea", "sluice._json(row.checkpoint)"},
+	{"tenant", "text", "nullif(row.tenant, '')"},
+	{"expires_at", "timestamptz", "row.expires_at"},
+	{"key", "text", "row.key"},
+	{"payload", "bytea", "sluice._json(row.payload)"},
+	{"labels", "jsonb", "row.labels"},
+	{"max_attempts", "smallint", "row.max_attempts"},
+	{"created_at", "timestamptz", "row.created_at"},
+	{"order_key", "text", "row.order_key"},
+	{"after", "uuid[]", "row.after"},
+	{"after_failure", "text", "row.after_failure"},
+}
+
+func placeholders(functions []Function) map[string]string {
+	defaults := sluice.DefaultSettings()
+	out := map[string]string{
+		"channel":             channel,
+		"max error bytes":     strconv.Itoa(sluice.MaxErrorBytes),
+		"max tenant bytes":    strconv.Itoa(sluice.MaxTenantBytes),
+		"max key bytes":       strconv.Itoa(sluice.MaxKeyBytes),
+		"max labels":          strconv.Itoa(sluice.MaxLabels),
+		"max label bytes":     strconv.Itoa(sluice.MaxLabelBytes),
+		"max after":           strconv.Itoa(sluice.MaxAfter),
+		"max count":           "10000",
+		"outlook limit":       strconv.Itoa(sluice.OutlookLimit),
+		"payload limit":       strconv.Itoa(defaults.PayloadLimit),
+		"lease ms":            strconv.FormatInt(defaults.Lease.Milliseconds(), 10),
+		"max attempts":        strconv.Itoa(defaults.MaxAttempts),
+		"max recoveries":      strconv.Itoa(defaults.MaxRecoveries),
+		"ageing":              strconv.FormatFloat(defaults.Ageing, 'f', -1, 64),
+		"backoff base ms":     strconv.FormatInt(defaults.Backoff.Base.Milliseconds(), 10),
+		"backoff factor":      strconv.FormatFloat(defaults.Backoff.Factor, 'f', -1, 64),
+		"backoff max ms":      strconv.FormatInt(defaults.Backoff.Max.Milliseconds(), 10),
+		"backoff jitter ms":   strconv.FormatInt(defaults.Backoff.Jitter.Milliseconds(), 10),
+		"backoff full jitter": strconv.FormatBool(defaults.Backoff.FullJitter),
+		"unblock rounds":      strconv.Itoa(unblockRounds),
+		"unblock slice":       strconv.Itoa(unblockSlice),
+		"max moved":           strconv.Itoa(maxMoved),
+		"max hints":           strconv.Itoa(maxHints),
+		"max lines":           strconv.Itoa(flow.MaxLines),
+		"first lines":         strconv.Itoa(flow.FirstLines),
+		"jobs a line":         strconv.Itoa(flow.JobsALine),
+		"max looks":           strconv.Itoa(flow.MaxLooks),
+		"plenty":              strconv.Itoa(flow.Plenty),
+		"moves":               movesValues(),
+		"granted functions":   grantedValues(functions),
+	}
+	for name, one := range map[string]func(name, kind, answer string) string{
+		"columns":      func(name, kind, _ string) string { return name + " " + kind },
+		"column names": func(name, _, _ string) string { return name },
+		"row columns":  func(name, _, _ string) string { return "row." + name },
+		"answer":       func(_, _, answer string) string { return answer },
+		"answer names": func(name, _, _ string) string { return name },
+	} {
+		var parts []string
+		for _, c := range claimColumns {
+			parts = append(parts, one(c.name, c.kind, c.answer))
+		}
+		out[name] = strings.Join(parts, ", ")
+	}
+	out["answer names"] = "queue, token, attempt, attempts_left, start_at, " + out["answer names"]
+	out["answer"] = "row.queue, row.token, row.attempts + 1, greatest(1, coalesce(row.max_attempts, settings.attempts, " + out["max attempts"] +
+		") - row.attempts), greatest(row.due_at, row.claimed_at) + random() * coalesce(settings.jitter_ms, 0) * interval '1 millisecond', " + out["answer"]
+	return out
+}
+
+// movesValues writes the state machine as rows of values.
+func movesValues() string {
+	var rows []string
+	for _, m := range sluice.Moves() {
+		rows = append(rows, fmt.Sprintf("        ('%s', '{%s}'::text[], '%s', %t)", m.Event, strings.Join(states(m.From), ","), m.To, m.Event.Notable()))
+	}
+	return strings.Join(rows, ",\n")
+}
+
+// grantedValues writes which functions belong to what a role may do, as rows of values.
+func grantedValues(functions []Function) string {
+	var rows []string
+	for _, f := range functions {
+		if may := functionGroups[rankOf(f.Group)].may; may != "" {
+			rows = append(rows, fmt.Sprintf("            ('%s', '%s')", may, f.Name))
+		}
+	}
+	return strings.Join(rows, ",\n")
+}
+
+// missingFunctions gives the step that makes the functions; nil, if the database has these or newer ones.
+func missingFunctions(ctx context.Context, db rowsQuerier) (*sluice.Migration, error) {
+	text, checksum, err := functionSet()
+	if err != nil {
+		return nil, err
+	}
+	step := &sluice.Migration{Name: "functions for other languages", Checksum: checksum, SQL: text + fmt.Sprintf(noteFunctions, FunctionsVersion, checksum)}
+	rows, err := query(ctx, db, "select to_regclass('sluice.function_set') is not null")
+	if err != nil {
+		return nil, err
+	}
+	exists, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
+	if err != nil || !exists {
+		return step, err
+	}
+	has, err := list(ctx, db, pgx.RowTo[bool],
+		"select version > $1::integer or version = $1::integer and checksum = $2::text from sluice.function_set",
+		FunctionsVersion, checksum)
+	if err != nil || len(has) > 0 && has[0] {
+		return nil, err
+	}
+	return step, nil
+}
+
+// noteFunctions notes which functions the database has, in the transaction that makes them.
+const noteFunctions = `insert into sluice.function_set as f (version, checksum) values (%d, '%s')
+on conflict (one) do update set version = excluded.version, checksum = excluded.checksum, installed = now();
+`
+
+// migrateFunctions makes the functions, or puts these in place of older ones, and returns the step; nil: they are there.
+func migrateFunctions(ctx context.Context, conn *pgx.Conn) (*sluice.Migration, error) {
+	var step *sluice.Migration
+	err := underMigrationLock(ctx, conn, func(tx pgx.Tx) (err error) {
+		if step, err = missingFunctions(ctx, tx); err != nil || step == nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, step.SQL)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("migrate: functions: %w", err)
+	}
+	return step, nil
+}

@@ -1,0 +1,25 @@
+-- worker: Says that a process is alive, so that «sluice holders» lists it and why knows that somebody serves the queues. Every ten
+-- seconds will do; one that was not heard of for an hour is forgotten.
+create or replace function sluice.beat(
+    holder  text,              -- as it claims
+    queues  text[],            -- those that it claims from
+    slots   integer default 1, -- how many jobs it can run at once
+    busy    integer default 0, -- how many it runs now
+    version text default ''    -- of its program
+) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+declare
+    queue text;
+begin
+    if coalesce(holder, '') = '' or coalesce(queues, '{}') = '{}' then
+        perform sluice._invalid('holder and queues', 'they are missing');
+    end if;
+    perform sluice._check_name('holder', holder, 255);
+    perform sluice._check_name('version', version, 255);
+    foreach queue in array queues loop
+        perform sluice._check_queue('work', queue);
+    end loop;
+    perform sluice._check_holder(holder);
+    execute {{beat.sql}} using holder, 'worker', queues, greatest(slots, 0), greatest(busy, 0), coalesce(version, '');
+end
+$function$;

@@ -1,0 +1,18 @@
+-- worker: Keeps how far a claimed job has come; a later attempt finds it in the column checkpoint of its claim.
+create or replace function sluice.checkpoint(
+    id         uuid,
+    token      uuid,
+    checkpoint json
+) returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+declare
+    saved uuid;
+begin
+    if id = any (sluice._allowed(array[id])) then
+        execute {{checkpoint.sql}} into saved using id, token, sluice._bytes(checkpoint);
+    end if;
+    if saved is null then
+        perform sluice._refuse(id, 'lost');
+    end if;
+end
+$function$;

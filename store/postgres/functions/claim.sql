@@ -1,0 +1,103 @@
+-- worker: Claims jobs that are due, of one queue or of several, which take turns: the lowest priority figure first, then the
+-- longest due. Each claim is a lease: renew it while you work, and show the token with whatever you write. Limits of the
+-- queue and of its tenants hold; nothing is ever claimed beyond them. Call it in a transaction of its own.
+create or replace function sluice.claim(
+    queues        text[],                        -- from which queues
+    holder        text,                          -- who claims: host:pid:nonce
+    batch         integer default 1,             -- how many at the most, over all queues, from 1 to 1000; also at most the queue's setting batch of each
+    lease_seconds double precision default null, -- how long the claim holds without being renewed; null: the queue's setting lease
+    claim_token   uuid default null,             -- the token of the claim; null: a new one. A claim that is sent again with its token gives the same jobs
+    reclaim       boolean default true           -- take back jobs whose lease ran out, as upkeep does, where fewer are due than asked for
+) returns table (
+    id            uuid,
+    queue         text,
+    token         uuid,        -- for renew, complete, fail and the others
+    attempt       integer,     -- the number of this attempt, from 1
+    attempts_left integer,     -- 1: if this attempt fails, the job is dead
+    payload       json,
+    due_at        timestamptz,
+    lease_until   timestamptz,
+    start_at      timestamptz, -- not before this instant should it start: the queue's setting jitter
+    tenant        text,
+    key           text,
+    order_key     text,
+    priority      integer,
+    generation    integer,
+    attempts      integer,     -- failed ones
+    releases      integer,
+    recoveries    integer,
+    max_attempts  integer,     -- the job's own; null: the queue's setting counts
+    labels        jsonb,
+    checkpoint    json,        -- how far an earlier attempt came
+    error         text,        -- of the last failed attempt
+    claimed_at    timestamptz,
+    created_at    timestamptz,
+    expires_at    timestamptz,
+    after         uuid[],
+    after_failure text
+)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+declare
+    names    text[] := array(select g.name from unnest(queues) with ordinality as g(name, n) group by g.name order by min(g.n));
+    of_token uuid := coalesce(claim_token, sluice._random());
+    settings record;
+    row      record;
+    left_over integer := batch;
+    share    integer;
+    got      integer;
+    got_of   integer[] := '{}';
+    more     boolean[] := '{}';
+begin
+    if coalesce(names, '{}') = '{}' or cardinality(names) > 100 then
+        perform sluice._invalid('queues', format('%s queues are not 1 to 100', coalesce(cardinality(names), 0)));
+    elsif coalesce(holder, '') = '' then
+        perform sluice._invalid('holder', 'it is missing; name your process, such as host:pid:nonce');
+    elsif batch is null or batch < 1 or batch > 1000 then
+        perform sluice._invalid('batch', format('%s is not from 1 to 1000', coalesce(batch::text, 'null')));
+    end if;
+    perform sluice._check_name('holder', holder, 255);
+    foreach queue in array names loop
+        perform sluice._check_queue('work', queue);
+        perform sluice._check_known(queue);
+    end loop;
+    if claim_token is not null then
+        for row in select b.* from sluice._claimed_before(names, of_token) b loop
+            left_over := 0;
+            select q.jitter_ms, q.max_attempts as attempts into settings from sluice.queue q where q.name = row.queue;
+            select {{answer}} into {{answer names}};
+            return next;
+        end loop;
+    end if;
+    -- The lot says which queue begins, so that none is always the last.
+    share := ('x' || substr(replace(of_token::text, '-', ''), 26, 7))::bit(28)::integer % cardinality(names);
+    names := names[share + 1:] || names[:share];
+    for round in 1..2 loop
+        for n in 1..cardinality(names) loop
+            exit when left_over <= 0;
+            queue := names[n];
+            continue when round = 2 and not coalesce(more[n], false);
+            select q.batch, q.ageing, q.jitter_ms, q.max_attempts as attempts, q.interval_ms into settings from sluice.queue q where q.name = queue;
+            continue when round = 1 and not sluice._at_pace(queue, holder, settings.interval_ms);
+            share := case when round = 1 then ceil(left_over::numeric / (cardinality(names) - n + 1)) else left_over end;
+            share := least(share, coalesce(nullif(settings.batch, 0), batch) - coalesce(got_of[n], 0));
+            continue when share <= 0;
+            got := 0;
+            for try in 1..2 loop
+                for row in select names[n] as queue, of_token as token, c.* from sluice._claim(names[n], share - got, holder, of_token,
+                    sluice._lease(names[n], lease_seconds), sluice._priorities(of_token, coalesce(settings.ageing, {{ageing}})), false) c
+                loop
+                    continue when row.id is null;
+                    got := got + 1;
+                    select {{answer}} into {{answer names}};
+                    return next;
+                end loop;
+                exit when got = share or not reclaim or round = 2 or try = 2;
+                exit when (select r.requeued from sluice._recover(names[n], share - got, holder) r) = 0;
+            end loop;
+            left_over := left_over - got;
+            got_of[n] := coalesce(got_of[n], 0) + got;
+            more[n] := got = share;
+        end loop;
+    end loop;
+end
+$function$;

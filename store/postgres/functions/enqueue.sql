@@ -1,0 +1,40 @@
+-- producer: Stores a job. It may be called inside your own transaction: then the job exists if and only if that commits. With a
+-- key, or a job_id of your own, it can be sent again after a lost answer, and finds the first.
+create or replace function sluice.enqueue(
+    queue         text,
+    payload       json,                           -- kept character for character
+    tenant        text default null,              -- whom the job belongs to
+    key           text default null,              -- at most one job of the queue has it at a time
+    key_scope     text default 'unfinished',      -- how long: unfinished, window or forever
+    key_window    interval default null,          -- how long, for the scope window
+    on_duplicate  text default 'keep',            -- keep the first; replace it if it waits; coalesce into one run after the one that runs
+    due_at        timestamptz default null,       -- not before this instant; null: now
+    delay         interval default null,          -- or this long from now
+    priority      integer default 5,              -- 1 (first) to 10 (last)
+    expires_at    timestamptz default null,       -- if it still waits then, it is cancelled
+    labels        jsonb default null,             -- an object of texts, to be found by
+    max_attempts  integer default null,           -- null: the queue's setting
+    order_key     text default null,              -- jobs of the queue that share it run one at a time, in the order in which they were stored
+    after         uuid[] default null,            -- jobs that must have completed before
+    after_failure text default null,              -- if one of these fails: cancel (the default), run or wait
+    job_id        uuid default null,              -- an id of your own, best a UUIDv7
+    new_queue     boolean default false           -- whether the queue may be one without settings; upkeep gives it the defaults
+) returns table (
+    id        uuid,    -- of a duplicate, that of the job which holds the key
+    duplicate boolean, -- it was not stored
+    replaced  uuid     -- the waiting job whose place it took
+)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+begin
+    perform sluice._check_queue('produce', queue);
+    if not new_queue then
+        perform sluice._check_known(queue);
+    end if;
+    perform sluice._check_job(queue, payload, tenant, key, key_scope, key_window, on_duplicate, due_at, delay, priority, expires_at,
+        labels, max_attempts, order_key, after, after_failure, job_id);
+    perform sluice._note_awaited(array[queue], array[order_key], array[key], array[cardinality(after) > 0], after, '{}');
+    return query select e.id, e.duplicate, e.replaced from sluice._enqueue(queue, payload, tenant, key, key_scope, key_window, on_duplicate,
+        due_at, delay, priority, expires_at, labels, max_attempts, order_key, after, after_failure, coalesce(job_id, sluice._new_id()), false) e;
+    perform sluice._notify(queue);
+end
+$function$;

@@ -1,0 +1,19 @@
+-- worker: Says that an attempt failed. While attempts remain, the job is queued again and due after the queue's backoff; the
+-- last attempt, and an error that will not go away, make it dead: it then waits for a person.
+create or replace function sluice.fail(
+    id            uuid,
+    token         uuid,
+    error         text,                          -- what went wrong; kept with the job, without payloads and secrets, please
+    retryable     boolean default true,          -- false: it will never succeed
+    retry_seconds double precision default null, -- when the next attempt makes sense, from now; null: after the queue's backoff
+    stack         text default null
+) returns text -- queued or dead
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+declare
+    row record;
+begin
+    select f.* into row from sluice.fail_many(array[fail.id], array[fail.token], array[error], array[retryable], array[retry_seconds], array[stack]) f;
+    perform sluice._refuse(row.id, row.state);
+    return row.state;
+end
+$function$;

@@ -1,0 +1,10 @@
+-- owner: Lets a role enqueue jobs into some queues, and do nothing else: it needs no right to any table.
+create or replace function sluice.grant_producer(
+    role   text,
+    queues text[] -- '*': every queue
+) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+begin
+    perform sluice._grant(role, 'produce', queues);
+end
+$function$;

@@ -1,0 +1,78 @@
+-- Refuses what no store could keep, and what the settings of the queue do not allow.
+create or replace function sluice._check_job(queue text, payload json, tenant text, key text, key_scope text, key_window interval, on_duplicate text,
+    due_at timestamptz, delay interval, priority integer, expires_at timestamptz, labels jsonb, max_attempts integer, order_key text,
+    after uuid[], after_failure text, job_id uuid) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
+declare
+    settings record;
+    label    record;
+    bytes    integer := octet_length(convert_to(payload::text, 'UTF8'));
+    instant  timestamptz;
+begin
+    perform sluice._check_name('tenant', tenant, {{max tenant bytes}});
+    perform sluice._check_name('key', key, {{max key bytes}});
+    perform sluice._check_name('order_key', order_key, {{max key bytes}});
+    if payload is null then
+        perform sluice._invalid('payload', 'it is missing; it must be JSON');
+    elsif coalesce(key, '') = '' and (key_scope <> 'unfinished' or key_window is not null or on_duplicate <> 'keep') then
+        perform sluice._invalid('key', 'a key scope, key window or on-duplicate rule needs a key');
+    elsif coalesce(key_scope, '') not in ('unfinished', 'window', 'forever') then
+        perform sluice._invalid('key_scope', format('%L is none of unfinished, window, forever', left(key_scope, 40)));
+    elsif coalesce(on_duplicate, '') not in ('keep', 'replace', 'coalesce') then
+        perform sluice._invalid('on_duplicate', format('%L is none of keep, replace, coalesce', left(on_duplicate, 40)));
+    elsif key_scope <> 'window' and key_window is not null then
+        perform sluice._invalid('key_window', 'only the key scope window has a window');
+    elsif key_scope = 'window' and coalesce(key_window <= interval '0', true) then
+        perform sluice._invalid('key_window', 'the key scope window needs a window longer than 0');
+    elsif on_duplicate = 'coalesce' and key_scope <> 'unfinished' then
+        perform sluice._invalid('on_duplicate', 'coalesce needs the key scope unfinished');
+    elsif priority is null or priority < 1 or priority > 10 then
+        perform sluice._invalid('priority', format('%s is not from 1 (first) to 10 (last)', coalesce(priority::text, 'null')));
+    elsif max_attempts < 1 or max_attempts > {{max count}} then
+        perform sluice._invalid('max_attempts', format('%s is not from 1 to {{max count}}', max_attempts));
+    elsif delay < interval '0' then
+        perform sluice._invalid('delay', format('%s is negative', delay));
+    elsif delay > interval '0' and due_at is not null then
+        perform sluice._invalid('delay', 'due_at and delay say the same thing; give one of them');
+    elsif expires_at <= due_at then
+        perform sluice._invalid('expires_at', 'the job would expire before it is due');
+    elsif coalesce(after_failure, '') not in ('', 'cancel', 'run', 'wait') then
+        perform sluice._invalid('after_failure', format('%L is none of cancel, run, wait', left(after_failure, 40)));
+    elsif cardinality(after) > {{max after}} then
+        perform sluice._invalid('after', format('%s jobs are more than {{max after}}; let one job run after a part of them, and this one after that', cardinality(after)));
+    elsif coalesce(cardinality(after), 0) = 0 and after_failure <> '' then
+        perform sluice._invalid('after_failure', 'it says what becomes of a job that runs after others, and there are none');
+    elsif array_position(after, null) is not null or '00000000-0000-0000-0000-000000000000' = any (after) then
+        perform sluice._invalid('after', 'one of the ids is empty');
+    elsif job_id = any (after) then
+        perform sluice._invalid('after', 'the job cannot run after itself');
+    elsif job_id = '00000000-0000-0000-0000-000000000000' then
+        perform sluice._invalid('job_id', 'it is empty');
+    end if;
+    foreach instant in array array[due_at, expires_at] loop
+        if instant is not null and not (isfinite(instant) and instant >= '1970-01-01 00:00:00+00' and instant < '10000-01-01 00:00:00+00') then
+            perform sluice._invalid('due_at or expires_at', format('the year of %s is not from 1970 to 9999', instant));
+        end if;
+    end loop;
+    if labels is not null and jsonb_typeof(labels) not in ('object', 'null') then
+        perform sluice._invalid('labels', 'they must be an object of texts');
+    elsif jsonb_typeof(labels) = 'object' then
+        if (select count(*) from jsonb_object_keys(labels)) > {{max labels}} then
+            perform sluice._invalid('labels', 'they are more than {{max labels}}');
+        end if;
+        for label in select l.key as name, l.value as value from jsonb_each(labels) l loop
+            if label.name = '' or jsonb_typeof(label.value) <> 'string' then
+                perform sluice._invalid('labels', 'each needs a name, and a text as its value');
+            end if;
+            perform sluice._check_name('labels', label.name, {{max label bytes}});
+            perform sluice._check_name('labels', label.value #>> '{}', {{max label bytes}});
+        end loop;
+    end if;
+    select q.payload_limit, q.payload_schema into settings from sluice.queue q where q.name = queue;
+    if bytes > coalesce(settings.payload_limit, {{payload limit}}) then
+        perform sluice._invalid('payload', format('%s bytes are more than the queue''s payload_limit of %s', bytes, coalesce(settings.payload_limit, {{payload limit}})));
+    elsif settings.payload_schema <> '' then
+        perform sluice._invalid('payload', format('queue %s has a payload_schema, which the database cannot check; enqueue through a program', queue));
+    end if;
+end
+$function$;

@@ -1,0 +1,140 @@
+-- Claims from a queue with limits, one claim after the other: what is in flight is counted after the lock was got, so that
+-- nobody can add to it. No row at all: the queue has no limits.
+create or replace function sluice._claim_limited(of_queue text, most integer, by_holder text, with_token uuid, lease interval, in_order smallint[], look_only boolean)
+returns table ({{columns}}, wait double precision, limited boolean, is_full boolean)
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+declare
+    fronts  constant timestamptz[] := array_fill('-infinity'::timestamptz, array[10]);
+    zeroes  constant uuid[] := array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[10]);
+    straggle constant interval := interval '1 minute';
+    g       record;
+    paused boolean; rate double precision; burst bigint; in_flight_limit bigint; version bigint;
+    tokens double precision; filled_at timestamptz; stored timestamptz; counted_from timestamptz; counted_version bigint; counted_since timestamptz;
+    now_at timestamptz; tenant_capacity bigint; tenant_rate double precision; tenant_burst bigint; by_tenant boolean;
+    mark_turn double precision; mark_tenant text; wakes_from timestamptz; turns_since timestamptz; changed timestamptz;
+    at      timestamptz;
+    is_new  boolean;
+    before  record;
+    bucket  record;
+    in_flight bigint := 0;
+    first   timestamptz;
+    room    integer := most;
+    room_wait double precision := 0;
+    full_up boolean := false;
+    got     integer := 0;
+    more    boolean := false;
+    due     double precision;
+    row     record;
+begin
+    execute {{flow_lock.sql}} into paused, rate, burst, in_flight_limit, version, tokens, filled_at, stored, counted_from, counted_version,
+        counted_since, now_at, tenant_capacity, tenant_rate, tenant_burst, by_tenant, mark_turn, mark_tenant, wakes_from, turns_since, changed
+        using of_queue;
+    is_full := false;
+    if now_at is null then -- another claim has the lock
+        wait := 0.01;
+        limited := true;
+        return next;
+        return;
+    end if;
+    if not by_tenant and not look_only then
+        execute {{line_dissolve.sql}} using of_queue, {{max moved}};
+    end if;
+    if not by_tenant and rate <= 0 and in_flight_limit <= 0 then
+        return;
+    end if;
+    limited := false;
+    if paused then
+        return next;
+        return;
+    end if;
+    at := greatest(now_at, stored + interval '1 microsecond'); -- later than every claim before it, if the clock was set back
+    is_new := counted_version <> version;
+    if is_new then
+        counted_from := null;
+        counted_version := version;
+        counted_since := at;
+    end if;
+    if not by_tenant then
+        turns_since := null;
+    end if;
+    select mark_turn as turn, mark_tenant as tenant, wakes_from as wakes, turns_since as since, counted_from as counted into before;
+    select * into bucket from sluice._filled(tokens, filled_at, rate, sluice._burst(rate, burst), now_at);
+    if in_flight_limit > 0 then
+        execute {{in_flight.sql}} into in_flight, first using of_queue, in_flight_limit, counted_from;
+        if at - counted_since > straggle then
+            counted_from := coalesce(first, at);
+        end if;
+    end if;
+    if rate > 0 and floor(bucket.filled + 1e-9) < room then
+        room := greatest(floor(bucket.filled + 1e-9), 0);
+        room_wait := sluice._until_useful(bucket.filled - room, rate, sluice._burst(rate, burst));
+    end if;
+    if in_flight_limit > 0 and in_flight_limit - in_flight <= room then
+        room := greatest(in_flight_limit - in_flight, 0);
+        full_up := true;
+    end if;
+    if not look_only and by_tenant then
+        for row in select s.* from sluice._serve(of_queue, room, by_holder, with_token, lease, in_order, now_at, at, stored, changed,
+            tenant_capacity, tenant_rate, tenant_burst, mark_turn, mark_tenant, wakes_from, coalesce(turns_since, at)) s
+        loop
+            if row.id is null then
+                mark_turn := row.mark_turn;
+                mark_tenant := row.mark_tenant;
+                wakes_from := row.wakes_from;
+                turns_since := coalesce(turns_since, at);
+                more := row.more;
+                continue;
+            end if;
+            got := got + 1;
+            select {{row columns}} into {{column names}};
+            return next;
+        end loop;
+    elsif not look_only and room > 0 then
+        for {{column names}} in execute {{claim.sql}} || ' order by c.priority, c.due_at, c.id'
+            using of_queue, in_order, fronts, zeroes, room, with_token, by_holder, lease, true, at, interval '0'
+        loop
+            got := got + 1;
+            return next;
+        end loop;
+    end if;
+    if rate > 0 and got > 0 then
+        tokens := bucket.filled - got;
+        filled_at := bucket.at;
+    end if;
+    if mark_turn <> before.turn or mark_tenant <> before.tenant or turns_since is distinct from before.since
+        or coalesce(wakes_from < before.wakes, false)
+        or got > 0 and (rate > 0 or is_new or stored is null or at - stored >= interval '1 second'
+            or (counted_from is null) <> (before.counted is null) or coalesce(counted_from - before.counted >= interval '1 second', false)) then
+        execute {{flow_take.sql}} using of_queue, tokens, filled_at, at, counted_from, counted_version, counted_since,
+            mark_turn, mark_tenant, wakes_from, turns_since;
+    end if;
+    id := null;
+    if got > 0 then
+        limited := got = room and room < most;
+        is_full := limited and full_up;
+        if limited and not full_up then
+            wait := room_wait;
+        end if;
+        if by_tenant and not limited and got < most then
+            is_full := true;
+            wait := sluice._next_due(of_queue, in_order, true, mark_turn, mark_tenant, wakes_from, more);
+        end if;
+        return next;
+        return;
+    end if;
+    if look_only and by_tenant and exists (select from sluice.hint h where h.queue = of_queue) then
+        more := true;
+    end if;
+    due := sluice._next_due(of_queue, in_order, by_tenant, mark_turn, mark_tenant, wakes_from, more);
+    wait := due;
+    if room = 0 and due is not null then
+        limited := due = 0;
+        is_full := limited and full_up;
+        wait := case when not is_full then greatest(due, room_wait) end;
+    end if;
+    if by_tenant and not limited then
+        is_full := true;
+    end if;
+    return next;
+end
+$function$;

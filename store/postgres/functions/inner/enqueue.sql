@@ -1,0 +1,100 @@
+-- Stores one job that was checked, whose queue is noted where it is awaited. Locked says that its order key is locked already.
+create or replace function sluice._enqueue(queue text, payload json, tenant text, key text, key_scope text, key_window interval, on_duplicate text,
+    due_at timestamptz, delay interval, priority integer, expires_at timestamptz, labels jsonb, max_attempts integer, order_key text,
+    given_after uuid[], after_failure text, job_id uuid, locked boolean)
+returns table (id uuid, duplicate boolean, replaced uuid)
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+declare
+    after    uuid[] := array(select distinct a from unnest(given_after) as a order by a);
+    behind   uuid[] := '{}';
+    rest     uuid[] := '{}';
+    unfinished uuid;
+    ended    uuid;
+    blocker  uuid;
+    last     uuid;
+    place    bigint;
+    sent     boolean := false;
+    found_id uuid;
+    completed boolean;
+    has_ended boolean;
+    known    uuid[] := '{}';
+    settings record;
+    hold     record;
+    taken    uuid;
+    bytes    bytea := sluice._bytes(payload);
+    a_queue  text;
+    a_key    text;
+begin
+    key := coalesce(key, '');
+    order_key := coalesce(order_key, '');
+    duplicate := false;
+    id := job_id;
+    if order_key <> '' or after <> '{}' then
+        if order_key <> '' then
+            if not locked then
+                execute {{order_lock.sql}} using array[queue], array[order_key];
+            end if;
+            execute {{order_last.sql}} into a_queue, a_key, last using array[queue], array[order_key];
+            execute {{order_places.sql}} into place using 1;
+        end if;
+        execute {{stored.sql}} into found_id using array[job_id];
+        sent := found_id is not null;
+        for found_id, completed, has_ended in execute {{after_find.sql}} using after loop
+            known := known || found_id;
+            continue when completed;
+            rest := rest || found_id;
+            if has_ended then
+                ended := least(ended, found_id);
+            else
+                unfinished := least(unfinished, found_id);
+            end if;
+        end loop;
+        if not sent and not after <@ known then
+            raise exception using errcode = 'SL005',
+                message = format('job %s, which it is to run after, is not known', (select a from unnest(after) as a where not a = any (known) limit 1)),
+                hint = 'Enqueue that one first, or in the same call.';
+        end if;
+    end if;
+    if key <> '' then
+        select h.* into hold from sluice._place_behind(queue, key, job_id, key_scope, key_window, on_duplicate) h;
+        if hold.duplicate_of is not null then
+            id := hold.duplicate_of;
+            duplicate := true;
+            return next;
+            return;
+        end if;
+        replaced := hold.replaced;
+        blocker := hold.blocked_by;
+        if hold.awaited is not null then
+            behind := behind || hold.awaited;
+        end if;
+    end if;
+    if (order_key <> '' or after <> '{}') and not sent then
+        blocker := coalesce(blocker, last, unfinished, ended);
+        if blocker is not null then
+            behind := behind || blocker || rest;
+        end if;
+    else
+        place := null;
+    end if;
+    select q.audit = 'full' as told,
+           coalesce(q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0, false)
+               or exists (select from sluice.tenant_limit t where t.queue in (g.name, '') and t.says) as by_tenant
+    into settings
+    from (select _enqueue.queue as name) g left join sluice.queue q on q.name = g.name;
+    execute {{enqueue.sql}} into taken using
+        array[job_id], array[queue], array[coalesce(tenant, '')], array[priority::smallint], array[key], bytes,
+        array[case when jsonb_typeof(labels) = 'object' and labels <> '{}' then labels::text else '' end], array[coalesce(max_attempts, 0)::smallint],
+        array[due_at], array[coalesce(delay, '0')], array[expires_at], array[key <> '' and key_scope = 'unfinished'], array[blocker],
+        array[coalesce(settings.told, false)], array[1], array[octet_length(bytes)], array[settings.by_tenant],
+        array[case when place is not null then order_key else '' end], array[coalesce(place, 0)],
+        array[case when after <> '{}' and not sent then after::text else '' end],
+        array[case when after <> '{}' then coalesce(nullif(after_failure, ''), 'cancel') else '' end];
+    duplicate := taken is not null;
+    if not duplicate and rest <> '{}' then
+        execute {{after_put.sql}} using rest, array_fill(job_id, array[cardinality(rest)]);
+    end if;
+    return next;
+    perform sluice._unblock(behind);
+end
+$function$;

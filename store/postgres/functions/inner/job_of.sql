@@ -1,0 +1,27 @@
+-- The arguments of enqueue that a job of a batch gives.
+create or replace function sluice._job_of(job json, out queue text, out payload json, out tenant text, out key text, out key_scope text,
+    out key_window interval, out on_duplicate text, out due_at timestamptz, out delay interval, out priority integer, out expires_at timestamptz,
+    out labels jsonb, out max_attempts integer, out order_key text, out after uuid[], out after_failure text, out job_id uuid)
+language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
+begin
+    queue := job ->> 'queue';
+    payload := job -> 'payload';
+    tenant := job ->> 'tenant';
+    key := job ->> 'key';
+    key_scope := coalesce(job ->> 'key_scope', 'unfinished');
+    key_window := (job ->> 'key_window')::interval;
+    on_duplicate := coalesce(job ->> 'on_duplicate', 'keep');
+    due_at := (job ->> 'due_at')::timestamptz;
+    delay := (job ->> 'delay')::interval;
+    priority := coalesce((job ->> 'priority')::integer, 5);
+    expires_at := (job ->> 'expires_at')::timestamptz;
+    labels := (job -> 'labels')::jsonb;
+    max_attempts := (job ->> 'max_attempts')::integer;
+    order_key := job ->> 'order_key';
+    if coalesce(json_typeof(job -> 'after'), 'null') <> 'null' then
+        after := array(select a::uuid from json_array_elements_text(job -> 'after') as a);
+    end if;
+    after_failure := job ->> 'after_failure';
+    job_id := (job ->> 'job_id')::uuid;
+end
+$function$;

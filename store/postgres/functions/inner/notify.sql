@@ -1,0 +1,13 @@
+-- Wakes those who listen for a queue when the transaction is committed; of one session and queue at most ten times a
+-- second. Who misses it polls.
+create or replace function sluice._notify(of_queue text) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+declare
+    mark text := of_queue || ' ' || floor(extract(epoch from clock_timestamp()) * 10)::text;
+begin
+    if coalesce(current_setting('sluice.notified', true), '') <> mark then
+        perform set_config('sluice.notified', mark, false);
+        perform pg_notify('{{channel}}', 'sql queue ' || of_queue);
+    end if;
+end
+$function$;

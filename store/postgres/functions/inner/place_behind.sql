@@ -1,0 +1,53 @@
+-- Takes a key for a new job, or says what becomes of the job because another one has it.
+create or replace function sluice._place_behind(queue text, key text, job_id uuid, key_scope text, key_window interval, on_duplicate text,
+    out duplicate_of uuid, out replaced uuid, out blocked_by uuid, out awaited uuid)
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+declare
+    a_queue text;
+    a_key   text;
+    holder  uuid;
+    unfinished_only boolean;
+    state   text;
+    behind  uuid;
+    stored  boolean;
+    free    uuid;
+    row     record;
+    span    interval := case when key_scope = 'window' then key_window end;
+begin
+    execute {{key_take.sql}} into a_queue, a_key
+        using array[queue], array[key], array[job_id], array[span], array[key_scope = 'forever'], true;
+    if a_key is not null then
+        return;
+    end if;
+    execute {{key_holders.sql}} into a_queue, a_key, holder, unfinished_only, state, behind, stored
+        using array[queue], array[key], array[job_id];
+    if stored or holder = job_id then
+        duplicate_of := job_id;
+    elsif unfinished_only and state is null then -- left behind by a job that has ended
+        execute {{key_pass.sql}} using queue, key, job_id, span, key_scope = 'forever';
+    elsif on_duplicate = 'replace' and state = 'queued' then
+        execute {{lock_waiting.sql}} into free using holder;
+        if free is null then
+            duplicate_of := holder;
+            return;
+        end if;
+        execute {{key_pass.sql}} using queue, key, job_id, span, key_scope = 'forever';
+        for row in select e.* from sluice._end('cancel', array['queued'], array[holder], null, null, null, null,
+            array[format('replaced by %s', job_id)], array['producer'], null, 'nothing', false) e
+        loop
+            if row.state = 'let go' then
+                perform sluice._notify(row.queue);
+            elsif row.awaited then
+                awaited := row.id;
+            end if;
+        end loop;
+        replaced := holder;
+        blocked_by := behind;
+    elsif on_duplicate = 'coalesce' and unfinished_only and state <> 'queued' then
+        execute {{key_pass.sql}} using queue, key, job_id, span, key_scope = 'forever';
+        blocked_by := holder;
+    else
+        duplicate_of := holder;
+    end if;
+end
+$function$;

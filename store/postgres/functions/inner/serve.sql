@@ -1,0 +1,182 @@
+-- Claims up to room jobs from the lines of a queue, and shares them out among the tenants by their turns, as package flow
+-- does. The lock of the queue's flow is held. The last row has no id: it says how far the turns are.
+create or replace function sluice._serve(of_queue text, room integer, by_holder text, with_token uuid, lease interval, in_order smallint[],
+    now_at timestamptz, claim_at timestamptz, stored timestamptz, settings_changed timestamptz, of_capacity bigint, of_rate double precision, of_burst bigint,
+    given_turn double precision, given_tenant text, given_wakes timestamptz, turns_since timestamptz)
+returns table ({{columns}}, mark_turn double precision, mark_tenant text, wakes_from timestamptz, more boolean)
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+declare
+    straggle constant interval := interval '1 minute';
+    -- the lines that are looked at, one array a column
+    place tid[]; of_tenant text[]; turn double precision[]; jobs integer[]; tokens double precision[]; filled timestamptz[]; counted timestamptz[];
+    capacity bigint[]; rate double precision[]; burst double precision[]; weight bigint[]; until timestamptz[]; paused boolean[]; paused_until timestamptz[];
+    limits_changed timestamptz[]; held integer[]; untold boolean[]; active boolean[]; full_up boolean[]; wake_at timestamptz[]; due timestamptz[];
+    share integer[]; got integer[]; space integer[]; share_turn double precision[]; in_it boolean[];
+    l_place tid; l_tenant text; l_turn double precision; l_jobs integer; l_tokens double precision; l_filled timestamptz; l_counted timestamptz; l_untold boolean;
+    row     record;
+    n       integer;
+    most    integer;
+    looked  integer;
+    left_over integer;
+    best    integer;
+    served  integer[];
+    few    integer[];
+    waits   integer[];
+    fronts  timestamptz[];
+    zeroes  uuid[];
+    claimed integer := 0;
+    no      integer;
+    which   integer;
+    at_due  timestamptz;
+begin
+    mark_turn := given_turn;
+    mark_tenant := given_tenant;
+    select f.wakes_from, f.more into wakes_from, more from sluice._fill_lines(of_queue, now_at, mark_turn, given_wakes) f;
+    for look in 0..{{max looks}} - 1 loop
+        exit when claimed >= room;
+        most := case when look = 0 then least(room, {{max lines}}, greatest({{first lines}}, room / {{jobs a line}})) else {{max lines}} end;
+        n := 0;
+        place := '{}'; of_tenant := '{}'; turn := '{}'; jobs := '{}'; tokens := '{}'; filled := '{}'; counted := '{}';
+        for l_place, l_tenant, l_turn, l_jobs, l_tokens, l_filled, l_counted in execute {{line_first.sql}}
+            using of_queue, mark_turn, mark_tenant, most
+        loop
+            n := n + 1;
+            place[n] := l_place; of_tenant[n] := l_tenant; turn[n] := l_turn; jobs[n] := l_jobs; tokens[n] := l_tokens; filled[n] := l_filled; counted[n] := l_counted;
+        end loop;
+        exit when n = 0;
+        -- their limits, and what they have in flight
+        capacity := '{}'; rate := '{}'; burst := '{}'; weight := '{}'; until := '{}'; paused := '{}'; paused_until := '{}'; limits_changed := '{}';
+        no := 0;
+        for row in select t.* from sluice._terms(of_queue, of_tenant, of_capacity, of_rate, of_burst, now_at) t loop
+            no := no + 1;
+            capacity[no] := row.capacity; rate[no] := row.rate; burst[no] := case when row.rate > 0 then sluice._burst(row.rate, row.burst) end;
+            weight[no] := row.weight; until[no] := row.until; paused[no] := row.paused; paused_until[no] := row.paused_until; limits_changed[no] := row.changed;
+        end loop;
+        held := array_fill(0, array[n]); untold := array_fill(false, array[n]);
+        for l_tenant, l_jobs, at_due, l_untold in execute {{line_held.sql}}
+            using of_queue, array(select t from unnest(of_tenant, capacity) as g(t, c) where c > 0),
+                array(select c::integer from unnest(capacity) as c where c > 0),
+                array(select f from unnest(counted, capacity) as g(f, c) where c > 0)
+        loop
+            no := array_position(of_tenant, l_tenant);
+            held[no] := l_jobs; untold[no] := l_untold;
+            if claim_at - greatest(turns_since, settings_changed, limits_changed[no]) > straggle then
+                counted[no] := case when at_due < stored then at_due else stored end;
+            end if;
+        end loop;
+        -- shares, in the order of turns
+        share := array_fill(0, array[n]); got := share; due := array_fill(null::timestamptz, array[n]); in_it := array_fill(false, array[n]);
+        active := array_fill(true, array[n]); full_up := in_it; wake_at := due; space := share; share_turn := turn;
+        for i in 1..n loop
+            if rate[i] > 0 then
+                select f.filled, f.at into l_tokens, l_filled from sluice._filled(tokens[i], filled[i], rate[i], burst[i], now_at) f;
+                tokens[i] := l_tokens; filled[i] := l_filled;
+            end if;
+            space[i] := sluice._space(paused[i], capacity[i], held[i], rate[i], tokens[i]);
+        end loop;
+        left_over := room - claimed;
+        looked := 0;
+        best := null;
+        while left_over > 0 loop
+            best := null;
+            for i in 1..looked loop
+                if in_it[i] and (best is null or share_turn[i] < share_turn[best]
+                    or share_turn[i] = share_turn[best] and of_tenant[i] collate "C" < of_tenant[best] collate "C") then
+                    best := i;
+                end if;
+            end loop;
+            if looked < n and (best is null or turn[looked + 1] <= share_turn[best]) then
+                looked := looked + 1;
+                in_it[looked] := space[looked] > 0;
+                continue;
+            end if;
+            exit when best is null;
+            share[best] := share[best] + 1;
+            left_over := left_over - 1;
+            share_turn[best] := share_turn[best] + 1.0 / weight[best];
+            in_it[best] := share[best] < space[best];
+        end loop;
+        served := array(select i from generate_series(1, looked) as i where share[i] > 0 or space[i] = 0 order by i);
+        -- claim, and look what is left in those that gave little: a line in which nothing is due must not stand before the others
+        few := array(select i from unnest(served) as i where share[i] > 0 order by i);
+        if few <> '{}' then
+            fronts := array_fill('-infinity'::timestamptz, array[10 * cardinality(few)]);
+            zeroes := array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[10 * cardinality(few)]);
+            for {{column names}} in execute {{line_claim.sql}}
+                using of_queue, array(select of_tenant[i] from unnest(few) as i order by i), array(select share[i] from unnest(few) as i order by i),
+                    array(select jobs[i] from unnest(few) as i order by i), fronts, zeroes, in_order, with_token, by_holder, lease, claim_at, interval '0',
+                    array(select of_tenant[i] from unnest(few) as i where capacity[i] > 0 and 2 * (held[i] + share[i]) >= capacity[i] order by i)
+            loop
+                no := array_position(of_tenant, tenant);
+                got[no] := got[no] + 1;
+                claimed := claimed + 1;
+                return next;
+            end loop;
+            few := array(select i from unnest(few) as i
+                where not (got[i] = share[i] and (share[i] >= {{plenty}} or space[i] <= got[i])) order by i);
+        end if;
+        if few <> '{}' then
+            waits := array(select jobs[i] from unnest(few) as i order by i);
+            foreach no in array few loop
+                jobs[no] := 0;
+            end loop;
+            for which, l_jobs, at_due in execute {{line_look.sql}}
+                using of_queue, array(select of_tenant[i] from unnest(few) as i order by i), waits, fronts, zeroes
+            loop
+                no := few[which];
+                jobs[no] := jobs[no] | (1 << l_jobs);
+                due[no] := least(due[no], at_due);
+            end loop;
+        end if;
+        -- the mark: the first line that was not served, or the last one that was looked at
+        no := (select min(i) from generate_series(1, n) as i where not i = any (served));
+        mark_turn := turn[coalesce(no, n)];
+        mark_tenant := of_tenant[coalesce(no, n)];
+        foreach no in array served loop
+            held[no] := held[no] + got[no];
+            turn[no] := turn[no] + got[no]::double precision / weight[no];
+            if rate[no] > 0 then
+                tokens[no] := tokens[no] - got[no];
+            end if;
+            if turn[no] < mark_turn or turn[no] = mark_turn and of_tenant[no] collate "C" < mark_tenant collate "C" then
+                turn[no] := sluice._behind(mark_turn);
+            end if;
+            if paused[no] then
+                active[no] := false; wake_at[no] := paused_until[no];
+            elsif capacity[no] > 0 and held[no] >= capacity[no] then
+                active[no] := false; full_up[no] := true;
+                wake_at[no] := case when untold[no] then now_at + interval '1 second' else until[no] end;
+            elsif sluice._space(paused[no], capacity[no], held[no], rate[no], tokens[no]) = 0 then
+                active[no] := false;
+                wake_at[no] := least(now_at + make_interval(secs => sluice._until_useful(tokens[no], rate[no], burst[no])), until[no]);
+            elsif jobs[no] = 0 then
+                active[no] := false;
+            elsif due[no] > now_at then
+                active[no] := false; wake_at[no] := due[no];
+            elsif got[no] < share[no] then
+                active[no] := false; wake_at[no] := now_at + interval '10 milliseconds';
+            end if;
+        end loop;
+        if n < most then
+            best := (select i from generate_series(1, n) as i where active[i] order by turn[i], of_tenant[i] collate "C" limit 1);
+            if best is null then
+                best := (select i from generate_series(1, n) as i order by turn[i] desc, of_tenant[i] collate "C" desc limit 1);
+            end if;
+            if turn[best] > mark_turn or turn[best] = mark_turn and of_tenant[best] collate "C" >= mark_tenant collate "C" then
+                mark_turn := turn[best];
+                mark_tenant := of_tenant[best];
+            end if;
+        end if;
+        if served <> '{}' then
+            execute {{line_keep.sql}} using array(select place[i] from unnest(served) as i order by i), array(select turn[i] from unnest(served) as i order by i),
+                array(select jobs[i] from unnest(served) as i order by i), array(select active[i] from unnest(served) as i order by i),
+                array(select full_up[i] from unnest(served) as i order by i), array(select wake_at[i] from unnest(served) as i order by i),
+                array(select tokens[i] from unnest(served) as i order by i), array(select filled[i] from unnest(served) as i order by i),
+                array(select counted[i] from unnest(served) as i order by i);
+        end if;
+        exit when n < most and not exists (select from unnest(served) as i where active[i]);
+    end loop;
+    id := null;
+    return next;
+end
+$function$;

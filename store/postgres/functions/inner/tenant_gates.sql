@@ -1,0 +1,35 @@
+-- The gates of a job whose queue serves its tenants in turns.
+create or replace function sluice._tenant_gates(of_queue text, of_tenant text, now_at timestamptz, held bigint, tokens double precision, filled_at timestamptz)
+returns table (gate text, open boolean, says text, until timestamptz)
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+declare
+    terms record;
+    whose text := case when of_tenant = '' then 'jobs without a tenant' else format('tenant "%s"', of_tenant) end;
+    wait  double precision;
+begin
+    select t.* into terms from sluice.queue q, lateral sluice._terms(of_queue, array[of_tenant], q.tenant_capacity, q.tenant_rate, q.tenant_burst, now_at) t
+    where q.name = of_queue;
+    if not found then
+        select t.* into terms from sluice._terms(of_queue, array[of_tenant], 0, 0, 0, now_at) t;
+    end if;
+    gate := 'tenant';
+    open := not terms.paused;
+    until := case when not open then terms.paused_until end;
+    says := case when open then format('%s takes turns with the others, with a weight of %s', whose, terms.weight) else whose || ' is paused' end;
+    return next;
+    gate := 'capacity';
+    open := terms.capacity = 0 or held < terms.capacity;
+    until := case when not open then terms.until end;
+    says := case when terms.capacity = 0 then format('%s of %s in flight, without a limit', held, whose)
+        when open then format('%s of %s of %s in flight', held, terms.capacity, whose)
+        else format('%s of %s in flight, and %s are allowed; one has to end first', held, whose, terms.capacity) end;
+    return next;
+    wait := sluice._token_wait(coalesce(tokens, 0), filled_at, terms.rate, terms.burst, now_at);
+    gate := 'tenant_rate';
+    open := wait <= 0;
+    until := case when not open then now_at + make_interval(secs => wait) end;
+    says := case when terms.rate <= 0 then whose || ' has no rate' when open then format('the rate of %s/s of %s has a token', terms.rate, whose)
+        else format('the rate of %s/s of %s has its next token at %s', terms.rate, whose, until) end;
+    return next;
+end
+$function$;

@@ -1,0 +1,71 @@
+-- Looks at the jobs that wait for some that may have ended, and lets those go that wait for nothing any longer. If it
+-- cannot, upkeep does it: what has ended has ended.
+create or replace function sluice._unblock(given uuid[]) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+declare
+    ended   uuid[] := array(select distinct g from unnest(given) as g where g is not null order by g);
+    next    uuid[] := '{}';
+    after   uuid := '00000000-0000-0000-0000-000000000000';
+    failed  uuid[];
+    why     text[];
+    looked  integer;
+    a_lock  boolean;
+    job     record;
+    job_id  uuid;
+    queue   text;
+    behind  uuid;
+    because uuid;
+    outcome text;
+    changed boolean;
+    locked  boolean;
+begin
+    for round in 1..{{unblock rounds}} loop
+        exit when ended = '{}';
+        failed := '{}';
+        why := '{}';
+        looked := 0;
+        a_lock := false;
+        for job_id, queue, behind, because, outcome, changed, locked in execute {{unblock.sql}}
+            using ended, '{}'::uuid[], after, {{unblock slice}}
+        loop
+            looked := looked + 1;
+            a_lock := a_lock or locked;
+            if locked then
+                continue;
+            elsif because is not null then
+                failed := failed || job_id;
+                why := why || case outcome
+                    when '' then format('job %s, which it was to run after, is gone from the history', because)
+                    else format('job %s, which it was to run after, is %s', because, outcome) end;
+            elsif behind is null then
+                perform sluice._notify(queue);
+            elsif not behind = any (ended) then
+                next := next || behind;
+            end if;
+        end loop;
+        if a_lock then
+            next := next || ended;
+        end if;
+        if failed <> '{}' then
+            for job in select e.* from sluice._end('cancel', array['queued'], failed, null, null, null, null, why,
+                array_fill('sluice'::text, array[cardinality(failed)]), null, 'nothing', false) e
+            loop
+                if job.state = 'let go' then
+                    perform sluice._notify(job.queue);
+                elsif job.awaited then
+                    next := next || job.id;
+                end if;
+            end loop;
+        end if;
+        if looked = {{unblock slice}} then
+            after := job_id;
+        else
+            ended := array(select distinct n from unnest(next) as n order by n);
+            next := '{}';
+            after := '00000000-0000-0000-0000-000000000000';
+        end if;
+    end loop;
+exception when unique_violation or deadlock_detected or lock_not_available or serialization_failure then
+    null;
+end
+$function$;

@@ -1,0 +1,53 @@
+-- The gates that say which other jobs a queued job waits for: its twin, those before it in its order, and those that it runs
+-- after.
+create or replace function sluice._wait_gates(job_id uuid)
+returns table (gate text, open boolean, says text, until timestamptz)
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+declare
+    job     record;
+    blocker record;
+    other   record;
+    twin    boolean;
+    before  boolean;
+    completed integer := 0;
+begin
+    select j.* into job from sluice.jobs j where j.id = job_id;
+    select b.* into blocker from sluice.jobs b where b.id = job.blocked_by;
+    twin := coalesce(job.key is not null and blocker.queue = job.queue and blocker.key = job.key, false);
+    before := coalesce(blocker.queue = job.queue and blocker.order_key = job.order_key, false) and not twin;
+    if twin or job.blocked_by is null or job.order_key is null and coalesce(job.after, '{}') = '{}' then
+        gate := 'blocked';
+        open := job.blocked_by is null;
+        says := case when open then 'it waits for no other job' else format('it waits for job %s, which holds its key, to end', job.blocked_by) end;
+        return next;
+    end if;
+    if job.order_key is not null then
+        gate := 'order_key';
+        open := not before;
+        says := case when open then format('it waits for no job before it with the order key "%s"', job.order_key)
+            else format('it waits for job %s, which is %s and comes before it with the order key "%s"', blocker.id, blocker.state, job.order_key) end;
+        return next;
+    end if;
+    if coalesce(job.after, '{}') = '{}' then
+        return;
+    end if;
+    gate := 'after';
+    open := true;
+    says := '';
+    for other in select g.id, j.state from unnest(job.after) with ordinality as g(id, n) left join sluice.jobs j on j.id = g.id order by g.n loop
+        if other.state is null then
+            says := says || format('; job %s is gone from the history', other.id);
+            open := open and job.blocked_by is null;
+        elsif other.state = 'completed' then
+            completed := completed + 1;
+        else
+            says := says || format('; job %s is %s', other.id, other.state);
+            open := open and other.state in ('dead', 'cancelled') and job.blocked_by is null;
+        end if;
+    end loop;
+    says := format('%s of the %s jobs that it runs after have completed', completed, cardinality(job.after)) || says
+        || case when open then '' when job.after_failure = 'run' then '; one that has failed counts as done'
+            when job.after_failure = 'wait' then '; if one fails, it waits until that was requeued and has completed' else '; if one fails, it is cancelled' end;
+    return next;
+end
+$function$;

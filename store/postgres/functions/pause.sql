@@ -1,0 +1,15 @@
+-- operator: Stops the claims of a queue, by functions and by programs alike. What runs goes on, and nothing is lost.
+create or replace function sluice.pause(
+    queue  text,
+    reason text,                     -- why; it must say something
+    until  timestamptz default null, -- when the queue opens by itself; null: when it is resumed
+    actor  text default null         -- who is told to the audit; null: the role
+) returns boolean -- false: it was paused so already
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+begin
+    if until <= clock_timestamp() then
+        perform sluice._invalid('until', format('%s has passed', until));
+    end if;
+    return sluice._set_paused(queue, true, until, reason, actor);
+end
+$function$;

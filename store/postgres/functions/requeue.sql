@@ -1,0 +1,28 @@
+-- operator: Gives dead, cancelled and uncertain jobs a new life, each for itself.
+create or replace function sluice.requeue(
+    ids    uuid[],
+    reason text,              -- why; it must say something
+    actor  text default null, -- who is told to the audit; null: the role
+    act_id uuid default null  -- an id of your own, so that a call whose answer was lost can be sent again
+) returns table (
+    id    uuid,
+    state text  -- queued, duplicate (another job holds the key), not allowed, or unknown
+)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+declare
+    allowed uuid[];
+begin
+    if ids is null or array_position(ids, null) is not null or cardinality(ids) > 10000 then
+        perform sluice._invalid('ids', 'they must be at most 10000, and none of them null');
+    end if;
+    perform sluice._check_reason(reason);
+    allowed := array(
+        select j.id from sluice.job j where j.id = any (ids) and j.queue = any (array(
+            select q.queue from (select distinct w.queue from sluice.job w where w.id = any (ids)) q where sluice._may('operate', q.queue))));
+    return query
+    select g.i, coalesce(r.state, 'unknown')
+    from unnest(ids) with ordinality as g(i, n)
+    left join (select r.id, r.state from sluice._requeue(allowed, reason, sluice._actor(actor), act_id) r) r on r.id = g.i
+    order by g.n;
+end
+$function$;

@@ -1,0 +1,31 @@
+-- operator: Gives dead jobs of a queue a new life, the longest stored first: the next generation, due now, nothing counted; their
+-- history stays. The reason goes to the audit.
+create or replace function sluice.requeue_dead(
+    queue   text,
+    reason  text,                  -- why; it must say something
+    batch   integer default 1000,  -- how many at the most, from 1 to 10000
+    dry_run boolean default false, -- only say which it would be
+    actor   text default null      -- who is told to the audit; null: the role
+) returns table (
+    id    uuid,
+    state text  -- queued, or duplicate: another job holds the key; in a dry run dead
+)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+declare
+    dead uuid[];
+begin
+    perform sluice._check_queue('operate', queue);
+    perform sluice._check_known_or_dead(queue);
+    perform sluice._check_size(batch);
+    perform sluice._check_reason(reason);
+    dead := array(
+        select d.id from sluice.done d
+        where d.queue = requeue_dead.queue and d.outcome = 'dead' and d.requeued_at is null
+        order by d.id limit batch);
+    if dry_run then
+        return query select u, 'dead' from unnest(dead) as u;
+        return;
+    end if;
+    return query select r.id, r.state from sluice._requeue(dead, reason, sluice._actor(actor), null) r;
+end
+$function$;

@@ -1,0 +1,18 @@
+-- operator: Takes back jobs of a queue whose lease ran out, and buries those that have lost max_recoveries holders. Upkeep and
+-- claims do it too.
+create or replace function sluice.requeue_expired(
+    queue text,
+    batch integer default 1000, -- how many at the most, from 1 to 10000
+    actor text default null     -- who is told to the audit; null: the role
+) returns table (
+    requeued integer,
+    buried   integer
+)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+begin
+    perform sluice._check_queue('operate', queue);
+    perform sluice._check_known(queue);
+    perform sluice._check_size(batch);
+    return query select r.requeued, r.buried from sluice._recover(queue, batch, sluice._actor(actor)) r;
+end
+$function$;

@@ -1,0 +1,71 @@
+-- operator: Says why a job is not running: the gates that it must pass, in the order in which a claim looks at them, and of each
+-- closed one when it opens by itself.
+create or replace function sluice.why(
+    job_id uuid
+) returns table (
+    gate  text,       -- state, blocked, order_key, after, expiry, due, paused, rate, in_flight, tenant, capacity, tenant_rate, order, workers or dispatchers
+    open  boolean,
+    says  text,       -- one sentence for people
+    until timestamptz -- when a closed gate opens by itself; null: that depends on something else
+)
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+declare
+    job record;
+    q   record;
+    o   record;
+begin
+    select j.* into job from sluice.jobs j where j.id = job_id;
+    if job.id is null or not sluice._may('operate', job.queue) then
+        raise exception using errcode = 'SL005', message = format('job %s is not known', job_id), hint = 'It may have been pruned, or lie in another database.';
+    end if;
+    select w.* into o from sluice._outlook(job_id) w;
+    return query select g.* from sluice._state_gate(job_id, o.now_at) g;
+    if job.state <> 'queued' then
+        return;
+    end if;
+    return query select g.* from sluice._wait_gates(job_id) g;
+    select s.* into q from sluice.queue s where s.name = job.queue;
+
+    gate := 'expiry'; open := coalesce(job.expires_at > o.now_at, true); until := null;
+    says := case when job.expires_at is null then 'it does not expire' when open then 'it expires at ' || sluice._instant(job.expires_at)
+        else 'it expired at ' || sluice._instant(job.expires_at) || ', and upkeep will cancel it' end;
+    return next;
+
+    gate := 'due'; open := job.due_at <= o.now_at; until := case when not open then job.due_at end;
+    says := case when open then 'it is due since ' else 'it is due at ' end || sluice._instant(job.due_at)
+        || case when not open and job.attempts > 0 then format(', after failed attempt %s: %s', job.attempts, split_part(job.error, E'\n', 1)) else '' end;
+    return next;
+
+    gate := 'paused'; open := not coalesce(q.paused and (q.paused_until is null or q.paused_until > o.now_at), false);
+    until := case when not open then q.paused_until end;
+    says := format('queue "%s" is%s paused', job.queue, case when open then ' not' else '' end)
+        || case when not open then format('; %s changed it last at %s: %s; sluice.resume goes on', q.changed_by, sluice._instant(q.changed_at), q.reason) else '' end;
+    return next;
+
+    gate := 'rate'; open := o.token_wait <= 0; until := case when not open then o.now_at + make_interval(secs => o.token_wait) end;
+    says := case when coalesce(q.rate, 0) <= 0 then 'the queue has no rate' when open then format('the rate of %s/s has a token', q.rate)
+        else format('the rate of %s/s has its next token at %s', q.rate, until) end;
+    return next;
+
+    gate := 'in_flight'; open := coalesce(q.in_flight_limit, 0) = 0 or o.in_flight < q.in_flight_limit; until := null;
+    says := case when coalesce(q.in_flight_limit, 0) = 0 then format('%s in flight, without a limit', o.in_flight)
+        when open then format('%s of %s in flight', o.in_flight, q.in_flight_limit)
+        else format('%s in flight, and %s are allowed; one has to end first', o.in_flight, q.in_flight_limit) end;
+    return next;
+
+    if o.by_tenant then
+        return query select g.* from sluice._tenant_gates(job.queue, job.tenant, o.now_at, o.held, o.tenant_tokens, o.tenant_filled_at) g;
+    end if;
+
+    gate := 'order'; open := o.ahead = 0; until := null;
+    says := case when open then 'no due job%s comes before it' else o.ahead || ' due jobs%s come before it' end;
+    says := format(says, case when o.by_tenant then ' of the same tenant' else '' end);
+    return next;
+
+    gate := case when coalesce(q.engine, '') = '' then 'workers' else 'dispatchers' end;
+    open := exists (select from sluice.holder h where job.queue = any (h.queues) and h.seen > o.now_at - interval '1 minute'
+        and (h.role = 'dispatcher') = (gate = 'dispatchers'));
+    says := case when open then gate || ' serve the queue' else format('no %s of queue "%s" was seen in the last minute', rtrim(gate, 's'), job.queue) end;
+    return next;
+end
+$function$;
