@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ var (
 	server    = sync.OnceValues(startServer)
 	started   *Cluster
 	databases atomic.Int64
+	kept      []string // names of databases that Main drops
 )
 
 func startServer() (string, error) {
@@ -34,6 +36,11 @@ func startServer() (string, error) {
 // from TestMain.
 func Main(m *testing.M) {
 	code := m.Run()
+	for _, name := range kept {
+		if base, err := server(); err == nil {
+			_ = admin(base, "drop database if exists "+name+" with (force)") // the server may be gone
+		}
+	}
 	if started != nil {
 		started.Stop()
 	}
@@ -44,31 +51,68 @@ func Main(m *testing.M) {
 // Without a server in Env, the first call starts a cluster, which Main stops.
 func NewDatabase(t testing.TB) string {
 	t.Helper()
-	base, err := server()
+	return dropped(t, "")
+}
+
+// CopyDatabase is NewDatabase for a copy of a database that nobody is connected to, given by its URL.
+func CopyDatabase(t testing.TB, from string) string {
+	t.Helper()
+	at, err := url.Parse(from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := fmt.Sprintf("sluice_test_%d_%d_%d", os.Getpid(), time.Now().UnixMilli(), databases.Add(1))
-	admin(t, base, "create database "+name)
-	t.Cleanup(func() { admin(t, base, "drop database if exists "+name+" with (force)") })
-	at, err := url.Parse(base)
-	if err != nil {
-		t.Fatalf("%s must be a URL: %v", Env, err)
-	}
-	at.Path = "/" + name
-	return at.String()
+	return dropped(t, " template "+strings.TrimPrefix(at.Path, "/"))
 }
 
-func admin(t testing.TB, base, statement string) {
+func dropped(t testing.TB, how string) string {
 	t.Helper()
+	at, name, err := create(how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, _ := server() // which create has found
+	t.Cleanup(func() {
+		if err := admin(base, "drop database if exists "+name+" with (force)"); err != nil {
+			t.Error(err)
+		}
+	})
+	return at
+}
+
+// KeepDatabase gives the URL of a new database that several tests need. Main drops it. It must not be called by two at
+// the same time.
+func KeepDatabase() (string, error) {
+	at, name, err := create("")
+	if err == nil {
+		kept = append(kept, name)
+	}
+	return at, err
+}
+
+func create(how string) (at, name string, err error) {
+	base, err := server()
+	if err != nil {
+		return "", "", err
+	}
+	parsed, err := url.Parse(base)
+	if err != nil {
+		return "", "", fmt.Errorf("%s must be a URL: %w", Env, err)
+	}
+	name = fmt.Sprintf("sluice_test_%d_%d_%d", os.Getpid(), time.Now().UnixMilli(), databases.Add(1))
+	parsed.Path = "/" + name
+	return parsed.String(), name, admin(base, "create database "+name+how)
+}
+
+func admin(base, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, base)
 	if err != nil {
-		t.Fatalf("connect to the test server: %v", err)
+		return fmt.Errorf("connect to the test server: %w", err)
 	}
 	defer func() { _ = conn.Close(ctx) }()
 	if _, err := conn.Exec(ctx, statement); err != nil {
-		t.Fatalf("%s: %v", statement, err)
+		return fmt.Errorf("%s: %w", statement, err)
 	}
+	return nil
 }

@@ -27,14 +27,18 @@ var timeColumns = []string{
 	"done.due_at", "done.claimed_at", "done.finished_at", "done.requeued_at", "attempt.claimed_at", "attempt.failed_at",
 	"job_key.until", "flow.filled_at", "flow.claimed_at", "flow.counted_from", "flow.counted_since", "flow.wakes_from", "flow.turns_since",
 	"line.wake_at", "line.filled_at", "line.counted_from", "hint.at", "hint.due_at", "tenant_limit.until", "tenant_limit.paused_until", "holder.started", "holder.seen", "audit.at",
-	"wave_count.counted_at", "stray_run.cancelled_at",
+	"wave_count.counted_at", "stray_run.cancelled_at", "pace.claimed_at",
 }
 
 // open makes two stores on a new database. Time passes by moving everything stored into the past,
 // so that the store itself goes by the server's clock alone.
 func open(t *testing.T) storetest.Bench {
 	t.Helper()
-	url := pgtest.NewDatabase(t)
+	return openOn(t, pgtest.NewDatabase(t))
+}
+
+func openOn(t *testing.T, url string) storetest.Bench {
+	t.Helper()
 	store := openStore(t, url)
 	other := openStore(t, url)
 	refresh := func() {

@@ -60,6 +60,7 @@ begin
         perform sluice._check_queue('work', queue);
         perform sluice._check_known(queue);
     end loop;
+    perform sluice._look_again();
     if claim_token is not null then
         for row in select b.* from sluice._claimed_before(names, of_token) b loop
             left_over := 0;

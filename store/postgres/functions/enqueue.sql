@@ -25,6 +25,8 @@ create or replace function sluice.enqueue(
     replaced  uuid     -- the waiting job whose place it took
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
+declare
+    stored record;
 begin
     perform sluice._check_queue('produce', queue);
     if not new_queue then
@@ -33,8 +35,16 @@ begin
     perform sluice._check_job(queue, payload, tenant, key, key_scope, key_window, on_duplicate, due_at, delay, priority, expires_at,
         labels, max_attempts, order_key, after, after_failure, job_id);
     perform sluice._note_awaited(array[queue], array[order_key], array[key], array[cardinality(after) > 0], after, '{}');
-    return query select e.id, e.duplicate, e.replaced from sluice._enqueue(queue, payload, tenant, key, key_scope, key_window, on_duplicate,
+    select e.* into stored from sluice._enqueue(queue, payload, tenant, key, key_scope, key_window, on_duplicate,
         due_at, delay, priority, expires_at, labels, max_attempts, order_key, after, after_failure, coalesce(job_id, sluice._new_id()), false) e;
+    if stored.missing is not null then
+        raise exception using errcode = 'SL005', message = sluice._missing(stored.missing), hint = 'Enqueue that one first, or in the same call of enqueue_many.';
+    end if;
+    id := stored.id;
+    duplicate := stored.duplicate;
+    replaced := stored.replaced;
+    return next;
+    perform sluice._unblock(stored.behind);
     perform sluice._notify(queue);
 end
 $function$;

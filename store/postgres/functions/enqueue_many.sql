@@ -14,17 +14,17 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     items   json[];
     job     record;
+    row     record;
     ids     uuid[] := '{}';
+    orders  text[] := '{}';   -- of the jobs that are not done yet
+    done    boolean[] := '{}';
+    plain   integer[] := '{}'; -- jobs without a key and a place among others, which are stored together
     twins   jsonb := '{}';
-    waits   boolean;
     places  integer[];
     n       integer;
-    done    boolean[] := '{}';
-    names   constant text[] := array['queue', 'payload', 'tenant', 'key', 'key_scope', 'key_window', 'on_duplicate', 'due_at', 'delay', 'priority',
-        'expires_at', 'labels', 'max_attempts', 'order_key', 'after', 'after_failure', 'job_id'];
-    unknown text;
-    progress    boolean;
-    seen    text[] := '{}';
+    waits   boolean;
+    progress boolean;
+    behind  uuid[] := '{}';
 begin
     if jobs is null or json_typeof(jobs) <> 'array' then
         perform sluice._invalid('jobs', 'they must be an array of objects');
@@ -36,7 +36,10 @@ begin
     perform sluice._lock_orders(items);
     for n in 1..cardinality(items) loop
         done[n] := false;
-        ids[n] := sluice._uuid_of(items[n]);
+        ids[n] := coalesce(sluice._uuid_of(items[n]), sluice._new_id());
+        if json_typeof(items[n]) = 'object' then
+            orders[n] := (items[n] ->> 'queue') || ' ' || nullif(items[n] ->> 'order_key', '');
+        end if;
     end loop;
     -- Keys are taken in one order by everybody, so that two calls do not wait for each other.
     places := array(
@@ -47,57 +50,63 @@ begin
         progress := false;
         foreach n in array places loop
             continue when done[n];
+            no := n;
+            id := null; duplicate := null; replaced := null; error := null; code := null;
             begin
-                if json_typeof(items[n]) <> 'object' then
-                    perform sluice._invalid('jobs', 'each must be an object');
-                end if;
-                select k into unknown from json_object_keys(items[n]) as k where not k = any (names) limit 1;
-                if unknown is not null then
-                    perform sluice._invalid('jobs', format('%L is no argument of enqueue', left(unknown, 40)));
-                end if;
-                select j.* into job from sluice._job_of(items[n]) j;
-                waits := (cardinality(job.after) > 0 or job.order_key <> '') and exists (
-                    select from generate_subscripts(ids, 1) as m
-                    where m <> n and not done[m] and (ids[m] = any (job.after) or m < n and job.order_key <> '' and items[m] ->> 'order_key' = job.order_key
-                        and items[m] ->> 'queue' = job.queue));
-                continue when waits;
-                progress := true;
-                done[n] := true;
-                no := n;
-                error := null;
-                code := null;
+                job := sluice._job_of(items[n]);
                 perform sluice._check_queue('produce', job.queue);
                 if not new_queue then
                     perform sluice._check_known(job.queue);
                 end if;
                 perform sluice._check_job(job.queue, job.payload, job.tenant, job.key, job.key_scope, job.key_window, job.on_duplicate, job.due_at, job.delay,
                     job.priority, job.expires_at, job.labels, job.max_attempts, job.order_key, job.after, job.after_failure, ids[n]);
-                job.after := array(select coalesce((twins ->> a::text)::uuid, a) from unnest(job.after) as a);
-                perform sluice._note_awaited(array[job.queue], array[job.order_key], array[job.key], array[cardinality(job.after) > 0], job.after, '{}');
-                ids[n] := coalesce(ids[n], sluice._new_id());
-                select e.id, e.duplicate, e.replaced into id, duplicate, replaced
-                from sluice._enqueue(job.queue, job.payload, job.tenant, job.key, job.key_scope, job.key_window, job.on_duplicate, job.due_at, job.delay,
-                    job.priority, job.expires_at, job.labels, job.max_attempts, job.order_key, job.after, job.after_failure, ids[n], true) e;
-                if id <> ids[n] then
-                    twins := twins || jsonb_build_object(ids[n]::text, id);
-                end if;
-                if not job.queue = any (seen) then
-                    seen := seen || job.queue;
-                    perform sluice._notify(job.queue);
-                end if;
-                return next;
-            exception when sqlstate 'SL002' or sqlstate 'SL004' or sqlstate 'SL005' or insufficient_privilege or data_exception then
-                progress := true;
-                done[n] := true;
-                no := n;
-                id := null; duplicate := null; replaced := null;
+            exception when sqlstate 'SL002' or sqlstate 'SL004' or insufficient_privilege or data_exception then
                 error := sqlerrm;
                 code := sqlstate;
-                return next;
             end;
+            if error is null then
+                waits := orders[n] is not null and array_position(orders, orders[n]) < n
+                    or exists (select from unnest(job.after) as a where coalesce(not done[array_position(ids, a)], false) and a <> ids[n]);
+                continue when waits;
+            end if;
+            progress := true;
+            done[n] := true;
+            orders[n] := null;
+            if error is not null then
+                return next;
+                continue;
+            end if;
+            if coalesce(job.key, '') = '' and coalesce(job.order_key, '') = '' and coalesce(job.after, '{}') = '{}' and array_position(ids, ids[n]) = n then
+                plain := plain || n;
+                continue;
+            end if;
+            if plain <> '{}' then
+                return query select p.* from sluice._enqueue_plain(items, ids, plain) p;
+                plain := '{}';
+            end if;
+            job.after := array(select coalesce((twins ->> a::text)::uuid, a) from unnest(job.after) as a);
+            perform sluice._note_awaited(array[job.queue], array[job.order_key], array[job.key], array[cardinality(job.after) > 0], job.after, '{}');
+            select e.* into row
+            from sluice._enqueue(job.queue, job.payload, job.tenant, job.key, job.key_scope, job.key_window, job.on_duplicate, job.due_at, job.delay,
+                job.priority, job.expires_at, job.labels, job.max_attempts, job.order_key, job.after, job.after_failure, ids[n], true) e;
+            if row.missing is not null then
+                error := sluice._missing(row.missing);
+                code := 'SL005';
+                return next;
+                continue;
+            end if;
+            id := row.id; duplicate := row.duplicate; replaced := row.replaced;
+            behind := behind || row.behind;
+            if id <> ids[n] then
+                twins := twins || jsonb_build_object(ids[n]::text, id);
+            end if;
+            return next;
         end loop;
         exit when not progress;
     end loop;
+    if plain <> '{}' then
+        return query select p.* from sluice._enqueue_plain(items, ids, plain) p;
+    end if;
     for n in 1..cardinality(items) loop
         continue when done[n];
         no := n;
@@ -106,5 +115,9 @@ begin
         code := 'SL004';
         return next;
     end loop;
+    perform sluice._unblock(behind);
+    perform sluice._notify(q.queue)
+    from (select distinct i ->> 'queue' as queue from unnest(items) as i where json_typeof(i) = 'object') q
+    where sluice._may('produce', q.queue) and q.queue is not null;
 end
 $function$;

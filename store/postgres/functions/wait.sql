@@ -10,7 +10,11 @@ create or replace function sluice.wait(
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 begin
-    foreach queue in array coalesce(queues, '{}') loop
+    if queues is null then
+        perform sluice._invalid('queues', 'they are missing');
+    end if;
+    perform sluice._look_again();
+    foreach queue in array queues loop
         perform sluice._check_queue('work', queue);
         select c.wait, c.limited, c.is_full into seconds, limited, is_full
         from sluice._claim(queue, 1, '', null, null, '{1,2,3,4,5,6,7,8,9,10}', true) c where c.id is null;

@@ -19,6 +19,12 @@ create table sluice.pace (
     primary key (queue, holder)
 );
 
+-- Jobs at whose end others are to be looked at again, after the transactions that saw each other half are committed.
+-- Claims by functions take it in.
+create table sluice.look_again (
+    job_id uuid not null
+);
+
 -- Which text of the functions the database has. One row.
 create table sluice.function_set (
     one       boolean     primary key default true check (one),

@@ -1,12 +1,12 @@
--- Stores one job that was checked, whose queue is noted where it is awaited. Locked says that its order key is locked already.
+-- Stores one job that was checked, whose queue is noted where it is awaited. Missing is a job that it is to run after, and
+-- that is not stored; then nothing was. The caller unblocks what waits behind. Locked says that its order key is locked already.
 create or replace function sluice._enqueue(queue text, payload json, tenant text, key text, key_scope text, key_window interval, on_duplicate text,
     due_at timestamptz, delay interval, priority integer, expires_at timestamptz, labels jsonb, max_attempts integer, order_key text,
     given_after uuid[], after_failure text, job_id uuid, locked boolean)
-returns table (id uuid, duplicate boolean, replaced uuid)
+returns table (id uuid, duplicate boolean, replaced uuid, behind uuid[], missing uuid)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     after    uuid[] := array(select distinct a from unnest(given_after) as a order by a);
-    behind   uuid[] := '{}';
     rest     uuid[] := '{}';
     unfinished uuid;
     ended    uuid;
@@ -28,6 +28,7 @@ begin
     key := coalesce(key, '');
     order_key := coalesce(order_key, '');
     duplicate := false;
+    behind := '{}';
     id := job_id;
     if order_key <> '' or after <> '{}' then
         if order_key <> '' then
@@ -50,9 +51,9 @@ begin
             end if;
         end loop;
         if not sent and not after <@ known then
-            raise exception using errcode = 'SL005',
-                message = format('job %s, which it is to run after, is not known', (select a from unnest(after) as a where not a = any (known) limit 1)),
-                hint = 'Enqueue that one first, or in the same call.';
+            select a into missing from unnest(after) as a where not a = any (known) limit 1;
+            return next;
+            return;
         end if;
     end if;
     if key <> '' then
@@ -65,9 +66,7 @@ begin
         end if;
         replaced := hold.replaced;
         blocker := hold.blocked_by;
-        if hold.awaited is not null then
-            behind := behind || hold.awaited;
-        end if;
+        behind := array_remove(array[hold.awaited, hold.blocked_by], null);
     end if;
     if (order_key <> '' or after <> '{}') and not sent then
         blocker := coalesce(blocker, last, unfinished, ended);
@@ -95,6 +94,5 @@ begin
         execute {{after_put.sql}} using rest, array_fill(job_id, array[cardinality(rest)]);
     end if;
     return next;
-    perform sluice._unblock(behind);
 end
 $function$;

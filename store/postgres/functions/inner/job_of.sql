@@ -3,7 +3,18 @@ create or replace function sluice._job_of(job json, out queue text, out payload 
     out key_window interval, out on_duplicate text, out due_at timestamptz, out delay interval, out priority integer, out expires_at timestamptz,
     out labels jsonb, out max_attempts integer, out order_key text, out after uuid[], out after_failure text, out job_id uuid)
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
+declare
+    names   constant text[] := array['queue', 'payload', 'tenant', 'key', 'key_scope', 'key_window', 'on_duplicate', 'due_at', 'delay', 'priority',
+        'expires_at', 'labels', 'max_attempts', 'order_key', 'after', 'after_failure', 'job_id'];
+    unknown text;
 begin
+    if json_typeof(job) <> 'object' then
+        perform sluice._invalid('jobs', 'each must be an object');
+    end if;
+    select k into unknown from json_object_keys(job) as k where not k = any (names) limit 1;
+    if unknown is not null then
+        perform sluice._invalid('jobs', format('%L is no argument of enqueue', left(unknown, 40)));
+    end if;
     queue := job ->> 'queue';
     payload := job -> 'payload';
     tenant := job ->> 'tenant';

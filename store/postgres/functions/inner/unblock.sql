@@ -1,6 +1,6 @@
 -- Looks at the jobs that wait for some that may have ended, and lets those go that wait for nothing any longer. If it
 -- cannot, upkeep does it: what has ended has ended.
-create or replace function sluice._unblock(given uuid[]) returns void
+create or replace function sluice._unblock(given uuid[], note boolean default true) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     ended   uuid[] := array(select distinct g from unnest(given) as g where g is not null order by g);
@@ -19,6 +19,8 @@ declare
     changed boolean;
     locked  boolean;
 begin
+    -- Who enqueues behind one of them, or ends another, in a transaction that is not committed yet, does not see this.
+    insert into sluice.look_again (job_id) select e from unnest(ended) as e where note;
     for round in 1..{{unblock rounds}} loop
         exit when ended = '{}';
         failed := '{}';
