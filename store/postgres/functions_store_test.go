@@ -243,18 +243,6 @@ func textsOf[T fmt.Stringer](ids []T) []string {
 	return out
 }
 
-// lotOf gives a token by which the function, which goes by the queue's ageing, serves the priorities in the order that a
-// request asks for.
-func lotOf(request sluice.ClaimRequest) sluice.Token {
-	token := request.Token
-	plain := request.Priorities()[0] == 1
-	copy(token[:4], []byte{255, 255, 255, 255})
-	if !plain {
-		copy(token[:4], []byte{0, 0, 0, 0})
-	}
-	return token
-}
-
 func (s functionStore) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	if request.Lead > 0 {
 		return s.Store.Claim(ctx, request)
@@ -262,8 +250,8 @@ func (s functionStore) Claim(ctx context.Context, request sluice.ClaimRequest) (
 	jobs, err := again(func() ([]*sluice.Claim, error) {
 		rows, err := s.Pool().Query(ctx, `select id, token, attempt, payload::text, due_at, lease_until, tenant, key, order_key, priority, generation, attempts,
 			releases, recoveries, max_attempts, labels, checkpoint::text, error, claimed_at, created_at, expires_at, after::text[], after_failure, queue, start_at
-			from sluice.claim(queues => array[$1::text], holder => $2, batch => $3::integer, lease_seconds => $4::double precision, claim_token => $5::text::uuid, reclaim => false)`,
-			request.Queue, request.Holder, min(request.Limit, 1000), request.Lease.Seconds(), sluice.ID(lotOf(request)).String())
+			from sluice.claim(queues => array[$1::text], holder => $2, batch => $3::integer, lease_seconds => $4::double precision, claim_token => $5::text::uuid, reclaim => false, ageing => $6)`,
+			request.Queue, request.Holder, min(request.Limit, 1000), request.Lease.Seconds(), sluice.ID(request.Token).String(), request.Ageing)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,8 @@ create or replace function sluice.claim(
     batch         integer default 1,             -- how many at the most, over all queues, from 1 to 1000; also at most the queue's setting batch of each
     lease_seconds double precision default null, -- how long the claim holds without being renewed; null: the queue's setting lease
     claim_token   uuid default null,             -- the token of the claim; null: a new one. A claim that is sent again with its token gives the same jobs
-    reclaim       boolean default true           -- take back jobs whose lease ran out, as upkeep does, where fewer are due than asked for
+    reclaim       boolean default true,          -- take back jobs whose lease ran out, as upkeep does, where fewer are due than asked for
+    ageing        double precision default null  -- the share of claims that begin with another priority than 1; null: the queue's setting
 ) returns table (
     id            uuid,
     queue         text,
@@ -85,7 +86,7 @@ begin
             got := 0;
             for try in 1..2 loop
                 for row in select names[n] as queue, of_token as token, c.* from sluice._claim(names[n], share - got, holder, of_token,
-                    sluice._lease(names[n], lease_seconds), sluice._priorities(of_token, coalesce(settings.ageing, {{ageing}})), false) c
+                    sluice._lease(names[n], lease_seconds), sluice._priorities(of_token, coalesce(claim.ageing, settings.ageing, {{ageing}})), false) c
                 loop
                     continue when row.id is null;
                     got := got + 1;

@@ -18,7 +18,7 @@ declare
     ids     uuid[] := '{}';
     orders  text[] := '{}';   -- of the jobs that are not done yet
     done    boolean[] := '{}';
-    plain   integer[] := '{}'; -- jobs without a key and a place among others, which are stored together
+    plain   integer[] := '{}'; -- jobs without keys, which are stored together
     twins   jsonb := '{}';
     places  integer[];
     n       integer;
@@ -41,6 +41,7 @@ begin
             orders[n] := (items[n] ->> 'queue') || ' ' || nullif(items[n] ->> 'order_key', '');
         end if;
     end loop;
+    perform sluice._note_awaited_batch(items, ids);
     -- Keys are taken in one order by everybody, so that two calls do not wait for each other.
     places := array(
         select g.n from unnest(items) with ordinality as g(item, n)
@@ -76,16 +77,18 @@ begin
                 return next;
                 continue;
             end if;
-            if coalesce(job.key, '') = '' and coalesce(job.order_key, '') = '' and coalesce(job.after, '{}') = '{}' and array_position(ids, ids[n]) = n then
+            if coalesce(job.key, '') = '' and array_position(ids, ids[n]) = n then
                 plain := plain || n;
                 continue;
             end if;
-            if plain <> '{}' then
-                return query select p.* from sluice._enqueue_plain(items, ids, plain) p;
-                plain := '{}';
-            end if;
+            for row in select p.* from sluice._enqueue_together(items, ids, plain, twins) p loop
+                no := row.no; id := row.id; duplicate := row.duplicate; error := row.error; code := row.code;
+                behind := behind || coalesce(row.behind, '{}');
+                return next;
+            end loop;
+            plain := '{}';
+            no := n; error := null; code := null;
             job.after := array(select coalesce((twins ->> a::text)::uuid, a) from unnest(job.after) as a);
-            perform sluice._note_awaited(array[job.queue], array[job.order_key], array[job.key], array[cardinality(job.after) > 0], job.after, '{}');
             select e.* into row
             from sluice._enqueue(job.queue, job.payload, job.tenant, job.key, job.key_scope, job.key_window, job.on_duplicate, job.due_at, job.delay,
                 job.priority, job.expires_at, job.labels, job.max_attempts, job.order_key, job.after, job.after_failure, ids[n], true) e;
@@ -104,9 +107,11 @@ begin
         end loop;
         exit when not progress;
     end loop;
-    if plain <> '{}' then
-        return query select p.* from sluice._enqueue_plain(items, ids, plain) p;
-    end if;
+    for row in select p.* from sluice._enqueue_together(items, ids, plain, twins) p loop
+        no := row.no; id := row.id; duplicate := row.duplicate; replaced := null; error := row.error; code := row.code;
+        behind := behind || coalesce(row.behind, '{}');
+        return next;
+    end loop;
     for n in 1..cardinality(items) loop
         continue when done[n];
         no := n;

@@ -49,7 +49,7 @@ begin
     else
         duplicate_of := holder;
     end if;
-    if blocked_by is not null and not exists (select from sluice.live l where l.id = blocked_by) then
+    if blocked_by is not null and not exists (select from sluice.live l where l.id = _place_behind.blocked_by) then
         blocked_by := null;
     end if;
 end

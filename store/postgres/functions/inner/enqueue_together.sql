@@ -1,0 +1,125 @@
+-- Stores jobs of a batch together that were checked and have no keys. Their order keys are locked, and their queues noted where
+-- they are awaited. A job that is to run after one that is not stored is refused. Behind has to be unblocked.
+create or replace function sluice._enqueue_together(items json[], ids uuid[], chosen integer[], twins jsonb)
+returns table (no integer, id uuid, duplicate boolean, replaced uuid, error text, code text, behind uuid[])
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+declare
+    job     record;
+    taken   uuid[] := '{}';
+    found_id uuid; completed boolean; has_ended boolean; a_queue text; a_key text; a_place bigint;
+    s_no integer[] := '{}'; s_ids uuid[] := '{}'; queues text[] := '{}'; tenants text[] := '{}'; priorities smallint[] := '{}'; labels text[] := '{}'; attempts smallint[] := '{}';
+    dues timestamptz[] := '{}'; delays interval[] := '{}'; expiries timestamptz[] := '{}'; told boolean[] := '{}'; in_line boolean[] := '{}';
+    order_keys text[] := '{}'; places bigint[] := '{}'; afters text[] := '{}'; failures text[] := '{}'; blockers uuid[] := '{}'; payloads bytea[] := '{}';
+    sent uuid[] := '{}'; known uuid[] := '{}'; is_done boolean[] := '{}'; is_ended boolean[] := '{}';
+    lines text[] := '{}'; last_of uuid[] := '{}';
+    others uuid[] := '{}'; waiting uuid[] := '{}';
+    after uuid[]; rest uuid[]; other uuid; unfinished uuid; ended uuid; blocker uuid; at integer; has_place boolean;
+    all_behind uuid[] := '{}';
+begin
+    for found_id in execute {{stored.sql}} using array(
+        select ids[c] from unnest(chosen) as c where items[c] ->> 'order_key' <> '' or json_typeof(items[c] -> 'after') = 'array')
+    loop
+        sent := sent || found_id;
+    end loop;
+    for found_id, completed, has_ended in execute {{after_find.sql}} using array(
+        select distinct coalesce((twins ->> a.value)::uuid, a.value::uuid) from unnest(chosen) as c,
+            json_array_elements_text(case when json_typeof(items[c] -> 'after') = 'array' then items[c] -> 'after' else '[]' end) a)
+    loop
+        known := known || found_id; is_done := is_done || completed; is_ended := is_ended || has_ended;
+    end loop;
+    for a_queue, a_key, found_id in execute {{order_last.sql}} using
+        array(select o.q from (select distinct items[c] ->> 'queue' as q, items[c] ->> 'order_key' as k from unnest(chosen) as c where items[c] ->> 'order_key' <> '') o order by o.q, o.k),
+        array(select o.k from (select distinct items[c] ->> 'queue' as q, items[c] ->> 'order_key' as k from unnest(chosen) as c where items[c] ->> 'order_key' <> '') o order by o.q, o.k)
+    loop
+        lines := lines || (a_queue || ' ' || a_key); last_of := last_of || found_id;
+    end loop;
+    for job in
+        select c as nth, ids[c] as job_id, j.*, sluice._bytes(j.payload) as bytes, coalesce(q.audit = 'full', false) as told,
+               coalesce(q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0, false)
+                   or exists (select from sluice.tenant_limit t where t.queue in (j.queue, '') and t.says) as by_tenant
+        from unnest(chosen) with ordinality as u(c, k)
+        cross join lateral sluice._job_of(items[c]) j
+        left join sluice.queue q on q.name = j.queue
+        order by u.k
+    loop
+        after := array(select distinct coalesce((twins ->> a::text)::uuid, a) as a from unnest(job.after) as a order by a);
+        rest := '{}'; unfinished := null; ended := null; blocker := null; a_place := 0; error := null;
+        has_place := (coalesce(job.order_key, '') <> '' or after <> '{}') and not job.job_id = any (sent);
+        if has_place then
+            foreach other in array after loop
+                at := array_position(known, other);
+                if at is null and array_position(s_ids, other) is null then
+                    error := sluice._missing(other);
+                    exit;
+                end if;
+                continue when is_done[at];
+                rest := rest || other;
+                if is_ended[at] then
+                    ended := coalesce(ended, other);
+                else
+                    unfinished := coalesce(unfinished, other);
+                end if;
+            end loop;
+            if error is not null then
+                no := job.nth; id := null; code := 'SL005'; behind := null;
+                return next;
+                continue;
+            end if;
+            if job.order_key <> '' then
+                execute {{order_places.sql}} into a_place using 1;
+                at := coalesce(array_position(lines, job.queue || ' ' || job.order_key), cardinality(lines) + 1);
+                lines[at] := job.queue || ' ' || job.order_key;
+                blocker := last_of[at];
+                last_of[at] := job.job_id;
+            end if;
+            blocker := coalesce(blocker, unfinished, ended);
+            if blocker is not null then
+                all_behind := all_behind || blocker || rest;
+            end if;
+            others := others || rest;
+            waiting := waiting || array_fill(job.job_id, array[cardinality(rest)]);
+        end if;
+        s_no := s_no || job.nth; s_ids := s_ids || job.job_id; queues := queues || job.queue; tenants := tenants || coalesce(job.tenant, '');
+        priorities := priorities || job.priority::smallint;
+        labels := labels || case when jsonb_typeof(job.labels) = 'object' and job.labels <> '{}' then job.labels::text else '' end;
+        attempts := attempts || coalesce(job.max_attempts, 0)::smallint;
+        dues := array_append(dues, job.due_at); delays := delays || coalesce(job.delay, '0'); expiries := array_append(expiries, job.expires_at);
+        payloads := payloads || job.bytes; told := told || job.told; in_line := in_line || job.by_tenant;
+        order_keys := order_keys || case when has_place then coalesce(job.order_key, '') else '' end; places := places || a_place;
+        afters := afters || case when has_place and after <> '{}' then after::text else '' end;
+        failures := failures || case when after <> '{}' then coalesce(nullif(job.after_failure, ''), 'cancel') else '' end;
+        blockers := array_append(blockers, blocker);
+    end loop;
+    if s_no = '{}' then
+        return;
+    end if;
+    select array_agg(n order by s_ids[n]) into chosen from generate_subscripts(s_ids, 1) as n; -- every statement locks in one order
+    for found_id in execute {{enqueue.sql}} using
+        array(select s_ids[n] from unnest(chosen) as n), array(select queues[n] from unnest(chosen) as n), array(select tenants[n] from unnest(chosen) as n),
+        array(select priorities[n] from unnest(chosen) as n), null::text[], (select string_agg(payloads[n], '' order by k) from unnest(chosen) with ordinality as g(n, k)),
+        array(select labels[n] from unnest(chosen) as n), array(select attempts[n] from unnest(chosen) as n), array(select dues[n] from unnest(chosen) as n),
+        array(select delays[n] from unnest(chosen) as n), array(select expiries[n] from unnest(chosen) as n), null::boolean[],
+        array(select blockers[n] from unnest(chosen) as n), array(select told[n] from unnest(chosen) as n),
+        array(select (1 + sum(length(payloads[n])) over (order by k) - length(payloads[n]))::integer from unnest(chosen) with ordinality as g(n, k) order by k),
+        array(select length(payloads[n]) from unnest(chosen) as n), array(select in_line[n] from unnest(chosen) as n),
+        array(select order_keys[n] from unnest(chosen) as n), array(select places[n] from unnest(chosen) as n), array(select afters[n] from unnest(chosen) as n),
+        array(select failures[n] from unnest(chosen) as n)
+    loop
+        taken := taken || found_id;
+    end loop;
+    if others <> '{}' then
+        execute {{after_put.sql}} using
+            array(select o from unnest(others, waiting) as g(o, w) where not w = any (taken)),
+            array(select w from unnest(others, waiting) as g(o, w) where not w = any (taken));
+    end if;
+    error := null; code := null; behind := null;
+    for n in 1..cardinality(s_no) loop
+        no := s_no[n]; id := s_ids[n]; duplicate := id = any (taken);
+        if n = 1 then
+            behind := all_behind;
+        end if;
+        return next;
+        behind := null;
+    end loop;
+end
+$function$;
