@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine/enginetest"
+	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/storetest"
 )
 
@@ -347,6 +348,7 @@ func TestDocsAreMadeFromTheCode(t *testing.T) {
 		{"docs/store-rules.md", "rules", storeRules()},
 		{"docs/engine-rules.md", "rules", engineRules()},
 		{"docs/settings.md", "settings", settingsTable()},
+		{"docs/sql.md", "functions", functionsList(t)},
 	} {
 		text, err := os.ReadFile(doc.path)
 		if err != nil {
@@ -424,6 +426,24 @@ func engineRules() string {
 		text += fmt.Sprintf("| %s | %s | %s |\n", rule.ID, rule.Says, rule.Because)
 	}
 	return text
+}
+
+// functionsList shows the functions for other languages as they are written.
+func functionsList(t *testing.T) string {
+	functions, err := postgres.Functions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	group := ""
+	for _, f := range functions {
+		if f.Group != group {
+			group = f.Group
+			fmt.Fprintf(&text, "### For the %s\n\n", group)
+		}
+		fmt.Fprintf(&text, "**%s**: %s\n\n```\nsluice.%s\n```\n\n", f.Name, f.Says, f.Signature)
+	}
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 func settingsTable() string {

@@ -17,3 +17,9 @@ func (s *Store) SliceWaves(jobs int64) { s.waveSlice = jobs }
 
 // WalkedFor acts as if walking through the hints of a queue from the front took so long that it is not done soon again.
 func (s *Store) WalkedFor(queue string, cost time.Duration) { s.hintMarks.walked(queue, cost) }
+
+// FunctionsChecksum is the checksum of the text of the functions.
+func FunctionsChecksum() (string, error) {
+	_, checksum, err := functionSet()
+	return checksum, err
+}

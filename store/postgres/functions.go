@@ -67,7 +67,9 @@ func Functions() ([]Function, error) {
 			Name: parts[4], Group: parts[1], Says: strings.ReplaceAll(parts[2], "\n-- ", " "), Signature: parts[3],
 		})
 	}
-	slices.SortFunc(out, func(a, b Function) int { return cmp.Or(rankOf(a.Group)-rankOf(b.Group), strings.Compare(a.Name, b.Name)) })
+	slices.SortFunc(out, func(a, b Function) int {
+		return cmp.Or(rankOf(a.Group)-rankOf(b.Group), strings.Compare(a.Name, b.Name))
+	})
 	return out, nil
 }
 

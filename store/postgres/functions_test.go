@@ -1,24 +1,301 @@
 package postgres_test
 
 import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-func TestMigrateMakesTheFunctionsOnce(t *testing.T) {
+// updateFunctions writes the checksum of the functions: go test ./store/postgres -run FunctionsVersion -functions.
+var updateFunctions = flag.Bool("functions", false, "write the checksum of the functions for the present version")
+
+// TestFunctionsVersionIsRaisedWithTheirText keeps two programs of one version from putting different functions in each
+// other's place, again and again.
+func TestFunctionsVersionIsRaisedWithTheirText(t *testing.T) {
 	t.Parallel()
-	url := pgtest.NewDatabase(t)
-	begun := time.Now()
-	steps, err := postgres.Migrate(t.Context(), url)
+	const path = "testdata/functions.sum"
+	checksum, err := postgres.FunctionsChecksum()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Log(time.Since(begun), len(steps), steps[len(steps)-1].Name)
-	again, err := postgres.Migrate(t.Context(), url)
-	if err != nil || len(again) > 0 {
-		t.Fatalf("migrating again ran %d steps, error %v", len(again), err)
+	want := fmt.Sprintf("%d %s\n", postgres.FunctionsVersion, checksum)
+	if *updateFunctions {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has, err := os.ReadFile(path)
+	if err != nil || string(has) != want {
+		t.Errorf("%s says %q, the functions are %q: if the version in the file was released, raise FunctionsVersion; then run this test with -functions (%v)", path, has, want, err)
+	}
+}
+
+func TestMigrateMakesTheFunctionsOnceAndReplacesOlderOnes(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	migrated := func(want int) {
+		t.Helper()
+		pending, err := postgres.PendingMigrations(t.Context(), r.url)
+		if err != nil || len(pending) != want {
+			t.Errorf("%d steps are pending, %v; want %d", len(pending), err, want)
+		}
+		steps, err := postgres.Migrate(t.Context(), r.url)
+		if err != nil || len(steps) != want {
+			t.Errorf("migrating ran %d steps, %v; want %d", len(steps), err, want)
+		}
+	}
+	migrated(0)
+	r.exec("update sluice.function_set set version = version + 1, checksum = 'of a newer program'")
+	migrated(0)
+	r.exec("update sluice.function_set set version = 0")
+	r.exec("create or replace function sluice.leave(holder text) returns void language sql as 'select 1'")
+	r.exec("revoke all on function sluice.complete(uuid, uuid, json) from " + r.worker)
+	migrated(1)
+	migrated(0)
+	r.onlyOf(r.as(r.worker), "worker")
+}
+
+// TestFailFollowsTheRetryRuleOfTheQueue fails a job until it is dead (I-6), and another one for good.
+func TestFailFollowsTheRetryRuleOfTheQueue(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	r.exec("update sluice.queue set max_attempts = 3, backoff_base_ms = 10000, backoff_factor = 3, backoff_jitter_ms = 0, backoff_max_ms = 20000 where name = 'scraper'")
+	worker := r.as(r.worker)
+	r.exec(`select sluice.enqueue(queue => 'scraper', payload => '{}', job_id => '` + mine + `')`)
+	for attempt, want := range []struct {
+		state string
+		wait  float64
+	}{{"queued", 10}, {"queued", 20}, {"dead", 0}} {
+		token := value[string](r, worker, `select token::text from sluice.claim(queues => '{scraper}', holder => 'w1') where attempt = $1 and attempts_left = $2`, attempt+1, 3-attempt)
+		for range 2 { // the second time because the answer may have been lost
+			if state := value[string](r, worker, `select sluice.fail(id => $1::text::uuid, token => $2::text::uuid, error => 'no network')`, mine, token); state != want.state {
+				t.Fatalf("attempt %d leads to %s, want %s", attempt+1, state, want.state)
+			}
+		}
+		if want.state == "queued" {
+			wait := value[float64](r, r.as("postgres"), `select extract(epoch from due_at - now())::float8 from sluice.live`)
+			if wait < want.wait-9 || wait > want.wait {
+				t.Errorf("attempt %d is tried again in %f s, want %f", attempt+1, wait, want.wait)
+			}
+			r.exec("update sluice.live set due_at = now()")
+		}
+	}
+	attempts, err := r.owner.Attempts(t.Context(), mustID(t, mine))
+	if err != nil || len(attempts) != 3 || attempts[0].Error != "no network" {
+		t.Errorf("attempts %+v, %v", attempts, err)
+	}
+	operator := r.as(r.operator)
+	if state := value[string](r, operator, `select state from sluice.requeue_dead(queue => 'scraper', reason => 'nightly', dry_run => true)`); state != "dead" {
+		t.Errorf("a dry run says %s", state)
+	}
+	if state := value[string](r, operator, `select state from sluice.requeue_dead(queue => 'scraper', reason => 'Retry requested by nightly workflow', actor => 'nightly')`); state != "queued" {
+		t.Errorf("requeueing says %s", state)
+	}
+	told := value[string](r, r.as("postgres"), `select actor || ': ' || reason from sluice.audit where event = 'requeue'`)
+	if want := "nightly (" + r.operator + "): Retry requested by nightly workflow"; told != want {
+		t.Errorf("the audit has %q, want %q", told, want)
+	}
+	token := value[string](r, worker, `select token::text from sluice.claim(queues => '{scraper}', holder => 'w1') where attempt = 1 and generation = 2`)
+	if state := value[string](r, worker, `select sluice.fail(id => $1::text::uuid, token => $2::text::uuid, error => 'is no food', retryable => false)`, mine, token); state != "dead" {
+		t.Errorf("a permanent error leads to %s", state)
+	}
+}
+
+// TestClaimOfSeveralQueuesTakesTurnsAndTakesBackWhatWasLeft claims "any" of two queues (E-18), with few at a time and
+// many, and then what a dead worker held (E-4).
+func TestClaimOfSeveralQueuesTakesTurnsAndTakesBackWhatWasLeft(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	owner := r.as("postgres")
+	r.exec(`select sluice.enqueue_many(jobs => (select json_agg(json_build_object('queue', case n % 2 when 0 then 'scraper' else 'payments' end, 'payload', n)) from generate_series(1, 100) n))`)
+	for range 20 {
+		value[int](r, owner, `select count(*)::int from sluice.claim(queues => '{scraper,payments}', holder => 'dead', batch => 1)`)
+	}
+	each := value[int](r, owner, `select min(n)::int from (select count(*) as n from sluice.live where state = 'claimed' group by queue) q`)
+	if each < 2 {
+		t.Errorf("of 20 claims of one job one queue got %d", each)
+	}
+	if got := value[int](r, owner, `select count(*)::int from sluice.claim(queues => '{scraper,payments}', holder => 'dead', batch => 1000)`); got != 80 {
+		t.Errorf("claimed %d more jobs, want 80", got)
+	}
+	r.exec("update sluice.live set lease_until = now() - interval '1 second'")
+	if got := value[int](r, owner, `select count(*)::int from sluice.claim(queues => '{scraper,payments}', holder => 'w2', batch => 1000, reclaim => false)`); got != 0 {
+		t.Errorf("claimed %d jobs without taking back, want none", got)
+	}
+	if got := value[int](r, owner, `select count(*)::int from sluice.claim(queues => '{scraper,payments}', holder => 'w2', batch => 1000) where recoveries = 1 and attempts = 0`); got != 100 {
+		t.Errorf("claimed %d jobs of a dead worker, want 100", got)
+	}
+}
+
+// TestClaimIsAsLargeAndAsOftenAsTheQueueSays sets batch, interval and jitter.
+func TestClaimIsAsLargeAndAsOftenAsTheQueueSays(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	owner := r.as("postgres")
+	r.exec("update sluice.queue set batch = 3, interval_ms = 60000, jitter_ms = 3600000 where name = 'scraper'")
+	r.exec(`select sluice.enqueue_many(jobs => (select json_agg(json_build_object('queue', 'scraper', 'payload', n)) from generate_series(1, 20) n))`)
+	claimed := func(holder string) int {
+		return value[int](r, owner, `select count(*)::int from sluice.claim(queues => '{scraper}', holder => $1, batch => 10) where start_at between now() and now() + interval '1 hour'`, holder)
+	}
+	for _, c := range []struct {
+		holder string
+		want   int
+	}{{"a", 3}, {"a", 0}, {"b", 3}} {
+		if got := claimed(c.holder); got != c.want {
+			t.Errorf("%s claimed %d jobs, want %d", c.holder, got, c.want)
+		}
+	}
+	r.exec("update sluice.pace set claimed_at = claimed_at - interval '1 minute'")
+	if got := claimed("a"); got != 3 {
+		t.Errorf("a minute later %d jobs, want 3", got)
+	}
+}
+
+// TestClaimThatIsSentAgainGivesTheSameJobs loses an answer.
+func TestClaimThatIsSentAgainGivesTheSameJobs(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	owner := r.as("postgres")
+	r.exec(`select sluice.enqueue_many(jobs => (select json_agg(json_build_object('queue', 'scraper', 'payload', n)) from generate_series(1, 9) n))`)
+	claim := `select string_agg(id::text, ' ' order by id) from sluice.claim(queues => '{scraper}', holder => 'w1', batch => 4, claim_token => '` + foreign + `')`
+	if first, second := value[string](r, owner, claim), value[string](r, owner, claim); first != second || strings.Count(first, " ") != 3 {
+		t.Errorf("claimed %q, and again %q", first, second)
+	}
+}
+
+// TestEnqueueInsideATransactionStandsOrFallsWithIt rolls back and commits.
+func TestEnqueueInsideATransactionStandsOrFallsWithIt(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	conn := r.as(r.producer)
+	for _, end := range []string{"rollback", "commit"} {
+		for _, sql := range []string{"begin", `select sluice.enqueue(queue => 'scraper', payload => '{}', key => 'k')`, end} {
+			if _, err := conn.Exec(t.Context(), sql); err != nil {
+				t.Fatalf("%s: %v", sql, err)
+			}
+		}
+	}
+	if got := value[int](r, r.as("postgres"), "select count(*)::int from sluice.live"); got != 1 {
+		t.Errorf("%d jobs, want 1", got)
+	}
+}
+
+// TestWrongCallsGiveTypedErrorsAndChangeNothing calls wrongly in every way that has a code.
+func TestWrongCallsGiveTypedErrorsAndChangeNothing(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	owner := r.as("postgres")
+	r.exec("update sluice.queue set payload_schema = '{}', payload_limit = 20 where name = 'payments'")
+	r.exec(`select sluice.enqueue(queue => 'scraper', payload => '{}', job_id => '` + mine + `')`)
+	for sql, code := range map[string]string{
+		`select sluice.claim(queues => '{scrapper}', holder => 'w')`:                                         "SL002",
+		`select sluice.enqueue(queue => 'scrapper', payload => '1')`:                                         "SL002",
+		`select sluice.pause(queue => 'scrapper', reason => 'x')`:                                            "SL002",
+		`select sluice.requeue_dead(queue => 'scrapper', reason => 'x')`:                                     "SL002",
+		`select sluice.claim(queues => '{}', holder => 'w')`:                                                 "SL004",
+		`select sluice.claim(queues => null, holder => 'w')`:                                                 "SL004",
+		`select sluice.claim(queues => '{scraper,null}', holder => 'w')`:                                     "SL004",
+		`select sluice.claim(queues => '{scraper}', holder => '')`:                                           "SL004",
+		`select sluice.claim(queues => '{scraper}', holder => 'w', batch => 0)`:                              "SL004",
+		`select sluice.claim(queues => '{scraper}', holder => 'w', batch => 1001)`:                           "SL004",
+		`select sluice.claim(queues => '{scraper}', holder => 'w', lease_seconds => -1)`:                     "SL004",
+		`select sluice.claim(queues => '{scraper}', holder => 'w', lease_seconds => 'NaN')`:                  "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '{"a":')`:                                      "22P02",
+		`select sluice.enqueue(queue => 'scraper', payload => null)`:                                         "SL004",
+		`select sluice.enqueue(queue => 'a b', payload => '1')`:                                              "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', priority => 11)`:                          "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', tenant => E'a\nb')`:                       "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', key => repeat('k', 256))`:                 "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', key_scope => 'window')`:                   "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', key => 'k', key_scope => 'always')`:       "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', delay => '1 s', due_at => now())`:         "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', due_at => 'infinity')`:                    "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', labels => '{"a": 1}')`:                    "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', labels => '[]')`:                          "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', max_attempts => 0)`:                       "SL004",
+		`select sluice.enqueue(queue => 'scraper', payload => '1', after => array['` + foreign + `'::uuid])`: "SL005",
+		`select sluice.enqueue(queue => 'payments', payload => '1')`:                                         "SL004",
+		`select sluice.enqueue(queue => 'payments', payload => '"123456789012345678901"')`:                   "SL004",
+		`select sluice.enqueue_many(jobs => '{}')`:                                                           "SL004",
+		`select sluice.complete(id => '` + mine + `', token => '` + foreign + `')`:                           "SL001",
+		`select sluice.fail(id => '` + foreign + `', token => '` + foreign + `', error => 'x')`:              "SL001",
+		`select sluice.renew(id => '` + mine + `', token => '` + foreign + `')`:                              "SL001",
+		`select sluice.release(id => '` + mine + `', token => '` + foreign + `', delay_seconds => -1)`:       "SL004",
+		`select sluice.complete_many(ids => array['` + mine + `'::uuid], tokens => '{}')`:                    "SL004",
+		`select sluice.requeue(ids => array['` + mine + `'::uuid], reason => ' ')`:                           "SL004",
+		`select sluice.pause(queue => 'scraper', reason => 'x', until => now() - interval '1 s')`:            "SL004",
+		`select sluice.why(job_id => '` + foreign + `')`:                                                     "SL005",
+		`select sluice.grant_worker(role => 'nobody such', queues => '{scraper}')`:                           "42704",
+		`select sluice.grant_worker(role => 'postgres', queues => '{}')`:                                     "SL004",
+		`select sluice.complete(id => 'no uuid', token => '` + foreign + `')`:                                "22P02",
+	} {
+		r.refused(owner, code, sql)
+		_, err := owner.Exec(t.Context(), sql)
+		var server *pgconn.PgError
+		if errors.As(err, &server) && strings.HasPrefix(code, "SL") && (server.Hint == "" || server.Message == "") {
+			t.Errorf("%s: the error has no hint: %+v", sql, server)
+		}
+	}
+	rows := value[string](r, owner, `select string_agg(coalesce(code, 'stored'), ' ' order by no) from sluice.enqueue_many(jobs => '[{"queue":"scraper","payload":1},{"queue":"scraper"},
+		{"queue":"scrapper","payload":1},{"queue":"scraper","payload":1,"priority":"high"},{"queue":"scraper","payload":1,"prio":1},7,
+		{"queue":"scraper","payload":1,"after":["`+foreign+`"]},{"queue":"scraper","payload":{"b":1,"a":[ ]}}]')`)
+	if rows != "stored SL004 SL002 22P02 SL004 SL004 SL005 stored" {
+		t.Errorf("the batch: %s", rows)
+	}
+	if got := value[string](r, owner, `select string_agg(convert_from(payload, 'UTF8'), ' ' order by octet_length(payload)) from sluice.job`); got != `1 {} {"b":1,"a":[ ]}` {
+		t.Errorf("stored: %s", got)
+	}
+}
+
+// TestDocsOfSQLRun runs the statements of the document, each block as the role that it is for.
+func TestDocsOfSQLRun(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/sql.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	r := newRoles(t)
+	for _, role := range []string{"matcher", "scraper", "nightly"} {
+		r.role(role + "_of_docs")
+	}
+	owner := "postgres"
+	as := []string{owner, "scraper", "matcher", owner}
+	if len(blocks) != len(as) {
+		t.Fatalf("%d blocks, want %d", len(blocks), len(as))
+	}
+	names := strings.NewReplacer("'matcher'", "'"+r.worker+"'", "'scraper')", "'scraper')", "role => 'scraper'", "role => '"+r.producer+"'", "'nightly'", "'"+r.operator+"'")
+	results := make([]int64, 0)
+	for i, block := range blocks {
+		role := map[string]string{"matcher": r.worker, "scraper": r.producer}[as[i]]
+		conn := r.as(orElse(role, owner))
+		for _, statement := range strings.SplitAfter(block[1], ";\n") {
+			if statement = strings.TrimSpace(statement); statement == "" || strings.HasPrefix(statement, "create role") {
+				continue // they are there, by names of their own
+			}
+			tag, err := conn.Exec(t.Context(), names.Replace(statement), pgx.QueryExecModeSimpleProtocol)
+			if err != nil {
+				t.Fatalf("%s: %v", statement, err)
+			}
+			results = append(results, tag.RowsAffected())
+		}
+	}
+	if got := fmt.Sprint(results); got != "[1 1 1 1 2 1 1 1 4 1 0]" {
+		t.Errorf("the statements gave %s rows", got)
+	}
+	jobs, err := r.owner.Jobs(t.Context(), sluice.JobFilter{Queue: "scraper", States: []sluice.State{sluice.StateCompleted}, Limit: 10})
+	if err != nil || len(jobs.Jobs) != 1 || time.Since(jobs.Jobs[0].FinishedAt) > time.Hour {
+		t.Errorf("completed: %+v, %v", jobs, err)
 	}
 }

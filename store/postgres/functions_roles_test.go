@@ -1,0 +1,288 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/postgres"
+)
+
+// roles is a database in which some roles may do a part.
+type roles struct {
+	*testing.T
+	url                        string
+	owner                      *postgres.Store
+	worker, producer, operator string
+}
+
+func newRoles(t *testing.T) *roles {
+	t.Helper()
+	r := &roles{T: t, url: newWithFunctions(t)}
+	r.owner = openStore(t, r.url)
+	r.worker, r.producer, r.operator = r.role("worker"), r.role("producer"), r.role("operator")
+	r.exec(`select sluice.grant_worker(role => $1, queues => '{scraper}')`, r.worker)
+	r.exec(`select sluice.grant_producer(role => $1, queues => '{scraper}')`, r.producer)
+	r.exec(`select sluice.grant_operator(role => $1, queues => '{scraper}')`, r.operator)
+	for _, queue := range []string{"scraper", "payments"} {
+		_, err := r.owner.SaveQueue(t.Context(), sluice.Queue{Name: queue, Settings: sluice.DefaultSettings()}, sluice.Act{By: "ada", Reason: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// role makes a role that can log in; roles are of the whole server.
+func (r *roles) role(kind string) string {
+	r.Helper()
+	at, err := url.Parse(r.url)
+	if err != nil {
+		r.Fatal(err)
+	}
+	name := strings.TrimPrefix(at.Path, "/") + "_" + kind
+	r.exec("create role " + name + " login")
+	r.Cleanup(func() { // the database, in which it has its rights, is dropped only after this
+		for _, sql := range []string{"drop owned by " + name, "drop role " + name} {
+			if _, err := r.owner.Pool().Exec(context.Background(), sql); err != nil {
+				r.Errorf("%s: %v", sql, err)
+			}
+		}
+	})
+	return name
+}
+
+func (r *roles) exec(sql string, arguments ...any) {
+	r.Helper()
+	if _, err := r.owner.Pool().Exec(r.Context(), sql, arguments...); err != nil {
+		r.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// as connects as a role.
+func (r *roles) as(role string) *pgx.Conn {
+	r.Helper()
+	at, err := url.Parse(r.url)
+	if err != nil {
+		r.Fatal(err)
+	}
+	at.User = url.User(role)
+	conn, err := pgx.Connect(r.Context(), at.String())
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = conn.Close(r.Context()) })
+	return conn
+}
+
+// refused makes sure that a statement of a role fails by a code.
+func (r *roles) refused(conn *pgx.Conn, code, sql string, arguments ...any) {
+	r.Helper()
+	rows, err := conn.Query(r.Context(), sql, append([]any{pgx.QueryExecModeSimpleProtocol}, arguments...)...)
+	if err == nil {
+		rows.Close()
+		err = rows.Err()
+	}
+	if !isCode(err, code) {
+		r.Errorf("%s: %v, want SQLSTATE %s", sql, err, code)
+	}
+}
+
+func value[T any](r *roles, conn *pgx.Conn, sql string, arguments ...any) T {
+	r.Helper()
+	rows, err := conn.Query(r.Context(), sql, append([]any{pgx.QueryExecModeSimpleProtocol}, arguments...)...)
+	if err != nil {
+		r.Fatalf("%s: %v", sql, err)
+	}
+	out, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
+	if err != nil {
+		r.Fatalf("%s: %v", sql, err)
+	}
+	return out
+}
+
+// A job of each queue, and the claim of one.
+const (
+	mine    = "01890000-0000-7000-8000-000000000001"
+	foreign = "01890000-0000-7000-8000-000000000002"
+)
+
+// TestWorkerRoleCanClaimAndFinishInItsQueuesAndNothingElse tries each act of a worker in its own queue, and whatever it
+// must not do (S-3).
+func TestWorkerRoleCanClaimAndFinishInItsQueuesAndNothingElse(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	producer, worker := r.as(r.producer), r.as(r.worker)
+	value[bool](r, producer, `select duplicate from sluice.enqueue(queue => 'scraper', payload => '{"name":"2 EL Olivenöl"}', job_id => $1::text::uuid)`, mine)
+	r.exec(`select sluice.enqueue(queue => 'payments', payload => '{}', job_id => $1::text::uuid)`, foreign)
+	r.exec(`select sluice.claim(queues => '{payments}', holder => 'other', claim_token => $1::text::uuid)`, foreign)
+
+	token := value[string](r, worker, `select token::text from sluice.claim(queues => '{scraper}', holder => 'w1', lease_seconds => 180)`)
+	if left := value[float64](r, worker, `select extract(epoch from sluice.renew(id => $1::text::uuid, token => $2::text::uuid, lease_seconds => 180) - now())::float8`, mine, token); left < 119 || left > 181 {
+		t.Errorf("the lease lasts %f s more, want about 180", left)
+	}
+	value[any](r, worker, `select sluice.checkpoint(id => $1::text::uuid, token => $2::text::uuid, checkpoint => '{"page":1}')::text`, mine, token)
+	value[any](r, worker, `select sluice.beat(holder => 'w1', queues => '{scraper}')::text`)
+	value[any](r, worker, `select sluice.leave(holder => 'w1')::text`)
+	if state := value[string](r, worker, `select sluice.fail(id => $1::text::uuid, token => $2::text::uuid, error => 'no network', retry_seconds => 0)`, mine, token); state != "queued" {
+		t.Errorf("the first failure leads to %s, want queued", state)
+	}
+	token = value[string](r, worker, `select token::text from sluice.claim(queues => '{scraper}', holder => 'w1')`)
+	value[bool](r, worker, `select sluice.complete(id => $1::text::uuid, token => $2::text::uuid, result => '{"canonical":"olive oil"}')`, mine, token)
+
+	for _, table := range []string{"job", "live", "done", "attempt", "job_key", "queue", "tier", "tenant", "audit", "holder", "flow", "line", "hint", "tenant_limit", "queue_grant", "pace", "look_again", "function_set", "migration", "jobs"} {
+		for _, sql := range []string{"select * from sluice.%s", "delete from sluice.%s", "insert into sluice.%s default values", "truncate sluice.%s", "drop table sluice.%s", "lock table sluice.%s"} {
+			if table == "jobs" && strings.HasPrefix(sql, "drop") {
+				sql = "drop view sluice.%s"
+			}
+			r.refused(worker, "42501", fmt.Sprintf(sql, table))
+		}
+	}
+	r.refused(worker, "42501", "update sluice.live set token = null")
+	r.refused(worker, "42501", "update sluice.queue set paused = true")
+	r.refused(worker, "42501", "create table sluice.mine (a int)")
+	r.refused(worker, "42501", "create function sluice.claim(a int) returns int language sql as 'select 1'")
+	r.refused(worker, "42501", "select nextval('sluice.order_place')")
+	r.refused(worker, "42501", "select * from sluice.claim(queues => '{payments}', holder => 'w1')")
+	r.refused(worker, "42501", "select * from sluice.claim(queues => '{scraper,payments}', holder => 'w1')")
+	r.refused(worker, "42501", "select * from sluice.wait(queues => '{payments}')")
+	r.refused(worker, "42501", "select sluice.beat(holder => 'w1', queues => '{payments}')")
+	// What lies in another queue is as if it were not there, even with the right token.
+	r.refused(worker, "SL001", "select sluice.complete(id => '"+foreign+"', token => '"+foreign+"')")
+	r.refused(worker, "SL001", "select sluice.fail(id => '"+foreign+"', token => '"+foreign+"', error => 'x')")
+	r.refused(worker, "SL001", "select sluice.release(id => '"+foreign+"', token => '"+foreign+"')")
+	r.refused(worker, "SL001", "select sluice.renew(id => '"+foreign+"', token => '"+foreign+"')")
+	r.refused(worker, "SL001", "select sluice.checkpoint(id => '"+foreign+"', token => '"+foreign+"', checkpoint => '1')")
+	if state := value[string](r, worker, `select state from sluice.complete_many(ids => array[$1::text::uuid], tokens => array[$1::text::uuid])`, foreign); state != "lost" {
+		t.Errorf("completing a foreign job is %s, want lost", state)
+	}
+	job, err := r.owner.Job(t.Context(), mustID(t, foreign))
+	if err != nil || job.State != sluice.StateClaimed || job.LeaseUntil.After(time.Now().Add(61*time.Second)) {
+		t.Errorf("the foreign job is %+v, %v", job, err)
+	}
+	r.onlyOf(worker, "worker")
+	r.onlyOf(producer, "producer")
+	r.onlyOf(r.as(r.operator), "operator")
+}
+
+// onlyOf makes sure that a role may call the functions of its group, and no other function of ours.
+func (r *roles) onlyOf(conn *pgx.Conn, group string) {
+	r.Helper()
+	functions, err := postgres.Functions()
+	if err != nil {
+		r.Fatal(err)
+	}
+	may := make(map[string]bool)
+	for _, f := range functions {
+		may[f.Name] = f.Group == group
+	}
+	rows, err := r.owner.Pool().Query(r.Context(), "select p.oid::int8, p.proname::text from pg_proc p where p.pronamespace = 'sluice'::regnamespace")
+	if err != nil {
+		r.Fatal(err)
+	}
+	type row struct {
+		OID  int64
+		Name string
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
+	if err != nil || len(all) < 50 {
+		r.Fatalf("%d functions, %v", len(all), err)
+	}
+	for _, f := range all {
+		if got := value[bool](r, conn, fmt.Sprintf("select has_function_privilege(%d::oid, 'execute')", f.OID)); got != may[f.Name] {
+			r.Errorf("a %s may call %s: %v", group, f.Name, got)
+		}
+	}
+}
+
+func mustID(t *testing.T, text string) sluice.ID {
+	t.Helper()
+	id, err := sluice.ParseID(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// TestNobodyIsGrantedAnything looks at what PUBLIC may do.
+func TestNobodyIsGrantedAnything(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	nobody := r.as(r.role("nobody"))
+	r.refused(nobody, "42501", "select * from sluice.claim(queues => '{scraper}', holder => 'w1')")
+	r.refused(nobody, "42501", "select * from sluice.jobs")
+	r.onlyOf(nobody, "nobody")
+	// Whose grants are taken back may do nothing any more.
+	r.exec(`select sluice.revoke_grants(role => $1)`, r.worker)
+	r.refused(r.as(r.worker), "42501", "select * from sluice.claim(queues => '{scraper}', holder => 'w1')")
+	r.onlyOf(r.as(r.worker), "nobody")
+}
+
+// TestWhatARoleMakesDoesNotGetInBetween tries tables, functions and operators in schemas that are searched before, and
+// temporary ones, against functions that run as their owner.
+func TestWhatARoleMakesDoesNotGetInBetween(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	r.exec("create schema evil")
+	r.exec("grant all on schema evil, public to " + r.worker)
+	worker := r.as(r.worker)
+	for _, sql := range []string{
+		"create table evil.live (id uuid)", "create temp table queue_grant (role regrole, may text, queue text)", "create temp table live as select 1 as a",
+		`create function evil.now() returns timestamptz language plpgsql as 'begin raise exception ''evil ran as %'', current_user; end'`,
+		`create function evil.format(text, variadic text[]) returns text language plpgsql as 'begin raise exception ''evil ran as %'', current_user; end'`,
+		`create function evil.coalesce_text(text, text) returns text language plpgsql as 'begin raise exception ''evil ran as %'', current_user; end'`,
+		`create operator evil.|| (function = evil.coalesce_text, leftarg = text, rightarg = text)`,
+		"create type evil.uuid as enum ('evil')", "create domain evil.text as int",
+		"set search_path = evil, pg_temp, pg_catalog, public",
+	} {
+		if _, err := worker.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	r.exec(`select sluice.enqueue(queue => 'scraper', payload => '{}', job_id => '` + mine + `')`)
+	token := value[string](r, worker, `select token::pg_catalog.text from sluice.claim(queues => '{scraper}', holder => 'w1')`)
+	value[bool](r, worker, `select sluice.complete(id => '`+mine+`', token => '`+token+`')`)
+	r.refused(worker, "42501", "select * from sluice.claim(queues => '{payments}', holder => 'w1')")
+	// A setting is no role, and a role that it is not a member of is not its own.
+	r.refused(worker, "42501", "set role postgres")
+	r.refused(worker, "42501", "select set_config('role', 'postgres', false)")
+	r.refused(worker, "42501", "set session authorization postgres")
+	for _, text := range []string{"x'; drop table sluice.job; --", `"; select 1`, "payments", "*", "''"} {
+		r.refused(worker, map[bool]string{true: "42501", false: "SL004"}[text == "payments"], "select * from sluice.claim(queues => array[$1::pg_catalog.text], holder => 'w1')", text)
+	}
+}
+
+// TestRoleInForceCounts claims as a role that logs in as another and changes to it, as gateways do.
+func TestRoleInForceCounts(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	gate := r.role("gate")
+	r.exec("alter role " + gate + " noinherit")
+	r.exec("grant " + r.worker + " to " + gate)
+	conn := r.as(gate)
+	r.refused(conn, "42501", "select * from sluice.claim(queues => '{scraper}', holder => 'w1')")
+	if _, err := conn.Exec(t.Context(), "set role "+r.worker); err != nil {
+		t.Fatal(err)
+	}
+	r.exec(`select sluice.enqueue(queue => 'scraper', payload => '{}')`)
+	value[string](r, conn, `select token::text from sluice.claim(queues => '{scraper}', holder => 'w1')`)
+	// The owner that has changed to the worker is not more than that.
+	owner, err := r.owner.Pool().Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Release()
+	if _, err := owner.Exec(t.Context(), "set role "+r.worker); err != nil {
+		t.Fatal(err)
+	}
+	r.refused(owner.Conn(), "42501", "select * from sluice.claim(queues => '{payments}', holder => 'w1')")
+	if _, err := owner.Exec(t.Context(), "reset role"); err != nil {
+		t.Fatal(err)
+	}
+}
