@@ -136,14 +136,13 @@ func TestWorkerRoleCanClaimAndFinishInItsQueuesAndNothingElse(t *testing.T) {
 	token = value[string](r, worker, `select token::text from sluice.claim(queues => '{scraper}', holder => 'w1')`)
 	value[bool](r, worker, `select sluice.complete(id => $1::text::uuid, token => $2::text::uuid, result => '{"canonical":"olive oil"}')`, mine, token)
 
-	for _, table := range []string{"job", "live", "done", "attempt", "job_key", "queue", "tier", "tenant", "audit", "holder", "flow", "line", "hint", "tenant_limit", "queue_grant", "pace", "look_again", "function_set", "migration", "jobs"} {
-		for _, sql := range []string{"select * from sluice.%s", "delete from sluice.%s", "insert into sluice.%s default values", "truncate sluice.%s", "drop table sluice.%s", "lock table sluice.%s"} {
-			if table == "jobs" && strings.HasPrefix(sql, "drop") {
-				sql = "drop view sluice.%s"
-			}
+	for _, table := range []string{"job", "live", "done", "attempt", "job_key", "queue", "tier", "tenant", "audit", "holder", "flow", "line", "hint", "tenant_limit", "queue_grant", "pace", "look_again", "function_set", "migration"} {
+		for _, sql := range []string{"select * from sluice.%s", "delete from sluice.%s", "insert into sluice.%s default values", "truncate sluice.%s", "drop table sluice.%s", "do 'begin lock table sluice.%s; end'"} {
 			r.refused(worker, "42501", fmt.Sprintf(sql, table))
 		}
 	}
+	r.refused(worker, "42501", "select * from sluice.jobs")
+	r.refused(worker, "42501", "drop view sluice.jobs")
 	r.refused(worker, "42501", "update sluice.live set token = null")
 	r.refused(worker, "42501", "update sluice.queue set paused = true")
 	r.refused(worker, "42501", "create table sluice.mine (a int)")
