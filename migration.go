@@ -1,7 +1,8 @@
 package sluice
 
-// Migration is a numbered step of a store's schema.
+// Migration is a numbered step of a store's schema, or what is made after the steps.
 type Migration struct {
+	// Version is the step's number, from 1; 0: it is no step, and is made again whenever its text is another one.
 	Version int
 	Name    string
 	// SQL is what the step runs.

@@ -14,7 +14,8 @@ func (a *app) migrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Make the store's tables, or bring them up to date",
 		Long: `Runs the schema steps that the database still needs, each in a transaction of its own. Several
-processes may migrate at once. A SQLite file is made if it is not there.`,
+processes may migrate at once. A SQLite file is made if it is not there. In PostgreSQL it also makes
+the functions for programs in other languages, or replaces older ones.`,
 		Example: "  sluice migrate --db sqlite:jobs.db\n  sluice migrate --preview\n  sluice migrate --sql > steps.sql",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -63,8 +64,16 @@ func (a *app) printSteps(steps []sluice.Migration, what, none string) error {
 		return err
 	}
 	return printList(a, rows, func(p printed) string { return fmt.Sprint(p.Version) }, []column[printed]{
-		{"STEP", func(p printed) string { return fmt.Sprint(p.Version) }, true},
+		{"STEP", func(p printed) string { return stepNumber(p.Version) }, true},
 		{"NAME", func(p printed) string { return p.Name }, false},
 		{"STATUS", func(p printed) string { return p.Status }, false},
 	})
+}
+
+// stepNumber is the number of a schema step. The functions for other languages have none: they are made after the steps.
+func stepNumber(version int) string {
+	if version == 0 {
+		return "-"
+	}
+	return fmt.Sprint(version)
 }

@@ -146,10 +146,11 @@ type Lines interface {
 const (
 	// MaxLines bounds how many lines are served at one look. Larger claims take several jobs of each.
 	MaxLines = 128
-	// FirstLines and JobsALine are how many lines are served at the first look: each costs as much as some jobs,
-	// and whoever is not served now is the first at the next claim.
+	// FirstLines is how many lines are served at the first look, if they have that many: each costs as much as some
+	// jobs, and whoever is not served now is the first at the next claim.
 	FirstLines = 32
-	JobsALine  = 16
+	// JobsALine is how many jobs a claim must ask for to be served from one more line at the first look.
+	JobsALine = 16
 	// MaxLooks bounds how often a claim looks for further lines, where those before it had less than their
 	// share.
 	MaxLooks = 4

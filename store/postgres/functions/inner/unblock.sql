@@ -20,7 +20,10 @@ declare
     locked  boolean;
 begin
     -- Who enqueues behind one of them, or ends another, in a transaction that is not committed yet, does not see this.
-    insert into sluice.look_again (job_id) select e from unnest(ended) as e where note;
+    if note and ended <> '{}' then
+        perform sluice._look_again();
+        insert into sluice.look_again (job_id) select e from unnest(ended) as e;
+    end if;
     for round in 1..{{unblock rounds}} loop
         exit when ended = '{}';
         failed := '{}';

@@ -1,0 +1,237 @@
+package postgres_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func (s functionStore) Renew(ctx context.Context, renewals []sluice.Renewal) (lost []sluice.ID, err error) {
+	for _, r := range renewals {
+		var until time.Time
+		err := s.Pool().QueryRow(ctx, "select sluice.renew(id => $1::text::uuid, token => $2::text::uuid, lease_seconds => $3)", r.ID.String(), sluice.ID(r.Token).String(),
+			r.Lease.Seconds()).Scan(&until)
+		if isCode(err, "SL001") {
+			lost, err = append(lost, r.ID), nil
+		}
+		if err != nil {
+			return nil, named(err)
+		}
+	}
+	return lost, nil
+}
+
+func (s functionStore) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.Token, checkpoint json.RawMessage) error {
+	_, err := s.Pool().Exec(ctx, "select sluice.checkpoint(id => $1::text::uuid, token => $2::text::uuid, checkpoint => $3::text::json)", id.String(), sluice.ID(token).String(), string(checkpoint))
+	if isCode(err, "SL001") {
+		// The function raises an error, with which its own word to the audit would be undone. Here the rule's is given.
+		return s.Store.SaveCheckpoint(ctx, id, token, checkpoint)
+	}
+	return named(err)
+}
+
+// Settle goes through complete_many and release_many; where there is more to say than those take, and for the moves of
+// dispatchers, through the function that all of them are made of.
+func (s functionStore) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	errs := make([]error, len(settlements))
+	type key struct {
+		event  sluice.Event
+		poison bool
+		inTx   bool
+		round  int
+		plain  bool
+		delay  time.Duration
+		reason string
+	}
+	groups := make(map[key][]int)
+	var order []key
+	rounds := make(map[sluice.ID]int)
+	for i, in := range settlements {
+		k := key{event: in.Event, poison: in.Poison, inTx: in.InTx, round: rounds[in.ID]}
+		if k.plain = !in.InTx && (in.Event == sluice.EventComplete || in.Event == sluice.EventRelease && in.Holder == ""); k.plain && in.Event == sluice.EventRelease {
+			k.delay, k.reason = in.Delay, in.Reason
+		}
+		rounds[in.ID]++
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], i)
+	}
+	for _, k := range order {
+		states, err := again(func() ([]string, error) { return s.settleGroup(ctx, settlements, groups[k], k.plain) })
+		if isCode(err, "SL004") {
+			err = nil
+			states = slices.Repeat([]string{"not allowed"}, len(groups[k]))
+		}
+		if err != nil {
+			return nil, named(err)
+		}
+		for n, i := range groups[k] {
+			switch states[n] {
+			case "lost":
+				errs[i] = sluice.ErrLost
+			case "not allowed":
+				errs[i] = sluice.ErrNotAllowed
+			}
+		}
+	}
+	return errs, nil
+}
+
+func (s functionStore) settleGroup(ctx context.Context, settlements []sluice.Settlement, group []int, plain bool) ([]string, error) {
+	first := settlements[group[0]]
+	var ids, tokens, delays []string
+	var results, errors, stacks, reasons, refs, actors []*string
+	for _, i := range group {
+		in := settlements[i]
+		ids, tokens, delays = append(ids, in.ID.String()), append(tokens, sluice.ID(in.Token).String()), append(delays, micros(in.Delay))
+		var result *string
+		if in.Result != nil {
+			result = new(string)
+			*result = string(in.Result)
+		}
+		results = append(results, result)
+		errors, stacks, reasons = append(errors, textOrNull(sluice.StoredText(in.Error))), append(stacks, textOrNull(sluice.StoredText(in.Stack))), append(reasons, textOrNull(in.Reason))
+		refs, actors = append(refs, textOrNull(in.Ref)), append(actors, textOrNull(in.Holder))
+	}
+	sql, arguments := "", []any{ids, tokens}
+	switch {
+	case plain && first.Event == sluice.EventComplete:
+		sql = "select state from sluice.complete_many(ids => $1::text[]::uuid[], tokens => $2::text[]::uuid[], results => $3::text[]::json[])"
+		arguments = append(arguments, results)
+	case plain:
+		sql = "select state from sluice.release_many(ids => $1::text[]::uuid[], tokens => $2::text[]::uuid[], delay_seconds => nullif($3::double precision, 0), reason => $4)"
+		arguments = append(arguments, first.Delay.Seconds(), textOrNull(first.Reason))
+	default:
+		sql = `select state from sluice._settle(ids => $1::text[]::uuid[], tokens => $2::text[]::uuid[], event => $3,
+			results => array(select sluice._bytes(r::json) from unnest($4::text[]) as r), delays => $5::text[]::interval[], errors => $6::text[], stacks => $7::text[],
+			reasons => $8::text[], refs => $9::text[], actors => $10::text[], poison => $11,
+			in_tx => array_fill($12::boolean, array[cardinality($1::text[])])) order by no`
+		arguments = append(arguments, string(first.Event), results, delays, errors, stacks, reasons, refs, actors, first.Poison, first.InTx)
+	}
+	rows, err := s.Pool().Query(ctx, sql, arguments...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+func textOrNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+func (s functionStore) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	var actID *string
+	if !act.ID.IsZero() {
+		text := act.ID.String()
+		actID = &text
+	}
+	states, err := again(func() ([]string, error) {
+		rows, err := s.Pool().Query(ctx, "select state from sluice.requeue(ids => $1::text[]::uuid[], reason => $2, actor => $3, act_id => $4::text::uuid)",
+			textsOf(ids), orElse(act.Reason, "no reason"), act.By, actID)
+		if err != nil {
+			return nil, err
+		}
+		return pgx.CollectRows(rows, pgx.RowTo[string])
+	})
+	if err != nil {
+		return nil, named(err)
+	}
+	errs := make([]error, len(ids))
+	for i, state := range states {
+		errs[i] = map[string]error{"duplicate": sluice.ErrDuplicate, "not allowed": sluice.ErrNotAllowed, "unknown": sluice.ErrNotFound}[state]
+	}
+	return errs, nil
+}
+
+func (s functionStore) Recover(ctx context.Context, queue string, limit int, by string) (out sluice.Recovered, err error) {
+	err = s.Pool().QueryRow(ctx, "select requeued, buried from sluice.requeue_expired(queue => $1, batch => $2, actor => $3)", queue, limit, by).Scan(&out.Requeued, &out.Buried)
+	if isCode(err, "SL002") {
+		err = nil
+	}
+	return out, named(err)
+}
+
+// SaveQueue pauses and resumes through the functions, where nothing else is changed.
+func (s functionStore) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	before, err := s.queueNamed(ctx, queue.Name)
+	if err != nil {
+		return sluice.Queue{}, err
+	}
+	same := before.Settings
+	same.Paused, same.PausedUntil = queue.Settings.Paused, queue.Settings.PausedUntil
+	moved := before.Settings.Paused != queue.Settings.Paused
+	if before.Version == 0 || before.Version != queue.Version || same != queue.Settings || !moved || len(before.Plans)+len(queue.Plans) > 0 || before.Untold() ||
+		!queue.Settings.Paused && !queue.Settings.PausedUntil.IsZero() {
+		return s.Store.SaveQueue(ctx, queue, act)
+	}
+	sql, arguments := "select sluice.resume(queue => $1, reason => $2, actor => $3)", []any{queue.Name, orElse(act.Reason, "no reason"), act.By}
+	if queue.Settings.Paused {
+		sql = "select sluice.pause(queue => $1, reason => $2, actor => $3, until => $4)"
+		var until *time.Time
+		if at := queue.Settings.PausedUntil; !at.IsZero() {
+			until = &at
+		}
+		arguments = append(arguments, until)
+	}
+	var changed bool
+	if err := s.Pool().QueryRow(ctx, sql, arguments...).Scan(&changed); err != nil {
+		return sluice.Queue{}, named(err)
+	}
+	saved, err := s.queueNamed(ctx, queue.Name)
+	if err == nil && (!changed || saved.Untold()) {
+		err = fmt.Errorf("changed %v; the audit was not told of %+v", changed, saved.Settings)
+	}
+	return saved, err
+}
+
+func (s functionStore) queueNamed(ctx context.Context, name string) (sluice.Queue, error) {
+	queues, err := s.Queues(ctx)
+	for _, q := range queues {
+		if q.Name == name {
+			return q, err
+		}
+	}
+	return sluice.Queue{}, err
+}
+
+// Outlook makes sure that the function why says of a job what programs say.
+func (s functionStore) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
+	outlook, err := s.Store.Outlook(ctx, id)
+	if err != nil {
+		return outlook, err
+	}
+	said, err := sluice.NewClient(s.Store, sluice.ClientOptions{}).Why(ctx, id)
+	if err != nil {
+		return outlook, err
+	}
+	rows, err := s.Pool().Query(ctx, "select gate, open, says, until from sluice.why(job_id => $1::text::uuid)", id.String())
+	if err != nil {
+		return outlook, err
+	}
+	gates, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (g sluice.Gate, err error) {
+		var until *time.Time
+		err = row.Scan(&g.Name, &g.Open, &g.Says, &until)
+		g.Until = orZero(until)
+		return g, err
+	})
+	if err != nil {
+		return outlook, named(err)
+	}
+	same := slices.EqualFunc(gates, said.Gates, func(a, b sluice.Gate) bool {
+		return a.Name == b.Name && a.Open == b.Open && a.Says != "" && a.Until.IsZero() == b.Until.IsZero() && a.Until.Sub(b.Until).Abs() < time.Second
+	})
+	if !same {
+		return outlook, fmt.Errorf("why says\n%+v\nand programs say\n%+v", gates, said.Gates)
+	}
+	return outlook, nil
+}
