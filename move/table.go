@@ -113,7 +113,10 @@ var notMoved = map[string]string{
 	"sluice.hint":      "what claims are told of lines, which they make anew",
 	"sluice.order_key": "a lock for each order key, made when it is wanted",
 	"sluice.move":      "how far a move has come", "sluice_move": "how far a move has come",
-	"sluice.moved": "where to the store was moved", "sluice_moved": "where to the store was moved",
+	"sluice.queue_grant": "roles belong to the server", "sluice.function_set": "the target has its own",
+	"sluice.pace":       "when holders claimed last, that work through functions",
+	"sluice.look_again": "what upkeep finds without",
+	"sluice.moved":      "where to the store was moved", "sluice_moved": "where to the store was moved",
 }
 
 func keyed(name string, key ...string) layout { return layout{name: name, key: key} }

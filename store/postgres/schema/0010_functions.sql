@@ -1,4 +1,4 @@
--- 0009 Functions for other languages: which roles may use them where, and when a holder last claimed from a queue
+-- 0010 Functions for other languages: which roles may use them where, and when a holder last claimed from a queue
 -- that has an interval.
 -- locks: none on tables that exist.
 -- works with programs from: 8
