@@ -34,7 +34,10 @@ type functionStore struct {
 
 func openFunctions(t *testing.T) storetest.Bench {
 	t.Helper()
-	bench := openOn(t, newWithFunctions(t))
+	return throughFunctions(openAt(t, newWithFunctions(t)))
+}
+
+func throughFunctions(bench storetest.Bench) storetest.Bench {
 	bench.Store = functionStore{bench.Store.(*postgres.Store)}
 	bench.Other = functionStore{bench.Other.(*postgres.Store)}
 	return bench
@@ -42,7 +45,8 @@ func openFunctions(t *testing.T) storetest.Bench {
 
 func TestFunctionsObeyTheRules(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, openFunctions)
+	used := &databases{owner: t, make: newWithFunctions}
+	storetest.Run(t, func(t *testing.T) storetest.Bench { return throughFunctions(used.open(t)) })
 }
 
 func TestFunctionsAgreeWithTheModel(t *testing.T) {
@@ -320,7 +324,7 @@ var withFunctions = sync.OnceValues(func() (string, error) {
 	return url, err
 })
 
-func newWithFunctions(t *testing.T) string {
+func newWithFunctions(t testing.TB) string {
 	t.Helper()
 	template, err := withFunctions()
 	if err != nil {

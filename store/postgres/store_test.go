@@ -30,14 +30,15 @@ var timeColumns = []string{
 	"wave_count.counted_at", "stray_run.cancelled_at", "pace.claimed_at",
 }
 
-// open makes two stores on a new database. Time passes by moving everything stored into the past,
-// so that the store itself goes by the server's clock alone.
+// open makes two stores on a new database.
 func open(t *testing.T) storetest.Bench {
 	t.Helper()
-	return openOn(t, pgtest.NewDatabase(t))
+	return openAt(t, pgtest.NewDatabase(t))
 }
 
-func openOn(t *testing.T, url string) storetest.Bench {
+// openAt makes two stores on an empty database. Time passes by moving everything stored into the past,
+// so that the store itself goes by the server's clock alone.
+func openAt(t *testing.T, url string) storetest.Bench {
 	t.Helper()
 	store := openStore(t, url)
 	other := openStore(t, url)
@@ -87,7 +88,8 @@ func openStore(t *testing.T, url string) *postgres.Store {
 
 func TestPostgresObeysTheRules(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, open)
+	used := &databases{owner: t, make: pgtest.NewDatabase}
+	storetest.Run(t, used.open)
 }
 
 func TestPostgresAgreesWithTheModel(t *testing.T) {
