@@ -19,11 +19,7 @@ func TestLostAnswersToDispatchersChangeNothing(t *testing.T) {
 	}
 	claim := func() *sluice.Claim {
 		t.Helper()
-		claimed, err := store.Claim(ctx, sluice.ClaimRequest{Queue: "q", Limit: 10, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
-		if err != nil || len(claimed.Jobs) != 1 {
-			t.Fatalf("claimed %d jobs, %v", len(claimed.Jobs), err)
-		}
-		return claimed.Jobs[0]
+		return claimOne(t, store)
 	}
 	intend := func(c *sluice.Claim) {
 		t.Helper()
