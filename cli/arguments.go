@@ -137,7 +137,7 @@ func newDuration(into *time.Duration, otherwise time.Duration) duration {
 
 // String shows the duration.
 func (d duration) String() string {
-	if d.into == nil {
+	if d.into == nil || *d.into == 0 {
 		return ""
 	}
 	text := d.into.String()

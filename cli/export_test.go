@@ -25,6 +25,12 @@ var (
 	Money         = money
 )
 
+// CheckAnswer says what is wrong with a line that a program printed.
+func CheckAnswer(line []byte) error {
+	_, err := readAnswer(line)
+	return err
+}
+
 // ParseAddress reads the value of --db.
 func ParseAddress(text string) (postgres, sqlite string, err error) {
 	at, err := parseAddress(text)

@@ -58,7 +58,8 @@ func (m mainWithPostgres) Run() int {
 
 func TestMain(m *testing.M) {
 	testscript.Main(mainWithPostgres{m}, map[string]func(){
-		"sluice": func() { os.Exit(cli.Main(os.Args[1:])) }, // as cmd/sluice does
+		"sluice":   func() { os.Exit(cli.Main(os.Args[1:])) }, // as cmd/sluice does
+		"answerer": answerer,
 	})
 }
 
@@ -126,8 +127,14 @@ func parameters(kind string, files []string, database func(*testscript.Env) (str
 			}
 			return false, fmt.Errorf("there is no condition %q", condition)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep": keep, "await": await, "sqlite": runSQL},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep": keep, "await": await, "show": show, "sqlite": runSQL},
 	}
+}
+
+// show tells of the job with a key, as in «show QUEUE KEY».
+func show(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(ts.Exec("sluice", "jobs", "--queue", args[0], "--key", args[1], "-o", "ids"))
+	ts.Check(ts.Exec("sluice", "job", strings.TrimSpace(ts.ReadFile("stdout"))))
 }
 
 // runSQL runs a statement in a SQLite file, as in «sqlite FILE STATEMENT».

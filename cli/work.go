@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"math"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -24,6 +20,9 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
+// maxBatch is how many jobs a program gets at the most; all of them are held while it runs.
+const maxBatch = 1000
+
 // workFlags are the options of «work».
 type workFlags struct {
 	slots    int
@@ -31,6 +30,8 @@ type workFlags struct {
 	grace    time.Duration
 	noUpkeep bool
 	drain    bool
+	batch    int
+	silence  time.Duration
 }
 
 func (a *app) workCommand() *cobra.Command {
@@ -43,12 +44,30 @@ environment (SLUICE_JOB_ID, SLUICE_QUEUE, SLUICE_TENANT, SLUICE_KEY, SLUICE_ATTE
 the job's result. Its exit code decides:
 
   0      done
+  65     the job will never succeed: it is dead at once
   75     try again later: the job is handed back, and no attempt is counted
   other  the attempt failed; the job is retried after its backoff, or dead after its last attempt
 
+A program that fails may print how, as {"error": "…"} with "permanent": true or "retry_after": "10m",
+or {"release": "30s"}; that goes before the exit code.
+
+With --batch it is run for many jobs at a time: one JSON object per line on its standard input (id, queue,
+tenant, key, attempt, labels, checkpoint, payload), and one line printed for each job, in any order:
+
+  {"id": "…", "result": …}                              done; null is no result
+  {"id": "…", "error": "…"}                             the attempt failed
+  {"id": "…", "error": "…", "retry_after": "10m"}       and the next makes sense then
+  {"id": "…", "error": "…", "permanent": true}          the job is dead at once
+  {"id": "…", "release": "30s"}                         handed back; no attempt is counted
+  {"id": "…", "checkpoint": …}                          how far it has come, for its next attempt
+  {"heartbeat": true}                                   a sign of life, for --silence
+
+Each job is settled when its line comes. If the program ends without an answer for some, each of them is
+tried alone, so that one never fails the others.
+
 The first interrupt drains: no new jobs, and the programs that run may end within --grace. The second
 leaves at once. Upkeep runs along, so that one such process is all a small system needs.`,
-		Example: "  sluice work mail --slots 4 -- ./send-mail\n  sluice work resize -- sh -c 'convert - -resize 200x200 out/$SLUICE_JOB_ID.png'",
+		Example: "  sluice work mail --slots 4 -- ./send-mail\n  sluice work resize -- sh -c 'convert - -resize 200x200 out/$SLUICE_JOB_ID.png'\n  sluice work mail --batch 100 --silence 30s -- python3 mails.py",
 		Args:    arguments(2, math.MaxInt),
 		RunE: func(command *cobra.Command, args []string) error {
 			if command.ArgsLenAtDash() != 1 {
@@ -56,6 +75,9 @@ leaves at once. Upkeep runs along, so that one such process is all a small syste
 			}
 			if f.slots < 1 {
 				return usagef("--slots %d is not at least 1", f.slots)
+			}
+			if f.batch < 0 || f.batch > maxBatch {
+				return usagef("--batch %d is not between 1 and %d", f.batch, maxBatch)
 			}
 			queues := strings.Split(args[0], ",")
 			for i, queue := range queues {
@@ -73,6 +95,8 @@ leaves at once. Upkeep runs along, so that one such process is all a small syste
 	flags.IntVar(&f.slots, "slots", 4, "how many programs run at once")
 	flags.Var(newDuration(&f.poll, time.Second), "poll", "how often to look when nobody says that there are jobs")
 	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "how long programs may go on after the first interrupt")
+	flags.IntVar(&f.batch, "batch", 0, "give the program so many jobs at a time, as lines of JSON")
+	flags.Var(newDuration(&f.silence, 0), "silence", "end a program that writes nothing for so long; its attempt failed")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave recovering, expiring and pruning to others")
 	flags.BoolVar(&f.drain, "until-empty", false, "end when no job of the queues is unfinished")
 	return command
@@ -91,9 +115,14 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 		return err
 	}
 	defer a.close(store)
-	w := worker.New(store, worker.Options{Slots: f.slots, Poll: f.poll, Drain: f.grace, PayloadChecker: schema.New(), Logger: logger})
+	w := worker.New(store, worker.Options{Slots: f.slots * max(1, f.batch), Poll: f.poll, Drain: f.grace, PayloadChecker: schema.New(), Logger: logger})
+	one := runner{program: program, running: &a.programs, stderr: a.stderr, store: store, logger: logger, silence: f.silence}
+	handler := one.run
+	if f.batch > 0 {
+		handler = (&batches{runner: one, size: f.batch, programs: f.slots}).run
+	}
 	for _, queue := range queues {
-		worker.Handle(w, sluice.QueueOf[json.RawMessage](queue), (&runner{program: program, running: &a.programs, stderr: a.stderr, store: store}).run, worker.QueueOptions{})
+		worker.Handle(w, sluice.QueueOf[json.RawMessage](queue), handler, worker.QueueOptions{})
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -141,150 +170,4 @@ func stopWhenEmpty(ctx context.Context, store sluice.Store, queues []string, sto
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-}
-
-// exitTryAgain is EX_TEMPFAIL of sysexits: the program says that it is not the job's fault.
-const exitTryAgain = 75
-
-const (
-	maxResult = 1 << 20 // of what a program prints
-	maxTail   = 2 << 10 // of what it says on standard error, for the job's error
-	killAfter = 5 * time.Second
-)
-
-// runner runs a program for jobs.
-type runner struct {
-	program []string
-	running *programs
-	stderr  io.Writer
-	store   sluice.Store
-}
-
-func (r *runner) run(ctx context.Context, job *worker.Job[json.RawMessage]) error {
-	cmd := exec.CommandContext(ctx, r.program[0], r.program[1:]...)
-	cmd.Env = append(os.Environ(), "SLUICE_JOB_ID="+job.ID.String(), "SLUICE_QUEUE="+job.Queue, "SLUICE_TENANT="+job.Tenant,
-		"SLUICE_KEY="+job.Key, fmt.Sprintf("SLUICE_ATTEMPT=%d", job.Attempt()))
-	cmd.Stdin = bytes.NewReader(job.Payload)
-	out, tail := &boundedBuffer{limit: maxResult}, &tailBuffer{limit: maxTail}
-	cmd.Stdout, cmd.Stderr = out, io.MultiWriter(r.stderr, tail)
-	inGroup(cmd)
-	cmd.WaitDelay = killAfter
-	err := r.running.run(cmd)
-	var exit *exec.ExitError
-	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it left a child behind that kept its output open
-		return r.keep(job, out)
-	case errors.As(err, &exit) && exit.ExitCode() == exitTryAgain:
-		return worker.Snooze(r.wait(ctx, job))
-	}
-	if said := strings.TrimSpace(tail.String()); said != "" {
-		return fmt.Errorf("%w: %s", err, said)
-	}
-	return err
-}
-
-// programs are those that run. Each is in a process group of its own, which an interrupt at the
-// terminal does not reach.
-type programs struct {
-	mu      sync.Mutex
-	running map[*exec.Cmd]struct{}
-	killed  bool
-}
-
-// run runs a program to its end, and ends what it leaves behind.
-func (p *programs) run(cmd *exec.Cmd) error {
-	p.mu.Lock()
-	if p.killed {
-		p.mu.Unlock()
-		return context.Canceled
-	}
-	if err := cmd.Start(); err != nil {
-		p.mu.Unlock()
-		return err
-	}
-	if p.running == nil {
-		p.running = make(map[*exec.Cmd]struct{})
-	}
-	p.running[cmd] = struct{}{}
-	p.mu.Unlock()
-	err := cmd.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.running, cmd)
-	killGroup(cmd)
-	return err
-}
-
-// kill ends all of them at once, and keeps new ones from starting: the process is about to leave,
-// and its jobs will be handed to others.
-func (p *programs) kill() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.killed = true
-	for cmd := range p.running {
-		killGroup(cmd)
-	}
-}
-
-// keep stores what the program printed: JSON as it is, other text as a string.
-func (r *runner) keep(job *worker.Job[json.RawMessage], out *boundedBuffer) error {
-	if out.over {
-		return worker.Permanent(fmt.Errorf("it printed more than the %d bytes that a result may have", maxResult))
-	}
-	text := bytes.TrimSpace(out.Bytes())
-	switch {
-	case len(text) == 0:
-		return nil
-	case json.Valid(text):
-		return job.SetResult(json.RawMessage(text))
-	}
-	return job.SetResult(sluice.StoredText(string(text)))
-}
-
-// wait is how long a job waits that is to be tried again: as if its releases had been attempts.
-func (r *runner) wait(ctx context.Context, job *worker.Job[json.RawMessage]) time.Duration {
-	queue, err := sluice.NewLiveSettings(r.store, sluice.LiveOptions{}).Queue(ctx, job.Queue)
-	if err != nil {
-		queue.Settings = sluice.DefaultSettings()
-	}
-	return queue.Settings.Backoff.Delay(job.Releases + 1)
-}
-
-// boundedBuffer keeps what is written up to a limit, and notes that there was more.
-type boundedBuffer struct {
-	bytes.Buffer
-	limit int
-	over  bool
-}
-
-func (b *boundedBuffer) Write(p []byte) (int, error) {
-	if room := b.limit - b.Len(); len(p) > room {
-		b.over = true
-		b.Buffer.Write(p[:max(room, 0)])
-		return len(p), nil
-	}
-	return b.Buffer.Write(p)
-}
-
-// tailBuffer keeps the end of what is written.
-type tailBuffer struct {
-	mu    sync.Mutex
-	text  []byte
-	limit int
-}
-
-func (b *tailBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.text = append(b.text, p...)
-	if over := len(b.text) - b.limit; over > 0 {
-		b.text = append(b.text[:0], b.text[over:]...)
-	}
-	return len(p), nil
-}
-
-func (b *tailBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return string(b.text)
 }

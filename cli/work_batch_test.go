@@ -1,0 +1,98 @@
+package cli_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice/cli"
+)
+
+// answerer is a program for «sluice work --batch» that does what the payloads say. It notes in the file
+// runs how many jobs it was given, and in the file checkpoints how far they had come.
+func answerer() {
+	note, err := os.OpenFile("runs", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	got := 0
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		var job struct {
+			ID         string          `json:"id"`
+			Attempt    int             `json:"attempt"`
+			Checkpoint any             `json:"checkpoint"`
+			Payload    struct {
+				Do  string `json:"do"`
+				Say string `json:"say"`
+			} `json:"payload"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &job); err != nil {
+			panic(err)
+		}
+		got++
+		switch say := strings.ReplaceAll(job.Payload.Say, "ID", job.ID); job.Payload.Do {
+		case "say":
+			fmt.Println(say)
+		case "say at last":
+			if _, err := os.Stat(job.ID); job.Attempt == 1 && err != nil {
+				_ = os.WriteFile(job.ID, nil, 0o600)
+				fmt.Println(say)
+			} else {
+				fmt.Printf(`{"id": %q, "result": "%v"}`+"\n", job.ID, job.Checkpoint)
+			}
+		case "say without a line's end":
+			defer fmt.Print(say)
+		case "hang":
+			time.Sleep(time.Minute)
+		case "crash":
+			_, _ = fmt.Fprintln(note, "crashed with", job.ID)
+			_, _ = fmt.Fprintln(os.Stderr, "it is too much")
+			os.Exit(3)
+		case "try again", "give up":
+			if _, err := os.Stat("again"); err == nil && job.Payload.Do == "try again" {
+				fmt.Printf(`{"id": %q, "result": "at last"}`+"\n", job.ID)
+				continue
+			}
+			_ = os.WriteFile("again", nil, 0o600)
+			os.Exit(map[string]int{"try again": 75, "give up": 65}[job.Payload.Do])
+		}
+	}
+	_, _ = fmt.Fprintln(note, "ended after", got)
+}
+
+func TestLinesOfAProgramAreReadStrictly(t *testing.T) {
+	t.Parallel()
+	for line, wrong := range map[string]string{
+		`{"id": "1", "result": null}`:                                                 "",
+		`{"id": "1", "result": {"a": 12345678901234567890}}`:                          "",
+		`{"id": "1", "error": "no", "retry_after": "10m"}`:                            "",
+		`{"id": "1", "error": "no", "permanent": true}`:                               "",
+		`{"id": "1", "release": "30s"}`:                                               "",
+		`{"id": "1", "checkpoint": 3}`:                                                "",
+		`{"heartbeat": true}`:                                                         "",
+		`{"id": "1"}`:                                                                 "none of",
+		`{"id": "1", "heartbeat": false}`:                                             "none of",
+		`{"id": "1", "error": ""}`:                                                    "none of",
+		`{"id": "1", "result": 1, "error": "no"}`:                                     "more than one",
+		`{"id": "1", "release": "30s", "checkpoint": 1}`:                              "more than one",
+		`{"id": "1", "error": "no", "permanent": true, "retry_after": "1m"}`:          "exclude each other",
+		`{"id": "1", "result": 1, "permanent": true}`:                                 "belong to",
+		`{"id": "1", "error": "no", "retry_after": "soon"}`:                           "not a duration",
+		`{"id": "1", "release": "30"}`:                                                "not a duration",
+		`{"id": "1", "eror": "no"}`:                                                   `unknown field "eror"`,
+		`{"id": "1", "result": 1} {"id": "2", "result": 1}`:                           "more follows",
+		`sending 3 mails`:                                                             "invalid character",
+		`[]`:                                                                          "cannot unmarshal",
+		`{"id": "1", "error": "no", "retry_after": "10m", "release": "10m", "a": {}}`: "unknown field",
+	} {
+		err := cli.CheckAnswer([]byte(line))
+		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: got %v, want %q", line, err, wrong)
+		}
+	}
+}

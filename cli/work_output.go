@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// boundedBuffer keeps what is written up to a limit, and notes that there was more.
+type boundedBuffer struct {
+	bytes.Buffer
+	limit int
+	over  bool
+}
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if room := b.limit - b.Len(); len(p) > room {
+		b.over = true
+		b.Buffer.Write(p[:max(room, 0)])
+		return len(p), nil
+	}
+	return b.Buffer.Write(p)
+}
+
+// tailBuffer keeps the end of what is written.
+type tailBuffer struct {
+	mu    sync.Mutex
+	text  []byte
+	limit int
+}
+
+func (b *tailBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = append(b.text, p...)
+	if over := len(b.text) - b.limit; over > 0 {
+		b.text = append(b.text[:0], b.text[over:]...)
+	}
+	return len(p), nil
+}
+
+func (b *tailBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return string(b.text)
+}
+
+// lineWriter hands on what is written, line by line. A line that is too long is the last.
+type lineWriter struct {
+	each  func(line []byte)
+	over  func() // called once, after a line that is too long
+	limit int
+
+	rest []byte
+	deaf bool
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	if w.deaf {
+		return len(p), nil
+	}
+	w.rest = append(w.rest, p...)
+	for {
+		line, rest, found := bytes.Cut(w.rest, []byte("\n"))
+		if !found {
+			break
+		}
+		w.each(line)
+		w.rest = rest
+	}
+	if len(w.rest) > w.limit {
+		w.deaf, w.rest = true, nil
+		w.over()
+	}
+	return len(p), nil
+}
+
+// end hands on a last line that had no end.
+func (w *lineWriter) end() {
+	if len(w.rest) > 0 {
+		w.each(w.rest)
+		w.rest = nil
+	}
+}
+
+// errTooSilent says that a program gave no sign of life.
+var errTooSilent = errors.New("it gave no sign of life")
+
+// ear hears that a program is alive: by whatever it writes.
+type ear struct {
+	within time.Duration
+	timer  *time.Timer // nil: it may be silent for ever
+}
+
+// listen ends a program that writes nothing for so long.
+func listen(within time.Duration, end context.CancelCauseFunc) *ear {
+	e := &ear{within: within}
+	if within > 0 {
+		e.timer = time.AfterFunc(within, func() { end(fmt.Errorf("%w for %s", errTooSilent, within)) })
+	}
+	return e
+}
+
+func (e *ear) Write(p []byte) (int, error) {
+	if e.timer != nil {
+		e.timer.Reset(e.within)
+	}
+	return len(p), nil
+}
+
+func (e *ear) stop() {
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+}

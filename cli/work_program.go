@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+// Of sysexits: EX_TEMPFAIL says that it is not the job's fault, EX_DATAERR that the job will never succeed.
+const (
+	exitTryAgain  = 75
+	exitPermanent = 65
+)
+
+const (
+	maxResult = 1 << 20 // of what a program prints
+	maxTail   = 2 << 10 // of what it says on standard error, for the job's error
+	killAfter = 5 * time.Second
+)
+
+// runner runs a program for jobs.
+type runner struct {
+	program []string
+	running *programs
+	stderr  io.Writer
+	store   sluice.Store
+	logger  *slog.Logger
+	silence time.Duration // for how long a program may say nothing; 0: for ever
+}
+
+// run runs the program for one job.
+func (r *runner) run(ctx context.Context, job *worker.Job[json.RawMessage]) error {
+	out := &boundedBuffer{limit: maxResult}
+	err := r.execute(ctx, job.Payload, out, "SLUICE_JOB_ID="+job.ID.String(), "SLUICE_QUEUE="+job.Queue, "SLUICE_TENANT="+job.Tenant,
+		"SLUICE_KEY="+job.Key, fmt.Sprintf("SLUICE_ATTEMPT=%d", job.Attempt()))
+	if err == nil {
+		return r.keep(job, out)
+	}
+	if said, ok := readFailure(out.Bytes()); ok {
+		return said.outcome()
+	}
+	return r.failed(ctx, job, err)
+}
+
+// failed is what a program's end says of a job for which it said nothing else.
+func (r *runner) failed(ctx context.Context, job *worker.Job[json.RawMessage], err error) error {
+	switch codeOf(err) {
+	case exitTryAgain:
+		return worker.Snooze(r.wait(ctx, job))
+	case exitPermanent:
+		return worker.Permanent(err)
+	}
+	return err
+}
+
+// codeOf is the exit code of a program that ended by itself; else it is 0 or less.
+func codeOf(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+// execute runs the program to its end. An error has the end of what it said on standard error.
+func (r *runner) execute(ctx context.Context, stdin []byte, stdout io.Writer, environment ...string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ear := listen(r.silence, cancel)
+	defer ear.stop()
+	cmd := exec.CommandContext(ctx, r.program[0], r.program[1:]...)
+	cmd.Env = append(os.Environ(), environment...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	tail := &tailBuffer{limit: maxTail}
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(ear, stdout), io.MultiWriter(ear, r.stderr, tail)
+	inGroup(cmd)
+	cmd.WaitDelay = killAfter
+	err := r.running.run(cmd)
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // it left a child behind that kept its output open
+		return nil
+	}
+	if why := context.Cause(ctx); errors.Is(why, errTooSilent) || errors.Is(why, errTooMuch) {
+		err = why // not that it was killed
+	}
+	if said := strings.TrimSpace(tail.String()); said != "" {
+		return fmt.Errorf("%w: %s", err, said)
+	}
+	return err
+}
+
+// programs are those that run. Each is in a process group of its own, which an interrupt at the
+// terminal does not reach.
+type programs struct {
+	mu      sync.Mutex
+	running map[*exec.Cmd]struct{}
+	killed  bool
+}
+
+// run runs a program to its end, and ends what it leaves behind.
+func (p *programs) run(cmd *exec.Cmd) error {
+	p.mu.Lock()
+	if p.killed {
+		p.mu.Unlock()
+		return context.Canceled
+	}
+	if err := cmd.Start(); err != nil {
+		p.mu.Unlock()
+		return err
+	}
+	if p.running == nil {
+		p.running = make(map[*exec.Cmd]struct{})
+	}
+	p.running[cmd] = struct{}{}
+	p.mu.Unlock()
+	err := cmd.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, cmd)
+	killGroup(cmd)
+	return err
+}
+
+// kill ends all of them at once, and keeps new ones from starting: the process is about to leave,
+// and its jobs will be handed to others.
+func (p *programs) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.killed = true
+	for cmd := range p.running {
+		killGroup(cmd)
+	}
+}
+
+// errTooMuch says that a program printed more than can be stored.
+var errTooMuch = fmt.Errorf("it printed more than the %d bytes that a result may have", maxResult)
+
+// keep stores what the program printed: JSON as it is, other text as a string.
+func (r *runner) keep(job *worker.Job[json.RawMessage], out *boundedBuffer) error {
+	if out.over {
+		return worker.Permanent(errTooMuch)
+	}
+	text := bytes.TrimSpace(out.Bytes())
+	switch {
+	case len(text) == 0:
+		return nil
+	case json.Valid(text):
+		return job.SetResult(json.RawMessage(text))
+	}
+	return job.SetResult(sluice.StoredText(string(text)))
+}
+
+// wait is how long a job waits that is to be tried again: as if its releases had been attempts.
+func (r *runner) wait(ctx context.Context, job *worker.Job[json.RawMessage]) time.Duration {
+	queue, err := sluice.NewLiveSettings(r.store, sluice.LiveOptions{}).Queue(ctx, job.Queue)
+	if err != nil {
+		queue.Settings = sluice.DefaultSettings()
+	}
+	return queue.Settings.Backoff.Delay(job.Releases + 1)
+}
