@@ -49,18 +49,29 @@ type Kitchen struct {
 	Client *sluice.Client
 }
 
-// Open opens the database at a URL. Sluice's tables and the application's are brought up to date; queues that are there
-// keep their settings.
-func Open(ctx context.Context, url string, preset sluice.Settings) (*Kitchen, error) {
-	store, err := postgres.Open(ctx, url, postgres.Options{Migrate: true})
+// Open opens the database at a URL, which was prepared.
+func Open(ctx context.Context, url string) (*Kitchen, error) {
+	store, err := postgres.Open(ctx, url, postgres.Options{})
 	if err != nil {
 		return nil, err
 	}
-	k := &Kitchen{Store: store, Client: sluice.NewClient(store, sluice.ClientOptions{})}
-	if err := k.prepare(ctx, preset, DefaultPantry()); err != nil {
-		return nil, errors.Join(fmt.Errorf("prepare the kitchen: %w", err), store.Close())
+	return &Kitchen{Store: store, Client: sluice.NewClient(store, sluice.ClientOptions{})}, nil
+}
+
+// Prepare brings Sluice's tables and functions and the application's own up to date, in the database at a URL, stocks the
+// pantry and makes the queues. Those that are there keep their settings.
+func Prepare(ctx context.Context, url string, preset sluice.Settings, pantry Pantry) error {
+	if _, err := postgres.Migrate(ctx, url); err != nil {
+		return err
 	}
-	return k, nil
+	k, err := Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(k.prepare(ctx, preset, pantry), k.Close()); err != nil {
+		return fmt.Errorf("prepare the kitchen: %w", err)
+	}
+	return nil
 }
 
 // Close closes the database.
@@ -76,7 +87,7 @@ func (k *Kitchen) prepare(ctx context.Context, preset sluice.Settings, pantry Pa
 		}
 	}
 	return pgx.BeginFunc(ctx, k.Pool(), func(tx pgx.Tx) error {
-		// Two processes that begin at the same time would make the same tables.
+		// Two processes that prepare at the same time would make the same tables.
 		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtext('ingredients'))"); err != nil {
 			return err
 		}

@@ -18,8 +18,7 @@ language sql stable strict as $$
         where r.word = words.word and (r.kind in ('brand', 'noise') or r.kind = 'unit' and before = '0'))
 $$;
 
--- What a raw text means. It only reads, and says the same whoever asks. A text without any name in it is an error that
--- no further attempt mends (IN001).
+-- What a raw text means. It only reads, and says the same whoever asks.
 create or replace function ingredients.resolve(
     raw text, out verdict text, out normal text, out ingredient text, out sure real, out reason text)
 language plpgsql stable as $$
@@ -29,8 +28,8 @@ declare
 begin
     normal := ingredients.normal(raw);
     if normal = '' then
-        raise exception 'there is no name in %', quote_literal(left(raw, 60))
-            using errcode = 'IN001', hint = 'Ask its source what was meant.';
+        verdict := 'no name'; reason := format('there is no name in %L', left(raw, 60));
+        return;
     end if;
     select r.word into decoy from ingredients.rule r
     where r.kind = 'decoy' and (' ' || normal || ' ') like ('% ' || r.word || ' %') order by length(r.word) desc limit 1;
@@ -80,7 +79,8 @@ end
 $$;
 
 -- Decides what a mention means, and writes the trail. Called in the transaction that completes the job, both are done
--- once. A doubtful name is confirmed, and from then on sure, when another source uses it, too.
+-- once. A doubtful name is confirmed, and from then on sure, when another source uses it, too. A text without any name is
+-- an error that no further attempt mends (IN001).
 create or replace function ingredients.match(mention_id bigint, job_id uuid, attempt integer, resolver text) returns json
 language plpgsql as $$
 declare
@@ -93,6 +93,9 @@ begin
         raise exception 'the kitchen is closed for a moment' using errcode = '57P03', hint = 'Try again later.';
     end if;
     select * into r from ingredients.resolve(m.raw);
+    if r.verdict = 'no name' then
+        raise exception '%', r.reason using errcode = 'IN001', hint = 'Ask its source what was meant.';
+    end if;
     if r.verdict = 'on hold' and r.ingredient is not null then
         -- Two sources that come at the same time must see each other: the second waits until the first has committed.
         perform pg_advisory_xact_lock(hashtext('ingredients.match'), hashtext(r.normal));
@@ -121,14 +124,14 @@ begin
 end
 $$;
 
--- Notes an attempt that failed. Called in the transaction that tells Sluice so.
-create or replace function ingredients.note_failure(
-    mention_id bigint, job_id uuid, attempt integer, resolver text, said text, dead boolean) returns void
+-- Notes an attempt that failed. Called in the transaction that tells Sluice so. A job of somebody else's has no mention.
+create or replace function ingredients.note_failure(job_id uuid, attempt integer, resolver text, said text, dead boolean) returns void
 language sql as $$
-    update ingredients.mention set state = 'failed', reason = said, resolved_by = resolver, resolved_at = clock_timestamp()
-    where id = mention_id and dead;
     insert into ingredients.trail (mention, job, attempt, what, reason, resolved_by)
-    values (mention_id, job_id, attempt, case when dead then 'failed' else 'tried' end, said, resolver);
+    select id, job, note_failure.attempt, case when dead then 'failed' else 'tried' end, said, resolver
+    from ingredients.mention where job = job_id;
+    update ingredients.mention set state = 'failed', reason = said, resolved_by = resolver, resolved_at = clock_timestamp()
+    where job = job_id and dead;
 $$;
 
 -- Opens mentions again whose jobs were requeued: who resolved them before is in the trail alone (E-11), which gets the
