@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -17,6 +18,9 @@ import (
 
 //go:embed sql/held.sql
 var heldSQL string
+
+//go:embed sql/open.sql
+var openSQL string
 
 //go:embed sql/gone.sql
 var goneSQL string
@@ -65,31 +69,45 @@ type victim struct {
 	held     []string
 }
 
-// killOneEach kills the first process of each language, while it holds jobs.
+// killOneEach kills the first process of each language, in the middle of its work.
 func (d *demo) killOneEach(ctx context.Context) error {
 	for i := 0; i < len(d.crew); i += perLanguage {
-		v, err := d.kill(ctx, d.crew[i])
+		v, err := d.killAlone(ctx, d.crew[i])
 		if err != nil {
 			return fmt.Errorf("kill a matcher in %s: %w", d.crew[i].language, err)
 		}
 		d.victims = append(d.victims, v)
-		d.tell("*** a matcher in %s is killed (SIGKILL), with %d jobs in its hands ***", v.language, len(v.held))
+		d.tell("*** a matcher in %s is killed (SIGKILL) between an effect and its commit, with %d jobs in its hands ***", v.language, len(v.held))
 	}
 	return nil
 }
 
-// kill stops a process for a moment, to see what it holds, until it holds something; then it is killed.
+// killAlone lets the others stand still meanwhile, so that there is something left to hold.
+func (d *demo) killAlone(ctx context.Context, p *process) (v victim, err error) {
+	for _, other := range d.crew {
+		if other == p || d.killed(other) {
+			continue
+		}
+		if err := other.Process.Signal(syscall.SIGSTOP); err != nil {
+			return v, err
+		}
+		defer func() { err = errors.Join(err, other.Process.Signal(syscall.SIGCONT)) }()
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("it never had jobs in its hands and a transaction open"))
+	defer cancel()
+	return d.kill(ctx, p)
+}
+
+// kill stops a process again and again to look where it is, until it has written the effect of a job and not committed
+// it. Then it is killed.
 func (d *demo) kill(ctx context.Context, p *process) (v victim, err error) {
 	v = victim{language: p.language, pid: p.Process.Pid}
-	err = until(ctx, 20*time.Millisecond, func() (bool, error) {
+	err = until(ctx, 2*time.Millisecond, func() (open bool, err error) {
 		if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
 			return false, err
 		}
-		if v.held, err = held(ctx, d.kitchen.Pool(), v.pid); err != nil {
-			return false, err
-		}
-		if len(v.held) > 1 { // one may be in a commit that is under way
-			return true, nil
+		if err := d.kitchen.Pool().QueryRow(ctx, openSQL, p.name).Scan(&open); open || err != nil {
+			return open, err
 		}
 		return false, p.Process.Signal(syscall.SIGCONT)
 	})
@@ -119,6 +137,11 @@ func held(ctx context.Context, pool *pgxpool.Pool, pid int) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
+// killed reports whether a process was killed.
+func (d *demo) killed(p *process) bool {
+	return slices.ContainsFunc(d.victims, func(v victim) bool { return v.pid == p.Process.Pid })
+}
+
 // until looks again and again, until what it waits for is so.
 func until(ctx context.Context, every time.Duration, look func() (bool, error)) error {
 	for {
@@ -140,13 +163,9 @@ func (d *demo) end() error {
 		_ = p.Process.Signal(syscall.SIGTERM) // it may have ended
 	}
 	for _, p := range d.crew {
-		killed := false
-		for _, v := range d.victims {
-			killed = killed || v.pid == p.Process.Pid
-		}
 		select {
 		case err := <-p.ended:
-			if err != nil && !killed {
+			if err != nil && !d.killed(p) {
 				errs = append(errs, fmt.Errorf("%s: %w", p.name, err))
 			}
 		case <-time.After(20 * time.Second):

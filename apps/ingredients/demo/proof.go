@@ -144,7 +144,7 @@ func (p Proof) checks(mentions int) []check {
 		{"decided more than once", p.Twice, 0, ""},
 		{"decided, and not completed", p.Undone, 0, ""},
 		{"languages that decided something", yes(p.Python > 0) + yes(p.Node > 0) + yes(p.Go > 0), 3, ""},
-		{"processes killed with jobs in their hands", p.Killed, 3, fmt.Sprintf("%d jobs", p.Held)},
+		{"processes killed in the middle of a job", p.Killed, 3, fmt.Sprintf("%d jobs", p.Held)},
 		{"of those jobs, not finished by others", p.Held - p.Recovered, 0, "recovered when their leases had run out"},
 		{"dead, as those without any name", p.Dead, p.Garbage, "at their first attempt"},
 		{"failed attempts other than the outages", p.Miscounted, 0, fmt.Sprintf("%d outages, each tried again", p.Faults)},
