@@ -15,7 +15,7 @@ empty =
 listed = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
 SOAK    = 10m
 # The reference systems: modules of their own, users of the library.
-APPS = apps/payments apps/workflows
+APPS = apps/payments apps/workflows apps/ingredients
 
 .DEFAULT_GOAL := help
 

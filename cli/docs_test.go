@@ -280,10 +280,10 @@ func TestCommandLinesThatAreNotThereAreSeen(t *testing.T) {
 	}
 }
 
-// TestDocsOfAnyLanguageRun runs the commands of the guide, as a reader would.
-func TestDocsOfAnyLanguageRun(t *testing.T) {
+// TestDocsOfOtherLanguagesRun runs the commands of the guide, as a reader would.
+func TestDocsOfOtherLanguagesRun(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../docs/guide/any-language.md")
+	guide, err := os.ReadFile("../docs/guide/workers-in-other-languages.md")
 	if err != nil {
 		t.Fatal(err)
 	}

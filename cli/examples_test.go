@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
 // TestExamplesInOtherLanguagesRun runs the programs that the guide shows, on SQLite, with what their
@@ -93,5 +95,39 @@ func TestDocsShowTheExamplesAsTheyAre(t *testing.T) {
 		if !strings.Contains(string(guide), "```"+language+"\n"+string(text)+"```") {
 			t.Errorf("the guide does not show %s as it is", file)
 		}
+	}
+}
+
+// TestDocsOfSQLRun runs the SQL of the guide in psql, as a reader would.
+func TestDocsOfSQLRun(t *testing.T) {
+	t.Parallel()
+	if err := cluster.start(); err != nil {
+		t.Fatal(err)
+	}
+	db := pgtest.NewDatabase(t)
+	guide, err := os.ReadFile("../docs/guide/workers-in-other-languages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```sql\n(.*?)```").FindSubmatch(guide)
+	if block == nil {
+		t.Fatal("the guide has no SQL")
+	}
+	run := func(command string, args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), command, args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+		return string(out)
+	}
+	script := filepath.Join(t.TempDir(), "guide.sql")
+	if err := os.WriteFile(script, block[1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run("sluice", "migrate", "-q", "--db", db)
+	run("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", script, db)
+	if shown := run("psql", "-X", "-At", "-c", "select state, convert_from(result, 'utf8'), (select count(*) from sent) from sluice.jobs", db); shown != `completed|{"sent": 1}|1`+"\n" {
+		t.Errorf("the job is %s", shown)
 	}
 }

@@ -37,7 +37,7 @@ type ticket struct {
 	job   *worker.Job[json.RawMessage]
 	alone bool       // a program that had it among others ended without an answer
 	done  chan error // gets what the handler returns
-	batch *batchRun     // that it is in; nil while it waits; guarded by batches.mu
+	batch *batchRun  // that it is in; nil while it waits; guarded by batches.mu
 }
 
 // run waits for what becomes of a job.
@@ -175,7 +175,7 @@ func (n *batchRun) run() error {
 	n.mu.Unlock()
 	switch {
 	case err != nil && odd != nil:
-		return fmt.Errorf("%w (before, it printed a line that is no answer: %v)", err, odd)
+		return fmt.Errorf("%w (before, it printed a line that is no answer: %w)", err, odd)
 	case err != nil:
 		return err
 	case odd != nil:

@@ -23,9 +23,9 @@ func answerer() {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		var job struct {
-			ID         string          `json:"id"`
-			Attempt    int             `json:"attempt"`
-			Checkpoint any             `json:"checkpoint"`
+			ID         string `json:"id"`
+			Attempt    int    `json:"attempt"`
+			Checkpoint any    `json:"checkpoint"`
 			Payload    struct {
 				Do  string `json:"do"`
 				Say string `json:"say"`
@@ -68,26 +68,26 @@ func answerer() {
 func TestLinesOfAProgramAreReadStrictly(t *testing.T) {
 	t.Parallel()
 	for line, wrong := range map[string]string{
-		`{"id": "1", "result": null}`:                                                 "",
-		`{"id": "1", "result": {"a": 12345678901234567890}}`:                          "",
-		`{"id": "1", "error": "no", "retry_after": "10m"}`:                            "",
-		`{"id": "1", "error": "no", "permanent": true}`:                               "",
-		`{"id": "1", "release": "30s"}`:                                               "",
-		`{"id": "1", "checkpoint": 3}`:                                                "",
-		`{"heartbeat": true}`:                                                         "",
-		`{"id": "1"}`:                                                                 "none of",
-		`{"id": "1", "heartbeat": false}`:                                             "none of",
-		`{"id": "1", "error": ""}`:                                                    "none of",
-		`{"id": "1", "result": 1, "error": "no"}`:                                     "more than one",
-		`{"id": "1", "release": "30s", "checkpoint": 1}`:                              "more than one",
-		`{"id": "1", "error": "no", "permanent": true, "retry_after": "1m"}`:          "exclude each other",
-		`{"id": "1", "result": 1, "permanent": true}`:                                 "belong to",
-		`{"id": "1", "error": "no", "retry_after": "soon"}`:                           "not a duration",
-		`{"id": "1", "release": "30"}`:                                                "not a duration",
-		`{"id": "1", "eror": "no"}`:                                                   `unknown field "eror"`,
-		`{"id": "1", "result": 1} {"id": "2", "result": 1}`:                           "more follows",
-		`sending 3 mails`:                                                             "invalid character",
-		`[]`:                                                                          "cannot unmarshal",
+		`{"id": "1", "result": null}`:                                        "",
+		`{"id": "1", "result": {"a": 12345678901234567890}}`:                 "",
+		`{"id": "1", "error": "no", "retry_after": "10m"}`:                   "",
+		`{"id": "1", "error": "no", "permanent": true}`:                      "",
+		`{"id": "1", "release": "30s"}`:                                      "",
+		`{"id": "1", "checkpoint": 3}`:                                       "",
+		`{"heartbeat": true}`:                                                "",
+		`{"id": "1"}`:                                                        "none of",
+		`{"id": "1", "heartbeat": false}`:                                    "none of",
+		`{"id": "1", "error": ""}`:                                           "none of",
+		`{"id": "1", "result": 1, "error": "no"}`:                            "more than one",
+		`{"id": "1", "release": "30s", "checkpoint": 1}`:                     "more than one",
+		`{"id": "1", "error": "no", "permanent": true, "retry_after": "1m"}`: "exclude each other",
+		`{"id": "1", "result": 1, "permanent": true}`:                        "belong to",
+		`{"id": "1", "error": "no", "retry_after": "soon"}`:                  "not a duration",
+		`{"id": "1", "release": "30"}`:                                       "not a duration",
+		`{"id": "1", "eror": "no"}`:                                          `unknown field "eror"`,
+		`{"id": "1", "result": 1} {"id": "2", "result": 1}`:                  "more follows",
+		`sending 3 mails`:                                                    "invalid character",
+		`[]`:                                                                 "cannot unmarshal",
 		`{"id": "1", "error": "no", "retry_after": "10m", "release": "10m", "a": {}}`: "unknown field",
 	} {
 		err := cli.CheckAnswer([]byte(line))
