@@ -99,7 +99,8 @@ func (g *generator) one() made {
 func (g *generator) dress(name string) string {
 	unit := pickOne(g, []string{"g", "kg", "ml", "oz", "lbs", "pcs"})
 	size := fmt.Sprintf("%d%s", 1+g.IntN(900), unit)
-	brand, noise := strings.Title(pickOne(g, g.pantry.Brands)), pickOne(g, g.pantry.Noise[:4]) //nolint:staticcheck // plain ASCII words
+	brand, noise := pickOne(g, g.pantry.Brands), pickOne(g, g.pantry.Noise[:4])
+	brand = strings.ToUpper(brand[:1]) + brand[1:]
 	switch g.IntN(5) {
 	case 0:
 		return fmt.Sprintf("%s %s, %s", brand, strings.ToUpper(name), size)
