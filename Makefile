@@ -15,7 +15,7 @@ empty =
 listed = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
 SOAK    = 10m
 # The reference systems: modules of their own, users of the library.
-APPS = apps/payments apps/workflows apps/ingredients
+APPS = apps/payments apps/workflows apps/conversations apps/ingredients
 
 .DEFAULT_GOAL := help
 
@@ -74,6 +74,7 @@ tidy: ## Check that the module files say what the code needs
 	cd bench && go mod tidy -diff
 	set -e; for app in $(APPS); do (cd $$app && go mod tidy -diff); done
 	cd tools/temporal && go mod tidy -diff
+	cd tools/rules && go mod tidy -diff && go vet ./...
 
 .PHONY: cross
 cross: ## Build the command for other systems, without C
@@ -83,6 +84,10 @@ cross: ## Build the command for other systems, without C
 .PHONY: docs
 docs: ## Write the parts of the documents that are made from the code
 	go test . ./cli -run TestDocs -update
+
+.PHONY: rules
+rules: ## Write the rules of package scrub that are made from those of gitleaks
+	cd tools/rules && go run .
 
 .PHONY: plans
 plans: ## Write the query plans of claims that the tests compare with; made by PostgreSQL 15

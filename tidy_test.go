@@ -30,6 +30,7 @@ var update = flag.Bool("update", false, "write the generated parts of the docs")
 var doors = map[string][]string{
 	"":                   {},
 	"schema":             {},
+	"scrub":              {},
 	"worker":             {""},
 	"dispatcher":         {""},
 	"upkeep":             {""},
@@ -123,6 +124,7 @@ func TestUsersPayOnlyForWhatTheyImport(t *testing.T) {
 	t.Parallel()
 	for pkg, unwanted := range map[string][]string{
 		"./":                {"github.com/", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
+		"./scrub":           {"github.com/", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
 		"./worker":          {"github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
 		"./engine/local":    {"github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
 		"./engine/temporal": {"github.com/jackc", "modernc.org/", "github.com/spf13", "santhosh-tekuri", "go.yaml.in/"},
