@@ -1,0 +1,45 @@
+// Package measure holds what was measured against what it may take.
+package measure
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+)
+
+// Budget is what something took, each time, and what 95 of 100 may take (C-86).
+type Budget struct {
+	Name  string
+	Limit time.Duration
+	Took  []time.Duration
+}
+
+// Percentile gives the value that a share of all does not exceed, at ceil(n·p)−1 in order (C-68); 0 of none.
+func (b Budget) Percentile(share float64) time.Duration {
+	if len(b.Took) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(b.Took))
+	return sorted[max(0, int(math.Ceil(float64(len(sorted))*share))-1)]
+}
+
+// Kept reports whether the budget was kept. One of which nothing was measured was not.
+func (b Budget) Kept() bool { return len(b.Took) > 0 && b.Percentile(0.95) < b.Limit }
+
+// Print prints a table, and reports whether all budgets were kept.
+func Print(out io.Writer, budgets []Budget) bool {
+	kept := true
+	fmt.Fprintf(out, "  %-5s  %-24s %7s %10s %10s %10s   %s\n", "", "", "n", "p50", "p95", "p99", "budget of p95")
+	for _, b := range budgets {
+		mark := "ok"
+		if !b.Kept() {
+			mark, kept = "OVER", false
+		}
+		fmt.Fprintf(out, "  %-5s  %-24s %7d %10s %10s %10s   %s\n", mark, b.Name, len(b.Took), short(b.Percentile(0.5)), short(b.Percentile(0.95)), short(b.Percentile(0.99)), b.Limit)
+	}
+	return kept
+}
+
+func short(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000) }

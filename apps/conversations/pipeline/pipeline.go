@@ -1,0 +1,163 @@
+// Package pipeline does the work of the three stages. Each handler may be called again at any point: it looks whether its
+// effect is there already, and stores it in the transaction that completes its job and enqueues the next one.
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/conversations/mind"
+	"github.com/sluice-queue/sluice/apps/conversations/records"
+	"github.com/sluice-queue/sluice/apps/conversations/stages"
+	"github.com/sluice-queue/sluice/apps/conversations/upload"
+	"github.com/sluice-queue/sluice/scrub"
+	"github.com/sluice-queue/sluice/upkeep"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+// Options adjust a Pipeline.
+type Options struct {
+	// Mind looks at conversations. Default: mind.Local.
+	Mind mind.Mind
+	// Target says where learnings go, without the learning. Nil: they stay here.
+	Target *stages.Upload
+	// Approved are the hosts that uploads may speak to; jobs that name others are buried.
+	Approved upload.Approved
+	// MinConfidence is below which learnings are left out. Default 0.7.
+	MinConfidence float64
+	// HashKey keys the hashes of what was removed; see hook.Options.
+	HashKey []byte
+	// Slots is how many jobs run at once, UploadSlots how many of them upload. Defaults 4 and 2.
+	Slots, UploadSlots int
+	// Offline is how long an upload waits while a node cannot be reached; that costs no attempt (C-7). Default 15 s.
+	Offline time.Duration
+	// Logger gets one line per event, scrubbed. Default: slog.Default.
+	Logger *slog.Logger
+}
+
+// Pipeline does the work. Run does it until it is told to end.
+type Pipeline struct {
+	db      *records.Database
+	options Options
+	http    *http.Client
+
+	mu     sync.Mutex
+	chains map[stages.Chain]*upload.Chain
+}
+
+// New makes a Pipeline of an open file.
+func New(db *records.Database, o Options) *Pipeline {
+	if o.Mind == nil {
+		o.Mind = mind.Local{}
+	}
+	if o.MinConfidence == 0 {
+		o.MinConfidence = 0.7
+	}
+	if o.Slots == 0 {
+		o.Slots = 4
+	}
+	if o.UploadSlots == 0 {
+		o.UploadSlots = 2
+	}
+	if o.Offline == 0 {
+		o.Offline = 15 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return &Pipeline{db: db, options: o, http: o.Approved.Client(), chains: make(map[stages.Chain]*upload.Chain)}
+}
+
+// Run works until ctx ends, and lets what it does then finish. It also recovers what a worker that died has held.
+func (p *Pipeline) Run(ctx context.Context) error {
+	w := worker.New(p.db.Store, worker.Options{Slots: p.options.Slots, PayloadChecker: p.db.Checker, Logger: p.options.Logger})
+	worker.Handle(w, stages.Validation, guarded(p, p.validate), worker.QueueOptions{})
+	worker.Handle(w, stages.Extraction, guarded(p, p.extract), worker.QueueOptions{})
+	worker.Handle(w, stages.Uploading, guarded(p, p.upload), worker.QueueOptions{Slots: p.options.UploadSlots})
+	tended := make(chan error, 1)
+	tending, stop := context.WithCancel(ctx)
+	go func() {
+		tended <- upkeep.New(p.db.Store, upkeep.Options{PayloadChecker: p.db.Checker, Logger: p.options.Logger}).Run(tending)
+	}()
+	err := w.Run(ctx)
+	stop()
+	err = errors.Join(err, <-tended)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.chains {
+		c.Close()
+	}
+	return err
+}
+
+// Skipped is the result of a job whose effect was there (C-47).
+type Skipped struct {
+	Skipped bool   `json:"skipped"`
+	Reason  string `json:"reason"`
+}
+
+// errForGood marks errors that no further attempt mends.
+var errForGood = errors.New("for good")
+
+// operators see the addresses of hosts in errors; whatever else is in them is removed.
+var operators = scrub.New(scrub.Options{Without: []scrub.Family{scrub.IP}})
+
+// guarded scrubs what a handler's errors and panics say, because they are stored and logged (C-99, S-4), and hands a job
+// back uncounted while a node cannot be reached.
+func guarded[T any](p *Pipeline, do worker.Handler[T]) worker.Handler[T] {
+	return func(ctx context.Context, job *worker.Job[T]) (err error) {
+		defer func() {
+			if value := recover(); value != nil {
+				err = errors.New(operators.Text(fmt.Sprintf("panic: %v", value)))
+			}
+		}()
+		err = do(ctx, job)
+		switch {
+		case err == nil:
+			return nil
+		case unreachable(err):
+			p.options.Logger.Warn("node out of reach", "job", job.ID, "queue", job.Queue, "error", err)
+			return worker.Snooze(p.options.Offline)
+		case errors.Is(err, errForGood):
+			return worker.Permanent(errors.New(operators.Text(err.Error())))
+		}
+		return errors.New(operators.Text(err.Error()))
+	}
+}
+
+// unreachable reports whether nobody was there to talk to.
+func unreachable(err error) bool {
+	var failed *net.OpError
+	return errors.As(err, &failed) && failed.Op == "dial" && !errors.Is(err, upload.ErrNotApproved)
+}
+
+// forGood says that no further attempt mends an error.
+func forGood(err error) error { return fmt.Errorf("%w: %w", errForGood, err) }
+
+// finish completes a job, with what else is to be stored with it.
+func finish[T any](ctx context.Context, p *Pipeline, job *worker.Job[T], result any, also func(tx records.Tx) error) error {
+	return p.db.Transact(ctx, func(tx records.Tx) error {
+		if also != nil {
+			if err := also(tx); err != nil {
+				return err
+			}
+		}
+		return tx.Complete(ctx, job.Claim, result)
+	})
+}
+
+// enqueue stores the job of the next stage.
+func enqueue(ctx context.Context, tx records.Tx, job sluice.NewJob, err error) error {
+	if err != nil {
+		return err
+	}
+	_, err = tx.Client.Enqueue(ctx, job) // one that is there already is no error
+	return err
+}

@@ -1,0 +1,124 @@
+// Package records is the application's file: conversations, sanitized messages, learnings and uploads, in tables beside
+// Sluice's. So what a stage found and the job of the next stage are stored in one transaction. No raw text comes here: the
+// packages that call it have scrubbed what they store.
+package records
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/schema"
+	"github.com/sluice-queue/sluice/store/sqlite"
+)
+
+//go:embed sql/schema.sql
+var schemaSQL string
+
+// Database is the open file.
+type Database struct {
+	// Store is Sluice's, Client puts jobs in and looks at them, Checker knows the schemas of payloads.
+	Store   *sqlite.Store
+	Client  *sluice.Client
+	Checker *schema.Checker
+}
+
+// Open opens the file. Its tables must be there: see Prepare.
+func Open(ctx context.Context, path string) (*Database, error) {
+	return open(ctx, path, false)
+}
+
+// Prepare makes the file and its tables where they are missing, and opens it. It is the only one that changes tables;
+// workers and hooks are given a file that is prepared (C-97).
+func Prepare(ctx context.Context, path string) (*Database, error) {
+	d, err := open(ctx, path, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Store.Transact(ctx, func(tx sqlite.Tx) error {
+		_, err := tx.ExecContext(ctx, schemaSQL)
+		return err
+	}); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the tables of %s: %w", path, err), d.Close())
+	}
+	return d, nil
+}
+
+func open(ctx context.Context, path string, migrate bool) (*Database, error) {
+	store, err := sqlite.Open(ctx, path, sqlite.Options{Migrate: migrate})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	checker := schema.New()
+	client := sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: checker})
+	return &Database{Store: store, Client: client, Checker: checker}, nil
+}
+
+// Close closes the file.
+func (d *Database) Close() error { return d.Store.Close() }
+
+// Tx is one transaction on the file: for rows, and for jobs.
+type Tx struct {
+	sqlite.Tx
+	// Client enqueues within the transaction.
+	Client *sluice.Client
+	// Now is the instant of the transaction's rows.
+	Now time.Time
+}
+
+// Transact runs do in one transaction: all of it is stored, or nothing.
+func (d *Database) Transact(ctx context.Context, do func(tx Tx) error) error {
+	return d.Store.Transact(ctx, func(tx sqlite.Tx) error {
+		return do(Tx{tx, d.Client.Within(d.Store.InTx(tx)), time.Now()})
+	})
+}
+
+// Complete completes a worker's job within the transaction.
+func (tx Tx) Complete(ctx context.Context, claim *sluice.Claim, result any) error {
+	return sqlite.CompleteTx(ctx, tx.Tx, claim, result)
+}
+
+// micros is the instant as the tables have it.
+func (tx Tx) micros() int64 { return tx.Now.UnixMicro() }
+
+// querier looks things up: the database, or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+}
+
+// list reads every row that a statement finds.
+func list[T any](ctx context.Context, from querier, scan func(rows *sql.Rows, row *T) error, text string, args ...any) ([]T, error) {
+	rows, err := from.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var all []T
+	for rows.Next() {
+		var row T
+		if err := scan(rows, &row); err != nil {
+			return nil, err
+		}
+		all = append(all, row)
+	}
+	return all, rows.Err()
+}
+
+// one reads a row that may not be there.
+func one[T any](ctx context.Context, from querier, scan func(rows *sql.Rows, row *T) error, text string, args ...any) (row T, found bool, err error) {
+	all, err := list(ctx, from, scan, text, args...)
+	if err != nil || len(all) == 0 {
+		return row, false, err
+	}
+	return all[0], true, nil
+}
+
+// changed runs a statement that returns a row for what it changed, and reports whether it changed anything.
+func changed(ctx context.Context, from querier, text string, args ...any) (bool, error) {
+	_, found, err := one(ctx, from, func(rows *sql.Rows, row *any) error { return rows.Scan(row) }, text, args...)
+	return found, err
+}
