@@ -103,9 +103,6 @@ type Skipped struct {
 	Reason  string `json:"reason"`
 }
 
-// errForGood marks errors that no further attempt mends.
-var errForGood = errors.New("for good")
-
 // operators see the addresses of hosts in errors; whatever else is in them is removed.
 var operators = scrub.New(scrub.Options{Without: []scrub.Family{scrub.IP}})
 
@@ -119,13 +116,14 @@ func guarded[T any](p *Pipeline, do worker.Handler[T]) worker.Handler[T] {
 			}
 		}()
 		err = do(ctx, job)
+		var buried hopeless
 		switch {
 		case err == nil:
 			return nil
 		case unreachable(err):
 			p.options.Logger.Warn("node out of reach", "job", job.ID, "queue", job.Queue, "error", err)
 			return worker.Snooze(p.options.Offline)
-		case errors.Is(err, errForGood):
+		case errors.As(err, &buried):
 			return worker.Permanent(errors.New(operators.Text(err.Error())))
 		}
 		return errors.New(operators.Text(err.Error()))
@@ -138,8 +136,13 @@ func unreachable(err error) bool {
 	return errors.As(err, &failed) && failed.Op == "dial" && !errors.Is(err, upload.ErrNotApproved)
 }
 
+// hopeless is an error that no further attempt mends.
+type hopeless struct{ error }
+
+func (h hopeless) Unwrap() error { return h.error }
+
 // forGood says that no further attempt mends an error.
-func forGood(err error) error { return fmt.Errorf("%w: %w", errForGood, err) }
+func forGood(err error) error { return hopeless{err} }
 
 // finish completes a job, with what else is to be stored with it.
 func finish[T any](ctx context.Context, p *Pipeline, job *worker.Job[T], result any, also func(tx records.Tx) error) error {

@@ -28,8 +28,10 @@ type Uploaded struct {
 // before it is sent; so a worker that dies anywhere leaves what the next one goes on from (C-50).
 func (p *Pipeline) upload(ctx context.Context, job *worker.Job[stages.Upload]) error {
 	to := job.Payload
-	if err := errors.Join(p.options.Approved.Check(to.IPFSEndpoint), p.options.Approved.Check(to.Chain.RPCURL)); err != nil {
-		return forGood(err)
+	for _, endpoint := range []string{to.IPFSEndpoint, to.Chain.RPCURL} {
+		if err := p.options.Approved.Check(endpoint); err != nil {
+			return forGood(err)
+		}
 	}
 	u, err := p.db.Upload(ctx, to.LearningID)
 	if err != nil {
