@@ -83,18 +83,43 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	worker.Handle(w, stages.Uploading, guarded(p, p.upload), worker.QueueOptions{Slots: p.options.UploadSlots})
 	tended := make(chan error, 1)
 	tending, stop := context.WithCancel(ctx)
+	forgetting := make(chan struct{})
+	go func() {
+		defer close(forgetting)
+		p.forget(tending)
+	}()
 	go func() {
 		tended <- upkeep.New(p.db.Store, upkeep.Options{PayloadChecker: p.db.Checker, Logger: p.options.Logger}).Run(tending)
 	}()
 	err := w.Run(ctx)
 	stop()
 	err = errors.Join(err, <-tended)
+	<-forgetting
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.chains {
 		c.Close()
 	}
 	return err
+}
+
+// forgetEvery is how long what the second stage removed may be left in the journal.
+const forgetEvery = time.Minute
+
+// forget empties the journal now and then, and at the end.
+func (p *Pipeline) forget(ctx context.Context) {
+	tick := time.NewTicker(forgetEvery)
+	defer tick.Stop()
+	for ended := false; !ended; {
+		select {
+		case <-ctx.Done():
+			ended = true
+		case <-tick.C:
+		}
+		if err := p.db.Forget(context.WithoutCancel(ctx)); err != nil {
+			p.options.Logger.Warn("journal not emptied", "error", err)
+		}
+	}
 }
 
 // Skipped is the result of a job whose effect was there (C-47).

@@ -53,6 +53,13 @@ func open(ctx context.Context, path string, migrate bool) (*Database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
+	// What is overwritten or deleted is zeroed: the second stage removes what the rules have left, from the file too.
+	if err := store.Transact(ctx, func(tx sqlite.Tx) error {
+		_, err := tx.ExecContext(ctx, "pragma secure_delete = on")
+		return err
+	}); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), store.Close())
+	}
 	checker := schema.New()
 	client := sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: checker})
 	return &Database{Store: store, Client: client, Checker: checker}, nil
@@ -60,6 +67,13 @@ func open(ctx context.Context, path string, migrate bool) (*Database, error) {
 
 // Close closes the file.
 func (d *Database) Close() error { return d.Store.Close() }
+
+// Forget brings the journal into the file and empties it, so that what was removed from messages is gone from there too.
+// While others read or write it does what it can; it is to be called again.
+func (d *Database) Forget(ctx context.Context) error {
+	_, err := d.Store.DB().ExecContext(ctx, "pragma wal_checkpoint(truncate)")
+	return err
+}
 
 // Tx is one transaction on the file: for rows, and for jobs.
 type Tx struct {
