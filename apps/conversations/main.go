@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,12 +19,11 @@ import (
 	"github.com/sluice-queue/sluice/apps/conversations/logs"
 	"github.com/sluice-queue/sluice/apps/conversations/records"
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
-	"github.com/sluice-queue/sluice/apps/conversations/upload"
 )
 
 const usage = `usage:
   conversations prepare   make the file, its tables and its queues
-  conversations hook      take one event, as JSON on standard input
+  conversations hook      take one event, as JSON on standard input; cmd/hook is a smaller program that does only this
   conversations work      do the jobs: validate, extract, upload
   conversations search    find learnings by words
   conversations bench     measure the hook against its budgets
@@ -51,7 +49,7 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) int {
 		return 1
 	}
 	if args[0] == "hook" {
-		return takeEvent(ctx, args[1:], in, out)
+		return hook.Main(ctx, args[1:], in, out)
 	}
 	command := commands[args[0]]
 	if command == nil {
@@ -70,62 +68,9 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) int {
 	}
 }
 
-// dbFlag is where the file is.
-func dbFlag(flags *flag.FlagSet) *string {
-	home, _ := os.UserHomeDir() // without one it is in the working folder
-	path := os.Getenv("CONVERSATIONS_DB")
-	if path == "" {
-		path = filepath.Join(home, ".conversations", "conversations.db")
-	}
-	return flags.String("db", path, "the SQLite file; CONVERSATIONS_DB")
-}
-
-// takeEvent never fails its caller, unless it is asked to: what is wrong is in the log.
-func takeEvent(ctx context.Context, args []string, in io.Reader, out io.Writer) int {
-	flags := flag.NewFlagSet("hook", flag.ContinueOnError)
-	db := dbFlag(flags)
-	log := flags.String("log", "", "the file that gets errors (default: that of -db with .log)")
-	failExit := flags.Int("fail-exit", 0, "the exit code when the event could not be taken")
-	hashKey := flags.String("hash-key", "", "env:NAME or file:PATH of the key of the hashes of what was removed (default: another one each time)")
-	tell := flags.Bool("tell", false, "print what was taken, as JSON, without any text of it")
-	if err := flags.Parse(args); err != nil {
-		return *failExit
-	}
-	if *log == "" {
-		*log = *db + ".log"
-	}
-	taken, err := takeInto(ctx, *db, *hashKey, in)
-	if err == nil && *tell {
-		err = json.NewEncoder(out).Encode(taken)
-	}
-	if err == nil {
-		return 0
-	}
-	if logger, closer, opened := logs.Open(*log); opened == nil {
-		logger.Error("event refused", "error", err)
-		_ = closer.Close()
-	}
-	return *failExit
-}
-
-func takeInto(ctx context.Context, db, hashKey string, in io.Reader) (hook.Taken, error) {
-	o := hook.Options{DB: db}
-	if hashKey != "" {
-		key, err := upload.Secret(hashKey)
-		if err != nil {
-			return hook.Taken{}, err
-		}
-		o.HashKey = []byte(key)
-	}
-	if err := os.MkdirAll(filepath.Dir(db), 0o700); err != nil {
-		return hook.Taken{}, err
-	}
-	return hook.Take(ctx, in, o)
-}
-
 func prepare(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("prepare", flag.ContinueOnError)
-	path := dbFlag(flags)
+	path := hook.FileFlag(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -145,7 +90,7 @@ func prepare(ctx context.Context, args []string, out io.Writer) error {
 
 func search(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("search", flag.ContinueOnError)
-	path := dbFlag(flags)
+	path := hook.FileFlag(flags)
 	limit := flags.Int("limit", 10, "how many at the most")
 	if err := flags.Parse(args); err != nil {
 		return err

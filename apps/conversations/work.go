@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 
+	"github.com/sluice-queue/sluice/apps/conversations/hook"
 	"github.com/sluice-queue/sluice/apps/conversations/mind"
 	"github.com/sluice-queue/sluice/apps/conversations/pipeline"
 	"github.com/sluice-queue/sluice/apps/conversations/records"
+	"github.com/sluice-queue/sluice/apps/conversations/reference"
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
 	"github.com/sluice-queue/sluice/apps/conversations/upload"
 )
@@ -54,7 +56,7 @@ func (f *workFlags) complete() (pipeline.Options, error) {
 		return o, err
 	}
 	if f.claude != "" {
-		key, err := upload.Secret(f.claude)
+		key, err := reference.Secret(f.claude)
 		if err != nil {
 			return o, err
 		}
@@ -65,7 +67,7 @@ func (f *workFlags) complete() (pipeline.Options, error) {
 		o.Mind = mind.NewClaude(key, f.model, claudeAPI, api.Client())
 	}
 	if f.hashKey != "" {
-		key, err := upload.Secret(f.hashKey)
+		key, err := reference.Secret(f.hashKey)
 		if err != nil {
 			return o, err
 		}
@@ -77,7 +79,7 @@ func (f *workFlags) complete() (pipeline.Options, error) {
 func work(ctx context.Context, args []string, _ io.Writer) error {
 	var f workFlags
 	flags := flag.NewFlagSet("work", flag.ContinueOnError)
-	path := dbFlag(flags)
+	path := hook.FileFlag(flags)
 	f.register(flags)
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -20,23 +20,20 @@ import (
 type BenchOptions struct {
 	// Events are how many processes of the hook, each with an event of so many Bytes.
 	Events, Bytes int
-	// Program is the path of this application's program. Empty: the one that runs.
-	Program string
-	Out     io.Writer
+	Out           io.Writer
 }
 
 // Bench measures the hook against its budgets: one process after the other, each with its start and its end.
 func Bench(ctx context.Context, o BenchOptions) (err error) {
-	if o.Program == "" {
-		if o.Program, err = os.Executable(); err != nil {
-			return err
-		}
-	}
 	folder, err := os.MkdirTemp("", "sluice-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	program, err := measure.Build(ctx, folder)
+	if err != nil {
+		return err
+	}
 	file := filepath.Join(folder, "conversations.db")
 	db, err := records.Prepare(ctx, file)
 	if err != nil {
@@ -48,7 +45,7 @@ func Bench(ctx context.Context, o BenchOptions) (err error) {
 	var hooks measure.Hook
 	m := newMaker(1)
 	for i := range o.Events {
-		took, taken, err := measure.Run(ctx, o.Program, file, filepath.Join(folder, "hook.log"), m.event(i, o.Bytes))
+		took, taken, err := measure.Run(ctx, program, file, filepath.Join(folder, "hook.log"), m.event(i, o.Bytes))
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,8 @@ type demo struct {
 	conversations []conversation
 	hooks         measure.Hook
 	hooked        sync.Mutex
-	killed        string // the holder that was killed
+	killed        string // the process that was killed
+	hook          string // the program of the hook
 }
 
 // Run runs the demo.
@@ -91,6 +92,9 @@ func (d *demo) prepare(ctx context.Context) (err error) {
 		if d.Program, err = os.Executable(); err != nil {
 			return err
 		}
+	}
+	if d.hook, err = measure.Build(ctx, d.Folder); err != nil {
+		return err
 	}
 	if d.db, err = records.Prepare(ctx, d.file()); err != nil {
 		return err
@@ -174,7 +178,7 @@ func (d *demo) takeEvents(ctx context.Context) error {
 }
 
 func (d *demo) takeEvent(ctx context.Context, event []byte) error {
-	took, taken, err := measure.Run(ctx, d.Program, d.file(), d.log("hook"), event)
+	took, taken, err := measure.Run(ctx, d.hook, d.file(), d.log("hook"), event)
 	if err != nil {
 		return err
 	}

@@ -84,6 +84,14 @@ func Store(ctx context.Context, db *records.Database, e Event, hashKey []byte) (
 	if err != nil {
 		return taken, err
 	}
+	// The settings are read, and the payload's schema is compiled, before others have to wait for this one's transaction.
+	queue, err := db.Client.Queue(ctx, job.Queue)
+	if err == nil && queue.Settings.PayloadSchema != "" {
+		err = db.Checker.Compile(queue.Settings.PayloadSchema)
+	}
+	if err != nil {
+		return taken, err
+	}
 	began = time.Now()
 	err = db.Transact(ctx, func(tx records.Tx) error {
 		added, err := tx.AddMessage(ctx, records.NewMessage{

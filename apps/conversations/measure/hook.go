@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"github.com/sluice-queue/sluice/apps/conversations/hook"
@@ -17,9 +18,19 @@ type Hook struct {
 	process, sanitize, write, enqueue []time.Duration
 }
 
+// Build builds the program of the hook into a folder. It needs Go, and a folder of this module to work in.
+func Build(ctx context.Context, folder string) (program string, err error) {
+	program = filepath.Join(folder, "hook")
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/sluice-queue/sluice/apps/conversations/cmd/hook").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the hook: %w: %s", err, out)
+	}
+	return program, nil
+}
+
 // Run runs one hook as a process of its own, as a caller does, and measures it from its start to its end.
 func Run(ctx context.Context, program, db, log string, event []byte, more ...string) (took time.Duration, taken hook.Taken, err error) {
-	args := append([]string{"hook", "-db", db, "-log", log, "-tell", "-fail-exit", "1"}, more...)
+	args := append([]string{"-db", db, "-log", log, "-tell", "-fail-exit", "1"}, more...)
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdin = bytes.NewReader(event)
 	began := time.Now()

@@ -4,40 +4,17 @@ package upload
 
 import (
 	"crypto/ecdsa"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/crypto"
-)
 
-// Secret reads a secret by its reference: env:NAME or file:PATH. The reference may be stored and logged; the secret may not,
-// and no error tells any of it (C-36).
-func Secret(ref string) (string, error) {
-	kind, place, _ := strings.Cut(ref, ":")
-	var text string
-	switch kind {
-	case "env":
-		text = os.Getenv(place)
-	case "file":
-		content, err := os.ReadFile(place)
-		if err != nil {
-			return "", fmt.Errorf("read the secret of %s: %w", ref, err)
-		}
-		text = string(content)
-	default:
-		return "", errors.New("a reference to a secret is env:NAME or file:PATH")
-	}
-	if text = strings.TrimSpace(text); text == "" {
-		return "", fmt.Errorf("there is no secret in %s", ref)
-	}
-	return text, nil
-}
+	"github.com/sluice-queue/sluice/apps/conversations/reference"
+)
 
 // privateKey reads a key of an account: 64 hexadecimal digits.
 func privateKey(ref string) (*ecdsa.PrivateKey, error) {
-	text, err := Secret(ref)
+	text, err := reference.Secret(ref)
 	if err != nil {
 		return nil, err
 	}

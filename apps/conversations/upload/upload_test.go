@@ -3,8 +3,6 @@ package upload_test
 import (
 	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,20 +10,6 @@ import (
 	"github.com/sluice-queue/sluice/apps/conversations/devnet"
 	"github.com/sluice-queue/sluice/apps/conversations/upload"
 )
-
-func TestSecretsAreReadByReference(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte("  abc\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("UPLOAD_TEST_KEY", "def")
-	for ref, want := range map[string]string{"file:" + file: "abc", "env:UPLOAD_TEST_KEY": "def", "env:UPLOAD_TEST_NONE": "", "file:" + file + "x": "", "abc": "", "": "", "http://x": ""} {
-		got, err := upload.Secret(ref)
-		if got != want || (err == nil) != (want != "") {
-			t.Errorf("%q: %q, %v", ref, got, err)
-		}
-	}
-}
 
 func TestKeyThatIsNoneIsNotQuoted(t *testing.T) {
 	t.Setenv("UPLOAD_TEST_BAD", "not-a-key-but-secret")
