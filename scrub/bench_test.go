@@ -18,7 +18,7 @@ func BenchmarkScrub(b *testing.B) {
 			secrets.WriteString("cfg.Set(\"x\", 42) // see " + secret + "\n")
 		}
 	}
-	for name, text := range map[string]string{"prose": prose, "secrets": secrets.String()[:12<<10], "worst": (strings.Repeat(strings.Join(scrub.Words(), " ")+" ", 12))[:12<<10]} {
+	for name, text := range map[string]string{"prose": prose, "secrets": secrets.String()[:12<<10], "worst": strings.Repeat(strings.Join(scrub.Words(), " ")+" ", 12)[:12<<10]} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {

@@ -9,33 +9,47 @@ import (
 // ownRules are the rules of this package that have words. Numbers and addresses have none; see numbers and addresses.
 func ownRules() []*rule {
 	return []*rule{
-		{family: Email, name: "email", words: []string{"@"},
-			pattern: `[\pL\pN._%+'-]{1,64}@[\pL\pN](?:[\pL\pN-]*[\pL\pN])?(?:\.[\pL\pN](?:[\pL\pN-]*[\pL\pN])?)*\.\pL{2,24}`},
-		{family: HomePath, name: "home_path", words: []string{"/home/", "/users/"},
-			pattern: `(?i)/(?:home|users)/([^\s/\\:;,"'<>|*?()\[\]{}$` + "`" + `]+)`, check: isUserName},
-		{family: HomePath, name: "windows_home_path", words: []string{`\users\`},
-			pattern: `(?i)\\users\\{1,2}([^\\/:;,"'<>|*?\r\n]{1,64}?)(?:[\\/"'\r\n]|\s|$)`, check: isUserName},
+		{
+			family: Email, name: "email", words: []string{"@"},
+			pattern: `[\pL\pN._%+'-]{1,64}@[\pL\pN](?:[\pL\pN-]*[\pL\pN])?(?:\.[\pL\pN](?:[\pL\pN-]*[\pL\pN])?)*\.\pL{2,24}`,
+		},
+		{
+			family: HomePath, name: "home_path", words: []string{"/home/", "/users/"},
+			pattern: `(?i)/(?:home|users)/([^\s/\\:;,"'<>|*?()\[\]{}$` + "`" + `]+)`, check: isUserName,
+		},
+		{
+			family: HomePath, name: "windows_home_path", words: []string{`\users\`},
+			pattern: `(?i)\\users\\{1,2}([^\\/:;,"'<>|*?\r\n]{1,64}?)(?:[\\/"'\r\n]|\s|$)`, check: isUserName,
+		},
 		{family: JWT, name: "jwt", words: []string{"eyj"}, pattern: `\beyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*){1,4}`},
 		{family: PrivateKey, name: "private_key", words: []string{"-----begin"}, // one that was cut off counts too
 			pattern: `(?is)-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----|\z)`},
 		{family: PrivateKey, name: "putty_key", words: []string{"putty-user-key-file"}, pattern: `(?is)PuTTY-User-Key-File.*?(?:Private-MAC: *[0-9a-f]+|\z)`},
 		{family: PrivateKey, name: "ssh_public_key", words: []string{"aaaa"}, // its comment names its owner
 			pattern: `(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[a-z0-9-]+|sk-[a-z0-9@.-]+) AAAA[A-Za-z0-9+/=]{16,}(?: [^\s"']+)?`},
-		{family: AWS, name: "aws_access_key_id", words: []string{"akia", "asia", "abia", "acca", "a3t", "aroa", "aida"},
-			pattern: `\b(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA|A3T[A-Z0-9])[A-Z0-9]{16}\b`},
-		{family: AWS, name: "aws_secret_key", words: []string{"aws"},
-			pattern: `(?i)aws[^\r\n]{0,80}?\b([a-z0-9/+]{40})(?:[^a-z0-9/+=]|$)`, entropy: 4, check: isMixed},
+		{
+			family: AWS, name: "aws_access_key_id", words: []string{"akia", "asia", "abia", "acca", "a3t", "aroa", "aida"},
+			pattern: `\b(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA|A3T[A-Z0-9])[A-Z0-9]{16}\b`,
+		},
+		{
+			family: AWS, name: "aws_secret_key", words: []string{"aws"},
+			pattern: `(?i)aws[^\r\n]{0,80}?\b([a-z0-9/+]{40})(?:[^a-z0-9/+=]|$)`, entropy: 4, check: isMixed,
+		},
 		{family: GitHub, name: "github_token", words: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, pattern: `gh[pousr]_[A-Za-z0-9]{20,255}`},
 		{family: GitHub, name: "github_fine_grained_token", words: []string{"github_pat_"}, pattern: `github_pat_[A-Za-z0-9_]{20,255}`},
 		{family: VendorKey, name: "prefixed_key", words: prefixes, pattern: prefixPattern(), check: isMixed},
 		{family: Password, name: "url_password", words: []string{"://"}, pattern: `(?i)[a-z][a-z0-9+.-]*://[^\s/@:'"]*:([^\s@'"]+)@`, check: isNoPlaceholder},
-		{family: Password, name: "authorization", words: []string{"bearer", "basic"},
-			pattern: `(?i)\b(?:bearer|basic)["']?[ :]\s{0,3}["']?([a-z0-9._~+/=-]{8,})`, check: isMixed},
+		{
+			family: Password, name: "authorization", words: []string{"bearer", "basic"},
+			pattern: `(?i)\b(?:bearer|basic)["']?[ :]\s{0,3}["']?([a-z0-9._~+/=-]{8,})`, check: isMixed,
+		},
 		{family: Password, name: "authorization_header", words: []string{"authorization:"}, pattern: `(?i)\bauthorization:[ \t]*([^\r\n"']{6,})`, check: isNoPlaceholder},
 		{family: Password, name: "cookie", words: []string{"cookie:"}, pattern: `(?i)\bcookie:[ \t]*([^\r\n"']{4,})`, check: isNoPlaceholder},
 		{family: Password, name: "assignment", words: secretWords, pattern: assignmentPattern, check: isAssigned},
-		{family: Password, name: "command_line", words: []string{"curl", "--password", "--token", "-u "},
-			pattern: `(?:\s-u|--user|--password|--token)[ =]{1,3}["']?([^\s"']{4,})`, check: isCommandSecret},
+		{
+			family: Password, name: "command_line", words: []string{"curl", "--password", "--token", "-u "},
+			pattern: `(?:\s-u|--user|--password|--token)[ =]{1,3}["']?([^\s"']{4,})`, check: isCommandSecret,
+		},
 		{family: SSN, name: "ssn_named", words: []string{"ssn", "social security"}, pattern: `(?i)(?:\bssn\b|social security(?: number| no\.?)?)[^0-9\r\n]{0,20}(\d{9})(?:\D|$)`},
 	}
 }

@@ -35,7 +35,7 @@ func NewClaude(key, model, endpoint string, client *http.Client) *Claude {
 	}
 	c := &Claude{client: anthropic.NewClient(options...), model: DefaultModel}
 	if model != "" {
-		c.model = anthropic.Model(model)
+		c.model = model
 	}
 	return c
 }
