@@ -20,6 +20,6 @@ begin
         perform sluice._check_queue('work', queue);
     end loop;
     perform sluice._check_holder(holder);
-    execute {{beat.sql}} using holder, 'worker', queues, greatest(slots, 0), greatest(busy, 0), coalesce(version, '');
+    execute {{beat.sql}} using holder, 'worker', queues, greatest(slots, 0), greatest(busy, 0), coalesce(version, ''), '';
 end
 $function$;
