@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,6 +31,12 @@ var (
 func CheckAnswer(line []byte) error {
 	_, err := readAnswer(line)
 	return err
+}
+
+// Listen gives what a program writes to, and a context that ends with a cause when it is silent for too long.
+func Listen(within time.Duration) (io.Writer, context.Context) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return listen(within, cancel), ctx
 }
 
 // ParseAddress reads the value of --db.

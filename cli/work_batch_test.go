@@ -2,11 +2,13 @@ package cli_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sluice-queue/sluice/cli"
@@ -63,6 +65,26 @@ func answerer() {
 		}
 	}
 	_, _ = fmt.Fprintln(note, "ended after", got)
+}
+
+func TestProgramIsSilentOnlyIfItWritesNothingAtAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		program, ctx := cli.Listen(30 * time.Second)
+		for range 5 {
+			time.Sleep(29 * time.Second)
+			if _, err := program.Write([]byte(".")); err != nil || ctx.Err() != nil {
+				t.Fatalf("it writes, and yet: %v, %v", err, context.Cause(ctx))
+			}
+		}
+		time.Sleep(31 * time.Second)
+		if cause := context.Cause(ctx); cause == nil || cause.Error() != "it gave no sign of life for 30s" {
+			t.Errorf("it was silent, and yet: %v", cause)
+		}
+		if _, ctx := cli.Listen(0); ctx.Err() != nil {
+			t.Errorf("without a bound it ends by %v", context.Cause(ctx))
+		}
+	})
 }
 
 func TestLinesOfAProgramAreReadStrictly(t *testing.T) {
