@@ -98,7 +98,7 @@ func temporalLife(n sizes, _ map[string]measured) scenario {
 	}
 	return scenario{
 		name: "temporal-life", title: "Temporal: payments that wait, and are all due at once",
-		limit: 1, // a round takes a quarter of an hour
+		limit: 1, // a round takes ten minutes
 		method: fmt.Sprintf("%s payments of 1 KB wait for the same instant: as workflows that sleep until then, as workflows that were started with a delay, "+
 			"and as jobs that a dispatcher starts at %d a second from then on. A payment is one activity that does nothing. Temporal keeps its data in PostgreSQL, Sluice too, in a cluster of its own. "+
 			"Rows, bytes (with indexes), WAL and the CPU to wait are measured when all are waiting, per payment (CPU: per 1,000), of everything that takes part. "+

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -31,37 +32,32 @@ type Cycle struct {
 const busyDelay = time.Second
 
 // cycle claims what is due, has it started, and settles it. First it asks again for the runs of which it is not known
-// whether they were started. It says how long to wait before the next cycle.
-func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue) (done Cycle, wait time.Duration, err error) {
+// whether they were started. It says how long to wait before the next cycle. Ahead: while the engine starts what was
+// claimed, the next batch is claimed, and left to the next cycle, so that the engine does not wait for the store.
+func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue, ahead bool) (done Cycle, wait time.Duration, err error) {
 	l.cycle.Lock()
 	defer l.cycle.Unlock()
 	begun := time.Now()
 	if !l.breaker.asks(begun) {
 		return done, time.Until(l.breaker.probeAt), nil
 	}
-	again := l.holding(func(h *hold) bool { return h.answer == nil && !h.lost })
-	if l.breaker.open() && len(again) > 1 {
-		again = again[:1]
+	held := l.holding(unanswered)
+	if l.breaker.open() && len(held) > 1 {
+		held = held[:1]
 	}
-	d.start(work, l, q, again)
-	var fresh []*hold
-	switch {
-	case ctx.Err() != nil || !d.serves(q) || len(again) > 0 && l.breaker.open(): // nothing more for now
-	case d.guard(work, l, q) != nil:
-		wait = d.options.Poll
-	default:
-		fresh, wait, err = d.take(work, l, q)
+	may := ctx.Err() == nil && d.serves(q) && (len(held) == 0 || !l.breaker.open())
+	if may && d.guard(work, l, q) != nil {
+		may, wait = false, d.options.Poll
 	}
-	if err == nil {
-		d.start(work, l, q, fresh)
-		err = d.settle(work, l, &done)
-	}
-	done.Claimed, done.Held, done.Took = len(fresh), len(l.holding(func(*hold) bool { return true })), time.Since(begun)
-	if len(fresh)+len(again) > 0 {
+	ahead = ahead && may && l.breaker.worked && q.Settings.Interval == 0
+	done.Claimed, wait, err = d.handOver(work, l, q, held, may, ahead, wait)
+	err = errors.Join(err, d.settle(work, l, &done))
+	done.Held, done.Took = len(l.holding(func(h *hold) bool { return !h.fresh })), time.Since(begun)
+	if done.Claimed+len(held) > 0 {
 		d.options.Logger.Info("dispatched", "queue", l.queue, "holder", d.holder.ID, "claimed", done.Claimed, "dispatched", done.Dispatched,
 			"buried", done.Buried, "released", done.Released, "held", done.Held, "took", done.Took)
 	}
-	if len(fresh) > 0 {
+	if done.Claimed > 0 {
 		d.note(work, l, done)
 	}
 	if l.breaker.open() {
@@ -72,12 +68,47 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue) (
 	return done, max(wait, 0), err
 }
 
-// take claims what is due and notes the runs that are about to be asked for.
-func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue) (holds []*hold, wait time.Duration, err error) {
-	limit := cmp.Or(q.Settings.Batch, d.options.Batch)
-	if l.breaker.open() {
-		limit = 1
+// unanswered says of what is held whether the engine is to be asked for it.
+func unanswered(h *hold) bool { return h.answer == nil && !h.lost }
+
+// handOver has the engine start what is held, and what may be claimed besides. It tells of how many the engine was asked
+// for the first time.
+func (d *Dispatcher) handOver(work context.Context, l *lane, q sluice.Queue, held []*hold, may, ahead bool, wait time.Duration) (first int, _ time.Duration, err error) {
+	if !may {
+		return d.start(work, l, q, held), wait, nil
 	}
+	if !ahead || len(held) == 0 {
+		first = d.start(work, l, q, held)
+		if held, wait, err = d.take(work, l, q, d.limit(l, q)); err != nil {
+			return first, wait, err
+		}
+		ahead = ahead && len(held) == d.limit(l, q)
+	}
+	if !ahead {
+		return first + d.start(work, l, q, held), wait, nil
+	}
+	limit := d.limit(l, q) // what is started meanwhile may open the breaker
+	var next []*hold
+	var claiming sync.WaitGroup
+	claiming.Go(func() { next, wait, err = d.take(work, l, q, limit) })
+	first += d.start(work, l, q, held)
+	claiming.Wait()
+	if len(next) > 0 {
+		wait = 0
+	}
+	return first, wait, err
+}
+
+// limit is how many jobs of a queue are claimed at once.
+func (d *Dispatcher) limit(l *lane, q sluice.Queue) int {
+	if l.breaker.open() {
+		return 1
+	}
+	return cmp.Or(q.Settings.Batch, d.options.Batch)
+}
+
+// take claims what is due and notes the runs that are about to be asked for.
+func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue, limit int) (holds []*hold, wait time.Duration, err error) {
 	// Not ctx: a claim whose answer is thrown away leaves jobs held by nobody until the lease ends.
 	claimed, err := d.store.Claim(work, sluice.ClaimRequest{
 		Queue: l.queue, Limit: limit, Holder: d.holder.ID, Lease: q.Settings.Lease, Token: sluice.NewToken(),
@@ -91,8 +122,9 @@ func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue) (holds 
 		return nil, wait, nil
 	}
 	holds = make([]*hold, len(claimed.Jobs))
+	now := time.Now()
 	for i, c := range claimed.Jobs {
-		holds[i] = &hold{claim: c, run: sluice.RunOf(c, q.Settings), lease: q.Settings.Lease}
+		holds[i] = &hold{claim: c, run: sluice.RunOf(c, q.Settings), lease: q.Settings.Lease, renewed: now, fresh: true}
 	}
 	holds, err = d.intend(work, l, q, holds)
 	return holds, wait, err
@@ -134,8 +166,8 @@ func (d *Dispatcher) intend(work context.Context, l *lane, q sluice.Queue, holds
 }
 
 // start has runs started, each where it was intended, whatever the settings say by now, and decides what becomes of
-// their jobs.
-func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds []*hold) {
+// their jobs. It tells for how many it was the first time.
+func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds []*hold) (first int) {
 	byEngine := make(map[string][]*hold)
 	for _, h := range holds {
 		byEngine[h.claim.Engine] = append(byEngine[h.claim.Engine], h)
@@ -143,6 +175,13 @@ func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds 
 	for where, ofEngine := range byEngine {
 		d.startAt(work, l, q, where, ofEngine)
 	}
+	for _, h := range holds {
+		if h.fresh {
+			first++
+		}
+		h.fresh = false
+	}
+	return first
 }
 
 func (d *Dispatcher) startAt(work context.Context, l *lane, q sluice.Queue, where string, holds []*hold) {

@@ -146,12 +146,27 @@ func (d *Dispatcher) serve(ctx, work context.Context, l *lane) {
 		}
 		wait := d.options.Poll
 		if err == nil {
-			_, wait, err = d.cycle(ctx, work, l, q)
+			_, wait, err = d.cycle(ctx, work, l, q, true)
 		}
 		if err != nil {
 			d.failed(ctx, "cycle", l.queue, err)
 		}
 		l.rest(ctx, wait, q.Settings.Interval)
+	}
+	d.finish(ctx, work, l)
+}
+
+// finish hands over what was claimed ahead when the context ended.
+func (d *Dispatcher) finish(ctx, work context.Context, l *lane) {
+	if len(l.holding(unanswered)) == 0 {
+		return
+	}
+	q, err := d.settings.Queue(work, l.queue)
+	if err == nil {
+		_, _, err = d.cycle(ctx, work, l, q, false)
+	}
+	if err != nil {
+		d.failed(work, "drain", l.queue, err)
 	}
 }
 
@@ -171,7 +186,7 @@ func (d *Dispatcher) Once(ctx context.Context, queue string) (Cycle, error) {
 	d.inUse[queue] = true
 	d.mu.Unlock()
 	l := d.lane(queue)
-	done, _, err := d.cycle(ctx, work, l, q)
+	done, _, err := d.cycle(ctx, work, l, q, false)
 	d.beat(work, done.Held)
 	if refused := l.refusal(); err == nil && refused != nil {
 		err = fmt.Errorf("dispatch queue %q: %w", queue, refused)

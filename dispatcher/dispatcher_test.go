@@ -443,3 +443,26 @@ func TestOnceTellsOfAnEngineThatItWasNotGiven(t *testing.T) {
 		}
 	})
 }
+
+func TestNextBatchIsClaimedWhileTheEngineStartsAndStartedThoughTheDispatcherEnds(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.set(func(s *sluice.Settings) { s.Batch = 10 })
+		b.enqueue(60, sluice.EnqueueOptions{})
+		asked, ahead := 0, 0
+		b.engine.say(func(sluice.Run) (error, bool) {
+			if asked++; asked == 31 { // the fourth batch
+				time.Sleep(100 * time.Millisecond)
+				ahead = b.count(sluice.StateClaimed)
+				b.stop()
+			}
+			return nil, true
+		})
+		b.run(1)
+		b.wait(10 * time.Second)
+		if ahead != 20 {
+			b.Errorf("%d jobs were claimed while the engine started 10, want as many more", ahead)
+		}
+		b.want(sluice.StateClaimed, 0)
+		b.want(sluice.StateDispatched, 50)
+	})
+}

@@ -35,34 +35,37 @@ func (d *Dispatcher) keep(ctx, work context.Context) {
 	}
 }
 
-// renew gives what is held more time, and notes what is lost.
+// renew gives what is held more time when a third of its lease is gone, and notes what is lost. Jobs of which it is not
+// known whether they were started are looked at each time: a person may have ended them. It tells how many are held.
 func (d *Dispatcher) renew(work context.Context) (held int) {
 	d.mu.Lock()
-	lanes := make([]*lane, 0, len(d.lanes))
-	for _, l := range d.lanes {
-		lanes = append(lanes, l)
-	}
+	lanes := slices.Collect(maps.Values(d.lanes))
 	d.mu.Unlock()
-	holds := make(map[sluice.ID]*hold)
+	now := time.Now()
+	var due []*hold
 	var renewals []sluice.Renewal
 	for _, l := range lanes {
-		for _, h := range l.holding(func(h *hold) bool { return !h.lost }) {
-			holds[h.claim.ID] = h
+		held += l.holds()
+		for _, h := range l.holding(func(h *hold) bool { return !h.lost && (h.doubtful || now.Sub(h.renewed) >= h.lease/3) }) {
+			due = append(due, h)
 			renewals = append(renewals, sluice.Renewal{ID: h.claim.ID, Token: h.claim.Token, Lease: h.lease})
 		}
 	}
 	if len(renewals) == 0 {
-		return 0
+		return held
 	}
 	lost, err := d.store.Renew(work, renewals)
 	if err != nil {
 		d.failed(work, "renew", "", err)
-		return len(renewals)
+		return held
+	}
+	for _, h := range due {
+		h.renewed = now
 	}
 	for _, l := range lanes {
 		l.lose(lost)
 	}
-	return len(renewals) - len(lost)
+	return held - len(lost)
 }
 
 // lose notes that claims are lost. One that is being settled in this moment is let go by that.

@@ -29,9 +29,13 @@ type hold struct {
 	claim *sluice.Claim
 	run   sluice.Run
 	lease time.Duration
+	// renewed is when the lease began at the latest.
+	renewed time.Time
 	// doubtful says that an engine was asked to start its run, and it is not known whether it did. From then on only a
 	// clear answer ends it.
 	doubtful bool
+	// fresh says that no engine was asked so far.
+	fresh bool
 	// answer is what to write down, once it is known and could not be written yet.
 	answer *sluice.Settlement
 	// adopted tells of the job that the run was begun for, if it was another one; empty: it was not.
@@ -39,10 +43,13 @@ type hold struct {
 	lost    bool // somebody else has it, or a person ended it
 }
 
-func (l *lane) idle() bool {
+func (l *lane) idle() bool { return l.holds() == 0 }
+
+// holds is how many jobs are held.
+func (l *lane) holds() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.held) == 0
+	return len(l.held)
 }
 
 func (l *lane) hold(holds []*hold) {
@@ -102,6 +109,7 @@ func (l *lane) rest(ctx context.Context, wait, interval time.Duration) {
 type breaker struct {
 	openSince time.Time // zero: it is closed
 	probeAt   time.Time
+	worked    bool // the last time that the engine was asked, it could be used
 }
 
 // asks reports whether the engine may be asked now.
@@ -112,6 +120,7 @@ func (b *breaker) open() bool { return !b.openSince.IsZero() }
 // learn takes in how starts went. It reports whether the breaker has opened or closed by that.
 func (b *breaker) learn(worked, failed bool, now time.Time, probe time.Duration) (turned bool) {
 	was := b.open()
+	b.worked = worked
 	switch {
 	case worked:
 		b.openSince = time.Time{}
