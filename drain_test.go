@@ -30,12 +30,14 @@ func TestDrainAgreesWithSmallSteps(t *testing.T) {
 		if len(got.last) != len(lines) || len(got.by) != len(marks) {
 			t.Fatalf("%d of %d lines, %d of %d marks", len(got.last), len(lines), len(got.by), len(marks))
 		}
+		// The steps share what there is at an instant a little later, and so round parts of a job.
+		tolerated := 0.2 + 0.2/slowestOf(limits, lines)
 		for n, line := range lines {
 			if len(got.last[n]) != len(line.arrivals) {
 				t.Fatalf("%d of %d arrivals", len(got.last[n]), len(line.arrivals))
 			}
 			for i := range got.last[n] {
-				if math.Abs(got.last[n][i]-want.last[n][i]) > 0.2 {
+				if math.Abs(got.last[n][i]-want.last[n][i]) > tolerated {
 					t.Errorf("the last of arrival %d of line %d starts at %.2f, want %.2f", i, n, got.last[n][i], want.last[n][i])
 				}
 			}
@@ -46,6 +48,18 @@ func TestDrainAgreesWithSmallSteps(t *testing.T) {
 			}
 		}
 	})
+}
+
+// slowestOf is the least rate of all limits.
+func slowestOf(limits []flowLimit, lines []flowLine) float64 {
+	rate := math.Inf(1)
+	for _, l := range lines {
+		limits = append(slices.Clip(limits), l.limits...)
+	}
+	for _, l := range limits {
+		rate = math.Min(rate, l.rate)
+	}
+	return rate
 }
 
 func drawLimits(t *rapid.T, most int) []flowLimit {
