@@ -150,6 +150,9 @@ func newBench(t *testing.T, options engine.Options, clients client.Options) *ben
 	workers, _ := dialled(t, at, name, clients)
 	options.Namespace = name
 	options.DataConverter = clients.DataConverter
+	if options.Timeout == 0 {
+		options.Timeout = time.Minute // the machine may be busy with all the other tests
+	}
 	queue := "q-" + strings.ToLower(rand.Text())
 	return &bench{client: c, workers: workers, engine: engine.New(c, options), calls: counted, target: sluice.RunTarget{Queue: queue, Type: "obey"}}
 }
