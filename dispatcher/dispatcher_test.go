@@ -448,16 +448,20 @@ func TestNextBatchIsClaimedWhileTheEngineStartsAndStartedThoughTheDispatcherEnds
 	inBank(t, func(b *bank) {
 		b.set(func(s *sluice.Settings) { s.Batch = 10 })
 		b.enqueue(60, sluice.EnqueueOptions{})
+		ctx, end := context.WithCancel(b.Context())
 		asked, ahead := 0, 0
 		b.engine.say(func(sluice.Run) (error, bool) {
 			if asked++; asked == 31 { // the fourth batch
 				time.Sleep(100 * time.Millisecond)
 				ahead = b.count(sluice.StateClaimed)
-				b.stop()
+				end()
 			}
 			return nil, true
 		})
-		b.run(1)
+		// Without upkeep, which would wait for the engine that sleeps above.
+		go func() {
+			_ = dispatcher.New(b.store, dispatcher.Options{Engines: map[string]sluice.Engine{"temporal": b.engine}, Logger: quiet}).Run(ctx)
+		}()
 		b.wait(10 * time.Second)
 		if ahead != 20 {
 			b.Errorf("%d jobs were claimed while the engine started 10, want as many more", ahead)
