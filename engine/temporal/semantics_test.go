@@ -51,7 +51,7 @@ func (b *bench) outcome(t *testing.T, ref string) sluice.RunOutcome {
 // until looks until something is so.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(3 * time.Minute) // the server may be busy with other tests
 	defer deadline.Stop()
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
