@@ -63,7 +63,8 @@ func (d *demo) work(ctx context.Context) error {
 	d.killed = strconv.Itoa(first.cmd.Process.Pid)
 	err = d.until(ctx, first, func(s standing) (bool, error) {
 		done, err := d.completed(ctx, stages.Uploading)
-		return 3*done >= d.Conversations && s.running > 0, err
+		over := done > 0 && s.waiting+s.running == 0 // a quick machine: the worker has nothing left in its hands
+		return over || 3*done >= d.Conversations && s.running > 0, err
 	})
 	if err != nil {
 		return errors.Join(err, first.kill())
@@ -92,7 +93,7 @@ func (d *demo) work(ctx context.Context) error {
 }
 
 // lookEvery is how often the demo looks how far things are.
-const lookEvery = 50 * time.Millisecond
+const lookEvery = 5 * time.Millisecond
 
 // until waits until things are as they are wanted, or the worker has ended.
 func (d *demo) until(ctx context.Context, p *process, wanted func(s standing) (bool, error)) error {
