@@ -189,16 +189,7 @@ func liteState(ctx context.Context, tx *sql.Tx, st state) error {
 }
 
 func (s *lite) state(ctx context.Context) (*state, error) {
-	var found bool
-	if err := s.one(ctx, &found, "select exists (select 1 from sqlite_master where name = 'sluice_move')"); err != nil || !found {
-		return nil, err
-	}
-	var text string
-	if err := s.one(ctx, &text, "select state from sluice_move"); err != nil {
-		return nil, err
-	}
-	var st state
-	return &st, json.Unmarshal([]byte(text), &st)
+	return kept[state](ctx, s, "select exists (select 1 from sqlite_master where name = 'sluice_move')", "select state from sluice_move")
 }
 
 // settle has nothing to do: SQLite counts on from the rows that are there.

@@ -15,16 +15,7 @@ import (
 // it open, and a table that says where to it was moved.
 
 func (s *lite) mark(ctx context.Context) (*mark, error) {
-	var found bool
-	if err := s.one(ctx, &found, "select exists (select 1 from sqlite_master where name = 'sluice_moved')"); err != nil || !found {
-		return nil, err
-	}
-	var text string
-	if err := s.one(ctx, &text, "select mark from sluice_moved"); err != nil {
-		return nil, err
-	}
-	var m mark
-	return &m, json.Unmarshal([]byte(text), &m)
+	return kept[mark](ctx, s, "select exists (select 1 from sqlite_master where name = 'sluice_moved')", "select mark from sluice_moved")
 }
 
 func liteMark(ctx context.Context, tx *sql.Tx, m mark) error {

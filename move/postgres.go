@@ -179,16 +179,7 @@ func pgState(ctx context.Context, tx pgx.Tx, st state) error {
 }
 
 func (s *pg) state(ctx context.Context) (*state, error) {
-	var found bool
-	if err := s.one(ctx, &found, "select to_regclass('sluice.move') is not null"); err != nil || !found {
-		return nil, err
-	}
-	var text string
-	if err := s.one(ctx, &text, "select state from sluice.move"); err != nil {
-		return nil, err
-	}
-	var st state
-	return &st, json.Unmarshal([]byte(text), &st)
+	return kept[state](ctx, s, "select to_regclass('sluice.move') is not null", "select state from sluice.move")
 }
 
 func (s *pg) write(ctx context.Context, t *table, rows []row, st state) error {

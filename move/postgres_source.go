@@ -22,16 +22,7 @@ import (
 const lockPatience = time.Minute
 
 func (s *pg) mark(ctx context.Context) (*mark, error) {
-	var found bool
-	if err := s.one(ctx, &found, "select to_regclass('sluice.moved') is not null"); err != nil || !found {
-		return nil, err
-	}
-	var text string
-	if err := s.one(ctx, &text, "select mark from sluice.moved"); err != nil {
-		return nil, err
-	}
-	var m mark
-	return &m, json.Unmarshal([]byte(text), &m)
+	return kept[mark](ctx, s, "select to_regclass('sluice.moved') is not null", "select mark from sluice.moved")
 }
 
 func pgMark(ctx context.Context, tx pgx.Tx, m mark) error {

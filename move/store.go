@@ -3,6 +3,7 @@ package move
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -43,6 +44,23 @@ type state struct {
 
 // fresh reports whether nothing was copied yet.
 func (s *state) fresh() bool { return s.Table == 0 && len(s.After) == 0 }
+
+// kept reads what a store keeps of a move in a table of its own; nil where there is no such table.
+func kept[T any](ctx context.Context, s interface {
+	one(ctx context.Context, into any, text string, args ...any) error
+}, exists, query string,
+) (*T, error) {
+	var found bool
+	if err := s.one(ctx, &found, exists); err != nil || !found {
+		return nil, err
+	}
+	var text string
+	if err := s.one(ctx, &text, query); err != nil {
+		return nil, err
+	}
+	var value T
+	return &value, json.Unmarshal([]byte(text), &value)
+}
 
 // store is one end of a move. Its methods have deadlines of their own.
 type store interface {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -157,23 +158,10 @@ func jsonOf(j sluice.Insert) []byte {
 	set("on_duplicate", string(j.OnDuplicate))
 	set("order_key", j.OrderKey)
 	set("after_failure", string(j.AfterFailure))
-	if j.KeyWindow > 0 {
-		object["key_window"] = micros(j.KeyWindow)
-	}
-	if j.Delay > 0 {
-		object["delay"] = micros(j.Delay)
-	}
-	if !j.DueAt.IsZero() {
-		object["due_at"] = j.DueAt
-	}
-	if !j.ExpiresAt.IsZero() {
-		object["expires_at"] = j.ExpiresAt
-	}
-	if len(j.Labels) > 0 {
-		object["labels"] = j.Labels
-	}
-	if j.MaxAttempts > 0 {
-		object["max_attempts"] = j.MaxAttempts
+	for name, value := range optional(j) {
+		if value != nil {
+			object[name] = value
+		}
 	}
 	if len(j.After) > 0 {
 		object["after"] = j.After
@@ -185,36 +173,44 @@ func jsonOf(j sluice.Insert) []byte {
 	return slices.Concat(text[:len(text)-1], []byte(`,"payload":`), j.Payload, []byte("}"))
 }
 
+// optional are the fields that have no value of their own for «not said», by the names of the functions' arguments. Nil:
+// not said.
+func optional(j sluice.Insert) map[string]any {
+	fields := map[string]any{"key_window": nil, "delay": nil, "due_at": nil, "expires_at": nil, "labels": nil, "max_attempts": nil}
+	if j.KeyWindow > 0 {
+		fields["key_window"] = micros(j.KeyWindow)
+	}
+	if j.Delay > 0 {
+		fields["delay"] = micros(j.Delay)
+	}
+	if !j.DueAt.IsZero() {
+		fields["due_at"] = j.DueAt
+	}
+	if !j.ExpiresAt.IsZero() {
+		fields["expires_at"] = j.ExpiresAt
+	}
+	if len(j.Labels) > 0 {
+		fields["labels"] = j.Labels
+	}
+	if j.MaxAttempts > 0 {
+		fields["max_attempts"] = j.MaxAttempts
+	}
+	return fields
+}
+
 func micros(d time.Duration) string { return fmt.Sprintf("%d microseconds", d.Microseconds()) }
 
 func (s functionStore) enqueueOne(ctx context.Context, j sluice.Insert) ([]sluice.Receipt, error) {
 	arguments := pgx.NamedArgs{
 		"queue": j.Queue, "payload": string(j.Payload), "tenant": j.Tenant, "key": j.Key, "scope": orElse(string(j.KeyScope), "unfinished"),
 		"rule": orElse(string(j.OnDuplicate), "keep"), "priority": j.Priority, "order_key": j.OrderKey, "after": textsOf(j.After),
-		"after_failure": string(j.AfterFailure), "id": j.ID.String(), "window": nil, "delay": nil, "due": nil, "expires": nil, "labels": nil, "attempts": nil,
+		"after_failure": string(j.AfterFailure), "id": j.ID.String(),
 	}
-	if j.KeyWindow > 0 {
-		arguments["window"] = micros(j.KeyWindow)
-	}
-	if j.Delay > 0 {
-		arguments["delay"] = micros(j.Delay)
-	}
-	if !j.DueAt.IsZero() {
-		arguments["due"] = j.DueAt
-	}
-	if !j.ExpiresAt.IsZero() {
-		arguments["expires"] = j.ExpiresAt
-	}
-	if len(j.Labels) > 0 {
-		arguments["labels"] = j.Labels
-	}
-	if j.MaxAttempts > 0 {
-		arguments["attempts"] = j.MaxAttempts
-	}
+	maps.Copy(arguments, optional(j))
 	receipts, err := again(func() ([]sluice.Receipt, error) {
 		rows, err := s.Pool().Query(ctx, `select id, duplicate, replaced from sluice.enqueue(queue => @queue, payload => @payload::text::json, tenant => @tenant,
-			key => @key, key_scope => @scope, key_window => @window::text::interval, on_duplicate => @rule, due_at => @due::timestamptz, delay => @delay::text::interval,
-			priority => @priority::integer, expires_at => @expires::timestamptz, labels => @labels::jsonb, max_attempts => @attempts::integer,
+			key => @key, key_scope => @scope, key_window => @key_window::text::interval, on_duplicate => @rule, due_at => @due_at::timestamptz, delay => @delay::text::interval,
+			priority => @priority::integer, expires_at => @expires_at::timestamptz, labels => @labels::jsonb, max_attempts => @max_attempts::integer,
 			order_key => @order_key, after => @after::text[]::uuid[], after_failure => @after_failure, job_id => @id::text::uuid, new_queue => true)`, arguments)
 		if err != nil {
 			return nil, err
