@@ -42,8 +42,8 @@ var doors = map[string][]string{
 	"internal/wave":      {""},
 	"internal/debian":    {},
 	"internal/coverage":  {},
-	"internal/pgtest":    {"internal/debian"},
-	"internal/testbed":   {"internal/debian", "internal/pgtest", "internal/temporaltest"},
+	"internal/pgtest":    {"internal/debian", "internal/freeport"},
+	"internal/testbed":   {"internal/debian", "internal/freeport", "internal/pgtest", "internal/temporaltest"},
 	"store/memory":       {"", "internal/broadcast", "internal/flow", "internal/wave"},
 	"store/sqlite":       {"", "internal/broadcast", "internal/flow", "internal/wave", "internal/migration"},
 	"store/postgres":     {"", "internal/broadcast", "internal/flow", "internal/wave", "internal/migration"},
@@ -56,7 +56,8 @@ var doors = map[string][]string{
 	"cli":                {"", "schema", "worker", "upkeep", "forward", "move", "store/sqlite", "store/postgres", "dispatcher", "engine/temporal", "internal/demo", "internal/sim"},
 	"cmd/sluice":         {"cli"},
 
-	"internal/temporaltest": {},
+	"internal/freeport":     {},
+	"internal/temporaltest": {"internal/freeport"},
 	"internal/temporald":    {"internal/temporaltest"},
 }
 

@@ -110,6 +110,7 @@ func TestLinesOfAProgramAreReadStrictly(t *testing.T) {
 		`{"id": "1", "result": 1} {"id": "2", "result": 1}`:                  "more follows",
 		`sending 3 mails`:                                                    "invalid character",
 		`[]`:                                                                 "cannot unmarshal",
+
 		`{"id": "1", "error": "no", "retry_after": "10m", "release": "10m", "a": {}}`: "unknown field",
 	} {
 		err := cli.CheckAnswer([]byte(line))

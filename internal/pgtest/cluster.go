@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sluice-queue/sluice/internal/freeport"
 )
 
 // Env names the variable that holds the URL of a server to use instead of a throw-away cluster.
@@ -81,7 +82,7 @@ func (c *Cluster) start(options Options) error {
 	if err := c.run("initdb", "-D", c.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"); err != nil {
 		return err
 	}
-	if c.port, err = freePort(); err != nil {
+	if c.port, err = freeport.Find(); err != nil {
 		return err
 	}
 	lines := append([]string{
@@ -171,15 +172,6 @@ func unprivileged() (*syscall.Credential, error) {
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
 	return nil, errors.New("there is neither a user postgres nor a user nobody to run PostgreSQL as")
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
 // findBinaries looks for PostgreSQL's programs where systems put them, the newest first.

@@ -9,12 +9,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sluice-queue/sluice/internal/freeport"
 )
 
 // starting is how long a server may take until it is ready. It needs a second, or 2.5 s to make its
@@ -66,7 +67,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		return nil, err
 	}
 	if options.Port == 0 {
-		if options.Port, err = FreePort(); err != nil {
+		if options.Port, err = freeport.Find(); err != nil {
 			return nil, err
 		}
 	}
@@ -148,16 +149,6 @@ func (o Options) flags() []string {
 		flags = append(flags, "-dynamic="+key+"="+value)
 	}
 	return flags
-}
-
-// FreePort gives a port of loopback that nobody listens on now, for whoever must name it before it starts.
-func FreePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
 // tail keeps the end of what a server logs.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-queue/sluice/internal/freeport"
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
@@ -34,7 +35,7 @@ func TestServerKeepsWorkflowsInItsFile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a Temporal server where there is none")
 	}
-	port, err := temporaltest.FreePort()
+	port, err := freeport.Find()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/sluice-queue/sluice/internal/freeport"
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
 // startTemporal begins to build and start a Temporal server, and says in the environment where it will
 // be. stop ends it, or what has been done of it.
 func startTemporal() (stop func(), err error) {
-	port, err := temporaltest.FreePort()
+	port, err := freeport.Find()
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
+	"syscall"
 
 	"go.temporal.io/server/common/cluster"
 	"go.temporal.io/server/common/config"
@@ -31,7 +33,7 @@ func choosePorts(frontend int) (ports, error) {
 		if service == primitives.FrontendService {
 			wanted = frontend
 		}
-		listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", loopback, wanted))
+		listener, err := listen(wanted)
 		if err != nil {
 			return nil, fmt.Errorf("port of the %s: %w", service, err)
 		}
@@ -44,6 +46,20 @@ func choosePorts(frontend int) (ports, error) {
 		chosen[service] = tcp.Port
 	}
 	return chosen, nil
+}
+
+// listen takes a port of loopback. 0: any below those that the system gives to whoever does not name one,
+// which could be taken again between here and the service's own start.
+func listen(port int) (net.Listener, error) {
+	if port != 0 {
+		return net.Listen("tcp", fmt.Sprintf("%s:%d", loopback, port))
+	}
+	for {
+		listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", loopback, 20000+rand.IntN(12000)))
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return listener, err
+		}
+	}
 }
 
 func (p ports) frontend() string { return p.of(primitives.FrontendService) }

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -111,12 +113,18 @@ func (c *Chain) Stop() error {
 	return c.backend.Close()
 }
 
-// freePort gives a port of loopback that nobody listens on now.
+// freePort gives a port of loopback that nobody listens on now: below those that the system gives to
+// whoever does not name one, or it may be taken again before the chain listens.
 func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	for {
+		port := 20000 + rand.IntN(12000)
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		return port, listener.Close()
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port, nil
 }
