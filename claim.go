@@ -61,6 +61,8 @@ type Claimed struct {
 type Claim struct {
 	Job
 	Token Token
+	// ReceivedAt is when the holder got it, by the holder's own clock; zero: nobody observes the store.
+	ReceivedAt time.Time
 
 	settledInTx atomic.Bool
 }
@@ -79,6 +81,8 @@ type Renewal struct {
 	Token Token
 	// Lease is counted from now, by the store's clock.
 	Lease time.Duration
+	// Queue is that of the job, for who observes the store; stores do not read it.
+	Queue string
 }
 
 // Intent is a run that a dispatcher is about to ask an engine for.
@@ -161,6 +165,8 @@ type Settlement struct {
 	Poison bool
 	// Holder is who says it.
 	Holder string
+	// Claim is what it settles, for who observes the store; stores do not read it.
+	Claim *Claim
 	// InTx says that the holder completed the job in a transaction of its own, and that this
 	// settlement only counts if that transaction was not committed.
 	InTx bool
@@ -172,7 +178,7 @@ const MaxErrorBytes = 8 << 10
 // FailureOf settles a failed attempt by the queue's rules: the last attempt buries the job, the
 // ones before retry it after the backoff (I-6).
 func FailureOf(c *Claim, s Settings, cause string) Settlement {
-	out := Settlement{ID: c.ID, Token: c.Token, Holder: c.Holder, Event: EventRetry, Error: cause}
+	out := Settlement{ID: c.ID, Token: c.Token, Holder: c.Holder, Claim: c, Event: EventRetry, Error: cause}
 	limit := c.MaxAttempts
 	if limit == 0 {
 		limit = s.MaxAttempts

@@ -115,6 +115,8 @@ type Run struct {
 	Work string
 	// Delay is how long the engine must wait before the run begins.
 	Delay time.Duration
+	// Headers go with the run, for who observes it, such as the context of a trace. Engines without headers leave them out.
+	Headers map[string]string
 }
 
 // RunState is how a run is.

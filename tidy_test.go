@@ -35,6 +35,7 @@ var doors = map[string][]string{
 	"dispatcher":         {""},
 	"upkeep":             {""},
 	"forward":            {""},
+	"observe":            {""},
 	"move":               {"", "internal/migration", "store/sqlite", "store/postgres"},
 	"internal/broadcast": {""},
 	"internal/migration": {""},

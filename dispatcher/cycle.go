@@ -41,6 +41,8 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue, a
 	if !l.breaker.asks(begun) {
 		return done, time.Until(l.breaker.probeAt), nil
 	}
+	work, end := sluice.BeginStep(work, d.store, sluice.Step{Name: sluice.StepCycle, Queue: l.queue})
+	defer func() { end(sluice.StepEnd{Jobs: done.Claimed, Err: err}) }()
 	held := l.holding(unanswered)
 	if l.breaker.open() && len(held) > 1 {
 		held = held[:1]
@@ -236,7 +238,7 @@ func usable(answer error) bool {
 // decide says what becomes of a job after its engine's answer. Nil: it is held, and asked for again, because it is not
 // known whether the run was started. After such a doubt, that the engine starts nothing now says nothing of before.
 func (d *Dispatcher) decide(h *hold, answer error) (decided *sluice.Settlement, doubtful bool) {
-	out := sluice.Settlement{ID: h.claim.ID, Token: h.claim.Token, Holder: d.holder.ID}
+	out := sluice.Settlement{ID: h.claim.ID, Token: h.claim.Token, Holder: d.holder.ID, Claim: h.claim}
 	switch {
 	case answer == nil:
 		out.Event, out.Reason = sluice.EventDispatch, h.adopted

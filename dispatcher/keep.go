@@ -48,7 +48,7 @@ func (d *Dispatcher) renew(work context.Context) (held int) {
 		held += l.holds()
 		for _, h := range l.holding(func(h *hold) bool { return !h.lost && (h.doubtful || now.Sub(h.renewed) >= h.lease/3) }) {
 			due = append(due, h)
-			renewals = append(renewals, sluice.Renewal{ID: h.claim.ID, Token: h.claim.Token, Lease: h.lease})
+			renewals = append(renewals, sluice.Renewal{ID: h.claim.ID, Token: h.claim.Token, Lease: h.lease, Queue: h.claim.Queue})
 		}
 	}
 	if len(renewals) == 0 {

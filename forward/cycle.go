@@ -43,8 +43,9 @@ type shore struct {
 
 // cycle sends what is on its way and was not answered for, and then what waits. The centre is looked at first, so that
 // nothing is claimed for one that cannot be reached.
-func (f *Forwarder) cycle(ctx context.Context, l *lane) (Sent, error) {
-	var sent Sent
+func (f *Forwarder) cycle(ctx context.Context, l *lane) (sent Sent, err error) {
+	ctx, end := sluice.BeginStep(ctx, f.local, sluice.Step{Name: sluice.StepForward, Queue: l.queue})
+	defer func() { end(sluice.StepEnd{Jobs: sent.Claimed, Err: err}) }()
 	at, err := f.land(ctx, l.queue)
 	if err != nil {
 		return sent, fmt.Errorf("look at the centre %s: %w", f.options.Centre, err)
@@ -182,7 +183,7 @@ func (f *Forwarder) takeOver(ctx context.Context, l *lane) error {
 	}
 	renewals := make([]sluice.Renewal, len(late))
 	for i, c := range late {
-		renewals[i] = sluice.Renewal{ID: c.ID, Token: c.Token, Lease: f.options.Lease}
+		renewals[i] = sluice.Renewal{ID: c.ID, Token: c.Token, Lease: f.options.Lease, Queue: c.Queue}
 	}
 	var lost []sluice.ID
 	err = f.call(ctx, func(ctx context.Context) (err error) {

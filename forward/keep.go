@@ -44,7 +44,7 @@ func (f *Forwarder) renew(ctx context.Context) (held int) {
 	var renewals []sluice.Renewal
 	for _, l := range f.lanes {
 		for _, h := range l.holding() {
-			renewals = append(renewals, sluice.Renewal{ID: h.claim.ID, Token: h.claim.Token, Lease: f.options.Lease})
+			renewals = append(renewals, sluice.Renewal{ID: h.claim.ID, Token: h.claim.Token, Lease: f.options.Lease, Queue: h.claim.Queue})
 		}
 	}
 	if len(renewals) == 0 {

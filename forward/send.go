@@ -136,7 +136,7 @@ func (f *Forwarder) refused(ctx context.Context, h *hold, refusal error, sent *S
 }
 
 func settlementOf(h *hold, holder string) sluice.Settlement {
-	return sluice.Settlement{ID: h.claim.ID, Token: h.claim.Token, Holder: holder}
+	return sluice.Settlement{ID: h.claim.ID, Token: h.claim.Token, Holder: holder, Claim: h.claim}
 }
 
 // arrived completes a job that the centre has.

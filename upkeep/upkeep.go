@@ -73,6 +73,11 @@ type Done struct {
 	Settings int `json:"settings"`
 }
 
+// jobs is how many jobs the round was about.
+func (d Done) jobs() int {
+	return d.Recovered + d.Poisoned + d.Expired + d.Mended + d.Pruned + d.Followed
+}
+
 // New makes an upkeep of a store. It does no reading or writing itself.
 func New(store sluice.Store, options Options) *Upkeep {
 	defaultTo(&options.Interval, time.Second)
@@ -175,6 +180,8 @@ func (u *Upkeep) Once(ctx context.Context, all bool) (Done, error) {
 
 // tend carries out plans, tells of what plain SQL changed, and does the rest for the queues as they are then.
 func (u *Upkeep) tend(ctx context.Context, all bool) (queues []sluice.Queue, done Done, err error) {
+	ctx, end := sluice.BeginStep(ctx, u.store, sluice.Step{Name: sluice.StepUpkeep})
+	defer func() { end(sluice.StepEnd{Jobs: done.jobs(), Err: err}) }()
 	queues, done.Settings, err = u.client.TendSettings(ctx, u.holder.ID)
 	return queues, done, errors.Join(
 		err,

@@ -13,7 +13,7 @@ import (
 // the job may go again: its next run has the same ref, so that a start which is still on its way finds it. An engine
 // that had a run and has it no more leaves the job uncertain; it is never run twice (I-16).
 func verdict(c *sluice.Claim, run sluice.RunOutcome, s sluice.Settings, retention time.Duration, now time.Time) sluice.Settlement {
-	out := sluice.Settlement{ID: c.ID, Token: c.Token}
+	out := sluice.Settlement{ID: c.ID, Token: c.Token, Claim: c}
 	switch run.State {
 	case sluice.RunRunning:
 		if c.State != sluice.StateClaimed {
@@ -62,7 +62,7 @@ func endOf(run sluice.RunOutcome) string {
 
 // absent is for a job whose run the engine does not have.
 func absent(c *sluice.Claim, s sluice.Settings, retention time.Duration, now time.Time) sluice.Settlement {
-	out := sluice.Settlement{ID: c.ID, Token: c.Token}
+	out := sluice.Settlement{ID: c.ID, Token: c.Token, Claim: c}
 	if c.State == sluice.StateDispatched {
 		out.Event, out.Error = sluice.EventDoubt, "the engine had the run "+c.Ref+", and has it no more"
 		out.Reason = "unknown outcome: the run was deleted, or ended so long ago that the engine has forgotten it"

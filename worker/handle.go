@@ -167,7 +167,7 @@ func (w *Worker) outcome(r *run, err error, cause error, settings sluice.Setting
 		err = errNotCommitted
 	}
 	out := w.judge(r, err, cause, settings)
-	out.ID, out.Token, out.Holder, out.InTx = r.claim.ID, r.claim.Token, w.holder.ID, inTx
+	out.ID, out.Token, out.Holder, out.Claim, out.InTx = r.claim.ID, r.claim.Token, w.holder.ID, r.claim, inTx
 	return out
 }
 

@@ -70,7 +70,7 @@ func (w *Worker) renew(ctx context.Context, runs []*run) {
 			continue // gone, or so new that its lease is whole
 		}
 		held[r.claim.ID] = r
-		renewals = append(renewals, sluice.Renewal{ID: r.claim.ID, Token: r.claim.Token, Lease: r.queue.Settings.Lease})
+		renewals = append(renewals, sluice.Renewal{ID: r.claim.ID, Token: r.claim.Token, Lease: r.queue.Settings.Lease, Queue: r.claim.Queue})
 	}
 	if len(renewals) == 0 {
 		return

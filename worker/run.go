@@ -179,17 +179,21 @@ func (r *run) late() string {
 // call calls the handler; whatever it does comes back as an error.
 func (r *run) call(ctx context.Context) (err error) {
 	returned := false
+	ctx, end := sluice.BeginStep(ctx, r.worker.store, sluice.Step{Name: sluice.StepHandle, Queue: r.claim.Queue, Claim: r.claim})
 	defer func() {
 		if value := recover(); value != nil {
 			err = &panicked{value, debug.Stack()}
 		} else if !returned {
+			end(sluice.StepEnd{Jobs: 1, Err: errGoexit})
 			// The goroutine ends with this call: settle here, nothing after it runs.
 			if r.settle() {
 				settlement := r.worker.outcome(r, errGoexit, context.Cause(ctx), r.queue.Settings)
 				r.worker.log(r, settlement)
 				r.worker.settlements <- decided{settlement, r.lane}
 			}
+			return
 		}
+		end(sluice.StepEnd{Jobs: 1, Err: err})
 	}()
 	if err = sluice.CheckSchema(r.worker.options.PayloadChecker, *r.queue, r.claim.Payload); err != nil {
 		err = Permanent(err)

@@ -213,7 +213,9 @@ func (w *Worker) drain() error {
 
 // release hands a job back, uncounted.
 func (w *Worker) release(c *sluice.Claim, reason string) sluice.Settlement {
-	return sluice.Settlement{ID: c.ID, Token: c.Token, Holder: w.holder.ID, Event: sluice.EventRelease, Reason: reason, InTx: c.SettledInTx()}
+	return sluice.Settlement{
+		ID: c.ID, Token: c.Token, Holder: w.holder.ID, Claim: c, Event: sluice.EventRelease, Reason: reason, InTx: c.SettledInTx(),
+	}
 }
 
 func waitFor(done <-chan struct{}, limit time.Duration) bool {

@@ -1,0 +1,68 @@
+package observe
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func (s *store) Queues(ctx context.Context) ([]sluice.Queue, error) {
+	return do(ctx, s, "queues", "", s.Store.Queues)
+}
+
+func (s *store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
+	return do(ctx, s, "job", "", func(ctx context.Context) (sluice.Job, error) { return s.Store.Job(ctx, id) })
+}
+
+func (s *store) Attempts(ctx context.Context, id sluice.ID) ([]sluice.Attempt, error) {
+	return do(ctx, s, "attempts", "", func(ctx context.Context) ([]sluice.Attempt, error) { return s.Store.Attempts(ctx, id) })
+}
+
+func (s *store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page, error) {
+	return do(ctx, s, "jobs", filter.Queue, func(ctx context.Context) (sluice.Page, error) { return s.Store.Jobs(ctx, filter) })
+}
+
+func (s *store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
+	return do(ctx, s, "outlook", "", func(ctx context.Context) (sluice.Outlook, error) { return s.Store.Outlook(ctx, id) })
+}
+
+func (s *store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
+	return do(ctx, s, "depth", queue, func(ctx context.Context) (sluice.Depth, error) { return s.Store.Depth(ctx, queue) })
+}
+
+func (s *store) Waves(ctx context.Context, filter sluice.WaveFilter) (sluice.Waves, error) {
+	return do(ctx, s, "waves", "", func(ctx context.Context) (sluice.Waves, error) { return s.Store.Waves(ctx, filter) })
+}
+
+func (s *store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {
+	return do(ctx, s, "audit", "", func(ctx context.Context) ([]sluice.AuditEntry, error) { return s.Store.Audit(ctx, filter) })
+}
+
+func (s *store) Holders(ctx context.Context) ([]sluice.Holder, error) {
+	return do(ctx, s, "holders", "", s.Store.Holders)
+}
+
+func (s *store) Tenant(ctx context.Context, name string) (sluice.Tenant, error) {
+	return do(ctx, s, "tenant", "", func(ctx context.Context) (sluice.Tenant, error) { return s.Store.Tenant(ctx, name) })
+}
+
+func (s *store) Tenants(ctx context.Context, after string, limit int) ([]sluice.Tenant, error) {
+	return do(ctx, s, "tenants", "", func(ctx context.Context) ([]sluice.Tenant, error) { return s.Store.Tenants(ctx, after, limit) })
+}
+
+func (s *store) Tiers(ctx context.Context) ([]sluice.Tier, error) {
+	return do(ctx, s, "tiers", "", s.Store.Tiers)
+}
+
+func (s *store) TenantLimits(ctx context.Context, tier, tenant string) ([]sluice.TenantLimits, error) {
+	return do(ctx, s, "tenant_limits", "", func(ctx context.Context) ([]sluice.TenantLimits, error) {
+		return s.Store.TenantLimits(ctx, tier, tenant)
+	})
+}
+
+func (s *store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
+	return do(ctx, s, "terms", queue.Name, func(ctx context.Context) (map[string]sluice.Terms, error) {
+		return s.Store.Terms(ctx, queue, tenants, at)
+	})
+}

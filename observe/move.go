@@ -1,0 +1,141 @@
+package observe
+
+import (
+	"iter"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Move is one move of the state machine that a call has made, or several alike.
+type Move struct {
+	Event sluice.Event
+	// Count is how many jobs made it.
+	Count int
+	// Queue and Tenant are those of the job; empty: not known, or of none.
+	Queue, Tenant string
+	// Job is zero where the call does not tell which it was.
+	Job sluice.ID
+	// Reason says why, in the words of who settled it.
+	Reason string
+	// Attempts is how many attempts of the job have failed, this one among them.
+	Attempts int
+	// Failed says that an attempt failed with it.
+	Failed bool
+	// Wait is how long the job waited since it was due, at a claim. Run is how long it was held, at what ends a claim,
+	// and Total how long ago it was due, at what ends the job. Negative: not known, or of no meaning for this move.
+	Wait, Run, Total time.Duration
+}
+
+// unknown is a time that a move does not have.
+const unknown = time.Duration(-1)
+
+// Moves goes through the moves that a call has made. It is to be asked at the end of the call, and costs no memory.
+func (c *Call) Moves() iter.Seq[Move] {
+	return func(yield func(Move) bool) {
+		switch {
+		case c.Inserts != nil:
+			c.enqueued(yield)
+		case c.Name == "claim" && c.Kind == KindStore:
+			c.claimed(yield)
+		case c.Settlements != nil:
+			c.settled(yield)
+		case c.recovered != sluice.Recovered{}:
+			_ = yield(c.several(sluice.EventRecover, c.recovered.Requeued, "lease ran out")) &&
+				yield(c.several(sluice.EventBury, c.recovered.Buried, "recoveries spent"))
+		case c.event != "":
+			yield(c.several(c.event, c.succeeded(), c.reason))
+		}
+	}
+}
+
+func (c *Call) several(event sluice.Event, count int, reason string) Move {
+	return Move{Event: event, Count: count, Queue: c.Queue, Reason: reason, Wait: unknown, Run: unknown, Total: unknown}
+}
+
+// succeeded counts the jobs that a call has moved.
+func (c *Call) succeeded() int {
+	if c.Err != nil {
+		return 0
+	}
+	count := c.count
+	for _, err := range c.Errs {
+		if err == nil {
+			count++
+		}
+	}
+	return count
+}
+
+func (c *Call) enqueued(yield func(Move) bool) {
+	for i, receipt := range c.Receipts {
+		in := &c.Inserts[i]
+		if receipt.Duplicate || receipt.ID.IsZero() {
+			continue
+		}
+		if !yield(Move{Event: sluice.EventEnqueue, Count: 1, Queue: in.Queue, Tenant: in.Tenant, Job: receipt.ID, Wait: unknown, Run: unknown, Total: unknown}) {
+			return
+		}
+	}
+}
+
+func (c *Call) claimed(yield func(Move) bool) {
+	for _, claim := range c.Claims {
+		move := Move{
+			Event: sluice.EventClaim, Count: 1, Queue: claim.Queue, Tenant: claim.Tenant, Job: claim.ID, Attempts: claim.Attempts,
+			Wait: max(claim.ClaimedAt.Sub(claim.DueAt), 0), Run: unknown, Total: unknown,
+		}
+		if !yield(move) {
+			return
+		}
+	}
+}
+
+func (c *Call) settled(yield func(Move) bool) {
+	if c.Err != nil {
+		return
+	}
+	now := c.Began.Add(c.Took)
+	for i := range c.Settlements {
+		if c.Errs[i] == nil && !yield(settledMove(&c.Settlements[i], now)) {
+			return
+		}
+	}
+}
+
+// settledMove is the move that a settlement made at an instant.
+func settledMove(s *sluice.Settlement, now time.Time) Move {
+	move := Move{
+		Event: s.Event, Count: 1, Job: s.ID, Reason: s.Reason, Wait: unknown, Run: unknown, Total: unknown,
+		Failed: s.Event == sluice.EventRetry || s.Event == sluice.EventBury && !s.Poison,
+	}
+	c := s.Claim
+	if c == nil {
+		return move
+	}
+	move.Queue, move.Tenant, move.Attempts = c.Queue, c.Tenant, c.Attempts
+	if move.Failed {
+		move.Attempts++
+	}
+	if s.Event == sluice.EventDispatch || s.Event == sluice.EventDoubt || s.Event == sluice.EventRecover {
+		return move
+	}
+	held := heldFor(c, now)
+	early := max(c.DueAt.Sub(c.ClaimedAt), 0) // it was claimed before it was due
+	move.Run = max(held-early, 0)
+	if MoveEnds(s.Event) {
+		move.Total = max(c.ClaimedAt.Sub(c.DueAt)+held, 0)
+	}
+	return move
+}
+
+// heldFor is how long a claim was held: by this process's clock alone, if it was this process's claim.
+func heldFor(c *sluice.Claim, now time.Time) time.Duration {
+	if !c.ReceivedAt.IsZero() {
+		return now.Sub(c.ReceivedAt)
+	}
+	return max(now.Sub(c.ClaimedAt), 0)
+}
+
+// MoveEnds reports whether a job is finished after an event.
+func MoveEnds(event sluice.Event) bool { return sluice.MoveOf(event).To.Finished() }

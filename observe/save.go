@@ -1,0 +1,34 @@
+package observe
+
+import (
+	"context"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func (s *store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	return do(ctx, s, "save_queue", queue.Name, func(ctx context.Context) (sluice.Queue, error) { return s.Store.SaveQueue(ctx, queue, act) })
+}
+
+func (s *store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	return do(ctx, s, "tell_queue", queue.Name, func(ctx context.Context) (sluice.Queue, error) { return s.Store.TellQueue(ctx, queue, act) })
+}
+
+func (s *store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (sluice.Tenant, error) {
+	return do(ctx, s, "save_tenant", "", func(ctx context.Context) (sluice.Tenant, error) { return s.Store.SaveTenant(ctx, tenant, act) })
+}
+
+func (s *store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) (sluice.Tier, error) {
+	return do(ctx, s, "save_tier", "", func(ctx context.Context) (sluice.Tier, error) { return s.Store.SaveTier(ctx, tier, act) })
+}
+
+func (s *store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits, act sluice.Act) (sluice.TenantLimits, error) {
+	return do(ctx, s, "save_tenant_limits", limits.Queue, func(ctx context.Context) (sluice.TenantLimits, error) {
+		return s.Store.SaveTenantLimits(ctx, limits, act)
+	})
+}
+
+func (s *store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error {
+	_, err := do(ctx, s, "delete", "", func(ctx context.Context) (none, error) { return none{}, s.Store.Delete(ctx, object, name, act) })
+	return err
+}

@@ -1,0 +1,138 @@
+package observe
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// store is a store whose calls are observed. Calls that wait on purpose, Watch, and that end it, Close, are not.
+type store struct {
+	sluice.Store
+	observers []Observer
+}
+
+// Store decorates a store. Unwrap gives the store back. Observers begin in their order, and end in the opposite one.
+func Store(inner sluice.Store, observers ...Observer) sluice.Store {
+	return &store{inner, observers}
+}
+
+// Enqueuer decorates what enqueues inside a transaction of the caller's own. A job counts as enqueued although the
+// transaction may be rolled back.
+func Enqueuer(inner sluice.Enqueuer, observers ...Observer) sluice.Enqueuer {
+	return &enqueuer{inner, observers}
+}
+
+type enqueuer struct {
+	sluice.Enqueuer
+	observers []Observer
+}
+
+func (e *enqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+	return enqueue(ctx, e.observers, e.Enqueuer, jobs)
+}
+
+// Unwrap gives the store that is decorated.
+func (s *store) Unwrap() sluice.Store { return s.Store }
+
+// BeginStep makes it a sluice.StepObserver.
+func (s *store) BeginStep(ctx context.Context, step sluice.Step) (context.Context, func(sluice.StepEnd)) {
+	c := &Call{Kind: KindStep, Name: step.Name, Queue: step.Queue, Began: time.Now()}
+	if step.Claim != nil {
+		c.Claims = []*sluice.Claim{step.Claim}
+	}
+	ctx = begin(ctx, s.observers, c)
+	return ctx, func(done sluice.StepEnd) {
+		c.Jobs, c.Err = done.Jobs, done.Err
+		end(ctx, s.observers, c)
+	}
+}
+
+// do makes a call that is told of in full by its name, its queue and its error.
+func do[T any](ctx context.Context, s *store, name, queue string, method func(context.Context) (T, error)) (T, error) {
+	return observed(ctx, s.observers, &Call{Kind: KindStore, Name: name, Queue: queue}, method)
+}
+
+func observed[T any](ctx context.Context, observers []Observer, c *Call, method func(context.Context) (T, error)) (T, error) {
+	c.Began = time.Now()
+	ctx = begin(ctx, observers, c)
+	value, err := method(ctx)
+	c.Err = err
+	end(ctx, observers, c)
+	return value, err
+}
+
+// none is for methods that give an error only.
+type none struct{}
+
+func enqueue(ctx context.Context, observers []Observer, inner sluice.Enqueuer, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+	c := &Call{Kind: KindStore, Name: "enqueue", Inserts: jobs, Jobs: len(jobs)}
+	if len(jobs) > 0 {
+		c.Queue = jobs[0].Queue
+	}
+	return observed(ctx, observers, c, func(ctx context.Context) (receipts []sluice.Receipt, err error) {
+		receipts, err = inner.Enqueue(ctx, c.Inserts)
+		c.Receipts = receipts
+		return receipts, err
+	})
+}
+
+func (s *store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+	return enqueue(ctx, s.observers, s.Store, jobs)
+}
+
+func (s *store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	c := &Call{Kind: KindStore, Name: "claim", Queue: request.Queue}
+	return observed(ctx, s.observers, c, func(ctx context.Context) (claimed sluice.Claimed, err error) {
+		claimed, err = s.Store.Claim(ctx, request)
+		now := time.Now()
+		for _, claim := range claimed.Jobs {
+			claim.ReceivedAt = now
+		}
+		c.Claims, c.Claimed, c.Jobs = claimed.Jobs, claimed, len(claimed.Jobs)
+		return claimed, err
+	})
+}
+
+func (s *store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {
+	c := &Call{Kind: KindStore, Name: "renew", Renewals: renewals, Jobs: len(renewals)}
+	if len(renewals) > 0 {
+		c.Queue = renewals[0].Queue
+	}
+	return observed(ctx, s.observers, c, func(ctx context.Context) (lost []sluice.ID, err error) {
+		lost, err = s.Store.Renew(ctx, renewals)
+		c.Lost = len(lost)
+		return lost, err
+	})
+}
+
+func (s *store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.Token, checkpoint json.RawMessage) error {
+	_, err := do(ctx, s, "save_checkpoint", "", func(ctx context.Context) (none, error) {
+		return none{}, s.Store.SaveCheckpoint(ctx, id, token, checkpoint)
+	})
+	return err
+}
+
+func (s *store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
+	c := &Call{Kind: KindStore, Name: "intend", Intents: intents, Jobs: len(intents)}
+	return s.each(ctx, c, func(ctx context.Context) ([]error, error) { return s.Store.Intend(ctx, intents) })
+}
+
+func (s *store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	c := &Call{Kind: KindStore, Name: "settle", Settlements: settlements, Jobs: len(settlements)}
+	if len(settlements) > 0 && settlements[0].Claim != nil {
+		c.Queue = settlements[0].Claim.Queue
+	}
+	return s.each(ctx, c, func(ctx context.Context) ([]error, error) { return s.Store.Settle(ctx, settlements) })
+}
+
+// each makes a call that answers for each job.
+func (s *store) each(ctx context.Context, c *Call, method func(context.Context) ([]error, error)) ([]error, error) {
+	return observed(ctx, s.observers, c, func(ctx context.Context) (errs []error, err error) {
+		errs, err = method(ctx)
+		c.Errs = errs
+		return errs, err
+	})
+}
