@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,7 +56,7 @@ var setUps = map[string]setUp{
 type life struct {
 	task   Task
 	client client.Client
-	store  sluice.Store // nil: Sluice takes no part
+	store  sluice.Store
 	// asleep counts the sleepers, done the payments that were made.
 	asleep, done atomic.Int64
 	first, last  atomic.Int64 // in ns since 1970
@@ -170,18 +169,17 @@ func (l *life) measure(ctx context.Context, how setUp) (Result, error) {
 
 // probesAlone gives the 99th percentile of probes beside nothing, and what one costs.
 func (l *life) probesAlone(ctx context.Context) (p99 float64, each time.Duration, err error) {
-	before, err := usedByAll(l.task)
+	var took []float64
+	used, err := spentBy(l.task, func() (err error) {
+		probing, quit := context.WithTimeout(ctx, quietTime)
+		defer quit()
+		took, err = l.probe(ctx, probing.Done())
+		return err
+	})
 	if err != nil {
 		return 0, 0, err
 	}
-	probing, quit := context.WithTimeout(ctx, quietTime)
-	defer quit()
-	took, err := l.probe(ctx, probing.Done())
-	if err != nil {
-		return 0, 0, err
-	}
-	after, err := usedByAll(l.task)
-	return percentiles(took)[P99], after.minus(before).all() / time.Duration(len(took)), err
+	return percentiles(took)[P99], used.all() / time.Duration(len(took)), nil
 }
 
 // measureWaiting stores the payments, and looks what that has cost and what is kept while they wait.
@@ -190,16 +188,12 @@ func (l *life) measureWaiting(ctx context.Context, how setUp, due time.Time) (Re
 	if err != nil {
 		return nil, 0, err
 	}
-	before, err := usedByAll(l.task)
-	if err != nil {
-		return nil, 0, err
-	}
-	begun := time.Now()
-	if err := how.store(ctx, l, due); err != nil {
-		return nil, 0, err
-	}
-	took := time.Since(begun)
-	after, err := usedByAll(l.task)
+	var took time.Duration
+	used, err := spentBy(l.task, func() error {
+		begun := time.Now()
+		defer func() { took = time.Since(begun) }()
+		return how.store(ctx, l, due)
+	})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -212,7 +206,7 @@ func (l *life) measureWaiting(ctx context.Context, how setUp, due time.Time) (Re
 	return Result{
 		EnqueueRate: n / took.Seconds(), EngineRows: float64(engine.rows) / n, Rows: float64(all.rows) / n,
 		Bytes: float64(all.bytes) / n, WAL: float64(all.wal) / n,
-	}, after.minus(before).all(), nil
+	}, used.all(), nil
 }
 
 func (l *life) footprints(ctx context.Context) (own, engine footprint, err error) {
@@ -225,18 +219,22 @@ func (l *life) footprints(ctx context.Context) (own, engine footprint, err error
 
 // wave waits until the payments are due and then until all have been made, and gives what that cost, and how long each
 // probe took meanwhile.
-func (l *life) wave(ctx context.Context, due time.Time) (time.Duration, []float64, error) {
-	before, err := usedByAll(l.task)
-	if err != nil {
-		return 0, nil, err
-	}
+func (l *life) wave(ctx context.Context, due time.Time) (_ time.Duration, probes []float64, err error) {
+	used, err := spentBy(l.task, func() (err error) {
+		probes, err = l.pass(ctx, due)
+		return err
+	})
+	return used.all(), probes, err
+}
+
+func (l *life) pass(ctx context.Context, due time.Time) (probes []float64, err error) {
 	stop, err := l.startDispatch(ctx)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	select {
 	case <-ctx.Done():
-		return 0, nil, ctx.Err()
+		return nil, ctx.Err()
 	case <-time.After(time.Until(due)):
 	}
 	over := make(chan struct{})
@@ -245,16 +243,12 @@ func (l *life) wave(ctx context.Context, due time.Time) (time.Duration, []float6
 		defer close(over)
 		failed <- waitUntil(ctx, func() (bool, error) { return l.done.Load() >= int64(l.task.Jobs), nil })
 	}()
-	took, err := l.probe(ctx, over)
+	probes, err = l.probe(ctx, over)
 	if err := errors.Join(err, <-failed); err != nil {
-		return 0, nil, fmt.Errorf("after %d of %d payments: %w", l.done.Load(), l.task.Jobs, err)
+		return nil, fmt.Errorf("after %d of %d payments: %w", l.done.Load(), l.task.Jobs, err)
 	}
 	time.Sleep(afterwards)
-	if err := stop(); err != nil {
-		return 0, nil, err
-	}
-	after, err := usedByAll(l.task)
-	return after.minus(before).all(), took, err
+	return probes, stop()
 }
 
 // startDispatch runs what lets Sluice's jobs through, if it takes part. What is returned waits until it has followed
@@ -352,9 +346,5 @@ func queued(ctx context.Context, l *life, due time.Time) error {
 	settings := sluice.DefaultSettings()
 	settings.Engine, settings.RunTaskQueue, settings.RunType = engineName, paid, paid
 	settings.Rate, settings.Burst = sluice.Rate(l.task.Rate), l.task.Rate
-	queue := sluice.NewClient(l.store, sluice.ClientOptions{Logger: slog.Default()})
-	if _, err := queue.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"}); err != nil {
-		return err
-	}
-	return fill(ctx, queue, l.task.Jobs, func(int) sluice.EnqueueOptions { return sluice.EnqueueOptions{DueAt: due} })
+	return storeJobs(ctx, l.store, settings, l.task.Jobs, func(int) sluice.EnqueueOptions { return sluice.EnqueueOptions{DueAt: due} })
 }

@@ -66,6 +66,19 @@ func usedByAll(task Task) (out spent, err error) {
 	return out, nil
 }
 
+// spentBy is what everything that takes part in a cell spends during a phase of it.
+func spentBy(task Task, phase func() error) (spent, error) {
+	before, err := usedByAll(task)
+	if err != nil {
+		return spent{}, err
+	}
+	if err := phase(); err != nil {
+		return spent{}, err
+	}
+	after, err := usedByAll(task)
+	return after.minus(before), err
+}
+
 // turns is how often each way to start workflows has its turn in a cell. The machine's speed changes within seconds, so
 // that only turns of the same cell can be compared.
 const turns = 4
@@ -120,17 +133,12 @@ func (s *starter) take(ctx context.Context, task Task) error {
 			return err
 		}
 	}
-	before, err := usedByAll(task)
-	if err != nil {
+	used, err := spentBy(task, func() error {
+		took, err := s.start(ctx)
+		s.took += took
 		return err
-	}
-	took, err := s.start(ctx)
-	if err != nil {
-		return err
-	}
-	after, err := usedByAll(task)
-	s.took += took
-	s.used = s.used.plus(after.minus(before))
+	})
+	s.used = s.used.plus(used)
 	return err
 }
 
@@ -185,11 +193,16 @@ func startEach(ctx context.Context, atOnce, n int, call func(ctx context.Context
 func storeRuns(ctx context.Context, store sluice.Store, n int) error {
 	settings := sluice.DefaultSettings()
 	settings.Engine, settings.RunTaskQueue = engineName, unserved
+	return storeJobs(ctx, store, settings, n, nil)
+}
+
+// storeJobs stores jobs of a queue with such settings.
+func storeJobs(ctx context.Context, store sluice.Store, settings sluice.Settings, n int, options func(int) sluice.EnqueueOptions) error {
 	queue := sluice.NewClient(store, sluice.ClientOptions{})
 	if _, err := queue.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"}); err != nil {
 		return err
 	}
-	return fill(ctx, queue, n, nil)
+	return fill(ctx, queue, n, options)
 }
 
 // dispatchAll runs a dispatcher until every job is dispatched.

@@ -77,6 +77,9 @@ func (d *demo) work(ctx context.Context) error {
 		return err
 	}
 	d.tell("*** worker %s is killed (SIGKILL), with %d jobs in its hands and %d waiting ***", d.killed, s.running, s.waiting)
+	if s.running == 0 {
+		d.tell("it had nothing left to do: nothing was interrupted; try again with more --conversations")
+	}
 	second, err := d.startWorker("worker-2")
 	if err != nil {
 		return err
@@ -93,7 +96,7 @@ func (d *demo) work(ctx context.Context) error {
 }
 
 // lookEvery is how often the demo looks how far things are.
-const lookEvery = 5 * time.Millisecond
+const lookEvery = 15 * time.Millisecond
 
 // until waits until things are as they are wanted, or the worker has ended.
 func (d *demo) until(ctx context.Context, p *process, wanted func(s standing) (bool, error)) error {
