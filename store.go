@@ -41,6 +41,7 @@ type Enqueuer interface {
 // one entry per item, nil for each that succeeded.
 type Store interface {
 	Enqueuer
+	Statistics
 
 	// Claim hands out jobs that are due, the lowest priority figure first and then the longest
 	// due.

@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/broadcast"
 	"github.com/sluice-queue/sluice/internal/flow"
+	"github.com/sluice-queue/sluice/internal/rollup"
 )
 
 // Options adjust a Store. The zero value works.
@@ -48,6 +49,7 @@ type Store struct {
 	acts    map[actOn]bool
 	strays  []sluice.StrayRun   // the first that was cancelled first
 	waves   []sluice.QueueWaves // what was last counted
+	stats   statistics
 }
 
 // job is all that is known of one job.
@@ -113,6 +115,7 @@ func New(options Options) *Store {
 		tiers:   make(map[string]sluice.Tier),
 		limits:  make(map[limitsOf]sluice.TenantLimits),
 		holders: make(map[string]sluice.Holder),
+		stats:   statistics{last: make(map[string]time.Time), rows: make(rollup.Rows)},
 	}
 }
 

@@ -1,0 +1,264 @@
+package sluice
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Unknown is a time that StatCounter.Moved is not told.
+const Unknown time.Duration = -1
+
+// StatCounter counts what one process did, by slot of StatFine, queue and tenant, for Statistics.AddStats. It does no
+// reading or writing. Counting costs less than 0.1 µs a job and allocates nothing once a slot has seen its queues,
+// tenants and times. The zero value is ready; it may be used by many goroutines, and must not be copied.
+type StatCounter struct {
+	mu     sync.Mutex
+	begun  time.Time     // by the clock of this machine, when the slots were last set right
+	until  time.Duration // from then on, how long the present slot lasts
+	slot   time.Time     // when the present slot begins, by the clock of whoever takes
+	taken  bool
+	queues map[string]*queueTally
+	last   *queueTally // the queue of the last move: the next is often of the same
+	over   []Stat
+}
+
+// queueTally is what happened in a queue in the present slot.
+type queueTally struct {
+	name    string
+	whole   tally
+	tenants map[string]*tally
+	spare   []*tally
+}
+
+// tally is what happened in a queue, or of one tenant in it.
+type tally struct {
+	counts           StatCounts
+	wait, run, total Histogram
+}
+
+// heldTenants is how many tenants of a queue are counted at once. When there are more, the half that moved the least is
+// forgotten: one that moves much is soon counted again, and what it lacks then is less than it has.
+const heldTenants = 256
+
+// Moved counts that jobs of a queue made a move: wait is from due to claim, for claims; run is from claim to end and
+// total from due to end, for what ends or fails; Unknown where it is not known or makes no sense, and the same for all
+// n. A bury with a known run time is a failed attempt, too; that of a lost job, or by a person, has none. A tenant that is
+// empty is nobody's.
+func (c *StatCounter) Moved(queue, tenant string, event Event, n int, wait, run, total time.Duration) {
+	c.mu.Lock()
+	q := c.queue(queue)
+	q.whole.moved(event, int64(n), wait, run, total)
+	if tenant != "" {
+		q.tenant(tenant).moved(event, int64(n), wait, run, total)
+	}
+	c.mu.Unlock()
+}
+
+// StartFailed counts runs that an engine did not start.
+func (c *StatCounter) StartFailed(queue, tenant string, n int) {
+	c.mu.Lock()
+	q := c.queue(queue)
+	q.whole.counts.StartFailed += int64(n)
+	if tenant != "" {
+		q.tenant(tenant).counts.StartFailed += int64(n)
+	}
+	c.mu.Unlock()
+}
+
+// Take gives the slots that are over at an instant, and forgets them. The instant is by the store's clock: from then on
+// slots begin as they do there, whatever the clock of this machine says. Nothing is ever counted in a slot that was
+// taken, or in one before it.
+func (c *StatCounter) Take(now time.Time) []Stat { return c.take(now, false) }
+
+// TakeAll gives the present slot, too, which ends by that: for a process that ends.
+func (c *StatCounter) TakeAll(now time.Time) []Stat { return c.take(now, true) }
+
+func (c *StatCounter) take(now time.Time, all bool) []Stat {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turn()
+	here := now.UTC().Truncate(StatFine)
+	if !c.taken {
+		c.shift(here.Sub(c.slot))
+		c.taken = true
+	}
+	if here.After(c.slot) {
+		c.close(here)
+	}
+	if all {
+		c.close(c.slot.Add(StatFine))
+	}
+	c.begun, c.until = time.Now(), c.slot.Add(StatFine).Sub(now)
+	over := c.over
+	c.over = nil
+	return over
+}
+
+// shift moves what was counted before anybody told the time to where it belongs.
+func (c *StatCounter) shift(by time.Duration) {
+	for i := range c.over {
+		c.over[i].At = c.over[i].At.Add(by)
+	}
+	c.slot = c.slot.Add(by)
+}
+
+// turn begins the next slot if the present one is over.
+func (c *StatCounter) turn() {
+	if c.begun.IsZero() {
+		c.begun = time.Now()
+		c.slot = c.begun.UTC().Truncate(StatFine)
+		c.until = c.slot.Add(StatFine).Sub(c.begun)
+		return
+	}
+	since := time.Since(c.begun)
+	if since < c.until {
+		return
+	}
+	slots := 1 + (since-c.until)/StatFine
+	c.close(c.slot.Add(slots * StatFine))
+	c.until += slots * StatFine
+}
+
+// close ends the present slot and begins another.
+func (c *StatCounter) close(next time.Time) {
+	for name, q := range c.queues {
+		if q.whole.counts == (StatCounts{}) {
+			delete(c.queues, name) // it rests
+			continue
+		}
+		c.over = q.take(c.over, c.slot)
+	}
+	c.last, c.slot = nil, next
+}
+
+// queue is what happened in a queue in the present slot.
+func (c *StatCounter) queue(name string) *queueTally {
+	if c.begun.IsZero() || time.Since(c.begun) >= c.until {
+		c.turn()
+	}
+	if c.last != nil && c.last.name == name {
+		return c.last
+	}
+	q := c.queues[name]
+	if q == nil {
+		if c.queues == nil {
+			c.queues = make(map[string]*queueTally)
+		}
+		name = strings.Clone(name) // it may be a part of a large text
+		q = &queueTally{name: name}
+		c.queues[name] = q
+	}
+	c.last = q
+	return q
+}
+
+// tenant is what happened to a tenant's jobs in the present slot.
+func (q *queueTally) tenant(name string) *tally {
+	if t := q.tenants[name]; t != nil {
+		return t
+	}
+	if q.tenants == nil {
+		q.tenants = make(map[string]*tally)
+	}
+	if len(q.tenants) >= heldTenants {
+		for _, small := range q.ranked()[heldTenants/2:] {
+			q.free(small)
+		}
+	}
+	t := &tally{}
+	if last := len(q.spare) - 1; last >= 0 {
+		t, q.spare = q.spare[last], q.spare[:last]
+	}
+	q.tenants[strings.Clone(name)] = t
+	return t
+}
+
+// ranked are the tenants, the one that moved the most first.
+func (q *queueTally) ranked() []string {
+	names := make([]string, 0, len(q.tenants))
+	for name := range q.tenants {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(q.tenants[b].counts.Sum(), q.tenants[a].counts.Sum()), strings.Compare(a, b))
+	})
+	return names
+}
+
+func (q *queueTally) free(tenant string) {
+	t := q.tenants[tenant]
+	delete(q.tenants, tenant)
+	t.empty()
+	q.spare = append(q.spare, t)
+}
+
+// take appends what happened, of the whole and of its largest tenants, and begins anew.
+func (q *queueTally) take(stats []Stat, at time.Time) []Stat {
+	stats = append(stats, q.whole.stat(q.name, "", at))
+	q.whole.empty()
+	ranked := q.ranked()
+	for _, tenant := range ranked[:min(len(ranked), StatTenants)] {
+		stats = append(stats, q.tenants[tenant].stat(q.name, tenant, at))
+	}
+	for _, tenant := range ranked {
+		q.free(tenant)
+	}
+	return stats
+}
+
+func (t *tally) stat(queue, tenant string, at time.Time) Stat {
+	return Stat{
+		Queue: queue, Tenant: tenant, At: at, Every: StatFine, Counts: t.counts,
+		Wait: t.wait.clone(), Run: t.run.clone(), Total: t.total.clone(),
+	}
+}
+
+func (t *tally) empty() {
+	t.counts = StatCounts{}
+	t.wait.empty()
+	t.run.empty()
+	t.total.empty()
+}
+
+func (t *tally) moved(event Event, n int64, wait, run, total time.Duration) {
+	c := &t.counts
+	switch event {
+	case EventEnqueue:
+		c.Enqueued += n
+	case EventRequeue:
+		c.Requeued += n
+	case EventClaim:
+		c.Claimed += n
+		add(&t.wait, wait, n)
+	case EventDispatch:
+		c.Dispatched += n
+	case EventComplete:
+		c.Completed += n
+		add(&t.run, run, n)
+		add(&t.total, total, n)
+	case EventRetry:
+		c.Failed += n
+	case EventBury:
+		c.Dead += n
+		if run >= 0 {
+			c.Failed += n
+		}
+	case EventRelease:
+		c.Released += n
+	case EventRecover:
+		c.Recovered += n
+	case EventCancel:
+		c.Cancelled += n
+	case EventDoubt:
+		c.Uncertain += n
+	}
+}
+
+func add(h *Histogram, d time.Duration, n int64) {
+	if d >= 0 {
+		h.add(bucketOf(d), n)
+	}
+}

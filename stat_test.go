@@ -1,0 +1,302 @@
+package sluice_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+// inSlot lets time be faked, from the beginning of a slot on.
+func inSlot(t *testing.T, test func(t *testing.T, began time.Time)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, time.Now().UTC()) }) // it begins at midnight
+}
+
+func TestCounterGivesSlotsThatAreOver(t *testing.T) {
+	inSlot(t, func(t *testing.T, began time.Time) {
+		var c sluice.StatCounter
+		c.Moved("payments", "", sluice.EventEnqueue, 3, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+		c.Moved("payments", "", sluice.EventClaim, 2, time.Second, sluice.Unknown, sluice.Unknown)
+		time.Sleep(9 * time.Second)
+		c.Moved("payments", "", sluice.EventComplete, 1, sluice.Unknown, 0, 2*time.Second)
+		if got := c.Take(time.Now()); len(got) != 0 {
+			t.Errorf("took %+v of a slot that is not over", got)
+		}
+		time.Sleep(time.Second)
+		c.Moved("mail", "", sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+		want := sluice.Stat{Queue: "payments", At: began, Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 3, Claimed: 2, Completed: 1}}
+		want.Wait.Add(time.Second)
+		want.Wait.Add(time.Second)
+		want.Run.Add(0)
+		want.Total.Add(2 * time.Second)
+		took(t, c.Take(time.Now()), want)
+		time.Sleep(35 * time.Second)
+		took(t, c.Take(time.Now()), sluice.Stat{Queue: "mail", At: began.Add(10 * time.Second), Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 1}})
+		took(t, c.Take(time.Now()))
+		c.Moved("mail", "", sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+		took(t, c.TakeAll(time.Now()), sluice.Stat{Queue: "mail", At: began.Add(40 * time.Second), Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 1}})
+		c.Moved("mail", "", sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+		took(t, c.TakeAll(time.Now()), sluice.Stat{Queue: "mail", At: began.Add(50 * time.Second), Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 1}})
+	})
+}
+
+// took makes sure of what a counter gave.
+func took(t *testing.T, got []sluice.Stat, want ...sluice.Stat) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("took %+v, want %+v", got, want)
+	}
+	for i := range want {
+		if !got[i].Equal(want[i]) {
+			t.Errorf("took %+v, want %+v", got[i], want[i])
+		}
+	}
+}
+
+func TestEachMoveIsCountedAsWhatItIs(t *testing.T) {
+	t.Parallel()
+	for event, want := range map[sluice.Event]sluice.StatCounts{
+		sluice.EventEnqueue: {Enqueued: 2}, sluice.EventRequeue: {Requeued: 2}, sluice.EventClaim: {Claimed: 2}, sluice.EventDispatch: {Dispatched: 2},
+		sluice.EventComplete: {Completed: 2}, sluice.EventRetry: {Failed: 2}, sluice.EventBury: {Dead: 2, Failed: 2}, sluice.EventRelease: {Released: 2},
+		sluice.EventRecover: {Recovered: 2}, sluice.EventCancel: {Cancelled: 2}, sluice.EventDoubt: {Uncertain: 2}, sluice.EventChange: {},
+	} {
+		var c sluice.StatCounter
+		c.Moved("q", "acme", event, 2, time.Second, time.Second, time.Second)
+		got := c.TakeAll(time.Now())
+		if want == (sluice.StatCounts{}) {
+			took(t, got)
+			continue
+		}
+		if len(got) != 2 || got[0].Counts != want || got[0].Tenant != "" || got[1].Counts != want || got[1].Tenant != "acme" {
+			t.Errorf("%s: %+v", event, got)
+		}
+	}
+	var c sluice.StatCounter
+	c.Moved("q", "", sluice.EventBury, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+	c.StartFailed("q", "", 4)
+	if got := c.TakeAll(time.Now()); len(got) != 1 || got[0].Counts != (sluice.StatCounts{Dead: 1, StartFailed: 4}) {
+		t.Errorf("a lost job's end: %+v", got)
+	}
+}
+
+func TestEveryMoveOfTheStateMachineIsCounted(t *testing.T) {
+	t.Parallel()
+	for _, move := range sluice.Moves() {
+		var c sluice.StatCounter
+		c.Moved("q", "", move.Event, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+		if got := c.TakeAll(time.Now()); len(got) != 1 || got[0].Counts.Sum() != 1 {
+			t.Errorf("%s: %+v", move.Event, got)
+		}
+	}
+}
+
+func TestTheLargestTenantsAreTold(t *testing.T) {
+	inSlot(t, func(t *testing.T, _ time.Time) {
+		var c sluice.StatCounter
+		const small, large = 3000, sluice.StatTenants
+		for n := range small {
+			if n%10 == 0 {
+				for big := range large {
+					c.Moved("q", fmt.Sprintf("large %02d", big), sluice.EventClaim, 1, 0, 0, 0)
+				}
+			}
+			c.Moved("q", fmt.Sprint("small ", n), sluice.EventClaim, 1, 0, 0, 0)
+		}
+		got := c.TakeAll(time.Now())
+		if len(got) != 1+large || got[0].Counts.Claimed != small+large*small/10 {
+			t.Fatalf("took %d, the whole is %+v", len(got), got[0].Counts)
+		}
+		for i, s := range got[1:] {
+			if want := fmt.Sprintf("large %02d", i); s.Tenant != want || s.Counts.Claimed != small/10 || s.Wait.Count() != small/10 {
+				t.Errorf("took %s with %+v, want all of %s", s.Tenant, s.Counts, want)
+			}
+		}
+	})
+}
+
+func TestSlotsGoByTheClockOfTheStore(t *testing.T) {
+	inSlot(t, func(t *testing.T, began time.Time) {
+		for _, skew := range []time.Duration{-24 * time.Hour, 24*time.Hour + 3*time.Second} {
+			began := time.Now().UTC()
+			var c sluice.StatCounter
+			c.Moved("q", "", sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+			time.Sleep(10 * time.Second)
+			c.Moved("q", "", sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+			got := c.Take(time.Now().Add(skew))
+			at := began.Add(skew).Truncate(sluice.StatFine)
+			if len(got) != 1 || !got[0].At.Equal(at) {
+				t.Errorf("skew %s: took %+v, want the slot at %s", skew, got, at)
+			}
+			time.Sleep(10 * time.Second)
+			got = c.Take(time.Now().Add(skew))
+			if len(got) != 1 || !got[0].At.Equal(at.Add(sluice.StatFine)) {
+				t.Errorf("skew %s: took %+v, want the next slot", skew, got)
+			}
+			// The clock that is told goes back: no slot comes twice.
+			c.Moved("q", "", sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+			if got = c.Take(time.Now().Add(skew - 15*time.Second)); len(got) != 0 {
+				t.Errorf("skew %s: took %+v", skew, got)
+			}
+			time.Sleep(25 * time.Second)
+			got = c.Take(time.Now().Add(skew - 15*time.Second))
+			if len(got) != 1 || !got[0].At.Equal(at.Add(2*sluice.StatFine)) || got[0].Counts.Enqueued != 1 {
+				t.Errorf("skew %s: took %+v, want the one after it", skew, got)
+			}
+		}
+	})
+}
+
+func TestWhatIsNoSlotIsRefused(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2030, 1, 1, 12, 0, 10, 0, time.UTC)
+	good := sluice.Stat{Queue: "q", At: at, Every: sluice.StatFine}
+	if err := good.CheckNew(); err != nil {
+		t.Error(err)
+	}
+	for what, change := range map[string]func(*sluice.Stat){
+		"no queue":   func(s *sluice.Stat) { s.Queue = "" },
+		"a tenant":   func(s *sluice.Stat) { s.Tenant = strings.Repeat("x", sluice.MaxTenantBytes+1) },
+		"an instant": func(s *sluice.Stat) { s.At = at.Add(time.Second) },
+		"a minute":   func(s *sluice.Stat) { s.Every = sluice.StatMinute },
+		"a count":    func(s *sluice.Stat) { s.Counts.StartFailed = -1 },
+	} {
+		s := good
+		change(&s)
+		if err := s.CheckNew(); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestSlotsOfAWindow(t *testing.T) {
+	t.Parallel()
+	for window, want := range map[time.Duration]time.Duration{
+		time.Minute: sluice.StatFine, 59 * time.Minute: sluice.StatFine, time.Hour: sluice.StatMinute, 59 * time.Hour: sluice.StatMinute,
+		60 * time.Hour: sluice.StatHour, 90 * 24 * time.Hour: sluice.StatHour,
+	} {
+		if got := sluice.StatEvery(window); got != want {
+			t.Errorf("%s: %s, want %s", window, got, want)
+		}
+	}
+}
+
+func TestSummaryTellsTheFiguresOfTheSources(t *testing.T) {
+	inSlot(t, func(t *testing.T, began time.Time) {
+		store := memory.New(memory.Options{})
+		client := sluice.NewClient(store, sluice.ClientOptions{})
+		empty, err := client.Summaries(t.Context(), 0)
+		if err != nil || len(empty) != 0 {
+			t.Errorf("without queues: %+v, %v", empty, err)
+		}
+		for range 2 {
+			if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "payments", Payload: []byte(`{}`)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "payments", Limit: 1, Holder: "h", Lease: time.Hour, Token: sluice.NewToken()}); err != nil {
+			t.Fatal(err)
+		}
+		idle, err := client.Summary(t.Context(), "payments", 0)
+		if err != nil || idle.SuccessRate != 1 || idle.LeaseExpiryRate != 0 || idle.Rate != 0 || idle.Run != (sluice.Quantiles{}) {
+			t.Errorf("when nothing ended: %+v, %v", idle, err)
+		}
+		var c sluice.StatCounter
+		c.Take(time.Now())
+		c.Moved("payments", "acme", sluice.EventClaim, 20, time.Second, sluice.Unknown, sluice.Unknown)
+		c.Moved("payments", "acme", sluice.EventRecover, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+		c.Moved("payments", "acme", sluice.EventRetry, 5, sluice.Unknown, time.Hour, time.Hour)
+		for n := range 19 {
+			c.Moved("payments", "", sluice.EventComplete, 1, sluice.Unknown, time.Duration(n+1)*time.Second, time.Minute)
+		}
+		c.Moved("payments", "", sluice.EventBury, 1, sluice.Unknown, time.Second, time.Minute)
+		time.Sleep(time.Minute)
+		if err := store.AddStats(t.Context(), "h", c.Take(time.Now())); err != nil {
+			t.Fatal(err)
+		}
+		got, err := client.Summary(t.Context(), "payments", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		summaryIs(t, got, began)
+		tenant, err := client.TenantSummary(t.Context(), "payments", "acme", time.Hour)
+		if err != nil || tenant.Counts != (sluice.StatCounts{Claimed: 20, Recovered: 1, Failed: 5}) || tenant.SuccessRate != 1 {
+			t.Errorf("of the tenant: %+v, %v", tenant, err)
+		}
+		if _, err := client.Summary(t.Context(), "nobody", 0); !errors.Is(err, sluice.ErrNotFound) {
+			t.Errorf("of no queue: %v", err)
+		}
+		if _, err := client.Summary(t.Context(), "payments", time.Second); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("of a second: %v", err)
+		}
+	})
+}
+
+// summaryIs makes sure of the figures one by one.
+func summaryIs(t *testing.T, got sluice.Summary, began time.Time) {
+	t.Helper()
+	if got.Depth.Ready != 1 || got.InFlight != 1 || got.OldestAge != time.Minute {
+		t.Errorf("now: %+v", got)
+	}
+	if !got.From.Equal(began.Add(time.Minute-time.Hour)) || !got.To.Equal(began.Add(time.Minute)) {
+		t.Errorf("the window is from %s to %s", got.From, got.To)
+	}
+	if got.SuccessRate != 0.95 || got.LeaseExpiryRate != 0.05 || got.Rate != 19.0/3600 || got.Counts.Failed != 6 {
+		t.Errorf("rates: %+v", got)
+	}
+	for _, q := range []struct {
+		what      string
+		got, want time.Duration
+	}{
+		{"p50 of run", got.Run.P50, 10 * time.Second}, {"p95 of run", got.Run.P95, 19 * time.Second}, {"p99 of run", got.Run.P99, 19 * time.Second},
+		{"p50 of wait", got.Wait.P50, time.Second}, {"p95 of total", got.Total.P95, time.Minute},
+	} {
+		if off := (q.got - q.want).Abs(); float64(off) > sluice.HistogramError*float64(q.want) {
+			t.Errorf("%s is %s, want %s", q.what, q.got, q.want)
+		}
+	}
+}
+
+func TestStatsFillsInWhatIsLeftOpen(t *testing.T) {
+	inSlot(t, func(t *testing.T, began time.Time) {
+		store := memory.New(memory.Options{})
+		client := sluice.NewClient(store, sluice.ClientOptions{})
+		s := sluice.Stat{Queue: "q", At: began.Add(-time.Hour), Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 1}}
+		if err := store.AddStats(t.Context(), "h", []sluice.Stat{s}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		got, err := client.Stats(t.Context(), sluice.StatFilter{})
+		s.Every = sluice.StatMinute
+		took(t, got, s)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, wrong := range []sluice.StatFilter{{Every: time.Second}, {Limit: -1}, {Limit: 10_001}, {Queue: "no queue"}} {
+			if _, err := client.Stats(t.Context(), wrong); !errors.Is(err, sluice.ErrInvalid) {
+				t.Errorf("%+v: %v", wrong, err)
+			}
+		}
+	})
+}
+
+func BenchmarkMoved(b *testing.B) {
+	tenants := make([]string, 15)
+	for i := range tenants {
+		tenants[i] = fmt.Sprint("tenant ", i)
+	}
+	for name, tenant := range map[string]func(int) string{"whole queue": func(int) string { return "" }, "by tenant": func(i int) string { return tenants[i%len(tenants)] }} {
+		b.Run(name, func(b *testing.B) {
+			var c sluice.StatCounter
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				c.Moved("payments", tenant(i), sluice.EventComplete, 1, 0, time.Duration(i%1000)*time.Millisecond, 30*time.Second)
+			}
+		})
+	}
+}

@@ -1,0 +1,119 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/rollup"
+)
+
+// statistics are what holders counted.
+type statistics struct {
+	parts []rollup.Part        // not folded yet
+	last  map[string]time.Time // by holder: the last slot it added
+	rows  rollup.Rows
+}
+
+// AddStats keeps what a holder counted.
+func (s *Store) AddStats(ctx context.Context, holder string, stats []sluice.Stat) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	slots, err := rollup.Split(holder, stats, s.now())
+	if err != nil {
+		return err
+	}
+	for _, slot := range slots {
+		if last, known := s.stats.last[holder]; known && !slot.At.After(last) {
+			continue
+		}
+		s.stats.last[holder] = slot.At
+		for _, part := range slot.Parts {
+			s.stats.parts = append(s.stats.parts, copyOf(part))
+		}
+	}
+	return nil
+}
+
+// copyOf shares nothing with what the holder goes on counting in.
+func copyOf(part rollup.Part) rollup.Part {
+	stats := make([]sluice.Stat, len(part.Stats))
+	for i, s := range part.Stats {
+		stats[i] = sluice.Stat{Queue: s.Queue, Tenant: s.Tenant, At: s.At, Every: s.Every}
+		stats[i].Merge(s)
+	}
+	part.Stats = stats
+	return part
+}
+
+// Stats lists slots.
+func (s *Store) Stats(ctx context.Context, filter sluice.StatFilter) ([]sluice.Stat, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	wanted := func(queue string, at time.Time) bool {
+		return (filter.Queue == "" || filter.Queue == queue) && !at.Before(filter.From) && at.Before(filter.To)
+	}
+	chosen := make(rollup.Rows)
+	for key, row := range s.stats.rows {
+		if key.Every == filter.Every && wanted(key.Queue, key.At) {
+			chosen.Row(key).Merge(row)
+		}
+	}
+	for _, part := range s.stats.parts {
+		if wanted(part.Queue, part.At.Truncate(filter.Every)) {
+			chosen.Add(part, filter.Every)
+		}
+	}
+	return chosen.List(filter), nil
+}
+
+// FoldStats merges what holders added, and forgets old slots.
+func (s *Store) FoldStats(ctx context.Context, limit int) (int, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	until := rollup.FoldUntil(s.now())
+	var folded, rest []rollup.Part
+	for _, part := range s.stats.parts {
+		if len(folded) < limit && part.At.Before(until) {
+			folded = append(folded, part)
+		} else {
+			rest = append(rest, part)
+		}
+	}
+	s.stats.parts = rest
+	for _, added := range rollup.Fold(folded) {
+		row := s.stats.rows.Row(added.Key)
+		row.Merge(added)
+		row.Cut()
+	}
+	return len(folded) + s.forgetSlots(limit), nil
+}
+
+// forgetSlots deletes slots that were kept long enough, and holders that added nothing for as long as a slot may be
+// added.
+func (s *Store) forgetSlots(limit int) int {
+	forgotten := 0
+	for _, slot := range sluice.Slots() {
+		for key := range s.stats.rows {
+			if forgotten < limit && key.Every == slot.Every && key.At.Before(s.now().Add(-slot.Kept)) {
+				delete(s.stats.rows, key)
+				forgotten++
+			}
+		}
+	}
+	for holder, last := range s.stats.last {
+		if last.Before(s.now().Add(-sluice.StatFineKept)) {
+			delete(s.stats.last, holder)
+		}
+	}
+	return forgotten
+}

@@ -1,0 +1,191 @@
+package sluice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Summary tells how a queue is, or one tenant in it, over a window of time (C-65).
+type Summary struct {
+	Queue  string `json:"queue"`
+	Tenant string `json:"tenant,omitempty"`
+	// From and To are what is told of: whole slots, so that the window may begin a little earlier than was asked for.
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+
+	// Depth counts the queue's jobs as they are now; jobs that are ready are the depth of C-65. OldestAge is how long
+	// the one that waits longest has been due, InFlight how many are claimed or dispatched. They are of whole queues.
+	Depth     Depth         `json:"depth"`
+	OldestAge time.Duration `json:"-"`
+	InFlight  int           `json:"in_flight"`
+
+	// Counts are those of the window.
+	Counts StatCounts `json:"counts"`
+	// Rate is how many jobs completed per second.
+	Rate float64 `json:"rate"`
+	// SuccessRate is completed / (completed + dead); 1 when no job ended (C-66). An attempt that failed and is tried again
+	// does not lower it.
+	SuccessRate float64 `json:"success_rate"`
+	// LeaseExpiryRate is recovered / claimed: how many hand-outs ended by their lease (C-67). 0 when none was claimed.
+	LeaseExpiryRate float64 `json:"lease_expiry_rate"`
+	// Wait is from due to claim, Run from claim to end, Total from due to end, the latter two of jobs that completed (C-68).
+	Wait  Quantiles `json:"wait"`
+	Run   Quantiles `json:"run"`
+	Total Quantiles `json:"total"`
+}
+
+// Quantiles are the times that a half, 95 and 99 of 100 do not exceed, by Histogram.Quantile; 0 when there are none.
+type Quantiles struct{ P50, P95, P99 time.Duration }
+
+// Quantiles gives the usual three.
+func (h Histogram) Quantiles() Quantiles {
+	return Quantiles{P50: h.Quantile(0.50), P95: h.Quantile(0.95), P99: h.Quantile(0.99)}
+}
+
+// NewSummary works out the figures of slots that go from an instant to another, all of one queue or tenant; without any
+// slots, those of a time in which nothing happened. Queue, Tenant and what is as of now are for the caller to fill in.
+func NewSummary(stats []Stat, from, to time.Time) Summary {
+	var sum Stat
+	for _, s := range stats {
+		sum.Merge(s)
+	}
+	c := sum.Counts
+	return Summary{
+		From: from, To: to, Counts: c,
+		Rate:            perSecond(c.Completed, to.Sub(from)),
+		SuccessRate:     share(c.Completed, c.Completed+c.Dead, 1),
+		LeaseExpiryRate: share(c.Recovered, c.Claimed, 0),
+		Wait:            sum.Wait.Quantiles(), Run: sum.Run.Quantiles(), Total: sum.Total.Quantiles(),
+	}
+}
+
+// perSecond is how many per second a count over a window is; 0 where there is no window.
+func perSecond(n int64, window time.Duration) float64 {
+	if window <= 0 {
+		return 0
+	}
+	return float64(n) / window.Seconds()
+}
+
+// share is a part of a whole, and otherwise where there is no whole. A window can hold the end of more than began in it.
+func share(part, whole int64, otherwise float64) float64 {
+	if whole == 0 {
+		return otherwise
+	}
+	return math.Min(float64(part)/float64(whole), 1)
+}
+
+// Summary tells how a queue is, and how it was over a window up to now; 0: StatWindow (C-66). An unknown queue is an
+// ErrNotFound. It reads some tens of slots and the queue's Depth.
+func (c *Client) Summary(ctx context.Context, queue string, window time.Duration) (Summary, error) {
+	all, err := c.summaries(ctx, StatFilter{Queue: queue}, window)
+	if err != nil {
+		return Summary{}, err
+	}
+	if len(all) == 0 {
+		return Summary{}, fmt.Errorf("queue %.80q: %w", queue, ErrNotFound)
+	}
+	return all[0], nil
+}
+
+// Summaries tells it of every queue, by name.
+func (c *Client) Summaries(ctx context.Context, window time.Duration) ([]Summary, error) {
+	return c.summaries(ctx, StatFilter{}, window)
+}
+
+// TenantSummary tells how a tenant's jobs in a queue went. What is as of now is left out: nobody counts it by tenant. A
+// slot in which the tenant was not among the StatTenants largest is not counted.
+func (c *Client) TenantSummary(ctx context.Context, queue, tenant string, window time.Duration) (Summary, error) {
+	if tenant == "" {
+		return Summary{}, invalid("tenant", "name one; without, it is a Summary")
+	}
+	all, err := c.summaries(ctx, StatFilter{Queue: queue, Tenant: tenant}, window)
+	if err != nil {
+		return Summary{}, err
+	}
+	if len(all) == 0 {
+		return Summary{}, fmt.Errorf("queue %.80q: %w", queue, ErrNotFound)
+	}
+	return all[0], nil
+}
+
+func (c *Client) summaries(ctx context.Context, filter StatFilter, window time.Duration) ([]Summary, error) {
+	if window == 0 {
+		window = StatWindow
+	}
+	if window < StatFine || window > StatHourKept {
+		return nil, invalid("window", fmt.Sprintf("%s is not from %s to %s", window, StatFine, StatHourKept))
+	}
+	queues, err := c.store.Queues(ctx)
+	if err != nil || len(queues) == 0 {
+		return nil, err
+	}
+	filter.To = queues[0].Now
+	filter.Every = StatEvery(window)
+	filter.From = filter.To.Add(-window).Truncate(filter.Every)
+	byQueue, err := c.slotsByQueue(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	var out []Summary
+	for _, q := range queues {
+		if filter.Queue != "" && filter.Queue != q.Name {
+			continue
+		}
+		s := NewSummary(byQueue[q.Name], filter.From, filter.To)
+		s.Queue, s.Tenant = q.Name, filter.Tenant
+		if filter.Tenant == "" {
+			err = errors.Join(err, c.addDepth(ctx, &s))
+		}
+		out = append(out, s)
+	}
+	return out, err
+}
+
+// slotsByQueue reads all slots of a window, a page at a time.
+func (c *Client) slotsByQueue(ctx context.Context, filter StatFilter) (map[string][]Stat, error) {
+	if filter.Queue != "" {
+		if err := CheckQueueName(filter.Queue); err != nil {
+			return nil, err
+		}
+	}
+	filter.Limit = statLimit
+	out := make(map[string][]Stat)
+	for {
+		stats, err := c.store.Stats(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		if len(stats) < filter.Limit {
+			for _, s := range stats {
+				out[s.Queue] = append(out[s.Queue], s)
+			}
+			return out, nil
+		}
+		last := stats[len(stats)-1].At // it may go on, so it is read again
+		for _, s := range stats {
+			if s.At.Before(last) {
+				out[s.Queue] = append(out[s.Queue], s)
+			}
+		}
+		if !last.After(filter.From) {
+			return nil, invalid("window", fmt.Sprintf("a slot has more than %d queues", statLimit))
+		}
+		filter.From = last
+	}
+}
+
+func (c *Client) addDepth(ctx context.Context, s *Summary) error {
+	depth, err := c.store.Depth(ctx, s.Queue)
+	if err != nil {
+		return fmt.Errorf("queue %q: %w", s.Queue, err)
+	}
+	s.Depth, s.InFlight = depth, depth.Claimed+depth.Dispatched
+	if !depth.OldestDue.IsZero() {
+		s.OldestAge = max(s.To.Sub(depth.OldestDue), 0)
+	}
+	return nil
+}
