@@ -38,7 +38,8 @@ type Cluster struct {
 
 // Options adjust a cluster.
 type Options struct {
-	// Durable keeps fsync and full page writes on, as benchmarks need it.
+	// Durable keeps fsync and full page writes on, as benchmarks need it. The others say that they are to be thrown
+	// away, so that «sluice doctor» does not mind.
 	Durable bool
 	// Settings are further lines for postgresql.conf.
 	Settings []string
@@ -90,7 +91,7 @@ func (c *Cluster) start(options Options) error {
 		"max_connections = 200", "shared_buffers = 256MB", "max_wal_size = 4GB", "log_min_messages = fatal",
 	}, options.Settings...)
 	if !options.Durable {
-		lines = append(lines, "fsync = off", "full_page_writes = off", "synchronous_commit = off")
+		lines = append(lines, "fsync = off", "full_page_writes = off", "synchronous_commit = off", "sluice.throwaway = on")
 	}
 	conf, err := os.OpenFile(filepath.Join(c.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

@@ -53,6 +53,7 @@ type Store struct {
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int64
 	awaited   sync.Map // queues that are noted as awaited
+	checks    map[string]sluice.HealthCheck
 	closed    atomic.Bool
 
 	mending  sync.Mutex
@@ -85,7 +86,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 
 // New makes a store of a pool that the caller keeps and closes, and checks the schema.
 func New(ctx context.Context, pool *pgxpool.Pool, options Options) (*Store, error) {
-	s := &Store{pool: pool, options: options.withDefaults(), waveSlice: waveSlice}
+	s := &Store{pool: pool, options: options.withDefaults(), waveSlice: waveSlice, checks: checksByName()}
 	s.pipelines = pool.Config().ConnConfig.DefaultQueryExecMode == planEachTime
 	if err := s.checkSchema(ctx); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)

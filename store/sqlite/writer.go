@@ -39,6 +39,7 @@ type writer struct {
 	done     chan struct{}
 	watchers atomic.Int32
 	version  int64 // of the file, as PRAGMA data_version counts what others commit
+	waits    waits
 }
 
 // write is a caller's work in the queue.
@@ -68,6 +69,7 @@ func startWriter(ctx context.Context, s *Store) (*writer, error) {
 	}
 	w := &writer{
 		store: s, conn: conn, prepared: make(map[string]*sql.Stmt), callers: make(map[string]*sql.Stmt),
+		waits: waits{opened: time.Now()},
 		queue: make(chan *write, 4*maxGroup), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := w.setUp(ctx); err != nil {
@@ -279,6 +281,8 @@ func (w *writer) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	begun := time.Now()
+	defer func() { w.waits.took(time.Since(begun)) }()
 	for ctx.Err() == nil {
 		if err = w.end("begin immediate"); err == nil || !busy(err) {
 			return err

@@ -1,0 +1,83 @@
+package sluice
+
+// HealthCheck is one of the things that a store looks at, and from which figure on it is not well.
+type HealthCheck struct {
+	// Kind of the store: postgres or sqlite.
+	Kind string
+	// Name is that of the findings.
+	Name string
+	// Looks says at what it looks.
+	Looks string
+	// Figure is the one that is compared, in Unit; empty: nothing is counted, and Otherwise says what is wrong.
+	Figure, Unit string
+	// Warning and Error are from where on it is one; 0: it never is.
+	Warning, Error float64
+	// Otherwise says what else is found, or what must be true besides.
+	Otherwise string
+}
+
+// Judge gives the severity of a figure; empty: it is well.
+func (c HealthCheck) Judge(value float64) Severity {
+	switch {
+	case c.Error > 0 && value >= c.Error:
+		return SeverityError
+	case c.Warning > 0 && value >= c.Warning:
+		return SeverityWarning
+	}
+	return ""
+}
+
+const (
+	mebibyte = 1 << 20
+	gibibyte = 1 << 30
+)
+
+// HealthChecks lists what the stores look at. The docs' table is made from it.
+func HealthChecks() []HealthCheck {
+	return append(postgresChecks(), sqliteChecks()...)
+}
+
+func postgresChecks() []HealthCheck {
+	return []HealthCheck{
+		{Kind: "postgres", Name: "server", Looks: "version; whether it can be written to", Otherwise: "error: a standby, or transactions are read-only"},
+		{Kind: "postgres", Name: "schema", Looks: "schema step and functions against the program's", Otherwise: "note: the database is newer, or its functions are older"},
+		{Kind: "postgres", Name: "durability", Looks: "`fsync`, `full_page_writes`, `synchronous_commit`", Otherwise: "error: one of the first two is off; warning: the third is off; note: the server's configuration says `sluice.throwaway = on`"},
+		{Kind: "postgres", Name: "transaction", Looks: "the oldest transactions of the database, and who holds them", Figure: "oldest_transaction_seconds", Unit: "seconds", Warning: 600, Error: 3600},
+		{Kind: "postgres", Name: "prepared", Looks: "prepared transactions that nobody ends", Figure: "prepared_transaction_seconds", Unit: "seconds", Warning: 600, Error: 3600},
+		{Kind: "postgres", Name: "slot", Looks: "the log that replication slots keep", Figure: "slot_wal_bytes", Unit: "bytes", Warning: gibibyte, Error: 10 * gibibyte, Otherwise: "warning: a slot that nobody uses holds back vacuum"},
+		{Kind: "postgres", Name: "standby", Looks: "how many transactions ago standbys hold back vacuum", Figure: "standby_xmin_age", Unit: "transactions", Warning: 1_000_000, Error: 100_000_000},
+		{Kind: "postgres", Name: "dead", Looks: "dead rows of each table", Figure: "dead_rows", Unit: "rows", Warning: 1_000_000, Error: 20_000_000, Otherwise: "and more than a fifth of the table"},
+		{Kind: "postgres", Name: "vacuum", Looks: "how long ago each table was vacuumed", Figure: "vacuum_age_seconds", Unit: "seconds", Warning: 3600, Otherwise: "and more than 10,000 rows, a fifth of the table, are dead"},
+		{Kind: "postgres", Name: "analyze", Looks: "how long ago each table was analyzed", Figure: "analyze_age_seconds", Unit: "seconds", Warning: 3600, Otherwise: "and more than 10,000 rows, half of the table, have changed"},
+		{Kind: "postgres", Name: "autovacuum", Looks: "whether autovacuum looks after our tables", Otherwise: "error: off, for the server or for a table"},
+		{Kind: "postgres", Name: "index", Looks: "whether each index of the schema is there and valid", Otherwise: "error: missing or invalid; note: left over from a statement that failed"},
+		{Kind: "postgres", Name: "bloat", Looks: "how much of each index is empty, by estimate", Figure: "index_bloat_bytes", Unit: "bytes", Warning: 256 * mebibyte, Otherwise: "and more than three quarters of the index"},
+		{Kind: "postgres", Name: "trigger", Looks: "whether each trigger is enabled", Otherwise: "error: disabled"},
+		{Kind: "postgres", Name: "grant", Looks: "what this role may do with each table", Otherwise: "error: something that programs need is not granted"},
+		{Kind: "postgres", Name: "connections", Looks: "share of the server's, the database's and the role's limit that is used", Figure: "connections_used", Unit: "", Warning: 0.8, Error: 0.95},
+		{Kind: "postgres", Name: "clock", Looks: "this machine's clock against the server's", Figure: "clock_difference_seconds", Unit: "seconds", Warning: 2},
+		{Kind: "postgres", Name: "notify", Looks: "whether processes wake each other; how full the server's queue of notifications is", Figure: "notification_queue_used", Unit: "", Warning: 0.5, Error: 0.9, Otherwise: "note: off, behind a pooler in transaction mode"},
+		{Kind: "postgres", Name: "wraparound", Looks: "age of the database's oldest row, in transactions", Figure: "wraparound_age", Unit: "transactions", Warning: 500_000_000, Error: 1_500_000_000},
+		{Kind: "postgres", Name: "sight", Looks: "whether this role may see what others do", Otherwise: "note: it may not"},
+		{Kind: "postgres", Name: "statements", Looks: "the slowest statements, where pg_stat_statements counts them", Otherwise: "note: how to get it"},
+		{Kind: "postgres", Name: "integrity", Looks: "each index against its table, where amcheck is installed (`--thorough`)", Otherwise: "error: corrupted"},
+	}
+}
+
+func sqliteChecks() []HealthCheck {
+	return []HealthCheck{
+		{Kind: "sqlite", Name: "server", Looks: "version of SQLite"},
+		{Kind: "sqlite", Name: "schema", Looks: "schema step against the program's", Otherwise: "note: the file is newer"},
+		{Kind: "sqlite", Name: "journal", Looks: "journal mode", Otherwise: "error: not a write-ahead log"},
+		{Kind: "sqlite", Name: "durability", Looks: "`synchronous` of this process", Otherwise: "warning: commits are acknowledged before they are on the disk (`Options.Relaxed`)"},
+		{Kind: "sqlite", Name: "wal", Looks: "size of the write-ahead log, and since when nothing was brought into the file", Figure: "wal_bytes", Unit: "bytes", Warning: 128 * mebibyte, Error: gibibyte},
+		{Kind: "sqlite", Name: "lock", Looks: "how long this look waited for the write lock", Figure: "writer_wait_seconds", Unit: "seconds", Warning: 1},
+		{Kind: "sqlite", Name: "busy", Looks: "share of its time that this process has waited for the write lock of others", Figure: "busy_share", Unit: "", Warning: 0.2},
+		{Kind: "sqlite", Name: "pages", Looks: "free pages", Figure: "free_bytes", Unit: "bytes", Otherwise: "note: more than 256 MiB, and more than half of the file"},
+		{Kind: "sqlite", Name: "disk", Looks: "free space of the disk", Figure: "disk_free_bytes", Unit: "bytes", Otherwise: "warning: below 1 GiB; error: below 128 MiB"},
+		{Kind: "sqlite", Name: "filesystem", Looks: "whether the file system can lock and keeps what it is given (Linux)", Otherwise: "error: NFS, SMB or another over the network; warning: FUSE or 9P; note: in memory"},
+		{Kind: "sqlite", Name: "writable", Looks: "whether the file and its folder can be written (Linux)", Otherwise: "error: they cannot"},
+		{Kind: "sqlite", Name: "index", Looks: "whether each index of the schema is there", Otherwise: "error: missing"},
+		{Kind: "sqlite", Name: "integrity", Looks: "every page and every index (`--thorough`)", Otherwise: "error: damaged"},
+	}
+}

@@ -1,0 +1,151 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/health_transactions.sql
+var healthTransactionsSQL string
+
+//go:embed sql/health_held.sql
+var healthHeldSQL string
+
+// maxTold is how many culprits of one kind are named.
+const maxTold = 5
+
+// whyOld says what an old transaction does.
+const whyOld = "while it is open, no row that died since can be removed from any table of the database"
+
+type transactionRow struct {
+	PID         int32
+	Role        string
+	Application string
+	Address     string
+	State       string
+	Since       time.Time
+	Age         float64
+	HoldsBack   bool
+	Query       string
+}
+
+// transactions names those that have been open for long.
+func (l *checkup) transactions(ctx context.Context) error {
+	rows, err := rowsOf[transactionRow](ctx, l.store.pool, healthTransactionsSQL, maxTold)
+	if err != nil {
+		return err
+	}
+	oldest := 0.0
+	if len(rows) > 0 {
+		oldest = max(rows[0].Age, 0)
+	}
+	l.figure("oldest_transaction_seconds", oldest, "seconds")
+	if l.judge("transaction", oldest) == "" {
+		l.well("transaction", "none is older than %s", span(l.store.checks["transaction"].Warning))
+		return nil
+	}
+	for _, t := range rows {
+		if severity := l.judge("transaction", t.Age); severity != "" {
+			l.find(severity, "transaction", t.text(), t.why(), fmt.Sprintf("select pg_terminate_backend(%d)", t.PID))
+		}
+	}
+	return nil
+}
+
+func (t transactionRow) text() string {
+	text := fmt.Sprintf("open for %s, since %s: pid %d of %s", span(t.Age), t.Since.UTC().Format(time.RFC3339), t.PID, t.Role)
+	if t.Application != "" {
+		text += " (" + brief(t.Application) + ")"
+	}
+	if t.Address != "" {
+		text += " at " + t.Address
+	}
+	return text + ", " + t.State + ": " + statement(t.Query)
+}
+
+func (t transactionRow) why() string {
+	if t.HoldsBack {
+		return whyOld
+	}
+	return "it holds its locks and its connection; once it reads or writes again, no row that died since can be removed"
+}
+
+type heldRow struct {
+	Kind         string
+	Name         string
+	Seconds      float64
+	Transactions int64
+	WALBytes     int64 `db:"wal_bytes"`
+	Active       bool
+	Owner        string
+}
+
+// held looks at what holds back vacuum without being a session, or keeps the log.
+func (l *checkup) held(ctx context.Context) error {
+	rows, err := rowsOf[heldRow](ctx, l.store.pool, healthHeldSQL, 50)
+	if err != nil {
+		return err
+	}
+	most := map[string]float64{}
+	for _, h := range rows {
+		l.figuresOf(h, most)
+		switch h.Kind {
+		case "prepared":
+			l.preparedOne(h)
+		case "slot":
+			l.slot(h)
+		case "standby":
+			l.standby(h)
+		}
+	}
+	l.figure("prepared_transaction_seconds", most["prepared"], "seconds")
+	l.figure("standby_xmin_age", most["standby"], "transactions")
+	return nil
+}
+
+func (l *checkup) figuresOf(h heldRow, most map[string]float64) {
+	switch h.Kind {
+	case "prepared":
+		most[h.Kind] = max(most[h.Kind], h.Seconds)
+	case "standby":
+		most[h.Kind] = max(most[h.Kind], float64(h.Transactions))
+	case "slot":
+		l.figureOf("slot_wal_bytes", "slot", h.Name, float64(h.WALBytes), "bytes")
+	}
+}
+
+func (l *checkup) preparedOne(h heldRow) {
+	if severity := l.judge("prepared", h.Seconds); severity != "" {
+		l.find(severity, "prepared", fmt.Sprintf("%s of %s has been prepared for %s, and nobody ended it", brief(h.Name), h.Owner, span(h.Seconds)), whyOld,
+			"rollback prepared "+literal(h.Name)+"; or, if the others have committed: commit prepared "+literal(h.Name))
+	}
+}
+
+func (l *checkup) slot(h heldRow) {
+	mend := "start whoever reads it, or, if it is not needed any more: select pg_drop_replication_slot(" + literal(h.Name) + ")"
+	severity := l.judge("slot", float64(h.WALBytes))
+	switch {
+	case severity != "":
+		l.find(severity, "slot", fmt.Sprintf("the replication slot %s keeps %s of the log", h.Name, bytesText(float64(h.WALBytes))),
+			"the log stays until it is read, and fills the disk", mend)
+	case !h.Active && h.Transactions > 0:
+		l.find(sluice.SeverityWarning, "slot", fmt.Sprintf("the replication slot %s is not read by anybody, and holds back what died in the last %d transactions", h.Name, h.Transactions),
+			"rows that died since cannot be removed", mend)
+	}
+}
+
+func (l *checkup) standby(h heldRow) {
+	if severity := l.judge("standby", float64(h.Transactions)); severity != "" {
+		l.find(severity, "standby", fmt.Sprintf("the standby %s still reads what was there %d transactions ago (hot_standby_feedback)", brief(h.Name), h.Transactions),
+			"rows that died since cannot be removed here",
+			"end the long query on the standby; or there: alter system set hot_standby_feedback = off; select pg_reload_conf()")
+	}
+}
+
+// literal quotes a text for a statement.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
