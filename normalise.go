@@ -1,0 +1,360 @@
+package sluice
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// What Normalise puts in the place of what differs from one message to the next.
+const (
+	someNumber   = "<n>"
+	someID       = "<id>"
+	someText     = "<text>"
+	someTime     = "<time>"
+	someDuration = "<duration>"
+	someAddress  = "<address>"
+)
+
+// Normalise takes out of a message what differs from one time to the next: numbers, ids, hexadecimal digits, addresses,
+// instants, durations, quoted texts, the variable parts of URLs, the numbers of lines. What it leaves it does not
+// change if asked again. Of JSON it keeps the keys, and the values of those that say what happened.
+func Normalise(text string) string {
+	n := normaliser{in: strings.ToValidUTF8(text, "\uFFFD")}
+	n.out.Grow(len(text))
+	for n.at < len(n.in) {
+		if !n.blank() && !n.quoted() && !n.url() && !n.word() {
+			n.out.WriteByte(n.in[n.at])
+			n.at++
+		}
+	}
+	return strings.TrimSpace(n.out.String())
+}
+
+// normaliser walks once along a text.
+type normaliser struct {
+	in  string
+	at  int
+	out strings.Builder
+	key string // of JSON: the last quoted text, if it was one
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isLetter(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+func isHex(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
+
+// blank makes one blank of many.
+func (n *normaliser) blank() bool {
+	from := n.at
+	for n.at < len(n.in) && isBlank(n.in[n.at]) {
+		n.at++
+	}
+	if n.at > from {
+		n.out.WriteByte(' ')
+	}
+	return n.at > from
+}
+
+// quotes are the signs that open and close a quoted text.
+var quotes = []struct{ open, shut string }{{`"`, `"`}, {`'`, `'`}, {"`", "`"}, {"«", "»"}, {"“", "”"}}
+
+// quoted passes over a quoted text.
+func (n *normaliser) quoted() bool {
+	for _, q := range quotes {
+		if strings.HasPrefix(n.in[n.at:], q.open) && n.opens(q.open) {
+			begin := n.at + len(q.open)
+			length := n.shuts(begin, q.shut)
+			if length < 0 {
+				return false
+			}
+			n.putQuoted(q.open, n.in[begin:begin+length], q.shut, begin+length+len(q.shut))
+			return true
+		}
+	}
+	return false
+}
+
+// opens tells an apostrophe, as in «can't», from a quote.
+func (n *normaliser) opens(quote string) bool {
+	return quote != "'" || n.at == 0 || !inName(n.in[n.at-1], '>')
+}
+
+// inName reports whether a sign is a letter or a figure, or stands where one was taken out.
+func inName(c, taken byte) bool { return isLetter(c) || isDigit(c) || c == taken }
+
+// shuts finds the end of a quoted text; -1: it has none.
+func (n *normaliser) shuts(begin int, shut string) int {
+	for i := begin; i < len(n.in); i++ {
+		if n.in[i] == '\\' {
+			i++
+			continue
+		}
+		if !strings.HasPrefix(n.in[i:], shut) {
+			continue
+		}
+		after := i + len(shut)
+		if shut != "'" || after == len(n.in) || !inName(n.in[after], '<') {
+			return i - begin
+		}
+	}
+	return -1
+}
+
+// telling are the keys of JSON whose values say what happened.
+var telling = map[string]bool{
+	"message": true, "msg": true, "error": true, "code": true, "type": true, "reason": true, "status": true, "detail": true, "title": true,
+}
+
+// putQuoted keeps of a quoted text what says what happened: a URL, and in JSON the keys and some values.
+func (n *normaliser) putQuoted(open, inner, shut string, next int) {
+	before := byte(0)
+	if told := strings.TrimRight(n.out.String(), " "); told != "" && open == `"` {
+		before = told[len(told)-1]
+	}
+	key := (before == '{' || before == ',') && strings.HasPrefix(strings.TrimLeft(n.in[next:], " "), ":") && isWord(inner)
+	value := before == ':' && n.key != "" && telling[n.key]
+	n.at, n.key = next, ""
+	switch {
+	case key:
+		n.key = inner
+		n.out.WriteString(open + inner + shut)
+	case value || beginsURL(inner):
+		n.out.WriteString(open + Normalise(inner) + shut)
+	default:
+		n.out.WriteString(someText)
+	}
+}
+
+// isWord reports whether a text consists of letters and underlines.
+func isWord(text string) bool {
+	for i := range len(text) {
+		if !isLetter(text[i]) && text[i] != '_' {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// schemeOf gives the length of a URL's beginning, such as «https://»; 0: it is none.
+func schemeOf(text string) int {
+	i := 0
+	for i < len(text) && isLetter(text[i]) {
+		i++
+	}
+	if i > 0 && strings.HasPrefix(text[i:], "://") {
+		return i + len("://")
+	}
+	return 0
+}
+
+func beginsURL(text string) bool { return schemeOf(text) > 0 }
+
+// urlEnd are the signs that no URL has in it.
+const urlEnd = " \n\t\r\"'`<>()[]{},;|»”"
+
+// url keeps the scheme, the host and the path, without what varies in them.
+func (n *normaliser) url() bool {
+	if n.at > 0 && isLetter(n.in[n.at-1]) {
+		return false
+	}
+	begin := schemeOf(n.in[n.at:])
+	if begin == 0 {
+		return false
+	}
+	n.out.WriteString(n.in[n.at : n.at+begin])
+	n.at += begin
+	whole := n.in[n.at:]
+	if end := strings.IndexAny(whole, urlEnd); end >= 0 {
+		whole = whole[:end]
+	}
+	n.at += len(whole)
+	if cut := strings.IndexAny(whole, "?#"); cut >= 0 {
+		whole = whole[:cut]
+	}
+	host, path, hasPath := strings.Cut(whole, "/")
+	if _, after, found := strings.Cut(host, "@"); found {
+		host = after
+	}
+	n.putWord(host)
+	if hasPath {
+		n.out.WriteByte('/')
+		n.putRuns(path)
+	}
+	return true
+}
+
+func inWord(c byte) bool {
+	return isLetter(c) || isDigit(c) || strings.IndexByte("_-.:/+@%~", c) >= 0
+}
+
+// word passes over what stands between blanks and signs.
+func (n *normaliser) word() bool {
+	from := n.at
+	for n.at < len(n.in) && inWord(n.in[n.at]) && (n.at == from || !n.quoteAt(n.at)) {
+		n.at++
+	}
+	if n.at == from {
+		return false
+	}
+	n.putWord(n.in[from:n.at])
+	return true
+}
+
+// quoteAt reports whether a quote of more than one byte begins, whose bytes look like letters.
+func (n *normaliser) quoteAt(i int) bool {
+	return n.in[i] >= 0x80 && (strings.HasPrefix(n.in[i:], "«") || strings.HasPrefix(n.in[i:], "“"))
+}
+
+// putWord writes a word, or what it is one of.
+func (n *normaliser) putWord(word string) {
+	bare := strings.TrimRight(word, ".:-/")
+	rest := word[len(bare):]
+	switch {
+	case bare == "":
+	case isMail(bare), isAddress(bare):
+		bare = someAddress
+	case isInstant(bare):
+		bare = someTime
+	case isSpan(bare):
+		bare = someDuration
+	default:
+		n.putRuns(bare)
+		bare = ""
+	}
+	n.out.WriteString(bare + rest)
+}
+
+func isMail(word string) bool {
+	name, host, found := strings.Cut(word, "@")
+	return found && name != "" && strings.Contains(host, ".")
+}
+
+func isAddress(word string) bool {
+	if strings.IndexByte(word, ':') < 0 && strings.Count(word, ".") != 3 || !isHex(word[0]) && word[0] != ':' {
+		return false
+	}
+	if _, err := netip.ParseAddr(word); err == nil {
+		return true
+	}
+	_, err := netip.ParseAddrPort(word)
+	return err == nil
+}
+
+// isInstant knows dates and times of day: figures with at least two dashes, strokes or colons between them.
+func isInstant(word string) bool {
+	if len(word) < 5 || !isDigit(word[0]) {
+		return false
+	}
+	parts, digits := 0, 0
+	for i := range len(word) {
+		switch c := word[i]; {
+		case isDigit(c):
+			digits++
+		case c == '-' || c == ':' || c == '/':
+			parts++
+		case c != '.' && c != 'T' && c != 'Z' && c != '+':
+			return false
+		}
+	}
+	return parts >= 2 && digits >= 5
+}
+
+func isSpan(word string) bool {
+	if !isDigit(word[0]) || isDigit(word[len(word)-1]) {
+		return false
+	}
+	_, err := time.ParseDuration(word)
+	return err == nil
+}
+
+// putRuns writes a word without what varies in its runs of letters and digits.
+func (n *normaliser) putRuns(word string) {
+	for i := 0; i < len(word); {
+		if isUUID(word[i:]) {
+			n.out.WriteString(someID)
+			i += 36
+			continue
+		}
+		end := i
+		for end < len(word) && (isLetter(word[end]) || isDigit(word[end])) {
+			end++
+		}
+		if end == i {
+			n.out.WriteByte(word[i])
+			i++
+			continue
+		}
+		run := word[i:end]
+		i = end
+		if strings.Trim(run, "0123456789") == "" {
+			n.out.WriteString(someNumber)
+			i = n.restOfNumber(word, i)
+			continue
+		}
+		n.putRun(run)
+	}
+}
+
+// restOfNumber passes over what follows the first figures of a number, as in 1.5 and 1,000. A comma ends a word.
+func (n *normaliser) restOfNumber(word string, i int) int {
+	for i+1 < len(word) && word[i] == '.' && isDigit(word[i+1]) {
+		for i++; i < len(word) && isDigit(word[i]); i++ {
+		}
+	}
+	for i == len(word) && n.at+1 < len(n.in) && n.in[n.at] == ',' && isDigit(n.in[n.at+1]) {
+		for n.at++; n.at < len(n.in) && (isDigit(n.in[n.at]) || n.in[n.at] == '.'); n.at++ {
+		}
+	}
+	return i
+}
+
+func isUUID(text string) bool {
+	if len(text) < 36 || text[8] != '-' {
+		return false
+	}
+	_, err := ParseID(text[:36])
+	return err == nil && (len(text) == 36 || !isLetter(text[36]) && !isDigit(text[36]))
+}
+
+// putRun writes letters and digits: an id where they are mixed as in no word, else the letters.
+func (n *normaliser) putRun(run string) {
+	digits, changes, hexadecimal := 0, 0, true
+	for i := range len(run) {
+		if isDigit(run[i]) {
+			digits++
+		}
+		hexadecimal = hexadecimal && isHex(run[i])
+		if i > 0 && isDigit(run[i]) != isDigit(run[i-1]) {
+			changes++
+		}
+	}
+	switch {
+	case digits == 0:
+		n.out.WriteString(run)
+	case hexadecimal && len(run) >= 8, changes >= 3, len(run) >= 12 && digits >= 3, isPointer(run):
+		n.out.WriteString(someID)
+	default:
+		n.putLetters(run)
+	}
+}
+
+func isPointer(run string) bool {
+	rest, begins := strings.CutPrefix(run, "0x")
+	return begins && strings.Trim(rest, "0123456789abcdefABCDEF") == ""
+}
+
+// putLetters writes a run with its figures left out.
+func (n *normaliser) putLetters(run string) {
+	for i := range len(run) {
+		if !isDigit(run[i]) {
+			n.out.WriteByte(run[i])
+		} else if i == 0 || !isDigit(run[i-1]) {
+			n.out.WriteString(someNumber)
+		}
+	}
+}
