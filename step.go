@@ -37,12 +37,17 @@ type StepObserver interface {
 	BeginStep(ctx context.Context, step Step) (_ context.Context, end func(StepEnd))
 }
 
-// BeginStep tells a store that a step begins, if it is a StepObserver. Workers, dispatchers, forwarders and upkeep
+// BeginStep tells a store that a step begins, if it is a StepObserver or decorates one. Workers, dispatchers, forwarders and upkeep
 // call it; who writes one of their own may too.
 func BeginStep(ctx context.Context, store Store, step Step) (_ context.Context, end func(StepEnd)) {
-	observer, observes := store.(StepObserver)
-	if !observes {
-		return ctx, func(StepEnd) {}
+	for {
+		if observer, observes := store.(StepObserver); observes {
+			return observer.BeginStep(ctx, step)
+		}
+		decorated, is := store.(interface{ Unwrap() Store })
+		if !is {
+			return ctx, func(StepEnd) {}
+		}
+		store = decorated.Unwrap()
 	}
-	return observer.BeginStep(ctx, step)
 }

@@ -119,8 +119,7 @@ func (a *app) settle(command *cobra.Command) error {
 	if !slices.Contains(outputs, a.output) {
 		return usagef("--output %q is none of %s", a.output, strings.Join(outputs, ", "))
 	}
-	_, err := a.logger()
-	return err
+	return a.log.check()
 }
 
 // outputs are the ways to print.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"os/user"
@@ -28,15 +27,15 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 
-	db        string
-	output    string
-	by        string
-	reason    string
-	logFormat string
-	timeout   time.Duration
-	migrate   bool
-	verbose   bool
-	quiet     bool
+	db      string
+	output  string
+	by      string
+	reason  string
+	log     logFlags
+	timeout time.Duration
+	migrate bool
+	verbose bool
+	quiet   bool
 
 	programs programs // that run for jobs
 }
@@ -135,7 +134,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVarP(&a.output, "output", "o", "table", "how to print: "+strings.Join(outputs, ", "))
 	flags.StringVar(&a.by, "by", "", "who acts, for the audit (default: you, as USER@HOST)")
 	flags.StringVar(&a.reason, "reason", "", "why, for the audit")
-	flags.StringVar(&a.logFormat, "log-format", "text", "how to log on standard error: text, json")
+	a.log.addTo(flags)
 	flags.Var(newDuration(&a.timeout, 30*time.Second), "timeout", "how long a look-up or an act may take in all")
 	flags.BoolVar(&a.migrate, "migrate", false, "bring the schema up to date first (or SLUICE_MIGRATE=true)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log more")
@@ -210,11 +209,7 @@ func (a *app) withClient(ctx context.Context, do func(ctx context.Context, store
 }
 
 func (a *app) client(store sluice.Store) *sluice.Client {
-	logger, err := a.logger()
-	if err != nil {
-		logger = nil // settle has seen to it
-	}
-	return sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: schema.New(), Logger: logger})
+	return sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: schema.New(), Logger: a.logger()})
 }
 
 func (a *app) close(store sluice.Store) {
@@ -228,25 +223,6 @@ func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		fmt.Fprintf(a.stderr, format+"\n", args...)
 	}
-}
-
-// logger logs on standard error, as services do.
-func (a *app) logger() (*slog.Logger, error) {
-	level := slog.LevelInfo
-	if a.verbose {
-		level = slog.LevelDebug
-	}
-	if a.quiet {
-		level = slog.LevelWarn
-	}
-	options := &slog.HandlerOptions{Level: level}
-	switch a.logFormat {
-	case "text":
-		return slog.New(slog.NewTextHandler(a.stderr, options)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(a.stderr, options)), nil
-	}
-	return nil, usagef("--log-format %q is neither text nor json", a.logFormat)
 }
 
 // terminalWidth gives the width of the terminal that a writer is; 0: it is none.

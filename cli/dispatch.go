@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/schema"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -65,10 +66,7 @@ run_ref. The first interrupt drains: what was claimed is still handed over withi
 }
 
 func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatcher.Options, how dispatchHow) error {
-	logger, err := a.logger()
-	if err != nil {
-		return err
-	}
+	logger := a.logger()
 	engine, err := flags.dial(false, logger)
 	if err != nil {
 		return err
@@ -80,7 +78,7 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 		return err
 	}
 	defer a.close(store)
-	options.Engines, options.Logger = engines, logger
+	options.Engines, options.Logger, options.LogLimit, options.Scrub = engines, logger, a.log.limit, a.log.clean()
 	d := dispatcher.New(store, options)
 	if how.once {
 		return a.dispatchOnce(ctx, d, options.Queues)
@@ -90,7 +88,7 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 	defer beside.Wait()
 	defer stop()
 	if !how.noUpkeep {
-		tend := upkeep.Options{Engines: engines, PayloadChecker: schema.New(), Logger: logger}
+		tend := upkeep.Options{Engines: engines, PayloadChecker: schema.New(), Logger: logger, LogLimit: options.LogLimit, Scrub: options.Scrub}
 		beside.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // it returns nil
 	}
 	if how.asSchedule {
@@ -101,6 +99,8 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 
 // runSchedules does the cycles that Temporal begins.
 func runSchedules(ctx context.Context, store sluice.Store, engine *temporal.Engine, d *dispatcher.Dispatcher, options dispatcher.Options) error {
+	log := event.NewLog(options.Logger, "", options.LogLimit)
+	defer log.Flush()
 	settings := sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: options.Logger})
 	return engine.RunSchedules(ctx, temporal.Schedules{
 		Queues: options.Queues,
@@ -109,7 +109,7 @@ func runSchedules(ctx context.Context, store sluice.Store, engine *temporal.Engi
 			return q.Settings.Interval, err
 		},
 		Cycle:  func(ctx context.Context, queue string) (any, error) { return d.Once(ctx, queue) },
-		Failed: func(err error) { options.Logger.Error("schedules not kept up to date", "error", err) },
+		Failed: func(err error) { log.Tell(event.SchedulesFailed, "", "error", err) },
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/forward"
+	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/schema"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -81,11 +82,8 @@ func (a *app) forward(ctx context.Context, f forwardFlags) error {
 			return err
 		}
 	}
-	logger, err := a.logger()
-	if err != nil {
-		return err
-	}
-	f.options.Logger, f.options.PayloadChecker = logger, schema.New()
+	logger := a.logger()
+	f.options.Logger, f.options.PayloadChecker, f.options.LogLimit, f.options.Scrub = logger, schema.New(), a.log.limit, a.log.clean()
 	if f.options.Centre == "" {
 		f.options.Centre = centreName(f.to)
 	}
@@ -102,7 +100,7 @@ func (a *app) forward(ctx context.Context, f forwardFlags) error {
 	defer beside.Wait()
 	defer stop()
 	if !f.noUpkeep {
-		tend := upkeep.Options{PayloadChecker: schema.New(), Logger: logger}
+		tend := upkeep.Options{PayloadChecker: schema.New(), Logger: logger, LogLimit: f.options.LogLimit, Scrub: f.options.Scrub}
 		beside.Go(func() { _ = upkeep.New(local, tend).Run(ctx) }) // it returns nil
 	}
 	centre, err := a.awaitCentre(ctx, f.to)
@@ -137,10 +135,8 @@ var centrePatience = sluice.Backoff{Base: time.Second, Factor: 2, Max: time.Minu
 
 // awaitCentre opens the central store, as soon as it can be reached.
 func (a *app) awaitCentre(ctx context.Context, to string) (sluice.Store, error) {
-	logger, err := a.logger()
-	if err != nil {
-		return nil, err
-	}
+	log := a.events()
+	defer log.Flush()
 	for failures := 1; ; failures++ {
 		centre, err := a.openAt(ctx, to, false)
 		if err == nil {
@@ -153,7 +149,7 @@ func (a *app) awaitCentre(ctx context.Context, to string) (sluice.Store, error) 
 			return nil, err
 		}
 		if failures == 1 {
-			logger.Warn("the centre cannot be reached; jobs wait here", "error", redact(err.Error()))
+			log.Tell(event.CentreUnreachable, "", "error", redact(err.Error()))
 		}
 		select {
 		case <-ctx.Done():

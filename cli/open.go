@@ -51,14 +51,10 @@ func (a *app) openAt(ctx context.Context, named string, migrate bool) (sluice.St
 	if err != nil {
 		return nil, err
 	}
-	logger, err := a.logger()
-	if err != nil {
-		return nil, err
-	}
 	if at.postgres != "" {
 		slow := time.AfterFunc(slowOpen, func() { a.note("%s does not answer yet; trying again for some seconds", redactURL(named)) })
 		defer slow.Stop()
-		return postgres.Open(ctx, at.postgres, postgres.Options{Migrate: migrate, Logger: logger})
+		return postgres.Open(ctx, at.postgres, postgres.Options{Migrate: migrate, Logger: a.logger()})
 	}
 	if _, err := os.Stat(at.sqlite); os.IsNotExist(err) && !migrate {
 		return nil, codedError{

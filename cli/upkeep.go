@@ -29,11 +29,8 @@ that engine are followed.`,
 			if options.PruneBatch < 1 {
 				return usagef("--prune-batch %d is not at least 1", options.PruneBatch)
 			}
-			logger, err := a.logger()
-			if err != nil {
-				return err
-			}
-			options.Logger, options.PayloadChecker = logger, schema.New()
+			logger := a.logger()
+			options.Logger, options.PayloadChecker, options.LogLimit, options.Scrub = logger, schema.New(), a.log.limit, a.log.clean()
 			engines, done, err := engine.open(true, logger)
 			if err != nil {
 				return err

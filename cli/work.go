@@ -106,17 +106,17 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 	if _, err := exec.LookPath(program[0]); err != nil {
 		return usagef("%w", err)
 	}
-	logger, err := a.logger()
-	if err != nil {
-		return err
-	}
 	store, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer a.close(store)
-	w := worker.New(store, worker.Options{Slots: f.slots * max(1, f.batch), Poll: f.poll, Drain: f.grace, PayloadChecker: schema.New(), Logger: logger})
-	one := runner{program: program, running: &a.programs, stderr: a.stderr, store: store, logger: logger, silence: f.silence}
+	logger, log := a.logger(), a.events()
+	defer log.Flush()
+	w := worker.New(store, worker.Options{
+		Slots: f.slots * max(1, f.batch), Poll: f.poll, Drain: f.grace, PayloadChecker: schema.New(), Logger: logger, LogLimit: a.log.limit, Scrub: a.log.clean(),
+	})
+	one := runner{program: program, running: &a.programs, stderr: a.stderr, store: store, log: log, clean: a.log.clean(), silence: f.silence}
 	handler := one.run
 	if f.batch > 0 {
 		handler = (&batches{runner: one, size: f.batch, programs: f.slots}).run
@@ -130,7 +130,8 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 	defer helpers.Wait()
 	defer stop()
 	if !f.noUpkeep {
-		helpers.Go(func() { _ = upkeep.New(store, upkeep.Options{PayloadChecker: schema.New(), Logger: logger}).Run(ctx) }) // it returns nil
+		tend := upkeep.Options{PayloadChecker: schema.New(), Logger: logger, LogLimit: a.log.limit, Scrub: a.log.clean()}
+		helpers.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // it returns nil
 	}
 	var emptied atomic.Bool
 	if f.drain {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -237,7 +238,7 @@ func (n *batchRun) answered(line []byte) {
 	if err != nil {
 		n.odd = err
 		n.mu.Unlock()
-		n.of.logger.Warn("line of the program is no answer", "error", err)
+		n.of.log.Tell(event.OddLine, "", "error", err)
 		return
 	}
 	if final := !a.Heartbeat && len(a.Checkpoint) == 0; final {
@@ -254,7 +255,7 @@ func (n *batchRun) take(t *ticket, a answer) {
 	case len(a.Checkpoint) > 0:
 		// One that cannot be saved costs some work later, not the job.
 		if err := t.job.SaveCheckpoint(t.ctx, a.Checkpoint); err != nil {
-			n.of.logger.Warn("checkpoint not saved", "job", t.job.ID, "error", err)
+			n.of.log.Tell(event.NotCheckpointed, t.job.Queue, "job", t.job.ID, "error", err)
 		}
 	case len(a.Result) > maxResult:
 		t.done <- worker.Permanent(errTooMuch)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -27,7 +27,9 @@ const (
 const (
 	maxResult = 1 << 20 // of what a program prints
 	maxTail   = 2 << 10 // of what it says on standard error, for the job's error
-	killAfter = 5 * time.Second
+	// tailBorder is what is scrubbed before that, so that it does not begin with half of a secret, which no rule knows.
+	tailBorder = 4 << 10
+	killAfter  = 5 * time.Second
 )
 
 // runner runs a program for jobs.
@@ -36,8 +38,9 @@ type runner struct {
 	running *programs
 	stderr  io.Writer
 	store   sluice.Store
-	logger  *slog.Logger
-	silence time.Duration // for how long a program may say nothing; 0: for ever
+	log     *event.Log
+	clean   func(string) string // removes secrets from what a program says
+	silence time.Duration       // for how long a program may say nothing; 0: for ever
 }
 
 // run runs the program for one job.
@@ -83,7 +86,7 @@ func (r *runner) execute(ctx context.Context, stdin []byte, stdout io.Writer, en
 	cmd := exec.CommandContext(ctx, r.program[0], r.program[1:]...)
 	cmd.Env = append(os.Environ(), environment...)
 	cmd.Stdin = bytes.NewReader(stdin)
-	tail := &tailBuffer{limit: maxTail}
+	tail := &tailBuffer{limit: tailBorder + maxTail}
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(ear, stdout), io.MultiWriter(ear, r.stderr, tail)
 	inGroup(cmd)
 	cmd.WaitDelay = killAfter
@@ -94,10 +97,21 @@ func (r *runner) execute(ctx context.Context, stdin []byte, stdout io.Writer, en
 	if why := context.Cause(ctx); errors.Is(why, errTooSilent) || errors.Is(why, errTooMuch) {
 		err = why // not that it was killed
 	}
-	if said := strings.TrimSpace(tail.String()); said != "" {
+	if said := r.said(tail); said != "" {
 		return fmt.Errorf("%w: %s", err, said)
 	}
 	return err
+}
+
+// said is the end of what a program said.
+func (r *runner) said(tail *tailBuffer) string {
+	text := tail.String()
+	whole := len(text) < tail.limit
+	text = r.clean(text)
+	if !whole {
+		text = text[min(tailBorder, len(text)):]
+	}
+	return strings.TrimSpace(text[max(0, len(text)-maxTail):])
 }
 
 // programs are those that run. Each is in a process group of its own, which an interrupt at the

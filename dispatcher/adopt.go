@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 // adopt looks whether the run that has a job's ref is its own all the same, because the store has lost the job that it was
@@ -22,6 +23,6 @@ func (d *Dispatcher) adopt(work context.Context, q sluice.Queue, target sluice.R
 		return taken
 	}
 	h.adopted = fmt.Sprintf("adopted: the run was begun for job %s, of the same key and payload, which the store has lost", runs[0].Job)
-	d.options.Logger.Warn("run adopted", "queue", q.Name, "job", h.claim.ID, "ref", h.run.Ref, "begun_for", runs[0].Job, "holder", d.holder.ID)
+	d.log.TellJob(event.RunAdopted, h.claim, "ref", h.run.Ref, "begun_for", runs[0].Job)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 // Cycle counts what one cycle did.
@@ -37,6 +38,7 @@ const busyDelay = time.Second
 func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue, ahead bool) (done Cycle, wait time.Duration, err error) {
 	l.cycle.Lock()
 	defer l.cycle.Unlock()
+	l.paused = d.log.NoticePause(q, l.paused)
 	begun := time.Now()
 	if !l.breaker.asks(begun) {
 		return done, time.Until(l.breaker.probeAt), nil
@@ -56,8 +58,8 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue, a
 	err = errors.Join(err, d.settle(work, l, &done))
 	done.Held, done.Took = len(l.holding(func(h *hold) bool { return !h.fresh })), time.Since(begun)
 	if done.Claimed+len(held) > 0 {
-		d.options.Logger.Info("dispatched", "queue", l.queue, "holder", d.holder.ID, "claimed", done.Claimed, "dispatched", done.Dispatched,
-			"buried", done.Buried, "released", done.Released, "held", done.Held, "took", done.Took)
+		d.log.Tell(event.CycleDone, l.queue, "claimed", done.Claimed, "dispatched", done.Dispatched,
+			"buried", done.Buried, "released", done.Released, "held", done.Held, "duration", done.Took)
 	}
 	if done.Claimed > 0 {
 		d.note(work, l, done)
@@ -123,6 +125,7 @@ func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue, limit i
 	if len(claimed.Jobs) == 0 {
 		return nil, wait, nil
 	}
+	d.log.Tell(event.JobsClaimed, l.queue, "jobs", len(claimed.Jobs))
 	holds = make([]*hold, len(claimed.Jobs))
 	now := time.Now()
 	for i, c := range claimed.Jobs {
@@ -158,7 +161,7 @@ func (d *Dispatcher) intend(work context.Context, l *lane, q sluice.Queue, holds
 	kept := holds[:0]
 	for i, h := range holds {
 		if errs[i] != nil {
-			d.options.Logger.Warn("claim lost before its run was asked for", "queue", l.queue, "job", h.claim.ID, "error", errs[i])
+			d.log.TellJob(event.ClaimLost, h.claim, "reason", "before its run was asked for: "+errs[i].Error())
 			continue
 		}
 		kept = append(kept, h)
@@ -193,6 +196,7 @@ func (d *Dispatcher) startAt(work context.Context, l *lane, q sluice.Queue, wher
 	for i, h := range holds {
 		h.run.Delay = delayOf(h.claim, q.Settings, now)
 		runs[i] = h.run
+		d.log.TellJob(event.JobDispatching, h.claim, "priority", h.claim.Priority, "ref", h.run.Ref, "type", target.Type)
 	}
 	errs := d.options.Engines[name].Start(work, target, runs)
 	for i, h := range holds {
@@ -204,6 +208,9 @@ func (d *Dispatcher) startAt(work context.Context, l *lane, q sluice.Queue, wher
 	l.mu.Lock()
 	for i, h := range holds {
 		h.answer, h.doubtful = d.decide(h, errs[i])
+		if errs[i] != nil {
+			d.log.TellJob(event.StartFailed, h.claim, "ref", h.run.Ref, "error", errs[i])
+		}
 		if usable(errs[i]) {
 			worked = true
 		} else {
@@ -274,12 +281,22 @@ func (d *Dispatcher) settle(work context.Context, l *lane, done *Cycle) error {
 	for i, h := range holds {
 		l.let(h)
 		if errs[i] != nil {
-			d.options.Logger.Warn("answer of the engine came too late", "queue", l.queue, "job", h.claim.ID, "event", settlements[i].Event, "error", errs[i])
+			d.log.Tell(event.SettlementRefused, l.queue, "job", h.claim.ID, "event", settlements[i].Event, "error", errs[i])
 			continue
 		}
+		d.tellSettled(h, settlements[i])
 		done.count(settlements[i].Event)
 	}
 	return nil
+}
+
+// tellSettled logs what became of a job.
+func (d *Dispatcher) tellSettled(h *hold, s sluice.Settlement) {
+	if s.Event == sluice.EventDispatch {
+		d.log.TellJob(event.JobDispatched, h.claim, "ref", h.run.Ref)
+		return
+	}
+	d.log.TellJob(event.Of(s.Event), h.claim, "ref", h.run.Ref, "error", s.Error, "reason", s.Reason, "retry_in", event.Wait(s.Delay))
 }
 
 // note tells the audit of a cycle. What was dispatched stays so, whether the audit can be told or not.
@@ -296,7 +313,7 @@ func (d *Dispatcher) note(work context.Context, l *lane, done Cycle) {
 func (d *Dispatcher) tellAudit(work context.Context, l *lane, entry sluice.AuditEntry) {
 	entry.Object, entry.Name, entry.Actor = sluice.ObjectQueue, l.queue, d.holder.ID
 	if err := d.store.Note(work, []sluice.AuditEntry{entry}); err != nil {
-		d.options.Logger.Error("audit not told", "event", entry.Event, "queue", l.queue, "holder", d.holder.ID, "error", err)
+		d.log.Tell(event.NotNoted, l.queue, "event", entry.Event, "error", err)
 	}
 }
 

@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
 // Options adjust a Dispatcher. Engines is required; the rest of the zero value works.
@@ -31,8 +34,14 @@ type Options struct {
 	Probe time.Duration
 	// Drain is how long Run goes on to start and to settle what was claimed when its context ended. Default 30 s.
 	Drain time.Duration
-	// Logger gets one line per event. Default: slog.Default.
+	// Logger gets one line per event; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
+	// LogLimit is how many lines of an event are logged for one queue within 10 s; of those beyond it only the number is.
+	// Default 10, negative: all.
+	LogLimit int
+	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged (S-4). That
+	// of a scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
+	Scrub func(text string) string
 }
 
 // Dispatcher hands jobs to engines. Run does the work.
@@ -40,6 +49,7 @@ type Dispatcher struct {
 	store    sluice.Store
 	options  Options
 	settings *sluice.LiveSettings
+	log      *event.Log
 	holder   sluice.Holder
 
 	mu    sync.Mutex
@@ -54,13 +64,14 @@ func New(store sluice.Store, options Options) *Dispatcher {
 	defaultTo(&options.Poll, time.Second)
 	defaultTo(&options.Probe, 5*time.Second)
 	defaultTo(&options.Drain, 30*time.Second)
-	if options.Logger == nil {
-		options.Logger = slog.Default()
-	}
+	options.Logger = scrubbed.Logger(options.Logger, options.Scrub)
+	options.Engines = scrubbed.Engines(options.Engines, options.Scrub)
+	store = scrubbed.Store(store, options.Scrub)
+	holder := sluice.NewHolderID()
 	return &Dispatcher{
 		store: store, options: options, settings: sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: options.Logger}),
-		holder: sluice.Holder{ID: sluice.NewHolderID(), Role: sluice.RoleDispatcher},
-		lanes:  make(map[string]*lane), inUse: make(map[string]bool),
+		log: event.NewLog(options.Logger, holder, options.LogLimit), holder: sluice.Holder{ID: holder, Role: sluice.RoleDispatcher},
+		lanes: make(map[string]*lane), inUse: make(map[string]bool),
 	}
 }
 
@@ -76,6 +87,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	work, quit := context.WithCancel(context.WithoutCancel(ctx))
 	defer quit()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(d.options.Drain, quit) })()
+	d.log.Tell(event.DispatcherStarted, "", "engines", slices.Sorted(maps.Keys(d.options.Engines)), "queues", event.Some(d.options.Queues))
+	defer d.log.Flush()
 	d.all.Go(func() { d.watch(ctx) })
 	d.all.Go(func() { d.keep(ctx, work) })
 	ticker := time.NewTicker(sluice.SettingsInterval)
@@ -187,6 +200,7 @@ func (d *Dispatcher) Once(ctx context.Context, queue string) (Cycle, error) {
 	d.mu.Unlock()
 	l := d.lane(queue)
 	done, _, err := d.cycle(ctx, work, l, q, false)
+	d.log.Flush()
 	d.beat(work, done.Held)
 	if refused := l.refusal(); err == nil && refused != nil {
 		err = fmt.Errorf("dispatch queue %q: %w", queue, refused)
@@ -205,20 +219,31 @@ func (d *Dispatcher) watch(ctx context.Context) {
 			}
 		}
 	})
-	if err != nil {
-		d.failed(ctx, "watch", "", err)
+	if err != nil && ctx.Err() == nil {
+		d.log.Tell(event.SignalsLost, "", "error", err)
 	}
+}
+
+// held is how many jobs are held in all.
+func (d *Dispatcher) held() (jobs int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, l := range d.lanes {
+		jobs += l.holds()
+	}
+	return jobs
 }
 
 func (d *Dispatcher) failed(ctx context.Context, what, queue string, err error) {
 	if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-		d.options.Logger.Error("dispatch failed", "holder", d.holder.ID, "what", what, "queue", queue, "error", err)
+		d.log.Tell(event.DispatchFailed, queue, "what", what, "error", err)
 	}
 }
 
 func (d *Dispatcher) leave(ctx context.Context) error {
+	d.log.Tell(event.DispatcherStopped, "", "jobs", d.held())
 	if err := d.store.Leave(ctx, d.holder.ID); err != nil {
-		d.options.Logger.Warn("holder not forgotten", "holder", d.holder.ID, "error", err)
+		d.log.Tell(event.NotForgotten, "", "error", err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 const (
@@ -90,6 +91,6 @@ func (d *Dispatcher) beat(work context.Context, held int) {
 	holder := d.holder
 	holder.Busy, holder.Queues, holder.Trouble = held, d.queues(), d.trouble()
 	if err := d.store.Beat(work, holder); err != nil && work.Err() == nil {
-		d.options.Logger.Warn("heartbeat not written", "holder", holder.ID, "error", err)
+		d.log.Tell(event.NotBeaten, "", "error", err)
 	}
 }

@@ -22,6 +22,7 @@ type lane struct {
 	// Used by the cycle alone.
 	breaker breaker
 	guarded guarded
+	paused  bool // the queue, as the log was told
 }
 
 // hold is a claimed job on its way to its engine.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 const (
@@ -41,7 +42,7 @@ func (d *Dispatcher) guard(work context.Context, l *lane, q sluice.Queue) error 
 	}
 	unsafe := sluice.CheckFollowing(q.Settings, l.guarded.report)
 	if l.refuse(unsafe) && unsafe != nil {
-		d.options.Logger.Error("nothing is dispatched: runs could not be followed", "queue", l.queue, "holder", d.holder.ID, "error", unsafe)
+		d.log.Tell(event.DispatchRefused, l.queue, "error", unsafe)
 	}
 	return unsafe
 }
@@ -65,12 +66,12 @@ func (l *lane) refusal() error {
 // tellBreaker tells that the breaker has opened or closed: the log, the audit, and whoever looks at the holders.
 func (d *Dispatcher) tellBreaker(work context.Context, l *lane, cause error) {
 	if l.breaker.open() {
-		d.options.Logger.Error("breaker opened: the engine cannot be used, and nothing more is claimed for it", "queue", l.queue, "holder", d.holder.ID, "error", cause)
+		d.log.Tell(event.BreakerOpened, l.queue, "error", cause)
 		l.suffer("the breaker is open since " + l.breaker.openSince.UTC().Format(time.RFC3339) + ": " + sluice.Brief(cause.Error()))
 		d.tellAudit(work, l, sluice.AuditEntry{Event: sluice.EventBreaker, Reason: "opened: " + sluice.Brief(cause.Error())})
 		return
 	}
-	d.options.Logger.Info("breaker closed: the engine can be used again", "queue", l.queue, "holder", d.holder.ID)
+	d.log.Tell(event.BreakerClosed, l.queue)
 	l.suffer("")
 	d.tellAudit(work, l, sluice.AuditEntry{Event: sluice.EventBreaker, Reason: "closed"})
 }

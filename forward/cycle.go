@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 // ahead is how long before they are due jobs are forwarded: the centre keeps them until then.
@@ -67,7 +68,7 @@ func (f *Forwarder) cycle(ctx context.Context, l *lane) (sent Sent, err error) {
 	}
 	sent.Claimed = len(fresh)
 	err = f.send(ctx, l, at, fresh, &sent)
-	f.options.Logger.Debug("forwarded", "queue", l.queue, "holder", f.holder.ID, "claimed", sent.Claimed, "forwarded", sent.Forwarded,
+	f.log.Tell(event.Forwarded, l.queue, "claimed", sent.Claimed, "forwarded", sent.Forwarded,
 		"duplicates", sent.Duplicates, "refused", sent.Refused, "uncertain", sent.Uncertain)
 	return sent, err
 }
@@ -176,7 +177,7 @@ func (f *Forwarder) takeOver(ctx context.Context, l *lane) error {
 	})
 	if others > 0 && time.Since(l.othersAt) > time.Minute {
 		l.othersAt = time.Now()
-		f.options.Logger.Warn("jobs were on their way elsewhere; forward there again, or cancel them", "queue", l.queue, "jobs", others, "centre", f.options.Centre)
+		f.log.Tell(event.OtherCentre, l.queue, "jobs", others, "centre", f.options.Centre)
 	}
 	if len(late) == 0 {
 		return nil

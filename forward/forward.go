@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
 // Engine is what the local store has for the engine of a job that is on its way, before a slash and the centre's name.
@@ -37,8 +39,14 @@ type Options struct {
 	Drain time.Duration
 	// PayloadChecker checks the payloads of queues that have a payload_schema at the centre. Default: none.
 	PayloadChecker sluice.PayloadChecker
-	// Logger gets one line per event. Default: slog.Default.
+	// Logger gets one line per event; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
+	// LogLimit is how many lines of an event are logged for one queue within 10 s; of those beyond it only the number is.
+	// Default 10, negative: all.
+	LogLimit int
+	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged (S-4). That
+	// of a scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
+	Scrub func(text string) string
 }
 
 func (o Options) withDefaults() Options {
@@ -49,9 +57,7 @@ func (o Options) withDefaults() Options {
 	defaultTo(&o.CallTimeout, 30*time.Second)
 	defaultTo(&o.Backoff, sluice.Backoff{Base: time.Second, Factor: 2, Max: time.Minute, Jitter: time.Second})
 	defaultTo(&o.Drain, 30*time.Second)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = scrubbed.Logger(o.Logger, o.Scrub)
 	return o
 }
 
@@ -69,6 +75,7 @@ type Forwarder struct {
 	client  *sluice.Client // of the centre
 	options Options
 	live    *sluice.LiveSettings // of the local store
+	log     *event.Log
 	holder  sluice.Holder
 	lanes   []*lane
 }
@@ -76,11 +83,14 @@ type Forwarder struct {
 // New makes a forwarder. It does no reading or writing itself.
 func New(local, centre sluice.Store, options Options) *Forwarder {
 	options = options.withDefaults()
+	local = scrubbed.Store(local, options.Scrub)
+	holder := sluice.NewHolderID()
 	f := &Forwarder{
 		local: local, centre: centre, options: options,
 		client: sluice.NewClient(centre, sluice.ClientOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
 		live:   sluice.NewLiveSettings(local, sluice.LiveOptions{Logger: options.Logger}),
-		holder: sluice.Holder{ID: sluice.NewHolderID(), Role: sluice.RoleForwarder, Queues: options.Queues},
+		log:    event.NewLog(options.Logger, holder, options.LogLimit),
+		holder: sluice.Holder{ID: holder, Role: sluice.RoleForwarder, Queues: options.Queues},
 	}
 	for _, queue := range options.Queues {
 		f.lanes = append(f.lanes, &lane{queue: queue, wake: make(chan struct{}, 1)})
@@ -112,6 +122,7 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	}
 	work, quit := context.WithCancel(context.WithoutCancel(ctx))
 	defer quit()
+	defer f.log.Flush()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(f.options.Drain, quit) })()
 	var lanes, beside sync.WaitGroup
 	besideCtx, stop := context.WithCancel(work)
@@ -133,6 +144,7 @@ func (f *Forwarder) Once(ctx context.Context) (Sent, error) {
 	if err := f.check(); err != nil {
 		return all, err
 	}
+	defer f.log.Flush()
 	keeping, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { f.keep(keeping) })
@@ -166,12 +178,12 @@ func (f *Forwarder) serve(ctx, work context.Context, l *lane) {
 		case err != nil:
 			if failures++; failures == 1 {
 				since = time.Now()
-				f.options.Logger.Warn("not forwarded; jobs wait here", "queue", l.queue, "holder", f.holder.ID, "error", err)
+				f.log.Tell(event.NotForwarded, l.queue, "error", err)
 			}
 			l.rest(ctx, f.options.Backoff.Delay(failures), false)
 		default:
 			if failures > 0 {
-				f.options.Logger.Info("forwarding again", "queue", l.queue, "holder", f.holder.ID, "after", time.Since(since).Round(time.Second))
+				f.log.Tell(event.ForwardingAgain, l.queue, "duration", time.Since(since).Round(time.Second))
 			}
 			failures = 0
 			if sent.Claimed == 0 {

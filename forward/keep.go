@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 const (
@@ -56,7 +57,7 @@ func (f *Forwarder) renew(ctx context.Context) (held int) {
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		f.options.Logger.Warn("claims not renewed", "holder", f.holder.ID, "error", err)
+		f.log.Tell(event.NotRenewed, "", "jobs", len(renewals), "error", err)
 	}
 	for _, id := range lost { // settled in this moment, or cancelled; if the centre has it, that is cancelled as well
 		for _, l := range f.lanes {
@@ -71,14 +72,14 @@ func (f *Forwarder) beat(ctx context.Context, held int) {
 	holder.Busy = held
 	err := f.call(ctx, func(ctx context.Context) error { return f.local.Beat(ctx, holder) })
 	if err != nil && ctx.Err() == nil {
-		f.options.Logger.Warn("heartbeat not written", "holder", holder.ID, "error", err)
+		f.log.Tell(event.NotBeaten, "", "error", err)
 	}
 }
 
 func (f *Forwarder) leave(ctx context.Context) {
 	err := f.call(context.WithoutCancel(ctx), func(ctx context.Context) error { return f.local.Leave(ctx, f.holder.ID) })
 	if err != nil {
-		f.options.Logger.Warn("holder not forgotten", "holder", f.holder.ID, "error", err)
+		f.log.Tell(event.NotForgotten, "", "error", err)
 	}
 }
 
@@ -92,7 +93,7 @@ func (f *Forwarder) watch(ctx context.Context) {
 		}
 	})
 	if err != nil && ctx.Err() == nil {
-		f.options.Logger.Warn("not told of new jobs; polling finds them", "holder", f.holder.ID, "error", err)
+		f.log.Tell(event.SignalsLost, "", "error", err)
 	}
 }
 

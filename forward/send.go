@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 // Arrival is the result of a forwarded job, where it was enqueued.
@@ -57,6 +58,7 @@ func (f *Forwarder) ask(ctx context.Context, h *hold, sent *Sent) (sluice.Settle
 		s.Event = sluice.EventDoubt
 		s.Reason = "it may have been at " + f.options.Centre + ", which has deleted what ended since"
 		s.Error = s.Reason
+		f.log.TellJob(event.JobDoubted, h.claim, "ref", h.claim.Ref, "error", s.Error, "reason", s.Reason)
 		return s, nil
 	}
 	return sluice.Settlement{}, fmt.Errorf("ask the centre %s: %w", f.options.Centre, err)
@@ -131,7 +133,7 @@ func (f *Forwarder) refused(ctx context.Context, h *hold, refusal error, sent *S
 	sent.Refused++
 	s := settlementOf(h, f.holder.ID)
 	s.Event, s.Error, s.Reason = sluice.EventBury, refusal.Error(), "refused by "+f.options.Centre
-	f.options.Logger.Error("job refused by the centre; it is a dead letter here", "queue", h.claim.Queue, "job", h.claim.ID, "error", refusal)
+	f.log.TellJob(event.JobBuried, h.claim, "error", s.Error, "reason", s.Reason)
 	return s, nil
 }
 
@@ -166,7 +168,7 @@ func (f *Forwarder) settle(ctx context.Context, l *lane, settlements []sluice.Se
 	for i, s := range settlements {
 		l.let(s.ID)
 		if errs[i] != nil { // another forwarder was faster, or a person cancelled it
-			f.options.Logger.Debug("job settled by somebody else", "queue", l.queue, "job", s.ID, "event", s.Event, "error", errs[i])
+			f.log.Tell(event.SettlementRefused, l.queue, "job", s.ID, "event", s.Event, "error", errs[i])
 		}
 	}
 	return nil

@@ -156,13 +156,13 @@ func (f *follower) settleEnded(ctx context.Context, q sluice.Queue, runs []sluic
 		for _, c := range claims {
 			byRef[c.Ref] = c
 		}
-		var settlements []sluice.Settlement
+		var decisions []decision
 		for _, run := range slice {
 			if c := byRef[run.Ref]; c != nil && c.ID == run.Job && c.Engine == sluice.EngineOf(q.Settings) {
-				settlements = append(settlements, verdict(c, run, q.Settings, 0, q.Now))
+				decisions = append(decisions, decision{verdict(c, run, q.Settings, 0, q.Now), c, run})
 			}
 		}
-		if err := f.settle(ctx, settlements, done); err != nil {
+		if err := f.settle(ctx, q, decisions, done); err != nil {
 			return err
 		}
 	}
@@ -202,11 +202,11 @@ func (f *follower) askStray(ctx context.Context, q sluice.Queue, done *Followed)
 func (f *follower) ask(ctx context.Context, q sluice.Queue, claims []*sluice.Claim, done *Followed) error {
 	return f.judge(ctx, q, claims, func(judged []Judged, unknown int) error {
 		done.Unknown += unknown
-		var settlements []sluice.Settlement
+		var decisions []decision
 		for _, j := range judged {
-			settlements = append(settlements, j.settlement)
+			decisions = append(decisions, j.decided)
 		}
-		return f.settle(ctx, settlements, done)
+		return f.settle(ctx, q, decisions, done)
 	})
 }
 
@@ -218,7 +218,7 @@ type Judged struct {
 	Event  sluice.Event `json:"event,omitempty"`
 	Reason string       `json:"reason,omitempty"`
 
-	settlement sluice.Settlement
+	decided decision
 }
 
 // judge asks engines how the runs of jobs are, a slice at a time, and hands over what becomes of each; of those that an
@@ -269,7 +269,10 @@ func (f *follower) judgeSlice(ctx context.Context, q sluice.Queue, where string,
 			run.State = sluice.RunForeign
 		}
 		decided := verdict(claims[i], run, q.Settings, keeps, q.Now)
-		judged[i] = Judged{Job: claims[i].Job, Run: run, Event: decided.Event, Reason: cmp.Or(decided.Reason, decided.Error), settlement: decided}
+		judged[i] = Judged{
+			Job: claims[i].Job, Run: run, Event: decided.Event, Reason: cmp.Or(decided.Reason, decided.Error),
+			decided: decision{decided, claims[i], run},
+		}
 	}
 	return judged, nil
 }
@@ -300,25 +303,4 @@ func (f *follower) engineAt(q sluice.Queue, where string, runs int) (sluice.Engi
 		return nil, target, fmt.Errorf("%d runs of queue %q are at the engine %q, which this upkeep was not given", runs, q.Name, name)
 	}
 	return engine, target, nil
-}
-
-// settle writes down what became of jobs. One that somebody else has settled in between is theirs.
-func (f *follower) settle(ctx context.Context, settlements []sluice.Settlement, done *Followed) error {
-	settlements = slices.DeleteFunc(settlements, func(s sluice.Settlement) bool { return s.Event == "" })
-	if len(settlements) == 0 {
-		return nil
-	}
-	for i := range settlements {
-		settlements[i].Holder = cmp.Or(settlements[i].Holder, f.by)
-	}
-	errs, err := f.store().Settle(ctx, settlements)
-	if err != nil {
-		return fmt.Errorf("settle %d jobs: %w", len(settlements), err)
-	}
-	for i, err := range errs {
-		if err == nil {
-			done.Settled[settlements[i].Event]++
-		}
-	}
-	return nil
 }

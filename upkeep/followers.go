@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 // followers are the followers of all queues. They work beside the rounds, so that recovery does not wait for engines.
@@ -82,8 +83,7 @@ func (f *follower) tell(ctx context.Context, done Followed, err error) {
 		f.upkeep.failed(ctx, "follow runs of queue "+f.queue, err)
 	}
 	if len(done.Settled) > 0 || done.Ended > 0 {
-		f.upkeep.options.Logger.Info("runs followed", "queue", f.queue, "settled", done.Settled, "unknown", done.Unknown,
-			"ending", done.Ending, "ended", done.Ended, "holder", f.by)
+		f.upkeep.log.Tell(event.RunsFollowed, f.queue, "settled", done.Settled, "unknown", done.Unknown, "ending", done.Ending, "ended", done.Ended)
 	}
 }
 

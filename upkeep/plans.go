@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 // withoutPlans gives what has failed beside the plans that cannot be carried out. Those fail at every look until somebody
@@ -21,7 +22,7 @@ func (u *Upkeep) withoutPlans(ctx context.Context, err error) error {
 		}
 		refused[plan.Error()] = true
 		if !u.refused[plan.Error()] && ctx.Err() == nil {
-			u.options.Logger.Error("plan not carried out", "holder", u.holder.ID, "queue", plan.Queue, "plan", plan.Plan, "error", plan)
+			u.log.Tell(event.PlanRefused, plan.Queue, "plan", plan.Plan, "error", plan)
 		}
 	}
 	if len(others) > 0 { // the plans may not have been looked at

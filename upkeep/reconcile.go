@@ -27,6 +27,7 @@ func (u *Upkeep) Reconcile(ctx context.Context, what Reconciliation, tell func(J
 	if err != nil {
 		return err
 	}
+	defer u.log.Flush()
 	f := u.newFollower(q.Name)
 	done := Followed{Settled: make(map[sluice.Event]int)}
 	take := func(judged []Judged, _ int) error {
@@ -37,7 +38,7 @@ func (u *Upkeep) Reconcile(ctx context.Context, what Reconciliation, tell func(J
 			if what.DryRun {
 				continue
 			}
-			if err := f.settle(ctx, []sluice.Settlement{j.settlement}, &done); err != nil {
+			if err := f.settle(ctx, q, []decision{j.decided}, &done); err != nil {
 				return err
 			}
 		}

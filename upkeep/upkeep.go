@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
 // Options adjust an Upkeep. The zero value works.
@@ -36,8 +38,14 @@ type Options struct {
 	// Engines are those whose runs are followed, by the names that the setting `engine` of queues has for them.
 	// Default: none; jobs that dispatchers handed over stay dispatched then.
 	Engines map[string]sluice.Engine
-	// Logger gets one line per event. Default: slog.Default.
+	// Logger gets one line per event; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
+	// LogLimit is how many lines of an event are logged for one queue within 10 s; of those beyond it only the number is.
+	// Default 10, negative: all.
+	LogLimit int
+	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged (S-4). That
+	// of a scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
+	Scrub func(text string) string
 }
 
 // Upkeep tends a store. Run does the work.
@@ -45,6 +53,7 @@ type Upkeep struct {
 	store   sluice.Store
 	client  *sluice.Client
 	options Options
+	log     *event.Log
 	holder  sluice.Holder
 
 	recovered map[string]time.Time // when each queue was last looked at
@@ -86,12 +95,13 @@ func New(store sluice.Store, options Options) *Upkeep {
 	defaultTo(&options.PruneInterval, 10*time.Minute)
 	defaultTo(&options.PruneBatch, 1000)
 	defaultTo(&options.WavesInterval, 10*time.Second)
-	if options.Logger == nil {
-		options.Logger = slog.Default()
-	}
+	options.Logger = scrubbed.Logger(options.Logger, options.Scrub)
+	options.Engines = scrubbed.Engines(options.Engines, options.Scrub)
+	store = scrubbed.Store(store, options.Scrub)
+	holder := sluice.NewHolderID()
 	return &Upkeep{
 		store: store, client: sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
-		options: options, holder: sluice.Holder{ID: sluice.NewHolderID(), Role: sluice.RoleUpkeep},
+		options: options, log: event.NewLog(options.Logger, holder, options.LogLimit), holder: sluice.Holder{ID: holder, Role: sluice.RoleUpkeep},
 		recovered: make(map[string]time.Time), waves: counting{ended: make(chan time.Time, 1)},
 		runs: followers{queues: make(map[string]*follower)},
 	}
@@ -109,6 +119,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 	ticker := time.NewTicker(u.options.Interval)
 	defer ticker.Stop()
 	var lead sluice.Leadership
+	defer u.log.Flush()
 	defer u.waves.wait()
 	defer u.runs.all.Wait()
 	defer func() {
@@ -138,7 +149,7 @@ func (u *Upkeep) elect(ctx context.Context, lead sluice.Leadership) sluice.Leade
 	}
 	if lead != nil {
 		lead.Release()
-		u.options.Logger.Warn("upkeep lost the lead", "holder", u.holder.ID)
+		u.log.Tell(event.UpkeepLost, "")
 	}
 	next, leads, err := u.store.Lead(ctx, "upkeep")
 	switch {
@@ -148,7 +159,7 @@ func (u *Upkeep) elect(ctx context.Context, lead sluice.Leadership) sluice.Leade
 	case !leads:
 		return nil
 	}
-	u.options.Logger.Info("upkeep leads", "holder", u.holder.ID)
+	u.log.Tell(event.UpkeepLeads, "")
 	return next
 }
 
@@ -159,7 +170,7 @@ func (u *Upkeep) round(ctx context.Context) []sluice.Queue {
 		u.failed(ctx, "round", err)
 	}
 	if done != (Done{}) {
-		u.options.Logger.Info("upkeep done", "holder", u.holder.ID, "recovered", done.Recovered, "poisoned", done.Poisoned,
+		u.log.Tell(event.UpkeepDone, "", "recovered", done.Recovered, "poisoned", done.Poisoned,
 			"expired", done.Expired, "followed", done.Followed, "mended", done.Mended, "pruned", done.Pruned, "settings", done.Settings)
 	}
 	return queues
@@ -167,13 +178,14 @@ func (u *Upkeep) round(ctx context.Context) []sluice.Queue {
 
 func (u *Upkeep) failed(ctx context.Context, what string, err error) {
 	if ctx.Err() == nil {
-		u.options.Logger.Error("upkeep failed", "holder", u.holder.ID, "what", what, "error", err)
+		u.log.Tell(event.UpkeepFailed, "", "what", what, "error", err)
 	}
 }
 
 // Once does what is due now; with all, everything, whether it is due or not. A task that fails does
 // not keep the others from being done.
 func (u *Upkeep) Once(ctx context.Context, all bool) (Done, error) {
+	defer u.log.Flush()
 	_, done, err := u.tend(ctx, all)
 	return done, err
 }
@@ -209,7 +221,7 @@ func (u *Upkeep) recover(ctx context.Context, queues []sluice.Queue, all bool, d
 			failed = append(failed, fmt.Errorf("recover queue %q: %w", q.Name, err))
 		}
 		if out != (sluice.Recovered{}) {
-			u.options.Logger.Warn("jobs recovered", "queue", q.Name, "requeued", out.Requeued, "buried", out.Buried, "holder", u.holder.ID)
+			u.log.Tell(event.JobsRecovered, q.Name, "requeued", out.Requeued, "buried", out.Buried)
 		}
 	}
 	return errors.Join(failed...)
@@ -281,7 +293,7 @@ func (u *Upkeep) beat(ctx context.Context) {
 
 func (u *Upkeep) leave(ctx context.Context) error {
 	if err := u.store.Leave(context.WithoutCancel(ctx), u.holder.ID); err != nil {
-		u.options.Logger.Warn("holder not forgotten", "holder", u.holder.ID, "error", err)
+		u.log.Tell(event.NotForgotten, "", "error", err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 const (
@@ -134,6 +135,7 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 	if err != nil {
 		return w.fetchFailed(ctx, l, err)
 	}
+	l.paused = w.log.NoticePause(queue, l.paused)
 	begun := time.Now()
 	got, wait := w.claimWithin(ctx, work, l, &queue, room, 0)
 	if early := w.earlyRoom(l); queue.Settings.Lead > 0 && wait > 0 && early > 0 && got >= 0 && !l.limited() && ctx.Err() == nil {
@@ -173,6 +175,7 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 		claimed.Jobs = nil
 	}
 	if len(claimed.Jobs) > 0 {
+		w.tellClaimed(l, claimed.Jobs)
 		w.start(work, l, claimed.Jobs, queue, asked)
 	}
 	got = len(claimed.Jobs)
@@ -194,6 +197,13 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 	return got, min(max(claimed.NextDue, minWait), w.options.Poll)
 }
 
+func (w *Worker) tellClaimed(l *lane, claims []*sluice.Claim) {
+	w.log.Tell(event.JobsClaimed, l.queue, "jobs", len(claims))
+	for _, c := range claims {
+		w.log.TellJob(event.JobClaimed, c, "priority", c.Priority)
+	}
+}
+
 // limited reports whether the queue's limits hold its jobs back now.
 func (l *lane) limited() bool { return l.held || time.Now().Before(l.heldUntil) }
 
@@ -212,7 +222,7 @@ func (w *Worker) waitForEnd(l *lane, ended int64, nextDue time.Duration) time.Du
 
 func (w *Worker) fetchFailed(ctx context.Context, l *lane, err error) time.Duration {
 	if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-		w.options.Logger.Error("claim failed", "queue", l.queue, "error", err)
+		w.log.Tell(event.ClaimFailed, l.queue, "error", err)
 	}
 	return w.options.Poll
 }

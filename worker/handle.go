@@ -102,6 +102,7 @@ type lane struct {
 	// Used by the fetching alone: when to look again if nobody says anything, and whatever anybody says.
 	lookAt    time.Time
 	heldUntil time.Time
+	paused    bool // the queue, as the log was told
 }
 
 // Snooze hands the job back and asks for it again after a while. No attempt is counted. After no time

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 const (
@@ -99,7 +100,7 @@ func (w *Worker) renewFailed(ctx context.Context, held map[sluice.ID]*run, err e
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return
 	}
-	w.options.Logger.Error("leases not renewed", "jobs", len(held), "error", err)
+	w.log.Tell(event.NotRenewed, "", "jobs", len(held), "error", err)
 	for _, r := range held {
 		if time.Now().After(r.leaseUntil) {
 			r.cancel(fmt.Errorf("the lease ran out and could not be renewed: %w", sluice.ErrLost))
@@ -126,7 +127,7 @@ func (w *Worker) abandon(runs []*run) {
 		text := fmt.Sprintf("%v after %s, and the handler ignored it", ErrTimeout, r.queue.Settings.Timeout)
 		settlement := sluice.FailureOf(r.claim, r.queue.Settings, text)
 		settlement.Holder = w.holder.ID
-		w.log(r, settlement)
+		w.tell(r, settlement)
 		w.settlements <- decided{settlement, r.lane}
 	}
 }
@@ -157,6 +158,6 @@ func (w *Worker) beat(ctx context.Context) {
 	holder.Busy = len(w.running) - w.early
 	w.mu.Unlock()
 	if err := w.store.Beat(ctx, holder); err != nil && ctx.Err() == nil {
-		w.options.Logger.Warn("heartbeat not written", "holder", holder.ID, "error", err)
+		w.log.Tell(event.NotBeaten, "", "error", err)
 	}
 }

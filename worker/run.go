@@ -2,13 +2,13 @@ package worker
 
 import (
 	"context"
-	"log/slog"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 // run is one attempt at one job.
@@ -161,7 +161,7 @@ func (r *run) run() {
 		return // abandoned or lost in between
 	}
 	settlement := w.outcome(r, err, context.Cause(ctx), r.queue.Settings)
-	w.log(r, settlement)
+	w.tell(r, settlement)
 	w.settlements <- decided{settlement, r.lane}
 }
 
@@ -188,7 +188,7 @@ func (r *run) call(ctx context.Context) (err error) {
 			// The goroutine ends with this call: settle here, nothing after it runs.
 			if r.settle() {
 				settlement := r.worker.outcome(r, errGoexit, context.Cause(ctx), r.queue.Settings)
-				r.worker.log(r, settlement)
+				r.worker.tell(r, settlement)
 				r.worker.settlements <- decided{settlement, r.lane}
 			}
 			return
@@ -247,37 +247,22 @@ func (w *Worker) lose(r *run, why string) {
 	if r.settled.CompareAndSwap(false, true) {
 		r.cancel(sluice.ErrLost)
 		w.ended(r.lane) // it was cancelled or recovered, and is in flight no more, or not as ours
-		w.options.Logger.Warn("claim lost", "job", r.claim.ID, "queue", r.claim.Queue, "holder", w.holder.ID, "reason", why)
+		w.log.TellJob(event.ClaimLost, r.claim, "reason", why)
 		for _, waiting := range w.takeWaiting(func(other *run) bool { return other == r }) {
 			waiting.leave(neverRan)
 		}
 	}
 }
 
-// log tells what became of an attempt: what needs a person's eye as a warning or an error.
-func (w *Worker) log(r *run, s sluice.Settlement) {
-	level, event := slog.LevelDebug, "job completed"
-	switch {
-	case s.InTx:
-		return
-	case s.Event == sluice.EventRetry:
-		level, event = slog.LevelWarn, "job failed"
-	case s.Event == sluice.EventBury:
-		level, event = slog.LevelError, "job buried"
-	case s.Event == sluice.EventRelease:
-		event = "job released"
-	}
-	if !w.options.Logger.Enabled(context.Background(), level) {
+// tell logs what became of an attempt, unless only a transaction of the handler's own can say.
+func (w *Worker) tell(r *run, s sluice.Settlement) {
+	if s.InTx {
 		return
 	}
-	attrs := []any{"job", r.claim.ID, "queue", r.claim.Queue, "attempt", r.claim.Attempts + 1, "holder", w.holder.ID, "took", time.Since(r.since())}
-	for _, a := range []struct{ key, value string }{{"tenant", r.claim.Tenant}, {"reason", s.Reason}, {"error", s.Error}} {
-		if a.value != "" {
-			attrs = append(attrs, a.key, a.value)
-		}
+	took := time.Since(r.since())
+	if s.Event == sluice.EventComplete { // thousands a second
+		w.log.TellJob(event.JobCompleted, r.claim, "duration", took)
+		return
 	}
-	if s.Delay > 0 {
-		attrs = append(attrs, "retry_in", s.Delay)
-	}
-	w.options.Logger.Log(context.Background(), level, event, attrs...)
+	w.log.TellJob(event.Of(s.Event), r.claim, "duration", took, "error", s.Error, "reason", s.Reason, "retry_in", event.Wait(s.Delay))
 }

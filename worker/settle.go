@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 const (
@@ -57,7 +58,7 @@ func (w *Worker) settleAll(ctx context.Context, drained <-chan struct{}) {
 
 func (w *Worker) settleFrom(ctx context.Context, first decided, b *batch) {
 	w.gather(first, b)
-	w.settleBatch(ctx, b.settlements)
+	w.settleBatch(ctx, b.settlements, b.lanes)
 	w.unsettled.Add(-int64(len(b.settlements)))
 	for _, l := range b.lanes {
 		w.ended(l)
@@ -91,18 +92,18 @@ func (w *Worker) gather(first decided, b *batch) {
 }
 
 // settleBatch writes a batch. What the handlers did is done, so that it tries for a long time.
-func (w *Worker) settleBatch(ctx context.Context, batch []sluice.Settlement) {
+func (w *Worker) settleBatch(ctx context.Context, batch []sluice.Settlement, lanes []*lane) {
 	begun := time.Now()
 	for {
 		errs, err := w.store.Settle(ctx, batch)
 		if err == nil {
-			w.report(batch, errs)
+			w.report(batch, lanes, errs)
 			return
 		}
-		w.options.Logger.Error("settlements not written", "jobs", len(batch), "error", err)
+		w.log.Tell(event.NotSettled, "", "jobs", len(batch), "error", err)
 		if w.mayGiveUp(begun) || errors.Is(err, context.Canceled) {
 			w.givenUp.Add(int64(len(batch)))
-			w.options.Logger.Error("settlements given up; the jobs will be handed out again", "jobs", len(batch))
+			w.log.Tell(event.SettlementsGivenUp, "", "jobs", len(batch))
 			return
 		}
 		waitFor(ctx.Done(), w.options.Poll)
@@ -120,10 +121,10 @@ func (w *Worker) mayGiveUp(begun time.Time) bool {
 	return time.Since(begun) > maxSettleTime || by != 0 && time.Now().UnixNano() > by
 }
 
-func (w *Worker) report(batch []sluice.Settlement, errs []error) {
+func (w *Worker) report(batch []sluice.Settlement, lanes []*lane, errs []error) {
 	for i, err := range errs {
 		if err != nil {
-			w.options.Logger.Warn("settlement refused", "job", batch[i].ID, "event", batch[i].Event, "holder", w.holder.ID, "error", err)
+			w.log.Tell(event.SettlementRefused, lanes[i].queue, "job", batch[i].ID, "event", batch[i].Event, "error", err)
 		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
 // Options adjust a Worker. The zero value works; so do negative values, which are the defaults too.
@@ -31,8 +33,14 @@ type Options struct {
 	// PayloadChecker checks payloads before they run, in queues that have a payload_schema (C-95).
 	// Without one, jobs of such a queue are buried. Default: none.
 	PayloadChecker sluice.PayloadChecker
-	// Logger gets one line per event. Default: slog.Default.
+	// Logger gets one line per event; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
+	// LogLimit is how many lines of an event are logged for one queue within 10 s; of those beyond it only the number is.
+	// Default 10, negative: all.
+	LogLimit int
+	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged (S-4). That
+	// of a scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
+	Scrub func(text string) string
 }
 
 // ErrDrainTimeout says that handlers were still running when the drain was over. Their jobs were
@@ -52,6 +60,7 @@ type Worker struct {
 	store    sluice.Store
 	options  Options
 	settings *sluice.LiveSettings
+	log      *event.Log
 	holder   sluice.Holder
 	lanes    []*lane // in the order of claiming
 
@@ -93,12 +102,12 @@ func New(store sluice.Store, options Options) *Worker {
 	if options.Abandon <= 0 {
 		options.Abandon = 5 * time.Second
 	}
-	if options.Logger == nil {
-		options.Logger = slog.Default()
-	}
+	options.Logger = scrubbed.Logger(options.Logger, options.Scrub)
+	store = scrubbed.Store(store, options.Scrub)
+	holder := sluice.NewHolderID()
 	return &Worker{
-		store: store, options: options, settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
-		holder: sluice.Holder{ID: sluice.NewHolderID(), Role: sluice.RoleWorker, Slots: options.Slots, Version: version()},
+		store: store, options: options, log: event.NewLog(options.Logger, holder, options.LogLimit), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
+		holder: sluice.Holder{ID: holder, Role: sluice.RoleWorker, Slots: options.Slots, Version: version()},
 		wake:   make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
 		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxAhead), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
 		held: make(map[sluice.ID]*run), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseLooks,
@@ -137,7 +146,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	drained := make(chan struct{})
 	settler.Go(func() { w.settleAll(work, drained) })
 
-	w.options.Logger.Info("worker started", "holder", w.holder.ID, "queues", w.holder.Queues, "slots", w.options.Slots)
+	w.log.Tell(event.WorkerStarted, "", "queues", w.holder.Queues, "slots", w.options.Slots)
+	defer w.log.Flush()
 	w.fetch(ctx, work)
 	err := w.drain()
 	close(w.noMore)
@@ -146,12 +156,12 @@ func (w *Worker) Run(ctx context.Context) error {
 	stopHelping()
 	helpers.Wait()
 	if leaveErr := w.store.Leave(context.WithoutCancel(ctx), w.holder.ID); leaveErr != nil {
-		w.options.Logger.Warn("holder not forgotten", "holder", w.holder.ID, "error", leaveErr)
+		w.log.Tell(event.NotForgotten, "", "error", leaveErr)
 	}
 	if n := w.givenUp.Load(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("worker: what became of %d jobs could not be written; they will be handed out again: %w", n, sluice.ErrUnavailable))
 	}
-	w.options.Logger.Info("worker stopped", "holder", w.holder.ID, "drained", err == nil)
+	w.log.Tell(event.WorkerStopped, "", "drained", err == nil)
 	return err
 }
 
@@ -194,7 +204,7 @@ func (w *Worker) drain() error {
 	w.mu.Unlock()
 	w.releaseWaiting("worker shut down", func(*run) bool { return true })
 	if left > 0 {
-		w.options.Logger.Info("worker draining", "holder", w.holder.ID, "running", left, "at_most", w.options.Drain)
+		w.log.Tell(event.WorkerDraining, "", "jobs", left, "within", w.options.Drain)
 	}
 	if waitFor(w.drained, w.options.Drain) {
 		return nil
@@ -213,6 +223,7 @@ func (w *Worker) drain() error {
 
 // release hands a job back, uncounted.
 func (w *Worker) release(c *sluice.Claim, reason string) sluice.Settlement {
+	w.log.TellJob(event.JobReleased, c, "reason", reason)
 	return sluice.Settlement{
 		ID: c.ID, Token: c.Token, Holder: w.holder.ID, Claim: c, Event: sluice.EventRelease, Reason: reason, InTx: c.SettledInTx(),
 	}
@@ -247,7 +258,7 @@ func (w *Worker) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		w.options.Logger.Warn("signals lost; polling goes on", "error", err)
+		w.log.Tell(event.SignalsLost, "", "error", err, "retry_in", w.options.Poll)
 		waitFor(ctx.Done(), w.options.Poll)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 const (
@@ -163,7 +164,7 @@ func (n *notifier) send(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, n.store.options.CallTimeout)
 	defer cancel()
 	if err := exec(ctx, n.store.pool, notifySQL, texts); err != nil && ctx.Err() == nil {
-		n.store.options.Logger.Debug("notification not sent", "error", err)
+		n.store.log.Tell(event.NotNotified, "", "error", err)
 	}
 }
 
@@ -187,7 +188,7 @@ func (s *Store) listen(ctx context.Context, signal func(sluice.Signal)) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.options.Logger.Warn("listening connection lost; workers poll until it is back", "error", err, "retry_in", wait)
+		s.log.Tell(event.SignalsLost, "", "error", err, "retry_in", wait)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):

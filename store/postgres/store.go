@@ -15,6 +15,8 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/broadcast"
+	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
 // Options adjust a Store. The zero value works.
@@ -28,7 +30,7 @@ type Options struct {
 	// PgBouncer: no session settings, no LISTEN and no advisory lock are used, and workers find
 	// jobs of other processes by polling.
 	TransactionPooler bool
-	// Logger gets what cannot be returned to a caller, such as a lost LISTEN connection. Default:
+	// Logger gets what cannot be returned to a caller, such as a lost LISTEN connection; see docs/events.md. Default:
 	// slog.Default.
 	Logger *slog.Logger
 }
@@ -55,6 +57,7 @@ type Store struct {
 	awaited   sync.Map // queues that are noted as awaited
 	checks    map[string]sluice.HealthCheck
 	closed    atomic.Bool
+	log       *event.Log
 
 	mending  sync.Mutex
 	mendFrom mendPlaces // where upkeep goes on looking for what was left behind
@@ -87,6 +90,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 // New makes a store of a pool that the caller keeps and closes, and checks the schema.
 func New(ctx context.Context, pool *pgxpool.Pool, options Options) (*Store, error) {
 	s := &Store{pool: pool, options: options.withDefaults(), waveSlice: waveSlice, checks: checksByName()}
+	s.log = event.NewLog(s.options.Logger, "", 0)
 	s.pipelines = pool.Config().ConnConfig.DefaultQueryExecMode == planEachTime
 	if err := s.checkSchema(ctx); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -99,9 +103,7 @@ func (o Options) withDefaults() Options {
 	if o.CallTimeout <= 0 {
 		o.CallTimeout = 10 * time.Second
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = scrubbed.Logger(o.Logger, nil)
 	return o
 }
 
@@ -129,6 +131,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.notifier.stop()
+	s.log.Flush()
 	if s.ownsPool {
 		s.pool.Close()
 	}

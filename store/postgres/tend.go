@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 //go:embed sql/late.sql
@@ -212,7 +213,7 @@ func (s *Store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.P
 		return out, err
 	}
 	if err := s.pruneLines(ctx, limit); err != nil && ctx.Err() == nil {
-		s.options.Logger.Warn("idle lines not forgotten", "error", err) // the walk through the history goes on all the same
+		s.log.Tell(event.LinesNotForgotten, "", "error", err) // the walk through the history goes on all the same
 	}
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 //go:embed sql/unblock.sql
@@ -129,7 +130,7 @@ func (s *Store) unblock(ctx context.Context, ended []sluice.ID) {
 		return
 	}
 	if _, err := s.unblockUpTo(ctx, ended, unblockRounds); err != nil && ctx.Err() == nil {
-		s.options.Logger.Warn("jobs that wait for others were not all looked at; upkeep will", "error", err)
+		s.log.Tell(event.NotUnblocked, "", "error", err)
 	}
 }
 

@@ -1,0 +1,53 @@
+package event
+
+import (
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Of is the event of a move that ends a holder's claim, or what it became.
+func Of(move sluice.Event) *Event {
+	switch move {
+	case sluice.EventComplete:
+		return JobCompleted
+	case sluice.EventRetry:
+		return JobFailed
+	case sluice.EventBury:
+		return JobBuried
+	case sluice.EventDoubt:
+		return JobDoubted
+	case sluice.EventDispatch:
+		return JobDispatched
+	}
+	return JobReleased
+}
+
+// Wait is an argument for a wait that may be none.
+func Wait(d time.Duration) any {
+	if d <= 0 {
+		return nil
+	}
+	return d
+}
+
+// Some is an argument for a list that may be empty.
+func Some(list []string) any {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// NoticePause tells that a queue was paused or resumed, if it was since the last look, and gives whether it is paused.
+func (l *Log) NoticePause(q sluice.Queue, was bool) (paused bool) {
+	if q.Settings.Paused == was {
+		return was
+	}
+	told := QueueResumed
+	if q.Settings.Paused {
+		told = QueuePaused
+	}
+	l.Tell(told, q.Name, "by", q.ChangedBy, "reason", q.Reason)
+	return q.Settings.Paused
+}

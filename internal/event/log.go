@@ -1,0 +1,157 @@
+package event
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+const (
+	// DefaultLimit is how many lines of one event a process writes for one queue within a window.
+	DefaultLimit = 10
+	// Window is the time within which the lines of an event and a queue are counted.
+	Window = 10 * time.Second
+)
+
+// Log writes events, each with who tells it. Of an event of a queue no more than so many lines are written within a
+// window; how many were left out is told when the window ends, or at Flush. It may be used by many goroutines.
+type Log struct {
+	logger *slog.Logger
+	limit  int
+
+	mu    sync.Mutex
+	slots map[slot]*count
+}
+
+// slot is what lines are counted by.
+type slot struct {
+	event *Event
+	queue string
+}
+
+// count is how many lines of a slot came within the window that is open.
+type count struct {
+	until   time.Time
+	written int
+	leftOut int
+	timer   *time.Timer // runs while some are left out
+}
+
+// NewLog makes a log of what a holder, or somebody without a name, does. Limit is how many lines of an event of a queue are written within a window;
+// 0: DefaultLimit, negative: all.
+func NewLog(logger *slog.Logger, holder string, limit int) *Log {
+	if limit == 0 {
+		limit = DefaultLimit
+	}
+	if holder != "" {
+		logger = logger.With("holder", holder)
+	}
+	return &Log{logger: logger, limit: limit, slots: make(map[slot]*count)}
+}
+
+// Tell logs an event; the arguments are those of slog. The queue may be empty, and what is empty is left out.
+func (l *Log) Tell(e *Event, queue string, args ...any) {
+	if !l.takes(e, queue) {
+		return
+	}
+	line := slog.NewRecord(time.Now(), e.Level, e.Name, 0)
+	if queue != "" {
+		line.AddAttrs(slog.String("queue", queue))
+	}
+	l.write(line, args)
+}
+
+// TellJob logs an event of a job that the holder has.
+func (l *Log) TellJob(e *Event, c *sluice.Claim, args ...any) {
+	if !l.takes(e, c.Queue) {
+		return
+	}
+	line := slog.NewRecord(time.Now(), e.Level, e.Name, 0)
+	line.AddAttrs(slog.Any("job", c.ID), slog.String("queue", c.Queue))
+	if c.Tenant != "" {
+		line.AddAttrs(slog.String("tenant", c.Tenant))
+	}
+	line.AddAttrs(slog.Int("attempt", c.Attempts+1))
+	l.write(line, args)
+}
+
+func (l *Log) write(line slog.Record, args []any) {
+	for i := 0; i+1 < len(args); i += 2 {
+		if args[i+1] == nil || args[i+1] == "" {
+			continue
+		}
+		line.Add(args[i], args[i+1])
+	}
+	_ = l.logger.Handler().Handle(context.Background(), line) // as slog does it
+}
+
+// takes reports whether a line is to be written, and counts it.
+func (l *Log) takes(e *Event, queue string) bool {
+	if !l.logger.Enabled(context.Background(), e.Level) {
+		return false
+	}
+	if l.limit < 0 {
+		return true
+	}
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slot{e, queue}
+	c := l.slots[at]
+	if c == nil {
+		c = &count{}
+		l.slots[at] = c
+	}
+	if !now.Before(c.until) && c.leftOut == 0 {
+		c.until, c.written = now.Add(Window), 0
+	}
+	if c.written < l.limit && c.leftOut == 0 {
+		c.written++
+		return true
+	}
+	c.leftOut++
+	if c.timer == nil {
+		c.timer = time.AfterFunc(c.until.Sub(now), func() { l.tellLeftOut(at) })
+	}
+	return false
+}
+
+// tellLeftOut ends a window in which lines were left out.
+func (l *Log) tellLeftOut(at slot) {
+	l.mu.Lock()
+	c := l.slots[at]
+	n := c.leftOut
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.leftOut, c.timer = 0, nil
+	l.mu.Unlock()
+	if n == 0 {
+		return
+	}
+	line := slog.NewRecord(time.Now(), at.event.Level, LinesLeftOut.Name, 0)
+	line.AddAttrs(slog.String("event", at.event.Name))
+	if at.queue != "" {
+		line.AddAttrs(slog.String("queue", at.queue))
+	}
+	line.AddAttrs(slog.Int("lines", n))
+	_ = l.logger.Handler().Handle(context.Background(), line) // as slog does it
+}
+
+// Flush tells of all lines that were left out so far.
+func (l *Log) Flush() {
+	l.mu.Lock()
+	var open []slot
+	for at, c := range l.slots {
+		if c.leftOut > 0 {
+			open = append(open, at)
+		}
+	}
+	l.mu.Unlock()
+	for _, at := range open {
+		l.tellLeftOut(at)
+	}
+}

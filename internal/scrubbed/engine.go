@@ -1,0 +1,99 @@
+package scrubbed
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Engines gives engines whose errors are scrubbed as they come in, before anybody cuts them: of half a secret no rule
+// knows that it is one.
+func Engines(engines map[string]sluice.Engine, clean func(string) string) map[string]sluice.Engine {
+	out := make(map[string]sluice.Engine, len(engines))
+	for name, engine := range engines {
+		out[name] = &listening{engine, Text(clean)}
+	}
+	return out
+}
+
+type listening struct {
+	sluice.Engine
+	clean func(string) string
+}
+
+// Unwrap gives the engine that is decorated.
+func (e *listening) Unwrap() sluice.Engine { return e.Engine }
+
+// Start scrubs its answers.
+func (e *listening) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+	return e.errors(e.Engine.Start(ctx, target, runs))
+}
+
+// Outcomes scrubs the errors of runs.
+func (e *listening) Outcomes(ctx context.Context, target sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
+	outcomes, err := e.Engine.Outcomes(ctx, target, refs)
+	return e.outcomes(outcomes), e.error(err)
+}
+
+// Ended scrubs the errors of runs.
+func (e *listening) Ended(ctx context.Context, target sluice.RunTarget, since time.Time, next []byte) (sluice.RunPage, error) {
+	page, err := e.Engine.Ended(ctx, target, since, next)
+	page.Runs = e.outcomes(page.Runs)
+	return page, e.error(err)
+}
+
+// Cancel scrubs its answers.
+func (e *listening) Cancel(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+	return e.errors(e.Engine.Cancel(ctx, target, refs, reason))
+}
+
+// Check scrubs its error.
+func (e *listening) Check(ctx context.Context, target sluice.RunTarget) (sluice.EngineReport, error) {
+	report, err := e.Engine.Check(ctx, target)
+	return report, e.error(err)
+}
+
+func (e *listening) outcomes(all []sluice.RunOutcome) []sluice.RunOutcome {
+	if !slices.ContainsFunc(all, func(run sluice.RunOutcome) bool { return run.Error != "" }) {
+		return all
+	}
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Error = e.clean(all[i].Error)
+	}
+	return all
+}
+
+func (e *listening) errors(errs []error) []error {
+	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+		return errs
+	}
+	errs = slices.Clone(errs)
+	for i := range errs {
+		errs[i] = e.error(errs[i])
+	}
+	return errs
+}
+
+func (e *listening) error(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	clean := e.clean(text)
+	if clean == text {
+		return err
+	}
+	return &told{clean, err}
+}
+
+// told is an error whose text was scrubbed. What it is can still be asked for.
+type told struct {
+	text string
+	err  error
+}
+
+func (t *told) Error() string { return t.text }
+func (t *told) Unwrap() error { return t.err }

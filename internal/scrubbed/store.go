@@ -1,0 +1,53 @@
+package scrubbed
+
+import (
+	"context"
+	"slices"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Store gives a store whose holder's texts are scrubbed before they are stored: errors, stacks and reasons of
+// settlements, reasons in the audit, and what troubles a holder.
+func Store(store sluice.Store, clean func(string) string) sluice.Store {
+	return &scrubbing{store, Text(clean)}
+}
+
+type scrubbing struct {
+	sluice.Store
+	clean func(string) string
+}
+
+// Unwrap gives the store that is decorated.
+func (s *scrubbing) Unwrap() sluice.Store { return s.Store }
+
+// Settle scrubs what tells of failures. Batches without any, which are nearly all, are handed on as they are.
+func (s *scrubbing) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	copied := false
+	for i, one := range settlements {
+		if one.Error == "" && one.Stack == "" && one.Reason == "" {
+			continue
+		}
+		if !copied {
+			settlements, copied = slices.Clone(settlements), true
+		}
+		one.Error, one.Stack, one.Reason = s.clean(one.Error), s.clean(one.Stack), s.clean(one.Reason)
+		settlements[i] = one
+	}
+	return s.Store.Settle(ctx, settlements)
+}
+
+// Note scrubs reasons.
+func (s *scrubbing) Note(ctx context.Context, entries []sluice.AuditEntry) error {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		entries[i].Reason = s.clean(entries[i].Reason)
+	}
+	return s.Store.Note(ctx, entries)
+}
+
+// Beat scrubs what troubles the holder.
+func (s *scrubbing) Beat(ctx context.Context, holder sluice.Holder) error {
+	holder.Trouble = s.clean(holder.Trouble)
+	return s.Store.Beat(ctx, holder)
+}

@@ -1,0 +1,98 @@
+package scrub
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+)
+
+// Nothing leaves a text as it is. It is for options that take a function such as Text, where texts are to be left alone.
+func Nothing(text string) string { return text }
+
+// NewHandler makes a slog.Handler that removes from the attributes of each line what clean removes, such as Text or that
+// of a Scrubber, and hands it on to next. With keys it scrubs the attributes that have one of these, and errors, whatever
+// their key; without, every text. Messages are left as they are: they are the program's own words.
+func NewHandler(next slog.Handler, clean func(string) string, keys ...string) slog.Handler {
+	return &handler{next: next, clean: clean, keys: slices.Clone(keys)}
+}
+
+// Scrubs reports whether a handler was made by NewHandler.
+func Scrubs(h slog.Handler) bool {
+	_, scrubs := h.(*handler)
+	return scrubs
+}
+
+type handler struct {
+	next  slog.Handler
+	clean func(string) string
+	keys  []string
+}
+
+// Enabled asks the next one.
+func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
+
+// Handle hands a line on, scrubbed.
+func (h *handler) Handle(ctx context.Context, line slog.Record) error {
+	out := slog.NewRecord(line.Time, line.Level, line.Message, line.PC)
+	line.Attrs(func(a slog.Attr) bool {
+		out.AddAttrs(h.attr(a))
+		return true
+	})
+	return h.next.Handle(ctx, out)
+}
+
+// WithAttrs scrubs the attributes of all lines once.
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &handler{h.next.WithAttrs(h.attrs(attrs)), h.clean, h.keys}
+}
+
+// WithGroup opens a group.
+func (h *handler) WithGroup(name string) slog.Handler {
+	return &handler{h.next.WithGroup(name), h.clean, h.keys}
+}
+
+func (h *handler) attrs(attrs []slog.Attr) []slog.Attr {
+	out := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		out[i] = h.attr(a)
+	}
+	return out
+}
+
+// attr scrubs a text, and all that is written as one. Instants, durations and figures have nothing to hide.
+func (h *handler) attr(a slog.Attr) slog.Attr {
+	a.Value = a.Value.Resolve()
+	switch a.Value.Kind() {
+	case slog.KindGroup:
+		a.Value = slog.GroupValue(h.attrs(a.Value.Group())...)
+	case slog.KindString:
+		if h.looksAt(a.Key) {
+			a.Value = slog.StringValue(h.clean(a.Value.String()))
+		}
+	case slog.KindAny:
+		if failed, is := a.Value.Any().(error); is && failed != nil {
+			a.Value = slog.StringValue(h.clean(textOf(a.Value)))
+		} else if _, level := a.Value.Any().(slog.Level); !level && h.looksAt(a.Key) {
+			if text := textOf(a.Value); h.clean(text) != text {
+				a.Value = slog.StringValue(h.clean(text))
+			}
+		}
+	}
+	return a
+}
+
+func (h *handler) looksAt(key string) bool {
+	return len(h.keys) == 0 || slices.Contains(h.keys, key)
+}
+
+// textOf is the text of a value, whose own methods may panic: a nil pointer in an error is easily made.
+func textOf(v slog.Value) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = "a value whose text cannot be had"
+		}
+	}()
+	return v.String()
+}

@@ -1,0 +1,71 @@
+package upkeep
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+)
+
+// decision is what becomes of a job by what its engine says of its run.
+type decision struct {
+	sluice.Settlement
+	claim *sluice.Claim
+	run   sluice.RunOutcome
+}
+
+// settle writes down what became of jobs. One that somebody else has settled in between is theirs.
+func (f *follower) settle(ctx context.Context, q sluice.Queue, decisions []decision, done *Followed) error {
+	decisions = slices.DeleteFunc(decisions, func(d decision) bool { return d.Event == "" })
+	if len(decisions) == 0 {
+		return nil
+	}
+	settlements := make([]sluice.Settlement, len(decisions))
+	for i, d := range decisions {
+		settlements[i] = d.Settlement
+		if settlements[i].Holder == "" {
+			settlements[i].Holder = f.by
+		}
+	}
+	errs, err := f.store().Settle(ctx, settlements)
+	if err != nil {
+		return fmt.Errorf("settle %d jobs: %w", len(settlements), err)
+	}
+	for i, err := range errs {
+		if err == nil {
+			done.Settled[settlements[i].Event]++
+		}
+		f.tellSettled(q, decisions[i], err)
+	}
+	return nil
+}
+
+// tellSettled logs what became of a job.
+func (f *follower) tellSettled(q sluice.Queue, d decision, err error) {
+	log := f.upkeep.log
+	if err != nil {
+		log.Tell(event.SettlementRefused, q.Name, "job", d.ID, "event", d.Event, "error", err)
+		return
+	}
+	if d.run.State == sluice.RunAbsent {
+		log.TellJob(event.RunAbsent, d.claim, "ref", d.claim.Ref, "reason", d.Reason)
+	}
+	switch d.Event {
+	case sluice.EventRecover: // that the run is absent has said it all
+	case sluice.EventDispatch, sluice.EventDoubt:
+		log.TellJob(event.Of(d.Event), d.claim, "ref", d.claim.Ref, "error", d.Error, "reason", d.Reason)
+	default:
+		log.TellJob(event.Of(d.Event), d.claim, "duration", ranFor(d, q.Now), "ref", d.claim.Ref, "error", d.Error, "reason", d.Reason, "retry_in", event.Wait(d.Delay))
+	}
+}
+
+// ranFor is how long a run took, by its engine's clock, or the store's from the claim on.
+func ranFor(d decision, now time.Time) time.Duration {
+	if !d.run.StartedAt.IsZero() && !d.run.EndedAt.IsZero() {
+		return d.run.EndedAt.Sub(d.run.StartedAt)
+	}
+	return now.Sub(d.claim.ClaimedAt)
+}
