@@ -208,3 +208,19 @@ func TestARefusedCallMovesNothing(t *testing.T) {
 		}
 	}
 }
+
+// thin is a decorator that knows nothing of steps.
+type thin struct{ sluice.Store }
+
+func (t thin) Unwrap() sluice.Store { return t.Store }
+
+func TestAStepIsToldThroughOtherDecorators(t *testing.T) {
+	t.Parallel()
+	w := newWitness()
+	store := thin{observe.Store(memory.New(memory.Options{}), w)}
+	_, end := sluice.BeginStep(t.Context(), store, sluice.Step{Name: sluice.StepCycle})
+	end(sluice.StepEnd{})
+	if w.calls["step cycle"] != 1 {
+		t.Errorf("the step was told %d times, want once", w.calls["step cycle"])
+	}
+}
