@@ -6,35 +6,29 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
 )
 
-// finding is what the doctor sees. A finding that is not well says why it matters and what mends it.
-type finding struct {
-	Check string `json:"check"`
-	Well  bool   `json:"well"`
-	What  string `json:"what"`
-	Why   string `json:"why,omitempty"`
-	Mend  string `json:"mend,omitempty"`
-}
+// finding is what the doctor sees.
+type finding = sluice.Finding
 
-func well(check, format string, args ...any) finding {
-	return finding{Check: check, Well: true, What: fmt.Sprintf(format, args...)}
-}
+func well(check, format string, args ...any) finding { return sluice.WellFound(check, format, args...) }
 
 func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	thorough := false
+	command := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Check the store and the work, and say what to mend",
-		Long:    "Checks that the store answers, is up to date, and that every job has somebody who looks after it. Exit code 7 when something is not well.",
-		Example: "  sluice doctor\n  sluice doctor -o json",
+		Long:    "Checks that the store answers, is up to date and well, and that every job has somebody who looks after it. Each finding says why it matters and what mends it. Exit code 7 when something is not well; notes do not count.",
+		Example: "  sluice doctor\n  sluice doctor --thorough --timeout 10m\n  sluice doctor -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(command.Context(), a.timeout)
 			defer cancel()
-			findings, err := a.examine(ctx)
+			findings, err := a.examine(ctx, thorough)
 			if err != nil {
 				return err
 			}
@@ -49,6 +43,8 @@ func (a *app) doctorCommand() *cobra.Command {
 			return nil
 		},
 	}
+	command.Flags().BoolVar(&thorough, "thorough", false, "also read and check every page of the store, within --timeout")
+	return command
 }
 
 func (a *app) printFindings(findings []finding) error {
@@ -57,11 +53,14 @@ func (a *app) printFindings(findings []finding) error {
 	}
 	for _, f := range findings {
 		mark := "✔"
-		if !f.Well {
+		switch {
+		case !f.Well:
 			mark = "✖"
+		case f.Severity != "":
+			mark = "•"
 		}
-		text := fmt.Sprintf("%s %-10s %s\n", mark, f.Check, f.What)
-		if !f.Well {
+		text := fmt.Sprintf("%s %-11s %s\n", mark, f.Check, f.What)
+		if f.Why != "" {
 			text += fmt.Sprintf("  why:       %s\n  do:        %s\n", f.Why, f.Mend)
 		}
 		if _, err := fmt.Fprint(a.stdout, text); err != nil {
@@ -72,7 +71,7 @@ func (a *app) printFindings(findings []finding) error {
 }
 
 // examine makes every check. A store that cannot be opened ends it.
-func (a *app) examine(ctx context.Context) ([]finding, error) {
+func (a *app) examine(ctx context.Context, thorough bool) ([]finding, error) {
 	if _, err := parseAddress(a.db); err != nil {
 		return nil, err
 	}
@@ -80,23 +79,34 @@ func (a *app) examine(ctx context.Context) ([]finding, error) {
 	store, err := a.open(ctx)
 	switch {
 	case errors.Is(err, sluice.ErrNotMigrated):
-		return []finding{{Check: "schema", What: err.Error(), Why: "no command works without its tables", Mend: "sluice migrate"}}, nil
+		return []finding{{Check: "schema", Severity: sluice.SeverityError, What: err.Error(), Why: "no command works without its tables", Mend: "sluice migrate"}}, nil
 	case errors.Is(err, sluice.ErrNewerSchema):
-		return []finding{{Check: "schema", What: err.Error(), Why: "this program does not know what the newer schema means", Mend: "install the newer sluice"}}, nil
+		return []finding{{Check: "schema", Severity: sluice.SeverityError, What: err.Error(), Why: "this program does not know what the newer schema means", Mend: "install the newer sluice"}}, nil
 	case err != nil:
-		return nil, err
+		return denied(err)
 	}
 	defer a.close(store)
 	findings := []finding{
 		well("store", "%s answers in %s", redactURL(a.db), short(time.Since(begun))),
-		well("schema", "up to date"),
 	}
-	storeFindings, err := examineStore(ctx, store)
+	health, err := sluice.HealthOf(ctx, store, sluice.HealthOptions{Statements: true, Thorough: thorough})
 	if err != nil {
 		return nil, err
 	}
 	workFindings, err := examineWork(ctx, a.client(store))
-	return append(append(findings, storeFindings...), workFindings...), err
+	return append(append(findings, health.Findings...), workFindings...), err
+}
+
+// denied makes a finding of a store that cannot be opened because the role may not look at it.
+func denied(err error) ([]finding, error) {
+	var server *pgconn.PgError
+	if !errors.As(err, &server) || server.Code != "42501" {
+		return nil, err
+	}
+	return []finding{{
+		Check: "grant", Severity: sluice.SeverityError, What: server.Message, Why: "no command works without it",
+		Mend: "as the owner of the schema, for this role: grant usage on schema sluice to ROLE; grant select, insert, update, delete on all tables in schema sluice to ROLE; grant usage on all sequences in schema sluice to ROLE",
+	}}, nil
 }
 
 // holderSilence is how long a holder may be silent before it is taken for gone.
@@ -117,7 +127,7 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 		}
 		if h.Trouble != "" {
 			out = append(out, finding{
-				Check: h.Role, What: h.ID + ": " + h.Trouble, Why: "it does not do that part of its work until this is mended",
+				Check: h.Role, Severity: sluice.SeverityError, What: h.ID + ": " + h.Trouble, Why: "it does not do that part of its work until this is mended",
 				Mend: "sluice engine check",
 			})
 		}
@@ -143,7 +153,7 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 		out = append(out, well("upkeep", "nobody does it, and no job waits for it"))
 	default:
 		out = append(out, finding{
-			Check: "upkeep", What: "no upkeep was seen lately",
+			Check: "upkeep", Severity: sluice.SeverityError, What: "no upkeep was seen lately",
 			Why: "jobs of workers that die are not handed out again, plans for settings are not carried out, and history is not pruned", Mend: "sluice upkeep",
 		})
 	}
@@ -155,22 +165,22 @@ func examineQueue(q queueRow, workers int) []finding {
 	switch {
 	case q.Paused:
 		return []finding{{
-			Check: check, What: fmt.Sprintf("%s is %s; jobs ready: %s", q.Name, queueStatus(q), bounded(q.Depth.Ready)),
+			Check: check, Severity: sluice.SeverityWarning, What: fmt.Sprintf("%s is %s; jobs ready: %s", q.Name, queueStatus(q), bounded(q.Depth.Ready)),
 			Why: "a paused queue hands out nothing", Mend: "sluice resume " + q.Name,
 		}}
 	case q.Depth.Ready > 0 && workers == 0:
 		return []finding{{
-			Check: check, What: fmt.Sprintf("%s has jobs ready (%s) and no worker; the first was due %s", q.Name, bounded(q.Depth.Ready), ago(q.Depth.OldestDue)),
+			Check: check, Severity: sluice.SeverityError, What: fmt.Sprintf("%s has jobs ready (%s) and no worker; the first was due %s", q.Name, bounded(q.Depth.Ready), ago(q.Depth.OldestDue)),
 			Why: "nobody claims them", Mend: "sluice work " + q.Name + " -- COMMAND",
 		}}
 	case q.Depth.Uncertain > 0:
 		return []finding{{
-			Check: check, What: fmt.Sprintf("%s has %s uncertain jobs", q.Name, bounded(q.Depth.Uncertain)),
+			Check: check, Severity: sluice.SeverityWarning, What: fmt.Sprintf("%s has %s uncertain jobs", q.Name, bounded(q.Depth.Uncertain)),
 			Why: "whether their runs did the work only a person can find out; until then they are not run again", Mend: "sluice jobs --queue " + q.Name + " --state uncertain",
 		}}
 	case q.Depth.Dead > 0:
 		return []finding{{
-			Check: check, What: fmt.Sprintf("%s has %s dead letters", q.Name, bounded(q.Depth.Dead)),
+			Check: check, Severity: sluice.SeverityWarning, What: fmt.Sprintf("%s has %s dead letters", q.Name, bounded(q.Depth.Dead)),
 			Why: "they wait for a person", Mend: "sluice dead ls " + q.Name,
 		}}
 	}
@@ -183,7 +193,7 @@ func examineSettings(q queueRow, tended bool) []finding {
 	var out []finding
 	if q.Wrong != "" {
 		out = append(out, finding{
-			Check: "settings", What: q.Name + ": " + q.Wrong, Why: "what is stored is not what counts",
+			Check: "settings", Severity: sluice.SeverityWarning, What: q.Name + ": " + q.Wrong, Why: "what is stored is not what counts",
 			Mend: "sluice settings undo " + q.Name,
 		})
 	}
@@ -198,7 +208,7 @@ func examineSettings(q queueRow, tended bool) []finding {
 // examinePlan says what is to be done about a plan that was not carried out.
 func examinePlan(plan planRow, tended bool) finding {
 	out := finding{
-		Check: "plan", What: fmt.Sprintf("%s: plan %d, %s: due since %s, %s", plan.Queue, plan.ID, plan.Plan, plan.Next.UTC().Format(time.RFC3339), ago(plan.Next)),
+		Check: "plan", Severity: sluice.SeverityWarning, What: fmt.Sprintf("%s: plan %d, %s: due since %s, %s", plan.Queue, plan.ID, plan.Plan, plan.Next.UTC().Format(time.RFC3339), ago(plan.Next)),
 		Why: "the settings are not what they were planned to be by now", Mend: "sluice upkeep",
 	}
 	remove := fmt.Sprintf("sluice settings unplan %s %d", plan.Queue, plan.ID)

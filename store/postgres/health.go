@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,28 +27,46 @@ const lookTimeout = 3 * time.Second
 // Health looks at the server, the database and what this role can do with it. It needs one connection of the pool for
 // some ten statements, none of which reads a table of jobs.
 func (s *Store) Health(ctx context.Context, options sluice.HealthOptions) (sluice.Health, error) {
-	l := &checkup{store: s, options: options, health: sluice.Health{Kind: "postgres"}}
-	err := s.call(ctx, "look at the server", func(ctx context.Context, _ bool) error { return l.server(ctx) })
+	c := &checkup{store: s, options: options, health: sluice.Health{Kind: "postgres"}}
+	err := s.call(ctx, "look at the server", func(ctx context.Context, _ bool) error { return c.server(ctx) })
 	if err != nil {
 		return sluice.Health{}, err
 	}
-	for _, one := range []struct {
-		check string
-		see   func(*checkup, context.Context) error
-	}{
-		{"schema", (*checkup).schema},
-		{"transaction", (*checkup).transactions},
-		{"prepared", (*checkup).held},
-		{"vacuum", (*checkup).tables},
-	} {
-		if err := l.at(ctx, one.see); err != nil {
+	for _, one := range c.looks() {
+		if err := c.at(ctx, one); err != nil {
 			if ctx.Err() != nil {
-				return sluice.Health{}, ctx.Err()
+				return sluice.Health{}, fmt.Errorf("look at the store: %w", ctx.Err())
 			}
-			l.unseen(one.check, err)
+			c.unseen(one.check, err)
 		}
 	}
-	return l.health, nil
+	return c.health, nil
+}
+
+// inspection is one of the things that are looked at, after the server.
+type inspection struct {
+	check string
+	see   func(context.Context) error
+	// patient looks have only the caller's deadline.
+	patient bool
+}
+
+func (c *checkup) looks() []inspection {
+	all := []inspection{
+		{check: "schema", see: c.schema},
+		{check: "transaction", see: c.transactions},
+		{check: "slot", see: c.held},
+		{check: "vacuum", see: c.tables},
+		{check: "index", see: c.indexes},
+		{check: "grant", see: c.grants},
+	}
+	if c.options.Statements {
+		all = append(all, inspection{check: "statements", see: c.statements})
+	}
+	if c.options.Thorough {
+		all = append(all, inspection{check: "integrity", see: c.integrity, patient: true})
+	}
+	return all
 }
 
 // checkup is one examination.
@@ -58,42 +77,47 @@ type checkup struct {
 	on      serverRow
 }
 
-// at makes one look, on a connection of its own and under a deadline of its own.
-func (l *checkup) at(ctx context.Context, see func(*checkup, context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	return see(l, ctx)
+// at makes one look, under a deadline of its own. It leaves nothing behind that it did not finish.
+func (c *checkup) at(ctx context.Context, one inspection) error {
+	if !one.patient {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+	}
+	return one.see(ctx)
 }
 
-func (l *checkup) unseen(check string, err error) {
+func (c *checkup) unseen(check string, err error) {
 	why := "what cannot be seen cannot be mended"
 	mend := "look again in a minute; a statement that locks the table, such as «alter table», may be at work"
 	if !errors.Is(err, context.DeadlineExceeded) {
 		mend = "mend what the server says"
 	}
-	l.find(sluice.SeverityWarning, check, "this could not be looked at: "+err.Error(), why, mend)
+	c.find(sluice.SeverityWarning, check, "this could not be looked at: "+err.Error(), why, mend)
 }
 
-func (l *checkup) find(severity sluice.Severity, check, what, why, mend string) {
-	l.health.Findings = append(l.health.Findings, sluice.Finding{
+func (c *checkup) find(severity sluice.Severity, check, what, why, mend string) {
+	c.health.Findings = append(c.health.Findings, sluice.Finding{
 		Check: check, Well: severity == sluice.SeverityNote, Severity: severity, What: what, Why: why, Mend: mend,
 	})
 }
 
-func (l *checkup) well(check, format string, args ...any) {
-	l.health.Findings = append(l.health.Findings, sluice.WellFound(check, format, args...))
+func (c *checkup) well(check, format string, args ...any) {
+	c.health.Findings = append(c.health.Findings, sluice.WellFound(check, format, args...))
 }
 
-func (l *checkup) figure(name string, value float64, unit string) {
-	l.health.Figures = append(l.health.Figures, sluice.HealthFigure{Name: name, Value: value, Unit: unit})
+func (c *checkup) figure(name string, value float64, unit string) {
+	c.health.Figures = append(c.health.Figures, sluice.HealthFigure{Name: name, Value: value, Unit: unit})
 }
 
-func (l *checkup) figureOf(name, label, of string, value float64, unit string) {
-	l.health.Figures = append(l.health.Figures, sluice.HealthFigure{Name: name, Label: sluice.HealthLabel{Name: label, Value: of}, Value: value, Unit: unit})
+func (c *checkup) figureOf(name, label, of string, value float64, unit string) {
+	c.health.Figures = append(c.health.Figures, sluice.HealthFigure{Name: name, Label: sluice.HealthLabel{Name: label, Value: of}, Value: value, Unit: unit})
 }
 
 // judge gives the severity that a figure has for a check.
-func (l *checkup) judge(check string, value float64) sluice.Severity { return l.store.checks[check].Judge(value) }
+func (c *checkup) judge(check string, value float64) sluice.Severity {
+	return c.store.checks[check].Judge(value)
+}
 
 // checksByName gives what to judge by.
 func checksByName() map[string]sluice.HealthCheck {

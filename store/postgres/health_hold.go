@@ -35,8 +35,8 @@ type transactionRow struct {
 }
 
 // transactions names those that have been open for long.
-func (l *checkup) transactions(ctx context.Context) error {
-	rows, err := rowsOf[transactionRow](ctx, l.store.pool, healthTransactionsSQL, maxTold)
+func (c *checkup) transactions(ctx context.Context) error {
+	rows, err := rowsOf[transactionRow](ctx, c.store.pool, healthTransactionsSQL, maxTold)
 	if err != nil {
 		return err
 	}
@@ -44,14 +44,14 @@ func (l *checkup) transactions(ctx context.Context) error {
 	if len(rows) > 0 {
 		oldest = max(rows[0].Age, 0)
 	}
-	l.figure("oldest_transaction_seconds", oldest, "seconds")
-	if l.judge("transaction", oldest) == "" {
-		l.well("transaction", "none is older than %s", span(l.store.checks["transaction"].Warning))
+	c.figure("oldest_transaction_seconds", oldest, "seconds")
+	if c.judge("transaction", oldest) == "" {
+		c.well("transaction", "none is older than %s", span(c.store.checks["transaction"].Warning))
 		return nil
 	}
 	for _, t := range rows {
-		if severity := l.judge("transaction", t.Age); severity != "" {
-			l.find(severity, "transaction", t.text(), t.why(), fmt.Sprintf("select pg_terminate_backend(%d)", t.PID))
+		if severity := c.judge("transaction", t.Age); severity != "" {
+			c.find(severity, "transaction", t.text(), t.why(), fmt.Sprintf("select pg_terminate_backend(%d)", t.PID))
 		}
 	}
 	return nil
@@ -86,62 +86,62 @@ type heldRow struct {
 }
 
 // held looks at what holds back vacuum without being a session, or keeps the log.
-func (l *checkup) held(ctx context.Context) error {
-	rows, err := rowsOf[heldRow](ctx, l.store.pool, healthHeldSQL, 50)
+func (c *checkup) held(ctx context.Context) error {
+	rows, err := rowsOf[heldRow](ctx, c.store.pool, healthHeldSQL, 50)
 	if err != nil {
 		return err
 	}
 	most := map[string]float64{}
 	for _, h := range rows {
-		l.figuresOf(h, most)
+		c.figuresOf(h, most)
 		switch h.Kind {
 		case "prepared":
-			l.preparedOne(h)
+			c.preparedOne(h)
 		case "slot":
-			l.slot(h)
+			c.slot(h)
 		case "standby":
-			l.standby(h)
+			c.standby(h)
 		}
 	}
-	l.figure("prepared_transaction_seconds", most["prepared"], "seconds")
-	l.figure("standby_xmin_age", most["standby"], "transactions")
+	c.figure("prepared_transaction_seconds", most["prepared"], "seconds")
+	c.figure("standby_xmin_age", most["standby"], "transactions")
 	return nil
 }
 
-func (l *checkup) figuresOf(h heldRow, most map[string]float64) {
+func (c *checkup) figuresOf(h heldRow, most map[string]float64) {
 	switch h.Kind {
 	case "prepared":
 		most[h.Kind] = max(most[h.Kind], h.Seconds)
 	case "standby":
 		most[h.Kind] = max(most[h.Kind], float64(h.Transactions))
 	case "slot":
-		l.figureOf("slot_wal_bytes", "slot", h.Name, float64(h.WALBytes), "bytes")
+		c.figureOf("slot_wal_bytes", "slot", h.Name, float64(h.WALBytes), "bytes")
 	}
 }
 
-func (l *checkup) preparedOne(h heldRow) {
-	if severity := l.judge("prepared", h.Seconds); severity != "" {
-		l.find(severity, "prepared", fmt.Sprintf("%s of %s has been prepared for %s, and nobody ended it", brief(h.Name), h.Owner, span(h.Seconds)), whyOld,
+func (c *checkup) preparedOne(h heldRow) {
+	if severity := c.judge("prepared", h.Seconds); severity != "" {
+		c.find(severity, "prepared", fmt.Sprintf("%s of %s has been prepared for %s, and nobody ended it", brief(h.Name), h.Owner, span(h.Seconds)), whyOld,
 			"rollback prepared "+literal(h.Name)+"; or, if the others have committed: commit prepared "+literal(h.Name))
 	}
 }
 
-func (l *checkup) slot(h heldRow) {
+func (c *checkup) slot(h heldRow) {
 	mend := "start whoever reads it, or, if it is not needed any more: select pg_drop_replication_slot(" + literal(h.Name) + ")"
-	severity := l.judge("slot", float64(h.WALBytes))
+	severity := c.judge("slot", float64(h.WALBytes))
 	switch {
 	case severity != "":
-		l.find(severity, "slot", fmt.Sprintf("the replication slot %s keeps %s of the log", h.Name, bytesText(float64(h.WALBytes))),
+		c.find(severity, "slot", fmt.Sprintf("the replication slot %s keeps %s of the log", h.Name, bytesText(float64(h.WALBytes))),
 			"the log stays until it is read, and fills the disk", mend)
 	case !h.Active && h.Transactions > 0:
-		l.find(sluice.SeverityWarning, "slot", fmt.Sprintf("the replication slot %s is not read by anybody, and holds back what died in the last %d transactions", h.Name, h.Transactions),
+		c.find(sluice.SeverityWarning, "slot", fmt.Sprintf("the replication slot %s is not read by anybody, and holds back what died in the last %d transactions", h.Name, h.Transactions),
 			"rows that died since cannot be removed", mend)
 	}
 }
 
-func (l *checkup) standby(h heldRow) {
-	if severity := l.judge("standby", float64(h.Transactions)); severity != "" {
-		l.find(severity, "standby", fmt.Sprintf("the standby %s still reads what was there %d transactions ago (hot_standby_feedback)", brief(h.Name), h.Transactions),
+func (c *checkup) standby(h heldRow) {
+	if severity := c.judge("standby", float64(h.Transactions)); severity != "" {
+		c.find(severity, "standby", fmt.Sprintf("the standby %s still reads what was there %d transactions ago (hot_standby_feedback)", brief(h.Name), h.Transactions),
 			"rows that died since cannot be removed here",
 			"end the long query on the standby; or there: alter system set hot_standby_feedback = off; select pg_reload_conf()")
 	}

@@ -42,9 +42,9 @@ type serverRow struct {
 }
 
 // server looks at what one row tells.
-func (l *checkup) server(ctx context.Context) error {
+func (c *checkup) server(ctx context.Context) error {
 	begun := time.Now()
-	rows, err := rowsOf[serverRow](ctx, l.store.pool, healthServerSQL)
+	rows, err := rowsOf[serverRow](ctx, c.store.pool, healthServerSQL)
 	if err != nil {
 		return err
 	}
@@ -52,18 +52,18 @@ func (l *checkup) server(ctx context.Context) error {
 		return pgx.ErrNoRows
 	}
 	ours := begun.Add(time.Since(begun) / 2)
-	l.on = rows[0]
-	l.health.Findings, l.health.Figures = nil, nil // of an earlier try
-	l.writable()
-	l.clock(ours)
-	l.durability()
-	l.connections()
-	l.notification()
-	l.wraparound()
-	l.autovacuum()
-	if !l.on.SeesAll {
-		l.find(sluice.SeverityNote, "sight", "the role "+l.on.Role+" may not see what other roles do",
-			"transactions of theirs are not told of here", "grant pg_read_all_stats to "+name(l.on.Role))
+	c.on = rows[0]
+	c.health.Findings, c.health.Figures = nil, nil // of an earlier try
+	c.writable()
+	c.clock(ours)
+	c.durability()
+	c.connections()
+	c.notification()
+	c.wraparound()
+	c.autovacuum()
+	if !c.on.SeesAll {
+		c.find(sluice.SeverityNote, "sight", "the role "+c.on.Role+" may not see what other roles do",
+			"transactions of theirs are not told of here", "grant pg_read_all_stats to "+name(c.on.Role))
 	}
 	return nil
 }
@@ -71,70 +71,70 @@ func (l *checkup) server(ctx context.Context) error {
 // name quotes a name for a statement.
 func name(of string) string { return pgx.Identifier{of}.Sanitize() }
 
-func (l *checkup) writable() {
+func (c *checkup) writable() {
 	const why = "nothing can be enqueued, claimed or settled"
 	switch {
-	case l.on.Standby:
-		l.find(sluice.SeverityError, "server", "PostgreSQL "+l.on.Version+" is a standby", why,
+	case c.on.Standby:
+		c.find(sluice.SeverityError, "server", "PostgreSQL "+c.on.Version+" is a standby", why,
 			"name the primary server with --db (several hosts and target_session_attrs=read-write find it), or select pg_promote()")
-	case l.on.ReadOnly:
-		l.find(sluice.SeverityError, "server", "transactions are read-only (default_transaction_read_only is on)", why,
-			"alter database "+name(l.on.Database)+" set default_transaction_read_only = off")
+	case c.on.ReadOnly:
+		c.find(sluice.SeverityError, "server", "transactions are read-only (default_transaction_read_only is on)", why,
+			"alter database "+name(c.on.Database)+" set default_transaction_read_only = off")
 	default:
-		l.well("server", "PostgreSQL %s", l.on.Version)
+		c.well("server", "PostgreSQL %s", c.on.Version)
 	}
-	l.figure("schema_version", float64(l.on.SchemaVersion), "")
+	c.figure("schema_version", float64(c.on.SchemaVersion), "")
 }
 
-func (l *checkup) clock(ours time.Time) {
-	off := ours.Sub(l.on.Now).Abs()
-	l.figure("clock_difference_seconds", off.Seconds(), "seconds")
-	if severity := l.judge("clock", off.Seconds()); severity != "" {
-		l.find(severity, "clock", fmt.Sprintf("this machine's clock is %s off the server's", span(off.Seconds())),
+func (c *checkup) clock(ours time.Time) {
+	off := ours.Sub(c.on.Now).Abs()
+	c.figure("clock_difference_seconds", off.Seconds(), "seconds")
+	if severity := c.judge("clock", off.Seconds()); severity != "" {
+		c.find(severity, "clock", fmt.Sprintf("this machine's clock is %s off the server's", span(off.Seconds())),
 			"jobs go by the server's clock; what this machine logs and shows does not", "set up time synchronisation (NTP) on this machine")
 		return
 	}
-	l.well("clock", "within %s of the server's", span(l.store.checks["clock"].Warning))
+	c.well("clock", "within %s of the server's", span(c.store.checks["clock"].Warning))
 }
 
 // durability is about money: what was acknowledged must be there after a crash.
-func (l *checkup) durability() {
-	severity := sluice.SeverityError
-	if l.on.Throwaway {
-		severity = sluice.SeverityNote
+func (c *checkup) durability() {
+	severity, said := sluice.SeverityError, ""
+	if c.on.Throwaway {
+		severity, said = sluice.SeverityNote, ", as the server's configuration means it to be (sluice.throwaway)"
 	}
 	const mend = "alter system set %s = on; select pg_reload_conf()"
 	sound := true
-	if !l.on.Fsync {
+	if !c.on.Fsync {
 		sound = false
-		l.find(severity, "durability", "fsync is off", "after a crash of the machine the whole database may be damaged", fmt.Sprintf(mend, "fsync"))
+		c.find(severity, "durability", "fsync is off"+said, "after a crash of the machine the whole database may be damaged", fmt.Sprintf(mend, "fsync"))
 	}
-	if !l.on.FullPageWrites {
+	if !c.on.FullPageWrites {
 		sound = false
-		l.find(severity, "durability", "full_page_writes is off", "after a crash of the machine pages may be half old and half new", fmt.Sprintf(mend, "full_page_writes"))
+		c.find(severity, "durability", "full_page_writes is off"+said, "after a crash of the machine pages may be half old and half new", fmt.Sprintf(mend, "full_page_writes"))
 	}
-	if l.on.SynchronousCommit == "off" {
+	if c.on.SynchronousCommit == "off" {
 		sound = false
 		if severity == sluice.SeverityError {
 			severity = sluice.SeverityWarning
 		}
-		l.find(severity, "durability", "synchronous_commit is off",
+		c.find(severity, "durability", "synchronous_commit is off"+said,
 			"a crash of the server loses the last commits though they were acknowledged: jobs are gone, and those that were done are run again",
-			l.synchronousCommitMend())
+			c.synchronousCommitMend())
 	}
 	if sound {
-		l.well("durability", "every commit is on the disk before it is acknowledged")
+		c.well("durability", "every commit is on the disk before it is acknowledged")
 	}
 }
 
-func (l *checkup) synchronousCommitMend() string {
-	switch l.on.SynchronousCommitSource {
+func (c *checkup) synchronousCommitMend() string {
+	switch c.on.SynchronousCommitSource {
 	case "database":
-		return "alter database " + name(l.on.Database) + " reset synchronous_commit"
+		return "alter database " + name(c.on.Database) + " reset synchronous_commit"
 	case "user":
-		return "alter role " + name(l.on.Role) + " reset synchronous_commit"
+		return "alter role " + name(c.on.Role) + " reset synchronous_commit"
 	case "database user":
-		return "alter role " + name(l.on.Role) + " in database " + name(l.on.Database) + " reset synchronous_commit"
+		return "alter role " + name(c.on.Role) + " in database " + name(c.on.Database) + " reset synchronous_commit"
 	case "client":
 		return "take synchronous_commit out of the URL, and out of PGOPTIONS"
 	}
@@ -142,21 +142,21 @@ func (l *checkup) synchronousCommitMend() string {
 }
 
 // connections looks for the limit that is nearest.
-func (l *checkup) connections() {
-	l.figure("connections", float64(l.on.Connections), "connections")
-	l.figure("connection_limit", float64(l.on.ConnectionLimit), "connections")
+func (c *checkup) connections() {
+	c.figure("connections", float64(c.on.Connections), "connections")
+	c.figure("connection_limit", float64(c.on.ConnectionLimit), "connections")
 	type limit struct {
 		used, limit int64
 		of, mend    string
 	}
 	limits := []limit{{
-		l.on.Connections, l.on.ConnectionLimit, "the server's (max_connections)",
-		fmt.Sprintf("use fewer (pool_max_conns=4 in the URLs of workers), or alter system set max_connections = %d, and restart the server", 2*l.on.ConnectionLimit),
+		c.on.Connections, c.on.ConnectionLimit, "the server's (max_connections)",
+		fmt.Sprintf("use fewer (pool_max_conns=4 in the URLs of workers), or alter system set max_connections = %d, and restart the server", 2*c.on.ConnectionLimit),
 	}}
-	if !l.on.Superuser { // nothing else keeps a superuser out
+	if !c.on.Superuser { // nothing else keeps a superuser out
 		limits = append(limits,
-			limit{l.on.RoleConnections, l.on.RoleLimit, "those of the role " + l.on.Role, "alter role " + name(l.on.Role) + " connection limit -1"},
-			limit{l.on.DatabaseConnections, l.on.DatabaseLimit, "those of the database " + l.on.Database, "alter database " + name(l.on.Database) + " connection limit -1"})
+			limit{c.on.RoleConnections, c.on.RoleLimit, "those of the role " + c.on.Role, "alter role " + name(c.on.Role) + " connection limit -1"},
+			limit{c.on.DatabaseConnections, c.on.DatabaseLimit, "those of the database " + c.on.Database, "alter database " + name(c.on.Database) + " connection limit -1"})
 	}
 	most := limits[0]
 	for _, one := range limits[1:] {
@@ -165,73 +165,75 @@ func (l *checkup) connections() {
 		}
 	}
 	share := float64(most.used) / float64(most.limit)
-	l.figure("connections_used", share, "")
-	if severity := l.judge("connections", share); severity != "" {
-		l.find(severity, "connections", fmt.Sprintf("%d of %d connections are in use, of %s", most.used, most.limit, most.of),
+	c.figure("connections_used", share, "")
+	if severity := c.judge("connections", share); severity != "" {
+		c.find(severity, "connections", fmt.Sprintf("%d of %d connections are in use, of %s", most.used, most.limit, most.of),
 			"whoever comes next is refused, and workers wait", most.mend)
 		return
 	}
-	l.well("connections", "%d of %d in use", most.used, most.limit)
+	c.well("connections", "%d of %d in use", most.used, most.limit)
 }
 
-func (l *checkup) notification() {
+func (c *checkup) notification() {
 	on := 1.0
-	if l.store.options.TransactionPooler {
+	if c.store.options.TransactionPooler {
 		on = 0
-		l.find(sluice.SeverityNote, "notify", "off: this program was told that its connections go through a pooler in transaction mode",
+		c.find(sluice.SeverityNote, "notify", "off: this program was told that its connections go through a pooler in transaction mode",
 			"workers find jobs of other processes by polling, by default once a second", "nothing, unless there is no pooler: then leave TransactionPooler out")
 	}
-	l.figure("notifications", on, "")
-	l.figure("notification_queue_used", l.on.NotificationQueueUsed, "")
-	severity := l.judge("notify", l.on.NotificationQueueUsed)
+	c.figure("notifications", on, "")
+	c.figure("notification_queue_used", c.on.NotificationQueueUsed, "")
+	severity := c.judge("notify", c.on.NotificationQueueUsed)
 	switch {
 	case severity != "":
-		l.find(severity, "notify", fmt.Sprintf("the server's queue of notifications is %.0f %% full", 100*l.on.NotificationQueueUsed),
+		c.find(severity, "notify", fmt.Sprintf("the server's queue of notifications is %.0f %% full", 100*c.on.NotificationQueueUsed),
 			"when it is full, commits that notify fail", "end the session that listens and stays in a transaction: select pg_terminate_backend(pid) from pg_stat_activity where state like 'idle in transaction%' order by xact_start limit 1")
 	case on == 1:
-		l.well("notify", "on: processes wake each other")
+		c.well("notify", "on: processes wake each other")
 	}
 }
 
-func (l *checkup) wraparound() {
-	age := float64(max(l.on.TransactionAge, l.on.MultixactAge))
-	l.figure("wraparound_age", age, "transactions")
-	if severity := l.judge("wraparound", age); severity != "" {
-		l.find(severity, "wraparound", fmt.Sprintf("the oldest row of the database is %.0f transactions old", age),
+func (c *checkup) wraparound() {
+	age := float64(max(c.on.TransactionAge, c.on.MultixactAge))
+	c.figure("wraparound_age", age, "transactions")
+	if severity := c.judge("wraparound", age); severity != "" {
+		c.find(severity, "wraparound", fmt.Sprintf("the oldest row of the database is %.0f transactions old", age),
 			"at 2,147 million the server refuses every change, until all is vacuumed",
 			"end old transactions, prepared ones and unused slots first, and then: vacuum (freeze)")
+		return
 	}
+	c.well("wraparound", "the oldest row is %.0f transactions old", age)
 }
 
-func (l *checkup) autovacuum() {
+func (c *checkup) autovacuum() {
 	const why = "dead rows are never removed; tables and indexes grow, and claims become slow"
-	if !l.on.Autovacuum {
-		l.find(sluice.SeverityError, "autovacuum", "autovacuum is off on this server", why, "alter system set autovacuum = on; select pg_reload_conf()")
+	if !c.on.Autovacuum {
+		c.find(sluice.SeverityError, "autovacuum", "autovacuum is off on this server", why, "alter system set autovacuum = on; select pg_reload_conf()")
 	}
-	if !l.on.TrackCounts {
-		l.find(sluice.SeverityError, "autovacuum", "track_counts is off, without which autovacuum does nothing", why, "alter system set track_counts = on; select pg_reload_conf()")
+	if !c.on.TrackCounts {
+		c.find(sluice.SeverityError, "autovacuum", "track_counts is off, without which autovacuum does nothing", why, "alter system set track_counts = on; select pg_reload_conf()")
 	}
 }
 
 // schema compares the database's schema and functions with the program's.
-func (l *checkup) schema(ctx context.Context) error {
+func (c *checkup) schema(ctx context.Context) error {
 	steps, err := migration.Steps(schemaFiles, "schema")
 	if err != nil {
 		return err
 	}
-	functions, err := missingFunctions(ctx, l.store.pool)
+	functions, err := missingFunctions(ctx, c.store.pool)
 	if err != nil {
 		return err
 	}
 	switch {
-	case l.on.SchemaVersion > len(steps):
-		l.find(sluice.SeverityNote, "schema", fmt.Sprintf("the database has had schema step %d, this program knows %d", l.on.SchemaVersion, len(steps)),
+	case c.on.SchemaVersion > len(steps):
+		c.find(sluice.SeverityNote, "schema", fmt.Sprintf("the database has had schema step %d, this program knows %d", c.on.SchemaVersion, len(steps)),
 			"it works, and does not know what is new", "install the newer sluice")
 	case functions != nil:
-		l.find(sluice.SeverityNote, "schema", "the functions for other languages are missing, or older than this program",
+		c.find(sluice.SeverityNote, "schema", "the functions for other languages are missing, or older than this program",
 			"Go programs have no need of them; programs in other languages have", "sluice migrate")
 	default:
-		l.well("schema", "up to date")
+		c.well("schema", "up to date")
 	}
 	return nil
 }

@@ -55,9 +55,12 @@ type Store struct {
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int64
 	awaited   sync.Map // queues that are noted as awaited
-	checks    map[string]sluice.HealthCheck
-	closed    atomic.Bool
-	log       *event.Log
+	// checks are what health is judged by.
+	checks map[string]sluice.HealthCheck
+	// bigIndex is from how many bytes on an index is estimated.
+	bigIndex int64
+	closed   atomic.Bool
+	log      *event.Log
 
 	mending  sync.Mutex
 	mendFrom mendPlaces // where upkeep goes on looking for what was left behind
@@ -89,7 +92,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 
 // New makes a store of a pool that the caller keeps and closes, and checks the schema.
 func New(ctx context.Context, pool *pgxpool.Pool, options Options) (*Store, error) {
-	s := &Store{pool: pool, options: options.withDefaults(), waveSlice: waveSlice, checks: checksByName()}
+	s := &Store{pool: pool, options: options.withDefaults(), waveSlice: waveSlice, checks: checksByName(), bigIndex: bigIndex}
 	s.log = event.NewLog(s.options.Logger, "", 0)
 	s.pipelines = pool.Config().ConnConfig.DefaultQueryExecMode == planEachTime
 	if err := s.checkSchema(ctx); err != nil {

@@ -1,0 +1,113 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/health_indexes.sql
+var healthIndexesSQL string
+
+//go:embed sql/health_amcheck.sql
+var healthAmcheckSQL string
+
+// bigIndex is from how many bytes on it is estimated how much of an index is empty.
+const bigIndex = 8 << 20
+
+type indexRow struct {
+	Name     string
+	Table    string
+	Valid    bool
+	Bytes    int64
+	Estimate int64
+}
+
+// indexes compares what is there with what the schema makes.
+func (c *checkup) indexes(ctx context.Context) error {
+	made, err := readSchema()
+	if err != nil {
+		return err
+	}
+	rows, err := rowsOf[indexRow](ctx, c.store.pool, healthIndexesSQL, c.store.bigIndex)
+	if err != nil {
+		return err
+	}
+	before := len(c.health.Findings)
+	there := make(map[string]bool)
+	for _, row := range rows {
+		there[row.Name] = true
+	}
+	ours := make(map[string]bool)
+	for _, index := range made.indexes {
+		ours[index.name] = true
+		if !there[index.name] {
+			c.find(sluice.SeverityError, "index", "the index "+index.name+" of the table "+index.table+" is missing",
+				"what goes by it reads the whole table, or is not kept unique", index.mend())
+		}
+	}
+	for _, row := range rows {
+		c.index(row, ours[row.Name])
+	}
+	if len(c.health.Findings) == before {
+		c.well("index", "all %d are there, valid, and not mostly empty", len(made.indexes))
+	}
+	return nil
+}
+
+func (c *checkup) index(row indexRow, ours bool) {
+	index := "sluice." + name(row.Name)
+	empty := float64(row.Bytes - row.Estimate)
+	c.figureOf("index_bytes", "index", row.Name, float64(row.Bytes), "bytes")
+	c.figureOf("index_bloat_bytes", "index", row.Name, empty, "bytes")
+	severity := c.judge("bloat", empty)
+	switch {
+	case !row.Valid && ours:
+		c.find(sluice.SeverityError, "index", "the index "+row.Name+" of the table "+row.Table+" is invalid",
+			"what goes by it reads the whole table, or is not kept unique", "reindex index concurrently "+index)
+	case !row.Valid:
+		c.find(sluice.SeverityNote, "index", "the index "+row.Name+" of the table "+row.Table+" is left over from a statement that failed",
+			"each change of the table keeps it up to date, and nothing reads it", "drop index concurrently "+index)
+	case severity != "" && empty > 0.75*float64(row.Bytes):
+		c.find(severity, "bloat", fmt.Sprintf("of %s of the index %s, about %s are empty", bytesText(float64(row.Bytes)), row.Name, bytesText(empty)),
+			"claims and look-ups read pages with nothing in them", "reindex index concurrently "+index)
+	}
+}
+
+// integrity has the server check each index, which needs an extension.
+func (c *checkup) integrity(ctx context.Context) error {
+	extension, err := c.extension(ctx, "amcheck")
+	if err != nil {
+		return err
+	}
+	const check = "integrity"
+	if extension.Schema == nil {
+		c.find(sluice.SeverityNote, check, "the extension amcheck is not there", "without it the server cannot compare indexes with their tables", extension.mend("amcheck"))
+		return nil
+	}
+	rows, err := rowsOf[indexRow](ctx, c.store.pool, healthIndexesSQL, c.store.bigIndex)
+	if err != nil {
+		return err
+	}
+	before := len(c.health.Findings)
+	for _, row := range rows {
+		if !row.Valid {
+			continue
+		}
+		err := exec(ctx, c.store.pool, strings.ReplaceAll(healthAmcheckSQL, "{schema}", name(*extension.Schema)), row.Name)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			c.find(sluice.SeverityError, check, "the index "+row.Name+" of the table "+row.Table+": "+err.Error(), "what goes by it finds the wrong rows, or none",
+				"reindex index concurrently sluice."+name(row.Name)+"; if that fails, the table is damaged: restore a backup; and look for what damaged it (disk, memory, fsync)")
+		}
+	}
+	if len(c.health.Findings) == before {
+		c.well(check, "each of %d indexes agrees with its table", len(rows))
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/health_extension.sql
+var healthExtensionSQL string
+
+//go:embed sql/health_statements.sql
+var healthStatementsSQL string
+
+type extensionRow struct {
+	Schema    *string
+	Loaded    bool
+	Available bool
+}
+
+func (c *checkup) extension(ctx context.Context, extension string) (extensionRow, error) {
+	rows, err := rowsOf[extensionRow](ctx, c.store.pool, healthExtensionSQL, extension)
+	if err != nil {
+		return extensionRow{}, err
+	}
+	return rows[0], nil
+}
+
+// mend says how to get an extension.
+func (e extensionRow) mend(extension string) string {
+	if !e.Available {
+		return "install PostgreSQL's contrib package on the server, and then: create extension " + extension
+	}
+	return "create extension " + extension
+}
+
+type statementRow struct {
+	Calls int64
+	Total float64
+	Mean  float64
+	Query string
+}
+
+// statements names those that took the most time, or says how to know. Neither is a fault.
+func (c *checkup) statements(ctx context.Context) error {
+	const check, extension = "statements", "pg_stat_statements"
+	found, err := c.extension(ctx, extension)
+	switch {
+	case err != nil:
+		return err
+	case found.Schema == nil || !found.Loaded && c.on.SeesAll:
+		mend := found.mend(extension)
+		if !found.Loaded {
+			mend = "alter system set shared_preload_libraries = 'pg_stat_statements' (beside what is there), restart the server, and then: " + mend
+		}
+		if found.Schema != nil {
+			mend = "alter system set shared_preload_libraries = 'pg_stat_statements' (beside what is there), and restart the server"
+		}
+		c.find(sluice.SeverityNote, check, "the extension "+extension+" is not there", "it counts which statements are slow", mend)
+		return nil
+	}
+	rows, err := rowsOf[statementRow](ctx, c.store.pool, strings.ReplaceAll(healthStatementsSQL, "{schema}", name(*found.Schema)), 3)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		c.find(sluice.SeverityNote, check, fmt.Sprintf("%s in all, %d calls of %s: %s", span(row.Total/1000), row.Calls, milliseconds(row.Mean), statement(row.Query)),
+			"it took the server the most time", "")
+	}
+	if len(rows) == 0 {
+		c.well(check, "none was counted yet")
+	}
+	return nil
+}
+
+func milliseconds(value float64) string { return fmt.Sprintf("%.3g ms", value) }
