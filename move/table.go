@@ -101,6 +101,12 @@ func tables() []table {
 			[]column{is("queue", kindText), is("part", kindText), is("at", kindInstant), is("jobs", kindInt), is("tenants", kindText)},
 			keyed("wave", "queue", "part", "at"), keyed("sluice_wave", "queue", "part", "at"),
 		},
+		statTable(),
+		{
+			"statistics to be added up",
+			[]column{is("at", kindInstant), is("queue", kindText), is("holder", kindText), is("body", kindText)},
+			keyed("stat_part", "at", "queue", "holder"), keyed("sluice_stat_part", "at", "queue", "holder"),
+		},
 		rateTable(),
 		tenantRateTable(),
 	}
@@ -110,6 +116,8 @@ func tables() []table {
 var notMoved = map[string]string{
 	"sluice.migration": "the target has its own", "sluice_migration": "the target has its own",
 	"sluice.holder": "processes of the source", "sluice_holder": "processes of the source",
+	"sluice.stat_holder": "processes of the source", "sluice_stat_holder": "processes of the source",
+	"sluice.stat_fold": "a lock",
 	"sluice.hint":      "what claims are told of lines, which they make anew",
 	"sluice.order_key": "a lock for each order key, made when it is wanted",
 	"sluice.move":      "how far a move has come", "sluice_move": "how far a move has come",
@@ -193,6 +201,17 @@ func liveTable() table {
 	}, keyed("live", "id"), keyed("sluice_live", "seq")}
 	t.postgres.left, t.lite.left = []string{"in_line"}, []string{"in_line"}
 	return t
+}
+
+func statTable() table {
+	columns := []column{is("every_s", kindInt), is("at", kindInstant), is("queue", kindText)}
+	for _, name := range []string{
+		"enqueued", "requeued", "claimed", "dispatched", "completed", "dead", "cancelled", "uncertain", "failed", "released", "recovered", "start_failed",
+	} {
+		columns = append(columns, is(name, kindInt))
+	}
+	columns = append(columns, is("wait", kindText), is("run", kindText), is("total", kindText), is("tenants", kindText))
+	return table{"statistics", columns, keyed("stat", "every_s", "at", "queue"), keyed("sluice_stat", "every_s", "at", "queue")}
 }
 
 func auditTable() table {

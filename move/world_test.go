@@ -42,6 +42,20 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 	_, err := store.CountWaves(t.Context())
 	w.ok(err)
 	w.ok(store.Beat(t.Context(), sluice.Holder{ID: "h:1:x", Role: sluice.RoleWorker, Queues: queues}))
+	w.count(time.Now().Add(-10 * time.Minute))
+	_, err = store.FoldStats(t.Context(), 100)
+	w.ok(err)
+	w.count(time.Now())
+}
+
+// count adds what happened in a slot.
+func (w *world) count(at time.Time) {
+	w.Helper()
+	s := sluice.Stat{Queue: queues[0], At: at.Truncate(sluice.StatFine), Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 3, StartFailed: 1}}
+	s.Total.Add(time.Minute)
+	tenant := s
+	tenant.Tenant = "acme «1»"
+	w.ok(w.store.AddStats(w.Context(), "h:1:x", []sluice.Stat{s, tenant}))
 }
 
 func (w *world) ok(err error) {
@@ -408,7 +422,7 @@ func dumped(table string, columns []string) (expressions []string) {
 		}
 		expressions = append(expressions, `t."`+column+`"`)
 	}
-	if slices.Contains([]string{"sluice_holder", "sluice_move", "sluice_moved"}, table) {
+	if slices.Contains([]string{"sluice_holder", "sluice_stat_holder", "sluice_move", "sluice_moved"}, table) {
 		return nil
 	}
 	return expressions

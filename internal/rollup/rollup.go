@@ -15,8 +15,13 @@ import (
 // it only costs a little more.
 const grace = 15 * time.Second
 
-// ahead is how far in the future a slot may begin: two clocks differ.
-const ahead = time.Minute
+// Ahead is how far in the future a slot may begin: two clocks differ.
+const Ahead = time.Minute
+
+// Taken reports whether a slot that a holder adds now is neither too old nor too far ahead.
+func Taken(at, now time.Time) bool {
+	return !at.Before(now.Add(-sluice.StatFineKept)) && !at.After(now.Add(Ahead))
+}
 
 // Part is what one holder added for a queue in a slot: the whole queue, and tenants.
 type Part struct {
@@ -31,9 +36,8 @@ type Slot struct {
 	Parts []Part
 }
 
-// Split checks what a holder adds and sorts it by slot and queue; what is too old or not begun by the store's clock is
-// left out.
-func Split(holder string, stats []sluice.Stat, now time.Time) ([]Slot, error) {
+// Split checks what a holder adds and sorts it by slot and queue.
+func Split(holder string, stats []sluice.Stat) ([]Slot, error) {
 	if holder == "" {
 		return nil, &sluice.InvalidError{Field: "holder", Rule: "it must not be empty"}
 	}
@@ -43,9 +47,6 @@ func Split(holder string, stats []sluice.Stat, now time.Time) ([]Slot, error) {
 	for _, s := range stats {
 		if err := s.CheckNew(); err != nil {
 			return nil, err
-		}
-		if s.At.Before(now.Add(-sluice.StatFineKept)) || s.At.After(now.Add(ahead)) {
-			continue
 		}
 		s.At = s.At.UTC()
 		if last := len(out) - 1; last < 0 || !out[last].At.Equal(s.At) {

@@ -22,11 +22,14 @@ func (s *Store) AddStats(ctx context.Context, holder string, stats []sluice.Stat
 		return err
 	}
 	defer leave()
-	slots, err := rollup.Split(holder, stats, s.now())
+	slots, err := rollup.Split(holder, stats)
 	if err != nil {
 		return err
 	}
 	for _, slot := range slots {
+		if !rollup.Taken(slot.At, s.now()) {
+			continue
+		}
 		if last, known := s.stats.last[holder]; known && !slot.At.After(last) {
 			continue
 		}
@@ -56,19 +59,14 @@ func (s *Store) Stats(ctx context.Context, filter sluice.StatFilter) ([]sluice.S
 		return nil, err
 	}
 	defer leave()
-	wanted := func(queue string, at time.Time) bool {
-		return (filter.Queue == "" || filter.Queue == queue) && !at.Before(filter.From) && at.Before(filter.To)
-	}
 	chosen := make(rollup.Rows)
 	for key, row := range s.stats.rows {
-		if key.Every == filter.Every && wanted(key.Queue, key.At) {
+		if key.Every == filter.Every && rollup.Chosen(filter, key.Queue, key.At) {
 			chosen.Row(key).Merge(row)
 		}
 	}
 	for _, part := range s.stats.parts {
-		if wanted(part.Queue, part.At.Truncate(filter.Every)) {
-			chosen.Add(part, filter.Every)
-		}
+		chosen.AddChosen(part, filter)
 	}
 	return chosen.List(filter), nil
 }

@@ -2,18 +2,189 @@ package postgres
 
 import (
 	"context"
-	"errors"
+	_ "embed"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/rollup"
 )
 
-// AddStats keeps what a holder counted.
-func (s *Store) AddStats(context.Context, string, []sluice.Stat) error { return errors.ErrUnsupported }
+//go:embed sql/stat_sent.sql
+var statSentSQL string
 
-// Stats lists slots.
-func (s *Store) Stats(context.Context, sluice.StatFilter) ([]sluice.Stat, error) {
-	return nil, errors.ErrUnsupported
+//go:embed sql/stat_add.sql
+var statAddSQL string
+
+//go:embed sql/stat_fold.sql
+var statFoldSQL string
+
+//go:embed sql/stat_take.sql
+var statTakeSQL string
+
+//go:embed sql/stat_stored.sql
+var statStoredSQL string
+
+//go:embed sql/stat_put.sql
+var statPutSQL string
+
+//go:embed sql/stat_forget.sql
+var statForgetSQL string
+
+//go:embed sql/stat_forget_holders.sql
+var statForgetHoldersSQL string
+
+//go:embed sql/stats.sql
+var statsSQL string
+
+// AddStats keeps what a holder counted, each slot in a transaction of its own.
+func (s *Store) AddStats(ctx context.Context, holder string, stats []sluice.Stat) error {
+	slots, err := rollup.Split(holder, stats)
+	if err != nil {
+		return err
+	}
+	for _, slot := range slots {
+		if err := s.addSlot(ctx, holder, slot); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// FoldStats merges what holders added.
-func (s *Store) FoldStats(context.Context, int) (int, error) { return 0, errors.ErrUnsupported }
+func (s *Store) addSlot(ctx context.Context, holder string, slot rollup.Slot) error {
+	var queues, bodies []string
+	for _, part := range slot.Parts {
+		body, err := part.Body()
+		if err != nil {
+			return err
+		}
+		queues, bodies = append(queues, part.Queue), append(bodies, body)
+	}
+	return s.call(ctx, "add statistics", func(ctx context.Context, _ bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			sent, err := list(ctx, tx, pgx.RowTo[string], statSentSQL, holder, slot.At, sluice.StatFineKept, rollup.Ahead)
+			if err != nil || len(sent) == 0 {
+				return err
+			}
+			return exec(ctx, tx, statAddSQL, slot.At, holder, queues, bodies)
+		})
+	})
+}
+
+// Stats lists slots.
+func (s *Store) Stats(ctx context.Context, filter sluice.StatFilter) ([]sluice.Stat, error) {
+	var out []sluice.Stat
+	from, partsTo := rollup.Bounds(filter)
+	var limit *int
+	if filter.Tenant == "" {
+		limit = &filter.Limit // each row is a slot, and what follows the last of them is not asked for
+	}
+	err := s.call(ctx, "look at statistics", func(ctx context.Context, _ bool) error {
+		found, err := list(ctx, s.pool, scanStat, statsSQL, int(filter.Every.Seconds()), from, filter.To, filter.Queue, filter.Tenant,
+			filter.Tenants, limit, partsTo)
+		if err != nil {
+			return err
+		}
+		rows := make(rollup.Rows)
+		for _, f := range found {
+			if err := rows.AddStored(f, filter); err != nil {
+				return err
+			}
+		}
+		out = rows.List(filter)
+		return nil
+	})
+	return out, err
+}
+
+// scanStat reads a slot, or what was not added up yet, which is no slot of a kind.
+func scanStat(row pgx.CollectableRow) (s rollup.Stored, err error) {
+	var every *int
+	var tenants *string
+	columns := []any{&every, &s.At, &s.Queue}
+	for _, figure := range s.Counts.Figures() {
+		columns = append(columns, figure)
+	}
+	err = row.Scan(append(columns, &s.Wait, &s.Run, &s.Total, &tenants)...)
+	s.At, s.Every, s.Tenants = s.At.UTC(), time.Duration(orZero(every))*time.Second, orZero(tenants)
+	return s, err
+}
+
+// FoldStats adds up what holders added, and deletes old slots.
+func (s *Store) FoldStats(ctx context.Context, limit int) (int, error) {
+	done := 0
+	err := s.call(ctx, "fold statistics", func(ctx context.Context, _ bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+			if done, err = fold(ctx, tx, limit); err != nil {
+				return err
+			}
+			forgotten, err := forgetStats(ctx, tx, limit)
+			done += forgotten
+			return err
+		})
+	})
+	return done, err
+}
+
+// fold adds up what holders added for minutes that are over. It is alone in that.
+func fold(ctx context.Context, tx pgx.Tx, limit int) (int, error) {
+	now, err := list(ctx, tx, pgx.RowTo[time.Time], statFoldSQL)
+	if err != nil {
+		return 0, err
+	}
+	parts, err := list(ctx, tx, scanPart, statTakeSQL, rollup.FoldUntil(now[0]), limit)
+	if err != nil || len(parts) == 0 {
+		return 0, err
+	}
+	rows := rollup.Fold(parts)
+	var kinds []int
+	var instants []time.Time
+	var queues []string
+	for _, r := range rows {
+		kinds, instants, queues = append(kinds, int(r.Every.Seconds())), append(instants, r.At), append(queues, r.Queue)
+	}
+	stored, err := list(ctx, tx, scanStat, statStoredSQL, kinds, instants, queues)
+	if err != nil {
+		return 0, err
+	}
+	put, err := rollup.Merged(rows, stored)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range put {
+		if err := exec(ctx, tx, statPutSQL, statColumns(r)...); err != nil {
+			return 0, err
+		}
+	}
+	return len(parts), nil
+}
+
+func scanPart(row pgx.CollectableRow) (rollup.Part, error) {
+	var at time.Time
+	var queue, body string
+	if err := row.Scan(&at, &queue, &body); err != nil {
+		return rollup.Part{}, err
+	}
+	return rollup.PartOf(at, queue, body)
+}
+
+func statColumns(r rollup.Stored) []any {
+	columns := []any{int(r.Every.Seconds()), r.At, r.Queue}
+	for _, figure := range r.Counts.Figures() {
+		columns = append(columns, *figure)
+	}
+	return append(columns, r.Wait, r.Run, r.Total, r.Tenants)
+}
+
+func forgetStats(ctx context.Context, tx pgx.Tx, limit int) (int, error) {
+	forgotten := 0
+	for _, slot := range sluice.Slots() {
+		gone, err := list(ctx, tx, pgx.RowTo[int], statForgetSQL, int(slot.Every.Seconds()), slot.Kept, limit-forgotten)
+		if err != nil {
+			return 0, err
+		}
+		forgotten += gone[0]
+	}
+	return forgotten, exec(ctx, tx, statForgetHoldersSQL, sluice.StatFineKept)
+}

@@ -28,6 +28,7 @@ var timeColumns = []string{
 	"job_key.until", "flow.filled_at", "flow.claimed_at", "flow.counted_from", "flow.counted_since", "flow.wakes_from", "flow.turns_since",
 	"line.wake_at", "line.filled_at", "line.counted_from", "hint.at", "hint.due_at", "tenant_limit.until", "tenant_limit.paused_until", "holder.started", "holder.seen", "audit.at",
 	"wave_count.counted_at", "stray_run.cancelled_at", "pace.claimed_at",
+	"stat.at", "stat_part.at", "stat_holder.at",
 }
 
 // open makes two stores on a new database.

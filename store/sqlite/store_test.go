@@ -19,6 +19,7 @@ var timeColumns = map[string][]string{
 	"done": {"due_at", "claimed_at", "finished_at", "requeued_at"}, "attempt": {"claimed_at", "failed_at"},
 	"job_key": {"until"}, "flow": {"filled_at"}, "line": {"wake_at", "filled_at"}, "tenant_limit": {"until", "paused_until"},
 	"holder": {"started", "seen"}, "audit": {"at"}, "wave_count": {"counted_at"}, "stray_run": {"cancelled_at"},
+	"stat": {"at"}, "stat_part": {"at"}, "stat_holder": {"at"},
 }
 
 // open makes two stores on a new file. Time passes by moving everything stored into the past, so

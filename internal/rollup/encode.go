@@ -1,0 +1,177 @@
+package rollup
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// figures are what happened in a queue, or of one tenant in it, as they are stored in a JSON object.
+type figures struct {
+	Counts sluice.StatCounts `json:"counts"`
+	Wait   sluice.Histogram  `json:"wait"`
+	Run    sluice.Histogram  `json:"run"`
+	Total  sluice.Histogram  `json:"total"`
+}
+
+func figuresOf(s sluice.Stat) figures { return figures{s.Counts, s.Wait, s.Run, s.Total} }
+
+func (f figures) stat(queue, tenant string, at time.Time, every time.Duration) sluice.Stat {
+	return sluice.Stat{Queue: queue, Tenant: tenant, At: at, Every: every, Counts: f.Counts, Wait: f.Wait, Run: f.Run, Total: f.Total}
+}
+
+// Body is a part as SQL stores keep it until it is folded: a JSON object with the figures of the tenants by name, and
+// those of the whole queue by the empty one.
+func (p Part) Body() (string, error) {
+	body := make(map[string]figures, len(p.Stats))
+	for _, s := range p.Stats {
+		if twice, ok := body[s.Tenant]; ok {
+			both := twice.stat("", "", p.At, 0)
+			both.Merge(s)
+			s = both
+		}
+		body[s.Tenant] = figuresOf(s)
+	}
+	text, err := json.Marshal(body)
+	return string(text), err
+}
+
+// PartOf reads what Body wrote.
+func PartOf(at time.Time, queue, body string) (Part, error) {
+	part := Part{At: at.UTC(), Queue: queue}
+	var read map[string]figures
+	if err := json.Unmarshal([]byte(body), &read); err != nil {
+		return part, fmt.Errorf("statistics of queue %q at %s: %w", queue, at, err)
+	}
+	for tenant, f := range read {
+		part.Stats = append(part.Stats, f.stat(queue, tenant, part.At, sluice.StatFine))
+	}
+	return part, nil
+}
+
+// Stored is a row as SQL stores keep it: the figures of the whole queue in columns, and those of tenants in a JSON
+// object by name.
+type Stored struct {
+	Key
+	Counts           sluice.StatCounts
+	Wait, Run, Total string
+	Tenants          string
+}
+
+// Stored gives a row to be stored.
+func (r *Row) Stored() (Stored, error) {
+	out := Stored{Key: r.Key, Counts: r.Whole.Counts}
+	tenants := make(map[string]figures, len(r.Tenants))
+	for name, t := range r.Tenants {
+		tenants[name] = figuresOf(*t)
+	}
+	for _, column := range []struct {
+		text *string
+		of   any
+	}{{&out.Wait, r.Whole.Wait}, {&out.Run, r.Whole.Run}, {&out.Total, r.Whole.Total}, {&out.Tenants, tenants}} {
+		text, err := json.Marshal(column.of)
+		if err != nil {
+			return out, err
+		}
+		*column.text = string(text)
+	}
+	return out, nil
+}
+
+// Row reads a stored row.
+func (s Stored) Row() (*Row, error) {
+	row := NewRow(s.Key)
+	row.Whole.Counts = s.Counts
+	var tenants map[string]figures
+	for _, column := range []struct {
+		text string
+		to   any
+	}{{s.Wait, &row.Whole.Wait}, {s.Run, &row.Whole.Run}, {s.Total, &row.Whole.Total}, {s.Tenants, &tenants}} {
+		if column.text == "" {
+			continue // it was not asked for
+		}
+		if err := json.Unmarshal([]byte(column.text), column.to); err != nil {
+			return nil, fmt.Errorf("statistics of queue %q at %s: %w", s.Queue, s.At, err)
+		}
+	}
+	for name, f := range tenants {
+		t := f.stat(s.Queue, name, s.At, s.Every)
+		row.Tenants[name] = &t
+	}
+	return row, nil
+}
+
+// Bounds are which parts may belong to the slots that a filter asks for: from an instant on, up to another.
+func Bounds(filter sluice.StatFilter) (from, to time.Time) {
+	from, to = filter.From, filter.To
+	if whole := to.Truncate(filter.Every); !whole.Equal(to) {
+		to = whole.Add(filter.Every)
+	}
+	return from, to
+}
+
+// Chosen reports whether a filter asks for a slot of a queue.
+func Chosen(filter sluice.StatFilter, queue string, at time.Time) bool {
+	return (filter.Queue == "" || filter.Queue == queue) && !at.Before(filter.From) && at.Before(filter.To)
+}
+
+// AddChosen counts a part if a filter asks for its slot.
+func (rows Rows) AddChosen(part Part, filter sluice.StatFilter) {
+	if Chosen(filter, part.Queue, part.At.Truncate(filter.Every)) {
+		rows.Add(part, filter.Every)
+	}
+}
+
+// AddStored counts a stored row, or, if it is of no kind of slot, a part whose body it holds.
+func (rows Rows) AddStored(s Stored, filter sluice.StatFilter) error {
+	if s.Every == 0 {
+		part, err := PartOf(s.At, s.Queue, s.Tenants)
+		if err == nil {
+			rows.AddChosen(part, filter)
+		}
+		return err
+	}
+	if filter.Tenant != "" {
+		s.Tenants = oneTenant(filter.Tenant, s.Tenants)
+	}
+	row, err := s.Row()
+	if err == nil {
+		rows.Row(s.Key).Merge(row)
+	}
+	return err
+}
+
+// oneTenant makes of the figures of one tenant what is stored of all.
+func oneTenant(name, figures string) string {
+	if figures == "" {
+		return ""
+	}
+	key, _ := json.Marshal(name) // a text can be written
+	return "{" + string(key) + ":" + figures + "}"
+}
+
+// Merged adds to rows what is stored of them, and gives them as they are to be stored, each with its largest tenants.
+func Merged(rows []*Row, stored []Stored) ([]Stored, error) {
+	before := make(map[Key]Stored, len(stored))
+	for _, s := range stored {
+		before[s.Key] = s
+	}
+	out := make([]Stored, len(rows))
+	for i, r := range rows {
+		if s, known := before[r.Key]; known {
+			row, err := s.Row()
+			if err != nil {
+				return nil, err
+			}
+			r.Merge(row)
+		}
+		r.Cut()
+		var err error
+		if out[i], err = r.Stored(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,7 @@
+-- Takes what holders counted before an instant, the oldest first, to add it up.
+-- $1 timestamptz until   $2 integer limit
+delete from sluice.stat_part
+where ctid = any (array(
+    select ctid from sluice.stat_part where at < $1::timestamptz order by at, queue, holder limit $2::integer
+))
+returning at, queue, body

@@ -1,0 +1,301 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func statRules() []Rule {
+	return []Rule{
+		{"R-300", "What holders counted is listed by slot, merged over holders, the oldest slot first and then by queue; every figure and every time comes back.", "C-65, C-68", func(w *world) {
+			base := w.base()
+			first, second := w.figures(base, queue, 100), w.figures(base.Add(sluice.StatFine), queue, 200)
+			other := w.figures(base.Add(sluice.StatFine), "mail", 300)
+			w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{second, other, first}))
+			w.lists("of one holder", sluice.StatFilter{Every: sluice.StatFine}, first, other, second)
+			w.ok(w.Other.AddStats(w.ctx, holder(2), []sluice.Stat{w.figures(base, queue, 1000)}))
+			both := merged(w.figures(base, queue, 1000), first)
+			w.lists("of both", sluice.StatFilter{Every: sluice.StatFine}, both, other, second)
+		}},
+		{"R-301", "A slot that a holder sends again changes nothing, before it is folded and after; nor does one that is not later than another that the holder has sent.", "I-20", func(w *world) {
+			base := w.base()
+			s, next := w.figures(base, queue, 1), w.figures(base.Add(sluice.StatFine), "mail", 2)
+			for range 2 {
+				w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{s, next}))
+			}
+			w.lists("when it is sent twice", sluice.StatFilter{Every: sluice.StatFine}, s, next)
+			w.fold()
+			w.ok(w.Other.AddStats(w.ctx, holder(1), []sluice.Stat{s, next}))
+			w.ok(w.Other.AddStats(w.ctx, holder(1), []sluice.Stat{s}))
+			w.lists("when it was folded", sluice.StatFilter{Every: sluice.StatFine}, s, next)
+			w.fold()
+			w.lists("and again", sluice.StatFilter{Every: sluice.StatFine}, s, next)
+		}},
+		{"R-302", "Folding keeps what is listed as it is, by ten seconds, by the minute and by the hour; what comes late is added.", "I-25", func(w *world) {
+			base := w.base()
+			minute, hour := w.addMinutes(base)
+			check := func(when string) {
+				w.lists(when, sluice.StatFilter{Every: sluice.StatMinute}, minute...)
+				w.lists(when, sluice.StatFilter{Every: sluice.StatHour}, hour)
+			}
+			check("before")
+			fine, err := w.Store.Stats(w.ctx, w.all(sluice.StatFilter{Every: sluice.StatFine}))
+			w.ok(err)
+			equal(w, "slots of ten seconds", len(fine), 4)
+			w.fold()
+			check("after")
+			w.lists("after", sluice.StatFilter{Every: sluice.StatFine}, fine...)
+			late := w.figures(base.Add(sluice.StatMinute), queue, 70)
+			w.ok(w.Store.AddStats(w.ctx, "late", []sluice.Stat{late}))
+			minute[1], hour = merged(minute[1], late), merged(hour, late)
+			check("with a late one")
+			w.fold()
+			check("when that is folded")
+			equal(w, "rows to fold when all are", w.foldOnce(w.Store, 100), 0)
+		}},
+		{"R-303", "A filter chooses slots of a queue, those that begin from an instant on and before another, and the oldest up to a limit.", "S-8", func(w *world) {
+			base := w.base()
+			var mine []sluice.Stat
+			for n := range 4 {
+				at := base.Add(time.Duration(n) * sluice.StatMinute)
+				mine = append(mine, w.figures(at, queue, int64(n+1)))
+				w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{mine[n], w.figures(at, "mail", 50)}))
+			}
+			for i := range mine {
+				mine[i].Every = sluice.StatMinute
+			}
+			check := func(when string) {
+				minutes := sluice.StatFilter{Queue: queue, Every: sluice.StatMinute}
+				w.lists(when, minutes, mine...)
+				minutes.Limit = 3
+				w.lists(when+", three", minutes, mine[:3]...)
+				minutes.From, minutes.To, minutes.Limit = base.Add(sluice.StatMinute), base.Add(3*sluice.StatMinute), 10
+				w.lists(when+", in between", minutes, mine[1:3]...)
+				minutes.From, minutes.To = base.Add(time.Second), base.Add(2*sluice.StatMinute+time.Second)
+				w.lists(when+", at odd instants", minutes, mine[1:3]...)
+				minutes.Queue = "nobody"
+				w.lists(when+", of no queue", minutes)
+			}
+			check("before")
+			w.fold()
+			check("after")
+		}},
+		{"R-304", "Slots of ten seconds are kept for two hours, minutes for two days, hours for ninety days, and then deleted, a limited number at a time.", "S-5", func(w *world) {
+			base := w.base()
+			for n := range 3 {
+				w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{w.figures(base.Add(time.Duration(n)*sluice.StatMinute), queue, 1)}))
+			}
+			w.fold()
+			left := func(when string, fine, minutes, hours int) {
+				for every, want := range map[time.Duration]int{sluice.StatFine: fine, sluice.StatMinute: minutes, sluice.StatHour: hours} {
+					found, err := w.Store.Stats(w.ctx, w.all(sluice.StatFilter{Every: every}))
+					w.ok(err)
+					equal(w, fmt.Sprintf("slots of %s %s", every, when), len(found), want)
+				}
+			}
+			left("at first", 3, 3, 1)
+			w.Advance(3 * time.Hour)
+			equal(w, "deleted by one call", w.foldOnce(w.Store, 2), 2)
+			left("after one call", 1, 3, 1)
+			w.fold()
+			left("after three hours", 0, 3, 1)
+			w.Advance(48 * time.Hour)
+			w.fold()
+			left("after two days", 0, 0, 1)
+			w.Advance(90 * 24 * time.Hour)
+			w.fold()
+			left("after ninety days", 0, 0, 0)
+		}},
+		{"R-305", "A slot tells of tenants where that is asked for: the largest of it, once it is folded. One can be asked for by name.", "C-65", func(w *world) {
+			base := w.base()
+			name := func(n int) string { return fmt.Sprintf(`tenant "%02d" $.<x>`, n) }
+			for h := range 2 {
+				stats := []sluice.Stat{w.figures(base, queue, 1000)}
+				for n := range sluice.StatTenants + 5 {
+					s := w.figures(base, queue, int64(n+1))
+					s.Tenant = name(n)
+					stats = append(stats, s)
+				}
+				w.ok(w.Store.AddStats(w.ctx, holder(h), stats))
+			}
+			one := func(when string) {
+				want := merged(w.figures(base, queue, 10), w.figures(base, queue, 10))
+				want.Tenant = name(9)
+				w.lists(when, sluice.StatFilter{Every: sluice.StatFine, Tenant: name(9)}, want)
+				w.lists(when, sluice.StatFilter{Every: sluice.StatFine, Tenant: "nobody"})
+			}
+			one("before")
+			w.fold()
+			one("after")
+			found, err := w.Other.Stats(w.ctx, w.all(sluice.StatFilter{Every: sluice.StatMinute, Tenants: true}))
+			w.ok(err)
+			equal(w, "slots", len(found), 1+sluice.StatTenants)
+			equal(w, "the first is the queue's", found[0].Tenant, "")
+			equal(w, "what is claimed in all", found[0].Counts.Claimed, 2*w.figures(base, queue, 1000).Counts.Claimed)
+			equal(w, "the smallest that is told", found[1].Tenant, name(5))
+			equal(w, "the largest", found[sluice.StatTenants].Tenant, name(sluice.StatTenants+4))
+			w.lists("without tenants", sluice.StatFilter{Every: sluice.StatMinute}, found[0])
+			w.lists("a small one", sluice.StatFilter{Every: sluice.StatMinute, Tenant: name(4)})
+		}},
+		{"R-306", "A slot that began more than two hours ago, or begins more than a minute from now, is left out, and so are no others with it; what is no slot is refused.", "I-26, S-8", func(w *world) {
+			base := w.base()
+			old, now, ahead := w.figures(base.Add(-3*time.Hour), queue, 1), w.figures(base, queue, 2), w.figures(base.Add(24*time.Hour), queue, 3)
+			w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{old, now, ahead}))
+			w.lists("of the three", sluice.StatFilter{Every: sluice.StatFine, To: w.Now().Add(48 * time.Hour)}, now)
+			w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{w.figures(base.Add(sluice.StatFine), queue, 4)}))
+			found, err := w.Store.Stats(w.ctx, w.all(sluice.StatFilter{Every: sluice.StatFine}))
+			w.ok(err)
+			equal(w, "slots when the holder has sent another", len(found), 2)
+			w.is(w.Store.AddStats(w.ctx, "", []sluice.Stat{now}), sluice.ErrInvalid)
+			odd := now
+			odd.At = odd.At.Add(time.Second)
+			w.is(w.Store.AddStats(w.ctx, holder(2), []sluice.Stat{odd}), sluice.ErrInvalid)
+			w.ok(w.Store.AddStats(w.ctx, holder(2), nil))
+		}},
+		{"R-307", "Several that fold, add and list at once neither lose a count nor count one twice.", "I-25", func(w *world) {
+			base := w.base()
+			const holders, slots = 3, 12
+			var all sync.WaitGroup
+			for h := range holders {
+				all.Go(func() {
+					for n := range slots {
+						s := w.figures(base.Add(time.Duration(n)*sluice.StatFine), queue, 1)
+						if err := w.Store.AddStats(w.ctx, holder(h), []sluice.Stat{s}); err != nil {
+							w.Errorf("add: %v", err)
+						}
+					}
+				})
+			}
+			for _, store := range []sluice.Store{w.Store, w.Other, w.Other} {
+				all.Go(func() {
+					for range slots {
+						if _, err := store.FoldStats(w.ctx, 1+rand.IntN(5)); err != nil {
+							w.Errorf("fold: %v", err)
+						}
+						found, err := store.Stats(w.ctx, w.all(sluice.StatFilter{Every: sluice.StatHour}))
+						if err != nil || len(found) > 1 || len(found) == 1 && found[0].Counts.Enqueued > holders*slots {
+							w.Errorf("listed %+v, %v", found, err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			w.fold()
+			for _, every := range []time.Duration{sluice.StatFine, sluice.StatMinute, sluice.StatHour} {
+				found, err := w.Other.Stats(w.ctx, w.all(sluice.StatFilter{Every: every}))
+				w.ok(err)
+				enqueued, waits := int64(0), int64(0)
+				for _, s := range found {
+					enqueued, waits = enqueued+s.Counts.Enqueued, waits+s.Wait.Count()
+				}
+				equal(w, fmt.Sprintf("enqueued by slots of %s", every), enqueued, holders*slots)
+				equal(w, fmt.Sprintf("waits by slots of %s", every), waits, holders*slots)
+			}
+		}},
+		{"R-308", "A minute that is not over is listed before it is folded, and is not folded yet.", "C-65", func(w *world) {
+			now := w.figures(w.Now().UTC().Add(30*time.Second).Truncate(sluice.StatFine), queue, 3)
+			w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{now}))
+			equal(w, "folded", w.foldOnce(w.Store, 100), 0)
+			now.At, now.Every = now.At.Truncate(sluice.StatMinute), sluice.StatMinute
+			w.lists("at once", sluice.StatFilter{Every: sluice.StatMinute}, now)
+			w.Advance(time.Hour)
+			equal(w, "folded when it is over", w.foldOnce(w.Other, 100), 1)
+		}},
+	}
+}
+
+// base is the beginning of an hour whose first minutes are over, and lately enough.
+func (w *world) base() time.Time { return w.Now().UTC().Add(-20 * time.Minute).Truncate(time.Hour) }
+
+// figures is what happened in a slot of ten seconds: each figure is another multiple of n.
+func (w *world) figures(at time.Time, queue string, n int64) sluice.Stat {
+	s := sluice.Stat{Queue: queue, At: at, Every: sluice.StatFine}
+	for i, figure := range s.Counts.Figures() {
+		*figure = int64(i+1) * n
+	}
+	s.Wait.Add(time.Duration(n) * time.Millisecond)
+	s.Run.Add(time.Duration(n) * time.Second)
+	s.Total.Add(time.Duration(n) * time.Minute)
+	s.Total.Add(time.Hour)
+	return s
+}
+
+// merged is the sum of two, in the slot of the first.
+func merged(a, b sluice.Stat) sluice.Stat {
+	sum := sluice.Stat{Queue: a.Queue, Tenant: a.Tenant, At: a.At, Every: a.Every}
+	sum.Merge(a)
+	sum.Merge(b)
+	return sum
+}
+
+// addMinutes adds four slots in two minutes, of two holders, and gives the minutes and the hour that they make.
+func (w *world) addMinutes(base time.Time) (minutes []sluice.Stat, hour sluice.Stat) {
+	w.Helper()
+	hour = sluice.Stat{Queue: queue, At: base, Every: sluice.StatHour}
+	for m := range 2 {
+		minute := sluice.Stat{Queue: queue, At: base.Add(time.Duration(m) * sluice.StatMinute), Every: sluice.StatMinute}
+		for n := range 2 {
+			for h := range 2 {
+				s := w.figures(minute.At.Add(time.Duration(n*5)*sluice.StatFine), queue, int64(1+h+10*n+100*m))
+				w.ok(w.Store.AddStats(w.ctx, holder(h), []sluice.Stat{s}))
+				minute.Merge(s)
+			}
+		}
+		minutes = append(minutes, minute)
+		hour.Merge(minute)
+	}
+	return minutes, hour
+}
+
+// all fills in a window that nothing falls out of.
+func (w *world) all(filter sluice.StatFilter) sluice.StatFilter {
+	if filter.From.IsZero() {
+		filter.From = w.Now().Add(-200 * 24 * time.Hour).Truncate(time.Hour)
+	}
+	if filter.To.IsZero() {
+		filter.To = w.Now().Add(time.Minute)
+	}
+	if filter.Limit == 0 {
+		filter.Limit = 1000
+	}
+	return filter
+}
+
+// lists makes sure of what another process lists.
+func (w *world) lists(when string, filter sluice.StatFilter, want ...sluice.Stat) {
+	w.Helper()
+	got, err := w.Other.Stats(w.ctx, w.all(filter))
+	w.ok(err)
+	if slices.EqualFunc(got, want, sluice.Stat.Equal) {
+		return
+	}
+	w.Fatalf("slots of %s, %s:\n%s\nwant:\n%s", filter.Every, when, lines(got), lines(want))
+}
+
+func lines(stats []sluice.Stat) string {
+	var text strings.Builder
+	for _, s := range stats {
+		fmt.Fprintf(&text, "%+v\n", s)
+	}
+	return text.String()
+}
+
+// fold folds until there is nothing more to do.
+func (w *world) fold() {
+	w.Helper()
+	for w.foldOnce(w.Store, 100) > 0 {
+	}
+}
+
+func (w *world) foldOnce(store sluice.Store, limit int) int {
+	w.Helper()
+	n, err := store.FoldStats(w.ctx, limit)
+	w.ok(err)
+	return n
+}
