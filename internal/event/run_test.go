@@ -1,0 +1,372 @@
+package event_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine/local"
+	"github.com/sluice-queue/sluice/forward"
+	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/store/memory"
+	"github.com/sluice-queue/sluice/upkeep"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+var (
+	act     = sluice.Act{By: "ada", Reason: "to see it logged"}
+	errGone = fmt.Errorf("the network is down: %w", sluice.ErrUnavailable)
+)
+
+// elsewhere are the events that this run cannot make, and what does.
+var elsewhere = map[*event.Event]string{
+	event.NotUnblocked:      "a PostgreSQL whose connection is cut after a commit",
+	event.NotNotified:       "a PostgreSQL whose connection is cut",
+	event.LinesNotForgotten: "a PostgreSQL whose connection is cut",
+	event.SchedulesFailed:   "a Temporal server that is gone",
+	event.OddLine:           "a program that «sluice work --batch» runs; see cli/testdata/script/log.txt",
+	event.NotCheckpointed:   "the same",
+	event.CentreUnreachable: "«sluice forward»; see cli/testdata/script/log.txt",
+}
+
+// TestEveryEventIsInTheLogOfARun runs whoever logs, has all go wrong that can, and reads what they logged: every event of
+// the table is there, with its level and its fields, and nothing else is.
+func TestEveryEventIsInTheLogOfARun(t *testing.T) {
+	t.Parallel()
+	log := newJournal()
+	for _, part := range []struct {
+		name string
+		run  func(t *testing.T, s *shop)
+	}{
+		{"work", work}, {"trouble", trouble}, {"drain", drain}, {"tenants", tenants}, {"dispatch", dispatch}, {"engine trouble", engineTrouble},
+		{"upkeep", tend}, {"forward", send},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShop(t, slog.New(log))
+				part.run(t, s)
+				s.end()
+			})
+		})
+	}
+	lines := log.all()
+	for _, l := range lines {
+		checkLine(t, l)
+	}
+	for _, e := range event.All() {
+		switch seen, why := log.count(e) > 0, elsewhere[e]; {
+		case !seen && why == "":
+			t.Errorf("«%s» was not logged", e.Name)
+		case seen && why != "":
+			t.Errorf("«%s» was logged; is it not %s that does?", e.Name, why)
+		}
+	}
+	t.Logf("%d lines", len(lines))
+}
+
+// checkLine compares a line with the table.
+func checkLine(t *testing.T, l line) {
+	i := slices.IndexFunc(event.All(), func(e *event.Event) bool { return e.Name == l.message })
+	if i < 0 {
+		t.Errorf("«%s» is not in the table", l.message)
+		return
+	}
+	e := event.All()[i]
+	if e != event.LinesLeftOut && l.level != e.Level {
+		t.Errorf("«%s» has level %s, want %s", l.message, l.level, e.Level)
+	}
+	for _, field := range e.Must() {
+		if v, there := l.fields[field]; !there || v.String() == "" {
+			t.Errorf("«%s» lacks %s: %v", l.message, field, l.fields)
+		}
+	}
+	for field := range l.fields {
+		if !slices.Contains(append(e.May(), "holder"), field) {
+			t.Errorf("«%s» has a field %s that the table lacks", l.message, field)
+		}
+	}
+	if _, there := l.fields["holder"]; !there && e != event.SettingsRefused {
+		t.Errorf("«%s» lacks its holder", l.message)
+	}
+}
+
+// shop is a store and those who work on it, in a bubble of fake time.
+type shop struct {
+	*testing.T
+	store  *shaky
+	client *sluice.Client
+	logger *slog.Logger
+	ctx    context.Context
+	end    func()
+}
+
+func newShop(t *testing.T, logger *slog.Logger) *shop {
+	ctx, cancel := context.WithCancel(t.Context())
+	store := newShaky(memory.New(memory.Options{}))
+	return &shop{t, store, sluice.NewClient(store.Store, sluice.ClientOptions{}), logger, ctx, func() {
+		cancel()
+		synctest.Wait()
+		time.Sleep(time.Hour) // whoever drains has ended by then
+		synctest.Wait()
+	}}
+}
+
+// queue stores a queue.
+func (s *shop) queue(name string, change func(*sluice.Settings)) {
+	s.Helper()
+	settings := sluice.DefaultSettings()
+	settings.Backoff = sluice.Backoff{Base: time.Second, Factor: 1, Max: time.Second}
+	change(&settings)
+	_, err := s.client.EnsureQueue(s.ctx, name, settings, act)
+	must(s.T, err)
+}
+
+func (s *shop) add(queue, payload, tenant string) sluice.ID {
+	s.Helper()
+	receipt, err := s.client.Enqueue(s.ctx, sluice.NewJob{Queue: queue, Payload: []byte(payload), EnqueueOptions: sluice.EnqueueOptions{Tenant: tenant}})
+	must(s.T, err)
+	return receipt.ID
+}
+
+// after waits, in fake time.
+func (s *shop) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// hire starts a worker, whose jobs say how they end.
+func (s *shop) hire(queues ...string) (dismiss func()) {
+	ctx, dismiss := context.WithCancel(s.ctx)
+	w := worker.New(s.store, worker.Options{Logger: s.logger, Drain: 5 * time.Second})
+	for _, queue := range queues {
+		worker.Handle(w, sluice.QueueOf[string](queue), func(ctx context.Context, job *worker.Job[string]) error {
+			switch job.Payload {
+			case "fails":
+				return errors.New("no luck")
+			case "never":
+				return worker.Permanent(errors.New("no such account"))
+			case "later":
+				if job.Releases == 0 {
+					return worker.Snooze(time.Second)
+				}
+			case "slow":
+				select {
+				case <-ctx.Done():
+				case <-time.After(20 * time.Second):
+				}
+			}
+			return nil
+		}, worker.QueueOptions{})
+	}
+	go func() { _ = w.Run(ctx) }()
+	return dismiss
+}
+
+func work(t *testing.T, s *shop) {
+	s.queue("mail", func(q *sluice.Settings) { q.MaxAttempts = 2 })
+	for _, payload := range []string{`"fine"`, `"fails"`, `"never"`, `"later"`} {
+		s.add("mail", payload, "acme")
+	}
+	for range 30 {
+		s.add("mail", `"fine"`, "")
+	}
+	s.hire("mail")
+	s.after(15 * time.Second)
+	must(t, s.client.Pause(s.ctx, "mail", act))
+	s.after(3 * time.Second)
+	must(t, s.client.Resume(s.ctx, "mail", act))
+	slow := s.add("mail", `"slow"`, "")
+	s.after(3 * time.Second)
+	must(t, s.client.Cancel(s.ctx, []sluice.ID{slow}, act))
+	s.after(3 * time.Second)
+}
+
+// trouble is a store that fails a worker.
+func trouble(_ *testing.T, s *shop) {
+	s.queue("mail", func(*sluice.Settings) {})
+	s.store.fail(errGone, "watch", "claim")
+	s.hire("mail")
+	s.after(time.Second)
+	s.store.fail(errGone, "beat")
+	s.after(7 * time.Second)
+	s.store.fail(nil, "watch", "claim", "beat")
+	s.add("mail", `"slow"`, "")
+	s.after(3 * time.Second)
+	s.store.fail(errGone, "renew")
+	s.after(10 * time.Second)
+	s.store.fail(nil, "renew")
+	s.store.fail(errGone, "settle")
+	s.after(20 * time.Second)
+	s.store.fail(nil, "settle")
+	s.after(5 * time.Second)
+	s.store.fail(sluice.ErrLost, "settled")
+	s.add("mail", `"fine"`, "")
+	s.after(3 * time.Second)
+	s.store.fail(nil, "settled")
+	s.store.fail(errors.New("lease must be longer"), "settings")
+	s.after(3 * time.Second)
+}
+
+// drain is a worker that cannot say what became of its jobs when it ends.
+func drain(_ *testing.T, s *shop) {
+	s.queue("mail", func(*sluice.Settings) {})
+	s.add("mail", `"slow"`, "")
+	dismiss := s.hire("mail")
+	s.after(2 * time.Second)
+	s.store.fail(errGone, "settle", "leave")
+	dismiss()
+	s.after(time.Minute)
+}
+
+func tenants(t *testing.T, s *shop) {
+	s.queue("mail", func(*sluice.Settings) {})
+	_, err := s.client.AddTier(s.ctx, "free", act)
+	must(t, err)
+	_, err = s.client.SetTier(s.ctx, "acme", "free", act)
+	must(t, err)
+	_, err = s.client.ChangeTenantLimits(s.ctx, sluice.TenantLimits{Tier: "free"}, act, func(l *sluice.TenantLimits) error {
+		one := 1
+		l.Capacity = &one
+		return nil
+	})
+	must(t, err)
+	for range 3 {
+		s.add("mail", `"slow"`, "acme")
+	}
+	s.add("mail", `"fine"`, "ghost")
+	s.hire("mail")
+	s.after(15 * time.Second)
+}
+
+// engine starts an engine in a store of its own, whose runs say how they end.
+func (s *shop) engine() *moody {
+	e := local.New(memory.New(memory.Options{}), local.Options{Worker: worker.Options{Logger: s.logger}})
+	local.Handle(e, "pay", func(_ context.Context, run *local.Run[string]) (any, error) {
+		if run.Input == "fails" {
+			return nil, errors.New("no luck")
+		}
+		return nil, nil
+	}, worker.QueueOptions{})
+	go func() { _ = e.Run(s.ctx) }()
+	return &moody{Engine: e, work: make(map[string]string), other: sluice.NewID()}
+}
+
+// serve starts a dispatcher and an upkeep.
+func (s *shop) serve(engine sluice.Engine) {
+	engines := map[string]sluice.Engine{"local": engine}
+	go func() { _ = dispatcher.New(s.store, dispatcher.Options{Engines: engines, Logger: s.logger}).Run(s.ctx) }()
+	go func() { _ = upkeep.New(s.store, upkeep.Options{Engines: engines, Logger: s.logger}).Run(s.ctx) }()
+}
+
+func onEngine(q *sluice.Settings) { q.Engine, q.RunType, q.MaxAttempts, q.RetryRuns = "local", "pay", 2, true }
+
+func dispatch(t *testing.T, s *shop) {
+	s.queue("pay", onEngine)
+	engine := s.engine()
+	s.add("pay", `"fine"`, "acme")
+	s.add("pay", `"fails"`, "")
+	s.serve(engine)
+	s.after(40 * time.Second)
+	must(t, s.client.Pause(s.ctx, "pay", act))
+	s.after(3 * time.Second)
+	must(t, s.client.Resume(s.ctx, "pay", act))
+	s.store.fail(sluice.ErrLost, "intend")
+	s.add("pay", `"fine"`, "")
+	s.after(2 * time.Second)
+	s.store.fail(nil, "intend")
+	s.store.fail(errGone, "note", "beat", "watch", "claim")
+	s.after(10 * time.Second)
+	s.store.fail(nil, "note", "beat", "watch", "claim")
+	s.store.fail(errGone, "note")
+	s.add("pay", `"fine"`, "")
+	s.after(5 * time.Second)
+}
+
+// engineTrouble is an engine that does not do what it is asked for.
+func engineTrouble(t *testing.T, s *shop) {
+	s.queue("pay", func(q *sluice.Settings) {
+		onEngine(q)
+		q.RunRef = "pay-{key}"
+	})
+	engine := s.engine()
+	s.serve(engine)
+	for _, mood := range []error{sluice.ErrEngineRefused, sluice.ErrEngineBusy, sluice.ErrEngineUnavailable} {
+		engine.set(func(m *moody) { m.start = fmt.Errorf("start: %w", mood) })
+		_, err := s.client.Enqueue(s.ctx, sluice.NewJob{Queue: "pay", Payload: []byte(`"fine"`), EnqueueOptions: sluice.EnqueueOptions{Key: mood.Error()}})
+		must(t, err)
+		s.after(8 * time.Second)
+	}
+	engine.set(func(m *moody) { m.start = nil })
+	s.after(20 * time.Second)
+	engine.set(func(m *moody) { m.start, m.adopts = fmt.Errorf("start: %w", sluice.ErrRefTaken), true })
+	_, err := s.client.Enqueue(s.ctx, sluice.NewJob{Queue: "pay", Payload: []byte(`"fine"`), EnqueueOptions: sluice.EnqueueOptions{Key: "twin"}})
+	must(t, err)
+	s.after(5 * time.Second)
+	engine.set(func(m *moody) { m.adopts, m.absent = false, true })
+	s.after(time.Minute)
+	engine.set(func(m *moody) { m.report = &sluice.EngineReport{Retention: time.Minute} })
+	s.after(11 * time.Minute)
+}
+
+func tend(t *testing.T, s *shop) {
+	s.queue("mail", func(q *sluice.Settings) { q.Lease = time.Second })
+	s.add("mail", `"fine"`, "")
+	_, err := s.store.Claim(s.ctx, sluice.ClaimRequest{Queue: "mail", Limit: 1, Holder: "dead:1:x", Lease: time.Second, Token: sluice.NewToken()})
+	must(t, err)
+	queue, err := s.client.Queue(s.ctx, "mail")
+	must(t, err)
+	queue.Plans = []sluice.Plan{{Window: &sluice.Window{From: "00:00", To: "24:00", Zone: "Mars/Olympus"}, Set: map[string]string{"max_attempts": "9"}, MadeBy: "ada"}}
+	_, err = s.store.SaveQueue(s.ctx, queue, act)
+	must(t, err)
+	s.store.fail(errGone, "expire", "leave")
+	go func() { _ = upkeep.New(s.store, upkeep.Options{Logger: s.logger}).Run(s.ctx) }()
+	s.after(30 * time.Second)
+	s.store.fail(errGone, "lead")
+	s.after(3 * time.Second)
+}
+
+func send(t *testing.T, s *shop) {
+	s.queue("events", func(q *sluice.Settings) { q.PayloadLimit = 1 << 20 })
+	centre := newShaky(memory.New(memory.Options{}))
+	there := sluice.NewClient(centre.Store, sluice.ClientOptions{})
+	settings := sluice.DefaultSettings()
+	settings.PayloadLimit, settings.KeepCompleted, settings.KeepCancelled, settings.KeepDead = 1024, time.Minute, time.Minute, time.Minute
+	_, err := there.EnsureQueue(s.ctx, "events", settings, act)
+	must(t, err)
+	long, err := json.Marshal(string(make([]byte, 2048)))
+	must(t, err)
+	s.add("events", `"fine"`, "")
+	s.add("events", string(long), "")
+	to := func(name string) {
+		f := forward.New(s.store, centre, forward.Options{Queues: []string{"events"}, Centre: name, Logger: s.logger})
+		go func() { _ = f.Run(s.ctx) }()
+	}
+	s.store.fail(errGone, "beat", "watch", "leave")
+	to("hq")
+	s.after(10 * time.Second)
+	centre.fail(errGone, "queues")
+	s.after(time.Minute)
+	centre.fail(nil, "queues")
+	s.after(2 * time.Minute)
+	// One was sent so long ago that the centre has forgotten it, and one to another centre.
+	for _, name := range []string{"hq", "elsewhere"} {
+		s.add("other", `"fine"`, "")
+		claimed, err := s.store.Claim(s.ctx, sluice.ClaimRequest{Queue: "other", Limit: 1, Holder: "dead:1:x", Lease: time.Second, Token: sluice.NewToken()})
+		must(t, err)
+		_, err = s.store.Intend(s.ctx, []sluice.Intent{{ID: claimed.Jobs[0].ID, Token: claimed.Jobs[0].Token, Ref: "since 2000-01-01T00:00:00Z", Engine: "forward/" + name, Lease: time.Second}})
+		must(t, err)
+	}
+	f := forward.New(s.store, centre, forward.Options{Queues: []string{"other"}, Centre: "hq", Logger: s.logger})
+	_, err = there.EnsureQueue(s.ctx, "other", settings, act)
+	must(t, err)
+	go func() { _ = f.Run(s.ctx) }()
+	s.after(10 * time.Second)
+}

@@ -1,0 +1,262 @@
+package event_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+)
+
+// journal keeps the lines of a log.
+type journal struct {
+	mu    *sync.Mutex
+	lines *[]line
+	attrs []slog.Attr
+}
+
+type line struct {
+	message string
+	level   slog.Level
+	fields  map[string]slog.Value
+}
+
+func newJournal() *journal { return &journal{mu: new(sync.Mutex), lines: new([]line)} }
+
+func (j *journal) Enabled(context.Context, slog.Level) bool { return true }
+
+func (j *journal) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &journal{j.mu, j.lines, append(attrs, j.attrs...)}
+}
+
+func (j *journal) WithGroup(string) slog.Handler { return j }
+
+func (j *journal) Handle(_ context.Context, r slog.Record) error {
+	l := line{r.Message, r.Level, make(map[string]slog.Value)}
+	for _, a := range j.attrs {
+		l.fields[a.Key] = a.Value
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		l.fields[a.Key] = a.Value
+		return true
+	})
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	*j.lines = append(*j.lines, l)
+	return nil
+}
+
+func (j *journal) all() []line {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]line(nil), *j.lines...)
+}
+
+// count says how many lines there are of an event.
+func (j *journal) count(e *event.Event) (n int) {
+	for _, l := range j.all() {
+		if l.message == e.Name {
+			n++
+		}
+	}
+	return n
+}
+
+// shaky is a store whose verbs can be made to fail.
+type shaky struct {
+	sluice.Store
+	mu    sync.Mutex
+	fails map[string]error
+}
+
+func newShaky(store sluice.Store) *shaky { return &shaky{Store: store, fails: make(map[string]error)} }
+
+// fail makes a verb fail from now on; with nil it works again.
+func (s *shaky) fail(err error, verbs ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, verb := range verbs {
+		s.fails[verb] = err
+	}
+}
+
+func (s *shaky) fault(verb string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fails[verb]
+}
+
+func (s *shaky) Claim(ctx context.Context, r sluice.ClaimRequest) (sluice.Claimed, error) {
+	if err := s.fault("claim"); err != nil {
+		return sluice.Claimed{}, err
+	}
+	return s.Store.Claim(ctx, r)
+}
+
+func (s *shaky) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {
+	if err := s.fault("renew"); err != nil {
+		return nil, err
+	}
+	return s.Store.Renew(ctx, renewals)
+}
+
+// Settle can also answer that each of the claims is lost.
+func (s *shaky) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	if err := s.fault("settle"); err != nil {
+		return nil, err
+	}
+	if err := s.fault("settled"); err != nil {
+		errs := make([]error, len(settlements))
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs, nil
+	}
+	return s.Store.Settle(ctx, settlements)
+}
+
+func (s *shaky) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
+	if err := s.fault("intend"); err != nil {
+		return []error{err}, nil
+	}
+	return s.Store.Intend(ctx, intents)
+}
+
+func (s *shaky) Expire(ctx context.Context, limit int, by string) (int, error) {
+	if err := s.fault("expire"); err != nil {
+		return 0, err
+	}
+	return s.Store.Expire(ctx, limit, by)
+}
+
+func (s *shaky) Note(ctx context.Context, entries []sluice.AuditEntry) error {
+	if err := s.fault("note"); err != nil {
+		return err
+	}
+	return s.Store.Note(ctx, entries)
+}
+
+func (s *shaky) Beat(ctx context.Context, h sluice.Holder) error {
+	if err := s.fault("beat"); err != nil {
+		return err
+	}
+	return s.Store.Beat(ctx, h)
+}
+
+func (s *shaky) Leave(ctx context.Context, id string) error {
+	if err := s.fault("leave"); err != nil {
+		return err
+	}
+	return s.Store.Leave(ctx, id)
+}
+
+func (s *shaky) Watch(ctx context.Context, signal func(sluice.Signal)) error {
+	if err := s.fault("watch"); err != nil {
+		return err
+	}
+	return s.Store.Watch(ctx, signal)
+}
+
+// Queues can also tell of settings that plain SQL has stored and that make no sense.
+func (s *shaky) Queues(ctx context.Context) ([]sluice.Queue, error) {
+	if err := s.fault("queues"); err != nil {
+		return nil, err
+	}
+	queues, err := s.Store.Queues(ctx)
+	if wrong := s.fault("settings"); wrong != nil {
+		for i := range queues {
+			queues[i].Wrong = wrong.Error()
+		}
+	}
+	return queues, err
+}
+
+// Lead can also give a lead that is lost.
+func (s *shaky) Lead(ctx context.Context, task string) (sluice.Leadership, bool, error) {
+	lead, leads, err := s.Store.Lead(ctx, task)
+	return &losable{lead, s}, leads, err
+}
+
+type losable struct {
+	sluice.Leadership
+	of *shaky
+}
+
+func (l *losable) Held(ctx context.Context) bool {
+	return l.of.fault("lead") == nil && l.Leadership.Held(ctx)
+}
+
+// moody is an engine that can be made to answer otherwise.
+type moody struct {
+	sluice.Engine
+	mu     sync.Mutex
+	start  error
+	absent bool
+	report *sluice.EngineReport
+	adopts bool
+	other  sluice.ID
+	work   map[string]string
+}
+
+func (m *moody) set(change func(*moody)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(m)
+}
+
+func (m *moody) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+	m.mu.Lock()
+	err := m.start
+	for _, run := range runs {
+		m.work[run.Ref] = run.Work
+	}
+	m.mu.Unlock()
+	if err == nil {
+		return m.Engine.Start(ctx, target, runs)
+	}
+	errs := make([]error, len(runs))
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}
+
+func (m *moody) Outcomes(ctx context.Context, target sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.absent && !m.adopts {
+		return m.Engine.Outcomes(ctx, target, refs)
+	}
+	out := make([]sluice.RunOutcome, len(refs))
+	for i, ref := range refs {
+		out[i] = sluice.RunOutcome{Ref: ref, State: sluice.RunAbsent}
+		if m.adopts {
+			out[i] = sluice.RunOutcome{Ref: ref, State: sluice.RunRunning, Job: m.other, Work: m.work[ref], StartedAt: time.Now()}
+		}
+	}
+	return out, nil
+}
+
+func (m *moody) Ended(ctx context.Context, target sluice.RunTarget, since time.Time, next []byte) (sluice.RunPage, error) {
+	return m.Engine.Ended(ctx, target, since, next)
+}
+
+func (m *moody) Check(ctx context.Context, target sluice.RunTarget) (sluice.EngineReport, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.report != nil {
+		return *m.report, nil
+	}
+	return m.Engine.Check(ctx, target)
+}
+
+// must ends the test for an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
