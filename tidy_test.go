@@ -356,6 +356,8 @@ func TestDocsAreMadeFromTheCode(t *testing.T) {
 		{"docs/engine-rules.md", "rules", engineRules()},
 		{"docs/settings.md", "settings", settingsTable()},
 		{"docs/sql.md", "functions", functionsList(t)},
+		{"docs/events.md", "events", eventsTable()},
+		{"docs/events.md", "fields", fieldsTable()},
 	} {
 		text, err := os.ReadFile(doc.path)
 		if err != nil {

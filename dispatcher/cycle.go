@@ -121,6 +121,7 @@ func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue, limit i
 	if err != nil {
 		return nil, d.options.Poll, fmt.Errorf("claim: %w", err)
 	}
+	d.tenants.Saw(q, claimed)
 	wait = d.waitFor(claimed, limit)
 	if len(claimed.Jobs) == 0 {
 		return nil, wait, nil

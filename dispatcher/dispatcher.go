@@ -50,6 +50,7 @@ type Dispatcher struct {
 	options  Options
 	settings *sluice.LiveSettings
 	log      *event.Log
+	tenants  *event.Tenants
 	holder   sluice.Holder
 
 	mu    sync.Mutex
@@ -68,9 +69,10 @@ func New(store sluice.Store, options Options) *Dispatcher {
 	options.Engines = scrubbed.Engines(options.Engines, options.Scrub)
 	store = scrubbed.Store(store, options.Scrub)
 	holder := sluice.NewHolderID()
+	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	return &Dispatcher{
 		store: store, options: options, settings: sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: options.Logger}),
-		log: event.NewLog(options.Logger, holder, options.LogLimit), holder: sluice.Holder{ID: holder, Role: sluice.RoleDispatcher},
+		log: log, tenants: event.NewTenants(log, store), holder: sluice.Holder{ID: holder, Role: sluice.RoleDispatcher},
 		lanes: make(map[string]*lane), inUse: make(map[string]bool),
 	}
 }
@@ -91,6 +93,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer d.log.Flush()
 	d.all.Go(func() { d.watch(ctx) })
 	d.all.Go(func() { d.keep(ctx, work) })
+	d.all.Go(func() { d.tenants.Run(ctx) })
 	ticker := time.NewTicker(sluice.SettingsInterval)
 	defer ticker.Stop()
 	for {

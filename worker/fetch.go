@@ -167,6 +167,7 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 	if err != nil {
 		return -1, w.fetchFailed(ctx, l, err)
 	}
+	w.tenants.Saw(*queue, claimed)
 	if ctx.Err() != nil { // the claim was under way when the worker was told to end
 		for _, c := range claimed.Jobs {
 			w.unsettled.Add(1)

@@ -61,6 +61,7 @@ type Worker struct {
 	options  Options
 	settings *sluice.LiveSettings
 	log      *event.Log
+	tenants  *event.Tenants
 	holder   sluice.Holder
 	lanes    []*lane // in the order of claiming
 
@@ -105,8 +106,9 @@ func New(store sluice.Store, options Options) *Worker {
 	options.Logger = scrubbed.Logger(options.Logger, options.Scrub)
 	store = scrubbed.Store(store, options.Scrub)
 	holder := sluice.NewHolderID()
+	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	return &Worker{
-		store: store, options: options, log: event.NewLog(options.Logger, holder, options.LogLimit), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
+		store: store, options: options, log: log, tenants: event.NewTenants(log, store), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
 		holder: sluice.Holder{ID: holder, Role: sluice.RoleWorker, Slots: options.Slots, Version: version()},
 		wake:   make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
 		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxAhead), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
@@ -143,6 +145,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	helpers.Go(func() { w.watch(helping) })
 	helpers.Go(func() { w.keep(helping) })
 	helpers.Go(func() { w.startWaiting(helping) })
+	helpers.Go(func() { w.tenants.Run(helping) })
 	drained := make(chan struct{})
 	settler.Go(func() { w.settleAll(work, drained) })
 

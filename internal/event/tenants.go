@@ -1,0 +1,203 @@
+package event
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+const (
+	// maxTenants is how many tenants of a queue are remembered, maxKnown of how many it is remembered that they were looked
+	// up, and maxLooks how many are looked at within a window.
+	maxTenants = 100
+	maxKnown   = 10_000
+	maxLooks   = 5
+	// lookInterval is how often it is asked whether it is time.
+	lookInterval = time.Second
+)
+
+// Tenants tells of tenants that are at capacity, and of those that nobody has stored although tiers have limits. A claim
+// only says that some tenant's jobs wait, so that it is looked up whose: of those whose jobs were claimed here, some,
+// once in a window, beside the claims.
+type Tenants struct {
+	log   *Log
+	store sluice.Store
+
+	mu     sync.Mutex
+	queues map[string]*tenants
+	known  map[string]bool // tenants that were looked up
+}
+
+// tenants are those of a queue.
+type tenants struct {
+	queue sluice.Queue
+	jobs  map[string]*sluice.Claim // one of each
+	fresh map[string]bool          // those of which it is not known whether they are stored
+	full  bool                     // some jobs wait for others of their tenant, or queue
+	next  time.Time                // when to look again
+}
+
+// NewTenants makes Tenants that read a store and tell a log.
+func NewTenants(log *Log, store sluice.Store) *Tenants {
+	return &Tenants{log: log, store: store, queues: make(map[string]*tenants), known: make(map[string]bool)}
+}
+
+// Saw notes what a claim got. Queues that do not tell tenants apart cost nothing.
+func (t *Tenants) Saw(q sluice.Queue, claimed sluice.Claimed) {
+	if !q.ByTenant || len(claimed.Jobs) == 0 && !claimed.Full {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	of := t.queues[q.Name]
+	if of == nil {
+		of = &tenants{jobs: make(map[string]*sluice.Claim), fresh: make(map[string]bool)}
+		t.queues[q.Name] = of
+	}
+	of.queue, of.full = q, of.full || claimed.Full
+	for _, c := range claimed.Jobs {
+		if c.Tenant == "" {
+			continue
+		}
+		if _, there := of.jobs[c.Tenant]; !there && len(of.jobs) >= maxTenants {
+			for other := range of.jobs { // any
+				delete(of.jobs, other)
+				break
+			}
+		}
+		of.jobs[c.Tenant] = c
+		if !t.known[c.Tenant] && len(of.fresh) < maxTenants {
+			of.fresh[c.Tenant] = true
+		}
+	}
+}
+
+// Run looks again and again, until ctx ends.
+func (t *Tenants) Run(ctx context.Context) {
+	ticker := time.NewTicker(lookInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			t.look(ctx)
+		}
+	}
+}
+
+// look looks at the tenants of the queues for which it is time. What cannot be read is left for the next time.
+func (t *Tenants) look(ctx context.Context) {
+	now := time.Now()
+	var due []*tenants
+	t.mu.Lock()
+	for _, of := range t.queues {
+		if now.Before(of.next) || !of.full && len(of.fresh) == 0 {
+			continue
+		}
+		copied := &tenants{queue: of.queue, full: of.full, jobs: make(map[string]*sluice.Claim), fresh: make(map[string]bool)}
+		for tenant, c := range of.jobs {
+			copied.jobs[tenant] = c
+		}
+		for tenant := range of.fresh {
+			copied.fresh[tenant] = true
+		}
+		of.next, of.full = now.Add(Window), false
+		due = append(due, copied)
+	}
+	t.mu.Unlock()
+	for _, of := range due {
+		if of.full {
+			t.lookForFull(ctx, of)
+		}
+		t.lookForUnknown(ctx, of)
+	}
+}
+
+// lookForFull tells of tenants at capacity.
+func (t *Tenants) lookForFull(ctx context.Context, of *tenants) {
+	var names []string
+	for tenant := range of.jobs {
+		names = append(names, tenant)
+	}
+	if len(names) == 0 {
+		return
+	}
+	terms, err := t.store.Terms(ctx, of.queue, names, of.queue.Now)
+	if err != nil {
+		return
+	}
+	looks := 0
+	for _, tenant := range names {
+		if terms[tenant].Capacity == 0 || looks >= maxLooks {
+			continue
+		}
+		looks++
+		outlook, err := t.store.Outlook(ctx, of.jobs[tenant].ID)
+		switch {
+		case errors.Is(err, sluice.ErrNotFound), err == nil && outlook.Held == 0:
+			t.forget(of.queue.Name, tenant)
+		case err == nil && outlook.Terms.Capacity > 0 && outlook.Held >= outlook.Terms.Capacity:
+			stored, _ := t.store.Tenant(ctx, tenant) // who is not stored has no tier
+			t.log.Tell(TenantAtCapacity, of.queue.Name, "tenant", tenant, "tier", stored.Tier, "in_flight", outlook.Held, "capacity", outlook.Terms.Capacity)
+		}
+	}
+}
+
+// forget is for a tenant none of whose jobs is in flight.
+func (t *Tenants) forget(queue, tenant string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.queues[queue].jobs, tenant)
+}
+
+// lookForUnknown tells of tenants that are not stored, where that matters because tiers have limits.
+func (t *Tenants) lookForUnknown(ctx context.Context, of *tenants) {
+	if len(of.fresh) == 0 {
+		return
+	}
+	tiers, err := t.store.TenantLimits(ctx, "", "")
+	if err != nil {
+		return
+	}
+	looks := 0
+	for tenant := range of.fresh {
+		if len(tiers) > 0 && looks >= maxLooks {
+			return
+		}
+		looks++
+		if len(tiers) > 0 {
+			_, err := t.store.Tenant(ctx, tenant)
+			if err != nil && !errors.Is(err, sluice.ErrNotFound) {
+				return
+			}
+			if err != nil {
+				t.tellUnknown(of, tenant)
+			}
+		}
+		t.know(of.queue.Name, tenant, len(tiers) > 0)
+	}
+}
+
+func (t *Tenants) tellUnknown(of *tenants, tenant string) {
+	if c := of.jobs[tenant]; c != nil {
+		t.log.Tell(TenantUnknown, of.queue.Name, "job", c.ID, "tenant", tenant)
+	}
+}
+
+// know notes that a tenant was looked up; for good, unless no tier has limits yet.
+func (t *Tenants) know(queue, tenant string, forGood bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.queues[queue].fresh, tenant)
+	if !forGood {
+		return
+	}
+	if len(t.known) >= maxKnown {
+		clear(t.known)
+	}
+	t.known[tenant] = true
+}
