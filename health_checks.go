@@ -10,8 +10,9 @@ type HealthCheck struct {
 	Looks string
 	// Figure is the one that is compared, in Unit; empty: nothing is counted, and Otherwise says what is wrong.
 	Figure, Unit string
-	// Warning and Error are from where on it is one; 0: it never is.
-	Warning, Error float64
+	// Note, Warning and Error are from where on it is one; 0: it never is. Below: up to where.
+	Note, Warning, Error float64
+	Below                bool
 	// Otherwise says what else is found, or what must be true besides.
 	Otherwise string
 }
@@ -19,12 +20,21 @@ type HealthCheck struct {
 // Judge gives the severity of a figure; empty: it is well.
 func (c HealthCheck) Judge(value float64) Severity {
 	switch {
-	case c.Error > 0 && value >= c.Error:
+	case c.reaches(value, c.Error):
 		return SeverityError
-	case c.Warning > 0 && value >= c.Warning:
+	case c.reaches(value, c.Warning):
 		return SeverityWarning
+	case c.reaches(value, c.Note):
+		return SeverityNote
 	}
 	return ""
+}
+
+func (c HealthCheck) reaches(value, limit float64) bool {
+	if c.Below {
+		return limit > 0 && value < limit
+	}
+	return limit > 0 && value >= limit
 }
 
 const (
@@ -73,11 +83,11 @@ func sqliteChecks() []HealthCheck {
 		{Kind: "sqlite", Name: "wal", Looks: "size of the write-ahead log, and since when nothing was brought into the file", Figure: "wal_bytes", Unit: "bytes", Warning: 128 * mebibyte, Error: gibibyte},
 		{Kind: "sqlite", Name: "lock", Looks: "how long this look waited for the write lock", Figure: "writer_wait_seconds", Unit: "seconds", Warning: 1},
 		{Kind: "sqlite", Name: "busy", Looks: "share of its time that this process has waited for the write lock of others", Figure: "busy_share", Unit: "", Warning: 0.2},
-		{Kind: "sqlite", Name: "pages", Looks: "free pages", Figure: "free_bytes", Unit: "bytes", Otherwise: "note: more than 256 MiB, and more than half of the file"},
-		{Kind: "sqlite", Name: "disk", Looks: "free space of the disk", Figure: "disk_free_bytes", Unit: "bytes", Otherwise: "warning: below 1 GiB; error: below 128 MiB"},
+		{Kind: "sqlite", Name: "pages", Looks: "free pages", Figure: "free_bytes", Unit: "bytes", Note: 256 * mebibyte, Otherwise: "and more than half of the file"},
+		{Kind: "sqlite", Name: "disk", Looks: "free space of the disk (Linux)", Figure: "disk_free_bytes", Unit: "bytes", Warning: gibibyte, Error: 128 * mebibyte, Below: true},
 		{Kind: "sqlite", Name: "filesystem", Looks: "whether the file system can lock and keeps what it is given (Linux)", Otherwise: "error: NFS, SMB or another over the network; warning: FUSE or 9P; note: in memory"},
 		{Kind: "sqlite", Name: "writable", Looks: "whether the file and its folder can be written (Linux)", Otherwise: "error: they cannot"},
-		{Kind: "sqlite", Name: "index", Looks: "whether each index of the schema is there", Otherwise: "error: missing"},
+		{Kind: "sqlite", Name: "index", Looks: "whether each index and trigger of the schema is there", Otherwise: "error: missing"},
 		{Kind: "sqlite", Name: "integrity", Looks: "every page and every index (`--thorough`)", Otherwise: "error: damaged"},
 	}
 }

@@ -266,7 +266,9 @@ func (s *shop) serve(engine sluice.Engine) {
 	go func() { _ = upkeep.New(s.store, upkeep.Options{Engines: engines, Logger: s.logger}).Run(s.ctx) }()
 }
 
-func onEngine(q *sluice.Settings) { q.Engine, q.RunType, q.MaxAttempts, q.RetryRuns = "local", "pay", 2, true }
+func onEngine(q *sluice.Settings) {
+	q.Engine, q.RunType, q.MaxAttempts, q.RetryRuns = "local", "pay", 2, true
+}
 
 func dispatch(t *testing.T, s *shop) {
 	s.queue("pay", onEngine)

@@ -2,13 +2,18 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	_ "embed"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
 )
+
+//go:embed sql/health_file.sql
+var healthFileSQL string
 
 var (
 	_ sluice.HealthReporter = (*Store)(nil)
@@ -18,22 +23,16 @@ var (
 // lookTimeout is how long one look may take, but for those that are thorough.
 const lookTimeout = 3 * time.Second
 
-// Health looks at the file, its log and the disk. It writes nothing.
+// Health looks at the file, its log, the disk, and who holds the file's locks. It writes nothing.
 func (s *Store) Health(ctx context.Context, options sluice.HealthOptions) (sluice.Health, error) {
-	c := &checkup{store: s, options: options, health: sluice.Health{Kind: "sqlite", Figures: s.HealthFigures()}}
+	c := &checkup{store: s, options: options, path: s.writer.file.path}
 	if err := s.read(ctx, "look at the file", c.file); err != nil {
 		return sluice.Health{}, err
 	}
-	c.log()
-	for _, one := range []struct {
-		check string
-		see   func(context.Context) error
-	}{
-		{"lock", c.lock},
-	} {
-		if err := within(ctx, one.see); err != nil {
+	for _, one := range c.looks() {
+		if err := at(ctx, one); err != nil {
 			if ctx.Err() != nil {
-				return sluice.Health{}, ctx.Err()
+				return sluice.Health{}, fmt.Errorf("look at the store: %w", ctx.Err())
 			}
 			c.find(sluice.SeverityWarning, one.check, "this could not be looked at: "+err.Error(), "what cannot be seen cannot be mended", "look again in a minute")
 		}
@@ -41,18 +40,44 @@ func (s *Store) Health(ctx context.Context, options sluice.HealthOptions) (sluic
 	return c.health, nil
 }
 
-// within makes one look under a deadline of its own.
-func within(ctx context.Context, see func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	return see(ctx)
+// inspection is one of the things that are looked at.
+type inspection struct {
+	check string
+	see   func(context.Context) error
+	// patient looks have only the caller's deadline.
+	patient bool
+}
+
+func (c *checkup) looks() []inspection {
+	all := []inspection{
+		{check: "index", see: c.objects},
+		{check: "wal", see: c.log},
+		{check: "lock", see: c.lock},
+		{check: "disk", see: c.disk},
+	}
+	if c.options.Thorough {
+		all = append(all, inspection{check: "integrity", see: c.integrity, patient: true})
+	}
+	return all
+}
+
+// at makes one look, under a deadline of its own.
+func at(ctx context.Context, one inspection) error {
+	if !one.patient {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+	}
+	return one.see(ctx)
 }
 
 // checkup is one examination.
 type checkup struct {
 	store   *Store
 	options sluice.HealthOptions
+	path    string
 	health  sluice.Health
+	on      fileRow
 }
 
 func (c *checkup) find(severity sluice.Severity, check, what, why, mend string) {
@@ -74,6 +99,24 @@ func (c *checkup) judge(check string, value float64) sluice.Severity {
 	return c.store.checks[check].Judge(value)
 }
 
+// shell writes a command that runs a statement on the file.
+func (c *checkup) shell(statement string) string {
+	return "sqlite3 " + quoted(c.path) + " " + quoted(statement)
+}
+
+// quoted writes a text for a shell.
+func quoted(text string) string {
+	switch {
+	case !strings.ContainsAny(text, " '\"$`\\!*?[](){}<>|&;~#\n\t"):
+		return text
+	case !strings.Contains(text, "'"):
+		return "'" + text + "'"
+	case !strings.ContainsAny(text, "\"$`\\!"):
+		return `"` + text + `"`
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
 // checksByName gives what to judge by.
 func checksByName() map[string]sluice.HealthCheck {
 	checks := make(map[string]sluice.HealthCheck)
@@ -85,18 +128,18 @@ func checksByName() map[string]sluice.HealthCheck {
 	return checks
 }
 
-// HealthFigures tells of the writer's queue, and of the log as the file system knows it.
+// HealthFigures tells of the writer's queue, and of the log as the file system knows it. It asks the database nothing.
 func (s *Store) HealthFigures() []sluice.HealthFigure {
 	of := func(name string, value float64, unit string) sluice.HealthFigure {
 		return sluice.HealthFigure{Name: name, Value: value, Unit: unit}
 	}
-	log := s.logState()
+	state := logOf(s.writer.file.path)
 	return []sluice.HealthFigure{
 		of("writer_queue", float64(len(s.writer.queue)), ""),
 		of("busy_waits_total", float64(s.writer.waits.times.Load()), ""),
 		of("busy_wait_seconds_total", s.writer.waits.waited().Seconds(), "seconds"),
-		of("wal_bytes", float64(log.bytes), "bytes"),
-		of("checkpoint_age_seconds", log.age.Seconds(), "seconds"),
+		of("wal_bytes", float64(state.bytes), "bytes"),
+		of("checkpoint_age_seconds", state.age.Seconds(), "seconds"),
 	}
 }
 
@@ -107,10 +150,9 @@ type logState struct {
 	age time.Duration
 }
 
-// logState looks at the two files without opening them: closing a file that SQLite has locked would take the locks away
+// logOf looks at the two files without opening them: closing a file that SQLite has locked would take its locks away
 // from all of the process.
-func (s *Store) logState() logState {
-	path := s.writer.file.path
+func logOf(path string) logState {
 	log, err := os.Stat(path + "-wal")
 	if err != nil {
 		return logState{}
@@ -123,20 +165,45 @@ func (s *Store) logState() logState {
 	return state
 }
 
-// file reads how the file is set up.
+// fileRow is how the file is set up, as health_file.sql gives it.
+type fileRow struct {
+	version               string
+	mode                  string
+	pages, free, pageSize float64
+	step                  int
+}
+
+// file looks at how the file is set up.
 func (c *checkup) file(tx runner) error {
-	c.health.Findings = nil // of an earlier try
-	version, err := list(tx, scanOne[string], "select sqlite_version()")
+	rows, err := list(tx, func(rows *sql.Rows) (row fileRow, err error) {
+		err = rows.Scan(&row.version, &row.mode, &row.pages, &row.free, &row.pageSize, &row.step)
+		return row, err
+	}, healthFileSQL)
 	if err != nil {
 		return err
 	}
-	mode, err := list(tx, scanOne[string], "pragma journal_mode")
-	if err != nil {
-		return err
+	c.on = rows[0]
+	c.health = sluice.Health{Kind: "sqlite", Figures: c.store.HealthFigures()}
+	c.well("server", "SQLite %s", c.on.version)
+	c.schema()
+	c.journal()
+	c.pages()
+	return nil
+}
+
+func (c *checkup) schema() {
+	c.figure("schema_version", float64(c.on.step), "")
+	if known := schemaSteps(); c.on.step > known {
+		c.find(sluice.SeverityNote, "schema", fmt.Sprintf("the file has had schema step %d, this program knows %d", c.on.step, known),
+			"it works, and does not know what is new", "install the newer sluice")
+		return
 	}
-	c.well("server", "SQLite %s", version[0])
-	if mode[0] != "wal" {
-		c.find(sluice.SeverityError, "journal", "the journal mode is "+mode[0], "readers and the writer keep each other waiting",
+	c.well("schema", "up to date")
+}
+
+func (c *checkup) journal() {
+	if c.on.mode != "wal" {
+		c.find(sluice.SeverityError, "journal", "the journal mode is "+c.on.mode, "readers and the writer keep each other waiting",
 			"end the programs that use the file, and then: "+c.shell("pragma journal_mode = wal"))
 	} else {
 		c.well("journal", "write-ahead log")
@@ -147,34 +214,15 @@ func (c *checkup) file(tx runner) error {
 	} else {
 		c.well("durability", "every commit is on the disk before it is acknowledged")
 	}
-	return nil
 }
 
-// shell writes a command that runs a statement on the file.
-func (c *checkup) shell(statement string) string {
-	return fmt.Sprintf("sqlite3 %s '%s'", c.store.writer.file.path, statement)
-}
-
-// log looks at how much waits to be brought into the file.
-func (c *checkup) log() {
-	state := c.store.logState()
-	if severity := c.judge("wal", float64(state.bytes)); severity != "" {
-		c.find(severity, "wal", fmt.Sprintf("the write-ahead log has %s, and nothing was brought into the file for %s", bytesText(float64(state.bytes)), span(state.age.Seconds())),
-			"reads become slow, and the disk fills", "end the program that keeps a read open, and then: "+c.shell("pragma wal_checkpoint(truncate)"))
-		return
+func (c *checkup) pages() {
+	free, all := c.on.free*c.on.pageSize, c.on.pages*c.on.pageSize
+	c.figure("free_pages", c.on.free, "pages")
+	c.figure("free_bytes", free, "bytes")
+	c.figure("file_bytes", all, "bytes")
+	if severity := c.judge("pages", free); severity != "" && free > all/2 {
+		c.find(severity, "pages", fmt.Sprintf("%s of the %s of the file are free", bytesText(free), bytesText(all)),
+			"they are used again, but the disk does not get them back", "while nothing is urgent, since everybody waits meanwhile: "+c.shell("vacuum"))
 	}
-	c.well("wal", "%s", bytesText(float64(state.bytes)))
-}
-
-// lock takes the write lock and gives it back, to see how long that takes.
-func (c *checkup) lock(ctx context.Context) error {
-	begun := time.Now()
-	err := c.store.writer.submit(ctx, func(*groupTx) error { return nil })
-	waited := time.Since(begun).Seconds()
-	c.figure("writer_wait_seconds", waited, "seconds")
-	if severity := c.judge("lock", waited); severity != "" {
-		c.find(severity, "lock", "it took "+span(waited)+" to get the write lock", "everything that writes waits", "end the transaction that holds it")
-		return nil
-	}
-	return err
 }

@@ -17,6 +17,9 @@ func span(seconds float64) string {
 	case d >= time.Second:
 		return d.Round(time.Second).String()
 	}
+	if d < time.Millisecond {
+		return d.Round(time.Microsecond).String()
+	}
 	return d.Round(time.Millisecond).String()
 }
 

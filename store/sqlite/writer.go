@@ -69,7 +69,7 @@ func startWriter(ctx context.Context, s *Store) (*writer, error) {
 	}
 	w := &writer{
 		store: s, conn: conn, prepared: make(map[string]*sql.Stmt), callers: make(map[string]*sql.Stmt),
-		waits: waits{opened: time.Now()},
+		waits: waits{from: time.Now()},
 		queue: make(chan *write, 4*maxGroup), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := w.setUp(ctx); err != nil {

@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/migration"
+)
+
+//go:embed sql/health_objects.sql
+var healthObjectsSQL string
+
+//go:embed sql/health_integrity.sql
+var healthIntegritySQL string
+
+var sqlComment = regexp.MustCompile(`(?m)--.*$`)
+
+// object is a table, an index, a trigger or a view.
+type object struct {
+	kind, name, table, text string
+}
+
+func scanObject(rows *sql.Rows) (o object, err error) {
+	err = rows.Scan(&o.kind, &o.name, &o.table, &o.text)
+	return o, err
+}
+
+// madeObjects gives what the schema files make: it runs them on a database in memory and looks.
+var madeObjects = sync.OnceValues(func() ([]object, error) {
+	steps, err := migration.Steps(schemaFiles, "schema")
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1) // each connection has a memory of its own
+	tx := readTx{context.Background(), db}
+	for _, step := range steps {
+		if _, err := tx.exec(step.SQL); err != nil {
+			return nil, err
+		}
+	}
+	return list(tx, scanObject, healthObjectsSQL)
+})
+
+// schemaSteps is how many steps this program knows.
+var schemaSteps = sync.OnceValue(func() int {
+	steps, err := migration.Steps(schemaFiles, "schema")
+	if err != nil {
+		return 0 // whoever opens a store is told
+	}
+	return len(steps)
+})
+
+// objects compares what is there with what the schema makes.
+func (c *checkup) objects(ctx context.Context) error {
+	if c.on.step > schemaSteps() {
+		return nil // what is needed there is not known here
+	}
+	made, err := madeObjects()
+	if err != nil {
+		return err
+	}
+	stored, err := list(readTx{ctx, c.store.db}, scanObject, healthObjectsSQL)
+	if err != nil {
+		return err
+	}
+	there := make(map[string]bool)
+	for _, o := range stored {
+		there[o.name] = true
+	}
+	missing := 0
+	for _, o := range made {
+		if !there[o.name] {
+			missing++
+			c.missing(o)
+		}
+	}
+	if missing == 0 {
+		c.well("index", "every table, index and trigger is there")
+	}
+	return nil
+}
+
+func (c *checkup) missing(o object) {
+	why := "what goes by it reads the whole table, or is not kept unique"
+	mend := c.shell(strings.Join(strings.Fields(sqlComment.ReplaceAllString(o.text, "")), " "))
+	switch o.kind {
+	case "trigger":
+		why = "what it sees to is not done"
+	case "table":
+		why, mend = "what needs it fails", "restore the file from a backup"
+	}
+	c.find(sluice.SeverityError, "index", "the "+o.kind+" "+o.name+" is missing", why, mend)
+}
+
+// integrity has every page read.
+func (c *checkup) integrity(ctx context.Context) error {
+	faults, err := list(readTx{ctx, c.store.db}, scanOne[string], healthIntegritySQL)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return err
+	case err != nil:
+		faults = append(faults, err.Error())
+	case len(faults) == 1 && faults[0] == "ok":
+		c.well("integrity", "every page and every index")
+		return nil
+	}
+	onlyIndexes := len(faults) > 0
+	for _, fault := range faults {
+		onlyIndexes = onlyIndexes && (strings.Contains(fault, "missing from index") || strings.Contains(fault, "wrong # of entries in index"))
+	}
+	mend := "end the programs that use the file, keep a copy of it and of its log, and then restore a backup, or save what can be read: sqlite3 " +
+		quoted(c.path) + " .recover | sqlite3 " + quoted(c.path+".recovered") + "; and look for what damaged it (disk, memory, network file system)"
+	if onlyIndexes {
+		mend = c.shell("reindex")
+	}
+	what := strings.Join(faults[:min(len(faults), 3)], "; ")
+	if len(faults) > 3 {
+		what += "; and more"
+	}
+	c.find(sluice.SeverityError, "integrity", "the file is damaged: "+what, "look-ups find the wrong rows, or none, and writes may make it worse", mend)
+	return nil
+}
