@@ -25,11 +25,15 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 	if s.closed.Load() {
 		return fmt.Errorf("%s: the store is closed: %w", verb, sluice.ErrUnavailable)
 	}
+	var fault error // of the try before
 	wait := 5 * time.Millisecond
 	for again := false; ; again = true {
 		err := do(ctx, again)
 		if err == nil {
 			return nil
+		}
+		if callerCtx.Err() != nil && fault != nil { // it ended in the middle of a try; the store was out of reach before
+			return fmt.Errorf("%s: %w: %w: %w", verb, callerCtx.Err(), sluice.ErrUnavailable, fault)
 		}
 		if callerCtx.Err() != nil {
 			return fmt.Errorf("%s: %w", verb, callerCtx.Err())
@@ -40,6 +44,7 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 		if !transient(err) {
 			return fmt.Errorf("%s: %w", verb, typed(err))
 		}
+		fault = err
 		select {
 		case <-ctx.Done():
 			if callerCtx.Err() != nil {
