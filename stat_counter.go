@@ -46,8 +46,11 @@ const heldTenants = 256
 // Moved counts that jobs of a queue made a move: wait is from due to claim, for claims; run is from claim to end and
 // total from due to end, for what ends or fails; Unknown where it is not known or makes no sense, and the same for all
 // n. A bury with a known run time is a failed attempt, too; that of a lost job, or by a person, has none. A tenant that is
-// empty is nobody's.
+// empty is nobody's; jobs of which nobody knows the queue are not counted.
 func (c *StatCounter) Moved(queue, tenant string, event Event, n int, wait, run, total time.Duration) {
+	if queue == "" {
+		return
+	}
 	c.mu.Lock()
 	q := c.queue(queue)
 	q.whole.moved(event, int64(n), wait, run, total)
@@ -59,6 +62,9 @@ func (c *StatCounter) Moved(queue, tenant string, event Event, n int, wait, run,
 
 // StartFailed counts runs that an engine did not start.
 func (c *StatCounter) StartFailed(queue, tenant string, n int) {
+	if queue == "" {
+		return
+	}
 	c.mu.Lock()
 	q := c.queue(queue)
 	q.whole.counts.StartFailed += int64(n)

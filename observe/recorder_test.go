@@ -1,0 +1,258 @@
+package observe_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+// forgetful is a store whose answers to AddStats are lost, for as long as it is told so: it adds them all the same if
+// they came.
+type forgetful struct {
+	sluice.Store
+	lost, came atomic.Bool
+}
+
+func (f *forgetful) AddStats(ctx context.Context, holder string, stats []sluice.Stat) error {
+	if f.lost.Load() && !f.came.Load() {
+		return sluice.ErrUnavailable
+	}
+	err := f.Store.AddStats(ctx, holder, stats)
+	if f.lost.Load() {
+		return sluice.ErrUnavailable
+	}
+	return err
+}
+
+// recorded is a store in a bubble of fake time whose clock is a day ahead, and a recorder that runs.
+type recorded struct {
+	*testing.T
+	store    *forgetful
+	watched  sluice.Store
+	recorder *observe.Recorder
+	log      bytes.Buffer
+	stop     func()
+}
+
+func inRecord(t *testing.T, test func(r *recorded)) {
+	t.Parallel()
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		const skew = 24 * time.Hour
+		r := &recorded{T: t, store: &forgetful{Store: memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(skew) }})}}
+		q := sluice.Queue{Name: "payments", Settings: sluice.DefaultSettings()}
+		q.Settings.MaxRecoveries = 2
+		if _, err := r.store.SaveQueue(t.Context(), q, sluice.Act{By: "test"}); err != nil {
+			t.Fatal(err)
+		}
+		r.recorder = observe.NewRecorder(r.store, observe.RecorderOptions{Logger: slog.New(slog.NewTextHandler(&r.log, nil))})
+		r.watched = observe.Store(r.store, r.recorder)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.recorder.Run(ctx) }()
+		r.stop = func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Errorf("Run returned %v", err)
+			}
+		}
+		synctest.Wait()
+		test(r)
+	})
+}
+
+// sleep lets time pass, and what is due then be done.
+func sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (r *recorded) enqueue(n int) {
+	r.Helper()
+	client := sluice.NewClient(r.watched, sluice.ClientOptions{})
+	for range n {
+		if _, err := client.Enqueue(r.Context(), sluice.NewJob{Queue: "payments", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme"}}); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+func (r *recorded) claim(n int) []*sluice.Claim {
+	r.Helper()
+	claimed, err := r.watched.Claim(r.Context(), sluice.ClaimRequest{Queue: "payments", Limit: n, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
+	if err != nil || len(claimed.Jobs) != n {
+		r.Fatalf("claimed %d, %v", len(claimed.Jobs), err)
+	}
+	return claimed.Jobs
+}
+
+func (r *recorded) settle(c *sluice.Claim, event sluice.Event) {
+	r.Helper()
+	s := sluice.Settlement{ID: c.ID, Token: c.Token, Holder: c.Holder, Event: event, Claim: c}
+	if _, err := r.watched.Settle(r.Context(), []sluice.Settlement{s}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *recorded) recover() {
+	r.Helper()
+	if _, err := r.watched.Recover(r.Context(), "payments", 100, "upkeep"); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// summary is that of the queue, or of the tenant.
+func (r *recorded) summary(tenant string) sluice.Summary {
+	r.Helper()
+	client := sluice.NewClient(r.store, sluice.ClientOptions{})
+	sum := func() (sluice.Summary, error) { return client.Summary(r.Context(), "payments", 0) }
+	if tenant != "" {
+		sum = func() (sluice.Summary, error) { return client.TenantSummary(r.Context(), "payments", tenant, 0) }
+	}
+	s, err := sum()
+	if err != nil {
+		r.Fatal(err)
+	}
+	return s
+}
+
+func TestWhatAProcessDoesIsRecorded(t *testing.T) {
+	inRecord(t, func(r *recorded) {
+		r.enqueue(5)
+		sleep(3 * time.Second)
+		claims := r.claim(4)
+		sleep(2 * time.Second)
+		r.settle(claims[0], sluice.EventComplete)
+		r.settle(claims[1], sluice.EventRetry)
+		r.settle(claims[2], sluice.EventBury)
+		sleep(time.Minute)
+		r.recover()
+		r.claim(3)
+		sleep(70 * time.Second)
+		r.recover() // two for the first time, one for the second, which buries it
+		sleep(20 * time.Second)
+		got := r.summary("")
+		want := sluice.StatCounts{Enqueued: 5, Claimed: 7, Completed: 1, Failed: 2, Dead: 2, Recovered: 4}
+		if got.Counts != want {
+			t.Errorf("%+v, want %+v", got.Counts, want)
+		}
+		if got.SuccessRate != 1.0/3 || got.LeaseExpiryRate != 4.0/7 {
+			t.Errorf("success rate %v, lease expiry rate %v", got.SuccessRate, got.LeaseExpiryRate)
+		}
+		if off := (got.Run.P95 - 2*time.Second).Abs(); off > 100*time.Millisecond {
+			t.Errorf("p95 of run is %s, want 2s", got.Run.P95)
+		}
+		if off := (got.Total.P95 - 5*time.Second).Abs(); off > 250*time.Millisecond {
+			t.Errorf("p95 of total is %s, want 5s", got.Total.P95)
+		}
+		tenant := r.summary("acme").Counts
+		want.Recovered, want.Dead = 0, 1 // whose jobs were recovered is not told
+		if tenant != want {
+			t.Errorf("of the tenant %+v, want %+v", tenant, want)
+		}
+		r.stop()
+		if r.log.Len() > 0 {
+			t.Errorf("it logged %s", &r.log)
+		}
+	})
+}
+
+func TestLostAnswersAndOutagesLoseNothingAndCountNothingTwice(t *testing.T) {
+	inRecord(t, func(r *recorded) {
+		for n, came := range []bool{true, false} {
+			r.store.lost.Store(true)
+			r.store.came.Store(came)
+			r.enqueue(3)
+			sleep(45 * time.Second)
+			if lines := strings.Count(r.log.String(), "statistics not stored"); lines < 3 {
+				t.Errorf("it logged\n%s", &r.log)
+			}
+			r.log.Reset()
+			r.store.lost.Store(false)
+			sleep(15 * time.Second)
+			if got := r.summary("").Counts.Enqueued; got != int64(3*(n+1)) {
+				t.Errorf("%d enqueued, want %d", got, 3*(n+1))
+			}
+		}
+		r.stop()
+	})
+}
+
+func TestTheRestIsStoredAtTheEnd(t *testing.T) {
+	inRecord(t, func(r *recorded) {
+		r.enqueue(2)
+		r.stop()
+		sleep(time.Second)
+		if got := r.summary("").Counts.Enqueued; got != 2 {
+			t.Errorf("%d enqueued, want 2", got)
+		}
+		r.enqueue(1)
+		if err := r.recorder.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := r.recorder.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		sleep(time.Minute)
+		if got := r.summary("").Counts.Enqueued; got != 3 {
+			t.Errorf("%d enqueued, want 3", got)
+		}
+	})
+}
+
+// failing is an engine that starts some runs.
+type failing struct{ sluice.Engine }
+
+func (failing) Start(_ context.Context, _ sluice.RunTarget, runs []sluice.Run) []error {
+	errs := make([]error, len(runs))
+	for i := range errs {
+		if i%2 == 0 {
+			errs[i] = errors.New("no")
+		}
+	}
+	return errs
+}
+
+func TestRunsThatAnEngineDoesNotStartAreCounted(t *testing.T) {
+	inRecord(t, func(r *recorded) {
+		engine := observe.Engine(failing{}, "temporal", r.recorder)
+		runs := make([]sluice.Run, 5)
+		for i := range runs {
+			runs[i].Tenant = fmt.Sprint("tenant ", i)
+		}
+		engine.Start(t.Context(), sluice.RunTarget{Queue: "payments"}, runs)
+		r.stop()
+		sleep(time.Second)
+		if got := r.summary("").Counts; got != (sluice.StatCounts{StartFailed: 3}) {
+			t.Errorf("%+v", got)
+		}
+		if got := r.summary("tenant 4").Counts; got != (sluice.StatCounts{StartFailed: 1}) {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func BenchmarkRecorder(b *testing.B) {
+	const jobs = 100
+	r := observe.NewRecorder(memory.New(memory.Options{}), observe.RecorderOptions{})
+	call := &observe.Call{Kind: observe.KindStore, Name: "claim"}
+	for n := range jobs {
+		call.Claims = append(call.Claims, &sluice.Claim{Job: sluice.Job{Queue: "payments", Tenant: fmt.Sprint("tenant ", n%15), ClaimedAt: time.Now(), DueAt: time.Now().Add(-time.Duration(n) * time.Millisecond)}})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.End(b.Context(), call)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*jobs), "ns/move")
+}
