@@ -1,7 +1,7 @@
 // Package upkeep tends what nobody else looks after: it carries out planned changes of settings, recovers
 // jobs whose lease ran out, follows the runs of engines to their end, cancels jobs that expired, mends what was
-// orphaned, counts what falls due, and prunes history. Any number may run: on PostgreSQL one leads and works and the
-// others stand by, elsewhere all work, which does no harm.
+// orphaned, counts what falls due, adds up statistics, and prunes history. Any number may run: on PostgreSQL one leads
+// and works and the others stand by, elsewhere all work, which does no harm.
 package upkeep
 
 import (
@@ -60,6 +60,7 @@ type Upkeep struct {
 	mended    time.Time
 	pruned    time.Time // when the last walk through the history ended
 	pruneAt   sluice.ID // where the present walk goes on
+	folded    time.Time
 	beaten    time.Time
 	refused   map[string]bool // the plans that cannot be carried out, as they were logged
 	waves     counting
@@ -202,6 +203,7 @@ func (u *Upkeep) tend(ctx context.Context, all bool) (queues []sluice.Queue, don
 		u.expire(ctx, &done),
 		u.mend(ctx, all, &done),
 		u.prune(ctx, all, &done),
+		u.foldStats(ctx, all),
 		u.countIf(ctx, all),
 	)
 }
