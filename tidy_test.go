@@ -35,7 +35,7 @@ var doors = map[string][]string{
 	"dispatcher":         {"", "internal/event", "internal/scrubbed"},
 	"upkeep":             {"", "internal/event", "internal/scrubbed"},
 	"forward":            {"", "internal/event", "internal/scrubbed"},
-	"observe":            {""},
+	"observe":            {"", "internal/event"},
 	"move":               {"", "internal/migration", "store/sqlite", "store/postgres"},
 	"internal/broadcast": {""},
 	"internal/event":     {""},

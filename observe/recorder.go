@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 // RecorderOptions adjust a Recorder. The zero value works.
@@ -20,7 +21,7 @@ type RecorderOptions struct {
 // for its store and its engines together; Run adds what was counted. It may be used by many goroutines.
 type Recorder struct {
 	store   sluice.Store
-	options RecorderOptions
+	log     *event.Log
 	holder  string
 	counter sluice.StatCounter
 
@@ -38,7 +39,8 @@ func NewRecorder(store sluice.Store, options RecorderOptions) *Recorder {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	return &Recorder{store: store, options: options, holder: sluice.NewHolderID()}
+	holder := sluice.NewHolderID()
+	return &Recorder{store: store, log: event.NewLog(options.Logger, holder, 0), holder: holder}
 }
 
 // Begin does nothing.
@@ -92,7 +94,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 
 func (r *Recorder) try(ctx context.Context, all bool) {
 	if err := r.add(ctx, all); err != nil && ctx.Err() == nil || err != nil && all {
-		r.options.Logger.Warn("statistics not stored", "holder", r.holder, "error", err)
+		r.log.Tell(event.StatsNotStored, "", "error", err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/forward"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
@@ -47,7 +48,7 @@ func TestEveryEventIsInTheLogOfARun(t *testing.T) {
 		run  func(t *testing.T, s *shop)
 	}{
 		{"work", work}, {"trouble", trouble}, {"drain", drain}, {"tenants", tenants}, {"dispatch", dispatch}, {"engine trouble", engineTrouble},
-		{"upkeep", tend}, {"forward", send},
+		{"upkeep", tend}, {"forward", send}, {"record", record},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -333,6 +334,14 @@ func tend(t *testing.T, s *shop) {
 	s.after(30 * time.Second)
 	s.store.fail(errGone, "lead")
 	s.after(3 * time.Second)
+}
+
+func record(_ *testing.T, s *shop) {
+	s.store.fail(errGone, "queues")
+	recorder := observe.NewRecorder(s.store, observe.RecorderOptions{Logger: s.logger})
+	go func() { _ = recorder.Run(s.ctx) }()
+	s.after(time.Second)
+	s.store.fail(nil, "queues")
 }
 
 func send(t *testing.T, s *shop) {

@@ -120,6 +120,8 @@ var (
 		"the store could not be told that the holder is alive; it is tried again")
 	NotForgotten = is("holder not forgotten", warn, "worker, dispatcher, upkeep, forwarder", "error", "",
 		"the store could not be told that the holder has ended; it forgets it after an hour")
+	StatsNotStored = is("statistics not stored", warn, "recorder", "error", "",
+		"what the process counted could not be added to the store's statistics; it is tried again for two hours, and nothing is counted twice")
 	SignalsLost = is("signals lost", warn, "worker, dispatcher, forwarder, store", "error [retry_in]", "",
 		"nobody tells of new jobs any more; polling finds them")
 	SettingsRefused = is("stored settings refused", warn, "client", "queue error", "",
