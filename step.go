@@ -20,6 +20,8 @@ const (
 	StepCycle = "cycle"
 	// StepForward: a forwarder claims jobs of a queue, and hands them to the centre.
 	StepForward = "forward"
+	// StepFollow: upkeep follows the runs of a queue.
+	StepFollow = "follow"
 	// StepUpkeep: upkeep does what is due.
 	StepUpkeep = "upkeep"
 )

@@ -36,6 +36,7 @@ var doors = map[string][]string{
 	"upkeep":             {"", "internal/event", "internal/scrubbed"},
 	"forward":            {"", "internal/event", "internal/scrubbed"},
 	"observe":            {"", "internal/event"},
+	"trace":              {"", "observe"},
 	"move":               {"", "internal/migration", "store/sqlite", "store/postgres"},
 	"internal/broadcast": {""},
 	"internal/event":     {""},
@@ -128,16 +129,17 @@ func TestPackagesImportOnlyThroughTheirDoors(t *testing.T) {
 func TestUsersPayOnlyForWhatTheyImport(t *testing.T) {
 	t.Parallel()
 	for pkg, unwanted := range map[string][]string{
-		"./":                {"github.com/", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
-		"./scrub":           {"github.com/", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
-		"./worker":          {"github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
-		"./engine/local":    {"github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
-		"./engine/temporal": {"github.com/jackc", "modernc.org/", "github.com/spf13", "santhosh-tekuri", "go.yaml.in/"},
-		"./upkeep":          {"github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
-		"./forward":         {"github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
-		"./store/memory":    {"github.com/jackc", "modernc.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
-		"./store/sqlite":    {"github.com/jackc", "github.com/spf13", "santhosh-tekuri", "temporal", "google.golang.org/", "go.yaml.in/"},
-		"./store/postgres":  {"modernc.org/", "github.com/spf13", "santhosh-tekuri", "temporal", "google.golang.org/", "go.yaml.in/"},
+		"./":                {"go.opentelemetry.io/", "github.com/", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
+		"./scrub":           {"go.opentelemetry.io/", "github.com/", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
+		"./worker":          {"go.opentelemetry.io/", "github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
+		"./engine/local":    {"go.opentelemetry.io/", "github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
+		"./engine/temporal": {"go.opentelemetry.io/", "github.com/jackc", "modernc.org/", "github.com/spf13", "santhosh-tekuri", "go.yaml.in/"},
+		"./upkeep":          {"go.opentelemetry.io/", "github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
+		"./trace":           {"github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/", "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters"},
+		"./forward":         {"go.opentelemetry.io/", "github.com/jackc", "modernc.org/", "golang.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
+		"./store/memory":    {"go.opentelemetry.io/", "github.com/jackc", "modernc.org/", "go.yaml.in/", "temporal", "google.golang.org/"},
+		"./store/sqlite":    {"go.opentelemetry.io/", "github.com/jackc", "github.com/spf13", "santhosh-tekuri", "temporal", "google.golang.org/", "go.yaml.in/"},
+		"./store/postgres":  {"go.opentelemetry.io/", "modernc.org/", "github.com/spf13", "santhosh-tekuri", "temporal", "google.golang.org/", "go.yaml.in/"},
 	} {
 		out, err := exec.Command("go", "list", "-deps", pkg).Output()
 		if err != nil {

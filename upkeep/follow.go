@@ -35,6 +35,15 @@ type Followed struct {
 	Unknown int `json:"unknown"`
 }
 
+// jobs counts the jobs of which something became.
+func (f Followed) jobs() int {
+	jobs := f.Ending + f.Ended
+	for _, n := range f.Settled {
+		jobs += n
+	}
+	return jobs
+}
+
 // follower follows the runs of one queue.
 type follower struct {
 	upkeep *Upkeep
@@ -66,8 +75,10 @@ func (u *Upkeep) newFollower(queue string) *follower {
 
 // follow settles the jobs whose runs have ended, and those of claims whose lease ran out, by asking their engines, and
 // has the runs of cancelled jobs ended. An engine that cannot be reached leaves its jobs as they are.
-func (f *follower) follow(ctx context.Context, q sluice.Queue) (Followed, error) {
-	done := Followed{Settled: make(map[sluice.Event]int)}
+func (f *follower) follow(ctx context.Context, q sluice.Queue) (done Followed, err error) {
+	ctx, end := sluice.BeginStep(ctx, f.store(), sluice.Step{Name: sluice.StepFollow, Queue: q.Name})
+	defer func() { end(sluice.StepEnd{Jobs: done.jobs(), Err: err}) }()
+	done.Settled = make(map[sluice.Event]int)
 	away, err := f.store().Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, Limit: 1})
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
@@ -193,7 +194,7 @@ func (r *run) call(ctx context.Context) (err error) {
 			}
 			return
 		}
-		end(sluice.StepEnd{Jobs: 1, Err: err})
+		end(sluice.StepEnd{Jobs: 1, Err: failureOf(err)})
 	}()
 	if err = sluice.CheckSchema(r.worker.options.PayloadChecker, *r.queue, r.claim.Payload); err != nil {
 		err = Permanent(err)
@@ -201,6 +202,15 @@ func (r *run) call(ctx context.Context) (err error) {
 		err = r.lane.do(ctx, r)
 	}
 	returned = true
+	return err
+}
+
+// failureOf is the error of an attempt that failed. One that was handed back has not.
+func failureOf(err error) error {
+	var snoozed *snooze
+	if errors.As(err, &snoozed) {
+		return nil
+	}
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -128,8 +130,26 @@ func newJob(queue string, target sluice.RunTarget, run sluice.Run) (sluice.NewJo
 	payload = append(bytes.TrimSuffix(payload, []byte("}")), `,"payload":`...)
 	payload = append(append(payload, run.Payload...), '}')
 	return sluice.NewJob{Queue: queue, Payload: payload, EnqueueOptions: sluice.EnqueueOptions{
-		ID: idOf(queue, run.Ref), Delay: max(run.Delay, 0), Priority: run.Priority, Labels: map[string]string{"job": run.Job.String()},
+		ID: idOf(queue, run.Ref), Delay: max(run.Delay, 0), Priority: run.Priority, Labels: labelsOf(run),
 	}}, nil
+}
+
+// labelsOf are the labels of the job that a run is: which job it is for, and its headers, as far as there is room for
+// them.
+func labelsOf(run sluice.Run) map[string]string {
+	labels := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(run.Headers)) {
+		if value := run.Headers[name]; len(labels) < sluice.MaxLabels-1 && fits(name) && name != "" && fits(value) {
+			labels[name] = value
+		}
+	}
+	labels["job"] = run.Job.String()
+	return labels
+}
+
+// fits reports whether a text can be a label.
+func fits(text string) bool {
+	return len(text) <= sluice.MaxLabelBytes && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // idOf is the id of the job that a run is: a UUID of version 8, made of what names the run.

@@ -105,6 +105,7 @@ func (e *Engine) request(p place, run sluice.Run) (*workflowservice.StartWorkflo
 		Memo:                     memoOf(p, run),
 		SearchAttributes:         e.attributes(p, run),
 		Priority:                 priorityOf(run),
+		Header:                   headerOf(run),
 	}
 	delay := max(run.Delay, 0)
 	if delay > 0 {
@@ -136,6 +137,18 @@ func (e *Engine) adjust(p place, run sluice.Run, request *workflowservice.StartW
 		}
 	}
 	request.Memo = memo
+}
+
+// headerKey is where the tracing interceptors of Temporal's SDK look for the context of a trace.
+const headerKey = "_tracer-data"
+
+// headerOf passes a run's headers on in the form in which the SDK's interceptor of contrib/opentelemetry writes them. Like
+// that one's they are never encrypted.
+func headerOf(run sluice.Run) *commonpb.Header {
+	if len(run.Headers) == 0 {
+		return nil
+	}
+	return &commonpb.Header{Fields: map[string]*commonpb.Payload{headerKey: plainValue(run.Headers)}}
 }
 
 // requestID names the request for a run, so that the server knows it when it is made again. The job is part of it,

@@ -1,0 +1,140 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/observe"
+)
+
+// The attributes that no convention has.
+const (
+	keyTenant     = attribute.Key("sluice.tenant")
+	keyAttempt    = attribute.Key("sluice.attempt")
+	keyGeneration = attribute.Key("sluice.generation")
+	keyEngine     = attribute.Key("sluice.engine")
+	keyRef        = attribute.Key("sluice.ref")
+	keyEvent      = attribute.Key("sluice.event")
+	keyReason     = attribute.Key("sluice.reason")
+	keyDuplicates = attribute.Key("sluice.duplicates")
+	keyJobs       = attribute.Key("sluice.jobs")
+	keyRefused    = attribute.Key("sluice.refused")
+	keyStep       = attribute.Key("sluice.step")
+)
+
+// named is the name of a span by the messaging conventions: the operation, and what it is done to.
+func named(operation, queue string) string {
+	if queue == "" {
+		return operation
+	}
+	return operation + " " + queue
+}
+
+// messaging are the attributes of an operation on jobs of a queue. A zero kind is none of the conventions' kinds.
+func messaging(operation, queue string, kind attribute.KeyValue) []attribute.KeyValue {
+	attrs := make([]attribute.KeyValue, 0, 10)
+	attrs = append(attrs, semconv.MessagingSystemKey.String("sluice"), semconv.MessagingOperationNameKey.String(operation))
+	if kind.Valid() {
+		attrs = append(attrs, kind)
+	}
+	if queue != "" {
+		attrs = append(attrs, semconv.MessagingDestinationNameKey.String(queue))
+	}
+	return attrs
+}
+
+// ofJob are the attributes of a job.
+func ofJob(attrs []attribute.KeyValue, id sluice.ID, tenant string, generation, attempt int) []attribute.KeyValue {
+	attrs = append(attrs, semconv.MessagingMessageIDKey.String(id.String()), keyAttempt.Int(attempt))
+	if tenant != "" {
+		attrs = append(attrs, keyTenant.String(tenant))
+	}
+	if generation > 1 {
+		attrs = append(attrs, keyGeneration.Int(generation))
+	}
+	return attrs
+}
+
+// ofDatabase are the attributes of a store's call, by the database conventions. No statement is told.
+func (o *Observer) ofDatabase(attrs []attribute.KeyValue, name string) []attribute.KeyValue {
+	attrs = append(attrs, semconv.DBOperationNameKey.String(name))
+	if o.database != "" {
+		attrs = append(attrs, semconv.DBSystemNameKey.String(o.database))
+	}
+	return attrs
+}
+
+// fail records an error, if there is one.
+func (o *Observer) fail(span trace.Span, err error, at time.Time) {
+	if err == nil || !span.IsRecording() {
+		return
+	}
+	text, kind := o.text(err.Error()), kindOf(err)
+	span.AddEvent("exception", trace.WithTimestamp(at), trace.WithAttributes(
+		semconv.ExceptionTypeKey.String(kind), semconv.ExceptionMessageKey.String(text)))
+	span.SetAttributes(semconv.ErrorTypeKey.String(kind))
+	span.SetStatus(codes.Error, text)
+}
+
+// maxText is how many bytes of a text a span gets.
+const maxText = 1 << 10
+
+func (o *Observer) text(of string) string {
+	of = strings.ToValidUTF8(o.scrub(of), "\uFFFD")
+	if len(of) <= maxText {
+		return of
+	}
+	return strings.ToValidUTF8(of[:maxText], "") + "…"
+}
+
+// kinds are the errors that have a name of their own.
+var kinds = []struct {
+	err  error
+	name string
+}{
+	{context.DeadlineExceeded, "timeout"},
+	{context.Canceled, "cancelled"},
+	{sluice.ErrLost, "lost"},
+	{sluice.ErrNotAllowed, "not_allowed"},
+	{sluice.ErrNotFound, "not_found"},
+	{sluice.ErrUnavailable, "unavailable"},
+	{sluice.ErrInvalid, "invalid"},
+	{sluice.ErrEngineRefused, "engine_refused"},
+	{sluice.ErrRefTaken, "ref_taken"},
+	{sluice.ErrEngineBusy, "engine_busy"},
+	{sluice.ErrEngineUnavailable, "engine_unavailable"},
+	{sluice.ErrEngineTarget, "engine_target"},
+}
+
+// kindOf is an error's kind, of which there are few (error.type).
+func kindOf(err error) string {
+	for _, kind := range kinds {
+		if errors.Is(err, kind.err) {
+			return kind.name
+		}
+	}
+	return fmt.Sprintf("%T", err)
+}
+
+// ended is the instant at which a call ended.
+func ended(c *observe.Call) time.Time { return c.Began.Add(c.Took) }
+
+// during are the options of a span that is made when its call is over already.
+func during(c *observe.Call, kind trace.SpanKind, attrs []attribute.KeyValue) []trace.SpanStartOption {
+	return []trace.SpanStartOption{trace.WithTimestamp(c.Began), trace.WithSpanKind(kind), trace.WithAttributes(attrs...)}
+}
+
+// finish ends a span together with its call.
+func (o *Observer) finish(span trace.Span, c *observe.Call) {
+	o.fail(span, c.Err, ended(c))
+	span.End(trace.WithTimestamp(ended(c)))
+}

@@ -1,0 +1,95 @@
+package trace
+
+import (
+	"context"
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/observe"
+)
+
+// beginEnqueue starts the producer's span, which every job of the call comes from, and has them carry its context. A job
+// that carries one already keeps it: a forwarded one, or a run of the local engine's.
+func (o *Observer) beginEnqueue(ctx context.Context, c *observe.Call) context.Context {
+	if len(c.Inserts) == 0 {
+		return ctx
+	}
+	if s := stepOf(ctx); s != nil {
+		ctx = s.open(o)
+	}
+	queue := queueOf(c.Inserts)
+	attrs := messaging("enqueue", queue, semconv.MessagingOperationTypeSend)
+	if len(c.Inserts) == 1 {
+		in := &c.Inserts[0]
+		attrs = append(attrs, semconv.MessagingMessageIDKey.String(in.ID.String()))
+		if in.Tenant != "" {
+			attrs = append(attrs, keyTenant.String(in.Tenant))
+		}
+	} else {
+		attrs = append(attrs, semconv.MessagingBatchMessageCountKey.Int(len(c.Inserts)))
+	}
+	attrs = o.ofDatabase(attrs, c.Name)
+	ctx, _ = o.tracer.Start(ctx, named("enqueue", queue), during(c, trace.SpanKindProducer, attrs)...)
+	if carried := o.carried(ctx); len(carried) > 0 {
+		c.Inserts = o.carry(c.Inserts, carried)
+	}
+	return ctx
+}
+
+// queueOf is the queue of all jobs; empty: they are of several.
+func queueOf(jobs []sluice.Insert) string {
+	for i := range jobs {
+		if jobs[i].Queue != jobs[0].Queue {
+			return ""
+		}
+	}
+	return jobs[0].Queue
+}
+
+// carry gives jobs labels that tell of a trace. Those that had none share them.
+func (o *Observer) carry(jobs []sluice.Insert, carried propagation.MapCarrier) []sluice.Insert {
+	jobs = slices.Clone(jobs)
+	var alone map[string]string
+	for i := range jobs {
+		in := &jobs[i]
+		if len(in.Labels) > 0 {
+			in.Labels = o.labelled(in.Labels, carried)
+			continue
+		}
+		if alone == nil {
+			alone = o.labelled(nil, carried)
+		}
+		in.Labels = alone
+	}
+	return jobs
+}
+
+func (o *Observer) endEnqueue(ctx context.Context, c *observe.Call) {
+	if len(c.Inserts) == 0 {
+		return
+	}
+	span := trace.SpanFromContext(ctx)
+	if span.IsRecording() {
+		span.SetAttributes(o.received(c)...)
+	}
+	o.finish(span, c)
+}
+
+// received are the attributes of what became of an enqueue.
+func (o *Observer) received(c *observe.Call) (attrs []attribute.KeyValue) {
+	duplicates := 0
+	for _, receipt := range c.Receipts {
+		if receipt.Duplicate {
+			duplicates++
+		}
+	}
+	if duplicates > 0 {
+		attrs = append(attrs, keyDuplicates.Int(duplicates))
+	}
+	return attrs
+}

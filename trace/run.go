@@ -1,0 +1,134 @@
+package trace
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/observe"
+)
+
+type startKey struct{}
+
+// start is a call that has an engine start runs.
+type start struct {
+	span trace.Span
+	jobs []trace.Span // one for each run
+}
+
+// beginStart starts a span for the call, in the dispatcher's cycle, and one for each job, in the job's own trace, which
+// the run continues by its headers.
+func (o *Observer) beginStart(ctx context.Context, c *observe.Call) context.Context {
+	if len(c.Runs) == 0 {
+		return ctx
+	}
+	if s := stepOf(ctx); s != nil {
+		ctx = s.open(o)
+	}
+	attrs := append(messaging("start", c.Queue, attribute.KeyValue{}), keyEngine.String(c.Engine), semconv.MessagingBatchMessageCountKey.Int(len(c.Runs)))
+	ctx, span := o.tracer.Start(ctx, named("start", c.Queue), during(c, trace.SpanKindClient, attrs)...)
+	s := &start{span: span, jobs: make([]trace.Span, len(c.Runs))}
+	c.Runs = slices.Clone(c.Runs)
+	for i := range c.Runs {
+		s.jobs[i] = o.dispatch(ctx, c, &c.Runs[i], span.SpanContext())
+	}
+	return context.WithValue(ctx, startKey{}, s)
+}
+
+// dispatch starts the span of one job that is handed to an engine.
+func (o *Observer) dispatch(ctx context.Context, c *observe.Call, run *sluice.Run, batch trace.SpanContext) trace.Span {
+	ctx, options := o.jobContext(ctx, run.Labels)
+	attrs := ofJob(messaging("dispatch", c.Queue, semconv.MessagingOperationTypeProcess), run.Job, run.Tenant, run.Generation, run.Attempt)
+	attrs = append(attrs, keyEngine.String(c.Engine), keyRef.String(o.text(run.Ref)))
+	options = append(options, during(c, trace.SpanKindConsumer, attrs)...)
+	if batch.IsSampled() {
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: batch}))
+	}
+	ctx, span := o.tracer.Start(ctx, named("dispatch", c.Queue), options...)
+	headers := o.carried(ctx)
+	maps.Copy(headers, run.Headers) // what they have stays
+	if len(headers) > 0 {
+		run.Headers = headers
+	}
+	return span
+}
+
+func (o *Observer) endStart(ctx context.Context, c *observe.Call) {
+	s, _ := ctx.Value(startKey{}).(*start)
+	if s == nil {
+		return
+	}
+	at := ended(c)
+	for i, span := range s.jobs {
+		if i < len(c.Errs) {
+			o.fail(span, c.Errs[i], at)
+		}
+		span.End(trace.WithTimestamp(at))
+	}
+	if refused := refusals(c.Errs); refused > 0 {
+		s.span.SetAttributes(keyRefused.Int(refused))
+	}
+	o.finish(s.span, c)
+}
+
+// runsEnded tells, in the trace of each job, of a run that has ended, or of one that is not known any more; and of each
+// job that was forwarded. What a worker has done is told by its handler's span.
+func (o *Observer) runsEnded(ctx context.Context, c *observe.Call) {
+	s := stepOf(ctx)
+	forwards := s != nil && s.began.Name == sluice.StepForward
+	if s != nil && s.began.Name == sluice.StepCycle {
+		return // it was handed over just now
+	}
+	for i := range c.Settlements {
+		settled := &c.Settlements[i]
+		if i < len(c.Errs) && c.Errs[i] != nil || settled.Claim == nil || settled.Claim.Ref == "" || settled.Event == sluice.EventDispatch {
+			continue
+		}
+		o.runEnded(ctx, c, settled, forwards)
+	}
+}
+
+func (o *Observer) runEnded(ctx context.Context, c *observe.Call, settled *sluice.Settlement, forwarded bool) {
+	job, at := settled.Claim, ended(c)
+	operation := "run"
+	if forwarded {
+		operation = "forward"
+	}
+	attrs := ofJob(messaging(operation, job.Queue, semconv.MessagingOperationTypeProcess), job.ID, job.Tenant, job.Generation, job.Attempts+1)
+	attrs = append(attrs, keyEvent.String(string(settled.Event)), keyEngine.String(o.text(job.Engine)))
+	if !forwarded {
+		attrs = append(attrs, keyRef.String(o.text(job.Ref)))
+	}
+	if settled.Reason != "" {
+		attrs = append(attrs, keyReason.String(o.text(settled.Reason)))
+	}
+	jobCtx, options := o.jobContext(ctx, job.Labels)
+	options = append(options, trace.WithTimestamp(heldSince(job, at)), trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attrs...))
+	if s := stepOf(ctx); s != nil {
+		options = append(options, trace.WithLinks(trace.LinkFromContext(s.open(o))))
+	}
+	_, span := o.tracer.Start(jobCtx, named(operation, job.Queue), options...)
+	if settled.Error != "" {
+		span.SetStatus(codes.Error, o.text(settled.Error))
+	}
+	span.End(trace.WithTimestamp(at))
+}
+
+// heldSince is since when a job was held. The claim's instant is by the store's clock, which may go ahead of ours.
+func heldSince(job *sluice.Claim, until time.Time) time.Time {
+	since := job.ReceivedAt
+	if since.IsZero() {
+		since = job.ClaimedAt
+	}
+	if since.IsZero() || since.After(until) {
+		return until
+	}
+	return since
+}

@@ -1,0 +1,213 @@
+package trace
+
+import (
+	"context"
+	"sync"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/observe"
+)
+
+// step is a cycle, or a round of upkeep. It has a span as soon as it does something: most find nothing to do.
+type step struct {
+	mu    sync.Mutex
+	began observe.Call // only what is known at its beginning
+	base  context.Context
+	ctx   context.Context // in its span
+	span  trace.Span      // nil: it has none yet
+	held  []observe.Call  // from before it had one, and only what is told of them
+	over  bool
+	links int // to jobs
+}
+
+// maxHeld bounds the calls that are remembered of a step that has done nothing so far.
+const maxHeld = 16
+
+type stepKey struct{}
+
+func stepOf(ctx context.Context) *step {
+	s, _ := ctx.Value(stepKey{}).(*step)
+	return s
+}
+
+func withoutStep(ctx context.Context) context.Context {
+	if stepOf(ctx) == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, stepKey{}, (*step)(nil))
+}
+
+func (o *Observer) beginStep(ctx context.Context, c *observe.Call) context.Context {
+	s := &step{base: withoutStep(ctx), began: summary(c)}
+	return context.WithValue(ctx, stepKey{}, s)
+}
+
+// summary is what is kept of a call: not the jobs.
+func summary(c *observe.Call) observe.Call {
+	return observe.Call{Kind: c.Kind, Name: c.Name, Queue: c.Queue, Engine: c.Engine, Began: c.Began, Took: c.Took, Err: c.Err, Jobs: c.Jobs}
+}
+
+// open gives a step its span, if it has none yet, and a context that is in it.
+func (s *step) open(o *Observer) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened(o)
+}
+
+func (s *step) opened(o *Observer) context.Context {
+	if s.span != nil {
+		return s.ctx
+	}
+	name := s.began.Name
+	if name == sluice.StepForward {
+		name = sluice.StepCycle
+	}
+	attrs := append(messaging(name, s.began.Queue, attribute.KeyValue{}), keyStep.String(s.began.Name))
+	options := append(during(&s.began, trace.SpanKindInternal, attrs), trace.WithNewRoot())
+	if caller := trace.SpanContextFromContext(s.base); caller.IsSampled() {
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: caller}))
+	}
+	s.ctx, s.span = o.tracer.Start(s.base, named(name, s.began.Queue), options...)
+	for i := range s.held {
+		o.child(s.ctx, &s.held[i])
+	}
+	s.held = nil
+	return s.ctx
+}
+
+// endStep ends the span of a step. One that did nothing has none, unless it failed.
+func (o *Observer) endStep(ctx context.Context, c *observe.Call) {
+	s := stepOf(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.span == nil && c.Jobs == 0 && c.Err == nil {
+		s.over, s.held = true, nil
+		return
+	}
+	s.opened(o)
+	s.over = true
+	s.span.SetAttributes(keyJobs.Int(c.Jobs))
+	o.finish(s.span, c)
+}
+
+// called makes the span of a call that is over: in the step that it is part of, or in the span of who called. A call that
+// is neither has one only if it is one of a worker's, which claims and settles for many jobs at once.
+func (o *Observer) called(ctx context.Context, c *observe.Call) {
+	s := stepOf(ctx)
+	switch {
+	case s != nil:
+		s.called(o, c)
+	case isClaim(c) || isSettle(c):
+		o.alone(ctx, c)
+	case !isTending(c) && trace.SpanFromContext(ctx).IsRecording():
+		o.child(ctx, c)
+	}
+	if isSettle(c) && c.Err == nil {
+		o.runsEnded(ctx, c)
+	}
+}
+
+// alone makes the span of a worker's claim or settle, which is for many jobs, and in the trace of none.
+func (o *Observer) alone(ctx context.Context, c *observe.Call) {
+	if c.Jobs == 0 {
+		return
+	}
+	jobs := claimed(c)
+	if isSettle(c) {
+		jobs = settled(c)
+	}
+	links := o.linksTo(o.links, jobs)
+	if isSettle(c) && len(links) == 0 {
+		return // nobody would find it
+	}
+	o.child(ctx, c, trace.WithNewRoot(), trace.WithLinks(links...))
+}
+
+// isTending reports whether a call only keeps who works alive and informed. There are many, whatever the work.
+func isTending(c *observe.Call) bool {
+	switch c.Name {
+	case "renew", "beat", "leave", "lead", "queues":
+		return c.Kind == observe.KindStore
+	}
+	return false
+}
+
+func isClaim(c *observe.Call) bool  { return c.Kind == observe.KindStore && c.Name == "claim" }
+func isSettle(c *observe.Call) bool { return c.Kind == observe.KindStore && c.Name == "settle" }
+
+// called takes in a call of a step. One that found nothing to do is passed over.
+func (s *step) called(o *Observer, c *observe.Call) {
+	if c.Jobs == 0 && c.Err == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	if s.span == nil && !moves(c) {
+		if len(s.held) < maxHeld {
+			s.held = append(s.held, summary(c))
+		}
+		return
+	}
+	ctx := s.opened(o)
+	if !s.span.IsRecording() {
+		return
+	}
+	if isClaim(c) {
+		for _, link := range o.linksTo(o.links-s.links, claimed(c)) {
+			s.span.AddLink(link)
+			s.links++
+		}
+	}
+	o.child(ctx, c)
+}
+
+// moves reports whether a call has moved a job, so that its step is worth a span.
+func moves(c *observe.Call) bool {
+	if c.Kind != observe.KindStore || c.Jobs == 0 {
+		return false
+	}
+	switch c.Name {
+	case "claim", "settle", "recover", "expire", "cancel":
+		return true
+	}
+	return false
+}
+
+// child makes the span of a call that is over.
+func (o *Observer) child(ctx context.Context, c *observe.Call, options ...trace.SpanStartOption) {
+	var attrs []attribute.KeyValue
+	switch {
+	case c.Kind == observe.KindEngine:
+		attrs = append(messaging(c.Name, c.Queue, attribute.KeyValue{}), keyEngine.String(c.Engine))
+	case isClaim(c):
+		attrs = o.ofDatabase(messaging(c.Name, c.Queue, semconv.MessagingOperationTypeReceive), c.Name)
+	case isSettle(c):
+		attrs = o.ofDatabase(messaging(c.Name, c.Queue, semconv.MessagingOperationTypeSettle), c.Name)
+	default:
+		attrs = o.ofDatabase(messaging(c.Name, c.Queue, attribute.KeyValue{}), c.Name)
+	}
+	if c.Jobs > 0 {
+		attrs = append(attrs, semconv.MessagingBatchMessageCountKey.Int(c.Jobs))
+	}
+	if refused := refusals(c.Errs); refused > 0 {
+		attrs = append(attrs, keyRefused.Int(refused))
+	}
+	_, span := o.tracer.Start(ctx, named(c.Name, c.Queue), append(during(c, trace.SpanKindClient, attrs), options...)...)
+	o.finish(span, c)
+}
+
+func refusals(errs []error) (count int) {
+	for _, err := range errs {
+		if err != nil {
+			count++
+		}
+	}
+	return count
+}

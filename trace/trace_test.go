@@ -1,0 +1,588 @@
+package trace_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	api "go.opentelemetry.io/otel/trace"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine/local"
+	"github.com/sluice-queue/sluice/forward"
+	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/scrub"
+	"github.com/sluice-queue/sluice/store/memory"
+	"github.com/sluice-queue/sluice/store/sqlite"
+	"github.com/sluice-queue/sluice/trace"
+	"github.com/sluice-queue/sluice/upkeep"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// process is what one process has of its own: a provider, and what it exported.
+type process struct {
+	provider *sdk.TracerProvider
+	spans    *tracetest.InMemoryExporter
+	observer *trace.Observer
+}
+
+func newProcess(options ...sdk.TracerProviderOption) *process {
+	spans := tracetest.NewInMemoryExporter()
+	provider := sdk.NewTracerProvider(append([]sdk.TracerProviderOption{sdk.WithSyncer(spans)}, options...)...)
+	return &process{provider, spans, trace.New(trace.Options{TracerProvider: provider, Database: "sqlite", Scrub: scrub.Text})}
+}
+
+func (p *process) named(name string) (found tracetest.SpanStubs) {
+	for _, span := range p.spans.GetSpans() {
+		if span.Name == name {
+			found = append(found, span)
+		}
+	}
+	return found
+}
+
+// one gives the only span of a name.
+func (p *process) one(t *testing.T, name string) tracetest.SpanStub {
+	t.Helper()
+	found := p.named(name)
+	if len(found) != 1 {
+		t.Fatalf("there are %d spans %q, want 1; all: %q", len(found), name, p.names())
+	}
+	return found[0]
+}
+
+func (p *process) names() (names []string) {
+	for _, span := range p.spans.GetSpans() {
+		names = append(names, span.Name)
+	}
+	return names
+}
+
+// caller is a context in a span of a program's own.
+func (p *process) caller(ctx context.Context) context.Context {
+	ctx, span := p.provider.Tracer("test").Start(ctx, "request")
+	span.End()
+	return ctx
+}
+
+func attr(span tracetest.SpanStub, key string) string {
+	for _, a := range span.Attributes {
+		if string(a.Key) == key {
+			return a.Value.Emit()
+		}
+	}
+	return ""
+}
+
+func wantAttrs(t *testing.T, span tracetest.SpanStub, want map[string]string) {
+	t.Helper()
+	for key, value := range want {
+		if got := attr(span, key); got != value {
+			t.Errorf("span %q has %s=%q, want %q", span.Name, key, got, value)
+		}
+	}
+}
+
+func wantParent(t *testing.T, span, parent tracetest.SpanStub) {
+	t.Helper()
+	if span.Parent.SpanID() != parent.SpanContext.SpanID() || span.SpanContext.TraceID() != parent.SpanContext.TraceID() {
+		t.Errorf("span %q is not the child of %q", span.Name, parent.Name)
+	}
+}
+
+func wantLink(t *testing.T, span, to tracetest.SpanStub) {
+	t.Helper()
+	for _, link := range span.Links {
+		if link.SpanContext.SpanID() == to.SpanContext.SpanID() && link.SpanContext.TraceID() == to.SpanContext.TraceID() {
+			return
+		}
+	}
+	t.Errorf("span %q has no link to %q", span.Name, to.Name)
+}
+
+// opened is the same file, as another process has it.
+func opened(t *testing.T, path string) sluice.Store {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+func clientOf(t *testing.T, store sluice.Store, queue string, change func(*sluice.Settings)) *sluice.Client {
+	t.Helper()
+	client := sluice.NewClient(store, sluice.ClientOptions{Logger: quiet})
+	settings := sluice.DefaultSettings()
+	if change != nil {
+		change(&settings)
+	}
+	if _, err := client.EnsureQueue(t.Context(), queue, settings, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func enqueue(t *testing.T, ctx context.Context, client *sluice.Client, job sluice.NewJob) sluice.ID {
+	t.Helper()
+	if job.Payload == nil {
+		job.Payload = []byte(`{}`)
+	}
+	receipt, err := client.Enqueue(ctx, job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return receipt.ID
+}
+
+// await waits until a job is in a state.
+func await(t *testing.T, client *sluice.Client, id sluice.ID, state sluice.State) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		job, err := client.Job(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if job.State == state {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatalf("job %s is %s, want %s", id, job.State, state)
+		}
+	}
+}
+
+// working runs a worker until the end of the test, or until it is stopped.
+func working(t *testing.T, run func(context.Context) error) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func TestAWorkersJobIsInTheTraceOfWhoEnqueuedIt(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	producer, consumer := newProcess(), newProcess()
+	client := clientOf(t, observe.Store(opened(t, path), producer.observer), "mail", nil)
+	ctx := producer.caller(t.Context())
+	id := enqueue(t, ctx, client, sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme"}})
+
+	there := observe.Store(opened(t, path), consumer.observer)
+	works := worker.New(there, worker.Options{Poll: time.Millisecond, Logger: quiet})
+	worker.Handle(works, sluice.QueueOf[any]("mail"), func(ctx context.Context, _ *worker.Job[any]) error {
+		_, span := consumer.provider.Tracer("test").Start(ctx, "send")
+		span.End()
+		return nil
+	}, worker.QueueOptions{})
+	stop := working(t, works.Run)
+	await(t, client, id, sluice.StateCompleted)
+	stop()
+
+	request, sent := producer.one(t, "request"), producer.one(t, "enqueue mail")
+	wantParent(t, sent, request)
+	handled := consumer.one(t, "handle mail")
+	wantParent(t, handled, sent)
+	if !handled.Parent.IsRemote() {
+		t.Error("the producer's span is not known to be of another process")
+	}
+	wantParent(t, consumer.one(t, "send"), handled)
+	wantLink(t, consumer.one(t, "claim mail"), sent)
+	wantLink(t, consumer.one(t, "settle mail"), sent)
+	if sent.SpanKind != api.SpanKindProducer || handled.SpanKind != api.SpanKindConsumer {
+		t.Errorf("the kinds are %s and %s", sent.SpanKind, handled.SpanKind)
+	}
+	wantAttrs(t, sent, map[string]string{
+		"messaging.system": "sluice", "messaging.operation.type": "send", "messaging.operation.name": "enqueue",
+		"messaging.destination.name": "mail", "messaging.message.id": id.String(), "sluice.tenant": "acme",
+		"db.system.name": "sqlite", "db.operation.name": "enqueue",
+	})
+	wantAttrs(t, handled, map[string]string{
+		"messaging.operation.type": "process", "messaging.destination.name": "mail", "messaging.message.id": id.String(),
+		"sluice.attempt": "1", "sluice.tenant": "acme",
+	})
+	wantAttrs(t, consumer.one(t, "claim mail"), map[string]string{"messaging.operation.type": "receive", "messaging.batch.message_count": "1"})
+	if got := len(consumer.spans.GetSpans()); got != 4 {
+		t.Errorf("the worker made %d spans, want 4: claim, handle, send, settle; it made %q", got, consumer.names())
+	}
+}
+
+// yard is a dispatcher with the local engine, on a store of its own, and upkeep, each with a provider of its own.
+type yard struct {
+	producer, dispatches, tends, runs *process
+	client                            *sluice.Client
+	dispatcher                        *dispatcher.Dispatcher
+	upkeep                            *upkeep.Upkeep
+	stop                              func()
+}
+
+func newYard(t *testing.T, do func(ctx context.Context) error) *yard {
+	t.Helper()
+	y := &yard{producer: newProcess(), dispatches: newProcess(), tends: newProcess(), runs: newProcess()}
+	store := memory.New(memory.Options{})
+	y.client = clientOf(t, observe.Store(store, y.producer.observer), "pay", func(s *sluice.Settings) {
+		s.Engine, s.RunType = "local", "charge"
+	})
+	runStore := memory.New(memory.Options{})
+	executes := local.New(observe.Store(runStore, y.runs.observer), local.Options{Worker: worker.Options{Poll: time.Millisecond, Logger: quiet}})
+	local.Handle(executes, "charge", func(ctx context.Context, _ *local.Run[any]) (any, error) { return nil, do(ctx) }, worker.QueueOptions{})
+	y.stop = working(t, executes.Run)
+	engineFor := func(p *process) map[string]sluice.Engine {
+		inner := local.New(runStore, local.Options{Worker: worker.Options{Logger: quiet}})
+		return map[string]sluice.Engine{"local": observe.Engine(inner, "local", p.observer)}
+	}
+	y.dispatcher = dispatcher.New(observe.Store(store, y.dispatches.observer), dispatcher.Options{Engines: engineFor(y.dispatches), Logger: quiet, Batch: 1000})
+	y.upkeep = upkeep.New(observe.Store(store, y.tends.observer), upkeep.Options{Engines: engineFor(y.tends), Logger: quiet})
+	return y
+}
+
+func (y *yard) cycle(t *testing.T) {
+	t.Helper()
+	if _, err := y.dispatcher.Once(t.Context(), "pay"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (y *yard) tend(t *testing.T) {
+	t.Helper()
+	if _, err := y.upkeep.Once(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestADispatchedJobsRunContinuesItsTrace(t *testing.T) {
+	t.Parallel()
+	done := make(chan struct{})
+	y := newYard(t, func(context.Context) error {
+		defer close(done)
+		return errors.New("no funds; card 4111 1111 1111 1111")
+	})
+	id := enqueue(t, y.producer.caller(t.Context()), y.client, sluice.NewJob{Queue: "pay"})
+	y.cycle(t)
+	<-done
+	y.stop()
+	y.tend(t)
+	await(t, y.client, id, sluice.StateDead)
+
+	sent := y.producer.one(t, "enqueue pay")
+	cycle, dispatched := y.dispatches.one(t, "cycle pay"), y.dispatches.one(t, "dispatch pay")
+	for _, name := range []string{"claim pay", "intend", "start pay", "settle pay"} {
+		wantParent(t, y.dispatches.one(t, name), cycle)
+	}
+	if cycle.Parent.IsValid() {
+		t.Error("the cycle is in somebody's trace")
+	}
+	wantLink(t, cycle, sent)
+	wantParent(t, dispatched, sent)
+	wantLink(t, dispatched, y.dispatches.one(t, "start pay"))
+	wantAttrs(t, dispatched, map[string]string{"sluice.engine": "local", "sluice.ref": "pay-" + id.String(), "messaging.message.id": id.String()})
+	wantAttrs(t, cycle, map[string]string{"sluice.jobs": "1", "sluice.step": "cycle"})
+
+	handled := y.runs.one(t, "handle local:charge")
+	wantParent(t, handled, dispatched)
+	for _, span := range []tracetest.SpanStub{handled, y.tends.one(t, "run pay")} {
+		if span.Status.Code != codes.Error || strings.Contains(fmt.Sprint(span.Status, span.Events, span.Attributes), "4111") {
+			t.Errorf("span %q tells of the failure as %+v, %+v, %+v", span.Name, span.Status, span.Events, span.Attributes)
+		}
+	}
+	ended := y.tends.one(t, "run pay")
+	wantParent(t, ended, sent)
+	wantLink(t, ended, y.tends.one(t, "follow pay"))
+	wantAttrs(t, ended, map[string]string{"sluice.event": "bury", "messaging.message.id": id.String()})
+	if !ended.StartTime.Before(ended.EndTime) {
+		t.Error("the run took no time")
+	}
+}
+
+func TestABatchIsNoTreeThatNobodyCanRead(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, func(context.Context) error { return nil })
+	jobs := make([]sluice.NewJob, 500)
+	for i := range jobs {
+		jobs[i] = sluice.NewJob{Queue: "pay", Payload: []byte(`{}`)}
+	}
+	if _, err := y.client.EnqueueMany(y.producer.caller(t.Context()), jobs[:250]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := y.client.EnqueueMany(t.Context(), jobs[250:]); err != nil {
+		t.Fatal(err)
+	}
+	y.cycle(t)
+	cycle := y.dispatches.one(t, "cycle pay")
+	inCycle := 0
+	for _, span := range y.dispatches.spans.GetSpans() {
+		if span.SpanContext.TraceID() == cycle.SpanContext.TraceID() {
+			inCycle++
+		}
+	}
+	if inCycle != 5 {
+		t.Errorf("%d spans are in the cycle's trace, want 5: cycle, claim, intend, start, settle", inCycle)
+	}
+	if len(cycle.Links) != trace.DefaultLinks {
+		t.Errorf("the cycle has %d links, want %d", len(cycle.Links), trace.DefaultLinks)
+	}
+	if got := len(y.dispatches.named("dispatch pay")); got != 500 {
+		t.Errorf("%d jobs have spans, want 500", got)
+	}
+}
+
+func TestWhoFindsNothingToDoMakesNoSpans(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, func(context.Context) error { return nil })
+	for range 3 {
+		y.cycle(t)
+		y.tend(t)
+	}
+	y.stop()
+	idle := newProcess()
+	store := observe.Store(memory.New(memory.Options{}), idle.observer)
+	client := clientOf(t, store, "mail", nil)
+	looked := make(chan struct{}, 100)
+	works := worker.New(observe.Store(store, counter(func(c *observe.Call) {
+		if c.Name == "claim" {
+			looked <- struct{}{}
+		}
+	})), worker.Options{Poll: time.Millisecond, Logger: quiet})
+	worker.Handle(works, sluice.QueueOf[any]("mail"), func(context.Context, *worker.Job[any]) error { return nil }, worker.QueueOptions{})
+	stop := working(t, works.Run)
+	for range 3 {
+		<-looked
+	}
+	stop()
+	if _, err := client.Queue(t.Context(), "mail"); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*process{y.dispatches, y.tends, idle} {
+		if len(p.names()) > 0 {
+			t.Errorf("spans were made: %q", p.names())
+		}
+	}
+}
+
+// counter is an observer that is told of ends.
+type counter func(c *observe.Call)
+
+func (count counter) Begin(ctx context.Context, _ *observe.Call) context.Context { return ctx }
+func (count counter) End(_ context.Context, c *observe.Call)                     { count(c) }
+
+func TestAStepThatFailsIsTold(t *testing.T) {
+	t.Parallel()
+	p := newProcess()
+	ctx := p.observer.Begin(t.Context(), &observe.Call{Kind: observe.KindStep, Name: sluice.StepCycle, Queue: "pay", Began: time.Now()})
+	claim := &observe.Call{Kind: observe.KindStore, Name: "claim", Queue: "pay", Began: time.Now()}
+	claim.Err = fmt.Errorf("claim: %w: password=hunter2hunter2", sluice.ErrUnavailable)
+	p.observer.End(p.observer.Begin(ctx, claim), claim)
+	p.observer.End(ctx, &observe.Call{Kind: observe.KindStep, Name: sluice.StepCycle, Queue: "pay", Began: time.Now(), Err: claim.Err})
+	cycle := p.one(t, "cycle pay")
+	failed := p.one(t, "claim pay")
+	wantParent(t, failed, cycle)
+	wantAttrs(t, failed, map[string]string{"error.type": "unavailable"})
+	if cycle.Status.Code != codes.Error || len(cycle.Events) != 1 {
+		t.Errorf("the cycle ended as %+v with %d events", cycle.Status, len(cycle.Events))
+	}
+	if told := fmt.Sprint(cycle.Status, cycle.Events, failed.Status, failed.Events); strings.Contains(told, "hunter2") {
+		t.Errorf("a secret is in the spans: %s", told)
+	}
+}
+
+func TestLabelsOfTheCallerStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	const theirs = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	full := make(map[string]string)
+	for i := range sluice.MaxLabels {
+		full[fmt.Sprint("label", i)] = "x"
+	}
+	almost := maps.Clone(full)
+	delete(almost, "label0")
+	for name, test := range map[string]struct {
+		labels map[string]string
+		traced bool
+	}{
+		"none":          {nil, true},
+		"some":          {map[string]string{"batch": "7"}, true},
+		"room for one":  {almost, true},
+		"no room":       {full, false},
+		"their context": {map[string]string{"traceparent": theirs}, false},
+		"no context":    {map[string]string{"traceparent": "mine"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProcess()
+			client := clientOf(t, observe.Store(memory.New(memory.Options{}), p.observer), "mail", nil)
+			before := maps.Clone(test.labels)
+			id := enqueue(t, p.caller(t.Context()), client, sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Labels: test.labels}})
+			if !maps.Equal(before, test.labels) {
+				t.Errorf("the caller's map became %v", test.labels)
+			}
+			job, err := client.Job(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for label, value := range before {
+				if job.Labels[label] != value {
+					t.Errorf("label %s became %q, was %q", label, job.Labels[label], value)
+				}
+			}
+			if traced := job.Labels["traceparent"] != before["traceparent"]; traced != test.traced || len(job.Labels) > sluice.MaxLabels {
+				t.Errorf("the job has the labels %v", job.Labels)
+			}
+		})
+	}
+}
+
+func TestATracestateThatIsTooLongIsLeftOut(t *testing.T) {
+	t.Parallel()
+	p := newProcess()
+	client := clientOf(t, observe.Store(memory.New(memory.Options{}), p.observer), "mail", nil)
+	for length, want := range map[int]bool{200: true, 256: false} {
+		state, err := api.ParseTraceState("vendor=" + strings.Repeat("x", length-len("vendor=")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := api.NewSpanContext(api.SpanContextConfig{TraceID: api.TraceID{1}, SpanID: api.SpanID{2}, TraceFlags: api.FlagsSampled, TraceState: state, Remote: true})
+		id := enqueue(t, api.ContextWithRemoteSpanContext(t.Context(), from), client, sluice.NewJob{Queue: "mail"})
+		job, err := client.Job(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, has := job.Labels["tracestate"]; has != want || job.Labels["traceparent"] == "" {
+			t.Errorf("a tracestate of %d bytes gave the labels %v", length, job.Labels)
+		}
+	}
+}
+
+func TestWhatIsNotSampledAtTheBeginningIsNotSampledLater(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	producer := newProcess(sdk.WithSampler(sdk.NeverSample()))
+	consumer := newProcess()
+	client := clientOf(t, observe.Store(store, producer.observer), "mail", nil)
+	id := enqueue(t, t.Context(), client, sluice.NewJob{Queue: "mail"})
+	works := worker.New(observe.Store(store, consumer.observer), worker.Options{Poll: time.Millisecond, Logger: quiet})
+	worker.Handle(works, sluice.QueueOf[any]("mail"), func(context.Context, *worker.Job[any]) error { return nil }, worker.QueueOptions{})
+	stop := working(t, works.Run)
+	await(t, client, id, sluice.StateCompleted)
+	stop()
+	if got := consumer.names(); !slices.Equal(got, []string{"claim mail"}) || len(producer.names()) > 0 {
+		t.Errorf("spans were made: %q and %q, want the claim alone, which is in a trace of its own", producer.names(), got)
+	}
+}
+
+func TestAnAttemptThatWasHandedBackHasNotFailed(t *testing.T) {
+	t.Parallel()
+	p := newProcess()
+	store := observe.Store(memory.New(memory.Options{}), p.observer)
+	client := clientOf(t, store, "mail", nil)
+	id := enqueue(t, t.Context(), client, sluice.NewJob{Queue: "mail"})
+	works := worker.New(store, worker.Options{Poll: time.Millisecond, Logger: quiet})
+	first := true
+	worker.Handle(works, sluice.QueueOf[any]("mail"), func(context.Context, *worker.Job[any]) error {
+		if first {
+			first = false
+			return worker.Snooze(time.Millisecond)
+		}
+		return nil
+	}, worker.QueueOptions{Slots: 1})
+	stop := working(t, works.Run)
+	await(t, client, id, sluice.StateCompleted)
+	stop()
+	handled := p.named("handle mail")
+	if len(handled) != 2 {
+		t.Fatalf("the job was handled %d times, want 2", len(handled))
+	}
+	for _, span := range handled {
+		if span.Status.Code != codes.Unset {
+			t.Errorf("the span ended as %+v", span.Status)
+		}
+	}
+}
+
+func TestAForwardedJobKeepsItsTrace(t *testing.T) {
+	t.Parallel()
+	producer, forwards := newProcess(), newProcess()
+	edge, centre := memory.New(memory.Options{}), memory.New(memory.Options{})
+	client := clientOf(t, observe.Store(edge, producer.observer), "events", nil)
+	id := enqueue(t, producer.caller(t.Context()), client, sluice.NewJob{Queue: "events"})
+	f := forward.New(observe.Store(edge, forwards.observer), observe.Store(centre, forwards.observer), forward.Options{
+		Queues: []string{"events"}, Centre: "centre", Logger: quiet,
+	})
+	if _, err := f.Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	there, err := centre.Job(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := producer.one(t, "enqueue events")
+	if of := api.SpanContextFromContext(forwards.observer.Context(t.Context(), there.Labels)); of.SpanID() != sent.SpanContext.SpanID() {
+		t.Errorf("at the centre the job has the labels %v", there.Labels)
+	}
+	cycle := forwards.one(t, "cycle events")
+	wantParent(t, forwards.one(t, "enqueue events"), cycle)
+	wantParent(t, forwards.one(t, "forward events"), sent)
+	wantAttrs(t, cycle, map[string]string{"sluice.step": "forward"})
+}
+
+func TestWithoutASampledSpanNothingIsAdded(t *testing.T) {
+	t.Parallel()
+	client := clientOf(t, observe.Store(memory.New(memory.Options{}), trace.New(trace.Options{})), "mail", nil)
+	id := enqueue(t, t.Context(), client, sluice.NewJob{Queue: "mail"})
+	job, err := client.Job(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(job.Labels) > 0 {
+		t.Errorf("without a provider the job has the labels %v", job.Labels)
+	}
+}
+
+func TestCallsOfAProgramAreInItsSpan(t *testing.T) {
+	t.Parallel()
+	p := newProcess()
+	client := clientOf(t, observe.Store(memory.New(memory.Options{}), p.observer), "mail", nil)
+	ctx, span := p.provider.Tracer("test").Start(t.Context(), "request")
+	if _, err := client.Job(ctx, sluice.NewID()); !errors.Is(err, sluice.ErrNotFound) {
+		t.Fatal(err)
+	}
+	span.End()
+	job := p.one(t, "job")
+	wantParent(t, job, p.one(t, "request"))
+	wantAttrs(t, job, map[string]string{"db.system.name": "sqlite", "db.operation.name": "job", "error.type": "not_found"})
+	for _, a := range job.Attributes {
+		if a.Key == attribute.Key("db.query.text") {
+			t.Error("the statement is told")
+		}
+	}
+}
