@@ -38,6 +38,7 @@ type app struct {
 	quiet   bool
 
 	programs programs // that run for jobs
+	watch    watch    // what observes the command's calls
 }
 
 // Main runs a command line and returns its exit code; see the codes in explain.go.
@@ -82,6 +83,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	defer a.endWatch()
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
@@ -126,7 +128,13 @@ func (a *app) root() *cobra.Command {
 		Long:              longHelp + exitCodesLine() + ".",
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		PersistentPreRunE: func(command *cobra.Command, _ []string) error { return a.settle(command) },
+		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
+			if err := a.settle(command); err != nil {
+				return err
+			}
+			a.beginWatch(command)
+			return nil
+		},
 	})
 	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()

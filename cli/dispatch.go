@@ -72,7 +72,7 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 		return err
 	}
 	defer func() { _ = engine.Close() }()
-	engines := map[string]sluice.Engine{flags.name: engine}
+	engines := a.observeEngines(map[string]sluice.Engine{flags.name: engine})
 	store, err := a.open(ctx)
 	if err != nil {
 		return err

@@ -49,10 +49,11 @@ the exit code is then 6. After an interrupt it says with which --skip to go on.`
 			if err := f.check(command); err != nil {
 				return err
 			}
+			ctx := a.inTrace(command.Context())
 			if f.file != "" {
-				return a.enqueueFile(command.Context(), args, f)
+				return a.enqueueFile(ctx, args, f)
 			}
-			return a.enqueueOne(command.Context(), args, f)
+			return a.enqueueOne(ctx, args, f)
 		},
 	}
 	flags := command.Flags()

@@ -14,17 +14,18 @@ import (
 
 // What the tests of this package look at from outside.
 var (
-	ParseJobLine  = parseJobLine
-	ParseDuration = parseDuration
-	ParseInstant  = parseInstant
-	ParseLabels   = parseLabels
-	JobFieldNames = jobFieldNames
-	RedactURL     = redactURL
-	Redact        = redact
-	CutMiddle     = cut
-	Short         = short
-	Count         = count
-	Money         = money
+	ParseJobLine   = parseJobLine
+	ParseDuration  = parseDuration
+	ParseInstant   = parseInstant
+	ParseLabels    = parseLabels
+	JobFieldNames  = jobFieldNames
+	RedactURL      = redactURL
+	Redact         = redact
+	CutMiddle      = cut
+	Short          = short
+	Count          = count
+	Money          = money
+	TraceExporters = traceExporters
 )
 
 // CheckAnswer says what is wrong with a line that a program printed.

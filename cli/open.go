@@ -54,7 +54,11 @@ func (a *app) openAt(ctx context.Context, named string, migrate bool) (sluice.St
 	if at.postgres != "" {
 		slow := time.AfterFunc(slowOpen, func() { a.note("%s does not answer yet; trying again for some seconds", redactURL(named)) })
 		defer slow.Stop()
-		return postgres.Open(ctx, at.postgres, postgres.Options{Migrate: migrate, Logger: a.logger()})
+		store, err := postgres.Open(ctx, at.postgres, postgres.Options{Migrate: migrate, Logger: a.logger()})
+		if err != nil {
+			return nil, err
+		}
+		return a.observeStore(store, at), nil
 	}
 	if _, err := os.Stat(at.sqlite); os.IsNotExist(err) && !migrate {
 		return nil, codedError{
@@ -69,7 +73,7 @@ func (a *app) openAt(ctx context.Context, named string, migrate bool) (sluice.St
 	if err != nil {
 		return nil, fileError(at.sqlite, err)
 	}
-	return store, nil
+	return a.observeStore(store, at), nil
 }
 
 // checkFolder says why no file can be made at a path; SQLite only says that it cannot.

@@ -36,7 +36,7 @@ that engine are followed.`,
 				return err
 			}
 			defer done()
-			options.Engines = engines
+			options.Engines = a.observeEngines(engines)
 			if once {
 				return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 					done, err := upkeep.New(store, options).Once(ctx, true)

@@ -46,8 +46,8 @@ type runner struct {
 // run runs the program for one job.
 func (r *runner) run(ctx context.Context, job *worker.Job[json.RawMessage]) error {
 	out := &boundedBuffer{limit: maxResult}
-	err := r.execute(ctx, job.Payload, out, "SLUICE_JOB_ID="+job.ID.String(), "SLUICE_QUEUE="+job.Queue, "SLUICE_TENANT="+job.Tenant,
-		"SLUICE_KEY="+job.Key, fmt.Sprintf("SLUICE_ATTEMPT=%d", job.Attempt()))
+	err := r.execute(ctx, job.Payload, out, append(traceEnvironment(ctx), "SLUICE_JOB_ID="+job.ID.String(), "SLUICE_QUEUE="+job.Queue,
+		"SLUICE_TENANT="+job.Tenant, "SLUICE_KEY="+job.Key, fmt.Sprintf("SLUICE_ATTEMPT=%d", job.Attempt()))...)
 	if err == nil {
 		return r.keep(job, out)
 	}

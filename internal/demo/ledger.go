@@ -95,6 +95,13 @@ func (c *Check) targets() []any {
 
 // NewLedger gives the ledger that lies beside a store.
 func NewLedger(store sluice.Store) (Ledger, error) {
+	for {
+		decorated, is := store.(interface{ Unwrap() sluice.Store })
+		if !is {
+			break
+		}
+		store = decorated.Unwrap()
+	}
 	switch s := store.(type) {
 	case *sqlite.Store:
 		return sqliteLedger{s}, nil

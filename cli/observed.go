@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/observe"
+)
+
+// observed are the commands whose calls of stores and engines are told to observers.
+var observed = []string{"work", "dispatch", "upkeep", "forward", "enqueue", "demo", "demo-worker", "serve"}
+
+// watch is what observes the calls of a command.
+type watch struct {
+	// observers make the observers of a store, by its product as OpenTelemetry's conventions name it, or of an engine,
+	// which has none. One that is nil is left out.
+	observers []func(database string) observe.Observer
+	// ends are called, the last first, when the command has ended, and may take until their context ends.
+	ends []func(context.Context)
+}
+
+// endTime is how long the observers may take to end, such as to send the last spans.
+const endTime = 3 * time.Second
+
+// beginWatch makes the observers of a command, as the environment asks for them.
+func (a *app) beginWatch(command *cobra.Command) {
+	if !slices.Contains(observed, command.Name()) || command.Parent() != command.Root() {
+		return
+	}
+	a.beginTraces()
+}
+
+// endWatch ends them.
+func (a *app) endWatch() {
+	ctx, stop := context.WithTimeout(context.Background(), endTime)
+	defer stop()
+	for _, end := range slices.Backward(a.watch.ends) {
+		end(ctx)
+	}
+}
+
+func (w *watch) of(database string) (all []observe.Observer) {
+	for _, make := range w.observers {
+		if one := make(database); one != nil {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// observeStore decorates a store with what observes the command. The store stays as it is where nothing does.
+func (a *app) observeStore(store sluice.Store, at address) sluice.Store {
+	database := "sqlite"
+	if at.postgres != "" {
+		database = "postgresql"
+	}
+	if all := a.watch.of(database); len(all) > 0 {
+		return observe.Store(store, all...)
+	}
+	return store
+}
+
+// observeEngines decorates engines likewise.
+func (a *app) observeEngines(engines map[string]sluice.Engine) map[string]sluice.Engine {
+	all := a.watch.of("")
+	if len(all) == 0 {
+		return engines
+	}
+	decorated := make(map[string]sluice.Engine, len(engines))
+	for name, engine := range engines {
+		decorated[name] = observe.Engine(engine, name, all...)
+	}
+	return decorated
+}
