@@ -123,11 +123,11 @@ func (r interruptible) Read(p []byte) (int, error) {
 
 func (a *app) root() *cobra.Command {
 	root := group(&cobra.Command{
-		Use:               "sluice",
-		Short:             "A durable dispatch queue in a database you already run",
-		Long:              longHelp + exitCodesLine() + ".",
-		SilenceErrors:     true,
-		SilenceUsage:      true,
+		Use:           "sluice",
+		Short:         "A durable dispatch queue in a database you already run",
+		Long:          longHelp + exitCodesLine() + ".",
+		SilenceErrors: true,
+		SilenceUsage:  true,
 		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
 			if err := a.settle(command); err != nil {
 				return err

@@ -79,12 +79,13 @@ func (s *step) opened(o *Observer) context.Context {
 	return s.ctx
 }
 
-// endStep ends the span of a step. One that did nothing has none, unless it failed.
+// endStep ends the span of a step. One that did nothing has none, unless it failed, and not only because it was told to
+// end.
 func (o *Observer) endStep(ctx context.Context, c *observe.Call) {
 	s := stepOf(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.span == nil && c.Jobs == 0 && c.Err == nil {
+	if s.span == nil && c.Jobs == 0 && (c.Err == nil || ctx.Err() != nil) {
 		s.over, s.held = true, nil
 		return
 	}

@@ -586,3 +586,17 @@ func TestCallsOfAProgramAreInItsSpan(t *testing.T) {
 		}
 	}
 }
+
+func TestAStepThatIsToldToEndIsNotTold(t *testing.T) {
+	t.Parallel()
+	p := newProcess()
+	ctx, stop := context.WithCancel(t.Context())
+	ctx = p.observer.Begin(ctx, &observe.Call{Kind: observe.KindStep, Name: sluice.StepUpkeep, Began: time.Now()})
+	stop()
+	prune := &observe.Call{Kind: observe.KindStore, Name: "prune", Began: time.Now(), Err: ctx.Err()}
+	p.observer.End(p.observer.Begin(ctx, prune), prune)
+	p.observer.End(ctx, &observe.Call{Kind: observe.KindStep, Name: sluice.StepUpkeep, Began: time.Now(), Err: ctx.Err()})
+	if len(p.names()) > 0 {
+		t.Errorf("spans were made: %q", p.names())
+	}
+}
