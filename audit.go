@@ -64,6 +64,9 @@ const (
 	// EventBreaker: a dispatcher stopped claiming, because the engine of a queue cannot be used, or goes on again. The
 	// reason says which, and why.
 	EventBreaker Event = "breaker"
+	// EventOperation: an operation on jobs of a queue began, was paused, resumed, stopped or given another pace, or has
+	// ended. Before and after have its terms and counts.
+	EventOperation Event = "operation"
 )
 
 // CheckNote says which rule an entry breaks that somebody wants to add with Note: the moves are told of by the verbs

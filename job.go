@@ -3,6 +3,7 @@ package sluice
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -99,6 +100,9 @@ type JobFilter struct {
 	Labels map[string]string
 	// Before is the last id of the page before this one.
 	Before ID
+	// Mark is that of the page before this one, instead of Before: it holds also where jobs of that page have been deleted
+	// since. A mark of another kind of store is an ErrInvalid.
+	Mark string
 	// Limit is the size of a page, 1 to 10,000. Default 100 (C-55).
 	Limit int
 }
@@ -106,8 +110,31 @@ type JobFilter struct {
 // Page is a part of a list of jobs, the newest first.
 type Page struct {
 	Jobs []Job
-	// Next is the Before of the next page; zero: this is the last.
+	// Next is the Before of the next page, Mark its Mark; zero: this is the last.
 	Next ID
+	Mark string
+}
+
+// EndOfPage gives the id before which a page begins, by the mark or the Before of a filter, in a store that marks pages by
+// ids.
+func (f JobFilter) EndOfPage() (ID, error) {
+	if f.Mark == "" {
+		return f.Before, nil
+	}
+	text, known := strings.CutPrefix(f.Mark, idMark)
+	id, err := ParseID(text)
+	if !known || err != nil {
+		return ID{}, BadMark(f.Mark)
+	}
+	return id, nil
+}
+
+// idMark begins the mark of a page in stores that list by id.
+const idMark = "id:"
+
+// BadMark is the error of a mark that a store did not make.
+func BadMark(mark string) error {
+	return invalid("mark", fmt.Sprintf("%.60q is not where a page of this store ended; list from the beginning", mark))
 }
 
 // Depth counts the jobs of a queue. Counting stops at DepthLimit for each state, so that looking
@@ -181,6 +208,7 @@ func NewestPage(found []Job, limit int) Page {
 	if len(found) > limit {
 		page.Jobs = found[:limit]
 		page.Next = found[limit-1].ID
+		page.Mark = idMark + page.Next.String()
 	}
 	return page
 }

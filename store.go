@@ -150,6 +150,14 @@ type Store interface {
 	// Delete forgets a tier or a tenant, and its limits. An unknown one is an ErrNotFound.
 	Delete(ctx context.Context, object Object, name string, act Act) error
 
+	// SaveOperation stores an operation, by the rule of SaveQueue. The audit is told if its state or its terms have changed,
+	// not of each step. The same act sent again gives what it stored before.
+	SaveOperation(ctx context.Context, operation Operation, act Act) (Operation, error)
+	// Operation looks an operation up. An unknown one is an ErrNotFound.
+	Operation(ctx context.Context, id ID) (Operation, error)
+	// Operations lists operations, the newest first.
+	Operations(ctx context.Context, filter OperationFilter) ([]Operation, error)
+
 	// Beat stores that a holder is alive. A holder that was not seen for an hour is forgotten.
 	Beat(ctx context.Context, holder Holder) error
 	// Leave forgets a holder that ends.

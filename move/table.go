@@ -91,6 +91,10 @@ func tables() []table {
 			is("job_id", kindID), is("queue", kindText), is("engine", kindText), is("ref", kindText), is("cancelled_at", kindInstant),
 		}, keyed("stray_run", "job_id", "ref"), keyed("sluice_stray_run", "job_id", "ref")},
 		auditTable(),
+		{"operations", []column{
+			is("id", kindID), is("version", kindInt), is("kind", kindText), is("state", kindText), is("created_at", kindInstant),
+			is("ended_at", kindInstant), is("body", kindText),
+		}, keyed("operation", "id"), keyed("sluice_operation", "id")},
 		{
 			"wave counts",
 			[]column{is("queue", kindText), is("counted_at", kindInstant), is("took_ms", kindMillis).in("took_us")},

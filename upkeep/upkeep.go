@@ -1,7 +1,7 @@
 // Package upkeep tends what nobody else looks after: it carries out planned changes of settings, recovers
 // jobs whose lease ran out, follows the runs of engines to their end, cancels jobs that expired, mends what was
-// orphaned, counts what falls due, adds up statistics, and prunes history. Any number may run: on PostgreSQL one leads
-// and works and the others stand by, elsewhere all work, which does no harm.
+// orphaned, counts what falls due, adds up statistics, carries out operations, and prunes history. Any number may run:
+// on PostgreSQL one leads and works and the others stand by, elsewhere all work, which does no harm.
 package upkeep
 
 import (
@@ -65,6 +65,8 @@ type Upkeep struct {
 	refused   map[string]bool // the plans that cannot be carried out, as they were logged
 	waves     counting
 	runs      followers
+
+	operations operating
 }
 
 // Done counts what one round did.
@@ -81,11 +83,13 @@ type Done struct {
 	// Settings counts changes of settings that were planned and are made now, or that were made by plain SQL
 	// and are told now.
 	Settings int `json:"settings"`
+	// Operated counts jobs on which operations acted.
+	Operated int `json:"operated"`
 }
 
 // jobs is how many jobs the round was about.
 func (d Done) jobs() int {
-	return d.Recovered + d.Poisoned + d.Expired + d.Mended + d.Pruned + d.Followed
+	return d.Recovered + d.Poisoned + d.Expired + d.Mended + d.Pruned + d.Followed + d.Operated
 }
 
 // New makes an upkeep of a store. It does no reading or writing itself.
@@ -122,6 +126,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 	var lead sluice.Leadership
 	defer u.log.Flush()
 	defer u.waves.wait()
+	defer u.operations.wait()
 	defer u.runs.all.Wait()
 	defer func() {
 		if lead != nil {
@@ -132,6 +137,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 		if lead = u.elect(ctx, lead); lead != nil {
 			queues := u.round(ctx)
 			u.countBeside(ctx)
+			u.operateBeside(ctx)
 			u.followBeside(ctx, queues)
 		}
 		u.beat(ctx)
@@ -205,6 +211,7 @@ func (u *Upkeep) tend(ctx context.Context, all bool) (queues []sluice.Queue, don
 		u.prune(ctx, all, &done),
 		u.foldStats(ctx, all),
 		u.countIf(ctx, all),
+		u.operateIf(ctx, all, &done),
 	)
 }
 

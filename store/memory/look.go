@@ -55,6 +55,9 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 		return sluice.Page{}, err
 	}
 	defer leave()
+	if filter.Before, err = filter.EndOfPage(); err != nil {
+		return sluice.Page{}, err
+	}
 	var found []sluice.Job
 	for _, j := range s.jobs {
 		if chosen(j, filter) {

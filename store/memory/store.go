@@ -50,6 +50,8 @@ type Store struct {
 	strays  []sluice.StrayRun   // the first that was cancelled first
 	waves   []sluice.QueueWaves // what was last counted
 	stats   statistics
+
+	operations map[sluice.ID]operation
 }
 
 // job is all that is known of one job.
@@ -116,6 +118,8 @@ func New(options Options) *Store {
 		limits:  make(map[limitsOf]sluice.TenantLimits),
 		holders: make(map[string]sluice.Holder),
 		stats:   statistics{last: make(map[string]time.Time), rows: make(rollup.Rows)},
+
+		operations: make(map[sluice.ID]operation),
 	}
 }
 

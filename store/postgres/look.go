@@ -27,6 +27,9 @@ var listLiveSQL string
 //go:embed sql/list_done.sql
 var listDoneSQL string
 
+//go:embed sql/list_dead.sql
+var listDeadSQL string
+
 //go:embed sql/outlook.sql
 var outlookSQL string
 
@@ -140,19 +143,27 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 		}
 		labels = nullText(string(text))
 	}
+	before, err := filter.EndOfPage()
+	if err != nil {
+		return sluice.Page{}, err
+	}
 	unfinished, finished := sluice.SplitStates(filter.States)
+	finishedSQL := listDoneSQL
+	if filter.Queue != "" && slices.Equal(finished, []sluice.State{sluice.StateDead}) {
+		finishedSQL = listDeadSQL
+	}
 	var found []sluice.Job
-	err := s.call(ctx, "list jobs", func(ctx context.Context, _ bool) error {
+	err = s.call(ctx, "list jobs", func(ctx context.Context, _ bool) error {
 		found = nil
 		for _, part := range []struct {
 			sql    string
 			states []sluice.State
-		}{{listLiveSQL, unfinished}, {listDoneSQL, finished}} {
+		}{{listLiveSQL, unfinished}, {finishedSQL, finished}} {
 			if len(part.states) == 0 {
 				continue
 			}
 			jobs, err := list(ctx, s.pool, scanJob, part.sql, filter.Queue, filter.Tenant, filter.Key, states(part.states), labels,
-				nullUUID(filter.Before), filter.Limit+1)
+				nullUUID(before), filter.Limit+1)
 			if err != nil {
 				return err
 			}

@@ -5,7 +5,10 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -151,7 +154,7 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	var rows []listed
 	err := s.read(ctx, "list jobs", func(tx runner) error {
 		rows = nil
-		before, err := pageEnd(tx, filter.Before)
+		before, err := pageEnd(tx, filter)
 		if err != nil {
 			return err
 		}
@@ -177,12 +180,31 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	return pageOf(rows, filter.Limit), err
 }
 
+// seqMark begins the mark of a page.
+const seqMark = "seq:"
+
+// pageEnd gives the seq before which a list goes on; without a mark or an id it begins at the newest.
+func pageEnd(tx runner, filter sluice.JobFilter) (int64, error) {
+	if filter.Mark != "" {
+		text, known := strings.CutPrefix(filter.Mark, seqMark)
+		seq, err := strconv.ParseInt(text, 10, 64)
+		if !known || err != nil {
+			return 0, sluice.BadMark(filter.Mark)
+		}
+		return seq, nil
+	}
+	if filter.Before.IsZero() {
+		return math.MaxInt64, nil
+	}
+	return pageStart(tx, filter.Before)
+}
+
 func pageOf(rows []listed, limit int) sluice.Page {
 	slices.SortFunc(rows, func(a, b listed) int { return cmp.Compare(b.seq, a.seq) })
 	var page sluice.Page
 	for i, row := range rows {
 		if i == limit {
-			page.Next = rows[limit-1].job.ID
+			page.Next, page.Mark = rows[limit-1].job.ID, seqMark+strconv.FormatInt(rows[limit-1].seq, 10)
 			break
 		}
 		page.Jobs = append(page.Jobs, row.job)

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -246,12 +245,4 @@ func pageStart(tx runner, after sluice.ID) (int64, error) {
 		return 0, err
 	}
 	return seqs[0], nil
-}
-
-// pageEnd gives the seq before which a list goes on; without an id it begins at the newest.
-func pageEnd(tx runner, before sluice.ID) (int64, error) {
-	if before.IsZero() {
-		return math.MaxInt64, nil
-	}
-	return pageStart(tx, before)
 }

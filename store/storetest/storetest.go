@@ -53,7 +53,13 @@ type Rule struct {
 // Rules lists every rule, in order.
 func Rules() []Rule {
 	var all []Rule
-	for _, part := range [][]Rule{enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), settingRules(), tendRules(), lookRules(), processRules(), flowRules(), planRules(), tenantRules(), turnsRules(), waveRules(), orderRules(), afterRules(), dispatchRules(), strayRules(), noteRules(), statRules()} {
+	for _, part := range [][]Rule{
+		enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), settingRules(), tendRules(),
+		lookRules(), processRules(), flowRules(), planRules(), tenantRules(), turnsRules(), waveRules(), orderRules(), afterRules(),
+		dispatchRules(), strayRules(), noteRules(),
+		statRules(),
+		operationRules(),
+	} {
 		all = append(all, part...)
 	}
 	return all

@@ -1,0 +1,348 @@
+package sluice
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// OperationKind is what an operation does to the jobs that match.
+type OperationKind string
+
+// The kinds, each of which does what the verb of the same name does.
+const (
+	// OperationRequeue gives dead, cancelled and uncertain jobs a new life; of dead letters it is called a redrive.
+	OperationRequeue OperationKind = "requeue"
+	// OperationCancel ends unfinished jobs.
+	OperationCancel OperationKind = "cancel"
+	// OperationReschedule changes when queued jobs are due.
+	OperationReschedule OperationKind = "reschedule"
+	// OperationPrune deletes dead and cancelled jobs.
+	OperationPrune OperationKind = "prune"
+)
+
+// OperationState is where an operation is.
+type OperationState string
+
+// The states. The last three are final.
+const (
+	// OperationRunning: whoever leads upkeep carries it out.
+	OperationRunning OperationState = "running"
+	// OperationPaused: a person paused it; it goes on where it was.
+	OperationPaused OperationState = "paused"
+	// OperationDone: no job is left that matches.
+	OperationDone OperationState = "done"
+	// OperationStopped: a person stopped it, or too many jobs failed again.
+	OperationStopped OperationState = "stopped"
+	// OperationFailed: it cannot be carried out.
+	OperationFailed OperationState = "failed"
+)
+
+// Ended reports whether the state is final.
+func (s OperationState) Ended() bool {
+	return s == OperationDone || s == OperationStopped || s == OperationFailed
+}
+
+// Operation is an act on all jobs that match a query, which upkeep carries out in steps, at a pace. It is kept in the store,
+// and goes on whatever becomes of the program that began it. It acts on jobs that were there, and on lives that had ended,
+// when it began; what comes later is left alone, so that a job that dies again is not sent round for ever.
+type Operation struct {
+	ID    ID            `json:"id"`
+	Kind  OperationKind `json:"kind"`
+	Query JobQuery      `json:"query"`
+	// DueAt is when jobs that are rescheduled are due. Zero: when the operation began.
+	DueAt time.Time `json:"due_at,omitzero"`
+	// Limit is on how many jobs it acts at the most; 0: all.
+	Limit int `json:"limit,omitempty"`
+	// Rate is on how many jobs it acts per second, by the store's clock; 0: as fast as upkeep can. What it could not use,
+	// because nobody did upkeep, is not made up for, beyond one second's worth.
+	Rate Rate `json:"rate,omitempty"`
+	// Canary is how many jobs are requeued first, and waited for until each has ended; 0: none. At most MaxCanary.
+	Canary int `json:"canary,omitempty"`
+	// StopIfFailed is the share of the requeued jobs, 0 to 1, of which more may not fail again: of the canary, and after
+	// it of the last 100 that were watched to their end, once that are 10. 0: it is not looked at; with a canary it is
+	// DefaultStopIfFailed then.
+	StopIfFailed float64 `json:"stop_if_failed,omitempty"`
+	// By and Reason say who began it, and why; the audit of each job has them, too.
+	By     string `json:"by"`
+	Reason string `json:"reason"`
+
+	State OperationState `json:"state"`
+	// Why says why it was paused or stopped, or has failed.
+	Why string `json:"why,omitempty"`
+	// CreatedAt is when it began; ChangedAt and ChangedBy tell of the last change of its state or its terms; UpdatedAt is
+	// when its counts were last stored; EndedAt is zero while something is left to do. All by the store's clock.
+	CreatedAt time.Time `json:"created_at"`
+	ChangedAt time.Time `json:"changed_at"`
+	ChangedBy string    `json:"changed_by"`
+	UpdatedAt time.Time `json:"updated_at"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	Version   int64     `json:"version"`
+
+	// Expected is how many jobs matched before it began; ExpectedMore says that there were more, at which nobody looked.
+	Expected     int  `json:"expected"`
+	ExpectedMore bool `json:"expected_more,omitempty"`
+	// Done jobs were acted on; Skipped ones had changed before it was their turn; Failed ones were refused, such as for a
+	// key that another job holds. AtLeast: there may have been more.
+	Done    int  `json:"done"`
+	Skipped int  `json:"skipped"`
+	Failed  int  `json:"failed"`
+	AtLeast bool `json:"at_least,omitempty"`
+	// Watching jobs were requeued and have not ended; WatchedEnded ended, of which WatchedFailed failed again.
+	Watching      int `json:"watching,omitempty"`
+	WatchedEnded  int `json:"watched_ended,omitempty"`
+	WatchedFailed int `json:"watched_failed,omitempty"`
+
+	// Now is the store's clock when it was read.
+	Now time.Time `json:"-"`
+
+	course   course
+	readAt   time.Time // when it was read, by the clock of this process
+	lookedAt time.Time // when watched jobs were last looked at, by the same
+}
+
+// course is how far an operation has come, beyond what people are shown.
+type course struct {
+	Place place  `json:"place"`
+	Found idList `json:"found,omitempty"` // jobs that match, in the order of their turns
+	// Batch numbers the batches, from 1. Under are the jobs of the present one: it was decided to act on them, and is not
+	// known yet what became of that.
+	Batch int64  `json:"batch"`
+	Under idList `json:"under,omitempty"`
+	Taken int    `json:"taken"`
+	// Tokens are for how many jobs the pace has room, as of FilledAt.
+	Tokens   float64   `json:"tokens"`
+	FilledAt time.Time `json:"filled_at,omitzero"`
+	// Proved says that the canary is over. Watched jobs are waited for; Verdicts has one sign for each of the last that
+	// ended, «.» or «x» for one that failed.
+	Proved   bool   `json:"proved,omitempty"`
+	Watched  idList `json:"watched,omitempty"`
+	Verdicts string `json:"verdicts,omitempty"`
+	// LastAct is the act that stored this version, by which an answer that was lost is known again.
+	LastAct ID `json:"last_act"`
+}
+
+// idList is written as one text, because it is written often.
+type idList []ID
+
+// MarshalText writes the ids behind each other, in base 64.
+func (l idList) MarshalText() ([]byte, error) {
+	raw := make([]byte, 0, 16*len(l))
+	for _, id := range l {
+		raw = append(raw, id[:]...)
+	}
+	return base64.RawStdEncoding.AppendEncode(nil, raw), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (l *idList) UnmarshalText(text []byte) error {
+	raw, err := base64.RawStdEncoding.AppendDecode(nil, text)
+	if err != nil || len(raw)%16 != 0 {
+		return invalid("ids", "they are not what an operation stores")
+	}
+	*l = nil
+	for ; len(raw) > 0; raw = raw[16:] {
+		*l = append(*l, ID(raw[:16]))
+	}
+	return nil
+}
+
+// Bounds of an operation.
+const (
+	// MaxCanary is the largest canary.
+	MaxCanary = 1000
+	// DefaultStopIfFailed is the share of a canary that may fail again, if none is given.
+	DefaultStopIfFailed = 0.1
+)
+
+// OperationFilter chooses operations. The zero value chooses all.
+type OperationFilter struct {
+	// Open ones have something left to do.
+	Open bool
+	// Before is the last id of the page before this one.
+	Before ID
+	// Limit is the size of a page, 1 to 10,000. Default 100.
+	Limit int
+}
+
+// operationStates says on which jobs a kind can act; the first of them, up to the number, if the query names none.
+var operationStates = map[OperationKind]struct {
+	states []State
+	usual  int
+}{
+	OperationRequeue:    {[]State{StateDead, StateCancelled, StateUncertain}, 1},
+	OperationCancel:     {[]State{StateQueued, StateClaimed, StateDispatched}, 3},
+	OperationReschedule: {[]State{StateQueued}, 1},
+	OperationPrune:      {[]State{StateDead, StateCancelled}, 1},
+}
+
+// begin checks an operation, and fills in what it leaves open.
+func (o *Operation) begin(act Act) error {
+	kind, known := operationStates[o.Kind]
+	if !known {
+		return invalid("kind", fmt.Sprintf("%.40q is none of requeue, cancel, reschedule and prune", o.Kind))
+	}
+	if err := o.Query.Check(); err != nil {
+		return err
+	}
+	if len(o.Query.States) == 0 {
+		o.Query.States = slices.Clone(kind.states[:kind.usual])
+	}
+	for _, state := range o.Query.States {
+		if !slices.Contains(kind.states, state) {
+			return invalid("states", fmt.Sprintf("a job that is %s cannot be acted on with %s", state, o.Kind))
+		}
+	}
+	if o.Kind == OperationRequeue && act.Reason == "" {
+		return invalid("reason", "a requeue needs one; it is kept in the audit")
+	}
+	if len(act.Reason) > maxOperationReason {
+		return invalid("reason", fmt.Sprintf("it is longer than %d bytes", maxOperationReason))
+	}
+	if o.Canary > 0 && o.StopIfFailed == 0 {
+		o.StopIfFailed = DefaultStopIfFailed
+	}
+	if o.ID.IsZero() {
+		o.ID = NewID()
+	}
+	o.By, o.Reason, o.State = act.By, act.Reason, OperationRunning
+	o.course.Tokens = 1
+	return o.checkTerms()
+}
+
+// maxOperationReason leaves room for the name of the operation in the reasons of its acts.
+const maxOperationReason = 900
+
+// checkTerms says which rule the pace and the canary break.
+func (o *Operation) checkTerms() error {
+	switch {
+	case o.Limit < 0:
+		return invalid("limit", "it is negative")
+	case o.Rate < 0 || o.Rate > 0 && o.Rate < 1.0/86400:
+		return invalid("rate", fmt.Sprintf("%s is not one job a day or more", o.Rate))
+	case o.Canary < 0 || o.Canary > MaxCanary:
+		return invalid("canary", fmt.Sprintf("%d is not from 0 to %d", o.Canary, MaxCanary))
+	case o.StopIfFailed < 0 || o.StopIfFailed > 1:
+		return invalid("stop_if_failed", fmt.Sprintf("%g is not a share from 0 to 1", o.StopIfFailed))
+	case o.Kind != OperationRequeue && (o.Canary > 0 || o.StopIfFailed > 0):
+		return invalid("canary", fmt.Sprintf("only requeued jobs run again and can be watched; this one is to %s", o.Kind))
+	case o.Kind != OperationReschedule && !o.DueAt.IsZero():
+		return invalid("due_at", "it is for operations that reschedule")
+	}
+	return nil
+}
+
+// Left is how many jobs it is expected to act on yet.
+func (o Operation) Left() int {
+	expected := o.Expected
+	if o.Limit > 0 {
+		expected = min(expected, o.Limit)
+	}
+	return max(0, expected-o.Done-o.Skipped-o.Failed)
+}
+
+// ETA is how long it takes at the present pace until nothing is left; false: that cannot be said, because it does not run,
+// waits for its canary, or has done nothing yet.
+func (o Operation) ETA() (time.Duration, bool) {
+	pace := float64(o.Rate)
+	if passed := o.now().Sub(o.CreatedAt).Seconds(); pace == 0 && passed > 0 {
+		pace = float64(o.Done+o.Skipped+o.Failed) / passed
+	}
+	if o.State != OperationRunning || o.OnProbation() || pace <= 0 {
+		return 0, false
+	}
+	return time.Duration(float64(o.Left()) / pace * float64(time.Second)), true
+}
+
+// OnProbation reports whether its canary is not over.
+func (o Operation) OnProbation() bool { return o.Canary > 0 && !o.course.Proved }
+
+// now is the store's clock.
+func (o Operation) now() time.Time { return o.Now.Add(time.Since(o.readAt)) }
+
+// operationBody is an operation as stores keep it.
+type operationBody struct {
+	plainOperation
+	Course course `json:"course"`
+}
+
+type plainOperation Operation
+
+// Body is an operation as stores keep it, in one text.
+func (o Operation) Body() (string, error) {
+	text, err := json.Marshal(operationBody{plainOperation(o), o.course})
+	return string(text), err
+}
+
+// OperationFromRow makes an operation of what a store keeps: its version, its body, and the store's clock.
+func OperationFromRow(version int64, body string, now time.Time) (Operation, error) {
+	var kept operationBody
+	if err := json.Unmarshal([]byte(body), &kept); err != nil {
+		return Operation{}, fmt.Errorf("an operation is stored that cannot be read: %w", err)
+	}
+	o := Operation(kept.plainOperation)
+	o.Version, o.course, o.Now, o.readAt = version, kept.Course, now.UTC(), time.Now()
+	return o, nil
+}
+
+// Stored is the operation as its next version, stored at an instant of the store's clock, and whether the audit is to be told:
+// it is new, or its state or its terms have changed. Stores call it when they write an operation in place of another, nil
+// if it is new.
+func (o Operation) Stored(stored *Operation, at time.Time, act Act) (next Operation, told bool) {
+	at = storedInstant(at)
+	o.Version++
+	o.Now, o.UpdatedAt, o.readAt, o.course.LastAct = at, at, time.Now(), act.ID
+	if stored == nil {
+		o.CreatedAt, o.course.FilledAt = at, at
+		o.Query.ThereAt = at
+		if o.Kind == OperationReschedule && o.DueAt.IsZero() {
+			o.DueAt = at
+		}
+	}
+	told = stored == nil || o.terms() != stored.terms()
+	if told {
+		o.ChangedAt, o.ChangedBy = at, act.By
+	}
+	if o.State.Ended() && len(o.course.Under) == 0 && o.EndedAt.IsZero() {
+		o.EndedAt = at
+	}
+	return o, told
+}
+
+// IsOf reports whether this version was stored by an act: it was sent again, because its answer was lost.
+func (o Operation) IsOf(act Act) bool { return !act.ID.IsZero() && o.course.LastAct == act.ID }
+
+// terms are what the audit is told of.
+func (o Operation) terms() string {
+	return fmt.Sprint(o.State, o.Rate, o.Canary, o.StopIfFailed, o.Limit, o.Why)
+}
+
+// ForAudit gives what the audit keeps of an operation.
+func (o Operation) ForAudit() map[string]any {
+	told := map[string]any{
+		"id": o.ID, "kind": o.Kind, "query": o.Query, "state": o.State, "rate": o.Rate.String(), "canary": o.Canary,
+		"stop_if_failed": o.StopIfFailed, "limit": o.Limit, "done": o.Done, "skipped": o.Skipped, "failed": o.Failed,
+	}
+	if o.Why != "" {
+		told["why"] = o.Why
+	}
+	return told
+}
+
+// Telling is the entry of the audit that tells of a change of an operation: it is under its queue, or under no name if it is
+// on jobs of all queues.
+func (o Operation) Telling(stored *Operation, act Act) (AuditEntry, error) {
+	entry := AuditEntry{
+		Object: ObjectQueue, Name: o.Query.Queue, Event: EventOperation, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+	}
+	var err error
+	if stored != nil {
+		if entry.Before, err = json.Marshal(stored.ForAudit()); err != nil {
+			return entry, err
+		}
+	}
+	entry.After, err = json.Marshal(o.ForAudit())
+	return entry, err
+}

@@ -1,0 +1,294 @@
+package sluice
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// What one step of an operation does at the most.
+const (
+	operationBatch = 500 // jobs it acts on
+	operationPages = 10  // pages it looks through for them
+	// operationRest is how long one is left alone that waits for the jobs it watches.
+	operationRest = time.Second
+	// paceSlice is how much of its pace an operation saves up for one batch, so that a slow pace does not cost a batch for
+	// each job.
+	paceSlice = 500 * time.Millisecond
+	// goneAfter is when whoever carried out a batch is certainly gone: longer than any call may take.
+	goneAfter = 30 * time.Second
+)
+
+// CarryOut takes the next step of an operation, as it was read: it decides on a batch of jobs and acts on them, looks for jobs
+// that match, or looks at those that it watches. It returns the operation as it is then, and how long it can be left alone;
+// 0: there is more to do. Upkeep calls it.
+//
+// Several may carry out the same operation, and any may end at any instant. A batch is stored before anybody acts on it,
+// and whoever acts on it does so under the same act id, so that nothing is repeated and nothing passed over, and the
+// counts are exact. An ErrConflict says that somebody else was quicker: read the operation again.
+func (c *Client) CarryOut(ctx context.Context, o Operation) (Operation, time.Duration, error) {
+	switch {
+	case len(o.course.Under) > 0 && o.State == OperationRunning:
+		return c.finishBatch(ctx, o)
+	case len(o.course.Under) > 0:
+		return c.lookAtBatch(ctx, o)
+	case o.State != OperationRunning:
+		return o, time.Minute, nil
+	}
+	before := o
+	if err := c.watch(ctx, &o); err != nil {
+		return before, operationRest, err
+	}
+	if o.judge(); o.State.Ended() {
+		return c.saveStep(ctx, o, 0)
+	}
+	if o.OnProbation() && o.watched() >= o.Canary {
+		return c.saveIfChanged(ctx, before, o, operationRest)
+	}
+	if err := c.find(ctx, &o); err != nil {
+		return before, operationRest, err
+	}
+	wait := o.take()
+	if len(o.course.Under) == 0 {
+		return c.saveIfChanged(ctx, before, o, wait)
+	}
+	o, _, err := c.saveStep(ctx, o, 0)
+	if err != nil {
+		return before, operationRest, err
+	}
+	return c.finishBatch(ctx, o)
+}
+
+func (c *Client) saveStep(ctx context.Context, o Operation, wait time.Duration) (Operation, time.Duration, error) {
+	saved, err := c.store.SaveOperation(ctx, o, o.step())
+	if err != nil {
+		return o, operationRest, fmt.Errorf("save operation %s: %w", o.ID, err)
+	}
+	saved.lookedAt = o.lookedAt
+	return saved, wait, nil
+}
+
+// step is who changes an operation where nobody else does: whoever began it.
+func (o Operation) step() Act { return Act{By: o.By, Reason: o.Reason, ID: NewID()} }
+
+// saveIfChanged stores what a step found out, if it is anything.
+func (c *Client) saveIfChanged(ctx context.Context, before, o Operation, wait time.Duration) (Operation, time.Duration, error) {
+	same := before.State == o.State && before.course.Place == o.course.Place && len(before.course.Found) == len(o.course.Found) &&
+		before.course.Proved == o.course.Proved && before.WatchedEnded == o.WatchedEnded && before.Watching == o.Watching
+	if same {
+		return o, wait, nil
+	}
+	return c.saveStep(ctx, o, wait)
+}
+
+// find looks for jobs that match, unless there are some left from the last look. At a slow pace it looks at few at once, so
+// that they are what they were when it is their turn.
+func (c *Client) find(ctx context.Context, o *Operation) error {
+	page := operationBatch
+	if o.Rate > 0 {
+		page = int(math.Min(math.Max(2*float64(o.Rate), 20), operationBatch))
+	}
+	for n := 0; n < operationPages && len(o.course.Found) == 0 && !o.course.Place.End && !o.full(); n++ {
+		jobs, looked, next, err := c.look(ctx, o.Query, o.course.Place, page)
+		if errors.Is(err, ErrInvalid) && o.course.Place.Mark != "" { // the jobs were moved to another kind of store
+			o.course.Place.Mark, o.AtLeast = "", true
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("look for jobs of operation %s: %w", o.ID, err)
+		}
+		for _, job := range jobs {
+			o.course.Found = append(o.course.Found, job.ID)
+		}
+		if o.course.Place = next; looked > 0 && len(jobs) == 0 {
+			page = operationBatch // few match
+		}
+	}
+	return nil
+}
+
+// full reports whether as many jobs were taken as there may be.
+func (o *Operation) full() bool { return o.Limit > 0 && o.course.Taken >= o.Limit }
+
+// take decides on the next batch, by the pace, the canary and the limit; if there is none, it says how long to wait, or ends
+// the operation.
+func (o *Operation) take() (wait time.Duration) {
+	n := min(len(o.course.Found), operationBatch)
+	if o.Limit > 0 {
+		n = min(n, o.Limit-o.course.Taken)
+	}
+	if o.OnProbation() {
+		n = min(n, o.Canary-o.watched())
+	}
+	if n == 0 {
+		return o.idle()
+	}
+	if o.Rate > 0 {
+		least := min(n, max(1, int(float64(o.Rate)*paceSlice.Seconds())))
+		if n = min(n, o.fill()); n < least {
+			return time.Duration((float64(least) - o.course.Tokens) / float64(o.Rate) * float64(time.Second))
+		}
+		o.course.Tokens -= float64(n)
+	}
+	o.course.Batch++
+	o.course.Taken += n
+	o.course.Under, o.course.Found = o.course.Found[:n:n], o.course.Found[n:]
+	return 0
+}
+
+// fill adds what the pace has earned since it was last looked at, up to one second's worth, so that a time without upkeep is
+// not followed by a burst.
+func (o *Operation) fill() int {
+	now := o.now()
+	earned := now.Sub(o.course.FilledAt).Seconds() * float64(o.Rate)
+	o.course.Tokens = math.Min(o.course.Tokens+math.Max(earned, 0), math.Max(float64(o.Rate), 1))
+	o.course.FilledAt = storedInstant(now)
+	return int(o.course.Tokens + 1e-9)
+}
+
+// idle ends the operation if nothing is left to do.
+func (o *Operation) idle() (wait time.Duration) {
+	if !o.full() && !o.course.Place.End {
+		return 0 // there is more to look at
+	}
+	if o.OnProbation() && len(o.course.Watched) > 0 {
+		return operationRest // fewer than the canary; how they end is told all the same
+	}
+	o.State = OperationDone
+	o.course.Found, o.course.Watched, o.Watching = nil, nil, 0
+	return 0
+}
+
+// finishBatch acts on the jobs of the present batch, and stores what became of that.
+func (c *Client) finishBatch(ctx context.Context, o Operation) (Operation, time.Duration, error) {
+	errs, err := c.actOnBatch(ctx, o)
+	if errors.Is(err, ErrInvalid) {
+		o.State, o.Why = OperationFailed, Brief(err.Error())
+		o.course.Under = nil
+		return c.saveStep(ctx, o, 0)
+	}
+	if err != nil {
+		return o, operationRest, fmt.Errorf("batch %d of operation %s: %w", o.course.Batch, o.ID, err)
+	}
+	under := o.course.Under
+	return c.record(ctx, o, func(o *Operation) {
+		for i, id := range under {
+			o.count(id, errs[i])
+		}
+	})
+}
+
+// actOnBatch does what the operation is for. Jobs that were refused are tried once more: another process may have acted on
+// them at the same time, under the same id, and then the second answer is what it did.
+func (c *Client) actOnBatch(ctx context.Context, o Operation) ([]error, error) {
+	act := Act{By: o.By, Reason: fmt.Sprintf("%s (operation %s)", o.Reason, o.ID), ID: o.batchAct()}
+	do := func() ([]error, error) {
+		switch o.Kind {
+		case OperationRequeue:
+			return c.store.Requeue(ctx, o.course.Under, act)
+		case OperationCancel:
+			return c.store.Cancel(ctx, o.course.Under, act)
+		case OperationReschedule:
+			return c.store.Reschedule(ctx, o.course.Under, o.DueAt, act)
+		case OperationPrune:
+			return c.store.PruneJobs(ctx, o.course.Under, act)
+		}
+		return nil, invalid("kind", fmt.Sprintf("%.40q is not known to this program; let a newer one do upkeep", o.Kind))
+	}
+	errs, err := do()
+	if err != nil || !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+		return errs, err
+	}
+	return do()
+}
+
+// batchAct is the id under which the present batch is acted on, whoever does it.
+func (o Operation) batchAct() ID {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(o.ID[:], uint64(o.course.Batch)))
+	id := ID(sum[:16])
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // a UUID of version 8 (RFC 9562)
+	return id
+}
+
+// watchSample is how many jobs are watched at once, after the canary.
+const watchSample = 50
+
+// count adds what became of one job.
+func (o *Operation) count(id ID, err error) {
+	switch {
+	case err == nil:
+		o.Done++
+		if o.StopIfFailed > 0 && (o.OnProbation() || len(o.course.Watched) < watchSample) {
+			o.course.Watched = append(o.course.Watched, id)
+			o.Watching = len(o.course.Watched)
+		}
+	case errors.Is(err, ErrNotAllowed), errors.Is(err, ErrNotFound):
+		o.Skipped++
+	default:
+		o.Failed++
+	}
+}
+
+// record stores what became of the present batch, also where a person changed the operation meanwhile.
+func (c *Client) record(ctx context.Context, o Operation, add func(*Operation)) (Operation, time.Duration, error) {
+	batch, lookedAt := o.course.Batch, o.lookedAt
+	for {
+		if len(o.course.Under) > 0 {
+			add(&o)
+			o.course.Under = nil
+		}
+		saved, err := c.store.SaveOperation(ctx, o, o.step())
+		if err == nil {
+			saved.lookedAt = lookedAt
+			return saved, 0, nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return o, operationRest, fmt.Errorf("save operation %s: %w", o.ID, err)
+		}
+		if o, err = c.store.Operation(ctx, o.ID); err != nil {
+			return o, operationRest, fmt.Errorf("operation %s: %w", batchName(o.ID, batch), err)
+		}
+		if o.course.Batch != batch || len(o.course.Under) == 0 {
+			if o.State != OperationRunning && o.course.Batch == batch && !o.AtLeast {
+				o.AtLeast = true // who looked at the batch may have seen half of it
+				continue
+			}
+			return o, 0, nil // somebody else has stored it
+		}
+	}
+}
+
+func batchName(id ID, batch int64) string { return fmt.Sprintf("%s, batch %d", id, batch) }
+
+// lookAtBatch finds out what became of the batch of an operation that was paused or stopped, and whose carrier is gone. It
+// does not act: nobody wants that any more. The jobs that were not acted on are left for when it goes on.
+func (c *Client) lookAtBatch(ctx context.Context, o Operation) (Operation, time.Duration, error) {
+	if left := goneAfter - o.now().Sub(o.UpdatedAt); left > 0 {
+		return o, left, nil
+	}
+	act := o.batchAct()
+	var done, rest []ID
+	for _, id := range o.course.Under {
+		told, err := c.store.Audit(ctx, AuditFilter{JobID: id, Limit: 100})
+		if err != nil {
+			return o, operationRest, fmt.Errorf("batch %d of operation %s: %w", o.course.Batch, o.ID, err)
+		}
+		if slices.ContainsFunc(told, func(e AuditEntry) bool { return e.ActID == act }) {
+			done = append(done, id)
+		} else {
+			rest = append(rest, id)
+		}
+	}
+	return c.record(ctx, o, func(o *Operation) {
+		for _, id := range done {
+			o.count(id, nil)
+		}
+		o.course.Found = append(rest, o.course.Found...)
+		o.course.Taken -= len(rest)
+	})
+}

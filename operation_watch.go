@@ -1,0 +1,88 @@
+package sluice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Of watching.
+const (
+	watchLooks  = 50  // jobs that are looked up at once
+	watchedLast = 100 // how many verdicts count
+	watchedLess = 10  // of so few nothing follows, beyond the canary
+)
+
+// watch looks what became of requeued jobs, of some at a time, once a second.
+func (c *Client) watch(ctx context.Context, o *Operation) error {
+	if len(o.course.Watched) == 0 || !o.lookedAt.IsZero() && time.Since(o.lookedAt) < operationRest {
+		return nil
+	}
+	o.lookedAt = time.Now()
+	n := min(len(o.course.Watched), watchLooks)
+	looked, rest := o.course.Watched[:n], slices.Clone(o.course.Watched[n:])
+	verdicts := o.course.Verdicts
+	ended, failed := 0, 0
+	for _, id := range looked {
+		job, err := c.store.Job(ctx, id)
+		switch {
+		case errors.Is(err, ErrNotFound): // completed or cancelled, and not kept
+			ended, verdicts = ended+1, verdicts+"."
+		case err != nil:
+			return fmt.Errorf("watch a job of operation %s: %w", o.ID, err)
+		case job.State == StateDead, job.State == StateUncertain:
+			ended, failed, verdicts = ended+1, failed+1, verdicts+"x"
+		case job.State.Finished():
+			ended, verdicts = ended+1, verdicts+"."
+		default:
+			rest = append(rest, id)
+		}
+	}
+	o.course.Watched, o.Watching = rest, len(rest)
+	o.WatchedEnded, o.WatchedFailed = o.WatchedEnded+ended, o.WatchedFailed+failed
+	o.course.Verdicts = verdicts[max(0, len(verdicts)-max(watchedLast, o.Canary)):]
+	return nil
+}
+
+// judge stops the operation if too many of the jobs that it watches failed again, and ends the canary when each of it has
+// ended.
+func (o *Operation) judge() {
+	if o.StopIfFailed <= 0 {
+		return
+	}
+	failed := strings.Count(o.course.Verdicts, "x")
+	if o.OnProbation() {
+		size := o.Canary
+		if o.full() || o.course.Place.End && len(o.course.Found) == 0 {
+			size = min(size, o.watched()) // there are no more
+		}
+		switch {
+		case tooMany(failed, size, o.StopIfFailed):
+			o.stop(failed, fmt.Sprintf("of the %d of the canary", size))
+		case o.watched() >= size && len(o.course.Watched) == 0:
+			o.course.Proved = true
+		}
+		return
+	}
+	if ended := len(o.course.Verdicts); ended >= watchedLess && tooMany(failed, ended, o.StopIfFailed) {
+		o.stop(failed, fmt.Sprintf("of the last %d that were watched", ended))
+	}
+}
+
+// watched counts the jobs that were ever watched.
+func (o *Operation) watched() int { return o.WatchedEnded + len(o.course.Watched) }
+
+func tooMany(failed, of int, share float64) bool {
+	return failed > 0 && float64(failed) > share*float64(of)+1e-9
+}
+
+func (o *Operation) stop(failed int, of string) {
+	o.State = OperationStopped
+	o.Why = fmt.Sprintf("%d %s failed again, more than %s %%", failed, of, trimFloat(100*o.StopIfFailed))
+}
+
+func trimFloat(f float64) string { return fmt.Sprint(math.Round(f*100) / 100) }

@@ -1,0 +1,87 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// operation is one as it is kept.
+type operation struct {
+	version int64
+	ended   bool
+	body    string
+}
+
+// SaveOperation stores an operation, and tells the audit of what people are to know.
+func (s *Store) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.Operation{}, err
+	}
+	defer leave()
+	var stored *sluice.Operation
+	if kept, known := s.operations[op.ID]; known {
+		old, err := sluice.OperationFromRow(kept.version, kept.body, s.now())
+		if err != nil || old.IsOf(act) {
+			return old, err
+		}
+		stored = &old
+	}
+	if stored == nil && op.Version != 0 || stored != nil && stored.Version != op.Version {
+		return sluice.Operation{}, sluice.ErrConflict
+	}
+	next, told := op.Stored(stored, s.now(), act)
+	body, err := next.Body()
+	if err != nil {
+		return sluice.Operation{}, err
+	}
+	if told {
+		entry, err := next.Telling(stored, act)
+		if err != nil {
+			return sluice.Operation{}, err
+		}
+		s.add(entry)
+	}
+	s.operations[op.ID] = operation{next.Version, !next.EndedAt.IsZero(), body}
+	return sluice.OperationFromRow(next.Version, body, s.now())
+}
+
+// Operation looks an operation up.
+func (s *Store) Operation(ctx context.Context, id sluice.ID) (sluice.Operation, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.Operation{}, err
+	}
+	defer leave()
+	kept, known := s.operations[id]
+	if !known {
+		return sluice.Operation{}, sluice.ErrNotFound
+	}
+	return sluice.OperationFromRow(kept.version, kept.body, s.now())
+}
+
+// Operations lists operations, the newest first.
+func (s *Store) Operations(ctx context.Context, filter sluice.OperationFilter) ([]sluice.Operation, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var out []sluice.Operation
+	for id, kept := range s.operations {
+		if filter.Open && kept.ended || !filter.Before.IsZero() && bytes.Compare(id[:], filter.Before[:]) >= 0 {
+			continue
+		}
+		op, err := sluice.OperationFromRow(kept.version, kept.body, s.now())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, op)
+	}
+	slices.SortFunc(out, func(a, b sluice.Operation) int { return bytes.Compare(b.ID[:], a.ID[:]) })
+	return out[:min(len(out), cmp.Or(filter.Limit, 100))], nil
+}

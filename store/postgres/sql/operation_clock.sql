@@ -1,0 +1,2 @@
+-- The clock by which a new operation begins.
+select now()

@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	_ "embed"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/operation.sql
+var operationSQL string
+
+//go:embed sql/operation_save.sql
+var operationSaveSQL string
+
+//go:embed sql/operations.sql
+var operationsSQL string
+
+//go:embed sql/operations_open.sql
+var operationsOpenSQL string
+
+// SaveOperation stores an operation, and tells the audit of what people are to know.
+func (s *Store) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
+	var next sluice.Operation
+	err := s.write(ctx, "save operation", func(tx runner, _ bool) error {
+		stored, err := list(tx, scanOperation, operationSQL, op.ID[:])
+		if err != nil {
+			return err
+		}
+		switch {
+		case len(stored) > 0 && stored[0].IsOf(act):
+			next = stored[0] // it was stored before
+			return nil
+		case len(stored) == 0 && op.Version != 0, len(stored) > 0 && stored[0].Version != op.Version:
+			return sluice.ErrConflict
+		case len(stored) == 0:
+			next, err = putOperation(tx, nil, op, act)
+		default:
+			next, err = putOperation(tx, &stored[0], op, act)
+		}
+		return err
+	})
+	if err != nil {
+		return sluice.Operation{}, err
+	}
+	return next, nil
+}
+
+// putOperation writes an operation in place of the one that is stored, nil if it is new.
+func putOperation(tx runner, stored *sluice.Operation, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
+	next, told := op.Stored(stored, time.UnixMicro(now()), act)
+	body, err := next.Body()
+	if err != nil {
+		return next, err
+	}
+	if _, err := tx.exec(operationSaveSQL, next.ID[:], next.Version, string(next.Kind), string(next.State), micros(next.CreatedAt),
+		micros(next.EndedAt), body); err != nil || !told {
+		return next, err
+	}
+	entry, err := next.Telling(stored, act)
+	if err != nil {
+		return next, err
+	}
+	return next, tell(tx, entry)
+}
+
+func scanOperation(rows *sql.Rows) (sluice.Operation, error) {
+	var version int64
+	var body string
+	if err := rows.Scan(&version, &body); err != nil {
+		return sluice.Operation{}, err
+	}
+	return sluice.OperationFromRow(version, body, time.UnixMicro(now()))
+}
+
+// Operation looks an operation up.
+func (s *Store) Operation(ctx context.Context, id sluice.ID) (sluice.Operation, error) {
+	return lookUp(ctx, s, "look up operation", scanOperation, operationSQL, id[:])
+}
+
+// Operations lists operations, the newest first.
+func (s *Store) Operations(ctx context.Context, filter sluice.OperationFilter) ([]sluice.Operation, error) {
+	text, before := operationsSQL, bytes.Repeat([]byte{0xff}, 17)
+	if filter.Open {
+		text = operationsOpenSQL
+	}
+	if !filter.Before.IsZero() {
+		before = filter.Before[:]
+	}
+	var out []sluice.Operation
+	err := s.read(ctx, "list operations", func(tx runner) (err error) {
+		out, err = list(tx, scanOperation, text, before, cmp.Or(filter.Limit, 100))
+		return err
+	})
+	return out, err
+}

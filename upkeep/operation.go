@@ -1,0 +1,123 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// operating carries out operations beside the rounds: recovery does not wait for them.
+type operating struct {
+	all sync.WaitGroup
+
+	mu      sync.Mutex
+	running bool
+}
+
+func (o *operating) wait() { o.all.Wait() }
+
+// begin reports whether nobody carries out operations at this moment.
+func (o *operating) begin() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.running {
+		return false
+	}
+	o.running = true
+	return true
+}
+
+func (o *operating) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.running = false
+}
+
+// operateBeside carries out operations while the rounds go on, for about as long as it is to the next round; who leads then
+// goes on.
+func (u *Upkeep) operateBeside(ctx context.Context) {
+	if !u.operations.begin() {
+		return
+	}
+	u.operations.all.Go(func() {
+		defer u.operations.end()
+		done, err := u.operate(ctx, u.options.Interval)
+		if err != nil {
+			u.failed(ctx, "carry out operations", err)
+		}
+		if done > 0 {
+			u.options.Logger.Info("operations carried out", "holder", u.holder.ID, "jobs", done)
+		}
+	})
+}
+
+// operateIf carries out what can be done now, where everything is to be done.
+func (u *Upkeep) operateIf(ctx context.Context, all bool, done *Done) (err error) {
+	if all {
+		done.Operated, err = u.operate(ctx, 0)
+	}
+	return err
+}
+
+// operate takes steps of every operation that has something left to do, for so long at the most; with no time, until each
+// has to wait. It says on how many jobs it acted.
+func (u *Upkeep) operate(ctx context.Context, budget time.Duration) (done int, err error) {
+	open, err := u.store.Operations(ctx, sluice.OperationFilter{Open: true, Limit: openOperations})
+	if err != nil {
+		return 0, fmt.Errorf("list operations: %w", err)
+	}
+	var failed []error
+	for until := time.Now().Add(budget); len(open) > 0 && ctx.Err() == nil; {
+		wait := time.Duration(-1)
+		var rest []sluice.Operation
+		for _, op := range open {
+			next, pause, err := u.client.CarryOut(ctx, op)
+			done += max(0, next.Done-op.Done)
+			switch {
+			case errors.Is(err, sluice.ErrConflict): // somebody else was quicker; the next round sees it
+				continue
+			case err != nil:
+				failed = append(failed, err)
+				continue
+			}
+			u.tellOperation(op, next)
+			if next.EndedAt.IsZero() && (budget > 0 || pause == 0) {
+				rest = append(rest, next)
+				if wait < 0 || pause < wait {
+					wait = pause
+				}
+			}
+		}
+		if open = rest; budget > 0 && time.Now().Add(max(wait, 0)).After(until) {
+			break
+		}
+		rested(ctx, wait)
+	}
+	return done, errors.Join(failed...)
+}
+
+// openOperations is how many operations are carried out at the same time.
+const openOperations = 100
+
+func rested(ctx context.Context, wait time.Duration) {
+	if wait <= 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(wait):
+	}
+}
+
+// tellOperation logs that an operation has ended.
+func (u *Upkeep) tellOperation(before, op sluice.Operation) {
+	if before.State == op.State || !op.State.Ended() {
+		return
+	}
+	u.options.Logger.Info("operation ended", "operation", op.ID, "kind", op.Kind, "state", op.State, "why", op.Why, "done", op.Done,
+		"skipped", op.Skipped, "failed", op.Failed, "holder", u.holder.ID)
+}
