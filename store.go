@@ -113,6 +113,8 @@ type Store interface {
 	Outlook(ctx context.Context, id ID) (Outlook, error)
 	// Depth counts the jobs of a queue, each figure at most DepthLimit.
 	Depth(ctx context.Context, queue string) (Depth, error)
+	// Flows tells what lets jobs through in every stored queue, by name, each with at most so many tenants.
+	Flows(ctx context.Context, topTenants int) ([]Flow, error)
 	// Waves tells what CountWaves last counted, by a bounded number of rows of each queue.
 	Waves(ctx context.Context, filter WaveFilter) (Waves, error)
 	// Audit lists what was done, the newest first.

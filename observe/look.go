@@ -31,6 +31,10 @@ func (s *store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
 	return do(ctx, s, "depth", queue, func(ctx context.Context) (sluice.Depth, error) { return s.Store.Depth(ctx, queue) })
 }
 
+func (s *store) Flows(ctx context.Context, topTenants int) ([]sluice.Flow, error) {
+	return do(ctx, s, "flows", "", func(ctx context.Context) ([]sluice.Flow, error) { return s.Store.Flows(ctx, topTenants) })
+}
+
 func (s *store) Waves(ctx context.Context, filter sluice.WaveFilter) (sluice.Waves, error) {
 	return do(ctx, s, "waves", "", func(ctx context.Context) (sluice.Waves, error) { return s.Store.Waves(ctx, filter) })
 }

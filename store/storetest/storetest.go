@@ -59,6 +59,7 @@ func Rules() []Rule {
 		dispatchRules(), strayRules(), noteRules(),
 		statRules(),
 		operationRules(),
+		flowsRules(),
 	} {
 		all = append(all, part...)
 	}

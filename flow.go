@@ -1,0 +1,27 @@
+package sluice
+
+// Flow is what lets the jobs of a queue through at this moment, and what holds them back. Finding it reads a bounded
+// number of rows.
+type Flow struct {
+	Queue string `json:"queue"`
+	// Tokens are those that the queue's rate has now, which may be negative; 0 where there is no rate.
+	Tokens float64 `json:"tokens"`
+	// Ordered jobs wait for an earlier one of their order key, After for another that they are to run after: as many as
+	// there are among DepthLimit blocked jobs of all queues. One that may wait for both counts as ordered.
+	Ordered int `json:"ordered"`
+	After   int `json:"after"`
+	// AtCapacity counts the tenants that have as many jobs in flight as they may, as claims last found them, among
+	// DepthLimit tenants.
+	AtCapacity int `json:"at_capacity"`
+	// Tenants are those with the most jobs in flight, the one with the most first.
+	Tenants []TenantFlow `json:"tenants,omitempty"`
+}
+
+// TenantFlow is what a tenant has in flight in a queue.
+type TenantFlow struct {
+	Tenant string `json:"tenant"`
+	// InFlight jobs are claimed or dispatched.
+	InFlight int `json:"in_flight"`
+	// Terms are the limits that count for it; the zero value where the queue does not serve its tenants in turns.
+	Terms Terms `json:"terms"`
+}
