@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -34,6 +35,22 @@ const (
 	RoleUpkeep     = "upkeep"
 	RoleForwarder  = "forwarder"
 )
+
+// BreakerIsOpen begins what the Trouble of a dispatcher says of a queue whose engine cannot be used.
+const BreakerIsOpen = "the breaker is open"
+
+// TroubleOf is a part of the Trouble of a holder: that of one queue.
+func TroubleOf(queue, what string) string { return "queue " + queue + ": " + what }
+
+// JoinTroubles makes the Trouble of a holder of its parts.
+func JoinTroubles(parts []string) string { return strings.Join(parts, troubleMark) }
+
+const troubleMark = "; "
+
+// BreakerOpen reports whether it is a dispatcher that leaves a queue alone because the queue's engine cannot be used.
+func (h Holder) BreakerOpen(queue string) bool {
+	return strings.Contains(troubleMark+h.Trouble, troubleMark+TroubleOf(queue, BreakerIsOpen))
+}
 
 // NewHolderID names a process among all that claim or tend jobs: host:pid:nonce (C-21).
 func NewHolderID() string {

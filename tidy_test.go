@@ -37,6 +37,7 @@ var doors = map[string][]string{
 	"forward":            {"", "internal/event", "internal/scrubbed"},
 	"observe":            {"", "internal/event"},
 	"trace":              {"", "observe"},
+	"metric":             {"", "observe"},
 	"move":               {"", "internal/migration", "store/sqlite", "store/postgres"},
 	"internal/broadcast": {""},
 	"internal/event":     {""},

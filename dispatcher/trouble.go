@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -67,7 +66,7 @@ func (l *lane) refusal() error {
 func (d *Dispatcher) tellBreaker(work context.Context, l *lane, cause error) {
 	if l.breaker.open() {
 		d.log.Tell(event.BreakerOpened, l.queue, "error", cause)
-		l.suffer("the breaker is open since " + l.breaker.openSince.UTC().Format(time.RFC3339) + ": " + sluice.Brief(cause.Error()))
+		l.suffer(sluice.BreakerIsOpen + " since " + l.breaker.openSince.UTC().Format(time.RFC3339) + ": " + sluice.Brief(cause.Error()))
 		d.tellAudit(work, l, sluice.AuditEntry{Event: sluice.EventBreaker, Reason: "opened: " + sluice.Brief(cause.Error())})
 		return
 	}
@@ -90,13 +89,13 @@ func (d *Dispatcher) trouble() string {
 	for _, l := range d.lanes {
 		l.mu.Lock()
 		if l.refused != nil {
-			all = append(all, "queue "+l.queue+": "+l.refused.Error())
+			all = append(all, sluice.TroubleOf(l.queue, l.refused.Error()))
 		}
 		if l.broken != "" {
-			all = append(all, "queue "+l.queue+": "+l.broken)
+			all = append(all, sluice.TroubleOf(l.queue, l.broken))
 		}
 		l.mu.Unlock()
 	}
 	slices.Sort(all)
-	return strings.Join(all, "; ")
+	return sluice.JoinTroubles(all)
 }

@@ -60,11 +60,13 @@ type Call struct {
 	Claims []*sluice.Claim
 	// Claimed is the rest of what a claim got.
 	Claimed sluice.Claimed
-	// Settlements, Intents and Renewals are those of settle, intend and renew; Lost is how many claims renew found lost.
+	// Settlements, Intents and Renewals are those of settle, intend and renew; Lost is how many claims renew found lost,
+	// and LostJobs whose they were.
 	Settlements []sluice.Settlement
 	Intents     []sluice.Intent
 	Renewals    []sluice.Renewal
 	Lost        int
+	LostJobs    []sluice.ID
 	// Runs are those that an engine is asked to start. An observer may set their Headers, in Begin.
 	Runs []sluice.Run
 	// Refs are the runs that an engine is asked about, and Outcomes what it answered.

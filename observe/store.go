@@ -103,7 +103,7 @@ func (s *store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.
 	}
 	return observed(ctx, s.observers, c, func(ctx context.Context) (lost []sluice.ID, err error) {
 		lost, err = s.Store.Renew(ctx, renewals)
-		c.Lost = len(lost)
+		c.Lost, c.LostJobs = len(lost), lost
 		return lost, err
 	})
 }

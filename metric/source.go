@@ -1,0 +1,263 @@
+package metric
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// silence is after how long without a sign of life a holder counts as gone.
+const silence = 30 * time.Second
+
+// errNoQueues is when others cannot be read because the queues could not.
+var errNoQueues = errors.New("the queues are not known yet")
+
+// round is what a reading knows from the sources before it.
+type round struct {
+	queues []sluice.Queue // nil: they are not known
+	tokens map[string]float64
+}
+
+// readQueues reads the settings of the queues.
+func (g *Gauges) readQueues(ctx context.Context, told *told) error {
+	g.round = round{}
+	queues, err := bounded(ctx, g, g.store.Queues)
+	if err != nil {
+		return err
+	}
+	told.add("sluice_queues", float64(len(queues)))
+	queues = queues[:min(len(queues), g.options.MaxQueues)]
+	g.round.queues = append([]sluice.Queue{}, queues...)
+	for _, q := range queues {
+		told.flag("sluice_queue_paused", q.Settings.PausedAt(q.Now), q.Name)
+		told.flag("sluice_queue_settings_wrong", q.Wrong != "", q.Name)
+		if q.Settings.Rate > 0 {
+			told.add("sluice_rate_limit", float64(q.Settings.Rate), q.Name)
+		}
+		if q.Settings.InFlightLimit > 0 {
+			told.add("sluice_in_flight_limit", float64(q.Settings.InFlightLimit), q.Name)
+		}
+	}
+	return nil
+}
+
+// readFlows reads what lets jobs through.
+func (g *Gauges) readFlows(ctx context.Context, told *told) error {
+	if g.round.queues == nil {
+		return errNoQueues
+	}
+	flows, err := bounded(ctx, g, func(ctx context.Context) ([]sluice.Flow, error) {
+		return g.store.Flows(ctx, max(g.options.TopTenants, 0))
+	})
+	if err != nil {
+		return err
+	}
+	byQueue := make(map[string]sluice.Flow, len(flows))
+	for _, f := range flows {
+		byQueue[f.Queue] = f
+	}
+	g.round.tokens = make(map[string]float64)
+	for _, q := range g.round.queues {
+		f, found := byQueue[q.Name]
+		if !found {
+			continue // it is new
+		}
+		if q.Settings.Rate > 0 {
+			told.add("sluice_rate_tokens", f.Tokens, q.Name)
+			g.round.tokens[q.Name] = f.Tokens
+		}
+		told.add("sluice_tenants_at_capacity", float64(f.AtCapacity), q.Name)
+		told.add("sluice_blocked_jobs", float64(f.Ordered), q.Name, "order")
+		told.add("sluice_blocked_jobs", float64(f.After), q.Name, "after")
+		for _, of := range f.Tenants {
+			told.add("sluice_tenant_in_flight", float64(of.InFlight), q.Name, of.Tenant)
+			if of.Terms.Capacity > 0 {
+				told.add("sluice_tenant_capacity", float64(of.Terms.Capacity), q.Name, of.Tenant)
+			}
+		}
+	}
+	return nil
+}
+
+// readDepths reads how many jobs there are.
+func (g *Gauges) readDepths(ctx context.Context, told *told) error {
+	if g.round.queues == nil {
+		return errNoQueues
+	}
+	for _, q := range g.round.queues {
+		depth, err := bounded(ctx, g, func(ctx context.Context) (sluice.Depth, error) { return g.depth(ctx, q.Name) })
+		if err != nil {
+			return err
+		}
+		g.tellDepth(told, q, depth)
+	}
+	return nil
+}
+
+// depth counts the jobs of a queue, those that are many as upkeep counted them last.
+func (g *Gauges) depth(ctx context.Context, queue string) (sluice.Depth, error) {
+	depth, err := g.store.Depth(ctx, queue)
+	if err != nil || max(depth.Ready, depth.Scheduled, depth.Blocked) < sluice.DepthLimit {
+		return depth, err
+	}
+	waves, err := g.store.Waves(ctx, sluice.WaveFilter{Queue: queue, Ahead: time.Nanosecond})
+	if err != nil || len(waves.Queues) != 1 || waves.Queues[0].Stale(waves.Now) {
+		return depth, err
+	}
+	counted := waves.Queues[0]
+	scheduled := counted.Later.Jobs
+	for _, wave := range counted.Ahead {
+		scheduled += wave.Jobs
+	}
+	for _, figure := range []struct {
+		bounded *int
+		counted int
+	}{{&depth.Ready, counted.Due.Jobs}, {&depth.Scheduled, scheduled}, {&depth.Blocked, counted.Blocked.Jobs}} {
+		if *figure.bounded >= sluice.DepthLimit {
+			*figure.bounded = max(*figure.bounded, figure.counted)
+		}
+	}
+	return depth, nil
+}
+
+func (g *Gauges) tellDepth(told *told, q sluice.Queue, d sluice.Depth) {
+	for _, figure := range []struct {
+		state string
+		jobs  int
+	}{
+		{"ready", d.Ready}, {"scheduled", d.Scheduled}, {"blocked", d.Blocked}, {"claimed", d.Claimed},
+		{"dispatched", d.Dispatched}, {"uncertain", d.Uncertain}, {"dead", d.Dead},
+	} {
+		told.add("sluice_jobs", float64(figure.jobs), q.Name, figure.state)
+	}
+	oldest := 0.0
+	if !d.OldestDue.IsZero() {
+		oldest = max(q.Now.Sub(d.OldestDue).Seconds(), 0)
+	}
+	told.add("sluice_oldest_due_seconds", oldest, q.Name)
+	inFlight := d.Claimed + d.Dispatched
+	told.add("sluice_in_flight", float64(inFlight), q.Name)
+	held := g.heldBy(q, inFlight)
+	for _, reason := range []string{"paused", "rate", "in_flight"} {
+		jobs := 0.0
+		if reason == held {
+			jobs = float64(d.Ready)
+		}
+		told.add("sluice_blocked_jobs", jobs, q.Name, reason)
+	}
+}
+
+// heldBy says what holds the ready jobs of a queue back, all of them; empty: nothing does.
+func (g *Gauges) heldBy(q sluice.Queue, inFlight int) string {
+	tokens, rated := g.round.tokens[q.Name]
+	switch {
+	case q.Settings.PausedAt(q.Now):
+		return "paused"
+	case rated && tokens < 1:
+		return "rate"
+	case q.Settings.InFlightLimit > 0 && inFlight >= q.Settings.InFlightLimit:
+		return "in_flight"
+	}
+	return ""
+}
+
+// readHolders reads who works.
+func (g *Gauges) readHolders(ctx context.Context, told *told) error {
+	if g.round.queues == nil {
+		return errNoQueues
+	}
+	holders, err := bounded(ctx, g, g.store.Holders)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if len(g.round.queues) > 0 {
+		now = g.round.queues[0].Now // holders are seen by the store's clock
+	}
+	holders = slices.DeleteFunc(holders, func(h sluice.Holder) bool { return now.Sub(h.Seen) > silence })
+	for _, role := range []string{sluice.RoleWorker, sluice.RoleDispatcher, sluice.RoleUpkeep, sluice.RoleForwarder} {
+		g.tellRole(told, role, holders)
+	}
+	for _, q := range g.round.queues {
+		open := 0
+		for _, h := range holders {
+			if h.BreakerOpen(q.Name) {
+				open++
+			}
+		}
+		told.add("sluice_breaker_open", float64(open), q.Name)
+	}
+	return nil
+}
+
+func (g *Gauges) tellRole(told *told, role string, holders []sluice.Holder) {
+	var count, troubled, slots, busy int
+	serving := make(map[string]int)
+	for _, h := range holders {
+		if h.Role != role {
+			continue
+		}
+		count, slots, busy = count+1, slots+h.Slots, busy+h.Busy
+		if h.Trouble != "" {
+			troubled++
+		}
+		for _, queue := range h.Queues {
+			serving[queue]++
+		}
+	}
+	told.add("sluice_holders", float64(count), role)
+	told.add("sluice_holders_in_trouble", float64(troubled), role)
+	told.add("sluice_holder_slots", float64(slots), role)
+	told.add("sluice_holder_busy", float64(busy), role)
+	if role == sluice.RoleUpkeep {
+		return
+	}
+	for _, q := range g.round.queues {
+		told.add("sluice_queue_holders", float64(serving[q.Name]), q.Name, role)
+	}
+}
+
+// readFigures takes what the store has in memory.
+func (g *Gauges) readFigures(_ context.Context, told *told) error {
+	g.tellFigures(told, g.kind, sluice.HealthFiguresOf(g.store), nil)
+	return nil
+}
+
+// readHealth looks at the store's health.
+func (g *Gauges) readHealth(ctx context.Context, told *told) error {
+	health, err := bounded(ctx, g, func(ctx context.Context) (sluice.Health, error) {
+		return sluice.HealthOf(ctx, g.store, sluice.HealthOptions{})
+	})
+	if err != nil {
+		return err
+	}
+	g.kind = health.Kind
+	inMemory := make(map[string]bool)
+	for _, f := range sluice.HealthFiguresOf(g.store) {
+		inMemory[f.Name] = true
+	}
+	g.tellFigures(told, health.Kind, health.Figures, inMemory)
+	for _, f := range health.Findings {
+		if !f.Well {
+			told.add("sluice_health_findings", 1, f.Check, string(f.Severity))
+		}
+	}
+	return nil
+}
+
+// tellFigures tells figures of a store's health, but for those that another source tells.
+func (g *Gauges) tellFigures(told *told, kind string, figures []sluice.HealthFigure, except map[string]bool) {
+	for _, f := range figures {
+		if except[f.Name] {
+			continue
+		}
+		var labels []string
+		if f.Label.Name != "" {
+			labels = []string{f.Label.Value}
+		}
+		told.add("sluice_"+kind+"_"+f.Name, f.Value, labels...)
+	}
+}
