@@ -103,6 +103,18 @@ func (c *StatCounter) take(now time.Time, all bool) []Stat {
 	return over
 }
 
+// Empty reports whether there is nothing to take.
+func (c *StatCounter) Empty() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.queues {
+		if q.whole.counts != (StatCounts{}) {
+			return false
+		}
+	}
+	return len(c.over) == 0
+}
+
 // shift moves what was counted before anybody told the time to where it belongs.
 func (c *StatCounter) shift(by time.Duration) {
 	for i := range c.over {

@@ -1,10 +1,13 @@
 package sluice
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -35,6 +38,11 @@ type Summary struct {
 	Wait  Quantiles `json:"wait"`
 	Run   Quantiles `json:"run"`
 	Total Quantiles `json:"total"`
+
+	// Every is how long a slot is, and Slots are those that it was worked out from, the oldest first; one in which nothing
+	// happened is missing.
+	Every time.Duration `json:"-"`
+	Slots []Stat        `json:"-"`
 }
 
 // Quantiles are the times that a half, 95 and 99 of 100 do not exceed, by Histogram.Quantile; 0 when there are none.
@@ -54,7 +62,7 @@ func NewSummary(stats []Stat, from, to time.Time) Summary {
 	}
 	c := sum.Counts
 	return Summary{
-		From: from, To: to, Counts: c,
+		From: from, To: to, Counts: c, Slots: stats,
 		Rate:            perSecond(c.Completed, to.Sub(from)),
 		SuccessRate:     share(c.Completed, c.Completed+c.Dead, 1),
 		LeaseExpiryRate: share(c.Recovered, c.Claimed, 0),
@@ -112,6 +120,12 @@ func (c *Client) TenantSummary(ctx context.Context, queue, tenant string, window
 	return all[0], nil
 }
 
+// TenantSummaries tells it of the largest tenants of a queue, or, if that is empty, of every queue: by queue, and then
+// the one that moved the most jobs first.
+func (c *Client) TenantSummaries(ctx context.Context, queue string, window time.Duration) ([]Summary, error) {
+	return c.summaries(ctx, StatFilter{Queue: queue, Tenants: true}, window)
+}
+
 func (c *Client) summaries(ctx context.Context, filter StatFilter, window time.Duration) ([]Summary, error) {
 	if window == 0 {
 		window = StatWindow
@@ -135,14 +149,41 @@ func (c *Client) summaries(ctx context.Context, filter StatFilter, window time.D
 		if filter.Queue != "" && filter.Queue != q.Name {
 			continue
 		}
-		s := NewSummary(byQueue[q.Name], filter.From, filter.To)
-		s.Queue, s.Tenant = q.Name, filter.Tenant
+		if filter.Tenants {
+			out = append(out, tenantSummaries(q.Name, byQueue[q.Name], filter)...)
+			continue
+		}
+		s := summaryOf(q.Name, filter.Tenant, byQueue[q.Name], filter)
 		if filter.Tenant == "" {
 			err = errors.Join(err, c.addDepth(ctx, &s))
 		}
 		out = append(out, s)
 	}
 	return out, err
+}
+
+func summaryOf(queue, tenant string, slots []Stat, filter StatFilter) Summary {
+	s := NewSummary(slots, filter.From, filter.To)
+	s.Queue, s.Tenant, s.Every = queue, tenant, filter.Every
+	return s
+}
+
+// tenantSummaries takes the slots of a queue apart by tenant.
+func tenantSummaries(queue string, slots []Stat, filter StatFilter) []Summary {
+	byTenant := make(map[string][]Stat)
+	for _, s := range slots {
+		if s.Tenant != "" {
+			byTenant[s.Tenant] = append(byTenant[s.Tenant], s)
+		}
+	}
+	var out []Summary
+	for tenant, slots := range byTenant {
+		out = append(out, summaryOf(queue, tenant, slots, filter))
+	}
+	slices.SortFunc(out, func(a, b Summary) int {
+		return cmp.Or(cmp.Compare(b.Counts.Sum(), a.Counts.Sum()), strings.Compare(a.Tenant, b.Tenant))
+	})
+	return out
 }
 
 // slotsByQueue reads all slots of a window, a page at a time.

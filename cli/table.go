@@ -57,7 +57,7 @@ var lineEnd = regexp.MustCompile(`( |\x1b\[[0-9;]*m)+$`)
 
 // spare are the columns that a narrow terminal does without, the first one first; «job ID» and -o json
 // have what they tell.
-var spare = []string{"HOLDER", "PRIO", "ATTEMPTS", "CREATED", "TENANT", "DEFAULT", "DUE"}
+var spare = []string{"HOLDER", "PRIO", "ATTEMPTS", "CREATED", "TENANT", "DEFAULT", "DUE", "TOTAL P95", "EXPIRED", "RUN P50", "RUN P99", "OVER TIME", "WAIT P95"}
 
 // narrowest is how far a cell may be cut.
 const narrowest = 8

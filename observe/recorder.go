@@ -76,7 +76,6 @@ func (r *Recorder) startFailures(c *Call) {
 // it observes. What cannot be stored is logged and tried again with the next, for as long as a store takes it; nothing is
 // counted twice by that.
 func (r *Recorder) Run(ctx context.Context) error {
-	r.try(ctx, false) // from now on the store's clock is known
 	ticker := time.NewTicker(sluice.StatFine)
 	defer ticker.Stop()
 	for {
@@ -105,6 +104,9 @@ func (r *Recorder) Flush(ctx context.Context) error { return r.add(ctx, true) }
 func (r *Recorder) add(ctx context.Context, all bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.pending) == 0 && r.counter.Empty() {
+		return nil // a process that does nothing asks for nothing
+	}
 	if err := r.askClock(ctx); err != nil && !r.known {
 		return err
 	}

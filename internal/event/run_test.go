@@ -336,11 +336,13 @@ func tend(t *testing.T, s *shop) {
 	s.after(3 * time.Second)
 }
 
-func record(_ *testing.T, s *shop) {
+func record(t *testing.T, s *shop) {
 	s.store.fail(errGone, "queues")
 	recorder := observe.NewRecorder(s.store, observe.RecorderOptions{Logger: s.logger})
 	go func() { _ = recorder.Run(s.ctx) }()
-	s.after(time.Second)
+	_, err := sluice.NewClient(observe.Store(memory.New(memory.Options{}), recorder), sluice.ClientOptions{}).Enqueue(s.ctx, sluice.NewJob{Queue: "mail", Payload: []byte(`1`)})
+	must(t, err)
+	s.after(time.Minute)
 	s.store.fail(nil, "queues")
 }
 

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// heights are those of the columns of a picture. The lowest is nothing at all.
+var heights = []rune("▁▂▃▄▅▆▇█")
+
+// noFigure stands where there is nothing to be told.
+const noFigure = '·'
+
+// countsPicture draws how many jobs made a move, over the window.
+func countsPicture(s sluice.Summary, width int, jobs func(sluice.StatCounts) int64) string {
+	figures := make([]float64, columnsOf(s, width))
+	for _, slot := range s.Slots {
+		figures[columnAt(s, slot.At, len(figures))] += float64(jobs(slot.Counts))
+	}
+	return picture(figures)
+}
+
+// timesPicture draws what 95 of 100 times did not exceed, over the window.
+func timesPicture(s sluice.Summary, width int, of func(sluice.Stat) sluice.Histogram) string {
+	times := make([]sluice.Histogram, columnsOf(s, width))
+	for _, slot := range s.Slots {
+		times[columnAt(s, slot.At, len(times))].Merge(of(slot))
+	}
+	figures := make([]float64, len(times))
+	for i, h := range times {
+		figures[i] = h.Quantile(0.95).Seconds()
+		if h.Count() == 0 {
+			figures[i] = math.NaN()
+		}
+	}
+	return picture(figures)
+}
+
+// columnsOf is how many columns a picture has: no more than there are slots.
+func columnsOf(s sluice.Summary, width int) int {
+	slots := int((s.To.Sub(s.From) + s.Every - 1) / s.Every)
+	return max(min(width, slots), 1)
+}
+
+// columnAt is the column of an instant.
+func columnAt(s sluice.Summary, at time.Time, columns int) int {
+	slots := int((s.To.Sub(s.From) + s.Every - 1) / s.Every)
+	slot := int(at.Sub(s.From) / s.Every)
+	return min(max(slot*columns/max(slots, 1), 0), columns-1)
+}
+
+// picture draws figures as columns, the highest over the full height.
+func picture(figures []float64) string {
+	most := 0.0
+	for _, f := range figures {
+		if f > most { // not so for what is no number
+			most = f
+		}
+	}
+	var text strings.Builder
+	for _, f := range figures {
+		switch {
+		case math.IsNaN(f):
+			text.WriteRune(noFigure)
+		case f == 0:
+			text.WriteRune(heights[0])
+		default:
+			text.WriteRune(heights[max(int(math.Round(f/most*float64(len(heights)-1))), 1)])
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,301 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// statsRow is what happened in a queue, or of a tenant in it, over a window.
+type statsRow struct {
+	Queue  string    `json:"queue"`
+	Tenant string    `json:"tenant,omitempty"`
+	From   time.Time `json:"from"`
+	To     time.Time `json:"to"`
+	// What is as of now is told of whole queues.
+	Depth         *sluice.Depth `json:"depth,omitempty"`
+	OldestSeconds *float64      `json:"oldest_seconds,omitempty"`
+	InFlight      *int          `json:"in_flight,omitempty"`
+
+	Counts          sluice.StatCounts `json:"counts"`
+	PerSecond       float64           `json:"completed_per_second"`
+	SuccessRate     float64           `json:"success_rate"`
+	LeaseExpiryRate float64           `json:"lease_expiry_rate"`
+	Wait            quantileRow       `json:"wait_seconds"`
+	Run             quantileRow       `json:"run_seconds"`
+	Total           quantileRow       `json:"total_seconds"`
+
+	summary sluice.Summary
+}
+
+// quantileRow is in seconds.
+type quantileRow struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+}
+
+func quantilesOf(q sluice.Quantiles) quantileRow {
+	return quantileRow{threeDigits(q.P50), threeDigits(q.P95), threeDigits(q.P99)}
+}
+
+// threeDigits is a time in seconds; histograms know no more of it.
+func threeDigits(d time.Duration) float64 {
+	f, _ := strconv.ParseFloat(strconv.FormatFloat(d.Seconds(), 'g', 3, 64), 64) // it was written just now
+	return f
+}
+
+func statsRows(all []sluice.Summary) []statsRow {
+	var rows []statsRow
+	for _, s := range all {
+		row := statsRow{
+			Queue: s.Queue, Tenant: s.Tenant, From: s.From, To: s.To, Counts: s.Counts,
+			PerSecond: s.Rate, SuccessRate: s.SuccessRate, LeaseExpiryRate: s.LeaseExpiryRate,
+			Wait: quantilesOf(s.Wait), Run: quantilesOf(s.Run), Total: quantilesOf(s.Total), summary: s,
+		}
+		if s.Tenant == "" {
+			oldest := s.OldestAge.Seconds()
+			row.Depth, row.OldestSeconds, row.InFlight = &s.Depth, &oldest, &s.InFlight
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// tablePicture is how wide a picture is in a line of a table.
+const tablePicture = 20
+
+func statsColumns(f statsFlags) []column[statsRow] {
+	columns := []column[statsRow]{{title: "QUEUE", text: func(r statsRow) string { return r.Queue }}}
+	if f.by == "tenant" || f.tenant != "" {
+		columns = append(columns, column[statsRow]{title: "OF TENANT", text: func(r statsRow) string { return r.Tenant }})
+	} else {
+		columns = append(columns,
+			column[statsRow]{title: "READY", text: func(r statsRow) string { return depthOf(r.Depth.Ready) }, numeric: true},
+			column[statsRow]{title: "OLDEST", text: func(r statsRow) string { return age(r.summary) }, numeric: true},
+			column[statsRow]{title: "IN FLIGHT", text: func(r statsRow) string { return depthOf(*r.InFlight) }, numeric: true},
+			column[statsRow]{title: "DEAD", text: func(r statsRow) string { return depthOf(r.Depth.Dead) }, numeric: true},
+		)
+	}
+	return append(columns,
+		column[statsRow]{title: "ENQUEUED", text: func(r statsRow) string { return rateOf(r.Counts.Enqueued, r.summary) }, numeric: true},
+		column[statsRow]{title: "COMPLETED", text: func(r statsRow) string { return rateOf(r.Counts.Completed, r.summary) }, numeric: true},
+		column[statsRow]{title: "SUCCESS", text: func(r statsRow) string { return partOf(r.SuccessRate) }, numeric: true},
+		column[statsRow]{title: "EXPIRED", text: func(r statsRow) string { return partOf(r.LeaseExpiryRate) }, numeric: true},
+		column[statsRow]{title: "WAIT P95", text: func(r statsRow) string { return took(r.summary.Wait.P95) }, numeric: true},
+		column[statsRow]{title: "RUN P50", text: func(r statsRow) string { return took(r.summary.Run.P50) }, numeric: true},
+		column[statsRow]{title: "RUN P95", text: func(r statsRow) string { return took(r.summary.Run.P95) }, numeric: true},
+		column[statsRow]{title: "RUN P99", text: func(r statsRow) string { return took(r.summary.Run.P99) }, numeric: true},
+		column[statsRow]{title: "TOTAL P95", text: func(r statsRow) string { return took(r.summary.Total.P95) }, numeric: true},
+		column[statsRow]{title: "OVER TIME", text: func(r statsRow) string {
+			return countsPicture(r.summary, tablePicture, func(c sluice.StatCounts) int64 { return c.Completed })
+		}},
+	)
+}
+
+// moveRow is how many jobs made a move.
+type moveRow struct {
+	name  string
+	jobs  func(sluice.StatCounts) int64
+	usual bool // it is shown even if no job did
+}
+
+var moveRows = []moveRow{
+	{"enqueued", func(c sluice.StatCounts) int64 { return c.Enqueued }, true},
+	{"claimed", func(c sluice.StatCounts) int64 { return c.Claimed }, true},
+	{"dispatched", func(c sluice.StatCounts) int64 { return c.Dispatched }, false},
+	{"start failed", func(c sluice.StatCounts) int64 { return c.StartFailed }, false},
+	{"completed", func(c sluice.StatCounts) int64 { return c.Completed }, true},
+	{"failed", func(c sluice.StatCounts) int64 { return c.Failed }, true},
+	{"dead", func(c sluice.StatCounts) int64 { return c.Dead }, true},
+	{"released", func(c sluice.StatCounts) int64 { return c.Released }, false},
+	{"recovered", func(c sluice.StatCounts) int64 { return c.Recovered }, false},
+	{"cancelled", func(c sluice.StatCounts) int64 { return c.Cancelled }, false},
+	{"uncertain", func(c sluice.StatCounts) int64 { return c.Uncertain }, false},
+	{"requeued", func(c sluice.StatCounts) int64 { return c.Requeued }, false},
+}
+
+// timeRow is how long something took.
+type timeRow struct {
+	name      string
+	quantiles sluice.Quantiles
+	of        func(sluice.Stat) sluice.Histogram
+}
+
+// widestPicture is how wide a picture below another is at the most, besidePicture what is beside it.
+const (
+	widestPicture = 60
+	besidePicture = 34
+)
+
+// printSummary shows all of one queue, or of one tenant in it.
+func (a *app) printSummary(s sluice.Summary, f statsFlags) error {
+	if _, err := fmt.Fprint(a.stdout, headOf(s)); err != nil {
+		return err
+	}
+	picture := widestPicture
+	if width := terminalWidth(a.stdout); width > 0 {
+		picture = max(min(width-besidePicture, widestPicture), 10)
+	}
+	var moves []moveRow
+	for _, m := range moveRows {
+		if m.usual || m.jobs(s.Counts) > 0 {
+			moves = append(moves, m)
+		}
+	}
+	last := "LAST " + duration{&f.window}.String()
+	err := printTable(a, moves, []column[moveRow]{
+		{title: "MOVE", text: func(m moveRow) string { return m.name }},
+		{title: "JOBS", text: func(m moveRow) string { return count(int(m.jobs(s.Counts))) }, numeric: true},
+		{title: "RATE", text: func(m moveRow) string { return rateOf(m.jobs(s.Counts), s) }, numeric: true},
+		{title: last, text: func(m moveRow) string { return countsPicture(s, picture, m.jobs) }},
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.stdout); err != nil {
+		return err
+	}
+	times := []timeRow{
+		{"wait", s.Wait, func(s sluice.Stat) sluice.Histogram { return s.Wait }},
+		{"run", s.Run, func(s sluice.Stat) sluice.Histogram { return s.Run }},
+		{"total", s.Total, func(s sluice.Stat) sluice.Histogram { return s.Total }},
+	}
+	return printTable(a, times, []column[timeRow]{
+		{title: "TIME", text: func(t timeRow) string { return t.name }},
+		{title: "P50", text: func(t timeRow) string { return took(t.quantiles.P50) }, numeric: true},
+		{title: "P95", text: func(t timeRow) string { return took(t.quantiles.P95) }, numeric: true},
+		{title: "P99", text: func(t timeRow) string { return took(t.quantiles.P99) }, numeric: true},
+		{title: "P95, " + last, text: func(t timeRow) string { return timesPicture(s, picture, t.of) }},
+	})
+}
+
+// headOf tells how a queue is now, and what came of its jobs.
+func headOf(s sluice.Summary) string {
+	name := s.Queue
+	if s.Tenant != "" {
+		name += ", tenant " + oneLine(s.Tenant)
+	}
+	text := fmt.Sprintf("%s, from %s to %s\n", name, s.From.Format(time.RFC3339), s.To.Truncate(time.Second).Format(time.RFC3339))
+	if s.Tenant == "" {
+		text += fmt.Sprintf("ready %s, oldest %s, scheduled %s, blocked %s, in flight %s, uncertain %s, dead %s\n",
+			depthOf(s.Depth.Ready), age(s), depthOf(s.Depth.Scheduled), depthOf(s.Depth.Blocked), depthOf(s.InFlight), depthOf(s.Depth.Uncertain), depthOf(s.Depth.Dead))
+	}
+	return text + fmt.Sprintf("success rate %s, lease expiry rate %s\n\n", partOf(s.SuccessRate), partOf(s.LeaseExpiryRate))
+}
+
+// slotRow is what happened in a slot.
+type slotRow struct {
+	At     time.Time         `json:"at"`
+	Every  string            `json:"every"`
+	Queue  string            `json:"queue"`
+	Tenant string            `json:"tenant,omitempty"`
+	Counts sluice.StatCounts `json:"counts"`
+	Wait   quantileRow       `json:"wait_seconds"`
+	Run    quantileRow       `json:"run_seconds"`
+	Total  quantileRow       `json:"total_seconds"`
+
+	stat sluice.Stat
+}
+
+func slotRows(slots []sluice.Stat) []slotRow {
+	var rows []slotRow
+	for _, s := range slots {
+		rows = append(rows, slotRow{
+			s.At, duration{&s.Every}.String(), s.Queue, s.Tenant, s.Counts,
+			quantilesOf(s.Wait.Quantiles()), quantilesOf(s.Run.Quantiles()), quantilesOf(s.Total.Quantiles()), s,
+		})
+	}
+	return rows
+}
+
+func slotColumns(several bool, f statsFlags) []column[slotRow] {
+	columns := []column[slotRow]{{title: "AT", text: func(r slotRow) string { return r.At.Format(time.RFC3339) }}}
+	if several {
+		columns = append(columns, column[slotRow]{title: "QUEUE", text: func(r slotRow) string { return r.Queue }})
+	}
+	if f.by == "tenant" {
+		columns = append(columns, column[slotRow]{title: "OF TENANT", text: func(r slotRow) string { return r.Tenant }})
+	}
+	for _, m := range moveRows {
+		if m.usual || m.name == "released" || m.name == "recovered" {
+			columns = append(columns, column[slotRow]{title: strings.ToUpper(m.name), text: func(r slotRow) string { return count(int(m.jobs(r.Counts))) }, numeric: true})
+		}
+	}
+	return append(columns,
+		column[slotRow]{title: "WAIT P95", text: func(r slotRow) string { return took(r.stat.Wait.Quantile(0.95)) }, numeric: true},
+		column[slotRow]{title: "RUN P50", text: func(r slotRow) string { return took(r.stat.Run.Quantile(0.50)) }, numeric: true},
+		column[slotRow]{title: "RUN P95", text: func(r slotRow) string { return took(r.stat.Run.Quantile(0.95)) }, numeric: true},
+		column[slotRow]{title: "RUN P99", text: func(r slotRow) string { return took(r.stat.Run.Quantile(0.99)) }, numeric: true},
+		column[slotRow]{title: "TOTAL P95", text: func(r slotRow) string { return took(r.stat.Total.Quantile(0.95)) }, numeric: true},
+	)
+}
+
+// depthOf writes a figure of a Depth, which ends at a limit.
+func depthOf(n int) string {
+	if n >= sluice.DepthLimit {
+		return count(n) + "+"
+	}
+	return count(n)
+}
+
+func age(s sluice.Summary) string {
+	if s.Depth.OldestDue.IsZero() {
+		return "-"
+	}
+	return short(s.OldestAge)
+}
+
+// rateOf writes how many there were in a window as so many per second, minute or hour, whatever makes a figure of 1 or
+// more.
+func rateOf(n int64, s sluice.Summary) string {
+	seconds := s.To.Sub(s.From).Seconds()
+	if n == 0 || seconds <= 0 {
+		return "0"
+	}
+	for _, unit := range []struct {
+		name    string
+		seconds float64
+	}{{"/s", 1}, {"/m", 60}, {"/h", 3600}} {
+		if rate := float64(n) / seconds * unit.seconds; rate >= 1 || unit.name == "/h" {
+			return twoDigits(rate) + unit.name
+		}
+	}
+	return ""
+}
+
+// twoDigits writes a figure with at least two digits that count.
+func twoDigits(f float64) string {
+	if f < 9.95 {
+		return strconv.FormatFloat(f, 'f', 1, 64)
+	}
+	return count(int(f + 0.5))
+}
+
+// partOf writes a part of one. What is not all is not written as all, and what is not nothing not as nothing.
+func partOf(part float64) string {
+	text := strconv.FormatFloat(100*part, 'f', 1, 64)
+	switch {
+	case text == "100.0" && part < 1:
+		return ">99.9%"
+	case text == "0.0" && part > 0:
+		return "<0.1%"
+	}
+	return strings.TrimSuffix(text, ".0") + "%"
+}
+
+// took writes a time as exactly as histograms know it; 0: there is none.
+func took(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "-"
+	case d < 10*time.Millisecond:
+		return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 1, 64) + "ms"
+	case d < 10*time.Second && d >= time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
+	}
+	return short(d)
+}
