@@ -52,16 +52,13 @@ func (w *watch) of(database string) (all []observe.Observer) {
 	return all
 }
 
-// observeStore decorates a store with what observes the command. The store stays as it is where nothing does.
+// observeStore decorates a store with what observes the command, and with what counts for its statistics.
 func (a *app) observeStore(store sluice.Store, at address) sluice.Store {
 	database := "sqlite"
 	if at.postgres != "" {
 		database = "postgresql"
 	}
-	if all := a.watch.of(database); len(all) > 0 {
-		return observe.Store(store, all...)
-	}
-	return store
+	return a.record(store, a.watch.of(database))
 }
 
 // observeEngines decorates engines likewise.

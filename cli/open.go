@@ -45,16 +45,8 @@ const slowOpen = 1500 * time.Millisecond
 // open opens the store that --db names.
 func (a *app) open(ctx context.Context) (sluice.Store, error) { return a.openAt(ctx, a.db, a.migrate) }
 
-// openAt opens a store, after bringing its schema up to date if asked, and counts what is done with it.
+// openAt opens a store, after bringing its schema up to date if asked.
 func (a *app) openAt(ctx context.Context, named string, migrate bool) (sluice.Store, error) {
-	store, err := a.openPlain(ctx, named, migrate)
-	if err != nil {
-		return nil, err
-	}
-	return a.record(store), nil
-}
-
-func (a *app) openPlain(ctx context.Context, named string, migrate bool) (sluice.Store, error) {
 	at, err := parseAddress(named)
 	if err != nil {
 		return nil, err

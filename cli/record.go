@@ -14,8 +14,8 @@ type recorded struct {
 	end      func()
 }
 
-// record begins to count what is done with a store, until that is closed.
-func (a *app) record(store sluice.Store) sluice.Store {
+// record begins to count what is done with a store, until that is closed, beside others that observe it.
+func (a *app) record(store sluice.Store, others []observe.Observer) sluice.Store {
 	recorder := observe.NewRecorder(store, observe.RecorderOptions{Logger: a.logger()})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -27,7 +27,7 @@ func (a *app) record(store sluice.Store) sluice.Store {
 		cancel()
 		<-ended
 	}
-	return &recorded{observe.Store(store, recorder), recorder, end}
+	return &recorded{observe.Store(store, append(others, recorder)...), recorder, end}
 }
 
 // Unwrap gives the store that is decorated.
@@ -39,8 +39,8 @@ func (r *recorded) Close() error {
 	return r.Store.Close()
 }
 
-// watched are engines whose failures to start runs are counted for a store, too.
-func watched(store sluice.Store, engines map[string]sluice.Engine) map[string]sluice.Engine {
+// counted are engines whose failures to start runs are counted for a store, too.
+func counted(store sluice.Store, engines map[string]sluice.Engine) map[string]sluice.Engine {
 	r, counts := store.(*recorded)
 	if !counts {
 		return engines
