@@ -81,8 +81,9 @@ type checkup struct {
 func (c *checkup) at(ctx context.Context, one inspection) error {
 	if !one.patient {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, lookTimeout)
+		ctx, cancel = context.WithTimeout(ctx, c.store.lookTimeout)
 		defer cancel()
+		return c.store.call(ctx, "look at "+one.check, func(ctx context.Context, _ bool) error { return one.see(ctx) })
 	}
 	return one.see(ctx)
 }

@@ -143,7 +143,7 @@ func (c *checkup) standby(h heldRow) {
 	if severity := c.judge("standby", float64(h.Transactions)); severity != "" {
 		c.find(severity, "standby", fmt.Sprintf("the standby %s still reads what was there %d transactions ago (hot_standby_feedback)", brief(h.Name), h.Transactions),
 			"rows that died since cannot be removed here",
-			"end the long query on the standby; or there: alter system set hot_standby_feedback = off; select pg_reload_conf()")
+			"end the long query on the standby, or there: alter system set hot_standby_feedback = off; select pg_reload_conf()")
 	}
 }
 

@@ -17,6 +17,7 @@ type serverRow struct {
 	Now                     time.Time
 	Standby                 bool
 	ReadOnly                bool
+	ReadOnlySource          string
 	Role                    string
 	Superuser               bool
 	SeesAll                 bool
@@ -79,7 +80,7 @@ func (c *checkup) writable() {
 			"name the primary server with --db (several hosts and target_session_attrs=read-write find it), or select pg_promote()")
 	case c.on.ReadOnly:
 		c.find(sluice.SeverityError, "server", "transactions are read-only (default_transaction_read_only is on)", why,
-			"alter database "+name(c.on.Database)+" set default_transaction_read_only = off")
+			"set default_transaction_read_only = off; "+c.reset("default_transaction_read_only", "off", c.on.ReadOnlySource))
 	default:
 		c.well("server", "PostgreSQL %s", c.on.Version)
 	}
@@ -91,7 +92,7 @@ func (c *checkup) clock(ours time.Time) {
 	c.figure("clock_difference_seconds", off.Seconds(), "seconds")
 	if severity := c.judge("clock", off.Seconds()); severity != "" {
 		c.find(severity, "clock", fmt.Sprintf("this machine's clock is %s off the server's", span(off.Seconds())),
-			"jobs go by the server's clock; what this machine logs and shows does not", "set up time synchronisation (NTP) on this machine")
+			"jobs go by the server's clock; what this machine logs and shows does not", "synchronise this machine's clock: timedatectl set-ntp true")
 		return
 	}
 	c.well("clock", "within %s of the server's", span(c.store.checks["clock"].Warning))
@@ -120,25 +121,26 @@ func (c *checkup) durability() {
 		}
 		c.find(severity, "durability", "synchronous_commit is off"+said,
 			"a crash of the server loses the last commits though they were acknowledged: jobs are gone, and those that were done are run again",
-			c.synchronousCommitMend())
+			c.reset("synchronous_commit", "on", c.on.SynchronousCommitSource))
 	}
 	if sound {
 		c.well("durability", "every commit is on the disk before it is acknowledged")
 	}
 }
 
-func (c *checkup) synchronousCommitMend() string {
-	switch c.on.SynchronousCommitSource {
+// reset undoes a setting where it was set.
+func (c *checkup) reset(setting, otherwise, source string) string {
+	switch source {
 	case "database":
-		return "alter database " + name(c.on.Database) + " reset synchronous_commit"
+		return "alter database " + name(c.on.Database) + " reset " + setting
 	case "user":
-		return "alter role " + name(c.on.Role) + " reset synchronous_commit"
+		return "alter role " + name(c.on.Role) + " reset " + setting
 	case "database user":
-		return "alter role " + name(c.on.Role) + " in database " + name(c.on.Database) + " reset synchronous_commit"
+		return "alter role " + name(c.on.Role) + " in database " + name(c.on.Database) + " reset " + setting
 	case "client":
-		return "take synchronous_commit out of the URL, and out of PGOPTIONS"
+		return "take " + setting + " out of the URL, and out of PGOPTIONS"
 	}
-	return "alter system set synchronous_commit = on; select pg_reload_conf()"
+	return "alter system set " + setting + " = " + otherwise + "; select pg_reload_conf()"
 }
 
 // connections looks for the limit that is nearest.
@@ -151,7 +153,7 @@ func (c *checkup) connections() {
 	}
 	limits := []limit{{
 		c.on.Connections, c.on.ConnectionLimit, "the server's (max_connections)",
-		fmt.Sprintf("use fewer (pool_max_conns=4 in the URLs of workers), or alter system set max_connections = %d, and restart the server", 2*c.on.ConnectionLimit),
+		fmt.Sprintf("use fewer (pool_max_conns in the URLs of programs), or allow more: alter system set max_connections = %d; restart the server", 2*c.on.ConnectionLimit),
 	}}
 	if !c.on.Superuser { // nothing else keeps a superuser out
 		limits = append(limits,

@@ -17,8 +17,20 @@ var healthStatementsSQL string
 
 type extensionRow struct {
 	Schema    *string
+	Libraries string
 	Loaded    bool
 	Available bool
+}
+
+// beside writes the libraries that are loaded, and one more.
+func (e extensionRow) beside(library string) string {
+	var out []string
+	for one := range strings.SplitSeq(e.Libraries+","+library, ",") {
+		if one = strings.TrimSpace(one); one != "" {
+			out = append(out, literal(one))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func (c *checkup) extension(ctx context.Context, extension string) (extensionRow, error) {
@@ -32,7 +44,7 @@ func (c *checkup) extension(ctx context.Context, extension string) (extensionRow
 // mend says how to get an extension.
 func (e extensionRow) mend(extension string) string {
 	if !e.Available {
-		return "install PostgreSQL's contrib package on the server, and then: create extension " + extension
+		return "install PostgreSQL's contrib package on the server; create extension " + extension
 	}
 	return "create extension " + extension
 }
@@ -48,18 +60,18 @@ type statementRow struct {
 func (c *checkup) statements(ctx context.Context) error {
 	const check, extension = "statements", "pg_stat_statements"
 	found, err := c.extension(ctx, extension)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case found.Schema == nil || !found.Loaded && c.on.SeesAll:
-		mend := found.mend(extension)
-		if !found.Loaded {
-			mend = "alter system set shared_preload_libraries = 'pg_stat_statements' (beside what is there), restart the server, and then: " + mend
-		}
-		if found.Schema != nil {
-			mend = "alter system set shared_preload_libraries = 'pg_stat_statements' (beside what is there), and restart the server"
-		}
-		c.find(sluice.SeverityNote, check, "the extension "+extension+" is not there", "it counts which statements are slow", mend)
+	}
+	var mend []string
+	if !found.Loaded && c.on.SeesAll {
+		mend = append(mend, "alter system set shared_preload_libraries = "+found.beside(extension), "restart the server")
+	}
+	if found.Schema == nil {
+		mend = append(mend, found.mend(extension))
+	}
+	if len(mend) > 0 {
+		c.find(sluice.SeverityNote, check, "the extension "+extension+" is not there", "it counts which statements are slow", strings.Join(mend, "; "))
 		return nil
 	}
 	rows, err := rowsOf[statementRow](ctx, c.store.pool, strings.ReplaceAll(healthStatementsSQL, "{schema}", name(*found.Schema)), 3)

@@ -1,22 +1,314 @@
 package postgres_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-func TestHealthOfAFreshDatabaseIsWell(t *testing.T) {
+// patient is a database on a server of its own, to be made ill and mended.
+type patient struct {
+	*testing.T
+	*body
+}
+
+type body struct {
+	cluster *pgtest.Cluster
+	url     string
+	store   *postgres.Store
+}
+
+// trouble is one thing that can be wrong, and is mended by what the finding of it says.
+type trouble struct {
+	check    string
+	severity sluice.Severity
+	says     string // what the finding begins with or has in it
+	options  sluice.HealthOptions
+	provoke  func(p *patient)
+	// relieve is what the finding tells a person to do before, or besides; nil: nothing.
+	relieve func(p *patient)
+	// stays says that the finding is there after what it says was done, too.
+	stays bool
+}
+
+func TestHealthFindsWhatIsWrongAndSaysWhatMendsIt(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, newWithFunctions(t))
-	health, err := sluice.HealthOf(t.Context(), store, sluice.HealthOptions{})
+	cluster, err := pgtest.Start(pgtest.Options{Durable: true, Settings: []string{
+		"max_connections = 20", "max_prepared_transactions = 2", "autovacuum_naptime = 1000s",
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range health.Findings {
-		t.Logf("%+v", f)
+	t.Cleanup(cluster.Stop)
+	if _, err := postgres.Migrate(t.Context(), cluster.URL); err != nil {
+		t.Fatal(err)
 	}
-	for _, f := range health.Figures {
-		t.Logf("%+v", f)
+	p := &patient{t, &body{cluster, cluster.URL, openStore(t, cluster.URL)}}
+	p.store.EstimateIndexes()
+	if health := p.health(sluice.HealthOptions{}); health.Ill() || health.Kind != "postgres" {
+		t.Fatalf("a new database is not well: %+v", health.Findings)
+	}
+	provoked := make(map[string]bool)
+	for _, one := range slices.Concat(schemaTroubles(), rowTroubles(), holdingTroubles(), serverTroubles()) {
+		provoked[one.check] = true
+		t.Run(one.check+"/"+strings.ReplaceAll(one.says, " ", "_"), func(t *testing.T) { p.suffer(t, one) })
+	}
+	if health := p.health(sluice.HealthOptions{}); health.Ill() {
+		t.Errorf("after everything was mended it is not well: %+v", health.Findings)
+	}
+	for _, check := range sluice.HealthChecks() {
+		if check.Kind == "postgres" && !provoked[check.Name] {
+			t.Errorf("nothing provokes the check %q", check.Name)
+		}
+	}
+}
+
+// suffer provokes a trouble, and does what the finding says until it is gone.
+func (p *patient) suffer(t *testing.T, one trouble) {
+	p = &patient{t, p.body}
+	one.provoke(p)
+	found, is := p.await(one, "")
+	if !is {
+		t.Fatalf("not found: %+v", p.health(one.options).Findings)
+	}
+	if found.Severity != one.severity || found.Well != (one.severity == sluice.SeverityNote) || found.Why == "" {
+		t.Errorf("found %+v, want the severity %s and a reason", found, one.severity)
+	}
+	if one.relieve != nil {
+		one.relieve(p)
+	}
+	for found, is := p.finding(one); is && !one.stays; found, is = p.finding(one) { // several may have the same name
+		if !p.mend(found.Mend) {
+			t.Fatalf("what mends it cannot be done: %+v", found)
+		}
+		if again, is := p.await(one, found.Mend); !is {
+			t.Fatalf("«%s» does not mend it: %+v", found.Mend, again)
+		}
+	}
+}
+
+// await waits until a finding is there, or, if it said what mends it, until none says so any more: sessions that are
+// ended and settings that are loaded again take a moment.
+func (p *patient) await(one trouble, mended string) (found sluice.Finding, is bool) {
+	p.Helper()
+	for range 200 {
+		found, is = p.finding(one)
+		if mended == "" && is || mended != "" && (!is || found.Mend != mended) {
+			return found, true
+		}
+	}
+	return found, false
+}
+
+func (p *patient) health(options sluice.HealthOptions) sluice.Health {
+	p.Helper()
+	health, err := sluice.HealthOf(p.Context(), p.store, options)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return health
+}
+
+func (p *patient) finding(one trouble) (sluice.Finding, bool) {
+	p.Helper()
+	for _, f := range p.health(one.options).Findings {
+		if f.Check == one.check && f.Severity != "" && strings.Contains(f.What, one.says) {
+			return f, true
+		}
+	}
+	return sluice.Finding{}, false
+}
+
+// mend does what a finding says: statements between semicolons, each after what leads to it.
+func (p *patient) mend(mend string) bool {
+	p.Helper()
+	did := false
+	var statements []string
+	for statement := range strings.SplitSeq(mend, "; ") {
+		if statement == "restart the server" {
+			p.exec(statements...)
+			p.restart()
+			did, statements = true, nil
+			continue
+		}
+		if _, after, found := strings.Cut(statement, ": "); found {
+			statement = after
+		}
+		word, _, _ := strings.Cut(statement, " ")
+		if slices.Contains([]string{"select", "set", "alter", "create", "drop", "reindex", "grant", "vacuum", "analyze", "rollback"}, word) {
+			did, statements = true, append(statements, statement)
+		}
+	}
+	p.exec(statements...)
+	return did
+}
+
+func (p *patient) restart() {
+	p.Helper()
+	if err := p.cluster.Halt(); err != nil {
+		p.Fatal(err)
+	}
+	if err := p.cluster.Resume(); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// connect makes a connection beside the store's.
+func (p *patient) connect(url string) *pgx.Conn {
+	p.Helper()
+	conn, err := pgx.Connect(p.Context(), url)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() { _ = conn.Close(p.Context()) })
+	return conn
+}
+
+// exec runs statements, each for itself, on a connection that ends after them, so that they are counted at once.
+func (p *patient) exec(statements ...string) {
+	p.Helper()
+	conn, err := pgx.Connect(p.Context(), p.url)
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, statement := range statements {
+		if _, err := conn.Exec(p.Context(), statement); err != nil {
+			p.Errorf("%s: %v", statement, err)
+		}
+	}
+	if err := conn.Close(p.Context()); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// does makes a provocation of statements.
+func does(statements ...string) func(p *patient) {
+	return func(p *patient) { p.exec(statements...) }
+}
+
+// schemaTroubles are with what the schema makes.
+func schemaTroubles() []trouble {
+	const missing, invalid = "is missing", "is invalid"
+	return []trouble{
+		{check: "index", severity: sluice.SeverityError, says: missing, provoke: does("drop index sluice.live_claim, sluice.live_open", "alter table sluice.holder drop constraint holder_pkey")},
+		{check: "index", severity: sluice.SeverityError, says: invalid, provoke: does("update pg_index set indisvalid = false where indexrelid = 'sluice.live_claim'::regclass")},
+		{check: "index", severity: sluice.SeverityNote, says: "left over", provoke: func(p *patient) {
+			p.exec("insert into sluice.holder (id, role) values ('a', 'worker'), ('b', 'worker')")
+			conn := p.connect(p.url)
+			if _, err := conn.Exec(p.Context(), "create unique index concurrently holder_role on sluice.holder (role)"); err == nil {
+				p.Error("two of one role are unique")
+			}
+		}},
+		{check: "trigger", severity: sluice.SeverityError, says: "terms_changed", provoke: does("alter table sluice.tenant disable trigger terms_changed")},
+		{check: "schema", severity: sluice.SeverityNote, says: "this program knows", provoke: does("insert into sluice.migration values (99, 'later', 'x', 1)"),
+			relieve: does("delete from sluice.migration where version = 99")},
+		{check: "schema", severity: sluice.SeverityNote, says: "functions", provoke: does("delete from sluice.function_set"), relieve: func(p *patient) {
+			if _, err := postgres.Migrate(p.Context(), p.url); err != nil {
+				p.Error(err)
+			}
+		}},
+		{check: "integrity", severity: sluice.SeverityNote, says: "amcheck", options: sluice.HealthOptions{Thorough: true}, provoke: does()},
+		{check: "integrity", severity: sluice.SeverityError, says: "holder_pkey", options: sluice.HealthOptions{Thorough: true}, provoke: does(
+			"update pg_index set indisready = false where indexrelid = 'sluice.holder_pkey'::regclass",
+			"insert into sluice.holder (id, role) values ('c', 'worker')",
+			"update pg_index set indisready = true where indexrelid = 'sluice.holder_pkey'::regclass",
+		), relieve: does()},
+	}
+}
+
+// rowTroubles are with what the tables hold.
+func rowTroubles() []trouble {
+	const rows = "insert into sluice.holder (id, role) select 'holder-' || n, 'worker' from generate_series(1, 12000) n"
+	judged := func(check string, warning float64, statements ...string) func(p *patient) {
+		return func(p *patient) {
+			p.store.JudgeHealth(check, warning)
+			p.exec(statements...)
+		}
+	}
+	return []trouble{
+		{check: "autovacuum", severity: sluice.SeverityError, says: "for the table holder", provoke: does("alter table sluice.holder set (autovacuum_enabled = off)")},
+		{check: "analyze", severity: sluice.SeverityWarning, says: "rows of holder have changed", provoke: judged("analyze", 1e-9, rows)},
+		{check: "vacuum", severity: sluice.SeverityWarning, says: "holder was not vacuumed", provoke: judged("vacuum", 1e-9, "delete from sluice.holder")},
+		{check: "dead", severity: sluice.SeverityWarning, says: "dead rows in holder", provoke: judged("dead", 1000, rows, "delete from sluice.holder")},
+		{check: "bloat", severity: sluice.SeverityWarning, says: "holder_pkey", provoke: judged("bloat", 64<<10, "vacuum analyze sluice.holder")},
+		{check: "wraparound", severity: sluice.SeverityWarning, says: "transactions old", provoke: judged("wraparound", 20)},
+	}
+}
+
+// TestSchemaIsReadAsTheServerMakesIt drops each index, makes it again by what a finding would say, and compares.
+func TestSchemaIsReadAsTheServerMakesIt(t *testing.T) {
+	t.Parallel()
+	indexes, tables, err := postgres.MadeIndexes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), newWithFunctions(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	defined := func() map[string]string {
+		out := make(map[string]string)
+		rows, _ := conn.Query(t.Context(), "select indexname, indexdef from pg_indexes where schemaname = 'sluice'")
+		var name, text string
+		if _, err := pgx.ForEachRow(rows, []any{&name, &text}, func() error { out[name] = text; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	before := defined()
+	for name, mend := range indexes {
+		drop := "drop index sluice." + name
+		if table, isKey := strings.CutSuffix(name, "_pkey"); isKey {
+			drop = fmt.Sprintf("alter table sluice.%s drop constraint %s", table, name)
+		}
+		for _, statement := range []string{drop, strings.Replace(mend, " concurrently", "", 1)} {
+			if _, err := conn.Exec(t.Context(), statement); err != nil {
+				t.Errorf("%s: %v", statement, err)
+			}
+		}
+	}
+	after := defined()
+	if len(before) != len(indexes) {
+		t.Errorf("the server has %d indexes, %d are read from the schema files", len(before), len(indexes))
+	}
+	for name, text := range before {
+		if after[name] != text {
+			t.Errorf("%s was %q, and is %q after it was made again", name, text, after[name])
+		}
+	}
+	var there []string
+	if err := conn.QueryRow(t.Context(), "select array_agg(tablename::text order by tablename::text) from pg_tables where schemaname = 'sluice'").Scan(&there); err != nil || !slices.Equal(there, tables) {
+		t.Errorf("the server has the tables %v, %v are read from the schema files (%v)", there, tables, err)
+	}
+}
+
+func TestStatementsAreShownWithoutTheirValues(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"select  1,\n 'it''s', 2.5 from live": "select ?, ? , ? from live",
+		"":                                    "",
+	} {
+		if got := postgres.Statement(text); got != strings.ReplaceAll(want, "? ,", "?,") {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+	for _, text := range []string{
+		"alter role ada password 'hunter2'", "select E'a\\'hunter2'", "select $x$hunter2$x$", "select 1 /* hunter2 */", "select 1 -- hunter2",
+		"select 'hunter2", "/* hunter2", "copy t from stdin; select $$hunter2", "select X'hunter2', 4711", "select U&'hunter2'",
+	} {
+		if got := postgres.Statement(text); strings.Contains(got, "hunter2") || strings.Contains(got, "4711") {
+			t.Errorf("%q is shown as %q", text, got)
+		}
+	}
+	if got := postgres.Statement("select " + strings.Repeat("column, ", 100)); len([]rune(got)) > 100 {
+		t.Errorf("%d characters are shown", len([]rune(got)))
 	}
 }

@@ -5,6 +5,7 @@ select
     clock_timestamp() as now,
     pg_is_in_recovery() as standby,
     current_setting('transaction_read_only') = 'on' as read_only,
+    (select s.source from pg_settings s where s.name = 'default_transaction_read_only') as read_only_source,
     current_user::text as role,
     r.rolsuper as superuser,
     pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_all,
