@@ -78,10 +78,10 @@ func sqliteChecks() []HealthCheck {
 	return []HealthCheck{
 		{Kind: "sqlite", Name: "server", Looks: "version of SQLite"},
 		{Kind: "sqlite", Name: "schema", Looks: "schema step against the program's", Otherwise: "note: the file is newer"},
-		{Kind: "sqlite", Name: "journal", Looks: "journal mode", Otherwise: "error: not a write-ahead log"},
+		{Kind: "sqlite", Name: "journal", Looks: "journal mode; a file without a write-ahead log is not opened"},
 		{Kind: "sqlite", Name: "durability", Looks: "`synchronous` of this process", Otherwise: "warning: commits are acknowledged before they are on the disk (`Options.Relaxed`)"},
-		{Kind: "sqlite", Name: "wal", Looks: "size of the write-ahead log, and since when nothing was brought into the file", Figure: "wal_bytes", Unit: "bytes", Warning: 128 * mebibyte, Error: gibibyte},
-		{Kind: "sqlite", Name: "lock", Looks: "how long this look waited for the write lock", Figure: "writer_wait_seconds", Unit: "seconds", Warning: 1},
+		{Kind: "sqlite", Name: "wal", Looks: "size of the write-ahead log, since when nothing was brought into the file, and who keeps a read open (Linux)", Figure: "wal_bytes", Unit: "bytes", Warning: 128 * mebibyte, Error: gibibyte},
+		{Kind: "sqlite", Name: "lock", Looks: "how long this look waited for the write lock, and who held it (Linux)", Figure: "writer_wait_seconds", Unit: "seconds", Warning: 1, Otherwise: "error: it was not to be had"},
 		{Kind: "sqlite", Name: "busy", Looks: "share of its time that this process has waited for the write lock of others", Figure: "busy_share", Unit: "", Warning: 0.2},
 		{Kind: "sqlite", Name: "pages", Looks: "free pages", Figure: "free_bytes", Unit: "bytes", Note: 256 * mebibyte, Otherwise: "and more than half of the file"},
 		{Kind: "sqlite", Name: "disk", Looks: "free space of the disk (Linux)", Figure: "disk_free_bytes", Unit: "bytes", Warning: gibibyte, Error: 128 * mebibyte, Below: true},

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -30,7 +32,7 @@ func (s *Store) Health(ctx context.Context, options sluice.HealthOptions) (sluic
 		return sluice.Health{}, err
 	}
 	for _, one := range c.looks() {
-		if err := at(ctx, one); err != nil {
+		if err := c.at(ctx, one); err != nil {
 			if ctx.Err() != nil {
 				return sluice.Health{}, fmt.Errorf("look at the store: %w", ctx.Err())
 			}
@@ -62,10 +64,10 @@ func (c *checkup) looks() []inspection {
 }
 
 // at makes one look, under a deadline of its own.
-func at(ctx context.Context, one inspection) error {
+func (c *checkup) at(ctx context.Context, one inspection) error {
 	if !one.patient {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, lookTimeout)
+		ctx, cancel = context.WithTimeout(ctx, c.store.lookTimeout)
 		defer cancel()
 	}
 	return one.see(ctx)
@@ -140,6 +142,7 @@ func (s *Store) HealthFigures() []sluice.HealthFigure {
 		of("busy_wait_seconds_total", s.writer.waits.waited().Seconds(), "seconds"),
 		of("wal_bytes", float64(state.bytes), "bytes"),
 		of("checkpoint_age_seconds", state.age.Seconds(), "seconds"),
+		of("checkpoints_total", float64(state.begun), ""),
 	}
 }
 
@@ -148,21 +151,37 @@ type logState struct {
 	bytes int64
 	// age is since when nothing was brought from the log into the file, though there was something.
 	age time.Duration
+	// begun is how often the log was begun anew since it was made, because all of it had been brought into the file.
+	begun uint32
 }
 
-// logOf looks at the two files without opening them: closing a file that SQLite has locked would take its locks away
-// from all of the process.
+// logOf looks at the two files. It opens the log alone, on which SQLite locks nothing: closing a file that has locks
+// would take them away from all of the process.
 func logOf(path string) logState {
 	log, err := os.Stat(path + "-wal")
 	if err != nil {
 		return logState{}
 	}
-	state := logState{bytes: log.Size()}
+	state := logState{bytes: log.Size(), begun: begunOf(path + "-wal")}
 	// In this journal mode only a checkpoint writes the file itself.
 	if file, err := os.Stat(path); err == nil && log.Size() > 0 && log.ModTime().After(file.ModTime()) {
 		state.age = max(time.Since(file.ModTime()), 0)
 	}
 	return state
+}
+
+// begunOf reads the number of checkpoints from the head of the log.
+func begunOf(path string) uint32 {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = file.Close() }()
+	var head [16]byte
+	if _, err := io.ReadFull(file, head[:]); err != nil {
+		return 0
+	}
+	return binary.BigEndian.Uint32(head[12:])
 }
 
 // fileRow is how the file is set up, as health_file.sql gives it.
@@ -202,12 +221,7 @@ func (c *checkup) schema() {
 }
 
 func (c *checkup) journal() {
-	if c.on.mode != "wal" {
-		c.find(sluice.SeverityError, "journal", "the journal mode is "+c.on.mode, "readers and the writer keep each other waiting",
-			"end the programs that use the file, and then: "+c.shell("pragma journal_mode = wal"))
-	} else {
-		c.well("journal", "write-ahead log")
-	}
+	c.well("journal", "%s", c.on.mode) // no store is opened that has another one than the write-ahead log
 	if c.store.options.Relaxed {
 		c.find(sluice.SeverityWarning, "durability", "this process acknowledges commits before they are on the disk (Options.Relaxed)",
 			"a power cut loses the last of them: jobs are gone, and those that were done are run again", "open the store without Relaxed")

@@ -87,10 +87,10 @@ func (c *checkup) writable(state diskState) {
 		c.find(sluice.SeverityError, "writable", "the file system of "+folder+" is mounted read-only", why,
 			"look why (dmesg), since Linux does so after a fault of the disk, and then: mount -o remount,rw "+quoted(mountOf(folder)))
 	case !mayWrite(c.path):
-		c.find(sluice.SeverityError, "writable", "this user may not write the file "+c.path, why, "chmod u+w "+quoted(c.path)+", or chown it to the user that runs this")
+		c.find(sluice.SeverityError, "writable", "this user may not write the file "+c.path, why, "chmod u+w "+quoted(c.path)+"; or chown it to the user that runs this")
 	case !mayWrite(folder):
 		c.find(sluice.SeverityError, "writable", "this user may not write the folder "+folder, "the log beside the file cannot be made",
-			"chmod u+wx "+quoted(folder)+", or chown it to the user that runs this")
+			"chmod u+wx "+quoted(folder)+"; or chown it to the user that runs this")
 	default:
 		c.well("writable", "the file and its folder")
 	}

@@ -88,7 +88,7 @@ func pids(holders []lockHolder) string {
 func (c *checkup) lock(ctx context.Context) error {
 	begun := time.Now()
 	holders := make(chan []lockHolder, 1)
-	watch := time.AfterFunc(lookTimeout/4, func() { holders <- lockHolders(c.path, true, writeByte, writeByte) })
+	watch := time.AfterFunc(c.store.lookTimeout/4, func() { holders <- lockHolders(c.path, true, writeByte, writeByte) })
 	err := c.store.writer.submit(ctx, func(*groupTx) error { return nil })
 	waited := time.Since(begun).Seconds()
 	c.figure("writer_wait_seconds", waited, "seconds")

@@ -38,9 +38,10 @@ type Store struct {
 	closing sync.Once
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int
-	// checks are what health is judged by, and diskOf tells where the file lies.
-	checks map[string]sluice.HealthCheck
-	diskOf func(folder string) (diskState, error)
+	// checks are what health is judged by, lookTimeout bounds one look, and diskOf tells where the file lies.
+	checks      map[string]sluice.HealthCheck
+	lookTimeout time.Duration
+	diskOf      func(folder string) (diskState, error)
 
 	pruning   sync.Mutex
 	pruneFrom lineName     // after which upkeep goes on looking for lines that have nothing to do
@@ -59,7 +60,7 @@ func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
 	if db.Stats().MaxOpenConnections == 1 {
 		return nil, &sluice.InvalidError{Field: "db", Rule: "it allows one connection, and the store needs two; see SetMaxOpenConns"}
 	}
-	s := &Store{db: db, options: options, waveSlice: waveSlice, checks: checksByName(), diskOf: diskOf}
+	s := &Store{db: db, options: options, waveSlice: waveSlice, checks: checksByName(), diskOf: diskOf, lookTimeout: lookTimeout}
 	var err error
 	if s.writer, err = startWriter(ctx, s); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
