@@ -67,8 +67,13 @@ func TestChecksJudgeByTheirLimits(t *testing.T) {
 		value float64
 		want  sluice.Severity
 	}{
-		{above, 0.9, ""}, {above, 1, sluice.SeverityNote}, {above, 10, sluice.SeverityWarning}, {above, 100, sluice.SeverityError},
-		{below, 100, ""}, {below, 99, sluice.SeverityWarning}, {below, 9, sluice.SeverityError},
+		{above, 0.9, ""},
+		{above, 1, sluice.SeverityNote},
+		{above, 10, sluice.SeverityWarning},
+		{above, 100, sluice.SeverityError},
+		{below, 100, ""},
+		{below, 99, sluice.SeverityWarning},
+		{below, 9, sluice.SeverityError},
 		{sluice.HealthCheck{}, 1e18, ""},
 	} {
 		if got := one.check.Judge(one.value); got != one.want {

@@ -146,8 +146,10 @@ func serverTroubles() []trouble {
 			p.exec("alter database postgres set default_transaction_read_only = on")
 			p.store.Pool().Reset()
 		}, relieve: func(p *patient) { p.mendAndReset("server") }},
-		{check: "clock", severity: sluice.SeverityWarning, says: "off the server's", provoke: func(p *patient) { p.store.JudgeHealth("clock", 1e-12) },
-			relieve: func(p *patient) { p.store.JudgeHealth("clock", 2) }},
+		{
+			check: "clock", severity: sluice.SeverityWarning, says: "off the server's", provoke: func(p *patient) { p.store.JudgeHealth("clock", 1e-12) },
+			relieve: func(p *patient) { p.store.JudgeHealth("clock", 2) },
+		},
 		notifyTrouble(),
 		{check: "grant", severity: sluice.SeverityError, says: "the role app may not insert on audit, delete on live, insert on live, delete on queue, insert on queue, and", provoke: func(p *patient) {
 			p.exec("create role app login", "grant usage on schema sluice to app", "grant select on all tables in schema sluice to app",

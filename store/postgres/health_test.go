@@ -207,8 +207,10 @@ func schemaTroubles() []trouble {
 			}
 		}},
 		{check: "trigger", severity: sluice.SeverityError, says: "terms_changed", provoke: does("alter table sluice.tenant disable trigger terms_changed")},
-		{check: "schema", severity: sluice.SeverityNote, says: "this program knows", provoke: does("insert into sluice.migration values (99, 'later', 'x', 1)"),
-			relieve: does("delete from sluice.migration where version = 99")},
+		{
+			check: "schema", severity: sluice.SeverityNote, says: "this program knows", provoke: does("insert into sluice.migration values (99, 'later', 'x', 1)"),
+			relieve: does("delete from sluice.migration where version = 99"),
+		},
 		{check: "schema", severity: sluice.SeverityNote, says: "functions", provoke: does("delete from sluice.function_set"), relieve: func(p *patient) {
 			if _, err := postgres.Migrate(p.Context(), p.url); err != nil {
 				p.Error(err)
