@@ -19,12 +19,19 @@ const (
 	cut    = "\n… cut …\n"
 )
 
+// byDefault is what all share who say nothing else.
+var byDefault = remembered(bounded(scrub.Text))
+
 // Text gives the function that removes secrets from texts: clean, or scrub.Text if that is nil. Of a long text only the
 // beginning and the end are left.
 func Text(clean func(string) string) func(string) string {
 	if clean == nil {
-		clean = scrub.Text
+		return byDefault
 	}
+	return remembered(bounded(clean))
+}
+
+func bounded(clean func(string) string) func(string) string {
 	return func(text string) string {
 		if len(text) <= most {
 			return clean(text)

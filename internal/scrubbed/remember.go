@@ -1,0 +1,36 @@
+package scrubbed
+
+import (
+	"crypto/sha256"
+	"sync"
+)
+
+// maxRemembered is how many texts are remembered. Where much fails, it fails alike; the same text is stored and logged.
+const maxRemembered = 256
+
+// remembered gives a function that does what clean does, once for each of the texts that came lately. It keeps none of
+// those that were cleaned, only what was left of them.
+func remembered(clean func(string) string) func(string) string {
+	var mu sync.Mutex
+	known := make(map[[sha256.Size]byte]string)
+	return func(text string) string {
+		if text == "" {
+			return ""
+		}
+		sum := sha256.Sum256([]byte(text))
+		mu.Lock()
+		was, is := known[sum]
+		mu.Unlock()
+		if is {
+			return was
+		}
+		cleaned := clean(text)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(known) >= maxRemembered {
+			clear(known)
+		}
+		known[sum] = cleaned
+		return cleaned
+	}
+}
