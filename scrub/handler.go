@@ -2,6 +2,7 @@ package scrub
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 )
@@ -73,9 +74,9 @@ func (h *handler) attr(a slog.Attr) slog.Attr {
 		}
 	case slog.KindAny:
 		if failed, is := a.Value.Any().(error); is && failed != nil {
-			a.Value = slog.StringValue(h.clean(textOf(a.Value)))
+			a.Value = slog.StringValue(h.clean(fmt.Sprint(failed))) // whose own methods may panic
 		} else if _, level := a.Value.Any().(slog.Level); !level && h.looksAt(a.Key) {
-			if text := textOf(a.Value); h.clean(text) != text {
+			if text := a.Value.String(); h.clean(text) != text {
 				a.Value = slog.StringValue(h.clean(text))
 			}
 		}
@@ -85,14 +86,4 @@ func (h *handler) attr(a slog.Attr) slog.Attr {
 
 func (h *handler) looksAt(key string) bool {
 	return len(h.keys) == 0 || slices.Contains(h.keys, key)
-}
-
-// textOf is the text of a value, whose own methods may panic: a nil pointer in an error is easily made.
-func textOf(v slog.Value) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = "a value whose text cannot be had"
-		}
-	}()
-	return v.String()
 }

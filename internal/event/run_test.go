@@ -34,8 +34,8 @@ var elsewhere = map[*event.Event]string{
 	event.LinesNotForgotten: "a PostgreSQL whose connection is cut",
 	event.SchedulesFailed:   "a Temporal server that is gone",
 	event.OddLine:           "a program that «sluice work --batch» runs; see cli/testdata/script/log.txt",
-	event.NotCheckpointed:   "the same",
-	event.CentreUnreachable: "«sluice forward»; see cli/testdata/script/log.txt",
+	event.NotCheckpointed:   "a program whose job is lost while it runs",
+	event.CentreUnreachable: "«sluice forward» to a centre that cannot be reached",
 }
 
 // TestEveryEventIsInTheLogOfARun runs whoever logs, has all go wrong that can, and reads what they logged: every event of

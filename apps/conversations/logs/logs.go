@@ -10,12 +10,21 @@ import (
 	"github.com/sluice-queue/sluice/scrub"
 )
 
-// operators see addresses of hosts; see the same in package pipeline.
+// operators see the addresses of hosts in errors; whatever else is in them is removed.
 var operators = scrub.New(scrub.Options{Without: []scrub.Family{scrub.IP}})
 
+// Scrub removes from an error what operators must not see. It is for all that is logged, and stored of failures.
+func Scrub(text string) string { return operators.Text(text) }
+
 // New makes a logger that writes lines of text.
-func New(out io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: clean}))
+func New(out io.Writer) *slog.Logger { return Scrubbed(slog.New(slog.NewTextHandler(out, nil))) }
+
+// Scrubbed gives a logger whose lines are scrubbed.
+func Scrubbed(logger *slog.Logger) *slog.Logger {
+	if scrub.Scrubs(logger.Handler()) {
+		return logger
+	}
+	return slog.New(scrub.NewHandler(logger.Handler(), Scrub))
 }
 
 // Open makes a logger that adds to a file, which only its owner may read.
@@ -25,15 +34,4 @@ func Open(path string) (*slog.Logger, io.Closer, error) {
 		return nil, nil, fmt.Errorf("open the log: %w", err)
 	}
 	return New(file), file, nil
-}
-
-// clean scrubs texts and all that is written as one. Instants, durations and figures have nothing to hide.
-func clean(_ []string, a slog.Attr) slog.Attr {
-	switch value := a.Value.Resolve(); value.Kind() {
-	case slog.KindString, slog.KindAny:
-		if _, level := value.Any().(slog.Level); !level {
-			a.Value = slog.StringValue(operators.Text(value.String()))
-		}
-	}
-	return a
 }

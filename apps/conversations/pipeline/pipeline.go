@@ -5,7 +5,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,11 +12,11 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/conversations/logs"
 	"github.com/sluice-queue/sluice/apps/conversations/mind"
 	"github.com/sluice-queue/sluice/apps/conversations/records"
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
 	"github.com/sluice-queue/sluice/apps/conversations/upload"
-	"github.com/sluice-queue/sluice/scrub"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -72,12 +71,13 @@ func New(db *records.Database, o Options) *Pipeline {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	o.Logger = logs.Scrubbed(o.Logger)
 	return &Pipeline{db: db, options: o, http: o.Approved.Client(), chains: make(map[stages.Chain]*upload.Chain)}
 }
 
 // Run works until ctx ends, and lets what it does then finish. It also recovers what a worker that died has held.
 func (p *Pipeline) Run(ctx context.Context) error {
-	w := worker.New(p.db.Store, worker.Options{Slots: p.options.Slots, PayloadChecker: p.db.Checker, Logger: p.options.Logger})
+	w := worker.New(p.db.Store, worker.Options{Slots: p.options.Slots, PayloadChecker: p.db.Checker, Logger: p.options.Logger, Scrub: logs.Scrub})
 	worker.Handle(w, stages.Validation, guarded(p, p.validate), worker.QueueOptions{})
 	worker.Handle(w, stages.Extraction, guarded(p, p.extract), worker.QueueOptions{})
 	worker.Handle(w, stages.Uploading, guarded(p, p.upload), worker.QueueOptions{Slots: p.options.UploadSlots})
@@ -89,7 +89,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		p.forget(tending)
 	}()
 	go func() {
-		tended <- upkeep.New(p.db.Store, upkeep.Options{PayloadChecker: p.db.Checker, Logger: p.options.Logger}).Run(tending)
+		tended <- upkeep.New(p.db.Store, upkeep.Options{PayloadChecker: p.db.Checker, Logger: p.options.Logger, Scrub: logs.Scrub}).Run(tending)
 	}()
 	err := w.Run(ctx)
 	stop()
@@ -128,19 +128,11 @@ type Skipped struct {
 	Reason  string `json:"reason"`
 }
 
-// operators see the addresses of hosts in errors; whatever else is in them is removed.
-var operators = scrub.New(scrub.Options{Without: []scrub.Family{scrub.IP}})
-
-// guarded scrubs what a handler's errors and panics say, because they are stored and logged (C-99, S-4), and hands a job
-// back uncounted while a node cannot be reached.
+// guarded says what a handler's errors mean, and hands a job back uncounted while a node cannot be reached. The worker
+// scrubs their texts before they are stored and logged (C-99, S-4).
 func guarded[T any](p *Pipeline, do worker.Handler[T]) worker.Handler[T] {
-	return func(ctx context.Context, job *worker.Job[T]) (err error) {
-		defer func() {
-			if value := recover(); value != nil {
-				err = errors.New(operators.Text(fmt.Sprintf("panic: %v", value)))
-			}
-		}()
-		err = do(ctx, job)
+	return func(ctx context.Context, job *worker.Job[T]) error {
+		err := do(ctx, job)
 		var buried hopeless
 		switch {
 		case err == nil:
@@ -149,9 +141,9 @@ func guarded[T any](p *Pipeline, do worker.Handler[T]) worker.Handler[T] {
 			p.options.Logger.Warn("node out of reach", "job", job.ID, "queue", job.Queue, "error", err)
 			return worker.Snooze(p.options.Offline)
 		case errors.As(err, &buried):
-			return worker.Permanent(errors.New(operators.Text(err.Error())))
+			return worker.Permanent(err)
 		}
-		return errors.New(operators.Text(err.Error()))
+		return err
 	}
 }
 
