@@ -47,8 +47,15 @@ func TestEveryEventIsInTheLogOfARun(t *testing.T) {
 		name string
 		run  func(t *testing.T, s *shop)
 	}{
-		{"work", work}, {"trouble", trouble}, {"drain", drain}, {"tenants", tenants}, {"dispatch", dispatch}, {"engine trouble", engineTrouble},
-		{"upkeep", tend}, {"forward", send}, {"record", record},
+		{"work", work},
+		{"trouble", trouble},
+		{"drain", drain},
+		{"tenants", tenants},
+		{"dispatch", dispatch},
+		{"engine trouble", engineTrouble},
+		{"upkeep", tend},
+		{"forward", send},
+		{"record", record},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -119,10 +119,11 @@ func (s *shaky) Settle(ctx context.Context, settlements []sluice.Settlement) ([]
 }
 
 func (s *shaky) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
-	if err := s.fault("intend"); err != nil {
-		return []error{err}, nil
+	errs, err := s.Store.Intend(ctx, intents)
+	if lost := s.fault("intend"); lost != nil {
+		errs[0] = lost
 	}
-	return s.Store.Intend(ctx, intents)
+	return errs, err
 }
 
 func (s *shaky) Expire(ctx context.Context, limit int, by string) (int, error) {
