@@ -52,18 +52,6 @@ func messaging(operation, queue string, kind attribute.KeyValue) []attribute.Key
 	return attrs
 }
 
-// ofJob are the attributes of a job.
-func ofJob(attrs []attribute.KeyValue, id sluice.ID, tenant string, generation, attempt int) []attribute.KeyValue {
-	attrs = append(attrs, semconv.MessagingMessageIDKey.String(id.String()), keyAttempt.Int(attempt))
-	if tenant != "" {
-		attrs = append(attrs, keyTenant.String(tenant))
-	}
-	if generation > 1 {
-		attrs = append(attrs, keyGeneration.Int(generation))
-	}
-	return attrs
-}
-
 // ofDatabase are the attributes of a store's call, by the database conventions. No statement is told.
 func (o *Observer) ofDatabase(attrs []attribute.KeyValue, name string) []attribute.KeyValue {
 	attrs = append(attrs, semconv.DBOperationNameKey.String(name))

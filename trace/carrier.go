@@ -25,14 +25,6 @@ func (o *Observer) contextOf(labels map[string]string) trace.SpanContext {
 	return trace.SpanContextFromContext(o.Context(context.Background(), labels))
 }
 
-// jobContext is a context in the trace of a job, and what a span needs to be in it: a job that has none yet begins one.
-func (o *Observer) jobContext(ctx context.Context, labels map[string]string) (context.Context, []trace.SpanStartOption) {
-	if of := o.contextOf(labels); of.IsValid() {
-		return trace.ContextWithRemoteSpanContext(ctx, of), nil
-	}
-	return ctx, []trace.SpanStartOption{trace.WithNewRoot()}
-}
-
 // carried is what a propagator writes of a context; empty: it is in no trace.
 func (o *Observer) carried(ctx context.Context) propagation.MapCarrier {
 	carrier := propagation.MapCarrier{}

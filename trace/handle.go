@@ -3,7 +3,6 @@ package trace
 import (
 	"context"
 
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sluice-queue/sluice"
@@ -16,13 +15,15 @@ func isHandle(c *observe.Call) bool { return c.Name == sluice.StepHandle && len(
 // a handler has one job, and the conventions let the span of one message be in its trace.
 func (o *Observer) beginHandle(ctx context.Context, c *observe.Call) context.Context {
 	job := c.Claims[0]
-	attrs := messaging("handle", job.Queue, semconv.MessagingOperationTypeProcess)
-	attrs = ofJob(attrs, job.ID, job.Tenant, job.Generation, job.Attempts+1)
-	ctx, root := o.jobContext(withoutStep(ctx), job.Labels)
-	ctx, _ = o.tracer.Start(ctx, named("handle", job.Queue), append(during(c, trace.SpanKindConsumer, attrs), root...)...)
+	ctx, span := o.startOn(withoutStep(ctx), o.operationOn("handle", job.Queue), job.Labels)
+	if span.IsRecording() {
+		span.SetAttributes(ofJob(job.ID, job.Tenant, job.Generation, job.Attempts+1)...)
+	}
 	return ctx
 }
 
 func (o *Observer) endHandle(ctx context.Context, c *observe.Call) {
-	o.finish(trace.SpanFromContext(ctx), c)
+	span := trace.SpanFromContext(ctx)
+	o.fail(span, c.Err, ended(c))
+	span.End()
 }

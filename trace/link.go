@@ -9,17 +9,18 @@ import (
 	"github.com/sluice-queue/sluice/observe"
 )
 
-// linksTo links to the spans that enqueued jobs, those that are sampled, at most so many.
-func (o *Observer) linksTo(limit int, jobs iter.Seq[*sluice.Claim]) (links []trace.Link) {
+// link links a span to those that enqueued jobs, and are sampled, at most so many. It tells how many.
+func (o *Observer) link(span trace.Span, limit int, jobs iter.Seq[*sluice.Claim]) (count int) {
 	for job := range jobs {
-		if len(links) >= limit {
+		if count >= limit {
 			break
 		}
 		if of := o.contextOf(job.Labels); of.IsSampled() {
-			links = append(links, trace.Link{SpanContext: of})
+			span.AddLink(trace.Link{SpanContext: of})
+			count++
 		}
 	}
-	return links
+	return count
 }
 
 // claimed are the jobs that a claim got.

@@ -44,14 +44,14 @@ func (o *Observer) beginStart(ctx context.Context, c *observe.Call) context.Cont
 
 // dispatch starts the span of one job that is handed to an engine.
 func (o *Observer) dispatch(ctx context.Context, c *observe.Call, run *sluice.Run, batch trace.SpanContext) trace.Span {
-	ctx, options := o.jobContext(ctx, run.Labels)
-	attrs := ofJob(messaging("dispatch", c.Queue, semconv.MessagingOperationTypeProcess), run.Job, run.Tenant, run.Generation, run.Attempt)
-	attrs = append(attrs, keyEngine.String(c.Engine), keyRef.String(o.text(run.Ref)))
-	options = append(options, during(c, trace.SpanKindConsumer, attrs)...)
-	if batch.IsSampled() {
-		options = append(options, trace.WithLinks(trace.Link{SpanContext: batch}))
+	ctx, span := o.startOn(ctx, o.operationOn("dispatch", c.Queue), run.Labels, trace.WithTimestamp(c.Began))
+	if span.IsRecording() {
+		span.SetAttributes(append(ofJob(run.Job, run.Tenant, run.Generation, run.Attempt),
+			keyEngine.String(c.Engine), keyRef.String(o.text(run.Ref)))...)
+		if batch.IsSampled() {
+			span.AddLink(trace.Link{SpanContext: batch})
+		}
 	}
-	ctx, span := o.tracer.Start(ctx, named("dispatch", c.Queue), options...)
 	headers := o.carried(ctx)
 	maps.Copy(headers, run.Headers) // what they have stays
 	if len(headers) > 0 {
@@ -101,20 +101,21 @@ func (o *Observer) runEnded(ctx context.Context, c *observe.Call, settled *sluic
 	if forwarded {
 		operation = "forward"
 	}
-	attrs := ofJob(messaging(operation, job.Queue, semconv.MessagingOperationTypeProcess), job.ID, job.Tenant, job.Generation, job.Attempts+1)
-	attrs = append(attrs, keyEvent.String(string(settled.Event)), keyEngine.String(o.text(job.Engine)))
+	_, span := o.startOn(ctx, o.operationOn(operation, job.Queue), job.Labels, trace.WithTimestamp(heldSince(job, at)))
+	if !span.IsRecording() {
+		return
+	}
+	attrs := append(ofJob(job.ID, job.Tenant, job.Generation, job.Attempts+1), keyEvent.String(string(settled.Event)), keyEngine.String(o.text(job.Engine)))
 	if !forwarded {
 		attrs = append(attrs, keyRef.String(o.text(job.Ref)))
 	}
 	if settled.Reason != "" {
 		attrs = append(attrs, keyReason.String(o.text(settled.Reason)))
 	}
-	jobCtx, options := o.jobContext(ctx, job.Labels)
-	options = append(options, trace.WithTimestamp(heldSince(job, at)), trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attrs...))
+	span.SetAttributes(attrs...)
 	if s := stepOf(ctx); s != nil {
-		options = append(options, trace.WithLinks(trace.LinkFromContext(s.open(o))))
+		span.AddLink(trace.LinkFromContext(s.open(o)))
 	}
-	_, span := o.tracer.Start(jobCtx, named(operation, job.Queue), options...)
 	if settled.Error != "" {
 		span.SetStatus(codes.Error, o.text(settled.Error))
 	}

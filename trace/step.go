@@ -117,15 +117,15 @@ func (o *Observer) alone(ctx context.Context, c *observe.Call) {
 	if c.Jobs == 0 {
 		return
 	}
-	jobs := claimed(c)
-	if isSettle(c) {
-		jobs = settled(c)
+	span := o.startChild(ctx, c, trace.WithNewRoot())
+	if span.IsRecording() {
+		jobs := claimed(c)
+		if isSettle(c) {
+			jobs = settled(c)
+		}
+		o.link(span, o.links, jobs)
 	}
-	links := o.linksTo(o.links, jobs)
-	if isSettle(c) && len(links) == 0 {
-		return // nobody would find it
-	}
-	o.child(ctx, c, trace.WithNewRoot(), trace.WithLinks(links...))
+	o.finish(span, c)
 }
 
 // isTending reports whether a call only keeps who works alive and informed. There are many, whatever the work.
@@ -161,10 +161,7 @@ func (s *step) called(o *Observer, c *observe.Call) {
 		return
 	}
 	if isClaim(c) {
-		for _, link := range o.linksTo(o.links-s.links, claimed(c)) {
-			s.span.AddLink(link)
-			s.links++
-		}
+		s.links += o.link(s.span, o.links-s.links, claimed(c))
 	}
 	o.child(ctx, c)
 }
@@ -182,7 +179,9 @@ func moves(c *observe.Call) bool {
 }
 
 // child makes the span of a call that is over.
-func (o *Observer) child(ctx context.Context, c *observe.Call, options ...trace.SpanStartOption) {
+func (o *Observer) child(ctx context.Context, c *observe.Call) { o.finish(o.startChild(ctx, c), c) }
+
+func (o *Observer) startChild(ctx context.Context, c *observe.Call, options ...trace.SpanStartOption) trace.Span {
 	var attrs []attribute.KeyValue
 	switch {
 	case c.Kind == observe.KindEngine:
@@ -201,7 +200,7 @@ func (o *Observer) child(ctx context.Context, c *observe.Call, options ...trace.
 		attrs = append(attrs, keyRefused.Int(refused))
 	}
 	_, span := o.tracer.Start(ctx, named(c.Name, c.Queue), append(during(c, trace.SpanKindClient, attrs), options...)...)
-	o.finish(span, c)
+	return span
 }
 
 func refusals(errs []error) (count int) {

@@ -7,6 +7,7 @@ package trace
 
 import (
 	"context"
+	"sync"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
@@ -45,6 +46,7 @@ type Observer struct {
 	database   string
 	scrub      func(string) string
 	links      int
+	prepared   sync.Map // an operation by its operationKey
 }
 
 var _ observe.Observer = (*Observer)(nil)
