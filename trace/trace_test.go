@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,176 +19,12 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine/local"
-	"github.com/sluice-queue/sluice/forward"
 	"github.com/sluice-queue/sluice/observe"
-	"github.com/sluice-queue/sluice/scrub"
 	"github.com/sluice-queue/sluice/store/memory"
-	"github.com/sluice-queue/sluice/store/sqlite"
 	"github.com/sluice-queue/sluice/trace"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
 )
-
-var quiet = slog.New(slog.DiscardHandler)
-
-// process is what one process has of its own: a provider, and what it exported.
-type process struct {
-	provider *sdk.TracerProvider
-	spans    *tracetest.InMemoryExporter
-	observer *trace.Observer
-}
-
-func newProcess(options ...sdk.TracerProviderOption) *process {
-	spans := tracetest.NewInMemoryExporter()
-	provider := sdk.NewTracerProvider(append([]sdk.TracerProviderOption{sdk.WithSyncer(spans)}, options...)...)
-	return &process{provider, spans, trace.New(trace.Options{TracerProvider: provider, Database: "sqlite", Scrub: scrub.Text})}
-}
-
-func (p *process) named(name string) (found tracetest.SpanStubs) {
-	for _, span := range p.spans.GetSpans() {
-		if span.Name == name {
-			found = append(found, span)
-		}
-	}
-	return found
-}
-
-// one gives the only span of a name.
-func (p *process) one(t *testing.T, name string) tracetest.SpanStub {
-	t.Helper()
-	found := p.named(name)
-	if len(found) != 1 {
-		t.Fatalf("there are %d spans %q, want 1; all: %q", len(found), name, p.names())
-	}
-	return found[0]
-}
-
-func (p *process) names() (names []string) {
-	for _, span := range p.spans.GetSpans() {
-		names = append(names, span.Name)
-	}
-	return names
-}
-
-// caller is a context in a span of a program's own.
-func (p *process) caller(ctx context.Context) context.Context {
-	ctx, span := p.provider.Tracer("test").Start(ctx, "request")
-	span.End()
-	return ctx
-}
-
-func attr(span tracetest.SpanStub, key string) string {
-	for _, a := range span.Attributes {
-		if string(a.Key) == key {
-			return a.Value.Emit()
-		}
-	}
-	return ""
-}
-
-func wantAttrs(t *testing.T, span tracetest.SpanStub, want map[string]string) {
-	t.Helper()
-	for key, value := range want {
-		if got := attr(span, key); got != value {
-			t.Errorf("span %q has %s=%q, want %q", span.Name, key, got, value)
-		}
-	}
-}
-
-func wantParent(t *testing.T, span, parent tracetest.SpanStub) {
-	t.Helper()
-	if span.Parent.SpanID() != parent.SpanContext.SpanID() || span.SpanContext.TraceID() != parent.SpanContext.TraceID() {
-		t.Errorf("span %q is not the child of %q", span.Name, parent.Name)
-	}
-}
-
-func wantLink(t *testing.T, span, to tracetest.SpanStub) {
-	t.Helper()
-	for _, link := range span.Links {
-		if link.SpanContext.SpanID() == to.SpanContext.SpanID() && link.SpanContext.TraceID() == to.SpanContext.TraceID() {
-			return
-		}
-	}
-	t.Errorf("span %q has no link to %q", span.Name, to.Name)
-}
-
-// opened is the same file, as another process has it.
-func opened(t *testing.T, path string) sluice.Store {
-	t.Helper()
-	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	return store
-}
-
-func clientOf(t *testing.T, store sluice.Store, queue string, change func(*sluice.Settings)) *sluice.Client {
-	t.Helper()
-	client := sluice.NewClient(store, sluice.ClientOptions{Logger: quiet})
-	settings := sluice.DefaultSettings()
-	if change != nil {
-		change(&settings)
-	}
-	if _, err := client.EnsureQueue(t.Context(), queue, settings, sluice.Act{By: "test"}); err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
-func enqueue(t *testing.T, ctx context.Context, client *sluice.Client, job sluice.NewJob) sluice.ID {
-	t.Helper()
-	if job.Payload == nil {
-		job.Payload = []byte(`{}`)
-	}
-	receipt, err := client.Enqueue(ctx, job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return receipt.ID
-}
-
-// await waits until a job is in a state.
-func await(t *testing.T, client *sluice.Client, id sluice.ID, state sluice.State) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
-		job, err := client.Job(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if job.State == state {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-t.Context().Done():
-			t.Fatalf("job %s is %s, want %s", id, job.State, state)
-		}
-	}
-}
-
-// working runs a worker until the end of the test, or until it is stopped.
-func working(t *testing.T, run func(context.Context) error) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(stop)
-	return stop
-}
 
 func TestAWorkersJobIsInTheTraceOfWhoEnqueuedIt(t *testing.T) {
 	t.Parallel()
@@ -219,8 +53,13 @@ func TestAWorkersJobIsInTheTraceOfWhoEnqueuedIt(t *testing.T) {
 		t.Error("the producer's span is not known to be of another process")
 	}
 	wantParent(t, consumer.one(t, "send"), handled)
-	wantLink(t, consumer.one(t, "claim mail"), sent)
-	wantLink(t, consumer.one(t, "settle mail"), sent)
+	for _, name := range []string{"claim mail", "settle mail"} { // a busy machine may hand the job back, and claim it again
+		spans := consumer.named(name)
+		if len(spans) == 0 {
+			t.Fatalf("there is no span %q", name)
+		}
+		wantLink(t, spans[0], sent)
+	}
 	if sent.SpanKind != api.SpanKindProducer || handled.SpanKind != api.SpanKindConsumer {
 		t.Errorf("the kinds are %s and %s", sent.SpanKind, handled.SpanKind)
 	}
@@ -233,9 +72,11 @@ func TestAWorkersJobIsInTheTraceOfWhoEnqueuedIt(t *testing.T) {
 		"messaging.operation.type": "process", "messaging.destination.name": "mail", "messaging.message.id": id.String(),
 		"sluice.attempt": "1", "sluice.tenant": "acme",
 	})
-	wantAttrs(t, consumer.one(t, "claim mail"), map[string]string{"messaging.operation.type": "receive", "messaging.batch.message_count": "1"})
-	if got := len(consumer.spans.GetSpans()); got != 4 {
-		t.Errorf("the worker made %d spans, want 4: claim, handle, send, settle; it made %q", got, consumer.names())
+	wantAttrs(t, consumer.named("claim mail")[0], map[string]string{"messaging.operation.type": "receive", "messaging.batch.message_count": "1"})
+	for _, name := range consumer.names() {
+		if !slices.Contains([]string{"claim mail", "handle mail", "send", "settle mail"}, name) {
+			t.Errorf("the worker made a span %q", name)
+		}
 	}
 }
 
@@ -417,72 +258,6 @@ func TestAStepThatFailsIsTold(t *testing.T) {
 	}
 }
 
-func TestLabelsOfTheCallerStayAsTheyAre(t *testing.T) {
-	t.Parallel()
-	const theirs = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	full := make(map[string]string)
-	for i := range sluice.MaxLabels {
-		full[fmt.Sprint("label", i)] = "x"
-	}
-	almost := maps.Clone(full)
-	delete(almost, "label0")
-	for name, test := range map[string]struct {
-		labels map[string]string
-		traced bool
-	}{
-		"none":          {nil, true},
-		"some":          {map[string]string{"batch": "7"}, true},
-		"room for one":  {almost, true},
-		"no room":       {full, false},
-		"their context": {map[string]string{"traceparent": theirs}, false},
-		"no context":    {map[string]string{"traceparent": "mine"}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newProcess()
-			client := clientOf(t, observe.Store(memory.New(memory.Options{}), p.observer), "mail", nil)
-			before := maps.Clone(test.labels)
-			id := enqueue(t, p.caller(t.Context()), client, sluice.NewJob{Queue: "mail", EnqueueOptions: sluice.EnqueueOptions{Labels: test.labels}})
-			if !maps.Equal(before, test.labels) {
-				t.Errorf("the caller's map became %v", test.labels)
-			}
-			job, err := client.Job(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for label, value := range before {
-				if job.Labels[label] != value {
-					t.Errorf("label %s became %q, was %q", label, job.Labels[label], value)
-				}
-			}
-			if traced := job.Labels["traceparent"] != before["traceparent"]; traced != test.traced || len(job.Labels) > sluice.MaxLabels {
-				t.Errorf("the job has the labels %v", job.Labels)
-			}
-		})
-	}
-}
-
-func TestATracestateThatIsTooLongIsLeftOut(t *testing.T) {
-	t.Parallel()
-	p := newProcess()
-	client := clientOf(t, observe.Store(memory.New(memory.Options{}), p.observer), "mail", nil)
-	for length, want := range map[int]bool{200: true, 256: false} {
-		state, err := api.ParseTraceState("vendor=" + strings.Repeat("x", length-len("vendor=")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		from := api.NewSpanContext(api.SpanContextConfig{TraceID: api.TraceID{1}, SpanID: api.SpanID{2}, TraceFlags: api.FlagsSampled, TraceState: state, Remote: true})
-		id := enqueue(t, api.ContextWithRemoteSpanContext(t.Context(), from), client, sluice.NewJob{Queue: "mail"})
-		job, err := client.Job(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, has := job.Labels["tracestate"]; has != want || job.Labels["traceparent"] == "" {
-			t.Errorf("a tracestate of %d bytes gave the labels %v", length, job.Labels)
-		}
-	}
-}
-
 func TestWhatIsNotSampledAtTheBeginningIsNotSampledLater(t *testing.T) {
 	t.Parallel()
 	store := memory.New(memory.Options{})
@@ -495,8 +270,8 @@ func TestWhatIsNotSampledAtTheBeginningIsNotSampledLater(t *testing.T) {
 	stop := working(t, works.Run)
 	await(t, client, id, sluice.StateCompleted)
 	stop()
-	if got := consumer.names(); !slices.Equal(got, []string{"claim mail", "settle mail"}) || len(producer.names()) > 0 {
-		t.Errorf("spans were made: %q and %q, want the claim and the settle alone, which are in traces of their own", producer.names(), got)
+	if len(consumer.named("handle mail")) > 0 || len(producer.names()) > 0 {
+		t.Errorf("spans were made of the job: %q and %q", producer.names(), consumer.names())
 	}
 }
 
@@ -526,45 +301,6 @@ func TestAnAttemptThatWasHandedBackHasNotFailed(t *testing.T) {
 		if span.Status.Code != codes.Unset {
 			t.Errorf("the span ended as %+v", span.Status)
 		}
-	}
-}
-
-func TestAForwardedJobKeepsItsTrace(t *testing.T) {
-	t.Parallel()
-	producer, forwards := newProcess(), newProcess()
-	edge, centre := memory.New(memory.Options{}), memory.New(memory.Options{})
-	client := clientOf(t, observe.Store(edge, producer.observer), "events", nil)
-	id := enqueue(t, producer.caller(t.Context()), client, sluice.NewJob{Queue: "events"})
-	f := forward.New(observe.Store(edge, forwards.observer), observe.Store(centre, forwards.observer), forward.Options{
-		Queues: []string{"events"}, Centre: "centre", Logger: quiet,
-	})
-	if _, err := f.Once(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	there, err := centre.Job(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sent := producer.one(t, "enqueue events")
-	if of := api.SpanContextFromContext(forwards.observer.Context(t.Context(), there.Labels)); of.SpanID() != sent.SpanContext.SpanID() {
-		t.Errorf("at the centre the job has the labels %v", there.Labels)
-	}
-	cycle := forwards.one(t, "cycle events")
-	wantParent(t, forwards.one(t, "enqueue events"), cycle)
-	wantParent(t, forwards.one(t, "forward events"), sent)
-	wantAttrs(t, cycle, map[string]string{"sluice.step": "forward"})
-}
-
-func TestWithoutASampledSpanNothingIsAdded(t *testing.T) {
-	t.Parallel()
-	client := clientOf(t, observe.Store(memory.New(memory.Options{}), trace.New(trace.Options{})), "mail", nil)
-	id := enqueue(t, t.Context(), client, sluice.NewJob{Queue: "mail"})
-	job, err := client.Job(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(job.Labels) > 0 {
-		t.Errorf("without a provider the job has the labels %v", job.Labels)
 	}
 }
 
