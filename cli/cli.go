@@ -39,6 +39,7 @@ type app struct {
 
 	programs programs // that run for jobs
 	watch    watch    // what observes the command's calls
+	metrics  metricsServer
 }
 
 // Main runs a command line and returns its exit code; see the codes in explain.go.
@@ -132,8 +133,7 @@ func (a *app) root() *cobra.Command {
 			if err := a.settle(command); err != nil {
 				return err
 			}
-			a.beginWatch(command)
-			return nil
+			return a.beginWatch(command)
 		},
 	})
 	root.SetFlagErrorFunc(flagError)
@@ -221,6 +221,7 @@ func (a *app) client(store sluice.Store) *sluice.Client {
 }
 
 func (a *app) close(store sluice.Store) {
+	a.metrics.endGauges(store)
 	if err := store.Close(); err != nil {
 		a.note("close the store: %v", err)
 	}

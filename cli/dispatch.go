@@ -53,6 +53,7 @@ run_ref. The first interrupt drains: what was claimed is still handed over withi
 		},
 	}
 	flags := command.Flags()
+	a.metrics.addTo(flags)
 	engine.addTo(flags)
 	flags.IntVar(&options.Batch, "batch", 500, "jobs claimed at once, where the queue does not say")
 	flags.Var(newDuration(&options.Poll, time.Second), "poll", "how often to look when nobody says that there are jobs")

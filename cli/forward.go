@@ -54,6 +54,7 @@ by mistake: nothing is lost or doubled. Do not let workers run for the same queu
 		},
 	}
 	flags := command.Flags()
+	a.metrics.addTo(flags)
 	flags.StringVar(&f.from, "from", "", "the local store (default: --db)")
 	flags.StringVar(&f.to, "to", os.Getenv(forwardEnv), "the central store (default: $"+forwardEnv+")")
 	flags.StringVar(&f.options.Centre, "name", "", "what the centre is called here; what is on its way goes on to this name only (default: its host and database)")

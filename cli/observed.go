@@ -26,12 +26,13 @@ type watch struct {
 // endTime is how long the observers may take to end, such as to send the last spans.
 const endTime = 3 * time.Second
 
-// beginWatch makes the observers of a command, as the environment asks for them.
-func (a *app) beginWatch(command *cobra.Command) {
+// beginWatch makes the observers of a command, as its flags and the environment ask for them.
+func (a *app) beginWatch(command *cobra.Command) error {
 	if !slices.Contains(observed, command.Name()) || command.Parent() != command.Root() {
-		return
+		return nil
 	}
 	a.beginTraces()
+	return a.beginMetrics()
 }
 
 // endWatch ends them.
@@ -58,7 +59,9 @@ func (a *app) observeStore(store sluice.Store, at address) sluice.Store {
 	if at.postgres != "" {
 		database = "postgresql"
 	}
-	return a.record(store, a.watch.of(database))
+	observed := a.record(store, a.watch.of(database))
+	a.beginGauges(observed)
+	return observed
 }
 
 // observeEngines decorates engines likewise.

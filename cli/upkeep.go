@@ -59,6 +59,7 @@ that engine are followed.`,
 		},
 	}
 	flags := command.Flags()
+	a.metrics.addTo(flags)
 	engine.addTo(flags)
 	flags.BoolVar(&once, "once", false, "do everything once, whether it is due or not, and end")
 	flags.Var(newDuration(&options.Interval, time.Second), "interval", "how often to look whether something is due")

@@ -92,6 +92,7 @@ leaves at once. Upkeep runs along, so that one such process is all a small syste
 		},
 	}
 	flags := command.Flags()
+	a.metrics.addTo(flags)
 	flags.IntVar(&f.slots, "slots", 4, "how many programs run at once")
 	flags.Var(newDuration(&f.poll, time.Second), "poll", "how often to look when nobody says that there are jobs")
 	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "how long programs may go on after the first interrupt")

@@ -46,7 +46,7 @@ var counted = []Description{
 	{"sluice_batch_jobs", TypeHistogram, []string{"queue"}, "Jobs of each claim that got some.", "A-73, D-57", batches},
 	{"sluice_cycle_seconds", TypeHistogram, []string{"queue"}, "How long each cycle of a dispatcher or forwarder took that had something to do.", "A-74, D-14, D-57", spans},
 	{"sluice_step_seconds", TypeHistogram, []string{"step"}, "How long steps took: handle (a handler), cycle (a dispatcher), forward, upkeep.", "A-74, D-57", spans},
-	{"sluice_step_errors_total", TypeCounter, []string{"step"}, "Steps that ended with an error; of handle, whatever the handler returned, a snooze too.", "A-77, B-27", nil},
+	{"sluice_step_errors_total", TypeCounter, []string{"step"}, "Steps that ended with an error; of handle, attempts that failed.", "A-77, B-27", nil},
 	{"sluice_claims_limited_total", TypeCounter, []string{"queue", "by"}, "Claims that a limit held back although jobs were due: by rate, or by in_flight, which is the queue's limit or a tenant's capacity.", "A-76, B-26", nil},
 	{"sluice_duplicates_total", TypeCounter, []string{"queue"}, "Enqueues that found their key or id taken.", "", nil},
 	{"sluice_lease_renewals_total", TypeCounter, []string{"queue"}, "Claims whose lease was renewed.", "C-65", nil},

@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +28,7 @@ import (
 type Options struct {
 	// Registerer takes the metrics. Default: that of the client, prometheus.DefaultRegisterer.
 	Registerer prometheus.Registerer
-	// Version of the program, for sluice_build_info. Default: unknown.
+	// Version of the program, for sluice_build_info. Default: that of its main module, or unknown.
 	Version string
 	// MaxQueues is of how many queues this process tells apart what it did, and of how many the gauges are read. What it
 	// did in others counts as queue "(other)". Default: 500.
@@ -51,6 +52,9 @@ func (o Options) filled() Options {
 	if o.Failed == nil {
 		o.Failed = func(string, error) {}
 	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		o.Version = cmp.Or(o.Version, info.Main.Version)
+	}
 	o.Version = cmp.Or(o.Version, "unknown")
 	o.MaxQueues = cmp.Or(o.MaxQueues, 500)
 	o.Every = cmp.Or(o.Every, 10*time.Second)
@@ -68,8 +72,8 @@ type Observer struct {
 	queues  sync.Map // by name: *queue
 	known   atomic.Int64
 	most    int64
-	rest    *queue
-	calls   sync.Map // by callKey: prometheus.Observer
+	rest    func() *queue // of the queues beyond
+	calls   sync.Map      // by callKey: prometheus.Observer
 }
 
 // vectors are the metrics of which each queue, call and step has a child.
@@ -101,7 +105,7 @@ func New(options Options) (*Observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Observer{vectors: v, most: int64(options.MaxQueues), rest: v.queue(otherQueue)}, nil
+	return &Observer{vectors: v, most: int64(options.MaxQueues), rest: sync.OnceValue(func() *queue { return v.queue(otherQueue) })}, nil
 }
 
 // registerAll registers all or none.
@@ -264,7 +268,7 @@ func (o *Observer) queue(name string) *queue {
 		return known.(*queue)
 	}
 	if o.known.Load() >= o.most {
-		return o.rest
+		return o.rest()
 	}
 	made, before := o.queues.LoadOrStore(name, o.vectors.queue(name))
 	if !before {

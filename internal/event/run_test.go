@@ -36,6 +36,7 @@ var elsewhere = map[*event.Event]string{
 	event.OddLine:           "a program that «sluice work --batch» runs; see cli/testdata/script/log.txt",
 	event.NotCheckpointed:   "a program whose job is lost while it runs",
 	event.CentreUnreachable: "«sluice forward» to a centre that cannot be reached",
+	event.GaugesNotRead:     "a command with --metrics whose store is gone",
 }
 
 // TestEveryEventIsInTheLogOfARun runs whoever logs, has all go wrong that can, and reads what they logged: every event of

@@ -138,6 +138,8 @@ var (
 		"workers were not told of new jobs; polling finds them")
 	LinesNotForgotten = is("idle lines not forgotten", warn, "store", "error", "",
 		"tenants without jobs could not be taken out of the turns; the next round does it")
+	GaugesNotRead = is("metrics not read", warn, "command", "what error", "",
+		"a part of the figures of the store could not be read; it is tried again, and they are missing from the metrics after a while")
 	SchedulesFailed = is("schedules not kept up to date", wrong, "command", "error", "",
 		"a Temporal Schedule that begins the cycles of a queue could not be changed; it is tried again")
 	OddLine = is("line of the program is no answer", warn, "command", "error", "",
