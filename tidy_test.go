@@ -359,6 +359,7 @@ func TestDocsAreMadeFromTheCode(t *testing.T) {
 		{"docs/engine-rules.md", "rules", engineRules()},
 		{"docs/settings.md", "settings", settingsTable()},
 		{"docs/sql.md", "functions", functionsList(t)},
+		{"docs/guide/health.md", "health", healthTable()},
 		{"docs/events.md", "events", eventsTable()},
 		{"docs/events.md", "fields", fieldsTable()},
 	} {

@@ -59,8 +59,10 @@ type Store struct {
 	checks map[string]sluice.HealthCheck
 	// bigIndex is from how many bytes on an index is estimated.
 	bigIndex int64
-	closed   atomic.Bool
-	log      *event.Log
+	// lookTimeout is how long one look of Health may take.
+	lookTimeout time.Duration
+	closed      atomic.Bool
+	log         *event.Log
 
 	mending  sync.Mutex
 	mendFrom mendPlaces // where upkeep goes on looking for what was left behind
@@ -92,7 +94,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 
 // New makes a store of a pool that the caller keeps and closes, and checks the schema.
 func New(ctx context.Context, pool *pgxpool.Pool, options Options) (*Store, error) {
-	s := &Store{pool: pool, options: options.withDefaults(), waveSlice: waveSlice, checks: checksByName(), bigIndex: bigIndex}
+	s := &Store{pool: pool, options: options.withDefaults(), waveSlice: waveSlice, checks: checksByName(), bigIndex: bigIndex, lookTimeout: lookTimeout}
 	s.log = event.NewLog(s.options.Logger, "", 0)
 	s.pipelines = pool.Config().ConnConfig.DefaultQueryExecMode == planEachTime
 	if err := s.checkSchema(ctx); err != nil {

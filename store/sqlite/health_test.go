@@ -90,7 +90,228 @@ func TestHealthFindsWhatIsWrongAndSaysWhatMendsIt(t *testing.T) {
 		}
 	}
 }
-func BenchmarkHealth(b *testing.B) {
-	t := &testing.T{}
-	_ = t
+
+// suffer provokes a trouble, and does what the finding says until it is gone.
+func (p *patient) suffer(one trouble) {
+	if health := p.health(one.thorough); health.Ill() || health.Kind != "sqlite" {
+		p.Fatalf("a new store is not well: %+v", health.Findings)
+	}
+	one.provoke(p)
+	found, is := p.finding(one)
+	if !is {
+		p.Fatalf("not found: %+v", p.health(one.thorough).Findings)
+	}
+	if found.Severity != one.severity || found.Well != (one.severity == sluice.SeverityNote) || found.Why == "" || found.Mend == "" {
+		p.Errorf("found %+v, want the severity %s, a reason, and what mends it", found, one.severity)
+	}
+	if one.relieve != nil {
+		one.relieve(p)
+	}
+	for found, is := p.finding(one); is; found, is = p.finding(one) {
+		p.mend(found.Mend)
+		if again, is := p.finding(one); is && again.Mend == found.Mend {
+			p.Fatalf("«%s» does not mend it: %+v", found.Mend, again)
+		}
+	}
+	if health := p.health(one.thorough); health.Ill() {
+		p.Errorf("after it was mended it is not well: %+v", health.Findings)
+	}
+}
+
+func (p *patient) health(thorough bool) sluice.Health {
+	p.Helper()
+	health, err := sluice.HealthOf(p.Context(), p.store, sluice.HealthOptions{Thorough: thorough})
+	if err != nil {
+		p.Fatal(err)
+	}
+	return health
+}
+
+func (p *patient) finding(one trouble) (sluice.Finding, bool) {
+	p.Helper()
+	for _, f := range p.health(one.thorough).Findings {
+		if f.Check == one.check && f.Severity != "" && strings.Contains(f.What, one.says) {
+			return f, true
+		}
+	}
+	return sluice.Finding{}, false
+}
+
+// mend runs the commands of a finding, which stand between semicolons, each after what leads to it.
+func (p *patient) mend(mend string) {
+	p.Helper()
+	if strings.HasPrefix(mend, "sqlite3 ") { // in which there may be any number of semicolons
+		p.shell(mend)
+		return
+	}
+	for command := range strings.SplitSeq(mend, "; ") {
+		if _, after, found := strings.Cut(command, ": "); found {
+			command = after
+		}
+		word, _, _ := strings.Cut(command, " ")
+		if word == "sqlite3" || word == "kill" || word == "chmod" {
+			p.shell(command)
+		}
+	}
+}
+
+// shell runs a command as a person would, who has a program sqlite3.
+func (p *patient) shell(command string) {
+	p.Helper()
+	cmd := exec.CommandContext(p.Context(), "sh", "-c", command)
+	cmd.Env = append(os.Environ(), "PATH="+p.path3+":"+os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.Fatalf("%s: %v\n%s", command, err, out)
+	}
+}
+
+// sql runs statements in another process.
+func (p *patient) sql(statements ...string) {
+	p.Helper()
+	command := "sqlite3 " + sqlite.Quoted(p.path)
+	for _, statement := range statements {
+		command += " " + sqlite.Quoted(statement)
+	}
+	p.shell(command)
+}
+
+// hold has another process run statements and stay as it is then.
+func (p *patient) hold(statements ...string) {
+	p.Helper()
+	cmd := exec.CommandContext(p.Context(), filepath.Join(p.path3, "sqlite3"), append(append([]string{p.path}, statements...), "hold")...)
+	in, inErr := cmd.StdinPipe()
+	out, outErr := cmd.StdoutPipe()
+	if inErr != nil || outErr != nil {
+		p.Fatal(inErr, outErr)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		p.Fatal(err)
+	}
+	ended := make(chan struct{})
+	p.Cleanup(func() {
+		_ = in.Close()
+		<-ended
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
+		p.Fatal(line, err)
+	}
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // so that it is gone when it was killed
+	}()
+}
+
+// fill stores what takes some room, and deletes it again.
+func (p *patient) fill(megabytes int) {
+	p.Helper()
+	err := p.store.Transact(p.Context(), func(tx sqlite.Tx) error {
+		for _, text := range []string{
+			"create table filler as with recursive n(i) as (select 1 union all select i + 1 from n where i < ?) select i, randomblob(1000000) as b from n",
+			"delete from filler where i <= ?",
+		} {
+			if _, err := tx.ExecContext(p.Context(), text, megabytes); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// troubles are those of any system.
+func troubles() []trouble {
+	return []trouble{
+		{check: "index", severity: sluice.SeverityError, says: "is missing", provoke: func(p *patient) {
+			p.sql("drop index sluice_live_claim", "drop index sluice_live_open", "drop trigger sluice_live_end", "drop view sluice_jobs")
+		}},
+		{check: "schema", severity: sluice.SeverityNote, says: "this program knows", provoke: func(p *patient) {
+			p.sql("insert into sluice_migration values (99, 'later', 'x', 1, 0)")
+		}, relieve: func(p *patient) { p.sql("delete from sluice_migration where version = 99") }},
+		{check: "durability", severity: sluice.SeverityWarning, says: "before they are on the disk", provoke: func(p *patient) {
+			p.open(sqlite.Options{Relaxed: true})
+		}, relieve: func(p *patient) { p.open(sqlite.Options{}) }},
+		{check: "pages", severity: sluice.SeverityNote, says: "are free", provoke: func(p *patient) {
+			p.store.JudgeHealth("pages", sluice.SeverityNote, 1<<20)
+			p.fill(2)
+		}},
+		{check: "busy", severity: sluice.SeverityWarning, says: "of its time", provoke: func(p *patient) {
+			p.store.JudgeHealth("busy", sluice.SeverityWarning, 1e-5)
+			p.waitForLock()
+			p.store.LetPass(time.Minute)
+		}, relieve: func(p *patient) { p.store.LetPass(time.Minute) }},
+		{check: "integrity", severity: sluice.SeverityError, says: "missing from index sluice_audit_act", thorough: true, provoke: func(p *patient) {
+			// Another process believes for a moment that the index has no rows.
+			const says = "pragma writable_schema = on; update sqlite_master set sql = replace(sql, '%s', '%s') where name = 'sluice_audit_act'"
+			p.sql(fmt.Sprintf(says, "act_id is not null", "act_id = 0"))
+			p.sql("insert into sluice_audit (at, actor, object, event, act_id) values (1, 'ada', 'queue', 'set', x'01')")
+			p.sql(fmt.Sprintf(says, "act_id = 0", "act_id is not null"))
+		}},
+		{check: "integrity", severity: sluice.SeverityError, says: "the file is damaged", thorough: true, provoke: func(p *patient) {
+			page := 0
+			if err := p.store.DB().QueryRowContext(p.Context(), "select rootpage from sqlite_master where name = 'sluice_audit'").Scan(&page); err != nil {
+				p.Fatal(err)
+			}
+			p.sql("pragma wal_checkpoint(truncate)")
+			p.shell("cp " + sqlite.Quoted(p.path) + " " + sqlite.Quoted(p.path+".backup"))
+			p.shell(fmt.Sprintf("dd if=/dev/urandom of=%s bs=4096 seek=%d count=1 conv=notrunc 2>&1", sqlite.Quoted(p.path), page-1))
+			p.open(sqlite.Options{})
+		}, relieve: func(p *patient) { // restores the backup
+			_ = p.store.Close()
+			p.shell("cp " + sqlite.Quoted(p.path+".backup") + " " + sqlite.Quoted(p.path))
+			p.open(sqlite.Options{})
+		}},
+	}
+}
+
+// waitForLock lets the store wait until another connection is done with its write.
+func (p *patient) waitForLock() {
+	p.Helper()
+	before := figure(p, "busy_waits_total")
+	tx, err := p.store.DB().BeginTx(p.Context(), nil) // immediate, as the store's connections begin
+	if err != nil {
+		p.Fatal(err)
+	}
+	holder := sluice.Holder{ID: "h:1:a", Role: sluice.RoleWorker}
+	for figure(p, "busy_waits_total") == before { // until the writer has waited as long as SQLite does at a time
+		ctx, cancel := context.WithTimeout(p.Context(), 20*time.Millisecond)
+		if err := p.store.Beat(ctx, holder); err == nil {
+			p.Fatal("it has written beside another")
+		}
+		cancel()
+	}
+	if err := tx.Rollback(); err != nil {
+		p.Fatal(err)
+	}
+	if err := p.store.Beat(p.Context(), holder); err != nil {
+		p.Fatal(err)
+	}
+	if figure(p, "busy_wait_seconds_total") <= 0 {
+		p.Error("the wait took no time")
+	}
+}
+
+// figure reads one of those that are in memory.
+func figure(p *patient, name string) float64 {
+	for _, f := range sluice.HealthFiguresOf(p.store) {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	p.Errorf("there is no figure %s", name)
+	return math.NaN()
+}
+
+// open opens the file anew.
+func (p *patient) open(options sqlite.Options) {
+	p.Helper()
+	_ = p.store.Close()
+	store, err := sqlite.Open(p.Context(), p.path, options)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() { _ = store.Close() })
+	p.store = store
 }
