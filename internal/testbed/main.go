@@ -1,5 +1,5 @@
 // Command testbed runs a command with what the tests need beside Go: a C compiler, which the race
-// detector is linked with, Python and Node, which the examples in these languages run on, and a throw-away PostgreSQL, whose URL is in SLUICE_TEST_POSTGRES. What is
+// detector is linked with, Python and Node, which the examples in these languages run on, Prometheus and its promtool, and a throw-away PostgreSQL, whose URL is in SLUICE_TEST_POSTGRES. What is
 // missing is installed where that can be done. A server that the variable names already is left as
 // it is. With -temporal there is a Temporal server too, in SLUICE_TEST_TEMPORAL. It is built beside the
 // command where it is missing, and tests wait for it when they come to need it.
@@ -40,7 +40,7 @@ func run(command []string, withTemporal bool) (int, error) {
 		}
 		defer stop()
 	}
-	if err := errors.Join(findCompiler(), findInterpreters()); err != nil {
+	if err := errors.Join(findCompiler(), findPrograms()); err != nil {
 		return 1, err
 	}
 	if os.Getenv(pgtest.Env) == "" {
@@ -72,14 +72,14 @@ func findCompiler() error {
 	return nil
 }
 
-// findInterpreters makes sure that there are Python and Node.
-func findInterpreters() error {
-	for _, program := range []struct{ name, packaged string }{{"python3", "python3"}, {"node", "nodejs"}} {
+// findPrograms makes sure that there are Python, Node, and Prometheus with its promtool.
+func findPrograms() error {
+	for _, program := range []struct{ name, packaged string }{{"python3", "python3"}, {"node", "nodejs"}, {"prometheus", "prometheus"}} {
 		if _, err := exec.LookPath(program.name); err == nil {
 			continue
 		}
 		if err := debian.Install(program.packaged); err != nil {
-			return fmt.Errorf("there is no %s, which examples in the docs run on: %w", program.name, err)
+			return fmt.Errorf("there is no %s, which tests need: %w", program.name, err)
 		}
 	}
 	return nil
