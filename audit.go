@@ -25,6 +25,7 @@ const (
 	ObjectQueue  Object = "queue"
 	ObjectTenant Object = "tenant"
 	ObjectTier   Object = "tier"
+	ObjectAlert  Object = "alert"
 )
 
 // AuditEntry is one line of the audit, which is only ever added to.
@@ -33,7 +34,7 @@ type AuditEntry struct {
 	At     time.Time `json:"at"`
 	Actor  string    `json:"actor"`
 	Object Object    `json:"object"`
-	// Name is that of the queue, tenant or tier; for a job it is the name of its queue.
+	// Name is that of the queue, tenant or tier; for a job it is the name of its queue, for an alert what AlertName gives.
 	Name string `json:"name"`
 	// Event is a move of the state machine, or one of the words below.
 	Event      Event           `json:"event"`
@@ -55,9 +56,9 @@ const (
 	EventReschedule Event = "reschedule"
 	// EventPrune: a person had a finished job deleted before its time.
 	EventPrune Event = "prune"
-	// EventChange: a queue, tenant or tier was changed.
+	// EventChange: a queue, tenant, tier or rule of alerts was changed.
 	EventChange Event = "change"
-	// EventDelete: a tenant or tier was deleted.
+	// EventDelete: a tenant, a tier or what somebody said of a rule of alerts was deleted.
 	EventDelete Event = "delete"
 	// EventBatch: a dispatcher claimed jobs of a queue and handed them to its engine. After has the counts.
 	EventBatch Event = "dispatch batch"
@@ -67,6 +68,15 @@ const (
 	// EventOperation: an operation on jobs of a queue began, was paused, resumed, stopped or given another pace, or has
 	// ended. Before and after have its terms and counts.
 	EventOperation Event = "operation"
+	// EventAlertFires, EventAlertResolves and EventAlertHides: an alert fires, is over, or would fire and is silenced.
+	EventAlertFires    Event = "alert firing"
+	EventAlertResolves Event = "alert resolved"
+	EventAlertHides    Event = "alert silenced"
+	// EventSilence and EventUnsilence: somebody silenced alerts for a while, or ended that. After says which.
+	EventSilence   Event = "silence"
+	EventUnsilence Event = "unsilence"
+	// EventAlertUntold: a receiver could not be told of an alert for so long that it was given up.
+	EventAlertUntold Event = "alert untold"
 )
 
 // CheckNote says which rule an entry breaks that somebody wants to add with Note: the moves are told of by the verbs

@@ -42,6 +42,7 @@ type Enqueuer interface {
 type Store interface {
 	Enqueuer
 	Statistics
+	Alerting
 
 	// Claim hands out jobs that are due, the lowest priority figure first and then the longest
 	// due.
@@ -115,6 +116,8 @@ type Store interface {
 	Depth(ctx context.Context, queue string) (Depth, error)
 	// Flows tells what lets jobs through in every stored queue, by name, each with at most so many tenants.
 	Flows(ctx context.Context, topTenants int) ([]Flow, error)
+	// Glance is Depth with each figure at most limit, so that it costs as little as one wants to know.
+	Glance(ctx context.Context, queue string, limit int) (Depth, error)
 	// Waves tells what CountWaves last counted, by a bounded number of rows of each queue.
 	Waves(ctx context.Context, filter WaveFilter) (Waves, error)
 	// Audit lists what was done, the newest first.

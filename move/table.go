@@ -113,6 +113,21 @@ func tables() []table {
 		},
 		rateTable(),
 		tenantRateTable(),
+		alertRuleTable(),
+		alertTable(),
+		{
+			"silences",
+			[]column{
+				is("id", kindID), is("rule", kindText), is("queue", kindText), is("created_at", kindInstant), is("until", kindInstant),
+				is("made_by", kindText), is("reason", kindText),
+			},
+			keyed("alert_silence", "id"), keyed("sluice_alert_silence", "id"),
+		},
+		{
+			"receivers of alerts", []column{is("name", kindText), is("seen", kindInstant)},
+			keyed("alert_receiver", "name"), keyed("sluice_alert_receiver", "name"),
+		},
+		noticeTable(),
 	}
 }
 

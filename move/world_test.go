@@ -30,6 +30,7 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 	t.Helper()
 	w := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: random}
 	w.settings()
+	w.alerts()
 	w.mustHave()
 	for range 12 {
 		w.enqueue(40)
@@ -102,6 +103,29 @@ func (w *world) settings() {
 	w.ok(err)
 	_, err = w.client.PauseTenant(ctx, "plain", "sleepy", time.Hour, by("hold"))
 	w.ok(err)
+}
+
+// alerts makes a rule, an alert that fires, a silence, and a receiver that was not told.
+func (w *world) alerts() {
+	ctx := w.Context()
+	_, rule, err := w.client.SetAlertRule(ctx, "dead-letters", "plain", by("fewer"), func(r *sluice.AlertRule) error {
+		r.Threshold = 2.5
+		return nil
+	})
+	w.ok(err)
+	_, err = w.client.Silence(ctx, sluice.Silence{Rule: "clock", During: time.Hour}, by("it is known"))
+	w.ok(err)
+	_, err = w.store.TakeNotices(ctx, "hook", 1, time.Second)
+	w.ok(err)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	alert := sluice.Alert{
+		Rule: rule.Name, Queue: "plain", State: sluice.AlertFiring, Since: now, PendingSince: now, FiredAt: now, Told: true, Value: 3, Threshold: 2.5,
+		Severity: rule.Severity, At: now,
+	}
+	message := alert.Message(rule, sluice.AlertFires, now)
+	w.ok(w.store.SaveAlerts(ctx, sluice.AlertRound{
+		Alerts: []sluice.Alert{alert}, Messages: []sluice.AlertMessage{message}, Entries: []sluice.AuditEntry{message.Entry("upkeep")},
+	}))
 }
 
 // mustHave makes what chance may leave out.
@@ -410,7 +434,7 @@ func dump(t *testing.T, address string) map[string][]string {
 func dumped(table string, columns []string) (expressions []string) {
 	for _, column := range columns {
 		switch table + "." + column {
-		case "sluice_audit.seq":
+		case "sluice_audit.seq", "sluice_alert_notice.seq":
 		case "sluice_job.seq", "sluice_live.in_line", "sluice_flow.turn", "sluice_flow.tenant", "sluice_line.turn", "sluice_line.jobs",
 			"sluice_line.active", "sluice_line.at_capacity", "sluice_line.wake_at", "sluice_migration.applied_at":
 			continue

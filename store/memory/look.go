@@ -145,6 +145,11 @@ func before(a, b *job) bool {
 
 // Depth counts the jobs of a queue.
 func (s *Store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
+	return s.Glance(ctx, queue, sluice.DepthLimit)
+}
+
+// Glance counts the jobs of a queue up to a limit.
+func (s *Store) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return sluice.Depth{}, err
@@ -153,13 +158,13 @@ func (s *Store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
 	d := sluice.Depth{Queue: queue}
 	for _, j := range s.jobs {
 		if j.Queue == queue {
-			s.count(&d, j)
+			s.count(&d, j, limit)
 		}
 	}
 	return d, nil
 }
 
-func (s *Store) count(d *sluice.Depth, j *job) {
+func (s *Store) count(d *sluice.Depth, j *job, limit int) {
 	figure := map[sluice.State]*int{
 		sluice.StateClaimed: &d.Claimed, sluice.StateDispatched: &d.Dispatched,
 		sluice.StateUncertain: &d.Uncertain, sluice.StateDead: &d.Dead,
@@ -178,6 +183,6 @@ func (s *Store) count(d *sluice.Depth, j *job) {
 		}
 	}
 	if figure != nil {
-		*figure = min(*figure+1, sluice.DepthLimit)
+		*figure = min(*figure+1, limit)
 	}
 }

@@ -52,6 +52,7 @@ type Store struct {
 	stats   statistics
 
 	operations map[sluice.ID]operation
+	alerting   alerting
 }
 
 // job is all that is known of one job.
@@ -120,6 +121,7 @@ func New(options Options) *Store {
 		stats:   statistics{last: make(map[string]time.Time), rows: make(rollup.Rows)},
 
 		operations: make(map[sluice.ID]operation),
+		alerting:   newAlerting(),
 	}
 }
 

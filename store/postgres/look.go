@@ -225,9 +225,14 @@ func scanTurn(row pgx.CollectableRow) (turnRow, error) {
 
 // Depth counts the jobs of a queue.
 func (s *Store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
+	return s.Glance(ctx, queue, sluice.DepthLimit)
+}
+
+// Glance counts the jobs of a queue up to a limit.
+func (s *Store) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
 	d := sluice.Depth{Queue: queue}
 	err := s.call(ctx, "count jobs", func(ctx context.Context, _ bool) error {
-		rows, err := query(ctx, s.pool, depthSQL, queue, sluice.DepthLimit)
+		rows, err := query(ctx, s.pool, depthSQL, queue, limit)
 		if err != nil {
 			return err
 		}

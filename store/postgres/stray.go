@@ -56,14 +56,23 @@ func (s *Store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) err
 
 // Note adds entries to the audit that tell of no move.
 func (s *Store) Note(ctx context.Context, entries []sluice.AuditEntry) error {
+	for _, e := range entries {
+		if err := e.CheckNote(); err != nil {
+			return err
+		}
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	return s.call(ctx, "note", func(ctx context.Context, _ bool) error { return noteEntries(ctx, s.pool, entries) })
+}
+
+func noteEntries(ctx context.Context, db rowsQuerier, entries []sluice.AuditEntry) error {
 	var objects, names, events, actors, reasons []string
 	var jobs, acts []pgtype.UUID
 	var generations []int
 	var before, after []*string
 	for _, e := range entries {
-		if err := e.CheckNote(); err != nil {
-			return err
-		}
 		objects, names, events = append(objects, string(e.Object)), append(names, e.Name), append(events, string(e.Event))
 		actors, reasons, generations = append(actors, e.Actor), append(reasons, e.Reason), append(generations, e.Generation)
 		jobs, acts = append(jobs, nullUUID(e.JobID)), append(acts, nullUUID(e.ActID))
@@ -72,7 +81,5 @@ func (s *Store) Note(ctx context.Context, entries []sluice.AuditEntry) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	return s.call(ctx, "note", func(ctx context.Context, _ bool) error {
-		return exec(ctx, s.pool, noteSQL, objects, names, events, actors, reasons, jobs, generations, before, after, acts)
-	})
+	return exec(ctx, db, noteSQL, objects, names, events, actors, reasons, jobs, generations, before, after, acts)
 }

@@ -275,6 +275,11 @@ func turnScanner(at int64) func(*sql.Rows) (turnRow, error) {
 
 // Depth counts the jobs of a queue.
 func (s *Store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
+	return s.Glance(ctx, queue, sluice.DepthLimit)
+}
+
+// Glance counts the jobs of a queue up to a limit.
+func (s *Store) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
 	var out []sluice.Depth
 	err := s.read(ctx, "count jobs", func(tx runner) (err error) {
 		out, err = list(tx, func(rows *sql.Rows) (sluice.Depth, error) {
@@ -283,7 +288,7 @@ func (s *Store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
 			err := rows.Scan(&d.Ready, &d.Scheduled, &d.Blocked, &d.Claimed, &d.Dispatched, &d.Uncertain, &d.Dead, &oldest)
 			d.OldestDue = timeOf(oldest)
 			return d, err
-		}, depthSQL, queue, now(), sluice.DepthLimit)
+		}, depthSQL, queue, now(), limit)
 		return err
 	})
 	if err != nil {

@@ -60,6 +60,7 @@ func Rules() []Rule {
 		statRules(),
 		operationRules(),
 		flowsRules(),
+		alertRules(),
 	} {
 		all = append(all, part...)
 	}

@@ -1,0 +1,27 @@
+package move
+
+// alertRuleTable is what people said of rules; the presets are in the programs.
+func alertRuleTable() table {
+	return table{"rules of alerts", changed(
+		is("name", kindText), is("queue", kindText), is("metric", kindText), is("op", kindText), is("threshold", kindReal),
+		is("rate_share", kindReal), is("for_ms", kindInt), is("window_ms", kindInt), is("severity", kindText), is("covers", kindText),
+		is("says", kindText), is("runbook", kindText), is("disabled", kindBool),
+	), keyed("alert_rule", "name", "queue"), keyed("sluice_alert_rule", "name", "queue")}
+}
+
+// alertTable is what the last look at alerts found: since when they are pending, and whether somebody was told.
+func alertTable() table {
+	return table{"alerts", []column{
+		is("rule", kindText), is("queue", kindText), is("state", kindText), is("since", kindInstant), is("pending_since", kindInstant),
+		is("fired_at", kindInstant), is("resolved_at", kindInstant), is("told", kindBool), is("value", kindReal), is("threshold", kindReal),
+		is("severity", kindText), is("looked_at", kindInstant), is("detail", kindText), is("version", kindInt),
+	}, keyed("alert", "rule", "queue"), keyed("sluice_alert", "rule", "queue")}
+}
+
+// noticeTable is what receivers were not told yet.
+func noticeTable() table {
+	return table{"notices of alerts", []column{
+		is("seq", kindInt), is("receiver", kindText), is("rule", kindText), is("queue", kindText), is("message", kindJSON),
+		is("created_at", kindInstant), is("due_at", kindInstant), is("attempts", kindInt), is("error", kindText),
+	}, keyed("alert_notice", "seq"), keyed("sluice_alert_notice", "seq")}
+}

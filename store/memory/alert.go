@@ -1,0 +1,259 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// alerting is what is known of alerts.
+type alerting struct {
+	rules     map[alertKey]sluice.AlertRule
+	alerts    map[alertKey]sluice.Alert
+	silences  []sluice.Silence
+	receivers map[string]time.Time // when each was last seen
+	notices   []*notice            // the oldest first
+	seq       int64
+}
+
+// alertKey names a rule or an alert.
+type alertKey struct{ rule, queue string }
+
+// notice is what a receiver is still to be told.
+type notice struct {
+	sluice.AlertNotice
+	dueAt time.Time
+}
+
+func newAlerting() alerting {
+	return alerting{
+		rules: make(map[alertKey]sluice.AlertRule), alerts: make(map[alertKey]sluice.Alert), receivers: make(map[string]time.Time),
+	}
+}
+
+// AlertBook reads all that is stored of alerts.
+func (s *Store) AlertBook(ctx context.Context) (sluice.AlertBook, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.AlertBook{}, err
+	}
+	defer leave()
+	book := sluice.AlertBook{Now: s.now()}
+	for _, r := range s.alerting.rules {
+		book.Rules = append(book.Rules, r)
+	}
+	for _, a := range s.alerting.alerts {
+		book.Alerts = append(book.Alerts, a)
+	}
+	for _, silence := range s.alerting.silences {
+		if book.Now.Before(silence.Until) {
+			book.Silences = append(book.Silences, silence)
+		}
+	}
+	for name, seen := range s.alerting.receivers {
+		book.Receivers = append(book.Receivers, s.receiver(name, seen))
+	}
+	slices.SortFunc(book.Rules, func(a, b sluice.AlertRule) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Queue, b.Queue))
+	})
+	slices.SortFunc(book.Alerts, func(a, b sluice.Alert) int {
+		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Queue, b.Queue))
+	})
+	slices.SortStableFunc(book.Silences, func(a, b sluice.Silence) int { return a.Until.Compare(b.Until) })
+	slices.SortFunc(book.Receivers, func(a, b sluice.AlertReceiver) int { return cmp.Compare(a.Name, b.Name) })
+	return book, nil
+}
+
+func (s *Store) receiver(name string, seen time.Time) sluice.AlertReceiver {
+	out := sluice.AlertReceiver{Name: name, Seen: seen}
+	for _, n := range s.alerting.notices {
+		if n.Receiver != name {
+			continue
+		}
+		if out.Waiting++; out.Waiting == 1 {
+			out.Oldest, out.Error = n.CreatedAt, n.Error
+		}
+	}
+	return out
+}
+
+// SaveAlertRule stores a rule.
+func (s *Store) SaveAlertRule(ctx context.Context, rule sluice.AlertRule, act sluice.Act) (sluice.AlertRule, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.AlertRule{}, err
+	}
+	defer leave()
+	key := alertKey{rule.Name, rule.Queue}
+	old, known := s.alerting.rules[key]
+	if old.Version != rule.Version {
+		return sluice.AlertRule{}, sluice.ErrConflict
+	}
+	var before any
+	if known {
+		before = old
+	}
+	rule.Source = ""
+	rule.Version++
+	rule.ChangedAt, rule.ChangedBy, rule.Reason = s.now(), act.By, act.Reason
+	if err := s.tellChange(sluice.ObjectAlert, rule.Object(), before, rule, act); err != nil {
+		return sluice.AlertRule{}, err
+	}
+	s.alerting.rules[key] = rule
+	return rule, nil
+}
+
+// DeleteAlertRule forgets what somebody stored of a rule.
+func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	key := alertKey{name, queue}
+	if _, known := s.alerting.rules[key]; !known {
+		return sluice.ErrNotFound
+	}
+	delete(s.alerting.rules, key)
+	s.add(sluice.AuditEntry{
+		Object: sluice.ObjectAlert, Name: sluice.AlertName(name, queue), Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+	})
+	return nil
+}
+
+// SaveAlerts stores what a look has found.
+func (s *Store) SaveAlerts(ctx context.Context, round sluice.AlertRound) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	for _, a := range round.Alerts {
+		if s.alerting.alerts[alertKey{a.Rule, a.Queue}].Version != a.Version {
+			return sluice.ErrConflict
+		}
+	}
+	for _, a := range round.Alerts {
+		a.Version++
+		s.alerting.alerts[alertKey{a.Rule, a.Queue}] = a
+	}
+	for _, e := range round.Entries {
+		s.add(e)
+	}
+	now := s.now()
+	s.forgetAlerting(now)
+	for _, m := range round.Messages {
+		for receiver := range s.alerting.receivers {
+			s.alerting.seq++
+			s.alerting.notices = append(s.alerting.notices, &notice{
+				AlertNotice: sluice.AlertNotice{Seq: s.alerting.seq, Receiver: receiver, Message: m, CreatedAt: now}, dueAt: now,
+			})
+		}
+	}
+	return nil
+}
+
+// forgetAlerting forgets silences that are over, and receivers that nobody asks for.
+func (s *Store) forgetAlerting(now time.Time) {
+	s.alerting.silences = slices.DeleteFunc(s.alerting.silences, func(silence sluice.Silence) bool { return !now.Before(silence.Until) })
+	for name, seen := range s.alerting.receivers {
+		if now.Sub(seen) > sluice.AlertReceiverKept {
+			delete(s.alerting.receivers, name)
+			s.alerting.notices = slices.DeleteFunc(s.alerting.notices, func(n *notice) bool { return n.Receiver == name })
+		}
+	}
+}
+
+// SaveSilence stores a silence that begins now.
+func (s *Store) SaveSilence(ctx context.Context, silence sluice.Silence, act sluice.Act) (sluice.Silence, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.Silence{}, err
+	}
+	defer leave()
+	for _, known := range s.alerting.silences {
+		if known.ID == silence.ID {
+			return known, nil
+		}
+	}
+	silence.CreatedAt, silence.By, silence.Reason = s.now(), act.By, act.Reason
+	silence.Until, silence.During = silence.CreatedAt.Add(silence.During), 0
+	s.alerting.silences = append(s.alerting.silences, silence)
+	return silence, s.tellSilence(silence, sluice.EventSilence, act)
+}
+
+func (s *Store) tellSilence(silence sluice.Silence, event sluice.Event, act sluice.Act) error {
+	after, err := json.Marshal(silence)
+	s.add(sluice.AuditEntry{
+		Object: sluice.ObjectAlert, Name: silence.Name(), Event: event, Actor: act.By, Reason: act.Reason, ActID: act.ID, After: after,
+	})
+	return err
+}
+
+// EndSilence ends a silence before its time.
+func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	at := slices.IndexFunc(s.alerting.silences, func(silence sluice.Silence) bool { return silence.ID == id && s.now().Before(silence.Until) })
+	if at < 0 {
+		return sluice.ErrNotFound
+	}
+	ended := s.alerting.silences[at]
+	s.alerting.silences = slices.Delete(s.alerting.silences, at, at+1)
+	return s.tellSilence(ended, sluice.EventUnsilence, act)
+}
+
+// TakeNotices makes a receiver known, and gives what it is to be told now.
+func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]sluice.AlertNotice, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	now := s.now()
+	s.alerting.receivers[receiver] = now
+	behind := make(map[alertKey]bool) // of these an older one was not told yet
+	var out []sluice.AlertNotice
+	for _, n := range s.alerting.notices {
+		key := alertKey{n.Message.Rule, n.Message.Queue}
+		if n.Receiver != receiver || behind[key] || len(out) == limit {
+			continue
+		}
+		behind[key] = true
+		if n.dueAt.After(now) {
+			continue
+		}
+		n.dueAt = now.Add(hold)
+		n.Attempts++
+		out = append(out, n.AlertNotice)
+	}
+	return out, nil
+}
+
+// SettleNotices strikes what a receiver was told, and puts off the rest.
+func (s *Store) SettleNotices(ctx context.Context, results []sluice.NoticeResult) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	for _, r := range results {
+		at := slices.IndexFunc(s.alerting.notices, func(n *notice) bool { return n.Seq == r.Seq })
+		switch {
+		case at < 0:
+		case r.Done:
+			s.alerting.notices = slices.Delete(s.alerting.notices, at, at+1)
+		default:
+			s.alerting.notices[at].dueAt = s.now().Add(r.Again)
+			s.alerting.notices[at].Error = sluice.StoredText(r.Error)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/alert_rules.sql
+var alertRulesSQL string
+
+//go:embed sql/alert_rule.sql
+var alertRuleSQL string
+
+//go:embed sql/alert_rule_save.sql
+var alertRuleSaveSQL string
+
+//go:embed sql/alert_rule_delete.sql
+var alertRuleDeleteSQL string
+
+//go:embed sql/alerts.sql
+var alertsSQL string
+
+//go:embed sql/alerts_save.sql
+var alertsSaveSQL string
+
+//go:embed sql/alert_forget.sql
+var alertForgetSQL string
+
+//go:embed sql/alert_receivers.sql
+var alertReceiversSQL string
+
+//go:embed sql/alert_silences.sql
+var alertSilencesSQL string
+
+//go:embed sql/alert_silence_save.sql
+var alertSilenceSaveSQL string
+
+//go:embed sql/alert_silence.sql
+var alertSilenceSQL string
+
+//go:embed sql/alert_silence_end.sql
+var alertSilenceEndSQL string
+
+// AlertBook reads all that is stored of alerts.
+func (s *Store) AlertBook(ctx context.Context) (book sluice.AlertBook, err error) {
+	err = s.call(ctx, "read alerts", func(ctx context.Context, _ bool) (err error) {
+		book = sluice.AlertBook{}
+		if book.Rules, err = list(ctx, s.pool, scanAlertRule, alertRulesSQL); err != nil {
+			return err
+		}
+		if book.Alerts, err = list(ctx, s.pool, scanAlert, alertsSQL); err != nil {
+			return err
+		}
+		if book.Silences, err = list(ctx, s.pool, scanSilence, alertSilencesSQL); err != nil {
+			return err
+		}
+		return s.readReceivers(ctx, &book)
+	})
+	return book, err
+}
+
+func (s *Store) readReceivers(ctx context.Context, book *sluice.AlertBook) error {
+	_, err := list(ctx, s.pool, func(row pgx.CollectableRow) (struct{}, error) {
+		var r sluice.AlertReceiver
+		var name *string
+		var seen, oldest pgtype.Timestamptz
+		err := row.Scan(&book.Now, &name, &seen, &r.Waiting, &oldest, &r.Error)
+		if name != nil {
+			r.Name, r.Seen, r.Oldest = *name, timeOf(seen), timeOf(oldest)
+			book.Receivers = append(book.Receivers, r)
+		}
+		book.Now = book.Now.UTC()
+		return struct{}{}, err
+	}, alertReceiversSQL)
+	return err
+}
+
+func scanAlertRule(row pgx.CollectableRow) (sluice.AlertRule, error) {
+	var r sluice.AlertRule
+	var holds, window int64
+	err := row.Scan(&r.Name, &r.Queue, &r.Metric, &r.Op, &r.Threshold, &r.RateShare, &holds, &window, &r.Severity, &r.Covers, &r.Says, &r.Runbook,
+		&r.Disabled, &r.Version, &r.ChangedAt, &r.ChangedBy, &r.Reason)
+	r.For, r.Window, r.ChangedAt = time.Duration(holds)*time.Millisecond, time.Duration(window)*time.Millisecond, r.ChangedAt.UTC()
+	return r, err
+}
+
+func scanAlert(row pgx.CollectableRow) (sluice.Alert, error) {
+	var a sluice.Alert
+	var pending, fired, resolved, at pgtype.Timestamptz
+	err := row.Scan(&a.Rule, &a.Queue, &a.State, &a.Since, &pending, &fired, &resolved, &a.Told, &a.Value, &a.Threshold, &a.Severity, &at, &a.Detail,
+		&a.Version)
+	a.Since, a.PendingSince, a.FiredAt, a.ResolvedAt, a.At = a.Since.UTC(), timeOf(pending), timeOf(fired), timeOf(resolved), timeOf(at)
+	return a, err
+}
+
+func scanSilence(row pgx.CollectableRow) (sluice.Silence, error) {
+	var out sluice.Silence
+	var id pgtype.UUID
+	err := row.Scan(&id, &out.Rule, &out.Queue, &out.CreatedAt, &out.Until, &out.By, &out.Reason)
+	out.ID, out.CreatedAt, out.Until = idOf(id), out.CreatedAt.UTC(), out.Until.UTC()
+	return out, err
+}
+
+// SaveAlertRule stores a rule, and tells the audit.
+func (s *Store) SaveAlertRule(ctx context.Context, rule sluice.AlertRule, act sluice.Act) (sluice.AlertRule, error) {
+	saved := rule
+	saved.Source, saved.ChangedBy, saved.Reason = "", act.By, act.Reason
+	err := s.call(ctx, "save rule", func(ctx context.Context, again bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			stored, err := list(ctx, tx, scanAlertRule, alertRuleSQL, rule.Name, rule.Queue)
+			if err != nil {
+				return err
+			}
+			var before any
+			if len(stored) > 0 {
+				saved.Version, saved.ChangedAt = stored[0].Version, stored[0].ChangedAt
+				if again && stored[0].Version == rule.Version+1 && stored[0] == saved {
+					return nil // an earlier try stored it
+				}
+				before = stored[0]
+			}
+			saved.Version, saved.ChangedAt, err = savedRow(ctx, tx, alertRuleSaveSQL, rule.Name, rule.Queue, rule.Metric, rule.Op, rule.Threshold,
+				rule.RateShare, rule.For.Milliseconds(), rule.Window.Milliseconds(), string(rule.Severity), string(rule.Covers), rule.Says,
+				rule.Runbook, rule.Disabled, rule.Version, act.By, act.Reason)
+			if err != nil {
+				return err
+			}
+			return tellChange(ctx, tx, sluice.ObjectAlert, rule.Object(), before, saved, act)
+		})
+	})
+	return saved, err
+}
+
+// DeleteAlertRule forgets what somebody stored of a rule, and tells the audit.
+func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) error {
+	return s.strike(ctx, "delete rule", alertRuleDeleteSQL, name, queue, sluice.AlertName(name, queue), act.By, act.Reason, nullUUID(act.ID))
+}
+
+// strike runs a statement that deletes something and gives what it was; nothing is an ErrNotFound.
+func (s *Store) strike(ctx context.Context, verb, sql string, arguments ...any) error {
+	return s.call(ctx, verb, func(ctx context.Context, again bool) error {
+		gone, err := list(ctx, s.pool, pgx.RowTo[string], sql, arguments...)
+		if err == nil && len(gone) == 0 && !again {
+			return sluice.ErrNotFound
+		}
+		return err
+	})
+}
+
+// storedAlert is an alert as the statement takes it.
+type storedAlert struct {
+	sluice.Alert
+	Version int64 `json:"version"` // the one that it gets
+}
+
+// SaveAlerts stores what a look has found.
+func (s *Store) SaveAlerts(ctx context.Context, round sluice.AlertRound) error {
+	rows := make([]storedAlert, len(round.Alerts))
+	for i, a := range round.Alerts {
+		rows[i] = storedAlert{a, a.Version + 1}
+	}
+	slices.SortFunc(rows, func(a, b storedAlert) int { return compareAlerts(a.Alert, b.Alert) })
+	text, err := json.Marshal(rows)
+	if err != nil {
+		return err
+	}
+	return s.call(ctx, "save alerts", func(ctx context.Context, again bool) error {
+		if again {
+			stored, err := list(ctx, s.pool, scanAlert, alertsSQL)
+			if err != nil || alertsStored(stored, rows) {
+				return err
+			}
+		}
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			saved, err := list(ctx, tx, pgx.RowTo[string], alertsSaveSQL, string(text))
+			if err == nil && len(saved) < len(rows) {
+				err = sluice.ErrConflict
+			}
+			if err != nil {
+				return err
+			}
+			if err := exec(ctx, tx, alertForgetSQL, sluice.AlertReceiverKept); err != nil {
+				return err
+			}
+			return tellRound(ctx, tx, round)
+		})
+	})
+}
+
+// alertsStored reports whether an earlier try has stored the alerts.
+func alertsStored(stored []sluice.Alert, rows []storedAlert) bool {
+	for _, row := range rows {
+		if !slices.ContainsFunc(stored, func(a sluice.Alert) bool {
+			return a.Rule == row.Rule && a.Queue == row.Queue && a.Version == row.Version && a.State == row.State &&
+				a.At.Equal(row.At.Truncate(time.Microsecond))
+		}) {
+			return false
+		}
+	}
+	return len(rows) > 0
+}

@@ -1,0 +1,207 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"encoding/json"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/alert_rules.sql
+var alertRulesSQL string
+
+//go:embed sql/alert_rule.sql
+var alertRuleSQL string
+
+//go:embed sql/alert_rule_save.sql
+var alertRuleSaveSQL string
+
+//go:embed sql/alert_rule_delete.sql
+var alertRuleDeleteSQL string
+
+//go:embed sql/alerts.sql
+var alertsSQL string
+
+//go:embed sql/alert_save.sql
+var alertSaveSQL string
+
+//go:embed sql/alert_receivers.sql
+var alertReceiversSQL string
+
+//go:embed sql/alert_silences.sql
+var alertSilencesSQL string
+
+//go:embed sql/alert_silence_save.sql
+var alertSilenceSaveSQL string
+
+//go:embed sql/alert_silence.sql
+var alertSilenceSQL string
+
+//go:embed sql/alert_silence_end.sql
+var alertSilenceEndSQL string
+
+// AlertBook reads all that is stored of alerts.
+func (s *Store) AlertBook(ctx context.Context) (book sluice.AlertBook, err error) {
+	err = s.read(ctx, "read alerts", func(tx runner) (err error) {
+		at := now()
+		book = sluice.AlertBook{Now: timeOf(&at)}
+		if book.Rules, err = list(tx, scanAlertRule, alertRulesSQL); err != nil {
+			return err
+		}
+		if book.Alerts, err = list(tx, scanAlert, alertsSQL); err != nil {
+			return err
+		}
+		if book.Silences, err = list(tx, scanSilence, alertSilencesSQL, at); err != nil {
+			return err
+		}
+		book.Receivers, err = list(tx, scanReceiver, alertReceiversSQL)
+		return err
+	})
+	return book, err
+}
+
+func scanAlertRule(rows *sql.Rows) (sluice.AlertRule, error) {
+	var r sluice.AlertRule
+	var holds, window, changed int64
+	err := rows.Scan(&r.Name, &r.Queue, &r.Metric, &r.Op, &r.Threshold, &r.RateShare, &holds, &window, &r.Severity, &r.Covers, &r.Says, &r.Runbook,
+		&r.Disabled, &r.Version, &changed, &r.ChangedBy, &r.Reason)
+	r.For, r.Window, r.ChangedAt = time.Duration(holds)*time.Millisecond, time.Duration(window)*time.Millisecond, timeOf(&changed)
+	return r, err
+}
+
+func scanAlert(rows *sql.Rows) (sluice.Alert, error) {
+	var a sluice.Alert
+	var since int64
+	var pending, fired, resolved, at *int64
+	err := rows.Scan(&a.Rule, &a.Queue, &a.State, &since, &pending, &fired, &resolved, &a.Told, &a.Value, &a.Threshold, &a.Severity, &at, &a.Detail,
+		&a.Version)
+	a.Since, a.PendingSince, a.FiredAt, a.ResolvedAt, a.At = timeOf(&since), timeOf(pending), timeOf(fired), timeOf(resolved), timeOf(at)
+	return a, err
+}
+
+func scanSilence(rows *sql.Rows) (sluice.Silence, error) {
+	var out sluice.Silence
+	var id []byte
+	var created, until int64
+	err := rows.Scan(&id, &out.Rule, &out.Queue, &created, &until, &out.By, &out.Reason)
+	out.ID, out.CreatedAt, out.Until = idOf(id), timeOf(&created), timeOf(&until)
+	return out, err
+}
+
+func scanReceiver(rows *sql.Rows) (sluice.AlertReceiver, error) {
+	var r sluice.AlertReceiver
+	var seen int64
+	var oldest *int64
+	err := rows.Scan(&r.Name, &seen, &r.Waiting, &oldest, &r.Error)
+	r.Seen, r.Oldest = timeOf(&seen), timeOf(oldest)
+	return r, err
+}
+
+// SaveAlertRule stores a rule, and tells the audit.
+func (s *Store) SaveAlertRule(ctx context.Context, rule sluice.AlertRule, act sluice.Act) (sluice.AlertRule, error) {
+	saved := rule
+	err := s.write(ctx, "save rule", func(tx runner, again bool) error {
+		stored, err := list(tx, scanAlertRule, alertRuleSQL, rule.Name, rule.Queue)
+		if err != nil {
+			return err
+		}
+		var before any
+		version := int64(0)
+		if len(stored) > 0 {
+			before, version = stored[0], stored[0].Version
+		}
+		at := now()
+		saved.Source, saved.Version, saved.ChangedAt, saved.ChangedBy, saved.Reason = "", rule.Version+1, timeOf(&at), act.By, act.Reason
+		if version != rule.Version {
+			if again && version == saved.Version {
+				saved.ChangedAt = stored[0].ChangedAt
+				if saved == stored[0] {
+					return nil // an earlier try stored it
+				}
+			}
+			return sluice.ErrConflict
+		}
+		if _, err := tx.exec(alertRuleSaveSQL, rule.Name, rule.Queue, rule.Metric, rule.Op, rule.Threshold, rule.RateShare, rule.For.Milliseconds(),
+			rule.Window.Milliseconds(), string(rule.Severity), string(rule.Covers), rule.Says, rule.Runbook, rule.Disabled, saved.Version, at, act.By,
+			act.Reason); err != nil {
+			return err
+		}
+		return tellChange(tx, sluice.ObjectAlert, rule.Object(), before, saved, act)
+	})
+	return saved, err
+}
+
+// DeleteAlertRule forgets what somebody stored of a rule, and tells the audit.
+func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) error {
+	return s.write(ctx, "delete rule", func(tx runner, again bool) error {
+		gone, err := affected(tx.exec(alertRuleDeleteSQL, name, queue))
+		if err != nil {
+			return err
+		}
+		if gone == 0 {
+			if again {
+				return nil
+			}
+			return sluice.ErrNotFound
+		}
+		return tell(tx, sluice.AuditEntry{
+			Object: sluice.ObjectAlert, Name: sluice.AlertName(name, queue), Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+		})
+	})
+}
+
+// SaveSilence stores a silence that begins now, and tells the audit.
+func (s *Store) SaveSilence(ctx context.Context, silence sluice.Silence, act sluice.Act) (sluice.Silence, error) {
+	var saved sluice.Silence
+	err := s.write(ctx, "save silence", func(tx runner, _ bool) error {
+		at := now()
+		put, err := affected(tx.exec(alertSilenceSaveSQL, silence.ID[:], silence.Rule, silence.Queue, at, at+silence.During.Microseconds(), act.By, act.Reason))
+		if err != nil {
+			return err
+		}
+		stored, err := list(tx, scanSilence, alertSilenceSQL, silence.ID[:])
+		if err != nil {
+			return err
+		}
+		saved = stored[0]
+		if put == 0 {
+			return nil // it is there already
+		}
+		return tellSilence(tx, saved, sluice.EventSilence, act)
+	})
+	return saved, err
+}
+
+func tellSilence(tx runner, silence sluice.Silence, event sluice.Event, act sluice.Act) error {
+	after, err := json.Marshal(silence)
+	if err != nil {
+		return err
+	}
+	return tell(tx, sluice.AuditEntry{
+		Object: sluice.ObjectAlert, Name: silence.Name(), Event: event, Actor: act.By, Reason: act.Reason, ActID: act.ID, After: after,
+	})
+}
+
+// EndSilence ends a silence before its time, and tells the audit.
+func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) error {
+	return s.write(ctx, "end silence", func(tx runner, again bool) error {
+		at := now()
+		stored, err := list(tx, scanSilence, alertSilenceSQL, id[:])
+		if err != nil {
+			return err
+		}
+		if len(stored) == 0 || !timeOf(&at).Before(stored[0].Until) {
+			if again {
+				return nil
+			}
+			return sluice.ErrNotFound
+		}
+		if _, err := tx.exec(alertSilenceEndSQL, id[:]); err != nil {
+			return err
+		}
+		return tellSilence(tx, stored[0], sluice.EventUnsilence, act)
+	})
+}

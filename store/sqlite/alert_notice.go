@@ -1,0 +1,170 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	_ "embed"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/alert_forget_silences.sql
+var alertForgetSilencesSQL string
+
+//go:embed sql/alert_forget_notices.sql
+var alertForgetNoticesSQL string
+
+//go:embed sql/alert_forget_receivers.sql
+var alertForgetReceiversSQL string
+
+//go:embed sql/alert_receiver_new.sql
+var alertReceiverNewSQL string
+
+//go:embed sql/alert_receiver_seen.sql
+var alertReceiverSeenSQL string
+
+//go:embed sql/alert_notices_add.sql
+var alertNoticesAddSQL string
+
+//go:embed sql/alert_notices_take.sql
+var alertNoticesTakeSQL string
+
+//go:embed sql/alert_notice_told.sql
+var alertNoticeToldSQL string
+
+//go:embed sql/alert_notice_again.sql
+var alertNoticeAgainSQL string
+
+// SaveAlerts stores what a look has found.
+func (s *Store) SaveAlerts(ctx context.Context, round sluice.AlertRound) error {
+	return s.write(ctx, "save alerts", func(tx runner, again bool) error {
+		if again {
+			stored, err := list(tx, scanAlert, alertsSQL)
+			if err != nil || alertsStored(stored, round.Alerts) {
+				return err
+			}
+		}
+		for _, a := range round.Alerts {
+			put, err := affected(tx.exec(alertSaveSQL, a.Rule, a.Queue, string(a.State), a.Since.UnixMicro(), micros(a.PendingSince), micros(a.FiredAt),
+				micros(a.ResolvedAt), a.Told, a.Value, a.Threshold, string(a.Severity), micros(a.At), a.Detail, a.Version+1))
+			if err == nil && put == 0 {
+				err = sluice.ErrConflict
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := forgetAlerting(tx); err != nil {
+			return err
+		}
+		return tellRound(tx, round)
+	})
+}
+
+// alertsStored reports whether an earlier try has stored the alerts.
+func alertsStored(stored, alerts []sluice.Alert) bool {
+	for _, want := range alerts {
+		if !slices.ContainsFunc(stored, func(a sluice.Alert) bool {
+			return a.Rule == want.Rule && a.Queue == want.Queue && a.Version == want.Version+1 && a.State == want.State &&
+				a.At.Equal(want.At.Truncate(time.Microsecond))
+		}) {
+			return false
+		}
+	}
+	return len(alerts) > 0
+}
+
+// forgetAlerting forgets silences that are over, and receivers that nobody asks for.
+func forgetAlerting(tx runner) error {
+	unseen := now() - sluice.AlertReceiverKept.Microseconds()
+	for _, forget := range []struct {
+		text string
+		at   int64
+	}{{alertForgetSilencesSQL, now()}, {alertForgetNoticesSQL, unseen}, {alertForgetReceiversSQL, unseen}} {
+		if _, err := tx.exec(forget.text, forget.at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellRound tells the audit what a look has found, and notes what receivers are to be told.
+func tellRound(tx runner, round sluice.AlertRound) error {
+	for _, e := range round.Entries {
+		e.At = time.Time{}
+		if err := tell(tx, e); err != nil {
+			return err
+		}
+	}
+	for _, m := range round.Messages {
+		text, err := json.Marshal(m)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.exec(alertNoticesAddSQL, m.Rule, m.Queue, string(text), now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TakeNotices makes a receiver known, and gives what it is to be told now. Where there is nothing to say, it only reads.
+func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]sluice.AlertNotice, error) {
+	var known, waiting bool
+	err := s.read(ctx, "look at notices", func(tx runner) error {
+		at := now()
+		_, err := list(tx, func(rows *sql.Rows) (struct{}, error) { return struct{}{}, rows.Scan(&known, &waiting) },
+			alertReceiverNewSQL, receiver, at-time.Minute.Microseconds(), at)
+		return err
+	})
+	if err != nil || known && !waiting {
+		return nil, err
+	}
+	var out []sluice.AlertNotice
+	err = s.write(ctx, "take notices", func(tx runner, _ bool) (err error) {
+		at := now()
+		if _, err := tx.exec(alertReceiverSeenSQL, receiver, at); err != nil {
+			return err
+		}
+		out, err = list(tx, scanNotice, alertNoticesTakeSQL, receiver, limit, at, at+hold.Microseconds())
+		return err
+	})
+	slices.SortFunc(out, func(a, b sluice.AlertNotice) int { return cmp.Compare(a.Seq, b.Seq) })
+	return out, err
+}
+
+func scanNotice(rows *sql.Rows) (sluice.AlertNotice, error) {
+	var n sluice.AlertNotice
+	var message string
+	var created int64
+	if err := rows.Scan(&n.Seq, &n.Receiver, &message, &created, &n.Attempts, &n.Error); err != nil {
+		return n, err
+	}
+	n.CreatedAt = timeOf(&created)
+	return n, json.Unmarshal([]byte(message), &n.Message)
+}
+
+// SettleNotices strikes what a receiver was told, and puts off the rest.
+func (s *Store) SettleNotices(ctx context.Context, results []sluice.NoticeResult) error {
+	if len(results) == 0 {
+		return nil
+	}
+	return s.write(ctx, "settle notices", func(tx runner, _ bool) error {
+		for _, r := range results {
+			var err error
+			if r.Done {
+				_, err = tx.exec(alertNoticeToldSQL, r.Seq)
+			} else {
+				_, err = tx.exec(alertNoticeAgainSQL, r.Seq, now()+r.Again.Microseconds(), sluice.StoredText(r.Error))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
