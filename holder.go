@@ -28,6 +28,9 @@ type Holder struct {
 	Seen    time.Time `json:"seen"`
 }
 
+// HolderSilence is how long a holder may be silent before it is taken for gone.
+const HolderSilence = 30 * time.Second
+
 // The roles of holders.
 const (
 	RoleWorker     = "worker"

@@ -1,7 +1,7 @@
 // Package upkeep tends what nobody else looks after: it carries out planned changes of settings, recovers
 // jobs whose lease ran out, follows the runs of engines to their end, cancels jobs that expired, mends what was
-// orphaned, counts what falls due, adds up statistics, carries out operations, and prunes history. Any number may run:
-// on PostgreSQL one leads and works and the others stand by, elsewhere all work, which does no harm.
+// orphaned, counts what falls due, adds up statistics, carries out operations, looks at alerts, and prunes history. Any
+// number may run: on PostgreSQL one leads and works and the others stand by, elsewhere all work, which does no harm.
 package upkeep
 
 import (
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
@@ -38,6 +39,12 @@ type Options struct {
 	// Engines are those whose runs are followed, by the names that the setting `engine` of queues has for them.
 	// Default: none; jobs that dispatchers handed over stay dispatched then.
 	Engines map[string]sluice.Engine
+	// AlertInterval is how often the rules of alerts are looked at, by the upkeep that leads; negative: never. Source C-74
+	// looks every five minutes; a look is a few bounded reads for each queue. Default 15 s.
+	AlertInterval time.Duration
+	// Receivers are told of alerts, by this process, whoever leads. One that is down is told once it is back, and holds
+	// nothing up. Default: none; the log and the audit are always told.
+	Receivers []alert.Receiver
 	// Logger gets one line per event; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
 	// LogLimit is how many lines of an event are logged for one queue within 10 s; of those beyond it only the number is.
@@ -64,6 +71,7 @@ type Upkeep struct {
 	beaten    time.Time
 	refused   map[string]bool // the plans that cannot be carried out, as they were logged
 	waves     counting
+	alerts    alerting
 	runs      followers
 
 	operations operating
@@ -85,6 +93,8 @@ type Done struct {
 	Settings int `json:"settings"`
 	// Operated counts jobs on which operations acted.
 	Operated int `json:"operated"`
+	// Alerts counts changes of alerts that people are told of.
+	Alerts int `json:"alerts"`
 }
 
 // jobs is how many jobs the round was about.
@@ -100,6 +110,9 @@ func New(store sluice.Store, options Options) *Upkeep {
 	defaultTo(&options.PruneInterval, 10*time.Minute)
 	defaultTo(&options.PruneBatch, 1000)
 	defaultTo(&options.WavesInterval, 10*time.Second)
+	if options.AlertInterval == 0 {
+		options.AlertInterval = 15 * time.Second
+	}
 	options.Logger = scrubbed.Logger(options.Logger, options.Scrub)
 	options.Engines = scrubbed.Engines(options.Engines, options.Scrub)
 	store = scrubbed.Store(store, options.Scrub)
@@ -109,6 +122,9 @@ func New(store sluice.Store, options Options) *Upkeep {
 		options: options, log: event.NewLog(options.Logger, holder, options.LogLimit), holder: sluice.Holder{ID: holder, Role: sluice.RoleUpkeep},
 		recovered: make(map[string]time.Time), waves: counting{ended: make(chan time.Time, 1)},
 		runs: followers{queues: make(map[string]*follower)},
+		alerts: newAlerting(alert.New(store, alert.Options{
+			Receivers: options.Receivers, Holder: holder, Logger: options.Logger, LogLimit: options.LogLimit,
+		})),
 	}
 }
 
@@ -127,6 +143,8 @@ func (u *Upkeep) Run(ctx context.Context) error {
 	defer u.log.Flush()
 	defer u.waves.wait()
 	defer u.operations.wait()
+	defer u.alerts.watcher.Flush()
+	defer u.alerts.all.Wait()
 	defer u.runs.all.Wait()
 	defer func() {
 		if lead != nil {
@@ -140,6 +158,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 			u.operateBeside(ctx)
 			u.followBeside(ctx, queues)
 		}
+		u.alertBeside(ctx, lead != nil)
 		u.beat(ctx)
 		select {
 		case <-ctx.Done():
@@ -212,6 +231,7 @@ func (u *Upkeep) tend(ctx context.Context, all bool) (queues []sluice.Queue, don
 		u.foldStats(ctx, all),
 		u.countIf(ctx, all),
 		u.operateIf(ctx, all, &done),
+		u.alertIf(ctx, all, &done),
 	)
 }
 

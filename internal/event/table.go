@@ -100,6 +100,20 @@ var (
 		"a planned change of settings cannot be made; told once")
 )
 
+// Alerts.
+var (
+	AlertFiring = is("alert firing", wrong, "upkeep", "[queue] rule severity value threshold message", "C-53, C-74",
+		"what a rule of alerts asks for has held for long enough; «sluice alerts ls» lists those that fire")
+	AlertResolved = is("alert resolved", info, "upkeep", "[queue] rule severity value threshold message", "",
+		"an alert that fired, or was silenced, is over")
+	AlertSilenced = is("alert silenced", info, "upkeep", "[queue] rule severity value threshold message", "",
+		"an alert would fire, but somebody silenced it")
+	AlertUntold = is("alert not told", warn, "upkeep", "[queue] rule receiver error retry_in", "",
+		"a receiver could not be told of an alert; it is tried again")
+	AlertGivenUp = is("alert given up", wrong, "upkeep", "[queue] rule receiver error", "",
+		"a receiver could not be told of an alert for a week")
+)
+
 // Forwarders.
 var (
 	Forwarded = is("jobs forwarded", debug, "forwarder", "queue claimed forwarded duplicates refused uncertain", "",
@@ -198,4 +212,10 @@ var fields = []Field{
 	{"refused", "jobs that break a rule of it"},
 	{"uncertain", "jobs that may have been there"},
 	{"centre", "its name here"},
+	{"rule", "the rule of alerts"},
+	{"severity", "how much it matters: note, warning, error or critical"},
+	{"value", "the figure that the rule looks at"},
+	{"threshold", "where it begins to matter in this queue"},
+	{"message", "what is wrong, in a sentence"},
+	{"receiver", "whom alerts are told to"},
 }

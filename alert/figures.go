@@ -1,0 +1,237 @@
+package alert
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// figures reads what rules look at, each thing once a look, and only what a rule asks for.
+type figures struct {
+	watcher *Watcher
+	store   sluice.Store
+	book    sluice.AlertBook
+	limit   int // of counting jobs
+
+	depths  map[string]sluice.Depth
+	holders []sluice.Holder // those that are alive
+	asked   bool            // for the holders
+	waves   map[string]sluice.QueueWaves
+	stats   map[time.Duration]map[string]sluice.Stat
+	counted *bool // whether somebody keeps statistics
+}
+
+func newFigures(w *Watcher, book sluice.AlertBook, targets []sluice.AlertTarget) *figures {
+	f := &figures{
+		watcher: w, store: w.store, book: book, limit: 1,
+		depths: make(map[string]sluice.Depth), stats: make(map[time.Duration]map[string]sluice.Stat),
+	}
+	for _, t := range targets {
+		if metric, err := sluice.AlertMetricNamed(t.Rule.Metric); err == nil && metric.Unit == "jobs" {
+			f.limit = max(f.limit, int(math.Min(t.Threshold, sluice.DepthLimit-1))+1)
+		}
+	}
+	return f
+}
+
+// read reads the figure of a target.
+func (f *figures) read(ctx context.Context, t sluice.AlertTarget) (sluice.AlertReading, error) {
+	switch t.Rule.Metric {
+	case sluice.MetricUpkeepMissing:
+		return f.upkeepMissing(t), nil
+	case sluice.MetricTrouble:
+		return f.trouble(ctx)
+	case sluice.MetricOldestTx, sluice.MetricDeadRows, sluice.MetricWAL, sluice.MetricConnections, sluice.MetricClock:
+		return f.ofStore(ctx, t.Rule.Metric)
+	case sluice.MetricSuccessRate, sluice.MetricDeadRate, sluice.MetricRecoveredRate, sluice.MetricStartFailures, sluice.MetricLeaseExpiry, sluice.MetricRunP95:
+		return f.overTime(ctx, t)
+	case sluice.MetricDrainTime:
+		return f.drainTime(ctx, t.Queue)
+	case sluice.MetricPace, sluice.MetricStalled:
+		return f.moving(ctx, t)
+	case sluice.MetricBreakerOpen:
+		return f.breakerOpen(ctx, t.Queue.Name)
+	case sluice.MetricSettingsWrong:
+		return settingsWrong(t.Queue), nil
+	}
+	return f.now(ctx, t)
+}
+
+// upkeepMissing is how long ago somebody looked last, by what the look stored of this very rule.
+func (f *figures) upkeepMissing(t sluice.AlertTarget) sluice.AlertReading {
+	last := stored(f.book.Alerts, t.Rule.Name, "").At
+	if last.IsZero() {
+		return sluice.AlertReading{}
+	}
+	missing := f.book.Now.Sub(last).Seconds()
+	return sluice.AlertReading{Value: math.Max(0, missing), Detail: "since " + last.UTC().Format(time.RFC3339)}
+}
+
+func settingsWrong(q sluice.Queue) sluice.AlertReading {
+	if q.Wrong == "" {
+		return sluice.AlertReading{}
+	}
+	return sluice.AlertReading{Value: 1, Detail: q.Wrong}
+}
+
+// alive lists the holders that were seen lately.
+func (f *figures) alive(ctx context.Context) ([]sluice.Holder, error) {
+	if f.asked {
+		return f.holders, nil
+	}
+	all, err := f.store.Holders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range all {
+		if f.book.Now.Sub(h.Seen) <= sluice.HolderSilence {
+			f.holders = append(f.holders, h)
+		}
+	}
+	f.asked = true
+	return f.holders, nil
+}
+
+// serves reports whether somebody who is alive claims from a queue.
+func (f *figures) serves(ctx context.Context, queue string) (bool, error) {
+	holders, err := f.alive(ctx)
+	for _, h := range holders {
+		for _, q := range h.Queues {
+			if q == queue {
+				return true, err
+			}
+		}
+	}
+	return false, err
+}
+
+// trouble counts holders that say so. Open breakers have a rule of their own.
+func (f *figures) trouble(ctx context.Context) (sluice.AlertReading, error) {
+	holders, err := f.alive(ctx)
+	var out sluice.AlertReading
+	for _, h := range holders {
+		if h.Trouble != "" && !strings.Contains(h.Trouble, sluice.BreakerIsOpen) {
+			out.Value++
+			out.Detail = h.ID + ": " + h.Trouble
+		}
+	}
+	return out, err
+}
+
+func (f *figures) breakerOpen(ctx context.Context, queue string) (sluice.AlertReading, error) {
+	holders, err := f.alive(ctx)
+	var out sluice.AlertReading
+	for _, h := range holders {
+		if h.BreakerOpen(queue) {
+			out.Value++
+			out.Detail = h.ID + ": " + h.Trouble
+		}
+	}
+	return out, err
+}
+
+// depth counts a queue's jobs, as far as a rule wants to know.
+func (f *figures) depth(ctx context.Context, queue string) (sluice.Depth, error) {
+	if d, known := f.depths[queue]; known {
+		return d, nil
+	}
+	d, err := f.store.Glance(ctx, queue, f.limit)
+	if err == nil {
+		f.depths[queue] = d
+	}
+	return d, err
+}
+
+// paused reports whether a queue hands out nothing, because somebody wants it so.
+func (f *figures) paused(q sluice.Queue) bool {
+	return q.Settings.PausedAt(f.book.Now)
+}
+
+// age is how long the job that has been ready longest has been due.
+func (f *figures) age(d sluice.Depth) time.Duration {
+	if d.OldestDue.IsZero() {
+		return 0
+	}
+	return max(0, f.book.Now.Sub(d.OldestDue))
+}
+
+// now reads figures that tell of this moment.
+func (f *figures) now(ctx context.Context, t sluice.AlertTarget) (sluice.AlertReading, error) {
+	d, err := f.depth(ctx, t.Queue.Name)
+	if err != nil {
+		return sluice.AlertReading{}, err
+	}
+	paused := f.paused(t.Queue)
+	value := 0.0
+	switch t.Rule.Metric {
+	case sluice.MetricDead:
+		value = float64(d.Dead)
+	case sluice.MetricUncertain:
+		value = float64(d.Uncertain)
+	case sluice.MetricPausedReady:
+		if paused && t.Queue.Settings.PausedUntil.IsZero() && !plansPause(t.Queue) {
+			value = float64(d.Ready)
+		}
+	case sluice.MetricReady:
+		if !paused {
+			value = float64(d.Ready)
+		}
+	case sluice.MetricOldestAge:
+		if !paused {
+			value = f.age(d).Seconds()
+		}
+	case sluice.MetricUnserved:
+		served, err := f.serves(ctx, t.Queue.Name)
+		if err != nil {
+			return sluice.AlertReading{}, err
+		}
+		if !paused && !served && d.Claimed == 0 {
+			value = float64(d.Ready)
+		}
+	default:
+		return sluice.AlertReading{}, fmt.Errorf("metric %q: %w", t.Rule.Metric, sluice.ErrNotFound)
+	}
+	return sluice.AlertReading{Value: value}, nil
+}
+
+// plansPause reports whether a queue is opened and closed by the clock.
+func plansPause(q sluice.Queue) bool {
+	for _, p := range q.Plans {
+		_, sets := p.Set["paused"]
+		_, reverts := p.Swaps["paused"]
+		if sets || reverts {
+			return true
+		}
+	}
+	return false
+}
+
+// drainTime is how long the rate takes for what is ready. Counting stops early; the count of waves does not.
+func (f *figures) drainTime(ctx context.Context, q sluice.Queue) (sluice.AlertReading, error) {
+	rate := float64(q.Settings.Rate)
+	if rate <= 0 {
+		return sluice.AlertReading{Unknown: true}, nil
+	}
+	if f.paused(q) {
+		return sluice.AlertReading{}, nil
+	}
+	if f.waves == nil {
+		waves, err := f.store.Waves(ctx, sluice.WaveFilter{Ahead: time.Microsecond})
+		if err != nil {
+			return sluice.AlertReading{}, err
+		}
+		f.waves = make(map[string]sluice.QueueWaves, len(waves.Queues))
+		for _, w := range waves.Queues {
+			f.waves[w.Queue] = w
+		}
+	}
+	if w, known := f.waves[q.Name]; known && !w.Stale(f.book.Now) {
+		return sluice.AlertReading{Value: float64(w.Due.Jobs) / rate}, nil
+	}
+	d, err := f.depth(ctx, q.Name)
+	return sluice.AlertReading{Value: float64(d.Ready) / rate, Unknown: d.Ready >= f.limit}, err
+}

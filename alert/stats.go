@@ -1,0 +1,167 @@
+package alert
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// statPage is how many slots are read at once.
+const statPage = 10_000
+
+// window gives what happened in a queue in a window up to now. Known is false where nobody keeps statistics.
+func (f *figures) window(ctx context.Context, queue string, window time.Duration) (stat sluice.Stat, known bool, err error) {
+	if f.counted == nil {
+		counted, err := f.somebodyCounts(ctx)
+		if err != nil {
+			return stat, false, err
+		}
+		f.counted = &counted
+	}
+	if !*f.counted {
+		return stat, false, nil
+	}
+	if f.stats[window] == nil {
+		byQueue, err := f.slots(ctx, window)
+		if err != nil {
+			return stat, false, err
+		}
+		f.stats[window] = byQueue
+	}
+	return f.stats[window][queue], true, nil
+}
+
+// somebodyCounts reports whether there are statistics of the last day.
+func (f *figures) somebodyCounts(ctx context.Context) (bool, error) {
+	filter := sluice.StatFilter{Every: sluice.StatMinute, From: f.book.Now.Add(-24 * time.Hour).Truncate(sluice.StatMinute), To: f.book.Now, Limit: 1}
+	stats, err := f.store.Stats(ctx, filter)
+	return len(stats) > 0, err
+}
+
+// slots adds up the slots of a window by queue, a page at a time.
+func (f *figures) slots(ctx context.Context, window time.Duration) (map[string]sluice.Stat, error) {
+	every := sluice.StatEvery(window)
+	filter := sluice.StatFilter{Every: every, From: f.book.Now.Add(-window).Truncate(every), To: f.book.Now, Limit: statPage}
+	out := make(map[string]sluice.Stat)
+	for {
+		stats, err := f.store.Stats(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		full := len(stats) == statPage
+		for _, s := range stats {
+			if full && s.At.Equal(stats[len(stats)-1].At) {
+				break // it may go on, so it is read again
+			}
+			sum := out[s.Queue]
+			sum.Merge(s)
+			out[s.Queue] = sum
+		}
+		if !full {
+			return out, nil
+		}
+		if last := stats[len(stats)-1].At; last.After(filter.From) {
+			filter.From = last
+			continue
+		}
+		return nil, fmt.Errorf("a slot has more than %d queues", statPage)
+	}
+}
+
+// overTime reads figures that tell of a while.
+func (f *figures) overTime(ctx context.Context, t sluice.AlertTarget) (sluice.AlertReading, error) {
+	window := t.Rule.Window
+	stat, known, err := f.window(ctx, t.Queue.Name, window)
+	if err != nil || !known {
+		return sluice.AlertReading{Unknown: true}, err
+	}
+	summary := sluice.NewSummary([]sluice.Stat{stat}, f.book.Now.Add(-window), f.book.Now)
+	perSecond := func(n int64) float64 { return float64(n) / window.Seconds() }
+	switch t.Rule.Metric {
+	case sluice.MetricSuccessRate:
+		return sluice.AlertReading{Value: summary.SuccessRate}, nil
+	case sluice.MetricDeadRate:
+		return sluice.AlertReading{Value: perSecond(stat.Counts.Dead)}, nil
+	case sluice.MetricRecoveredRate:
+		return sluice.AlertReading{Value: perSecond(stat.Counts.Recovered)}, nil
+	case sluice.MetricStartFailures:
+		return sluice.AlertReading{Value: perSecond(stat.Counts.StartFailed)}, nil
+	case sluice.MetricLeaseExpiry:
+		return sluice.AlertReading{Value: summary.LeaseExpiryRate}, nil
+	}
+	if stat.Run.Count() == 0 {
+		return sluice.AlertReading{}, nil // nothing ran, so nothing is slow
+	}
+	return sluice.AlertReading{Value: summary.Run.P95.Seconds()}, nil
+}
+
+// moving tells whether a queue whose jobs have been ready for the whole window goes on as it may.
+func (f *figures) moving(ctx context.Context, t sluice.AlertTarget) (sluice.AlertReading, error) {
+	d, err := f.depth(ctx, t.Queue.Name)
+	if err != nil {
+		return sluice.AlertReading{}, err
+	}
+	well := sluice.AlertReading{}
+	if t.Rule.Metric == sluice.MetricPace {
+		well.Value = 1
+	}
+	if d.Ready == 0 || f.paused(t.Queue) || f.age(d) < t.Rule.Window {
+		return well, nil
+	}
+	stat, known, err := f.window(ctx, t.Queue.Name, t.Rule.Window)
+	if err != nil || !known {
+		return sluice.AlertReading{Unknown: true}, err
+	}
+	if t.Rule.Metric == sluice.MetricPace {
+		allowed := float64(t.Queue.Settings.Rate) * t.Rule.Window.Seconds()
+		if allowed <= 0 {
+			return sluice.AlertReading{Unknown: true}, nil
+		}
+		return sluice.AlertReading{Value: math.Min(1, float64(stat.Counts.Claimed)/allowed)}, nil
+	}
+	served, err := f.serves(ctx, t.Queue.Name)
+	if err != nil || !served || stat.Counts.Claimed > 0 || d.Claimed+d.Dispatched > 0 {
+		return well, err
+	}
+	return sluice.AlertReading{Value: float64(d.Ready)}, nil
+}
+
+// healthEvery is how often the store is asked how it is. Rules of the store hold for minutes.
+const healthEvery = 45 * time.Second
+
+// healthCache is how the store was when it was asked last.
+type healthCache struct {
+	at     time.Time
+	health sluice.Health
+}
+
+// ofStore reads figures of the store. Of those that there are for each table it is the highest.
+func (f *figures) ofStore(ctx context.Context, metric string) (sluice.AlertReading, error) {
+	cache := &f.watcher.health
+	if cache.at.IsZero() || time.Since(cache.at) >= healthEvery {
+		health, err := sluice.HealthOf(ctx, f.store, sluice.HealthOptions{})
+		if err != nil {
+			return sluice.AlertReading{}, err
+		}
+		cache.at, cache.health = time.Now(), health
+	}
+	name := healthFigures[metric]
+	out := sluice.AlertReading{Unknown: true}
+	for _, figure := range cache.health.Figures {
+		value := math.Abs(figure.Value)
+		if figure.Name == name && (out.Unknown || value > out.Value) {
+			out = sluice.AlertReading{Value: value, Detail: strings.TrimSpace(figure.Label.Name + " " + figure.Label.Value)}
+		}
+	}
+	return out, nil
+}
+
+// healthFigures are what stores call the figures.
+var healthFigures = map[string]string{
+	sluice.MetricOldestTx: "oldest_transaction_seconds", sluice.MetricDeadRows: "dead_rows", sluice.MetricWAL: "wal_bytes",
+	sluice.MetricConnections: "connections_used", sluice.MetricClock: "clock_difference_seconds",
+}

@@ -1,0 +1,118 @@
+package alert
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+)
+
+const (
+	// tellBatch is how many notices of a receiver are taken at once, and tellHold for how long nobody else gets them. Each
+	// is told within tellTimeout.
+	tellBatch   = 10
+	tellTimeout = 10 * time.Second
+	tellHold    = (tellBatch + 2) * tellTimeout
+	// firstAgain and lastAgain are how long it takes until a receiver is tried again.
+	firstAgain = 2 * time.Second
+	lastAgain  = 5 * time.Minute
+)
+
+// Tell tells the receivers what they are to be told, until there is nothing more that can be told now. It returns how many
+// messages were taken. Receivers do not wait for each other.
+func (w *Watcher) Tell(ctx context.Context) (told int, err error) {
+	var all sync.WaitGroup
+	counts, failed := make([]int, len(w.options.Receivers)), make([]error, len(w.options.Receivers))
+	for i, receiver := range w.options.Receivers {
+		all.Go(func() { counts[i], failed[i] = w.tell(ctx, receiver) })
+	}
+	all.Wait()
+	for _, n := range counts {
+		told += n
+	}
+	return told, errors.Join(failed...)
+}
+
+// tell tells one receiver. It ends where the receiver cannot be reached.
+func (w *Watcher) tell(ctx context.Context, receiver Receiver) (told int, err error) {
+	for {
+		notices, err := w.store.TakeNotices(ctx, receiver.Name(), tellBatch, tellHold)
+		if err != nil || len(notices) == 0 {
+			return told, err
+		}
+		results, done, reached := w.tellAll(ctx, receiver, notices)
+		told += done
+		// What was told is struck although we are to end: it would else be told twice.
+		if err := w.store.SettleNotices(context.WithoutCancel(ctx), results); err != nil || !reached || ctx.Err() != nil {
+			return told, err
+		}
+	}
+}
+
+// tellAll tells notices one by one. If the receiver cannot be reached the rest is put off untried.
+func (w *Watcher) tellAll(ctx context.Context, receiver Receiver, notices []sluice.AlertNotice) (results []sluice.NoticeResult, told int, reached bool) {
+	for i, n := range notices {
+		err := w.tellOne(ctx, receiver, n.Message)
+		result := sluice.NoticeResult{Seq: n.Seq, Done: err == nil}
+		var refused *RefusedError
+		if err == nil {
+			told++
+			results = append(results, result)
+			continue
+		}
+		result = w.putOff(ctx, n, err)
+		results = append(results, result)
+		if errors.As(err, &refused) {
+			continue
+		}
+		for _, rest := range notices[i+1:] {
+			results = append(results, sluice.NoticeResult{Seq: rest.Seq, Again: result.Again, Error: rest.Error})
+		}
+		return results, told, false
+	}
+	return results, told, true
+}
+
+func (w *Watcher) tellOne(ctx context.Context, receiver Receiver, message sluice.AlertMessage) error {
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	return receiver.Tell(ctx, message)
+}
+
+// putOff says when a notice is tried again: later each time, and after a week no more, which the audit is told.
+func (w *Watcher) putOff(ctx context.Context, n sluice.AlertNotice, cause error) sluice.NoticeResult {
+	result := sluice.NoticeResult{Seq: n.Seq, Again: againAfter(n.Attempts), Error: cause.Error()}
+	if ctx.Err() != nil {
+		result.Again = 0 // we end; another process may try at once
+		return result
+	}
+	m := n.Message
+	if time.Since(n.CreatedAt) < sluice.AlertNoticeKept {
+		w.log.Tell(event.AlertUntold, m.Queue, "rule", m.Rule, "receiver", n.Receiver, "error", cause, "retry_in", result.Again)
+		return result
+	}
+	entry := sluice.AuditEntry{
+		Object: sluice.ObjectAlert, Name: sluice.AlertName(m.Rule, m.Queue), Event: sluice.EventAlertUntold, Actor: w.options.Holder,
+		Reason: sluice.Brief(n.Receiver + " was not told that it is " + string(m.Event) + ": " + cause.Error()),
+	}
+	if err := w.store.Note(ctx, []sluice.AuditEntry{entry}); err != nil {
+		return result // it is given up once that can be told
+	}
+	w.log.Tell(event.AlertGivenUp, m.Queue, "rule", m.Rule, "receiver", n.Receiver, "error", cause)
+	result.Done = true
+	return result
+}
+
+// againAfter is how long to wait after so many attempts: twice as long each time, with a part by lot so that processes do
+// not come back together.
+func againAfter(attempts int) time.Duration {
+	wait := lastAgain
+	if attempts < 10 {
+		wait = min(lastAgain, firstAgain<<max(0, attempts-1))
+	}
+	return wait*3/4 + rand.N(wait/2)
+}
