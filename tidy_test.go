@@ -35,6 +35,7 @@ var doors = map[string][]string{
 	"dispatcher":         {"", "internal/event", "internal/scrubbed"},
 	"upkeep":             {"", "alert", "internal/event", "internal/scrubbed"},
 	"alert":              {"", "internal/event"},
+	"internal/export":    {""},
 	"forward":            {"", "internal/event", "internal/scrubbed"},
 	"observe":            {"", "internal/event"},
 	"trace":              {"", "observe"},
@@ -60,7 +61,7 @@ var doors = map[string][]string{
 	"engine/temporal":    {""},
 	"internal/demo":      {"", "internal/flow", "worker", "store/sqlite", "store/postgres"},
 	"internal/sim":       {"", "internal/flow", "store/memory"},
-	"cli":                {"", "schema", "observe", "trace", "worker", "upkeep", "forward", "move", "store/sqlite", "store/postgres", "dispatcher", "engine/temporal", "internal/demo", "internal/sim", "internal/event", "internal/scrubbed", "scrub"},
+	"cli":                {"", "schema", "observe", "trace", "worker", "upkeep", "forward", "move", "store/sqlite", "store/postgres", "dispatcher", "engine/temporal", "internal/demo", "internal/sim", "internal/event", "internal/scrubbed", "scrub", "alert", "internal/export"},
 	"cmd/sluice":         {"cli"},
 
 	"internal/freeport":     {},

@@ -56,8 +56,8 @@ func (a *app) auditCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&object, "object", "", "of this kind: job, queue, tenant or tier")
-	flags.StringVar(&name, "name", "", "of the queue, tenant or tier of this name; of jobs, those of this queue")
+	flags.StringVar(&object, "object", "", "of this kind: job, queue, tenant, tier or alert")
+	flags.StringVar(&name, "name", "", "of the queue, tenant, tier or alert of this name; of jobs, those of this queue")
 	flags.StringVar(&queue, "queue", "", "of this queue and its jobs")
 	flags.StringVar(&job, "job", "", "of this job")
 	flags.Int64Var(&before, "before", 0, "the page after the one that ended with this number")
@@ -66,7 +66,7 @@ func (a *app) auditCommand() *cobra.Command {
 }
 
 // objects are the kinds of things that the audit tells of.
-var objects = []sluice.Object{sluice.ObjectJob, sluice.ObjectQueue, sluice.ObjectTenant, sluice.ObjectTier}
+var objects = []sluice.Object{sluice.ObjectJob, sluice.ObjectQueue, sluice.ObjectTenant, sluice.ObjectTier, sluice.ObjectAlert}
 
 func auditColumns() []column[sluice.AuditEntry] {
 	return []column[sluice.AuditEntry]{

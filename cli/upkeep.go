@@ -16,14 +16,16 @@ func (a *app) upkeepCommand() *cobra.Command {
 	var once bool
 	var engine engineFlags
 	var options upkeep.Options
+	var hooks webhookFlags
 	command := &cobra.Command{
 		Use:   "upkeep",
-		Short: "Recover lost jobs, cancel expired ones, change settings as planned, count waves, prune history",
+		Short: "Recover lost jobs, cancel expired ones, change settings as planned, look at alerts, prune history",
 		Long: `Tends the store until it is interrupted. Any number may run; one leads, the others stand by. How often
 leases are looked at, and how many jobs are recovered at once, are settings of each queue
 (recover_interval, recover_batch). What falls due ahead is counted for «sluice waves». With --temporal the runs of
-that engine are followed.`,
-		Example: "  sluice upkeep\n  sluice upkeep --once",
+that engine are followed. The rules of alerts are looked at; webhooks are told by every upkeep that names them,
+whichever leads.`,
+		Example: "  sluice upkeep\n  sluice upkeep --once\n  sluice upkeep --alert-webhook https://hooks.example.com/sluice --alert-secret-file secret",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if options.PruneBatch < 1 {
@@ -37,6 +39,9 @@ that engine are followed.`,
 			}
 			defer done()
 			options.Engines = a.observeEngines(engines)
+			if options.Receivers, err = hooks.orEnvironment().receivers(); err != nil {
+				return err
+			}
 			if once {
 				return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 					done, err := upkeep.New(store, options).Once(ctx, true)
@@ -61,6 +66,8 @@ that engine are followed.`,
 	flags := command.Flags()
 	a.metrics.addTo(flags)
 	engine.addTo(flags)
+	hooks.addTo(flags)
+	flags.Var(newDuration(&options.AlertInterval, 15*time.Second), "alert-interval", "how often to look at the rules of alerts")
 	flags.BoolVar(&once, "once", false, "do everything once, whether it is due or not, and end")
 	flags.Var(newDuration(&options.Interval, time.Second), "interval", "how often to look whether something is due")
 	flags.Var(newDuration(&options.PruneInterval, 10*time.Minute), "prune-interval", "how often to go through the history")

@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 )
 
-// tellInterval is how often the receivers of this process are told what they were not told yet.
+// tellInterval is how often the receivers of this process are told what they were not told yet, if alerts are not looked at
+// more often than that.
 const tellInterval = 5 * time.Second
 
 // alerting looks at alerts and tells receivers beside the rounds: nothing waits for a store that is slow to say how it is,
@@ -66,7 +67,7 @@ func (u *Upkeep) alertBeside(ctx context.Context, leads bool) {
 			a.looks.ended <- changes > 0
 		})
 	}
-	if len(u.options.Receivers) > 0 && a.tells.due(tellInterval) {
+	if len(u.options.Receivers) > 0 && a.tells.due(u.tellInterval()) {
 		a.all.Go(func() {
 			if _, err := a.watcher.Tell(ctx); err != nil {
 				u.failed(ctx, "tell receivers", err)
@@ -74,6 +75,13 @@ func (u *Upkeep) alertBeside(ctx context.Context, leads bool) {
 			a.tells.ended <- false
 		})
 	}
+}
+
+func (u *Upkeep) tellInterval() time.Duration {
+	if u.options.AlertInterval > 0 {
+		return min(tellInterval, u.options.AlertInterval)
+	}
+	return tellInterval
 }
 
 // alertIf looks and tells where everything is to be done.

@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func (a *app) alertRulesCommand() *cobra.Command {
+	var queue string
+	command := &cobra.Command{
+		Use:   "rules [RULE]",
+		Short: "List the rules of alerts, or show one with what to do when it fires",
+		Long: `Lists the rules as they count: the presets, and those that somebody changed or made. A rule of one queue counts there in
+place of that for all. Of one rule it also shows what it means and what to do.`,
+		Example: "  sluice alerts rules\n  sluice alerts rules dead-letters\n  sluice alerts rules -o json",
+		Args:    arguments(0, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				book, err := client.Alerts(ctx)
+				if err != nil {
+					return err
+				}
+				rules := slices.DeleteFunc(book.Rules, func(r sluice.AlertRule) bool {
+					return len(args) > 0 && r.Name != args[0] || queue != "" && r.Queue != "" && r.Queue != queue
+				})
+				if len(rules) == 0 {
+					return unknownRule(fmt.Errorf("rule %.80q: %w", args[0], sluice.ErrNotFound))
+				}
+				if len(args) > 0 && a.output == "table" {
+					return a.showRules(rules)
+				}
+				return printList(a, rules, func(r sluice.AlertRule) string { return r.Object() }, ruleColumns())
+			})
+		},
+	}
+	command.Flags().StringVar(&queue, "queue", "", "leave out those of other queues")
+	return command
+}
+
+func ruleColumns() []column[sluice.AlertRule] {
+	field := func(name string) func(sluice.AlertRule) string {
+		f, err := sluice.AlertFieldNamed(name)
+		return func(r sluice.AlertRule) string {
+			if err != nil {
+				return "-"
+			}
+			return f.Format(r)
+		}
+	}
+	return []column[sluice.AlertRule]{
+		{"RULE", func(r sluice.AlertRule) string { return r.Name }, false},
+		{"QUEUE", func(r sluice.AlertRule) string { return orDash(r.Queue) }, false},
+		{"CONDITION", func(r sluice.AlertRule) string { return r.Metric + " " + r.Op + " " + field("threshold")(r) }, false},
+		{"FOR", field("for"), true},
+		{"SEVERITY", field("severity"), false},
+		{"COVERS", func(r sluice.AlertRule) string {
+			if r.Queue != "" {
+				return "the queue"
+			}
+			return r.Covers.Says()
+		}, false},
+		{"", func(r sluice.AlertRule) string {
+			switch {
+			case r.Disabled:
+				return "disabled"
+			case r.Version > 0:
+				return "changed"
+			}
+			return ""
+		}, false},
+		{"SAYS", field("says"), false},
+	}
+}
+
+func (a *app) showRules(rules []sluice.AlertRule) error {
+	for i, r := range rules {
+		text := ""
+		if i > 0 {
+			text = "\n"
+		}
+		text += r.Object() + ": " + r.Says + "\n"
+		for _, f := range sluice.AlertFields() {
+			if value := f.Format(r); value != "" && f.Name != "says" && f.Name != "runbook" {
+				text += fmt.Sprintf("  %-11s%s\n", f.Name, value)
+			}
+		}
+		if metric, err := sluice.AlertMetricNamed(r.Metric); err == nil {
+			text += "  " + r.Metric + ", in " + metric.Unit + ": " + metric.Meaning + "\n"
+		}
+		text += "what to do:\n  " + strings.ReplaceAll(orDash(r.Runbook), "\n", "\n  ") + "\n"
+		if r.Version > 0 {
+			text += fmt.Sprintf("changed %s by %s: %s\n", ago(r.ChangedAt), r.ChangedBy, orDash(r.Reason))
+		}
+		if _, err := fmt.Fprint(a.stdout, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unknownRule(err error) error {
+	if errors.Is(err, sluice.ErrNotFound) {
+		return codedError{err, exitNotFound, "look at «sluice alerts rules»"}
+	}
+	return err
+}
+
+func alertFieldsHelp() string {
+	var text strings.Builder
+	text.WriteString("What can be set:\n")
+	for _, f := range sluice.AlertFields() {
+		fmt.Fprintf(&text, "  %-11s %s\n", f.Name, f.Meaning)
+	}
+	return text.String()
+}
+
+func (a *app) alertSetCommand() *cobra.Command {
+	var queue string
+	command := &cobra.Command{
+		Use:   "set RULE NAME=VALUE…",
+		Short: "Change a rule of alerts, for all queues or one, or make one",
+		Long: `Changes a rule, from the next look on. With --queue it counts in that queue in place of the rule for all, whatever that
+covers. A name that is not there makes a rule, which needs a metric. Metrics are listed in docs/alerts.md.
+
+` + alertFieldsHelp(),
+		Example: "  sluice alerts set dead-letters threshold=100 for=10m --reason \"we read them daily\"\n  sluice alerts set slow-runs threshold=300 --queue reports --reason \"reports take long\"\n  sluice alerts set many-scheduled metric=ready threshold=500 severity=note says=\"more than usual\"",
+		Args:    arguments(2, math.MaxInt),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.changeRule(command.Context(), args[0], queue, func(r *sluice.AlertRule) error { return applyFields(r, args[1:]) })
+		},
+	}
+	command.Flags().StringVar(&queue, "queue", "", "only in this queue")
+	return command
+}
+
+// applyFields reads name=value pairs into a rule; a value @FILE is read from the file.
+func applyFields(rule *sluice.AlertRule, pairs []string) error {
+	for _, pair := range pairs {
+		name, value, found := strings.Cut(pair, "=")
+		if !found {
+			return usagef("%q is not NAME=VALUE", pair)
+		}
+		field, err := sluice.AlertFieldNamed(name)
+		if err != nil {
+			return usagef("%w", err)
+		}
+		if path, isFile := strings.CutPrefix(value, "@"); isFile {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return usagef("%s: %w", name, err)
+			}
+			value = strings.TrimSpace(string(text))
+		}
+		if err := field.Parse(rule, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) changeRule(ctx context.Context, name, queue string, change func(*sluice.AlertRule) error) error {
+	return a.withClient(ctx, func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+		before, after, err := client.SetAlertRule(ctx, name, queue, a.act(""), change)
+		if err != nil {
+			return err
+		}
+		changed := false
+		for _, f := range sluice.AlertFields() {
+			if old, now := f.Format(before), f.Format(after); old != now {
+				changed = true
+				if _, err := fmt.Fprintf(a.stdout, "%s.%s  %s → %s\n", after.Object(), f.Name, orDash(oneLine(old)), orDash(oneLine(now))); err != nil {
+					return err
+				}
+			}
+		}
+		if !changed {
+			a.note("nothing changed: the rule was so before")
+		}
+		return nil
+	})
+}
+
+func (a *app) alertSwitchCommand(verb string, disabled bool) *cobra.Command {
+	var queue string
+	short := "Look at a rule of alerts again"
+	if disabled {
+		short = "Look at a rule of alerts no more; what fires by it is over"
+	}
+	command := &cobra.Command{
+		Use:     verb + " RULE",
+		Short:   short,
+		Example: "  sluice alerts " + verb + " slow-runs\n  sluice alerts " + verb + " unserved --queue reports --reason \"a cron starts its worker\"",
+		Args:    arguments(1, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.changeRule(command.Context(), args[0], queue, func(r *sluice.AlertRule) error {
+				if r.Metric == "" {
+					return unknownRule(fmt.Errorf("rule %.80q: %w", args[0], sluice.ErrNotFound))
+				}
+				r.Disabled = disabled
+				return nil
+			})
+		},
+	}
+	command.Flags().StringVar(&queue, "queue", "", "only in this queue")
+	return command
+}
+
+func (a *app) alertResetCommand() *cobra.Command {
+	var queue string
+	command := &cobra.Command{
+		Use:     "reset RULE",
+		Short:   "Forget what was said of a rule of alerts: a preset counts again, any other is gone",
+		Example: "  sluice alerts reset dead-letters\n  sluice alerts reset dead-letters --queue mail --reason \"as everywhere\"",
+		Args:    arguments(1, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				err := client.ResetAlertRule(ctx, args[0], queue, a.act(""))
+				if errors.Is(err, sluice.ErrNotFound) {
+					return codedError{err, exitNotFound, "nothing was said of it there; look at «sluice alerts rules»"}
+				}
+				if err == nil {
+					a.note("%s is as it was", sluice.AlertName(args[0], queue))
+				}
+				return err
+			})
+		},
+	}
+	command.Flags().StringVar(&queue, "queue", "", "only in this queue")
+	return command
+}

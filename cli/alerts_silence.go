@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
+)
+
+func (a *app) silenceCommand() *cobra.Command {
+	var silence sluice.Silence
+	var all bool
+	command := &cobra.Command{
+		Use:   "silence [RULE]",
+		Short: "Keep webhooks from being told of alerts for a while",
+		Long: `For a while nobody is told of a rule, in one queue with --queue, or of all rules with --all. What fires is still seen in
+«sluice alerts ls» and in the audit, and is told when the silence ends. Who was told that something fires is told
+that it is over all the same.`,
+		Example: "  sluice alerts silence unserved --queue mail --for 2h --reason \"the workers move\"\n  sluice alerts silence --all --for 30m --reason \"maintenance\"",
+		Args:    arguments(0, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			if named := len(args) > 0; named && all || !named && !all && silence.Queue == "" {
+				return usagef("name a rule, or a queue with --queue, or say --all for every rule")
+			}
+			if len(args) > 0 {
+				silence.Rule = args[0]
+			}
+			if silence.During <= 0 || a.reason == "" {
+				return usagef("--for says for how long, and --reason why; both must be given")
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				saved, err := client.Silence(ctx, silence, a.act(""))
+				if err != nil {
+					return unknownRule(err)
+				}
+				a.note("%s is silenced until %s; end that with «sluice alerts unsilence %s»", saved.Name(), saved.Until.Format(time.RFC3339), saved.ID)
+				return printList(a, []sluice.Silence{saved}, silenceID, silenceColumns())
+			})
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&silence.Queue, "queue", "", "only in this queue; without a rule, every rule in it")
+	flags.Var(duration{&silence.During}, "for", "how long, such as 2h")
+	flags.BoolVar(&all, "all", false, "every rule")
+	return command
+}
+
+func silenceID(s sluice.Silence) string { return s.ID.String() }
+
+func silenceColumns() []column[sluice.Silence] {
+	return []column[sluice.Silence]{
+		{"ID", silenceID, false},
+		{"RULE", func(s sluice.Silence) string { return orDash(s.Rule) }, false},
+		{"QUEUE", func(s sluice.Silence) string { return orDash(s.Queue) }, false},
+		{"UNTIL", func(s sluice.Silence) string { return s.Until.Format(time.RFC3339) }, false},
+		{"BY", func(s sluice.Silence) string { return s.By }, false},
+		{"REASON", func(s sluice.Silence) string { return s.Reason }, false},
+	}
+}
+
+func (a *app) unsilenceCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "unsilence ID",
+		Short:   "End a silence before its time",
+		Example: "  sluice alerts unsilence 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason \"it is done\"",
+		Args:    arguments(1, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			id, err := sluice.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				err := client.Unsilence(ctx, id, a.act(""))
+				if errors.Is(err, sluice.ErrNotFound) {
+					return codedError{err, exitNotFound, "look at «sluice alerts silences»; it may be over"}
+				}
+				if err == nil {
+					a.note("the silence has ended")
+				}
+				return err
+			})
+		},
+	}
+}
+
+func (a *app) silencesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "silences",
+		Short:   "List the silences that are not over",
+		Example: "  sluice alerts silences\n  sluice alerts silences -o json",
+		Args:    arguments(0, 0),
+		RunE: func(command *cobra.Command, _ []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				book, err := client.Alerts(ctx)
+				if err != nil {
+					return err
+				}
+				if len(book.Silences) == 0 && a.output == "table" {
+					a.note("nothing is silenced")
+					return nil
+				}
+				return printList(a, book.Silences, silenceID, silenceColumns())
+			})
+		},
+	}
+}
+
+func (a *app) alertHistoryCommand() *cobra.Command {
+	var queue string
+	var before int64
+	var limit int
+	command := &cobra.Command{
+		Use:     "history [RULE]",
+		Short:   "Show what fired and was over, and who changed or silenced rules, the newest first",
+		Example: "  sluice alerts history\n  sluice alerts history dead-letters --queue payments",
+		Args:    arguments(0, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			filter := sluice.AuditFilter{Object: sluice.ObjectAlert, Before: before, Limit: limit}
+			if queue != "" && len(args) == 0 {
+				return usagef("--queue needs a rule")
+			}
+			if len(args) > 0 {
+				filter.Name = sluice.AlertName(args[0], queue)
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				entries, err := client.Audit(ctx, filter)
+				if err != nil {
+					return err
+				}
+				if len(entries) == 0 && a.output == "table" {
+					a.note("nothing has fired or was changed")
+					return nil
+				}
+				return printList(a, entries, func(e sluice.AuditEntry) string { return e.Name }, historyColumns())
+			})
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&queue, "queue", "", "in this queue; without, what was said of the rule for all, or of the store")
+	flags.Int64Var(&before, "before", 0, "the page after the one that ended with this number")
+	flags.IntVar(&limit, "limit", 100, "how many at the most")
+	return command
+}
+
+// historyColumns are those of the audit, without the states of jobs.
+func historyColumns() []column[sluice.AuditEntry] {
+	shown := auditColumns()
+	return []column[sluice.AuditEntry]{
+		shown[0], shown[1], shown[2], shown[3],
+		{"ALERT", func(e sluice.AuditEntry) string { return e.Name }, false},
+		shown[6],
+	}
+}
+
+// webhookFlags say whom upkeep tells of alerts.
+type webhookFlags struct {
+	addresses  []string
+	secretFile string
+}
+
+const (
+	webhookEnv = "SLUICE_ALERT_WEBHOOK"
+	secretEnv  = "SLUICE_ALERT_SECRET"
+)
+
+func (f *webhookFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.addresses, "alert-webhook", nil, "address that is told of alerts by POST; may be repeated (default: $"+webhookEnv+", with blanks between several)")
+	flags.StringVar(&f.secretFile, "alert-secret-file", "", "file of the secret that signs what webhooks get (default: $"+secretEnv+")")
+}
+
+// receivers makes the receivers.
+func (f *webhookFlags) receivers() ([]alert.Receiver, error) {
+	if len(f.addresses) == 0 {
+		return nil, nil
+	}
+	secret, err := f.secret()
+	if err != nil {
+		return nil, err
+	}
+	var out []alert.Receiver
+	for _, address := range f.addresses {
+		hook, err := alert.NewWebhook(address, alert.WebhookOptions{Secret: secret})
+		if err != nil {
+			return nil, usagef("--alert-webhook: %w", err)
+		}
+		out = append(out, hook)
+	}
+	return out, nil
+}
+
+// orEnvironment takes the addresses of the environment where no flag has one.
+func (f *webhookFlags) orEnvironment() *webhookFlags {
+	if len(f.addresses) == 0 {
+		f.addresses = strings.Fields(os.Getenv(webhookEnv))
+	}
+	return f
+}
+
+func (f *webhookFlags) secret() ([]byte, error) {
+	if f.secretFile == "" {
+		return []byte(os.Getenv(secretEnv)), nil
+	}
+	text, err := os.ReadFile(f.secretFile)
+	if err != nil {
+		return nil, usagef("--alert-secret-file: %w", err)
+	}
+	if secret := strings.TrimSpace(string(text)); secret != "" {
+		return []byte(secret), nil
+	}
+	return nil, usagef("--alert-secret-file: %s is empty", f.secretFile)
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/export"
+)
+
+func (a *app) exportCommand() *cobra.Command {
+	command := group(&cobra.Command{
+		Use:   "export",
+		Short: "Write the rules of alerts for Prometheus, or a dashboard for Grafana",
+		Long: `Writes files for other programs from the rules of alerts. With a store they are its rules as they count, without one the
+presets.`,
+		Example: "  sluice export prometheus-rules > sluice.rules.yml\n  sluice export grafana-dashboard > sluice.dashboard.json",
+	})
+	command.AddCommand(
+		a.exportOf("prometheus-rules", "Write the rules of alerts as a rule file of Prometheus", "sluice.rules.yml", export.PrometheusRules),
+		a.exportOf("grafana-dashboard", "Write a dashboard of Grafana: how the work goes, and the figure of each rule of alerts", "sluice.dashboard.json", export.GrafanaDashboard),
+	)
+	return command
+}
+
+func (a *app) exportOf(name, short, file string, write func([]sluice.AlertRule) ([]byte, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:     name,
+		Short:   short,
+		Example: "  sluice export " + name + " > " + file,
+		Args:    arguments(0, 0),
+		RunE: func(command *cobra.Command, _ []string) error {
+			rules := sluice.AlertPresets()
+			if a.db != "" {
+				err := a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+					book, err := client.Alerts(ctx)
+					rules = book.Rules
+					return err
+				})
+				if err != nil {
+					return err
+				}
+			}
+			text, err := write(rules)
+			if err == nil {
+				_, err = a.stdout.Write(text)
+			}
+			return err
+		},
+	}
+}

@@ -1,0 +1,229 @@
+// Package export writes the rules of alerts for Prometheus, and a dashboard for Grafana. Both are made from the rules that
+// count and from one table of expressions, so that they tell of the same as «sluice alerts» does.
+package export
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// expression is a figure of a rule as Prometheus has it.
+type expression struct {
+	// value gives the figure, by queue where it is one of queues; $window is the rule's.
+	value string
+	// only, where there is more to the condition than value and threshold, narrows the queues.
+	only string
+	// reads says for people what differs from what upkeep reads, if anything.
+	differs string
+}
+
+// Gauges are read by every process, so that the highest counts; counters are of each process, so that they are added up.
+const (
+	notPaused = ` unless on (queue) max by (queue) (sluice_queue_paused) > 0`
+	byEngine  = `max by (queue) (sluice_queue_holders{role="dispatcher"}) > 0`
+	ready     = `max by (queue) (sluice_jobs{state="ready"})`
+	oldest    = `max by (queue) (sluice_oldest_due_seconds)`
+	rateLimit = `max by (queue) (sluice_rate_limit)`
+)
+
+// expressions are the figures by metric.
+var expressions = map[string]expression{
+	sluice.MetricReady:     {value: ready, only: notPaused},
+	sluice.MetricOldestAge: {value: oldest, only: notPaused},
+	sluice.MetricDrainTime: {value: ready + " / on (queue) " + rateLimit, only: notPaused},
+	sluice.MetricPace: {
+		value: moves("claim") + " / on (queue) " + rateLimit,
+		only:  " and on (queue) " + oldest + " > $seconds" + notPaused,
+	},
+	sluice.MetricStalled: {
+		value: ready,
+		only: " and on (queue) " + oldest + " > $seconds and on (queue) sum by (queue) (sluice_queue_holders) > 0 unless on (queue) max by (queue) (sluice_in_flight) > 0" +
+			" unless on (queue) " + moves("claim") + " > 0" + notPaused,
+	},
+	sluice.MetricUnserved: {
+		value: ready,
+		only:  " unless on (queue) sum by (queue) (sluice_queue_holders) > 0 unless on (queue) max by (queue) (sluice_jobs{state=\"claimed\"}) > 0" + notPaused,
+	},
+	sluice.MetricPausedReady: {value: ready, only: " and on (queue) max by (queue) (sluice_queue_paused) > 0", differs: "a pause that ends by itself counts too"},
+	sluice.MetricDead:        {value: `max by (queue) (sluice_jobs{state="dead"})`},
+	sluice.MetricUncertain:   {value: `max by (queue) (sluice_jobs{state="uncertain"})`},
+	sluice.MetricSuccessRate: {
+		value: `sum by (queue) (rate(sluice_moves_total{event="complete"}[$window])) / on (queue) (sum by (queue) (rate(sluice_moves_total{event=~"complete|bury"}[$window])) > 0)`,
+	},
+	sluice.MetricDeadRate:      {value: moves("bury")},
+	sluice.MetricRecoveredRate: {value: moves("recover"), differs: "jobs that are buried by their last recovery are not counted"},
+	sluice.MetricStartFailures: {value: `sum by (queue) (rate(sluice_engine_start_failures_total[$window]))`},
+	sluice.MetricLeaseExpiry: {
+		value: moves("recover") + " / on (queue) (" + moves("claim") + " > 0)",
+	},
+	sluice.MetricRunP95:        {value: `histogram_quantile(0.95, sum by (queue, le) (rate(sluice_run_seconds_bucket[$window])))`, differs: "every end of an attempt counts, not completions alone"},
+	sluice.MetricBreakerOpen:   {value: `max by (queue) (sluice_breaker_open)`},
+	sluice.MetricSettingsWrong: {value: `max by (queue) (sluice_queue_settings_wrong)`},
+	sluice.MetricUpkeepMissing: {value: `(1 - clamp_max(max(sluice_holders{role="upkeep"}), 1)) * 1e9`, differs: "it tells while nobody does it: the figure is 0, or more than any threshold"},
+	sluice.MetricTrouble:       {value: `sum(max by (role) (sluice_holders_in_trouble))`},
+	sluice.MetricOldestTx:      {value: `max(sluice_postgres_oldest_transaction_seconds)`},
+	sluice.MetricDeadRows:      {value: `max(sluice_postgres_dead_rows)`},
+	sluice.MetricWAL:           {value: `max(sluice_sqlite_wal_bytes)`},
+	sluice.MetricConnections:   {value: `max(sluice_postgres_connections_used)`},
+	sluice.MetricClock:         {value: `max(abs(sluice_postgres_clock_difference_seconds))`},
+}
+
+// moves is how many jobs of a queue make a move in a second.
+func moves(event string) string {
+	return `sum by (queue) (rate(sluice_moves_total{event="` + event + `"}[$window]))`
+}
+
+// limitedQueues are those in which jobs wait because they are meant to.
+const limitedQueues = ` unless on (queue) sluice_rate_limit unless on (queue) sluice_in_flight_limit unless on (queue) sluice_tenant_capacity`
+
+// scopes narrow the queues to those that a rule covers.
+var scopes = map[sluice.AlertScope]string{
+	sluice.CoversWorkers: " unless on (queue) " + byEngine, sluice.CoversEngines: " and on (queue) " + byEngine,
+	sluice.CoversUnlimited:        limitedQueues,
+	sluice.CoversUnlimitedWorkers: limitedQueues + " unless on (queue) " + byEngine,
+	sluice.CoversUnlimitedEngines: limitedQueues + " and on (queue) " + byEngine,
+	sluice.CoversRated:            " and on (queue) sluice_rate_limit",
+}
+
+// Condition is the rule's condition as Prometheus has it. Except are the queues that have a rule of the same name of their
+// own.
+func Condition(r sluice.AlertRule, except []string) (string, error) {
+	e, known := expressions[r.Metric]
+	if !known {
+		return "", fmt.Errorf("metric %q: %w", r.Metric, sluice.ErrNotFound)
+	}
+	threshold := number(r.Threshold)
+	condition := e.value + " " + r.Op + " " + threshold
+	if r.RateShare > 0 {
+		// In queues with a rate, a share of it may be the lower bound.
+		condition = "(" + condition + ") or (" + e.value + " " + r.Op + " on (queue) " + number(r.RateShare) + " * " + rateLimit + ")"
+		condition = "(" + condition + ")"
+	}
+	condition += e.only
+	if r.Queue == "" {
+		condition += scopes[r.Covers]
+	}
+	text := strings.NewReplacer("$window", promDuration(max(r.Window, time.Minute)), "$seconds", number(r.Window.Seconds())).Replace(condition)
+	return narrowed(text, r.Queue, except), nil
+}
+
+// Value is the rule's figure alone, for a chart.
+func Value(metric string, window time.Duration) string {
+	return strings.NewReplacer("$window", promDuration(max(window, time.Minute))).Replace(expressions[metric].value)
+}
+
+// narrowed names the queues in an expression: one, or all but some.
+func narrowed(expr, queue string, except []string) string {
+	switch {
+	case queue != "":
+		return "(" + expr + `) and on (queue) sluice_queue_paused{queue="` + queue + `"}`
+	case len(except) > 0:
+		return "(" + expr + `) unless on (queue) sluice_queue_paused{queue=~"` + strings.Join(quoted(except), "|") + `"}`
+	}
+	return expr
+}
+
+// quoted makes names safe in a regular expression within a string.
+func quoted(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = strings.ReplaceAll(name, ".", `\\.`)
+	}
+	return out
+}
+
+func number(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
+
+// promDuration writes a duration as Prometheus does.
+func promDuration(d time.Duration) string {
+	if d%time.Second != 0 {
+		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
+	}
+	return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+}
+
+// ruleFile, group and rule are what Prometheus reads.
+type ruleFile struct {
+	Groups []group `yaml:"groups"`
+}
+
+type group struct {
+	Name  string `yaml:"name"`
+	Rules []rule `yaml:"rules"`
+}
+
+type rule struct {
+	Alert       string            `yaml:"alert"`
+	Expr        string            `yaml:"expr"`
+	For         string            `yaml:"for,omitempty"`
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+}
+
+// PrometheusRules writes the rules that count as a rule file. Disabled ones are left out.
+func PrometheusRules(rules []sluice.AlertRule) ([]byte, error) {
+	own := make(map[string][]string)
+	for _, r := range rules {
+		if r.Queue != "" {
+			own[r.Name] = append(own[r.Name], r.Queue)
+		}
+	}
+	out := group{Name: "sluice"}
+	for _, r := range rules {
+		if r.Disabled {
+			continue
+		}
+		var except []string
+		if r.Queue == "" {
+			except = own[r.Name]
+		}
+		condition, err := Condition(r, except)
+		if err != nil {
+			return nil, fmt.Errorf("rule %q: %w", r.Object(), err)
+		}
+		out.Rules = append(out.Rules, promRule(r, condition))
+	}
+	var text bytes.Buffer
+	text.WriteString("# Made by «sluice export prometheus-rules» from the rules of alerts; change these, and make it anew.\n")
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(ruleFile{[]group{out}}); err != nil {
+		return nil, err
+	}
+	return text.Bytes(), encoder.Close()
+}
+
+func promRule(r sluice.AlertRule, condition string) rule {
+	out := rule{
+		Alert: AlertName(r.Name), Expr: condition, Labels: map[string]string{"severity": string(r.Severity), "rule": r.Name},
+		Annotations: map[string]string{"summary": r.Says, "runbook": r.RunbookIn(r.Queue)},
+	}
+	if r.For > 0 {
+		out.For = promDuration(r.For)
+	}
+	if metric, err := sluice.AlertMetricNamed(r.Metric); err == nil {
+		subject := "the store"
+		if metric.OfQueue {
+			subject = "queue {{ $labels.queue }}"
+			out.Annotations["runbook"] = strings.ReplaceAll(r.Runbook, "QUEUE", "{{ $labels.queue }}")
+		}
+		out.Annotations["description"] = subject + ": " + r.Says + " (" + r.Metric + " {{ $value | humanize }} " + r.Op + " " + number(r.Threshold) + ")"
+	}
+	return out
+}
+
+// AlertName is what Prometheus calls a rule: dead-letters is SluiceDeadLetters.
+func AlertName(rule string) string {
+	name := "Sluice"
+	for _, word := range strings.FieldsFunc(rule, func(r rune) bool { return strings.ContainsRune("-._:", r) }) {
+		name += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return name
+}

@@ -1,0 +1,324 @@
+package upkeep_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/store/sqlite"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+// phone is a receiver that may be down.
+type phone struct {
+	mu    sync.Mutex
+	down  bool
+	tries int
+	heard []string
+}
+
+func (*phone) Name() string { return "phone" }
+
+func (p *phone) Tell(_ context.Context, m sluice.AlertMessage) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tries++
+	if p.down {
+		return errors.New("no route to phone")
+	}
+	p.heard = append(p.heard, string(m.Event)+" "+sluice.AlertName(m.Rule, m.Queue))
+	return nil
+}
+
+// told is what the phone has heard, and how often it was called.
+func (p *phone) told() (heard string, tries int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.heard, ", "), p.tries
+}
+
+func (p *phone) set(down bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = down
+}
+
+// with lets upkeep with receivers run, and gives what ends it.
+func (f *farm) with(receivers ...alert.Receiver) (stop func()) { return f.every(time.Second, receivers...) }
+
+func (f *farm) every(interval time.Duration, receivers ...alert.Receiver) (stop func()) {
+	ctx, cancel := context.WithCancel(f.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- upkeep.New(f.store, upkeep.Options{Logger: quiet, Interval: interval, Receivers: receivers}).Run(ctx) }()
+	return func() {
+		f.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			f.Errorf("Run returned %v", err)
+		}
+	}
+}
+
+// dead makes dead letters.
+func (f *farm) dead(jobs int) (ids []sluice.ID) {
+	f.Helper()
+	for range jobs {
+		id := f.add(sluice.EnqueueOptions{})
+		c := f.claim()
+		errs, err := f.store.Settle(f.Context(), []sluice.Settlement{{ID: id, Token: c.Token, Holder: c.Holder, Event: sluice.EventBury, Error: "closed"}})
+		if err = errors.Join(append(errs, err)...); err != nil {
+			f.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (f *farm) discard(ids []sluice.ID) {
+	f.Helper()
+	if err := f.client.Prune(f.Context(), ids, ada); err != nil {
+		f.Fatal(err)
+	}
+}
+
+const (
+	fires = "firing dead-letters/payments"
+	over  = "resolved dead-letters/payments"
+)
+
+func TestAlertIsToldOnceWhenItFiresAndWhenItIsOver(t *testing.T) {
+	inFarm(t, func(f *farm) {
+		p := &phone{}
+		for range 2 { // of whom both lead, on a store in memory
+			defer f.with(p)()
+		}
+		ids := f.dead(11)
+		pass(50 * time.Second)
+		if heard, _ := p.told(); heard != "" {
+			f.Errorf("before a minute is over it heard %s", heard)
+		}
+		pass(time.Hour)
+		if heard, _ := p.told(); heard != fires {
+			f.Errorf("it heard %q", heard)
+		}
+		f.discard(ids)
+		pass(time.Minute)
+		if heard, _ := p.told(); heard != fires+", "+over {
+			f.Errorf("at the end it heard %q", heard)
+		}
+		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: sluice.ObjectAlert})
+		if err != nil || len(entries) != 2 || entries[1].Event != sluice.EventAlertFires || entries[0].Event != sluice.EventAlertResolves {
+			f.Errorf("the audit tells %+v, %v", entries, err)
+		}
+	})
+}
+
+func TestAlertIsPendingFromTheFirstLookWhoeverLeads(t *testing.T) {
+	inFarm(t, func(f *farm) {
+		p := &phone{}
+		f.dead(11)
+		stop := f.with(p)
+		pass(40 * time.Second)
+		stop()
+		defer f.with(p)()
+		pass(32 * time.Second)
+		if heard, _ := p.told(); heard != fires {
+			f.Errorf("72 s after the first look, and 32 s after that of the new leader, it heard %q", heard)
+		}
+	})
+}
+
+func TestReceiverThatIsDownIsToldOnceItIsBackAndHoldsNothingUp(t *testing.T) {
+	inFarm(t, func(f *farm) {
+		p, other := &phone{down: true}, &named{phone: &phone{}, name: "pager"}
+		stop := f.with(p, other)
+		ids := f.dead(11)
+		pass(2 * time.Minute)
+		f.discard(ids)
+		lost := f.add(sluice.EnqueueOptions{})
+		f.claim()
+		pass(70 * time.Second)
+		if job := f.job(lost); job.Recoveries != 1 {
+			f.Errorf("meanwhile upkeep recovered a job %d times", job.Recoveries)
+		}
+		if err := f.client.Cancel(f.Context(), []sluice.ID{lost}, ada); err != nil {
+			f.Fatal(err)
+		}
+		pass(2 * time.Hour)
+		if heard, _ := other.told(); heard != fires+", "+over {
+			f.Errorf("the one that is up heard %q", heard)
+		}
+		if _, tries := p.told(); tries < 20 || tries > 80 {
+			f.Errorf("in two hours it was called %d times", tries)
+		}
+		stop()
+		p.set(false)
+		defer f.with(p)() // another process, which finds in the store what was not told
+		pass(6 * time.Minute)
+		if heard, _ := p.told(); heard != fires+", "+over {
+			f.Errorf("once it was back it heard %q", heard)
+		}
+	})
+}
+
+// named is a phone of another name.
+type named struct {
+	*phone
+	name string
+}
+
+func (n *named) Name() string { return n.name }
+
+func TestWhatCannotBeToldForAWeekIsGivenUpAndAudited(t *testing.T) {
+	inFarm(t, func(f *farm) {
+		p := &phone{down: true}
+		defer f.every(time.Minute, p)()
+		f.dead(11)
+		pass(8 * 24 * time.Hour)
+		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: sluice.ObjectAlert, Name: "dead-letters/payments"})
+		if err != nil || len(entries) != 2 || entries[0].Event != sluice.EventAlertUntold || !strings.Contains(entries[0].Reason, "no route to phone") {
+			f.Errorf("the audit tells %+v, %v", entries, err)
+		}
+		book, err := f.client.Alerts(f.Context())
+		if err != nil || len(book.Receivers) != 1 || book.Receivers[0].Waiting != 0 {
+			f.Errorf("receivers are %+v, %v", book.Receivers, err)
+		}
+	})
+}
+
+func TestSilencedAlertIsNotToldUntilTheSilenceIsOver(t *testing.T) {
+	inFarm(t, func(f *farm) {
+		p := &phone{}
+		defer f.with(p)()
+		if _, err := f.client.Silence(f.Context(), sluice.Silence{Rule: "dead-letters", During: time.Hour}, ada); err != nil {
+			f.Fatal(err)
+		}
+		f.dead(11)
+		pass(59 * time.Minute)
+		if heard, _ := p.told(); heard != "" {
+			f.Errorf("while it was silenced it heard %q", heard)
+		}
+		pass(2 * time.Minute)
+		if heard, _ := p.told(); heard != fires {
+			f.Errorf("then it heard %q", heard)
+		}
+	})
+}
+
+func TestTimeWithoutUpkeepIsToldAfterwards(t *testing.T) {
+	inFarm(t, func(f *farm) {
+		p := &phone{}
+		stop := f.with(p)
+		pass(time.Minute)
+		stop()
+		pass(time.Hour)
+		defer f.with(p)()
+		pass(time.Minute)
+		if heard, _ := p.told(); heard != "firing no-upkeep, resolved no-upkeep" {
+			f.Errorf("it heard %q", heard)
+		}
+	})
+}
+
+func TestRuleThatIsDisabledWhileItFiresIsOver(t *testing.T) {
+	inFarm(t, func(f *farm) {
+		p := &phone{}
+		defer f.with(p)()
+		f.dead(11)
+		pass(2 * time.Minute)
+		if _, _, err := f.client.SetAlertRule(f.Context(), "dead-letters", "", ada, func(r *sluice.AlertRule) error { r.Disabled = true; return nil }); err != nil {
+			f.Fatal(err)
+		}
+		pass(time.Minute)
+		if heard, _ := p.told(); heard != fires+", "+over {
+			f.Errorf("it heard %q", heard)
+		}
+	})
+}
+
+// hook is a webhook's other end, which may be down.
+type hook struct {
+	phone
+	*testing.T
+	secret []byte
+	events chan string
+}
+
+func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	var m sluice.AlertMessage
+	if err = errors.Join(err, alert.Verify(h.secret, r.Header.Get(alert.SignatureHeader), body, time.Now(), time.Minute), json.Unmarshal(body, &m)); err != nil {
+		h.Error(err)
+	}
+	if err := h.Tell(r.Context(), m); err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	h.events <- string(m.Event) + " " + m.Rule + "/" + m.Queue
+}
+
+// TestAlertsReachWebhooksForReal is a run on SQLite by the real clock: of two webhooks one is down at first.
+func TestAlertsReachWebhooksForReal(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "jobs.db"), sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &farm{t, store, sluice.NewClient(store, sluice.ClientOptions{Logger: quiet})}
+	if _, _, err := f.client.SetAlertRule(t.Context(), "dead-letters", "", ada, func(r *sluice.AlertRule) error {
+		r.Threshold, r.For = 0, 0
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	secret := []byte("hush")
+	hooks := []*hook{{T: t, secret: secret, events: make(chan string, 10)}, {T: t, secret: secret, events: make(chan string, 10)}}
+	hooks[1].set(true)
+	var receivers []alert.Receiver
+	for _, h := range hooks {
+		server := httptest.NewServer(h)
+		defer server.Close()
+		receiver, err := alert.NewWebhook(server.URL+"/services/token", alert.WebhookOptions{Secret: secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		receivers = append(receivers, receiver)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	options := upkeep.Options{Logger: quiet, Receivers: receivers, Interval: 10 * time.Millisecond, AlertInterval: 20 * time.Millisecond}
+	go func() { ended <- upkeep.New(store, options).Run(ctx) }()
+	ids := f.dead(1)
+	hears(t, hooks[0], fires)
+	f.discard(ids)
+	hears(t, hooks[0], over)
+	hooks[1].set(false)
+	hears(t, hooks[1], fires)
+	hears(t, hooks[1], over)
+	cancel()
+	if err := errors.Join(<-ended, store.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func hears(t *testing.T, h *hook, want string) {
+	t.Helper()
+	select {
+	case got := <-h.events:
+		if got != want {
+			t.Errorf("the webhook got %q, want %q", got, want)
+		}
+	case <-time.After(time.Minute):
+		t.Fatalf("the webhook never got %q", want)
+	}
+}
