@@ -72,21 +72,21 @@ type AlertRule struct {
 
 // alertRuleText is how a rule is written as JSON, with durations as people write them.
 type alertRuleText struct {
-	Name      string        `json:"name"`
-	Queue     string        `json:"queue,omitempty"`
-	Metric    string        `json:"metric"`
-	Op        string        `json:"op"`
-	Threshold float64       `json:"threshold"`
-	RateShare float64       `json:"rate_share,omitempty"`
-	For       string        `json:"for"`
-	Window    string        `json:"window,omitempty"`
-	Severity  Severity `json:"severity"`
-	Covers    AlertScope    `json:"covers,omitempty"`
-	Says      string        `json:"says,omitempty"`
-	Runbook   string        `json:"runbook,omitempty"`
-	Source    string        `json:"source,omitempty"`
-	Disabled  bool          `json:"disabled"`
-	Version   int64         `json:"version,omitempty"`
+	Name      string     `json:"name"`
+	Queue     string     `json:"queue,omitempty"`
+	Metric    string     `json:"metric"`
+	Op        string     `json:"op"`
+	Threshold float64    `json:"threshold"`
+	RateShare float64    `json:"rate_share,omitempty"`
+	For       string     `json:"for"`
+	Window    string     `json:"window,omitempty"`
+	Severity  Severity   `json:"severity"`
+	Covers    AlertScope `json:"covers,omitempty"`
+	Says      string     `json:"says,omitempty"`
+	Runbook   string     `json:"runbook,omitempty"`
+	Source    string     `json:"source,omitempty"`
+	Disabled  bool       `json:"disabled"`
+	Version   int64      `json:"version,omitempty"`
 }
 
 // MarshalJSON writes the rule's fields by their names, durations as settings write them.

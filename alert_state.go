@@ -21,10 +21,10 @@ type Alert struct {
 	// Told says that receivers were told that it fires, and not yet that it is over.
 	Told bool `json:"told"`
 	// Value and Threshold are the figures as they were looked at last, at the instant At.
-	Value     float64       `json:"value"`
-	Threshold float64       `json:"threshold"`
-	Severity  Severity `json:"severity"`
-	At        time.Time     `json:"at"`
+	Value     float64   `json:"value"`
+	Threshold float64   `json:"threshold"`
+	Severity  Severity  `json:"severity"`
+	At        time.Time `json:"at"`
 	// Detail says more of the figure, such as which table has the most; empty: there is no more.
 	Detail string `json:"detail,omitempty"`
 	// Version counts how often it was stored; 0: it never was.
@@ -154,8 +154,8 @@ type AlertMessage struct {
 	Metric string      `json:"metric"`
 	Op     string      `json:"op"`
 	// Value and Threshold are the figures; of one that is over, the last.
-	Value     float64       `json:"value"`
-	Threshold float64       `json:"threshold"`
+	Value     float64  `json:"value"`
+	Threshold float64  `json:"threshold"`
 	Severity  Severity `json:"severity"`
 	// Message is one sentence for people, Runbook what to do, one step a line.
 	Message string `json:"message"`

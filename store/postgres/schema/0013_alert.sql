@@ -1,4 +1,4 @@
--- 0011 Alerts: rules, what they have found, silences, and what receivers are still to be told.
+-- 0013 Alerts: rules, what they have found, silences, and what receivers are still to be told.
 -- locks: audit, for a moment.
 -- works with programs from: 8
 

@@ -1,4 +1,4 @@
--- 0011 Alerts: rules, what they have found, silences, and what receivers are still to be told.
+-- 0013 Alerts: rules, what they have found, silences, and what receivers are still to be told.
 -- works with programs from: 8
 
 -- Programs know what the audit tells of; more kinds come with them. The check is only a text in the schema: taking it
