@@ -36,6 +36,7 @@ var doors = map[string][]string{
 	"upkeep":             {"", "alert", "internal/event", "internal/scrubbed"},
 	"alert":              {"", "internal/event"},
 	"internal/export":    {""},
+	"internal/promtest":  {"internal/debian"},
 	"forward":            {"", "internal/event", "internal/scrubbed"},
 	"observe":            {"", "internal/event"},
 	"trace":              {"", "observe"},

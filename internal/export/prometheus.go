@@ -55,7 +55,7 @@ var expressions = map[string]expression{
 	sluice.MetricDead:        {value: `max by (queue) (sluice_jobs{state="dead"})`},
 	sluice.MetricUncertain:   {value: `max by (queue) (sluice_jobs{state="uncertain"})`},
 	sluice.MetricSuccessRate: {
-		value: `sum by (queue) (rate(sluice_moves_total{event="complete"}[$window])) / on (queue) (sum by (queue) (rate(sluice_moves_total{event=~"complete|bury"}[$window])) > 0)`,
+		value: `1 - sum by (queue) (rate(sluice_moves_total{event="bury"}[$window])) / on (queue) (sum by (queue) (rate(sluice_moves_total{event=~"complete|bury"}[$window])) > 0)`,
 	},
 	sluice.MetricDeadRate:      {value: moves("bury")},
 	sluice.MetricRecoveredRate: {value: moves("recover"), differs: "jobs that are buried by their last recovery are not counted"},

@@ -1,0 +1,288 @@
+package export_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/export"
+	"github.com/sluice-queue/sluice/internal/promtest"
+	"github.com/sluice-queue/sluice/metric"
+)
+
+// promtool runs the tool of Prometheus in a folder.
+func promtool(t *testing.T, folder string, args ...string) {
+	t.Helper()
+	path, err := promtest.Tool("promtool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Dir = folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// written writes a file.
+func written(t *testing.T, folder, name string, text []byte, err error) {
+	t.Helper()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, name), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// series are what Prometheus has scraped, by metric with labels, as promtool writes values.
+type series map[string]string
+
+// with adds series.
+func (s series) with(more series) series {
+	out := series{}
+	for _, from := range []series{s, more} {
+		for name, values := range from {
+			out[name] = values
+		}
+	}
+	return out
+}
+
+// worked is a queue that is served by a worker, handed by a dispatcher; each look is one of 15 s.
+var (
+	worked = series{
+		`sluice_queue_holders{queue="q",role="worker"}`: "1+0x600", `sluice_queue_holders{queue="q",role="dispatcher"}`: "0+0x600",
+		`sluice_queue_paused{queue="q"}`: "0+0x600", `sluice_jobs{queue="q",state="claimed"}`: "0+0x600", `sluice_in_flight{queue="q"}`: "1+0x600",
+		`sluice_holders{role="upkeep",instance="a"}`: "1+0x600", `sluice_holders{role="upkeep",instance="b"}`: "1+0x600",
+	}
+	engine = worked.with(series{`sluice_queue_holders{queue="q",role="worker"}`: "0+0x600", `sluice_queue_holders{queue="q",role="dispatcher"}`: "1+0x600"})
+	rated  = series{`sluice_rate_limit{queue="q"}`: "2+0x600"}
+)
+
+func ready(jobs string) series { return series{`sluice_jobs{queue="q",state="ready"}`: jobs + "+0x600"} }
+
+func oldest(seconds string) series {
+	return series{`sluice_oldest_due_seconds{queue="q"}`: seconds + "+0x600"}
+}
+
+// moves are so many more jobs with each look of 15 s.
+func moves(event, each string) series {
+	return series{`sluice_moves_total{queue="q",event="` + event + `",reason=""}`: "0+" + each + "x600"}
+}
+
+// cases are what is scraped, and what fires after so long, as minutes:rules.
+var cases = []struct {
+	name   string
+	series series
+	fires  []string
+}{
+	{"all is well", worked.with(ready("5")).with(oldest("3")).with(moves("claim", "15")).with(moves("complete", "15")), []string{"70:"}},
+	{"a backlog that holds", worked.with(ready("1001")), []string{"4:", "6:Backlog"}},
+	{"as much as allowed", worked.with(ready("1000")), []string{"20:"}},
+	{"a backlog that is planned", worked.with(ready("9001")).with(oldest("7000")).with(rated).with(moves("claim", "30")), []string{"60:"}},
+	{"a backlog of a paused queue", worked.with(ready("9001")).with(oldest("7000")).with(series{`sluice_queue_paused{queue="q"}`: "1+0x600"}), []string{"59:", "61:Paused"}},
+	{"a backlog of tenants at capacity", worked.with(ready("9001")).with(oldest("7000")).with(series{`sluice_tenant_capacity{queue="q",tenant="acme"}`: "1+0x600"}), []string{"60:"}},
+	{"a backlog at an engine", engine.with(ready("10001")), []string{"4:", "6:BacklogEngine"}},
+	{"less than the rate allows", worked.with(ready("100")).with(oldest("500")).with(rated).with(moves("claim", "14")), []string{"4:", "11:BehindPace"}},
+	{"more than four hours at the rate", worked.with(ready("30000")).with(oldest("500")).with(rated).with(moves("claim", "30")), []string{"4:", "6:LongBacklog"}},
+	{"an old job", worked.with(ready("1")).with(oldest("3601")).with(moves("claim", "1")), []string{"0:", "2:OldJob"}},
+	{"nobody serves the queue", worked.with(ready("1")).with(series{`sluice_queue_holders{queue="q",role="worker"}`: "0+0x600"}), []string{"1:", "3:Unserved"}},
+	{"nothing moves", worked.with(ready("1")).with(oldest("1000")).with(moves("claim", "0")).with(series{`sluice_in_flight{queue="q"}`: "0+0x600"}), []string{"0:", "2:Stalled"}},
+	{"one of ten dies", worked.with(moves("complete", "9")).with(moves("bury", "1")), []string{"3:SuccessRate"}},
+	{"all die", worked.with(moves("bury", "1")), []string{"3:SuccessRate"}},
+	{"one of a hundred dies", worked.with(moves("complete", "99")).with(moves("bury", "1")), []string{"10:"}},
+	{"eleven dead letters", worked.with(series{`sluice_jobs{queue="q",state="dead"}`: "11+0x600"}), []string{"0:", "2:DeadLetters"}},
+	{"runs of a minute", worked.with(series{
+		`sluice_run_seconds_bucket{queue="q",le="10"}`: "0+0x600", `sluice_run_seconds_bucket{queue="q",le="60"}`: "0+9x600", `sluice_run_seconds_bucket{queue="q",le="+Inf"}`: "0+9x600",
+	}), []string{"4:", "6:SlowRuns"}},
+	{"runs of an engine that take long", engine.with(series{
+		`sluice_run_seconds_bucket{queue="q",le="10"}`: "0+0x600", `sluice_run_seconds_bucket{queue="q",le="+Inf"}`: "0+9x600",
+	}), []string{"60:"}},
+	{"jobs of an engine die", engine.with(moves("bury", "1")), []string{"3:Dying SuccessRate"}},
+	{"recoveries", worked.with(moves("recover", "30")).with(moves("claim", "3000")), []string{"6:", "9:Recoveries"}},
+	{"recoveries of a slow queue", worked.with(rated).with(moves("recover", "6")).with(moves("claim", "3000")), []string{"6:", "9:Recoveries"}},
+	{"few recoveries", worked.with(moves("recover", "6")).with(moves("claim", "3000")), []string{"60:"}},
+	{"leases run out", worked.with(moves("recover", "1")).with(moves("claim", "10")), []string{"4:", "6:LeaseExpiry"}},
+	{"starts fail", engine.with(series{`sluice_engine_start_failures_total{queue="q"}`: "0+90x600"}), []string{"3:", "7:StartFailures"}},
+	{"starts fail in a slow queue", engine.with(rated).with(series{`sluice_engine_start_failures_total{queue="q"}`: "0+20x600"}), []string{"7:StartFailures"}},
+	{"the breaker is open", engine.with(series{`sluice_breaker_open{queue="q"}`: "1+0x600"}), []string{"0:", "2:BreakerOpen"}},
+	{"an uncertain job", engine.with(series{`sluice_jobs{queue="q",state="uncertain"}`: "1+0x600"}), []string{"0:Uncertain"}},
+	{"settings that are wrong", worked.with(series{`sluice_queue_settings_wrong{queue="q"}`: "1+0x600"}), []string{"0:", "2:SettingsWrong"}},
+	{"a holder in trouble", worked.with(series{`sluice_holders_in_trouble{role="worker"}`: "1+0x600"}), []string{"1:", "3:HoldersInTrouble"}},
+	{"no upkeep", worked.with(series{`sluice_holders{role="upkeep",instance="a"}`: "0+0x600", `sluice_holders{role="upkeep",instance="b"}`: "0+0x600"}), []string{"0:NoUpkeep"}},
+	{"one process sees none", worked.with(series{`sluice_holders{role="upkeep",instance="a"}`: "0+0x600"}), []string{"10:"}},
+	{"an old transaction", worked.with(series{`sluice_postgres_oldest_transaction_seconds`: "601+15x600"}), []string{"0:", "2:OldTransaction"}},
+	{"dead rows", worked.with(series{`sluice_postgres_dead_rows{table="live"}`: "2000000+0x600"}), []string{"14:", "16:DeadRows"}},
+	{"a large log", worked.with(series{`sluice_sqlite_wal_bytes`: "2000000000+0x600"}), []string{"4:", "6:WalSize"}},
+	{"few connections left", worked.with(series{`sluice_postgres_connections_used`: "0.9+0x600"}), []string{"1:", "3:Connections"}},
+	{"clocks apart", worked.with(series{`sluice_postgres_clock_difference_seconds`: "-6+0x600"}), []string{"1:", "3:Clock"}},
+}
+
+type object = map[string]any
+
+// TestRulesFireInPrometheus lets promtool run the file that is exported, and asks what fires when, and that nothing else does.
+func TestRulesFireInPrometheus(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	text, err := export.PrometheusRules(sluice.AlertPresets())
+	written(t, folder, "rules.yml", text, err)
+	fired := map[string]bool{}
+	var tests []object
+	for _, c := range cases {
+		var inputs, wants []object
+		for _, name := range sortedKeys(c.series) {
+			inputs = append(inputs, object{"series": name, "values": c.series[name]})
+		}
+		for _, f := range c.fires {
+			minutes, rules, _ := strings.Cut(f, ":")
+			samples := []object{}
+			for _, rule := range strings.Fields(rules) {
+				fired[rule] = true
+				samples = append(samples, object{"labels": `{alertname="Sluice` + rule + `"}`, "value": 1})
+			}
+			wants = append(wants, object{"expr": `count by (alertname) (ALERTS{alertstate="firing"})`, "eval_time": minutes + "m", "exp_samples": samples})
+		}
+		tests = append(tests, object{"name": c.name, "interval": "15s", "input_series": inputs, "promql_expr_test": wants})
+	}
+	text, err = yaml.Marshal(object{"rule_files": []string{"rules.yml"}, "evaluation_interval": "15s", "tests": tests})
+	written(t, folder, "tests.yml", text, err)
+	promtool(t, folder, "check", "rules", "rules.yml")
+	promtool(t, folder, "test", "rules", "tests.yml")
+	for _, r := range sluice.AlertPresets() {
+		if name := export.AlertName(r.Name); !fired[strings.TrimPrefix(name, "Sluice")] {
+			t.Errorf("no case lets %s fire", name)
+		}
+	}
+}
+
+func sortedKeys(s series) []string {
+	var keys []string
+	for k := range s {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// TestQueuesOwnRulesAreExportedAndReplaceThoseOfAll is what somebody set for one queue.
+func TestQueuesOwnRulesAreExportedAndReplaceThoseOfAll(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	all := sluice.AlertPresets()
+	own := all[slices.IndexFunc(all, func(r sluice.AlertRule) bool { return r.Name == "dead-letters" })]
+	own.Queue, own.Threshold, own.Covers = "a.b", 100, sluice.CoversAll
+	off := own
+	off.Queue, off.Disabled = "c", true
+	text, err := export.PrometheusRules(append(all, own, off))
+	written(t, folder, "rules.yml", text, err)
+	var wants []object
+	for minutes, labels := range map[string][]string{"2m": {`{queue="axb"}`}} {
+		var samples []object
+		for _, l := range labels {
+			samples = append(samples, object{"labels": l, "value": 1})
+		}
+		wants = append(wants, object{"expr": `count by (queue) (ALERTS{alertname="SluiceDeadLetters",alertstate="firing"})`, "eval_time": minutes, "exp_samples": samples})
+	}
+	var inputs []object
+	for _, queue := range []string{"a.b", "axb", "c"} {
+		inputs = append(inputs, object{"series": `sluice_jobs{queue="` + queue + `",state="dead"}`, "values": "50+0x40"}, object{"series": `sluice_queue_paused{queue="` + queue + `"}`, "values": "0+0x40"})
+	}
+	test := object{"interval": "15s", "input_series": inputs, "promql_expr_test": wants}
+	text, err = yaml.Marshal(object{"rule_files": []string{"rules.yml"}, "evaluation_interval": "15s", "tests": []object{test}})
+	written(t, folder, "tests.yml", text, err)
+	promtool(t, folder, "test", "rules", "tests.yml")
+}
+
+var (
+	metricName = regexp.MustCompile(`\bsluice_[a-z0-9_]+`)
+	histogram  = regexp.MustCompile(`_(bucket|sum|count)$`)
+)
+
+// TestEveryMetricOfTheExportsIsOneOfOurs holds the exports to what package metric tells, and its labels.
+func TestEveryMetricOfTheExportsIsOneOfOurs(t *testing.T) {
+	t.Parallel()
+	known := map[string]metric.Description{}
+	for _, d := range metric.Names() {
+		known[d.Name] = d
+	}
+	for _, m := range sluice.AlertMetrics() {
+		if export.Value(m.Name, 0) == "" {
+			t.Errorf("metric %s has no expression", m.Name)
+		}
+	}
+	exprs, err := export.Expressions(sluice.AlertPresets())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dashboard, err := export.GrafanaDashboard(sluice.AlertPresets())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, text := range append(exprs, string(dashboard)) {
+		for _, name := range metricName.FindAllString(text, -1) {
+			seen++
+			if _, found := known[name]; found {
+				continue
+			}
+			if base := histogram.ReplaceAllString(name, ""); known[base].Type != metric.TypeHistogram {
+				t.Errorf("%s is none of ours, in %.200s", name, text)
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("only %d names were looked at", seen)
+	}
+}
+
+// TestDashboardIsWhatGrafanaReads checks its shape, and each expression by promtool.
+func TestDashboardIsWhatGrafanaReads(t *testing.T) {
+	t.Parallel()
+	text, err := export.GrafanaDashboard(sluice.AlertPresets())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		UID, Title string
+		Panels     []struct {
+			ID      int
+			Type    string
+			Title   string
+			GridPos struct{ X, Y, W, H int }
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(text, &board); err != nil {
+		t.Fatal(err)
+	}
+	var rules []object
+	places, ids := map[string]bool{}, map[int]bool{}
+	for _, p := range board.Panels {
+		at := fmt.Sprint(p.GridPos.X, p.GridPos.Y)
+		if places[at] || ids[p.ID] || p.Title == "" || p.GridPos.X+p.GridPos.W > 24 {
+			t.Errorf("panel %d %q is at %s, and another is too", p.ID, p.Title, at)
+		}
+		places[at], ids[p.ID] = true, true
+		for i, target := range p.Targets {
+			expr := strings.NewReplacer("$__rate_interval", "1m", "$queue", ".*").Replace(target.Expr)
+			rules = append(rules, object{"record": fmt.Sprintf("panel_%d_%d", p.ID, i), "expr": expr})
+		}
+	}
+	if len(rules) < len(sluice.AlertPresets())+8 {
+		t.Errorf("there are %d lines in the charts", len(rules))
+	}
+	folder := t.TempDir()
+	file, err := yaml.Marshal(object{"groups": []object{{"name": "dashboard", "rules": rules}}})
+	written(t, folder, "board.yml", file, err)
+	promtool(t, folder, "check", "rules", "board.yml")
+}
