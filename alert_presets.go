@@ -163,7 +163,7 @@ See what mends it: sluice doctor`,
 		Says: "nobody did upkeep for a while",
 		Runbook: `Meanwhile no lease was recovered, no run followed, no plan carried out, and no alert looked at.
 Run two of them, on two machines: sluice upkeep
-While nobody runs it only Prometheus can tell: sluice export prometheus-rules has the rule.`,
+While nobody runs it only Prometheus can tell; write the rules for it: sluice export prometheus-rules`,
 	},
 	{
 		Name: "old-transaction", Metric: MetricOldestTx, Op: ">", Threshold: 600, For: time.Minute, Severity: SeverityWarning, Covers: CoversStore,

@@ -363,6 +363,9 @@ func TestDocsAreMadeFromTheCode(t *testing.T) {
 		{"docs/settings.md", "settings", settingsTable()},
 		{"docs/sql.md", "functions", functionsList(t)},
 		{"docs/guide/health.md", "health", healthTable()},
+		{"docs/alerts.md", "presets", alertPresetsTable()},
+		{"docs/alerts.md", "runbooks", alertRunbooks()},
+		{"docs/alerts.md", "metrics", alertMetricsTable()},
 		{"docs/events.md", "events", eventsTable()},
 		{"docs/events.md", "fields", fieldsTable()},
 	} {

@@ -20,7 +20,7 @@ type expression struct {
 	value string
 	// only, where there is more to the condition than value and threshold, narrows the queues.
 	only string
-	// reads says for people what differs from what upkeep reads, if anything.
+	// differs says for people what it tells otherwise than upkeep does, if anything.
 	differs string
 }
 
@@ -118,6 +118,9 @@ func Condition(r sluice.AlertRule, except []string) (string, error) {
 func Value(metric string, window time.Duration) string {
 	return strings.NewReplacer("$window", promDuration(max(window, time.Minute))).Replace(expressions[metric].value)
 }
+
+// Differs says what the expression of a metric tells otherwise than upkeep does; empty: nothing.
+func Differs(metric string) string { return expressions[metric].differs }
 
 // narrowed names the queues in an expression: one, or all but some.
 func narrowed(expr, queue string, except []string) string {

@@ -1,0 +1,82 @@
+package sluice_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/export"
+)
+
+// alertPresetsTable lists the presets: what holds for how long, how much it matters and where.
+func alertPresetsTable() string {
+	var text strings.Builder
+	text.WriteString("| rule | fires when | for | severity | looked at in | source |\n| --- | --- | --- | --- | --- | --- |\n")
+	for _, r := range sluice.AlertPresets() {
+		metric, err := sluice.AlertMetricNamed(r.Metric)
+		if err != nil {
+			panic(err)
+		}
+		condition := "`" + r.Metric + "` " + strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(r.Op) + " " + alertField(r, "threshold") + unitOf(metric)
+		if r.RateShare > 0 {
+			condition += fmt.Sprintf(", or %g of the queue's rate", r.RateShare)
+		}
+		if metric.Windowed {
+			condition += ", over " + alertField(r, "window")
+		}
+		source := r.Source
+		if source == "" {
+			source = "–"
+		}
+		fmt.Fprintf(&text, "| [`%s`](#%s) | %s | %s | %s | %s | %s |\n", r.Name, r.Name, condition, alertField(r, "for"), r.Severity, r.Covers.Says(), source)
+	}
+	return text.String()
+}
+
+func alertField(r sluice.AlertRule, name string) string {
+	f, err := sluice.AlertFieldNamed(name)
+	if err != nil {
+		panic(err)
+	}
+	return f.Format(r)
+}
+
+func unitOf(metric sluice.AlertMetric) string {
+	return map[string]string{"seconds": " s", "per second": " a second", "bytes": " bytes"}[metric.Unit]
+}
+
+// command is one of ours in a runbook, which stands at the end of its line.
+var command = regexp.MustCompile(`(?m)(: )((?:sluice|select|alter|vacuum|sqlite3|timedatectl) .*)$`)
+
+// alertRunbooks tells of each preset what it means and what to do.
+func alertRunbooks() string {
+	var text strings.Builder
+	for _, r := range sluice.AlertPresets() {
+		fmt.Fprintf(&text, "### %s\n\n%s%s.\n\n", r.Name, strings.ToUpper(r.Says[:1]), r.Says[1:])
+		for _, line := range strings.Split(r.Runbook, "\n") {
+			fmt.Fprintf(&text, "- %s\n", command.ReplaceAllString(line, "$1`$2`"))
+		}
+		text.WriteString("\n")
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
+func alertMetricsTable() string {
+	var text strings.Builder
+	text.WriteString("| metric | of | unit | meaning | in Prometheus |\n| --- | --- | --- | --- | --- |\n")
+	for _, m := range sluice.AlertMetrics() {
+		of, differs := "the store", export.Differs(m.Name)
+		if m.OfQueue {
+			of = "a queue"
+		}
+		if m.Windowed {
+			of += ", over a window"
+		}
+		if differs == "" {
+			differs = "the same"
+		}
+		fmt.Fprintf(&text, "| `%s` | %s | %s | %s | %s |\n", m.Name, of, m.Unit, m.Meaning, differs)
+	}
+	return text.String()
+}
