@@ -101,6 +101,7 @@ type Operation struct {
 	course   course
 	readAt   time.Time // when it was read, by the clock of this process
 	lookedAt time.Time // when watched jobs were last looked at, by the same
+	carrier  string    // who carries it out here
 }
 
 // course is how far an operation has come, beyond what people are shown.

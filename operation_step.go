@@ -24,14 +24,15 @@ const (
 	goneAfter = 30 * time.Second
 )
 
-// CarryOut takes the next step of an operation, as it was read: it decides on a batch of jobs and acts on them, looks for jobs
+// CarryOut takes the next step of an operation, as it was read, in the name of a process: it decides on a batch of jobs and acts on them, looks for jobs
 // that match, or looks at those that it watches. It returns the operation as it is then, and how long it can be left alone;
 // 0: there is more to do. Upkeep calls it.
 //
 // Several may carry out the same operation, and any may end at any instant. A batch is stored before anybody acts on it,
 // and whoever acts on it does so under the same act id, so that nothing is repeated and nothing passed over, and the
 // counts are exact. An ErrConflict says that somebody else was quicker: read the operation again.
-func (c *Client) CarryOut(ctx context.Context, o Operation) (Operation, time.Duration, error) {
+func (c *Client) CarryOut(ctx context.Context, o Operation, by string) (Operation, time.Duration, error) {
+	o.carrier = by
 	switch {
 	case len(o.course.Under) > 0 && o.State == OperationRunning:
 		return c.finishBatch(ctx, o)
@@ -69,12 +70,12 @@ func (c *Client) saveStep(ctx context.Context, o Operation, wait time.Duration) 
 	if err != nil {
 		return o, operationRest, fmt.Errorf("save operation %s: %w", o.ID, err)
 	}
-	saved.lookedAt = o.lookedAt
+	saved.lookedAt, saved.carrier = o.lookedAt, o.carrier
 	return saved, wait, nil
 }
 
-// step is who changes an operation where nobody else does: whoever began it.
-func (o Operation) step() Act { return Act{By: o.By, Reason: o.Reason, ID: NewID()} }
+// step is who changes an operation where no person does: whoever carries it out.
+func (o Operation) step() Act { return Act{By: o.carrier, Reason: o.Why, ID: NewID()} }
 
 // saveIfChanged stores what a step found out, if it is anything.
 func (c *Client) saveIfChanged(ctx context.Context, before, o Operation, wait time.Duration) (Operation, time.Duration, error) {
@@ -236,7 +237,7 @@ func (o *Operation) count(id ID, err error) {
 
 // record stores what became of the present batch, also where a person changed the operation meanwhile.
 func (c *Client) record(ctx context.Context, o Operation, add func(*Operation)) (Operation, time.Duration, error) {
-	batch, lookedAt := o.course.Batch, o.lookedAt
+	batch, lookedAt, carrier := o.course.Batch, o.lookedAt, o.carrier
 	for {
 		if len(o.course.Under) > 0 {
 			add(&o)
@@ -244,15 +245,16 @@ func (c *Client) record(ctx context.Context, o Operation, add func(*Operation)) 
 		}
 		saved, err := c.store.SaveOperation(ctx, o, o.step())
 		if err == nil {
-			saved.lookedAt = lookedAt
+			saved.lookedAt, saved.carrier = lookedAt, carrier
 			return saved, 0, nil
 		}
 		if !errors.Is(err, ErrConflict) {
 			return o, operationRest, fmt.Errorf("save operation %s: %w", o.ID, err)
 		}
 		if o, err = c.store.Operation(ctx, o.ID); err != nil {
-			return o, operationRest, fmt.Errorf("operation %s: %w", batchName(o.ID, batch), err)
+			return o, operationRest, fmt.Errorf("batch %d of an operation: %w", batch, err)
 		}
+		o.carrier = carrier
 		if o.course.Batch != batch || len(o.course.Under) == 0 {
 			if o.State != OperationRunning && o.course.Batch == batch && !o.AtLeast {
 				o.AtLeast = true // who looked at the batch may have seen half of it
@@ -262,8 +264,6 @@ func (c *Client) record(ctx context.Context, o Operation, add func(*Operation)) 
 		}
 	}
 }
-
-func batchName(id ID, batch int64) string { return fmt.Sprintf("%s, batch %d", id, batch) }
 
 // lookAtBatch finds out what became of the batch of an operation that was paused or stopped, and whose carrier is gone. It
 // does not act: nobody wants that any more. The jobs that were not acted on are left for when it goes on.

@@ -17,20 +17,31 @@ import (
 // selection is which jobs an act is on: ids, or all that match a filter.
 type selection struct {
 	filter filterFlags
+	query  queryFlags
+	pace   paceFlags
 	all    bool
 	dryRun bool
 
-	anyState bool // the filter may name states
+	anyState bool                 // the filter may name states
+	kind     sluice.OperationKind // of the operation that does the same; empty: none does
+	due      time.Time            // for one that reschedules
 }
+
+// filterNames are the flags that choose among all jobs.
+var filterNames = append([]string{"queue", "tenant", "key", "state", "label"}, queryNames...)
 
 func (s *selection) add(command *cobra.Command) {
 	s.filter.add(command, 0)
 	if s.anyState {
 		s.filter.addStates(command)
 	}
+	s.query.add(command)
+	if s.kind != "" {
+		s.pace.add(command, s.kind)
+	}
 	command.Flags().BoolVar(&s.all, "all", false, "act on all jobs that match the filter, instead of named ones")
 	command.Flags().BoolVar(&s.dryRun, "dry-run", false, "with --all: say how many match and act on none")
-	for _, name := range []string{"queue", "tenant", "key", "state", "label"} {
+	for _, name := range slices.Concat(filterNames, paceNames) {
 		if flag := command.Flags().Lookup(name); flag != nil {
 			flag.Usage = "with --all: " + flag.Usage
 		}
@@ -44,7 +55,7 @@ func (s *selection) check(command *cobra.Command, args []string) error {
 	if s.all && len(args) > 0 {
 		return usagef("give either ids or --all, not both")
 	}
-	for _, name := range []string{"queue", "tenant", "key", "state", "label", "limit", "dry-run"} {
+	for _, name := range slices.Concat(filterNames, paceNames, []string{"limit", "dry-run"}) {
 		if flag := command.Flags().Lookup(name); !s.all && flag != nil && flag.Changed {
 			return usagef("--%s only goes with --all", name)
 		}
@@ -52,7 +63,7 @@ func (s *selection) check(command *cobra.Command, args []string) error {
 	if s.filter.limit < 0 {
 		return usagef("--limit %d is negative", s.filter.limit)
 	}
-	if s.all && !s.dryRun && !changed(command, "queue", "tenant", "key", "state", "label") {
+	if s.all && !s.dryRun && !changed(command, filterNames...) {
 		return usagef("--all without a filter would act on every job of the store; name a --queue, or look with --dry-run")
 	}
 	return nil
@@ -101,6 +112,9 @@ func (a *app) actCommand(command *cobra.Command, s *selection, v func() (verb, e
 		}
 		if err := s.check(command, args); err != nil {
 			return err
+		}
+		if s.all && changed(command, paceNames...) {
+			return a.operateOnAll(command.Context(), s, doing)
 		}
 		if s.all {
 			return a.actOnAll(command.Context(), s, doing)
@@ -188,6 +202,10 @@ func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
 	if len(filter.States) == 0 {
 		filter.States = v.states
 	}
+	query, err := s.query.query(filter)
+	if err != nil {
+		return err
+	}
 	left := filter.Limit
 	store, err := a.open(ctx)
 	if err != nil {
@@ -199,16 +217,13 @@ func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
 	matched, done := 0, 0
 	for {
 		filter.Limit = actBatch
-		if left > 0 {
-			filter.Limit = min(actBatch, left-matched)
-		}
 		page, err := client.Jobs(ctx, filter)
 		if err != nil {
 			return err
 		}
-		ids := make([]sluice.ID, len(page.Jobs))
-		for i, job := range page.Jobs {
-			ids[i] = job.ID
+		ids := matching(page.Jobs, query)
+		if left > 0 {
+			ids = ids[:min(len(ids), left-matched)]
 		}
 		matched += len(ids)
 		if !s.dryRun {
@@ -220,13 +235,23 @@ func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
 			done += moved
 			bar.set(done, "")
 		}
-		filter.Before = page.Next
+		filter.Before, filter.Mark = page.Next, page.Mark
 		if page.Next.IsZero() || left > 0 && matched >= left {
 			break
 		}
 	}
 	bar.leave()
 	return a.printActed(v, acted{Matched: matched, Done: done, DryRun: s.dryRun})
+}
+
+// matching gives the ids of the jobs that match a query.
+func matching(jobs []sluice.Job, query sluice.JobQuery) (ids []sluice.ID) {
+	for _, job := range jobs {
+		if query.Matches(job) {
+			ids = append(ids, job.ID)
+		}
+	}
+	return ids
 }
 
 func (a *app) actOnPage(ctx context.Context, client *sluice.Client, v verb, ids []sluice.ID) (int, error) {
@@ -248,7 +273,7 @@ func (a *app) cancelCommand() *cobra.Command {
 		Example: `  sluice cancel 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "customer left"
   sluice cancel --all --queue mail --tenant acme --dry-run
   sluice jobs --tenant acme --state queued -o ids | sluice cancel -`,
-	}, &selection{anyState: true}, func() (verb, error) {
+	}, &selection{anyState: true, kind: sluice.OperationCancel}, func() (verb, error) {
 		return verb{"cancelled", []sluice.State{sluice.StateQueued, sluice.StateClaimed, sluice.StateDispatched}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.Cancel(ctx, ids, a.act(""))
 		}}, nil
@@ -261,7 +286,8 @@ func (a *app) requeueCommand() *cobra.Command {
 		Short: "Give dead, cancelled or uncertain jobs a new life, due now",
 		Long:  "Gives jobs a new life: due now, nothing counted, their history kept. With --all: the dead ones, unless --state says others.",
 		Example: `  sluice requeue 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "bank is back"
-  sluice requeue --all --queue payments --state cancelled`,
+  sluice requeue --all --queue payments --state cancelled
+  sluice requeue --all --queue payments --rate 20/s --canary 10 --reason "bank is back"`,
 	}, &selection{anyState: true})
 }
 
@@ -294,6 +320,7 @@ and why, is kept in the audit. Look at one first with «sluice why» and «sluic
 }
 
 func (a *app) requeuing(command *cobra.Command, s *selection) *cobra.Command {
+	s.kind = sluice.OperationRequeue
 	return a.actCommand(command, s, func() (verb, error) {
 		return verb{"requeued", []sluice.State{sluice.StateDead}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.Requeue(ctx, ids, a.act("requested with «sluice requeue»"))
@@ -310,7 +337,7 @@ func (a *app) retryCommand() *cobra.Command {
 dead ones, unless --state says others.`,
 		Example: `  sluice retry 01a1fb72-1dea-7abc-8fc6-99e4817522bb
   sluice retry --all --queue payments --state queued,dead --limit 10`,
-	}, &selection{anyState: true}, func() (verb, error) {
+	}, &selection{anyState: true, kind: sluice.OperationRequeue}, func() (verb, error) {
 		return verb{"retried", []sluice.State{sluice.StateDead}, a.retry}, nil
 	})
 }
@@ -352,7 +379,7 @@ func (a *app) runNowCommand() *cobra.Command {
 		Use:     "run-now ID…|-",
 		Short:   "Make waiting jobs due now",
 		Example: "  sluice run-now 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice run-now --all --queue mail --tenant acme",
-	}, &selection{}, func() (verb, error) {
+	}, &selection{kind: sluice.OperationReschedule}, func() (verb, error) {
 		return verb{"made due", []sluice.State{sluice.StateQueued}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.RunNow(ctx, ids, a.act(""))
 		}}, nil
@@ -368,7 +395,8 @@ func (a *app) rescheduleCommand() *cobra.Command {
 	}
 	command.Flags().StringVar(&at, "at", "", "when they are due, such as 2026-12-01T16:00:00Z")
 	command.Flags().StringVar(&in, "in", "", "when they are due, counted from now, such as 90m or 2d")
-	return a.actCommand(command, &selection{}, func() (verb, error) {
+	s := &selection{kind: sluice.OperationReschedule}
+	return a.actCommand(command, s, func() (verb, error) {
 		due, err := parseTime("--at", at)
 		if err != nil {
 			return verb{}, err
@@ -383,6 +411,7 @@ func (a *app) rescheduleCommand() *cobra.Command {
 			}
 			due = time.Now().Add(wait)
 		}
+		s.due = due
 		return verb{"rescheduled", []sluice.State{sluice.StateQueued}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.Reschedule(ctx, ids, due, a.act(""))
 		}}, nil

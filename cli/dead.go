@@ -12,35 +12,13 @@ import (
 func (a *app) deadCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "dead",
-		Short:   "List dead letters, requeue or discard them",
-		Example: "  sluice dead ls payments\n  sluice dead requeue --all --queue payments --reason \"bank is back\"",
+		Short:   "List dead letters, group them, requeue or discard them",
+		Example: "  sluice dead ls payments\n  sluice dead groups\n  sluice dead requeue --all --queue payments --reason \"bank is back\"",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.listDead(command.Context(), sluice.JobFilter{Limit: 100})
 		},
 	}
-	var f filterFlags
-	list := &cobra.Command{
-		Use:     "ls [QUEUE]",
-		Short:   "List dead letters, the newest first",
-		Example: "  sluice dead ls\n  sluice dead ls payments --tenant acme -o json",
-		Args:    arguments(0, 1),
-		RunE: func(command *cobra.Command, args []string) error {
-			filter, err := f.parse()
-			if err != nil {
-				return err
-			}
-			if len(args) == 1 {
-				if f.queue != "" {
-					return usagef("the queue is given twice: %s and --queue", args[0])
-				}
-				filter.Queue = args[0]
-			}
-			return a.listDead(command.Context(), filter)
-		},
-	}
-	f.add(list, 100)
-	list.Flags().StringVar(&f.before, "before", "", "the page after the one that ended with this id")
 	requeue := a.requeuing(&cobra.Command{
 		Use:   "requeue ID…|-",
 		Short: "Give dead letters a new life, due now",
@@ -52,19 +30,88 @@ func (a *app) deadCommand() *cobra.Command {
 		Short: "Delete dead letters that were dealt with; the audit keeps who did it and why",
 		Example: `  sluice dead discard 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "paid by hand"
   sluice dead ls payments --label batch=7 -o ids | sluice dead discard -`,
-	}, &selection{}, func() (verb, error) {
+	}, &selection{kind: sluice.OperationPrune}, func() (verb, error) {
 		return verb{"discarded", []sluice.State{sluice.StateDead}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.Prune(ctx, ids, a.act(""))
 		}}, nil
 	})
-	command.AddCommand(list, requeue, discard)
+	command.AddCommand(a.deadListCommand(), a.deadGroupsCommand(), a.redriveCommand(), requeue, discard)
 	return command
+}
+
+func (a *app) deadListCommand() *cobra.Command {
+	var f filterFlags
+	var q queryFlags
+	list := &cobra.Command{
+		Use:     "ls [QUEUE]",
+		Short:   "List dead letters, the newest first",
+		Example: "  sluice dead ls\n  sluice dead ls payments --tenant acme -o json\n  sluice dead ls --fingerprint 9ac1f00d",
+		Args:    arguments(0, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			filter, err := f.parseIn(args)
+			if err != nil {
+				return err
+			}
+			if !changed(command, queryNames...) {
+				return a.listDead(command.Context(), filter)
+			}
+			if f.before != "" {
+				return usagef("--before does not go with --%s; a larger --limit shows more", queryNames[0])
+			}
+			filter.States = []sluice.State{sluice.StateDead}
+			query, err := q.query(filter)
+			if err != nil {
+				return err
+			}
+			return a.searchDead(command.Context(), query, f.limit)
+		},
+	}
+	f.add(list, 100)
+	q.add(list)
+	list.Flags().StringVar(&f.before, "before", "", "the page after the one that ended with this id")
+	return list
+}
+
+// parseIn is parse, with a queue as argument.
+func (f *filterFlags) parseIn(args []string) (sluice.JobFilter, error) {
+	filter, err := f.parse()
+	if err != nil || len(args) == 0 {
+		return filter, err
+	}
+	if f.queue != "" {
+		return filter, usagef("the queue is given twice: %s and --queue", args[0])
+	}
+	filter.Queue = args[0]
+	return filter, nil
 }
 
 // listDead prints what a person needs to decide (C-84).
 func (a *app) listDead(ctx context.Context, filter sluice.JobFilter) error {
 	filter.States = []sluice.State{sluice.StateDead}
-	return a.listJobs(ctx, filter, "no dead letters", []column[sluice.Job]{
+	return a.listJobs(ctx, filter, "no dead letters", deadColumns())
+}
+
+// searchDead prints dead letters that are looked for one by one.
+func (a *app) searchDead(ctx context.Context, query sluice.JobQuery, limit int) error {
+	return a.withClient(ctx, func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+		found, err := client.Search(ctx, query, limit)
+		if err != nil {
+			return err
+		}
+		if len(found.Jobs) == 0 && a.output == "table" {
+			a.note("no dead letters that match among the %s that were looked at", count(found.Looked))
+		} else if err := printList(a, found.Jobs, func(j sluice.Job) string { return j.ID.String() }, deadColumns()); err != nil {
+			return err
+		}
+		if found.More {
+			a.note("stopped after %s; there are older ones", count(found.Looked))
+		}
+		return nil
+	})
+}
+
+func deadColumns() []column[sluice.Job] {
+	return []column[sluice.Job]{
 		{"ID", func(j sluice.Job) string { return j.ID.String() }, false},
 		{"QUEUE", func(j sluice.Job) string { return j.Queue }, false},
 		{"TENANT", func(j sluice.Job) string { return orDash(j.Tenant) }, false},
@@ -72,5 +119,89 @@ func (a *app) listDead(ctx context.Context, filter sluice.JobFilter) error {
 		{"CREATED", func(j sluice.Job) string { return ago(j.CreatedAt) }, true},
 		{"DIED", func(j sluice.Job) string { return ago(j.FinishedAt) }, true},
 		{"ERROR", func(j sluice.Job) string { return orDash(j.Error) }, false},
+	}
+}
+
+func (a *app) deadGroupsCommand() *cobra.Command {
+	var limit int
+	command := &cobra.Command{
+		Use:   "groups [QUEUE…]",
+		Short: "Group dead letters by what they died of, the largest group first",
+		Long: `Groups the newest dead letters by their fingerprints: those of a queue whose errors are of one class and say the same,
+whatever ids, figures, times and quoted texts they name. The fingerprint chooses a group in other commands.`,
+		Example: "  sluice dead groups\n  sluice dead groups payments refunds -o json\n  sluice dead redrive --fingerprint 9ac1f00d --rate 20/s --canary 10",
+		Args:    arguments(0, 1000),
+		RunE: func(command *cobra.Command, args []string) error {
+			if limit < 1 {
+				return usagef("--limit %d is not at least 1", limit)
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				found, err := client.DeadGroups(ctx, args, limit)
+				if err != nil {
+					return err
+				}
+				return a.printGroups(found)
+			})
+		},
+	}
+	command.Flags().IntVar(&limit, "limit", sluice.LookLimit, "at how many dead letters to look at the most, the newest of each queue")
+	return command
+}
+
+func (a *app) printGroups(found sluice.DeadGroups) error {
+	if found.More {
+		a.note("stopped after the newest %s; there are older ones, see --limit", count(found.Looked))
+	}
+	if a.output == "json" {
+		return printJSON(a, found)
+	}
+	if len(found.Groups) == 0 && a.output == "table" {
+		a.note("no dead letters")
+		return nil
+	}
+	return printList(a, found.Groups, func(g sluice.DeadGroup) string { return g.Fingerprint }, []column[sluice.DeadGroup]{
+		{"FINGERPRINT", func(g sluice.DeadGroup) string { return g.Fingerprint }, false},
+		{"COUNT", func(g sluice.DeadGroup) string { return count(g.Count) }, true},
+		{"QUEUE", func(g sluice.DeadGroup) string { return g.Queue }, false},
+		{"CLASS", func(g sluice.DeadGroup) string { return g.Class }, false},
+		{"TENANTS", func(g sluice.DeadGroup) string { return count(g.Tenants) }, true},
+		{"ATTEMPTS", func(g sluice.DeadGroup) string { return count(g.Attempts) }, true},
+		{"FIRST", func(g sluice.DeadGroup) string { return ago(g.First) }, true},
+		{"LAST", func(g sluice.DeadGroup) string { return ago(g.Last) }, true},
+		{"SAMPLE", func(g sluice.DeadGroup) string { return g.Sample.String() }, false},
+		{"MESSAGE", func(g sluice.DeadGroup) string { return orDash(g.Message) }, false},
 	})
+}
+
+func (a *app) redriveCommand() *cobra.Command {
+	s := selection{kind: sluice.OperationRequeue}
+	command := &cobra.Command{
+		Use:   "redrive [QUEUE]",
+		Short: "Requeue all dead letters of a group or a query, at a pace, with a canary",
+		Long: `Starts an operation that requeues all dead letters that match and that died before it began. Upkeep carries it out,
+also when this command has ended; while this command runs, it shows how far it has come. An interrupt leaves the operation
+running. With --canary so many are requeued first and waited for; with --stop-if-failed the operation stops by itself if more
+than that share of the canary, or of a sample of those after it, is dead again.`,
+		Example: `  sluice dead redrive --fingerprint 9ac1f00d --rate 20/s --canary 10 --stop-if-failed 10% --reason "bank is back"
+  sluice dead redrive payments --error "connection refused" --dry-run
+  sluice dead redrive payments --tenant acme --detach --reason "account opened"`,
+		Args: arguments(0, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			filter, err := s.filter.parseIn(args)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 && !s.dryRun && !changed(command, filterNames...) {
+				return usagef("without a queue or a filter every dead letter of the store would be requeued; name a QUEUE, or look with --dry-run")
+			}
+			filter.States = []sluice.State{sluice.StateDead}
+			return a.operate(command.Context(), &s, filter, "requeued")
+		},
+	}
+	s.filter.add(command, 0)
+	command.Flags().Lookup("limit").Usage = "how many at the most; 0: all"
+	s.query.add(command)
+	s.pace.add(command, s.kind)
+	command.Flags().BoolVar(&s.dryRun, "dry-run", false, "say how many match, show some, and requeue none")
+	return command
 }

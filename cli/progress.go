@@ -41,15 +41,29 @@ func (a *app) newProgress(verb string, total int) *progress {
 
 // set tells how many are done, and what else there is to say; at most a few times a second.
 func (p *progress) set(done int, more string) {
+	if p.due() {
+		p.print(done, more)
+	}
+}
+
+// say writes a line that the caller made, at most a few times a second.
+func (p *progress) say(line string) {
+	if p.due() {
+		p.put(line)
+	}
+}
+
+// due reports whether it is time to say something again.
+func (p *progress) due() bool {
 	interval := plainInterval
 	if p.live {
 		interval = liveInterval
 	}
 	if time.Since(p.said) < interval {
-		return
+		return false
 	}
 	p.said = time.Now()
-	p.print(done, more)
+	return true
 }
 
 // end tells the last figure and leaves the line.
@@ -66,8 +80,9 @@ func (p *progress) leave() {
 	p.shown = false
 }
 
-func (p *progress) print(done int, more string) {
-	line := p.line(done, more)
+func (p *progress) print(done int, more string) { p.put(p.line(done, more)) }
+
+func (p *progress) put(line string) {
 	if !p.live {
 		fmt.Fprintln(p.out, line)
 		return
@@ -81,14 +96,18 @@ func (p *progress) line(done int, more string) string {
 	if p.total <= 0 {
 		return strings.TrimSpace(fmt.Sprintf("%s %s  %s/s  %s", p.verb, count(done), count(int(rate)), more))
 	}
-	share := min(float64(done)/float64(p.total), 1)
-	full := int(share * barWidth)
-	bar := strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
-	line := fmt.Sprintf("%s ▕%s▏ %3.0f %%  %s/%s  %s/s", p.verb, bar, share*100, count(done), count(p.total), count(int(rate)))
+	line := fmt.Sprintf("%s %s  %s/%s  %s/s", p.verb, shareBar(done, p.total), count(done), count(p.total), count(int(rate)))
 	if left := p.total - done; left > 0 && rate >= 1 && float64(left)/rate >= 1 {
 		line += "  ETA " + short(time.Duration(float64(left)/rate*float64(time.Second)))
 	}
 	return strings.TrimSpace(line + "  " + more)
+}
+
+// shareBar draws how much of a total is done, and says it in per cent.
+func shareBar(done, total int) string {
+	share := min(float64(done)/float64(total), 1)
+	full := int(share * barWidth)
+	return fmt.Sprintf("▕%s%s▏ %3.0f %%", strings.Repeat("█", full), strings.Repeat("░", barWidth-full), share*100)
 }
 
 // cutEnd drops what stands last between double blanks until a line fits.

@@ -22,10 +22,12 @@ func (a *app) upkeepCommand() *cobra.Command {
 		Short: "Recover lost jobs, cancel expired ones, change settings as planned, look at alerts, prune history",
 		Long: `Tends the store until it is interrupted. Any number may run; one leads, the others stand by. How often
 leases are looked at, and how many jobs are recovered at once, are settings of each queue
-(recover_interval, recover_batch). What falls due ahead is counted for «sluice waves». With --temporal the runs of
-that engine are followed. The rules of alerts are looked at; webhooks are told by every upkeep that names them,
-whichever leads.`,
-		Example: "  sluice upkeep\n  sluice upkeep --once\n  sluice upkeep --alert-webhook https://hooks.example.com/sluice --alert-secret-file secret",
+(recover_interval, recover_batch). What falls due ahead is counted for «sluice waves». Operations on many jobs are
+carried out; see «sluice operations». With --temporal the runs of that engine are followed. The rules of alerts are
+looked at; webhooks are told by every upkeep that names them, whichever leads.`,
+		Example: "  sluice upkeep
+  sluice upkeep --once
+  sluice upkeep --alert-webhook https://hooks.example.com/sluice --alert-secret-file secret",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if options.PruneBatch < 1 {
@@ -49,8 +51,8 @@ whichever leads.`,
 						return err
 					}
 					return a.printOne(done, func() error {
-						_, err := fmt.Fprintf(a.stdout, "recovered %d, poisoned %d, followed %d, expired %d, mended %d, pruned %d, settings %d\n",
-							done.Recovered, done.Poisoned, done.Followed, done.Expired, done.Mended, done.Pruned, done.Settings)
+						_, err := fmt.Fprintf(a.stdout, "recovered %d, poisoned %d, followed %d, expired %d, mended %d, pruned %d, settings %d, operated %d\n",
+							done.Recovered, done.Poisoned, done.Followed, done.Expired, done.Mended, done.Pruned, done.Settings, done.Operated)
 						return err
 					})
 				})

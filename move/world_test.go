@@ -315,6 +315,8 @@ func goesOn(t *testing.T, store sluice.Store) map[string][]sluice.ID {
 	entries, err := store.Audit(ctx, sluice.AuditFilter{Limit: 1})
 	w.ok(err)
 	w.ok(store.Note(ctx, []sluice.AuditEntry{{Object: sluice.ObjectQueue, Name: "plain", Event: sluice.EventBatch, Actor: "test"}}))
+	_, err = w.client.StartOperation(ctx, sluice.Operation{Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Queue: "plain"}, Rate: 20}, by("redrive"))
+	w.ok(err)
 	next, err := store.Audit(ctx, sluice.AuditFilter{Limit: 1})
 	w.ok(err)
 	if next[0].Seq <= entries[0].Seq {

@@ -75,7 +75,7 @@ func (u *Upkeep) operate(ctx context.Context, budget time.Duration) (done int, e
 		wait := time.Duration(-1)
 		var rest []sluice.Operation
 		for _, op := range open {
-			next, pause, err := u.client.CarryOut(ctx, op)
+			next, pause, err := u.client.CarryOut(ctx, op, u.holder.ID)
 			done += max(0, next.Done-op.Done)
 			switch {
 			case errors.Is(err, sluice.ErrConflict): // somebody else was quicker; the next round sees it

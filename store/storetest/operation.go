@@ -163,7 +163,7 @@ func operationRules() []Rule {
 					equal(w, "done", op.Done, 30)
 					break
 				}
-				_, _, err = sluice.NewClient(store, sluice.ClientOptions{}).CarryOut(w.ctx, op)
+				_, _, err = sluice.NewClient(store, sluice.ClientOptions{}).CarryOut(w.ctx, op, "upkeep")
 				w.ok(err)
 				for _, c := range w.claim(100) { // they fail again at once, and are left alone
 					w.done(by(sluice.EventBury, c))
@@ -186,15 +186,15 @@ func operationRules() []Rule {
 		{"R-366", "A batch of an operation on which somebody acted, and whose counts were not stored, is not repeated, and is counted exactly, also if several come across it.", "I-4, I-6", func(w *world) {
 			began := w.redrive(20)
 			behind := began // as somebody read it who is slow
-			_, _, err := sluice.NewClient(lostSave{w.Store}, sluice.ClientOptions{}).CarryOut(w.ctx, began)
+			_, _, err := sluice.NewClient(lostSave{w.Store}, sluice.ClientOptions{}).CarryOut(w.ctx, began, "upkeep")
 			w.is(err, sluice.ErrUnavailable)
-			_, _, err = sluice.NewClient(w.Other, sluice.ClientOptions{}).CarryOut(w.ctx, behind)
+			_, _, err = sluice.NewClient(w.Other, sluice.ClientOptions{}).CarryOut(w.ctx, behind, "upkeep")
 			w.is(err, sluice.ErrConflict)
 			under, err := w.Store.Operation(w.ctx, began.ID)
 			w.ok(err)
 			equal(w, "counted", under.Done, 0)
 			for _, store := range []sluice.Store{w.Store, w.Other} {
-				op, _, err := sluice.NewClient(store, sluice.ClientOptions{}).CarryOut(w.ctx, under)
+				op, _, err := sluice.NewClient(store, sluice.ClientOptions{}).CarryOut(w.ctx, under, "upkeep")
 				w.ok(err)
 				equal(w, "counted", op.Done, 20)
 				equal(w, "skipped", op.Skipped, 0)

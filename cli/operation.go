@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// operateOnAll has an operation act on all jobs that match.
+func (a *app) operateOnAll(ctx context.Context, s *selection, v verb) error {
+	filter, err := s.filter.parse()
+	if err != nil {
+		return err
+	}
+	if len(filter.States) == 0 {
+		filter.States = v.states
+	}
+	return a.operate(ctx, s, filter, v.name)
+}
+
+// samples is how many jobs a dry run shows.
+const samples = 5
+
+// preview is what a dry run tells.
+type preview struct {
+	sluice.Found
+	DryRun bool `json:"dry_run"`
+}
+
+// operate starts an operation and watches it, or tells what it would do.
+func (a *app) operate(ctx context.Context, s *selection, filter sluice.JobFilter, name string) error {
+	if s.filter.limit < 0 {
+		return usagef("--limit %d is negative", s.filter.limit)
+	}
+	query, err := s.query.query(filter)
+	if err != nil {
+		return err
+	}
+	op := sluice.Operation{
+		Kind: s.kind, Query: query, DueAt: s.due, Limit: s.filter.limit, Rate: s.pace.rate, Canary: s.pace.canary, StopIfFailed: float64(s.pace.stop),
+	}
+	store, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.close(store)
+	client := a.client(store)
+	limited, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	found, err := client.Preview(limited, query, samples)
+	if err != nil {
+		return err
+	}
+	if op.Expected, op.ExpectedMore = found.Matched, found.More; s.dryRun {
+		return a.printPreview(found, op, name)
+	}
+	if op, err = client.StartOperation(limited, op, a.act("requested with «sluice»")); err != nil {
+		return err
+	}
+	a.warnOfNoUpkeep(limited, client)
+	if s.pace.detach {
+		return a.printBegun(op)
+	}
+	a.note("operation %s began", op.ID)
+	return a.watchOperation(ctx, client, op)
+}
+
+func (a *app) printPreview(found sluice.Found, op sluice.Operation, name string) error {
+	return a.printOne(preview{found, true}, func() error {
+		matched := found.Matched
+		if op.Limit > 0 {
+			matched = min(matched, op.Limit)
+		}
+		text := jobs(matched) + " would be " + name
+		if found.More {
+			text = "at least " + text + ": looking stopped after " + count(found.Looked)
+		}
+		if op.Rate > 0 {
+			text += fmt.Sprintf(", in about %s at %s", short(time.Duration(float64(matched)/float64(op.Rate)*float64(time.Second))), op.Rate)
+		}
+		if _, err := fmt.Fprintln(a.stdout, text); err != nil || len(found.Jobs) == 0 {
+			return err
+		}
+		return printTable(a, found.Jobs, deadColumns())
+	})
+}
+
+// printBegun tells of an operation that goes on by itself.
+func (a *app) printBegun(op sluice.Operation) error {
+	if a.output == "ids" {
+		_, err := fmt.Fprintln(a.stdout, op.ID)
+		return err
+	}
+	return a.printOne(op, func() error {
+		_, err := fmt.Fprintf(a.stdout, "operation %s began; watch it with «sluice operations watch %s»\n", op.ID, op.ID)
+		return err
+	})
+}
+
+// upkeepGone is from when on nobody is taken to do upkeep: three beats.
+const upkeepGone = 15 * time.Second
+
+// warnOfNoUpkeep says what to start where nobody carries operations out.
+func (a *app) warnOfNoUpkeep(ctx context.Context, client *sluice.Client) {
+	holders, err := client.Holders(ctx)
+	if err != nil {
+		return // it is told by whatever is asked next
+	}
+	for _, h := range holders {
+		if h.Role == sluice.RoleUpkeep && time.Since(h.Seen) < upkeepGone {
+			return
+		}
+	}
+	a.note("nobody does upkeep, so that nothing happens until somebody does: start «sluice upkeep»")
+}
+
+// watchInterval is how often a watched operation is looked at.
+const watchInterval = 250 * time.Millisecond
+
+// watchOperation tells how far an operation has come until it has ended.
+func (a *app) watchOperation(ctx context.Context, client *sluice.Client, op sluice.Operation) error {
+	line := a.newProgress("", 0)
+	for !op.State.Ended() || op.EndedAt.IsZero() {
+		line.say(operationLine(op))
+		select {
+		case <-ctx.Done():
+		case <-time.After(watchInterval):
+		}
+		if ctx.Err() != nil {
+			line.leave()
+			a.note("it goes on without this command\n  watch: sluice operations watch %s\n  pause: sluice operations pause %s\n  stop:  sluice operations stop %s", op.ID, op.ID, op.ID)
+			return silentExit(exitInterrupted)
+		}
+		next, err := a.lookAtOperation(ctx, client, op.ID)
+		if err != nil && ctx.Err() == nil {
+			line.leave()
+			return err
+		}
+		if err == nil {
+			op = next
+		}
+	}
+	line.leave()
+	return a.printEnded(op)
+}
+
+func (a *app) lookAtOperation(ctx context.Context, client *sluice.Client, id sluice.ID) (sluice.Operation, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	return client.Operation(ctx, id)
+}
+
+// doneWords are what operations have done to jobs.
+var doneWords = map[sluice.OperationKind]string{
+	sluice.OperationRequeue: "requeued", sluice.OperationCancel: "cancelled", sluice.OperationReschedule: "rescheduled", sluice.OperationPrune: "discarded",
+}
+
+func doneWord(kind sluice.OperationKind) string {
+	if word, known := doneWords[kind]; known {
+		return word
+	}
+	return string(kind)
+}
+
+// operationLine is how far an operation has come, in a line whose end matters least.
+func operationLine(op sluice.Operation) string {
+	word := doneWord(op.Kind)
+	parts := []string{strings.ToUpper(word[:1]) + word[1:] + " " + count(op.Done)}
+	total := op.Done + op.Skipped + op.Failed + op.Left()
+	if total > 0 && !op.ExpectedMore {
+		parts[0] = strings.ToUpper(word[:1]) + word[1:] + " " + shareBar(total-op.Left(), total)
+		parts = append(parts, count(total-op.Left())+"/"+count(total))
+	}
+	switch {
+	case op.State == sluice.OperationPaused:
+		parts = append(parts, "paused")
+	case op.OnProbation():
+		parts = append(parts, fmt.Sprintf("canary %d/%d ended", op.WatchedEnded, op.Canary))
+	case op.Rate > 0:
+		parts = append(parts, op.Rate.String())
+	}
+	if op.WatchedFailed > 0 {
+		parts = append(parts, fmt.Sprintf("failed again %s of %s watched", count(op.WatchedFailed), count(op.WatchedEnded)))
+	}
+	if eta, known := op.ETA(); known && eta >= time.Second {
+		parts = append(parts, "ETA "+short(eta))
+	}
+	return strings.Join(append(parts, refusals(op)...), "  ")
+}
+
+// refusals says how many jobs were not acted on.
+func refusals(op sluice.Operation) (parts []string) {
+	if op.Skipped > 0 {
+		parts = append(parts, "skipped "+count(op.Skipped))
+	}
+	if op.Failed > 0 {
+		parts = append(parts, "refused "+count(op.Failed))
+	}
+	return parts
+}
+
+// printEnded tells what became of an operation, and gives the exit code.
+func (a *app) printEnded(op sluice.Operation) error {
+	err := a.printOne(op, func() error {
+		text := string(op.State) + ": " + atLeast(op) + doneWord(op.Kind) + " " + jobs(op.Done)
+		for _, part := range refusals(op) {
+			text += ", " + part
+		}
+		if op.WatchedEnded > 0 {
+			text += fmt.Sprintf("; %s watched, %s failed again", count(op.WatchedEnded), count(op.WatchedFailed))
+		}
+		if op.Why != "" {
+			text += "; " + oneLine(op.Why)
+		}
+		_, err := fmt.Fprintf(a.stdout, "%s (operation %s)\n", text, op.ID)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case op.State == sluice.OperationDone && op.Failed == 0:
+		return nil
+	case op.State == sluice.OperationFailed && op.Done == 0:
+		return silentExit(exitFailed)
+	}
+	return silentExit(exitPartly)
+}
+
+func atLeast(op sluice.Operation) string {
+	if op.AtLeast {
+		return "at least "
+	}
+	return ""
+}

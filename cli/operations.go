@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func (a *app) operationsCommand() *cobra.Command {
+	command := group(&cobra.Command{
+		Use:     "operations",
+		Short:   "Look at acts on many jobs that upkeep carries out, pause, resume or stop them",
+		Example: "  sluice operations ls\n  sluice operations watch 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice operations pause 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason \"bank is slow\"",
+	})
+	command.AddCommand(a.operationsListCommand(), a.operationGetCommand(), a.operationWatchCommand(),
+		a.operationActCommand("pause", "Let an operation rest after the batch under way; it goes on where it was", (*sluice.Client).PauseOperation),
+		a.operationActCommand("resume", "Let a paused operation go on", (*sluice.Client).ResumeOperation),
+		a.operationActCommand("stop", "End an operation for good after the batch under way; what it did stays done", (*sluice.Client).StopOperation),
+		a.operationPaceCommand())
+	return command
+}
+
+func (a *app) operationsListCommand() *cobra.Command {
+	var open bool
+	var before string
+	var limit int
+	command := &cobra.Command{
+		Use:     "ls",
+		Short:   "List operations, the newest first",
+		Example: "  sluice operations ls\n  sluice operations ls --open -o json",
+		Args:    arguments(0, 0),
+		RunE: func(command *cobra.Command, _ []string) error {
+			filter := sluice.OperationFilter{Open: open, Limit: limit}
+			if before != "" {
+				var err error
+				if filter.Before, err = sluice.ParseID(before); err != nil {
+					return err
+				}
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				found, err := client.Operations(ctx, filter)
+				if err != nil {
+					return err
+				}
+				if len(found) == 0 && a.output == "table" {
+					a.note("no operations")
+					return nil
+				}
+				return printList(a, found, func(op sluice.Operation) string { return op.ID.String() }, operationColumns())
+			})
+		},
+	}
+	command.Flags().BoolVar(&open, "open", false, "only those that have something left to do")
+	command.Flags().StringVar(&before, "before", "", "the page after the one that ended with this id")
+	command.Flags().IntVar(&limit, "limit", 100, "how many at the most")
+	return command
+}
+
+func operationColumns() []column[sluice.Operation] {
+	figure := func(title string, of func(sluice.Operation) int) column[sluice.Operation] {
+		return column[sluice.Operation]{title, func(op sluice.Operation) string { return count(of(op)) }, true}
+	}
+	return []column[sluice.Operation]{
+		{"ID", func(op sluice.Operation) string { return op.ID.String() }, false},
+		{"KIND", func(op sluice.Operation) string { return string(op.Kind) }, false},
+		{"QUEUE", func(op sluice.Operation) string { return orDash(op.Query.Queue) }, false},
+		{"STATE", func(op sluice.Operation) string { return string(op.State) }, false},
+		figure("DONE", func(op sluice.Operation) int { return op.Done }),
+		figure("SKIPPED", func(op sluice.Operation) int { return op.Skipped }),
+		figure("REFUSED", func(op sluice.Operation) int { return op.Failed }),
+		figure("LEFT", sluice.Operation.Left),
+		{"BEGAN", func(op sluice.Operation) string { return ago(op.CreatedAt) }, true},
+		{"BY", func(op sluice.Operation) string { return op.By }, false},
+		{"REASON", func(op sluice.Operation) string { return orDash(op.Reason) }, false},
+	}
+}
+
+// operationDetail is an operation and what the audit tells of it.
+type operationDetail struct {
+	sluice.Operation
+	Audit []sluice.AuditEntry `json:"audit"`
+}
+
+func (a *app) operationGetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "get ID",
+		Short:   "Show everything about one operation",
+		Example: "  sluice operations get 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
+		Args:    arguments(1, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withJob(command.Context(), args[0], func(ctx context.Context, client *sluice.Client, id sluice.ID) error {
+				op, err := client.Operation(ctx, id)
+				if err != nil {
+					return err
+				}
+				told, err := toldOf(ctx, client, op)
+				if err != nil {
+					return err
+				}
+				return a.printOne(operationDetail{op, told}, func() error { return a.printOperation(op, told) })
+			})
+		},
+	}
+}
+
+// toldOf lists what the audit tells of an operation, among the last that it tells of its queue.
+func toldOf(ctx context.Context, client *sluice.Client, op sluice.Operation) ([]sluice.AuditEntry, error) {
+	entries, err := client.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: op.Query.Queue, Limit: 1000})
+	return slices.DeleteFunc(entries, func(e sluice.AuditEntry) bool {
+		var of struct {
+			ID sluice.ID `json:"id"`
+		}
+		return e.Event != sluice.EventOperation || json.Unmarshal(e.After, &of) != nil || of.ID != op.ID
+	}), err
+}
+
+func (a *app) printOperation(op sluice.Operation, told []sluice.AuditEntry) error {
+	query, err := json.Marshal(op.Query)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&text, "%-13s %s\n", name, value)
+		}
+	}
+	instant := func(name string, at time.Time) {
+		if !at.IsZero() {
+			line(name, at.Format(time.RFC3339)+"  ("+ago(at)+")")
+		}
+	}
+	line("id", op.ID.String())
+	line("kind", string(op.Kind))
+	line("state", string(op.State))
+	line("why", oneLine(op.Why))
+	line("jobs", compact(query))
+	line("progress", operationLine(op))
+	line("done", fmt.Sprintf("%s%s  (skipped %s, refused %s, of %s)", atLeast(op), count(op.Done), count(op.Skipped), count(op.Failed), expected(op)))
+	if op.Rate > 0 {
+		line("pace", op.Rate.String())
+	}
+	if op.StopIfFailed > 0 {
+		line("stops if", fmt.Sprintf("more than %s fail again  (watched %s, of which %s failed; %s are not over)",
+			percentage(op.StopIfFailed), count(op.WatchedEnded), count(op.WatchedFailed), count(op.Watching)))
+	}
+	if op.Canary > 0 {
+		line("canary", count(op.Canary))
+	}
+	line("by", op.By)
+	line("reason", oneLine(op.Reason))
+	instant("began", op.CreatedAt)
+	instant("due at", op.DueAt)
+	instant("last step", op.UpdatedAt)
+	instant("ended", op.EndedAt)
+	for _, e := range slices.Backward(told) {
+		line("audit", fmt.Sprintf("%s %s by %s: %s", e.At.Format(time.RFC3339), stateAfter(e), e.Actor, orDash(oneLine(e.Reason))))
+	}
+	_, err = a.stdout.Write(text.Bytes())
+	return err
+}
+
+func expected(op sluice.Operation) string {
+	if op.ExpectedMore {
+		return "at least " + count(op.Expected)
+	}
+	return count(op.Expected)
+}
+
+// stateAfter is the state in which a change left an operation, and the pace.
+func stateAfter(e sluice.AuditEntry) string {
+	var after struct{ State, Rate string }
+	if json.Unmarshal(e.After, &after) != nil {
+		return string(e.Event)
+	}
+	if after.Rate != "0" {
+		after.State += " at " + after.Rate
+	}
+	return after.State
+}
+
+func (a *app) operationWatchCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "watch ID",
+		Short:   "Show how far an operation has come, until it has ended",
+		Example: "  sluice operations watch 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
+		Args:    arguments(1, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			id, err := sluice.ParseID(args[0])
+			if err != nil {
+				return err
+			}
+			ctx := command.Context()
+			store, err := a.open(ctx)
+			if err != nil {
+				return err
+			}
+			defer a.close(store)
+			client := a.client(store)
+			op, err := a.lookAtOperation(ctx, client, id)
+			if err != nil {
+				return err
+			}
+			if op.EndedAt.IsZero() {
+				a.warnOfNoUpkeep(ctx, client)
+			}
+			return a.watchOperation(ctx, client, op)
+		},
+	}
+}
+
+// operationActCommand makes a command that changes an operation.
+func (a *app) operationActCommand(name, says string, do func(*sluice.Client, context.Context, sluice.ID, sluice.Act) (sluice.Operation, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:     name + " ID",
+		Short:   says,
+		Example: fmt.Sprintf("  sluice operations %s 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason \"bank is slow\"", name),
+		Args:    arguments(1, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.changeOperation(command.Context(), args[0], func(ctx context.Context, client *sluice.Client, id sluice.ID) (sluice.Operation, error) {
+				return do(client, ctx, id, a.act(""))
+			})
+		},
+	}
+}
+
+func (a *app) operationPaceCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "pace ID RATE",
+		Short:   "Give an operation another pace, such as 50/s; 0: as fast as upkeep can",
+		Example: "  sluice operations pace 01a1fb72-1dea-7abc-8fc6-99e4817522bb 50/s --reason \"bank keeps up\"",
+		Args:    arguments(2, 2),
+		RunE: func(command *cobra.Command, args []string) error {
+			pace, err := sluice.ParseRate(args[1])
+			if err != nil {
+				return usagef("the rate %w", err)
+			}
+			return a.changeOperation(command.Context(), args[0], func(ctx context.Context, client *sluice.Client, id sluice.ID) (sluice.Operation, error) {
+				return client.PaceOperation(ctx, id, pace, a.act(""))
+			})
+		},
+	}
+}
+
+func (a *app) changeOperation(ctx context.Context, text string, change func(context.Context, *sluice.Client, sluice.ID) (sluice.Operation, error)) error {
+	return a.withJob(ctx, text, func(ctx context.Context, client *sluice.Client, id sluice.ID) error {
+		op, err := change(ctx, client, id)
+		if err != nil {
+			return err
+		}
+		return a.printOne(op, func() error {
+			_, err := fmt.Fprintf(a.stdout, "operation %s is %s: %s\n", op.ID, op.State, operationLine(op))
+			return err
+		})
+	})
+}

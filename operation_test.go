@@ -1,0 +1,326 @@
+package sluice_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+// redrive is a store in memory, in a bubble of fake time, with dead letters and a worker of the test's own.
+type redrive struct {
+	*testing.T
+	store  sluice.Store
+	client *sluice.Client
+	jobs   []sluice.ID
+}
+
+func inRedrive(t *testing.T, dead int, test func(r *redrive)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		r := &redrive{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{})}
+		r.add(dead)
+		r.work(dead, func(int) bool { return false })
+		time.Sleep(time.Second)
+		test(r)
+	})
+}
+
+func (r *redrive) ok(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+func (r *redrive) add(n int) {
+	r.Helper()
+	for range n {
+		receipt, err := r.client.Enqueue(r.Context(), sluice.NewJob{Queue: "payments", Payload: []byte(`{}`)})
+		r.ok(err)
+		r.jobs = append(r.jobs, receipt.ID)
+	}
+}
+
+// work claims up to n jobs, and completes or buries each.
+func (r *redrive) work(n int, well func(i int) bool) (worked int) {
+	r.Helper()
+	for worked < n {
+		claimed, err := r.store.Claim(r.Context(), sluice.ClaimRequest{Queue: "payments", Limit: n - worked, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
+		r.ok(err)
+		if len(claimed.Jobs) == 0 {
+			return worked
+		}
+		for _, c := range claimed.Jobs {
+			s := sluice.Settlement{ID: c.ID, Token: c.Token, Event: sluice.EventBury, Error: "account closed"}
+			if well(worked) {
+				s.Event, s.Error = sluice.EventComplete, ""
+			}
+			errs, err := r.store.Settle(r.Context(), []sluice.Settlement{s})
+			r.ok(errors.Join(append(errs, err)...))
+			worked++
+		}
+	}
+	return worked
+}
+
+func (r *redrive) start(op sluice.Operation) sluice.Operation {
+	r.Helper()
+	op.Kind, op.Query.Queue = sluice.OperationRequeue, "payments"
+	begun, err := r.client.StartOperation(r.Context(), op, sluice.Act{By: "ada", Reason: "bank is back"})
+	r.ok(err)
+	return begun
+}
+
+// carry takes steps until the operation waits or has ended, reading it anew each time, as another process would.
+func (r *redrive) carry(id sluice.ID) sluice.Operation {
+	r.Helper()
+	for range 1000 {
+		op, err := r.client.Operation(r.Context(), id)
+		r.ok(err)
+		next, wait, err := r.client.CarryOut(r.Context(), op, "upkeep")
+		r.ok(err)
+		if wait > 0 || !next.EndedAt.IsZero() {
+			return next
+		}
+	}
+	r.Fatal("it goes on for ever")
+	return sluice.Operation{}
+}
+
+func TestRedriveKeepsItsPaceAndHasNoBurstAfterARest(t *testing.T) {
+	inRedrive(t, 200, func(r *redrive) {
+		begun := r.start(sluice.Operation{Rate: 20})
+		for n := 1; n <= 4; n++ {
+			time.Sleep(500 * time.Millisecond)
+			if op := r.carry(begun.ID); op.Done < 10*n || op.Done > 10*n+1 {
+				t.Errorf("%d done after %s at 20/s", op.Done, time.Duration(n)*500*time.Millisecond)
+			}
+		}
+		time.Sleep(time.Hour) // nobody does upkeep
+		if op := r.carry(begun.ID); op.Done > 61 {
+			t.Errorf("a rest was followed by a burst of %d", op.Done-41)
+		}
+		_, err := r.client.PaceOperation(r.Context(), begun.ID, 0, sluice.Act{By: "ada"})
+		r.ok(err)
+		if op := r.carry(begun.ID); op.State != sluice.OperationDone || op.Done != 200 {
+			t.Errorf("%s with %d done without a pace", op.State, op.Done)
+		}
+	})
+}
+
+func TestCanaryThatFailsStopsTheRedriveAndSaysWhy(t *testing.T) {
+	inRedrive(t, 100, func(r *redrive) {
+		begun := r.start(sluice.Operation{Canary: 10})
+		if op := r.carry(begun.ID); op.Done != 10 || op.Watching != 10 || !op.OnProbation() {
+			t.Fatalf("%+v", op)
+		}
+		r.work(5, func(i int) bool { return i != 0 }) // one of ten may fail
+		time.Sleep(time.Second)
+		if op := r.carry(begun.ID); op.State != sluice.OperationRunning || op.Done != 10 || op.WatchedEnded != 5 {
+			t.Fatalf("%+v", op)
+		}
+		r.work(1, func(int) bool { return false })
+		op := r.carry(begun.ID)
+		if op.State != sluice.OperationStopped || op.Done != 10 || op.Why != "2 of the 10 of the canary failed again, more than 10 %" || op.ChangedBy != "upkeep" {
+			t.Errorf("%+v", op)
+		}
+		if _, err := r.client.ResumeOperation(r.Context(), begun.ID, sluice.Act{By: "ada"}); !errors.Is(err, sluice.ErrNotAllowed) {
+			t.Errorf("one that was stopped goes on: %v", err)
+		}
+	})
+}
+
+func TestCanaryThatIsWellLetsTheOthersGo(t *testing.T) {
+	inRedrive(t, 100, func(r *redrive) {
+		begun := r.start(sluice.Operation{Canary: 10, StopIfFailed: 0.2, Limit: 90})
+		r.carry(begun.ID)
+		r.work(10, func(i int) bool { return i > 1 })
+		if op := r.carry(begun.ID); op.State != sluice.OperationDone || op.Done != 90 || op.WatchedEnded != 10 || op.WatchedFailed != 2 {
+			t.Errorf("%+v", op)
+		}
+	})
+}
+
+func TestRedriveStopsWhenTooManyFailAgainLater(t *testing.T) {
+	inRedrive(t, 300, func(r *redrive) {
+		begun := r.start(sluice.Operation{Rate: 20, StopIfFailed: 0.3})
+		var op sluice.Operation
+		for n := 0; n < 40 && !op.State.Ended(); n++ {
+			time.Sleep(500 * time.Millisecond)
+			op = r.carry(begun.ID)
+			r.work(100, func(int) bool { return n < 6 }) // then the bank goes down
+		}
+		if op.State != sluice.OperationStopped || op.Done < 80 || op.Done > 160 || !strings.Contains(op.Why, "that were watched failed again, more than 30 %") {
+			t.Errorf("%+v", op)
+		}
+	})
+}
+
+func TestOperationRestsWhilePausedAndKeepsExactCounts(t *testing.T) {
+	inRedrive(t, 30, func(r *redrive) {
+		begun := r.start(sluice.Operation{Rate: 10})
+		time.Sleep(time.Second)
+		act := sluice.Act{By: "bob", Reason: "bank is slow"}
+		op, err := r.client.Operation(r.Context(), begun.ID)
+		r.ok(err)
+		// The carrier has acted on a batch, somebody pauses, and the carrier is killed before it has stored the counts.
+		carrier := sluice.NewClient(&killedAfterAct{Store: r.store}, sluice.ClientOptions{})
+		if _, _, err := carrier.CarryOut(r.Context(), op, "upkeep"); !errors.Is(err, sluice.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		paused, err := r.client.PauseOperation(r.Context(), begun.ID, act)
+		r.ok(err)
+		if paused.Why != "bob: bank is slow" {
+			t.Errorf("why is %q", paused.Why)
+		}
+		if rests := r.carry(begun.ID); rests.Done != 0 {
+			t.Errorf("%d done at once", rests.Done)
+		}
+		time.Sleep(time.Minute)
+		rests := r.carry(begun.ID)
+		if rests.State != sluice.OperationPaused || rests.Done != 10 {
+			t.Errorf("%s with %d done", rests.State, rests.Done)
+		}
+		_, err = r.client.ResumeOperation(r.Context(), begun.ID, act)
+		r.ok(err)
+		for range 5 {
+			time.Sleep(time.Second)
+			op = r.carry(begun.ID)
+		}
+		if op.State != sluice.OperationDone || op.Done != 30 || op.AtLeast {
+			t.Errorf("%+v", op)
+		}
+		if n := r.work(100, func(int) bool { return true }); n != 30 {
+			t.Errorf("%d jobs live again", n)
+		}
+	})
+}
+
+// killedAfterAct is a store of a process that ends right after it has acted on a batch.
+type killedAfterAct struct {
+	sluice.Store
+	acted bool
+}
+
+func (s *killedAfterAct) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	s.acted = true
+	return s.Store.Requeue(ctx, ids, act)
+}
+
+func (s *killedAfterAct) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
+	if s.acted {
+		return op, sluice.ErrUnavailable
+	}
+	return s.Store.SaveOperation(ctx, op, act)
+}
+
+func TestOperationLeavesWhatCameAfterItsBeginning(t *testing.T) {
+	inRedrive(t, 5, func(r *redrive) {
+		begun := r.start(sluice.Operation{})
+		r.add(3)
+		time.Sleep(time.Second)
+		r.work(3, func(int) bool { return false })
+		_, err := r.client.Job(r.Context(), r.jobs[0])
+		r.ok(err)
+		r.ok(r.client.Requeue(r.Context(), r.jobs[:1], sluice.Act{By: "bob", Reason: "by hand"}))
+		r.work(1, func(int) bool { return false })
+		if op := r.carry(begun.ID); op.State != sluice.OperationDone || op.Done != 4 {
+			t.Errorf("%+v", op)
+		}
+	})
+}
+
+func TestOperationsOfEachKindCountWhatTheyDidAndDidNot(t *testing.T) {
+	inRedrive(t, 10, func(r *redrive) {
+		act := sluice.Act{By: "ada", Reason: "clean up"}
+		run := func(op sluice.Operation) sluice.Operation {
+			t.Helper()
+			begun, err := r.client.StartOperation(t.Context(), op, act)
+			r.ok(err)
+			return r.carry(begun.ID)
+		}
+		r.ok(r.client.Requeue(t.Context(), r.jobs[:4], act))
+		due := time.Now().Add(time.Hour)
+		if op := run(sluice.Operation{Kind: sluice.OperationReschedule, DueAt: due}); op.Done != 4 || op.State != sluice.OperationDone {
+			t.Errorf("rescheduled: %+v", op)
+		}
+		if job, err := r.client.Job(t.Context(), r.jobs[0]); err != nil || !job.DueAt.Equal(due) {
+			t.Errorf("due at %s, %v", job.DueAt, err)
+		}
+		if op := run(sluice.Operation{Kind: sluice.OperationCancel, Query: sluice.JobQuery{DueFrom: due, CreatedBefore: time.Now(), Queue: "payments"}}); op.Done != 4 {
+			t.Errorf("cancelled: %+v", op)
+		}
+		if op := run(sluice.Operation{Kind: sluice.OperationPrune, Query: sluice.JobQuery{Error: "closed", Fingerprint: sluice.Fingerprint("payments", "account closed")}}); op.Done != 6 {
+			t.Errorf("pruned: %+v", op)
+		}
+		// One key, two cancelled jobs: the second finds it held.
+		for range 2 {
+			receipt, err := r.client.Enqueue(t.Context(), sluice.NewJob{Queue: "payments", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{Key: "k", Delay: time.Hour}})
+			r.ok(err)
+			r.ok(r.client.Cancel(t.Context(), []sluice.ID{receipt.ID}, act))
+		}
+		op := run(sluice.Operation{Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Key: "k", States: []sluice.State{sluice.StateCancelled}}})
+		if op.Done != 1 || op.Failed != 1 || op.Skipped != 0 {
+			t.Errorf("requeued: %+v", op)
+		}
+	})
+}
+
+func TestOperationsThatMakeNoSenseAreRefused(t *testing.T) {
+	inRedrive(t, 0, func(r *redrive) {
+		act := sluice.Act{By: "ada", Reason: "test"}
+		for name, op := range map[string]sluice.Operation{
+			"kind":           {Kind: "resurrect"},
+			"states":         {Kind: sluice.OperationRequeue, Query: sluice.JobQuery{States: []sluice.State{sluice.StateQueued}}},
+			"fingerprint":    {Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Fingerprint: "9AC1"}},
+			"limit":          {Kind: sluice.OperationRequeue, Limit: -1},
+			"rate":           {Kind: sluice.OperationRequeue, Rate: -1},
+			"canary":         {Kind: sluice.OperationRequeue, Canary: sluice.MaxCanary + 1},
+			"stop_if_failed": {Kind: sluice.OperationRequeue, StopIfFailed: 10},
+			"due_at":         {Kind: sluice.OperationRequeue, DueAt: time.Now()},
+		} {
+			_, err := r.client.StartOperation(t.Context(), op, act)
+			var wrong *sluice.InvalidError
+			if !errors.As(err, &wrong) || wrong.Field != name {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := r.client.StartOperation(t.Context(), sluice.Operation{Kind: sluice.OperationCancel, Canary: 1}, act); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("a cancel with a canary: %v", err)
+		}
+		if _, err := r.client.StartOperation(t.Context(), sluice.Operation{Kind: sluice.OperationRequeue}, sluice.Act{By: "ada"}); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("a requeue without a reason: %v", err)
+		}
+	})
+}
+
+func TestDeadLettersAreGroupedAndSearchedWithinBounds(t *testing.T) {
+	inRedrive(t, 30, func(r *redrive) {
+		found, err := r.client.DeadGroups(t.Context(), nil, 0)
+		r.ok(err)
+		if len(found.Groups) != 1 || found.More || found.Groups[0].Count != 30 || found.Groups[0].Message != "account closed" || found.Groups[0].Tenants != 1 {
+			t.Errorf("%+v", found)
+		}
+		if found, err = r.client.DeadGroups(t.Context(), []string{"payments"}, 10); err != nil || !found.More || found.Looked != 10 {
+			t.Errorf("%+v, %v", found, err)
+		}
+		query := sluice.JobQuery{Fingerprint: sluice.Fingerprint("payments", "account closed")}
+		if jobs, err := r.client.Search(t.Context(), query, 7); err != nil || len(jobs.Jobs) != 7 || !jobs.More {
+			t.Errorf("%+v, %v", jobs, err)
+		}
+		if all, err := r.client.Preview(t.Context(), query, 3); err != nil || all.Matched != 30 || len(all.Jobs) != 3 || all.More {
+			t.Errorf("%+v, %v", all, err)
+		}
+		if _, err := r.client.Search(t.Context(), sluice.JobQuery{States: []sluice.State{"odd"}}, 7); !errors.Is(err, sluice.ErrInvalid) {
+			t.Error(err)
+		}
+	})
+}
