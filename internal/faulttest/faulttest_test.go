@@ -62,8 +62,11 @@ func runRole(role string) error {
 	}
 	defer func() { _ = store.Close() }()
 	queue := os.Getenv(envQueue)
-	if role == "forwarder" {
+	switch role {
+	case "forwarder":
 		return runForwarder(ctx, store, queue)
+	case "dying upkeep":
+		return runDyingUpkeep(ctx, store)
 	}
 	ledger, err := demo.NewLedger(store)
 	if err != nil {

@@ -1,0 +1,192 @@
+package faulttest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+// runDyingUpkeep is an upkeep process that is killed at some step of an operation.
+func runDyingUpkeep(ctx context.Context, store sluice.Store) error {
+	return upkeep.New(dyingStore{store}, upkeep.Options{Interval: 20 * time.Millisecond, Logger: quiet}).Run(ctx)
+}
+
+// dyingStore is a store whose process is killed after every second verb of operations: when a batch was decided on, when it
+// was acted on, and when its counts were stored.
+type dyingStore struct{ sluice.Store }
+
+func (s dyingStore) die() {
+	if rand.IntN(2) == 0 {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+}
+
+func (s dyingStore) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	errs, err := s.Store.Requeue(ctx, ids, act)
+	s.die()
+	return errs, err
+}
+
+func (s dyingStore) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
+	saved, err := s.Store.SaveOperation(ctx, op, act)
+	s.die()
+	return saved, err
+}
+
+// redriven is how many dead letters are redriven in each store.
+const redriven = 3000
+
+func TestRedriveWhoseUpkeepIsKilledRequeuesEachJobOnce(t *testing.T) {
+	t.Parallel()
+	for name, address := range addresses(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBank(t, address)
+			jobs := make([]sluice.NewJob, redriven)
+			for i := range jobs {
+				jobs[i] = sluice.NewJob{Queue: b.queue, Payload: []byte(`{}`)}
+			}
+			_, err := b.client.EnqueueMany(t.Context(), jobs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for b.work(func(sluice.ID) bool { return false }) > 0 {
+			}
+			op, err := b.client.StartOperation(t.Context(), sluice.Operation{
+				Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Queue: b.queue}, Canary: 50, StopIfFailed: 0.9,
+			}, sluice.Act{By: "ada", Reason: "bank is back"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			killed := b.redrive(&op)
+			for b.work(well) > 0 {
+			}
+			t.Logf("upkeep was killed %d times; %d watched, %d failed again", killed, op.WatchedEnded, op.WatchedFailed)
+			if op.State != sluice.OperationDone || op.Done != redriven || op.Skipped != 0 || op.Failed != 0 || op.AtLeast || killed < 5 {
+				t.Errorf("%+v", op)
+			}
+			b.requeuedOnceEach(op)
+		})
+	}
+}
+
+// well says of which jobs nothing is wrong any more: seven of ten.
+func well(id sluice.ID) bool { return id[15]%10 < 7 }
+
+// redrive lets an operation be carried out to its end by two processes at a time, each of which is killed before long, while
+// a worker fails three jobs of ten.
+func (b *bank) redrive(op *sluice.Operation) (killed int) {
+	b.Helper()
+	carriers := []*exec.Cmd{b.spawn("dying upkeep"), b.spawn("dying upkeep")}
+	ended := make(chan int, len(carriers))
+	wait := func(n int) {
+		go func() {
+			_ = carriers[n].Wait()
+			ended <- n
+		}()
+	}
+	for n := range carriers {
+		wait(n)
+	}
+	for deadline := time.Now().Add(2 * time.Minute); op.EndedAt.IsZero(); {
+		if time.Now().After(deadline) {
+			b.Fatalf("not over after two minutes: %+v", *op)
+		}
+		select {
+		case n := <-ended:
+			killed++
+			carriers[n] = b.spawn("dying upkeep")
+			wait(n)
+		default:
+			b.work(well)
+		}
+		var err error
+		if *op, err = b.client.Operation(b.Context(), op.ID); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, carrier := range carriers {
+		_ = carrier.Process.Kill()
+	}
+	for range carriers {
+		<-ended
+	}
+	return killed
+}
+
+// work claims jobs and completes those that are well; the others die.
+func (b *bank) work(well func(sluice.ID) bool) int {
+	b.Helper()
+	claimed, err := b.store.Claim(b.Context(), sluice.ClaimRequest{Queue: b.queue, Limit: 1000, Holder: "test:1:x", Lease: time.Minute, Token: sluice.NewToken()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	settlements := make([]sluice.Settlement, len(claimed.Jobs))
+	for i, c := range claimed.Jobs {
+		settlements[i] = sluice.Settlement{ID: c.ID, Token: c.Token, Event: sluice.EventComplete}
+		if !well(c.ID) {
+			settlements[i].Event, settlements[i].Error = sluice.EventBury, "account closed"
+		}
+	}
+	if len(settlements) == 0 {
+		return 0
+	}
+	errs, err := b.store.Settle(b.Context(), settlements)
+	if err := errors.Join(append(errs, err)...); err != nil {
+		b.Fatal(err)
+	}
+	return len(settlements)
+}
+
+// requeuedOnceEach makes sure that every job has had one more life, and that the audit tells of it once.
+func (b *bank) requeuedOnceEach(op sluice.Operation) {
+	b.Helper()
+	told := make(map[sluice.ID]int)
+	filter := sluice.AuditFilter{Object: sluice.ObjectJob, Name: b.queue, Limit: 10_000}
+	for {
+		entries, err := b.client.Audit(b.Context(), filter)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, e := range entries {
+			filter.Before = e.Seq
+			if e.Event == sluice.EventRequeue && e.Actor == "ada" && strings.Contains(e.Reason, op.ID.String()) {
+				told[e.JobID]++
+			}
+		}
+		if len(entries) < filter.Limit {
+			break
+		}
+	}
+	lives, page := 0, sluice.Page{}
+	for more := true; more; more = !page.Next.IsZero() {
+		var err error
+		page, err = b.client.Jobs(b.Context(), sluice.JobFilter{Queue: b.queue, Mark: page.Mark, Limit: 10_000})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, job := range page.Jobs {
+			lives++
+			want := sluice.StateCompleted
+			if !well(job.ID) {
+				want = sluice.StateDead
+			}
+			if job.Generation != 2 || job.State != want || told[job.ID] != 1 {
+				b.Fatalf("job %s is %s in its life %d, and was told of %d times", job.ID, job.State, job.Generation, told[job.ID])
+			}
+		}
+	}
+	if lives != redriven || len(told) != redriven {
+		b.Errorf("%d jobs, %d of which were requeued", lives, len(told))
+	}
+}
