@@ -165,58 +165,70 @@ func TestRedriveStopsWhenTooManyFailAgainLater(t *testing.T) {
 }
 
 func TestOperationRestsWhilePausedAndKeepsExactCounts(t *testing.T) {
-	inRedrive(t, 30, func(r *redrive) {
-		begun := r.start(sluice.Operation{Rate: 10})
+	for name, c := range map[string]struct {
+		acts bool
+		done int // what is known to be done while it rests
+	}{"killed before it acted": {false, 0}, "killed before it stored the counts": {true, 10}} {
+		t.Run(name, func(t *testing.T) {
+			inRedrive(t, 30, func(r *redrive) { r.pauseKilled(c.acts, c.done) })
+		})
+	}
+}
+
+// pauseKilled has the carrier of a batch killed, the operation paused by somebody who cannot know of that, and resumed.
+func (r *redrive) pauseKilled(acts bool, done int) {
+	r.Helper()
+	begun := r.start(sluice.Operation{Rate: 10, Limit: 30})
+	time.Sleep(time.Second)
+	op, err := r.client.Operation(r.Context(), begun.ID)
+	r.ok(err)
+	carrier := sluice.NewClient(&killed{Store: r.store, acts: acts}, sluice.ClientOptions{})
+	if _, _, err := carrier.CarryOut(r.Context(), op, "upkeep"); !errors.Is(err, sluice.ErrUnavailable) {
+		r.Fatal(err)
+	}
+	act := sluice.Act{By: "bob", Reason: "bank is slow"}
+	paused, err := r.client.PauseOperation(r.Context(), begun.ID, act)
+	r.ok(err)
+	if paused.Why != "bob: bank is slow" {
+		r.Errorf("why is %q", paused.Why)
+	}
+	if rests := r.carry(begun.ID); rests.Done != 0 {
+		r.Errorf("%d done at once", rests.Done)
+	}
+	time.Sleep(time.Minute)
+	if rests := r.carry(begun.ID); rests.State != sluice.OperationPaused || rests.Done != done {
+		r.Errorf("%s with %d done", rests.State, rests.Done)
+	}
+	_, err = r.client.ResumeOperation(r.Context(), begun.ID, act)
+	r.ok(err)
+	for range 5 {
 		time.Sleep(time.Second)
-		act := sluice.Act{By: "bob", Reason: "bank is slow"}
-		op, err := r.client.Operation(r.Context(), begun.ID)
-		r.ok(err)
-		// The carrier has acted on a batch, somebody pauses, and the carrier is killed before it has stored the counts.
-		carrier := sluice.NewClient(&killedAfterAct{Store: r.store}, sluice.ClientOptions{})
-		if _, _, err := carrier.CarryOut(r.Context(), op, "upkeep"); !errors.Is(err, sluice.ErrUnavailable) {
-			t.Fatal(err)
-		}
-		paused, err := r.client.PauseOperation(r.Context(), begun.ID, act)
-		r.ok(err)
-		if paused.Why != "bob: bank is slow" {
-			t.Errorf("why is %q", paused.Why)
-		}
-		if rests := r.carry(begun.ID); rests.Done != 0 {
-			t.Errorf("%d done at once", rests.Done)
-		}
-		time.Sleep(time.Minute)
-		rests := r.carry(begun.ID)
-		if rests.State != sluice.OperationPaused || rests.Done != 10 {
-			t.Errorf("%s with %d done", rests.State, rests.Done)
-		}
-		_, err = r.client.ResumeOperation(r.Context(), begun.ID, act)
-		r.ok(err)
-		for range 5 {
-			time.Sleep(time.Second)
-			op = r.carry(begun.ID)
-		}
-		if op.State != sluice.OperationDone || op.Done != 30 || op.AtLeast {
-			t.Errorf("%+v", op)
-		}
-		if n := r.work(100, func(int) bool { return true }); n != 30 {
-			t.Errorf("%d jobs live again", n)
-		}
-	})
+		op = r.carry(begun.ID)
+	}
+	if op.State != sluice.OperationDone || op.Done != 30 || op.Skipped != 0 || op.AtLeast {
+		r.Errorf("%s: %d done, %d skipped", op.State, op.Done, op.Skipped)
+	}
+	if n := r.work(100, func(int) bool { return true }); n != 30 {
+		r.Errorf("%d jobs live again", n)
+	}
 }
 
-// killedAfterAct is a store of a process that ends right after it has acted on a batch.
-type killedAfterAct struct {
+// killed is a store of a process that ends when it is to act on a batch, or right after.
+type killed struct {
 	sluice.Store
-	acted bool
+	acts bool
+	gone bool
 }
 
-func (s *killedAfterAct) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	s.acted = true
+func (s *killed) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	if s.gone = true; !s.acts {
+		return nil, sluice.ErrUnavailable
+	}
 	return s.Store.Requeue(ctx, ids, act)
 }
 
-func (s *killedAfterAct) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
-	if s.acted {
+func (s *killed) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
+	if s.gone {
 		return op, sluice.ErrUnavailable
 	}
 	return s.Store.SaveOperation(ctx, op, act)
