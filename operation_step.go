@@ -90,11 +90,15 @@ func (c *Client) saveIfChanged(ctx context.Context, before, o Operation, wait ti
 // find looks for jobs that match, unless there are some left from the last look. At a slow pace it looks at few at once, so
 // that they are what they were when it is their turn.
 func (c *Client) find(ctx context.Context, o *Operation) error {
+	if len(o.course.Found) > 0 {
+		return nil
+	}
 	page := operationBatch
 	if o.Rate > 0 {
 		page = int(math.Min(math.Max(2*float64(o.Rate), 20), operationBatch))
 	}
-	for n := 0; n < operationPages && len(o.course.Found) == 0 && !o.course.Place.End && !o.full(); n++ {
+	want := page
+	for n := 0; n < operationPages && len(o.course.Found) < want && !o.course.Place.End && !o.full(); n++ {
 		jobs, looked, next, err := c.look(ctx, o.Query, o.course.Place, page)
 		if errors.Is(err, ErrInvalid) && o.course.Place.Mark != "" { // the jobs were moved to another kind of store
 			o.course.Place.Mark, o.AtLeast = "", true
