@@ -25,9 +25,7 @@ leases are looked at, and how many jobs are recovered at once, are settings of e
 (recover_interval, recover_batch). What falls due ahead is counted for «sluice waves». Operations on many jobs are
 carried out; see «sluice operations». With --temporal the runs of that engine are followed. The rules of alerts are
 looked at; webhooks are told by every upkeep that names them, whichever leads.`,
-		Example: "  sluice upkeep
-  sluice upkeep --once
-  sluice upkeep --alert-webhook https://hooks.example.com/sluice --alert-secret-file secret",
+		Example: "  sluice upkeep\n  sluice upkeep --once\n  sluice upkeep --alert-webhook https://hooks.example.com/sluice --alert-secret-file secret",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if options.PruneBatch < 1 {

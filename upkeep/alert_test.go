@@ -54,12 +54,16 @@ func (p *phone) set(down bool) {
 }
 
 // with lets upkeep with receivers run, and gives what ends it.
-func (f *farm) with(receivers ...alert.Receiver) (stop func()) { return f.every(time.Second, receivers...) }
+func (f *farm) with(receivers ...alert.Receiver) (stop func()) {
+	return f.every(time.Second, receivers...)
+}
 
 func (f *farm) every(interval time.Duration, receivers ...alert.Receiver) (stop func()) {
 	ctx, cancel := context.WithCancel(f.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- upkeep.New(f.store, upkeep.Options{Logger: quiet, Interval: interval, Receivers: receivers}).Run(ctx) }()
+	go func() {
+		ended <- upkeep.New(f.store, upkeep.Options{Logger: quiet, Interval: interval, Receivers: receivers}).Run(ctx)
+	}()
 	return func() {
 		f.Helper()
 		cancel()

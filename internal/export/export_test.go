@@ -69,7 +69,9 @@ var (
 	rated  = series{`sluice_rate_limit{queue="q"}`: "2+0x600"}
 )
 
-func ready(jobs string) series { return series{`sluice_jobs{queue="q",state="ready"}`: jobs + "+0x600"} }
+func ready(jobs string) series {
+	return series{`sluice_jobs{queue="q",state="ready"}`: jobs + "+0x600"}
+}
 
 func oldest(seconds string) series {
 	return series{`sluice_oldest_due_seconds{queue="q"}`: seconds + "+0x600"}
