@@ -170,6 +170,9 @@ type Settlement struct {
 	// InTx says that the holder completed the job in a transaction of its own, and that this
 	// settlement only counts if that transaction was not committed.
 	InTx bool
+	// Returned says, with InTx, that the handler returned nil: the transaction was most likely committed. It is for who
+	// observes the store; stores do not read it.
+	Returned bool
 }
 
 // MaxErrorBytes bounds an error's text and a stack; what is longer is cut in the middle.

@@ -109,6 +109,9 @@ func settledMove(s *sluice.Settlement, now time.Time) Move {
 		Event: s.Event, Count: 1, Job: s.ID, Reason: s.Reason, Wait: unknown, Run: unknown, Total: unknown,
 		Failed: s.Event == sluice.EventRetry || s.Event == sluice.EventBury && !s.Poison,
 	}
+	if s.InTx && s.Returned { // what is settled here is what would be if that had come to nothing
+		move.Event, move.Reason, move.Failed = sluice.EventComplete, "", false
+	}
 	c := s.Claim
 	if c == nil {
 		return move
@@ -117,13 +120,13 @@ func settledMove(s *sluice.Settlement, now time.Time) Move {
 	if move.Failed {
 		move.Attempts++
 	}
-	if s.Event == sluice.EventDispatch || s.Event == sluice.EventDoubt || s.Event == sluice.EventRecover {
+	if move.Event == sluice.EventDispatch || move.Event == sluice.EventDoubt || move.Event == sluice.EventRecover {
 		return move
 	}
 	held := heldFor(c, now)
 	early := max(c.DueAt.Sub(c.ClaimedAt), 0) // it was claimed before it was due
 	move.Run = max(held-early, 0)
-	if MoveEnds(s.Event) {
+	if MoveEnds(move.Event) {
 		move.Total = max(c.ClaimedAt.Sub(c.DueAt)+held, 0)
 	}
 	return move

@@ -168,6 +168,34 @@ func TestWhatAProcessDoesIsRecorded(t *testing.T) {
 	})
 }
 
+func TestAJobThatWasCompletedInATransactionIsCompleted(t *testing.T) {
+	inRecord(t, func(r *recorded) {
+		r.enqueue(2)
+		claims := r.claim(2)
+		sleep(2 * time.Second)
+		for i, c := range claims {
+			in := sluice.Settlement{ID: c.ID, Token: c.Token, Holder: c.Holder, Event: sluice.EventComplete}
+			if _, err := r.store.Settle(t.Context(), []sluice.Settlement{in}); err != nil { // as CompleteTx does it: nobody sees it
+				t.Fatal(err)
+			}
+			// As the worker settles, if the handler returned nil and if it did not.
+			in.Event, in.Error, in.Claim, in.InTx, in.Returned = sluice.EventBury, "the transaction was not committed", c, true, i == 0
+			if _, err := r.watched.Settle(t.Context(), []sluice.Settlement{in}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.stop()
+		sleep(time.Second)
+		got := r.summary("acme")
+		if want := (sluice.StatCounts{Enqueued: 2, Claimed: 2, Completed: 1, Dead: 1, Failed: 1}); got.Counts != want {
+			t.Errorf("%+v, want %+v", got.Counts, want)
+		}
+		if off := (got.Run.P99 - 2*time.Second).Abs(); off > 100*time.Millisecond {
+			t.Errorf("it ran %s, want 2s", got.Run.P99)
+		}
+	})
+}
+
 func TestLostAnswersAndOutagesLoseNothingAndCountNothingTwice(t *testing.T) {
 	inRecord(t, func(r *recorded) {
 		for n, came := range []bool{true, false} {

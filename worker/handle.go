@@ -163,12 +163,13 @@ var errNotCommitted = errors.New("the handler returned nil, but the transaction 
 // outcome says what a handler's return makes of a job. If the job was completed in the handler's own
 // transaction, it counts only if that came to nothing.
 func (w *Worker) outcome(r *run, err error, cause error, settings sluice.Settings) sluice.Settlement {
-	inTx := r.claim.SettledInTx()
-	if inTx && err == nil {
+	inTx, returned := r.claim.SettledInTx(), err == nil
+	if inTx && returned {
 		err = errNotCommitted
 	}
 	out := w.judge(r, err, cause, settings)
 	out.ID, out.Token, out.Holder, out.Claim, out.InTx = r.claim.ID, r.claim.Token, w.holder.ID, r.claim, inTx
+	out.Returned = inTx && returned
 	return out
 }
 
