@@ -79,7 +79,7 @@ func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 			plan := planOf(t, store, name, args)
 			for _, found := range scan.FindAllStringSubmatch(plan, -1) {
 				switch found[1] {
-				case "live", "job", "done", "audit", "attempt", "line", "hint", "job_after", "stray_run":
+				case "live", "job", "done", "audit", "attempt", "line", "hint", "job_after", "stray_run", "stat", "stat_part":
 					if !allowed[name] {
 						t.Errorf("reads the whole of %s:\n%s", found[1], plan)
 					}
@@ -117,6 +117,9 @@ const backlogSQL = `
 		from generate_series(20001, 30000) n;
 	insert into sluice.audit (actor, object, event, job_id) select 'x', 'job', 'bury', md5(n::text)::uuid from generate_series(1, 20000) n;
 	insert into sluice.attempt (job_id, generation, attempt, error) select md5(n::text)::uuid, 1, 1, 'x' from generate_series(1, 20000) n;
+	insert into sluice.stat select k.every_s, date_trunc('hour', now()) - n * k.every_s * interval '1 second', 'q' || q, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '{}', '{}', '{}', '{}'
+		from (values (10), (60), (3600)) k(every_s), generate_series(1, 2000) n, generate_series(1, 5) q;
+	insert into sluice.stat_part select now() - n * interval '10 seconds', 'q' || q, 'h', '{}' from generate_series(1, 2000) n, generate_series(1, 5) q;
 	insert into sluice.flow (queue) select 'q' || n from generate_series(1, 3000) n -- last: changes of tenants are told to each
 `
 
@@ -267,5 +270,9 @@ func planArguments() map[string][]any {
 		"wave_ranks.sql":        {id, nil},
 		"wave_tenants.sql":      {time.Now(), time.Now(), id, nil, texts, texts},
 		"wave_runs.sql":         {100},
+		"stats.sql":             {60, time.Now().Add(-time.Hour), time.Now(), "q1", "", false, 100, time.Now()},
+		"stat_take.sql":         {time.Now().Add(-5 * time.Hour), 100},
+		"stat_stored.sql":       {[]int32{10, 60}, []time.Time{time.Now(), time.Now()}, []string{"q1", "q2"}},
+		"stat_forget.sql":       {10, 2 * time.Hour, 100},
 	}
 }
