@@ -56,7 +56,7 @@ func leaky(shifted int) error {
 	}
 	key := fmt.Sprintf(secrets[0].quoted, secrets[0].secret)
 	brief := found + strings.Repeat(" so", 48) + " " + key
-	return errors.New(brief + all + strings.Repeat(" so", 1000) + strings.Repeat(".", shifted) + strings.Repeat(" "+key, 200) + strings.Repeat(" so", 1000) + all)
+	return errors.New(brief + all + strings.Repeat(" so", 2400) + strings.Repeat(".", shifted) + strings.Repeat(" "+key, 40) + strings.Repeat(" so", 2400) + all)
 }
 
 // places are the stores, each with a way to see every byte that it keeps.
