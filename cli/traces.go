@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -18,8 +17,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
+	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/observe"
-	"github.com/sluice-queue/sluice/scrub"
 	"github.com/sluice-queue/sluice/trace"
 )
 
@@ -55,31 +54,31 @@ func traceExporters(env func(string) string) (exporters, told []string) {
 // beginTraces traces what the command does, if OpenTelemetry's variables ask for it. Nothing that goes wrong with traces
 // keeps it from its work.
 func (a *app) beginTraces() {
-	logger := a.logger()
+	log := a.events()
 	exporters, told := traceExporters(os.Getenv)
 	for _, why := range told {
-		logger.Warn("no traces", "reason", why)
+		log.Tell(event.NoTraces, "", "reason", why)
 	}
 	if len(exporters) == 0 {
 		return
 	}
-	otel.SetErrorHandler(&traceErrors{logger: logger})
-	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(traceResource(logger))}
+	otel.SetErrorHandler(&traceErrors{log: log})
+	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(traceResource(log))}
 	for _, name := range exporters {
 		exporter, err := a.traceExporter(name)
 		if err != nil {
-			logger.Warn("no traces", "reason", redact(err.Error()))
+			log.Tell(event.NoTraces, "", "reason", redact(err.Error()))
 			continue
 		}
 		options = append(options, sdktrace.WithBatcher(exporter)) // what it has no room for is dropped
 	}
 	provider := sdktrace.NewTracerProvider(options...) // the sampler is that of OTEL_TRACES_SAMPLER
 	a.watch.observers = append(a.watch.observers, func(database string) observe.Observer {
-		return trace.New(trace.Options{TracerProvider: provider, Database: database, Scrub: scrub.Text})
+		return trace.New(trace.Options{TracerProvider: provider, Database: database, Scrub: a.log.clean()})
 	})
 	a.watch.ends = append(a.watch.ends, func(ctx context.Context) {
 		if err := provider.Shutdown(ctx); err != nil {
-			logger.Warn("the last traces were not sent", "error", redact(err.Error()))
+			log.Tell(event.TracesNotSent, "", "error", redact(err.Error()))
 		}
 	})
 }
@@ -92,7 +91,7 @@ func (a *app) traceExporter(name string) (sdktrace.SpanExporter, error) {
 }
 
 // traceResource says who makes the spans: what OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say, and our name else.
-func traceResource(logger *slog.Logger) *resource.Resource {
+func traceResource(log *event.Log) *resource.Resource {
 	version := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = cmp.Or(info.Main.Version, version)
@@ -101,7 +100,7 @@ func traceResource(logger *slog.Logger) *resource.Resource {
 		resource.WithAttributes(semconv.ServiceName("sluice"), semconv.ServiceVersion(version)),
 		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithProcessPID(), resource.WithFromEnv())
 	if err != nil {
-		logger.Warn("traces do not tell all of who makes them", "error", redact(err.Error()))
+		log.Tell(event.TracesIncomplete, "", "error", redact(err.Error()))
 	}
 	return made
 }
@@ -111,7 +110,7 @@ const traceTroubleEvery = time.Minute
 
 // traceErrors logs what goes wrong with sending traces, once in a while.
 type traceErrors struct {
-	logger *slog.Logger
+	log *event.Log
 
 	mu     sync.Mutex
 	toldAt time.Time
@@ -127,7 +126,7 @@ func (e *traceErrors) Handle(err error) {
 		e.passed++
 		return
 	}
-	e.logger.Warn("traces not sent; the work goes on", "error", scrub.Text(redact(err.Error())), "also", e.passed)
+	e.log.Tell(event.TracesNotSent, "", "error", redact(err.Error()), "lines", e.passed)
 	e.toldAt, e.passed = now, 0
 }
 

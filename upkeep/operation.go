@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 // operating carries out operations beside the rounds: recovery does not wait for them.
@@ -50,7 +51,7 @@ func (u *Upkeep) operateBeside(ctx context.Context) {
 			u.failed(ctx, "carry out operations", err)
 		}
 		if done > 0 {
-			u.options.Logger.Info("operations carried out", "holder", u.holder.ID, "jobs", done)
+			u.log.Tell(event.OperationsDone, "", "jobs", done)
 		}
 	})
 }
@@ -118,6 +119,6 @@ func (u *Upkeep) tellOperation(before, op sluice.Operation) {
 	if before.State == op.State || !op.State.Ended() {
 		return
 	}
-	u.options.Logger.Info("operation ended", "operation", op.ID, "kind", op.Kind, "state", op.State, "why", op.Why, "done", op.Done,
-		"skipped", op.Skipped, "failed", op.Failed, "holder", u.holder.ID)
+	u.log.Tell(event.OperationEnded, "", "operation", op.ID, "kind", op.Kind, "state", op.State, "done", op.Done,
+		"skipped", op.Skipped, "failed", op.Failed, "reason", op.Why)
 }

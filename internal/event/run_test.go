@@ -35,6 +35,9 @@ var elsewhere = map[*event.Event]string{
 	event.SchedulesFailed:   "a Temporal server that is gone",
 	event.OddLine:           "a program that «sluice work --batch» runs; see cli/testdata/script/log.txt",
 	event.NotCheckpointed:   "a program whose job is lost while it runs",
+	event.NoTraces:          "a command; see cli/testdata/script/traces.txt",
+	event.TracesNotSent:     "the same",
+	event.TracesIncomplete:  "a machine that does not know itself",
 	event.CentreUnreachable: "«sluice forward» to a centre that cannot be reached",
 	event.GaugesNotRead:     "a command with --metrics whose store is gone",
 }
@@ -336,6 +339,10 @@ func tend(t *testing.T, s *shop) {
 	must(t, err)
 	queue.Plans = []sluice.Plan{{Window: &sluice.Window{From: "00:00", To: "24:00", Zone: "Mars/Olympus"}, Set: map[string]string{"max_attempts": "9"}, MadeBy: "ada"}}
 	_, err = s.store.SaveQueue(s.ctx, queue, act)
+	must(t, err)
+	s.queue("old", func(*sluice.Settings) {})
+	s.add("old", `"fine"`, "")
+	_, err = s.client.StartOperation(s.ctx, sluice.Operation{Kind: sluice.OperationCancel, Query: sluice.JobQuery{Queue: "old"}}, act)
 	must(t, err)
 	s.store.fail(errGone, "expire", "leave")
 	go func() { _ = upkeep.New(s.store, upkeep.Options{Logger: s.logger}).Run(s.ctx) }()

@@ -96,6 +96,10 @@ var (
 		"a part of a round could not be done; the others were, and it is tried again")
 	RunsFollowed = is("runs followed", info, "upkeep", "queue settled unknown ending ended", "",
 		"runs have ended, and their jobs are settled; unknown are those that the engine gave no answer for")
+	OperationsDone = is("operations carried out", info, "upkeep", "jobs", "",
+		"operations have acted on so many jobs")
+	OperationEnded = is("operation ended", info, "upkeep", "operation kind state done skipped failed [reason]", "",
+		"an operation is done, was stopped, or has failed; the operation itself tells more")
 	PlanRefused = is("plan not carried out", wrong, "upkeep", "queue plan error", "",
 		"a planned change of settings cannot be made; told once")
 )
@@ -156,6 +160,12 @@ var (
 		"a part of the figures of the store could not be read; it is tried again, and they are missing from the metrics after a while")
 	SchedulesFailed = is("schedules not kept up to date", wrong, "command", "error", "",
 		"a Temporal Schedule that begins the cycles of a queue could not be changed; it is tried again")
+	NoTraces = is("no traces", warn, "command", "reason", "",
+		"OpenTelemetry's variables ask for traces in a way that is not there; the work goes on without")
+	TracesNotSent = is("traces not sent", warn, "command", "error [lines]", "",
+		"the receiver of traces cannot be reached; the work goes on, and they are lost. Told once a minute, with how often it was not told since")
+	TracesIncomplete = is("traces incomplete", warn, "command", "error", "",
+		"traces do not tell all of who makes them")
 	OddLine = is("line of the program is no answer", warn, "command", "error", "",
 		"a program printed a line with --batch that says nothing of a job")
 	NotCheckpointed = is("checkpoint not saved", warn, "command", "job queue error", "",
@@ -178,6 +188,12 @@ var fields = []Field{
 	{"jobs", "how many jobs it is about"},
 	{"event", "the move that was not stored, the entry that the audit lacks, or the event whose lines were left out"},
 	{"lines", "how many lines were left out"},
+	{"operation", "its id"},
+	{"kind", "what it does"},
+	{"state", "how it ended"},
+	{"done", "jobs that it has acted on"},
+	{"skipped", "jobs that had changed before it was their turn"},
+	{"failed", "jobs that could not be acted on"},
 	{"begun_for", "the job that a run was begun for"},
 	{"tier", "the tenant's tier"},
 	{"in_flight", "how many of the tenant's jobs are claimed or dispatched"},

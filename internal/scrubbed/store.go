@@ -51,3 +51,9 @@ func (s *scrubbing) Beat(ctx context.Context, holder sluice.Holder) error {
 	holder.Trouble = s.clean(holder.Trouble)
 	return s.Store.Beat(ctx, holder)
 }
+
+// SaveOperation scrubs why it was paused or stopped, or has failed.
+func (s *scrubbing) SaveOperation(ctx context.Context, operation sluice.Operation, act sluice.Act) (sluice.Operation, error) {
+	operation.Why = s.clean(operation.Why)
+	return s.Store.SaveOperation(ctx, operation, act)
+}
