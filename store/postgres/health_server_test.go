@@ -118,16 +118,22 @@ func (l link) reads(xid uint64) {
 	}
 }
 
-// serverTroubles are with how the server is set up.
-func serverTroubles() []trouble {
-	reload := func(setting string) func(p *patient) {
-		return does("alter system set "+setting, "select pg_reload_conf()")
-	}
+// reload changes a setting of the whole server.
+func reload(setting string) func(p *patient) {
+	return does("alter system set "+setting, "select pg_reload_conf()")
+}
+
+// durabilityTroubles come last: until then the server is one that is to be thrown away, and is quicker.
+func durabilityTroubles() []trouble {
 	const commits = "synchronous_commit is off"
 	return []trouble{
-		{check: "durability", severity: sluice.SeverityError, says: "fsync is off", provoke: reload("fsync = off")},
-		{check: "durability", severity: sluice.SeverityError, says: "full_page_writes is off", provoke: reload("full_page_writes = off")},
-		{check: "durability", severity: sluice.SeverityWarning, says: commits, provoke: reload("synchronous_commit = off")},
+		{check: "durability", severity: sluice.SeverityNote, says: "fsync is off, as the server's configuration means it to be", stays: true, provoke: does()},
+		{check: "durability", severity: sluice.SeverityError, says: "fsync is off", provoke: func(p *patient) {
+			p.exec("alter database postgres set sluice.throwaway = off")
+			p.store.Pool().Reset()
+		}},
+		{check: "durability", severity: sluice.SeverityError, says: "full_page_writes is off", provoke: does()},
+		{check: "durability", severity: sluice.SeverityWarning, says: commits, provoke: does()},
 		{check: "durability", severity: sluice.SeverityWarning, says: commits, provoke: func(p *patient) {
 			p.exec("alter database postgres set synchronous_commit = off")
 			p.store.Pool().Reset()
@@ -136,10 +142,12 @@ func serverTroubles() []trouble {
 			p.exec("alter role postgres set synchronous_commit = off")
 			p.store.Pool().Reset()
 		}, relieve: func(p *patient) { p.mendAndReset("durability") }},
-		{check: "durability", severity: sluice.SeverityNote, says: "as the server's configuration means it to be", provoke: func(p *patient) {
-			p.exec("alter database postgres set sluice.throwaway = on", "alter system set fsync = off", "select pg_reload_conf()")
-			p.store.Pool().Reset()
-		}},
+	}
+}
+
+// serverTroubles are with how the server is set up.
+func serverTroubles() []trouble {
+	return []trouble{
 		{check: "autovacuum", severity: sluice.SeverityError, says: "autovacuum is off on this server", provoke: reload("autovacuum = off")},
 		{check: "autovacuum", severity: sluice.SeverityError, says: "track_counts is off", provoke: reload("track_counts = off")},
 		{check: "server", severity: sluice.SeverityError, says: "read-only", provoke: func(p *patient) {
@@ -164,14 +172,22 @@ func serverTroubles() []trouble {
 				p.connect(asRole(p.url, "app"))
 			}
 		}},
-		{check: "connections", severity: sluice.SeverityWarning, says: "(max_connections)", provoke: func(p *patient) {
+		{check: "statements", severity: sluice.SeverityNote, says: "is not there", options: sluice.HealthOptions{Statements: true}, stays: true, provoke: func(p *patient) {
 			p.as("postgres")
+			found, _ := p.finding(trouble{check: "statements", options: sluice.HealthOptions{Statements: true}})
+			before, after, restarts := strings.Cut(found.Mend, "; restart the server; ")
+			if !restarts || after != "create extension pg_stat_statements" {
+				p.Errorf("want a restart before the extension: %q", found.Mend)
+			}
+			p.exec(before) // the server starts again in what follows
+		}},
+		{check: "connections", severity: sluice.SeverityWarning, says: "(max_connections)", provoke: func(p *patient) {
 			p.store.JudgeHealth("connections", 0.8)
 			for range 15 {
 				p.connect(p.url)
 			}
 		}},
-		{check: "statements", severity: sluice.SeverityNote, says: "is not there", options: sluice.HealthOptions{Statements: true}, provoke: func(*patient) {}},
+		{check: "statements", severity: sluice.SeverityNote, says: "is not there", options: sluice.HealthOptions{Statements: true}, provoke: does()},
 		{check: "statements", severity: sluice.SeverityNote, says: "calls of", options: sluice.HealthOptions{Statements: true}, stays: true, provoke: func(p *patient) {
 			if _, err := p.store.Queues(p.Context()); err != nil {
 				p.Error(err)

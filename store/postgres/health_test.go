@@ -40,7 +40,7 @@ type trouble struct {
 
 func TestHealthFindsWhatIsWrongAndSaysWhatMendsIt(t *testing.T) {
 	t.Parallel()
-	cluster, err := pgtest.Start(pgtest.Options{Durable: true, Settings: []string{
+	cluster, err := pgtest.Start(pgtest.Options{Settings: []string{
 		"max_connections = 20", "max_prepared_transactions = 2", "autovacuum_naptime = 1000s",
 	}})
 	if err != nil {
@@ -56,7 +56,7 @@ func TestHealthFindsWhatIsWrongAndSaysWhatMendsIt(t *testing.T) {
 		t.Fatalf("a new database is not well: %+v", health.Findings)
 	}
 	provoked := make(map[string]bool)
-	for _, one := range slices.Concat(schemaTroubles(), rowTroubles(), holdingTroubles(), serverTroubles()) {
+	for _, one := range slices.Concat(schemaTroubles(), rowTroubles(), holdingTroubles(), serverTroubles(), durabilityTroubles()) {
 		provoked[one.check] = true
 		t.Run(one.check+"/"+strings.ReplaceAll(one.says, " ", "_"), func(t *testing.T) { p.suffer(t, one) })
 	}
