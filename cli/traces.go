@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -54,7 +55,7 @@ func traceExporters(env func(string) string) (exporters, told []string) {
 // beginTraces traces what the command does, if OpenTelemetry's variables ask for it. Nothing that goes wrong with traces
 // keeps it from its work.
 func (a *app) beginTraces() {
-	log := a.events()
+	log, clean := a.events(), a.log.clean()
 	exporters, told := traceExporters(os.Getenv)
 	for _, why := range told {
 		log.Tell(event.NoTraces, "", "reason", why)
@@ -62,7 +63,8 @@ func (a *app) beginTraces() {
 	if len(exporters) == 0 {
 		return
 	}
-	otel.SetErrorHandler(&traceErrors{log: log})
+	trouble := &traceErrors{log: log}
+	otel.SetErrorHandler(trouble)
 	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(traceResource(log))}
 	for _, name := range exporters {
 		exporter, err := a.traceExporter(name)
@@ -74,11 +76,11 @@ func (a *app) beginTraces() {
 	}
 	provider := sdktrace.NewTracerProvider(options...) // the sampler is that of OTEL_TRACES_SAMPLER
 	a.watch.observers = append(a.watch.observers, func(database string) observe.Observer {
-		return trace.New(trace.Options{TracerProvider: provider, Database: database, Scrub: a.log.clean()})
+		return trace.New(trace.Options{TracerProvider: provider, Database: database, Scrub: clean})
 	})
 	a.watch.ends = append(a.watch.ends, func(ctx context.Context) {
 		if err := provider.Shutdown(ctx); err != nil {
-			log.Tell(event.TracesNotSent, "", "error", redact(err.Error()))
+			trouble.Handle(fmt.Errorf("the last ones: %w", err))
 		}
 	})
 }
@@ -126,7 +128,11 @@ func (e *traceErrors) Handle(err error) {
 		e.passed++
 		return
 	}
-	e.log.Tell(event.TracesNotSent, "", "error", redact(err.Error()), "lines", e.passed)
+	left := []any{"error", redact(err.Error())}
+	if e.passed > 0 {
+		left = append(left, "lines", e.passed)
+	}
+	e.log.Tell(event.TracesNotSent, "", left...)
 	e.toldAt, e.passed = now, 0
 }
 

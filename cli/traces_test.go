@@ -88,10 +88,17 @@ func (r *receiver) lines() (lines []string, err error) {
 // receivers are those of the scripts, by their URLs.
 var receivers sync.Map
 
-// receive starts a receiver, as in «receiver», which the programs that are run from then on send their spans to.
-func receive(ts *testscript.TestScript, _ bool, _ []string) {
+// receive starts a receiver, as in «receiver», which the programs that are run from then on send their spans to, or one that
+// never answers, as in «receiver silent».
+func receive(ts *testscript.TestScript, _ bool, args []string) {
 	r := &receiver{}
 	server := httptest.NewServer(r)
+	if len(args) > 0 {
+		server.Config.Handler = http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+			_, _ = io.Copy(io.Discard, request.Body) // else it is not told that the sender has gone
+			<-request.Context().Done()
+		})
+	}
 	ts.Defer(server.Close)
 	receivers.Store(server.URL, r)
 	ts.Setenv("RECEIVER", server.URL)
