@@ -368,6 +368,9 @@ func TestDocsAreMadeFromTheCode(t *testing.T) {
 		{"docs/alerts.md", "metrics", alertMetricsTable()},
 		{"docs/events.md", "events", eventsTable()},
 		{"docs/events.md", "fields", fieldsTable()},
+		{"docs/metrics.md", "metrics", metricsTable()},
+		{"docs/metrics.md", "reasons", reasonsTable()},
+		{"docs/metrics.md", "sources", sourceMetricsTable()},
 	} {
 		text, err := os.ReadFile(doc.path)
 		if err != nil {

@@ -37,15 +37,26 @@ func TestPrometheusReadsIt(t *testing.T) {
 	program := httptest.NewServer(promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
 	defer program.Close()
 	server := startPrometheus(t, program.Listener.Addr())
-	for query, want := range map[string]string{
+	for text, want := range map[string]string{
 		`sluice_moves_total{queue="mail",event="enqueue"}`:                          "7",
 		`sum(sluice_jobs{state=~"ready|claimed"})`:                                  "7",
 		`sluice_jobs{state="ready"}`:                                                "5",
 		`histogram_quantile(0.5, sum by (le) (sluice_batch_jobs_bucket)) <= bool 2`: "1",
 		`absent(sluice_leases_lost_total{queue="mail"})`:                            "",
 	} {
-		if got := asked(server, query); got != want {
-			t.Errorf("%s is %q, want %q", query, got, want)
+		if got := asked(server, text); got != want {
+			t.Errorf("%s is %q, want %q", text, got, want)
+		}
+	}
+	for _, of := range metric.SourceNames() {
+		if status, _ := query(server, of.Query); status != "success" {
+			t.Errorf("%s of %s: the server says %s to %s", of.Name, of.Source, status, of.Query)
+		}
+		if of.Name != "success rate" {
+			continue
+		}
+		if got := asked(server, of.Query); got != "1" {
+			t.Errorf("the success rate where nothing ended is %q, want 1 (C-66)", got)
 		}
 	}
 }
@@ -87,21 +98,34 @@ func startPrometheus(t *testing.T, target net.Addr) string {
 }
 
 // asked gives the first value that a query finds; empty: none.
-func asked(server, query string) string {
-	answer, err := http.Get("http://" + server + "/api/v1/query?query=" + url.QueryEscape(query))
-	if err != nil {
+func asked(server, text string) string {
+	_, values := query(server, text)
+	if len(values) == 0 {
 		return ""
+	}
+	return values[0]
+}
+
+// query gives what the server says to a query, and the values that it finds.
+func query(server, text string) (status string, values []string) {
+	answer, err := http.Get("http://" + server + "/api/v1/query?query=" + url.QueryEscape(text))
+	if err != nil {
+		return err.Error(), nil
 	}
 	defer func() { _ = answer.Body.Close() }()
 	var found struct {
-		Data struct {
+		Status, Error string
+		Data          struct {
 			Result []struct {
 				Value [2]any
 			}
 		}
 	}
-	if json.NewDecoder(answer.Body).Decode(&found) != nil || len(found.Data.Result) == 0 {
-		return ""
+	if err := json.NewDecoder(answer.Body).Decode(&found); err != nil {
+		return err.Error(), nil
 	}
-	return fmt.Sprint(found.Data.Result[0].Value[1])
+	for _, r := range found.Data.Result {
+		values = append(values, fmt.Sprint(r.Value[1]))
+	}
+	return found.Status + found.Error, values
 }

@@ -21,7 +21,8 @@ type queue struct {
 	other sync.Map            // by event and reason: prometheus.Counter
 }
 
-// lazily is a counter that is made when it is needed first, so that moves that never happen are not told.
+// lazily is a counter that is made when it is needed first: most moves never happen in a queue. Those that happen in most
+// are there from the beginning, so that rates of them see their first.
 type lazily struct {
 	once    sync.Once
 	counter prometheus.Counter
@@ -34,7 +35,7 @@ var events = [...]sluice.Event{
 }
 
 func (v *vectors) queue(name string) *queue {
-	return &queue{
+	q := &queue{
 		name: name, vectors: v.moves,
 		wait: v.wait.WithLabelValues(name), run: v.run.WithLabelValues(name), total: v.total.WithLabelValues(name),
 		attempts: v.attempts.WithLabelValues(name), batch: v.batch.WithLabelValues(name), cycle: v.cycle.WithLabelValues(name),
@@ -42,6 +43,15 @@ func (v *vectors) queue(name string) *queue {
 		duplicates: v.duplicates.WithLabelValues(name), renewals: v.renewals.WithLabelValues(name), lost: v.lost.WithLabelValues(name),
 		startFailures: v.startFailures.WithLabelValues(name),
 	}
+	if name == "" {
+		return q // acts of persons name jobs, not queues
+	}
+	for _, event := range []sluice.Event{sluice.EventEnqueue, sluice.EventClaim, sluice.EventComplete, sluice.EventRetry} {
+		q.counter(event, "")
+	}
+	q.counter(sluice.EventBury, "attempts spent")
+	q.counter(sluice.EventRecover, "lease ran out")
+	return q
 }
 
 // moved counts a move.
