@@ -62,7 +62,7 @@ var doors = map[string][]string{
 	"engine/temporal":    {""},
 	"internal/demo":      {"", "internal/flow", "worker", "store/sqlite", "store/postgres"},
 	"internal/sim":       {"", "internal/flow", "store/memory"},
-	"cli":                {"", "schema", "observe", "trace", "worker", "upkeep", "forward", "move", "store/sqlite", "store/postgres", "dispatcher", "engine/temporal", "internal/demo", "internal/sim", "internal/event", "internal/scrubbed", "scrub", "alert", "internal/export"},
+	"cli":                {"", "schema", "observe", "trace", "metric", "worker", "upkeep", "forward", "move", "store/sqlite", "store/postgres", "dispatcher", "engine/temporal", "internal/demo", "internal/sim", "internal/event", "internal/scrubbed", "scrub", "alert", "internal/export"},
 	"cmd/sluice":         {"cli"},
 
 	"internal/freeport":     {},

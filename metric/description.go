@@ -120,6 +120,7 @@ var healthFigures = []struct{ kind, name, label, help string }{
 	{"sqlite", "busy_wait_seconds_total", "", "How long it has waited for the write lock of others."},
 	{"sqlite", "busy_share", "", "Share of its time that this process has waited for the write lock of others."},
 	{"sqlite", "wal_bytes", "", "Size of the write-ahead log."},
+	{"sqlite", "checkpoints_total", "", "How often this process brought the write-ahead log into the file."},
 	{"sqlite", "checkpoint_age_seconds", "", "Since when nothing was brought from the write-ahead log into the file, though there was something."},
 	{"sqlite", "free_pages", "", "Free pages of the file."},
 	{"sqlite", "file_bytes", "", "Size of the file."},
