@@ -80,6 +80,7 @@ var looked = []Description{
 	{"sluice_holders_in_trouble", TypeGauge, []string{"role"}, "Those of them that are kept from a part of their work and say so.", "B-27", nil},
 	{"sluice_holder_slots", TypeGauge, []string{"role"}, "How many jobs they may have at once.", "", nil},
 	{"sluice_holder_busy", TypeGauge, []string{"role"}, "How many jobs they have.", "C-65", nil},
+	{"sluice_alerts", TypeGauge, []string{"state", "severity"}, "Alerts of the product's own rules that are pending, firing or silenced.", "C-69, D-59", nil},
 	{"sluice_health_findings", TypeGauge, []string{"check", "severity"}, "1 for each finding of «sluice doctor» about the store that is not well.", "", nil},
 	{"sluice_gauges_age_seconds", TypeGauge, []string{"source"}, "How long ago the gauges of a source were read. Those that are too old are not told.", "", nil},
 	{"sluice_gauges_read_seconds", TypeGauge, []string{"source"}, "How long the last reading of a source took.", "", nil},

@@ -60,6 +60,7 @@ func NewGauges(store sluice.Store, options Options) (*Gauges, error) {
 		{name: "flows", read: g.readFlows, rest: 1},
 		{name: "depths", read: g.readDepths, rest: 1},
 		{name: "holders", read: g.readHolders, rest: 1},
+		{name: "alerts", read: g.readAlerts, rest: 1},
 		{name: "health", read: g.readHealth, rest: healthEvery},
 		{name: "figures", read: g.readFigures, rest: 1},
 	}

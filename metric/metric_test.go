@@ -219,6 +219,22 @@ func TestABreakerIsToldByItsQueue(t *testing.T) {
 	s.want(1, "sluice_holder_busy", "role=dispatcher")
 }
 
+func TestAlertsAreToldByStateAndSeverity(t *testing.T) {
+	t.Parallel()
+	s := told(t, memory.New(memory.Options{}), metric.Options{})
+	var alerts []sluice.Alert
+	for i, state := range []sluice.AlertState{sluice.AlertFiring, sluice.AlertFiring, sluice.AlertPending, sluice.AlertInactive} {
+		alerts = append(alerts, sluice.Alert{Rule: fmt.Sprint("rule-", i), State: state, Severity: sluice.SeverityError})
+	}
+	if err := s.store.SaveAlerts(t.Context(), sluice.AlertRound{Alerts: alerts}); err != nil {
+		t.Fatal(err)
+	}
+	s.gauges.Read(t.Context())
+	s.want(2, "sluice_alerts", "state=firing", "severity=error")
+	s.want(1, "sluice_alerts", "state=pending", "severity=error")
+	s.want(3, "sluice_alerts")
+}
+
 func TestErrorsAreOfAFewKinds(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()

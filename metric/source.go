@@ -220,6 +220,28 @@ func (g *Gauges) tellRole(told *told, role string, holders []sluice.Holder) {
 	}
 }
 
+// readAlerts reads what the rules of alerts have found.
+func (g *Gauges) readAlerts(ctx context.Context, told *told) error {
+	book, err := bounded(ctx, g, g.store.AlertBook)
+	if err != nil {
+		return err
+	}
+	type kind struct {
+		state    sluice.AlertState
+		severity sluice.Severity
+	}
+	counts := make(map[kind]int)
+	for _, alert := range book.Alerts {
+		counts[kind{alert.State, alert.Severity}]++
+	}
+	for _, state := range []sluice.AlertState{sluice.AlertPending, sluice.AlertFiring, sluice.AlertSilenced} {
+		for _, severity := range []sluice.Severity{sluice.SeverityWarning, sluice.SeverityError, sluice.SeverityCritical} {
+			told.add("sluice_alerts", float64(counts[kind{state, severity}]), string(state), string(severity))
+		}
+	}
+	return nil
+}
+
 // readFigures takes what the store has in memory.
 func (g *Gauges) readFigures(_ context.Context, told *told) error {
 	g.tellFigures(told, g.kind, sluice.HealthFiguresOf(g.store), nil)

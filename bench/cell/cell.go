@@ -88,6 +88,8 @@ type Task struct {
 	// Limited gives Sluice's queue a rate and a limit of jobs in flight that are never reached, so
 	// that only looking at them costs.
 	Limited bool
+	// Metrics has Sluice's store observed for Prometheus, and its gauges read.
+	Metrics bool
 	// Tenants is of how many tenants the jobs are; 0: they have none.
 	Tenants int
 	// ByTenant gives Sluice's queue a rate, and its tenants turns, capacities and rates, none of which

@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/metric"
+	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -23,6 +27,7 @@ type sluiceQueue struct {
 	handle handle
 
 	prepared bool
+	gauges   *metric.Gauges     // nil: nobody is told
 	look     *look              // nil: nobody has asked so far
 	quit     context.CancelFunc // nil: it was not started
 	ended    chan error
@@ -33,7 +38,26 @@ func openSluice(ctx context.Context, task Task, handle handle) (queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sluiceQueue{store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), task: task, handle: handle}, nil
+	q := &sluiceQueue{store: store, task: task, handle: handle}
+	if task.Metrics {
+		if err := q.observe(); err != nil {
+			return nil, err
+		}
+	}
+	q.client = sluice.NewClient(q.store, sluice.ClientOptions{})
+	return q, nil
+}
+
+// observe has the store observed, and its gauges read, as a command with --metrics does.
+func (q *sluiceQueue) observe() error {
+	options := metric.Options{Registerer: prometheus.NewRegistry()}
+	observer, err := metric.New(options)
+	if err != nil {
+		return err
+	}
+	q.store = observe.Store(q.store, observer)
+	q.gauges, err = metric.NewGauges(q.store, options)
+	return err
 }
 
 func openStore(ctx context.Context, task Task) (sluice.Store, error) {
@@ -92,7 +116,7 @@ func (q *sluiceQueue) start(ctx context.Context) error {
 		return err
 	}
 	ctx, q.quit = context.WithCancel(ctx)
-	q.ended = make(chan error, 2)
+	q.ended = make(chan error, 3)
 	w := worker.New(q.store, worker.Options{Slots: q.task.Slots})
 	worker.Handle(w, parcels, func(_ context.Context, job *worker.Job[Parcel]) error {
 		q.handle(job.Payload)
@@ -100,6 +124,13 @@ func (q *sluiceQueue) start(ctx context.Context) error {
 	}, worker.QueueOptions{})
 	go func() { q.ended <- w.Run(ctx) }()
 	go func() { q.ended <- upkeep.New(q.store, upkeep.Options{}).Run(ctx) }()
+	go func() {
+		if q.gauges == nil {
+			q.ended <- nil
+			return
+		}
+		q.ended <- q.gauges.Run(ctx)
+	}()
 	return nil
 }
 
@@ -119,7 +150,7 @@ func (q *sluiceQueue) stop(context.Context) error {
 	var err error
 	if q.quit != nil {
 		q.quit()
-		err = errors.Join(<-q.ended, <-q.ended)
+		err = errors.Join(<-q.ended, <-q.ended, <-q.ended)
 	}
 	if q.look != nil {
 		err = errors.Join(err, q.look.db.Close())
