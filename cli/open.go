@@ -54,6 +54,13 @@ func (a *app) openAt(ctx context.Context, named string, migrate bool) (sluice.St
 	if at.postgres != "" {
 		slow := time.AfterFunc(slowOpen, func() { a.note("%s does not answer yet; trying again for some seconds", redactURL(named)) })
 		defer slow.Stop()
+	}
+	return a.openQuietly(ctx, at, named, migrate)
+}
+
+// openQuietly opens the store at an address, which was named so, and says nothing while it tries.
+func (a *app) openQuietly(ctx context.Context, at address, named string, migrate bool) (sluice.Store, error) {
+	if at.postgres != "" {
 		store, err := postgres.Open(ctx, at.postgres, postgres.Options{Migrate: migrate, Logger: a.logger()})
 		if err != nil {
 			return nil, err

@@ -56,7 +56,9 @@ type Dispatcher struct {
 	mu    sync.Mutex
 	lanes map[string]*lane
 	inUse map[string]bool // lanes that have a goroutine
-	all   sync.WaitGroup
+	// beaten is when the store last took a heartbeat.
+	beaten time.Time
+	all    sync.WaitGroup
 }
 
 // New makes a dispatcher. It does no reading or writing itself.

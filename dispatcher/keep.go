@@ -90,7 +90,11 @@ func (d *Dispatcher) queues() []string {
 func (d *Dispatcher) beat(work context.Context, held int) {
 	holder := d.holder
 	holder.Busy, holder.Queues, holder.Trouble = held, d.queues(), d.trouble()
-	if err := d.store.Beat(work, holder); err != nil && work.Err() == nil {
+	err := d.store.Beat(work, holder)
+	switch {
+	case err == nil:
+		d.noteBeat()
+	case work.Err() == nil:
 		d.log.Tell(event.NotBeaten, "", "error", err)
 	}
 }

@@ -75,6 +75,7 @@ type Upkeep struct {
 	runs      followers
 
 	operations operating
+	standing   standing
 }
 
 // Done counts what one round did.
@@ -152,7 +153,9 @@ func (u *Upkeep) Run(ctx context.Context) error {
 		}
 	}()
 	for {
-		if lead = u.elect(ctx, lead); lead != nil {
+		lead = u.elect(ctx, lead)
+		u.standing.lead(lead != nil)
+		if lead != nil {
 			queues := u.round(ctx)
 			u.countBeside(ctx)
 			u.operateBeside(ctx)
@@ -317,7 +320,9 @@ func (u *Upkeep) beat(ctx context.Context) {
 	holder.Trouble = u.trouble()
 	if err := u.store.Beat(ctx, holder); err != nil {
 		u.failed(ctx, "beat", err)
+		return
 	}
+	u.standing.beat()
 }
 
 func (u *Upkeep) leave(ctx context.Context) error {

@@ -40,6 +40,15 @@ var elsewhere = map[*event.Event]string{
 	event.TracesIncomplete:  "a machine that does not know itself",
 	event.CentreUnreachable: "«sluice forward» to a centre that cannot be reached",
 	event.GaugesNotRead:     "a command with --metrics whose store is gone",
+	event.ServerAnswers:     "«sluice serve»; see cli/serve_test.go",
+	event.ServerOpen:        "the same",
+	event.StoreAwaited:      "the same",
+	event.ServerStarted:     "the same",
+	event.ServerDraining:    "the same",
+	event.ServerStopped:     "the same",
+	event.ServerMute:        "a server that hangs",
+	event.ManagerNotTold:    "a systemd that is gone",
+	event.RequestFailed:     "a fault of ours; see api/api_test.go",
 }
 
 // TestEveryEventIsInTheLogOfARun runs whoever logs, has all go wrong that can, and reads what they logged: every event of

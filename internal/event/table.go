@@ -132,6 +132,28 @@ var (
 		"«sluice forward» cannot open the central store, and goes on trying; jobs wait here")
 )
 
+// Servers.
+var (
+	ServerAnswers = is("server answers", info, "server", "address answers", "",
+		"it listens at an address, and answers these paths there")
+	ServerOpen = is("server open to others", warn, "server", "address readable", "",
+		"an address is not on loopback: whoever reaches it can read what is named, without a password. Let none but probes and Prometheus reach it")
+	StoreAwaited = is("store awaited", warn, "server", "error", "",
+		"the store cannot be reached yet; it is tried again, and /readyz says so. Told when the reason changes, and every minute")
+	ServerStarted = is("server started", info, "server", "[does]", "",
+		"the store is open, and the work begins")
+	ServerDraining = is("server draining", info, "server", "within", "",
+		"it was told to end: /readyz says so, and what was claimed is handed over")
+	ServerStopped = is("server stopped", info, "server", "", "",
+		"all that it did has ended; it stops to answer")
+	ServerMute = is("server does not answer itself", wrong, "server", "error", "",
+		"systemd's watchdog is not told that it lives, and starts it anew")
+	ManagerNotTold = is("systemd not told", warn, "server", "error", "",
+		"systemd does not know how the service does")
+	RequestFailed = is("request failed", wrong, "server", "path error stack", "",
+		"a fault of ours, while a request was answered")
+)
+
 // All of them.
 var (
 	NotBeaten = is("heartbeat not written", warn, "worker, dispatcher, forwarder", "error", "",
@@ -234,4 +256,10 @@ var fields = []Field{
 	{"threshold", "where it begins to matter in this queue"},
 	{"message", "what is wrong, in a sentence"},
 	{"receiver", "whom alerts are told to"},
+	{"address", "where it listens"},
+	{"answers", "the paths that are answered there"},
+	{"readable", "what can be read there"},
+	{"does", "what it runs: upkeep, dispatch"},
+	{"path", "what was asked for"},
+	{"stack", "where in the program"},
 }

@@ -184,3 +184,15 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	}
 	return err
 }
+
+// CheckSchema says whether this program can work with the schema as it is now: nil if it can, an ErrNotMigrated where
+// steps are missing, an ErrNewerSchema where it is too old for what a newer one has made. It reads a few rows.
+func (s *Store) CheckSchema(ctx context.Context) error {
+	return s.call(ctx, "check schema", func(ctx context.Context, _ bool) error {
+		steps, err := pending(ctx, s.pool)
+		if err != nil || len(steps) == 0 {
+			return err
+		}
+		return migration.Missing(steps)
+	})
+}

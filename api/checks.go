@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// StoreAnswers looks whether a store answers: it reads the queues' settings, which are few rows.
+func StoreAnswers(store sluice.Store) Check {
+	return Check{Name: "store", Look: func(ctx context.Context) (string, error) {
+		begun := time.Now()
+		if _, err := store.Queues(ctx); err != nil {
+			return "", fmt.Errorf("the store does not answer: %w", err)
+		}
+		return "it answers in " + time.Since(begun).Round(100*time.Microsecond).String(), nil
+	}}
+}
+
+// schemaChecker is a store that can tell whether its schema is one that this program works with. Those in databases are.
+type schemaChecker interface {
+	CheckSchema(ctx context.Context) error
+}
+
+// SchemaIsUpToDate looks every ten seconds whether the schema of a store is one that this program works with: another
+// program may have changed it, or a backup may have been restored. ok: the store has one.
+func SchemaIsUpToDate(store sluice.Store) (check Check, ok bool) {
+	for {
+		if checker, has := store.(schemaChecker); has {
+			return Check{Name: "schema", Every: 10 * time.Second, Look: func(ctx context.Context) (string, error) {
+				return "it is up to date", checker.CheckSchema(ctx)
+			}}, true
+		}
+		decorated, is := store.(interface{ Unwrap() sluice.Store })
+		if !is {
+			return Check{}, false
+		}
+		store = decorated.Unwrap()
+	}
+}
+
+// Silence is from when on an upkeep or a dispatcher whose heartbeat the store did not take is not well: six times as long
+// as one takes to come.
+const Silence = 30 * time.Second
+
+// Beats looks whether the store took a heartbeat lately of what this process runs, such as its upkeep, which does the
+// work or stands by, ready to. It reads nothing.
+func Beats(name string, status func() sluice.HolderStatus) Check {
+	return Check{Name: name, Look: func(context.Context) (string, error) {
+		s := status()
+		if s.Beaten.IsZero() {
+			return "", errors.New("the store has had no heartbeat of it yet")
+		}
+		silent := time.Since(s.Beaten)
+		if silent > Silence {
+			return "", fmt.Errorf("the store has had no heartbeat of it for %s", silent.Round(time.Second))
+		}
+		if s.Leads {
+			return "it leads", nil
+		}
+		return "it runs", nil
+	}}
+}
+
+// Untroubled looks whether anything keeps what this process runs from its work, such as an open breaker. It reads
+// nothing.
+func Untroubled(name string, status func() sluice.HolderStatus) Check {
+	return Check{Name: name, Look: func(context.Context) (string, error) {
+		if trouble := status().Trouble; trouble != "" {
+			return "", errors.New(trouble)
+		}
+		return "nothing keeps it from its work", nil
+	}}
+}
+
+// EngineAnswers looks every fifteen seconds whether the engines of queues can be reached, by asking each about one of the
+// queues that name it.
+func EngineAnswers(store sluice.Store, engines map[string]sluice.Engine) Check {
+	return Check{Name: "engine", Every: 15 * time.Second, Look: func(ctx context.Context) (string, error) {
+		queues, err := store.Queues(ctx)
+		if err != nil {
+			return "", fmt.Errorf("not known, because the store does not answer: %w", err)
+		}
+		answers := make(map[string]error)
+		for _, q := range queues {
+			name := q.Settings.Engine
+			if _, asked := answers[name]; asked || engines[name] == nil {
+				continue
+			}
+			if _, answers[name] = engines[name].Check(ctx, sluice.TargetOf(q.Name, q.Settings)); answers[name] != nil {
+				answers[name] = fmt.Errorf("engine %q, asked about queue %q: %w", name, q.Name, answers[name])
+			}
+		}
+		if len(answers) == 0 {
+			return "no queue names an engine that this process has", nil
+		}
+		return "it can be reached", errors.Join(slices.Collect(maps.Values(answers))...)
+	}}
+}

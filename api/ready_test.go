@@ -1,0 +1,235 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/api"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+func fails(why string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return "", errors.New(why) }
+}
+
+func is(what string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return what, nil }
+}
+
+func TestReadinessSaysWhy(t *testing.T) {
+	t.Parallel()
+	readiness := api.NewReadiness(
+		api.Check{Name: "store", Look: is("it answers")},
+		api.Check{Name: "engine", Look: fails("it is away"), Told: true},
+	)
+	if report := readiness.Report(); !report.Ready {
+		t.Errorf("what is only told makes it unready: %v", report)
+	}
+	readiness.Watch(
+		api.Check{Name: "store", Look: fails("it is\n\taway " + strings.Repeat("ä", 1000))},
+		api.Check{Name: "engine", Look: fails("it is away"), Told: true},
+		api.Check{Name: "upkeep", Look: is("it leads")},
+	)
+	for accept, kind := range map[string]string{"*/*": "text/plain; charset=utf-8", "text/html, application/json;q=0.9": "application/json"} {
+		response := answer(readiness, "GET", "/readyz", "Accept", accept)
+		if response.StatusCode != 503 || response.Header.Get("Content-Type") != kind {
+			t.Errorf("%s: %s, %s", accept, response.Status, response.Header.Get("Content-Type"))
+		}
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind != "application/json" {
+			lines := strings.Split(string(text), "\n")
+			if len(lines) != 5 || lines[0] != "not ready" || !strings.HasPrefix(lines[1], "✖ store      it is away äää") || !strings.HasSuffix(lines[1], "ä…") ||
+				lines[2] != "! engine     it is away" || lines[3] != "✔ upkeep     it leads" {
+				t.Errorf("it says:\n%s", text)
+			}
+			continue
+		}
+		var report api.Report
+		if err := json.Unmarshal(text, &report); err != nil || report.Ready || len(report.Checks) != 3 || report.Checks[0].Well || !report.Checks[0].Needed ||
+			report.Checks[1].Needed || !report.Checks[2].Well {
+			t.Errorf("it says %s: %v", text, err)
+		}
+	}
+}
+
+func TestDrainingIsUnreadyAtOnce(t *testing.T) {
+	t.Parallel()
+	var looked atomic.Int32
+	readiness := api.NewReadiness(api.Check{Name: "store", Look: func(context.Context) (string, error) {
+		looked.Add(1)
+		return "", nil
+	}})
+	readiness.Drain()
+	readiness.Watch(api.Check{Name: "store", Look: is("well")})
+	if text := readiness.Report().String(); !strings.HasPrefix(text, "not ready\n✖ process    it is draining") || looked.Load() != 0 {
+		t.Errorf("it says:\n%s, after %d looks", text, looked.Load())
+	}
+}
+
+func TestChecksLookOnceASecondHoweverOftenAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var often, seldom int
+		readiness := api.NewReadiness(
+			api.Check{Name: "often", Look: func(context.Context) (string, error) { often++; return "", nil }},
+			api.Check{Name: "seldom", Every: 10 * time.Second, Look: func(context.Context) (string, error) { seldom++; return "", nil }},
+		)
+		for range 2000 { // twenty seconds
+			readiness.Report()
+			time.Sleep(10 * time.Millisecond)
+		}
+		if often != 20 || seldom != 2 {
+			t.Errorf("it looked %d and %d times", often, seldom)
+		}
+	})
+}
+
+func TestWhoAsksMeanwhileWaitsForTheSameLook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		looked := 0
+		readiness := api.NewReadiness(api.Check{Name: "store", Look: func(context.Context) (string, error) {
+			looked++
+			time.Sleep(time.Second)
+			return "well", nil
+		}})
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				if report := readiness.Report(); !report.Ready {
+					t.Error(report)
+				}
+			})
+		}
+		all.Wait()
+		if looked != 1 {
+			t.Errorf("it looked %d times", looked)
+		}
+	})
+}
+
+func TestALookThatHangsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		goOn := make(chan struct{})
+		var heeds, hangs int
+		readiness := api.NewReadiness(
+			api.Check{Name: "heeds", Look: func(ctx context.Context) (string, error) {
+				heeds++
+				<-ctx.Done()
+				return "", ctx.Err()
+			}},
+			api.Check{Name: "hangs", Look: func(context.Context) (string, error) {
+				hangs++
+				<-goOn
+				return "back", nil
+			}},
+			api.Check{Name: "well", Look: is("well")},
+		)
+		for n := range 3 {
+			begun := time.Now()
+			report := readiness.Report()
+			took := time.Since(begun)
+			if report.Ready || !strings.Contains(report.Checks[0].What, "deadline") || report.Checks[1].What != "no answer within 2s" || !report.Checks[2].Well || took > 3*time.Second {
+				t.Errorf("after %s: %v", took, report)
+			}
+			time.Sleep(time.Second)
+			if hangs != 1 || heeds != n+1 {
+				t.Errorf("it looked %d and %d times", hangs, heeds)
+			}
+		}
+		close(goOn)
+		synctest.Wait()
+		if report := readiness.Report(); !report.Checks[1].Well {
+			t.Error(report)
+		}
+	})
+}
+
+func TestBeatsThatStopAreSeen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var status sluice.HolderStatus
+		check := api.Beats("upkeep", func() sluice.HolderStatus { return status })
+		look := func() string {
+			what, err := check.Look(t.Context())
+			if err != nil {
+				return err.Error()
+			}
+			return what
+		}
+		for _, step := range []struct {
+			beat, leads bool
+			after       time.Duration
+			want        string
+		}{
+			{false, false, 0, "the store has had no heartbeat of it yet"},
+			{true, false, api.Silence, "it runs"},
+			{true, true, time.Second, "it leads"},
+			{false, true, api.Silence, "the store has had no heartbeat of it for 31s"},
+		} {
+			if step.beat {
+				status.Beaten = time.Now()
+			}
+			status.Leads = step.leads
+			time.Sleep(step.after)
+			if got := look(); got != step.want {
+				t.Errorf("it says %q, want %q", got, step.want)
+			}
+		}
+	})
+}
+
+// dumb is an engine that cannot be reached.
+type dumb struct {
+	sluice.Engine
+	asked int
+}
+
+func (d *dumb) Check(context.Context, sluice.RunTarget) (sluice.EngineReport, error) {
+	d.asked++
+	return sluice.EngineReport{}, sluice.ErrEngineUnavailable
+}
+
+func TestEnginesAreAskedOnceForAllTheirQueues(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	engine := &dumb{}
+	check := api.EngineAnswers(store, map[string]sluice.Engine{"temporal": engine})
+	if what, err := check.Look(t.Context()); err != nil || engine.asked != 0 {
+		t.Errorf("without queues: %q, %v", what, err)
+	}
+	for _, queue := range []string{"a", "b", "other"} {
+		name := "temporal"
+		if queue == "other" {
+			name = "elsewhere"
+		}
+		settings := sluice.DefaultSettings()
+		settings.Engine = name
+		if _, err := client.EnsureQueue(t.Context(), queue, settings, sluice.Act{By: "test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := check.Look(t.Context()); !errors.Is(err, sluice.ErrEngineUnavailable) || engine.asked != 1 {
+		t.Errorf("asked %d times: %v", engine.asked, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.StoreAnswers(store).Look(t.Context()); !errors.Is(err, sluice.ErrUnavailable) {
+		t.Errorf("of a store that is closed: %v", err)
+	}
+}

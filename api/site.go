@@ -1,0 +1,159 @@
+// Package api is what a server answers over HTTP: whether it lives (/healthz), whether it is ready and why not
+// (/readyz), its metrics (/metrics), and whatever is hung in beside them. It needs the standard library and the nouns of Sluice only.
+package api
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path"
+	"runtime/debug"
+	"strings"
+
+	"github.com/sluice-queue/sluice/internal/event"
+)
+
+// Options adjust a Site. The zero value works.
+type Options struct {
+	// Base is the path below which everything is answered, such as «/sluice» behind a proxy. Default: the root.
+	Base string
+	// Hosts are the only names, without a port, that requests may be made to; else a page of a foreign site could ask in
+	// its visitor's name under a name that it lets point here (S-2). Default: none is refused. LoopbackHosts are
+	// right for a listener on loopback.
+	Hosts []string
+	// Readiness is what /readyz tells. Default: /readyz is not there.
+	Readiness *Readiness
+	// Metrics answers /metrics. It must never be within reach of the public (S-8). Default: /metrics is not there.
+	Metrics http.Handler
+	// Logger is told of handlers that panic (see docs/events.md). Default: slog.Default.
+	Logger *slog.Logger
+}
+
+// LoopbackHosts are the names by which a machine calls itself.
+func LoopbackHosts() []string { return []string{"localhost", "127.0.0.1", "::1"} }
+
+// Site is the paths of a server and what answers them. It is an http.Handler.
+type Site struct {
+	options Options
+	log     *event.Log
+	mux     *http.ServeMux
+	all     http.Handler
+}
+
+// New makes a site. A base that is no clean path is an error.
+func New(options Options) (*Site, error) {
+	if options.Logger == nil {
+		options.Logger = slog.Default()
+	}
+	options.Base = strings.TrimSuffix(options.Base, "/")
+	if base := options.Base; base != "" && (base[0] != '/' || path.Clean(base) != base || strings.ContainsAny(base, "{} ?#%")) {
+		return nil, fmt.Errorf("the base path %q is not one such as /sluice", base)
+	}
+	s := &Site{options: options, log: event.NewLog(options.Logger, "", 0), mux: http.NewServeMux()}
+	s.mux.HandleFunc("/", notFound)
+	s.Handle("/healthz", http.HandlerFunc(alive))
+	if options.Readiness != nil {
+		s.Handle("/readyz", options.Readiness)
+	}
+	if options.Metrics != nil {
+		s.Handle("/metrics", options.Metrics)
+	}
+	s.all = s.guard(s.mux)
+	return s, nil
+}
+
+// Handle hangs a handler in at a path below the base; with a / at its end, at all paths that begin with it. The handler
+// sees the path without the base. It must be called before the site is served.
+func (s *Site) Handle(at string, handler http.Handler) {
+	s.mux.Handle(s.options.Base+at, http.StripPrefix(s.options.Base, handler))
+}
+
+// Base is the path below which everything is answered; empty: the root.
+func (s *Site) Base() string { return s.options.Base }
+
+// ServeHTTP answers a request.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.all.ServeHTTP(w, r) }
+
+// alive says that the process answers. It looks at nothing: a process whose store is away is not mended by a new start.
+func alive(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "live\n") }
+
+func notFound(w http.ResponseWriter, r *http.Request) {
+	WriteProblem(w, Problem{Status: http.StatusNotFound, Detail: "nothing is answered at " + r.URL.Path})
+}
+
+// maxBody is how large the body of a request may be; nothing that is answered so far reads one.
+const maxBody = 64 << 10
+
+// headers go with every answer: it is never kept, framed, sniffed, or given to a page of another site.
+var headers = map[string]string{
+	"Cache-Control":                "no-store",
+	"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Referrer-Policy":              "no-referrer",
+	"X-Content-Type-Options":       "nosniff",
+	"X-Frame-Options":              "DENY",
+}
+
+// guard refuses what no handler is to see, and answers where one panics.
+func (s *Site) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range headers {
+			w.Header().Set(name, value)
+		}
+		defer s.answerPanic(w, r)
+		if refused := s.refuse(r); refused.Status != 0 {
+			if refused.Status == http.StatusMethodNotAllowed {
+				w.Header().Set("Allow", "GET, HEAD")
+			}
+			WriteProblem(w, refused)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refuse says why a request is not answered; a zero problem: it is.
+func (s *Site) refuse(r *http.Request) Problem {
+	switch {
+	case !s.knows(r.Host):
+		return Problem{Status: http.StatusMisdirectedRequest, Detail: "this server is not called by that name; ask it as " + strings.Join(s.options.Hosts, " or ")}
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		return Problem{Status: http.StatusMethodNotAllowed, Detail: "here one can only look: use GET or HEAD"}
+	case r.ContentLength > maxBody:
+		return Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("the body is larger than %d bytes", maxBody)}
+	}
+	return Problem{}
+}
+
+// knows reports whether a request may be made to a host.
+func (s *Site) knows(host string) bool {
+	if len(s.options.Hosts) == 0 {
+		return true
+	}
+	name := host
+	if bare, _, err := net.SplitHostPort(host); err == nil {
+		name = bare
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	for _, known := range s.options.Hosts {
+		if strings.EqualFold(known, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// answerPanic ends a request whose handler panicked, without a word of why: that is in the log.
+func (s *Site) answerPanic(w http.ResponseWriter, r *http.Request) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	if value == http.ErrAbortHandler { //nolint:errorlint // a panic's value, by its identity, as net/http does
+		panic(value)
+	}
+	s.log.Tell(event.RequestFailed, "", "path", r.URL.Path, "error", fmt.Sprint(value), "stack", string(debug.Stack()))
+	WriteProblem(w, Problem{Status: http.StatusInternalServerError, Detail: "the server's log says why"})
+}

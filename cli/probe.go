@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// maxReport is how much of a server's answer is read.
+const maxReport = 1 << 20
+
+func (a *app) probeCommand() *cobra.Command {
+	var url string
+	command := &cobra.Command{
+		Use:   "probe [live|ready]",
+		Short: "Ask a server whether it is ready, or only whether it lives",
+		Long: `Asks a «sluice serve», and prints what it says. Exit code 7 when it is not ready, 5 when it does not answer. For
+health checks of containers, which have no other program to ask with.`,
+		Example: "  sluice probe\n  sluice probe live --url http://127.0.0.1:7400",
+		Args:    arguments(0, 1),
+		RunE: func(command *cobra.Command, args []string) error {
+			what := "ready"
+			if len(args) > 0 {
+				what = args[0]
+			}
+			paths := map[string]string{"live": "/healthz", "ready": "/readyz"}
+			if paths[what] == "" {
+				return usagef("%q is neither live nor ready", what)
+			}
+			return a.probe(command.Context(), strings.TrimSuffix(url, "/")+paths[what])
+		},
+	}
+	command.Flags().StringVar(&url, "url", "http://"+defaultListen, "where the server answers")
+	return command
+}
+
+func (a *app) probe(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return usagef("--url: %w", err)
+	}
+	if a.output != "table" {
+		request.Header.Set("Accept", "application/json")
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return codedError{fmt.Errorf("the server does not answer: %w", err), exitUnreachable, "check --url, and that «sluice serve» runs there"}
+	}
+	defer func() { _ = response.Body.Close() }()
+	if _, err := io.Copy(a.stdout, io.LimitReader(response.Body, maxReport)); err != nil {
+		return err
+	}
+	switch response.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusServiceUnavailable:
+		return silentExit(exitCheckFailed)
+	}
+	return codedError{fmt.Errorf("%s answers %s", url, response.Status), exitFailed, "check --url: it names no «sluice serve»"}
+}

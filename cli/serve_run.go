@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/api"
+	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/schema"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+// run answers at the doors, and does the work between an opened store and the end of ctx. The doors are closed last.
+func (s *server) run(ctx context.Context) error {
+	answering, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
+	var doors sync.WaitGroup
+	defer doors.Wait()
+	defer closeDoors()
+	for _, d := range s.doors {
+		doors.Go(func() {
+			if err := api.Serve(answering, d.listener, d.site, s.app.logger()); err != nil {
+				s.failed <- err
+			}
+		})
+	}
+	doors.Go(func() { s.keepAlive(answering) })
+	store, err := s.open(ctx)
+	if err != nil || store == nil {
+		return err
+	}
+	defer s.app.close(store)
+	return s.work(ctx, store)
+}
+
+// The pauses between tries to open a store that is not there.
+const (
+	firstWait = time.Second
+	maxWait   = 5 * time.Second
+	// waitTold is how often the log says that it is still waited for.
+	waitTold = time.Minute
+)
+
+// open opens the store, and waits for one that may still come; nil without an error: it was interrupted by then.
+func (s *server) open(ctx context.Context) (sluice.Store, error) {
+	wait, told, tellAgain := firstWait, "", time.Time{}
+	for {
+		store, err := s.app.openQuietly(ctx, s.at, s.app.db, s.app.migrate)
+		switch {
+		case err == nil:
+			return store, nil
+		case ctx.Err() != nil:
+			return nil, nil
+		case !mayCome(err):
+			return nil, err
+		}
+		why := s.app.why(err)
+		if why != told || time.Now().After(tellAgain) {
+			s.log.Tell(event.StoreAwaited, "", "error", why)
+			told, tellAgain = why, time.Now().Add(waitTold)
+		}
+		s.readiness.Watch(notOpenYet(errors.New("it is not there yet, and is waited for: " + why)))
+		s.started("waits for the store: " + why)
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case err := <-s.failed:
+			return nil, err
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, maxWait)
+	}
+}
+
+// mayCome reports whether a store that could not be opened may be there a little later: a server that is away or starts.
+// One that answers and refuses is not mended by waiting, nor is a file.
+func mayCome(err error) bool {
+	var coded codedError
+	var server *pgconn.PgError
+	switch {
+	case errors.As(err, &coded):
+		return false
+	case errors.As(err, &server):
+		return strings.HasPrefix(server.Code, "08") || slices.Contains([]string{"57P01", "57P02", "57P03", "53300"}, server.Code)
+	}
+	return errors.Is(err, sluice.ErrUnavailable)
+}
+
+func notOpenYet(why error) api.Check {
+	return api.Check{Name: "store", Look: func(context.Context) (string, error) { return "", why }}
+}
+
+// work runs what the flags ask for until ctx ends, and lets it drain.
+func (s *server) work(ctx context.Context, store sluice.Store) error {
+	working, drain := context.WithCancel(context.WithoutCancel(ctx))
+	defer drain()
+	var parts sync.WaitGroup
+	checks := []api.Check{api.StoreAnswers(store)}
+	if schema, has := api.SchemaIsUpToDate(store); has {
+		checks = append(checks, schema)
+	}
+	var does []string
+	for _, part := range s.parts(store) {
+		parts.Go(func() { _ = part.run(working) }) // it returns nil
+		checks = append(checks, part.checks...)
+		does = append(does, part.name)
+	}
+	if len(s.engines) > 0 {
+		checks = append(checks, s.told(api.EngineAnswers(store, s.engines)))
+	}
+	s.readiness.Watch(s.withoutPasswords(checks)...)
+	s.started("runs " + strings.Join(append(does, "health", "metrics"), ", "))
+	s.log.Tell(event.ServerStarted, "", "does", strings.Join(does, ", "))
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-s.failed:
+	}
+	s.readiness.Drain()
+	s.log.Tell(event.ServerDraining, "", "within", s.flags.grace)
+	s.stopping()
+	drain()
+	parts.Wait()
+	s.log.Tell(event.ServerStopped, "")
+	return err
+}
+
+// part is something that a server runs until its context ends.
+type part struct {
+	name   string
+	run    func(context.Context) error
+	checks []api.Check
+}
+
+// parts are what the flags ask for.
+func (s *server) parts(store sluice.Store) (all []part) {
+	logger, limit, clean := s.app.logger(), s.app.log.limit, s.app.log.clean()
+	if !s.flags.noUpkeep {
+		u := upkeep.New(store, upkeep.Options{Engines: s.engines, PayloadChecker: schema.New(), Logger: logger, LogLimit: limit, Scrub: clean})
+		all = append(all, part{"upkeep", u.Run, []api.Check{api.Beats("upkeep", u.Status)}})
+	}
+	if !s.flags.noDispatch && len(s.engines) > 0 {
+		d := dispatcher.New(store, dispatcher.Options{Engines: s.engines, Drain: s.flags.grace, Logger: logger, LogLimit: limit, Scrub: clean})
+		all = append(all, part{"dispatch", d.Run, []api.Check{api.Beats("dispatch", d.Status), s.told(api.Untroubled("breaker", d.Status))}})
+	}
+	return all
+}
+
+// told makes what a check of the engine finds count only where the flags ask for it.
+func (s *server) told(check api.Check) api.Check {
+	check.Told = !s.flags.needsEngine
+	return check
+}
+
+// withoutPasswords makes checks show errors as the command line does.
+func (s *server) withoutPasswords(checks []api.Check) []api.Check {
+	for i := range checks {
+		look := checks[i].Look
+		checks[i].Look = func(ctx context.Context) (string, error) {
+			what, err := look(ctx)
+			if err != nil {
+				err = errors.New(s.app.why(err))
+			}
+			return what, err
+		}
+	}
+	return checks
+}
