@@ -17,6 +17,10 @@ SOAK    = 10m
 # The reference systems: modules of their own, users of the library.
 APPS = apps/payments apps/workflows apps/conversations apps/ingredients
 
+# Everything but the race detector does without C, as what is shipped is built: so nothing is compiled twice. The
+# testbed turns it on for the commands that it runs.
+export CGO_ENABLED = 0
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -25,7 +29,7 @@ help: ## List the commands
 
 # What Temporal is built of is linted after the tests: by then it is compiled, beside them.
 .PHONY: test
-test: tidy lint-sluice cross race cover lint-temporal bench-test apps-test vuln ## Everything that must hold; about eight minutes on two idle cores
+test: tidy lint-sluice cross race cover lint-temporal bench-test apps-test deploy-test vuln ## Everything that must hold; about eight minutes on two idle cores
 
 # Three packages at once, because many tests wait for processes and servers. The linter has vetted them.
 .PHONY: race
@@ -53,17 +57,18 @@ lint: lint-sluice lint-temporal ## Format and lint, without changing anything
 lint-sluice:
 	$(TOOL) golangci-lint run ./...
 	cd bench && go tool -modfile=../tools/go.mod golangci-lint run ./...
+	cd deploy && go tool -modfile=../tools/go.mod golangci-lint run ./...
 	set -e; for app in $(APPS); do (cd $$app && go tool -modfile=../../tools/go.mod golangci-lint run ./...); done
 
-# Without C, as the server is built, so that nothing is compiled twice.
 .PHONY: lint-temporal
 lint-temporal:
-	cd tools/temporal && CGO_ENABLED=0 go tool -modfile=../go.mod golangci-lint run ./...
+	cd tools/temporal && go tool -modfile=../go.mod golangci-lint run ./...
 
 .PHONY: fmt
 fmt: ## Format the code
 	$(TOOL) golangci-lint fmt ./...
 	cd bench && go tool -modfile=../tools/go.mod golangci-lint fmt ./...
+	cd deploy && go tool -modfile=../tools/go.mod golangci-lint fmt ./...
 	set -e; for app in $(APPS); do (cd $$app && go tool -modfile=../../tools/go.mod golangci-lint fmt ./...); done
 	cd tools/temporal && go tool -modfile=../go.mod golangci-lint fmt ./...
 
@@ -72,14 +77,15 @@ tidy: ## Check that the module files say what the code needs
 	go mod tidy -diff
 	go mod verify
 	cd bench && go mod tidy -diff
+	cd deploy && go mod tidy -diff
 	set -e; for app in $(APPS); do (cd $$app && go mod tidy -diff); done
 	cd tools/temporal && go mod tidy -diff
 	cd tools/rules && go mod tidy -diff && go vet ./...
 
 .PHONY: cross
 cross: ## Build the command for other systems, without C
-	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/sluice
-	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/sluice
+	GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/sluice
+	GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/sluice
 
 .PHONY: docs
 docs: ## Write the parts of the documents that are made from the code
@@ -112,6 +118,10 @@ bench-test: ## Check the benchmarks' own code
 .PHONY: apps-test
 apps-test: ## Run the reference systems for real, small
 	set -e; for app in $(APPS); do (cd $$app && go test ./...); done
+
+.PHONY: deploy-test
+deploy-test: ## Check the image, the unit and the manifests, and start what is in them
+	cd deploy && go test ./...
 
 # govulncheck exits with 3 when it found something. Where the vulnerability data cannot be had, the
 # check is left out, and says so.

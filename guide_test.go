@@ -43,7 +43,7 @@ func TestFirstProgramOfTheGuideRuns(t *testing.T) {
 		}
 	}
 	build := exec.Command("go", "build", "-o", "shop", ".")
-	build.Dir = folder
+	build.Dir, build.Env = folder, append(os.Environ(), "CGO_ENABLED=0") // as all that is not for the race detector
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

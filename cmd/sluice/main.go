@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // settings may name time zones, and not every machine has them
 
 	"github.com/sluice-queue/sluice/cli"
 )

@@ -1,0 +1,251 @@
+package deploy_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice/internal/pgtest"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if root, _ := built(); root != "" {
+		_ = os.RemoveAll(root)
+	}
+	os.Exit(code)
+}
+
+// asUser makes a command run as the user of the image; with a root, in that folder as in a container: it sees nothing
+// else. Whoever is not root does it in a user namespace of his own.
+func asUser(cmd *exec.Cmd, root string) {
+	const user = 65532
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: user, Gid: user, NoSetGroups: os.Geteuid() != 0}}
+	if root != "" {
+		cmd.Dir = "/"
+	}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: os.Getgid(), Size: 1}}
+	}
+}
+
+// start makes a command of the image's program, as a container runtime would.
+func (i image) start(t *testing.T, env []string, args ...string) *exec.Cmd {
+	t.Helper()
+	line := append(append([]string{}, i.entrypoint...), args...)
+	cmd := exec.CommandContext(t.Context(), line[0], line[1:]...)
+	cmd.Env = env
+	asUser(cmd, i.root)
+	return cmd
+}
+
+// world is a PostgreSQL whose owner and application are two roles with passwords, as the documents make them.
+type world struct{ owner, app *url.URL }
+
+const password = "p/w d"
+
+func newWorld(t *testing.T) world {
+	t.Helper()
+	rules, err := os.CreateTemp("", "sluice-hba-") // where whoever runs PostgreSQL may read
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(rules.Name()) })
+	_, err = io.WriteString(rules, "host all postgres all trust\nhost all all all scram-sha-256\n")
+	if err := errors.Join(err, rules.Chmod(0o644), rules.Close()); err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := pgtest.Start(pgtest.Options{Settings: []string{"hba_file = '" + rules.Name() + "'"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Stop)
+	psql(t, cluster.URL, "create database jobs")
+	as := func(role string) *url.URL {
+		at, err := url.Parse(cluster.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at.Path = "/jobs"
+		at.User = url.UserPassword(role, password)
+		if role == "postgres" {
+			at.User = url.User(role)
+		}
+		return at
+	}
+	psql(t, as("postgres").String(), strings.ReplaceAll(documented(t, "create role sluice_owner"), "'…'", "'"+password+"'"))
+	return world{as("sluice_owner"), as("sluice_app")}
+}
+
+// documented finds the SQL in docs/operate.md that begins with something.
+func documented(t *testing.T, begins string) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(repository, "docs/operate.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllSubmatch(page, -1) {
+		if text := regexp.MustCompile(`(?m)^ +`).ReplaceAllString(string(block[1]), ""); strings.HasPrefix(text, begins) {
+			return text
+		}
+	}
+	t.Fatalf("docs/operate.md has no SQL that begins with %q", begins)
+	return ""
+}
+
+func psql(t *testing.T, at, statements string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", statements, at).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", statements, err, out)
+	}
+}
+
+func succeeds(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	return string(out)
+}
+
+// server is a command that serves.
+type server struct {
+	*exec.Cmd
+	stderr *bufio.Reader
+}
+
+// serves starts a command that serves, on free ports of loopback: those of its own command line may be taken here.
+func serves(t *testing.T, cmd *exec.Cmd) *server {
+	t.Helper()
+	cmd.Args = append(cmd.Args, "--listen=127.0.0.1:0", "--monitor=127.0.0.1:0")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return &server{cmd, bufio.NewReader(stderr)}
+}
+
+// address reads where it answers.
+func (s *server) address(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for {
+		line, err := s.stderr.ReadString('\n')
+		all.WriteString(line)
+		if found := regexp.MustCompile(`server answers.*?(127\.0\.0\.1:\d+)`).FindStringSubmatch(line); found != nil {
+			return "http://" + found[1]
+		}
+		if err != nil {
+			t.Fatalf("%v never said where it answers:\n%s", s.Args, all.String())
+		}
+	}
+}
+
+// answers asks until it gets 200.
+func answers(t *testing.T, at string) {
+	t.Helper()
+	said := ""
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		response, err := http.Get(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		if err := errors.Join(err, response.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode == http.StatusOK {
+			return
+		}
+		said = string(text)
+	}
+	t.Fatalf("%s says\n%s", at, said)
+}
+
+// ends terminates it, and wants it to end well.
+func (s *server) ends(t *testing.T) {
+	t.Helper()
+	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(s.stderr)
+	if err := errors.Join(err, s.Wait()); err != nil {
+		t.Errorf("%v: %v\n%s", s.Args, err, said)
+	}
+}
+
+// TestWhatIsShippedRuns walks through an installation: the roles of the documents, the job that migrates, two servers as
+// the manifest starts them and the service of the unit, all at once on one store.
+func TestWhatIsShippedRuns(t *testing.T) {
+	t.Parallel()
+	shipped, all, w := theImage(t), readManifests(t), newWorld(t)
+	environment := func(env []string) []string {
+		for i, pair := range env {
+			env[i] = strings.NewReplacer("$owner", w.owner.String(), "$app", w.app.String()).Replace(pair)
+		}
+		return env
+	}
+	migrate := all.migrate.Spec.Template.Spec.Containers[0]
+	succeeds(t, shipped.start(t, environment(variables(t, migrate.Env)), migrate.Args...))
+	psql(t, w.owner.String(), documented(t, "grant usage on schema sluice to sluice_app"))
+
+	pod := all.server.Spec.Template.Spec.Containers[0]
+	env := environment(variables(t, pod.Env))
+	var servers []*server
+	for range *all.server.Spec.Replicas {
+		s := serves(t, shipped.start(t, env, pod.Args...))
+		own, monitor := s.address(t), s.address(t)
+		answers(t, monitor+pod.LivenessProbe.HTTPGet.Path)
+		answers(t, monitor+pod.ReadinessProbe.HTTPGet.Path)
+		succeeds(t, shipped.start(t, nil, append(shipped.check[1:], "--url", own)...))
+		servers = append(servers, s)
+	}
+	service, program := readUnit(t), filepath.Join(shipped.root, "sluice")
+	cmd := exec.CommandContext(t.Context(), program, service.command(t)[1:]...)
+	cmd.Env = service.environment(t, w.app)
+	asUser(cmd, "")
+	unit := serves(t, cmd)
+	answers(t, unit.address(t)+"/readyz")
+
+	// The roles do all that work needs, and not more.
+	succeeds(t, shipped.start(t, env, "enqueue", "mail", "{}"))
+	succeeds(t, shipped.start(t, env, "settings", "schedule", "mail", "rate=10/s", "--from", "16:00", "--to", "18:00", "--tz", "Europe/Berlin"))
+	if out, err := exec.CommandContext(t.Context(), "psql", "-X", "-c", "drop table sluice.live", w.app.String()).CombinedOutput(); err == nil {
+		t.Errorf("the application's role may drop a table: %s", out)
+	}
+	holders := succeeds(t, shipped.start(t, env, "holders", "-o", "ids"))
+	if found := strings.Count(holders, "\n"); found != len(servers)+1 {
+		t.Errorf("%d servers are there:\n%s", found, holders)
+	}
+	for _, s := range append(servers, unit) {
+		s.ends(t)
+	}
+}
+
+// TestImageDoesWhatItsCommandSays starts the image as Docker would, without a store to go to.
+func TestImageRefusesToStartWithoutAStore(t *testing.T) {
+	t.Parallel()
+	shipped := theImage(t)
+	out, err := shipped.start(t, nil, shipped.command...).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "no store is named") {
+		t.Errorf("it says %s, %v", out, fmt.Sprint(err))
+	}
+}
