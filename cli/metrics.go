@@ -52,11 +52,10 @@ func listenAddress(text string) (string, error) {
 
 // beginMetrics serves the metrics of a command, if it was asked to.
 func (a *app) beginMetrics() error {
-	m := &a.metrics
-	if m.address == "" {
+	if a.metrics.address == "" {
 		return nil
 	}
-	address, err := listenAddress(m.address)
+	address, err := listenAddress(a.metrics.address)
 	if err != nil {
 		return err
 	}
@@ -64,6 +63,17 @@ func (a *app) beginMetrics() error {
 	if err != nil {
 		return codedError{err, exitUsage, "name another address with --metrics"}
 	}
+	if err := a.measure(); err != nil {
+		return err
+	}
+	a.watch.ends = append(a.watch.ends, serveMetrics(listener, a.metrics.handler()))
+	a.note("metrics at http://%s/metrics", listener.Addr())
+	return nil
+}
+
+// measure begins to count what the command does, for its metrics.
+func (a *app) measure() error {
+	m := &a.metrics
 	m.registry = prometheus.NewRegistry()
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	log := a.events()
@@ -73,15 +83,18 @@ func (a *app) beginMetrics() error {
 		return err
 	}
 	a.watch.observers = append(a.watch.observers, func(string) observe.Observer { return observer })
-	a.watch.ends = append(a.watch.ends, serveMetrics(listener, m.registry))
-	a.note("metrics at http://%s/metrics", listener.Addr())
 	return nil
 }
 
+// handler answers scrapes.
+func (m *metricsServer) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, MaxRequestsInFlight: 8})
+}
+
 // serveMetrics answers scrapes until it is told to end.
-func serveMetrics(listener net.Listener, registry *prometheus.Registry) (end func(context.Context)) {
+func serveMetrics(listener net.Listener, handler http.Handler) (end func(context.Context)) {
 	paths := http.NewServeMux()
-	paths.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry, MaxRequestsInFlight: 8}))
+	paths.Handle("GET /metrics", handler)
 	server := &http.Server{Handler: paths, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute}
 	ended := make(chan struct{})
 	go func() {

@@ -32,6 +32,9 @@ func (a *app) beginWatch(command *cobra.Command) error {
 		return nil
 	}
 	a.beginTraces()
+	if command.Name() == "serve" { // which always does, and answers them itself
+		return a.measure()
+	}
 	return a.beginMetrics()
 }
 

@@ -2,10 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,8 +58,8 @@ does (Type=notify, WatchdogSec).`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.listen, "listen", defaultListen, "host:port to answer at; /metrics only where it is on loopback")
-	flags.StringVar(&f.monitor, "monitor", "", "another host:port, for health and metrics only")
+	flags.StringVar(&f.listen, "listen", defaultListen, "where to answer; a port alone is on loopback, and only there /metrics is answered")
+	flags.StringVar(&f.monitor, "monitor", "", "another address, which answers health and metrics only, such as 0.0.0.0:7401")
 	flags.StringVar(&f.base, "base", "", "the path below which --listen answers, such as /sluice behind a proxy")
 	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "how long what was claimed may go on after the first interrupt")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave following, recovering and pruning to others")
@@ -113,39 +112,44 @@ type door struct {
 	site     *api.Site
 }
 
-// listen opens the doors. Who is told of the addresses is told of those that are, also where a port was left open.
+// listen opens the doors: that of --listen, and that of --monitor, which knows nothing but health and metrics.
 func (s *server) listen() error {
-	s.readiness = api.NewReadiness(notOpenYet(fmt.Errorf("it is being opened")))
-	wanted := []struct {
-		flag, at, base string
-		metrics        bool
-	}{{"--listen", s.flags.listen, s.flags.base, onLoopback(s.flags.listen)}}
-	if s.flags.monitor != "" {
-		wanted = append(wanted, struct {
-			flag, at, base string
-			metrics        bool
-		}{"--monitor", s.flags.monitor, "", true})
+	s.readiness = api.NewReadiness(notOpenYet(errors.New("it is being opened")))
+	if err := s.openDoor("--listen", s.flags.listen, s.flags.base); err != nil || s.flags.monitor == "" {
+		return err
 	}
-	for _, w := range wanted {
-		options := api.Options{Base: w.base, Readiness: s.readiness, Logger: s.app.logger()}
-		if onLoopback(w.at) {
-			options.Hosts = api.LoopbackHosts()
-		}
-		if w.metrics {
-			options.Metrics = s.app.metricsHandler()
-		}
-		site, err := api.New(options)
-		if err != nil {
-			return usagef("--base: %w", err)
-		}
-		listener, err := net.Listen("tcp", w.at)
-		if err != nil {
-			s.closeDoors()
-			return codedError{fmt.Errorf("%s: %w", w.flag, err), exitFailed, "name an address of this machine that is free, as host:port, with " + w.flag}
-		}
-		s.doors = append(s.doors, door{listener, site})
-		s.tellDoor(listener.Addr().String()+strings.TrimSuffix(w.base, "/"), w.metrics, onLoopback(w.at))
+	if err := s.openDoor("--monitor", s.flags.monitor, ""); err != nil {
+		s.closeDoors()
+		return err
 	}
+	return nil
+}
+
+// openDoor listens where a flag says. Metrics are answered on loopback, and to who monitors.
+func (s *server) openDoor(flag, at, base string) error {
+	at, err := listenAddress(at)
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	loopback := onLoopback(at)
+	options := api.Options{Base: base, Readiness: s.readiness, Logger: s.app.logger()}
+	if loopback {
+		options.Hosts = api.LoopbackHosts()
+	}
+	metrics := loopback || flag == "--monitor"
+	if metrics {
+		options.Metrics = s.app.metrics.handler()
+	}
+	site, err := api.New(options)
+	if err != nil {
+		return usagef("--base: %w", err)
+	}
+	listener, err := net.Listen("tcp", at)
+	if err != nil {
+		return codedError{fmt.Errorf("%s: %w", flag, err), exitUsage, "name an address of this machine that is free, as HOST:PORT, with " + flag}
+	}
+	s.doors = append(s.doors, door{listener, site})
+	s.tellDoor(listener.Addr().String()+site.Base(), metrics, loopback)
 	return nil
 }
 
@@ -166,9 +170,6 @@ func (s *server) tellDoor(address string, metrics, loopback bool) {
 		s.log.Tell(event.ServerOpen, "", "address", address, "readable", readable)
 	}
 }
-
-// metricsHandler answers /metrics; nil: there is nothing to show.
-func (a *app) metricsHandler() http.Handler { return nil }
 
 // onLoopback reports whether only this machine can reach an address. One without a host is that of every interface.
 func onLoopback(address string) bool {
