@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/internal/event"
 )
@@ -27,6 +28,7 @@ type serveFlags struct {
 	noDispatch  bool
 	needsEngine bool
 	engine      engineFlags
+	hooks       webhookFlags
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -34,8 +36,8 @@ func (a *app) serveCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Run as a server: upkeep, dispatchers for the queues that have an engine, health and metrics over HTTP",
-		Long: `One process that does all but the work: it tends the store as «sluice upkeep» does and, with --temporal, hands
-jobs to that engine as «sluice dispatch» does. Any number may run side by side; one leads upkeep, all dispatch.
+		Long: `One process that does all but the work: it tends the store and looks at alerts as «sluice upkeep» does and, with
+--temporal, hands jobs to that engine as «sluice dispatch» does. Any number may run side by side; one leads upkeep, all dispatch.
 
 Over HTTP it answers:
 
@@ -66,6 +68,7 @@ does (Type=notify, WatchdogSec).`,
 	flags.BoolVar(&f.noDispatch, "no-dispatch", false, "hand nothing to the engine; upkeep still follows its runs")
 	flags.BoolVar(&f.needsEngine, "ready-needs-engine", false, "be unready while the engine cannot be reached or a breaker is open")
 	f.engine.addTo(flags)
+	f.hooks.addTo(flags)
 	return command
 }
 
@@ -80,7 +83,11 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		return err
 	}
 	defer done()
-	s := &server{app: a, flags: f, at: at, log: a.events(), engines: a.observeEngines(engines), failed: make(chan error, 2)}
+	receivers, err := f.hooks.orEnvironment().receivers()
+	if err != nil {
+		return err
+	}
+	s := &server{app: a, flags: f, at: at, log: a.events(), engines: a.observeEngines(engines), receivers: receivers, failed: make(chan error, 2)}
 	defer s.log.Flush()
 	if err := s.findManager(); err != nil {
 		return err
@@ -99,6 +106,8 @@ type server struct {
 	at      address
 	log     *event.Log
 	engines map[string]sluice.Engine
+	// receivers are told of alerts.
+	receivers []alert.Receiver
 
 	readiness *api.Readiness
 	doors     []door

@@ -126,6 +126,9 @@ func TestServeTendsTheStoreAndTellsHowItDoes(t *testing.T) {
 			if status, text := ask(t, s.url+"/healthz"); status != 200 || text != "live\n" {
 				t.Errorf("it lives: %d %s", status, text)
 			}
+			if status, text := ask(t, s.url+"/metrics"); status != 200 || !strings.Contains(text, `sluice_store_call_seconds_count{call="beat"}`) {
+				t.Errorf("it measures nothing: %d %s", status, text)
+			}
 			var report api.Report
 			if err := json.Unmarshal([]byte(run(t, db, "probe", "--url", s.url, "-o", "json")), &report); err != nil || !report.Ready || len(report.Checks) != 3 {
 				t.Errorf("the probe says %+v, %v", report, err)
