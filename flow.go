@@ -1,5 +1,7 @@
 package sluice
 
+import "context"
+
 // Flow is what lets the jobs of a queue through at this moment, and what holds them back. Finding it reads a bounded
 // number of rows.
 type Flow struct {
@@ -25,3 +27,6 @@ type TenantFlow struct {
 	// Terms are the limits that count for it; the zero value where the queue does not serve its tenants in turns.
 	Terms Terms `json:"terms"`
 }
+
+// Flows tells it of every queue that has a limit or blocked jobs, with at most topTenants tenants of each.
+func (c *Client) Flows(ctx context.Context, topTenants int) ([]Flow, error) { return c.store.Flows(ctx, topTenants) }

@@ -64,6 +64,7 @@ var doors = map[string][]string{
 	"engine/temporal":    {""},
 	"internal/demo":      {"", "internal/flow", "worker", "store/sqlite", "store/postgres"},
 	"internal/sim":       {"", "internal/flow", "store/memory"},
+	"internal/top":       {""},
 	"cli": {
 		"", "alert", "api", "dispatcher", "engine/temporal", "forward", "metric", "move", "observe", "schema", "scrub", "store/postgres",
 		"store/sqlite", "trace", "upkeep", "worker",

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice/internal/top"
+)
+
+func (a *app) topCommand() *cobra.Command {
+	var options top.Options
+	command := &cobra.Command{
+		Use:   "top",
+		Short: "Watch queues, workers, tenants and alerts on the terminal; pause, resume and inspect",
+		Long: `Shows the system on one screen of 80 columns and 24 lines or more, and looks again every --every. Each look is a
+bounded read, whatever the number of jobs. Keys: ↑↓ choose a queue, Enter inspects it, p pauses and r resumes it (a
+reason is asked for), Tab changes the lower half, ? helps, q quits.`,
+		Example: "  sluice top\n  sluice top --every 5s --window 10m",
+		Args:    arguments(0, 0),
+		RunE: func(command *cobra.Command, _ []string) error {
+			if terminalWidth(a.stdout) == 0 {
+				return codedError{usagef("top needs a terminal"), exitUsage, "«sluice stats» and «sluice queues -o json» tell the same elsewhere"}
+			}
+			store, err := a.open(command.Context())
+			if err != nil {
+				return err
+			}
+			defer a.close(store)
+			options.Client, options.Store, options.By = a.client(store), redactURL(a.db), a.by
+			options.In, options.Out = os.Stdin, a.stdout
+			return top.Run(command.Context(), options)
+		},
+	}
+	command.Flags().Var(newDuration(&options.Every, 2*time.Second), "every", "how often to look")
+	command.Flags().Var(newDuration(&options.Window, time.Minute), "window", "over how long rates and times are told")
+	return command
+}

@@ -1,0 +1,230 @@
+package top
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// queueWidths are those of the table of queues: 78 columns with the mark before them.
+var queueWidths = []int{-15, -8, 7, 6, 9, 6, 6, 6, 5}
+
+// overview is the table of queues, and below it a pane.
+func (m *model) overview(height int) []string {
+	below := m.below()
+	room := max(height-1-min(len(below), height/2), 3)
+	lines := []string{bold.Render("  " + row(queueWidths, "QUEUE", "STATE", "READY", "OLDEST", "FLIGHT", "IN/S", "DONE/S", "P95", "DEAD"))}
+	first, last := window(len(m.snapshot.queues), m.place(), room-1)
+	for _, q := range m.snapshot.queues[first:last] {
+		lines = append(lines, m.queueLine(q))
+	}
+	if len(m.snapshot.queues) == 0 && !m.snapshot.at.IsZero() {
+		lines = append(lines, "  no queues; «sluice enqueue QUEUE PAYLOAD» makes one")
+	}
+	if rest := len(m.snapshot.queues) - last; rest > 0 {
+		lines = append(lines, faint.Render(fmt.Sprintf("  … and %d more", rest)))
+	}
+	if left := height - len(lines); len(below) > left {
+		below = append(below[:max(left-1, 0)], faint.Render("  … and more"))
+	}
+	return append(lines, below...)
+}
+
+// window chooses which of n lines to show in a room, so that the one at a place is among them.
+func window(n, place, room int) (first, last int) {
+	if n <= room+1 {
+		return 0, n
+	}
+	first = min(max(place-room/2, 0), n-room)
+	return first, first + room
+}
+
+func (m *model) queueLine(q queueRow) string {
+	state := q.state()
+	oldest := "-"
+	if q.OldestAge > 0 || q.Depth.Ready > 0 {
+		oldest = short(q.OldestAge)
+	}
+	flight := bounded(q.InFlight)
+	if q.Settings.InFlightLimit > 0 {
+		flight += "/" + count(q.Settings.InFlightLimit)
+	}
+	p95 := "-"
+	if q.Run.P95 > 0 {
+		p95 = short(q.Run.P95)
+	}
+	text := row(queueWidths, q.name(), state, bounded(q.Depth.Ready), oldest, flight, rate(perSecond(q.Counts.Enqueued, q.Summary)), rate(q.Rate), p95, bounded(q.Depth.Dead))
+	switch {
+	case q.name() == m.chosen:
+		return reverse.Render("▸ " + text)
+	case state == "unserved" || state == "wrong":
+		return "  " + alarm.Render(text)
+	case state == "paused" || q.Depth.Dead > 0:
+		return "  " + warning.Render(text)
+	}
+	return "  " + text
+}
+
+// below is the pane that is chosen, with its title.
+func (m *model) below() []string {
+	switch m.pane {
+	case paneTenants:
+		return m.tenantLines()
+	case paneAlerts:
+		return m.alertLines()
+	}
+	return m.holderLines()
+}
+
+var holderWidths = []int{-10, -24, -20, 9, 6}
+
+func (m *model) holderLines() []string {
+	lines := []string{"", bold.Render("  " + row(holderWidths, "ROLE", "HOLDER", "QUEUES", "SLOTS", "SEEN"))}
+	for _, h := range m.snapshot.holders {
+		slots := "-"
+		if h.Slots > 0 {
+			slots = fmt.Sprintf("%d/%d", h.Busy, h.Slots)
+		}
+		line := "  " + row(holderWidths, h.Role, h.ID, strings.Join(h.Queues, " "), slots, short(max(m.snapshot.at.Sub(h.Seen), 0)))
+		if h.Trouble != "" {
+			line = alarm.Render(line) + "\n" + alarm.Render("    "+oneLine(h.Trouble))
+		}
+		lines = append(lines, strings.Split(line, "\n")...)
+	}
+	if len(m.snapshot.holders) == 0 && !m.snapshot.at.IsZero() {
+		lines = append(lines, warning.Render("  nobody works: «sluice work QUEUE -- COMMAND» starts a worker, «sluice upkeep» upkeep"))
+	}
+	return lines
+}
+
+var tenantWidths = []int{-24, -24, 12, 10}
+
+func (m *model) tenantLines() []string {
+	lines := []string{"", bold.Render("  " + row(tenantWidths, "TENANT", "QUEUE", "FLIGHT", "RATE"))}
+	for _, t := range m.snapshot.tenants {
+		flight, limit := count(t.InFlight), "-"
+		if t.Terms.Capacity > 0 {
+			flight += "/" + count(t.Terms.Capacity)
+		}
+		if t.Terms.Rate > 0 {
+			limit = t.Terms.Rate.String()
+		}
+		lines = append(lines, "  "+styled(t.full(), warning, row(tenantWidths, t.Tenant, t.queue, flight, limit)))
+	}
+	if len(m.snapshot.tenants) == 0 {
+		lines = append(lines, "  no tenant has jobs in flight")
+	}
+	return lines
+}
+
+var alertWidths = []int{-9, -8, -20, -16, 9, 6}
+
+func (m *model) alertLines() []string {
+	lines := []string{"", bold.Render("  " + row(alertWidths, "ALERT", "SEVERITY", "RULE", "QUEUE", "VALUE", "SINCE"))}
+	for _, a := range m.snapshot.alerts {
+		text := row(alertWidths, string(a.State), string(a.Severity), a.Rule, a.Queue, strconv.FormatFloat(a.Value, 'g', 5, 64), short(max(m.snapshot.at.Sub(a.Since), 0)))
+		style := warning
+		switch {
+		case a.State != sluice.AlertFiring:
+			style = faint
+		case a.Severity == sluice.SeverityCritical || a.Severity == sluice.SeverityError:
+			style = alarm
+		}
+		lines = append(lines, "  "+style.Render(text))
+	}
+	if len(m.snapshot.alerts) == 0 {
+		lines = append(lines, "  none fires and none is pending; «sluice alerts rules» lists what is looked at")
+	}
+	return lines
+}
+
+// inspected is the chosen queue alone.
+func (m *model) inspected() []string {
+	at := m.place()
+	if at < 0 {
+		return []string{"", "  there is no queue " + m.chosen + " any more"}
+	}
+	q := m.snapshot.queues[at]
+	lines := []string{"", bold.Render("  "+q.name()) + "  " + q.state(), ""}
+	d := q.Depth
+	lines = append(lines,
+		fmt.Sprintf("  ready %s  scheduled %s  blocked %s  claimed %s  dispatched %s", bounded(d.Ready), bounded(d.Scheduled), bounded(d.Blocked), bounded(d.Claimed), bounded(d.Dispatched)),
+		fmt.Sprintf("  uncertain %s  dead %s  oldest due %s", bounded(d.Uncertain), bounded(d.Dead), short(q.OldestAge)),
+		"  "+flowText(q.Settings), "")
+	lines = append(lines, m.hourLines()...)
+	return append(lines, m.deadLines()...)
+}
+
+// flowText tells what holds the jobs of a queue back.
+func flowText(s sluice.Settings) string {
+	parts := []string{}
+	if s.Rate > 0 {
+		parts = append(parts, fmt.Sprintf("rate %s", s.Rate))
+	}
+	if s.InFlightLimit > 0 {
+		parts = append(parts, "in flight at most "+count(s.InFlightLimit))
+	}
+	if s.TenantCapacity > 0 {
+		parts = append(parts, "per tenant "+count(s.TenantCapacity))
+	}
+	if s.Engine != "" {
+		parts = append(parts, "engine "+s.Engine)
+	}
+	if len(parts) == 0 {
+		return "no limits"
+	}
+	return strings.Join(parts, "  ")
+}
+
+// hourLines tell of the queue's last hour.
+func (m *model) hourLines() []string {
+	h := m.detail.hour
+	if h.Queue != m.chosen {
+		return []string{"  looking …", ""}
+	}
+	done, came := make([]float64, 60), make([]float64, 60)
+	from := m.snapshot.at.Add(-time.Hour)
+	for _, s := range m.detail.stats {
+		if i := int(s.At.Sub(from).Minutes()); i >= 0 && i < len(done) {
+			done[i] += float64(s.Counts.Completed)
+			came[i] += float64(s.Counts.Enqueued)
+		}
+	}
+	return []string{
+		bold.Render("  the last hour"),
+		fmt.Sprintf("  success %.1f %%  leases expired %.2f %%  failed attempts %s", 100*h.SuccessRate, 100*h.LeaseExpiryRate, count(int(h.Counts.Failed))),
+		fmt.Sprintf("  wait p50 %s p95 %s p99 %s   run p50 %s p95 %s p99 %s", short(h.Wait.P50), short(h.Wait.P95), short(h.Wait.P99), short(h.Run.P50), short(h.Run.P95), short(h.Run.P99)),
+		"  in   " + sparkline(came), "  done " + sparkline(done), "",
+	}
+}
+
+func (m *model) deadLines() []string {
+	if len(m.detail.dead) == 0 {
+		return nil
+	}
+	lines := []string{bold.Render("  the newest dead letters")}
+	for _, j := range m.detail.dead {
+		lines = append(lines, fmt.Sprintf("  %s  %s ago  %s", j.ID, short(max(time.Since(j.FinishedAt), 0)), oneLine(j.Error)))
+	}
+	return lines
+}
+
+// sparkline draws values by bars of eight heights, the largest the highest.
+func sparkline(values []float64) string {
+	bars := []rune("▁▂▃▄▅▆▇█")
+	most := 0.0
+	for _, v := range values {
+		most = max(most, v)
+	}
+	line := make([]rune, len(values))
+	for i, v := range values {
+		line[i] = ' '
+		if v > 0 {
+			line[i] = bars[min(int(v/most*float64(len(bars))), len(bars)-1)]
+		}
+	}
+	return string(line)
+}

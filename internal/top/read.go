@@ -1,0 +1,167 @@
+package top
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// readTimeout is the deadline of one look at the store.
+const readTimeout = 10 * time.Second
+
+// snapshot is the system at one instant.
+type snapshot struct {
+	at      time.Time
+	took    time.Duration
+	queues  []queueRow
+	holders []sluice.Holder
+	tended  bool
+	tenants []tenantRow    // the most in flight first
+	alerts  []sluice.Alert // that fire, are silenced or pending
+}
+
+// tenantRow is a tenant in a queue with what it has in flight.
+type tenantRow struct {
+	queue string
+	sluice.TenantFlow
+}
+
+func (t tenantRow) full() bool { return t.Terms.Capacity > 0 && t.InFlight >= t.Terms.Capacity }
+
+// tenantsShown is how many tenants of a queue are looked at.
+const tenantsShown = 10
+
+// queueRow is a queue with its figures.
+type queueRow struct {
+	sluice.Queue
+	sluice.Summary
+	workers int
+}
+
+func (q queueRow) name() string { return q.Queue.Name }
+
+// state is one word on the queue.
+func (q queueRow) state() string {
+	switch {
+	case q.Settings.PausedAt(q.Queue.Now):
+		return "paused"
+	case q.Wrong != "":
+		return "wrong"
+	case q.Depth.Ready > 0 && q.workers == 0:
+		return "unserved"
+	}
+	return "open"
+}
+
+// holderSilence is how long a holder may be silent before it is taken for gone.
+const holderSilence = 30 * time.Second
+
+// read looks at the store once, by bounded reads.
+func read(ctx context.Context, client *sluice.Client, window time.Duration) (snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	begun := time.Now()
+	queues, err := client.Queues(ctx)
+	if err != nil {
+		return snapshot{}, err
+	}
+	summaries, err := client.Summaries(ctx, window)
+	if err != nil {
+		return snapshot{}, err
+	}
+	holders, err := client.Holders(ctx)
+	if err != nil {
+		return snapshot{}, err
+	}
+	flows, err := client.Flows(ctx, tenantsShown)
+	if err != nil {
+		return snapshot{}, err
+	}
+	book, err := client.Alerts(ctx)
+	if err != nil {
+		return snapshot{}, err
+	}
+	s := snapshot{at: time.Now(), tenants: tenantRows(flows), alerts: alertsShown(book.Alerts)}
+	for _, h := range holders {
+		if time.Since(h.Seen) > holderSilence {
+			continue
+		}
+		s.tended = s.tended || h.Role == sluice.RoleUpkeep
+		s.holders = append(s.holders, h)
+	}
+	for _, q := range queues {
+		row := queueRow{Queue: q}
+		if i := slices.IndexFunc(summaries, func(s sluice.Summary) bool { return s.Queue == q.Name }); i >= 0 {
+			row.Summary = summaries[i]
+		}
+		for _, h := range s.holders {
+			if slices.Contains(h.Queues, q.Name) {
+				row.workers++
+			}
+		}
+		s.queues = append(s.queues, row)
+	}
+	s.took = time.Since(begun)
+	return s, nil
+}
+
+// tenantRows are the tenants of all queues, those first that have as much in flight as they may.
+func tenantRows(flows []sluice.Flow) (rows []tenantRow) {
+	for _, f := range flows {
+		for _, t := range f.Tenants {
+			rows = append(rows, tenantRow{f.Queue, t})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b tenantRow) int {
+		if a.full() != b.full() {
+			if a.full() {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.InFlight, a.InFlight)
+	})
+	return rows
+}
+
+// alertsShown leaves out what is inactive; what fires comes first.
+func alertsShown(all []sluice.Alert) (shown []sluice.Alert) {
+	for _, state := range []sluice.AlertState{sluice.AlertFiring, sluice.AlertSilenced, sluice.AlertPending} {
+		for _, a := range all {
+			if a.State == state {
+				shown = append(shown, a)
+			}
+		}
+	}
+	return shown
+}
+
+// detail is one queue, looked at closely.
+type detail struct {
+	queue string
+	stats []sluice.Stat
+	hour  sluice.Summary
+	dead  []sluice.Job
+}
+
+// deadShown is how many dead letters are shown of a queue.
+const deadShown = 5
+
+func readDetail(ctx context.Context, client *sluice.Client, queue string) (detail, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	d := detail{queue: queue}
+	var err error
+	if d.hour, err = client.Summary(ctx, queue, time.Hour); err != nil {
+		return d, err
+	}
+	if d.stats, err = client.Stats(ctx, sluice.StatFilter{Queue: queue, Every: sluice.StatMinute, From: time.Now().Add(-time.Hour)}); err != nil {
+		return d, err
+	}
+	page, err := client.Jobs(ctx, sluice.JobFilter{Queue: queue, States: []sluice.State{sluice.StateDead}, Limit: deadShown})
+	d.dead = page.Jobs
+	return d, err
+}

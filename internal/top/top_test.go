@@ -1,0 +1,249 @@
+package top
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+var update = flag.Bool("update", false, "write the screens that the tests compare with")
+
+// busy is a system with something of everything.
+func busy() snapshot {
+	at := time.Date(2026, 12, 1, 16, 2, 11, 0, time.UTC)
+	queue := func(name string, change func(*sluice.Settings)) sluice.Queue {
+		q := sluice.Queue{Name: name, Settings: sluice.DefaultSettings(), Now: at}
+		if change != nil {
+			change(&q.Settings)
+		}
+		return q
+	}
+	minute := func(s sluice.Summary) sluice.Summary {
+		s.From, s.To = at.Add(-time.Minute), at
+		return s
+	}
+	return snapshot{
+		at: at, took: 12 * time.Millisecond, tended: true,
+		queues: []queueRow{
+			{workers: 2, Queue: queue("payments", func(s *sluice.Settings) { s.InFlightLimit = 200 }), Summary: minute(sluice.Summary{
+				Depth: sluice.Depth{Ready: 12430, Dead: 3}, OldestAge: 182 * time.Second, InFlight: 120, Rate: 398,
+				Counts: sluice.StatCounts{Enqueued: 24612}, Run: sluice.Quantiles{P95: 41 * time.Millisecond},
+			})},
+			{Queue: queue("mail", nil), Summary: minute(sluice.Summary{Depth: sluice.Depth{Ready: 7}, OldestAge: 90 * time.Minute})},
+			{workers: 1, Queue: queue("reports-of-every-customer", func(s *sluice.Settings) { s.Paused = true }), Summary: minute(sluice.Summary{Depth: sluice.Depth{Ready: 100000}})},
+		},
+		holders: []sluice.Holder{
+			{ID: "web-1:4711:28f61421", Role: sluice.RoleWorker, Queues: []string{"payments", "reports-of-every-customer"}, Slots: 100, Busy: 97, Seen: at.Add(-time.Second)},
+			{ID: "web-2:12:0a0b0c0d", Role: sluice.RoleDispatcher, Queues: []string{"payments"}, Seen: at, Trouble: "breaker open: the engine cannot be reached"},
+			{ID: "web-1:4712:99887766", Role: sluice.RoleUpkeep, Seen: at},
+		},
+		tenants: tenantRows([]sluice.Flow{{Queue: "payments", Tenants: []sluice.TenantFlow{
+			{Tenant: "globex", InFlight: 80, Terms: sluice.Terms{Capacity: 100, Rate: 20}},
+			{Tenant: "acme", InFlight: 5, Terms: sluice.Terms{Capacity: 5}},
+			{Tenant: "nobody-in-particular", InFlight: 2},
+		}}}),
+		alerts: alertsShown([]sluice.Alert{
+			{Rule: "backlog", Queue: "mail", State: sluice.AlertPending, Severity: sluice.SeverityWarning, Value: 1200, Since: at.Add(-time.Minute)},
+			{Rule: "quiet", Queue: "mail", State: sluice.AlertInactive},
+			{Rule: "breaker-open", Queue: "payments", State: sluice.AlertFiring, Severity: sluice.SeverityCritical, Value: 1, Since: at.Add(-time.Hour)},
+		}),
+	}
+}
+
+// keys are pressed one after the other; what they ask for is not done.
+func keys(m *model, pressed ...string) {
+	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown, "backspace": tea.KeyBackspace}
+	for _, key := range pressed {
+		press := tea.KeyPressMsg{Code: []rune(key)[0], Text: key}
+		if code, special := codes[key]; special {
+			press = tea.KeyPressMsg{Code: code}
+		}
+		m.Update(press)
+	}
+}
+
+func TestScreens(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		width, height int
+		prepare       func(m *model)
+	}{
+		"overview":    {80, 24, func(*model) {}},
+		"tenants":     {80, 24, func(m *model) { keys(m, "tab") }},
+		"alerts":      {80, 24, func(m *model) { keys(m, "tab", "tab") }},
+		"help":        {80, 24, func(m *model) { keys(m, "?") }},
+		"question":    {80, 24, func(m *model) { keys(m, "down", "p", "b", "a", "n", "k") }},
+		"unreachable": {80, 24, func(m *model) { m.Update(snapshotMsg{err: errors.New("store unavailable: dial tcp 127.0.0.1:5432: connection refused")}); m.since = time.Now() }},
+		"inspect": {80, 24, func(m *model) {
+			keys(m, "enter")
+			from := m.snapshot.at.Add(-time.Hour)
+			d := detail{queue: "payments", hour: sluice.Summary{
+				Queue: "payments", SuccessRate: 0.998, LeaseExpiryRate: 0.0012, Counts: sluice.StatCounts{Failed: 311},
+				Wait: sluice.Quantiles{P50: 2 * time.Second, P95: time.Minute, P99: 3 * time.Minute},
+				Run:  sluice.Quantiles{P50: 8 * time.Millisecond, P95: 41 * time.Millisecond, P99: 1200 * time.Millisecond},
+			}}
+			for i := range 60 {
+				d.stats = append(d.stats, sluice.Stat{At: from.Add(time.Duration(i) * time.Minute), Counts: sluice.StatCounts{Enqueued: int64(i * i), Completed: int64(60 - i)}})
+			}
+			d.dead = []sluice.Job{{Error: "the bank says: no such account", FinishedAt: time.Now().Add(-90 * time.Second)}}
+			m.Update(detailMsg{detail: d})
+		}},
+		"wide": {132, 40, func(*model) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newModel(t.Context(), Options{Store: "postgres://host/jobs", Width: of.width, Height: of.height})
+			m.Update(snapshotMsg{snapshot: busy()})
+			of.prepare(m)
+			compare(t, name, m, of.width, of.height)
+		})
+	}
+}
+
+func compare(t *testing.T, name string, m *model, width, height int) {
+	t.Helper()
+	screen := ansi.Strip(m.screen())
+	lines := strings.Split(screen, "\n")
+	if len(lines) != height {
+		t.Errorf("the screen has %d lines, the terminal %d", len(lines), height)
+	}
+	for _, line := range lines {
+		if lipgloss.Width(line) > width {
+			t.Errorf("a line is wider than the terminal: %q", line)
+		}
+	}
+	file := filepath.Join("testdata", name+".txt")
+	if *update {
+		if err := os.WriteFile(file, []byte(screen+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if screen+"\n" != string(want) {
+		t.Errorf("the screen is\n%s\nwant\n%s", screen, want)
+	}
+}
+
+func TestMoreQueuesThanLinesAreScrolled(t *testing.T) {
+	t.Parallel()
+	m := newModel(t.Context(), Options{})
+	s := busy()
+	for i := range 100 {
+		q := s.queues[1]
+		q.Queue.Name = "mail-" + string(rune('a'+i/26)) + string(rune('a'+i%26))
+		s.queues = append(s.queues, q)
+	}
+	m.Update(snapshotMsg{snapshot: s})
+	for range 70 {
+		keys(m, "down")
+	}
+	screen := ansi.Strip(m.screen())
+	if !strings.Contains(screen, "▸ "+m.chosen) || !strings.Contains(screen, "more") {
+		t.Errorf("the chosen queue %s is not on the screen, or not that there are more:\n%s", m.chosen, screen)
+	}
+}
+
+func TestAQuestionCanBeMendedAndLeft(t *testing.T) {
+	t.Parallel()
+	m := newModel(t.Context(), Options{})
+	m.Update(snapshotMsg{snapshot: busy()})
+	keys(m, "p", "a", "b", "backspace", "q")
+	if m.asks == nil || m.asks.answer != "aq" {
+		t.Fatalf("the open question is %+v, want the answer «aq»", m.asks)
+	}
+	keys(m, "esc")
+	if m.asks != nil {
+		t.Error("Esc does not leave a question")
+	}
+}
+
+// screenOf lets a test wait until the terminal was shown something.
+type screenOf struct {
+	mu    sync.Mutex
+	text  strings.Builder
+	wrote chan struct{}
+}
+
+func (s *screenOf) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case s.wrote <- struct{}{}:
+	default:
+	}
+	return s.text.Write(p)
+}
+
+func (s *screenOf) until(ctx context.Context, t *testing.T, text string) {
+	t.Helper()
+	for {
+		s.mu.Lock()
+		shown := ansi.Strip(s.text.String())
+		s.mu.Unlock()
+		if strings.Contains(shown, text) {
+			return
+		}
+		select {
+		case <-s.wrote:
+		case <-ctx.Done():
+			t.Fatalf("%q was not shown in\n%s", text, shown)
+		}
+	}
+}
+
+func TestAQueueIsPausedByKeysWithAReason(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client := sluice.NewClient(memory.New(memory.Options{}), sluice.ClientOptions{})
+	if _, err := client.EnsureQueue(ctx, "payments", sluice.DefaultSettings(), sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	in, typed := io.Pipe()
+	out := &screenOf{wrote: make(chan struct{}, 1)}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, Options{Client: client, By: "ada", In: in, Out: out, Width: 80, Height: 24})
+	}()
+	out.until(ctx, t, "payments")
+	for _, key := range []string{"p", "bank is down", "\r"} {
+		if _, err := io.WriteString(typed, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out.until(ctx, t, "paused payments")
+	if _, err := io.WriteString(typed, "q"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	queues, err := client.Queues(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by, err := client.PausedBy(ctx, queues[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !queues[0].Settings.Paused || by.Actor != "ada" || by.Reason != "bank is down" {
+		t.Errorf("the queue is paused: %t, by %q because %q", queues[0].Settings.Paused, by.Actor, by.Reason)
+	}
+}
