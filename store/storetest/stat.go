@@ -13,7 +13,7 @@ import (
 
 func statRules() []Rule {
 	return []Rule{
-		{"R-300", "What holders counted is listed by slot, merged over holders, the oldest slot first and then by queue; every figure and every time comes back.", "C-65, C-68", func(w *world) {
+		{"R-400", "What holders counted is listed by slot, merged over holders, the oldest slot first and then by queue; every figure and every time comes back.", "C-65, C-68", func(w *world) {
 			base := w.base()
 			first, second := w.figures(base, queue, 100), w.figures(base.Add(sluice.StatFine), queue, 200)
 			other := w.figures(base.Add(sluice.StatFine), "mail", 300)
@@ -23,7 +23,7 @@ func statRules() []Rule {
 			both := merged(w.figures(base, queue, 1000), first)
 			w.lists("of both", sluice.StatFilter{Every: sluice.StatFine}, both, other, second)
 		}},
-		{"R-301", "A slot that a holder sends again changes nothing, before it is folded and after; nor does one that is not later than another that the holder has sent.", "I-20", func(w *world) {
+		{"R-401", "A slot that a holder sends again changes nothing, before it is folded and after; nor does one that is not later than another that the holder has sent.", "I-20", func(w *world) {
 			base := w.base()
 			s, next := w.figures(base, queue, 1), w.figures(base.Add(sluice.StatFine), "mail", 2)
 			for range 2 {
@@ -37,7 +37,7 @@ func statRules() []Rule {
 			w.fold()
 			w.lists("and again", sluice.StatFilter{Every: sluice.StatFine}, s, next)
 		}},
-		{"R-302", "Folding keeps what is listed as it is, by ten seconds, by the minute and by the hour; what comes late is added.", "I-25", func(w *world) {
+		{"R-402", "Folding keeps what is listed as it is, by ten seconds, by the minute and by the hour; what comes late is added.", "I-25", func(w *world) {
 			base := w.base()
 			minute, hour := w.addMinutes(base)
 			check := func(when string) {
@@ -59,7 +59,7 @@ func statRules() []Rule {
 			check("when that is folded")
 			equal(w, "rows to fold when all are", w.foldOnce(w.Store, 100), 0)
 		}},
-		{"R-303", "A filter chooses slots of a queue, those that begin from an instant on and before another, and the oldest up to a limit.", "S-8", func(w *world) {
+		{"R-403", "A filter chooses slots of a queue, those that begin from an instant on and before another, and the oldest up to a limit.", "S-8", func(w *world) {
 			base := w.base()
 			var mine []sluice.Stat
 			for n := range 4 {
@@ -86,7 +86,7 @@ func statRules() []Rule {
 			w.fold()
 			check("after")
 		}},
-		{"R-304", "Slots of ten seconds are kept for two hours, minutes for two days, hours for ninety days, and then deleted, a limited number at a time.", "S-5", func(w *world) {
+		{"R-404", "Slots of ten seconds are kept for two hours, minutes for two days, hours for ninety days, and then deleted, a limited number at a time.", "S-5", func(w *world) {
 			base := w.base()
 			for n := range 3 {
 				w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{w.figures(base.Add(time.Duration(n)*sluice.StatMinute), queue, 1)}))
@@ -112,7 +112,7 @@ func statRules() []Rule {
 			w.fold()
 			left("after ninety days", 0, 0, 0)
 		}},
-		{"R-305", "A slot tells of tenants where that is asked for: the largest of it, once it is folded. One can be asked for by name.", "C-65", func(w *world) {
+		{"R-405", "A slot tells of tenants where that is asked for: the largest of it, once it is folded. One can be asked for by name.", "C-65", func(w *world) {
 			base := w.base()
 			name := func(n int) string { return fmt.Sprintf(`tenant "%02d" $.<x>`, n) }
 			for h := range 2 {
@@ -143,7 +143,7 @@ func statRules() []Rule {
 			w.lists("without tenants", sluice.StatFilter{Every: sluice.StatMinute}, found[0])
 			w.lists("a small one", sluice.StatFilter{Every: sluice.StatMinute, Tenant: name(4)})
 		}},
-		{"R-306", "A slot that began more than two hours ago, or begins more than a minute from now, is left out, and so are no others with it; what is no slot is refused.", "I-26, S-8", func(w *world) {
+		{"R-406", "A slot that began more than two hours ago, or begins more than a minute from now, is left out, and so are no others with it; what is no slot is refused.", "I-26, S-8", func(w *world) {
 			base := w.base()
 			old, now, ahead := w.figures(base.Add(-3*time.Hour), queue, 1), w.figures(base, queue, 2), w.figures(base.Add(24*time.Hour), queue, 3)
 			w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{old, now, ahead}))
@@ -158,7 +158,7 @@ func statRules() []Rule {
 			w.is(w.Store.AddStats(w.ctx, holder(2), []sluice.Stat{odd}), sluice.ErrInvalid)
 			w.ok(w.Store.AddStats(w.ctx, holder(2), nil))
 		}},
-		{"R-307", "Several that fold, add and list at once neither lose a count nor count one twice.", "I-25", func(w *world) {
+		{"R-407", "Several that fold, add and list at once neither lose a count nor count one twice.", "I-25", func(w *world) {
 			base := w.base()
 			const holders, slots = 3, 12
 			var all sync.WaitGroup
@@ -198,7 +198,7 @@ func statRules() []Rule {
 				equal(w, fmt.Sprintf("waits by slots of %s", every), waits, holders*slots)
 			}
 		}},
-		{"R-308", "A minute that is not over is listed before it is folded, and is not folded yet.", "C-65", func(w *world) {
+		{"R-408", "A minute that is not over is listed before it is folded, and is not folded yet.", "C-65", func(w *world) {
 			now := w.figures(w.Now().UTC().Add(30*time.Second).Truncate(sluice.StatFine), queue, 3)
 			w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{now}))
 			equal(w, "folded", w.foldOnce(w.Store, 100), 0)

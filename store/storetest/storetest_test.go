@@ -122,3 +122,14 @@ func TestRulesAreNumberedOnceAndSaySomething(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestNoNumberOfARuleIsUsedTwice(t *testing.T) {
+	t.Parallel()
+	says := make(map[string]string)
+	for _, rule := range storetest.Rules() {
+		if other, used := says[rule.ID]; used {
+			t.Errorf("%s is %q and %q", rule.ID, other, rule.Says)
+		}
+		says[rule.ID] = rule.Says
+	}
+}
