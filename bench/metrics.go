@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/sluice-queue/sluice/bench/cell"
 )
 
@@ -31,6 +33,40 @@ func metricsCost(task cell.Task) scenario {
 		goals: []goal{
 			{"work rate with metrics against none", 0.97, false, "×", share},
 			{"processor time with metrics against none", 1.03, true, "×", func(m measured) []float64 { return m.against(told, []string{plain}, cell.TotalCPU, true) }},
+		},
+	}
+}
+
+func postgresScrape(n sizes, _ map[string]measured) scenario {
+	s := scrapeCost(n, cell.Postgres)
+	s.name, s.title = "postgres-scrape", "PostgreSQL: a scrape costs the same, whatever there is"
+	return s
+}
+
+func sqliteScrape(n sizes, _ map[string]measured) scenario {
+	s := scrapeCost(n, cell.SQLite)
+	s.name, s.title = "sqlite-scrape", "SQLite: a scrape costs the same, whatever there is"
+	return s
+}
+
+// scrapeCost times scrapes of a store with few rows and with many.
+func scrapeCost(n sizes, store string) scenario {
+	const few, many, scrapes = "Sluice, few jobs", "Sluice, many jobs and a long history", 500
+	task := cell.Task{Kind: cell.Scrape, System: cell.Sluice, Store: store, Jobs: scrapes, Due: n.crowd / 1000, History: n.crowd / 100}
+	crowded := task
+	crowded.Due, crowded.History = n.crowd, 10*n.crowd
+	return scenario{
+		limit: 2, // a round makes millions of rows, which takes minutes
+		method: fmt.Sprintf("The rows of %s and %s waiting jobs, and of %s and %s that ended, are made by SQL; half of those that wait are due, 1,000 are in flight, and 1 in 100 that ended is a dead letter. "+
+			"%d scrapes over HTTP are timed one by one. Read is the median time of reading all gauges, which is done in the background every 10 s, so that a scrape reads memory only.",
+			thousands(task.Due), thousands(crowded.Due), thousands(task.History), thousands(crowded.History), scrapes),
+		entrants: []entrant{{few, task}, {many, crowded}},
+		headline: []cell.Figure{cell.P50, cell.P99, cell.ReadTime},
+		ratio:    "the median time of a scrape divided by that with few jobs in the same round.",
+		ratios:   func(m measured, name string) []float64 { return m.against(name, []string{few}, cell.P50, true) },
+		goals: []goal{
+			{"p99 of a scrape beside " + thousands(crowded.History) + " jobs that ended and " + thousands(crowded.Due) + " that wait", 50, true, " ms", figureOf(many, cell.P99)},
+			{"reading all gauges of them", 500, true, " ms", figureOf(many, cell.ReadTime)},
 		},
 	}
 }

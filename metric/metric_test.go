@@ -339,3 +339,18 @@ func BenchmarkOneJob(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/job")
 }
+
+// A handled job is a step of its own.
+func BenchmarkOneStep(b *testing.B) {
+	observer, err := metric.New(metric.Options{Registerer: prometheus.NewRegistry()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	store := observe.Store(memory.New(memory.Options{}), observer)
+	claim := &sluice.Claim{Job: sluice.Job{Queue: "payments"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		_, end := sluice.BeginStep(b.Context(), store, sluice.Step{Name: sluice.StepHandle, Queue: "payments", Claim: claim})
+		end(sluice.StepEnd{Jobs: 1})
+	}
+}

@@ -37,6 +37,8 @@ const (
 	Looks Kind = "looks"
 	// Waves times forecasts, and counting what they rest on.
 	Waves Kind = "waves"
+	// Scrape times scrapes of metrics, and the readings that they rest on.
+	Scrape Kind = "scrape"
 	// Starts times how fast workflows are started on a Temporal server.
 	Starts Kind = "starts"
 	// Life lets payments wait for a Temporal server in some way, and then fall due at the same instant.
@@ -107,6 +109,8 @@ type Task struct {
 	Due   int
 	Ahead int
 	Churn int
+	// History is how many jobs have ended before, in a Scrape cell.
+	History int
 	// Blocked is how many more jobs wait of tenants that are at their capacity.
 	Blocked int
 	// Sleeping is how many more tenants have a job due in the future.
@@ -144,6 +148,8 @@ const (
 	NearP50   Figure = "near_p50"
 	NearP99   Figure = "near_p99"
 	CountTime Figure = "count_time"
+	// ReadTime is that of reading all gauges.
+	ReadTime Figure = "read_time"
 
 	// StartRate is of workflows; see PlainRate too. EngineCPU is the processor time of Temporal and its own store,
 	// PlainCPU that of a process that only starts workflows, and PlainEngine what they cost Temporal.
@@ -183,7 +189,7 @@ func Main(ctx context.Context) error {
 	}
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
-		Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Starts: measureStarts, Life: measureLife,
+		Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {
 		return fmt.Errorf("there is no kind of cell %q", task.Kind)
