@@ -37,19 +37,6 @@ func (e *enqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.
 // Unwrap gives the store that is decorated.
 func (s *store) Unwrap() sluice.Store { return s.Store }
 
-// BeginStep makes it a sluice.StepObserver.
-func (s *store) BeginStep(ctx context.Context, step sluice.Step) (context.Context, func(sluice.StepEnd)) {
-	c := &Call{Kind: KindStep, Name: step.Name, Queue: step.Queue, Began: time.Now()}
-	if step.Claim != nil {
-		c.Claims = []*sluice.Claim{step.Claim}
-	}
-	ctx = begin(ctx, s.observers, c)
-	return ctx, func(done sluice.StepEnd) {
-		c.Jobs, c.Err = done.Jobs, done.Err
-		end(ctx, s.observers, c)
-	}
-}
-
 // do makes a call that is told of in full by its name, its queue and its error.
 func do[T any](ctx context.Context, s *store, name, queue string, method func(context.Context) (T, error)) (T, error) {
 	return observed(ctx, s.observers, &Call{Kind: KindStore, Name: name, Queue: queue}, method)
