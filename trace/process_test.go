@@ -66,7 +66,7 @@ func (p *process) caller(ctx context.Context) context.Context {
 func attr(span tracetest.SpanStub, key string) string {
 	for _, a := range span.Attributes {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""
