@@ -20,7 +20,7 @@ func (o *Observer) beginEnqueue(ctx context.Context, c *observe.Call) context.Co
 		return ctx
 	}
 	if s := stepOf(ctx); s != nil {
-		ctx = s.open(o)
+		ctx = s.open(ctx, o)
 	}
 	queue := queueOf(c.Inserts)
 	attrs := messaging("enqueue", queue, semconv.MessagingOperationTypeSend)

@@ -30,7 +30,7 @@ func (o *Observer) beginStart(ctx context.Context, c *observe.Call) context.Cont
 		return ctx
 	}
 	if s := stepOf(ctx); s != nil {
-		ctx = s.open(o)
+		ctx = s.open(ctx, o)
 	}
 	attrs := append(messaging("start", c.Queue, attribute.KeyValue{}), keyEngine.String(c.Engine), semconv.MessagingBatchMessageCountKey.Int(len(c.Runs)))
 	ctx, span := o.tracer.Start(ctx, named("start", c.Queue), during(c, trace.SpanKindClient, attrs)...)
@@ -114,7 +114,7 @@ func (o *Observer) runEnded(ctx context.Context, c *observe.Call, settled *sluic
 	}
 	span.SetAttributes(attrs...)
 	if s := stepOf(ctx); s != nil {
-		span.AddLink(trace.LinkFromContext(s.open(o)))
+		span.AddLink(trace.LinkFromContext(s.open(ctx, o)))
 	}
 	if settled.Error != "" {
 		span.SetStatus(codes.Error, o.text(settled.Error))

@@ -51,11 +51,12 @@ func summary(c *observe.Call) observe.Call {
 	return observe.Call{Kind: c.Kind, Name: c.Name, Queue: c.Queue, Engine: c.Engine, Began: c.Began, Took: c.Took, Err: c.Err, Jobs: c.Jobs}
 }
 
-// open gives a step its span, if it has none yet, and a context that is in it.
-func (s *step) open(o *Observer) context.Context {
+// open gives a step its span, if it has none yet, and puts a context into it, which stays as it is otherwise.
+func (s *step) open(ctx context.Context, o *Observer) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.opened(o)
+	s.opened(o)
+	return trace.ContextWithSpan(ctx, s.span)
 }
 
 func (s *step) opened(o *Observer) context.Context {

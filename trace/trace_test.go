@@ -336,3 +336,43 @@ func TestAStepThatIsToldToEndIsNotTold(t *testing.T) {
 		t.Errorf("spans were made: %q", p.names())
 	}
 }
+
+func TestWhoRunsInASpanIsNotInItsTraceForEver(t *testing.T) {
+	t.Parallel()
+	p := newProcess()
+	store := observe.Store(memory.New(memory.Options{}), p.observer)
+	client := clientOf(t, store, "mail", nil)
+	id := enqueue(t, t.Context(), client, sluice.NewJob{Queue: "mail"})
+	works := worker.New(store, worker.Options{Poll: time.Millisecond, Logger: quiet})
+	worker.Handle(works, sluice.QueueOf[any]("mail"), func(context.Context, *worker.Job[any]) error { return nil }, worker.QueueOptions{})
+	program, span := p.provider.Tracer("test").Start(context.Background(), "program")
+	stop := working(t, func(ctx context.Context) error { return works.Run(api.ContextWithSpan(ctx, span)) })
+	await(t, client, id, sluice.StateCompleted)
+	stop()
+	step := &observe.Call{Kind: observe.KindStep, Name: sluice.StepUpkeep, Began: time.Now(), Jobs: 1}
+	p.observer.End(p.observer.Begin(program, step), step)
+	span.End()
+	for _, made := range p.spans.GetSpans() {
+		if made.Name != "program" && made.SpanContext.TraceID() == span.SpanContext().TraceID() {
+			t.Errorf("span %q is in the program's trace", made.Name)
+		}
+	}
+	wantLink(t, p.one(t, "upkeep"), p.one(t, "program"))
+}
+
+func TestACallKeepsItsDeadline(t *testing.T) {
+	t.Parallel()
+	p := newProcess()
+	within := p.observer.Begin(t.Context(), &observe.Call{Kind: observe.KindStep, Name: sluice.StepCycle, Queue: "pay", Began: time.Now()})
+	limited, stop := context.WithTimeout(within, time.Hour)
+	defer stop()
+	for _, call := range []*observe.Call{
+		{Kind: observe.KindStore, Name: "enqueue", Inserts: make([]sluice.Insert, 1), Began: time.Now()},
+		{Kind: observe.KindEngine, Name: "start", Runs: make([]sluice.Run, 1), Began: time.Now()},
+		{Kind: observe.KindStore, Name: "claim", Began: time.Now()},
+	} {
+		if _, has := p.observer.Begin(limited, call).Deadline(); !has {
+			t.Errorf("%s lost its deadline", call.Name)
+		}
+	}
+}
