@@ -83,6 +83,7 @@ func TestAWorkersJobIsInTheTraceOfWhoEnqueuedIt(t *testing.T) {
 // yard is a dispatcher with the local engine, on a store of its own, and upkeep, each with a provider of its own.
 type yard struct {
 	producer, dispatches, tends, runs *process
+	store                             sluice.Store
 	client                            *sluice.Client
 	dispatcher                        *dispatcher.Dispatcher
 	upkeep                            *upkeep.Upkeep
@@ -93,6 +94,7 @@ func newYard(t *testing.T, do func(ctx context.Context) error) *yard {
 	t.Helper()
 	y := &yard{producer: newProcess(), dispatches: newProcess(), tends: newProcess(), runs: newProcess()}
 	store := memory.New(memory.Options{})
+	y.store = store
 	y.client = clientOf(t, observe.Store(store, y.producer.observer), "pay", func(s *sluice.Settings) {
 		s.Engine, s.RunType = "local", "charge"
 	})
@@ -164,6 +166,21 @@ func TestADispatchedJobsRunContinuesItsTrace(t *testing.T) {
 	wantAttrs(t, ended, map[string]string{"sluice.event": "bury", "messaging.message.id": id.String()})
 	if !ended.StartTime.Before(ended.EndTime) {
 		t.Error("the run took no time")
+	}
+}
+
+func TestAJobWithoutATraceBeginsOne(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, func(context.Context) error { return nil })
+	enqueue(t, t.Context(), sluice.NewClient(y.store, sluice.ClientOptions{}), sluice.NewJob{Queue: "pay"})
+	y.cycle(t)
+	dispatched := y.dispatches.one(t, "dispatch pay")
+	if dispatched.Parent.IsValid() {
+		t.Error("the job is in somebody else's trace")
+	}
+	wantLink(t, dispatched, y.dispatches.one(t, "start pay"))
+	if cycle := y.dispatches.one(t, "cycle pay"); len(cycle.Links) > 0 {
+		t.Errorf("the cycle has %d links", len(cycle.Links))
 	}
 }
 
