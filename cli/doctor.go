@@ -61,7 +61,10 @@ func (a *app) printFindings(findings []finding) error {
 		}
 		text := fmt.Sprintf("%s %-11s %s\n", mark, f.Check, f.What)
 		if f.Why != "" {
-			text += fmt.Sprintf("  why:       %s\n  do:        %s\n", f.Why, f.Mend)
+			text += fmt.Sprintf("  why:       %s\n", f.Why)
+		}
+		if f.Mend != "" {
+			text += fmt.Sprintf("  do:        %s\n", f.Mend)
 		}
 		if _, err := fmt.Fprint(a.stdout, text); err != nil {
 			return err
@@ -93,8 +96,14 @@ func (a *app) examine(ctx context.Context, thorough bool) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	findings = append(findings, health.Findings...)
 	workFindings, err := examineWork(ctx, a.client(store))
-	return append(append(findings, health.Findings...), workFindings...), err
+	if err != nil && health.Ill() { // which may well be why
+		return append(findings, finding{
+			Check: "work", Severity: sluice.SeverityError, What: "it could not be looked at: " + err.Error(), Why: "a store that is not well does not answer", Mend: "mend the above first",
+		}), nil
+	}
+	return append(findings, workFindings...), err
 }
 
 // denied makes a finding of a store that cannot be opened because the role may not look at it.

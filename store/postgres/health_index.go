@@ -3,8 +3,11 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -24,6 +27,12 @@ type indexRow struct {
 	Valid    bool
 	Bytes    int64
 	Estimate int64
+}
+
+// isCode reports whether the server says no by a code.
+func isCode(err error, code string) bool {
+	var server *pgconn.PgError
+	return errors.As(err, &server) && server.Code == code
 }
 
 // indexes compares what is there with what the schema makes.
@@ -98,12 +107,17 @@ func (c *checkup) integrity(ctx context.Context) error {
 			continue
 		}
 		err := exec(ctx, c.store.pool, strings.ReplaceAll(healthAmcheckSQL, "{schema}", name(*extension.Schema)), row.Name)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case isCode(err, "42501"):
+			c.find(sluice.SeverityNote, check, "the role "+c.on.Role+" may not compare indexes with their tables", "only superusers may, and who is granted it",
+				"grant execute on function "+name(*extension.Schema)+".bt_index_check(regclass, boolean) to "+name(c.on.Role))
+			return nil
+		case isCode(err, "XX001"), isCode(err, "XX002"):
 			c.find(sluice.SeverityError, check, "the index "+row.Name+" of the table "+row.Table+": "+err.Error(), "what goes by it finds the wrong rows, or none",
 				"reindex index concurrently sluice."+name(row.Name)+"; if that fails, the table is damaged: restore a backup; and look for what damaged it (disk, memory, fsync)")
+		default:
+			return err
 		}
 	}
 	if len(c.health.Findings) == before {

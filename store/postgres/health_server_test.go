@@ -166,6 +166,8 @@ func serverTroubles() []trouble {
 			p.as("app")
 		}},
 		{check: "sight", severity: sluice.SeverityNote, says: "may not see what other roles do", provoke: func(*patient) {}},
+		{check: "integrity", severity: sluice.SeverityNote, says: "may not compare", options: sluice.HealthOptions{Thorough: true}, provoke: does()},
+		{check: "statements", severity: sluice.SeverityNote, says: "is not there", options: sluice.HealthOptions{Statements: true}, provoke: does(), stays: true},
 		{check: "connections", severity: sluice.SeverityWarning, says: "of the role app", provoke: func(p *patient) {
 			p.exec("alter role app connection limit 5")
 			for range 3 {

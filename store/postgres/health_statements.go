@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sluice-queue/sluice"
@@ -17,20 +18,32 @@ var healthStatementsSQL string
 
 type extensionRow struct {
 	Schema    *string
-	Libraries string
-	Loaded    bool
 	Available bool
+	Libraries *string
 }
 
-// beside writes the libraries that are loaded, and one more.
-func (e extensionRow) beside(library string) string {
-	var out []string
-	for one := range strings.SplitSeq(e.Libraries+","+library, ",") {
-		if one = strings.TrimSpace(one); one != "" {
-			out = append(out, literal(one))
-		}
+// loaded reports whether a library is loaded into the server; who may not know must take it that it is.
+func (e extensionRow) loaded(library string) bool {
+	return e.Libraries == nil || slices.Contains(e.libraries(), library)
+}
+
+func (e extensionRow) libraries() []string {
+	if e.Libraries == nil {
+		return nil
 	}
-	return strings.Join(out, ", ")
+	return strings.FieldsFunc(*e.Libraries, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// load writes what loads one more library, at the server's next start.
+func (e extensionRow) load(library string) []string {
+	if e.Libraries == nil { // a statement would take away what is loaded now
+		return []string{"add " + library + " to shared_preload_libraries in the server's configuration", "restart the server"}
+	}
+	var names []string
+	for _, one := range append(e.libraries(), library) {
+		names = append(names, literal(one))
+	}
+	return []string{"alter system set shared_preload_libraries = " + strings.Join(names, ", "), "restart the server"}
 }
 
 func (c *checkup) extension(ctx context.Context, extension string) (extensionRow, error) {
@@ -64,8 +77,8 @@ func (c *checkup) statements(ctx context.Context) error {
 		return err
 	}
 	var mend []string
-	if !found.Loaded && c.on.SeesAll {
-		mend = append(mend, "alter system set shared_preload_libraries = "+found.beside(extension), "restart the server")
+	if !found.loaded(extension) {
+		mend = found.load(extension)
 	}
 	if found.Schema == nil {
 		mend = append(mend, found.mend(extension))
@@ -75,6 +88,10 @@ func (c *checkup) statements(ctx context.Context) error {
 		return nil
 	}
 	rows, err := rowsOf[statementRow](ctx, c.store.pool, strings.ReplaceAll(healthStatementsSQL, "{schema}", name(*found.Schema)), 3)
+	if isCode(err, "55000") { // it must be loaded when the server starts
+		c.find(sluice.SeverityNote, check, "the extension "+extension+" is not loaded", "it counts which statements are slow", strings.Join(found.load(extension), "; "))
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -118,12 +118,12 @@ func (c *checkup) integrity(ctx context.Context) error {
 	for _, fault := range faults {
 		onlyIndexes = onlyIndexes && (strings.Contains(fault, "missing from index") || strings.Contains(fault, "wrong # of entries in index"))
 	}
-	mend := "end the programs that use the file, keep a copy of it and of its log, and then restore a backup, or save what can be read: sqlite3 " +
-		quoted(c.path) + " .recover | sqlite3 " + quoted(c.path+".recovered") + "; and look for what damaged it (disk, memory, network file system)"
+	mend := "end the programs that use the file, keep a copy of it and of its log, restore a backup, and look for what damaged it (disk, memory, a network file system); " +
+		"without a backup, sqlite3 from version 3.43 on saves what can still be read: sqlite3 " + quoted(c.path) + " .recover | sqlite3 " + quoted(c.path+".recovered")
 	if onlyIndexes {
 		mend = c.shell("reindex")
 	}
-	what := strings.Join(faults[:min(len(faults), 3)], "; ")
+	what := strings.Join(strings.Fields(strings.Join(faults[:min(len(faults), 3)], "; ")), " ")
 	if len(faults) > 3 {
 		what += "; and more"
 	}

@@ -14,6 +14,8 @@ func span(seconds float64) string {
 		return fmt.Sprintf("%d days", d/(24*time.Hour))
 	case d >= time.Hour:
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	case d >= time.Minute && d.Round(time.Second)%time.Minute == 0:
+		return strings.TrimSuffix(d.Round(time.Second).String(), "0s")
 	case d >= time.Second:
 		return d.Round(time.Second).String()
 	}

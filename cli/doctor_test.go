@@ -1,0 +1,73 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
+)
+
+// TestDoctorSaysWhatToGrantToARoleThatMayNothing follows its advice until the role may do all that programs do.
+func TestDoctorSaysWhatToGrantToARoleThatMayNothing(t *testing.T) {
+	t.Parallel()
+	if err := cluster.start(); err != nil {
+		t.Fatal(err)
+	}
+	at := pgtest.NewDatabase(t)
+	if _, err := postgres.Migrate(t.Context(), at); err != nil {
+		t.Fatal(err)
+	}
+	owner, err := pgx.Connect(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = owner.Close(context.Background()) })
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := owner.Exec(context.WithoutCancel(t.Context()), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	parsed, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := strings.TrimPrefix(parsed.Path, "/") + "_nobody"
+	parsed.User = url.User(role)
+	exec("create role " + role + " login")
+	t.Cleanup(func() {
+		exec("drop owned by " + role)
+		exec("drop role " + role)
+	})
+	said := doctor(t, parsed.String())
+	_, grants, found := strings.Cut(said, "for this role: ")
+	if !found || !strings.Contains(said, "✖ grant") {
+		t.Fatalf("doctor does not say what to grant:\n%s", said)
+	}
+	grants, _, _ = strings.Cut(grants, "\n")
+	exec(strings.ReplaceAll(grants, "ROLE", role))
+	if said = doctor(t, parsed.String()); strings.Contains(said, "✖") || !strings.Contains(said, fmt.Sprintf("the role %s may do all that programs do", role)) {
+		t.Errorf("after the grants doctor says\n%s", said)
+	}
+}
+
+// doctor gives what doctor prints of a store.
+func doctor(t *testing.T, at string) string {
+	t.Helper()
+	program, err := exec.LookPath("sluice") // this program, under the name that the scripts call it by
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), program, "doctor", "--db", at).CombinedOutput()
+	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+		t.Fatal(err)
+	}
+	return string(out)
+}
