@@ -26,6 +26,8 @@ const (
 	ObjectTenant Object = "tenant"
 	ObjectTier   Object = "tier"
 	ObjectAlert  Object = "alert"
+	// ObjectOperation: its name is the operation's id.
+	ObjectOperation Object = "operation"
 )
 
 // AuditEntry is one line of the audit, which is only ever added to.
@@ -34,7 +36,8 @@ type AuditEntry struct {
 	At     time.Time `json:"at"`
 	Actor  string    `json:"actor"`
 	Object Object    `json:"object"`
-	// Name is that of the queue, tenant or tier; for a job it is the name of its queue, for an alert what AlertName gives.
+	// Name is that of the queue, tenant or tier; for a job it is the name of its queue, for an alert what AlertName gives,
+	// for an operation its id.
 	Name string `json:"name"`
 	// Event is a move of the state machine, or one of the words below.
 	Event      Event           `json:"event"`
@@ -56,7 +59,7 @@ const (
 	EventReschedule Event = "reschedule"
 	// EventPrune: a person had a finished job deleted before its time.
 	EventPrune Event = "prune"
-	// EventChange: a queue, tenant, tier or rule of alerts was changed.
+	// EventChange: a queue, tenant, tier, rule of alerts, or the state or terms of an operation, was changed.
 	EventChange Event = "change"
 	// EventDelete: a tenant, a tier or what somebody said of a rule of alerts was deleted.
 	EventDelete Event = "delete"
@@ -65,9 +68,6 @@ const (
 	// EventBreaker: a dispatcher stopped claiming, because the engine of a queue cannot be used, or goes on again. The
 	// reason says which, and why.
 	EventBreaker Event = "breaker"
-	// EventOperation: an operation on jobs of a queue began, was paused, resumed, stopped or given another pace, or has
-	// ended. Before and after have its terms and counts.
-	EventOperation Event = "operation"
 	// EventAlertFires, EventAlertResolves and EventAlertHides: an alert fires, is over, or would fire and is silenced.
 	EventAlertFires    Event = "alert firing"
 	EventAlertResolves Event = "alert resolved"

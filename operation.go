@@ -332,11 +332,10 @@ func (o Operation) ForAudit() map[string]any {
 	return told
 }
 
-// Telling is the entry of the audit that tells of a change of an operation: it is under its queue, or under no name if it is
-// on jobs of all queues.
+// Telling is the entry of the audit that tells of a change of an operation.
 func (o Operation) Telling(stored *Operation, act Act) (AuditEntry, error) {
 	entry := AuditEntry{
-		Object: ObjectQueue, Name: o.Query.Queue, Event: EventOperation, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+		Object: ObjectOperation, Name: o.ID.String(), Event: EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID,
 	}
 	var err error
 	if stored != nil {

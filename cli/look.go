@@ -23,7 +23,7 @@ func (a *app) auditCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "audit",
 		Short:   "Show who did what, when and why, the newest first",
-		Example: "  sluice audit --job 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice audit --queue payments\n  sluice audit --object tenant --name acme",
+		Example: "  sluice audit --job 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice audit --queue payments\n  sluice audit --object tenant --name acme\n  sluice audit --object operation",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if object != "" && !slices.Contains(objects, sluice.Object(object)) {
@@ -56,8 +56,8 @@ func (a *app) auditCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&object, "object", "", "of this kind: job, queue, tenant, tier or alert")
-	flags.StringVar(&name, "name", "", "of the queue, tenant, tier or alert of this name; of jobs, those of this queue")
+	flags.StringVar(&object, "object", "", "of this kind: job, queue, tenant, tier, alert or operation")
+	flags.StringVar(&name, "name", "", "of the queue, tenant, tier, alert or operation of this name; of jobs, those of this queue")
 	flags.StringVar(&queue, "queue", "", "of this queue and its jobs")
 	flags.StringVar(&job, "job", "", "of this job")
 	flags.Int64Var(&before, "before", 0, "the page after the one that ended with this number")
@@ -66,7 +66,7 @@ func (a *app) auditCommand() *cobra.Command {
 }
 
 // objects are the kinds of things that the audit tells of.
-var objects = []sluice.Object{sluice.ObjectJob, sluice.ObjectQueue, sluice.ObjectTenant, sluice.ObjectTier, sluice.ObjectAlert}
+var objects = []sluice.Object{sluice.ObjectJob, sluice.ObjectQueue, sluice.ObjectTenant, sluice.ObjectTier, sluice.ObjectAlert, sluice.ObjectOperation}
 
 func auditColumns() []column[sluice.AuditEntry] {
 	return []column[sluice.AuditEntry]{

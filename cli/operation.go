@@ -57,6 +57,9 @@ func (a *app) operate(ctx context.Context, s *selection, filter sluice.JobFilter
 	if op.Expected, op.ExpectedMore = found.Matched, found.More; s.dryRun {
 		return a.printPreview(found, op, name)
 	}
+	if found.Matched == 0 && !found.More {
+		return a.printActed(verb{name: name}, acted{})
+	}
 	if op, err = client.StartOperation(limited, op, a.act("requested with «sluice»")); err != nil {
 		return err
 	}

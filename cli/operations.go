@@ -100,7 +100,7 @@ func (a *app) operationGetCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				told, err := toldOf(ctx, client, op)
+				told, err := client.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectOperation, Name: id.String()})
 				if err != nil {
 					return err
 				}
@@ -108,17 +108,6 @@ func (a *app) operationGetCommand() *cobra.Command {
 			})
 		},
 	}
-}
-
-// toldOf lists what the audit tells of an operation, among the last that it tells of its queue.
-func toldOf(ctx context.Context, client *sluice.Client, op sluice.Operation) ([]sluice.AuditEntry, error) {
-	entries, err := client.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: op.Query.Queue, Limit: 1000})
-	return slices.DeleteFunc(entries, func(e sluice.AuditEntry) bool {
-		var of struct {
-			ID sluice.ID `json:"id"`
-		}
-		return e.Event != sluice.EventOperation || json.Unmarshal(e.After, &of) != nil || of.ID != op.ID
-	}), err
 }
 
 func (a *app) printOperation(op sluice.Operation, told []sluice.AuditEntry) error {

@@ -23,9 +23,6 @@ var operationClockSQL string
 //go:embed sql/operation_save.sql
 var operationSaveSQL string
 
-//go:embed sql/operation_tell.sql
-var operationTellSQL string
-
 //go:embed sql/operations.sql
 var operationsSQL string
 
@@ -90,7 +87,7 @@ func putOperation(ctx context.Context, tx pgx.Tx, rows []sluice.Operation, op sl
 	if err != nil {
 		return next, err
 	}
-	return next, exec(ctx, tx, operationTellSQL, entry.Name, string(entry.Event), entry.Actor, entry.Reason, entry.Before, entry.After, nullUUID(entry.ActID))
+	return next, exec(ctx, tx, auditChangeSQL, string(entry.Object), entry.Name, entry.Actor, entry.Reason, entry.Before, entry.After, nullUUID(entry.ActID))
 }
 
 func scanOperation(row pgx.CollectableRow) (sluice.Operation, error) {

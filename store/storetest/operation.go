@@ -86,13 +86,13 @@ func operationRules() []Rule {
 			stepped, err := w.Store.SaveOperation(w.ctx, stepped, person("step"))
 			w.ok(err)
 			equal(w, "changed by", stepped.ChangedBy, "ada")
-			equal(w, "told of steps", len(w.operations()), 1)
+			equal(w, "told of steps", len(w.operations(began.ID)), 1)
 			stepped.State, stepped.Why = sluice.OperationStopped, "enough"
 			ended, err := w.Other.SaveOperation(w.ctx, stepped, sluice.Act{By: "bob", Reason: "bank is down", ID: sluice.NewID()})
 			w.ok(err)
 			equal(w, "changed by", ended.ChangedBy, "bob")
 			equal(w, "ended", ended.EndedAt.IsZero(), false)
-			told := w.operations()
+			told := w.operations(began.ID)
 			equal(w, "told", len(told), 2)
 			equal(w, "actor", told[0].Actor, "bob")
 			equal(w, "reason", told[0].Reason, "bank is down")
@@ -232,16 +232,10 @@ func (w *world) begin(op sluice.Operation) sluice.Operation {
 	return began
 }
 
-// operations lists what the audit tells of operations.
-func (w *world) operations() []sluice.AuditEntry {
+// operations lists what the audit tells of an operation.
+func (w *world) operations(id sluice.ID) []sluice.AuditEntry {
 	w.Helper()
-	var told []sluice.AuditEntry
-	all, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: queue, Limit: 100})
+	told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectOperation, Name: id.String(), Limit: 100})
 	w.ok(err)
-	for _, e := range all {
-		if e.Event == sluice.EventOperation {
-			told = append(told, e)
-		}
-	}
 	return told
 }
