@@ -1,5 +1,5 @@
-// Package alert looks at the rules of alerts, stores what it finds, and tells receivers: webhooks, or whatever else is a
-// Receiver. Upkeep runs it; whoever leads there looks, and every process tells the receivers that it knows. Nothing that
+// Package alert looks at the rules of alerts, stores what it finds, and tells receivers: those of package
+// webhook, or whatever else is a Receiver. Upkeep runs it; whoever leads there looks, and every process tells the receivers that it knows. Nothing that
 // was found is lost: what a receiver was not told yet is in the store.
 package alert
 

@@ -11,12 +11,13 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
+// TellTimeout is how long a receiver may take for a message.
+const TellTimeout = 10 * time.Second
+
 const (
-	// tellBatch is how many notices of a receiver are taken at once, and tellHold for how long nobody else gets them. Each
-	// is told within tellTimeout.
-	tellBatch   = 10
-	tellTimeout = 10 * time.Second
-	tellHold    = (tellBatch + 2) * tellTimeout
+	// tellBatch is how many notices of a receiver are taken at once, and tellHold for how long nobody else gets them.
+	tellBatch = 10
+	tellHold  = (tellBatch + 2) * TellTimeout
 	// firstAgain and lastAgain are how long it takes until a receiver is tried again.
 	firstAgain = 2 * time.Second
 	lastAgain  = 5 * time.Minute
@@ -78,7 +79,7 @@ func (w *Watcher) tellAll(ctx context.Context, receiver Receiver, notices []slui
 }
 
 func (w *Watcher) tellOne(ctx context.Context, receiver Receiver, message sluice.AlertMessage) error {
-	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	ctx, cancel := context.WithTimeout(ctx, TellTimeout)
 	defer cancel()
 	return receiver.Tell(ctx, message)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/alert/webhook"
 )
 
 func (a *app) silenceCommand() *cobra.Command {
@@ -186,7 +187,7 @@ func (f *webhookFlags) receivers() ([]alert.Receiver, error) {
 	}
 	var out []alert.Receiver
 	for _, address := range f.addresses {
-		hook, err := alert.NewWebhook(address, alert.WebhookOptions{Secret: secret})
+		hook, err := webhook.New(address, webhook.Options{Secret: secret})
 		if err != nil {
 			return nil, usagef("--alert-webhook: %w", err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/alert/webhook"
 	"github.com/sluice-queue/sluice/store/sqlite"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -261,7 +262,7 @@ type hook struct {
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var m sluice.AlertMessage
-	if err = errors.Join(err, alert.Verify(h.secret, r.Header.Get(alert.SignatureHeader), body, time.Now(), time.Minute), json.Unmarshal(body, &m)); err != nil {
+	if err = errors.Join(err, webhook.Verify(h.secret, r.Header.Get(webhook.SignatureHeader), body, time.Now(), time.Minute), json.Unmarshal(body, &m)); err != nil {
 		h.Error(err)
 	}
 	if err := h.Tell(r.Context(), m); err != nil {
@@ -292,7 +293,7 @@ func TestAlertsReachWebhooksForReal(t *testing.T) {
 	for _, h := range hooks {
 		server := httptest.NewServer(h)
 		defer server.Close()
-		receiver, err := alert.NewWebhook(server.URL+"/services/token", alert.WebhookOptions{Secret: secret})
+		receiver, err := webhook.New(server.URL+"/services/token", webhook.Options{Secret: secret})
 		if err != nil {
 			t.Fatal(err)
 		}

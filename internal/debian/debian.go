@@ -38,26 +38,3 @@ func Install(packages ...string) error {
 	}
 	return nil
 }
-
-// Unpack downloads a package and unpacks it into a folder, without installing it: no service of it is started. It needs
-// neither root nor sudo where the lists of packages are there.
-func Unpack(name, folder string) error {
-	apt, err := exec.LookPath("apt-get")
-	if err != nil {
-		return ErrCannot
-	}
-	into, err := os.MkdirTemp("", "sluice-debian")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(into) }()
-	fmt.Fprintln(os.Stderr, "downloading", name)
-	for _, command := range [][]string{{apt, "download", "-q", name}, {"sh", "-c", `exec dpkg-deb --extract ./*.deb "$0"`, folder}} {
-		cmd := exec.Command(command[0], command[1:]...)
-		cmd.Dir = into
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, out)
-		}
-	}
-	return nil
-}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/forward"
@@ -67,6 +68,7 @@ func TestEveryEventIsInTheLogOfARun(t *testing.T) {
 		{"dispatch", dispatch},
 		{"engine trouble", engineTrouble},
 		{"upkeep", tend},
+		{"alerts", alerts},
 		{"forward", send},
 		{"record", record},
 	} {
@@ -358,6 +360,39 @@ func tend(t *testing.T, s *shop) {
 	s.after(30 * time.Second)
 	s.store.fail(errGone, "lead")
 	s.after(3 * time.Second)
+}
+
+// deaf is a receiver that is never reached.
+type deaf struct{}
+
+func (deaf) Name() string { return "deaf" }
+
+func (deaf) Tell(context.Context, sluice.AlertMessage) error { return errGone }
+
+// alerts lets one alert fire that nobody can be told of, one be over, and one be silenced.
+func alerts(t *testing.T, s *shop) {
+	s.queue("mail", func(q *sluice.Settings) { q.MaxAttempts = 1 })
+	s.queue("chat", func(q *sluice.Settings) { q.MaxAttempts = 1 })
+	_, err := s.client.Silence(s.ctx, sluice.Silence{Queue: "chat", During: 24 * time.Hour}, act)
+	must(t, err)
+	var dead []sluice.ID
+	for _, queue := range []string{"mail", "chat"} {
+		_, _, err = s.client.SetAlertRule(s.ctx, "dead-letters", queue, act, func(r *sluice.AlertRule) error { r.Threshold = 0; return nil })
+		must(t, err)
+		id := s.add(queue, `"fine"`, "")
+		token := sluice.NewToken()
+		_, err = s.store.Claim(s.ctx, sluice.ClaimRequest{Queue: queue, Limit: 1, Holder: "h:1:x", Lease: time.Minute, Token: token})
+		must(t, err)
+		_, err = s.store.Settle(s.ctx, []sluice.Settlement{{ID: id, Token: token, Holder: "h:1:x", Event: sluice.EventBury, Error: "no"}})
+		must(t, err)
+		dead = append(dead, id)
+	}
+	go func() {
+		_ = upkeep.New(s.store, upkeep.Options{Logger: s.logger, Interval: 20 * time.Minute, Receivers: []alert.Receiver{deaf{}}}).Run(s.ctx)
+	}()
+	s.after(time.Hour)
+	must(t, s.client.Prune(s.ctx, dead[:1], act))
+	s.after(sluice.AlertNoticeKept + 2*time.Hour)
 }
 
 func record(t *testing.T, s *shop) {

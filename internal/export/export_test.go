@@ -15,16 +15,15 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/export"
-	"github.com/sluice-queue/sluice/internal/promtest"
 	"github.com/sluice-queue/sluice/metric"
 )
 
 // promtool runs the tool of Prometheus in a folder.
 func promtool(t *testing.T, folder string, args ...string) {
 	t.Helper()
-	path, err := promtest.Tool("promtool")
+	path, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal("there is no promtool; «go run ./internal/testbed» installs it on Debian: ", err)
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Dir = folder

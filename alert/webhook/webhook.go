@@ -1,4 +1,5 @@
-package alert
+// Package webhook tells of alerts by POST, as JSON that may be signed.
+package webhook
 
 import (
 	"bytes"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 // What a webhook is sent beside the message.
@@ -28,31 +30,31 @@ const (
 	SignatureHeader = "X-Sluice-Signature"
 )
 
-// WebhookOptions adjust a webhook. The zero value works.
-type WebhookOptions struct {
+// Options adjust a webhook. The zero value works.
+type Options struct {
 	// Secret signs what is sent. It is never logged. Default: nothing is signed.
 	Secret []byte
 	// Timeout is how long a call may take. Default, and at the most, 10 s.
 	Timeout time.Duration
 }
 
-// Webhook is a Receiver that is told by POST, as JSON. It follows no redirects, and calls nothing but its address.
+// Webhook is an alert.Receiver. It follows no redirects, and calls nothing but its address.
 type Webhook struct {
 	name    string
 	address string
-	options WebhookOptions
+	options Options
 	client  *http.Client
 }
 
-// NewWebhook makes a receiver of an address, which must be http or https. It does no calling itself. The address may hold a
+// New makes a receiver of an address, which must be http or https. It does no calling itself. The address may hold a
 // secret: it is not logged, and the receiver's name has only its host.
-func NewWebhook(address string, options WebhookOptions) (*Webhook, error) {
+func New(address string, options Options) (*Webhook, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
 		return nil, &sluice.InvalidError{Field: "webhook", Rule: "its address must begin with http:// or https:// and a host"}
 	}
-	if options.Timeout <= 0 || options.Timeout > tellTimeout {
-		options.Timeout = tellTimeout
+	if options.Timeout <= 0 || options.Timeout > alert.TellTimeout {
+		options.Timeout = alert.TellTimeout
 	}
 	sum := sha256.Sum256([]byte(address))
 	return &Webhook{
@@ -96,7 +98,7 @@ func (h *Webhook) Tell(ctx context.Context, message sluice.AlertMessage) error {
 	defer func() { _ = response.Body.Close() }()
 	_, _ = io.CopyN(io.Discard, response.Body, 64<<10)
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return &RefusedError{"HTTP " + strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)}
+		return &alert.RefusedError{Answer: "HTTP " + strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)}
 	}
 	return nil
 }
