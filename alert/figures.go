@@ -10,6 +10,9 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
+// leastCount is how far jobs are counted whatever rules ask for.
+const leastCount = 1000
+
 // figures reads what rules look at, each thing once a look, and only what a rule asks for.
 type figures struct {
 	watcher *Watcher
@@ -27,7 +30,7 @@ type figures struct {
 
 func newFigures(w *Watcher, book sluice.AlertBook, targets []sluice.AlertTarget) *figures {
 	f := &figures{
-		watcher: w, store: w.store, book: book, limit: 1,
+		watcher: w, store: w.store, book: book, limit: leastCount,
 		depths: make(map[string]sluice.Depth), stats: make(map[time.Duration]map[string]sluice.Stat),
 	}
 	for _, t := range targets {

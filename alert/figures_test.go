@@ -1,0 +1,196 @@
+package alert_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+var (
+	quiet = slog.New(slog.DiscardHandler)
+	ada   = sluice.Act{By: "ada", Reason: "to see it"}
+)
+
+// yard is a store in memory with one queue, in a bubble of fake time.
+type yard struct {
+	*testing.T
+	store  sluice.Store
+	client *sluice.Client
+}
+
+func (y *yard) ok(err error) {
+	y.Helper()
+	if err != nil {
+		y.Fatal(err)
+	}
+}
+
+func (y *yard) set(change func(*sluice.Settings)) {
+	y.Helper()
+	_, err := y.client.ChangeSettings(y.Context(), "mail", ada, func(s *sluice.Settings) error { change(s); return nil })
+	y.ok(err)
+}
+
+func (y *yard) add(jobs int) {
+	y.Helper()
+	for range jobs {
+		_, err := y.client.Enqueue(y.Context(), sluice.NewJob{Queue: "mail", Payload: []byte(`1`)})
+		y.ok(err)
+	}
+}
+
+// ends claims jobs and settles them all by an event.
+func (y *yard) ends(jobs int, event sluice.Event) {
+	y.Helper()
+	claimed, err := y.store.Claim(y.Context(), sluice.ClaimRequest{Queue: "mail", Limit: jobs, Holder: "h:1:x", Lease: time.Hour, Token: sluice.NewToken()})
+	y.ok(err)
+	if len(claimed.Jobs) != jobs {
+		y.Fatalf("claimed %d jobs, want %d", len(claimed.Jobs), jobs)
+	}
+	for _, c := range claimed.Jobs {
+		if event == "" {
+			continue
+		}
+		errs, err := y.store.Settle(y.Context(), []sluice.Settlement{{ID: c.ID, Token: c.Token, Holder: c.Holder, Event: event, Error: "no"}})
+		y.ok(errors.Join(append(errs, err)...))
+	}
+}
+
+func (y *yard) serves(trouble string) {
+	y.Helper()
+	y.ok(y.store.Beat(y.Context(), sluice.Holder{ID: "h:1:x", Role: sluice.RoleDispatcher, Queues: []string{"mail"}, Trouble: trouble}))
+}
+
+// counts adds to the statistics of the last slot that is over.
+func (y *yard) counts(counts sluice.StatCounts, runs ...time.Duration) {
+	y.Helper()
+	stat := sluice.Stat{Queue: "mail", At: time.Now().Add(-20 * time.Second).Truncate(sluice.StatFine), Every: sluice.StatFine, Counts: counts}
+	for _, d := range runs {
+		stat.Run.Add(d)
+	}
+	y.ok(y.store.AddStats(y.Context(), sluice.NewHolderID(), []sluice.Stat{stat}))
+}
+
+// TestFiguresAreReadAsTheirMetricsSay makes a queue of each kind and reads one figure of it.
+func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
+	rate := func(s *sluice.Settings) { s.Rate = 2 }
+	pause := func(s *sluice.Settings) { s.Paused = true }
+	for name, c := range map[string]struct {
+		metric string
+		make   func(y *yard)
+		want   string
+	}{
+		"jobs that are ready":                {sluice.MetricReady, func(y *yard) { y.add(3) }, "3"},
+		"none in a paused queue":             {sluice.MetricReady, func(y *yard) { y.add(3); y.set(pause) }, "0"},
+		"counting stops above the threshold": {sluice.MetricReady, func(y *yard) { y.add(1200) }, "1000"},
+		"how long the first has been due":    {sluice.MetricOldestAge, func(y *yard) { y.add(1); time.Sleep(time.Hour) }, "3600"},
+		"how long the rate takes, counted":   {sluice.MetricDrainTime, func(y *yard) { y.set(rate); y.add(150); y.count() }, "75"},
+		"or looked at":                       {sluice.MetricDrainTime, func(y *yard) { y.set(rate); y.add(50) }, "25"},
+		"unless that is not known":           {sluice.MetricDrainTime, func(y *yard) { y.set(rate); y.add(1200) }, "?"},
+		"behind the rate": {sluice.MetricPace, func(y *yard) {
+			y.set(rate)
+			y.add(1)
+			time.Sleep(2 * time.Hour)
+			y.counts(sluice.StatCounts{Claimed: 720})
+		}, "0.1"},
+		"no judgement while jobs have just come": {sluice.MetricPace, func(y *yard) { y.set(rate); y.add(1); time.Sleep(time.Minute); y.counts(sluice.StatCounts{Claimed: 1}) }, "1"},
+		"nor where nobody counts":                {sluice.MetricPace, func(y *yard) { y.set(rate); y.add(1); time.Sleep(2 * time.Hour) }, "?"},
+		"nothing moves": {sluice.MetricStalled, func(y *yard) {
+			y.add(2)
+			time.Sleep(2 * time.Hour)
+			y.counts(sluice.StatCounts{Enqueued: 2})
+			y.serves("")
+		}, "2"},
+		"something does": {sluice.MetricStalled, func(y *yard) {
+			y.add(2)
+			time.Sleep(2 * time.Hour)
+			y.counts(sluice.StatCounts{Claimed: 2})
+			y.serves("")
+		}, "0"},
+		"nobody serves it":             {sluice.MetricUnserved, func(y *yard) { y.add(2) }, "2"},
+		"somebody does":                {sluice.MetricUnserved, func(y *yard) { y.add(2); y.serves("") }, "0"},
+		"somebody did":                 {sluice.MetricUnserved, func(y *yard) { y.add(2); y.serves(""); time.Sleep(time.Minute) }, "2"},
+		"ready while it is paused":     {sluice.MetricPausedReady, func(y *yard) { y.add(2); y.set(pause) }, "2"},
+		"unless the pause ends":        {sluice.MetricPausedReady, func(y *yard) { y.add(2); y.pauseFor(time.Hour) }, "0"},
+		"dead letters":                 {sluice.MetricDead, func(y *yard) { y.add(2); y.ends(2, sluice.EventBury) }, "2"},
+		"uncertain jobs":               {sluice.MetricUncertain, func(y *yard) { y.add(2); y.ends(1, sluice.EventDoubt) }, "1"},
+		"one of four died":             {sluice.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Completed: 3, Dead: 1, Failed: 9}) }, "0.75"},
+		"none ended":                   {sluice.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 3}) }, "1"},
+		"nobody counts":                {sluice.MetricSuccessRate, func(*yard) {}, "?"},
+		"longer ago than the window":   {sluice.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Dead: 1}); time.Sleep(2 * time.Hour) }, "1"},
+		"dead letters by the second":   {sluice.MetricDeadRate, func(y *yard) { y.counts(sluice.StatCounts{Dead: 360}) }, "0.1"},
+		"recoveries by the second":     {sluice.MetricRecoveredRate, func(y *yard) { y.counts(sluice.StatCounts{Recovered: 7200}) }, "2"},
+		"starts that failed":           {sluice.MetricStartFailures, func(y *yard) { y.counts(sluice.StatCounts{StartFailed: 3600}) }, "1"},
+		"leases that ran out":          {sluice.MetricLeaseExpiry, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 10, Recovered: 1}) }, "0.1"},
+		"how long jobs run, about":     {sluice.MetricRunP95, func(y *yard) { y.counts(sluice.StatCounts{Completed: 1}, 30*time.Second) }, "~30"},
+		"nothing ran":                  {sluice.MetricRunP95, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 1}) }, "0"},
+		"a breaker":                    {sluice.MetricBreakerOpen, func(y *yard) { y.serves(sluice.TroubleOf("mail", sluice.BreakerIsOpen+" since then")) }, "1"},
+		"that of another queue":        {sluice.MetricBreakerOpen, func(y *yard) { y.serves(sluice.TroubleOf("other", sluice.BreakerIsOpen)) }, "0"},
+		"trouble":                      {sluice.MetricTrouble, func(y *yard) { y.serves("queue mail: runs could not be followed") }, "1"},
+		"but not that of breakers":     {sluice.MetricTrouble, func(y *yard) { y.serves(sluice.TroubleOf("mail", sluice.BreakerIsOpen)) }, "0"},
+		"what the store does not tell": {sluice.MetricWAL, func(*yard) {}, "?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := memory.New(memory.Options{})
+				y := &yard{t, store, sluice.NewClient(store, sluice.ClientOptions{Logger: quiet})}
+				_, err := y.client.EnsureQueue(t.Context(), "mail", sluice.DefaultSettings(), ada)
+				y.ok(err)
+				c.make(y)
+				if got := y.figure(c.metric); got != c.want && (c.want[0] != '~' || !near(got, c.want[1:])) {
+					t.Errorf("%s is %s, want %s", c.metric, got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// near allows for the width of a histogram's bucket.
+func near(got, want string) bool {
+	var a, b float64
+	_, err := fmt.Sscan(got+" "+want, &a, &b)
+	return err == nil && a > 0.8*b && a < 1.2*b
+}
+
+func (y *yard) count() {
+	y.Helper()
+	_, err := y.client.CountWaves(y.Context())
+	y.ok(err)
+}
+
+func (y *yard) pauseFor(d time.Duration) {
+	y.Helper()
+	_, err := y.client.PauseFor(y.Context(), "mail", d, ada)
+	y.ok(err)
+}
+
+// figure reads a metric by a rule of its own, over an hour; ? is unknown.
+func (y *yard) figure(metric string) string {
+	y.Helper()
+	_, _, err := y.client.SetAlertRule(y.Context(), "mine", "", ada, func(r *sluice.AlertRule) error {
+		r.Metric, r.Threshold, r.Window = metric, 100, time.Hour
+		return nil
+	})
+	y.ok(err)
+	for _, preset := range sluice.AlertPresets() { // so that counting stops by the rule alone
+		_, _, err := y.client.SetAlertRule(y.Context(), preset.Name, "", ada, func(r *sluice.AlertRule) error { r.Disabled = true; return nil })
+		y.ok(err)
+	}
+	found, err := alert.New(y.store, alert.Options{Logger: quiet}).Read(y.Context())
+	y.ok(err)
+	if len(found) != 1 || found[0].Err != nil {
+		y.Fatalf("found %+v", found)
+	}
+	if found[0].Reading.Unknown {
+		return "?"
+	}
+	return fmt.Sprintf("%.6g", found[0].Reading.Value)
+}
