@@ -70,6 +70,7 @@ func TestEveryEventIsInTheLogOfARun(t *testing.T) {
 		{"upkeep", tend},
 		{"alerts", alerts},
 		{"forward", send},
+		{"alerts", alarm},
 		{"record", record},
 	} {
 		t.Run(part.name, func(t *testing.T) {
@@ -441,4 +442,38 @@ func send(t *testing.T, s *shop) {
 	must(t, err)
 	go func() { _ = f.Run(s.ctx) }()
 	s.after(10 * time.Second)
+}
+
+// silent is a receiver of alerts that cannot be told anything.
+type silent struct{}
+
+func (silent) Name() string { return "phone" }
+
+func (silent) Tell(context.Context, sluice.AlertMessage) error { return errors.New("nobody answers") }
+
+func alarm(t *testing.T, s *shop) {
+	for _, queue := range []string{"mail", "sms"} {
+		s.queue(queue, func(*sluice.Settings) {})
+		_, _, err := s.client.SetAlertRule(s.ctx, "dead-letters", queue, act, func(r *sluice.AlertRule) error {
+			r.Threshold, r.For = 0, 0
+			return nil
+		})
+		must(t, err)
+		s.add(queue, `"never"`, "")
+	}
+	_, err := s.client.Silence(s.ctx, sluice.Silence{Queue: "sms", During: 24 * time.Hour}, act)
+	must(t, err)
+	dismiss := s.hire("mail", "sms")
+	s.after(3 * time.Second)
+	dismiss()
+	go func() {
+		_ = upkeep.New(s.store, upkeep.Options{Interval: time.Hour, Logger: s.logger, Receivers: []alert.Receiver{silent{}}}).Run(s.ctx)
+	}()
+	s.after(9 * 24 * time.Hour)
+	page, err := s.client.Jobs(s.ctx, sluice.JobFilter{States: []sluice.State{sluice.StateDead}})
+	must(t, err)
+	for _, job := range page.Jobs {
+		must(t, s.client.Prune(s.ctx, []sluice.ID{job.ID}, act))
+	}
+	s.after(3 * time.Hour)
 }

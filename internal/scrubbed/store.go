@@ -8,7 +8,7 @@ import (
 )
 
 // Store gives a store whose holder's texts are scrubbed before they are stored: errors, stacks and reasons of
-// settlements, reasons in the audit, and what troubles a holder.
+// settlements, reasons in the audit, what troubles a holder, why an operation ended, and why nobody could be told of alerts.
 func Store(store sluice.Store, clean func(string) string) sluice.Store {
 	return &scrubbing{store, Text(clean)}
 }
@@ -56,4 +56,13 @@ func (s *scrubbing) Beat(ctx context.Context, holder sluice.Holder) error {
 func (s *scrubbing) SaveOperation(ctx context.Context, operation sluice.Operation, act sluice.Act) (sluice.Operation, error) {
 	operation.Why = s.clean(operation.Why)
 	return s.Store.SaveOperation(ctx, operation, act)
+}
+
+// SettleNotices scrubs why receivers of alerts could not be told.
+func (s *scrubbing) SettleNotices(ctx context.Context, results []sluice.NoticeResult) error {
+	results = slices.Clone(results)
+	for i := range results {
+		results[i].Error = s.clean(results[i].Error)
+	}
+	return s.Store.SettleNotices(ctx, results)
 }
