@@ -105,7 +105,7 @@ func completionCommand(root *cobra.Command) *cobra.Command {
 // and all.
 func (a *app) settle(command *cobra.Command) error {
 	if !command.Flags().Changed("db") {
-		a.db = os.Getenv("SLUICE_DB")
+		a.db = strings.TrimSpace(os.Getenv("SLUICE_DB")) // one that comes from a file may have a line end
 	}
 	if migrate := os.Getenv("SLUICE_MIGRATE"); migrate != "" && !command.Flags().Changed("migrate") {
 		var err error

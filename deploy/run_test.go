@@ -196,9 +196,10 @@ func (s *server) ends(t *testing.T) {
 func TestWhatIsShippedRuns(t *testing.T) {
 	t.Parallel()
 	shipped, all, w := theImage(t), readManifests(t), newWorld(t)
+	// A secret that was made from a file ends with a line end.
 	environment := func(env []string) []string {
 		for i, pair := range env {
-			env[i] = strings.NewReplacer("$owner", w.owner.String(), "$app", w.app.String()).Replace(pair)
+			env[i] = strings.NewReplacer("$owner", w.owner.String()+"\n", "$app", w.app.String()+"\n").Replace(pair)
 		}
 		return env
 	}
