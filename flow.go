@@ -29,4 +29,6 @@ type TenantFlow struct {
 }
 
 // Flows tells it of every queue that has a limit or blocked jobs, with at most topTenants tenants of each.
-func (c *Client) Flows(ctx context.Context, topTenants int) ([]Flow, error) { return c.store.Flows(ctx, topTenants) }
+func (c *Client) Flows(ctx context.Context, topTenants int) ([]Flow, error) {
+	return c.store.Flows(ctx, topTenants)
+}

@@ -82,12 +82,15 @@ func TestScreens(t *testing.T) {
 		width, height int
 		prepare       func(m *model)
 	}{
-		"overview":    {80, 24, func(*model) {}},
-		"tenants":     {80, 24, func(m *model) { keys(m, "tab") }},
-		"alerts":      {80, 24, func(m *model) { keys(m, "tab", "tab") }},
-		"help":        {80, 24, func(m *model) { keys(m, "?") }},
-		"question":    {80, 24, func(m *model) { keys(m, "down", "p", "b", "a", "n", "k") }},
-		"unreachable": {80, 24, func(m *model) { m.Update(snapshotMsg{err: errors.New("store unavailable: dial tcp 127.0.0.1:5432: connection refused")}); m.since = time.Now() }},
+		"overview": {80, 24, func(*model) {}},
+		"tenants":  {80, 24, func(m *model) { keys(m, "tab") }},
+		"alerts":   {80, 24, func(m *model) { keys(m, "tab", "tab") }},
+		"help":     {80, 24, func(m *model) { keys(m, "?") }},
+		"question": {80, 24, func(m *model) { keys(m, "down", "p", "b", "a", "n", "k") }},
+		"unreachable": {80, 24, func(m *model) {
+			m.Update(snapshotMsg{err: errors.New("store unavailable: dial tcp 127.0.0.1:5432: connection refused")})
+			m.since = time.Now()
+		}},
 		"inspect": {80, 24, func(m *model) {
 			keys(m, "enter")
 			from := m.snapshot.at.Add(-time.Hour)
