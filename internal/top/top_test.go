@@ -102,7 +102,7 @@ func TestScreens(t *testing.T) {
 			for i := range 60 {
 				d.stats = append(d.stats, sluice.Stat{At: from.Add(time.Duration(i) * time.Minute), Counts: sluice.StatCounts{Enqueued: int64(i * i), Completed: int64(60 - i)}})
 			}
-			d.dead = []sluice.Job{{Error: "the bank says: no such account", FinishedAt: time.Now().Add(-90 * time.Second)}}
+			d.dead = []sluice.Job{{Error: "the bank says: no such account", FinishedAt: time.Now().Add(-5*time.Hour - 20*time.Second)}}
 			m.Update(detailMsg{detail: d})
 		}},
 		"wide": {132, 40, func(*model) {}},
