@@ -253,8 +253,11 @@ func summaryIs(t *testing.T, got sluice.Summary, began time.Time) {
 		what      string
 		got, want time.Duration
 	}{
-		{"p50 of run", got.Run.P50, 10 * time.Second}, {"p95 of run", got.Run.P95, 19 * time.Second}, {"p99 of run", got.Run.P99, 19 * time.Second},
-		{"p50 of wait", got.Wait.P50, time.Second}, {"p95 of total", got.Total.P95, time.Minute},
+		{"p50 of run", got.Run.P50, 10 * time.Second},
+		{"p95 of run", got.Run.P95, 19 * time.Second},
+		{"p99 of run", got.Run.P99, 19 * time.Second},
+		{"p50 of wait", got.Wait.P50, time.Second},
+		{"p95 of total", got.Total.P95, time.Minute},
 	} {
 		if off := (q.got - q.want).Abs(); float64(off) > sluice.HistogramError*float64(q.want) {
 			t.Errorf("%s is %s, want %s", q.what, q.got, q.want)

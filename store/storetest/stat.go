@@ -161,29 +161,41 @@ func statRules() []Rule {
 		{"R-407", "Several that fold, add and list at once neither lose a count nor count one twice.", "I-25", func(w *world) {
 			base := w.base()
 			const holders, slots = 3, 12
+			add := func(h int) {
+				for n := range slots {
+					s := w.figures(base.Add(time.Duration(n)*sluice.StatFine), queue, 1)
+					if err := w.Store.AddStats(w.ctx, holder(h), []sluice.Stat{s}); err != nil {
+						w.Errorf("add: %v", err)
+					}
+				}
+			}
+			foldAndLook := func(store sluice.Store, limit int) {
+				if _, err := store.FoldStats(w.ctx, limit); err != nil {
+					w.Errorf("fold: %v", err)
+				}
+				found, err := store.Stats(w.ctx, w.all(sluice.StatFilter{Every: sluice.StatHour}))
+				if err != nil || len(found) > 1 || len(found) == 1 && found[0].Counts.Enqueued > 2*holders*slots {
+					w.Errorf("listed %+v, %v", found, err)
+				}
+			}
+			stores := []sluice.Store{w.Store, w.Other, w.Store, w.Other}
 			var all sync.WaitGroup
 			for h := range holders {
+				all.Go(func() { add(h) })
+			}
+			for _, store := range stores {
 				all.Go(func() {
-					for n := range slots {
-						s := w.figures(base.Add(time.Duration(n)*sluice.StatFine), queue, 1)
-						if err := w.Store.AddStats(w.ctx, holder(h), []sluice.Stat{s}); err != nil {
-							w.Errorf("add: %v", err)
-						}
+					for range slots {
+						foldAndLook(store, 1+rand.IntN(5))
 					}
 				})
 			}
-			for _, store := range []sluice.Store{w.Store, w.Other, w.Other} {
-				all.Go(func() {
-					for range slots {
-						if _, err := store.FoldStats(w.ctx, 1+rand.IntN(5)); err != nil {
-							w.Errorf("fold: %v", err)
-						}
-						found, err := store.Stats(w.ctx, w.all(sluice.StatFilter{Every: sluice.StatHour}))
-						if err != nil || len(found) > 1 || len(found) == 1 && found[0].Counts.Enqueued > holders*slots {
-							w.Errorf("listed %+v, %v", found, err)
-						}
-					}
-				})
+			all.Wait()
+			for h := range holders {
+				add(holders + h)
+			}
+			for _, store := range stores { // now all find the same to fold
+				all.Go(func() { foldAndLook(store, 100) })
 			}
 			all.Wait()
 			w.fold()
@@ -194,8 +206,8 @@ func statRules() []Rule {
 				for _, s := range found {
 					enqueued, waits = enqueued+s.Counts.Enqueued, waits+s.Wait.Count()
 				}
-				equal(w, fmt.Sprintf("enqueued by slots of %s", every), enqueued, holders*slots)
-				equal(w, fmt.Sprintf("waits by slots of %s", every), waits, holders*slots)
+				equal(w, fmt.Sprintf("enqueued by slots of %s", every), enqueued, 2*holders*slots)
+				equal(w, fmt.Sprintf("waits by slots of %s", every), waits, 2*holders*slots)
 			}
 		}},
 		{"R-408", "A minute that is not over is listed before it is folded, and is not folded yet.", "C-65", func(w *world) {
