@@ -7,13 +7,13 @@ import (
 )
 
 func postgresMetrics(n sizes, _ map[string]measured) scenario {
-	s := metricsCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.Postgres, Jobs: n.backlog, Slots: 100})
+	s := metricsCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.Postgres, Jobs: 3 * n.backlog, Slots: 100})
 	s.name, s.title = "postgres-metrics", "PostgreSQL: what metrics cost"
 	return s
 }
 
 func sqliteMetrics(n sizes, _ map[string]measured) scenario {
-	s := metricsCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.SQLite, Jobs: n.backlog, Slots: 100})
+	s := metricsCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.SQLite, Jobs: 3 * n.backlog, Slots: 100})
 	s.name, s.title = "sqlite-metrics", "SQLite: what metrics cost"
 	return s
 }
