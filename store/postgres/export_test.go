@@ -31,8 +31,8 @@ func (s *Store) JudgeHealth(check string, warning float64) {
 	s.checks[check] = changed
 }
 
-// EstimateIndexes estimates indexes however small they are.
-func (s *Store) EstimateIndexes() { s.bigIndex = 0 }
+// EstimateIndexes estimates indexes from so many bytes on.
+func (s *Store) EstimateIndexes(from int64) { s.bigIndex = from }
 
 // MadeIndexes gives the statement that makes each index of the schema, by its name, and Tables the tables.
 func MadeIndexes() (indexes map[string]string, tables []string, err error) {

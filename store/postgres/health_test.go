@@ -51,7 +51,6 @@ func TestHealthFindsWhatIsWrongAndSaysWhatMendsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &patient{t, &body{cluster, cluster.URL, openStore(t, cluster.URL)}}
-	p.store.EstimateIndexes()
 	if health := p.health(sluice.HealthOptions{}); health.Ill() || health.Kind != "postgres" {
 		t.Fatalf("a new database is not well: %+v", health.Findings)
 	}
@@ -84,12 +83,18 @@ func (p *patient) suffer(t *testing.T, one trouble) {
 	if one.relieve != nil {
 		one.relieve(p)
 	}
-	for found, is := p.finding(one); is && !one.stays; found, is = p.finding(one) { // several may have the same name
+	for is && !one.stays { // several may have the same name
+		if one.relieve != nil {
+			if found, is = p.finding(one); !is {
+				break
+			}
+		}
 		if !p.mend(found.Mend) {
 			t.Fatalf("what mends it cannot be done: %+v", found)
 		}
-		if again, is := p.await(one, found.Mend); !is {
-			t.Fatalf("«%s» does not mend it: %+v", found.Mend, again)
+		mended := found
+		if found, is = p.await(one, mended.Mend); is && found.Mend == mended.Mend {
+			t.Fatalf("«%s» does not mend it: %+v", mended.Mend, found)
 		}
 	}
 }
@@ -100,11 +105,11 @@ func (p *patient) await(one trouble, mended string) (found sluice.Finding, is bo
 	p.Helper()
 	for range 200 {
 		found, is = p.finding(one)
-		if mended == "" && is || mended != "" && (!is || found.Mend != mended) {
-			return found, true
+		if is != (mended != "") || is && found.Mend != mended {
+			break
 		}
 	}
-	return found, false
+	return found, is
 }
 
 func (p *patient) health(options sluice.HealthOptions) sluice.Health {
@@ -239,7 +244,11 @@ func rowTroubles() []trouble {
 		{check: "analyze", severity: sluice.SeverityWarning, says: "rows of holder have changed", provoke: judged("analyze", 1e-9, rows)},
 		{check: "vacuum", severity: sluice.SeverityWarning, says: "holder was not vacuumed", provoke: judged("vacuum", 1e-9, "delete from sluice.holder")},
 		{check: "dead", severity: sluice.SeverityWarning, says: "dead rows in holder", provoke: judged("dead", 1000, rows, "delete from sluice.holder")},
-		{check: "bloat", severity: sluice.SeverityWarning, says: "holder_pkey", provoke: judged("bloat", 64<<10, "vacuum analyze sluice.holder")},
+		{check: "bloat", severity: sluice.SeverityWarning, says: "holder_pkey", provoke: func(p *patient) {
+			p.store.EstimateIndexes(64 << 10)
+			p.Cleanup(func() { p.store.EstimateIndexes(8 << 20) })
+			judged("bloat", 64<<10, "vacuum analyze sluice.holder")(p)
+		}},
 		{check: "wraparound", severity: sluice.SeverityWarning, says: "transactions old", provoke: judged("wraparound", 20)},
 	}
 }
