@@ -105,14 +105,14 @@ func TestAlertIsToldOnceWhenItFiresAndWhenItIsOver(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		p := &phone{}
 		for range 2 { // of whom both lead, on a store in memory
-			defer f.with(p)()
+			defer f.every(5*time.Second, p)()
 		}
 		ids := f.dead(11)
 		pass(50 * time.Second)
 		if heard, _ := p.told(); heard != "" {
 			f.Errorf("before a minute is over it heard %s", heard)
 		}
-		pass(time.Hour)
+		pass(10 * time.Minute)
 		if heard, _ := p.told(); heard != fires {
 			f.Errorf("it heard %q", heard)
 		}
@@ -146,7 +146,7 @@ func TestAlertIsPendingFromTheFirstLookWhoeverLeads(t *testing.T) {
 func TestReceiverThatIsDownIsToldOnceItIsBackAndHoldsNothingUp(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		p, other := &phone{down: true}, &named{phone: &phone{}, name: "pager"}
-		stop := f.with(p, other)
+		stop := f.every(15*time.Second, p, other)
 		ids := f.dead(11)
 		pass(2 * time.Minute)
 		f.discard(ids)
@@ -187,7 +187,7 @@ func (n *named) Name() string { return n.name }
 func TestWhatCannotBeToldForAWeekIsGivenUpAndAudited(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		p := &phone{down: true}
-		defer f.every(time.Minute, p)()
+		defer f.every(20*time.Minute, p)()
 		f.dead(11)
 		pass(8 * 24 * time.Hour)
 		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: sluice.ObjectAlert, Name: "dead-letters/payments"})
@@ -204,12 +204,12 @@ func TestWhatCannotBeToldForAWeekIsGivenUpAndAudited(t *testing.T) {
 func TestSilencedAlertIsNotToldUntilTheSilenceIsOver(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		p := &phone{}
-		defer f.with(p)()
-		if _, err := f.client.Silence(f.Context(), sluice.Silence{Rule: "dead-letters", During: time.Hour}, ada); err != nil {
+		defer f.every(5*time.Second, p)()
+		if _, err := f.client.Silence(f.Context(), sluice.Silence{Rule: "dead-letters", During: 20 * time.Minute}, ada); err != nil {
 			f.Fatal(err)
 		}
 		f.dead(11)
-		pass(59 * time.Minute)
+		pass(19 * time.Minute)
 		if heard, _ := p.told(); heard != "" {
 			f.Errorf("while it was silenced it heard %q", heard)
 		}
@@ -301,7 +301,7 @@ func TestAlertsReachWebhooksForReal(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	options := upkeep.Options{Logger: quiet, Receivers: receivers, Interval: 10 * time.Millisecond, AlertInterval: 20 * time.Millisecond}
+	options := upkeep.Options{Logger: quiet, Receivers: receivers, Interval: 50 * time.Millisecond, AlertInterval: 200 * time.Millisecond}
 	go func() { ended <- upkeep.New(store, options).Run(ctx) }()
 	ids := f.dead(1)
 	hears(t, hooks[0], fires)
