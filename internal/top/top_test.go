@@ -89,7 +89,7 @@ func TestScreens(t *testing.T) {
 		"question": {80, 24, func(m *model) { keys(m, "down", "p", "b", "a", "n", "k") }},
 		"unreachable": {80, 24, func(m *model) {
 			m.Update(snapshotMsg{err: errors.New("store unavailable: dial tcp 127.0.0.1:5432: connection refused")})
-			m.since = time.Now()
+			m.since = time.Now().Add(-3*time.Hour - 20*time.Second)
 		}},
 		"inspect": {80, 24, func(m *model) {
 			keys(m, "enter")
