@@ -62,11 +62,11 @@ var counted = []Description{
 // looked is what the gauges tell: how the store is.
 var looked = []Description{
 	{"sluice_queues", TypeGauge, nil, "Stored queues. Of those beyond Options.MaxQueues nothing else is told.", "", nil},
-	{"sluice_jobs", TypeGauge, []string{"queue", "state"}, "Jobs by state: ready, scheduled, blocked, claimed, dispatched, uncertain, dead. Counting stops at 100,000; above that ready, scheduled and blocked are as upkeep counted them last.", "C-65, D-58", nil},
+	{"sluice_jobs", TypeGauge, []string{"queue", "state"}, "Jobs by state: ready, scheduled, blocked, claimed, dispatched, uncertain, dead. Counting stops at 10,000: from there on ready, scheduled and blocked are as upkeep counted them last, and the others are so many or more.", "C-65, D-58", nil},
 	{"sluice_oldest_due_seconds", TypeGauge, []string{"queue"}, "How long ago the job was due that is ready and waits longest; 0: none is ready.", "C-65", nil},
 	{"sluice_rate_limit", TypeGauge, []string{"queue"}, "Jobs that the queue's rate lets start in a second; absent without a rate.", "", nil},
 	{"sluice_rate_tokens", TypeGauge, []string{"queue"}, "Tokens that the queue's rate has; absent without a rate.", "", nil},
-	{"sluice_in_flight", TypeGauge, []string{"queue"}, "Jobs that are claimed or dispatched.", "C-65", nil},
+	{"sluice_in_flight", TypeGauge, []string{"queue"}, "Jobs that are claimed or dispatched; from 10,000 on, as upkeep counted them last.", "C-65", nil},
 	{"sluice_in_flight_limit", TypeGauge, []string{"queue"}, "Jobs that may be in flight; absent without a limit.", "", nil},
 	{"sluice_tenants_at_capacity", TypeGauge, []string{"queue"}, "Tenants that have as many jobs in flight as they may, as claims last found them.", "A-76, B-26", nil},
 	{"sluice_tenant_in_flight", TypeGauge, []string{"queue", "tenant"}, "Jobs in flight of the tenants that have the most of them.", "A-76, B-26", nil},

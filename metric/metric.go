@@ -292,10 +292,18 @@ var errorKinds = []struct {
 	err  error
 	kind string
 }{
-	{context.Canceled, "cancelled"}, {context.DeadlineExceeded, "timeout"},
-	{sluice.ErrUnavailable, "unavailable"}, {sluice.ErrEngineUnavailable, "unavailable"},
-	{sluice.ErrLost, "lost"}, {sluice.ErrConflict, "conflict"}, {sluice.ErrInvalid, "invalid"},
+	{context.Canceled, "cancelled"},
+	{context.DeadlineExceeded, "timeout"},
+	{sluice.ErrUnavailable, "unavailable"},
+	{sluice.ErrEngineUnavailable, "unavailable"},
+	{sluice.ErrLost, "lost"},
+	{sluice.ErrConflict, "conflict"},
+	{sluice.ErrInvalid, "invalid"},
 	{sluice.ErrEngineBusy, "busy"},
-	{sluice.ErrNotFound, "refused"}, {sluice.ErrNotAllowed, "refused"}, {sluice.ErrDuplicate, "refused"},
-	{sluice.ErrEngineRefused, "refused"}, {sluice.ErrRefTaken, "refused"}, {sluice.ErrEngineTarget, "refused"},
+	{sluice.ErrNotFound, "refused"},
+	{sluice.ErrNotAllowed, "refused"},
+	{sluice.ErrDuplicate, "refused"},
+	{sluice.ErrEngineRefused, "refused"},
+	{sluice.ErrRefTaken, "refused"},
+	{sluice.ErrEngineTarget, "refused"},
 }

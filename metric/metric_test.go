@@ -80,11 +80,11 @@ type failing struct {
 	err error
 }
 
-func (f *failing) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
+func (f *failing) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
 	if f.err != nil {
 		return sluice.Depth{}, f.err
 	}
-	return f.Store.Depth(ctx, queue)
+	return f.Store.Glance(ctx, queue, limit)
 }
 
 func TestGaugesThatAreTooOldAreGaps(t *testing.T) {
@@ -156,6 +156,31 @@ func TestAScrapeAsksTheStoreNothing(t *testing.T) {
 	if asked := count.calls.Load() - before; asked != 0 {
 		t.Errorf("100 scrapes asked the store %d times", asked)
 	}
+}
+
+func TestManyJobsAreAsUpkeepCountedThem(t *testing.T) {
+	t.Parallel()
+	s := told(t, memory.New(memory.Options{}), metric.Options{})
+	if _, err := s.client.EnsureQueue(t.Context(), "mail", sluice.DefaultSettings(), ada); err != nil {
+		t.Fatal(err)
+	}
+	for _, due := range []time.Time{{}, time.Now().Add(time.Hour)} {
+		jobs := make([]sluice.NewJob, 10_001)
+		for i := range jobs {
+			jobs[i] = sluice.NewJob{Queue: "mail", Payload: []byte(`"good"`), EnqueueOptions: sluice.EnqueueOptions{DueAt: due}}
+		}
+		if _, err := s.client.EnqueueMany(t.Context(), jobs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.gauges.Read(t.Context())
+	s.want(10_000, "sluice_jobs", "state=ready") // so many or more: nobody has counted
+	if _, err := s.client.CountWaves(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.gauges.Read(t.Context())
+	s.want(10_001, "sluice_jobs", "state=ready")
+	s.want(10_001, "sluice_jobs", "state=scheduled")
 }
 
 func TestWhatHoldsReadyJobsBackIsTold(t *testing.T) {

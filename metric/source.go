@@ -88,24 +88,32 @@ func (g *Gauges) readDepths(ctx context.Context, told *told) error {
 		return errNoQueues
 	}
 	for _, q := range g.round.queues {
-		depth, err := bounded(ctx, g, func(ctx context.Context) (sluice.Depth, error) { return g.depth(ctx, q.Name) })
+		inFlight := 0
+		depth, err := bounded(ctx, g, func(ctx context.Context) (depth sluice.Depth, err error) {
+			depth, inFlight, err = g.depth(ctx, q.Name)
+			return depth, err
+		})
 		if err != nil {
 			return err
 		}
-		g.tellDepth(told, q, depth)
+		g.tellDepth(told, q, depth, inFlight)
 	}
 	return nil
 }
 
-// depth counts the jobs of a queue, those that are many as upkeep counted them last.
-func (g *Gauges) depth(ctx context.Context, queue string) (sluice.Depth, error) {
-	depth, err := g.store.Depth(ctx, queue)
-	if err != nil || max(depth.Ready, depth.Scheduled, depth.Blocked) < sluice.DepthLimit {
-		return depth, err
+// countLimit is where counting the jobs of a queue stops: a reading costs the same, however many there are.
+const countLimit = 10_000
+
+// depth counts the jobs of a queue, and takes what upkeep counted last where they are many.
+func (g *Gauges) depth(ctx context.Context, queue string) (depth sluice.Depth, inFlight int, err error) {
+	depth, err = g.store.Glance(ctx, queue, countLimit)
+	inFlight = depth.Claimed + depth.Dispatched
+	if err != nil || max(depth.Ready, depth.Scheduled, depth.Blocked, inFlight) < countLimit {
+		return depth, inFlight, err
 	}
 	waves, err := g.store.Waves(ctx, sluice.WaveFilter{Queue: queue, Ahead: time.Nanosecond})
 	if err != nil || len(waves.Queues) != 1 || waves.Queues[0].Stale(waves.Now) {
-		return depth, err
+		return depth, inFlight, err
 	}
 	counted := waves.Queues[0]
 	scheduled := counted.Later.Jobs
@@ -115,21 +123,26 @@ func (g *Gauges) depth(ctx context.Context, queue string) (sluice.Depth, error) 
 	for _, figure := range []struct {
 		bounded *int
 		counted int
-	}{{&depth.Ready, counted.Due.Jobs}, {&depth.Scheduled, scheduled}, {&depth.Blocked, counted.Blocked.Jobs}} {
-		if *figure.bounded >= sluice.DepthLimit {
+	}{{&depth.Ready, counted.Due.Jobs}, {&depth.Scheduled, scheduled}, {&depth.Blocked, counted.Blocked.Jobs}, {&inFlight, counted.InFlight.Jobs}} {
+		if *figure.bounded >= countLimit {
 			*figure.bounded = max(*figure.bounded, figure.counted)
 		}
 	}
-	return depth, nil
+	return depth, inFlight, nil
 }
 
-func (g *Gauges) tellDepth(told *told, q sluice.Queue, d sluice.Depth) {
+func (g *Gauges) tellDepth(told *told, q sluice.Queue, d sluice.Depth, inFlight int) {
 	for _, figure := range []struct {
 		state string
 		jobs  int
 	}{
-		{"ready", d.Ready}, {"scheduled", d.Scheduled}, {"blocked", d.Blocked}, {"claimed", d.Claimed},
-		{"dispatched", d.Dispatched}, {"uncertain", d.Uncertain}, {"dead", d.Dead},
+		{"ready", d.Ready},
+		{"scheduled", d.Scheduled},
+		{"blocked", d.Blocked},
+		{"claimed", d.Claimed},
+		{"dispatched", d.Dispatched},
+		{"uncertain", d.Uncertain},
+		{"dead", d.Dead},
 	} {
 		told.add("sluice_jobs", float64(figure.jobs), q.Name, figure.state)
 	}
@@ -138,7 +151,6 @@ func (g *Gauges) tellDepth(told *told, q sluice.Queue, d sluice.Depth) {
 		oldest = max(q.Now.Sub(d.OldestDue).Seconds(), 0)
 	}
 	told.add("sluice_oldest_due_seconds", oldest, q.Name)
-	inFlight := d.Claimed + d.Dispatched
 	told.add("sluice_in_flight", float64(inFlight), q.Name)
 	held := g.heldBy(q, inFlight)
 	for _, reason := range []string{"paused", "rate", "in_flight"} {

@@ -20,11 +20,20 @@ func TestARunIsToldInExactNumbers(t *testing.T) {
 			queue         string
 			want          float64
 		}{
-			{"enqueue", "", "mail", 14}, {"claim", "", "mail", 17}, {"complete", "", "mail", 11}, {"retry", "", "mail", 2},
-			{"bury", "attempts_spent", "mail", 2}, {"bury", "permanent", "mail", 1}, {"release", "snoozed", "mail", 1},
-			{"enqueue", "", "parcels", 6}, {"claim", "", "parcels", 6}, {"dispatch", "", "parcels", 6}, {"complete", "", "parcels", 5},
+			{"enqueue", "", "mail", 14},
+			{"claim", "", "mail", 17},
+			{"complete", "", "mail", 11},
+			{"retry", "", "mail", 2},
+			{"bury", "attempts_spent", "mail", 2},
+			{"bury", "permanent", "mail", 1},
+			{"release", "snoozed", "mail", 1},
+			{"enqueue", "", "parcels", 6},
+			{"claim", "", "parcels", 6},
+			{"dispatch", "", "parcels", 6},
+			{"complete", "", "parcels", 5},
 			{"bury", "run_failed", "parcels", 1},
-			{"complete", "", "local:ship", 5}, {"bury", "attempts_spent", "local:ship", 1},
+			{"complete", "", "local:ship", 5},
+			{"bury", "attempts_spent", "local:ship", 1},
 			{"cancel", "act", "", 1},
 		} {
 			s.want(c.want, "sluice_moves_total", "queue="+c.queue, "event="+c.event, "reason="+c.reason)
@@ -64,15 +73,27 @@ func (s *system) wantGauges() {
 		labels string
 	}{
 		{5, "sluice_queues", ""},
-		{3, "sluice_jobs", "queue=mail state=dead"}, {0, "sluice_jobs", "queue=mail state=ready"}, {3, "sluice_jobs", "queue=still state=ready"},
-		{1, "sluice_jobs", "queue=hand state=claimed"}, {1, "sluice_jobs", "queue=hand state=scheduled"}, {1, "sluice_jobs", "queue=hand state=blocked"},
-		{3, "sluice_blocked_jobs", "queue=still reason=paused"}, {1, "sluice_blocked_jobs", "queue=hand reason=order"},
-		{1, "sluice_queue_paused", "queue=still"}, {0, "sluice_queue_paused", "queue=mail"},
-		{100_000, "sluice_rate_limit", "queue=mail"}, {500, "sluice_in_flight_limit", "queue=mail"},
-		{1, "sluice_in_flight", "queue=hand"}, {1, "sluice_tenant_in_flight", "queue=hand tenant=acme"},
-		{2, "sluice_holders", "role=worker"}, {1, "sluice_holders", "role=dispatcher"}, {1, "sluice_holders", "role=upkeep"},
-		{1, "sluice_queue_holders", "queue=mail role=worker"}, {0, "sluice_queue_holders", "queue=still role=worker"},
-		{0, "sluice_breaker_open", "queue=parcels"}, {0, "sluice_gauges_errors_total", ""},
+		{3, "sluice_jobs", "queue=mail state=dead"},
+		{0, "sluice_jobs", "queue=mail state=ready"},
+		{3, "sluice_jobs", "queue=still state=ready"},
+		{1, "sluice_jobs", "queue=hand state=claimed"},
+		{1, "sluice_jobs", "queue=hand state=scheduled"},
+		{1, "sluice_jobs", "queue=hand state=blocked"},
+		{3, "sluice_blocked_jobs", "queue=still reason=paused"},
+		{1, "sluice_blocked_jobs", "queue=hand reason=order"},
+		{1, "sluice_queue_paused", "queue=still"},
+		{0, "sluice_queue_paused", "queue=mail"},
+		{100_000, "sluice_rate_limit", "queue=mail"},
+		{500, "sluice_in_flight_limit", "queue=mail"},
+		{1, "sluice_in_flight", "queue=hand"},
+		{1, "sluice_tenant_in_flight", "queue=hand tenant=acme"},
+		{2, "sluice_holders", "role=worker"},
+		{1, "sluice_holders", "role=dispatcher"},
+		{1, "sluice_holders", "role=upkeep"},
+		{1, "sluice_queue_holders", "queue=mail role=worker"},
+		{0, "sluice_queue_holders", "queue=still role=worker"},
+		{0, "sluice_breaker_open", "queue=parcels"},
+		{0, "sluice_gauges_errors_total", ""},
 	} {
 		s.want(c.want, c.name, strings.Fields(c.labels)...)
 	}
