@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os/exec"
@@ -66,7 +67,8 @@ func doctor(t *testing.T, at string) string {
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(t.Context(), program, "doctor", "--db", at).CombinedOutput()
-	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
 		t.Fatal(err)
 	}
 	return string(out)
