@@ -150,6 +150,8 @@ func (w *world) mustHave() {
 	_, err = w.store.Intend(ctx, ref(c))
 	w.ok(err)
 	w.ok(w.client.Cancel(ctx, []sluice.ID{stray}, by("never mind")))
+	_, err = w.client.StartOperation(ctx, sluice.Operation{Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Queue: "plain"}, Rate: 20}, by("redrive"))
+	w.ok(err)
 	dead := w.add("plain", sluice.EnqueueOptions{Priority: 1, MaxAttempts: 1})
 	w.add("plain", sluice.EnqueueOptions{After: []sluice.ID{dead}, AfterFailure: sluice.FailureWaits})
 	for _, c := range w.claim("plain", 3) {
@@ -315,8 +317,6 @@ func goesOn(t *testing.T, store sluice.Store) map[string][]sluice.ID {
 	entries, err := store.Audit(ctx, sluice.AuditFilter{Limit: 1})
 	w.ok(err)
 	w.ok(store.Note(ctx, []sluice.AuditEntry{{Object: sluice.ObjectQueue, Name: "plain", Event: sluice.EventBatch, Actor: "test"}}))
-	_, err = w.client.StartOperation(ctx, sluice.Operation{Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Queue: "plain"}, Rate: 20}, by("redrive"))
-	w.ok(err)
 	next, err := store.Audit(ctx, sluice.AuditFilter{Limit: 1})
 	w.ok(err)
 	if next[0].Seq <= entries[0].Seq {
