@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,16 +78,13 @@ func (s *server) open(ctx context.Context) (sluice.Store, error) {
 	}
 }
 
-// mayCome reports whether a store that could not be opened may be there a little later: a server that is away or starts.
-// One that answers and refuses is not mended by waiting, nor is a file.
+// mayCome reports whether a store that could not be opened may be there a little later: a server that is away, starts, or
+// is too busy. One that refuses the user or has no such database is not mended by waiting, nor is a file.
 func mayCome(err error) bool {
 	var coded codedError
 	var server *pgconn.PgError
-	switch {
-	case errors.As(err, &coded):
+	if errors.As(err, &coded) || errors.As(err, &server) && (strings.HasPrefix(server.Code, "28") || server.Code == "3D000") {
 		return false
-	case errors.As(err, &server):
-		return strings.HasPrefix(server.Code, "08") || slices.Contains([]string{"57P01", "57P02", "57P03", "53300"}, server.Code)
 	}
 	return errors.Is(err, sluice.ErrUnavailable)
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
 // served is a «sluice serve» that runs.
@@ -85,7 +86,9 @@ func (s *served) becomes(t *testing.T, status int, because string) string {
 			return text
 		}
 	}
-	t.Fatalf("it never became %d because of %q: %d\n%s", status, because, got, text)
+	_ = s.Process.Kill()
+	said, _ := io.ReadAll(s.stderr)
+	t.Fatalf("it never became %d because of %q: %d\n%s\nIt said:\n%s", status, because, got, text, said)
 	return ""
 }
 
@@ -190,9 +193,7 @@ func TestServeDrainsBeforeItStopsAnswering(t *testing.T) {
 	strict.terminate(t)
 	strict.ends(t, 0, 30*time.Second)
 	run(t, db, "enqueue", "payment", "{}")
-	for !strings.Contains(run(t, db, "jobs", "-o", "jsonl"), `"state":"claimed"`) {
-		time.Sleep(20 * time.Millisecond)
-	}
+	eventually(t, func() bool { return strings.Contains(run(t, db, "jobs", "-o", "jsonl"), `"state":"claimed"`) })
 	s.terminate(t)
 	s.becomes(t, 503, "it is draining")
 	if status, _ := ask(t, s.url+"/healthz"); status != 200 {
@@ -203,7 +204,7 @@ func TestServeDrainsBeforeItStopsAnswering(t *testing.T) {
 	}
 }
 
-// ownCluster is a PostgreSQL that can be stopped, with a user that needs a password.
+// ownCluster is a PostgreSQL that can be stopped as by a crash and loses nothing, with a user that needs a password.
 func ownCluster(t *testing.T) *pgtest.Cluster {
 	t.Helper()
 	file, err := os.CreateTemp("", "sluice-hba-") // where whoever runs PostgreSQL may read
@@ -217,7 +218,7 @@ func ownCluster(t *testing.T) *pgtest.Cluster {
 	if err := errors.Join(file.Chmod(0o644), file.Close()); err != nil {
 		t.Fatal(err)
 	}
-	own, err := pgtest.Start(pgtest.Options{Settings: []string{"hba_file = '" + file.Name() + "'"}})
+	own, err := pgtest.Start(pgtest.Options{Durable: true, Settings: []string{"hba_file = '" + file.Name() + "'"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,6 +393,43 @@ func TestProbeOfWhatIsNoServer(t *testing.T) {
 		p := start(t, "", append([]string{"probe"}, strings.Fields(flags)...)...)
 		if rest := p.ends(t, want.code, 30*time.Second); !strings.Contains(rest, want.says) {
 			t.Errorf("%s: it says\n%s", flags, fmt.Sprint(rest))
+		}
+	}
+}
+
+// TestServeDispatchesToTemporal hands a job to a real server, which has no worker for it, and has its run ended.
+func TestServeDispatchesToTemporal(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Log("needs a Temporal server: only without -short")
+		return
+	}
+	db := "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")
+	run(t, db, "migrate")
+	queue := fmt.Sprintf("serve-%d", time.Now().UnixNano())
+	run(t, db, "settings", "set", queue, "engine=temporal", "run_type=Pay", "run_task_queue="+queue)
+	s := serve(t, db, "--temporal", temporaltest.Address(t))
+	s.becomes(t, 200, "✔ engine     it can be reached")
+	run(t, db, "enqueue", queue, "{}")
+	is := func(state string) func() bool {
+		return func() bool { return strings.Contains(run(t, db, "jobs", "-o", "jsonl"), `"state":"`+state+`"`) }
+	}
+	eventually(t, is("dispatched"))
+	eventually(t, func() bool {
+		_, text := ask(t, s.url+"/metrics")
+		return strings.Contains(text, `sluice_moves_total{event="dispatch",queue="`+queue+`"`)
+	})
+	run(t, db, "cancel", strings.Fields(run(t, db, "jobs", "-o", "ids"))[0])
+	eventually(t, is("cancelled"))
+	s.terminate(t)
+	s.ends(t, 0, time.Minute)
+}
+
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("it never became so")
 		}
 	}
 }
