@@ -56,7 +56,7 @@ func (s *server) open(ctx context.Context) (sluice.Store, error) {
 		case err == nil:
 			return store, nil
 		case ctx.Err() != nil:
-			return nil, nil
+			return nil, nil //nolint:nilerr // it was told to end before there was anything to end
 		case !mayCome(err):
 			return nil, err
 		}
