@@ -124,7 +124,8 @@ func tables() []table {
 			keyed("alert_silence", "id"), keyed("sluice_alert_silence", "id"),
 		},
 		{
-			"receivers of alerts", []column{is("name", kindText), is("seen", kindInstant)},
+			"receivers of alerts",
+			[]column{is("name", kindText), is("seen", kindInstant)},
 			keyed("alert_receiver", "name"), keyed("sluice_alert_receiver", "name"),
 		},
 		noticeTable(),
