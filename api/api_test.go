@@ -19,14 +19,15 @@ import (
 var quiet = slog.New(slog.DiscardHandler)
 
 // answer asks a handler.
-func answer(handler http.Handler, method, target string, headers ...string) *http.Response {
+// answer asks a handler; what it answers is in memory, and needs no closing.
+func answer(handler http.Handler, method, target string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, r)
-	return w.Result()
+	return w
 }
 
 func newSite(t *testing.T, options api.Options) *api.Site {
@@ -67,17 +68,17 @@ func TestSiteAnswersItsPathsAndNothingElse(t *testing.T) {
 	} {
 		response := answer(site, c.method, c.target)
 		text, err := io.ReadAll(response.Body)
-		if err != nil || response.StatusCode != c.status || c.method != "HEAD" && !strings.Contains(string(text), c.text) {
-			t.Errorf("%s %s: %s %q, %v", c.method, c.target, response.Status, text, err)
+		if err != nil || response.Code != c.status || c.method != "HEAD" && !strings.Contains(string(text), c.text) {
+			t.Errorf("%s %s: %d %q, %v", c.method, c.target, response.Code, text, err)
 		}
 		for name, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 		} {
-			if got := response.Header.Get(name); got != want {
+			if got := response.Header().Get(name); got != want {
 				t.Errorf("%s %s: %s is %q", c.method, c.target, name, got)
 			}
 		}
-		if policy := response.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; frame-ancestors 'none'") {
+		if policy := response.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; frame-ancestors 'none'") {
 			t.Errorf("%s %s: the policy is %q", c.method, c.target, policy)
 		}
 		if c.status < 400 {
@@ -85,10 +86,10 @@ func TestSiteAnswersItsPathsAndNothingElse(t *testing.T) {
 		}
 		var problem api.Problem
 		if err := json.Unmarshal(text, &problem); err != nil || problem.Status != c.status || problem.Type != "about:blank" || problem.Title != http.StatusText(c.status) ||
-			response.Header.Get("Content-Type") != "application/problem+json" {
+			response.Header().Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s %s: the problem is %+v, %v", c.method, c.target, problem, err)
 		}
-		if allow := response.Header.Get("Allow"); (allow != "") != (c.status == 405) {
+		if allow := response.Header().Get("Allow"); (allow != "") != (c.status == 405) {
 			t.Errorf("%s %s: allows %q", c.method, c.target, allow)
 		}
 	}
@@ -111,8 +112,8 @@ func TestPanicOfAHandlerIsAProblemWithoutDetails(t *testing.T) {
 	site.Handle("/bad", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("postgres://ada:secret@host") }))
 	response := answer(site, "GET", "http://anybody.example/bad")
 	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != 500 || strings.Contains(string(text), "secret") {
-		t.Errorf("%s %q, %v", response.Status, text, err)
+	if err != nil || response.Code != 500 || strings.Contains(string(text), "secret") {
+		t.Errorf("%d %q, %v", response.Code, text, err)
 	}
 }
 

@@ -41,8 +41,8 @@ func TestReadinessSaysWhy(t *testing.T) {
 	)
 	for accept, kind := range map[string]string{"*/*": "text/plain; charset=utf-8", "text/html, application/json;q=0.9": "application/json"} {
 		response := answer(readiness, "GET", "/readyz", "Accept", accept)
-		if response.StatusCode != 503 || response.Header.Get("Content-Type") != kind {
-			t.Errorf("%s: %s, %s", accept, response.Status, response.Header.Get("Content-Type"))
+		if response.Code != 503 || response.Header().Get("Content-Type") != kind {
+			t.Errorf("%s: %d, %s", accept, response.Code, response.Header().Get("Content-Type"))
 		}
 		text, err := io.ReadAll(response.Body)
 		if err != nil {

@@ -41,12 +41,12 @@ type queueRow struct {
 	workers int
 }
 
-func (q queueRow) name() string { return q.Queue.Name }
+func (q queueRow) name() string { return q.Name }
 
 // state is one word on the queue.
 func (q queueRow) state() string {
 	switch {
-	case q.Settings.PausedAt(q.Queue.Now):
+	case q.Settings.PausedAt(q.Now):
 		return "paused"
 	case q.Wrong != "":
 		return "wrong"

@@ -44,8 +44,8 @@ func Run(ctx context.Context, options Options) error {
 		settings = append(settings, tea.WithWindowSize(options.Width, options.Height))
 	}
 	_, err := tea.NewProgram(newModel(ctx, options), settings...).Run()
-	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil {
-		return nil
+	if err != nil && ctx.Err() == nil && !errors.Is(err, tea.ErrInterrupted) {
+		return err
 	}
-	return err
+	return nil
 }

@@ -150,7 +150,7 @@ func TestMoreQueuesThanLinesAreScrolled(t *testing.T) {
 	s := busy()
 	for i := range 100 {
 		q := s.queues[1]
-		q.Queue.Name = "mail-" + string(rune('a'+i/26)) + string(rune('a'+i%26))
+		q.Name = "mail-" + string(rune('a'+i/26)) + string(rune('a'+i%26))
 		s.queues = append(s.queues, q)
 	}
 	m.Update(snapshotMsg{snapshot: s})
