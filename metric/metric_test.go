@@ -77,12 +77,12 @@ func TestALeaseThatRanOutIsARecovery(t *testing.T) {
 // failing is a store of which some calls fail.
 type failing struct {
 	sluice.Store
-	err error
+	err atomic.Pointer[error]
 }
 
 func (f *failing) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
-	if f.err != nil {
-		return sluice.Depth{}, f.err
+	if err := f.err.Load(); err != nil {
+		return sluice.Depth{}, *err
 	}
 	return f.Store.Glance(ctx, queue, limit)
 }
@@ -112,7 +112,8 @@ func TestGaugesThatAreTooOldAreGaps(t *testing.T) {
 		s.want(2, "sluice_jobs", "queue=mail", "state=ready")
 		s.want(0, "sluice_gauges_age_seconds", "source=depths")
 
-		store.err = fmt.Errorf("asleep: %w", sluice.ErrUnavailable)
+		asleep := fmt.Errorf("asleep: %w", sluice.ErrUnavailable)
+		store.err.Store(&asleep)
 		time.Sleep(25 * time.Second)
 		s.want(2, "sluice_jobs", "queue=mail", "state=ready") // for a while what was read last
 		s.want(25, "sluice_gauges_age_seconds", "source=depths")
@@ -124,7 +125,7 @@ func TestGaugesThatAreTooOldAreGaps(t *testing.T) {
 		s.want(3, "sluice_gauges_errors_total", "source=depths")
 		s.want(float64(failed.Load()), "sluice_gauges_errors_total")
 
-		store.err = nil
+		store.err.Store(nil)
 		time.Sleep(10 * time.Second)
 		s.want(2, "sluice_jobs", "queue=mail", "state=ready")
 		stop()

@@ -74,7 +74,7 @@ func startPrometheus(t *testing.T, target net.Addr) string {
 	}
 	folder := t.TempDir()
 	config := filepath.Join(folder, "prometheus.yml")
-	text := fmt.Sprintf("global: {scrape_interval: 100ms, scrape_timeout: 100ms}\nscrape_configs: [{job_name: sluice, static_configs: [{targets: [%q]}]}]\n", target)
+	text := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs: [{job_name: sluice, static_configs: [{targets: [%q]}]}]\n", target)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
