@@ -124,15 +124,15 @@ func TestALookThatHangsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		goOn := make(chan struct{})
-		var heeds, hangs int
+		var heeds, hangs atomic.Int32
 		readiness := api.NewReadiness(
 			api.Check{Name: "heeds", Look: func(ctx context.Context) (string, error) {
-				heeds++
+				heeds.Add(1)
 				<-ctx.Done()
 				return "", ctx.Err()
 			}},
 			api.Check{Name: "hangs", Look: func(context.Context) (string, error) {
-				hangs++
+				hangs.Add(1)
 				<-goOn
 				return "back", nil
 			}},
@@ -146,8 +146,8 @@ func TestALookThatHangsIsGivenUp(t *testing.T) {
 				t.Errorf("after %s: %v", took, report)
 			}
 			time.Sleep(time.Second)
-			if hangs != 1 || heeds != n+1 {
-				t.Errorf("it looked %d and %d times", hangs, heeds)
+			if hangs.Load() != 1 || heeds.Load() != int32(n+1) {
+				t.Errorf("it looked %d and %d times", hangs.Load(), heeds.Load())
 			}
 		}
 		close(goOn)
