@@ -92,13 +92,14 @@ var receivers sync.Map
 // never answers, as in «receiver silent».
 func receive(ts *testscript.TestScript, _ bool, args []string) {
 	r := &receiver{}
-	server := httptest.NewServer(r)
+	var answers http.Handler = r
 	if len(args) > 0 {
-		server.Config.Handler = http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		answers = http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
 			_, _ = io.Copy(io.Discard, request.Body) // else it is not told that the sender has gone
 			<-request.Context().Done()
 		})
 	}
+	server := httptest.NewServer(answers)
 	ts.Defer(server.Close)
 	receivers.Store(server.URL, r)
 	ts.Setenv("RECEIVER", server.URL)
