@@ -1,14 +1,12 @@
 package top
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -177,76 +175,65 @@ func TestAQuestionCanBeMendedAndLeft(t *testing.T) {
 	}
 }
 
-// screenOf lets a test wait until the terminal was shown something.
-type screenOf struct {
-	mu    sync.Mutex
-	text  strings.Builder
-	wrote chan struct{}
-}
-
-func (s *screenOf) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case s.wrote <- struct{}{}:
-	default:
-	}
-	return s.text.Write(p)
-}
-
-func (s *screenOf) until(ctx context.Context, t *testing.T, text string) {
+// shop is a system with one queue.
+func shop(t *testing.T) *sluice.Client {
 	t.Helper()
-	for {
-		s.mu.Lock()
-		shown := ansi.Strip(s.text.String())
-		s.mu.Unlock()
-		if strings.Contains(shown, text) {
-			return
-		}
-		select {
-		case <-s.wrote:
-		case <-ctx.Done():
-			t.Fatalf("%q was not shown in\n%s", text, shown)
-		}
+	client := sluice.NewClient(memory.New(memory.Options{}), sluice.ClientOptions{})
+	if _, err := client.EnsureQueue(t.Context(), "payments", sluice.DefaultSettings(), sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
 	}
+	return client
 }
 
 func TestAQueueIsPausedByKeysWithAReason(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	client := sluice.NewClient(memory.New(memory.Options{}), sluice.ClientOptions{})
-	if _, err := client.EnsureQueue(ctx, "payments", sluice.DefaultSettings(), sluice.Act{By: "test"}); err != nil {
+	client := shop(t)
+	m := newModel(t.Context(), Options{Client: client, By: "ada", Window: time.Minute})
+	m.Update(m.look()())
+	keys(m, "p", "b", "a", "n", "k")
+	_, pause := m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+	_, look := m.Update(pause())
+	m.Update(look())
+
+	queues, err := client.Queues(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	in, typed := io.Pipe()
-	out := &screenOf{wrote: make(chan struct{}, 1)}
-	ended := make(chan error, 1)
-	go func() {
-		ended <- Run(ctx, Options{Client: client, By: "ada", In: in, Out: out, Width: 80, Height: 24})
-	}()
-	out.until(ctx, t, "payments")
-	for _, key := range []string{"p", "bank is down", "\r"} {
-		if _, err := io.WriteString(typed, key); err != nil {
-			t.Fatal(err)
-		}
+	by, err := client.PausedBy(t.Context(), queues[0])
+	if err != nil {
+		t.Fatal(err)
 	}
-	out.until(ctx, t, "paused payments")
+	if !queues[0].Settings.Paused || by.Actor != "ada" || by.Reason != "bank" {
+		t.Errorf("the queue is paused: %t, by %q because %q", queues[0].Settings.Paused, by.Actor, by.Reason)
+	}
+	if screen := ansi.Strip(m.screen()); !strings.Contains(screen, "▸ payments        paused") || !strings.Contains(screen, "paused payments") {
+		t.Errorf("the screen does not tell of it:\n%s", screen)
+	}
+}
+
+// terminal tells when it was written to.
+type terminal struct{ wrote chan struct{} }
+
+func (s terminal) Write(p []byte) (int, error) {
+	select {
+	case s.wrote <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+func TestRunShowsTheScreenUntilThePersonLeaves(t *testing.T) {
+	t.Parallel()
+	in, typed := io.Pipe()
+	out := terminal{make(chan struct{}, 1)}
+	ended := make(chan error, 1)
+	client := shop(t)
+	go func() { ended <- Run(t.Context(), Options{Client: client, In: in, Out: out, Width: 80, Height: 24}) }()
+	<-out.wrote
 	if _, err := io.WriteString(typed, "q"); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
-	queues, err := client.Queues(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	by, err := client.PausedBy(ctx, queues[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !queues[0].Settings.Paused || by.Actor != "ada" || by.Reason != "bank is down" {
-		t.Errorf("the queue is paused: %t, by %q because %q", queues[0].Settings.Paused, by.Actor, by.Reason)
+		t.Error(err)
 	}
 }
