@@ -29,7 +29,7 @@ help: ## List the commands
 
 # What Temporal is built of is linted after the tests: by then it is compiled, beside them.
 .PHONY: test
-test: tidy lint-sluice cross race cover lint-temporal bench-test apps-test deploy-test vuln ## Everything that must hold; about eight minutes on two idle cores
+test: tidy lint-sluice cross race cover lint-temporal bench-test apps-test deploy-test vuln ## Everything that must hold; about eleven minutes on two idle cores
 
 # Three packages at once, because many tests wait for processes and servers. The linter has vetted them.
 .PHONY: race
