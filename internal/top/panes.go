@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// queueWidths are those of the table of queues: 78 columns with the mark before them.
-var queueWidths = []int{-15, -8, 7, 6, 9, 6, 6, 6, 5}
+// queueWidths are those of the table of queues: 79 columns with the mark before them.
+var queueWidths = []int{-13, -8, 7, 6, 9, 6, 9, 6, 5}
 
 // overview is the table of queues, and below it a pane.
 func (m *model) overview(height int) []string {
@@ -52,11 +52,15 @@ func (m *model) queueLine(q queueRow) string {
 	if q.Settings.InFlightLimit > 0 {
 		flight += "/" + count(q.Settings.InFlightLimit)
 	}
+	done := rate(q.Rate)
+	if q.Settings.Rate > 0 {
+		done += "/" + rate(float64(q.Settings.Rate))
+	}
 	p95 := "-"
 	if q.Run.P95 > 0 {
 		p95 = short(q.Run.P95)
 	}
-	text := row(queueWidths, q.name(), state, bounded(q.Depth.Ready), oldest, flight, rate(perSecond(q.Counts.Enqueued, q.Summary)), rate(q.Rate), p95, bounded(q.Depth.Dead))
+	text := row(queueWidths, q.name(), state, bounded(q.Depth.Ready), oldest, flight, rate(perSecond(q.Counts.Enqueued, q.Summary)), done, p95, bounded(q.Depth.Dead))
 	switch {
 	case q.name() == m.chosen:
 		return reverse.Render("▸ " + text)

@@ -37,7 +37,7 @@ func busy() snapshot {
 	return snapshot{
 		at: at, took: 12 * time.Millisecond, tended: true,
 		queues: []queueRow{
-			{workers: 2, Queue: queue("payments", func(s *sluice.Settings) { s.InFlightLimit = 200 }), Summary: minute(sluice.Summary{
+			{workers: 2, Queue: queue("payments", func(s *sluice.Settings) { s.InFlightLimit, s.Rate = 200, 500 }), Summary: minute(sluice.Summary{
 				Depth: sluice.Depth{Ready: 12430, Dead: 3}, OldestAge: 182 * time.Second, InFlight: 120, Rate: 398,
 				Counts: sluice.StatCounts{Enqueued: 24612}, Run: sluice.Quantiles{P95: 41 * time.Millisecond},
 			})},
@@ -206,7 +206,7 @@ func TestAQueueIsPausedByKeysWithAReason(t *testing.T) {
 	if !queues[0].Settings.Paused || by.Actor != "ada" || by.Reason != "bank" {
 		t.Errorf("the queue is paused: %t, by %q because %q", queues[0].Settings.Paused, by.Actor, by.Reason)
 	}
-	if screen := ansi.Strip(m.screen()); !strings.Contains(screen, "▸ payments        paused") || !strings.Contains(screen, "paused payments") {
+	if screen := ansi.Strip(m.screen()); !strings.Contains(screen, "▸ payments      paused") || !strings.Contains(screen, "paused payments") {
 		t.Errorf("the screen does not tell of it:\n%s", screen)
 	}
 }

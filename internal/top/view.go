@@ -137,7 +137,7 @@ var helpLines = []string{
 	"  q         quit", "", bold.Render("Words"),
 	"  OLDEST    how long the job that waits longest has been due",
 	"  FLIGHT    jobs in the hands of workers or engines, and how many may be",
-	"  IN DONE   jobs enqueued and completed per second, over the last minute",
+	"  IN DONE   jobs enqueued and completed per second, over the last minute, and how many may be",
 	"  P95       19 of 20 jobs took less, from claim to end",
 	"  unserved  jobs are ready, and nobody claims them",
 }
