@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
 //go:embed sql/health_server.sql
@@ -27,7 +28,7 @@ const lookTimeout = 3 * time.Second
 // Health looks at the server, the database and what this role can do with it. It needs one connection of the pool for
 // some ten statements, none of which reads a table of jobs.
 func (s *Store) Health(ctx context.Context, options sluice.HealthOptions) (sluice.Health, error) {
-	c := &checkup{store: s, options: options, health: sluice.Health{Kind: "postgres"}}
+	c := &examination{store: s, options: options, Report: checkup.Report{Health: sluice.Health{Kind: "postgres"}}}
 	err := s.call(ctx, "look at the server", func(ctx context.Context, _ bool) error { return c.server(ctx) })
 	if err != nil {
 		return sluice.Health{}, err
@@ -40,7 +41,7 @@ func (s *Store) Health(ctx context.Context, options sluice.HealthOptions) (sluic
 			c.unseen(one.check, err)
 		}
 	}
-	return c.health, nil
+	return c.Health, nil
 }
 
 // inspection is one of the things that are looked at, after the server.
@@ -51,7 +52,7 @@ type inspection struct {
 	patient bool
 }
 
-func (c *checkup) looks() []inspection {
+func (c *examination) looks() []inspection {
 	all := []inspection{
 		{check: "schema", see: c.schema},
 		{check: "transaction", see: c.transactions},
@@ -69,16 +70,17 @@ func (c *checkup) looks() []inspection {
 	return all
 }
 
-// checkup is one examination.
-type checkup struct {
+// examination is one look at everything.
+type examination struct {
+	checkup.Report
+
 	store   *Store
 	options sluice.HealthOptions
-	health  sluice.Health
 	on      serverRow
 }
 
 // at makes one look, under a deadline of its own. It leaves nothing behind that it did not finish.
-func (c *checkup) at(ctx context.Context, one inspection) error {
+func (c *examination) at(ctx context.Context, one inspection) error {
 	if !one.patient {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.store.lookTimeout)
@@ -88,47 +90,18 @@ func (c *checkup) at(ctx context.Context, one inspection) error {
 	return one.see(ctx)
 }
 
-func (c *checkup) unseen(check string, err error) {
+func (c *examination) unseen(check string, err error) {
 	why := "what cannot be seen cannot be mended"
 	mend := "look again in a minute; a statement that locks the table, such as «alter table», may be at work"
 	if !errors.Is(err, context.DeadlineExceeded) {
 		mend = "mend what the server says"
 	}
-	c.find(sluice.SeverityWarning, check, "this could not be looked at: "+err.Error(), why, mend)
-}
-
-func (c *checkup) find(severity sluice.Severity, check, what, why, mend string) {
-	c.health.Findings = append(c.health.Findings, sluice.Finding{
-		Check: check, Well: severity == sluice.SeverityNote, Severity: severity, What: what, Why: why, Mend: mend,
-	})
-}
-
-func (c *checkup) well(check, format string, args ...any) {
-	c.health.Findings = append(c.health.Findings, sluice.WellFound(check, format, args...))
-}
-
-func (c *checkup) figure(name string, value float64, unit string) {
-	c.health.Figures = append(c.health.Figures, sluice.HealthFigure{Name: name, Value: value, Unit: unit})
-}
-
-func (c *checkup) figureOf(name, label, of string, value float64, unit string) {
-	c.health.Figures = append(c.health.Figures, sluice.HealthFigure{Name: name, Label: sluice.HealthLabel{Name: label, Value: of}, Value: value, Unit: unit})
+	c.Find(sluice.SeverityWarning, check, "this could not be looked at: "+err.Error(), why, mend)
 }
 
 // judge gives the severity that a figure has for a check.
-func (c *checkup) judge(check string, value float64) sluice.Severity {
+func (c *examination) judge(check string, value float64) sluice.Severity {
 	return c.store.checks[check].Judge(value)
-}
-
-// checksByName gives what to judge by.
-func checksByName() map[string]sluice.HealthCheck {
-	checks := make(map[string]sluice.HealthCheck)
-	for _, c := range sluice.HealthChecks() {
-		if c.Kind == "postgres" {
-			checks[c.Name] = c
-		}
-	}
-	return checks
 }
 
 // rowsOf reads the rows of one look.

@@ -26,7 +26,7 @@ type grantRow struct {
 }
 
 // grants finds what this role may not do, though programs do it.
-func (c *checkup) grants(ctx context.Context) error {
+func (c *examination) grants(ctx context.Context) error {
 	made, err := readSchema()
 	if err != nil {
 		return err
@@ -42,10 +42,10 @@ func (c *checkup) grants(ctx context.Context) error {
 		return err
 	}
 	if len(rows) == 0 {
-		c.well("grant", "the role %s may do all that programs do", c.on.Role)
+		c.Well("grant", "the role %s may do all that programs do", c.on.Role)
 		return nil
 	}
-	c.find(sluice.SeverityError, "grant", fmt.Sprintf("the role %s may not %s", c.on.Role, firstGrants(rows)),
+	c.Find(sluice.SeverityError, "grant", fmt.Sprintf("the role %s may not %s", c.on.Role, firstGrants(rows)),
 		"calls that need it fail with «permission denied»", grantStatements(rows, c.on.Role))
 	return nil
 }

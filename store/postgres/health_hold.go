@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
 //go:embed sql/health_transactions.sql
@@ -35,7 +36,7 @@ type transactionRow struct {
 }
 
 // transactions names those that have been open for long.
-func (c *checkup) transactions(ctx context.Context) error {
+func (c *examination) transactions(ctx context.Context) error {
 	rows, err := rowsOf[transactionRow](ctx, c.store.pool, healthTransactionsSQL, maxTold)
 	if err != nil {
 		return err
@@ -44,21 +45,21 @@ func (c *checkup) transactions(ctx context.Context) error {
 	if len(rows) > 0 {
 		oldest = max(rows[0].Age, 0)
 	}
-	c.figure("oldest_transaction_seconds", oldest, "seconds")
+	c.Figure("oldest_transaction_seconds", oldest, "seconds")
 	if c.judge("transaction", oldest) == "" {
-		c.well("transaction", "none is older than %s", span(c.store.checks["transaction"].Warning))
+		c.Well("transaction", "none is older than %s", checkup.Span(c.store.checks["transaction"].Warning))
 		return nil
 	}
 	for _, t := range rows {
 		if severity := c.judge("transaction", t.Age); severity != "" {
-			c.find(severity, "transaction", t.text(), t.why(), fmt.Sprintf("select pg_terminate_backend(%d)", t.PID))
+			c.Find(severity, "transaction", t.text(), t.why(), fmt.Sprintf("select pg_terminate_backend(%d)", t.PID))
 		}
 	}
 	return nil
 }
 
 func (t transactionRow) text() string {
-	text := fmt.Sprintf("open for %s, since %s: pid %d of %s", span(t.Age), t.Since.UTC().Format(time.RFC3339), t.PID, t.Role)
+	text := fmt.Sprintf("open for %s, since %s: pid %d of %s", checkup.Span(t.Age), t.Since.UTC().Format(time.RFC3339), t.PID, t.Role)
 	if t.Application != "" {
 		text += " (" + brief(t.Application) + ")"
 	}
@@ -86,7 +87,7 @@ type heldRow struct {
 }
 
 // held looks at what holds back vacuum without being a session, or keeps the log.
-func (c *checkup) held(ctx context.Context) error {
+func (c *examination) held(ctx context.Context) error {
 	rows, err := rowsOf[heldRow](ctx, c.store.pool, healthHeldSQL, 50)
 	if err != nil {
 		return err
@@ -103,45 +104,45 @@ func (c *checkup) held(ctx context.Context) error {
 			c.standby(h)
 		}
 	}
-	c.figure("prepared_transaction_seconds", most["prepared"], "seconds")
-	c.figure("standby_xmin_age", most["standby"], "transactions")
+	c.Figure("prepared_transaction_seconds", most["prepared"], "seconds")
+	c.Figure("standby_xmin_age", most["standby"], "transactions")
 	return nil
 }
 
-func (c *checkup) figuresOf(h heldRow, most map[string]float64) {
+func (c *examination) figuresOf(h heldRow, most map[string]float64) {
 	switch h.Kind {
 	case "prepared":
 		most[h.Kind] = max(most[h.Kind], h.Seconds)
 	case "standby":
 		most[h.Kind] = max(most[h.Kind], float64(h.Transactions))
 	case "slot":
-		c.figureOf("slot_wal_bytes", "slot", h.Name, float64(h.WALBytes), "bytes")
+		c.FigureOf("slot_wal_bytes", "slot", h.Name, float64(h.WALBytes), "bytes")
 	}
 }
 
-func (c *checkup) preparedOne(h heldRow) {
+func (c *examination) preparedOne(h heldRow) {
 	if severity := c.judge("prepared", h.Seconds); severity != "" {
-		c.find(severity, "prepared", fmt.Sprintf("%s of %s has been prepared for %s, and nobody ended it", brief(h.Name), h.Owner, span(h.Seconds)), whyOld,
+		c.Find(severity, "prepared", fmt.Sprintf("%s of %s has been prepared for %s, and nobody ended it", brief(h.Name), h.Owner, checkup.Span(h.Seconds)), whyOld,
 			"rollback prepared "+literal(h.Name)+"; or, if the others have committed: commit prepared "+literal(h.Name))
 	}
 }
 
-func (c *checkup) slot(h heldRow) {
+func (c *examination) slot(h heldRow) {
 	mend := "start whoever reads it, or, if it is not needed any more: select pg_drop_replication_slot(" + literal(h.Name) + ")"
 	severity := c.judge("slot", float64(h.WALBytes))
 	switch {
 	case severity != "":
-		c.find(severity, "slot", fmt.Sprintf("the replication slot %s keeps %s of the log", h.Name, bytesText(float64(h.WALBytes))),
+		c.Find(severity, "slot", fmt.Sprintf("the replication slot %s keeps %s of the log", h.Name, checkup.Bytes(float64(h.WALBytes))),
 			"the log stays until it is read, and fills the disk", mend)
 	case !h.Active && h.Transactions > 0:
-		c.find(sluice.SeverityWarning, "slot", fmt.Sprintf("the replication slot %s is not read by anybody, and holds back what died in the last %d transactions", h.Name, h.Transactions),
+		c.Find(sluice.SeverityWarning, "slot", fmt.Sprintf("the replication slot %s is not read by anybody, and holds back what died in the last %d transactions", h.Name, h.Transactions),
 			"rows that died since cannot be removed", mend)
 	}
 }
 
-func (c *checkup) standby(h heldRow) {
+func (c *examination) standby(h heldRow) {
 	if severity := c.judge("standby", float64(h.Transactions)); severity != "" {
-		c.find(severity, "standby", fmt.Sprintf("the standby %s still reads what was there %d transactions ago (hot_standby_feedback)", brief(h.Name), h.Transactions),
+		c.Find(severity, "standby", fmt.Sprintf("the standby %s still reads what was there %d transactions ago (hot_standby_feedback)", brief(h.Name), h.Transactions),
 			"rows that died since cannot be removed here",
 			"end the long query on the standby, or there: alter system set hot_standby_feedback = off; select pg_reload_conf()")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
 //go:embed sql/health_indexes.sql
@@ -36,7 +37,7 @@ func isCode(err error, code string) bool {
 }
 
 // indexes compares what is there with what the schema makes.
-func (c *checkup) indexes(ctx context.Context) error {
+func (c *examination) indexes(ctx context.Context) error {
 	made, err := readSchema()
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func (c *checkup) indexes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := len(c.health.Findings)
+	before := len(c.Health.Findings)
 	there := make(map[string]bool)
 	for _, row := range rows {
 		there[row.Name] = true
@@ -54,54 +55,54 @@ func (c *checkup) indexes(ctx context.Context) error {
 	for _, index := range made.indexes {
 		ours[index.name] = true
 		if !there[index.name] {
-			c.find(sluice.SeverityError, "index", "the index "+index.name+" of the table "+index.table+" is missing",
+			c.Find(sluice.SeverityError, "index", "the index "+index.name+" of the table "+index.table+" is missing",
 				"what goes by it reads the whole table, or is not kept unique", index.mend())
 		}
 	}
 	for _, row := range rows {
 		c.index(row, ours[row.Name])
 	}
-	if len(c.health.Findings) == before {
-		c.well("index", "all %d are there, valid, and not mostly empty", len(made.indexes))
+	if len(c.Health.Findings) == before {
+		c.Well("index", "all %d are there, valid, and not mostly empty", len(made.indexes))
 	}
 	return nil
 }
 
-func (c *checkup) index(row indexRow, ours bool) {
+func (c *examination) index(row indexRow, ours bool) {
 	index := "sluice." + name(row.Name)
 	empty := float64(row.Bytes - row.Estimate)
-	c.figureOf("index_bytes", "index", row.Name, float64(row.Bytes), "bytes")
-	c.figureOf("index_bloat_bytes", "index", row.Name, empty, "bytes")
+	c.FigureOf("index_bytes", "index", row.Name, float64(row.Bytes), "bytes")
+	c.FigureOf("index_bloat_bytes", "index", row.Name, empty, "bytes")
 	severity := c.judge("bloat", empty)
 	switch {
 	case !row.Valid && ours:
-		c.find(sluice.SeverityError, "index", "the index "+row.Name+" of the table "+row.Table+" is invalid",
+		c.Find(sluice.SeverityError, "index", "the index "+row.Name+" of the table "+row.Table+" is invalid",
 			"what goes by it reads the whole table, or is not kept unique", "reindex index concurrently "+index)
 	case !row.Valid:
-		c.find(sluice.SeverityNote, "index", "the index "+row.Name+" of the table "+row.Table+" is left over from a statement that failed",
+		c.Find(sluice.SeverityNote, "index", "the index "+row.Name+" of the table "+row.Table+" is left over from a statement that failed",
 			"each change of the table keeps it up to date, and nothing reads it", "drop index concurrently "+index)
 	case severity != "" && empty > 0.75*float64(row.Bytes):
-		c.find(severity, "bloat", fmt.Sprintf("of %s of the index %s, about %s are empty", bytesText(float64(row.Bytes)), row.Name, bytesText(empty)),
+		c.Find(severity, "bloat", fmt.Sprintf("of %s of the index %s, about %s are empty", checkup.Bytes(float64(row.Bytes)), row.Name, checkup.Bytes(empty)),
 			"claims and look-ups read pages with nothing in them", "reindex index concurrently "+index)
 	}
 }
 
 // integrity has the server check each index, which needs an extension.
-func (c *checkup) integrity(ctx context.Context) error {
+func (c *examination) integrity(ctx context.Context) error {
 	extension, err := c.extension(ctx, "amcheck")
 	if err != nil {
 		return err
 	}
 	const check = "integrity"
 	if extension.Schema == nil {
-		c.find(sluice.SeverityNote, check, "the extension amcheck is not there", "without it the server cannot compare indexes with their tables", extension.mend("amcheck"))
+		c.Find(sluice.SeverityNote, check, "the extension amcheck is not there", "without it the server cannot compare indexes with their tables", extension.mend("amcheck"))
 		return nil
 	}
 	rows, err := rowsOf[indexRow](ctx, c.store.pool, healthIndexesSQL, c.store.bigIndex)
 	if err != nil {
 		return err
 	}
-	before := len(c.health.Findings)
+	before := len(c.Health.Findings)
 	for _, row := range rows {
 		if !row.Valid {
 			continue
@@ -110,18 +111,18 @@ func (c *checkup) integrity(ctx context.Context) error {
 		switch {
 		case err == nil:
 		case isCode(err, "42501"):
-			c.find(sluice.SeverityNote, check, "the role "+c.on.Role+" may not compare indexes with their tables", "only superusers may, and who is granted it",
+			c.Find(sluice.SeverityNote, check, "the role "+c.on.Role+" may not compare indexes with their tables", "only superusers may, and who is granted it",
 				"grant execute on function "+name(*extension.Schema)+".bt_index_check(regclass, boolean) to "+name(c.on.Role))
 			return nil
 		case isCode(err, "XX001"), isCode(err, "XX002"):
-			c.find(sluice.SeverityError, check, "the index "+row.Name+" of the table "+row.Table+": "+err.Error(), "what goes by it finds the wrong rows, or none",
+			c.Find(sluice.SeverityError, check, "the index "+row.Name+" of the table "+row.Table+": "+err.Error(), "what goes by it finds the wrong rows, or none",
 				"reindex index concurrently sluice."+name(row.Name)+"; if that fails, the table is damaged: restore a backup; and look for what damaged it (disk, memory, fsync)")
 		default:
 			return err
 		}
 	}
-	if len(c.health.Findings) == before {
-		c.well(check, "each of %d indexes agrees with its table", len(rows))
+	if len(c.Health.Findings) == before {
+		c.Well(check, "each of %d indexes agrees with its table", len(rows))
 	}
 	return nil
 }

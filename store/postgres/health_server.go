@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/checkup"
 	"github.com/sluice-queue/sluice/internal/migration"
 )
 
@@ -43,7 +44,7 @@ type serverRow struct {
 }
 
 // server looks at what one row tells.
-func (c *checkup) server(ctx context.Context) error {
+func (c *examination) server(ctx context.Context) error {
 	begun := time.Now()
 	rows, err := rowsOf[serverRow](ctx, c.store.pool, healthServerSQL)
 	if err != nil {
@@ -54,7 +55,7 @@ func (c *checkup) server(ctx context.Context) error {
 	}
 	ours := begun.Add(time.Since(begun) / 2)
 	c.on = rows[0]
-	c.health.Findings, c.health.Figures = nil, nil // of an earlier try
+	c.Health.Findings, c.Health.Figures = nil, nil // of an earlier try
 	c.writable()
 	c.clock(ours)
 	c.durability()
@@ -63,7 +64,7 @@ func (c *checkup) server(ctx context.Context) error {
 	c.wraparound()
 	c.autovacuum()
 	if !c.on.SeesAll {
-		c.find(sluice.SeverityNote, "sight", "the role "+c.on.Role+" may not see what other roles do",
+		c.Find(sluice.SeverityNote, "sight", "the role "+c.on.Role+" may not see what other roles do",
 			"transactions of theirs are not told of here", "grant pg_read_all_stats to "+name(c.on.Role))
 	}
 	return nil
@@ -72,34 +73,34 @@ func (c *checkup) server(ctx context.Context) error {
 // name quotes a name for a statement.
 func name(of string) string { return pgx.Identifier{of}.Sanitize() }
 
-func (c *checkup) writable() {
+func (c *examination) writable() {
 	const why = "nothing can be enqueued, claimed or settled"
 	switch {
 	case c.on.Standby:
-		c.find(sluice.SeverityError, "server", "PostgreSQL "+c.on.Version+" is a standby", why,
+		c.Find(sluice.SeverityError, "server", "PostgreSQL "+c.on.Version+" is a standby", why,
 			"name the primary server with --db (several hosts and target_session_attrs=read-write find it), or select pg_promote()")
 	case c.on.ReadOnly:
-		c.find(sluice.SeverityError, "server", "transactions are read-only (default_transaction_read_only is on)", why,
+		c.Find(sluice.SeverityError, "server", "transactions are read-only (default_transaction_read_only is on)", why,
 			"set default_transaction_read_only = off; "+c.reset("default_transaction_read_only", "off", c.on.ReadOnlySource))
 	default:
-		c.well("server", "PostgreSQL %s", c.on.Version)
+		c.Well("server", "PostgreSQL %s", c.on.Version)
 	}
-	c.figure("schema_version", float64(c.on.SchemaVersion), "")
+	c.Figure("schema_version", float64(c.on.SchemaVersion), "")
 }
 
-func (c *checkup) clock(ours time.Time) {
+func (c *examination) clock(ours time.Time) {
 	off := ours.Sub(c.on.Now).Abs()
-	c.figure("clock_difference_seconds", off.Seconds(), "seconds")
+	c.Figure("clock_difference_seconds", off.Seconds(), "seconds")
 	if severity := c.judge("clock", off.Seconds()); severity != "" {
-		c.find(severity, "clock", fmt.Sprintf("this machine's clock is %s off the server's", span(off.Seconds())),
+		c.Find(severity, "clock", fmt.Sprintf("this machine's clock is %s off the server's", checkup.Span(off.Seconds())),
 			"jobs go by the server's clock; what this machine logs and shows does not", "synchronise this machine's clock: timedatectl set-ntp true")
 		return
 	}
-	c.well("clock", "within %s of the server's", span(c.store.checks["clock"].Warning))
+	c.Well("clock", "within %s of the server's", checkup.Span(c.store.checks["clock"].Warning))
 }
 
 // durability is about money: what was acknowledged must be there after a crash.
-func (c *checkup) durability() {
+func (c *examination) durability() {
 	severity, said := sluice.SeverityError, ""
 	if c.on.Throwaway {
 		severity, said = sluice.SeverityNote, ", as the server's configuration means it to be (sluice.throwaway)"
@@ -108,28 +109,28 @@ func (c *checkup) durability() {
 	sound := true
 	if !c.on.Fsync {
 		sound = false
-		c.find(severity, "durability", "fsync is off"+said, "after a crash of the machine the whole database may be damaged", fmt.Sprintf(mend, "fsync"))
+		c.Find(severity, "durability", "fsync is off"+said, "after a crash of the machine the whole database may be damaged", fmt.Sprintf(mend, "fsync"))
 	}
 	if !c.on.FullPageWrites {
 		sound = false
-		c.find(severity, "durability", "full_page_writes is off"+said, "after a crash of the machine pages may be half old and half new", fmt.Sprintf(mend, "full_page_writes"))
+		c.Find(severity, "durability", "full_page_writes is off"+said, "after a crash of the machine pages may be half old and half new", fmt.Sprintf(mend, "full_page_writes"))
 	}
 	if c.on.SynchronousCommit == "off" {
 		sound = false
 		if severity == sluice.SeverityError {
 			severity = sluice.SeverityWarning
 		}
-		c.find(severity, "durability", "synchronous_commit is off"+said,
+		c.Find(severity, "durability", "synchronous_commit is off"+said,
 			"a crash of the server loses the last commits though they were acknowledged: jobs are gone, and those that were done are run again",
 			c.reset("synchronous_commit", "on", c.on.SynchronousCommitSource))
 	}
 	if sound {
-		c.well("durability", "every commit is on the disk before it is acknowledged")
+		c.Well("durability", "every commit is on the disk before it is acknowledged")
 	}
 }
 
 // reset undoes a setting where it was set.
-func (c *checkup) reset(setting, otherwise, source string) string {
+func (c *examination) reset(setting, otherwise, source string) string {
 	switch source {
 	case "database":
 		return "alter database " + name(c.on.Database) + " reset " + setting
@@ -144,9 +145,9 @@ func (c *checkup) reset(setting, otherwise, source string) string {
 }
 
 // connections looks for the limit that is nearest.
-func (c *checkup) connections() {
-	c.figure("connections", float64(c.on.Connections), "connections")
-	c.figure("connection_limit", float64(c.on.ConnectionLimit), "connections")
+func (c *examination) connections() {
+	c.Figure("connections", float64(c.on.Connections), "connections")
+	c.Figure("connection_limit", float64(c.on.ConnectionLimit), "connections")
 	type limit struct {
 		used, limit int64
 		of, mend    string
@@ -167,58 +168,58 @@ func (c *checkup) connections() {
 		}
 	}
 	share := float64(most.used) / float64(most.limit)
-	c.figure("connections_used", share, "")
+	c.Figure("connections_used", share, "")
 	if severity := c.judge("connections", share); severity != "" {
-		c.find(severity, "connections", fmt.Sprintf("%d of %d connections are in use, of %s", most.used, most.limit, most.of),
+		c.Find(severity, "connections", fmt.Sprintf("%d of %d connections are in use, of %s", most.used, most.limit, most.of),
 			"whoever comes next is refused, and workers wait", most.mend)
 		return
 	}
-	c.well("connections", "%d of %d in use", most.used, most.limit)
+	c.Well("connections", "%d of %d in use", most.used, most.limit)
 }
 
-func (c *checkup) notification() {
+func (c *examination) notification() {
 	on := 1.0
 	if c.store.options.TransactionPooler {
 		on = 0
-		c.find(sluice.SeverityNote, "notify", "off: this program was told that its connections go through a pooler in transaction mode",
+		c.Find(sluice.SeverityNote, "notify", "off: this program was told that its connections go through a pooler in transaction mode",
 			"workers find jobs of other processes by polling, by default once a second", "nothing, unless there is no pooler: then leave TransactionPooler out")
 	}
-	c.figure("notifications", on, "")
-	c.figure("notification_queue_used", c.on.NotificationQueueUsed, "")
+	c.Figure("notifications", on, "")
+	c.Figure("notification_queue_used", c.on.NotificationQueueUsed, "")
 	severity := c.judge("notify", c.on.NotificationQueueUsed)
 	switch {
 	case severity != "":
-		c.find(severity, "notify", fmt.Sprintf("the server's queue of notifications is %.0f %% full", 100*c.on.NotificationQueueUsed),
+		c.Find(severity, "notify", fmt.Sprintf("the server's queue of notifications is %.0f %% full", 100*c.on.NotificationQueueUsed),
 			"when it is full, commits that notify fail", "end the session that listens and stays in a transaction: select pg_terminate_backend(pid) from pg_stat_activity where state like 'idle in transaction%' order by xact_start limit 1")
 	case on == 1:
-		c.well("notify", "on: processes wake each other")
+		c.Well("notify", "on: processes wake each other")
 	}
 }
 
-func (c *checkup) wraparound() {
+func (c *examination) wraparound() {
 	age := float64(max(c.on.TransactionAge, c.on.MultixactAge))
-	c.figure("wraparound_age", age, "transactions")
+	c.Figure("wraparound_age", age, "transactions")
 	if severity := c.judge("wraparound", age); severity != "" {
-		c.find(severity, "wraparound", fmt.Sprintf("the oldest row of the database is %.0f transactions old", age),
+		c.Find(severity, "wraparound", fmt.Sprintf("the oldest row of the database is %.0f transactions old", age),
 			"at 2,147 million the server refuses every change, until all is vacuumed",
 			"end old transactions, prepared ones and unused slots first, and then: vacuum (freeze)")
 		return
 	}
-	c.well("wraparound", "the oldest row is %.0f transactions old", age)
+	c.Well("wraparound", "the oldest row is %.0f transactions old", age)
 }
 
-func (c *checkup) autovacuum() {
+func (c *examination) autovacuum() {
 	const why = "dead rows are never removed; tables and indexes grow, and claims become slow"
 	if !c.on.Autovacuum {
-		c.find(sluice.SeverityError, "autovacuum", "autovacuum is off on this server", why, "alter system set autovacuum = on; select pg_reload_conf()")
+		c.Find(sluice.SeverityError, "autovacuum", "autovacuum is off on this server", why, "alter system set autovacuum = on; select pg_reload_conf()")
 	}
 	if !c.on.TrackCounts {
-		c.find(sluice.SeverityError, "autovacuum", "track_counts is off, without which autovacuum does nothing", why, "alter system set track_counts = on; select pg_reload_conf()")
+		c.Find(sluice.SeverityError, "autovacuum", "track_counts is off, without which autovacuum does nothing", why, "alter system set track_counts = on; select pg_reload_conf()")
 	}
 }
 
 // schema compares the database's schema and functions with the program's.
-func (c *checkup) schema(ctx context.Context) error {
+func (c *examination) schema(ctx context.Context) error {
 	steps, err := migration.Steps(schemaFiles, "schema")
 	if err != nil {
 		return err
@@ -229,13 +230,13 @@ func (c *checkup) schema(ctx context.Context) error {
 	}
 	switch {
 	case c.on.SchemaVersion > len(steps):
-		c.find(sluice.SeverityNote, "schema", fmt.Sprintf("the database has had schema step %d, this program knows %d", c.on.SchemaVersion, len(steps)),
+		c.Find(sluice.SeverityNote, "schema", fmt.Sprintf("the database has had schema step %d, this program knows %d", c.on.SchemaVersion, len(steps)),
 			"it works, and does not know what is new", "install the newer sluice")
 	case functions != nil:
-		c.find(sluice.SeverityNote, "schema", "the functions for other languages are missing, or older than this program",
+		c.Find(sluice.SeverityNote, "schema", "the functions for other languages are missing, or older than this program",
 			"Go programs have no need of them; programs in other languages have", "sluice migrate")
 	default:
-		c.well("schema", "up to date")
+		c.Well("schema", "up to date")
 	}
 	return nil
 }

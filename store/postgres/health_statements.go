@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
 //go:embed sql/health_extension.sql
@@ -46,7 +47,7 @@ func (e extensionRow) load(library string) []string {
 	return []string{"alter system set shared_preload_libraries = " + strings.Join(names, ", "), "restart the server"}
 }
 
-func (c *checkup) extension(ctx context.Context, extension string) (extensionRow, error) {
+func (c *examination) extension(ctx context.Context, extension string) (extensionRow, error) {
 	rows, err := rowsOf[extensionRow](ctx, c.store.pool, healthExtensionSQL, extension)
 	if err != nil {
 		return extensionRow{}, err
@@ -70,7 +71,7 @@ type statementRow struct {
 }
 
 // statements names those that took the most time, or says how to know. Neither is a fault.
-func (c *checkup) statements(ctx context.Context) error {
+func (c *examination) statements(ctx context.Context) error {
 	const check, extension = "statements", "pg_stat_statements"
 	found, err := c.extension(ctx, extension)
 	if err != nil {
@@ -84,23 +85,23 @@ func (c *checkup) statements(ctx context.Context) error {
 		mend = append(mend, found.mend(extension))
 	}
 	if len(mend) > 0 {
-		c.find(sluice.SeverityNote, check, "the extension "+extension+" is not there", "it counts which statements are slow", strings.Join(mend, "; "))
+		c.Find(sluice.SeverityNote, check, "the extension "+extension+" is not there", "it counts which statements are slow", strings.Join(mend, "; "))
 		return nil
 	}
 	rows, err := rowsOf[statementRow](ctx, c.store.pool, strings.ReplaceAll(healthStatementsSQL, "{schema}", name(*found.Schema)), 3)
 	if isCode(err, "55000") { // it must be loaded when the server starts
-		c.find(sluice.SeverityNote, check, "the extension "+extension+" is not loaded", "it counts which statements are slow", strings.Join(found.load(extension), "; "))
+		c.Find(sluice.SeverityNote, check, "the extension "+extension+" is not loaded", "it counts which statements are slow", strings.Join(found.load(extension), "; "))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		c.find(sluice.SeverityNote, check, fmt.Sprintf("%s in all, %d calls of %s: %s", span(row.Total/1000), row.Calls, milliseconds(row.Mean), statement(row.Query)),
+		c.Find(sluice.SeverityNote, check, fmt.Sprintf("%s in all, %d calls of %s: %s", checkup.Span(row.Total/1000), row.Calls, milliseconds(row.Mean), statement(row.Query)),
 			"it took the server the most time", "")
 	}
 	if len(rows) == 0 {
-		c.well(check, "none was counted yet")
+		c.Well(check, "none was counted yet")
 	}
 	return nil
 }

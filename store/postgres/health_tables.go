@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
 //go:embed sql/health_tables.sql
@@ -27,45 +28,45 @@ type tableRow struct {
 }
 
 // tables looks at the rows of each table that are dead, and at who removes them.
-func (c *checkup) tables(ctx context.Context) error {
+func (c *examination) tables(ctx context.Context) error {
 	rows, err := rowsOf[tableRow](ctx, c.store.pool, healthTablesSQL)
 	if err != nil {
 		return err
 	}
-	before := len(c.health.Findings)
+	before := len(c.Health.Findings)
 	for _, t := range rows {
 		c.table(t)
 	}
-	if len(c.health.Findings) == before {
-		c.well("vacuum", "dead rows are removed in time from all %d tables", len(rows))
+	if len(c.Health.Findings) == before {
+		c.Well("vacuum", "dead rows are removed in time from all %d tables", len(rows))
 	}
 	return nil
 }
 
-func (c *checkup) table(t tableRow) {
+func (c *examination) table(t tableRow) {
 	vacuumed, analyzed := c.since(t.Vacuumed), c.since(t.Analyzed)
-	c.figureOf("live_rows", "table", t.Name, float64(t.Live), "rows")
-	c.figureOf("dead_rows", "table", t.Name, float64(t.Dead), "rows")
-	c.figureOf("table_bytes", "table", t.Name, float64(t.Bytes), "bytes")
-	c.figureOf("vacuum_age_seconds", "table", t.Name, vacuumed, "seconds")
-	c.figureOf("analyze_age_seconds", "table", t.Name, analyzed, "seconds")
+	c.FigureOf("live_rows", "table", t.Name, float64(t.Live), "rows")
+	c.FigureOf("dead_rows", "table", t.Name, float64(t.Dead), "rows")
+	c.FigureOf("table_bytes", "table", t.Name, float64(t.Bytes), "bytes")
+	c.FigureOf("vacuum_age_seconds", "table", t.Name, vacuumed, "seconds")
+	c.FigureOf("analyze_age_seconds", "table", t.Name, analyzed, "seconds")
 	table := "sluice." + name(t.Name)
 	if !t.Autovacuum {
-		c.find(sluice.SeverityError, "autovacuum", "autovacuum is off for the table "+t.Name, "its dead rows are never removed; it grows, and claims become slow",
+		c.Find(sluice.SeverityError, "autovacuum", "autovacuum is off for the table "+t.Name, "its dead rows are never removed; it grows, and claims become slow",
 			"alter table "+table+" reset (autovacuum_enabled)")
 	}
 	for _, trigger := range t.DisabledTriggers {
-		c.find(sluice.SeverityError, "trigger", "the trigger "+trigger+" of the table "+t.Name+" is disabled", "what it sees to is not done",
+		c.Find(sluice.SeverityError, "trigger", "the trigger "+trigger+" of the table "+t.Name+" is disabled", "what it sees to is not done",
 			"alter table "+table+" enable trigger "+name(trigger))
 	}
 	c.dead(t, vacuumed, table)
 	if severity := c.judge("analyze", analyzed); severity != "" && t.Changed > max(fewRows, t.Live/2) {
-		c.find(severity, "analyze", fmt.Sprintf("%d rows of %s have changed since it was analyzed, %s ago", t.Changed, t.Name, span(analyzed)),
+		c.Find(severity, "analyze", fmt.Sprintf("%d rows of %s have changed since it was analyzed, %s ago", t.Changed, t.Name, checkup.Span(analyzed)),
 			"the server plans statements for a table that is not like that any more", "analyze "+table)
 	}
 }
 
-func (c *checkup) dead(t tableRow, vacuumed float64, table string) {
+func (c *examination) dead(t tableRow, vacuumed float64, table string) {
 	if t.Dead <= (t.Live+t.Dead)/5 {
 		return
 	}
@@ -73,16 +74,16 @@ func (c *checkup) dead(t tableRow, vacuumed float64, table string) {
 	severity := c.judge("dead", float64(t.Dead))
 	switch {
 	case severity != "":
-		c.find(severity, "dead", fmt.Sprintf("%d dead rows in %s, and %d that live", t.Dead, t.Name, t.Live), why,
+		c.Find(severity, "dead", fmt.Sprintf("%d dead rows in %s, and %d that live", t.Dead, t.Name, t.Live), why,
 			"end what the checks transaction, prepared, slot and standby name, and then: vacuum (analyze) "+table)
 	case t.Dead > fewRows && c.judge("vacuum", vacuumed) != "":
-		c.find(c.judge("vacuum", vacuumed), "vacuum", fmt.Sprintf("%s was not vacuumed for %s, and has %d dead rows", t.Name, span(vacuumed), t.Dead), why,
+		c.Find(c.judge("vacuum", vacuumed), "vacuum", fmt.Sprintf("%s was not vacuumed for %s, and has %d dead rows", t.Name, checkup.Span(vacuumed), t.Dead), why,
 			"vacuum (analyze) "+table+"; if it comes again: alter system set autovacuum_naptime = '15s'; select pg_reload_conf()")
 	}
 }
 
 // since gives the age of what was done last; what never was is as old as the schema.
-func (c *checkup) since(seconds *float64) float64 {
+func (c *examination) since(seconds *float64) float64 {
 	switch {
 	case seconds != nil:
 		return max(*seconds, 0)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/broadcast"
+	"github.com/sluice-queue/sluice/internal/checkup"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
@@ -94,7 +95,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 
 // New makes a store of a pool that the caller keeps and closes, and checks the schema.
 func New(ctx context.Context, pool *pgxpool.Pool, options Options) (*Store, error) {
-	s := &Store{pool: pool, options: options.withDefaults(), waveSlice: waveSlice, checks: checksByName(), bigIndex: bigIndex, lookTimeout: lookTimeout}
+	s := &Store{pool: pool, options: options.withDefaults(), waveSlice: waveSlice, checks: checkup.Checks("postgres"), bigIndex: bigIndex, lookTimeout: lookTimeout}
 	s.log = event.NewLog(s.options.Logger, "", 0)
 	s.pipelines = pool.Config().ConnConfig.DefaultQueryExecMode == planEachTime
 	if err := s.checkSchema(ctx); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
 //go:embed sql/health_file.sql
@@ -27,7 +28,7 @@ const lookTimeout = 3 * time.Second
 
 // Health looks at the file, its log, the disk, and who holds the file's locks. It writes nothing.
 func (s *Store) Health(ctx context.Context, options sluice.HealthOptions) (sluice.Health, error) {
-	c := &checkup{store: s, options: options, path: s.writer.file.path}
+	c := &examination{store: s, options: options, path: s.writer.file.path}
 	if err := s.read(ctx, "look at the file", c.file); err != nil {
 		return sluice.Health{}, err
 	}
@@ -36,10 +37,10 @@ func (s *Store) Health(ctx context.Context, options sluice.HealthOptions) (sluic
 			if ctx.Err() != nil {
 				return sluice.Health{}, fmt.Errorf("look at the store: %w", ctx.Err())
 			}
-			c.find(sluice.SeverityWarning, one.check, "this could not be looked at: "+err.Error(), "what cannot be seen cannot be mended", "look again in a minute")
+			c.Find(sluice.SeverityWarning, one.check, "this could not be looked at: "+err.Error(), "what cannot be seen cannot be mended", "look again in a minute")
 		}
 	}
-	return c.health, nil
+	return c.Health, nil
 }
 
 // inspection is one of the things that are looked at.
@@ -50,7 +51,7 @@ type inspection struct {
 	patient bool
 }
 
-func (c *checkup) looks() []inspection {
+func (c *examination) looks() []inspection {
 	all := []inspection{
 		{check: "index", see: c.objects},
 		{check: "wal", see: c.log},
@@ -64,7 +65,7 @@ func (c *checkup) looks() []inspection {
 }
 
 // at makes one look, under a deadline of its own.
-func (c *checkup) at(ctx context.Context, one inspection) error {
+func (c *examination) at(ctx context.Context, one inspection) error {
 	if !one.patient {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.store.lookTimeout)
@@ -73,36 +74,23 @@ func (c *checkup) at(ctx context.Context, one inspection) error {
 	return one.see(ctx)
 }
 
-// checkup is one examination.
-type checkup struct {
+// examination is one look at everything.
+type examination struct {
+	checkup.Report
+
 	store   *Store
 	options sluice.HealthOptions
 	path    string
-	health  sluice.Health
 	on      fileRow
 }
 
-func (c *checkup) find(severity sluice.Severity, check, what, why, mend string) {
-	c.health.Findings = append(c.health.Findings, sluice.Finding{
-		Check: check, Well: severity == sluice.SeverityNote, Severity: severity, What: what, Why: why, Mend: mend,
-	})
-}
-
-func (c *checkup) well(check, format string, args ...any) {
-	c.health.Findings = append(c.health.Findings, sluice.WellFound(check, format, args...))
-}
-
-func (c *checkup) figure(name string, value float64, unit string) {
-	c.health.Figures = append(c.health.Figures, sluice.HealthFigure{Name: name, Value: value, Unit: unit})
-}
-
 // judge gives the severity that a figure has for a check.
-func (c *checkup) judge(check string, value float64) sluice.Severity {
+func (c *examination) judge(check string, value float64) sluice.Severity {
 	return c.store.checks[check].Judge(value)
 }
 
 // shell writes a command that runs a statement on the file.
-func (c *checkup) shell(statement string) string {
+func (c *examination) shell(statement string) string {
 	return "sqlite3 " + quoted(c.path) + " " + quoted(statement)
 }
 
@@ -117,17 +105,6 @@ func quoted(text string) string {
 		return `"` + text + `"`
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-// checksByName gives what to judge by.
-func checksByName() map[string]sluice.HealthCheck {
-	checks := make(map[string]sluice.HealthCheck)
-	for _, one := range sluice.HealthChecks() {
-		if one.Kind == "sqlite" {
-			checks[one.Name] = one
-		}
-	}
-	return checks
 }
 
 // HealthFigures tells of the writer's queue, and of the log as the file system knows it. It asks the database nothing.
@@ -193,7 +170,7 @@ type fileRow struct {
 }
 
 // file looks at how the file is set up.
-func (c *checkup) file(tx runner) error {
+func (c *examination) file(tx runner) error {
 	rows, err := list(tx, func(rows *sql.Rows) (row fileRow, err error) {
 		err = rows.Scan(&row.version, &row.mode, &row.pages, &row.free, &row.pageSize, &row.step)
 		return row, err
@@ -202,41 +179,41 @@ func (c *checkup) file(tx runner) error {
 		return err
 	}
 	c.on = rows[0]
-	c.health = sluice.Health{Kind: "sqlite", Figures: c.store.HealthFigures()}
-	c.well("server", "SQLite %s", c.on.version)
+	c.Health = sluice.Health{Kind: "sqlite", Figures: c.store.HealthFigures()}
+	c.Well("server", "SQLite %s", c.on.version)
 	c.schema()
 	c.journal()
 	c.pages()
 	return nil
 }
 
-func (c *checkup) schema() {
-	c.figure("schema_version", float64(c.on.step), "")
+func (c *examination) schema() {
+	c.Figure("schema_version", float64(c.on.step), "")
 	if known := schemaSteps(); c.on.step > known {
-		c.find(sluice.SeverityNote, "schema", fmt.Sprintf("the file has had schema step %d, this program knows %d", c.on.step, known),
+		c.Find(sluice.SeverityNote, "schema", fmt.Sprintf("the file has had schema step %d, this program knows %d", c.on.step, known),
 			"it works, and does not know what is new", "install the newer sluice")
 		return
 	}
-	c.well("schema", "up to date")
+	c.Well("schema", "up to date")
 }
 
-func (c *checkup) journal() {
-	c.well("journal", "%s", c.on.mode) // no store is opened that has another one than the write-ahead log
+func (c *examination) journal() {
+	c.Well("journal", "%s", c.on.mode) // no store is opened that has another one than the write-ahead log
 	if c.store.options.Relaxed {
-		c.find(sluice.SeverityWarning, "durability", "this process acknowledges commits before they are on the disk (Options.Relaxed)",
+		c.Find(sluice.SeverityWarning, "durability", "this process acknowledges commits before they are on the disk (Options.Relaxed)",
 			"a power cut loses the last of them: jobs are gone, and those that were done are run again", "open the store without Relaxed")
 	} else {
-		c.well("durability", "every commit is on the disk before it is acknowledged")
+		c.Well("durability", "every commit is on the disk before it is acknowledged")
 	}
 }
 
-func (c *checkup) pages() {
+func (c *examination) pages() {
 	free, all := c.on.free*c.on.pageSize, c.on.pages*c.on.pageSize
-	c.figure("free_pages", c.on.free, "pages")
-	c.figure("free_bytes", free, "bytes")
-	c.figure("file_bytes", all, "bytes")
+	c.Figure("free_pages", c.on.free, "pages")
+	c.Figure("free_bytes", free, "bytes")
+	c.Figure("file_bytes", all, "bytes")
 	if severity := c.judge("pages", free); severity != "" && free > all/2 {
-		c.find(severity, "pages", fmt.Sprintf("%s of the %s of the file are free", bytesText(free), bytesText(all)),
+		c.Find(severity, "pages", fmt.Sprintf("%s of the %s of the file are free", checkup.Bytes(free), checkup.Bytes(all)),
 			"they are used again, but the disk does not get them back", "while nothing is urgent, since everybody waits meanwhile: "+c.shell("vacuum"))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
 // diskState is what the system knows of where the file lies.
@@ -40,13 +41,13 @@ var badFileSystems = map[int64]fileSystem{
 }
 
 // disk looks at where the file lies.
-func (c *checkup) disk(context.Context) error {
+func (c *examination) disk(context.Context) error {
 	state, err := c.store.diskOf(filepath.Dir(c.path))
 	if err != nil {
 		return err
 	}
 	if !state.known {
-		c.well("filesystem", "unknown: this system does not tell; it must not be one over a network")
+		c.Well("filesystem", "unknown: this system does not tell; it must not be one over a network")
 		return nil
 	}
 	c.space(state.free)
@@ -55,43 +56,43 @@ func (c *checkup) disk(context.Context) error {
 	return nil
 }
 
-func (c *checkup) space(free int64) {
-	c.figure("disk_free_bytes", float64(free), "bytes")
+func (c *examination) space(free int64) {
+	c.Figure("disk_free_bytes", float64(free), "bytes")
 	if severity := c.judge("disk", float64(free)); severity != "" {
-		c.find(severity, "disk", "the disk of the file has "+bytesText(float64(free))+" left", "when it is full, nothing can be enqueued, claimed or settled",
+		c.Find(severity, "disk", "the disk of the file has "+checkup.Bytes(float64(free))+" left", "when it is full, nothing can be enqueued, claimed or settled",
 			fmt.Sprintf("make room in %s, or keep less of what is done: sluice settings set QUEUE keep_completed=1d --reason 'the disk is full'", filepath.Dir(c.path)))
 		return
 	}
-	c.well("disk", "%s are free", bytesText(float64(free)))
+	c.Well("disk", "%s are free", checkup.Bytes(float64(free)))
 }
 
-func (c *checkup) fileSystem(bad fileSystem) {
+func (c *examination) fileSystem(bad fileSystem) {
 	move := "end the programs that use the file, and move it to a local disk: " + c.shell(".backup /var/lib/sluice/jobs.db")
 	switch bad.severity {
 	case sluice.SeverityError:
-		c.find(bad.severity, "filesystem", "the file lies on "+bad.name, "locks over a network cannot be trusted: two machines may write at the same time, and destroy the file", move)
+		c.Find(bad.severity, "filesystem", "the file lies on "+bad.name, "locks over a network cannot be trusted: two machines may write at the same time, and destroy the file", move)
 	case sluice.SeverityWarning:
-		c.find(bad.severity, "filesystem", "the file lies on "+bad.name, "whether it locks and writes as a disk does depends on who serves it", move)
+		c.Find(bad.severity, "filesystem", "the file lies on "+bad.name, "whether it locks and writes as a disk does depends on who serves it", move)
 	case sluice.SeverityNote:
-		c.find(bad.severity, "filesystem", "the file lies on "+bad.name+", which is memory", "it is gone when the machine ends", move)
+		c.Find(bad.severity, "filesystem", "the file lies on "+bad.name+", which is memory", "it is gone when the machine ends", move)
 	default:
-		c.well("filesystem", "one of this machine")
+		c.Well("filesystem", "one of this machine")
 	}
 }
 
-func (c *checkup) writable(state diskState) {
+func (c *examination) writable(state diskState) {
 	const why = "nothing can be enqueued, claimed or settled"
 	folder := filepath.Dir(c.path)
 	switch {
 	case state.readOnly:
-		c.find(sluice.SeverityError, "writable", "the file system of "+folder+" is mounted read-only", why,
+		c.Find(sluice.SeverityError, "writable", "the file system of "+folder+" is mounted read-only", why,
 			"look why (dmesg), since Linux does so after a fault of the disk, and then: mount -o remount,rw "+quoted(mountOf(folder)))
 	case !mayWrite(c.path):
-		c.find(sluice.SeverityError, "writable", "this user may not write the file "+c.path, why, "chmod u+w "+quoted(c.path)+"; or chown it to the user that runs this")
+		c.Find(sluice.SeverityError, "writable", "this user may not write the file "+c.path, why, "chmod u+w "+quoted(c.path)+"; or chown it to the user that runs this")
 	case !mayWrite(folder):
-		c.find(sluice.SeverityError, "writable", "this user may not write the folder "+folder, "the log beside the file cannot be made",
+		c.Find(sluice.SeverityError, "writable", "this user may not write the folder "+folder, "the log beside the file cannot be made",
 			"chmod u+wx "+quoted(folder)+"; or chown it to the user that runs this")
 	default:
-		c.well("writable", "the file and its folder")
+		c.Well("writable", "the file and its folder")
 	}
 }

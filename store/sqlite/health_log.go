@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
 // The bytes of the file beside the log on which SQLite locks, as its format says: one for whoever writes, and one for
@@ -31,16 +32,16 @@ type lockHolder struct {
 func (h lockHolder) String() string { return fmt.Sprintf("pid %d (%s)", h.pid, h.name) }
 
 // log looks at how much waits to be brought into the file.
-func (c *checkup) log(ctx context.Context) error {
+func (c *examination) log(ctx context.Context) error {
 	state := logOf(c.path)
 	severity := c.judge("wal", float64(state.bytes))
 	if severity == "" {
-		c.well("wal", "%s", bytesText(float64(state.bytes)))
+		c.Well("wal", "%s", checkup.Bytes(float64(state.bytes)))
 		return nil
 	}
-	what := fmt.Sprintf("the write-ahead log has %s", bytesText(float64(state.bytes)))
+	what := fmt.Sprintf("the write-ahead log has %s", checkup.Bytes(float64(state.bytes)))
 	if state.age >= time.Second {
-		what += ", and nothing was brought into the file for " + span(state.age.Seconds())
+		what += ", and nothing was brought into the file for " + checkup.Span(state.age.Seconds())
 	}
 	readers := c.readers(ctx)
 	mend := "end the program that keeps a read open"
@@ -48,13 +49,13 @@ func (c *checkup) log(ctx context.Context) error {
 		what += "; a read is kept open by " + names(readers)
 		mend = "end that read, or the program: kill " + pids(readers)
 	}
-	c.find(severity, "wal", what, "the log is not begun anew while somebody reads an old state of it: reads become slow, and the disk fills",
+	c.Find(severity, "wal", what, "the log is not begun anew while somebody reads an old state of it: reads become slow, and the disk fills",
 		mend+"; and then: "+c.shell("pragma wal_checkpoint(truncate)"))
 	return nil
 }
 
 // readers names the processes that keep a read open, where the system tells.
-func (c *checkup) readers(ctx context.Context) []lockHolder {
+func (c *examination) readers(ctx context.Context) []lockHolder {
 	first := lockHolders(c.path, false, firstReadByte, lastReadByte)
 	if len(first) == 0 {
 		return nil
@@ -85,13 +86,13 @@ func pids(holders []lockHolder) string {
 }
 
 // lock takes the write lock and gives it back, to see how long that takes.
-func (c *checkup) lock(ctx context.Context) error {
+func (c *examination) lock(ctx context.Context) error {
 	begun := time.Now()
 	holders := make(chan []lockHolder, 1)
 	watch := time.AfterFunc(c.store.lookTimeout/4, func() { holders <- lockHolders(c.path, true, writeByte, writeByte) })
 	err := c.store.writer.submit(ctx, func(*groupTx) error { return nil })
 	waited := time.Since(begun).Seconds()
-	c.figure("writer_wait_seconds", waited, "seconds")
+	c.Figure("writer_wait_seconds", waited, "seconds")
 	severity := c.judge("lock", waited)
 	if err != nil && severity == "" && !busy(err) && !errors.Is(err, context.DeadlineExceeded) {
 		watch.Stop()
@@ -99,7 +100,7 @@ func (c *checkup) lock(ctx context.Context) error {
 	}
 	if severity == "" && err == nil {
 		watch.Stop()
-		c.well("lock", "the write lock was got in %s", span(waited))
+		c.Well("lock", "the write lock was got in %s", checkup.Span(waited))
 		c.busy()
 		return nil
 	}
@@ -116,28 +117,28 @@ func holdersOf(watch *time.Timer, holders <-chan []lockHolder) []lockHolder {
 	return <-holders
 }
 
-func (c *checkup) locked(err error, waited float64, holders []lockHolder) {
-	severity, what := sluice.SeverityWarning, "it took "+span(waited)+" to get the write lock"
+func (c *examination) locked(err error, waited float64, holders []lockHolder) {
+	severity, what := sluice.SeverityWarning, "it took "+checkup.Span(waited)+" to get the write lock"
 	if err != nil {
-		severity, what = sluice.SeverityError, "the write lock was not to be had in "+span(waited)
+		severity, what = sluice.SeverityError, "the write lock was not to be had in "+checkup.Span(waited)
 	}
 	mend := "end the transaction that holds it; keep your own short, or join the writer's with Store.Transact"
 	if len(holders) > 0 {
 		what += "; it was held by " + names(holders)
 		mend = "let that program commit or roll back, or end it: kill " + pids(holders)
 	}
-	c.find(severity, "lock", what, "everything that writes waits: enqueues, claims, settlements", mend)
+	c.Find(severity, "lock", what, "everything that writes waits: enqueues, claims, settlements", mend)
 }
 
 // busy looks at how much of its time this process has waited for others.
-func (c *checkup) busy() {
+func (c *examination) busy() {
 	share, known := c.store.writer.waits.share(time.Now())
 	if !known {
 		return
 	}
-	c.figure("busy_share", share, "")
+	c.Figure("busy_share", share, "")
 	if severity := c.judge("busy", share); severity != "" {
-		c.find(severity, "busy", fmt.Sprintf("this process waited for the write lock of others for %.0f %% of its time", 100*share),
+		c.Find(severity, "busy", fmt.Sprintf("this process waited for the write lock of others for %.0f %% of its time", 100*share),
 			"its writes are slow, and so are its workers", "let one process do the work of several (more --slots), and keep other programs' transactions short")
 	}
 }

@@ -61,7 +61,7 @@ var schemaSteps = sync.OnceValue(func() int {
 })
 
 // objects compares what is there with what the schema makes.
-func (c *checkup) objects(ctx context.Context) error {
+func (c *examination) objects(ctx context.Context) error {
 	if c.on.step > schemaSteps() {
 		return nil // what is needed there is not known here
 	}
@@ -85,12 +85,12 @@ func (c *checkup) objects(ctx context.Context) error {
 		}
 	}
 	if missing == 0 {
-		c.well("index", "every table, index and trigger is there")
+		c.Well("index", "every table, index and trigger is there")
 	}
 	return nil
 }
 
-func (c *checkup) missing(o object) {
+func (c *examination) missing(o object) {
 	why := "what goes by it reads the whole table, or is not kept unique"
 	mend := c.shell(strings.Join(strings.Fields(sqlComment.ReplaceAllString(o.text, "")), " "))
 	switch o.kind {
@@ -99,11 +99,11 @@ func (c *checkup) missing(o object) {
 	case "table":
 		why, mend = "what needs it fails", "restore the file from a backup"
 	}
-	c.find(sluice.SeverityError, "index", "the "+o.kind+" "+o.name+" is missing", why, mend)
+	c.Find(sluice.SeverityError, "index", "the "+o.kind+" "+o.name+" is missing", why, mend)
 }
 
 // integrity has every page read.
-func (c *checkup) integrity(ctx context.Context) error {
+func (c *examination) integrity(ctx context.Context) error {
 	faults, err := list(readTx{ctx, c.store.db}, scanOne[string], healthIntegritySQL)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -111,7 +111,7 @@ func (c *checkup) integrity(ctx context.Context) error {
 	case err != nil:
 		faults = append(faults, err.Error())
 	case len(faults) == 1 && faults[0] == "ok":
-		c.well("integrity", "every page and every index")
+		c.Well("integrity", "every page and every index")
 		return nil
 	}
 	onlyIndexes := len(faults) > 0
@@ -127,6 +127,6 @@ func (c *checkup) integrity(ctx context.Context) error {
 	if len(faults) > 3 {
 		what += "; and more"
 	}
-	c.find(sluice.SeverityError, "integrity", "the file is damaged: "+what, "look-ups find the wrong rows, or none, and writes may make it worse", mend)
+	c.Find(sluice.SeverityError, "integrity", "the file is damaged: "+what, "look-ups find the wrong rows, or none, and writes may make it worse", mend)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/broadcast"
+	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
 // Options adjust a Store. The zero value works.
@@ -60,7 +61,7 @@ func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
 	if db.Stats().MaxOpenConnections == 1 {
 		return nil, &sluice.InvalidError{Field: "db", Rule: "it allows one connection, and the store needs two; see SetMaxOpenConns"}
 	}
-	s := &Store{db: db, options: options, waveSlice: waveSlice, checks: checksByName(), diskOf: diskOf, lookTimeout: lookTimeout}
+	s := &Store{db: db, options: options, waveSlice: waveSlice, checks: checkup.Checks("sqlite"), diskOf: diskOf, lookTimeout: lookTimeout}
 	var err error
 	if s.writer, err = startWriter(ctx, s); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)

@@ -1,4 +1,4 @@
-package sqlite
+package checkup
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// span writes a duration for a person.
-func span(seconds float64) string {
+// Span writes a duration for a person.
+func Span(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {
 	case d >= 48*time.Hour:
@@ -25,8 +25,8 @@ func span(seconds float64) string {
 	return d.Round(time.Millisecond).String()
 }
 
-// bytesText writes a size for a person.
-func bytesText(value float64) string {
+// Bytes writes a size for a person.
+func Bytes(value float64) string {
 	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
 		if value < 1000 {
 			return fmt.Sprintf("%.3g %s", value, unit)
