@@ -173,16 +173,7 @@ func lookUp(ctx context.Context, client *sluice.Client, id sluice.ID) (jobDetail
 
 func (a *app) printDetail(d jobDetail) error {
 	var text bytes.Buffer
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&text, "%-13s %s\n", name, value)
-		}
-	}
-	instant := func(name string, at time.Time) {
-		if !at.IsZero() {
-			line(name, at.Format(time.RFC3339Nano)+"  ("+ago(at)+")")
-		}
-	}
+	line, instant := detailLines(&text, time.RFC3339Nano)
 	line("id", d.ID.String())
 	line("queue", d.Queue)
 	line("tenant", d.Tenant)

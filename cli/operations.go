@@ -116,16 +116,7 @@ func (a *app) printOperation(op sluice.Operation, told []sluice.AuditEntry) erro
 		return err
 	}
 	var text bytes.Buffer
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&text, "%-13s %s\n", name, value)
-		}
-	}
-	instant := func(name string, at time.Time) {
-		if !at.IsZero() {
-			line(name, at.Format(time.RFC3339)+"  ("+ago(at)+")")
-		}
-	}
+	line, instant := detailLines(&text, time.RFC3339)
 	line("id", op.ID.String())
 	line("kind", string(op.Kind))
 	line("state", string(op.State))

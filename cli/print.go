@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -67,6 +68,20 @@ func printJSON(a *app, value any) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
+}
+
+// detailLines give what writes the lines of one thing, each with its name, and leaves out what is not there.
+func detailLines(out io.Writer, layout string) (line func(name, value string), instant func(name string, at time.Time)) {
+	line = func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(out, "%-13s %s\n", name, value)
+		}
+	}
+	return line, func(name string, at time.Time) {
+		if !at.IsZero() {
+			line(name, at.Format(layout)+"  ("+ago(at)+")")
+		}
+	}
 }
 
 func oneLine(text string) string {
