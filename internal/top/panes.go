@@ -191,7 +191,7 @@ func (m *model) hourLines() []string {
 	}
 	done, came := make([]float64, 60), make([]float64, 60)
 	from := m.snapshot.at.Add(-time.Hour)
-	for _, s := range m.detail.stats {
+	for _, s := range h.Slots {
 		if i := int(s.At.Sub(from).Minutes()); i >= 0 && i < len(done) {
 			done[i] += float64(s.Counts.Completed)
 			came[i] += float64(s.Counts.Enqueued)

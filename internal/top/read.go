@@ -142,7 +142,6 @@ func alertsShown(all []sluice.Alert) (shown []sluice.Alert) {
 // detail is one queue, looked at closely.
 type detail struct {
 	queue string
-	stats []sluice.Stat
 	hour  sluice.Summary
 	dead  []sluice.Job
 }
@@ -156,9 +155,6 @@ func readDetail(ctx context.Context, client *sluice.Client, queue string) (detai
 	d := detail{queue: queue}
 	var err error
 	if d.hour, err = client.Summary(ctx, queue, time.Hour); err != nil {
-		return d, err
-	}
-	if d.stats, err = client.Stats(ctx, sluice.StatFilter{Queue: queue, Every: sluice.StatMinute, From: time.Now().Add(-time.Hour)}); err != nil {
 		return d, err
 	}
 	page, err := client.Jobs(ctx, sluice.JobFilter{Queue: queue, States: []sluice.State{sluice.StateDead}, Limit: deadShown})

@@ -98,7 +98,7 @@ func TestScreens(t *testing.T) {
 				Run:  sluice.Quantiles{P50: 8 * time.Millisecond, P95: 41 * time.Millisecond, P99: 1200 * time.Millisecond},
 			}}
 			for i := range 60 {
-				d.stats = append(d.stats, sluice.Stat{At: from.Add(time.Duration(i) * time.Minute), Counts: sluice.StatCounts{Enqueued: int64(i * i), Completed: int64(60 - i)}})
+				d.hour.Slots = append(d.hour.Slots, sluice.Stat{At: from.Add(time.Duration(i) * time.Minute), Counts: sluice.StatCounts{Enqueued: int64(i * i), Completed: int64(60 - i)}})
 			}
 			d.dead = []sluice.Job{{Error: "the bank says: no such account", FinishedAt: time.Now().Add(-5*time.Hour - 20*time.Second)}}
 			m.Update(detailMsg{detail: d})
