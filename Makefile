@@ -13,12 +13,23 @@ COVERED_PLAIN  = $(MODULE)/store/memory
 comma = ,
 empty =
 listed = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
-SOAK    = 10m
-# The reference systems: modules of their own, users of the library.
-APPS = apps/payments apps/workflows apps/conversations apps/ingredients
+SOAK = 10m
+# Modules of their own, users of the library. Each is tidied, linted and tested; one line adds one.
+MODULES = \
+	apps/payments \
+	apps/workflows \
+	apps/conversations \
+	apps/ingredients \
+	compat \
+	deploy \
+	bench
+# All modules that are linted. Temporal's is the last: by then its packages are compiled, beside the tests.
+LINTED = . $(MODULES) tools/temporal
+# All that must hold, as steps of which STEPS run at a time. The longest come first.
+HOLDS = race $(MODULES:%=test/%) lint cross cover tidy vuln
+STEPS = 3
 
-# Everything but the race detector does without C, as what is shipped is built: so nothing is compiled twice. The
-# testbed turns it on for the commands that it runs.
+# Everything but the race detector does without C, as what is shipped is built: so nothing is compiled twice.
 export CGO_ENABLED = 0
 
 .DEFAULT_GOAL := help
@@ -27,20 +38,29 @@ export CGO_ENABLED = 0
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# What Temporal is built of is linted after the tests: by then it is compiled, beside them.
 .PHONY: test
-test: tidy lint-sluice cross race cover lint-temporal bench-test apps-test deploy-test vuln ## Everything that must hold; about eleven minutes on two idle cores
+test: ## Everything that must hold
+	go run ./internal/testbed -temporal -steps=$(STEPS) $(HOLDS)
 
-# Three packages at once, because many tests wait for processes and servers. The linter has vetted them.
+# Some packages at once, because many tests wait for processes and servers. The linter has vetted them. It is one of the
+# steps of test: alone it finds or starts servers for itself.
 .PHONY: race
 race: ## The tests with the race detector, a soak, and the coverage they reach
-	go run ./internal/testbed -temporal go test $(RACE) -vet=off -p=3 -shuffle=on -timeout=20m -coverpkg=$(call listed,$(COVERED_RACING)) -coverprofile=coverage.out ./...
+	CGO_ENABLED=1 go test $(RACE) -vet=off -p=3 -shuffle=on -timeout=30m -coverpkg=$(call listed,$(COVERED_RACING)) -coverprofile=coverage.out ./...
 	go run ./internal/coverage -profile=coverage.out -least=85 $(COVERED_RACING)
 
 .PHONY: cover
 cover: ## The coverage of the store in memory, without the race detector
-	go test -vet=off -coverpkg=$(call listed,$(COVERED_PLAIN)) -coverprofile=coverage.out $(COVERED_PLAIN)
-	go run ./internal/coverage -profile=coverage.out -least=85 $(COVERED_PLAIN)
+	go test -vet=off -coverpkg=$(call listed,$(COVERED_PLAIN)) -coverprofile=coverage-plain.out $(COVERED_PLAIN)
+	go run ./internal/coverage -profile=coverage-plain.out -least=85 $(COVERED_PLAIN)
+
+# The tests of a module of its own.
+.PHONY: $(MODULES:%=test/%)
+$(MODULES:%=test/%):
+	cd $(@:test/%=%) && go test ./...
+
+# mattn's driver is SQLite in C.
+test/compat: export CGO_ENABLED = 1
 
 .PHONY: soak
 soak: ## Only the soak, for as long as SOAK says (make soak SOAK=1h)
@@ -50,42 +70,27 @@ soak: ## Only the soak, for as long as SOAK says (make soak SOAK=1h)
 quick: ## The tests without the race detector and the long ones
 	go test -short ./...
 
+# The linter is built once, and then run in each module: it takes one at a time.
 .PHONY: lint
-lint: lint-sluice lint-temporal ## Format and lint, without changing anything
-
-.PHONY: lint-sluice
-lint-sluice:
-	$(TOOL) golangci-lint run ./...
-	cd bench && go tool -modfile=../tools/go.mod golangci-lint run ./...
-	cd deploy && go tool -modfile=../tools/go.mod golangci-lint run ./...
-	set -e; for app in $(APPS); do (cd $$app && go tool -modfile=../../tools/go.mod golangci-lint run ./...); done
-
-.PHONY: lint-temporal
-lint-temporal:
-	cd tools/temporal && go tool -modfile=../go.mod golangci-lint run ./...
+lint: ## Format and lint, without changing anything
+	set -e; lint=$$($(TOOL) -n golangci-lint); for module in $(LINTED); do (cd $$module && $$lint run --allow-parallel-runners ./...); done
 
 .PHONY: fmt
 fmt: ## Format the code
-	$(TOOL) golangci-lint fmt ./...
-	cd bench && go tool -modfile=../tools/go.mod golangci-lint fmt ./...
-	cd deploy && go tool -modfile=../tools/go.mod golangci-lint fmt ./...
-	set -e; for app in $(APPS); do (cd $$app && go tool -modfile=../../tools/go.mod golangci-lint fmt ./...); done
-	cd tools/temporal && go tool -modfile=../go.mod golangci-lint fmt ./...
+	set -e; lint=$$($(TOOL) -n golangci-lint); for module in $(LINTED); do (cd $$module && $$lint fmt ./...); done
 
 .PHONY: tidy
 tidy: ## Check that the module files say what the code needs
-	go mod tidy -diff
 	go mod verify
-	cd bench && go mod tidy -diff
-	cd deploy && go mod tidy -diff
-	set -e; for app in $(APPS); do (cd $$app && go mod tidy -diff); done
-	cd tools/temporal && go mod tidy -diff
-	cd tools/rules && go mod tidy -diff && go vet ./...
+	set -e; for module in $(LINTED) tools/rules; do (cd $$module && go mod tidy -diff); done
+	cd tools/rules && go vet ./...
+	cd bench/riversqlite && go vet ./...
 
+# What the program is made of is compiled and vetted, not linked.
 .PHONY: cross
-cross: ## Build the command for other systems, without C
-	GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/sluice
-	GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/sluice
+cross: ## Check that the command compiles for other systems, without C
+	GOOS=darwin GOARCH=arm64 go vet ./cmd/sluice
+	GOOS=windows GOARCH=amd64 go vet ./cmd/sluice
 
 .PHONY: docs
 docs: ## Write the parts of the documents that are made from the code
@@ -111,23 +116,21 @@ bench: ## Measure against the peers and write docs/benchmarks.md; about half an 
 	cd bench && go run .
 
 .PHONY: bench-test
-bench-test: ## Check the benchmarks' own code
-	cd bench && go test ./...
-	cd bench/riversqlite && go vet ./...
+bench-test: test/bench ## Check the benchmarks' own code
 
 .PHONY: apps-test
-apps-test: ## Run the reference systems for real, small
-	set -e; for app in $(APPS); do (cd $$app && go test ./...); done
+apps-test: $(filter test/apps/%,$(MODULES:%=test/%)) ## Run the reference systems for real, small
 
 .PHONY: deploy-test
-deploy-test: ## Check the image, the unit and the manifests, and start what is in them
-	cd deploy && go test ./...
+deploy-test: test/deploy ## Check the image, the unit and the manifests, and start what is in them
 
-# govulncheck exits with 3 when it found something. Where the vulnerability data cannot be had, the
-# check is left out, and says so.
+# The modules are looked up first, which is quick and finds at least as much; what the program calls only where a module
+# has something. govulncheck exits with 3 when it found something. Where the vulnerability data cannot be had, the check
+# is left out, and says so.
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities, where the data can be had
-	@out=$$($(TOOL) govulncheck ./... 2>&1); code=$$?; echo "$$out"; \
+	@out=$$($(TOOL) govulncheck -scan=module 2>&1); code=$$?; \
+	if [ $$code = 3 ]; then out=$$($(TOOL) govulncheck ./... 2>&1); code=$$?; fi; echo "$$out"; \
 	case "$$code/$$out" in \
 	0/*) ;; \
 	1/*"fetching vulnerabilities"*) echo "vulnerabilities: NOT CHECKED, the data cannot be had here" ;; \

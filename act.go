@@ -13,7 +13,8 @@ func (c *Client) Cancel(ctx context.Context, ids []ID, act Act) error {
 }
 
 // Requeue gives dead, cancelled and uncertain jobs a new life: due now, attempts at zero, the next
-// generation; their history stays (C-56, E-10 … E-14). It needs a reason.
+// generation; their history stays (C-56, E-10 … E-14). It needs a reason. A job of which a run may still be open waits
+// until that has ended, unless the act says BesideOpenRun; an uncertain one does not wait: whoever requeues it has decided.
 func (c *Client) Requeue(ctx context.Context, ids []ID, act Act) error {
 	if act.Reason == "" {
 		return invalid("reason", "a requeue needs one; it is kept in the audit")
@@ -37,6 +38,16 @@ func (c *Client) Resolve(ctx context.Context, ids []ID, outcome State, act Act) 
 // ResolvedError is the error of a job whose run has failed, as a person says.
 func ResolvedError(act Act) string {
 	return StoredText("the run failed, as " + act.By + " found out: " + act.Reason)
+}
+
+// Terminate has upkeep end the stray runs of jobs by force: those that go on although their job was cancelled (see
+// StrayRun). It needs a reason. Jobs without such a run are in a *BatchError: ErrNotFound, or ErrNotAllowed where the job
+// is known; cancel an unfinished one first.
+func (c *Client) Terminate(ctx context.Context, ids []ID, act Act) error {
+	if act.Reason == "" {
+		return invalid("reason", "ending a run by force needs one; it is kept in the audit")
+	}
+	return c.act("terminate", ids, &act, func() ([]error, error) { return c.store.Terminate(ctx, ids, act) })
 }
 
 // RunNow makes queued jobs due at once. It does not pass by a paused queue.
@@ -125,9 +136,9 @@ func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
 
 // ChangeSettings changes a queue's settings. It reads them, lets change edit them, checks the whole
 // and stores it with one audit entry; if somebody else changed them in between, it begins anew. A
-// change that changes nothing is not stored.
+// change that changes nothing is not stored. Change may be called more than once for one change.
 func (c *Client) ChangeSettings(ctx context.Context, name string, act Act, change func(*Settings) error) (Queue, error) {
-	return c.changeQueue(ctx, name, act, func(q *Queue) error { return change(&q.Settings) })
+	return c.changeQueue(ctx, name, act, func(q *Queue) error { return q.Settings.Change(change) })
 }
 
 func (c *Client) saveQueue(ctx context.Context, queue Queue, act Act) (Queue, error) {

@@ -128,8 +128,8 @@ func (r AlertRule) Breaks(value, threshold float64) bool {
 
 // ThresholdIn is the threshold that counts in a queue, by the queue's own rate.
 func (r AlertRule) ThresholdIn(queue Queue) float64 {
-	if r.RateShare > 0 && queue.Settings.Rate > 0 {
-		return math.Min(r.Threshold, r.RateShare*float64(queue.Settings.Rate))
+	if r.RateShare > 0 && !queue.Settings.Rate.IsZero() {
+		return math.Min(r.Threshold, r.RateShare*queue.Settings.Rate.PerSecond())
 	}
 	return r.Threshold
 }
@@ -238,7 +238,7 @@ func (s AlertScope) Covers(queue Queue) bool {
 	case CoversUnlimitedEngines:
 		return !limited(queue) && engine
 	case CoversRated:
-		return queue.Settings.Rate > 0
+		return !queue.Settings.Rate.IsZero()
 	}
 	return false
 }
@@ -246,7 +246,7 @@ func (s AlertScope) Covers(queue Queue) bool {
 // limited reports whether jobs of a queue wait because they are meant to.
 func limited(queue Queue) bool {
 	s := queue.Settings
-	return s.Rate > 0 || s.InFlightLimit > 0 || s.TenantCapacity > 0 || s.TenantRate > 0 || queue.ByTenant
+	return !s.Rate.IsZero() || s.InFlightLimit > 0 || s.TenantCapacity > 0 || !s.TenantRate.IsZero() || queue.ByTenant
 }
 
 // Silence keeps receivers from being told of alerts for a while.

@@ -49,6 +49,8 @@ const (
 	AlertFires    AlertChange = "firing"
 	AlertResolves AlertChange = "resolved"
 	AlertHides    AlertChange = "silenced"
+	// AlertHead is no alert: receivers are told of the head of the audit's chain.
+	AlertHead AlertChange = "audit head"
 )
 
 // Reaches reports whether receivers are told of a change of an alert, as it was before. That one is over is only told to
@@ -160,9 +162,19 @@ type AlertMessage struct {
 	// Message is one sentence for people, Runbook what to do, one step a line.
 	Message string `json:"message"`
 	Runbook string `json:"runbook,omitempty"`
+	// AuditHead is the head of the audit's chain, for «sluice audit verify»; only where Event is AlertHead.
+	AuditHead string `json:"audit_head,omitempty"`
 	// FiredAt is since when it fires, At when this was seen, by the store's clock.
 	FiredAt time.Time `json:"fired_at,omitzero"`
 	At      time.Time `json:"at"`
+}
+
+// HeadMessage makes what receivers are told of the head of the audit's chain.
+func HeadMessage(head string, at time.Time) AlertMessage {
+	return AlertMessage{
+		ID: NewID(), Event: AlertHead, Rule: "audit-head", Severity: SeverityNote, AuditHead: head, At: at,
+		Message: "the audit is sealed up to " + head + "; keep this, it is no alert",
+	}
 }
 
 // Message makes what is told of a change of an alert.

@@ -110,7 +110,7 @@ func TestRulesCoverTheQueuesTheyAreMeantFor(t *testing.T) {
 		}
 		return q
 	}
-	rated := func(q *sluice.Queue) { q.Settings.Rate = 2 }
+	rated := func(q *sluice.Queue) { q.Settings.Rate = sluice.RatePerSecond(2) }
 	queues := []sluice.Queue{
 		queue("plain", nil), queue("rated", rated),
 		queue("engine", func(q *sluice.Queue) { q.Settings.Engine = "temporal" }),

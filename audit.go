@@ -14,6 +14,9 @@ type Act struct {
 	// ID tells this act from every other. Default: a new one. The same act sent again, after an
 	// answer was lost, does not repeat what it did; so an id is for one call alone.
 	ID ID
+	// BesideOpenRun lets Requeue start jobs beside runs of theirs that may still be open; see StrayRun. The audit tells
+	// for which runs a person decided so. Default: the next run waits until those have ended.
+	BesideOpenRun bool
 }
 
 // Object is the kind of thing an audit entry tells of.
@@ -28,6 +31,9 @@ const (
 	ObjectAlert  Object = "alert"
 	// ObjectOperation: its name is the operation's id.
 	ObjectOperation Object = "operation"
+	// ObjectAudit is the audit itself. Its name is keep for how long entries are kept and what retention deletes, head for
+	// heads of the chain that were told outside of the store.
+	ObjectAudit Object = "audit"
 )
 
 // AuditEntry is one line of the audit, which is only ever added to.
@@ -37,7 +43,7 @@ type AuditEntry struct {
 	Actor  string    `json:"actor"`
 	Object Object    `json:"object"`
 	// Name is that of the queue, tenant or tier; for a job it is the name of its queue, for an alert what AlertName gives,
-	// for an operation its id.
+	// for an operation its id, for the audit keep or head.
 	Name string `json:"name"`
 	// Event is a move of the state machine, or one of the words below.
 	Event      Event           `json:"event"`
@@ -57,8 +63,12 @@ const (
 	EventLost Event = "lost"
 	// EventReschedule: a waiting job got another due_at.
 	EventReschedule Event = "reschedule"
-	// EventPrune: a person had a finished job deleted before its time.
+	// EventPrune: a person had a finished job deleted before its time, or retention deleted entries of the audit.
 	EventPrune Event = "prune"
+	// EventTerminate: a person asked upkeep to end a stray run by force. After names the run.
+	EventTerminate Event = "terminate"
+	// EventBeside: a person let a job run beside a stray run of it. After names the run.
+	EventBeside Event = "beside open run"
 	// EventChange: a queue, tenant, tier, rule of alerts, or the state or terms of an operation, was changed.
 	EventChange Event = "change"
 	// EventDelete: a tenant, a tier or what somebody said of a rule of alerts was deleted.
@@ -75,6 +85,8 @@ const (
 	// EventSilence and EventUnsilence: somebody silenced alerts for a while, or ended that. After says which.
 	EventSilence   Event = "silence"
 	EventUnsilence Event = "unsilence"
+	// EventHead: a head of the audit's chain was told in the log and to the receivers of alerts. After has it.
+	EventHead Event = "head told"
 	// EventAlertUntold: a receiver could not be told of an alert for so long that it was given up.
 	EventAlertUntold Event = "alert untold"
 )
@@ -102,4 +114,19 @@ type AuditFilter struct {
 	Before int64
 	// Limit is the size of a page, 1 to 10,000. Default 100.
 	Limit int
+}
+
+// Change lets change edit the settings. A change that gives a queue an engine, and says nothing of the audit, makes the
+// audit full: what a run did is known elsewhere, and only the audit tells when it was claimed, dispatched and ended.
+func (s *Settings) Change(change func(*Settings) error) error {
+	probe, before := *s, *s
+	probe.Audit = AuditFull
+	silent := before.Engine == "" && before.Audit == AuditNotable && change(&probe) == nil && probe.Engine != "" && probe.Audit == AuditFull
+	if err := change(s); err != nil {
+		return err
+	}
+	if silent && s.Engine != "" {
+		s.Audit = AuditFull
+	}
+	return nil
 }

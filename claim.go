@@ -24,9 +24,37 @@ type ClaimRequest struct {
 	// Ageing is the share of claims that begin with another priority than the first, from 0 to 1;
 	// see Priorities. Default 0: priority is strict.
 	Ageing float64
+	// Engine is the name of the engine that the holder hands jobs to, as the queue's settings have it; empty: the holder is a
+	// worker. A queue of other jobs refuses the claim by an *OtherRunnerError.
+	Engine string
 	// Lead is how long before they are due jobs may be claimed, by the store's clock. The holder must not
 	// start one before it is due (I-3). Default 0.
 	Lead time.Duration
+	// Tells says that the holder will tell when the jobs begin, if the answer is that the claim is Paced. Without it, a
+	// job counts as begun when it is claimed.
+	Tells bool
+	// Begun tells what became of earlier claims of the queue. A claim with a Limit of 0 does nothing else.
+	Begun []Begun
+}
+
+// Begun tells of the jobs of one claim that they began, for the queue's rate.
+type Begun struct {
+	Token Token
+	// Jobs of them have begun so far, and Gone ones never will.
+	Jobs, Gone int
+	// Ago is how long ago the last of them began, at the least; negative: it is to begin so much later.
+	Ago time.Duration
+}
+
+// Check says which rule a request breaks. A claim without a token could be neither settled nor found again.
+func (r ClaimRequest) Check() error {
+	switch {
+	case r.Token == Token{}:
+		return invalid("token", "a claim must have a token")
+	case r.Holder == "":
+		return invalid("holder", "a claim must name its holder")
+	}
+	return nil
 }
 
 // Priorities is the order in which a claim serves the priorities: from 1 to 10, but that of all claims
@@ -55,6 +83,10 @@ type Claimed struct {
 	// Full says that jobs which are due wait for one of those in flight to end, of the queue or of their
 	// tenant.
 	Full bool
+	// Paced says that the queue has a rate, by which what was claimed counts until its holder has told when it began.
+	Paced bool
+	// Unheard says that another claim was under way: Begun must be told again.
+	Unheard bool
 }
 
 // Claim is a job in the hands of a holder.
@@ -130,16 +162,28 @@ type DispatchFilter struct {
 // DispatchLimit is how many jobs Dispatches lists at the most, if nobody says how many.
 const DispatchLimit = 1000
 
-// StrayRun is a run that may be under way although its job was cancelled.
+// StrayRun is a run that may be open although its job has ended: the job was cancelled, or buried before its engine had
+// said what became of the run. It is in flight until its engine says that it has ended.
 type StrayRun struct {
-	JobID ID
-	Queue string
+	JobID ID     `json:"job_id"`
+	Queue string `json:"queue"`
 	// Engine says where it is; see EngineOf.
-	Engine string
+	Engine string `json:"engine"`
 	// Ref names it.
-	Ref string
-	// CancelledAt is when its job was cancelled, by the store's clock.
-	CancelledAt time.Time
+	Ref string `json:"ref"`
+	// CancelledAt is when its job ended, by the store's clock.
+	CancelledAt time.Time `json:"cancelled_at"`
+	// Tenant is the job's, and Generation the life of the job that the run is of.
+	Tenant     string `json:"tenant,omitempty"`
+	Generation int    `json:"generation"`
+	// ClaimedAt is when the job was claimed for it.
+	ClaimedAt time.Time `json:"claimed_at,omitzero"`
+	// Started says that its engine had it. A run that was only intended may never come.
+	Started bool `json:"started"`
+	// Terminate says that a person wants it ended by force; see Store.Terminate.
+	Terminate bool `json:"terminate,omitempty"`
+	// Beside says that a person let the job run beside it; see Act.BesideOpenRun.
+	Beside bool `json:"beside,omitempty"`
 }
 
 // Settlement is what a holder says became of a job it claimed.

@@ -50,24 +50,31 @@ func (c *Client) Within(tx Enqueuer) *Client {
 	return &inner
 }
 
-// Enqueue stores one job. When it returns without an error, the job is durable.
+// Enqueue stores one job. When it returns without an error, the job is durable. After an *EnqueueError the job may be
+// stored or not; send it again under the id that the receipt and the error have.
 func (c *Client) Enqueue(ctx context.Context, job NewJob) (Receipt, error) {
 	receipts, err := c.EnqueueMany(ctx, []NewJob{job})
 	var batch *BatchError
 	if errors.As(err, &batch) {
 		return Receipt{}, fmt.Errorf("enqueue into %q: %w", job.Queue, batch.Failed[0])
 	}
-	if err != nil {
-		return Receipt{}, err
-	}
-	return receipts[0], nil
+	return receipts[0], err
 }
 
 // EnqueueMany stores jobs in one transaction; a few thousand at a time go fastest. A job that
 // breaks a rule, or is to run after one that is not stored, fails alone: the error is then a
 // *BatchError, and the others are stored. Any other
-// error means that none was stored, as far as can be known; the same ids may be sent again.
+// error is an *EnqueueError: whether the jobs are stored may not be known, and it has their ids, as the receipts have
+// them, under which they can be sent again.
 func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, error) {
+	jobs = slices.Clone(jobs)
+	receipts := make([]Receipt, len(jobs))
+	for i := range jobs {
+		if jobs[i].ID.IsZero() {
+			jobs[i].ID = NewID()
+		}
+		receipts[i].ID = jobs[i].ID
+	}
 	inserts := make([]Insert, 0, len(jobs))
 	places := make([]int, 0, len(jobs))
 	failed := make(map[int]error)
@@ -77,19 +84,18 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, err
 		case errors.Is(err, ErrInvalid):
 			failed[i] = err
 		case err != nil:
-			return nil, fmt.Errorf("enqueue: %w", err)
+			return receipts, enqueueError(jobs, err)
 		default:
 			inserts = append(inserts, insert)
 			places = append(places, i)
 		}
 	}
 	inserts, places = inOrder(inserts, places, failed)
-	receipts := make([]Receipt, len(jobs))
 	if len(inserts) > 0 {
 		stored, err := c.enqueuer.Enqueue(ctx, inserts)
 		var refused *BatchError
 		if err != nil && !errors.As(err, &refused) {
-			return nil, fmt.Errorf("enqueue: %w", err)
+			return receipts, enqueueError(jobs, err)
 		}
 		for k, receipt := range stored {
 			receipts[places[k]] = receipt
@@ -99,9 +105,20 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, err
 		}
 	}
 	if len(failed) > 0 {
+		for i := range failed {
+			receipts[i] = Receipt{}
+		}
 		return receipts, &BatchError{Failed: failed, Total: len(jobs)}
 	}
 	return receipts, nil
+}
+
+func enqueueError(jobs []NewJob, err error) *EnqueueError {
+	ids := make([]ID, len(jobs))
+	for i, job := range jobs {
+		ids[i] = job.ID
+	}
+	return &EnqueueError{IDs: ids, Err: err}
 }
 
 // inOrder puts jobs behind those of the batch that they are to run after, and takes out those that wait
@@ -137,14 +154,21 @@ func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 			return Insert{}, err
 		}
 	}
+	now := c.settings.Now()
+	if now.IsZero() && !job.ExpiresAt.IsZero() { // nothing was stored that shows the store's clock
+		if _, err := c.settings.queueBy(ctx, c.enqueuer, job.Queue); err != nil {
+			return Insert{}, err
+		}
+		now = c.settings.Now()
+	}
+	if err := job.checkExpiry(now); err != nil {
+		return Insert{}, err
+	}
 	if err := job.checkPayload(queue.Settings.PayloadLimit); err != nil {
 		return Insert{}, err
 	}
 	if err := CheckSchema(c.checker, queue, job.Payload); err != nil {
 		return Insert{}, err
-	}
-	if job.ID.IsZero() {
-		job.ID = NewID()
 	}
 	if job.Priority == 0 {
 		job.Priority = DefaultPriority
@@ -241,4 +265,21 @@ func (c *Client) Depth(ctx context.Context, queue string) (Depth, error) {
 }
 
 // Holders lists the processes that work, as they last told the store.
-func (c *Client) Holders(ctx context.Context) ([]Holder, error) { return c.store.Holders(ctx) }
+func (c *Client) Holders(ctx context.Context) ([]Holder, error) {
+	holders, err := c.store.Holders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leads, err := c.store.Leads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range holders {
+		for _, lead := range leads {
+			if lead.Held && lead.Holder == holders[i].ID {
+				holders[i].Leads = append(holders[i].Leads, lead.Task)
+			}
+		}
+	}
+	return holders, nil
+}

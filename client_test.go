@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,6 +56,10 @@ func TestBadJobsAreRefusedWithTheRuleTheyBreak(t *testing.T) {
 		"a negative delay":           {job(sluice.EnqueueOptions{Delay: -time.Second}), "delay"},
 		"two due times":              {job(sluice.EnqueueOptions{Delay: time.Second, DueAt: now}), "delay"},
 		"an expiry before it is due": {job(sluice.EnqueueOptions{DueAt: now.Add(time.Hour), ExpiresAt: now}), "expires_at"},
+		"an expiry that has passed":  {job(sluice.EnqueueOptions{ExpiresAt: now.Add(-24 * time.Hour)}), "expires_at"},
+		"an expiry within the delay": {job(sluice.EnqueueOptions{Delay: 48 * time.Hour, ExpiresAt: now.Add(24 * time.Hour)}), "expires_at"},
+		"a key that reads backwards": {job(sluice.EnqueueOptions{Key: "a\u202eb"}), "cannot be seen"},
+		"a tenant of no width":       {job(sluice.EnqueueOptions{Tenant: "acme\u200b"}), "cannot be seen"},
 		"a year out of range":        {job(sluice.EnqueueOptions{DueAt: time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC)}), "due_at"},
 		"too many attempts":          {job(sluice.EnqueueOptions{MaxAttempts: 1_000_000}), "max_attempts"},
 		"too many labels":            {job(sluice.EnqueueOptions{Labels: tooMany}), "labels"},
@@ -409,4 +414,38 @@ func FuzzEnqueuePayload(f *testing.F) {
 			t.Errorf("stored %q of %q with %q, %v", stored.Payload, stored.Tenant, stored.Key, err)
 		}
 	})
+}
+
+// deaf stores what it is given, and then cannot be reached.
+type deaf struct {
+	sluice.Store
+	heard bool
+}
+
+func (d *deaf) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+	receipts, err := d.Store.Enqueue(ctx, jobs)
+	if d.heard || err != nil {
+		return receipts, err
+	}
+	d.heard = true
+	return nil, fmt.Errorf("enqueue: %w", sluice.ErrUnavailable)
+}
+
+func TestEnqueueWhoseAnswerIsLostCanBeSentAgain(t *testing.T) {
+	t.Parallel()
+	client := sluice.NewClient(&deaf{Store: memory.New(memory.Options{})}, sluice.ClientOptions{})
+	job := sluice.NewJob{Queue: "q", Payload: []byte(`{}`)}
+	receipt, err := client.Enqueue(t.Context(), job)
+	var failed *sluice.EnqueueError
+	if !errors.As(err, &failed) || !errors.Is(err, sluice.ErrUnavailable) {
+		t.Fatalf("the error is %v", err)
+	}
+	if receipt.ID.IsZero() || len(failed.IDs) != 1 || failed.IDs[0] != receipt.ID {
+		t.Fatalf("the receipt has the id %s, the error %v", receipt.ID, failed.IDs)
+	}
+	job.ID = receipt.ID
+	again, err := client.Enqueue(t.Context(), job)
+	if err != nil || !again.Duplicate || again.ID != receipt.ID {
+		t.Fatalf("sent again: %+v, %v", again, err)
+	}
 }

@@ -107,6 +107,7 @@ func drainInSteps(lines []flowLine, limits []flowLimit, marks []float64) startsA
 	out := startsAt{last: make([][]float64, len(lines))}
 	walks := make([]walk, len(lines))
 	missing, started := 0, 0.0
+	share := sharing{jobs: make([]float64, len(lines)), wants: make([]float64, len(lines)), order: make([]int, len(lines))}
 	for i, l := range lines {
 		walks[i].flowLine = l
 		missing += len(l.arrivals)
@@ -119,7 +120,7 @@ func drainInSteps(lines []flowLine, limits []flowLimit, marks []float64) startsA
 		for i := range walks {
 			walks[i].arrive(now)
 		}
-		jobs := sharesOf(walks, leastTokens(limits, math.Inf(1)), now)
+		jobs := share.of(walks, leastTokens(limits, math.Inf(1)), now)
 		sum := 0.0
 		for i := range walks {
 			w := &walks[i]
@@ -143,19 +144,31 @@ func (w *walk) arrive(now float64) {
 	}
 }
 
-// sharesOf is what lines start in a step: the one that has the least for its weight gets more first.
-func sharesOf(walks []walk, left, now float64) []float64 {
-	got, wants := make([]float64, len(walks)), make([]float64, len(walks))
-	order := make([]int, len(walks))
-	for i, w := range walks {
-		order[i] = i
-		if now >= w.opens {
+// sharing holds what each step computes anew.
+type sharing struct {
+	jobs, wants []float64
+	order       []int
+}
+
+// of is what lines start in a step: the one that has the least for its weight gets more first.
+func (s sharing) of(walks []walk, left, now float64) []float64 {
+	got, wants, order, any := s.jobs, s.wants, s.order, false
+	for i := range walks {
+		w := &walks[i]
+		order[i], got[i], wants[i] = i, 0, 0
+		if now >= w.opens && w.waiting > 0 {
 			wants[i] = leastTokens(w.limits, w.waiting)
+			any = any || wants[i] != 0
 		}
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		return int(math.Copysign(1, wants[a]/walks[a].weight-wants[b]/walks[b].weight))
-	})
+	if !any {
+		return got
+	}
+	if len(walks) > 1 {
+		slices.SortFunc(order, func(a, b int) int {
+			return int(math.Copysign(1, wants[a]/walks[a].weight-wants[b]/walks[b].weight))
+		})
+	}
 	for place, i := range order {
 		weights := 0.0
 		for _, k := range order[place:] {

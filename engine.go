@@ -21,6 +21,8 @@ var (
 	// ErrEngineUnavailable: the engine could not be reached, or did not answer within the deadline. Whether it did what
 	// it was asked for is not known.
 	ErrEngineUnavailable = errors.New("engine unavailable")
+	// ErrNotAsked comes beside another: nobody asked the engine for this run, so that this call has started nothing.
+	ErrNotAsked = errors.New("the engine was not asked")
 	// ErrEngineTarget: the engine lacks what the queue's settings name, such as the namespace, or does not let us use
 	// it. No run of the queue can be started until a person mends it.
 	ErrEngineTarget = errors.New("the engine lacks the queue's target")
@@ -34,10 +36,12 @@ var (
 type Engine interface {
 	// Start starts runs. It has one answer per run, nil for each that the engine has now, whether it was started by
 	// this call or before. One that fails does not keep the others from being started. See ErrEngineRefused,
-	// ErrRefTaken, ErrEngineBusy and ErrEngineTarget; after any other error the run may have been started.
+	// ErrRefTaken, ErrEngineBusy, ErrEngineTarget and ErrNotAsked; after any other error the run may have been started. It
+	// calls Begins of each run right before the engine is asked for that one, and does not ask if that says no.
 	Start(ctx context.Context, target RunTarget, runs []Run) []error
 	// Outcomes says how runs are, each by its ref: one outcome per ref, in the same order. An engine that cannot be
-	// reached gives an error, never RunAbsent.
+	// reached gives an error, never RunAbsent. Beside an error there may be outcomes all the same; those without a State are
+	// the ones that are not known.
 	Outcomes(ctx context.Context, target RunTarget, refs []string) ([]RunOutcome, error)
 	// Ended lists runs that ended at or after an instant of the engine's clock, many in one call; next goes on where
 	// the page before ended, nil: at the beginning. It may miss some for a while: Outcomes is what is relied on.
@@ -117,6 +121,20 @@ type Run struct {
 	Delay time.Duration
 	// Headers go with the run, for who observes it, such as the context of a trace. Engines without headers leave them out.
 	Headers map[string]string
+	// Begin, if there is one, says whether the engine may be asked for the run now. See Begins.
+	Begin func() error
+}
+
+// Begins says whether an engine may be asked for the run now; nil: it may. Between claim and call the queue may have been
+// paused, or the claim lost. The error is the answer of Start then.
+func (r Run) Begins() error {
+	if r.Begin == nil {
+		return nil
+	}
+	if err := r.Begin(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotAsked, err)
+	}
+	return nil
 }
 
 // RunState is how a run is.
@@ -194,6 +212,16 @@ const (
 	FollowLooks = 10
 )
 
+// LeastRetention is for how long an engine keeps runs that ended at the least: one that keeps them for less gets none.
+const LeastRetention = FollowLooks * SweepInterval
+
+// Forgets reports whether an engine may have forgotten a run that it could have been asked for so long ago. Then the run is
+// not asked for again, and that the engine lacks it does not mean that it never was: the job is uncertain. A tenth of the
+// retention is left for clocks that differ, and for calls under way.
+func (r EngineReport) Forgets(age time.Duration) bool {
+	return r.Retention > 0 && age > r.Retention-r.Retention/10
+}
+
 // CheckFollowing says whether runs can be followed safely: a run that ended must be noticed long before its engine
 // forgets it. If they cannot, the error is an ErrInvalid of follow_interval; dispatchers start no runs of the queue then.
 func CheckFollowing(s Settings, report EngineReport) error {
@@ -222,3 +250,34 @@ func (e *UnknownEngineError) Error() string {
 
 // Is makes it an ErrNotFound.
 func (e *UnknownEngineError) Is(target error) bool { return target == ErrNotFound }
+
+// OtherRunnerError says that a queue refused a claim: its jobs are not for this kind of holder.
+type OtherRunnerError struct {
+	Queue string
+	// Engine runs the queue's jobs; empty: workers do.
+	Engine string
+	// Claimed is the engine that the holder claimed for; empty: it is a worker.
+	Claimed string
+}
+
+// Error says who runs the jobs, and what to do.
+func (e *OtherRunnerError) Error() string {
+	switch {
+	case e.Engine == "":
+		return fmt.Sprintf("claim from queue %s for engine %s: workers run its jobs; run `sluice work %s`, or set its `engine`", e.Queue, e.Claimed, e.Queue)
+	case e.Claimed == "":
+		return fmt.Sprintf("claim from queue %s for a worker: engine %s runs its jobs; run `sluice dispatch %s`, or clear its `engine`", e.Queue, e.Engine, e.Queue)
+	}
+	return fmt.Sprintf("claim from queue %s for engine %s: engine %s runs its jobs; read its settings again", e.Queue, e.Claimed, e.Engine)
+}
+
+// Is makes it an ErrNotAllowed.
+func (e *OtherRunnerError) Is(target error) bool { return target == ErrNotAllowed }
+
+// CheckRunner refuses a claim from a queue whose engine is another one than the request's.
+func (r ClaimRequest) CheckRunner(engine string) error {
+	if r.Engine == engine {
+		return nil
+	}
+	return &OtherRunnerError{Queue: r.Queue, Engine: engine, Claimed: r.Engine}
+}

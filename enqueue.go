@@ -45,8 +45,9 @@ const (
 	// Replace: if the first job still waits, it is cancelled and this one takes its place. If it
 	// runs or has ended, Replace is Keep.
 	Replace OnDuplicate = "replace"
-	// Coalesce: if the first job runs, this one is stored to run once after it; further ones meet
-	// in that later run. If the first still waits, Coalesce is Keep.
+	// Coalesce: if the first job has begun, this one is stored to run once after it; further ones meet
+	// in that later run. A job that waits and was never handed out takes over the payload and the labels
+	// of each that meets in it, so that the newest is never lost; its id, place and due time stay.
 	Coalesce OnDuplicate = "coalesce"
 )
 
@@ -156,6 +157,19 @@ func (j NewJob) check() error {
 	return j.checkLabels()
 }
 
+// checkExpiry refuses a job that would expire before it is due, by the store's clock; zero: that is not known yet.
+func (j NewJob) checkExpiry(now time.Time) error {
+	switch {
+	case now.IsZero() || j.ExpiresAt.IsZero():
+		return nil
+	case !j.ExpiresAt.After(now):
+		return invalid("expires_at", "it has passed")
+	case j.Delay > 0 && !j.ExpiresAt.After(now.Add(j.Delay)):
+		return invalid("expires_at", "the job would expire before it is due")
+	}
+	return nil
+}
+
 // checkInstant checks that every store can keep an instant. A zero one says nothing.
 func checkInstant(field string, at time.Time) error {
 	if year := at.UTC().Year(); !at.IsZero() && (year < 1970 || year > 9999) {
@@ -227,6 +241,9 @@ func checkName(field, name string, limit int) error {
 	for _, r := range name {
 		if unicode.IsControl(r) {
 			return invalid(field, fmt.Sprintf("%q has a control character", name))
+		}
+		if unicode.Is(unicode.Cf, r) { // two names that look alike, or one that reads backwards
+			return invalid(field, fmt.Sprintf("%q has a character that cannot be seen (%U)", name, r))
 		}
 	}
 	return nil

@@ -29,6 +29,8 @@ var (
 	ErrNotMigrated = errors.New("database not migrated")
 	// ErrMoved: the store was moved to another one, which the error names, or is being moved. Use that one.
 	ErrMoved = errors.New("store was moved")
+	// ErrForeignTx: what was given as a transaction is not one of the store's own driver and database. Nothing was written.
+	ErrForeignTx = errors.New("not a transaction of this store")
 	// ErrNewerSchema: the database was migrated by a newer Sluice that this one cannot work with.
 	ErrNewerSchema = errors.New("database is newer than this program")
 )
@@ -46,6 +48,26 @@ func (e *InvalidError) Error() string { return "invalid " + e.Field + ": " + e.R
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
 func invalid(field, rule string) error { return &InvalidError{Field: field, Rule: rule} }
+
+// EnqueueError says that jobs may not have been stored, and under which ids they may be sent again: a job that was stored
+// is then its own duplicate, and none is stored twice.
+type EnqueueError struct {
+	// IDs are those of the jobs, in their order: the caller's, or those that the client chose.
+	IDs []ID
+	// Err is why.
+	Err error
+}
+
+// Error tells why, and under which id a single job may be sent again.
+func (e *EnqueueError) Error() string {
+	if len(e.IDs) == 1 {
+		return fmt.Sprintf("enqueue job %s: %v", e.IDs[0], e.Err)
+	}
+	return fmt.Sprintf("enqueue %d jobs: %v", len(e.IDs), e.Err)
+}
+
+// Unwrap gives why.
+func (e *EnqueueError) Unwrap() error { return e.Err }
 
 // PlanError says which plan of a queue cannot be carried out as it is stored, and why: its window's time zone is one that
 // this machine does not know, or plain SQL has stored nonsense. The other plans are carried out.

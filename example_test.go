@@ -189,9 +189,9 @@ func ExampleParseRate() {
 		fmt.Println(rate, err)
 	}
 	// Output:
-	// 100/s <nil>
-	// 30/m <nil>
-	// 1/s <nil>
+	// 500/5s <nil>
+	// 1/2s <nil>
+	// 90/1m30s <nil>
 	// 3/h <nil>
 }
 

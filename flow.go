@@ -22,7 +22,7 @@ type Flow struct {
 // TenantFlow is what a tenant has in flight in a queue.
 type TenantFlow struct {
 	Tenant string `json:"tenant"`
-	// InFlight jobs are claimed or dispatched.
+	// InFlight jobs are claimed or dispatched, or have ended while a run of theirs may be open.
 	InFlight int `json:"in_flight"`
 	// Terms are the limits that count for it; the zero value where the queue does not serve its tenants in turns.
 	Terms Terms `json:"terms"`

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 )
@@ -250,7 +249,7 @@ func (r ForecastRequest) complete() (ForecastRequest, error) {
 		return r, invalid("bucket", formatDuration(r.Bucket)+" is none of 1m, 5m and 1h")
 	case r.Bucket < time.Hour && r.Ahead > WaveMinutes:
 		return r, invalid("bucket", fmt.Sprintf("more than %s ahead jobs are counted by the hour; ask for buckets of 1h", formatDuration(WaveMinutes)))
-	case w.Rate < 0 || w.Rate > maxRate || math.IsNaN(float64(w.Rate)):
+	case !w.Rate.fits():
 		return r, invalid("rate", fmt.Sprintf("it is not from 0 to %d/s", maxRate))
 	case w.Batch < 0 || w.Batch > maxFlow || (w.Batch > 0) != (w.Every > 0):
 		return r, invalid("batch", fmt.Sprintf("it is not 1 to %d jobs every so often", maxFlow))

@@ -48,10 +48,10 @@ func (f *queueFlow) add(limit flowLimit, waiting bool, name, says string) {
 
 func (f *queueFlow) addRate(s Settings, waiting bool, what WhatIf) {
 	rate, burst := s.Rate, s.Burst
-	if what.Rate > 0 {
+	if !what.Rate.IsZero() {
 		rate, burst = what.Rate, 0
 	}
-	if rate == 0 || what.Rate == 0 && what.Batch > 0 {
+	if rate.IsZero() || what.Rate.IsZero() && what.Batch > 0 {
 		return
 	}
 	f.add(rateLimit(rate, burst, 1), waiting, "rate", rate.String())

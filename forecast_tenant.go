@@ -143,7 +143,7 @@ func (f *queueFlow) addLine(line tenantLine, t Terms, tenants int, counted Queue
 	if t.Paused {
 		line.opens, says = f.pausedLine(line, t, counted), append(says, pausedWords(t))
 	}
-	if t.Rate > 0 {
+	if !t.Rate.IsZero() {
 		limit := rateLimit(t.Rate, t.Burst, many)
 		if line.arrivals[0].due {
 			limit.tokens = 0 // they were taken already
@@ -165,13 +165,10 @@ func (f *queueFlow) addLine(line tenantLine, t Terms, tenants int, counted Queue
 	}
 }
 
-// rateLimit is a rate of so many tenants. A burst of 0 is what the rate gives in a second.
+// rateLimit is a rate of so many tenants.
 func rateLimit(rate Rate, burst int, many float64) flowLimit {
-	most := float64(burst)
-	if most == 0 {
-		most = math.Max(1, math.Floor(float64(rate)))
-	}
-	return flowLimit{tokens: many * most, burst: many * most, rate: many * float64(rate)}
+	most := rate.Tokens(burst)
+	return flowLimit{tokens: many * most, burst: many * most, rate: many * rate.PerSecond()}
 }
 
 // placesLimit is what may be in flight at once.

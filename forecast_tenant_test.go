@@ -73,7 +73,7 @@ func minutes(run time.Duration) sluice.ForecastRequest {
 
 func TestForecastOfATenantWithACapacityBesideOthers(t *testing.T) {
 	t.Parallel()
-	a := newAhead(t, func(s *sluice.Settings) { s.Rate, s.Burst = 1, 1 })
+	a := newAhead(t, func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(1), 1 })
 	a.limit(sluice.TenantLimits{Tenant: "one", Capacity: new(1)})
 	a.dueOf("one", 10*time.Minute, 1000)
 	a.dueOf("many", 10*time.Minute, 100)
@@ -122,7 +122,7 @@ func TestForecastByTheLimitsOfTenants(t *testing.T) {
 			says:  "nothing limits it: each job starts when it is due",
 		},
 		"shares of the rate by weight": {
-			queue:  func(s *sluice.Settings) { s.Rate, s.Burst = 1, 1 },
+			queue:  func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(1), 1 },
 			limits: func(a *ahead) { a.limit(sluice.TenantLimits{Tenant: "other", Weight: new(3)}) },
 			acme:   131 * second, other: 13667 * time.Millisecond,
 			says: "1/s",
@@ -142,13 +142,13 @@ func TestForecastByTheLimitsOfTenants(t *testing.T) {
 			says: `tenant "acme": capacity 10, each job 10s`,
 		},
 		"a tenant's rate": {
-			limits: func(a *ahead) { a.limit(sluice.TenantLimits{Tenant: "acme", Rate: new(sluice.Rate(2))}) },
-			acme:   59500 * time.Millisecond, // two at once, then two a second
+			limits: func(a *ahead) { a.limit(sluice.TenantLimits{Tenant: "acme", Rate: new(sluice.RatePerSecond(2))}) },
+			acme:   60 * time.Second, // one, then two a second
 			says:   `tenant "acme": rate 2/s`,
 		},
 		"a rate with a burst, and a capacity": {
 			limits: func(a *ahead) {
-				a.limit(sluice.TenantLimits{Tenant: "acme", Rate: new(sluice.Rate(2)), Burst: new(21), Capacity: new(11)})
+				a.limit(sluice.TenantLimits{Tenant: "acme", Rate: new(sluice.RatePerSecond(2)), Burst: new(21), Capacity: new(11)})
 			},
 			acme: 100 * second,
 			says: `tenant "acme": rate 2/s and capacity 11, each job 10s`,
@@ -166,7 +166,7 @@ func TestForecastByTheLimitsOfTenants(t *testing.T) {
 		},
 		"the queue's, what if it had a rate": {
 			queue: func(s *sluice.Settings) { s.TenantCapacity = 10 },
-			what:  sluice.WhatIf{Rate: 1},
+			what:  sluice.WhatIf{Rate: sluice.RatePerSecond(1)},
 			acme:  131 * second, other: 21 * second,
 			says: "1/s; each of 2 tenants: capacity 10, each job 10s",
 		},
@@ -177,14 +177,14 @@ func TestForecastByTheLimitsOfTenants(t *testing.T) {
 			says: "capacity 200, each job 10s; each of 2 tenants: capacity 5, each job 10s",
 		},
 		"what if in batches": {
-			queue: func(s *sluice.Settings) { s.TenantRate, s.TenantBurst = 1, 1 },
+			queue: func(s *sluice.Settings) { s.TenantRate, s.TenantBurst = sluice.RatePerSecond(1), 1 },
 			what:  sluice.WhatIf{Batch: 50, Every: 10 * second},
 			acme:  120 * second, other: 10 * second,
 			says: "50 every 10s; each of 2 tenants: rate 1/s",
 		},
 		"paused for a while": {
 			limits: func(a *ahead) {
-				a.limit(sluice.TenantLimits{Tenant: "acme", Rate: new(sluice.Rate(1)), Burst: new(1), Paused: true, PausedUntil: a.now.Add(time.Hour)})
+				a.limit(sluice.TenantLimits{Tenant: "acme", Rate: new(sluice.RatePerSecond(1)), Burst: new(1), Paused: true, PausedUntil: a.now.Add(time.Hour)})
 			},
 			acme: 50*time.Minute + 120*second,
 			says: `tenant "acme": paused until 2026-12-01T17:00:00Z and rate 1/s`,

@@ -86,7 +86,7 @@ func (a *ahead) counts(what string, w sluice.WaveForecast, due, starts, backlog 
 
 func TestForecastOfAWaveAtARate(t *testing.T) {
 	t.Parallel()
-	a := newAhead(t, func(s *sluice.Settings) { s.Rate, s.Burst = 2, 10 })
+	a := newAhead(t, func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(2), 10 })
 	a.due(10*time.Minute, 1000)
 	a.due(12*time.Minute, 50)
 	q := a.forecast(sluice.ForecastRequest{Bucket: time.Minute, WhatIf: sluice.WhatIf{RunTime: 30 * time.Second}})
@@ -151,17 +151,17 @@ func TestForecastOfWhatIsInFlightAtOnce(t *testing.T) {
 
 func TestForecastOfWhatIf(t *testing.T) {
 	t.Parallel()
-	a := newAhead(t, func(s *sluice.Settings) { s.Rate = 1 })
+	a := newAhead(t, func(s *sluice.Settings) { s.Rate = sluice.RatePerSecond(1) })
 	a.due(10*time.Minute, 6000)
 	for name, c := range map[string]struct {
 		what sluice.WhatIf
 		last time.Duration
 	}{
 		"as it is":             {sluice.WhatIf{}, 5999 * time.Second},
-		"a rate":               {sluice.WhatIf{Rate: 100}, 59 * time.Second},
+		"a rate":               {sluice.WhatIf{Rate: sluice.RatePerSecond(100)}, 59950 * time.Millisecond},
 		"a batch":              {sluice.WhatIf{Batch: 500, Every: 5 * time.Second}, 55 * time.Second},
-		"a rate and batches":   {sluice.WhatIf{Rate: 50, Batch: 500, Every: 5 * time.Second}, 119 * time.Second},
-		"a rate and slow runs": {sluice.WhatIf{Rate: 100, Capacity: 600, RunTime: time.Minute}, 540 * time.Second},
+		"a rate and batches":   {sluice.WhatIf{Rate: sluice.RatePerSecond(50), Batch: 500, Every: 5 * time.Second}, 119960 * time.Millisecond},
+		"a rate and slow runs": {sluice.WhatIf{Rate: sluice.RatePerSecond(100), Capacity: 600, RunTime: time.Minute}, 540 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := *a
@@ -174,7 +174,7 @@ func TestForecastOfWhatIf(t *testing.T) {
 
 func TestForecastOfAPausedQueue(t *testing.T) {
 	t.Parallel()
-	a := newAhead(t, func(s *sluice.Settings) { s.Rate = 1 })
+	a := newAhead(t, func(s *sluice.Settings) { s.Rate = sluice.RatePerSecond(1) })
 	a.due(time.Minute, 60)
 	act := sluice.Act{By: "test"}
 	if err := a.client.Pause(t.Context(), "q", act); err != nil {
@@ -222,7 +222,7 @@ func TestForecastRefusesNonsense(t *testing.T) {
 	for field, request := range map[string]sluice.ForecastRequest{
 		"ahead":    {Ahead: 8 * 24 * time.Hour},
 		"bucket":   {Bucket: 7 * time.Minute},
-		"rate":     {WhatIf: sluice.WhatIf{Rate: -1}},
+		"rate":     {WhatIf: sluice.WhatIf{Rate: sluice.Rate{Jobs: -1, Per: 1}}},
 		"batch":    {WhatIf: sluice.WhatIf{Batch: 5}},
 		"capacity": {WhatIf: sluice.WhatIf{Capacity: -1}},
 		"duration": {WhatIf: sluice.WhatIf{RunTime: -time.Second}},

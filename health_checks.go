@@ -63,7 +63,8 @@ func postgresChecks() []HealthCheck {
 		{Kind: "postgres", Name: "index", Looks: "whether each index of the schema is there and valid", Otherwise: "error: missing or invalid; note: left over from a statement that failed"},
 		{Kind: "postgres", Name: "bloat", Looks: "how much of each index is empty, by estimate", Figure: "index_bloat_bytes", Unit: "bytes", Warning: 256 * mebibyte, Otherwise: "and more than three quarters of the index"},
 		{Kind: "postgres", Name: "trigger", Looks: "whether each trigger is enabled", Otherwise: "error: disabled"},
-		{Kind: "postgres", Name: "grant", Looks: "what this role may do with each table", Otherwise: "error: something that programs need is not granted"},
+		{Kind: "postgres", Name: "foreign", Looks: "what in our schema our migrations did not make", Otherwise: "error: a trigger, rule or policy on a table of ours; note: a view or a table"},
+		{Kind: "postgres", Name: "grant", Looks: "what this role may do with each table", Otherwise: "error: something that programs need is not granted; warning: the audit may be changed"},
 		{Kind: "postgres", Name: "connections", Looks: "share of the server's, the database's and the role's limit that is used", Figure: "connections_used", Unit: "", Warning: 0.8, Error: 0.95},
 		{Kind: "postgres", Name: "clock", Looks: "this machine's clock against the server's", Figure: "clock_difference_seconds", Unit: "seconds", Warning: 2},
 		{Kind: "postgres", Name: "notify", Looks: "whether processes wake each other; how full the server's queue of notifications is", Figure: "notification_queue_used", Unit: "", Warning: 0.5, Error: 0.9, Otherwise: "note: off, behind a pooler in transaction mode"},
@@ -88,6 +89,7 @@ func sqliteChecks() []HealthCheck {
 		{Kind: "sqlite", Name: "filesystem", Looks: "whether the file system can lock and keeps what it is given (Linux)", Otherwise: "error: NFS, SMB or another over the network; warning: FUSE or 9P; note: in memory"},
 		{Kind: "sqlite", Name: "writable", Looks: "whether the file and its folder can be written (Linux)", Otherwise: "error: they cannot"},
 		{Kind: "sqlite", Name: "index", Looks: "whether each index and trigger of the schema is there", Otherwise: "error: missing"},
+		{Kind: "sqlite", Name: "foreign", Looks: "triggers on our tables, and triggers and views of our names, that our migrations did not make", Otherwise: "error: a trigger; note: a view or a table"},
 		{Kind: "sqlite", Name: "integrity", Looks: "every page and every index (`--thorough`)", Otherwise: "error: damaged"},
 	}
 }

@@ -22,6 +22,8 @@ type Holder struct {
 	Busy  int `json:"busy"`
 	// Trouble is what keeps it from its work, for people; empty: nothing does.
 	Trouble string `json:"trouble,omitempty"`
+	// Leads are the tasks that it leads: TaskUpkeep, and FollowTask of engines. Client.Holders fills it in.
+	Leads []string `json:"leads,omitempty"`
 
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
@@ -42,6 +44,9 @@ const (
 // BreakerIsOpen begins what the Trouble of a dispatcher says of a queue whose engine cannot be used.
 const BreakerIsOpen = "the breaker is open"
 
+// NobodyPolls begins what the Trouble of upkeep says of a queue whose runs no worker of the engine waits for.
+const NobodyPolls = "no worker polls task queue"
+
 // TroubleOf is a part of the Trouble of a holder: that of one queue.
 func TroubleOf(queue, what string) string { return "queue " + queue + ": " + what }
 
@@ -53,6 +58,22 @@ const troubleMark = "; "
 // BreakerOpen reports whether it is a dispatcher that leaves a queue alone because the queue's engine cannot be used.
 func (h Holder) BreakerOpen(queue string) bool {
 	return strings.Contains(troubleMark+h.Trouble, troubleMark+TroubleOf(queue, BreakerIsOpen))
+}
+
+// unpolled is what living upkeep says of a queue whose runs no worker waits for; empty: nothing.
+func unpolled(holders []Holder, queue string, now time.Time) string {
+	begins := TroubleOf(queue, NobodyPolls)
+	for _, h := range holders {
+		if h.Role != RoleUpkeep || now.Sub(h.Seen) > HolderSilence {
+			continue
+		}
+		for part := range strings.SplitSeq(h.Trouble, troubleMark) {
+			if strings.HasPrefix(part, begins) {
+				return strings.TrimPrefix(part, TroubleOf(queue, ""))
+			}
+		}
+	}
+	return ""
 }
 
 // NewHolderID names a process among all that claim or tend jobs: host:pid:nonce (C-21).

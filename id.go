@@ -19,6 +19,9 @@ type ID [16]byte
 // after a failover or a restored backup.
 type Token [16]byte
 
+// Proves reports whether the token is the one of a claim. The zero token proves nothing, not even against a zero one.
+func (t Token) Proves(claim Token) bool { return t == claim && t != Token{} }
+
 var idClock struct {
 	sync.Mutex
 	last uint64

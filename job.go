@@ -150,11 +150,16 @@ type Depth struct {
 	Claimed    int `json:"claimed"`
 	Dispatched int `json:"dispatched"`
 	Uncertain  int `json:"uncertain"`
+	// StrayRuns are runs of jobs that have ended, which may still be open; see StrayRun.
+	StrayRuns int `json:"stray_runs"`
 	// Dead counts the dead letters that wait for a person.
 	Dead int `json:"dead"`
 	// OldestDue is the due_at of the ready job that waits longest; zero: none is ready.
 	OldestDue time.Time `json:"oldest_due,omitzero"`
 }
+
+// InFlight counts what is under way, or may be: claimed and dispatched jobs, and stray runs.
+func (d Depth) InFlight() int { return d.Claimed + d.Dispatched + d.StrayRuns }
 
 // DepthLimit is where counting stops: a figure of DepthLimit means so many or more.
 const DepthLimit = 100_000

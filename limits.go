@@ -23,7 +23,7 @@ type TenantLimits struct {
 	// 0: as many as there are.
 	Capacity *int `json:"capacity,omitempty"`
 	// Rate and Burst are how many of its jobs may be claimed per time, and at once after a lull.
-	// A rate of 0 is no limit, a burst of 0 what the rate gives in a second, and at least one.
+	// A rate of 0 is no limit, a burst of 0 spreads them over its window.
 	Rate  *Rate `json:"rate,omitempty"`
 	Burst *int  `json:"burst,omitempty"`
 	// Weight is a tenant's share of the queue beside the others that have work, 1 to MaxWeight.
@@ -48,7 +48,7 @@ type Terms struct {
 	// Capacity is how many jobs may be in flight at the same time; 0: no limit.
 	Capacity int `json:"capacity,omitempty"`
 	// Rate and Burst are how many may be claimed per time, and at once after a lull; 0: no limit.
-	Rate  Rate `json:"rate,omitempty"`
+	Rate  Rate `json:"rate,omitzero"`
 	Burst int  `json:"burst,omitempty"`
 	// Weight is the tenant's share beside the others that have work.
 	Weight int `json:"weight"`
@@ -115,8 +115,8 @@ func (l TenantLimits) checkFigures() error {
 			return invalid(figure.name, fmt.Sprintf("%d is not from %d to %d", *v, figure.low, figure.high))
 		}
 	}
-	if l.Rate != nil && (*l.Rate < 0 || *l.Rate > maxRate) {
-		return invalid("rate", fmt.Sprintf("%s is not from 0 to %d", *l.Rate, maxRate))
+	if l.Rate != nil && !l.Rate.fits() {
+		return invalid("rate", fmt.Sprintf("%s is not from 0 to %d/s, of at least one job in whole milliseconds", *l.Rate, maxRate))
 	}
 	return nil
 }

@@ -102,16 +102,24 @@ func (l *LiveSettings) Forget() {
 	l.changes++
 }
 
+// ask reads the queues with the lock open. It is closed again also where the store panics, as a caller's own may: the
+// panic is then the caller's to recover from.
+func (l *LiveSettings) ask(ctx context.Context, from Enqueuer) ([]Queue, error) {
+	l.reading = true
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		l.reading = false
+	}()
+	return from.Queues(ctx)
+}
+
 // read reads the settings of all queues. The lock is open meanwhile, so that nobody waits for a slow
 // store but this caller.
 func (l *LiveSettings) read(ctx context.Context, from Enqueuer) error {
 	changes := l.changes
-	l.reading = true
-	l.mu.Unlock()
 	asked := time.Now()
-	queues, err := from.Queues(ctx)
-	l.mu.Lock()
-	l.reading = false
+	queues, err := l.ask(ctx, from)
 	if err != nil {
 		if ctx.Err() == nil {
 			l.next = time.Now().Add(SettingsInterval)

@@ -58,7 +58,7 @@ type Operation struct {
 	Limit int `json:"limit,omitempty"`
 	// Rate is on how many jobs it acts per second, by the store's clock; 0: as fast as upkeep can. What it could not use,
 	// because nobody did upkeep, is not made up for, beyond one second's worth.
-	Rate Rate `json:"rate,omitempty"`
+	Rate Rate `json:"rate,omitzero"`
 	// Canary is how many jobs are requeued first, and waited for until each has ended; 0: none. At most MaxCanary.
 	Canary int `json:"canary,omitempty"`
 	// StopIfFailed is the share of the requeued jobs, 0 to 1, of which more may not fail again: of the canary, and after
@@ -221,7 +221,7 @@ func (o *Operation) checkTerms() error {
 	switch {
 	case o.Limit < 0:
 		return invalid("limit", "it is negative")
-	case o.Rate < 0 || o.Rate > 0 && o.Rate < 1.0/86400:
+	case !o.Rate.fits() || !o.Rate.IsZero() && o.Rate.PerSecond() < 1.0/86400:
 		return invalid("rate", fmt.Sprintf("%s is not one job a day or more", o.Rate))
 	case o.Canary < 0 || o.Canary > MaxCanary:
 		return invalid("canary", fmt.Sprintf("%d is not from 0 to %d", o.Canary, MaxCanary))
@@ -247,7 +247,7 @@ func (o Operation) Left() int {
 // ETA is how long it takes at the present pace until nothing is left; false: that cannot be said, because it does not run,
 // waits for its canary, or has done nothing yet.
 func (o Operation) ETA() (time.Duration, bool) {
-	pace := float64(o.Rate)
+	pace := o.Rate.PerSecond()
 	if passed := o.now().Sub(o.CreatedAt).Seconds(); pace == 0 && passed > 0 {
 		pace = float64(o.Done+o.Skipped+o.Failed) / passed
 	}

@@ -94,8 +94,8 @@ func (c *Client) find(ctx context.Context, o *Operation) error {
 		return nil
 	}
 	page := operationBatch
-	if o.Rate > 0 {
-		page = int(math.Min(math.Max(2*float64(o.Rate), 20), operationBatch))
+	if !o.Rate.IsZero() {
+		page = int(math.Min(math.Max(2*o.Rate.PerSecond(), 20), operationBatch))
 	}
 	want := page
 	for n := 0; n < operationPages && len(o.course.Found) < want && !o.course.Place.End && !o.full(); n++ {
@@ -133,10 +133,10 @@ func (o *Operation) take() (wait time.Duration) {
 	if n == 0 {
 		return o.idle()
 	}
-	if o.Rate > 0 {
-		least := min(n, max(1, int(float64(o.Rate)*paceSlice.Seconds())))
+	if !o.Rate.IsZero() {
+		least := min(n, max(1, int(o.Rate.PerSecond()*paceSlice.Seconds())))
 		if n = min(n, o.fill()); n < least {
-			return time.Duration((float64(least) - o.course.Tokens) / float64(o.Rate) * float64(time.Second))
+			return time.Duration((float64(least) - o.course.Tokens) / o.Rate.PerSecond() * float64(time.Second))
 		}
 		o.course.Tokens -= float64(n)
 	}
@@ -150,8 +150,8 @@ func (o *Operation) take() (wait time.Duration) {
 // not followed by a burst.
 func (o *Operation) fill() int {
 	now := o.now()
-	earned := now.Sub(o.course.FilledAt).Seconds() * float64(o.Rate)
-	o.course.Tokens = math.Min(o.course.Tokens+math.Max(earned, 0), math.Max(float64(o.Rate), 1))
+	earned := now.Sub(o.course.FilledAt).Seconds() * o.Rate.PerSecond()
+	o.course.Tokens = math.Min(o.course.Tokens+math.Max(earned, 0), math.Max(o.Rate.PerSecond(), 1))
 	o.course.FilledAt = storedInstant(now)
 	return int(o.course.Tokens + 1e-9)
 }

@@ -97,7 +97,7 @@ func (r *redrive) carry(id sluice.ID) sluice.Operation {
 
 func TestRedriveKeepsItsPaceAndHasNoBurstAfterARest(t *testing.T) {
 	inRedrive(t, 200, func(r *redrive) {
-		begun := r.start(sluice.Operation{Rate: 20})
+		begun := r.start(sluice.Operation{Rate: sluice.RatePerSecond(20)})
 		for n := 1; n <= 4; n++ {
 			time.Sleep(500 * time.Millisecond)
 			if op := r.carry(begun.ID); op.Done < 10*n || op.Done > 10*n+1 {
@@ -108,7 +108,7 @@ func TestRedriveKeepsItsPaceAndHasNoBurstAfterARest(t *testing.T) {
 		if op := r.carry(begun.ID); op.Done > 61 {
 			t.Errorf("a rest was followed by a burst of %d", op.Done-41)
 		}
-		_, err := r.client.PaceOperation(r.Context(), begun.ID, 0, sluice.Act{By: "ada"})
+		_, err := r.client.PaceOperation(r.Context(), begun.ID, sluice.Rate{}, sluice.Act{By: "ada"})
 		r.ok(err)
 		if op := r.carry(begun.ID); op.State != sluice.OperationDone || op.Done != 200 {
 			t.Errorf("%s with %d done without a pace", op.State, op.Done)
@@ -151,7 +151,7 @@ func TestCanaryThatIsWellLetsTheOthersGo(t *testing.T) {
 
 func TestRedriveStopsWhenTooManyFailAgainLater(t *testing.T) {
 	inRedrive(t, 300, func(r *redrive) {
-		begun := r.start(sluice.Operation{Rate: 20, StopIfFailed: 0.3})
+		begun := r.start(sluice.Operation{Rate: sluice.RatePerSecond(20), StopIfFailed: 0.3})
 		var op sluice.Operation
 		for n := 0; n < 40 && !op.State.Ended(); n++ {
 			time.Sleep(500 * time.Millisecond)
@@ -178,7 +178,7 @@ func TestOperationRestsWhilePausedAndKeepsExactCounts(t *testing.T) {
 // pauseKilled has the carrier of a batch killed, the operation paused by somebody who cannot know of that, and resumed.
 func (r *redrive) pauseKilled(acts bool, done int) {
 	r.Helper()
-	begun := r.start(sluice.Operation{Rate: 10, Limit: 30})
+	begun := r.start(sluice.Operation{Rate: sluice.RatePerSecond(10), Limit: 30})
 	time.Sleep(time.Second)
 	op, err := r.client.Operation(r.Context(), begun.ID)
 	r.ok(err)
@@ -294,7 +294,7 @@ func TestOperationsThatMakeNoSenseAreRefused(t *testing.T) {
 			"states":         {Kind: sluice.OperationRequeue, Query: sluice.JobQuery{States: []sluice.State{sluice.StateQueued}}},
 			"fingerprint":    {Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Fingerprint: "9AC1"}},
 			"limit":          {Kind: sluice.OperationRequeue, Limit: -1},
-			"rate":           {Kind: sluice.OperationRequeue, Rate: -1},
+			"rate":           {Kind: sluice.OperationRequeue, Rate: sluice.Rate{Jobs: -1}},
 			"canary":         {Kind: sluice.OperationRequeue, Canary: sluice.MaxCanary + 1},
 			"stop_if_failed": {Kind: sluice.OperationRequeue, StopIfFailed: 10},
 			"due_at":         {Kind: sluice.OperationRequeue, DueAt: time.Now()},

@@ -26,7 +26,7 @@ func (c *Client) ChangeSettingsFor(ctx context.Context, name string, while time.
 	}
 	return c.changeQueue(ctx, name, act, func(q *Queue) error {
 		before := q.Settings
-		if err := change(&q.Settings); err != nil || q.Settings == before {
+		if err := q.Settings.Change(change); err != nil || q.Settings == before {
 			return err
 		}
 		plan := Plan{Swaps: map[string]Swap{}, MadeBy: act.By, Reason: act.Reason, revertIn: while}

@@ -1,6 +1,8 @@
 package sluice
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -9,8 +11,112 @@ import (
 	"time"
 )
 
-// Rate is how many jobs may be claimed per second; 0: no limit.
-type Rate float64
+// Rate is how many jobs may start per time: in no window of length Per do more than Jobs start. The zero value is no
+// limit.
+type Rate struct {
+	// Jobs is how many may start in one window.
+	Jobs int
+	// Per is how long a window is, in whole milliseconds.
+	Per time.Duration
+}
+
+// maxRate is how many jobs a second a rate may allow, and maxRatePer how long its window may be.
+const (
+	maxRate    = 1_000_000
+	maxRatePer = 3650 * day
+)
+
+// RatePerSecond gives the rate of so many jobs a second. Its window is a second where that is a whole number of jobs,
+// else the time in which the jobs are whole.
+func RatePerSecond(jobs float64) Rate { return rateFrom(jobs, time.Second) }
+
+// rateFrom gives the rate of a number per time, which need not be whole.
+func rateFrom(jobs float64, per time.Duration) Rate {
+	if !(jobs > 0) {
+		return Rate{}
+	}
+	if whole, near := nearlyWhole(jobs); near {
+		return Rate{whole, per}
+	}
+	if jobs < 1 {
+		millis := math.Ceil(float64(per.Milliseconds())/jobs - 1e-6)
+		return Rate{1, time.Duration(math.Min(millis, float64(maxRatePer.Milliseconds()))) * time.Millisecond}
+	}
+	for _, k := range []int{2, 4, 5, 8, 10, 20, 50, 100} {
+		if whole, near := nearlyWhole(jobs * float64(k)); near {
+			return Rate{whole, time.Duration(k) * per}
+		}
+	}
+	return Rate{int(1000 * jobs), 1000 * per}
+}
+
+func nearlyWhole(number float64) (whole int, near bool) {
+	rounded := math.Round(number)
+	return int(rounded), rounded >= 1 && math.Abs(number-rounded) < 1e-9*rounded
+}
+
+// storedRate gives a rate as stores keep it: by its jobs per second, and by its window. Where the two do not make whole
+// jobs, because somebody stored one of them alone, the window is longer.
+func storedRate(perSecond float64, per time.Duration) Rate {
+	if per <= 0 {
+		per = time.Second
+	}
+	return rateFrom(perSecond*per.Seconds(), per)
+}
+
+// StoredRate gives the rate that a store keeps as jobs per second and as the window in milliseconds.
+func StoredRate(perSecond float64, perMillis int64) Rate {
+	return storedRate(perSecond, time.Duration(min(max(perMillis, 0), maxRatePer.Milliseconds()))*time.Millisecond)
+}
+
+// Columns gives a rate as stores keep it, in a column of jobs per second and one of the window in milliseconds; nil: none
+// is said.
+func (r *Rate) Columns() (perSecond *float64, perMillis *int64) {
+	if r == nil {
+		return nil, nil
+	}
+	return new(r.PerSecond()), new(r.perMillis())
+}
+
+// perMillis is the window as stores keep it. Without a limit it is that of the default.
+func (r Rate) perMillis() int64 { return cmp.Or(r.Per, time.Second).Milliseconds() }
+
+// setStored takes a rate as jobs per second, or its window in milliseconds, which comes after that.
+func (r *Rate) setStored(stored any) bool {
+	switch number := stored.(type) {
+	case float64:
+		*r = storedRate(number, time.Second)
+		return number >= 0 && number <= maxRate
+	case int64:
+		*r = StoredRate(r.PerSecond(), number)
+		return number > 0 && number <= maxRatePer.Milliseconds()
+	}
+	return false
+}
+
+// PerSecond is how many jobs the rate allows per second, on average; 0: no limit.
+func (r Rate) PerSecond() float64 {
+	if r.Jobs <= 0 || r.Per <= 0 {
+		return 0
+	}
+	return float64(r.Jobs) / r.Per.Seconds()
+}
+
+// Tokens is how many jobs the rate lets start at once after a lull: a hundredth of a window's, or what a twentieth of a
+// second gives, if that is more; and the burst, if that is more. Starts are spread over the window so, not bunched at its
+// beginning.
+func (r Rate) Tokens(burst int) float64 {
+	share := math.Floor(math.Max(float64(r.Jobs)/100, r.PerSecond()/20))
+	return math.Max(math.Min(math.Max(1, share), float64(r.Jobs)), float64(burst))
+}
+
+// IsZero reports whether there is no limit.
+func (r Rate) IsZero() bool { return r.PerSecond() == 0 }
+
+// fits reports whether a rate can be kept.
+func (r Rate) fits() bool {
+	return r == Rate{} || r.Jobs > 0 && r.Per >= time.Millisecond && r.Per%time.Millisecond == 0 && r.Per <= maxRatePer && r.PerSecond() <= maxRate
+}
 
 // ParseRate reads a number per time: 100/s, 20/m, 3/h or, as the source designs say it, 500/5s
 // (D-36). A number alone is per second.
@@ -18,16 +124,19 @@ func ParseRate(text string) (Rate, error) {
 	number, per, found := strings.Cut(strings.TrimSpace(text), "/")
 	count, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || math.IsNaN(count) || math.IsInf(count, 0) {
-		return 0, fmt.Errorf("%.60q does not begin with a number", text)
+		return Rate{}, fmt.Errorf("%.60q does not begin with a number", text)
+	}
+	if count < 0 || count > math.MaxInt32 {
+		return Rate{}, fmt.Errorf("%.60q does not begin with a number from 0 to %d", text, math.MaxInt32)
 	}
 	if !found {
-		return Rate(count), nil
+		per = "s"
 	}
-	time, err := perTime(strings.TrimSpace(per))
+	window, err := perTime(strings.TrimSpace(per))
 	if err != nil {
-		return 0, fmt.Errorf("%.60q does not end with a time: %w", text, err)
+		return Rate{}, fmt.Errorf("%.60q does not end with a time: %w", text, err)
 	}
-	return Rate(count / time.Seconds()), nil
+	return rateFrom(count, window), nil
 }
 
 // perTime reads what stands behind the stroke: a unit, or a duration.
@@ -36,25 +145,43 @@ func perTime(text string) (time.Duration, error) {
 		text = "1" + text
 	}
 	d, err := ParseDuration(text)
-	if err == nil && d <= 0 {
+	switch {
+	case err != nil:
+	case d <= 0:
 		err = errors.New("it must be longer than nothing")
+	case d%time.Millisecond != 0, d > maxRatePer:
+		err = fmt.Errorf("it must be whole milliseconds, and at most %s", formatDuration(maxRatePer))
 	}
 	return d, err
 }
 
-// String writes the rate by the largest count that is whole: 100/s, 20/m, 3/h.
+// String writes the rate as ParseRate reads it: 100/s, 20/m, 500/5s.
 func (r Rate) String() string {
-	if r == 0 {
+	if r.IsZero() {
 		return "0"
 	}
-	for _, unit := range []struct {
-		name    string
-		seconds float64
-	}{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}} {
-		count := float64(r) * unit.seconds
-		if whole := math.Round(count); whole >= 1 && math.Abs(count-whole) < 1e-9*whole {
-			return strconv.FormatFloat(whole, 'f', -1, 64) + "/" + unit.name
-		}
+	per := formatDuration(r.Per)
+	if unit, one := strings.CutPrefix(per, "1"); one && len(unit) == 1 {
+		per = unit
 	}
-	return strconv.FormatFloat(float64(r), 'g', -1, 64) + "/s"
+	return strconv.Itoa(r.Jobs) + "/" + per
+}
+
+// MarshalJSON writes the rate as a text, such as "500/5s".
+func (r Rate) MarshalJSON() ([]byte, error) { return json.Marshal(r.String()) }
+
+// UnmarshalJSON reads the rate as a text, or as a number of jobs per second.
+func (r *Rate) UnmarshalJSON(text []byte) error {
+	var perSecond float64
+	if json.Unmarshal(text, &perSecond) == nil {
+		*r = RatePerSecond(perSecond)
+		return nil
+	}
+	var written string
+	if err := json.Unmarshal(text, &written); err != nil {
+		return err
+	}
+	var err error
+	*r, err = ParseRate(written)
+	return err
 }

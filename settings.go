@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,10 +15,9 @@ const maxCount = 10_000
 // maxName bounds the settings that name something, in bytes.
 const maxName = 200
 
-// maxFlow bounds the settings that count jobs in flight, and maxRate how many start in a second.
+// maxFlow bounds the settings that count jobs in flight.
 const (
 	maxFlow = 1_000_000
-	maxRate = 1_000_000
 )
 
 // AuditLevel says which moves of a queue are written to the audit.
@@ -157,6 +155,7 @@ const (
 	kindRate
 	kindInstant
 	kindName
+	kindPer
 )
 
 const day = 24 * time.Hour
@@ -182,16 +181,16 @@ var allSettings = [...]Setting{
 	{"keep_dead", "How long dead letters are kept; 0s: for ever.", "", kindDuration, func(s *Settings) any { return &s.KeepDead }, 0, ms(3650 * day)},
 	{"payload_limit", "The largest payload, in bytes.", "", kindCount, func(s *Settings) any { return &s.PayloadLimit }, 1, 64 << 20},
 	{"payload_schema", "A JSON Schema that payloads must match, at enqueue and again before they run; empty: none.", "C-95", kindText, func(s *Settings) any { return &s.PayloadSchema }, 0, 1 << 20},
-	{"audit", "Which moves are audited: notable ones, or full: every one.", "", kindText, func(s *Settings) any { return &s.Audit }, 0, 16},
-	{"rate", "How many jobs may be claimed per time, such as 100/s or 500/5s, by all processes together; 0: no limit.", "D-36, H-10", kindRate, func(s *Settings) any { return &s.Rate }, 0, maxRate},
-	{"burst", "How many may be claimed at once after a lull; 0: what the rate gives in a second, and at least one.", "H-10", kindCount, func(s *Settings) any { return &s.Burst }, 0, maxFlow},
+	{"audit", "Which moves are audited: notable ones, or full: every one. It becomes full where a queue is given an engine and nothing is said of the audit.", "", kindText, func(s *Settings) any { return &s.Audit }, 0, 16},
+	{"rate", "How many jobs may start per time, such as 100/s or 500/5s, by all processes together: in no window of 5s more than 500; 0: no limit.", "D-36, H-10", kindRate, func(s *Settings) any { return &s.Rate }, 0, maxRate},
+	{"burst", "How many jobs more than the rate may start in a window, and how many at once after a lull; 0: none, and starts are spread over the window.", "H-10", kindCount, func(s *Settings) any { return &s.Burst }, 0, maxFlow},
 	{"in_flight_limit", "How many jobs may be claimed or dispatched at the same time; 0: no limit.", "", kindCount, func(s *Settings) any { return &s.InFlightLimit }, 0, maxFlow},
 	{"paused_until", "When a paused queue opens by itself; empty: when it is resumed.", "", kindInstant, func(s *Settings) any { return &s.PausedUntil }, 0, 0},
 	{"ageing", "The share of claims that begin with another priority than 1, one of the nine by lot; 0: low priorities may starve.", "", kindFactor, func(s *Settings) any { return &s.Ageing }, 0, 1},
 	{"fair", "Tenants take turns by their weights, whatever each has waiting; they do in every queue that has limits for tenants, too.", "H-16", kindBool, func(s *Settings) any { return &s.Fair }, 0, 0},
 	{"tenant_capacity", "How many jobs of one tenant may be claimed or dispatched at the same time, if nothing is said of the tenant or its tier; 0: no limit.", "A-24", kindCount, func(s *Settings) any { return &s.TenantCapacity }, 0, maxFlow},
 	{"tenant_rate", "How many jobs of one tenant may be claimed per time, if nothing is said of the tenant or its tier; 0: no limit.", "", kindRate, func(s *Settings) any { return &s.TenantRate }, 0, maxRate},
-	{"tenant_burst", "How many jobs of one tenant may be claimed at once after a lull; 0: what its rate gives in a second, and at least one.", "", kindCount, func(s *Settings) any { return &s.TenantBurst }, 0, maxFlow},
+	{"tenant_burst", "How many jobs of one tenant more than its rate may be claimed in a window, and how many at once after a lull; 0: none.", "", kindCount, func(s *Settings) any { return &s.TenantBurst }, 0, maxFlow},
 	{"batch", "How many jobs one claim takes at the most; 0: as many as the process has room for.", "D-18, D-36", kindCount, func(s *Settings) any { return &s.Batch }, 0, maxCount},
 	{"interval", "The least time between two claims of the queue by one process; 0s: none.", "D-36", kindDuration, func(s *Settings) any { return &s.Interval }, 0, ms(day)},
 	{"lead", "How long before it is due a job may be claimed by a process with nothing else to do, which starts it when it is due and never before; 0s: not at all.", "D-36", kindDuration, func(s *Settings) any { return &s.Lead }, 0, ms(day)},
@@ -207,9 +206,6 @@ var allSettings = [...]Setting{
 	{"follow_interval", "How often upkeep asks the engine which runs have ended.", "", kindDuration, func(s *Settings) any { return &s.FollowInterval }, 100, ms(day)},
 }
 
-// AllSettings lists every setting, in the order of the columns of the queue table.
-func AllSettings() []Setting { return slices.Clone(allSettings[:]) }
-
 // SettingNamed finds a setting by its name. An unknown name is an ErrNotFound that lists them.
 func SettingNamed(name string) (Setting, error) {
 	names := make([]string, 0, len(allSettings))
@@ -224,7 +220,7 @@ func SettingNamed(name string) (Setting, error) {
 
 // Column is the name of the setting's column in the SQL stores.
 func (d Setting) Column() string {
-	if d.kind == kindDuration {
+	if d.kind == kindDuration || d.kind == kindPer {
 		return d.Name + "_ms"
 	}
 	return d.Name
@@ -284,7 +280,7 @@ func (d Setting) Parse(s *Settings, text string) error {
 }
 
 func (k settingKind) String() string {
-	return [...]string{"true or false", "a whole number", "a duration such as 30s, 5m or 7d", "a number", "a text", "a rate such as 100/s, 500/5s or 20/m", "an instant such as 2026-12-24T16:00:00Z", "a name"}[k]
+	return [...]string{"true or false", "a whole number", "a duration such as 30s, 5m or 7d", "a number", "a text", "a rate such as 100/s, 500/5s or 20/m", "an instant such as 2026-12-24T16:00:00Z", "a name", "a duration in milliseconds"}[k]
 }
 
 // Stored gives the value as the stores keep it: bool, int64 (durations in milliseconds), float64,
@@ -300,7 +296,10 @@ func (d Setting) Stored(s Settings) any {
 	case *float64:
 		return *v
 	case *Rate:
-		return float64(*v)
+		if d.kind == kindPer {
+			return v.perMillis()
+		}
+		return v.PerSecond()
 	case *time.Time:
 		if !v.IsZero() {
 			return *v
@@ -329,9 +328,7 @@ func (d Setting) SetStored(s *Settings, stored any) error {
 	case *float64:
 		*v, fits = stored.(float64)
 	case *Rate:
-		var number float64
-		number, fits = stored.(float64)
-		*v = Rate(number)
+		fits = v.setStored(stored)
 	case *time.Time:
 		at, isInstant := stored.(time.Time)
 		if isNumber {
@@ -385,7 +382,7 @@ func (d Setting) checkRange(s Settings) error {
 	case *float64:
 		inside = *v >= float64(d.low) && *v <= float64(d.high)
 	case *Rate:
-		inside = float64(*v) >= float64(d.low) && float64(*v) <= float64(d.high)
+		inside, high = v.fits(), fmt.Sprintf("%d/s, of at least one job in whole milliseconds", maxRate)
 	case *time.Duration:
 		inside = v.Milliseconds() >= d.low && v.Milliseconds() <= d.high && *v%time.Millisecond == 0
 		low = formatDuration(time.Duration(d.low) * time.Millisecond)
@@ -471,7 +468,7 @@ func (s Settings) named() map[string]any {
 	named := make(map[string]any, len(allSettings))
 	for _, d := range allSettings {
 		named[d.Name] = d.Stored(s)
-		if d.kind == kindDuration || d.kind == kindInstant {
+		if d.kind == kindDuration || d.kind == kindInstant || d.kind == kindRate {
 			named[d.Name] = d.Format(s)
 		}
 	}

@@ -1,6 +1,7 @@
 package sluice_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/memory"
 )
 
 func TestDefaultSettingsBreakNoRule(t *testing.T) {
@@ -48,8 +50,13 @@ func TestEverySettingIsReadAsItIsWritten(t *testing.T) {
 			t.Errorf("%s=%s is written back as %s", s.Name, text, got)
 		}
 		var copied sluice.Settings
-		if err := s.SetStored(&copied, s.Stored(settings)); err != nil || s.Format(copied) != text {
-			t.Errorf("%s=%s is stored as %v, which reads as %s, %v", s.Name, text, s.Stored(settings), s.Format(copied), err)
+		for _, part := range sluice.StoredSettings() {
+			if err := part.SetStored(&copied, part.Stored(settings)); err != nil {
+				t.Errorf("%s is stored as %v: %v", part.Name, part.Stored(settings), err)
+			}
+		}
+		if s.Format(copied) != text {
+			t.Errorf("%s=%s is stored as %v, which reads as %s", s.Name, text, s.Stored(settings), s.Format(copied))
 		}
 	}
 	if err := settings.Check(); err != nil {
@@ -114,7 +121,7 @@ func TestWhatIsNoValueIsRefused(t *testing.T) {
 	if _, err := sluice.QueueFromRow([]any{"q"}); err == nil {
 		t.Error("a row that is too short is taken")
 	}
-	row := make([]any, 5+len(sluice.AllSettings()))
+	row := make([]any, 5+len(sluice.StoredSettings()))
 	if _, err := sluice.QueueFromRow(row); err == nil {
 		t.Error("a row of nulls is taken")
 	}
@@ -151,4 +158,53 @@ func FuzzParseSetting(f *testing.F) {
 			t.Errorf("%s=%q is written as %q, which reads as %+v, %v", name, text, setting.Format(settings), again, err)
 		}
 	})
+}
+
+// panicking is a decorator of a caller's that panics.
+type panicking struct{ sluice.Store }
+
+func (panicking) Queues(context.Context) ([]sluice.Queue, error) { panic("decorator") }
+
+func TestStoreThatPanicsCanBeRecoveredFrom(t *testing.T) {
+	t.Parallel()
+	client := sluice.NewClient(panicking{memory.New(memory.Options{})}, sluice.ClientOptions{})
+	for range 2 {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic did not arrive")
+				}
+			}()
+			_, _ = client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`{}`)})
+		}()
+	}
+}
+
+func TestQueueThatIsGivenAnEngineIsAuditedInFull(t *testing.T) {
+	t.Parallel()
+	engine := func(s *sluice.Settings) error { s.Engine = "temporal"; return nil }
+	for name, c := range map[string]struct {
+		before func(*sluice.Settings)
+		change func(*sluice.Settings) error
+		want   sluice.AuditLevel
+	}{
+		"nothing is said of the audit": {nil, engine, sluice.AuditFull},
+		"something is said": {nil, func(s *sluice.Settings) error {
+			s.Engine, s.Audit = "temporal", sluice.AuditNotable
+			return nil
+		}, sluice.AuditNotable},
+		"it has an engine":    {func(s *sluice.Settings) { s.Engine = "local" }, engine, sluice.AuditNotable},
+		"it is given no more": {nil, func(s *sluice.Settings) error { s.MaxAttempts = 7; return nil }, sluice.AuditNotable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			settings := sluice.DefaultSettings()
+			if c.before != nil {
+				c.before(&settings)
+			}
+			if err := settings.Change(c.change); err != nil || settings.Audit != c.want {
+				t.Errorf("audit is %s, want %s: %v", settings.Audit, c.want, err)
+			}
+		})
+	}
 }

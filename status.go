@@ -12,6 +12,8 @@ type HolderStatus struct {
 	Beaten time.Time
 	// Leads says that it is the upkeep that does the work, and does not stand by.
 	Leads bool
+	// Tasks are those that it leads: TaskUpkeep, and FollowTask of engines.
+	Tasks []string
 	// Trouble is what keeps it from its work, for people; empty: nothing does.
 	Trouble string
 }

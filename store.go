@@ -64,11 +64,15 @@ type Store interface {
 	// Cancel ends unfinished jobs: ErrNotFound for an unknown one, ErrNotAllowed for a finished.
 	Cancel(ctx context.Context, ids []ID, act Act) ([]error, error)
 	// Requeue gives dead, cancelled and uncertain jobs a new life, due now (C-56, E-10). It is an
-	// ErrDuplicate where another unfinished job holds the job's key.
+	// ErrDuplicate where another unfinished job holds the job's key. A job of which stray runs are listed waits for itself
+	// until the last of them is forgotten, unless the act says BesideOpenRun.
 	Requeue(ctx context.Context, ids []ID, act Act) ([]error, error)
 	// Resolve ends uncertain jobs by the move that Resolution gives for the outcome, which must have one, and counts no
 	// attempt: ErrNotFound for an unknown job, ErrNotAllowed for one that is not uncertain. A dead one has ResolvedError.
 	Resolve(ctx context.Context, ids []ID, outcome State, act Act) ([]error, error)
+	// Terminate marks the stray runs of jobs, so that upkeep ends them by force: ErrNotFound for an unknown job of which
+	// none is listed, ErrNotAllowed for a known one.
+	Terminate(ctx context.Context, ids []ID, act Act) ([]error, error)
 	// Reschedule changes when queued jobs are due; a zero time means now.
 	Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act Act) ([]error, error)
 
@@ -81,12 +85,12 @@ type Store interface {
 	// Dispatches lists the jobs of which a run is intended or under way, by id, without their payloads
 	// and checkpoints.
 	Dispatches(ctx context.Context, filter DispatchFilter) ([]*Claim, error)
-	// StrayRuns lists runs that were intended or under way when Cancel ended their jobs, of a queue, the first that was
-	// cancelled first, from the one that follows after on (the zero value: from the first), at most limit. They go on at
-	// their engine, until somebody ends them there.
+	// StrayRuns lists runs that were intended or under way when Cancel ended their jobs, or when these were buried as
+	// poison, of a queue, the first that was cancelled first, from the one that follows after on (the zero value: from the
+	// first), at most limit. They go on at their engine, until somebody ends them there, and count as in flight.
 	StrayRuns(ctx context.Context, queue string, after StrayRun, limit int) ([]StrayRun, error)
-	// ForgetStrayRuns strikes runs, each by its job and ref, from what StrayRuns lists. One that is not listed is no
-	// error.
+	// ForgetStrayRuns strikes runs, each by its job and ref, from what StrayRuns lists, because they have ended. It lets
+	// the jobs go that waited for them. One that is not listed is no error.
 	ForgetStrayRuns(ctx context.Context, runs []StrayRun) error
 	// Expire cancels queued jobs whose expires_at has passed, at most limit.
 	Expire(ctx context.Context, limit int, by string) (int, error)
@@ -165,13 +169,16 @@ type Store interface {
 
 	// Beat stores that a holder is alive. A holder that was not seen for an hour is forgotten.
 	Beat(ctx context.Context, holder Holder) error
-	// Leave forgets a holder that ends.
+	// Leave forgets a holder that ends, and what it leads.
 	Leave(ctx context.Context, holderID string) error
 	// Holders lists the processes that beat within the last hour.
 	Holders(ctx context.Context) ([]Holder, error)
-	// Lead tries to become the one that does a task, such as upkeep. It returns at once; leading
-	// ends with release or with the process. Two that both think they lead do no harm.
-	Lead(ctx context.Context, task string) (lead Leadership, leads bool, err error)
+	// Lead makes a holder the one that does tasks, such as TaskUpkeep, until the lease has passed by the store's clock,
+	// and returns those that it leads now: free ones, and those that it led already. It returns at once. Who leads calls
+	// it again well before the lease ends, and stops when it is not named any more. Two that both think they lead do no harm.
+	Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) (leads []string, err error)
+	// Leads lists who leads which task, or led it last, by task.
+	Leads(ctx context.Context) ([]Lead, error)
 	// Watch calls signal until ctx ends, and returns nil then: for jobs that became due to claim
 	// and for claims that were cancelled. Signals may be missed; polling is what is relied on.
 	Watch(ctx context.Context, signal func(Signal)) error
@@ -193,14 +200,6 @@ type Pruned struct {
 	Deleted int
 	// Next is where to go on; zero: the end was reached.
 	Next ID
-}
-
-// Leadership is held by the one process that does a task.
-type Leadership interface {
-	// Held reports whether it still leads.
-	Held(ctx context.Context) bool
-	// Release lets another one lead.
-	Release()
 }
 
 // Signal tells a worker to look now instead of at its next poll.

@@ -3,6 +3,7 @@ package sluice
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -10,13 +11,25 @@ import (
 // storedBefore is how many columns of a queue's row come before the settings.
 const storedBefore = 9
 
+// storedSettings are what stores keep of the settings: each of them, and the window of each rate.
+var storedSettings = append(allSettings[:len(allSettings):len(allSettings)],
+	Setting{"rate_per", "", "", kindPer, func(s *Settings) any { return &s.Rate }, 0, maxRate},
+	Setting{"tenant_rate_per", "", "", kindPer, func(s *Settings) any { return &s.TenantRate }, 0, maxRate})
+
+// AllSettings lists every setting, in the order of the columns of the queue table.
+func AllSettings() []Setting { return slices.Clone(allSettings[:]) }
+
+// StoredSettings lists what stores keep of the settings, in the order of the columns of the queue table: all of them, and
+// then the window of each rate, of which the setting itself is kept as jobs per second.
+func StoredSettings() []Setting { return slices.Clone(storedSettings) }
+
 // QueueFromRow makes a queue of a row as the SQL stores keep it: name, version, changed_at, changed_by,
-// reason, the store's clock, what Columns gave, whether it serves its tenants in turns, and then the settings in the order of AllSettings. What
+// reason, the store's clock, what Columns gave, whether it serves its tenants in turns, and then the settings in the order of StoredSettings. What
 // somebody wrote by plain SQL and makes no sense is no error, because it would keep all queues from being
 // read: see Queue.Wrong.
 func QueueFromRow(row []any) (Queue, error) {
-	if len(row) != storedBefore+len(allSettings) {
-		return Queue{}, fmt.Errorf("a queue's row has %d columns instead of %d", len(row), storedBefore+len(allSettings))
+	if len(row) != storedBefore+len(storedSettings) {
+		return Queue{}, fmt.Errorf("a queue's row has %d columns instead of %d", len(row), storedBefore+len(storedSettings))
 	}
 	var q Queue
 	var named, versioned bool
@@ -41,7 +54,7 @@ func QueueFromRow(row []any) (Queue, error) {
 
 // readSettings takes the stored values that make sense, and of the others what the audit last told.
 func (q *Queue) readSettings(values []any) {
-	for i, d := range allSettings {
+	for i, d := range storedSettings {
 		err := d.SetStored(&q.Settings, values[i])
 		if err == nil {
 			err = d.checkRange(q.Settings)

@@ -20,7 +20,7 @@ type Summary struct {
 	To   time.Time `json:"to"`
 
 	// Depth counts the queue's jobs as they are now; jobs that are ready are the depth of C-65. OldestAge is how long
-	// the one that waits longest has been due, InFlight how many are claimed or dispatched. They are of whole queues.
+	// the one that waits longest has been due, InFlight what Depth.InFlight says. They are of whole queues.
 	Depth     Depth         `json:"depth"`
 	OldestAge time.Duration `json:"-"`
 	InFlight  int           `json:"in_flight"`
@@ -224,7 +224,7 @@ func (c *Client) addDepth(ctx context.Context, s *Summary) error {
 	if err != nil {
 		return fmt.Errorf("queue %q: %w", s.Queue, err)
 	}
-	s.Depth, s.InFlight = depth, depth.Claimed+depth.Dispatched
+	s.Depth, s.InFlight = depth, depth.InFlight()
 	if !depth.OldestDue.IsZero() {
 		s.OldestAge = max(s.To.Sub(depth.OldestDue), 0)
 	}

@@ -12,7 +12,7 @@ import (
 
 // Gate is one of the things that a job must pass before it runs.
 type Gate struct {
-	// Name is a word for the gate: state, blocked, order_key, after, expiry, due, paused, rate,
+	// Name is a word for the gate: state, open_run, blocked, order_key, after, expiry, due, paused, rate,
 	// in_flight, tenant, capacity, tenant_rate, order, workers, dispatchers.
 	Name string `json:"gate"`
 	// Open says that the job may pass.
@@ -42,8 +42,10 @@ type Outlook struct {
 	Now time.Time
 	// Ahead counts the due jobs that are claimed before it, at most OutlookLimit.
 	Ahead int
-	// InFlight counts the claimed and dispatched jobs of the queue, at most OutlookLimit.
+	// InFlight counts the claimed and dispatched jobs of the queue and its stray runs, at most OutlookLimit.
 	InFlight int
+	// StrayRuns are runs of the job itself that may still be open, at most HoldingLimit, the first that was cancelled first.
+	StrayRuns []StrayRun
 	// Tokens are those that the queue's rate has now, which may be negative; TokenWait is how long
 	// until it has one, 0 if it has, or if there is no rate.
 	Tokens    float64
@@ -53,7 +55,8 @@ type Outlook struct {
 	ByTenant bool
 	// Terms are the limits that count for it.
 	Terms Terms
-	// Held counts its jobs in flight, at most OutlookLimit; Holding are some of them, the longest first.
+	// Held counts its jobs in flight and its stray runs, at most OutlookLimit; Holding are some of these jobs, the longest
+	// first.
 	Held    int
 	Holding []ID
 	// TenantTokenWait is how long until the tenant's rate has a token, 0 if it has, or if there is no rate.
@@ -79,7 +82,17 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 	}
 	out := Explanation{Job: job, Now: outlook.Now}
 	if job.State != StateQueued {
-		out.Gates = []Gate{stateGate(job, outlook)}
+		state := stateGate(job, outlook)
+		if job.State == StateDispatched {
+			holders, err := c.store.Holders(ctx)
+			if err != nil {
+				return Explanation{}, err
+			}
+			if nobody := unpolled(holders, job.Queue, outlook.Now); nobody != "" {
+				state.Says += "; it may not have begun: " + nobody
+			}
+		}
+		out.Gates = append([]Gate{state}, openRunGates(job, outlook)...)
 		out.Start = out.Gates[0].Until
 		return out, nil
 	}
@@ -103,7 +116,7 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 		return Explanation{}, err
 	}
 	out.Gates = slices.Concat(
-		[]Gate{stateGate(job, outlook)}, waits, []Gate{expiryGate(job, outlook), dueGate(job, outlook), paused},
+		[]Gate{stateGate(job, outlook)}, openRunGates(job, outlook), waits, []Gate{expiryGate(job, outlook), dueGate(job, outlook), paused},
 		[]Gate{rateGate(queue, outlook), inFlightGate(queue, outlook)}, tenantGates(job, outlook),
 		[]Gate{orderGate(outlook), servedGate(queue, holders, outlook)},
 	)
@@ -223,7 +236,7 @@ func (c *Client) PausedBy(ctx context.Context, q Queue) (AuditEntry, error) {
 
 func rateGate(q Queue, o Outlook) Gate {
 	switch {
-	case q.Settings.Rate <= 0:
+	case q.Settings.Rate.IsZero():
 		return Gate{Name: "rate", Open: true, Says: "the queue has no rate"}
 	case o.TokenWait <= 0:
 		return Gate{Name: "rate", Open: true, Says: fmt.Sprintf("the rate of %s has a token", q.Settings.Rate)}
@@ -303,18 +316,18 @@ func (h Holder) serves(queue string, now time.Time) bool {
 // takes its tokens first.
 func startOf(gates []Gate, q Queue, o Outlook) time.Time {
 	start := o.Now
-	if rate := float64(q.Settings.Rate); rate > 0 {
+	if rate := q.Settings.Rate.PerSecond(); rate > 0 {
 		missing := max(0, float64(o.Ahead)+1-o.Tokens)
 		start = start.Add(time.Duration(missing / rate * float64(time.Second)))
 	}
-	if rate := float64(o.Terms.Rate); rate > 0 {
+	if rate := o.Terms.Rate.PerSecond(); rate > 0 {
 		if own := o.Now.Add(o.TenantTokenWait + time.Duration(float64(o.Ahead)/rate*float64(time.Second))); own.After(start) {
 			start = own
 		}
 	}
 	for _, g := range gates {
 		switch {
-		case g.Open, g.Name == "order" && (q.Settings.Rate > 0 || o.Terms.Rate > 0):
+		case g.Open, g.Name == "order" && (!q.Settings.Rate.IsZero() || !o.Terms.Rate.IsZero()):
 		case g.Until.IsZero():
 			return time.Time{}
 		case g.Until.After(start):

@@ -9,6 +9,9 @@ import (
 // waitGates say which other jobs a queued job waits for: its twin, those before it in its order, and those
 // that it runs after. It reads at most MaxAfter jobs and one.
 func (c *Client) waitGates(ctx context.Context, j Job) ([]Gate, error) {
+	if j.BlockedBy == j.ID { // for a run of its own: see openRunGates
+		j.BlockedBy = ID{}
+	}
 	if j.OrderKey == "" && len(j.After) == 0 {
 		return []Gate{blockedGate(j)}, nil
 	}
@@ -83,4 +86,25 @@ func (c *Client) afterGate(ctx context.Context, j Job) (Gate, error) {
 		}[j.AfterFailure]
 	}
 	return Gate{Name: "after", Open: open, Says: says}, nil
+}
+
+// openRunGates say which runs of a job may be open beside what it is now. It waits for those that nobody has let it run
+// beside.
+func openRunGates(j Job, o Outlook) []Gate {
+	gates := make([]Gate, 0, len(o.StrayRuns))
+	for _, run := range o.StrayRuns {
+		says := fmt.Sprintf("its run %q at the engine %q may still be open; its life %d ended at %s", run.Ref, run.Engine, run.Generation, instant(run.CancelledAt))
+		switch {
+		case run.Terminate:
+			says += "; upkeep ends it by force, and lets go of it when the engine says that it has ended"
+		default:
+			says += fmt.Sprintf("; upkeep asks it to end, and «sluice runs terminate %s» ends it by force", run.JobID)
+		}
+		waits := j.State == StateQueued && !run.Beside
+		if waits {
+			says = "it waits for an earlier run to end: " + says
+		}
+		gates = append(gates, Gate{Name: "open_run", Open: !waits, Says: says})
+	}
+	return gates
 }

@@ -58,7 +58,7 @@ func capacityGate(j Job, o Outlook) Gate {
 
 func tenantRateGate(j Job, o Outlook) Gate {
 	switch {
-	case o.Terms.Rate <= 0:
+	case o.Terms.Rate.IsZero():
 		return Gate{Name: "tenant_rate", Open: true, Says: tenantName(j) + " has no rate"}
 	case o.TenantTokenWait <= 0:
 		return Gate{Name: "tenant_rate", Open: true, Says: fmt.Sprintf("the rate of %s of %s has a token", o.Terms.Rate, tenantName(j))}

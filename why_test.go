@@ -119,7 +119,7 @@ func TestWhyTellsOfTheQueuesLimits(t *testing.T) {
 				e.Fatal(err)
 			}
 		}
-		e.settings(func(s *sluice.Settings) { s.Rate, s.Burst, s.InFlightLimit = 0.1, 1, 1 })
+		e.settings(func(s *sluice.Settings) { s.Rate, s.Burst, s.InFlightLimit = sluice.RatePerSecond(0.1), 1, 1 })
 		if why := e.closed("order"); why.Start.Sub(why.Now) != 40*time.Second {
 			e.Errorf("it starts in %s, want 40s: four come before it at 6/m", why.Start.Sub(why.Now))
 		}
@@ -139,7 +139,7 @@ func TestWhyCountsTheTokensThatAreThere(t *testing.T) {
 				e.Fatal(err)
 			}
 		}
-		e.settings(func(s *sluice.Settings) { s.Rate, s.Burst = 0.1, 20 })
+		e.settings(func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(0.1), 20 })
 		if why := e.closed("order"); !why.Start.Equal(why.Now) {
 			e.Errorf("it starts in %s, want now: there are tokens for all", why.Start.Sub(why.Now))
 		}
@@ -158,7 +158,7 @@ func TestWhyNamesWhoPausedAndNotWhoChangedSomethingElse(t *testing.T) {
 		if err := e.client.Pause(e.Context(), "q", sluice.Act{By: "grace", Reason: "the bank is down"}); err != nil {
 			e.Fatal(err)
 		}
-		e.settings(func(s *sluice.Settings) { s.Rate = 5 })
+		e.settings(func(s *sluice.Settings) { s.Rate = sluice.RatePerSecond(5) })
 		if says := e.closed("paused").Closed()[0].Says; !strings.Contains(says, "grace") || !strings.Contains(says, "the bank is down") {
 			e.Errorf("%q names somebody else", says)
 		}

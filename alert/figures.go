@@ -215,7 +215,7 @@ func plansPause(q sluice.Queue) bool {
 
 // drainTime is how long the rate takes for what is ready. Counting stops early; the count of waves does not.
 func (f *figures) drainTime(ctx context.Context, q sluice.Queue) (sluice.AlertReading, error) {
-	rate := float64(q.Settings.Rate)
+	rate := q.Settings.Rate.PerSecond()
 	if rate <= 0 {
 		return sluice.AlertReading{Unknown: true}, nil
 	}

@@ -80,7 +80,7 @@ func (y *yard) counts(counts sluice.StatCounts, runs ...time.Duration) {
 
 // TestFiguresAreReadAsTheirMetricsSay makes a queue of each kind and reads one figure of it.
 func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
-	rate := func(s *sluice.Settings) { s.Rate = 2 }
+	rate := func(s *sluice.Settings) { s.Rate = sluice.RatePerSecond(2) }
 	pause := func(s *sluice.Settings) { s.Paused = true }
 	for name, c := range map[string]struct {
 		metric string

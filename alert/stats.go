@@ -117,14 +117,14 @@ func (f *figures) moving(ctx context.Context, t sluice.AlertTarget) (sluice.Aler
 		return sluice.AlertReading{Unknown: true}, err
 	}
 	if t.Rule.Metric == sluice.MetricPace {
-		allowed := float64(t.Queue.Settings.Rate) * t.Rule.Window.Seconds()
+		allowed := t.Queue.Settings.Rate.PerSecond() * t.Rule.Window.Seconds()
 		if allowed <= 0 {
 			return sluice.AlertReading{Unknown: true}, nil
 		}
 		return sluice.AlertReading{Value: math.Min(1, float64(stat.Counts.Claimed)/allowed)}, nil
 	}
 	served, err := f.serves(ctx, t.Queue.Name)
-	if err != nil || !served || stat.Counts.Claimed > 0 || d.Claimed+d.Dispatched > 0 {
+	if err != nil || !served || stat.Counts.Claimed > 0 || d.InFlight() > 0 {
 		return well, err
 	}
 	return sluice.AlertReading{Value: float64(d.Ready)}, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -60,10 +61,35 @@ func Beats(name string, status func() sluice.HolderStatus) Check {
 		if silent > Silence {
 			return "", fmt.Errorf("the store has had no heartbeat of it for %s", silent.Round(time.Second))
 		}
-		if s.Leads {
-			return "it leads", nil
+		if len(s.Tasks) > 0 {
+			return "it leads: " + strings.Join(s.Tasks, ", "), nil
 		}
 		return "it runs", nil
+	}}
+}
+
+// Led looks every fifteen seconds who leads upkeep, and who follows the runs at each engine: it is not well if nobody does
+// upkeep, or if runs are at an engine that nobody follows.
+func Led(store sluice.Store) Check {
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	return Check{Name: "leaders", Every: 15 * time.Second, Look: func(ctx context.Context) (string, error) {
+		tasks, err := client.Tasks(ctx)
+		if err != nil {
+			return "", fmt.Errorf("not known, because the store does not answer: %w", err)
+		}
+		var led []string
+		var faults []error
+		for _, task := range tasks {
+			switch {
+			case task.Lead.Held:
+				led = append(led, task.Name+" by "+task.Lead.Holder)
+			case task.Engine == "":
+				faults = append(faults, errors.New("nobody leads upkeep"))
+			case task.Unfollowed() != "":
+				faults = append(faults, errors.New(task.Unfollowed()))
+			}
+		}
+		return strings.Join(led, ", "), errors.Join(faults...)
 	}}
 }
 

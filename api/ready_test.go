@@ -177,13 +177,15 @@ func TestBeatsThatStopAreSeen(t *testing.T) {
 		}{
 			{false, false, 0, "the store has had no heartbeat of it yet"},
 			{true, false, api.Silence, "it runs"},
-			{true, true, time.Second, "it leads"},
+			{true, true, time.Second, "it leads: upkeep, follow temporal"},
 			{false, true, api.Silence, "the store has had no heartbeat of it for 31s"},
 		} {
 			if step.beat {
 				status.Beaten = time.Now()
 			}
-			status.Leads = step.leads
+			if step.leads {
+				status.Tasks = []string{"upkeep", "follow temporal"}
+			}
 			time.Sleep(step.after)
 			if got := look(); got != step.want {
 				t.Errorf("it says %q, want %q", got, step.want)

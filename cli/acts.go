@@ -281,14 +281,20 @@ func (a *app) cancelCommand() *cobra.Command {
 }
 
 func (a *app) requeueCommand() *cobra.Command {
-	return a.requeuing(&cobra.Command{
+	var beside bool
+	command := &cobra.Command{
 		Use:   "requeue ID…|-",
 		Short: "Give dead, cancelled or uncertain jobs a new life, due now",
-		Long:  "Gives jobs a new life: due now, nothing counted, their history kept. With --all: the dead ones, unless --state says others.",
+		Long: `Gives jobs a new life: due now, nothing counted, their history kept. With --all: the dead ones, unless --state says others.
+A job of which a run may still be open at its engine, because it was cancelled, waits until that has ended: «sluice why» names
+the run, and «sluice runs terminate» ends it by force. With --beside-open-run it does not wait: then two runs of one job may
+be open, and the audit tells who wanted that, and why. An uncertain job does not wait: look first what became of its run.`,
 		Example: `  sluice requeue 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "bank is back"
   sluice requeue --all --queue payments --state cancelled
   sluice requeue --all --queue payments --rate 20/s --canary 10 --reason "bank is back"`,
-	}, &selection{anyState: true})
+	}
+	command.Flags().BoolVar(&beside, "beside-open-run", false, "do not wait for runs of the named jobs that may still be open; needs --reason")
+	return a.requeuing(command, &selection{anyState: true}, &beside)
 }
 
 func (a *app) resolveCommand() *cobra.Command {
@@ -319,11 +325,19 @@ and why, is kept in the audit. Look at one first with «sluice why» and «sluic
 	})
 }
 
-func (a *app) requeuing(command *cobra.Command, s *selection) *cobra.Command {
+func (a *app) requeuing(command *cobra.Command, s *selection, beside *bool) *cobra.Command {
 	s.kind = sluice.OperationRequeue
 	return a.actCommand(command, s, func() (verb, error) {
+		switch {
+		case *beside && a.reason == "":
+			return verb{}, usagef("--beside-open-run lets two runs of one job be open at once; say why, with --reason")
+		case *beside && s.all:
+			return verb{}, usagef("--beside-open-run is decided job by job; name them instead of --all")
+		}
 		return verb{"requeued", []sluice.State{sluice.StateDead}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
-			return c.Requeue(ctx, ids, a.act("requested with «sluice requeue»"))
+			act := a.act("requested with «sluice requeue»")
+			act.BesideOpenRun = *beside
+			return c.Requeue(ctx, ids, act)
 		}}, nil
 	})
 }

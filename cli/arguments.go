@@ -168,7 +168,7 @@ type rate struct{ into *sluice.Rate }
 
 // String shows the rate.
 func (r rate) String() string {
-	if r.into == nil || *r.into == 0 {
+	if r.into == nil || r.into.IsZero() {
 		return ""
 	}
 	return r.into.String()
@@ -177,7 +177,7 @@ func (r rate) String() string {
 // Set reads the rate.
 func (r rate) Set(text string) error {
 	parsed, err := sluice.ParseRate(text)
-	if err != nil || parsed <= 0 {
+	if err != nil || parsed.IsZero() {
 		return errors.New("it is not a rate such as 100/s, 500/5s or 20/m")
 	}
 	*r.into = parsed

@@ -143,7 +143,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.by, "by", "", "who acts, for the audit (default: you, as USER@HOST)")
 	flags.StringVar(&a.reason, "reason", "", "why, for the audit")
 	a.log.addTo(flags)
-	flags.Var(newDuration(&a.timeout, 30*time.Second), "timeout", "how long a look-up or an act may take in all")
+	flags.Var(newDuration(&a.timeout, defaultTimeout), "timeout", "how long a look-up or an act may take in all")
 	flags.BoolVar(&a.migrate, "migrate", false, "bring the schema up to date first (or SLUICE_MIGRATE=true)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log more")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no progress and no notes, and log only what is wrong")
@@ -154,7 +154,7 @@ func (a *app) root() *cobra.Command {
 		{"start", "Start:", []*cobra.Command{a.demoCommand(), a.demoWorkerCommand(), a.migrateCommand(), a.workCommand(), a.dispatchCommand(), a.upkeepCommand(), a.serveCommand(), a.forwardCommand(), a.moveCommand()}},
 		{"jobs", "Jobs:", []*cobra.Command{a.enqueueCommand(), a.jobsCommand(), a.jobCommand(), a.whyCommand(), a.retryCommand(), a.requeueCommand(), a.resolveCommand(), a.cancelCommand(), a.runNowCommand(), a.rescheduleCommand(), a.deadCommand(), a.operationsCommand(), a.askEngineCommand()}},
 		{"queues", "Queues and settings:", []*cobra.Command{a.queuesCommand(), a.pauseCommand(), a.resumeCommand(), a.settingsCommand(), a.tenantsCommand(), a.tiersCommand()}},
-		{"look", "Look after it:", []*cobra.Command{a.topCommand(), a.statsCommand(), a.wavesCommand(), a.alertsCommand(), a.exportCommand(), a.simCommand(), a.auditCommand(), a.holdersCommand(), a.engineCommand(), a.doctorCommand(), a.probeCommand(), a.versionCommand()}},
+		{"look", "Look after it:", []*cobra.Command{a.topCommand(), a.statsCommand(), a.wavesCommand(), a.alertsCommand(), a.exportCommand(), a.simCommand(), a.auditCommand(), a.holdersCommand(), a.engineCommand(), a.runsCommand(), a.doctorCommand(), a.probeCommand(), a.versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, command := range group.commands {

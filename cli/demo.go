@@ -193,7 +193,7 @@ func (d *demoRun) run(ctx context.Context) error {
 	d.note("file:  %s\nstore: %s\nqueue: %s", d.summary.File, d.summary.Store, d.summary.Queue)
 	settings := demo.Settings()
 	settings.Rate = d.flags.rate
-	if settings.Rate > 0 || d.flags.tiers {
+	if !settings.Rate.IsZero() || d.flags.tiers {
 		settings.Audit = sluice.AuditFull // the proof
 	}
 	queue, err := d.client.EnsureQueue(ctx, d.summary.Queue, settings, d.act("demo"))

@@ -21,7 +21,7 @@ func (d *demoRun) setTiers(ctx context.Context) error {
 
 // checkPace proves that the rate was kept, if one was asked for.
 func (d *demoRun) checkPace(ctx context.Context, queue sluice.Queue) error {
-	if queue.Settings.Rate == 0 {
+	if queue.Settings.Rate.IsZero() {
 		return nil
 	}
 	pace, err := demo.CheckPace(ctx, d.client, queue)

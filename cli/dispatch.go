@@ -37,7 +37,7 @@ side. What the queues allow (rate, capacity, batch, interval, lead, jitter) hold
 
 A queue is told where its jobs run by its settings: engine, run_type, run_task_queue, run_namespace, run_timeout,
 run_ref. The first interrupt drains: what was claimed is still handed over within --grace.`,
-		Example: "  sluice settings set payment engine=temporal run_type=PaymentExec run_task_queue=payment-exec audit=full\n  sluice dispatch --temporal 127.0.0.1:7233\n  sluice dispatch payment --once",
+		Example: "  sluice dispatch --engine eu=temporal://eu.example.com:7233/billing --engine us=temporal://us.example.com:7233/billing\n  sluice settings set payment engine=temporal run_type=PaymentExec run_task_queue=payment-exec\n  sluice dispatch --temporal 127.0.0.1:7233\n  sluice dispatch payment --once",
 		Args:    arguments(0, math.MaxInt),
 		RunE: func(command *cobra.Command, queues []string) error {
 			for _, queue := range queues {
@@ -68,12 +68,15 @@ run_ref. The first interrupt drains: what was claimed is still handed over withi
 
 func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatcher.Options, how dispatchHow) error {
 	logger := a.logger()
-	engine, err := flags.dial(false, logger)
+	opened, done, err := flags.open(false, logger)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = engine.Close() }()
-	engines := a.observeEngines(map[string]sluice.Engine{flags.name: engine})
+	defer done()
+	if how.asSchedule && len(opened) > 1 {
+		return usagef("--as-temporal-schedule needs one engine, and %d are given", len(opened))
+	}
+	engines := a.observeEngines(opened)
 	store, err := a.open(ctx)
 	if err != nil {
 		return err
@@ -93,7 +96,11 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 		beside.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // it returns nil
 	}
 	if how.asSchedule {
-		return runSchedules(ctx, store, engine, d, options)
+		for _, engine := range opened {
+			if scheduler, is := engine.(*temporal.Engine); is {
+				return runSchedules(ctx, store, scheduler, d, options)
+			}
+		}
 	}
 	return d.Run(ctx)
 }

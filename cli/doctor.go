@@ -114,7 +114,7 @@ func denied(err error) ([]finding, error) {
 	}
 	return []finding{{
 		Check: "grant", Severity: sluice.SeverityError, What: server.Message, Why: "no command works without it",
-		Mend: "as the owner of the schema, for this role: grant usage on schema sluice to ROLE; grant select, insert, update, delete on all tables in schema sluice to ROLE; grant usage on all sequences in schema sluice to ROLE",
+		Mend: "as the owner of the schema, for this role: grant usage on schema sluice to ROLE; grant select, insert, update, delete on all tables in schema sluice to ROLE; revoke update, delete on sluice.audit, sluice.audit_seal, sluice.audit_batch from ROLE; grant execute on function sluice._forget_audit to ROLE; grant usage on all sequences in schema sluice to ROLE",
 	}}, nil
 }
 
@@ -127,22 +127,28 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 	if err != nil {
 		return nil, err
 	}
+	tasks, err := client.Tasks(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var out []finding
-	served := make(map[string]int)
+	served := map[string]map[string]int{sluice.RoleWorker: {}, sluice.RoleDispatcher: {}}
 	tended := false
 	for _, h := range holders {
 		if time.Since(h.Seen) > holderSilence {
 			continue
 		}
-		if h.Trouble != "" {
+		if trouble := otherTrouble(h.Trouble, tasks); trouble != "" {
 			out = append(out, finding{
-				Check: h.Role, Severity: sluice.SeverityError, What: h.ID + ": " + h.Trouble, Why: "it does not do that part of its work until this is mended",
+				Check: h.Role, Severity: sluice.SeverityError, What: h.ID + ": " + trouble, Why: "it does not do that part of its work until this is mended",
 				Mend: "sluice engine check",
 			})
 		}
 		tended = tended || h.Role == sluice.RoleUpkeep
 		for _, queue := range h.Queues {
-			served[queue]++
+			if by := served[h.Role]; by != nil {
+				by[queue]++
+			}
 		}
 	}
 	rows, err := queueRows(ctx, client)
@@ -152,35 +158,33 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 	waiting := 0
 	for _, q := range rows {
 		waiting += q.Depth.Ready + q.Depth.Scheduled + q.Depth.Claimed + len(q.Plans)
-		out = append(out, examineQueue(q, served[q.Name])...)
+		out = append(out, examineQueue(q, served)...)
 		out = append(out, examineSettings(q, tended)...)
 	}
-	switch {
-	case tended:
-		out = append(out, well("upkeep", "somebody does it"))
-	case waiting == 0:
-		out = append(out, well("upkeep", "nobody does it, and no job waits for it"))
-	default:
-		out = append(out, finding{
-			Check: "upkeep", Severity: sluice.SeverityError, What: "no upkeep was seen lately",
-			Why: "jobs of workers that die are not handed out again, plans for settings are not carried out, and history is not pruned", Mend: "sluice upkeep",
-		})
-	}
-	return out, nil
+	return append(out, examineTasks(tasks, tended, waiting)...), nil
 }
 
-func examineQueue(q queueRow, workers int) []finding {
+// runners says who must serve a queue, how many do, and the command that starts one.
+func runners(q queueRow, served map[string]map[string]int) (who string, serving int, mend string) {
+	if q.Engine != "" {
+		return "dispatcher", served[sluice.RoleDispatcher][q.Name], "sluice dispatch " + q.Name
+	}
+	return "worker", served[sluice.RoleWorker][q.Name], "sluice work " + q.Name + " -- COMMAND"
+}
+
+func examineQueue(q queueRow, served map[string]map[string]int) []finding {
 	check := "queue"
+	who, serving, mend := runners(q, served)
 	switch {
 	case q.Paused:
 		return []finding{{
 			Check: check, Severity: sluice.SeverityWarning, What: fmt.Sprintf("%s is %s; jobs ready: %s", q.Name, queueStatus(q), bounded(q.Depth.Ready)),
 			Why: "a paused queue hands out nothing", Mend: "sluice resume " + q.Name,
 		}}
-	case q.Depth.Ready > 0 && workers == 0:
+	case q.Depth.Ready > 0 && serving == 0:
 		return []finding{{
-			Check: check, Severity: sluice.SeverityError, What: fmt.Sprintf("%s has jobs ready (%s) and no worker; the first was due %s", q.Name, bounded(q.Depth.Ready), ago(q.Depth.OldestDue)),
-			Why: "nobody claims them", Mend: "sluice work " + q.Name + " -- COMMAND",
+			Check: check, Severity: sluice.SeverityError, What: fmt.Sprintf("%s has jobs ready (%s) and no %s; the first was due %s", q.Name, bounded(q.Depth.Ready), who, ago(q.Depth.OldestDue)),
+			Why: "nobody claims them", Mend: mend,
 		}}
 	case q.Depth.Uncertain > 0:
 		return []finding{{
@@ -193,7 +197,7 @@ func examineQueue(q queueRow, workers int) []finding {
 			Why: "they wait for a person", Mend: "sluice dead ls " + q.Name,
 		}}
 	}
-	return []finding{well(check, "%s: %s ready, %s scheduled, %s claimed, workers: %d", q.Name, bounded(q.Depth.Ready), bounded(q.Depth.Scheduled), bounded(q.Depth.Claimed), workers)}
+	return []finding{well(check, "%s: %s ready, %s scheduled, %s claimed, %ss: %d", q.Name, bounded(q.Depth.Ready), bounded(q.Depth.Scheduled), bounded(q.Depth.Claimed), who, serving)}
 }
 
 // examineSettings looks for stored values that do not count, and for plans that were not carried out, though upkeep runs

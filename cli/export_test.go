@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"io"
+	"log/slog"
 	"os"
 	"time"
 
@@ -10,6 +12,8 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/demo"
+	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/worker"
 )
 
 // What the tests of this package look at from outside.
@@ -28,6 +32,12 @@ var (
 	TraceExporters = traceExporters
 )
 
+// Patiently is Main on a machine that is busy with much else.
+func Patiently(args []string) int {
+	defaultTimeout, slowOpen = 10*time.Minute, 10*time.Minute
+	return Main(args)
+}
+
 // CheckAnswer says what is wrong with a line that a program printed.
 func CheckAnswer(line []byte) error {
 	_, err := readAnswer(line)
@@ -38,6 +48,15 @@ func CheckAnswer(line []byte) error {
 func Listen(within time.Duration) (io.Writer, context.Context) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return listen(within, cancel), ctx
+}
+
+// Batch gives the handler of «work --batch» for a program, of which one runs at a time.
+func Batch(size int, program ...string) func(context.Context, *worker.Job[json.RawMessage]) error {
+	one := runner{
+		program: program, running: &programs{}, stderr: io.Discard, log: event.NewLog(slog.New(slog.DiscardHandler), "", 0),
+		clean: func(text string) string { return text },
+	}
+	return (&batches{runner: one, size: size, programs: 1}).run
 }
 
 // ParseAddress reads the value of --db.

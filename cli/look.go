@@ -56,17 +56,18 @@ func (a *app) auditCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&object, "object", "", "of this kind: job, queue, tenant, tier, alert or operation")
+	flags.StringVar(&object, "object", "", "of this kind: job, queue, tenant, tier, alert, operation or audit")
 	flags.StringVar(&name, "name", "", "of the queue, tenant, tier, alert or operation of this name; of jobs, those of this queue")
 	flags.StringVar(&queue, "queue", "", "of this queue and its jobs")
 	flags.StringVar(&job, "job", "", "of this job")
 	flags.Int64Var(&before, "before", 0, "the page after the one that ended with this number")
 	flags.IntVar(&limit, "limit", 100, "how many at the most")
+	command.AddCommand(a.auditVerifyCommand(), a.auditHeadCommand(), a.auditKeepCommand())
 	return command
 }
 
 // objects are the kinds of things that the audit tells of.
-var objects = []sluice.Object{sluice.ObjectJob, sluice.ObjectQueue, sluice.ObjectTenant, sluice.ObjectTier, sluice.ObjectAlert, sluice.ObjectOperation}
+var objects = []sluice.Object{sluice.ObjectJob, sluice.ObjectQueue, sluice.ObjectTenant, sluice.ObjectTier, sluice.ObjectAlert, sluice.ObjectOperation, sluice.ObjectAudit}
 
 func auditColumns() []column[sluice.AuditEntry] {
 	return []column[sluice.AuditEntry]{
@@ -111,7 +112,7 @@ func batchOf(e sluice.AuditEntry) string {
 func (a *app) holdersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "holders",
-		Short:   "List the workers, dispatchers and upkeepers that run, and what keeps them from their work",
+		Short:   "List the workers, dispatchers and upkeepers that run, what they lead, and what keeps them from their work",
 		Example: "  sluice holders\n  sluice holders -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -130,6 +131,7 @@ func (a *app) holdersCommand() *cobra.Command {
 					{"QUEUES", func(h sluice.Holder) string { return orDash(strings.Join(h.Queues, ",")) }, false},
 					{"BUSY", func(h sluice.Holder) string { return fmt.Sprintf("%d/%d", h.Busy, h.Slots) }, true},
 					{"TROUBLE", func(h sluice.Holder) string { return orDash(sluice.Brief(h.Trouble)) }, false},
+					{"LEADS", func(h sluice.Holder) string { return orDash(strings.Join(h.Leads, ", ")) }, false},
 					{"STARTED", func(h sluice.Holder) string { return ago(h.Started) }, true},
 					{"SEEN", func(h sluice.Holder) string { return ago(h.Seen) }, true},
 				})

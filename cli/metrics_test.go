@@ -24,7 +24,7 @@ func port(ts *testscript.TestScript, _ bool, args []string) {
 // «scrape $METRICS '^sluice_queues 1$'». It waits for what a background command has yet to do.
 func scrape(ts *testscript.TestScript, _ bool, args []string) {
 	var text []byte
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 		answer, err := http.Get("http://127.0.0.1:" + args[0] + "/metrics")
 		if err != nil {
 			continue // it does not listen yet

@@ -39,8 +39,12 @@ func parseAddress(text string) (address, error) {
 	return address{}, codedError{usagef("--db %q begins with neither sqlite: nor postgres://", redactURL(text)), exitUsage, namingAStore}
 }
 
-// slowOpen is from when on a person is told that the store does not answer yet.
-const slowOpen = 1500 * time.Millisecond
+// A look-up or an act may take defaultTimeout unless --timeout says otherwise. From slowOpen on a person is told that the
+// store does not answer yet. Tests have more patience.
+var (
+	defaultTimeout = 30 * time.Second
+	slowOpen       = 1500 * time.Millisecond
+)
 
 // open opens the store that --db names.
 func (a *app) open(ctx context.Context) (sluice.Store, error) { return a.openAt(ctx, a.db, a.migrate) }

@@ -81,8 +81,8 @@ func (a *app) printPreview(found sluice.Found, op sluice.Operation, name string)
 		if found.More {
 			text = "at least " + text + ": looking stopped after " + count(found.Looked)
 		}
-		if op.Rate > 0 {
-			text += fmt.Sprintf(", in about %s at %s", short(time.Duration(float64(matched)/float64(op.Rate)*float64(time.Second))), op.Rate)
+		if !op.Rate.IsZero() {
+			text += fmt.Sprintf(", in about %s at %s", short(time.Duration(float64(matched)/op.Rate.PerSecond()*float64(time.Second))), op.Rate)
 		}
 		if _, err := fmt.Fprintln(a.stdout, text); err != nil || len(found.Jobs) == 0 {
 			return err
@@ -182,7 +182,7 @@ func operationLine(op sluice.Operation) string {
 		parts = append(parts, "paused")
 	case op.OnProbation():
 		parts = append(parts, fmt.Sprintf("canary %d/%d ended", op.WatchedEnded, op.Canary))
-	case op.Rate > 0:
+	case !op.Rate.IsZero():
 		parts = append(parts, op.Rate.String())
 	}
 	if op.WatchedFailed > 0 {

@@ -124,7 +124,7 @@ func (a *app) printOperation(op sluice.Operation, told []sluice.AuditEntry) erro
 	line("jobs", compact(query))
 	line("progress", operationLine(op))
 	line("done", fmt.Sprintf("%s%s  (skipped %s, refused %s, of %s)", atLeast(op), count(op.Done), count(op.Skipped), count(op.Failed), expected(op)))
-	if op.Rate > 0 {
+	if !op.Rate.IsZero() {
 		line("pace", op.Rate.String())
 	}
 	if op.StopIfFailed > 0 {

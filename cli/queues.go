@@ -23,6 +23,8 @@ type queueRow struct {
 	// Plans are changes of the settings that are to come, Wrong what is wrong with those that are stored.
 	Plans []planRow `json:"plans,omitempty"`
 	Wrong string    `json:"wrong,omitempty"`
+	// Engine runs the queue's jobs; empty: workers do.
+	Engine string `json:"engine,omitempty"`
 }
 
 func (a *app) queuesCommand() *cobra.Command {
@@ -77,7 +79,7 @@ func queueRows(ctx context.Context, client *sluice.Client) ([]queueRow, error) {
 		}
 		row := queueRow{
 			q.Name, q.Settings.PausedAt(q.Now), q.Settings.PausedUntil, q.ChangedBy, q.ChangedAt, q.Reason, depth,
-			planRows([]sluice.Queue{q}), q.Wrong,
+			planRows([]sluice.Queue{q}), q.Wrong, q.Settings.Engine,
 		}
 		if row.Paused {
 			by, err := client.PausedBy(ctx, q)

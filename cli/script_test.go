@@ -49,6 +49,9 @@ func (m mainWithPostgres) Run() int {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
+	if err := beQuick(); err != nil {
+		panic(err)
+	}
 	code := m.M.Run()
 	if cluster.started != nil {
 		cluster.started.Stop()
@@ -58,7 +61,7 @@ func (m mainWithPostgres) Run() int {
 
 func TestMain(m *testing.M) {
 	testscript.Main(mainWithPostgres{m}, map[string]func(){
-		"sluice":   func() { os.Exit(cli.Main(os.Args[1:])) }, // as cmd/sluice does
+		"sluice":   func() { os.Exit(cli.Patiently(os.Args[1:])) }, // as cmd/sluice does
 		"answerer": answerer,
 	})
 }
@@ -182,7 +185,7 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 // await runs a command until it prints what a pattern finds, as in «await READY sluice holders».
 func await(ts *testscript.TestScript, _ bool, args []string) {
 	pattern := regexp.MustCompile("(?m)" + args[0])
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); {
+	for until := time.Now().Add(patience); time.Now().Before(until); {
 		ts.Check(ts.Exec(args[1], args[2:]...))
 		if pattern.MatchString(ts.ReadFile("stdout")) {
 			return

@@ -53,7 +53,7 @@ A store that cannot be reached when the server starts is waited for, and /readyz
 lacks its tables ends the server. SIGTERM drains: /readyz says 503 at once, nothing more is claimed, what was claimed is
 still handed over within --grace, and health and metrics are answered until that is done. Under systemd it tells how it
 does (Type=notify, WatchdogSec).`,
-		Example: "  sluice serve\n  sluice serve --temporal 127.0.0.1:7233 --monitor 0.0.0.0:7401\n  sluice serve --no-dispatch --grace 1m",
+		Example: "  sluice serve\n  sluice serve --temporal 127.0.0.1:7233 --monitor 0.0.0.0:7401\n  sluice serve --engine eu=temporal://eu.example.com:7233/billing --engine us=temporal://us.example.com:7233/billing\n  sluice serve --no-dispatch --grace 1m",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.serve(command.Context(), f)

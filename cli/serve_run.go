@@ -111,7 +111,9 @@ func (s *server) work(ctx context.Context, store sluice.Store) error {
 	if len(s.engines) > 0 {
 		checks = append(checks, s.told(api.EngineAnswers(store, s.engines)))
 	}
-	s.readiness.Watch(s.withoutPasswords(checks)...)
+	leaders := api.Led(store)
+	leaders.Told = true
+	s.readiness.Watch(s.withoutPasswords(append(checks, leaders))...)
 	s.started("runs " + strings.Join(append(does, "health", "metrics"), ", "))
 	s.log.Tell(event.ServerStarted, "", "does", strings.Join(does, ", "))
 	var err error

@@ -138,7 +138,7 @@ func (a *app) changeSettings(ctx context.Context, client *sluice.Client, name st
 	}
 	before.Settings = sluice.DefaultSettings()
 	settings := before.Settings
-	if err := applySettings(&settings, pairs); err != nil {
+	if err := settings.Change(func(s *sluice.Settings) error { return applySettings(s, pairs) }); err != nil {
 		return before, after, err
 	}
 	after, err = client.EnsureQueue(ctx, name, settings, a.act(""))

@@ -19,7 +19,7 @@ func (a *app) upkeepCommand() *cobra.Command {
 	var hooks webhookFlags
 	command := &cobra.Command{
 		Use:   "upkeep",
-		Short: "Recover lost jobs, cancel expired ones, change settings as planned, look at alerts, prune history",
+		Short: "Recover lost jobs, cancel expired ones, change settings as planned, look at alerts, seal the audit, prune history",
 		Long: `Tends the store until it is interrupted. Any number may run; one leads, the others stand by. How often
 leases are looked at, and how many jobs are recovered at once, are settings of each queue
 (recover_interval, recover_batch). What falls due ahead is counted for «sluice waves». Operations on many jobs are

@@ -112,6 +112,9 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 		return err
 	}
 	defer a.close(store)
+	if err := checkRunners(ctx, store, queues); err != nil {
+		return err
+	}
 	logger, log := a.logger(), a.events()
 	defer log.Flush()
 	w := worker.New(store, worker.Options{
@@ -172,4 +175,20 @@ func stopWhenEmpty(ctx context.Context, store sluice.Store, queues []string, sto
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// checkRunners refuses queues whose jobs an engine runs. The store refuses each claim too: settings may change.
+func checkRunners(ctx context.Context, store sluice.Store, queues []string) error {
+	stored, err := store.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	for _, q := range stored {
+		if slices.Contains(queues, q.Name) {
+			if err := (sluice.ClaimRequest{Queue: q.Name}).CheckRunner(q.Settings.Engine); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -6,12 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cli"
+	"github.com/sluice-queue/sluice/worker"
 )
 
 // answerer is a program for «sluice work --batch» that does what the payloads say. It notes in the file
@@ -65,6 +69,60 @@ func answerer() {
 		}
 	}
 	_, _ = fmt.Fprintln(note, "ended after", got)
+}
+
+// counts is a program that answers for every job, crashes at one with the payload "bad", and notes in a file how many
+// jobs it had answered for.
+const counts = `n=0
+while read -r line; do
+	case $line in *bad*) echo "crashed after $n" >>"$0"; exit 3;; esac
+	id=${line#*'"id":"'}; echo "{\"id\":\"${id%%'"'*}\",\"result\":null}"; n=$((n+1))
+done
+echo $n >>"$0"`
+
+// TestJobsThatComeTogetherAreOneBatch goes by a clock that stands still while a job is on its way.
+func TestJobsThatComeTogetherAreOneBatch(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		size int
+		jobs string
+		runs string
+		took time.Duration // what the first of a batch waits for others
+	}{
+		"fewer than a batch":               {100, "123456789", "9\n", 20 * time.Millisecond},
+		"a batch does not wait for others": {3, "123", "3\n", 0},
+		"more than a batch":                {3, "12345", "3\n2\n", 20 * time.Millisecond},
+		"a crash":                          {100, "b", "crashed after 0\n", 20 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			note := filepath.Join(t.TempDir(), "runs")
+			synctest.Test(t, func(t *testing.T) {
+				handle := cli.Batch(c.size, "sh", "-c", counts, note)
+				begun := time.Now()
+				var wait sync.WaitGroup
+				for _, job := range c.jobs {
+					wait.Go(func() {
+						payload := json.RawMessage(`"good"`)
+						if job == 'b' {
+							payload = json.RawMessage(`"bad"`)
+						}
+						claim := &sluice.Claim{Job: sluice.Job{ID: sluice.NewID()}}
+						if err := handle(t.Context(), &worker.Job[json.RawMessage]{Claim: claim, Payload: payload}); (err != nil) != (job == 'b') {
+							t.Errorf("job %c: %v", job, err)
+						}
+					})
+				}
+				wait.Wait()
+				if took := time.Since(begun); took != c.took {
+					t.Errorf("the jobs waited %s, want %s", took, c.took)
+				}
+			})
+			if runs, err := os.ReadFile(note); err != nil || string(runs) != c.runs {
+				t.Errorf("the runs had %q jobs, want %q: %v", runs, c.runs, err)
+			}
+		})
+	}
 }
 
 func TestProgramIsSilentOnlyIfItWritesNothingAtAll(t *testing.T) {

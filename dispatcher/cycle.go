@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -32,6 +31,9 @@ type Cycle struct {
 // busyDelay is how long a job waits that an engine had no room for.
 const busyDelay = time.Second
 
+// lonelyMax is the longest that a job waits whose run the engine could not be asked for, although it was for others.
+const lonelyMax = time.Minute
+
 // cycle claims what is due, has it started, and settles it. First it asks again for the runs of which it is not known
 // whether they were started. It says how long to wait before the next cycle. Ahead: while the engine starts what was
 // claimed, the next batch is claimed, and left to the next cycle, so that the engine does not wait for the store.
@@ -45,16 +47,18 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue, a
 	}
 	work, end := sluice.BeginStep(work, d.store, sluice.Step{Name: sluice.StepCycle, Queue: l.queue})
 	defer func() { end(sluice.StepEnd{Jobs: done.Claimed, Err: err}) }()
-	held := l.holding(unanswered)
-	if l.breaker.open() && len(held) > 1 {
-		held = held[:1]
+	held, may := d.choose(ctx, work, l, q, ahead)
+	if stalled := l.stalled(begun); stalled > 0 {
+		held, may, wait = nil, false, stalled
 	}
-	may := ctx.Err() == nil && d.serves(q) && (len(held) == 0 || !l.breaker.open())
 	if may && d.guard(work, l, q) != nil {
 		may, wait = false, d.options.Poll
 	}
 	ahead = ahead && may && l.breaker.worked && q.Settings.Interval == 0
 	done.Claimed, wait, err = d.handOver(work, l, q, held, may, ahead, wait)
+	if l.breaker.open() {
+		d.handBack(l, "claimed ahead, and the engine cannot be used")
+	}
 	err = errors.Join(err, d.settle(work, l, &done))
 	done.Held, done.Took = len(l.holding(func(h *hold) bool { return !h.fresh })), time.Since(begun)
 	if done.Claimed+len(held) > 0 {
@@ -69,11 +73,32 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue, a
 	} else if done.Held > 0 {
 		wait = min(wait, d.options.Poll)
 	}
-	return done, max(wait, 0), err
+	return done, max(wait, l.stalled(time.Now())), err
 }
 
-// unanswered says of what is held whether the engine is to be asked for it.
-func unanswered(h *hold) bool { return h.answer == nil && !h.lost }
+// choose says for which jobs the engine is asked in this cycle, and whether more may be claimed. Beside the cycles, if that
+// may be, it is asked again for those of which it is not known whether their runs were started, so that a start which is
+// never answered holds up no other.
+func (d *Dispatcher) choose(ctx, work context.Context, l *lane, q sluice.Queue, beside bool) (held []*hold, may bool) {
+	now := time.Now()
+	may = ctx.Err() == nil && d.serves(q)
+	if l.breaker.open() {
+		l.breaker.probeAt = now.Add(d.options.Probe)
+		held, more := l.probe(now)
+		ask, err := d.again(work, l, q, held)
+		return ask, may && err == nil && (more || len(ask) == 0)
+	}
+	held = l.fresh()
+	if beside {
+		d.askBeside(work, l, q)
+		return held, may
+	}
+	ask, err := d.again(work, l, q, l.doubtful(now, ctx.Err() == nil))
+	if err != nil {
+		d.log.Tell(event.DispatchFailed, l.queue, "what", "look at the engine", "error", err)
+	}
+	return append(held, ask...), may
+}
 
 // handOver has the engine start what is held, and what may be claimed besides. It tells of how many the engine was asked
 // for the first time.
@@ -114,13 +139,15 @@ func (d *Dispatcher) limit(l *lane, q sluice.Queue) int {
 // take claims what is due and notes the runs that are about to be asked for.
 func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue, limit int) (holds []*hold, wait time.Duration, err error) {
 	// Not ctx: a claim whose answer is thrown away leaves jobs held by nobody until the lease ends.
+	asked, told := time.Now(), d.begun.Tell(l.queue)
 	claimed, err := d.store.Claim(work, sluice.ClaimRequest{
 		Queue: l.queue, Limit: limit, Holder: d.holder.ID, Lease: q.Settings.Lease, Token: sluice.NewToken(),
-		Ageing: q.Settings.Ageing, Lead: q.Settings.Lead,
+		Ageing: q.Settings.Ageing, Lead: q.Settings.Lead, Engine: q.Settings.Engine, Tells: true, Begun: told,
 	})
 	if err != nil {
 		return nil, d.options.Poll, fmt.Errorf("claim: %w", err)
 	}
+	d.paced(l, told, claimed)
 	d.tenants.Saw(q, claimed)
 	wait = d.waitFor(claimed, limit)
 	if len(claimed.Jobs) == 0 {
@@ -128,9 +155,8 @@ func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue, limit i
 	}
 	d.log.Tell(event.JobsClaimed, l.queue, "jobs", len(claimed.Jobs))
 	holds = make([]*hold, len(claimed.Jobs))
-	now := time.Now()
 	for i, c := range claimed.Jobs {
-		holds[i] = &hold{claim: c, run: sluice.RunOf(c, q.Settings), lease: q.Settings.Lease, renewed: now, fresh: true}
+		holds[i] = &hold{claim: c, run: sluice.RunOf(c, q.Settings), lease: q.Settings.Lease, asked: asked, renewed: asked, fresh: true}
 	}
 	holds, err = d.intend(work, l, q, holds)
 	return holds, wait, err
@@ -157,11 +183,13 @@ func (d *Dispatcher) intend(work context.Context, l *lane, q sluice.Queue, holds
 	errs, err := d.store.Intend(work, intents)
 	if err != nil {
 		// Whether they are noted is not known. No engine was asked, so upkeep finds that none has them.
+		d.begun.Gone(holds[0].claim.Token, len(holds))
 		return nil, fmt.Errorf("note %d intended runs: %w", len(intents), err)
 	}
 	kept := holds[:0]
 	for i, h := range holds {
 		if errs[i] != nil {
+			d.begun.Gone(h.claim.Token, 1)
 			d.log.TellJob(event.ClaimLost, h.claim, "reason", "before its run was asked for: "+errs[i].Error())
 			continue
 		}
@@ -171,103 +199,16 @@ func (d *Dispatcher) intend(work context.Context, l *lane, q sluice.Queue, holds
 	return kept, nil
 }
 
-// start has runs started, each where it was intended, whatever the settings say by now, and decides what becomes of
-// their jobs. It tells for how many it was the first time.
-func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds []*hold) (first int) {
-	byEngine := make(map[string][]*hold)
-	for _, h := range holds {
-		byEngine[h.claim.Engine] = append(byEngine[h.claim.Engine], h)
-	}
-	for where, ofEngine := range byEngine {
-		d.startAt(work, l, q, where, ofEngine)
-	}
-	for _, h := range holds {
-		if h.fresh {
-			first++
-		}
-		h.fresh = false
-	}
-	return first
-}
-
-func (d *Dispatcher) startAt(work context.Context, l *lane, q sluice.Queue, where string, holds []*hold) {
-	name, target := sluice.TargetAt(l.queue, q.Settings, where)
-	now := d.settings.Now()
-	runs := make([]sluice.Run, len(holds))
-	for i, h := range holds {
-		h.run.Delay = delayOf(h.claim, q.Settings, now)
-		runs[i] = h.run
-		d.log.TellJob(event.JobDispatching, h.claim, "priority", h.claim.Priority, "ref", h.run.Ref, "type", target.Type)
-	}
-	errs := d.options.Engines[name].Start(work, target, runs)
-	for i, h := range holds {
-		if errors.Is(errs[i], sluice.ErrRefTaken) && h.run.Work != "" {
-			errs[i] = d.adopt(work, q, target, name, h, errs[i])
-		}
-	}
-	worked, failed := false, error(nil)
-	l.mu.Lock()
-	for i, h := range holds {
-		h.answer, h.doubtful = d.decide(h, errs[i])
-		if errs[i] != nil {
-			d.log.TellJob(event.StartFailed, h.claim, "ref", h.run.Ref, "error", errs[i])
-		}
-		if usable(errs[i]) {
-			worked = true
-		} else {
-			failed = errs[i]
-		}
-	}
-	l.mu.Unlock()
-	if l.breaker.learn(worked, failed != nil, time.Now(), d.options.Probe) {
-		d.tellBreaker(work, l, failed)
-	}
-}
-
-// delayOf is how long the engine must wait before the run of a claimed job begins: until the job is due by the
-// store's clock, which shows now at the least, and for its share of the jitter (D-24).
-func delayOf(c *sluice.Claim, s sluice.Settings, now time.Time) time.Duration {
-	delay := max(c.DueAt.Sub(now), 0)
-	if s.Lead == 0 {
-		delay = 0 // it was due when it was claimed
-	}
-	if s.Jitter > 0 {
-		delay += rand.N(s.Jitter + 1)
-	}
-	return delay
-}
-
-// usable reports whether an answer shows that the engine can be used: it took the run, or refused this one alone, or
-// has too much to do.
-func usable(answer error) bool {
-	return answer == nil || errors.Is(answer, sluice.ErrEngineRefused) || errors.Is(answer, sluice.ErrRefTaken) || errors.Is(answer, sluice.ErrEngineBusy)
-}
-
-// decide says what becomes of a job after its engine's answer. Nil: it is held, and asked for again, because it is not
-// known whether the run was started. After such a doubt, that the engine starts nothing now says nothing of before.
-func (d *Dispatcher) decide(h *hold, answer error) (decided *sluice.Settlement, doubtful bool) {
-	out := sluice.Settlement{ID: h.claim.ID, Token: h.claim.Token, Holder: d.holder.ID, Claim: h.claim}
-	switch {
-	case answer == nil:
-		out.Event, out.Reason = sluice.EventDispatch, h.adopted
-	case errors.Is(answer, sluice.ErrEngineRefused), errors.Is(answer, sluice.ErrRefTaken):
-		out.Event, out.Error, out.Reason = sluice.EventBury, answer.Error(), "the engine refused the run for good: "+sluice.Brief(answer.Error())
-	case !h.doubtful && (errors.Is(answer, sluice.ErrEngineBusy) || errors.Is(answer, sluice.ErrEngineTarget)):
-		out.Event, out.Reason, out.Delay = sluice.EventRelease, answer.Error(), busyDelay
-	default:
-		return nil, true
-	}
-	return &out, h.doubtful
-}
-
 // settle writes down what was decided. What cannot be written now is tried again in the next cycle.
 func (d *Dispatcher) settle(work context.Context, l *lane, done *Cycle) error {
-	decided := l.holding(func(h *hold) bool { return h.answer != nil || h.lost })
+	decided := l.holding(func(h *hold) bool { return h.answer != nil || h.lost != "" })
 	var settlements []sluice.Settlement
 	var holds []*hold
 	for _, h := range decided {
 		if h.answer == nil {
+			d.countBegun(h)
 			l.let(h) // upkeep asks the engine
+			d.log.TellJob(event.ClaimLost, h.claim, "reason", h.lost)
 			continue
 		}
 		settlements, holds = append(settlements, *h.answer), append(holds, h)

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/began"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/pause"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
@@ -51,9 +53,11 @@ type Dispatcher struct {
 	settings *sluice.LiveSettings
 	log      *event.Log
 	tenants  *event.Tenants
+	pauses   *pause.Looker
 	holder   sluice.Holder
 
 	mu    sync.Mutex
+	begun began.Tally // for queues with a rate
 	lanes map[string]*lane
 	inUse map[string]bool // lanes that have a goroutine
 	// beaten is when the store last took a heartbeat.
@@ -74,7 +78,7 @@ func New(store sluice.Store, options Options) *Dispatcher {
 	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	return &Dispatcher{
 		store: store, options: options, settings: sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: options.Logger}),
-		log: log, tenants: event.NewTenants(log, store), holder: sluice.Holder{ID: holder, Role: sluice.RoleDispatcher},
+		log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), holder: sluice.Holder{ID: holder, Role: sluice.RoleDispatcher},
 		lanes: make(map[string]*lane), inUse: make(map[string]bool),
 	}
 }
@@ -142,7 +146,7 @@ func (d *Dispatcher) lane(queue string) *lane {
 	defer d.mu.Unlock()
 	l := d.lanes[queue]
 	if l == nil {
-		l = &lane{queue: queue, wake: make(chan struct{}, 1), held: make(map[sluice.ID]*hold)}
+		l = &lane{queue: queue, wake: make(chan struct{}, 1), held: make(map[sluice.ID]*hold), guards: make(map[string]*guarded)}
 		d.lanes[queue] = l
 	}
 	return l
@@ -182,6 +186,8 @@ func (d *Dispatcher) finish(ctx, work context.Context, l *lane) {
 	q, err := d.settings.Queue(work, l.queue)
 	if err == nil {
 		_, _, err = d.cycle(ctx, work, l, q, false)
+		d.handBack(l, "claimed ahead, and the dispatcher ends")
+		err = errors.Join(err, d.settle(work, l, &Cycle{}))
 	}
 	if err != nil {
 		d.failed(work, "drain", l.queue, err)
@@ -246,6 +252,9 @@ func (d *Dispatcher) failed(ctx context.Context, what, queue string, err error) 
 }
 
 func (d *Dispatcher) leave(ctx context.Context) error {
+	for range 10 {
+		d.tellBegun(ctx, 0)
+	}
 	d.log.Tell(event.DispatcherStopped, "", "jobs", d.held())
 	if err := d.store.Leave(ctx, d.holder.ID); err != nil {
 		d.log.Tell(event.NotForgotten, "", "error", err)

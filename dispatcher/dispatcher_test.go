@@ -77,6 +77,13 @@ func (b *bank) enqueue(n int, options sluice.EnqueueOptions) []sluice.ID {
 	return ids
 }
 
+// dispatch dispatches until ctx ends.
+func (b *bank) dispatch(ctx context.Context) {
+	go func() {
+		_ = dispatcher.New(b.store, dispatcher.Options{Engines: map[string]sluice.Engine{"temporal": b.engine}, Logger: quiet}).Run(ctx)
+	}()
+}
+
 // run dispatches and follows until the test ends, or until stop is called.
 func (b *bank) run(dispatchers int) {
 	b.Helper()
@@ -352,7 +359,7 @@ func (b *bank) abandonAs(asked bool, change func(*sluice.Settings)) {
 	settings := sluice.DefaultSettings()
 	settings.Engine = "temporal"
 	change(&settings)
-	claimed, err := b.store.Claim(b.Context(), sluice.ClaimRequest{Queue: "payment", Limit: 100, Holder: "dead", Lease: time.Minute, Token: sluice.NewToken()})
+	claimed, err := b.store.Claim(b.Context(), sluice.ClaimRequest{Queue: "payment", Limit: 100, Holder: "dead", Lease: time.Minute, Token: sluice.NewToken(), Engine: "temporal"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -22,6 +22,8 @@ type scripted struct {
 	// answer is what Start says of a run; nil: it is started. Keeps says that the run is started all the same.
 	answer func(run sluice.Run) (err error, keeps bool)
 	report sluice.EngineReport
+	gone   error  // what everything but Start answers; nil: it works
+	pause  func() // is called before a run is begun, and before Outcomes answers; nil: nothing is
 
 	cancels  []string        // whom Cancel asked to end
 	stubborn map[string]bool // refs that do not
@@ -29,16 +31,27 @@ type scripted struct {
 }
 
 func newScripted() *scripted {
-	return &scripted{began: make(map[string]int), runs: make(map[string]sluice.RunOutcome), delays: make(map[string]time.Duration)}
+	return &scripted{began: make(map[string]int), runs: make(map[string]sluice.RunOutcome), delays: make(map[string]time.Duration), report: sluice.EngineReport{Pollers: 1}}
 }
 
 func (e *scripted) Start(_ context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.calls++
+	stand := func() {
+		e.mu.Unlock()
+		defer e.mu.Lock()
+		if e.pause != nil {
+			e.pause()
+		}
+	}
 	e.asks = append(e.asks, target.Namespace)
 	errs := make([]error, len(runs))
 	for i, run := range runs {
+		stand()
+		if errs[i] = run.Begins(); errs[i] != nil {
+			continue
+		}
 		keeps := true
 		if e.answer != nil {
 			errs[i], keeps = e.answer(run)
@@ -68,8 +81,14 @@ func always(err error, keeps bool) func(sluice.Run) (error, bool) {
 }
 
 func (e *scripted) Outcomes(_ context.Context, _ sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
+	if e.pause != nil {
+		e.pause()
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.gone != nil {
+		return nil, e.gone
+	}
 	out := make([]sluice.RunOutcome, len(refs))
 	for i, ref := range refs {
 		run, there := e.runs[ref]
@@ -84,6 +103,9 @@ func (e *scripted) Outcomes(_ context.Context, _ sluice.RunTarget, refs []string
 func (e *scripted) Ended(_ context.Context, _ sluice.RunTarget, since time.Time, _ []byte) (sluice.RunPage, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.gone != nil {
+		return sluice.RunPage{}, e.gone
+	}
 	e.listed++
 	var page sluice.RunPage
 	for _, run := range e.runs {
@@ -113,6 +135,28 @@ func (e *scripted) Cancel(_ context.Context, target sluice.RunTarget, refs []str
 	return errs
 }
 
+// Terminate ends runs whether they heed it or not.
+func (e *scripted) Terminate(_ context.Context, _ sluice.RunTarget, refs []string, _ string) []error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, ref := range refs {
+		if run, there := e.runs[ref]; there && run.State == sluice.RunRunning {
+			run.State, run.EndedAt = sluice.RunTerminated, time.Now()
+			e.runs[ref] = run
+		}
+	}
+	return make([]error, len(refs))
+}
+
+// lose forgets runs, as an engine does that is restored to the past.
+func (e *scripted) lose(refs ...string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, ref := range refs {
+		delete(e.runs, ref)
+	}
+}
+
 // state is how a run is; empty: there is none.
 func (e *scripted) state(ref string) sluice.RunState {
 	e.mu.Lock()
@@ -140,7 +184,24 @@ func (e *scripted) asked() []string {
 func (e *scripted) Check(context.Context, sluice.RunTarget) (sluice.EngineReport, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.gone != nil {
+		return sluice.EngineReport{}, e.gone
+	}
 	return e.report, nil
+}
+
+// cutOff says what everything but Start answers; nil: it works.
+func (e *scripted) cutOff(gone error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.gone = gone
+}
+
+// forget lets the engine forget all its runs.
+func (e *scripted) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	clear(e.runs)
 }
 
 // end lets every run end in a state.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/pause"
 )
 
 const (
@@ -24,6 +25,7 @@ func (d *Dispatcher) keep(ctx, work context.Context) {
 	var beaten time.Time
 	for {
 		held := d.renew(work)
+		d.tellBegun(work, keepInterval)
 		if time.Since(beaten) >= beatInterval {
 			beaten = time.Now()
 			d.beat(work, held)
@@ -42,12 +44,12 @@ func (d *Dispatcher) renew(work context.Context) (held int) {
 	d.mu.Lock()
 	lanes := slices.Collect(maps.Values(d.lanes))
 	d.mu.Unlock()
-	now := time.Now()
+	now := time.Now() // before the store is asked
 	var due []*hold
 	var renewals []sluice.Renewal
 	for _, l := range lanes {
 		held += l.holds()
-		for _, h := range l.holding(func(h *hold) bool { return !h.lost && (h.doubtful || now.Sub(h.renewed) >= h.lease/3) }) {
+		for _, h := range l.holding(func(h *hold) bool { return h.lost == "" && (h.doubtful || pause.Since(h.renewed) >= h.lease/3) }) {
 			due = append(due, h)
 			renewals = append(renewals, sluice.Renewal{ID: h.claim.ID, Token: h.claim.Token, Lease: h.lease, Queue: h.claim.Queue})
 		}
@@ -60,13 +62,22 @@ func (d *Dispatcher) renew(work context.Context) (held int) {
 		d.failed(work, "renew", "", err)
 		return held
 	}
-	for _, h := range due {
-		h.renewed = now
-	}
 	for _, l := range lanes {
+		l.renewed(due, now)
 		l.lose(lost)
 	}
 	return held - len(lost)
+}
+
+// renewed notes that the leases of what is held were looked at.
+func (l *lane) renewed(holds []*hold, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, h := range holds {
+		if l.held[h.claim.ID] == h {
+			h.renewed = at
+		}
+	}
 }
 
 // lose notes that claims are lost. One that is being settled in this moment is let go by that.
@@ -74,8 +85,8 @@ func (l *lane) lose(ids []sluice.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, id := range ids {
-		if h := l.held[id]; h != nil && h.answer == nil {
-			h.lost = true
+		if h := l.held[id]; h != nil && h.answer == nil && h.lost == "" {
+			h.lost = "recovered, cancelled or settled by another"
 		}
 	}
 }

@@ -18,30 +18,14 @@ type lane struct {
 	held    map[sluice.ID]*hold // claimed, and not settled yet
 	refused error               // why nothing is dispatched although the engine can be used
 	broken  string              // why the engine cannot be used; empty: it can
+	guards  map[string]*guarded // what is known of engines, by where they are
+	// workedAt is when an engine last gave a clear answer, and asking says that it is asked again beside the cycles.
+	workedAt time.Time
+	asking   bool
 
 	// Used by the cycle alone.
 	breaker breaker
-	guarded guarded
 	paused  bool // the queue, as the log was told
-}
-
-// hold is a claimed job on its way to its engine.
-type hold struct {
-	claim *sluice.Claim
-	run   sluice.Run
-	lease time.Duration
-	// renewed is when the lease began at the latest.
-	renewed time.Time
-	// doubtful says that an engine was asked to start its run, and it is not known whether it did. From then on only a
-	// clear answer ends it.
-	doubtful bool
-	// fresh says that no engine was asked so far.
-	fresh bool
-	// answer is what to write down, once it is known and could not be written yet.
-	answer *sluice.Settlement
-	// adopted tells of the job that the run was begun for, if it was another one; empty: it was not.
-	adopted string
-	lost    bool // somebody else has it, or a person ended it
 }
 
 func (l *lane) idle() bool { return l.holds() == 0 }

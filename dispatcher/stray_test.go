@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,13 @@ import (
 func (b *bank) cancel(ids ...sluice.ID) {
 	b.Helper()
 	if err := b.client.Cancel(b.Context(), ids, sluice.Act{By: "ada", Reason: "enough"}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bank) must(err error) {
+	b.Helper()
+	if err != nil {
 		b.Fatal(err)
 	}
 }
@@ -117,11 +125,68 @@ func TestRunsThatDoNotHeedAreAskedAgainAndKeepNobodyFromTheOthers(t *testing.T) 
 	})
 }
 
+func TestRequeuedJobAndItsTenantWaitForARunThatDoesNotHeedItsCancel(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.set(func(s *sluice.Settings) { s.TenantCapacity = 1 })
+		ids := b.enqueue(2, sluice.EnqueueOptions{Tenant: "acme"})
+		refs := refsOf(ids)
+		b.engine.heed(nil, refs...)
+		b.run(1)
+		b.wait(3 * time.Second)
+		first := slices.IndexFunc(refs, func(ref string) bool { return b.engine.state(ref) == sluice.RunRunning })
+		b.cancel(ids[first])
+		b.must(b.client.Requeue(b.Context(), ids[first:first+1], sluice.Act{By: "ada", Reason: "after all"}))
+		b.wait(time.Hour)
+		if began := b.engine.refs(); !slices.Equal(began, refs[first:first+1]) {
+			b.Fatalf("%q began while the first run was open", began)
+		}
+		why, err := b.client.Why(b.Context(), ids[first])
+		b.must(err)
+		if closed := why.Closed(); len(closed) == 0 || closed[0].Name != "open_run" || !strings.Contains(closed[0].Says, refs[first]) {
+			b.Errorf("it is said to wait for %+v", closed)
+		}
+		b.must(b.client.Terminate(b.Context(), ids[first:first+1], sluice.Act{By: "ada", Reason: "it hangs"}))
+		b.wait(10 * time.Second)
+		if state := b.engine.state(refs[first]); state != sluice.RunTerminated {
+			b.Errorf("the first run is %s", state)
+		}
+		b.strays(0)
+		if began := b.engine.refs(); len(began) != 2 {
+			b.Errorf("%q began", began)
+		}
+		b.engine.end(sluice.RunCompleted)
+		b.wait(10 * time.Second)
+		b.engine.end(sluice.RunCompleted)
+		b.wait(10 * time.Second)
+		b.want(sluice.StateCompleted, 2)
+		if began := b.engine.refs(); len(began) != 3 || !slices.Contains(began, refs[first]+"-g2") {
+			b.Errorf("%q began", began)
+		}
+	})
+}
+
+func TestRunThatTheEngineHadAndHasNoMoreHasEnded(t *testing.T) {
+	inBank(t, func(b *bank) {
+		ids := b.enqueue(1, sluice.EnqueueOptions{})
+		b.engine.heed(nil, refsOf(ids)...)
+		b.run(1)
+		b.wait(3 * time.Second)
+		b.cancel(ids...)
+		b.must(b.client.Requeue(b.Context(), ids, sluice.Act{By: "ada", Reason: "after all"}))
+		b.wait(10 * time.Second)
+		b.strays(1)
+		b.engine.lose(refsOf(ids)...) // its retention has passed, or it was restored to the past
+		b.wait(10 * time.Second)
+		b.strays(0)
+		b.want(sluice.StateDispatched, 1)
+	})
+}
+
 func TestRunOfAnotherJobThatHasTheRefByNowGoesOn(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.set(func(s *sluice.Settings) { s.RunRef = "pay-{key}" })
 		first := b.enqueue(1, sluice.EnqueueOptions{Key: "invoice-7"})
-		claimed, err := b.store.Claim(b.Context(), sluice.ClaimRequest{Queue: "payment", Limit: 1, Holder: "dead", Lease: time.Minute, Token: sluice.NewToken()})
+		claimed, err := b.store.Claim(b.Context(), sluice.ClaimRequest{Queue: "payment", Limit: 1, Holder: "dead", Lease: time.Minute, Token: sluice.NewToken(), Engine: "temporal"})
 		if err != nil || len(claimed.Jobs) != 1 {
 			b.Fatal(claimed, err)
 		}

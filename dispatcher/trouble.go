@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/pause"
 )
 
 const (
@@ -19,31 +20,86 @@ const (
 
 // guarded is what an engine said of how long it keeps runs that ended.
 type guarded struct {
-	where  string
 	report sluice.EngineReport
-	until  time.Time
+	known  bool      // it said so once
+	toldAt time.Time // when it was last asked and said so
+	until  time.Time // when to ask again
 }
 
 // guard says why no runs of a queue may be started, although its engine would: none of them could be followed safely. An
 // engine that does not say how long it keeps runs is asked again soon, and keeps nobody from starting some.
 func (d *Dispatcher) guard(work context.Context, l *lane, q sluice.Queue) error {
 	where := sluice.EngineOf(q.Settings)
-	if l.guarded.where != where {
-		l.guarded = guarded{where: where}
+	known := l.guarded(where)
+	if !time.Now().Before(known.until) {
+		known, _ = d.look(work, l, q, where)
 	}
-	if !time.Now().Before(l.guarded.until) {
-		name, target := sluice.TargetAt(l.queue, q.Settings, where)
-		report, err := d.options.Engines[name].Check(work, target)
-		l.guarded.until = time.Now().Add(guardAgain)
-		if err == nil {
-			l.guarded.report, l.guarded.until = report, time.Now().Add(guardInterval)
-		}
-	}
-	unsafe := sluice.CheckFollowing(q.Settings, l.guarded.report)
+	unsafe := sluice.CheckFollowing(q.Settings, known.report)
 	if l.refuse(unsafe) && unsafe != nil {
 		d.log.Tell(event.DispatchRefused, l.queue, "error", unsafe)
 	}
 	return unsafe
+}
+
+// look asks an engine how long it keeps runs that ended.
+func (d *Dispatcher) look(work context.Context, l *lane, q sluice.Queue, where string) (guarded, error) {
+	name, target := sluice.TargetAt(l.queue, q.Settings, where)
+	asked := time.Now()
+	report, err := d.options.Engines[name].Check(work, target)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.guards[where]
+	if g == nil {
+		g = &guarded{}
+		l.guards[where] = g
+	}
+	g.until = asked.Add(guardAgain)
+	if err == nil || report.Retention > 0 { // what failed then is of no matter here
+		err = nil
+		*g = guarded{report: report, known: true, toldAt: asked, until: asked.Add(guardInterval)}
+	}
+	return *g, err
+}
+
+// guarded is what is known of an engine.
+func (l *lane) guarded(where string) guarded {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g := l.guards[where]; g != nil {
+		return *g
+	}
+	return guarded{}
+}
+
+// again leaves out what the engine must not be asked for again: it may have run and be forgotten, so that asking for it
+// would run it twice. That is left to upkeep, which asks how the run is, and knows what no answer means. An engine that
+// does not say now how long it keeps runs is only asked for what any engine still knows.
+func (d *Dispatcher) again(work context.Context, l *lane, q sluice.Queue, holds []*hold) (ask []*hold, err error) {
+	for _, h := range holds {
+		age, known, failed := d.age(h), l.guarded(h.claim.Engine), error(nil)
+		if !h.fresh && known.least().Forgets(age) && (!known.known || pause.Since(known.toldAt) > guardAgain) {
+			if known, failed = d.look(work, l, q, h.claim.Engine); failed != nil {
+				err = failed
+			}
+		}
+		switch {
+		case h.fresh || !known.least().Forgets(age):
+			ask = append(ask, h)
+		case known.report.Forgets(age):
+			l.letGo("asked for so long ago that the engine may have forgotten its run; upkeep decides", h)
+		case failed == nil:
+			ask = append(ask, h)
+		}
+	}
+	return ask, err
+}
+
+// least is what any engine remembers for certain, and this one too.
+func (g guarded) least() sluice.EngineReport {
+	if g.known && g.report.Retention > 0 {
+		return sluice.EngineReport{Retention: min(g.report.Retention, sluice.LeastRetention)}
+	}
+	return sluice.EngineReport{Retention: sluice.LeastRetention}
 }
 
 // refuse notes why nothing is dispatched, and reports whether that is news.

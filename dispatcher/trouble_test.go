@@ -137,6 +137,51 @@ func TestOpenBreakerIsSeenByPeople(t *testing.T) {
 	})
 }
 
+// TestRunsThatNoWorkerWaitsForAreToldOf takes the engine's workers away, and gives them back.
+func TestRunsThatNoWorkerWaitsForAreToldOf(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.set(func(s *sluice.Settings) { s.RunTaskQueue, s.RunNamespace = "payers", "billing" })
+		polled := func(n int) {
+			b.engine.mu.Lock()
+			defer b.engine.mu.Unlock()
+			b.engine.report.Pollers = n
+		}
+		polled(0)
+		id := b.enqueue(1, sluice.EnqueueOptions{})[0]
+		b.run(1)
+		b.wait(40 * time.Second)
+		b.want(sluice.StateDispatched, 1)
+		says := `no worker polls task queue "payers" in namespace "billing"`
+		why := func() string {
+			out, err := b.client.Why(b.Context(), id)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return out.Gates[0].Says
+		}
+		if trouble := b.trouble(sluice.RoleUpkeep); !strings.Contains(trouble, "queue payment: "+says) {
+			b.Errorf("upkeep says %q", trouble)
+		}
+		if told := why(); !strings.Contains(told, says) {
+			b.Errorf("why says %q", told)
+		}
+		polled(1)
+		b.wait(40 * time.Second)
+		if trouble := b.trouble(sluice.RoleUpkeep); trouble != "" {
+			b.Errorf("upkeep still says %q", trouble)
+		}
+		if told := why(); strings.Contains(told, "polls") {
+			b.Errorf("why still says %q", told)
+		}
+		polled(0)
+		b.engine.end(sluice.RunCompleted)
+		b.wait(40 * time.Second)
+		if trouble := b.trouble(sluice.RoleUpkeep); trouble != "" {
+			b.Errorf("without any runs upkeep says %q", trouble)
+		}
+	})
+}
+
 func TestAuditSaysWhyAJobWasBuried(t *testing.T) {
 	inBank(t, func(b *bank) {
 		id := b.enqueue(1, sluice.EnqueueOptions{})[0]

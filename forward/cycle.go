@@ -114,7 +114,7 @@ func (f *Forwarder) take(ctx context.Context, l *lane, at shore) ([]*hold, error
 	err = f.call(ctx, func(ctx context.Context) (err error) {
 		claimed, err = f.local.Claim(ctx, sluice.ClaimRequest{
 			Queue: l.queue, Limit: f.options.Batch, Holder: f.holder.ID, Lease: f.options.Lease, Token: sluice.NewToken(),
-			Ageing: settings.Settings.Ageing, Lead: ahead,
+			Ageing: settings.Settings.Ageing, Lead: ahead, Engine: settings.Settings.Engine,
 		})
 		return err
 	})

@@ -189,8 +189,8 @@ func TestWhatHoldsReadyJobsBackIsTold(t *testing.T) {
 	s := told(t, memory.New(memory.Options{}), metric.Options{})
 	for name, change := range map[string]func(*sluice.Settings){
 		"open":   func(*sluice.Settings) {},
-		"paused": func(q *sluice.Settings) { q.Paused, q.Rate, q.Burst = true, 0.001, 1 },
-		"rated":  func(q *sluice.Settings) { q.Rate, q.Burst, q.InFlightLimit = 0.001, 1, 1 },
+		"paused": func(q *sluice.Settings) { q.Paused, q.Rate, q.Burst = true, sluice.RatePerSecond(0.001), 1 },
+		"rated":  func(q *sluice.Settings) { q.Rate, q.Burst, q.InFlightLimit = sluice.RatePerSecond(0.001), 1, 1 },
 		"full":   func(q *sluice.Settings) { q.InFlightLimit = 1 },
 	} {
 		settings := sluice.DefaultSettings()

@@ -88,7 +88,7 @@ func startPrometheus(t *testing.T, target net.Addr) string {
 		_ = server.Process.Kill()
 		_ = server.Wait()
 	})
-	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(10 * time.Minute); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		if asked(address, `up == 1`) == "1" {
 			return address
 		}

@@ -34,8 +34,8 @@ func (g *Gauges) readQueues(ctx context.Context, told *told) error {
 	for _, q := range queues {
 		told.flag("sluice_queue_paused", q.Settings.PausedAt(q.Now), q.Name)
 		told.flag("sluice_queue_settings_wrong", q.Wrong != "", q.Name)
-		if q.Settings.Rate > 0 {
-			told.add("sluice_rate_limit", float64(q.Settings.Rate), q.Name)
+		if !q.Settings.Rate.IsZero() {
+			told.add("sluice_rate_limit", q.Settings.Rate.PerSecond(), q.Name)
 		}
 		if q.Settings.InFlightLimit > 0 {
 			told.add("sluice_in_flight_limit", float64(q.Settings.InFlightLimit), q.Name)
@@ -65,7 +65,7 @@ func (g *Gauges) readFlows(ctx context.Context, told *told) error {
 		if !found {
 			continue // it is new
 		}
-		if q.Settings.Rate > 0 {
+		if !q.Settings.Rate.IsZero() {
 			told.add("sluice_rate_tokens", f.Tokens, q.Name)
 			g.round.tokens[q.Name] = f.Tokens
 		}
@@ -107,7 +107,7 @@ const countLimit = 10_000
 // depth counts the jobs of a queue, and takes what upkeep counted last where they are many.
 func (g *Gauges) depth(ctx context.Context, queue string) (depth sluice.Depth, inFlight int, err error) {
 	depth, err = g.store.Glance(ctx, queue, countLimit)
-	inFlight = depth.Claimed + depth.Dispatched
+	inFlight = depth.InFlight()
 	if err != nil || max(depth.Ready, depth.Scheduled, depth.Blocked, inFlight) < countLimit {
 		return depth, inFlight, err
 	}

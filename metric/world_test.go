@@ -109,7 +109,8 @@ func (s *system) start(observer observe.Observer) {
 	engines := map[string]sluice.Engine{"local": observe.Engine(runs, "local", observer)}
 	run(dispatcher.New(s.store, dispatcher.Options{Engines: engines, Poll: 20 * time.Millisecond, Logger: quiet}))
 	run(upkeep.New(s.store, upkeep.Options{Engines: engines, Interval: 20 * time.Millisecond, Logger: quiet}))
-	works := worker.New(s.store, worker.Options{Poll: 20 * time.Millisecond, Logger: quiet})
+	// With more slots than jobs none is claimed ahead of a slot, which might then be released and claimed again.
+	works := worker.New(s.store, worker.Options{Slots: 100, Poll: 20 * time.Millisecond, Logger: quiet})
 	worker.Handle(works, sluice.QueueOf[string]("mail"), func(_ context.Context, job *worker.Job[string]) error {
 		if job.Payload == "later" && job.Releases == 0 {
 			return worker.Snooze(time.Millisecond)
@@ -134,7 +135,7 @@ func (s *system) queues() {
 	s.Helper()
 	mail := sluice.DefaultSettings()
 	mail.MaxAttempts, mail.Backoff = 2, sluice.Backoff{Base: time.Millisecond, Factor: 1, Max: time.Millisecond}
-	mail.Rate, mail.InFlightLimit, mail.TenantCapacity = 100_000, 500, 100
+	mail.Rate, mail.InFlightLimit, mail.TenantCapacity = sluice.RatePerSecond(100_000), 500, 100
 	parcels := sluice.DefaultSettings()
 	parcels.Engine, parcels.RunType, parcels.MaxAttempts = "local", "ship", 1
 	parcels.FollowInterval = 100 * time.Millisecond

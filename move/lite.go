@@ -30,6 +30,9 @@ func openLite(ctx context.Context, path string) (*lite, error) {
 	if real, err := filepath.EvalSymlinks(whole); err == nil {
 		whole = real
 	}
+	if err := migration.NewFile(whole); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", path, sluice.ErrUnavailable, err)
+	}
 	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(whole)}).EscapedPath()}
 	dsn.RawQuery = url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)"}}.Encode()
 	db, err := sql.Open("sqlite", dsn.String())

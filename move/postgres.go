@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/migration"
@@ -23,13 +26,20 @@ func openPostgres(ctx context.Context, dsn string) (*pg, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{"application_name": "sluice move", "jit": "off", "statement_timeout": fmt.Sprint(callTimeout.Milliseconds()), "lock_timeout": "5000"} {
-		config.RuntimeParams[name] = value
-	}
+	settings := map[string]string{"jit": "off", "statement_timeout": fmt.Sprint(callTimeout.Milliseconds()), "lock_timeout": "5000"}
+	maps.Copy(config.RuntimeParams, settings)
+	config.RuntimeParams["application_name"] = "sluice move"
 	config.ConnectTimeout = 10 * time.Second
 	// Statements differ from table to table, and a pooler may stand between.
 	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	conn, err := pgx.ConnectConfig(ctx, config)
+	var server *pgconn.PgError
+	if errors.As(err, &server) && server.Code == "08P01" && strings.Contains(server.Message, "startup parameter") { // a pooler, which takes none
+		for name := range settings {
+			delete(config.RuntimeParams, name)
+		}
+		conn, err = pgx.ConnectConfig(ctx, config)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
 	}

@@ -89,6 +89,8 @@ func tables() []table {
 		{"queues of awaited jobs", []column{is("queue", kindText)}, keyed("awaited", "queue"), keyed("sluice_awaited", "queue")},
 		{"runs of cancelled jobs", []column{
 			is("job_id", kindID), is("queue", kindText), is("engine", kindText), is("ref", kindText), is("cancelled_at", kindInstant),
+			is("tenant", kindText), is("generation", kindInt), is("claimed_at", kindInstant), is("started", kindBool), is("beside", kindBool),
+			is("terminate", kindBool),
 		}, keyed("stray_run", "job_id", "ref"), keyed("sluice_stray_run", "job_id", "ref")},
 		auditTable(),
 		{"operations", []column{
@@ -111,7 +113,7 @@ func tables() []table {
 			[]column{is("at", kindInstant), is("queue", kindText), is("holder", kindText), is("body", kindText)},
 			keyed("stat_part", "at", "queue", "holder"), keyed("sluice_stat_part", "at", "queue", "holder"),
 		},
-		rateTable(),
+		rateTable(), permitTable(), startedTable(),
 		tenantRateTable(),
 		alertRuleTable(),
 		alertTable(),
@@ -135,7 +137,9 @@ func tables() []table {
 // notMoved are tables that stay, and why.
 var notMoved = map[string]string{
 	"sluice.migration": "the target has its own", "sluice_migration": "the target has its own",
+	"sluice_clock":  "the clock of the machine that opens it",
 	"sluice.holder": "processes of the source", "sluice_holder": "processes of the source",
+	"sluice.lead": "processes of the source", "sluice_lead": "processes of the source",
 	"sluice.stat_holder": "processes of the source", "sluice_stat_holder": "processes of the source",
 	"sluice.stat_fold": "a lock",
 	"sluice.hint":      "what claims are told of lines, which they make anew",
@@ -144,7 +148,9 @@ var notMoved = map[string]string{
 	"sluice.queue_grant": "roles belong to the server", "sluice.function_set": "the target has its own",
 	"sluice.pace":       "when holders claimed last, that work through functions",
 	"sluice.look_again": "what upkeep finds without",
-	"sluice.moved":      "where to the store was moved", "sluice_moved": "where to the store was moved",
+	"sluice.audit_seal": "the target seals what it has got anew", "sluice_audit_seal": "the target seals what it has got anew",
+	"sluice.audit_batch": "goes with its seal", "sluice_audit_batch": "goes with its seal",
+	"sluice.moved": "where to the store was moved", "sluice_moved": "where to the store was moved",
 }
 
 func keyed(name string, key ...string) layout { return layout{name: name, key: key} }
@@ -156,7 +162,7 @@ func changed(columns ...column) []column {
 
 func queueColumns() []column {
 	columns := append(changed(is("name", kindText)), is("told", kindJSON), is("plans", kindJSON))
-	for _, s := range sluice.AllSettings() {
+	for _, s := range sluice.StoredSettings() {
 		columns = append(columns, is(s.Column(), kindOf(s)))
 	}
 	return columns
@@ -178,7 +184,7 @@ func kindOf(s sluice.Setting) kind {
 }
 
 func limitTable() table {
-	columns := changed(is("queue", kindText), is("tier", kindText), is("tenant", kindText), is("capacity", kindInt), is("rate", kindReal),
+	columns := changed(is("queue", kindText), is("tier", kindText), is("tenant", kindText), is("capacity", kindInt), is("rate", kindReal), is("rate_per_ms", kindInt),
 		is("burst", kindInt), is("weight", kindInt), is("until", kindInstant), is("paused", kindBool), is("paused_until", kindInstant))
 	t := table{"limits of tenants", columns, keyed("tenant_limit", "queue", "tier", "tenant"), keyed("sluice_tenant_limit", "queue", "tier", "tenant")}
 	t.postgres.left, t.lite.left = []string{"says"}, []string{"says"}
@@ -250,9 +256,26 @@ func rateTable() table {
 		keyed("flow", "queue"), keyed("sluice_flow", "queue"),
 	}
 	t.postgres.only, t.lite.only = "t.filled_at is not null", "t.filled_at is not null"
-	t.postgres.left = []string{"claimed_at", "counted_from", "version", "counted_since", "turn", "tenant", "wakes_from", "turns_since"}
+	t.postgres.left = []string{"claimed_at", "counted_from", "version", "counted_since", "turn", "tenant", "wakes_from", "turns_since", "permits_from"}
 	t.lite.left = []string{"turn", "tenant"}
 	return t
+}
+
+// permitTable is what claims of queues with a rate took and has not begun.
+func permitTable() table {
+	return table{"claims of queues with a rate", []column{
+		is("queue", kindText), is("claimed_at", kindInstant), is("token", kindID), is("jobs", kindInt), is("begun", kindInt),
+		is("gone", kindInt), is("look_at", kindInstant),
+	}, keyed("permit", "queue", "claimed_at", "token"), keyed("sluice_permit", "queue", "claimed_at", "token")}
+}
+
+// startedTable is when the jobs of queues with a rate started.
+func startedTable() table {
+	return table{
+		"starts of queues with a rate",
+		[]column{is("queue", kindText), is("at", kindInstant), is("jobs", kindInt)},
+		keyed("started", "queue", "at"), keyed("sluice_started", "queue", "at"),
+	}
 }
 
 // tenantRateTable is what the rates of tenants have left. Their lines are empty until claims put jobs there.

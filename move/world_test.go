@@ -43,6 +43,8 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 	_, err := store.CountWaves(t.Context())
 	w.ok(err)
 	w.ok(store.Beat(t.Context(), sluice.Holder{ID: "h:1:x", Role: sluice.RoleWorker, Queues: queues}))
+	_, err = store.Lead(t.Context(), "h:1:x", []string{sluice.TaskUpkeep}, time.Minute)
+	w.ok(err)
 	w.count(time.Now().Add(-10 * time.Minute))
 	_, err = store.FoldStats(t.Context(), 100)
 	w.ok(err)
@@ -76,10 +78,10 @@ func (w *world) settings() {
 		settings := sluice.DefaultSettings()
 		switch queue {
 		case "limited":
-			settings.Rate, settings.Burst, settings.InFlightLimit = 1000, 500, 40
+			settings.Rate, settings.Burst, settings.InFlightLimit = sluice.RatePerSecond(1000), 500, 40
 			settings.PayloadSchema = ""
 		case "by-tenant":
-			settings.Fair, settings.TenantCapacity, settings.TenantRate, settings.TenantBurst = true, 15, 1000.5, 400
+			settings.Fair, settings.TenantCapacity, settings.TenantRate, settings.TenantBurst = true, 15, sluice.RatePerSecond(1000.5), 400
 		case "audited":
 			settings.Audit, settings.Engine, settings.RunResults = sluice.AuditFull, "temporal", true
 		}
@@ -150,7 +152,9 @@ func (w *world) mustHave() {
 	_, err = w.store.Intend(ctx, ref(c))
 	w.ok(err)
 	w.ok(w.client.Cancel(ctx, []sluice.ID{stray}, by("never mind")))
-	_, err = w.client.StartOperation(ctx, sluice.Operation{Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Queue: "plain"}, Rate: 20}, by("redrive"))
+	w.ok(w.client.Requeue(ctx, []sluice.ID{stray}, by("after all"))) // waits for its run
+	w.ok(w.client.Terminate(ctx, []sluice.ID{stray}, by("it hangs")))
+	_, err = w.client.StartOperation(ctx, sluice.Operation{Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Queue: "plain"}, Rate: sluice.RatePerSecond(20)}, by("redrive"))
 	w.ok(err)
 	dead := w.add("plain", sluice.EnqueueOptions{Priority: 1, MaxAttempts: 1})
 	w.add("plain", sluice.EnqueueOptions{After: []sluice.ID{dead}, AfterFailure: sluice.FailureWaits})
@@ -209,7 +213,11 @@ func (w *world) enqueue(n int) {
 
 func (w *world) claim(queue string, limit int) []*sluice.Claim {
 	w.Helper()
-	claimed, err := w.store.Claim(w.Context(), sluice.ClaimRequest{Queue: queue, Limit: limit, Holder: "host:1:x", Lease: time.Millisecond, Token: sluice.NewToken()})
+	request := sluice.ClaimRequest{Queue: queue, Limit: limit, Holder: "host:1:x", Lease: time.Millisecond, Token: sluice.NewToken()}
+	if queue == "audited" {
+		request.Engine = "temporal"
+	}
+	claimed, err := w.store.Claim(w.Context(), request)
 	w.ok(err)
 	return claimed.Jobs
 }
@@ -336,10 +344,14 @@ func (w *world) drain() map[string][]sluice.ID {
 	ended := make(map[string][]sluice.ID)
 	seen := make(map[sluice.ID]bool)
 	// On a busy machine what is behind a claim's marks is found by a later one.
-	for deadline, idle := time.Now().Add(time.Minute), 0; idle < 3 || w.ready() && time.Now().Before(deadline); {
+	for deadline, idle := time.Now().Add(10*time.Minute), 0; idle < 3 || w.ready() && time.Now().Before(deadline); {
 		got := 0
 		for _, queue := range queues {
-			claimed, err := w.store.Claim(w.Context(), sluice.ClaimRequest{Queue: queue, Limit: 50, Holder: "host:2:y", Lease: time.Minute, Token: sluice.NewToken(), Lead: 100 * time.Hour})
+			request := sluice.ClaimRequest{Queue: queue, Limit: 50, Holder: "host:2:y", Lease: time.Minute, Token: sluice.NewToken(), Lead: 100 * time.Hour}
+			if queue == "audited" {
+				request.Engine = "temporal"
+			}
+			claimed, err := w.store.Claim(w.Context(), request)
 			w.ok(err)
 			if queue == "limited" && len(claimed.Jobs) > 40 {
 				w.Errorf("%d jobs in flight, more than the limit", len(claimed.Jobs))
@@ -448,7 +460,7 @@ func dumped(table string, columns []string) (expressions []string) {
 		}
 		expressions = append(expressions, `t."`+column+`"`)
 	}
-	if slices.Contains([]string{"sluice_holder", "sluice_stat_holder", "sluice_move", "sluice_moved"}, table) {
+	if slices.Contains([]string{"sluice_clock", "sluice_holder", "sluice_lead", "sluice_stat_holder", "sluice_move", "sluice_moved"}, table) {
 		return nil
 	}
 	return expressions

@@ -26,6 +26,10 @@ func (s *store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.Sta
 	return s.act(ctx, "resolve", move.Event, len(ids), func(ctx context.Context) ([]error, error) { return s.Store.Resolve(ctx, ids, outcome, act) })
 }
 
+func (s *store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.act(ctx, "terminate", "", len(ids), func(ctx context.Context) ([]error, error) { return s.Store.Terminate(ctx, ids, act) })
+}
+
 func (s *store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time, act sluice.Act) ([]error, error) {
 	return s.act(ctx, "reschedule", "", len(ids), func(ctx context.Context) ([]error, error) { return s.Store.Reschedule(ctx, ids, dueAt, act) })
 }

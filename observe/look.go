@@ -43,6 +43,10 @@ func (s *store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.
 	return do(ctx, s, "audit", "", func(ctx context.Context) ([]sluice.AuditEntry, error) { return s.Store.Audit(ctx, filter) })
 }
 
+func (s *store) Leads(ctx context.Context) ([]sluice.Lead, error) {
+	return do(ctx, s, "leads", "", s.Store.Leads)
+}
+
 func (s *store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 	return do(ctx, s, "holders", "", s.Store.Holders)
 }

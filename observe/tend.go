@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -66,10 +67,6 @@ func (s *store) Leave(ctx context.Context, holderID string) error {
 	return err
 }
 
-func (s *store) Lead(ctx context.Context, task string) (lead sluice.Leadership, leads bool, err error) {
-	lead, err = do(ctx, s, "lead", "", func(ctx context.Context) (lead sluice.Leadership, err error) {
-		lead, leads, err = s.Store.Lead(ctx, task)
-		return lead, err
-	})
-	return lead, leads, err
+func (s *store) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
+	return do(ctx, s, "lead", "", func(ctx context.Context) ([]string, error) { return s.Store.Lead(ctx, holder, tasks, lease) })
 }

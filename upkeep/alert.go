@@ -29,8 +29,10 @@ type beside struct {
 }
 
 func newAlerting(watcher *alert.Watcher) alerting {
-	return alerting{watcher: watcher, looks: beside{ended: make(chan bool, 1)}, tells: beside{ended: make(chan bool, 1)}}
+	return alerting{watcher: watcher, looks: newBeside(), tells: newBeside()}
 }
+
+func newBeside() beside { return beside{ended: make(chan bool, 1)} }
 
 // due reports whether the work is to be begun now, and says when it is to be begun next.
 func (b *beside) due(interval time.Duration) bool {

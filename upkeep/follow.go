@@ -19,7 +19,7 @@ const (
 	followOverlap = 15 * time.Second
 	// followIdle is how far back they are listed when the first runs are under way after a while without any.
 	followIdle = time.Minute
-	// idleInterval is how often a queue is looked at that has no engine and nothing at any.
+	// idleInterval is how often a queue is looked at whose engine is not followed here, and that has nothing at those that are.
 	idleInterval = 30 * time.Second
 )
 
@@ -49,12 +49,19 @@ type follower struct {
 	upkeep *Upkeep
 	queue  string
 	by     string
+	// engines are those whose runs it follows; those at others are others' business.
+	engines map[string]sluice.Engine
+	// strict makes a run at an engine that it was not given an error.
+	strict bool
 
 	mu      sync.Mutex
 	running bool
 	at      time.Time // when to follow again
 	engine  string    // that the queue had when it was followed last
 	unsafe  string    // why its runs cannot be followed safely; empty: they can
+
+	unpolled string    // why runs go nowhere; empty: they do not
+	polledAt time.Time // when its engine was asked for that
 
 	since   time.Time            // ends before were listed, by the engine's clock
 	seen    map[string]time.Time // refs that were listed since then, and when they ended
@@ -63,14 +70,23 @@ type follower struct {
 	walked  bool                 // all runs were asked for once
 	keeps   map[string]retention
 	least   time.Duration // the shortest of these, 0: there is none
-	idle    bool          // nothing was at any engine at the last look
+	idle    bool          // nothing was at its engines at the last look
+	found   int           // runs at its engines that the present look came upon
 
 	endAfter sluice.StrayRun // behind which to go on with runs of cancelled jobs
 	endedAll bool            // all of these were asked for once
 }
 
+// newFollower makes a follower that follows nothing yet.
 func (u *Upkeep) newFollower(queue string) *follower {
 	return &follower{upkeep: u, queue: queue, by: u.holder.ID, seen: make(map[string]time.Time), keeps: make(map[string]retention)}
+}
+
+// strictFollower makes a follower of all that this upkeep was given, for acts of people.
+func (u *Upkeep) strictFollower(queue string) *follower {
+	f := u.newFollower(queue)
+	f.engines, f.strict = u.options.Engines, true
+	return f
 }
 
 // follow settles the jobs whose runs have ended, and those of claims whose lease ran out, by asking their engines, and
@@ -78,19 +94,21 @@ func (u *Upkeep) newFollower(queue string) *follower {
 func (f *follower) follow(ctx context.Context, q sluice.Queue) (done Followed, err error) {
 	ctx, end := sluice.BeginStep(ctx, f.store(), sluice.Step{Name: sluice.StepFollow, Queue: q.Name})
 	defer func() { end(sluice.StepEnd{Jobs: done.jobs(), Err: err}) }()
-	done.Settled = make(map[sluice.Event]int)
+	done.Settled, f.found = make(map[sluice.Event]int), 0
 	away, err := f.store().Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, Limit: 1})
 	switch {
 	case err != nil:
 		return done, fmt.Errorf("look for runs under way: %w", err)
 	case len(away) == 0: // what an engine lists is none of ours
 		f.worry("")
+		f.poll("")
 		f.since, f.walked, f.strayID = q.Now.Add(-followIdle), true, sluice.ID{}
 	default:
+		f.lookForPollers(ctx, q)
 		err = errors.Join(f.guard(ctx, q), f.askOverdue(ctx, q, &done), f.listEnded(ctx, q, &done), f.askStray(ctx, q, &done))
 	}
-	strays, strayErr := f.endStray(ctx, q, &done)
-	f.idle = len(away) == 0 && strays == 0 && strayErr == nil
+	strayErr := f.endStray(ctx, q, &done)
+	f.idle = f.found == 0 && strayErr == nil
 	return done, errors.Join(err, strayErr)
 }
 
@@ -107,7 +125,7 @@ func (f *follower) askOverdue(ctx context.Context, q sluice.Queue, done *Followe
 
 // listEnded takes in the runs that ended since it did so last.
 func (f *follower) listEnded(ctx context.Context, q sluice.Queue, done *Followed) error {
-	engine := f.upkeep.options.Engines[q.Settings.Engine]
+	engine := f.engines[q.Settings.Engine]
 	if engine == nil {
 		return nil
 	}
@@ -237,6 +255,9 @@ type Judged struct {
 func (f *follower) judge(ctx context.Context, q sluice.Queue, claims []*sluice.Claim, take func(judged []Judged, unknown int) error) error {
 	var failed []error
 	for engine, ofEngine := range byEngine(claims) {
+		if !f.follows(q, engine, len(ofEngine)) {
+			continue
+		}
 		for slice := range slices.Chunk(ofEngine, followSlice) {
 			judged, err := f.judgeSlice(ctx, q, engine, slice)
 			failed = append(failed, err, take(judged, len(slice)-len(judged)))
@@ -266,12 +287,18 @@ func (f *follower) judgeSlice(ctx context.Context, q sluice.Queue, where string,
 	for i, c := range claims {
 		refs[i] = c.Ref
 	}
-	outcomes, err := engine.Outcomes(ctx, target, refs)
-	if err != nil {
-		return nil, fmt.Errorf("ask %s for %d runs: %w", where, len(refs), err)
+	outcomes, unknown := engine.Outcomes(ctx, target, refs)
+	if unknown != nil {
+		unknown = fmt.Errorf("ask %s for %d runs: %w", where, len(refs), unknown)
 	}
-	judged := make([]Judged, len(outcomes))
+	if q.Now, err = f.clockAfter(ctx, q, claims, outcomes); err != nil {
+		return nil, errors.Join(unknown, err)
+	}
+	var judged []Judged
 	for i, run := range outcomes {
+		if run.State == "" { // nobody knows
+			continue
+		}
 		own, err := f.owns(ctx, q, claims[i].ID, run)
 		if err != nil {
 			return nil, err
@@ -280,12 +307,27 @@ func (f *follower) judgeSlice(ctx context.Context, q sluice.Queue, where string,
 			run.State = sluice.RunForeign
 		}
 		decided := verdict(claims[i], run, q.Settings, keeps, q.Now)
-		judged[i] = Judged{
+		judged = append(judged, Judged{
 			Job: claims[i].Job, Run: run, Event: decided.Event, Reason: cmp.Or(decided.Reason, decided.Error),
 			decided: decision{decided, claims[i], run},
+		})
+	}
+	return judged, unknown
+}
+
+// clockAfter is what the store's clock shows after an engine said that it lacks the run of a claim. Before, it may have
+// shown any time: this process may have stood still since then, for longer than the engine remembers.
+func (f *follower) clockAfter(ctx context.Context, q sluice.Queue, claims []*sluice.Claim, outcomes []sluice.RunOutcome) (time.Time, error) {
+	for i, run := range outcomes {
+		if run.State == sluice.RunAbsent && claims[i].State == sluice.StateClaimed {
+			now, err := f.upkeep.client.Queue(ctx, q.Name)
+			if err != nil {
+				return q.Now, fmt.Errorf("read the store's clock: %w", err)
+			}
+			return now.Now, nil
 		}
 	}
-	return judged, nil
+	return q.Now, nil
 }
 
 // owns reports whether a run that has the ref of a job's is that job's: it was begun for it, or adopted.
@@ -306,10 +348,20 @@ func (f *follower) owns(ctx context.Context, q sluice.Queue, id sluice.ID, run s
 	return sluice.Adopts(ctx, f.store(), job, q.Settings, run, q.Now)
 }
 
+// follows reports whether it is this follower's business what some runs of a queue do, and counts them if it is.
+func (f *follower) follows(q sluice.Queue, where string, runs int) bool {
+	name, _ := sluice.TargetAt(q.Name, q.Settings, where)
+	if f.engines[name] == nil && !f.strict {
+		return false
+	}
+	f.found += runs
+	return true
+}
+
 // engineAt gives the engine that has some runs of a queue, and where it has them, whatever the settings say by now.
 func (f *follower) engineAt(q sluice.Queue, where string, runs int) (sluice.Engine, sluice.RunTarget, error) {
 	name, target := sluice.TargetAt(q.Name, q.Settings, where)
-	engine := f.upkeep.options.Engines[name]
+	engine := f.engines[name]
 	if engine == nil {
 		return nil, target, fmt.Errorf("%d runs of queue %q are at the engine %q, which this upkeep was not given", runs, q.Name, name)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -31,14 +32,32 @@ func (u *Upkeep) of(queue string) *follower {
 	return f
 }
 
-// followBeside follows the runs of each queue for which it is time, while the rounds go on.
-func (u *Upkeep) followBeside(ctx context.Context, queues []sluice.Queue) {
-	if len(u.options.Engines) == 0 {
+// calm forgets why runs cannot be followed safely: it is the business of those that follow them now.
+func (all *followers) calm() {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for _, f := range all.queues {
+		f.worry("")
+	}
+}
+
+// followBeside follows the runs at some engines, of each queue for which it is time, while the rounds go on. The queues are
+// read if the round has not read them.
+func (u *Upkeep) followBeside(ctx context.Context, queues []sluice.Queue, engines map[string]sluice.Engine) {
+	if len(engines) == 0 {
+		u.runs.calm()
 		return
+	}
+	if queues == nil {
+		var err error
+		if queues, err = u.store.Queues(ctx); err != nil {
+			u.failed(ctx, "read the queues", err)
+			return
+		}
 	}
 	for _, q := range queues {
 		f := u.of(q.Name)
-		if !f.begin(q.Settings.Engine) {
+		if !f.begin(q.Settings.Engine, engines) {
 			continue
 		}
 		u.runs.all.Go(func() {
@@ -49,21 +68,27 @@ func (u *Upkeep) followBeside(ctx context.Context, queues []sluice.Queue) {
 	}
 }
 
-// begin reports whether it is time to follow, and nobody does. A queue that was given another engine is not left to wait.
-func (f *follower) begin(engine string) bool {
+// begin reports whether it is time to follow, and nobody does. A queue that was given another engine is not left to wait,
+// and engines that were not followed until now are asked for all their runs: nobody may have looked for long.
+func (f *follower) begin(engine string, engines map[string]sluice.Engine) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.running || engine == f.engine && time.Now().Before(f.at) {
+	same := maps.EqualFunc(f.engines, engines, func(sluice.Engine, sluice.Engine) bool { return true })
+	if f.running || same && engine == f.engine && time.Now().Before(f.at) {
 		return false
+	}
+	if !same {
+		f.engines, f.walked, f.endedAll = engines, false, false
+		f.strayID, f.endAfter = sluice.ID{}, sluice.StrayRun{}
 	}
 	f.running, f.engine = true, engine
 	return true
 }
 
 // pause is how long a queue can be left alone: as long as its settings say, and less where its engine would forget runs
-// in between; one that has no engine and nothing at any is looked at now and then.
+// in between; one whose engine is not followed here, and that has nothing at those that are, is looked at now and then.
 func (f *follower) pause(s sluice.Settings) time.Duration {
-	if f.idle && f.upkeep.options.Engines[s.Engine] == nil {
+	if f.idle && f.engines[s.Engine] == nil {
 		return max(s.FollowInterval, idleInterval)
 	}
 	return f.inTime(s.FollowInterval)
@@ -94,7 +119,7 @@ func (u *Upkeep) followIf(ctx context.Context, queues []sluice.Queue, all bool, 
 	}
 	var failed []error
 	for _, q := range queues {
-		out, err := u.newFollower(q.Name).follow(ctx, q)
+		out, err := u.strictFollower(q.Name).follow(ctx, q)
 		for _, n := range out.Settled {
 			done.Followed += n
 		}

@@ -28,7 +28,7 @@ func (u *Upkeep) Reconcile(ctx context.Context, what Reconciliation, tell func(J
 		return err
 	}
 	defer u.log.Flush()
-	f := u.newFollower(q.Name)
+	f := u.strictFollower(q.Name)
 	done := Followed{Settled: make(map[sluice.Event]int)}
 	take := func(judged []Judged, _ int) error {
 		for _, j := range judged {

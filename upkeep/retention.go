@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -72,20 +71,26 @@ func (f *follower) worry(unsafe string) (news bool) {
 	return news
 }
 
-// trouble is what keeps upkeep from following runs safely, for people; empty: nothing does.
+// trouble is what keeps upkeep from following runs, or from doing it safely, for people; empty: nothing does.
 func (u *Upkeep) trouble() string {
+	u.standing.mu.Lock()
+	unfollowed := u.standing.unfollowed
+	u.standing.mu.Unlock()
 	u.runs.mu.Lock()
 	defer u.runs.mu.Unlock()
 	var all []string
 	for queue, f := range u.runs.queues {
 		f.mu.Lock()
 		if f.unsafe != "" {
-			all = append(all, "queue "+queue+": "+f.unsafe)
+			all = append(all, sluice.TroubleOf(queue, f.unsafe))
 		}
 		f.mu.Unlock()
 	}
 	slices.Sort(all)
-	return strings.Join(all, "; ")
+	if unfollowed != "" {
+		all = append(all, unfollowed)
+	}
+	return sluice.JoinTroubles(all)
 }
 
 // inTime is an interval between looks, shortened where an engine would forget a run before enough of them.

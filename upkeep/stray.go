@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	// strayStart is how long after the cancel of a job its run may still be started: by a dispatcher that did not know
-	// of it yet, or that gave up waiting for an engine which took the start all the same.
+	// strayStart is how long after the end of a job its intended run may still be started: by a dispatcher that did not
+	// know of the end yet, or that gave up waiting for an engine which took the start all the same.
 	strayStart = 10 * time.Minute
 	// strayReason is what an engine is told.
 	strayReason = "its job was cancelled"
+	// strayForced is what it is told of a run that a person wants ended by force; who that was is in the audit.
+	strayForced = "its job was cancelled, and it did not heed that"
 )
 
 // endStray has the runs of cancelled jobs ended: a slice each time, round and round, so that those which do not heed it
-// keep nobody from the others. At first it goes through all of them, as askStray does. It says
-// how many there are in these slices.
-func (f *follower) endStray(ctx context.Context, q sluice.Queue, done *Followed) (found int, err error) {
+// keep nobody from the others. At first it goes through all of them, as askStray does.
+func (f *follower) endStray(ctx context.Context, q sluice.Queue, done *Followed) error {
 	for {
 		runs, err := f.store().StrayRuns(ctx, q.Name, f.endAfter, followSlice)
 		if err != nil {
-			return found, fmt.Errorf("list runs of cancelled jobs: %w", err)
+			return fmt.Errorf("list runs of cancelled jobs: %w", err)
 		}
-		found += len(runs)
 		f.endAfter = sluice.StrayRun{}
 		if len(runs) == followSlice {
 			f.endAfter = runs[len(runs)-1]
 		}
 		f.endedAll = f.endedAll || f.endAfter.JobID.IsZero()
 		if err := f.endSlice(ctx, q, runs, done); err != nil || f.endedAll {
-			return found, err
+			return err
 		}
 	}
 }
@@ -45,6 +45,9 @@ func (f *follower) endSlice(ctx context.Context, q sluice.Queue, runs []sluice.S
 	}
 	var failed []error
 	for where, ofEngine := range byEngine {
+		if !f.follows(q, where, len(ofEngine)) {
+			continue
+		}
 		failed = append(failed, f.endAt(ctx, q, where, ofEngine, done))
 	}
 	return errors.Join(failed...)
@@ -66,7 +69,7 @@ func (f *follower) endAt(ctx context.Context, q sluice.Queue, where string, runs
 	if err != nil {
 		return fmt.Errorf("ask %s for %d runs of cancelled jobs: %w", where, len(refs), err)
 	}
-	var going []string
+	var going, forced []string
 	var over []sluice.StrayRun
 	for i, run := range outcomes {
 		own, err := f.owns(ctx, q, runs[i].JobID, run)
@@ -74,14 +77,37 @@ func (f *follower) endAt(ctx context.Context, q sluice.Queue, where string, runs
 			return err
 		}
 		switch {
+		case own && run.State == sluice.RunRunning && runs[i].Terminate:
+			forced = append(forced, runs[i].Ref)
 		case own && run.State == sluice.RunRunning:
 			going = append(going, runs[i].Ref)
-		case own && run.State.Over(), q.Now.Sub(runs[i].CancelledAt) > strayStart:
+		case hasEnded(runs[i], run, own), q.Now.Sub(runs[i].CancelledAt) > strayStart:
 			over = append(over, runs[i])
 		}
 	}
-	done.Ending += len(going)
-	return errors.Join(cancelRuns(ctx, engine, target, where, going), f.forget(ctx, over, done))
+	done.Ending += len(going) + len(forced)
+	return errors.Join(cancelRuns(ctx, engine, target, where, going), terminateRuns(ctx, engine, target, where, forced), f.forget(ctx, over, done))
+}
+
+// hasEnded reports whether an engine's answer says that a run has ended. One that the engine had and has no more did, and
+// so did one whose ref another run has by now; one that was only intended may still be on its way.
+func hasEnded(stray sluice.StrayRun, run sluice.RunOutcome, own bool) bool {
+	gone := run.State == sluice.RunAbsent || run.State == sluice.RunForeign || !own && run.Work == ""
+	return own && run.State.Over() || stray.Started && gone
+}
+
+// terminateRuns ends runs by force. An engine that cannot is asked to end them.
+func terminateRuns(ctx context.Context, engine sluice.Engine, target sluice.RunTarget, where string, refs []string) error {
+	byForce, can := engine.(sluice.Terminator)
+	if !can || len(refs) == 0 {
+		return cancelRuns(ctx, engine, target, where, refs)
+	}
+	for i, err := range byForce.Terminate(ctx, target, refs, strayForced) {
+		if err != nil {
+			return fmt.Errorf("have %s terminate %d runs of ended jobs, such as %s: %w", where, len(refs), refs[i], err)
+		}
+	}
+	return nil
 }
 
 // cancelRuns asks runs to end. Whether they do is seen at the next look.

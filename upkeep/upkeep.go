@@ -1,7 +1,8 @@
 // Package upkeep tends what nobody else looks after: it carries out planned changes of settings, recovers
 // jobs whose lease ran out, follows the runs of engines to their end, cancels jobs that expired, mends what was
-// orphaned, counts what falls due, adds up statistics, carries out operations, looks at alerts, and prunes history. Any
-// number may run: on PostgreSQL one leads and works and the others stand by, elsewhere all work, which does no harm.
+// orphaned, counts what falls due, adds up statistics, carries out operations, looks at alerts, seals the audit, and prunes history. Any
+// number may run: for each task one leads, and the others stand by. Following the runs at an engine is a task of its own,
+// which only those can lead that were given the engine.
 package upkeep
 
 import (
@@ -42,6 +43,13 @@ type Options struct {
 	// AlertInterval is how often the rules of alerts are looked at, by the upkeep that leads; negative: never. Source C-74
 	// looks every five minutes; a look is a few bounded reads for each queue. Default 15 s.
 	AlertInterval time.Duration
+	// SealInterval is how long entries of the audit wait for a seal; 10,000 of them are sealed at once. The upkeep that leads
+	// seals, in at most a thirtieth of the time: where more is written than that is enough for, entries wait longer.
+	// Default 1 m.
+	SealInterval time.Duration
+	// HeadInterval is how often Receivers are told of the head of the audit's chain, if anything was sealed; negative:
+	// never. The log is told every ten minutes. Default 24 h.
+	HeadInterval time.Duration
 	// Receivers are told of alerts, by this process, whoever leads. One that is down is told once it is back, and holds
 	// nothing up. Default: none; the log and the audit are always told.
 	Receivers []alert.Receiver
@@ -71,11 +79,15 @@ type Upkeep struct {
 	beaten    time.Time
 	refused   map[string]bool // the plans that cannot be carried out, as they were logged
 	waves     counting
+	sealing   sealing
 	alerts    alerting
 	runs      followers
 
 	operations operating
 	standing   standing
+
+	tasks        []string // that it can do
+	unfollowedAt time.Time
 }
 
 // Done counts what one round did.
@@ -111,6 +123,10 @@ func New(store sluice.Store, options Options) *Upkeep {
 	defaultTo(&options.PruneInterval, 10*time.Minute)
 	defaultTo(&options.PruneBatch, 1000)
 	defaultTo(&options.WavesInterval, 10*time.Second)
+	defaultTo(&options.SealInterval, time.Minute)
+	if options.HeadInterval == 0 {
+		options.HeadInterval = 24 * time.Hour
+	}
 	if options.AlertInterval == 0 {
 		options.AlertInterval = 15 * time.Second
 	}
@@ -122,7 +138,8 @@ func New(store sluice.Store, options Options) *Upkeep {
 		store: store, client: sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
 		options: options, log: event.NewLog(options.Logger, holder, options.LogLimit), holder: sluice.Holder{ID: holder, Role: sluice.RoleUpkeep},
 		recovered: make(map[string]time.Time), waves: counting{ended: make(chan time.Time, 1)},
-		runs: followers{queues: make(map[string]*follower)},
+		sealing: sealing{work: newBeside()},
+		runs:    followers{queues: make(map[string]*follower)}, tasks: tasksOf(options.Engines),
 		alerts: newAlerting(alert.New(store, alert.Options{
 			Receivers: options.Receivers, Holder: holder, Logger: options.Logger, LogLimit: options.LogLimit,
 		})),
@@ -135,33 +152,32 @@ func defaultTo[T int | time.Duration](value *T, otherwise T) {
 	}
 }
 
-// Run tends the store until ctx ends, and returns nil then. It works while it leads and stands by
-// while another does; faults of the store are logged, and tried again at the next look.
+// Run tends the store until ctx ends, and returns nil then. It does what it leads and stands by for the rest: upkeep
+// itself, and following the runs at each engine that it was given. A lead is a row with a lease of ten intervals, 2 s at
+// the least, which is renewed as long as the rounds go on. Faults of the store are logged, and tried again at the next look.
 func (u *Upkeep) Run(ctx context.Context) error {
 	ticker := time.NewTicker(u.options.Interval)
 	defer ticker.Stop()
-	var lead sluice.Leadership
+	var led leads
 	defer u.log.Flush()
 	defer u.waves.wait()
+	defer u.sealing.all.Wait()
 	defer u.operations.wait()
 	defer u.alerts.watcher.Flush()
 	defer u.alerts.all.Wait()
 	defer u.runs.all.Wait()
-	defer func() {
-		if lead != nil {
-			lead.Release()
-		}
-	}()
 	for {
-		lead = u.elect(ctx, lead)
-		u.standing.lead(lead != nil)
-		if lead != nil {
-			queues := u.round(ctx)
+		led = u.elect(ctx, led)
+		var queues []sluice.Queue
+		if led[sluice.TaskUpkeep] {
+			queues = u.round(ctx)
 			u.countBeside(ctx)
+			u.sealBeside(ctx)
 			u.operateBeside(ctx)
-			u.followBeside(ctx, queues)
 		}
-		u.alertBeside(ctx, lead != nil)
+		u.followBeside(ctx, queues, u.engines(led))
+		u.alertBeside(ctx, led[sluice.TaskUpkeep])
+		u.lookUnfollowed(ctx, led)
 		u.beat(ctx)
 		select {
 		case <-ctx.Done():
@@ -169,27 +185,6 @@ func (u *Upkeep) Run(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
-}
-
-// elect keeps the lead, or tries to get it.
-func (u *Upkeep) elect(ctx context.Context, lead sluice.Leadership) sluice.Leadership {
-	if lead != nil && lead.Held(ctx) {
-		return lead
-	}
-	if lead != nil {
-		lead.Release()
-		u.log.Tell(event.UpkeepLost, "")
-	}
-	next, leads, err := u.store.Lead(ctx, "upkeep")
-	switch {
-	case err != nil:
-		u.failed(ctx, "elect", err)
-		return nil
-	case !leads:
-		return nil
-	}
-	u.log.Tell(event.UpkeepLeads, "")
-	return next
 }
 
 // round does what is due now, and logs it. It gives the queues as it found them, so that they are read once a round.
@@ -235,6 +230,7 @@ func (u *Upkeep) tend(ctx context.Context, all bool) (queues []sluice.Queue, don
 		u.countIf(ctx, all),
 		u.operateIf(ctx, all, &done),
 		u.alertIf(ctx, all, &done),
+		u.sealIf(ctx, all),
 	)
 }
 
@@ -317,7 +313,7 @@ func (u *Upkeep) beat(ctx context.Context) {
 	}
 	u.beaten = time.Now()
 	holder := u.holder
-	holder.Trouble = u.trouble()
+	holder.Trouble = u.troubles()
 	if err := u.store.Beat(ctx, holder); err != nil {
 		u.failed(ctx, "beat", err)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -166,53 +167,88 @@ func TestOnceDoesEverythingAtOnceAndCountsIt(t *testing.T) {
 	})
 }
 
-// contested is a store that lets one of many lead, and can be cut off.
-type contested struct {
+// seat is one process's way to a store that several share. It can be cut off, and counts what is recovered through it.
+type seat struct {
 	sluice.Store
-	leader  atomic.Pointer[lease]
 	cut     atomic.Bool
 	recover atomic.Int32
+	leads   atomic.Pointer[[]string]
 }
 
-type lease struct {
-	store *contested
-	gone  atomic.Bool
-}
+var errCut = errors.New("connection refused")
 
-func (c *contested) Lead(context.Context, string) (sluice.Leadership, bool, error) {
-	mine := &lease{store: c}
-	return mine, c.leader.CompareAndSwap(nil, mine), nil
-}
-
-func (l *lease) Held(context.Context) bool { return !l.gone.Load() }
-func (l *lease) Release()                  { l.store.leader.CompareAndSwap(l, nil) }
-
-func (c *contested) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
-	c.recover.Add(1)
-	if c.cut.Load() {
-		return sluice.Recovered{}, errors.New("connection refused")
+func (s *seat) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
+	if s.cut.Load() {
+		return nil, errCut
 	}
-	return c.Store.Recover(ctx, queue, limit, by)
+	leads, err := s.Store.Lead(ctx, holder, tasks, lease)
+	s.leads.Store(&leads)
+	return leads, err
 }
 
-func TestOneOfManyWorksAndAnotherTakesOver(t *testing.T) {
+func (s *seat) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
+	if s.cut.Load() {
+		return sluice.Recovered{}, errCut
+	}
+	s.recover.Add(1)
+	return s.Store.Recover(ctx, queue, limit, by)
+}
+
+func (s *seat) leadsUpkeep() bool {
+	leads := s.leads.Load()
+	return leads != nil && slices.Contains(*leads, sluice.TaskUpkeep)
+}
+
+func TestOneOfManyWorksAndAnotherTakesOverWithinTheLease(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		f.add(sluice.EnqueueOptions{})
-		store := &contested{Store: f.store}
-		stops := []func(){f.run(store), f.run(store), f.run(store)}
+		seats := []*seat{{Store: f.store}, {Store: f.store}, {Store: f.store}}
+		for _, s := range seats {
+			defer f.run(s)()
+		}
+		looks := func() (all int32) {
+			for _, s := range seats {
+				all += s.recover.Load()
+			}
+			return all
+		}
 		time.Sleep(50*time.Second + time.Millisecond)
 		synctest.Wait()
-		if looks := store.recover.Load(); looks < 10 || looks > 11 {
-			t.Errorf("%d looks in 50 s with an interval of 5 s: more than one works, or none", looks)
+		if n := looks(); n < 10 || n > 11 {
+			t.Errorf("%d looks in 50 s with an interval of 5 s: more than one works, or none", n)
 		}
-		store.leader.Load().gone.Store(true) // its session is lost
-		time.Sleep(50 * time.Second)
+		first := slices.IndexFunc(seats, (*seat).leadsUpkeep)
+		seats[first].cut.Store(true)
+		seats[first].leads.Store(nil)
+		time.Sleep(12 * time.Second) // the lease is ten seconds
 		synctest.Wait()
-		if looks := store.recover.Load(); looks < 20 || looks > 22 {
-			t.Errorf("%d looks after 100 s", looks)
+		if !slices.ContainsFunc(seats, (*seat).leadsUpkeep) {
+			t.Error("nobody has taken over when the lease has passed")
 		}
-		for _, stop := range stops {
-			stop()
+		time.Sleep(38 * time.Second)
+		synctest.Wait()
+		if n := looks(); n < 18 || n > 21 {
+			t.Errorf("%d looks after 100 s", n)
+		}
+	})
+}
+
+func TestUpkeepThatEndsLetsAnotherLeadAtOnce(t *testing.T) {
+	inFarm(t, func(f *farm) {
+		first, second := &seat{Store: f.store}, &seat{Store: f.store}
+		stop := f.run(first)
+		time.Sleep(time.Millisecond)
+		defer f.run(second)()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !first.leadsUpkeep() || second.leadsUpkeep() {
+			t.Fatal("the first does not lead")
+		}
+		stop()
+		time.Sleep(time.Second + time.Millisecond)
+		synctest.Wait()
+		if !second.leadsUpkeep() {
+			t.Error("nobody leads a second after the first has left")
 		}
 	})
 }
@@ -221,7 +257,7 @@ func TestUpkeepGoesOnAfterTheStoreWasAway(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		id := f.add(sluice.EnqueueOptions{})
 		f.claim()
-		store := &contested{Store: f.store}
+		store := &seat{Store: f.store}
 		store.cut.Store(true)
 		stop := f.run(store)
 		time.Sleep(5 * time.Minute)

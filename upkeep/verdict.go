@@ -68,7 +68,7 @@ func absent(c *sluice.Claim, s sluice.Settings, retention time.Duration, now tim
 		out.Reason = "unknown outcome: the run was deleted, or ended so long ago that the engine has forgotten it"
 		return out
 	}
-	if asked := now.Sub(c.ClaimedAt); retention > 0 && asked > sureOf(retention) {
+	if asked := now.Sub(c.ClaimedAt); (sluice.EngineReport{Retention: retention}).Forgets(asked) {
 		out.Event, out.Error = sluice.EventDoubt, fmt.Sprintf("whether the run %s was started %s ago cannot be known any more", c.Ref, asked.Round(time.Second))
 		out.Reason = fmt.Sprintf("unknown outcome: the engine keeps runs that ended for %s only", retention)
 		return out
@@ -80,6 +80,3 @@ func absent(c *sluice.Claim, s sluice.Settings, retention time.Duration, now tim
 	out.Event, out.Reason = sluice.EventRecover, "the lease of "+c.Holder+" ran out, and the engine never had the run"
 	return out
 }
-
-// sureOf is for how long an engine that keeps runs for a while after they ended certainly knows every run.
-func sureOf(retention time.Duration) time.Duration { return retention - retention/10 }

@@ -80,19 +80,23 @@ func (w *Worker) ahead() int {
 // fetchOnce claims once from each hungry queue, in order, and says how long until the next look.
 func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
 	next := time.Now().Add(w.options.Poll)
-	for _, l := range w.lanes {
+	for _, l := range w.served() {
 		if now := time.Now(); now.Before(l.heldUntil) || !l.hungry.Load() && now.Before(l.lookAt) {
-			next = earlier(next, l.lookAt)
+			next = earlier(earlier(next, l.lookAt), w.tellBegun(work, l))
 			continue
 		}
 		room := w.room(l)
-		if room == 0 {
-			continue // a handler that ends nudges
+		if room == 0 { // a handler that ends nudges
+			next = earlier(next, w.tellBegun(work, l))
+			continue
 		}
 		l.hungry.Store(false)
 		if wait := w.claim(ctx, work, l, room); wait > 0 {
 			l.lookAt = time.Now().Add(wait)
 			next = earlier(next, l.lookAt)
+			if l.tellAfter > 0 {
+				next = earlier(next, time.Now().Add(l.tellAfter))
+			}
 			continue
 		}
 		l.hungry.Store(true)
@@ -159,7 +163,7 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 	}
 	request := sluice.ClaimRequest{
 		Queue: l.queue, Limit: room, Holder: w.holder.ID, Lease: queue.Settings.Lease, Token: sluice.NewToken(),
-		Ageing: queue.Settings.Ageing, Lead: lead,
+		Ageing: queue.Settings.Ageing, Lead: lead, Tells: true, Begun: w.begun.Tell(l.queue),
 	}
 	asked, ended := time.Now(), l.ended.Load()
 	// Not ctx: a claim whose answer is thrown away leaves jobs held by nobody until the lease ends.
@@ -168,9 +172,11 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 		return -1, w.fetchFailed(ctx, l, err)
 	}
 	w.tenants.Saw(*queue, claimed)
+	w.paced(l, queue.Settings, request, claimed)
 	if ctx.Err() != nil { // the claim was under way when the worker was told to end
 		for _, c := range claimed.Jobs {
 			w.unsettled.Add(1)
+			w.begun.Gone(c.Token, 1)
 			w.settlements <- decided{w.release(c, "worker shut down"), l}
 		}
 		claimed.Jobs = nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -68,21 +69,68 @@ func (j *Job[T]) LoadCheckpoint(progress any) (bool, error) {
 type Handler[T any] func(ctx context.Context, job *Job[T]) error
 
 // Handle makes a worker serve a queue. Queues are served in the order in which they were handled:
-// an earlier one takes free slots first. Call it before Run.
+// an earlier one takes free slots first. Run says what is wrong with it: a handler that is nil, a bad name, a queue that
+// has two. One that is registered while Run works is served from then on, and ends Run with the error if it is wrong.
 func Handle[T any](w *Worker, queue sluice.TypedQueue[T], handler Handler[T], options QueueOptions) {
-	if options.Slots <= 0 || options.Slots > w.options.Slots {
-		options.Slots = w.options.Slots
-	}
 	l := &lane{queue: queue.Name(), slots: options.Slots}
+	if options.Slots == 0 || options.Slots > w.options.Slots {
+		l.slots = w.options.Slots
+	}
 	l.hungry.Store(true)
 	l.do = func(ctx context.Context, r *run) error {
 		payload, err := queue.Decode(r.claim.Payload)
 		if err != nil {
-			return Permanent(err)
+			return err // a failed attempt like others: a worker of another version may know the type
 		}
 		return handler(ctx, &Job[T]{Claim: r.claim, Payload: payload, run: r})
 	}
-	w.lanes = append(w.lanes, l)
+	if handler == nil {
+		l.do = nil
+	}
+	w.serve(l)
+}
+
+// serve adds a queue to those that the worker serves.
+func (w *Worker) serve(l *lane) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ran {
+		if err := w.add(l); err != nil {
+			w.stop(&misuse{err})
+			return
+		}
+	}
+	w.lanes = append(slices.Clip(w.lanes), l) // who reads the old ones goes on
+	w.nudge()
+}
+
+// misuse ends Run because of what a caller did while it worked.
+type misuse struct{ err error }
+
+func (m *misuse) Error() string { return m.err.Error() }
+
+// add names a queue among those of the holder, if it can be served; w.mu is held.
+func (w *Worker) add(l *lane) error {
+	if err := sluice.CheckQueueName(l.queue); err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	switch {
+	case slices.Contains(w.holder.Queues, l.queue):
+		return fmt.Errorf("worker: queue %q has two handlers; it can have one", l.queue)
+	case l.do == nil:
+		return fmt.Errorf("worker: the handler of queue %q is nil; give Handle a function", l.queue)
+	case l.slots < 0:
+		return fmt.Errorf("worker: slots of queue %q: %d must be 0 (all) or more", l.queue, l.slots)
+	}
+	w.holder.Queues = append(slices.Clip(w.holder.Queues), l.queue)
+	return nil
+}
+
+// served lists the queues in the order of claiming.
+func (w *Worker) served() []*lane {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lanes
 }
 
 // lane is a queue that the worker serves.
@@ -103,6 +151,8 @@ type lane struct {
 	lookAt    time.Time
 	heldUntil time.Time
 	paused    bool // the queue, as the log was told
+	// tellAfter is how long the store may not know when jobs began; 0: it does not ask.
+	tellAfter time.Duration
 }
 
 // Snooze hands the job back and asks for it again after a while. No attempt is counted. After no time
@@ -193,8 +243,24 @@ func (w *Worker) judge(r *run, err error, cause error, settings sluice.Settings)
 		return sluice.Settlement{Event: sluice.EventRelease, Reason: "the lease could not be renewed"}
 	case errors.As(err, &forGood):
 		return sluice.Settlement{Event: sluice.EventBury, Error: textOf(forGood.err), Reason: "permanent error"}
+	case sluice.Outage(w.store, err):
+		return outage(r.claim, err)
 	}
 	return failure(r, err, cause, settings)
+}
+
+// maxOutageDelay is how long a job waits at the most that met the store out of reach again and again.
+const maxOutageDelay = time.Minute
+
+// outage hands a job back whose handler met the store out of reach: no fault of the handler's, so no attempt. The wait
+// grows with each hand-back, so that a job whose own statement brings the database down does not do so without a rest.
+func outage(c *sluice.Claim, err error) sluice.Settlement {
+	delay := min(time.Second<<min(c.Releases, 10), maxOutageDelay)
+	var later *retryAfter
+	if errors.As(err, &later) {
+		delay = later.delay
+	}
+	return sluice.Settlement{Event: sluice.EventRelease, Delay: delay, Reason: "the store was out of reach: " + sluice.Brief(textOf(err))}
 }
 
 // failure makes an error a failed attempt.

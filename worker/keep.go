@@ -17,6 +17,8 @@ const (
 	// the least within a lease.
 	maxKeepInterval = time.Second
 	leaseLooks      = 6
+	// askInterval is how often signals of cancelled jobs make the worker ask the store at the most.
+	askInterval = 50 * time.Millisecond
 )
 
 // keep looks after the jobs that run, once a second and, for short leases, more often: it ends those
@@ -26,13 +28,20 @@ func (w *Worker) keep(ctx context.Context) {
 	timer := time.NewTimer(w.keepInterval())
 	defer timer.Stop()
 	beaten := time.Now()
+	var looked time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		case <-w.shorter:
+		case <-w.ask:
+			if rest := askInterval - time.Since(looked); rest > 0 {
+				timer.Reset(min(rest, w.keepInterval()))
+				continue
+			}
 		}
+		looked = time.Now()
 		runs := w.runs()
 		timeOut(runs)
 		w.abandon(runs)
@@ -62,13 +71,40 @@ func (w *Worker) keepSooner() {
 	}
 }
 
+// doubt notes that a signal calls a job of this worker cancelled, and has the store asked soon.
+func (w *Worker) doubt(id sluice.ID) {
+	w.mu.Lock()
+	r := w.held[id]
+	if r != nil {
+		w.doubted[r] = struct{}{}
+	}
+	w.mu.Unlock()
+	if r == nil {
+		return
+	}
+	select {
+	case w.ask <- struct{}{}:
+	default:
+	}
+}
+
+// doubts gives the runs that signals call cancelled, once.
+func (w *Worker) doubts() map[*run]struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	doubted := w.doubted
+	w.doubted = make(map[*run]struct{})
+	return doubted
+}
+
 func (w *Worker) renew(ctx context.Context, runs []*run) {
 	asked := time.Now()
+	doubted := w.doubts()
 	var renewals []sluice.Renewal
 	held := make(map[sluice.ID]*run)
 	for _, r := range runs {
-		if r.settled.Load() || asked.Sub(r.started) < min(w.options.Poll, maxKeepInterval, r.queue.Settings.Lease/leaseLooks)/2 {
-			continue // gone, or so new that its lease is whole
+		if _, doubtful := doubted[r]; r.settled.Load() || !doubtful && asked.Sub(r.started) < min(w.options.Poll, maxKeepInterval, r.queue.Settings.Lease/leaseLooks)/2 {
+			continue // gone, or so new that its lease is whole, and nothing calls it cancelled
 		}
 		held[r.claim.ID] = r
 		renewals = append(renewals, sluice.Renewal{ID: r.claim.ID, Token: r.claim.Token, Lease: r.queue.Settings.Lease, Queue: r.claim.Queue})
@@ -138,7 +174,7 @@ func (w *Worker) handBackWaiting() {
 	for {
 		select {
 		case r := <-w.ready:
-			if time.Since(r.readyAt) < w.options.Poll {
+			if time.Since(r.readyAt) < w.options.Poll || w.busy.Load() < int64(w.options.Slots) { // a free slot takes it
 				w.ready <- r
 				return
 			}
@@ -153,8 +189,8 @@ func (w *Worker) handBackWaiting() {
 }
 
 func (w *Worker) beat(ctx context.Context) {
-	holder := w.holder
 	w.mu.Lock()
+	holder := w.holder
 	holder.Busy = len(w.running) - w.early
 	w.mu.Unlock()
 	if err := w.store.Beat(ctx, holder); err != nil && ctx.Err() == nil {

@@ -31,10 +31,10 @@ func TestRateIsKeptAndMadeUseOf(t *testing.T) {
 		burst int
 		jobs  int
 	}{
-		"a payment every two seconds": {0.5, 1, 20},
-		"a few per second":            {7, 3, 300},
-		"as the sources say it":       {100, 0, 2000},
-		"many per second":             {2000, 200, 20_000},
+		"a payment every two seconds": {sluice.RatePerSecond(0.5), 1, 20},
+		"a few per second":            {sluice.RatePerSecond(7), 3, 300},
+		"as the sources say it":       {sluice.Rate{Jobs: 500, Per: 5 * time.Second}, 0, 5000},
+		"many per second":             {sluice.RatePerSecond(2000), 200, 20_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inShop(t, func(s *shop) {
@@ -52,15 +52,21 @@ func TestRateIsKeptAndMadeUseOf(t *testing.T) {
 					return nil
 				})
 				<-done
-				took := starts[len(starts)-1].Sub(starts[0]).Seconds()
-				burst := float64(rate.burst)
-				if burst == 0 {
-					burst = float64(rate.rate)
+				first := 0
+				for i, start := range starts { // every window that ends with a start
+					for !starts[first].After(start.Add(-rate.rate.Per)) {
+						first++
+					}
+					if n := i - first + 1; n > rate.rate.Jobs+rate.burst {
+						t.Fatalf("%d jobs started within %s, and %d may", n, rate.rate.Per, rate.rate.Jobs+rate.burst)
+					}
 				}
-				if most := burst + float64(rate.rate)*took + 1e-3; float64(len(starts)) > most {
+				took := starts[len(starts)-1].Sub(starts[0]).Seconds()
+				burst := rate.rate.Tokens(rate.burst)
+				if most := burst + rate.rate.PerSecond()*took + 1e-3; float64(len(starts)) > most {
 					t.Errorf("%d jobs started in %.3f s, and %.1f are allowed", len(starts), took, most)
 				}
-				if least := 0.95 * float64(rate.rate) * took; float64(len(starts)) < least {
+				if least := 0.95 * rate.rate.PerSecond() * took; float64(len(starts)) < least {
 					t.Errorf("%d jobs started in %.3f s, want at least %.1f", len(starts), took, least)
 				}
 				_ = s.end()
@@ -142,7 +148,7 @@ func (c *claimCounter) Claim(ctx context.Context, request sluice.ClaimRequest) (
 // makes room in it.
 func TestQueueThatIsHeldBackIsNotAskedInVain(t *testing.T) {
 	for name, limit := range map[string]func(*sluice.Settings){
-		"by its rate":            func(q *sluice.Settings) { q.Rate, q.Burst = 0.1, 1 },
+		"by its rate":            func(q *sluice.Settings) { q.Rate, q.Burst = sluice.RatePerSecond(0.1), 1 },
 		"by its in-flight limit": func(q *sluice.Settings) { q.InFlightLimit = 1 },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,13 +19,17 @@ type run struct {
 	claim   *sluice.Claim
 	queue   *sluice.Queue // as it was when the job was claimed
 	started time.Time     // when it was claimed
+	asked   time.Time     // when its claim was asked for
 	begun   atomic.Int64  // when its handler began, in ns since 1970; 0: it waits for a slot
 	cancel  context.CancelCauseFunc
 	result  atomic.Pointer[[]byte]
 	settled atomic.Bool
-	startAt time.Time // when it may start, by the store's clock; zero: at once
-	readyAt time.Time // since when it waits for a slot
-	early   bool      // it waits until it is due; guarded by Worker.mu
+	counted atomic.Bool // for the rate: it began, or never will
+	startAt time.Time   // when it may start, by the store's clock; zero: at once
+	readyAt time.Time   // since when it waits for a slot
+	early   bool        // it waits until it is due; guarded by Worker.mu
+	// wantsSlot is since when it is known to be due and without a slot; guarded by Worker.mu.
+	wantsSlot time.Time
 
 	ctx        context.Context
 	leaseUntil time.Time // by this process's clock; used by the keeping alone
@@ -48,8 +52,9 @@ func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, qu
 	var held []*run
 	shown := w.settings.Now()
 	for i, c := range claims {
-		r := &run{worker: w, lane: l, claim: c, queue: queue, started: now, readyAt: now, leaseUntil: asked.Add(lease)}
+		r := &run{worker: w, lane: l, claim: c, queue: queue, started: now, asked: asked, readyAt: now, leaseUntil: asked.Add(lease)}
 		r.ctx, r.cancel = context.WithCancelCause(work)
+		r.counted.Store(l.tellAfter == 0) // nobody counts the starts of its queue
 		if r.startAt = startOf(c, queue.Settings, shown); !r.startAt.IsZero() {
 			held = append(held, r)
 		}
@@ -129,13 +134,16 @@ func (w *Worker) slot(work context.Context) {
 	ended := false
 	defer func() {
 		if !ended { // a handler ended the goroutine: another takes its place
+			w.busy.Add(-1)
 			go w.slot(work)
 		}
 	}()
 	for {
 		select {
 		case r := <-w.ready:
+			w.busy.Add(1)
 			r.run()
+			w.busy.Add(-1)
 		case <-w.noMore:
 			ended = true
 			return
@@ -155,6 +163,7 @@ func (r *run) run() {
 		}
 		return
 	}
+	r.begins()
 	ctx, stop := r.within(r.queue.Settings.Timeout, begun)
 	defer stop()
 	err := r.call(ctx)
@@ -174,7 +183,11 @@ func (r *run) late() string {
 	case r.settled.Load(), r.ctx.Err() != nil:
 		return "cancelled or lost before it began"
 	}
-	return ""
+	why, err := r.worker.pauses.Why(r.ctx, r.claim, r.asked)
+	if err != nil {
+		return err.Error()
+	}
+	return why
 }
 
 // call calls the handler; whatever it does comes back as an error.
@@ -223,6 +236,7 @@ const neverRan = time.Duration(-1)
 // leave frees the place that the run had.
 func (r *run) leave(took time.Duration) {
 	w := r.worker
+	r.neverBegan()
 	r.cancel(nil)
 	w.mu.Lock()
 	if took != neverRan {

@@ -274,3 +274,25 @@ func TestBatchBoundsAClaimAndIntervalSpacesThem(t *testing.T) {
 		_ = s.end()
 	})
 }
+
+func TestJobsWhoseLookIsLateStartInsteadOfGoingBack(t *testing.T) {
+	inShop(t, func(s *shop) {
+		store := newOtherClock(0, 0, 0)
+		s.use(store)
+		s.settings(func(q *sluice.Settings) { q.Jitter = time.Hour })
+		var ids []sluice.ID
+		for range 20 {
+			ids = append(ids, s.add(sluice.EnqueueOptions{}))
+		}
+		s.run(worker.Options{Slots: 20, Poll: 100 * time.Millisecond}, func(context.Context, *worker.Job[payment]) error { return nil })
+		time.Sleep(time.Second)
+		store.skew.Add(int64(time.Hour)) // all are long due at once, and the looks at them come late
+		for _, id := range ids {
+			s.becomes(id, sluice.StateCompleted)
+			if releases := s.job(id).Releases; releases > 0 {
+				t.Errorf("the job was handed back %d times", releases)
+			}
+		}
+		_ = s.end()
+	})
+}

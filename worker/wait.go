@@ -133,8 +133,10 @@ func (w *Worker) dueOfWaiting() (due []*run, next time.Duration) {
 		case !r.early:
 			due = append(due, r)
 			return true
+		case r.wantsSlot.IsZero(): // it is due, and its queue may use no more slots; the next run that ends looks again
+			r.wantsSlot = time.Now()
 		}
-		return false // if it is due: its queue may use no more slots, and the next run that ends looks again
+		return false
 	})
 	slices.SortFunc(due, func(a, b *run) int { return a.startAt.Compare(b.startAt) })
 	return due, next
@@ -166,8 +168,11 @@ func (w *Worker) releaseWaiting(reason string, which func(*run) bool) {
 	}
 }
 
-// handBackOverdue hands jobs back that might have started a while ago and for which their queue has no slot.
+// handBackOverdue hands jobs back that were found due a while ago, and for which their queue still has no slot. One that is
+// overdue because the look at it is late is not: it starts at once, and another claim would draw its jitter anew.
 func (w *Worker) handBackOverdue() {
-	now := w.settings.Now()
-	w.releaseWaiting("claimed ahead, and no slot became free", func(r *run) bool { return now.Sub(r.startAt) >= w.options.Poll })
+	now := time.Now()
+	w.releaseWaiting("claimed ahead, and no slot became free", func(r *run) bool {
+		return !r.wantsSlot.IsZero() && now.Sub(r.wantsSlot) >= w.options.Poll && r.lane.taken-r.lane.early >= r.lane.slots
+	})
 }

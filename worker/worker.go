@@ -8,17 +8,18 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/began"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/pause"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
-// Options adjust a Worker. The zero value works; so do negative values, which are the defaults too.
+// Options adjust a Worker. The zero value works. Of negative values, but for LogLimit, Run says that they are wrong.
 type Options struct {
 	// Slots is how many handlers run at once. Default 10.
 	Slots int
@@ -62,23 +63,29 @@ type Worker struct {
 	settings *sluice.LiveSettings
 	log      *event.Log
 	tenants  *event.Tenants
+	pauses   *pause.Looker
 	holder   sluice.Holder
-	lanes    []*lane // in the order of claiming
+	wrong    error   // what is wrong with the options
+	lanes    []*lane // in the order of claiming; guarded by mu, and never changed in place
 
 	wake        chan struct{} // there may be something to claim
 	look        chan struct{} // one of the waiting may be due
 	ready       chan *run     // claimed jobs that wait for a slot, for some milliseconds at the most
 	settlements chan decided  // what became of jobs
 	unsettled   atomic.Int64  // settlements that were decided and are not written yet
+	begun       began.Tally   // for queues with a rate
 	drained     chan struct{} // closed when draining and nothing runs
 	noMore      chan struct{} // closed when no job will become ready any more
 	shorter     chan struct{} // leases are to be looked after more often than before
+	ask         chan struct{} // a claim may have been cancelled
+	busy        atomic.Int64  // slots that run a handler
 	givenUp     atomic.Int64  // settlements that could not be written
 	settleBy    atomic.Int64  // when to give settlements up once draining, in ns since 1970; 0: not yet
 
 	mu            sync.Mutex
 	running       map[*run]struct{}  // claimed jobs whose handlers have not returned
 	held          map[sluice.ID]*run // the newest of each job's
+	doubted       map[*run]struct{}  // those that a signal calls cancelled; the store has not been asked yet
 	waiting       []*run             // of those running, the ones that may not start yet
 	early         int                // how many of those wait until they are due; they take no slot's place
 	slots         int                // goroutines that run handlers
@@ -86,11 +93,13 @@ type Worker struct {
 	pace          time.Duration      // how long handlers take, on a moving average
 	shortestLease time.Duration      // of the queues served so far
 	ran           bool
+	stop          context.CancelCauseFunc // ends Run, with why
 	draining      atomic.Bool
 }
 
 // New makes a worker of a store. It does no reading or writing itself.
 func New(store sluice.Store, options Options) *Worker {
+	wrong := options.check()
 	if options.Slots <= 0 {
 		options.Slots = 10
 	}
@@ -108,12 +117,25 @@ func New(store sluice.Store, options Options) *Worker {
 	holder := sluice.NewHolderID()
 	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	return &Worker{
-		store: store, options: options, log: log, tenants: event.NewTenants(log, store), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
+		store: store, options: options, wrong: wrong, log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
 		holder: sluice.Holder{ID: holder, Role: sluice.RoleWorker, Slots: options.Slots, Version: version()},
 		wake:   make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
 		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxAhead), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
-		held: make(map[sluice.ID]*run), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseLooks,
+		held: make(map[sluice.ID]*run), doubted: make(map[*run]struct{}), ask: make(chan struct{}, 1), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseLooks,
 	}
+}
+
+// check says which option is wrong.
+func (o Options) check() error {
+	for _, option := range []struct {
+		name  string
+		value int64
+	}{{"Slots", int64(o.Slots)}, {"Poll", int64(o.Poll)}, {"Drain", int64(o.Drain)}, {"Abandon", int64(o.Abandon)}} {
+		if option.value < 0 {
+			return fmt.Errorf("worker: option %s: %d must be 0 (the default) or more", option.name, option.value)
+		}
+	}
+	return nil
 }
 
 func version() string {
@@ -130,7 +152,9 @@ func version() string {
 // An error at the start, such as a store that is not there, is returned at once, and Run may be called
 // again; later ones are logged and tried again.
 func (w *Worker) Run(ctx context.Context) error {
-	if err := w.begin(ctx); err != nil {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if err := w.begin(ctx, stop); err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return nil // it was told to end before it began
 		}
@@ -149,13 +173,18 @@ func (w *Worker) Run(ctx context.Context) error {
 	drained := make(chan struct{})
 	settler.Go(func() { w.settleAll(work, drained) })
 
-	w.log.Tell(event.WorkerStarted, "", "queues", w.holder.Queues, "slots", w.options.Slots)
+	w.log.Tell(event.WorkerStarted, "", "queues", w.queues(), "slots", w.options.Slots)
 	defer w.log.Flush()
 	w.fetch(ctx, work)
 	err := w.drain()
+	var wrong *misuse
+	if errors.As(context.Cause(ctx), &wrong) {
+		err = errors.Join(wrong.err, err)
+	}
 	close(w.noMore)
 	close(drained)
 	settler.Wait()
+	w.tellAllBegun(work)
 	stopHelping()
 	helpers.Wait()
 	if leaveErr := w.store.Leave(context.WithoutCancel(ctx), w.holder.ID); leaveErr != nil {
@@ -168,8 +197,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
+// queues names those that are served.
+func (w *Worker) queues() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.holder.Queues
+}
+
 // begin checks that the worker can work at all.
-func (w *Worker) begin(ctx context.Context) error {
+func (w *Worker) begin(ctx context.Context, stop context.CancelCauseFunc) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ran {
@@ -178,20 +214,19 @@ func (w *Worker) begin(ctx context.Context) error {
 	if len(w.lanes) == 0 {
 		return errors.New("worker: no handler is registered; see Handle")
 	}
+	if w.wrong != nil {
+		return w.wrong
+	}
 	w.holder.Queues = nil
 	for _, lane := range w.lanes {
-		if err := sluice.CheckQueueName(lane.queue); err != nil {
-			return fmt.Errorf("worker: %w", err)
+		if err := w.add(lane); err != nil {
+			return err
 		}
-		if slices.Contains(w.holder.Queues, lane.queue) {
-			return fmt.Errorf("worker: queue %q has two handlers; it can have one", lane.queue)
-		}
-		w.holder.Queues = append(w.holder.Queues, lane.queue)
 	}
 	if err := w.store.Beat(ctx, w.holder); err != nil {
 		return fmt.Errorf("worker: start: %w", err)
 	}
-	w.ran = true
+	w.ran, w.stop = true, stop
 	return nil
 }
 
@@ -254,7 +289,8 @@ func (w *Worker) runs() []*run {
 	return out
 }
 
-// watch lets signals wake the fetching and end the runs of cancelled jobs.
+// watch lets signals wake the fetching, and the asking whether runs were cancelled. A signal proves nothing: whoever can
+// connect to the database can send one.
 func (w *Worker) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := w.store.Watch(ctx, w.heed)
@@ -268,15 +304,10 @@ func (w *Worker) watch(ctx context.Context) {
 
 func (w *Worker) heed(signal sluice.Signal) {
 	if !signal.Cancelled.IsZero() {
-		w.mu.Lock()
-		r := w.held[signal.Cancelled]
-		w.mu.Unlock()
-		if r != nil {
-			w.lose(r, "cancelled")
-		}
+		w.doubt(signal.Cancelled)
 		return
 	}
-	for _, lane := range w.lanes {
+	for _, lane := range w.served() {
 		if signal.Queue == "" || signal.Queue == lane.queue {
 			lane.hungry.Store(true)
 			w.nudge()

@@ -345,6 +345,6 @@ func (l *life) startPayment(ctx context.Context, i int, options client.StartWork
 func queued(ctx context.Context, l *life, due time.Time) error {
 	settings := sluice.DefaultSettings()
 	settings.Engine, settings.RunTaskQueue, settings.RunType = engineName, paid, paid
-	settings.Rate, settings.Burst = sluice.Rate(l.task.Rate), l.task.Rate
+	settings.Rate, settings.Burst = sluice.Rate{Jobs: l.task.Rate, Per: time.Second}, l.task.Rate
 	return storeJobs(ctx, l.store, settings, l.task.Jobs, func(int) sluice.EnqueueOptions { return sluice.EnqueueOptions{DueAt: due} })
 }

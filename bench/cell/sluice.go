@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/metric"
@@ -90,9 +91,10 @@ func setLimits(ctx context.Context, client *sluice.Client, task Task) error {
 	}
 	const never = 1_000_000
 	settings := sluice.DefaultSettings()
-	settings.Rate, settings.InFlightLimit = never, never
+	rate := sluice.Rate{Jobs: never, Per: time.Second}
+	settings.Rate, settings.InFlightLimit = rate, never
 	if task.ByTenant {
-		settings.Fair, settings.TenantCapacity, settings.TenantRate, settings.InFlightLimit = true, never, never, 0
+		settings.Fair, settings.TenantCapacity, settings.TenantRate, settings.InFlightLimit = true, never, rate, 0
 	}
 	_, err := client.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"})
 	return err

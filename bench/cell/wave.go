@@ -31,7 +31,7 @@ func measureWave(ctx context.Context, task Task) (Result, error) {
 	defer func() { _ = store.Close() }()
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	settings := sluice.DefaultSettings()
-	settings.Rate = sluice.Rate(task.Rate)
+	settings.Rate = sluice.Rate{Jobs: task.Rate, Per: time.Second}
 	if _, err := client.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"}); err != nil {
 		return nil, err
 	}

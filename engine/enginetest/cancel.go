@@ -56,5 +56,36 @@ func cancelRules() []Rule {
 			w.cancelled(run.Ref)
 			w.becomes(run, sluice.RunCancelled)
 		}},
+		{"E-53", "A run that is terminated ends at once, also while it waits for its delay, and is asked for again in vain; the others go on. Terminating runs that have ended or never were is no error.", "I-16, I-17", func(w *world) {
+			byForce, can := w.Engine.(sluice.Terminator)
+			if !can {
+				w.Skip("the engine cannot end runs by force")
+			}
+			run, late, other, never := w.run(Script{Do: Wait}), w.run(Script{Do: Wait}), w.run(Script{Do: Wait}), w.run(Script{Do: Wait})
+			late.Delay = time.Hour
+			w.started(run, late, other)
+			w.begun(run)
+			for range 2 {
+				for _, err := range byForce.Terminate(w.ctx, w.Target, []string{run.Ref, late.Ref, never.Ref}, "the rules say so") {
+					w.ok(err)
+				}
+			}
+			for _, ended := range []sluice.Run{run, late} {
+				var out sluice.RunOutcome
+				w.until("it has ended", func() bool {
+					out = w.outcomes(ended.Ref)[0]
+					return out.State.Over()
+				})
+				if out.State != sluice.RunTerminated && out.State != sluice.RunCancelled {
+					w.Errorf("the run is %s", out.State)
+				}
+			}
+			w.started(run)
+			w.ranOnce(run)
+			if out := w.outcomes(other.Ref)[0]; out.State != sluice.RunRunning {
+				w.Errorf("the other run is %s, want %s", out.State, sluice.RunRunning)
+			}
+			w.cancelled(other.Ref)
+		}},
 	}
 }

@@ -3,6 +3,7 @@ package enginetest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"strings"
 	"sync"
@@ -92,6 +93,30 @@ func batchRules() []Rule {
 				w.Errorf("the run began %s too early", early)
 			}
 			w.becomes(run, sluice.RunCompleted)
+		}},
+		{"E-10", "A run whose Begin says no is not asked for, and is told as that; the others of its batch are.", "I-13, I-16", func(w *world) {
+			no := errors.New("its queue is paused")
+			kept, other := w.run(Script{Do: Complete}), w.run(Script{Do: Complete})
+			kept.Begin = func() error { return no }
+			begun := 0
+			other.Begin = func() error {
+				begun++
+				return nil
+			}
+			errs := w.start(kept, other)
+			w.is(errs[0], sluice.ErrNotAsked)
+			w.is(errs[0], no)
+			w.ok(errs[1])
+			if begun != 1 {
+				w.Errorf("Begin was called %d times for one start", begun)
+			}
+			w.becomes(other, sluice.RunCompleted)
+			if out := w.outcomes(kept.Ref)[0]; out.State != sluice.RunAbsent {
+				w.Errorf("the run that must not begin is %s", out.State)
+			}
+			kept.Begin = nil
+			w.started(kept)
+			w.becomes(kept, sluice.RunCompleted)
 		}},
 		{"E-9", "The payload that a run gets equals the payload given: big integers, text beyond ASCII, deep nesting.", "I-9, D-11, D-24", func(w *world) {
 			deep := strings.Repeat(`{"a":[`, 50) + `12345678901234567890` + strings.Repeat(`]}`, 50)

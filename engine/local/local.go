@@ -59,7 +59,10 @@ type Engine struct {
 	known map[string]bool // queues that are stored
 }
 
-var _ sluice.Engine = (*Engine)(nil)
+var (
+	_ sluice.Engine     = (*Engine)(nil)
+	_ sluice.Terminator = (*Engine)(nil)
+)
 
 // New makes an engine that keeps its runs in a store. It does no reading or writing itself.
 func New(store sluice.Store, options Options) *Engine {
@@ -126,6 +129,10 @@ func (e *Engine) Start(ctx context.Context, target sluice.RunTarget, runs []slui
 		job, err := newJob(queue, target, run)
 		if err != nil {
 			answers[i] = refused(run.Ref, err)
+			continue
+		}
+		if err := run.Begins(); err != nil {
+			answers[i] = fmt.Errorf("start %.80q: %w", run.Ref, err)
 			continue
 		}
 		jobs, places = append(jobs, job), append(places, i)
@@ -264,6 +271,11 @@ func (e *Engine) Cancel(ctx context.Context, target sluice.RunTarget, refs []str
 		}
 	}
 	return answers
+}
+
+// Terminate does as Cancel: a run has ended then, and nothing here can stop a function that does not heed its context.
+func (e *Engine) Terminate(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+	return e.Cancel(ctx, target, refs, reason)
 }
 
 // Check tells what the queue of the runs keeps, and how many workers serve it.

@@ -46,6 +46,9 @@ func (e *Engine) version(ctx context.Context, _ place, report *sluice.EngineRepo
 func (e *Engine) retention(ctx context.Context, p place, report *sluice.EngineReport) error {
 	answer, err := e.service.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: p.Namespace})
 	report.Retention = answer.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
+	if err == nil {
+		e.keeps.Store(p.Namespace, report.Retention)
+	}
 	return err
 }
 

@@ -71,7 +71,15 @@ func (e *Engine) outcomes(ctx context.Context, p place, rows []found) ([]sluice.
 			return err
 		})
 	})
-	return append(runs, rest...), first(errs)
+	for i, err := range errs {
+		if err == nil {
+			runs = append(runs, rest[i])
+		}
+	}
+	if len(runs) > 0 { // one that cannot be asked for keeps nobody from the others: Outcomes finds it in time
+		return runs, nil
+	}
+	return nil, first(errs)
 }
 
 // confirmed is how the last run of a ref is that is listed as having ended.

@@ -3,6 +3,7 @@ package temporal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -32,16 +33,19 @@ func (e *Engine) ending(ctx context.Context, p place, f found, out *sluice.RunOu
 		return fault(fmt.Sprintf("read how run %.200q in namespace %q ended", f.ref, p.Namespace), err)
 	}
 	events := answer.GetHistory().GetEvents()
-	if len(events) > 0 {
-		e.readEnding(p, events[len(events)-1], out)
+	if len(events) == 0 {
+		return nil
 	}
-	return nil
+	return e.readEnding(ctx, p, events[len(events)-1], out)
 }
 
-func (e *Engine) readEnding(p place, event *historypb.HistoryEvent, out *sluice.RunOutcome) {
+func (e *Engine) readEnding(ctx context.Context, p place, event *historypb.HistoryEvent, out *sluice.RunOutcome) (err error) {
 	switch out.State {
 	case sluice.RunCompleted:
-		out.Result = e.result(p, out.Ref, event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
+		out.Result, err = e.result(ctx, p, out.Ref, event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
+		if err != nil && e.waits(p, out.EndedAt) {
+			return fmt.Errorf("read what run %.200q in namespace %q returned: %w: %w", out.Ref, p.Namespace, sluice.ErrEngineUnavailable, err)
+		}
 	case sluice.RunFailed:
 		out.Error = e.failure(p, out.Ref, event.GetWorkflowExecutionFailedEventAttributes().GetFailure())
 	case sluice.RunTerminated:
@@ -52,6 +56,7 @@ func (e *Engine) readEnding(p place, event *historypb.HistoryEvent, out *sluice.
 	case sluice.RunCancelled:
 		out.Error = "cancelled"
 	}
+	return nil
 }
 
 // sentence puts what happened and its reason together.
@@ -72,19 +77,26 @@ func (e *Engine) failure(p place, ref string, failure *failurepb.Failure) string
 	return read.FailureToError(failure).Error()
 }
 
-// result is what a run returned, as JSON; nil: nothing, or something that is not JSON.
-func (e *Engine) result(p place, ref string, payloads *commonpb.Payloads) json.RawMessage {
+// result is what a run returned, as JSON; nil: nothing, or something that is not JSON. It is an error only where a later
+// look may tell.
+func (e *Engine) result(ctx context.Context, p place, ref string, payloads *commonpb.Payloads) (json.RawMessage, error) {
 	if len(payloads.GetPayloads()) == 0 {
-		return nil
+		return nil, nil
 	}
-	var raw converter.RawValue
-	if err := e.convert(p, ref).FromPayload(payloads.GetPayloads()[0], &raw); err != nil {
-		return nil
+	raw, err := converted(ctx, e, func() (raw converter.RawValue, err error) {
+		err = e.convert(p, ref).FromPayload(payloads.GetPayloads()[0], &raw)
+		return raw, err
+	})
+	switch {
+	case errors.Is(err, errCodec):
+		return nil, err
+	case err != nil:
+		return nil, nil //nolint:nilerr // it is not for us to read
 	}
 	payload := raw.Payload()
 	encoding := string(payload.GetMetadata()[converter.MetadataEncoding])
 	if !strings.HasPrefix(encoding, "json/") || !json.Valid(payload.GetData()) {
-		return nil
+		return nil, nil
 	}
-	return payload.GetData()
+	return payload.GetData(), nil
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
@@ -37,7 +38,9 @@ type Options struct {
 	// that the client was made with.
 	Namespace string
 	// DataConverter turns payloads into arguments, and results into JSON. Give the one that the client and the workers
-	// were made with. Default: the SDK's. It must support converter.RawValue, as the SDK's and its codecs do.
+	// were made with. Default: the SDK's. It must support converter.RawValue, as the SDK's and its codecs do. An error of it
+	// means that its codec is away: jobs wait, and results are asked for again. A sluice.ErrEngineRefused, a non-retryable
+	// temporal.ApplicationError, or an error of the SDK's own converters about the value means that it is the payload.
 	DataConverter converter.DataConverter
 	// FailureConverter reads the failures of runs. Give the workers' own, if they have one. Default: the SDK's.
 	FailureConverter converter.FailureConverter
@@ -80,6 +83,8 @@ type Engine struct {
 	options Options
 	starts  *gate
 	looks   *gate
+	codec   chan struct{} // conversions under way
+	keeps   sync.Map      // how long namespaces keep runs that ended, as time.Duration, by name
 	close   func()
 }
 
@@ -98,6 +103,7 @@ func New(c client.Client, options Options) *Engine {
 		options: options,
 		starts:  newGate(options.Parallel),
 		looks:   newGate(options.Parallel),
+		codec:   make(chan struct{}, codecCalls*options.Parallel),
 		close:   func() {},
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -32,6 +33,7 @@ type fake struct {
 	start    func(ctx context.Context, r *workflowservice.StartWorkflowExecutionRequest) error
 	describe func(r *workflowservice.DescribeWorkflowExecutionRequest) (*workflowpb.WorkflowExecutionInfo, error)
 	list     func(r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error)
+	history  func(r *workflowservice.GetWorkflowExecutionHistoryRequest) *historypb.HistoryEvent
 }
 
 // told turns an error into what goes over the wire.
@@ -57,6 +59,10 @@ func (f *fake) ListWorkflowExecutions(_ context.Context, r *workflowservice.List
 	return answer, told(err)
 }
 
+func (f *fake) GetWorkflowExecutionHistory(_ context.Context, r *workflowservice.GetWorkflowExecutionHistoryRequest) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
+	return &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: []*historypb.HistoryEvent{f.history(r)}}}, nil
+}
+
 // serve starts the fake and gives an engine on it.
 func (f *fake) serve(t *testing.T, options engine.Options) (*engine.Engine, *calls) {
 	t.Helper()
@@ -69,6 +75,9 @@ func (f *fake) serve(t *testing.T, options engine.Options) (*engine.Engine, *cal
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	c, counted := dialled(t, listener.Addr().String(), "default", client.Options{})
+	if options.Timeout == 0 {
+		options.Timeout = 5 * time.Minute // the machine may be busy with all the other tests
+	}
 	return engine.New(c, options), counted
 }
 
@@ -85,27 +94,34 @@ func manyRuns(n int) []sluice.Run {
 func TestEveryAnswerToAStartIsOfOneKind(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ says, want error }{
-		"throttled":           {serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT, "namespace rate limit exceeded"), sluice.ErrEngineBusy},
-		"store throttled":     {serviceerror.NewUnavailable("System Persistence Max QPS Reached."), sluice.ErrEngineBusy},
-		"invalid":             {serviceerror.NewInvalidArgument("Blob data size exceeds limit."), sluice.ErrEngineRefused},
-		"message too large":   {status.Error(codes.ResourceExhausted, "grpc: received message larger than max (5242880 vs. 4194304)"), sluice.ErrEngineRefused},
-		"id too long in SQL":  {serviceerror.NewUnavailable("ERROR: value too long for type character varying(255) (SQLSTATE 22001)"), sluice.ErrEngineRefused},
-		"no such attribute":   {serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute X"), sluice.ErrEngineTarget},
-		"bad task queue":      {serviceerror.NewInvalidArgument("taskQueue name cannot start with reserved prefix /_sys/"), sluice.ErrEngineTarget},
-		"no namespace":        {serviceerror.NewNamespaceNotFound("nowhere"), sluice.ErrEngineTarget},
-		"deleted namespace":   {serviceerror.NewNamespaceInvalidState("x", enumspb.NAMESPACE_STATE_DELETED, nil), sluice.ErrEngineTarget},
-		"not permitted":       {serviceerror.NewPermissionDenied("no", ""), sluice.ErrEngineTarget},
-		"not known":           {status.Error(codes.Unauthenticated, "who?"), sluice.ErrEngineTarget},
-		"another server":      {status.Error(codes.Unimplemented, "unknown service"), sluice.ErrEngineTarget},
-		"unavailable":         {serviceerror.NewUnavailable("shard is moving"), sluice.ErrEngineUnavailable},
-		"deadline":            {serviceerror.NewDeadlineExceeded("late"), sluice.ErrEngineUnavailable},
-		"cancelled":           {serviceerror.NewCanceled("gone"), sluice.ErrEngineUnavailable},
-		"internal":            {serviceerror.NewInternal("oops"), sluice.ErrEngineUnavailable},
-		"unknown":             {status.Error(codes.Unknown, "?"), sluice.ErrEngineUnavailable},
-		"not found":           {serviceerror.NewNotFound("shard"), sluice.ErrEngineUnavailable},
-		"standby":             {serviceerror.NewNamespaceNotActive("default", "a", "b"), sluice.ErrEngineUnavailable},
-		"words nobody knows":  {status.Error(codes.Code(99), "?"), sluice.ErrEngineUnavailable},
-		"exists, then absent": {serviceerror.NewWorkflowExecutionAlreadyStarted("exists", "other", "run"), sluice.ErrEngineUnavailable},
+		"throttled":              {serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT, "namespace rate limit exceeded"), sluice.ErrEngineBusy},
+		"store throttled":        {serviceerror.NewUnavailable("System Persistence Max QPS Reached."), sluice.ErrEngineBusy},
+		"invalid":                {serviceerror.NewInvalidArgument("Blob data size exceeds limit."), sluice.ErrEngineRefused},
+		"message too large":      {status.Error(codes.ResourceExhausted, "grpc: received message larger than max (5242880 vs. 4194304)"), sluice.ErrEngineRefused},
+		"too large for a proxy":  {status.Error(codes.Unknown, "unexpected HTTP status code received from server: 413 (Request Entity Too Large)"), sluice.ErrEngineRefused},
+		"too many for a proxy":   {status.Error(codes.Unavailable, "unexpected HTTP status code received from server: 429 (Too Many Requests)"), sluice.ErrEngineBusy},
+		"a proxy without server": {status.Error(codes.Unavailable, "unexpected HTTP status code received from server: 502 (Bad Gateway)"), sluice.ErrEngineUnavailable},
+		"aborted":                {status.Error(codes.Aborted, "?"), sluice.ErrEngineUnavailable},
+		"data loss":              {status.Error(codes.DataLoss, "?"), sluice.ErrEngineUnavailable},
+		"failed precondition":    {status.Error(codes.FailedPrecondition, "?"), sluice.ErrEngineUnavailable},
+		"out of range":           {status.Error(codes.OutOfRange, "?"), sluice.ErrEngineUnavailable},
+		"id too long in SQL":     {serviceerror.NewUnavailable("ERROR: value too long for type character varying(255) (SQLSTATE 22001)"), sluice.ErrEngineRefused},
+		"no such attribute":      {serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute X"), sluice.ErrEngineTarget},
+		"bad task queue":         {serviceerror.NewInvalidArgument("taskQueue name cannot start with reserved prefix /_sys/"), sluice.ErrEngineTarget},
+		"no namespace":           {serviceerror.NewNamespaceNotFound("nowhere"), sluice.ErrEngineTarget},
+		"deleted namespace":      {serviceerror.NewNamespaceInvalidState("x", enumspb.NAMESPACE_STATE_DELETED, nil), sluice.ErrEngineTarget},
+		"not permitted":          {serviceerror.NewPermissionDenied("no", ""), sluice.ErrEngineTarget},
+		"not known":              {status.Error(codes.Unauthenticated, "who?"), sluice.ErrEngineTarget},
+		"another server":         {status.Error(codes.Unimplemented, "unknown service"), sluice.ErrEngineTarget},
+		"unavailable":            {serviceerror.NewUnavailable("shard is moving"), sluice.ErrEngineUnavailable},
+		"deadline":               {serviceerror.NewDeadlineExceeded("late"), sluice.ErrEngineUnavailable},
+		"cancelled":              {serviceerror.NewCanceled("gone"), sluice.ErrEngineUnavailable},
+		"internal":               {serviceerror.NewInternal("oops"), sluice.ErrEngineUnavailable},
+		"unknown":                {status.Error(codes.Unknown, "?"), sluice.ErrEngineUnavailable},
+		"not found":              {serviceerror.NewNotFound("shard"), sluice.ErrEngineUnavailable},
+		"standby":                {serviceerror.NewNamespaceNotActive("default", "a", "b"), sluice.ErrEngineUnavailable},
+		"words nobody knows":     {status.Error(codes.Code(99), "?"), sluice.ErrEngineUnavailable},
+		"exists, then absent":    {serviceerror.NewWorkflowExecutionAlreadyStarted("exists", "other", "run"), sluice.ErrEngineUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -45,32 +45,46 @@ func fault(doing string, err error) error {
 	return fmt.Errorf("%s: %w: %w", doing, kind(err), err)
 }
 
-// kind says which answer a failed call is. What is not clearly a no leaves open whether the server did what it was asked
-// for: of starts whose deadline ran out, more than half had happened.
+// meanings say what codes of gRPC tell of a call that failed, where nothing in the answer says otherwise. What is not
+// clearly a no leaves open whether the server did what it was asked for: of starts whose deadline ran out, more than half had
+// happened. So does every code that is not here: Canceled, Unknown, DeadlineExceeded, NotFound, AlreadyExists,
+// FailedPrecondition, Aborted, OutOfRange, Internal, Unavailable, DataLoss, and those that nobody knows yet.
+var meanings = map[codes.Code]error{
+	codes.InvalidArgument:   sluice.ErrEngineRefused,
+	codes.ResourceExhausted: sluice.ErrEngineBusy,
+	codes.PermissionDenied:  sluice.ErrEngineTarget,
+	codes.Unauthenticated:   sluice.ErrEngineTarget,
+	codes.Unimplemented:     sluice.ErrEngineTarget,
+}
+
+// exceptions are texts that say more than the code that they come with.
+var exceptions = []struct {
+	code  codes.Code
+	text  string
+	means error
+}{
+	{codes.ResourceExhausted, "larger than max", sluice.ErrEngineRefused},              // gRPC's own limit of a message, which waiting does not lift
+	{codes.Unknown, "status code received from server: 413", sluice.ErrEngineRefused},  // that of a proxy
+	{codes.Unavailable, "Max QPS Reached", sluice.ErrEngineBusy},                       // of the server's store, told as if it were a fault
+	{codes.Unavailable, "status code received from server: 429", sluice.ErrEngineBusy}, // that of a proxy
+	{codes.Unavailable, "value too long for type", sluice.ErrEngineRefused},            // by PostgreSQL or MySQL, whose columns
+	{codes.Unavailable, "Data too long for column", sluice.ErrEngineRefused},           // have room for 255 characters
+}
+
+// kind says which answer a failed call is.
 func kind(err error) error {
-	switch codeOf(err) {
-	case codes.ResourceExhausted:
-		if strings.Contains(err.Error(), "larger than max") { // gRPC's own limit of a message, which waiting does not lift
-			return sluice.ErrEngineRefused
+	code := codeOf(err)
+	for _, known := range exceptions {
+		if code == known.code && strings.Contains(err.Error(), known.text) {
+			return known.means
 		}
-		return sluice.ErrEngineBusy
-	case codes.Unavailable:
-		switch {
-		case strings.Contains(err.Error(), "Max QPS Reached"): // of its store, told as if it were a fault
-			return sluice.ErrEngineBusy
-		case strings.Contains(err.Error(), "value too long for type"), strings.Contains(err.Error(), "Data too long for column"):
-			return sluice.ErrEngineRefused // by PostgreSQL or MySQL, whose columns have room for 255 characters
-		}
-	case codes.InvalidArgument:
-		if ofTarget(err) {
-			return sluice.ErrEngineTarget
-		}
-		return sluice.ErrEngineRefused
-	case codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented:
-		return sluice.ErrEngineTarget
 	}
-	if lacksNamespace(err) {
+	means := meanings[code]
+	switch {
+	case lacksNamespace(err), errors.Is(means, sluice.ErrEngineRefused) && ofTarget(err):
 		return sluice.ErrEngineTarget
+	case means != nil:
+		return means
 	}
 	return sluice.ErrEngineUnavailable
 }

@@ -40,7 +40,7 @@ func forgetful(t *testing.T) *bench {
 	workers, _ := dialled(t, server.Address, "short", client.Options{})
 	queue := "q-" + strings.ToLower(rand.Text())
 	return &bench{
-		client: c, workers: workers, calls: counted, engine: engine.New(c, engine.Options{Namespace: "short"}),
+		client: c, workers: workers, calls: counted, engine: engine.New(c, engine.Options{Namespace: "short", Timeout: 5 * time.Minute}),
 		target: sluice.RunTarget{Queue: queue, Type: "obey"},
 	}
 }
@@ -72,7 +72,7 @@ func TestARunPastRetentionIsNeverStartedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	claimed, err := store.Claim(ctx, sluice.ClaimRequest{Queue: b.target.Queue, Limit: 2, Holder: "dead", Lease: time.Second, Token: sluice.NewToken()})
+	claimed, err := store.Claim(ctx, sluice.ClaimRequest{Queue: b.target.Queue, Limit: 2, Holder: "dead", Lease: time.Second, Token: sluice.NewToken(), Engine: "temporal"})
 	if err != nil || len(claimed.Jobs) != 2 {
 		t.Fatalf("claimed %d jobs: %v", len(claimed.Jobs), err)
 	}

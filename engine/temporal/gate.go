@@ -107,7 +107,7 @@ func (g *gate) wake() {
 }
 
 // errNotAsked marks the answer for things that the server was not asked about, because of what it answered before.
-var errNotAsked = errors.New("not asked for, because of the answer to another")
+var errNotAsked = fmt.Errorf("%w because of the answer to another", sluice.ErrNotAsked)
 
 // each makes a call for each of n things, several at once, and gives their answers. It stops asking when the server
 // lacks the target, is busy with nothing else in flight, or leaves as many calls in a row unanswered as may be in
@@ -130,7 +130,7 @@ func (g *gate) each(ctx context.Context, n int, call func(ctx context.Context, i
 func (g *gate) one(ctx context.Context, r *round, i int, call func(ctx context.Context, i int) error) error {
 	began, err := g.enter(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %w", sluice.ErrEngineUnavailable, err)
+		return fmt.Errorf("%w: %w: %w", sluice.ErrNotAsked, sluice.ErrEngineUnavailable, err)
 	}
 	if why := r.over(); why != nil {
 		g.leave(began, why)

@@ -56,10 +56,12 @@ func (e *Engine) Outcomes(ctx context.Context, target sluice.RunTarget, refs []s
 			return err
 		})
 	})
-	if err := first(errs); err != nil {
-		return nil, err
+	for k, err := range errs {
+		if err != nil {
+			outcomes[asked[k]] = sluice.RunOutcome{Ref: refs[asked[k]]}
+		}
 	}
-	return outcomes, nil
+	return outcomes, first(errs)
 }
 
 // first is the first failure among answers.

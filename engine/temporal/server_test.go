@@ -114,7 +114,7 @@ func makeNamespace(at string) (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	ctx, end := context.WithTimeout(context.Background(), time.Minute)
+	ctx, end := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer end()
 	name := "test-" + strings.ToLower(rand.Text())
 	_, err = c.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
@@ -151,7 +151,7 @@ func newBench(t *testing.T, options engine.Options, clients client.Options) *ben
 	options.Namespace = name
 	options.DataConverter = clients.DataConverter
 	if options.Timeout == 0 {
-		options.Timeout = time.Minute // the machine may be busy with all the other tests
+		options.Timeout = 5 * time.Minute // the machine may be busy with all the other tests
 	}
 	queue := "q-" + strings.ToLower(rand.Text())
 	return &bench{client: c, workers: workers, engine: engine.New(c, options), calls: counted, target: sluice.RunTarget{Queue: queue, Type: "obey"}}

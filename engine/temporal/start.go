@@ -45,12 +45,18 @@ func same(err error, n int) []error {
 
 func (e *Engine) start(ctx context.Context, p place, run sluice.Run) error {
 	doing := fmt.Sprintf("start run %.200q of queue %q in %s", run.Ref, p.Queue, p)
-	request, err := e.request(p, run)
-	if err != nil {
+	request, err := e.request(ctx, p, run)
+	switch {
+	case errors.Is(err, errCodec):
+		return fmt.Errorf("%s: %w: %w: %w", doing, sluice.ErrNotAsked, sluice.ErrEngineUnavailable, err)
+	case err != nil:
 		return fmt.Errorf("%s: %w: %w", doing, sluice.ErrEngineRefused, err)
 	}
 	call, cancel := e.limited(ctx)
 	defer cancel()
+	if err := run.Begins(); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
 	_, err = e.service.StartWorkflowExecution(call, request)
 	var taken *serviceerror.WorkflowExecutionAlreadyStarted
 	switch {
@@ -81,14 +87,14 @@ func (e *Engine) adopt(ctx context.Context, doing string, p place, run sluice.Ru
 }
 
 // request says all of a run. What it refuses no server would take, though some of it looks like passing trouble there.
-func (e *Engine) request(p place, run sluice.Run) (*workflowservice.StartWorkflowExecutionRequest, error) {
+func (e *Engine) request(ctx context.Context, p place, run sluice.Run) (*workflowservice.StartWorkflowExecutionRequest, error) {
 	if rule := misnamed(run.Ref); rule != "" {
 		return nil, fmt.Errorf("the ref is no workflow id: %s", rule)
 	}
 	if len(run.Ref) > e.options.MaxRef {
 		return nil, fmt.Errorf("the ref has %d bytes, more than the %d that are allowed", len(run.Ref), e.options.MaxRef)
 	}
-	input, err := e.input(p, run)
+	input, err := e.input(ctx, p, run)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +168,7 @@ func requestID(ref string, job sluice.ID) string {
 
 // input is the payload as the only argument. It is handed to the converter as a finished payload, because the
 // converter's own JSON would rewrite it: "<" would become six characters.
-func (e *Engine) input(p place, run sluice.Run) (*commonpb.Payloads, error) {
+func (e *Engine) input(ctx context.Context, p place, run sluice.Run) (*commonpb.Payloads, error) {
 	payload := []byte(run.Payload)
 	if len(bytes.TrimSpace(payload)) == 0 {
 		payload = []byte("null")
@@ -170,8 +176,13 @@ func (e *Engine) input(p place, run sluice.Run) (*commonpb.Payloads, error) {
 	if !json.Valid(payload) {
 		return nil, errors.New("the payload is not JSON")
 	}
-	encoded, err := e.convert(p, run.Ref).ToPayloads(converter.NewRawValue(plain(payload)))
-	if err != nil {
+	encoded, err := converted(ctx, e, func() (*commonpb.Payloads, error) {
+		return e.convert(p, run.Ref).ToPayloads(converter.NewRawValue(plain(payload)))
+	})
+	switch {
+	case errors.Is(err, errCodec):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("the data converter refused the payload: %w", err)
 	}
 	size := 0

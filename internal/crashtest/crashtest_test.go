@@ -46,7 +46,11 @@ var quiet = slog.New(slog.DiscardHandler)
 
 func TestMain(m *testing.M) {
 	if step := os.Getenv(envStep); step != "" {
-		if err := runDispatcher(step); err != nil {
+		run := runDispatcher
+		if step == upkeeping {
+			run = func(string) error { return runUpkeep() }
+		}
+		if err := run(step); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -221,13 +225,13 @@ func (b *bank) tend() {
 // settled waits until every job is completed.
 func (b *bank) settled() {
 	b.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		depth, err := b.store.Depth(b.Context(), queue)
 		if err == nil && depth.Ready+depth.Scheduled+depth.Claimed+depth.Blocked+depth.Dispatched == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.Fatalf("not settled after three minutes: %+v, %v", depth, err)
+			b.Fatalf("not settled after ten minutes: %+v, %v", depth, err)
 		}
 	}
 }
@@ -263,7 +267,7 @@ func (b *bank) onceEach() {
 func (b *bank) counted(want int64) {
 	b.Helper()
 	var got int64
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		answer, err := b.server.CountWorkflow(b.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowType = '%s'", b.runType)})
 		if err != nil {
 			b.Fatal(err)

@@ -27,7 +27,8 @@ func Install(packages ...string) error {
 		command = []string{sudo, "--non-interactive", apt}
 	}
 	fmt.Fprintln(os.Stderr, "installing", strings.Join(packages, " "))
-	install := append([]string{"install", "-q", "-y", "--no-install-recommends"}, packages...)
+	// Several tests may come to need something at once, and unattended upgrades hold the lock too.
+	install := append([]string{"install", "-q", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=600"}, packages...)
 	for _, arguments := range [][]string{{"update", "-q"}, install} {
 		cmd := exec.Command(command[0], append(command[1:], arguments...)...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")

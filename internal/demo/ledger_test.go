@@ -52,7 +52,7 @@ func settle(t *testing.T, store sluice.Store, queue string) demo.Ledger {
 			t.Fatal(err)
 		}
 	}
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- demo.NewWorker(store, ledger, queue, 4, slog.New(slog.DiscardHandler)).Run(ctx) }()

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/flow"
 )
 
 // Pace is how fast payments were claimed, as the audit tells it.
@@ -21,23 +20,24 @@ type Pace struct {
 	PerSecond float64 `json:"per_second"`
 }
 
-// CheckPace replays every claim of a queue whose moves are all audited, and counts those that were more
-// than the burst and what the rate had given by then.
+// CheckPace looks at every claim of a queue whose moves are all audited, and counts those that were more than the rate and
+// the burst allow in the window that ends with them.
 func CheckPace(ctx context.Context, client *sluice.Client, queue sluice.Queue) (Pace, error) {
-	burst := flow.Burst(queue.Settings)
-	pace := Pace{Rate: queue.Settings.Rate.String(), Burst: int(burst)}
+	rate := queue.Settings.Rate
+	pace := Pace{Rate: rate.String(), Burst: queue.Settings.Burst}
 	starts, err := claimsOf(ctx, client, queue.Name)
 	if err != nil || len(starts) == 0 {
 		return pace, err
 	}
 	pace.Claims = len(starts)
-	tokens, at := burst, starts[0]
-	for _, start := range starts {
-		tokens = min(burst, tokens+float64(queue.Settings.Rate)*start.Sub(at).Seconds())
-		if at = start; tokens < 1-1e-3 { // clocks count in microseconds
+	first := 0
+	for i, start := range starts {
+		for !starts[first].After(start.Add(-rate.Per)) {
+			first++
+		}
+		if i-first+1 > rate.Jobs+queue.Settings.Burst {
 			pace.Over++
 		}
-		tokens--
 	}
 	pace.PerSecond = float64(len(starts)) / max(starts[len(starts)-1].Sub(starts[0]).Seconds(), 1e-3)
 	return pace, nil

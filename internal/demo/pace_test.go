@@ -36,7 +36,7 @@ func TestPaceFindsClaimsThatWereTooEarly(t *testing.T) {
 		rate  sluice.Rate
 		burst int
 		kept  bool
-	}{{4, 0, true}, {4, 4, true}, {3, 4, false}, {1, 4, false}, {1, 12, true}, {4, 3, false}} {
+	}{{sluice.RatePerSecond(4), 0, true}, {sluice.RatePerSecond(4), 4, true}, {sluice.RatePerSecond(3), 0, false}, {sluice.RatePerSecond(1), 2, false}, {sluice.RatePerSecond(1), 12, true}, {sluice.Rate{Jobs: 8, Per: 3 * time.Second}, 3, false}} {
 		queue.Settings.Rate, queue.Settings.Burst = c.rate, c.burst
 		pace, err := demo.CheckPace(t.Context(), client, queue)
 		if err != nil || pace.Claims != 12 {

@@ -34,6 +34,8 @@ var elsewhere = map[*event.Event]string{
 	event.NotNotified:       "a PostgreSQL whose connection is cut",
 	event.LinesNotForgotten: "a PostgreSQL whose connection is cut",
 	event.SchedulesFailed:   "a Temporal server that is gone",
+	event.AuditHead:         "an upkeep of a real store; see upkeep/seal_test.go",
+	event.AuditPruned:       "an upkeep of a store whose audit is a month old",
 	event.OddLine:           "a program that «sluice work --batch» runs; see cli/testdata/script/log.txt",
 	event.NotCheckpointed:   "a program whose job is lost while it runs",
 	event.NoTraces:          "a command; see cli/testdata/script/traces.txt",

@@ -175,19 +175,11 @@ func (s *shaky) Queues(ctx context.Context) ([]sluice.Queue, error) {
 	return queues, err
 }
 
-// Lead can also give a lead that is lost.
-func (s *shaky) Lead(ctx context.Context, task string) (sluice.Leadership, bool, error) {
-	lead, leads, err := s.Store.Lead(ctx, task)
-	return &losable{lead, s}, leads, err
-}
-
-type losable struct {
-	sluice.Leadership
-	of *shaky
-}
-
-func (l *losable) Held(ctx context.Context) bool {
-	return l.of.fault("lead") == nil && l.Leadership.Held(ctx)
+func (s *shaky) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
+	if err := s.fault("lead"); err != nil {
+		return nil, err
+	}
+	return s.Store.Lead(ctx, holder, tasks, lease)
 }
 
 // moody is an engine that can be made to answer otherwise.

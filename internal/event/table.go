@@ -86,12 +86,16 @@ var (
 
 // Upkeep.
 var (
-	UpkeepLeads = is("upkeep leads", info, "upkeep", "", "A-79",
-		"this upkeep does the work, and others stand by")
-	UpkeepLost = is("upkeep lost the lead", warn, "upkeep", "", "A-79",
-		"another may lead by now")
+	UpkeepLeads = is("upkeep leads", info, "upkeep", "task", "A-79",
+		"this upkeep does the task, and others stand by: upkeep itself, or following the runs at an engine")
+	UpkeepLost = is("upkeep lost the lead", warn, "upkeep", "task", "A-79",
+		"the store could not be asked, or the rounds stood still for longer than the lease; another may do the task by now")
 	UpkeepDone = is("upkeep done", info, "upkeep", "recovered poisoned expired followed mended pruned settings", "A-87",
 		"a round found something to do")
+	AuditHead = is("audit head", info, "upkeep", "head entries", "",
+		"the audit was sealed; keep such lines outside of the store, for «sluice audit verify»")
+	AuditPruned = is("audit pruned", info, "upkeep", "notable full", "",
+		"entries of the audit were deleted that were kept long enough")
 	UpkeepFailed = is("upkeep failed", wrong, "upkeep", "what error", "",
 		"a part of a round could not be done; the others were, and it is tried again")
 	RunsFollowed = is("runs followed", info, "upkeep", "queue settled unknown ending ended", "",
@@ -244,12 +248,17 @@ var fields = []Field{
 	{"ending", "runs of cancelled jobs that were asked to end"},
 	{"ended", "those that have"},
 	{"plan", "the number of the plan"},
+	{"task", "upkeep, or «follow» and the name of an engine"},
 	{"what", "what was being done"},
 	{"forwarded", "jobs that the centre has now"},
 	{"duplicates", "jobs that it did not store because another holds their key"},
 	{"refused", "jobs that break a rule of it"},
 	{"uncertain", "jobs that may have been there"},
 	{"centre", "its name here"},
+	{"head", "the number and the hash of the last seal of the audit's chain"},
+	{"entries", "the number of the last entry that is sealed"},
+	{"notable", "entries of the level notable"},
+	{"full", "entries of the level full"},
 	{"rule", "the rule of alerts"},
 	{"severity", "how much it matters: note, warning, error or critical"},
 	{"value", "the figure that the rule looks at"},

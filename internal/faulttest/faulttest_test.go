@@ -218,13 +218,13 @@ func (b *bank) spawn(role string) *exec.Cmd {
 // settled waits until no payment is unfinished.
 func (b *bank) settled() {
 	b.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		depth, err := b.store.Depth(b.Context(), b.queue)
 		if err == nil && depth.Ready+depth.Scheduled+depth.Claimed+depth.Blocked == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.Fatalf("not settled after two minutes: %+v, %v", depth, err)
+			b.Fatalf("not settled after ten minutes: %+v, %v", depth, err)
 		}
 	}
 }

@@ -257,7 +257,7 @@ func addToForward(t *testing.T, client *sluice.Client, queue string, orders [][]
 // awaitForwarded waits until nothing waits here any more.
 func awaitForwarded(t *testing.T, local sluice.Store, queue string) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		status, err := forward.StatusOf(t.Context(), local, []string{queue})
 		if err == nil && status[0].Waiting == 0 && status[0].OnTheWay == 0 {
 			depth, err := local.Depth(t.Context(), queue)
@@ -266,7 +266,7 @@ func awaitForwarded(t *testing.T, local sluice.Store, queue string) {
 			}
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not forwarded after two minutes: %+v, %v", status, err)
+			t.Fatalf("not forwarded after ten minutes: %+v, %v", status, err)
 		}
 	}
 }
@@ -275,7 +275,7 @@ func awaitForwarded(t *testing.T, local sluice.Store, queue string) {
 func (o *office) has(t *testing.T, orders [][]sluice.ID, plain []sluice.ID) {
 	t.Helper()
 	want := slices.Concat(append(slices.Clone(orders), plain)...)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		o.mu.Lock()
 		n := len(o.in)
 		o.mu.Unlock()

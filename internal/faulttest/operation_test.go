@@ -98,9 +98,9 @@ func (b *bank) redrive(op *sluice.Operation) (killed int) {
 	for n := range carriers {
 		wait(n)
 	}
-	for deadline := time.Now().Add(2 * time.Minute); op.EndedAt.IsZero(); {
+	for deadline := time.Now().Add(10 * time.Minute); op.EndedAt.IsZero(); {
 		if time.Now().After(deadline) {
-			b.Fatalf("not over after two minutes: %+v", *op)
+			b.Fatalf("not over after ten minutes: %+v", *op)
 		}
 		select {
 		case n := <-ended:

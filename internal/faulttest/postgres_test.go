@@ -23,6 +23,7 @@ type proxy struct {
 	server   string
 	cut      atomic.Pointer[func(request []byte) bool]
 	cuts     atomic.Int32
+	slow     atomic.Int64 // how long each answer takes, in ns
 }
 
 func newProxy(t *testing.T, server string) *proxy {
@@ -81,6 +82,7 @@ func (p *proxy) serve(client net.Conn) {
 			p.cuts.Add(1)
 			return // the server has done it, and nobody will hear
 		}
+		time.Sleep(time.Duration(p.slow.Load()))
 		if _, err := client.Write(buffer[:n]); err != nil {
 			return
 		}
@@ -123,7 +125,7 @@ func behindProxy(t *testing.T) (*postgres.Store, *proxy) {
 // claim takes long, as on a busy machine, not every one looks behind the marks.
 func claimOne(t *testing.T, store sluice.Store) *sluice.Claim {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 10, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
 		if err != nil || len(claimed.Jobs) > 1 {
 			t.Fatalf("claimed %d jobs, %v", len(claimed.Jobs), err)
@@ -221,6 +223,33 @@ func TestLostAnswersChangeNothing(t *testing.T) {
 	}
 }
 
+// TestReleasedJobIsFoundAtOnceOnASlowNetwork counts claims, not time: each takes as long as the network makes it.
+func TestReleasedJobIsFoundAtOnceOnASlowNetwork(t *testing.T) {
+	t.Parallel()
+	store, p := behindProxy(t)
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	receipt, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.slow.Store(int64(200 * time.Millisecond))
+	first := claimOne(t, store)
+	errs, err := store.Settle(t.Context(), []sluice.Settlement{{ID: first.ID, Token: first.Token, Event: sluice.EventRelease, Holder: first.Holder}})
+	if err != nil || errs[0] != nil {
+		t.Fatal(errs, err)
+	}
+	for range 5 {
+		claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 10, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(claimed.Jobs) == 1 && claimed.Jobs[0].ID == receipt.ID {
+			return
+		}
+	}
+	t.Error("the job that was handed back is not found by 5 claims")
+}
+
 func TestWorkGoesOnThroughServerRestarts(t *testing.T) {
 	t.Parallel()
 	cluster, err := pgtest.Start(pgtest.Options{Durable: true})
@@ -283,7 +312,7 @@ func TestStoreThatCannotBeReachedIsUnavailableWithinItsDeadline(t *testing.T) {
 	if _, err := store.Jobs(t.Context(), sluice.JobFilter{Limit: 1}); !errors.Is(err, sluice.ErrUnavailable) {
 		t.Errorf("list jobs without a server: %v", err)
 	}
-	if _, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 1, Lease: time.Minute, Token: sluice.NewToken()}); !errors.Is(err, sluice.ErrUnavailable) {
+	if _, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()}); !errors.Is(err, sluice.ErrUnavailable) {
 		t.Errorf("claim without a server: %v", err)
 	}
 	if _, err := postgres.Open(t.Context(), cluster.URL, postgres.Options{CallTimeout: time.Second, Logger: quiet}); !errors.Is(err, sluice.ErrUnavailable) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -14,8 +15,11 @@ import (
 	"github.com/sluice-queue/sluice/internal/demo"
 )
 
-// soakFor is how long the soak goes on. With -short it is a few seconds.
-var soakFor = flag.Duration("soak", time.Minute, "how long the soak test goes on")
+// soakFor is how long the soak goes on, if not until it has taken its steps.
+var soakFor = flag.Duration("soak", 0, "how long the soak test goes on; 0: 200 steps, with -short 20")
+
+// soakTroubles is how often a soak makes each trouble at least.
+const soakTroubles = 2
 
 // soak is a bank under all the trouble that a day brings, at once and for long.
 type soak struct {
@@ -27,9 +31,9 @@ type soak struct {
 
 func TestBooksBalanceAfterASoak(t *testing.T) {
 	t.Parallel()
-	length := *soakFor
+	steps, least := 200, soakTroubles
 	if testing.Short() {
-		length = 3 * time.Second
+		steps, least = 20, 0
 	}
 	for name, address := range addresses(t) {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +43,8 @@ func TestBooksBalanceAfterASoak(t *testing.T) {
 			s := &soak{bank: newBank(t, address), random: rand.New(rand.NewPCG(seed, 0)), counts: map[string]int{}}
 			s.tend()
 			s.workers = []*exec.Cmd{s.spawn("poster"), s.spawn("poster"), s.spawn("poster")}
-			for end := time.Now().Add(length); time.Now().Before(end); {
+			// By steps, not by time: a machine that is busy makes as much trouble as one that is idle.
+			for end, n := time.Now().Add(*soakFor), 0; n < steps || !s.made(least) || time.Now().Before(end); n++ {
 				s.step()
 			}
 			s.calm()
@@ -59,17 +64,15 @@ func TestBooksBalanceAfterASoak(t *testing.T) {
 // banks are what the payments of a soak meet, most of them well.
 var banks = []string{demo.BankWell, demo.BankWell, demo.BankWell, demo.BankSlowOnce, demo.BankSlowTwice, demo.BankClosed}
 
-// step pays something, and perhaps makes trouble.
-func (s *soak) step() {
-	if err := s.payVia(1+s.random.IntN(60), func() string { return banks[s.random.IntN(len(banks))] }); err != nil {
-		s.Fatal(err)
-	}
-	time.Sleep(time.Duration(s.random.IntN(100)) * time.Millisecond)
-	troubles := []struct {
-		name  string
-		odds  int // of 100
-		cause func() error
-	}{
+// trouble is what happens in so many of 100 steps.
+type trouble struct {
+	name  string
+	odds  int
+	cause func() error
+}
+
+func (s *soak) troubles() []trouble {
+	return []trouble{
 		{"kill", 4, s.kill},
 		{"restart", 4, s.restart},
 		{"freeze", 2, s.freeze},
@@ -78,7 +81,20 @@ func (s *soak) step() {
 		{"requeue the dead", 5, s.requeueDead},
 		{"change settings", 3, s.changeSettings},
 	}
-	for _, trouble := range troubles {
+}
+
+// made reports whether each trouble was made at least so often.
+func (s *soak) made(least int) bool {
+	return !slices.ContainsFunc(s.troubles(), func(t trouble) bool { return s.counts[t.name] < least })
+}
+
+// step pays something, and perhaps makes trouble.
+func (s *soak) step() {
+	if err := s.payVia(1+s.random.IntN(60), func() string { return banks[s.random.IntN(len(banks))] }); err != nil {
+		s.Fatal(err)
+	}
+	time.Sleep(time.Duration(s.random.IntN(100)) * time.Millisecond)
+	for _, trouble := range s.troubles() {
 		if s.random.IntN(100) >= trouble.odds {
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 
 func openFile(t *testing.T, path string) *sqlite.Store {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true, CallTimeout: 2 * time.Second})
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true, CallTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,11 +10,13 @@ import (
 )
 
 // Limited reports whether a queue has limits that a claim must keep.
-func Limited(s sluice.Settings) bool { return s.Rate > 0 || s.InFlightLimit > 0 }
+func Limited(s sluice.Settings) bool { return !s.Rate.IsZero() || s.InFlightLimit > 0 }
 
 // ByTenant reports whether the settings of a queue tell its tenants apart. Limits of tiers and tenants do so,
 // too.
-func ByTenant(s sluice.Settings) bool { return s.Fair || s.TenantCapacity > 0 || s.TenantRate > 0 }
+func ByTenant(s sluice.Settings) bool {
+	return s.Fair || s.TenantCapacity > 0 || !s.TenantRate.IsZero()
+}
 
 // Bucket is a queue's tokens, one per job that may be claimed, as the store keeps them. The zero value
 // is one that was never filled, and is full at its first filling.
@@ -23,12 +25,10 @@ type Bucket struct {
 	FilledAt time.Time
 }
 
-// Burst is how many tokens a bucket holds at the most.
+// Burst is how many tokens a bucket holds at the most. They spread the starts of a queue over the window of its rate,
+// which is what bounds them.
 func Burst(s sluice.Settings) float64 {
-	if s.Burst > 0 {
-		return float64(s.Burst)
-	}
-	return math.Max(1, math.Floor(float64(s.Rate)))
+	return s.Rate.Tokens(s.Burst)
 }
 
 // slack is how far clocks of one moment may be apart.
@@ -47,7 +47,15 @@ func (b Bucket) Filled(s sluice.Settings, now time.Time) Bucket {
 	case passed < 0:
 		passed, now = 0, b.FilledAt
 	}
-	return Bucket{math.Min(Burst(s), b.Tokens+float64(s.Rate)*passed.Seconds()), now}
+	return Bucket{math.Min(Burst(s), b.Tokens+s.Rate.PerSecond()*passed.Seconds()), now}
+}
+
+// SetBack is by how much a store's clock was set back since the last filling, at the least; 0: it was not.
+func (b Bucket) SetBack(now time.Time) time.Duration {
+	if by := b.FilledAt.Sub(now); !b.FilledAt.IsZero() && by > slack {
+		return by
+	}
+	return 0
 }
 
 // whole is the number of tokens that are there in full. What a sum of fractions lacks by rounding
@@ -57,18 +65,21 @@ func (b Bucket) whole() int { return int(math.Floor(b.Tokens + 1e-9)) }
 // untilUseful is how long it takes until a claim is worth its while: a twentieth of a second's tokens,
 // and at least one.
 func (b Bucket) untilUseful(s sluice.Settings) time.Duration {
-	useful := math.Max(1, math.Min(Burst(s), math.Floor(float64(s.Rate)/20)))
-	return b.until(useful, s)
+	return b.until(float64(useful(s)), s)
+}
+
+func useful(s sluice.Settings) int {
+	return int(math.Max(1, math.Min(Burst(s), math.Floor(s.Rate.PerSecond()/20))))
 }
 
 // until is how long it takes until so many tokens are there.
 func (b Bucket) until(tokens float64, s sluice.Settings) time.Duration {
-	return time.Duration(math.Ceil(math.Max(0, tokens-b.Tokens) / float64(s.Rate) * 1e9))
+	return time.Duration(math.Ceil(math.Max(0, tokens-b.Tokens) / s.Rate.PerSecond() * 1e9))
 }
 
 // UntilNext is how long it takes until a filled bucket has a token; 0: it has one, or needs none.
 func (b Bucket) UntilNext(s sluice.Settings) time.Duration {
-	if s.Rate <= 0 || b.whole() > 0 {
+	if s.Rate.IsZero() || b.whole() > 0 {
 		return 0
 	}
 	return b.until(1, s)
@@ -84,13 +95,15 @@ type Room struct {
 	Full bool
 }
 
-// RoomFor says how many of limit jobs may be claimed, by a bucket that is filled and by how many jobs
-// are in flight.
-func RoomFor(limit int, s sluice.Settings, b Bucket, inFlight int) Room {
+// RoomFor says how many of limit jobs may be claimed, by a bucket that is filled, by what counts in the rate's window,
+// and by how many jobs are in flight.
+func RoomFor(limit int, s sluice.Settings, b Bucket, w *Window, now time.Time, inFlight int) Room {
 	room := Room{Jobs: limit}
-	if s.Rate > 0 && b.whole() < room.Jobs {
-		room.Jobs = max(b.whole(), 0)
-		room.Wait = b.Take(room.Jobs).untilUseful(s)
+	if !s.Rate.IsZero() {
+		if free := max(min(b.whole(), w.free(s, now)), 0); free < room.Jobs {
+			room.Jobs = free
+			room.Wait = max(b.Take(free).untilUseful(s), w.until(free+useful(s), s, now))
+		}
 	}
 	if free := s.InFlightLimit - inFlight; s.InFlightLimit > 0 && free <= room.Jobs {
 		room.Jobs, room.Full = max(free, 0), true

@@ -16,7 +16,7 @@ func TestNoWindowHasMoreThanTheBurstAndItsRate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := sluice.DefaultSettings()
-		s.Rate = sluice.Rate(rapid.SampledFrom([]float64{0.01, 0.3, 1, 7, 100, 2000}).Draw(t, "rate"))
+		s.Rate = sluice.RatePerSecond(rapid.SampledFrom([]float64{0.01, 0.3, 1, 7, 100, 2000}).Draw(t, "rate"))
 		s.Burst = rapid.IntRange(0, 50).Draw(t, "burst")
 		type start struct {
 			at   time.Duration
@@ -34,7 +34,7 @@ func TestNoWindowHasMoreThanTheBurstAndItsRate(t *testing.T) {
 				now = now.Add(-skew)
 			}
 			bucket = bucket.Filled(s, now)
-			room := flow.RoomFor(1000, s, bucket, 0)
+			room := flow.RoomFor(1000, s, bucket, new(flow.Window), now, 0)
 			bucket = bucket.Take(room.Jobs)
 			starts = append(starts, start{at, room.Jobs})
 		}
@@ -43,7 +43,7 @@ func TestNoWindowHasMoreThanTheBurstAndItsRate(t *testing.T) {
 			for _, later := range starts[i:] {
 				jobs += later.jobs
 				window := (later.at - starts[i].at + skew).Seconds()
-				if most := flow.Burst(s) + float64(s.Rate)*window + 1e-6; float64(jobs) > most {
+				if most := flow.Burst(s) + s.Rate.PerSecond()*window + 1e-6; float64(jobs) > most {
 					t.Fatalf("%d jobs in %.3f s, and %.3f are allowed", jobs, window, most)
 				}
 			}
@@ -55,7 +55,7 @@ func TestNoWindowHasMoreThanTheBurstAndItsRate(t *testing.T) {
 func TestClockThatIsSetBackDoesNotStopTheRate(t *testing.T) {
 	t.Parallel()
 	s := sluice.DefaultSettings()
-	s.Rate, s.Burst = 10, 5
+	s.Rate, s.Burst = sluice.RatePerSecond(10), 5
 	now := time.Unix(1_800_000_000, 0)
 	bucket := flow.Bucket{Tokens: 2, FilledAt: now}
 	now = now.Add(-time.Hour)
@@ -71,7 +71,7 @@ func TestClockThatIsSetBackDoesNotStopTheRate(t *testing.T) {
 // rate is made use of.
 func TestWaitingAsToldGivesTokens(t *testing.T) {
 	t.Parallel()
-	for _, rate := range []sluice.Rate{0.01, 0.5, 1, 3, 100, 2000, 100_000} {
+	for _, rate := range []sluice.Rate{sluice.RatePerSecond(0.01), sluice.RatePerSecond(0.5), sluice.RatePerSecond(1), sluice.RatePerSecond(3), sluice.RatePerSecond(100), sluice.RatePerSecond(2000), sluice.RatePerSecond(100_000)} {
 		s := sluice.DefaultSettings()
 		s.Rate = rate
 		now := time.Unix(1_800_000_000, 0)
@@ -79,7 +79,7 @@ func TestWaitingAsToldGivesTokens(t *testing.T) {
 		bucket := flow.Bucket{FilledAt: now} // empty
 		for i := range 1000 {
 			bucket = bucket.Filled(s, now)
-			room := flow.RoomFor(1_000_000, s, bucket, 0)
+			room := flow.RoomFor(1_000_000, s, bucket, new(flow.Window), now, 0)
 			if i > 0 && room.Jobs == 0 {
 				t.Fatalf("rate %s: nothing after waiting as told", rate)
 			}
@@ -87,7 +87,7 @@ func TestWaitingAsToldGivesTokens(t *testing.T) {
 			jobs += room.Jobs
 			now = now.Add(room.Wait)
 		}
-		if least := 0.95 * float64(rate) * now.Sub(begun).Seconds(); float64(jobs) < least-1 {
+		if least := 0.95 * rate.PerSecond() * now.Sub(begun).Seconds(); float64(jobs) < least-1 {
 			t.Errorf("rate %s: %d jobs in %s, want at least %.1f", rate, jobs, now.Sub(begun), least)
 		}
 	}
@@ -104,17 +104,17 @@ func TestRoomIsTheLeastOfTheLimits(t *testing.T) {
 		want          flow.Room
 	}{
 		{name: "no limits", want: flow.Room{Jobs: 10}},
-		{name: "enough tokens", rate: 100, tokens: 10, want: flow.Room{Jobs: 10}},
-		{name: "few tokens", rate: 1, tokens: 3.5, want: flow.Room{Jobs: 3, Wait: 500 * time.Millisecond}},
-		{name: "no tokens", rate: 2, tokens: 0, want: flow.Room{Wait: 500 * time.Millisecond}},
+		{name: "enough tokens", rate: sluice.RatePerSecond(100), tokens: 10, want: flow.Room{Jobs: 10}},
+		{name: "few tokens", rate: sluice.Rate{Jobs: 60, Per: time.Minute}, tokens: 3.5, want: flow.Room{Jobs: 3, Wait: 500 * time.Millisecond}},
+		{name: "no tokens", rate: sluice.RatePerSecond(2), tokens: 0, want: flow.Room{Wait: 500 * time.Millisecond}},
 		{name: "some may be in flight", inFlightLimit: 8, inFlight: 5, want: flow.Room{Jobs: 3, Full: true}},
 		{name: "none may be in flight", inFlightLimit: 8, inFlight: 9, want: flow.Room{Full: true}},
 		{name: "a limit that is far", inFlightLimit: 100, inFlight: 9, want: flow.Room{Jobs: 10}},
-		{name: "both", rate: 1, tokens: 4, inFlightLimit: 8, inFlight: 6, want: flow.Room{Jobs: 2, Wait: time.Second, Full: true}},
+		{name: "both", rate: sluice.Rate{Jobs: 60, Per: time.Minute}, tokens: 4, inFlightLimit: 8, inFlight: 6, want: flow.Room{Jobs: 2, Wait: time.Second, Full: true}},
 	} {
 		s := sluice.DefaultSettings()
 		s.Rate, s.InFlightLimit = c.rate, c.inFlightLimit
-		if got := flow.RoomFor(10, s, flow.Bucket{Tokens: c.tokens}, c.inFlight); got != c.want {
+		if got := flow.RoomFor(10, s, flow.Bucket{Tokens: c.tokens}, new(flow.Window), time.Unix(1_800_000_000, 0), c.inFlight); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}

@@ -77,8 +77,13 @@ func take[T any](figure, said *T) {
 	}
 }
 
-// pace gives the rate of the terms as a bucket takes it.
-func pace(t sluice.Terms) sluice.Settings { return sluice.Settings{Rate: t.Rate, Burst: t.Burst} }
+// pace gives the rate of the terms as a bucket takes it. Nothing but the bucket bounds a tenant's claims: it is filled
+// more slowly, by what it holds, so that in no window there are more of them than the rate and the burst allow.
+func pace(t sluice.Terms) sluice.Settings {
+	full := t.Rate.Tokens(t.Burst)
+	refill := sluice.Rate{Jobs: min(t.Rate.Jobs, t.Rate.Jobs+t.Burst-int(full)+1), Per: t.Rate.Per}
+	return sluice.Settings{Rate: refill, Burst: int(full)}
+}
 
 // room is how many jobs the terms let a claim take; the bucket is filled.
 func (l *Line) room() int {
@@ -89,7 +94,7 @@ func (l *Line) room() int {
 	case l.Terms.Capacity > 0:
 		room = max(0, l.Terms.Capacity-l.Held)
 	}
-	if l.Terms.Rate > 0 {
+	if !l.Terms.Rate.IsZero() {
 		room = min(room, max(0, l.Bucket.whole()))
 	}
 	return room
@@ -257,7 +262,7 @@ func TokenWait(t sluice.Terms, b Bucket, now time.Time) time.Duration {
 }
 
 func (b Bucket) filledFor(t sluice.Terms, now time.Time) Bucket {
-	if t.Rate <= 0 {
+	if t.Rate.IsZero() {
 		return b
 	}
 	return b.Filled(pace(t), now)
@@ -313,7 +318,7 @@ func (l *Line) mark() Mark { return Mark{l.Turn, l.Tenant} }
 func (l *Line) rest(mark Mark, now time.Time, lead time.Duration) {
 	l.Held += l.Got
 	l.Turn += float64(l.Got) / float64(l.Terms.Weight)
-	if l.Terms.Rate > 0 {
+	if !l.Terms.Rate.IsZero() {
 		l.Bucket = l.Bucket.Take(l.Got)
 	}
 	if l.mark().before(mark) {
@@ -364,7 +369,7 @@ func (l *Line) Spare(mark Mark, inTurns bool, now time.Time) bool {
 		return true
 	case !l.Terms.Until.IsZero(): // afterwards its burst may be another
 		return false
-	case l.Terms.Rate <= 0:
+	case l.Terms.Rate.IsZero():
 		return now.Sub(l.Bucket.FilledAt) > offRate
 	}
 	return l.Bucket.filledFor(l.Terms, now).Tokens >= Burst(pace(l.Terms))

@@ -110,7 +110,7 @@ func TestLineWithoutTokensLooksAgainWhenItsLimitsEnd(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	end := q.now.Add(time.Minute)
-	q.add("a", 9, sluice.Terms{Rate: 1.0 / 3600, Burst: 1, Until: end})
+	q.add("a", 9, sluice.Terms{Rate: sluice.RatePerSecond(1.0 / 3600), Burst: 1, Until: end})
 	if got := q.claim(t, 5); got["a"] != 1 {
 		t.Fatalf("claimed %v, want 1", got)
 	}
@@ -165,7 +165,7 @@ func TestOneAloneOwesNothingForIt(t *testing.T) {
 func TestOnlyLinesOfWhichNothingIsLostAreSpare(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
-	slow := sluice.Terms{Rate: 0.01, Burst: 3}
+	slow := sluice.Terms{Rate: sluice.RatePerSecond(0.01), Burst: 3}
 	bucket := func(tokens float64, ago time.Duration) flow.Bucket {
 		return flow.Bucket{Tokens: tokens, FilledAt: now.Add(-ago)}
 	}
@@ -184,7 +184,7 @@ func TestOnlyLinesOfWhichNothingIsLostAreSpare(t *testing.T) {
 		"all tokens are back":             {flow.Line{Terms: slow, Bucket: bucket(1, 200*time.Second)}, true, true},
 		"the rate was lifted":             {flow.Line{Bucket: bucket(1, 23*time.Hour)}, false, false},
 		"the rate was lifted long ago":    {flow.Line{Bucket: bucket(1, 25*time.Hour)}, true, true},
-		"the rate is for a while":         {flow.Line{Terms: sluice.Terms{Rate: 9, Burst: 1, Until: now.Add(time.Hour)}, Bucket: bucket(1, time.Hour)}, false, false},
+		"the rate is for a while":         {flow.Line{Terms: sluice.Terms{Rate: sluice.RatePerSecond(9), Burst: 1, Until: now.Add(time.Hour)}, Bucket: bucket(1, time.Hour)}, false, false},
 	} {
 		mark := flow.Mark{Turn: 5}
 		if got := c.line.Spare(mark, true, now); got != c.spare {

@@ -5,8 +5,10 @@ package migration
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"regexp"
 	"sort"
 	"strconv"
@@ -14,6 +16,19 @@ import (
 
 	"github.com/sluice-queue/sluice"
 )
+
+// NewFile makes an empty file for a database, which its owner alone may read and write, if there is none. SQLite would
+// let everybody read it, and gives the files beside it the same rights.
+func NewFile(path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
 
 // Applied is a step that a database has had.
 type Applied struct {

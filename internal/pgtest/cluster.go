@@ -107,7 +107,7 @@ func (c *Cluster) start(options Options) error {
 
 // Resume starts the server again after Halt.
 func (c *Cluster) Resume() error {
-	if err := c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.folder, "log"), "-w", "-t", "60", "start"); err != nil {
+	if err := c.run("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.folder, "log"), "-w", "-t", "600", "start"); err != nil {
 		return err
 	}
 	text, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
@@ -135,7 +135,7 @@ func (c *Cluster) data() string { return filepath.Join(c.folder, "data") }
 
 // run runs one of PostgreSQL's programs, never as root.
 func (c *Cluster) run(program string, args ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, program), args...)
 	cmd.Dir = c.folder

@@ -104,7 +104,7 @@ func create(how string) (at, name string, err error) {
 }
 
 func admin(base, statement string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, base)
 	if err != nil {

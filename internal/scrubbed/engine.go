@@ -9,11 +9,15 @@ import (
 )
 
 // Engines gives engines whose errors are scrubbed as they come in, before anybody cuts them: of half a secret no rule
-// knows that it is one.
+// knows that it is one. One that is a sluice.Terminator stays one.
 func Engines(engines map[string]sluice.Engine, clean func(string) string) map[string]sluice.Engine {
 	out := make(map[string]sluice.Engine, len(engines))
 	for name, engine := range engines {
-		out[name] = &listening{engine, Text(clean)}
+		heard := &listening{engine, Text(clean)}
+		out[name] = heard
+		if byForce, can := engine.(sluice.Terminator); can {
+			out[name] = &terminator{heard, byForce}
+		}
 	}
 	return out
 }
@@ -21,6 +25,17 @@ func Engines(engines map[string]sluice.Engine, clean func(string) string) map[st
 type listening struct {
 	sluice.Engine
 	clean func(string) string
+}
+
+// terminator is listening to an engine that can end runs by force.
+type terminator struct {
+	*listening
+	inner sluice.Terminator
+}
+
+// Terminate scrubs its answers.
+func (t *terminator) Terminate(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+	return t.errors(t.inner.Terminate(ctx, target, refs, reason))
 }
 
 // Unwrap gives the engine that is decorated.

@@ -179,7 +179,7 @@ func (o *office) work() {
 	for _, how := range []string{`"fails"`, `"never"`, `"panics"`} {
 		o.add("mail", how)
 	}
-	ctx, stop := context.WithTimeout(o.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(o.Context(), 10*time.Minute)
 	defer stop()
 	w := worker.New(o.store, worker.Options{Poll: 10 * time.Millisecond, Logger: o.logger, LogLimit: -1, Scrub: o.scrub})
 	worker.Handle(w, sluice.QueueOf[string]("mail"), func(_ context.Context, job *worker.Job[string]) error {

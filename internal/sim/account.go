@@ -83,7 +83,7 @@ type lane struct {
 
 func newLane(q Queue, standings func(string) standing) *lane {
 	l := &lane{name: q.Name, settings: q.Settings, standings: standings, tenants: make(map[string]*tenant), tiers: make(map[string]*tally)}
-	if q.Settings.Rate > 0 {
+	if !q.Settings.Rate.IsZero() {
 		l.pace = newPace(q.Settings.Rate, flow.Burst(q.Settings))
 	}
 	return l
@@ -96,7 +96,7 @@ func (l *lane) tenant(name string) *tenant {
 		return t
 	}
 	t = &tenant{standing: l.standings(name), Tenant: name, dues: make(map[time.Duration]int)}
-	if t.rate > 0 {
+	if !t.rate.IsZero() {
 		t.pace = newPace(t.rate, t.burst)
 	}
 	t.inTier = l.tiers[t.tier]

@@ -38,10 +38,10 @@ func (p *parsing) settle() error {
 
 // settle counts an arrival's moments from the start.
 func (m arrivalMoments) settle(a *Arrival, s Scenario) error {
-	if a.Jobs > 0 == (a.Rate > 0) {
+	if a.Jobs > 0 == (!a.Rate.IsZero()) {
 		return &Fault{a.line, "an arrival has either jobs, which come at once, or a rate, which makes a stream"}
 	}
-	if a.Jobs > 0 && (m.from != nil || m.to != nil) || a.Rate > 0 && (m.at != nil || m.due != nil) {
+	if a.Jobs > 0 && (m.from != nil || m.to != nil) || !a.Rate.IsZero() && (m.at != nil || m.due != nil) {
 		return &Fault{a.line, "at and due are of jobs that come at once, from and to are of a stream"}
 	}
 	for _, f := range []struct {
@@ -61,7 +61,7 @@ func (m arrivalMoments) settle(a *Arrival, s Scenario) error {
 	if m.to == nil {
 		a.To = s.Until
 	}
-	if a.Rate > 0 && a.To <= a.From {
+	if !a.Rate.IsZero() && a.To <= a.From {
 		return &Fault{a.line, "a stream needs an end after its beginning: say to, or until for the scenario"}
 	}
 	return nil
@@ -83,7 +83,7 @@ func (s Scenario) check() error {
 		if err := s.checkArrival(a); err != nil {
 			return err
 		}
-		jobs += float64(a.Jobs) + float64(a.Rate)*(a.To-a.From).Seconds()
+		jobs += float64(a.Jobs) + a.Rate.PerSecond()*(a.To-a.From).Seconds()
 	}
 	if jobs > maxJobs {
 		return &Fault{0, fmt.Sprintf("about %.0f jobs come in; %d are the most", jobs, maxJobs)}

@@ -166,7 +166,7 @@ func parseSpan(text string) (time.Duration, error) {
 func rate(into *sluice.Rate) reader {
 	return scalar(into, "a rate such as 100/s, 500/5s or 20/m", func(text string) (sluice.Rate, error) {
 		r, err := sluice.ParseRate(text)
-		if err == nil && (r <= 0 || r > 1_000_000) {
+		if err == nil && (r.IsZero() || r.PerSecond() > 1_000_000) {
 			err = errRange
 		}
 		return r, err

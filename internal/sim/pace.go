@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -15,7 +17,8 @@ type pace struct {
 	taken       int
 	over        int     // starts without a token
 	lost        float64 // tokens that ran over while jobs waited
-	windows     [3]window
+	windows     []window
+	given       sluice.Rate
 	starts      []starts // of the longest window
 }
 
@@ -34,7 +37,20 @@ type window struct {
 }
 
 func newPace(rate sluice.Rate, burst float64) *pace {
-	return &pace{rate: float64(rate), burst: burst, tokens: burst, windows: [3]window{{length: time.Second}, {length: time.Minute}, {length: time.Hour}}}
+	windows := []window{{length: time.Second}, {length: time.Minute}, {length: time.Hour}}
+	if !slices.ContainsFunc(windows, func(w window) bool { return w.length == rate.Per }) {
+		windows = append(windows, window{length: rate.Per})
+		slices.SortFunc(windows, func(a, b window) int { return cmp.Compare(a.length, b.length) })
+	}
+	return &pace{given: rate, rate: rate.PerSecond(), burst: burst, tokens: burst, windows: windows}
+}
+
+// allowed is how many jobs may start in a window, with a burst beside the rate.
+func (p *pace) allowed(w window, burst int) float64 {
+	if w.length == p.given.Per {
+		return float64(p.given.Jobs + burst)
+	}
+	return p.burst + p.rate*w.length.Seconds()
 }
 
 // fill adds the tokens of the time that has passed.

@@ -154,7 +154,7 @@ func (s *simulation) rowOfQueue(l *lane) Row {
 		used := l.pace.used()
 		r.RateUsed = &used
 		for _, w := range l.pace.windows {
-			r.Windows = append(r.Windows, Window{w.length.Seconds(), w.most, l.pace.burst + l.pace.rate*w.length.Seconds()})
+			r.Windows = append(r.Windows, Window{w.length.Seconds(), w.most, l.pace.allowed(w, l.settings.Burst)})
 		}
 	}
 	var parts []float64
@@ -210,6 +210,13 @@ func (s *simulation) checks(r Report) []Check {
 				fmt.Sprintf("rate of queue %s kept", l.name),
 				fmt.Sprintf("%s, burst %.0f", l.settings.Rate, l.pace.burst), fmt.Sprintf("%d starts too early", l.pace.over), l.pace.over == 0,
 			})
+			for _, w := range l.pace.windows {
+				if allowed := l.pace.allowed(w, l.settings.Burst); w.length == l.settings.Rate.Per {
+					checks = append(checks, Check{
+						fmt.Sprintf("every window of queue %s kept", l.name), fmt.Sprintf("<= %.0f in %s", allowed, w.length), fmt.Sprint(w.most), float64(w.most) <= allowed,
+					})
+				}
+			}
 		}
 		if limit := l.settings.InFlightLimit; limit > 0 {
 			checks = append(checks, Check{

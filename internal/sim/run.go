@@ -164,7 +164,7 @@ func (c *coming) next() {
 
 // gap is how long it takes until the next job of a stream comes. The first of a steady one comes at once.
 func (c *coming) gap(first bool) time.Duration {
-	mean := float64(time.Second) / float64(c.Rate)
+	mean := float64(time.Second) / c.Rate.PerSecond()
 	switch {
 	case c.Pattern == poisson:
 		mean *= c.chance.ExpFloat64()

@@ -63,8 +63,8 @@ func TestPaymentsAt16(t *testing.T) {
 	if !report.Holds || q.Completed != 25_000 || q.Unfinished != 0 || q.Failed == 0 {
 		t.Errorf("%+v", report.Checks)
 	}
-	// The burst goes at once, the others and the retries at 100/s, and the last ones take some seconds.
-	if want := float64(25_000-100+q.Failed) / 100; *q.Drain < want || *q.Drain > want+90 {
+	// All and the retries go at 100/s, and the last ones take some seconds.
+	if want := float64(25_000-5+q.Failed) / 100; *q.Drain < want || *q.Drain > want+90 {
 		t.Errorf("it took %.1fs, want %.1fs and a few more", *q.Drain, want)
 	}
 	for _, w := range q.Windows {
@@ -72,7 +72,7 @@ func TestPaymentsAt16(t *testing.T) {
 			t.Errorf("%+v", w)
 		}
 	}
-	if *q.RateUsed < 0.999 || *q.Fairness < 0.99 || len(report.Tenants) != 2000 {
+	if *q.RateUsed < 0.98 || *q.Fairness < 0.99 || len(report.Tenants) != 2000 {
 		t.Errorf("%+v", q)
 	}
 }

@@ -2,7 +2,9 @@ package temporaltest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"sync"
@@ -13,7 +15,8 @@ import (
 const (
 	// Env names the variable that holds host and port of a server to use instead of one of our own.
 	Env = "SLUICE_TEST_TEMPORAL"
-	// EnvComing names the variable that says that the server in Env is only now being built and started.
+	// EnvComing names the variable that says that the server in Env is only now being built and started. It holds
+	// the path of a file that is there once that has ended: empty, or with the reason why there is no server.
 	EnvComing = "SLUICE_TEST_TEMPORAL_COMING"
 )
 
@@ -44,13 +47,28 @@ func sharedServer() (string, error) {
 		}
 		return started.Address, nil
 	}
-	if os.Getenv(EnvComing) != "" {
-		// Waits for who builds it, and fails with the same reason.
-		if _, err := Install(context.Background()); err != nil {
+	if file := os.Getenv(EnvComing); file != "" {
+		if err := waitForEnd(file); err != nil {
 			return "", err
 		}
 	}
 	return named, waitFor(named)
+}
+
+// waitForEnd waits until whoever builds and starts the server has said how that ended.
+func waitForEnd(file string) error {
+	for {
+		reason, err := os.ReadFile(file)
+		switch {
+		case err == nil && len(reason) == 0:
+			return nil
+		case err == nil:
+			return errors.New(string(reason))
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // waitFor waits until a server takes connections.

@@ -128,7 +128,7 @@ func build(ctx context.Context, source, program string) error {
 	half := program + ".half"
 	// Without C, so that a compiler that is installed later changes nothing. Nicely, because other
 	// work may run beside it.
-	command := []string{"go", "build", "-mod=readonly", "-buildvcs=false", "-ldflags=-s -w", "-o", half, "."}
+	command := []string{"go", "build", "-v", "-mod=readonly", "-buildvcs=false", "-ldflags=-s -w", "-o", half, "."}
 	if nice, err := exec.LookPath("nice"); err == nil {
 		command = append([]string{nice}, command...)
 	}
@@ -136,10 +136,15 @@ func build(ctx context.Context, source, program string) error {
 	cmd.Dir = source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	cmd.WaitDelay = 5 * time.Second // compilers that outlive a build that was ended
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+	far := &progress{begun: time.Now()}
+	cmd.Stdout, cmd.Stderr = far, far
+	telling, told := context.WithCancel(ctx)
+	defer told()
+	go far.tell(telling, os.Stderr)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w\n%s", err, far.other())
 	}
+	fmt.Fprintln(os.Stderr, "built a Temporal server:", far)
 	return os.Rename(half, program)
 }
 

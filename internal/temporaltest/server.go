@@ -19,8 +19,8 @@ import (
 )
 
 // starting is how long a server may take until it is ready. It needs a second, or 2.5 s to make its
-// databases on PostgreSQL, and on a busy machine ten times as long.
-const starting = 3 * time.Minute
+// databases on PostgreSQL, and on a busy machine a hundred times as long.
+const starting = 10 * time.Minute
 
 // Server is a Temporal server of our own. It ends with the process that started it, however that ends.
 type Server struct {
@@ -82,6 +82,17 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 func (s *Server) Resume(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, starting)
 	defer cancel()
+	for {
+		err := s.resume(ctx)
+		// The server's own parts wait for each other for some seconds only: too short on a busy machine.
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
+			return err
+		}
+	}
+}
+
+// resume starts the server once, and waits until it is ready or gives up.
+func (s *Server) resume(ctx context.Context) error {
 	s.log = &tail{}
 	s.cmd = exec.Command(s.program, s.options.flags()...)
 	s.cmd.Stderr = s.log

@@ -1,8 +1,14 @@
 // Command testbed runs a command with what the tests need beside Go: a C compiler, which the race
-// detector is linked with, Python and Node, which the examples in these languages run on, Prometheus and its promtool, and a throw-away PostgreSQL, whose URL is in SLUICE_TEST_POSTGRES. What is
+// detector is linked with, Python and Node, which the examples in these languages run on, Prometheus and its promtool, PgBouncer, and a throw-away PostgreSQL, whose URL is in SLUICE_TEST_POSTGRES. What is
 // missing is installed where that can be done. A server that the variable names already is left as
 // it is. With -temporal there is a Temporal server too, in SLUICE_TEST_TEMPORAL. It is built beside the
 // command where it is missing, and tests wait for it when they come to need it.
+//
+//	testbed [-temporal] COMMAND [ARG…]
+//	testbed [-temporal] -steps N GOAL…
+//
+// With -steps, testbed runs goals of the Makefile, up to N at a time, and prints how long each took. All share the
+// same servers.
 package main
 
 import (
@@ -21,17 +27,22 @@ import (
 
 func main() {
 	withTemporal := flag.Bool("temporal", false, "give the command a Temporal server")
+	atOnce := flag.Int("steps", 0, "run the arguments as goals of the Makefile, so many at a time")
 	flag.Parse()
-	code, err := run(flag.Args(), *withTemporal)
+	command := func() (int, error) { return runCommand(flag.Args()) }
+	if *atOnce > 0 {
+		command = func() (int, error) { return runSteps(*atOnce, flag.Args()) }
+	}
+	code, err := run(command, *withTemporal)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testbed:", err)
 	}
 	os.Exit(code)
 }
 
-func run(command []string, withTemporal bool) (int, error) {
-	if len(command) == 0 {
-		return 2, errors.New("usage: testbed [-temporal] COMMAND [ARG…]")
+func run(command func() (int, error), withTemporal bool) (int, error) {
+	if flag.NArg() == 0 {
+		return 2, errors.New("usage: testbed [-temporal] [-steps N] COMMAND [ARG…]")
 	}
 	if withTemporal && os.Getenv(temporaltest.Env) == "" {
 		stop, err := startTemporal()
@@ -56,7 +67,7 @@ func run(command []string, withTemporal bool) (int, error) {
 			return 1, err
 		}
 	}
-	return runCommand(command)
+	return command()
 }
 
 // findCompiler makes sure that there is a C compiler.
@@ -72,7 +83,7 @@ func findCompiler() error {
 	return nil
 }
 
-// findPrograms makes sure that there are Python, Node, and Prometheus with its promtool.
+// findPrograms makes sure that there are Python, Node, Prometheus with its promtool, and PgBouncer.
 func findPrograms() error {
 	for _, program := range []struct{ name, packaged string }{{"python3", "python3"}, {"node", "nodejs"}, {"prometheus", "prometheus"}} {
 		if _, err := exec.LookPath(program.name); err == nil {
@@ -82,14 +93,16 @@ func findPrograms() error {
 			return fmt.Errorf("there is no %s, which tests need: %w", program.name, err)
 		}
 	}
-	return nil
+	return pgtest.InstallPooler()
 }
 
+// leaveInterrupts keeps an interrupt from ending testbed. The interrupt goes to the command as well; testbed waits for the
+// command, and then stops the servers.
+func leaveInterrupts() { signal.Notify(make(chan os.Signal, 1), os.Interrupt) }
+
 func runCommand(command []string) (int, error) {
-	// An interrupt goes to the command as well; this waits for it, and then stops the server.
-	signal.Ignore(os.Interrupt)
+	leaveInterrupts()
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err := cmd.Run()
 	var exit *exec.ExitError

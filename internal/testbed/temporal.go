@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/sluice-queue/sluice/internal/freeport"
 	"github.com/sluice-queue/sluice/internal/temporaltest"
@@ -17,9 +18,14 @@ func startTemporal() (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	folder, err := os.MkdirTemp("", "sluice-temporal-")
+	if err != nil {
+		return nil, err
+	}
+	ended := filepath.Join(folder, "ended")
 	err = errors.Join(
 		os.Setenv(temporaltest.Env, fmt.Sprintf("127.0.0.1:%d", port)),
-		os.Setenv(temporaltest.EnvComing, "1"))
+		os.Setenv(temporaltest.EnvComing, ended))
 	if err != nil {
 		return nil, err
 	}
@@ -31,6 +37,9 @@ func startTemporal() (stop func(), err error) {
 		if err != nil && ctx.Err() == nil {
 			fmt.Fprintln(os.Stderr, "testbed:", err)
 		}
+		if err := sayEnded(ended, err); err != nil {
+			fmt.Fprintln(os.Stderr, "testbed:", err)
+		}
 		if err == nil {
 			started <- server
 		}
@@ -40,5 +49,19 @@ func startTemporal() (stop func(), err error) {
 		if server := <-started; server != nil {
 			server.Stop()
 		}
+		_ = os.RemoveAll(folder)
 	}, nil
+}
+
+// sayEnded writes the file that tests wait for, as a whole.
+func sayEnded(file string, failed error) error {
+	reason := ""
+	if failed != nil {
+		reason = failed.Error()
+	}
+	half := file + ".half"
+	if err := os.WriteFile(half, []byte(reason), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(half, file)
 }

@@ -53,8 +53,8 @@ func (m *model) queueLine(q queueRow) string {
 		flight += "/" + count(q.Settings.InFlightLimit)
 	}
 	done := rate(q.Rate)
-	if q.Settings.Rate > 0 {
-		done += "/" + rate(float64(q.Settings.Rate))
+	if !q.Settings.Rate.IsZero() {
+		done += "/" + rate(q.Settings.Rate.PerSecond())
 	}
 	p95 := "-"
 	if q.Run.P95 > 0 {
@@ -113,7 +113,7 @@ func (m *model) tenantLines() []string {
 		if t.Terms.Capacity > 0 {
 			flight += "/" + count(t.Terms.Capacity)
 		}
-		if t.Terms.Rate > 0 {
+		if !t.Terms.Rate.IsZero() {
 			limit = t.Terms.Rate.String()
 		}
 		lines = append(lines, "  "+styled(t.full(), warning, row(tenantWidths, t.Tenant, t.queue, flight, limit)))
@@ -165,7 +165,7 @@ func (m *model) inspected() []string {
 // flowText tells what holds the jobs of a queue back.
 func flowText(s sluice.Settings) string {
 	parts := []string{}
-	if s.Rate > 0 {
+	if !s.Rate.IsZero() {
 		parts = append(parts, fmt.Sprintf("rate %s", s.Rate))
 	}
 	if s.InFlightLimit > 0 {

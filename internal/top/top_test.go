@@ -37,7 +37,7 @@ func busy() snapshot {
 	return snapshot{
 		at: at, took: 12 * time.Millisecond, tended: true,
 		queues: []queueRow{
-			{workers: 2, Queue: queue("payments", func(s *sluice.Settings) { s.InFlightLimit, s.Rate = 200, 500 }), Summary: minute(sluice.Summary{
+			{workers: 2, Queue: queue("payments", func(s *sluice.Settings) { s.InFlightLimit, s.Rate = 200, sluice.RatePerSecond(500) }), Summary: minute(sluice.Summary{
 				Depth: sluice.Depth{Ready: 12430, Dead: 3}, OldestAge: 182 * time.Second, InFlight: 120, Rate: 398,
 				Counts: sluice.StatCounts{Enqueued: 24612}, Run: sluice.Quantiles{P95: 41 * time.Millisecond},
 			})},
@@ -50,7 +50,7 @@ func busy() snapshot {
 			{ID: "web-1:4712:99887766", Role: sluice.RoleUpkeep, Seen: at},
 		},
 		tenants: tenantRows([]sluice.Flow{{Queue: "payments", Tenants: []sluice.TenantFlow{
-			{Tenant: "globex", InFlight: 80, Terms: sluice.Terms{Capacity: 100, Rate: 20}},
+			{Tenant: "globex", InFlight: 80, Terms: sluice.Terms{Capacity: 100, Rate: sluice.RatePerSecond(20)}},
 			{Tenant: "acme", InFlight: 5, Terms: sluice.Terms{Capacity: 5}},
 			{Tenant: "nobody-in-particular", InFlight: 2},
 		}}}),

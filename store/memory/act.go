@@ -36,6 +36,9 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 			return err
 		}
 		from := j.State
+		if act.BesideOpenRun {
+			s.letBeside(j, act)
+		}
 		j.State, j.live = sluice.StateQueued, true
 		j.Generation++
 		j.Attempts, j.Releases, j.Recoveries = 0, 0, 0

@@ -46,7 +46,8 @@ func (s *Store) tellChange(object sluice.Object, name string, before, after any,
 }
 
 func (s *Store) add(entry sluice.AuditEntry) {
-	entry.Seq = int64(len(s.audit) + 1)
+	s.chain.next++
+	entry.Seq = s.chain.next
 	if entry.At.IsZero() {
 		entry.At = s.now()
 	}

@@ -14,6 +14,9 @@ import (
 
 // Claim hands out jobs that are due.
 func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	if err := request.Check(); err != nil {
+		return sluice.Claimed{}, err
+	}
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return sluice.Claimed{}, err
@@ -21,19 +24,26 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	defer leave()
 	l := s.lane(request.Queue)
 	settings := s.settings(request.Queue)
+	if err := request.CheckRunner(settings.Engine); err != nil {
+		return sluice.Claimed{}, err
+	}
 	now := s.now()
-	if settings.PausedAt(now) {
+	s.hear(l, request, settings, now)
+	if settings.PausedAt(now) || request.Limit == 0 {
 		return sluice.Claimed{NextDue: -1}, nil
 	}
 	s.sortOut(l, request.Queue)
 	bucket := l.bucket.Filled(settings, now)
-	room := flow.RoomFor(request.Limit, settings, bucket, l.inFlight())
+	room := flow.RoomFor(request.Limit, settings, bucket, &l.window, now, l.inFlight())
 	jobs, err := s.claimFrom(l, request, room.Jobs, now)
 	if err != nil {
 		return sluice.Claimed{}, err
 	}
-	if settings.Rate > 0 {
+	if !settings.Rate.IsZero() {
 		l.bucket = bucket.Take(len(jobs))
+		if len(jobs) > 0 {
+			l.window.Take(request, len(jobs), settings, now, now)
+		}
 	}
 	untilNext := func() (time.Duration, error) { return s.untilNext(l, now.Add(request.Lead)), nil }
 	out, err := room.Answer(len(jobs), request.Limit, untilNext)
@@ -41,8 +51,30 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		out.NextDue, _ = untilNext()
 		out.Full = l.full()
 	}
-	out.Jobs = jobs
+	out.Jobs, out.Paced = jobs, !settings.Rate.IsZero()
 	return out, err
+}
+
+// hear takes in what a holder tells of when the jobs of earlier claims began.
+func (s *Store) hear(l *lane, request sluice.ClaimRequest, settings sluice.Settings, now time.Time) {
+	if settings.Rate.IsZero() {
+		return
+	}
+	if by := l.bucket.SetBack(now); by > 0 {
+		l.window.SetBack(by, now)
+		l.bucket = l.bucket.Filled(settings, now)
+	}
+	l.window.Hear(request.Begun, settings, now)
+	for _, p := range l.window.Overdue(now) {
+		held := 0
+		for _, j := range l.claimed {
+			if j.token == p.Token {
+				held++
+			}
+		}
+		l.window.Held(p, held, settings, now, request.Lease/2)
+	}
+	l.window.Forget(now.Add(-flow.Kept(settings)))
 }
 
 // claimFrom claims up to limit jobs of a queue.
@@ -163,7 +195,7 @@ func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.
 	var lost []sluice.ID
 	for _, r := range renewals {
 		j := s.jobs[r.ID]
-		if j == nil || !j.live || j.State != sluice.StateClaimed || j.token != r.Token {
+		if j == nil || !j.live || j.State != sluice.StateClaimed || !r.Token.Proves(j.token) {
 			lost = append(lost, r.ID)
 			continue
 		}
@@ -192,7 +224,7 @@ func (s *Store) intend(in sluice.Intent) error {
 	}
 	j := s.jobs[in.ID]
 	switch {
-	case j == nil || !j.live || j.State != sluice.StateClaimed || j.token != in.Token:
+	case j == nil || !j.live || j.State != sluice.StateClaimed || !in.Token.Proves(j.token):
 		s.tellLost(in.ID, j, "intend", "")
 		return sluice.ErrLost
 	case j.Engine != "" && (j.Engine != in.Engine || j.Ref != in.Ref):
@@ -210,7 +242,7 @@ func (s *Store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.T
 	}
 	defer leave()
 	j := s.jobs[id]
-	if j == nil || !j.live || j.State != sluice.StateClaimed || j.token != token {
+	if j == nil || !j.live || j.State != sluice.StateClaimed || !token.Proves(j.token) {
 		s.tellLost(id, j, "checkpoint", "")
 		return sluice.ErrLost
 	}

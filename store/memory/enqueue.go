@@ -93,7 +93,10 @@ func (s *Store) takeKey(j *job, in sluice.Insert, receipt *sluice.Receipt) (hold
 		}
 		receipt.Replaced = twin.ID
 		s.finish(twin, sluice.EventCancel, sluice.Act{By: "producer", Reason: "replaced by " + j.ID.String()})
-	case in.OnDuplicate == sluice.Coalesce && hold.until.IsZero() && !waits:
+	case in.OnDuplicate == sluice.Coalesce && hold.until.IsZero() && waits && twin.Attempts+twin.Releases+twin.Recoveries == 0:
+		twin.Payload, twin.Labels = j.Payload, j.Labels // the newest is what the later run is for
+		return hold.job, false
+	case in.OnDuplicate == sluice.Coalesce && hold.until.IsZero():
 		j.BlockedBy = twin.ID
 	default:
 		return hold.job, false

@@ -11,7 +11,7 @@ func (s *Store) SetColumn(queue, column string, value any) {
 	q := s.queues[queue]
 	told, plans := q.Columns()
 	row := []any{q.Name, q.Version, q.ChangedAt, q.ChangedBy, q.Reason, q.Now, told, plans, q.ByTenant}
-	for _, setting := range sluice.AllSettings() {
+	for _, setting := range sluice.StoredSettings() {
 		stored := setting.Stored(q.Settings)
 		if setting.Column() == column {
 			stored = value

@@ -100,8 +100,10 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 	l, settings := s.lane(job.Queue), s.settings(job.Queue)
 	out := sluice.Outlook{Now: s.now().UTC(), InFlight: min(l.inFlight(), sluice.OutlookLimit)}
 	bucket := l.bucket.Filled(settings, out.Now)
-	out.Tokens, out.TokenWait = bucket.Tokens, bucket.UntilNext(settings)
+	out.Tokens, out.TokenWait = bucket.Tokens, l.window.Wait(settings, bucket, out.Now)
 	s.tenantOutlook(&out, l, job)
+	out.StrayRuns = s.straysOf(id)
+	out.StrayRuns = out.StrayRuns[:min(len(out.StrayRuns), sluice.HoldingLimit)]
 	if job.State != sluice.StateQueued {
 		return out, nil
 	}
@@ -125,17 +127,25 @@ func (s *Store) tenantOutlook(out *sluice.Outlook, l *lane, of *job) {
 	if n := l.lines[of.Tenant]; n != nil {
 		out.TenantTokenWait = flow.TokenWait(out.Terms, n.Bucket, out.Now)
 	}
+	var holding []sluice.StrayRun
 	for _, inFlight := range []map[sluice.ID]*job{l.claimed, l.dispatched} {
 		for id, other := range inFlight {
 			if other.Tenant == of.Tenant {
-				out.Holding = append(out.Holding, id)
+				holding = append(holding, sluice.StrayRun{JobID: id, ClaimedAt: other.ClaimedAt})
 			}
 		}
 	}
-	slices.SortFunc(out.Holding, func(a, b sluice.ID) int {
-		return cmp.Or(s.jobs[a].ClaimedAt.Compare(s.jobs[b].ClaimedAt), bytes.Compare(a[:], b[:]))
+	for _, run := range s.strays {
+		if run.Queue == of.Queue && run.Tenant == of.Tenant {
+			holding = append(holding, run)
+		}
+	}
+	slices.SortFunc(holding, func(a, b sluice.StrayRun) int {
+		return cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), bytes.Compare(a.JobID[:], b.JobID[:]))
 	})
-	out.Holding = out.Holding[:min(len(out.Holding), sluice.HoldingLimit)]
+	for _, run := range holding[:min(len(holding), sluice.HoldingLimit)] {
+		out.Holding = append(out.Holding, run.JobID)
+	}
 }
 
 // before says whether a job is claimed before another.
@@ -161,6 +171,7 @@ func (s *Store) Glance(ctx context.Context, queue string, limit int) (sluice.Dep
 			s.count(&d, j, limit)
 		}
 	}
+	d.StrayRuns = min(s.lane(queue).stray, limit)
 	return d, nil
 }
 

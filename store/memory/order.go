@@ -111,10 +111,13 @@ func (s *Store) failure(j *job) (reason string) {
 	return reason
 }
 
-// blocker finds a job that another has to wait for: the one that it waits for already, the one before it
-// in its order, one of its order that was let go before it came back, or one that it runs after.
+// blocker finds a job that another has to wait for: itself, while a run of it may be open, the one that it waits for
+// already, the one before it in its order, one of its order that was let go before it came back, or one that it runs after.
 func (s *Store) blocker(j *job) sluice.ID {
-	if s.lives(j.BlockedBy) {
+	switch {
+	case s.waitsForRun(j.ID):
+		return j.ID
+	case j.BlockedBy != j.ID && s.lives(j.BlockedBy):
 		return j.BlockedBy
 	}
 	var before, open sluice.ID

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/lead"
 )
 
 // holderMemory is how long a holder is remembered that no longer beats.
@@ -177,7 +178,7 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 	return nil
 }
 
-// Leave forgets a holder that ends.
+// Leave forgets a holder that ends, and what it leads.
 func (s *Store) Leave(ctx context.Context, holderID string) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -185,6 +186,7 @@ func (s *Store) Leave(ctx context.Context, holderID string) error {
 	}
 	defer leave()
 	delete(s.holders, holderID)
+	maps.DeleteFunc(s.leads, func(_ string, l sluice.Lead) bool { return l.Holder == holderID })
 	return nil
 }
 
@@ -203,17 +205,36 @@ func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 	return byName(s.holders, func(h sluice.Holder) string { return h.ID }), nil
 }
 
-// Lead always leads: whoever shares this store is in the same process.
-func (s *Store) Lead(ctx context.Context, _ string) (sluice.Leadership, bool, error) {
+// Lead makes a holder the one that does tasks.
+func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	leave()
-	return leadership{}, true, nil
+	defer leave()
+	var out []string
+	for _, task := range tasks {
+		next, leads, changed := lead.Take(task, s.leads[task], holder, s.now(), lease)
+		if changed {
+			s.leads[task] = next
+		}
+		if leads {
+			out = append(out, task)
+		}
+	}
+	return out, nil
 }
 
-type leadership struct{}
-
-func (leadership) Held(context.Context) bool { return true }
-func (leadership) Release()                  {}
+// Leads lists who leads which task.
+func (s *Store) Leads(ctx context.Context) ([]sluice.Lead, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	out := byName(s.leads, func(l sluice.Lead) string { return l.Task })
+	for i := range out {
+		out[i].Held = out[i].Until.After(s.now())
+	}
+	return out, nil
+}

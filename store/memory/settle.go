@@ -30,7 +30,7 @@ func (s *Store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]
 func (s *Store) settle(in sluice.Settlement) error {
 	j := s.jobs[in.ID]
 	move := sluice.MoveOf(in.Event)
-	mine := j != nil && j.token == in.Token && in.Token != (sluice.Token{})
+	mine := j != nil && in.Token.Proves(j.token)
 	switch {
 	case !settles(in.Event):
 		return fmt.Errorf("settle by %s: %w", in.Event, sluice.ErrNotAllowed)
@@ -62,6 +62,9 @@ func (s *Store) apply(j *job, in sluice.Settlement) {
 		j.Result = bytes.Clone(in.Result)
 		s.finish(j, in.Event, act)
 	case sluice.EventBury:
+		if in.Poison {
+			s.noteStray(j)
+		}
 		s.fail(j, in)
 		s.finish(j, in.Event, act)
 	case sluice.EventRetry:

@@ -45,7 +45,9 @@ type Store struct {
 	tiers   map[string]sluice.Tier
 	limits  map[limitsOf]sluice.TenantLimits
 	holders map[string]sluice.Holder
+	leads   map[string]sluice.Lead
 	audit   []sluice.AuditEntry
+	chain   chain
 	acts    map[actOn]bool
 	strays  []sluice.StrayRun   // the first that was cancelled first
 	waves   []sluice.QueueWaves // what was last counted
@@ -72,15 +74,17 @@ type lane struct {
 	waiting
 	claimed    map[sluice.ID]*job
 	dispatched map[sluice.ID]*job
+	stray      int // runs of jobs that have ended; those may be open
 	bucket     flow.Bucket
+	window     flow.Window
 
 	byTenant bool
 	lines    map[string]*line
-	held     map[string]int // by tenant: how many jobs are in flight
+	held     map[string]int // by tenant: how many runs are in flight
 	mark     flow.Mark
 }
 
-func (l *lane) inFlight() int { return len(l.claimed) + len(l.dispatched) }
+func (l *lane) inFlight() int { return len(l.claimed) + len(l.dispatched) + l.stray }
 
 type queueKey struct{ queue, key string }
 
@@ -110,6 +114,7 @@ func New(options Options) *Store {
 		lanes:   make(map[string]*lane),
 		keys:    make(map[queueKey]keyHold),
 		acts:    make(map[actOn]bool),
+		chain:   chain{batches: make(map[batchOf][]byte)},
 		behind:  make(map[sluice.ID][]sluice.ID),
 		after:   make(map[sluice.ID][]sluice.ID),
 		chains:  make(map[queueKey][]*job),
@@ -118,6 +123,7 @@ func New(options Options) *Store {
 		tiers:   make(map[string]sluice.Tier),
 		limits:  make(map[limitsOf]sluice.TenantLimits),
 		holders: make(map[string]sluice.Holder),
+		leads:   make(map[string]sluice.Lead),
 		stats:   statistics{last: make(map[string]time.Time), rows: make(rollup.Rows)},
 
 		operations: make(map[sluice.ID]operation),

@@ -119,6 +119,9 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 		if !j.BlockedBy.IsZero() && !s.lives(j.BlockedBy) && s.look(j) {
 			mended++
 		}
+		if s.lookForRun(j.ID) {
+			mended++
+		}
 	}
 	return mended, nil
 }

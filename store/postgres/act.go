@@ -35,11 +35,11 @@ var rescheduleSQL string
 // Cancel ends unfinished jobs.
 func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	return s.act(ctx, sluice.EventCancel, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (endings, error) {
-		e := ending{event: sluice.EventCancel, ids: sorted, act: act.ID, counts: "nothing"}
+		e := actEnding{event: sluice.EventCancel, ids: sorted, act: act.ID}
 		for range sorted {
 			e.reasons, e.actors = append(e.reasons, act.Reason), append(e.actors, act.By)
 		}
-		return end(ctx, tx, e)
+		return endByAct(ctx, tx, e)
 	})
 }
 
@@ -54,8 +54,12 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 			return out, err
 		}
 		free := slices.DeleteFunc(slices.Clone(sorted), func(id sluice.ID) bool { return refused[id] != nil })
+		waiting, err := waitForRuns(ctx, tx, free, act)
+		if err != nil {
+			return out, err
+		}
 		move := sluice.MoveOf(sluice.EventRequeue)
-		if out.rows, err = list(ctx, tx, scanMoved, requeueSQL, uuids(free), states(move.From), act.By, act.Reason, nullUUID(act.ID)); err != nil {
+		if out.rows, err = list(ctx, tx, scanMoved, requeueSQL, uuids(free), states(move.From), act.By, act.Reason, nullUUID(act.ID), waiting); err != nil {
 			return out, err
 		}
 		live := movedIDs(out.rows)
@@ -76,7 +80,7 @@ func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.Sta
 		if !known || len(sorted) == 0 {
 			return out, nil
 		}
-		e := ending{event: move.Event, from: []sluice.State{sluice.StateUncertain}, ids: sorted, act: act.ID, counts: "nothing"}
+		e := actEnding{event: move.Event, from: []sluice.State{sluice.StateUncertain}, ids: sorted, act: act.ID}
 		var failure *string
 		if outcome == sluice.StateDead {
 			failure = nullText(sluice.ResolvedError(act))
@@ -84,7 +88,7 @@ func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.Sta
 		for range sorted {
 			e.reasons, e.actors, e.errors = append(e.reasons, act.Reason), append(e.actors, act.By), append(e.errors, failure)
 		}
-		return end(ctx, tx, e)
+		return endByAct(ctx, tx, e)
 	})
 }
 

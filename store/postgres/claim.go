@@ -33,9 +33,13 @@ var checkpointSQL string
 // Claim hands out jobs that are due.
 func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	var out sluice.Claimed
+	if err := request.Check(); err != nil {
+		return out, err
+	}
 	err := s.call(ctx, "claim", func(ctx context.Context, again bool) (err error) {
 		if again {
 			if out.Jobs, err = list(ctx, s.pool, claimScanner(request), claimedBeforeSQL, [16]byte(request.Token)); err != nil || len(out.Jobs) > 0 {
+				out.Paced = request.Tells
 				return err
 			}
 		}
@@ -67,6 +71,9 @@ func (s *Store) claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 
 // claimPlain claims from a queue without limits, or finds that it has some.
 func (s *Store) claimPlain(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
+	if request.Limit == 0 {
+		return s.tellOnly(ctx, request)
+	}
 	walk := s.marks.walk(request.Queue, request.Lead)
 	out.Jobs, err = walk.claim(ctx, s.pool, request, request.Limit, time.Time{})
 	if err != nil {
@@ -76,8 +83,18 @@ func (s *Store) claimPlain(ctx context.Context, request sluice.ClaimRequest) (ou
 		walk.advance(out.Jobs)
 		return out, false, nil
 	}
-	out.NextDue, limited, err = walk.nextDue(ctx, s.pool)
+	engine := ""
+	out.NextDue, limited, engine, err = walk.nextDue(ctx, s.pool)
+	if err == nil {
+		err = request.CheckRunner(engine)
+	}
 	return out, limited, err
+}
+
+// tellOnly is for a claim that only tells: nobody asks if the queue has no limits.
+func (s *Store) tellOnly(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
+	there, err := list(ctx, s.pool, pgx.RowTo[bool], flowThereSQL, request.Queue)
+	return sluice.Claimed{NextDue: -1}, err == nil && there[0] && !s.limits.known(request.Queue), err
 }
 
 // walk is one claim's way through the claim index of a queue.
@@ -106,10 +123,8 @@ func (w walk) claim(ctx context.Context, db rowsQuerier, request sluice.ClaimReq
 	begun := time.Now()
 	order, dueAts, ids := w.inOrder(request.Priorities())
 	jobs, err := list(ctx, db, claimScanner(request), claimSQL, w.queue, order, dueAts, ids,
-		limit, [16]byte(request.Token), request.Holder, request.Lease, !at.IsZero(), nullTime(at), request.Lead)
-	if w.untilFront == 0 {
-		w.marks.walked(w.key, time.Since(begun)) // also if it took so long that it failed
-	}
+		limit, [16]byte(request.Token), request.Holder, request.Lease, !at.IsZero(), nullTime(at), request.Lead, request.Engine)
+	w.marks.walked(w.key, time.Since(begun), w.untilFront == 0) // also if it took so long that it failed
 	slices.SortFunc(jobs, inClaimOrder)
 	return jobs, err
 }
@@ -144,14 +159,14 @@ func (w walk) passed(priority int, at place, now time.Time) {
 }
 
 // nextDue says how long until a job is due, and whether the queue has limits.
-func (w walk) nextDue(ctx context.Context, db rowsQuerier) (wait time.Duration, limited bool, err error) {
+func (w walk) nextDue(ctx context.Context, db rowsQuerier) (wait time.Duration, limited bool, engine string, err error) {
 	rows, err := query(ctx, db, nextDueSQL, w.queue, priorities, w.dueAts, w.ids, w.lead)
 	if err != nil {
-		return -1, false, err
+		return -1, false, "", err
 	}
 	var millis *int64
 	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
-		return struct{}{}, row.Scan(&millis, &limited)
+		return struct{}{}, row.Scan(&millis, &limited, &engine)
 	})
 	wait = -1
 	if millis != nil {
@@ -160,7 +175,7 @@ func (w walk) nextDue(ctx context.Context, db rowsQuerier) (wait time.Duration, 
 	if w.untilFront > 0 && (wait < 0 || w.untilFront < wait) {
 		wait = w.untilFront // what lies behind the marks was not looked at
 	}
-	return wait, limited, err
+	return wait, limited, engine, err
 }
 
 // claimScanner reads the rows of a claim, all through the same variables: a claim of a thousand jobs

@@ -94,7 +94,7 @@ func (s *Store) explainIntents(ctx context.Context, intents []sluice.Intent, mis
 	for _, i := range missed {
 		in := &intents[i]
 		now := at[in.ID]
-		if now.state == sluice.StateClaimed && now.token == in.Token {
+		if now.state == sluice.StateClaimed && in.Token.Proves(now.token) {
 			errs[i] = sluice.OtherRun(*in)
 			continue
 		}

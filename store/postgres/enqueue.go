@@ -211,14 +211,22 @@ func newInsertColumns(n, payloadBytes int) *insertColumns {
 	}
 }
 
+// labelsText gives a job's labels as JSON; empty: it has none.
+func labelsText(j sluice.Insert) (string, error) {
+	if len(j.Labels) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(j.Labels)
+	if err != nil {
+		return "", fmt.Errorf("labels of job %s: %w", j.ID, err)
+	}
+	return string(text), nil
+}
+
 func (c *insertColumns) add(j *sluice.Insert, place keyPlace) error {
-	labels := ""
-	if len(j.Labels) > 0 {
-		text, err := json.Marshal(j.Labels)
-		if err != nil {
-			return fmt.Errorf("labels of job %s: %w", j.ID, err)
-		}
-		labels = string(text)
+	labels, err := labelsText(*j)
+	if err != nil {
+		return err
 	}
 	c.ids = append(c.ids, j.ID)
 	c.queues = append(c.queues, j.Queue)

@@ -16,7 +16,11 @@ func (s *Store) ForgetMarks() {
 func (s *Store) SliceWaves(jobs int64) { s.waveSlice = jobs }
 
 // WalkedFor acts as if walking through the hints of a queue from the front took so long that it is not done soon again.
-func (s *Store) WalkedFor(queue string, cost time.Duration) { s.hintMarks.walked(queue, cost) }
+func (s *Store) WalkedFor(queue string, cost time.Duration) {
+	for range keptWalks {
+		s.hintMarks.walked(queue, cost, true)
+	}
+}
 
 // FunctionsChecksum is the checksum of the text of the functions.
 func FunctionsChecksum() (string, error) {
@@ -49,3 +53,20 @@ func Statement(text string) string { return statement(text) }
 
 // LookFor changes how long one look of Health may take.
 func (s *Store) LookFor(most time.Duration) { s.lookTimeout = most }
+
+// MigrationTable makes the table of the steps that a database has had.
+const MigrationTable = createMigrationTable
+
+// StepServer makes this process believe that the server's clock was set forward since it last looked.
+func (s *Store) StepServer(d time.Duration) {
+	s.clock.mu.Lock()
+	defer s.clock.mu.Unlock()
+	s.clock.most = s.clock.most.Add(-d)
+}
+
+// EndSecondLook ends the time after a step of the server's clock in which no lease counts as run out.
+func (s *Store) EndSecondLook() {
+	s.clock.mu.Lock()
+	defer s.clock.mu.Unlock()
+	s.clock.quiet = time.Time{}
+}

@@ -67,11 +67,14 @@ type flowRow struct {
 func scanFlow(row pgx.CollectableRow) (flowRow, error) {
 	var out flowRow
 	var tokens pgtype.Float8
+	var rate, tenantRate float64
+	var ratePer, tenantRatePer int64
 	var filledAt pgtype.Timestamptz
 	s := &out.settings
-	err := row.Scan(&out.Queue, &out.now, &s.Rate, &s.Burst, &tokens, &filledAt, &out.byTenant,
-		&s.TenantCapacity, &s.TenantRate, &s.TenantBurst, &out.AtCapacity)
-	if s.Rate > 0 {
+	err := row.Scan(&out.Queue, &out.now, &rate, &ratePer, &s.Burst, &tokens, &filledAt, &out.byTenant,
+		&s.TenantCapacity, &tenantRate, &tenantRatePer, &s.TenantBurst, &out.AtCapacity)
+	s.Rate, s.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
+	if !s.Rate.IsZero() {
 		out.Tokens = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(*s, out.now).Tokens
 	}
 	return out, err

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,6 +24,9 @@ import (
 // FunctionsVersion is raised with every release in which the text of the functions is another one, so that an older
 // program does not put its own in place of newer ones.
 const FunctionsVersion = 1
+
+// maxHolders is how many workers the function beat notes that serve one queue. Whoever may work in it can invent them.
+const maxHolders = 1000
 
 //go:embed functions/*.sql functions/inner/*.sql
 var functionFiles embed.FS
@@ -179,6 +183,8 @@ func placeholders(functions []Function) map[string]string {
 		"max key bytes":       strconv.Itoa(sluice.MaxKeyBytes),
 		"max labels":          strconv.Itoa(sluice.MaxLabels),
 		"max label bytes":     strconv.Itoa(sluice.MaxLabelBytes),
+		"unseen characters":   unseenCharacters(),
+		"max holders":         strconv.Itoa(maxHolders),
 		"max after":           strconv.Itoa(sluice.MaxAfter),
 		"max count":           "10000",
 		"outlook limit":       strconv.Itoa(sluice.OutlookLimit),
@@ -223,6 +229,22 @@ func placeholders(functions []Function) map[string]string {
 	return out
 }
 
+// unseenCharacters writes the format characters of Unicode as the inside of a bracket expression.
+func unseenCharacters() string {
+	var out strings.Builder
+	for _, r := range unicode.Cf.R16 {
+		for c := uint32(r.Lo); c <= uint32(r.Hi); c += uint32(r.Stride) {
+			fmt.Fprintf(&out, `\u%04x`, c)
+		}
+	}
+	for _, r := range unicode.Cf.R32 {
+		for c := r.Lo; c <= r.Hi; c += r.Stride {
+			fmt.Fprintf(&out, `\U%08x`, c)
+		}
+	}
+	return out.String()
+}
+
 // movesValues writes the state machine as rows of values.
 func movesValues() string {
 	var rows []string
@@ -250,7 +272,7 @@ func missingFunctions(ctx context.Context, db rowsQuerier) (*sluice.Migration, e
 		return nil, err
 	}
 	step := &sluice.Migration{Name: "functions for other languages", Checksum: checksum, SQL: text + fmt.Sprintf(noteFunctions, FunctionsVersion, checksum)}
-	rows, err := query(ctx, db, "select to_regclass('sluice.function_set') is not null")
+	rows, err := query(ctx, db, hasTable, "function_set")
 	if err != nil {
 		return nil, err
 	}

@@ -48,14 +48,17 @@ func (r *roles) role(kind string) string {
 	}
 	name := strings.TrimPrefix(at.Path, "/") + "_" + kind
 	r.exec("create role " + name + " login")
-	r.Cleanup(func() { // the database, in which it has its rights, is dropped only after this
-		for _, sql := range []string{"drop owned by " + name, "drop role " + name} {
-			if _, err := r.owner.Pool().Exec(context.Background(), sql); err != nil {
-				r.Errorf("%s: %v", sql, err)
-			}
-		}
-	})
+	r.Cleanup(func() { r.dropRole(name) }) // the database, in which it has its rights, is dropped only after this
 	return name
+}
+
+func (r *roles) dropRole(name string) {
+	r.Helper()
+	for _, sql := range []string{"drop owned by " + name, "drop role " + name} {
+		if _, err := r.owner.Pool().Exec(context.Background(), sql); err != nil {
+			r.Errorf("%s: %v", sql, err)
+		}
+	}
 }
 
 func (r *roles) exec(sql string, arguments ...any) {

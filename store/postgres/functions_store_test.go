@@ -70,7 +70,7 @@ func named(err error) error {
 		return err
 	}
 	for code, name := range map[string]error{
-		"SL001": sluice.ErrLost, "SL003": sluice.ErrNotAllowed, "SL004": sluice.ErrInvalid, "SL005": sluice.ErrNotFound, "SL006": sluice.ErrDuplicate,
+		"SL001": sluice.ErrLost, "SL003": sluice.ErrNotAllowed, "SL004": sluice.ErrInvalid, "SL005": sluice.ErrNotFound, "SL006": sluice.ErrDuplicate, "SL007": sluice.ErrNotAllowed,
 	} {
 		if server.Code == code {
 			return fmt.Errorf("%w: %w", name, err)
@@ -244,7 +244,7 @@ func textsOf[T fmt.Stringer](ids []T) []string {
 }
 
 func (s functionStore) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
-	if request.Lead > 0 {
+	if request.Lead > 0 || request.Engine != "" { // what workers in other languages do not say
 		return s.Store.Claim(ctx, request)
 	}
 	jobs, err := again(func() ([]*sluice.Claim, error) {

@@ -136,8 +136,8 @@ func (s functionStore) Requeue(ctx context.Context, ids []sluice.ID, act sluice.
 		actID = &text
 	}
 	states, err := again(func() ([]string, error) {
-		rows, err := s.Pool().Query(ctx, "select state from sluice.requeue(ids => $1::text[]::uuid[], reason => $2, actor => $3, act_id => $4::text::uuid)",
-			textsOf(ids), orElse(act.Reason, "no reason"), act.By, actID)
+		rows, err := s.Pool().Query(ctx, "select state from sluice.requeue(ids => $1::text[]::uuid[], reason => $2, actor => $3, act_id => $4::text::uuid, beside_open_run => $5)",
+			textsOf(ids), orElse(act.Reason, "no reason"), act.By, actID, act.BesideOpenRun)
 		if err != nil {
 			return nil, err
 		}

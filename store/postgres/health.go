@@ -59,6 +59,7 @@ func (c *examination) looks() []inspection {
 		{check: "slot", see: c.held},
 		{check: "vacuum", see: c.tables},
 		{check: "index", see: c.indexes},
+		{check: "foreign", see: c.foreign},
 		{check: "grant", see: c.grants},
 	}
 	if c.options.Statements {

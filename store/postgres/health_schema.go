@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -11,9 +13,13 @@ import (
 
 var (
 	schemaComment = regexp.MustCompile(`(?m)--.*$`)
-	// schemaStatement finds what makes and unmakes tables and indexes, in the order of the text.
+	// schemaStatement finds what makes and unmakes tables, views, triggers and indexes, in the order of the text.
 	schemaStatement = regexp.MustCompile(`\bcreate table (?:if not exists )?sluice\.(?P<made>\w+)[^;]*;` +
 		`|\bdrop table (?:if exists )?sluice\.(?P<gone>\w+)` +
+		`|\bcreate (?:or replace )?view sluice\.(?P<view>\w+)` +
+		`|\bdrop view (?:if exists )?sluice\.(?P<unseen>\w+)` +
+		`|\bcreate trigger (?P<trigger>\w+)[^;]*? on sluice\.(?P<fires>\w+)` +
+		`|\bdrop trigger (?:if exists )?(?P<still>\w+) on sluice\.(?P<quiet>\w+)` +
 		`|\bcreate (?P<unique>unique )?index (?:if not exists )?(?P<index>\w+) on sluice\.(?P<on>\w+)(?P<rest>[^;]*);` +
 		`|\bdrop index (?:if exists )?sluice\.(?P<less>\w+)` +
 		`|\balter index sluice\.(?P<old>\w+) rename to (?P<new>\w+)`)
@@ -41,51 +47,78 @@ func (m madeIndex) mend() string {
 type madeSchema struct {
 	tables  []string
 	indexes []madeIndex
+	// views by name, and triggers as TABLE.TRIGGER.
+	views    []string
+	triggers []string
 }
 
-// readSchema reads from the schema files which tables and indexes there must be. There is no other list of them, so that
+// making is what the steps that were read so far have made.
+type making struct {
+	tables, views, triggers map[string]bool
+	indexes                 map[string]madeIndex
+}
+
+// readSchema reads from the schema files which tables, views, triggers and indexes there must be. There is no other list of them, so that
 // none can be out of date.
 func readSchema() (madeSchema, error) {
 	steps, err := migration.Steps(schemaFiles, "schema")
 	if err != nil {
 		return madeSchema{}, err
 	}
-	tables, indexes := make(map[string]bool), make(map[string]madeIndex)
+	m := making{make(map[string]bool), make(map[string]bool), make(map[string]bool), make(map[string]madeIndex)}
 	for _, step := range steps {
 		text := schemaComment.ReplaceAllString(step.SQL, "")
 		for _, found := range schemaStatement.FindAllStringSubmatch(text, -1) {
-			apply(found, tables, indexes)
+			m.apply(found)
 		}
 	}
-	return sorted(tables, indexes), nil
+	return m.sorted(), nil
 }
 
 // apply follows one statement of a schema file.
-func apply(found []string, tables map[string]bool, indexes map[string]madeIndex) {
+func (m making) apply(found []string) {
 	of := func(group string) string { return found[schemaStatement.SubexpIndex(group)] }
 	if table := of("made"); table != "" {
-		tables[table] = true
+		m.tables[table] = true
 		if key, has := primaryKey(table, found[0]); has {
-			indexes[key.name] = key
+			m.indexes[key.name] = key
 		}
 	}
 	if table := of("gone"); table != "" {
-		delete(tables, table)
-		for name, index := range indexes {
-			if index.table == table {
-				delete(indexes, name)
-			}
-		}
+		m.drop(table)
 	}
 	if index := of("index"); index != "" {
-		indexes[index] = madeIndex{name: index, table: of("on"), unique: of("unique"), rest: strings.Join(strings.Fields(of("rest")), " ")}
+		m.indexes[index] = madeIndex{name: index, table: of("on"), unique: of("unique"), rest: strings.Join(strings.Fields(of("rest")), " ")}
 	}
-	delete(indexes, of("less"))
+	delete(m.indexes, of("less"))
 	if old := of("old"); old != "" {
-		index := indexes[old]
-		delete(indexes, old)
+		index := m.indexes[old]
+		delete(m.indexes, old)
 		index.name = of("new")
-		indexes[index.name] = index
+		m.indexes[index.name] = index
+	}
+	if view := of("view"); view != "" {
+		m.views[view] = true
+	}
+	delete(m.views, of("unseen"))
+	if trigger := of("trigger"); trigger != "" {
+		m.triggers[of("fires")+"."+trigger] = true
+	}
+	delete(m.triggers, of("quiet")+"."+of("still"))
+}
+
+// drop forgets a table and what goes with it.
+func (m making) drop(table string) {
+	delete(m.tables, table)
+	for name, index := range m.indexes {
+		if index.table == table {
+			delete(m.indexes, name)
+		}
+	}
+	for trigger := range m.triggers {
+		if strings.HasPrefix(trigger, table+".") {
+			delete(m.triggers, trigger)
+		}
 	}
 }
 
@@ -100,13 +133,10 @@ func primaryKey(table, text string) (madeIndex, bool) {
 	return madeIndex{name: table + "_pkey", table: table, key: columns}, columns != ""
 }
 
-func sorted(tables map[string]bool, indexes map[string]madeIndex) madeSchema {
-	made := madeSchema{tables: []string{"migration"}, indexes: []madeIndex{{name: "migration_pkey", table: "migration", key: "version"}}}
-	for table := range tables {
-		made.tables = append(made.tables, table)
-	}
-	for _, index := range indexes {
-		made.indexes = append(made.indexes, index)
+func (m making) sorted() madeSchema {
+	made := madeSchema{
+		tables: append([]string{"migration"}, slices.Collect(maps.Keys(m.tables))...), views: slices.Sorted(maps.Keys(m.views)), triggers: slices.Sorted(maps.Keys(m.triggers)),
+		indexes: append([]madeIndex{{name: "migration_pkey", table: "migration", key: "version"}}, slices.Collect(maps.Values(m.indexes))...),
 	}
 	sort.Strings(made.tables)
 	sort.Slice(made.indexes, func(i, j int) bool { return made.indexes[i].name < made.indexes[j].name })

@@ -179,10 +179,10 @@ func (c *examination) connections() {
 
 func (c *examination) notification() {
 	on := 1.0
-	if c.store.options.TransactionPooler {
+	if c.store.pooled {
 		on = 0
-		c.Find(sluice.SeverityNote, "notify", "off: this program was told that its connections go through a pooler in transaction mode",
-			"workers find jobs of other processes by polling, by default once a second", "nothing, unless there is no pooler: then leave TransactionPooler out")
+		c.Find(sluice.SeverityNote, "notify", "off: the connections of this program go through a pooler in transaction mode",
+			"its workers find jobs of other processes by polling, by default once a second", "nothing, or give workers a URL that goes to PostgreSQL itself")
 	}
 	c.Figure("notifications", on, "")
 	c.Figure("notification_queue_used", c.on.NotificationQueueUsed, "")

@@ -159,12 +159,13 @@ func serverTroubles() []trouble {
 			relieve: func(p *patient) { p.store.JudgeHealth("clock", 2) },
 		},
 		notifyTrouble(),
-		{check: "grant", severity: sluice.SeverityError, says: "the role app may not insert on audit, delete on live, insert on live, delete on queue, insert on queue, and", provoke: func(p *patient) {
+		{check: "grant", severity: sluice.SeverityError, says: "the role app may not execute on _forget_audit(text, bigint, bigint), insert on audit, delete on live, insert on live, delete on queue, and", provoke: func(p *patient) {
 			p.exec("create role app login", "grant usage on schema sluice to app", "grant select on all tables in schema sluice to app",
 				"grant insert, update, delete on all tables in schema sluice to app", "revoke insert on sluice.audit, sluice.live from app",
 				"revoke delete on sluice.live from app", "revoke insert, update, delete on sluice.queue from app")
 			p.as("app")
 		}},
+		{check: "grant", severity: sluice.SeverityWarning, says: "may delete on audit, update on audit", provoke: does("grant update, delete on sluice.audit to app")},
 		{check: "sight", severity: sluice.SeverityNote, says: "may not see what other roles do", provoke: func(*patient) {}},
 		{check: "integrity", severity: sluice.SeverityNote, says: "may not compare", options: sluice.HealthOptions{Thorough: true}, provoke: does()},
 		{check: "statements", severity: sluice.SeverityNote, says: "is not there", options: sluice.HealthOptions{Statements: true}, provoke: does(), stays: true},

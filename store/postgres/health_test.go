@@ -147,7 +147,7 @@ func (p *patient) mend(mend string) bool {
 			statement = after
 		}
 		word, _, _ := strings.Cut(statement, " ")
-		if slices.Contains([]string{"select", "set", "alter", "create", "drop", "reindex", "grant", "vacuum", "analyze", "rollback"}, word) {
+		if slices.Contains([]string{"select", "set", "alter", "create", "drop", "reindex", "grant", "revoke", "vacuum", "analyze", "rollback"}, word) {
 			did, statements = true, append(statements, statement)
 		}
 	}
@@ -211,6 +211,16 @@ func schemaTroubles() []trouble {
 				p.Error("two of one role are unique")
 			}
 		}},
+		{check: "foreign", severity: sluice.SeverityError, says: "the trigger swallow on the table audit", provoke: does(
+			"create function public.swallow() returns trigger language plpgsql as 'begin return null; end'",
+			"create trigger swallow before insert on sluice.audit for each row execute function public.swallow()",
+		)},
+		{check: "foreign", severity: sluice.SeverityError, says: "the rule swallow on the table audit", provoke: does(
+			"create rule swallow as on insert to sluice.audit do instead nothing",
+		)},
+		{check: "foreign", severity: sluice.SeverityError, says: "the policy mine on the table live", provoke: does("create policy mine on sluice.live using (true)")},
+		{check: "foreign", severity: sluice.SeverityNote, says: "the view late", provoke: does("create view sluice.late as select 1")},
+		{check: "trigger", severity: sluice.SeverityError, says: "audit_stays", provoke: does("alter table sluice.audit disable trigger audit_stays")},
 		{check: "trigger", severity: sluice.SeverityError, says: "terms_changed", provoke: does("alter table sluice.tenant disable trigger terms_changed")},
 		{
 			check: "schema", severity: sluice.SeverityNote, says: "this program knows", provoke: does("insert into sluice.migration values (99, 'later', 'x', 1)"),

@@ -22,6 +22,9 @@ var keyHoldersSQL string
 //go:embed sql/key_pass.sql
 var keyPassSQL string
 
+//go:embed sql/coalesce.sql
+var coalesceSQL string
+
 //go:embed sql/key_hand_on.sql
 var keyHandOnSQL string
 
@@ -134,7 +137,10 @@ func placeBehind(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyH
 		return keyPlace{}, passKey(ctx, db, wantedBy(j))
 	case j.OnDuplicate == sluice.Replace && queued:
 		return replace(ctx, db, j, hold, brief)
-	case j.OnDuplicate == sluice.Coalesce && hold.unfinishedOnly && !queued:
+	case j.OnDuplicate == sluice.Coalesce && hold.unfinishedOnly:
+		if met, err := meet(ctx, db, j, hold); err != nil || met {
+			return keyPlace{duplicateOf: hold.job}, err
+		}
 		if err := passKey(ctx, db, wantedBy(j)); err != nil {
 			return keyPlace{}, err
 		}
@@ -142,6 +148,19 @@ func placeBehind(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyH
 		return keyPlace{blockedBy: blocker}, err
 	}
 	return keyPlace{duplicateOf: hold.job}, nil
+}
+
+// meet gives the job that holds the key the newer payload, if it waits and was never handed out.
+func meet(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold) (bool, error) {
+	if hold.state != sluice.StateQueued {
+		return false, nil
+	}
+	labels, err := labelsText(j)
+	if err != nil {
+		return false, err
+	}
+	met, err := list(ctx, db, pgx.RowTo[pgtype.UUID], coalesceSQL, [16]byte(hold.job), []byte(j.Payload), labels)
+	return len(met) > 0, err
 }
 
 // keepBlocker keeps a job from ending before the one behind it is stored, so that it lets that go; a
@@ -167,7 +186,7 @@ func replace(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold,
 	if err := passKey(ctx, db, wantedBy(j)); err != nil {
 		return keyPlace{}, err
 	}
-	out, err := end(ctx, db, ending{
+	out, err := endByAct(ctx, db, actEnding{
 		event: sluice.EventCancel, from: []sluice.State{sluice.StateQueued}, ids: []sluice.ID{hold.job},
 		reasons: []string{"replaced by " + j.ID.String()}, actors: []string{"producer"},
 	})

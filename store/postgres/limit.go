@@ -49,7 +49,7 @@ func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (
 		gate, busy, err := lockFlow(ctx, tx, request.Queue)
 		locked = gate
 		if busy {
-			out, limited = sluice.Claimed{NextDue: busyWait, Limited: true}, true
+			out, limited = sluice.Claimed{NextDue: busyWait, Limited: true, Unheard: true}, true
 		}
 		if err != nil || gate == nil {
 			return err
@@ -62,9 +62,12 @@ func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (
 		if limited = gate.byTenant || flow.Limited(gate.settings); !limited {
 			return nil
 		}
+		if err := request.CheckRunner(gate.engine); err != nil {
+			return err
+		}
 		if gate.settings.Paused {
 			out = sluice.Claimed{NextDue: -1}
-			return nil
+			return gate.hear(ctx, tx, s, request)
 		}
 		out, err = s.claimThrough(ctx, tx, gate, walk, request)
 		return err
@@ -97,15 +100,20 @@ type gate struct {
 	changed  time.Time       // when they were, the last time
 	isNew    bool            // nobody has claimed by this version yet
 	bucket   flow.Bucket
-	now      time.Time // by the server's clock
-	at       time.Time // the instant of the claim: now, but later than that of every claim before it
-	stored   time.Time // up to when the row says that claims were made
-	count    counting
-	byTenant bool
-	turns    turns
-	adopted  []adopted
-	more     bool      // there is more to be put in line than one claim does
-	hintsTo  time.Time // the last hint that was taken in
+	window   flow.Window
+	// permitsFrom is before all permits; zero: that is not known.
+	permitsFrom time.Time
+	wasSetBack  bool      // the server's clock
+	now         time.Time // by the server's clock
+	at          time.Time // the instant of the claim: now, but later than that of every claim before it
+	stored      time.Time // up to when the row says that claims were made
+	count       counting
+	byTenant    bool
+	engine      string // that runs the queue's jobs
+	turns       turns
+	adopted     []adopted
+	more        bool      // there is more to be put in line than one claim does
+	hintsTo     time.Time // the last hint that was taken in
 }
 
 // adopted is a job that was put into its tenant's line.
@@ -157,12 +165,16 @@ func tryFlow(ctx context.Context, tx *pipeline, queue string) (*gate, error) {
 
 func scanGate(row pgx.CollectableRow) (gate, error) {
 	var g gate
-	var filledAt, claimedAt, from, since, wakesFrom, turnsSince, changedAt pgtype.Timestamptz
-	err := row.Scan(&g.settings.Paused, &g.settings.Rate, &g.settings.Burst, &g.settings.InFlightLimit, &g.version,
+	var rate, tenantRate float64
+	var ratePer, tenantRatePer int64
+	var filledAt, claimedAt, from, since, wakesFrom, turnsSince, changedAt, permitsFrom pgtype.Timestamptz
+	err := row.Scan(&g.settings.Paused, &rate, &ratePer, &g.settings.Burst, &g.settings.InFlightLimit, &g.version,
 		&g.bucket.Tokens, &filledAt, &claimedAt, &from, &g.count.version, &since, &g.now,
-		&g.settings.TenantCapacity, &g.settings.TenantRate, &g.settings.TenantBurst, &g.byTenant,
-		&g.turns.mark.Turn, &g.turns.mark.Tenant, &wakesFrom, &turnsSince, &changedAt)
+		&g.settings.TenantCapacity, &tenantRate, &tenantRatePer, &g.settings.TenantBurst, &g.byTenant,
+		&g.turns.mark.Turn, &g.turns.mark.Tenant, &wakesFrom, &turnsSince, &changedAt, &g.engine, &permitsFrom)
+	g.settings.Rate, g.settings.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
 	g.turns.wakesFrom, g.changed = timeOf(wakesFrom), timeOf(changedAt)
+	g.permitsFrom = timeOf(permitsFrom)
 	if g.byTenant {
 		g.turns.since = timeOf(turnsSince)
 	}
@@ -180,18 +192,26 @@ func scanGate(row pgx.CollectableRow) (gate, error) {
 
 // claimThrough claims what the limits allow, and keeps what is left of them.
 func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk walk, request sluice.ClaimRequest) (out sluice.Claimed, err error) {
-	before, bucket := *g, g.bucket.Filled(g.settings, g.now)
+	before := *g
+	if request.Limit == 0 {
+		return sluice.Claimed{NextDue: -1}, g.hear(ctx, tx, s, request)
+	}
+	if err := g.readWindow(ctx, tx, s, request); err != nil {
+		return out, err
+	}
+	bucket := g.bucket.Filled(g.settings, g.now)
 	inFlight, err := g.inFlight(ctx, tx, request.Queue)
 	if err != nil {
 		return out, err
 	}
-	room := flow.RoomFor(request.Limit, g.settings, bucket, inFlight)
+	room := flow.RoomFor(request.Limit, g.settings, bucket, &g.window, g.now, inFlight)
 	jobs, err := s.claimRoom(ctx, tx, g, walk, request, room.Jobs)
 	if err != nil {
 		return out, err
 	}
-	if g.settings.Rate > 0 && len(jobs) > 0 {
+	if !g.settings.Rate.IsZero() && len(jobs) > 0 {
 		g.bucket = bucket.Take(len(jobs))
+		g.takeFromWindow(tx, request, len(jobs))
 	}
 	if g.mustKeep(before, len(jobs)) {
 		g.keep(tx, request.Queue)
@@ -203,7 +223,7 @@ func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk wa
 			out.NextDue, err = g.nextDue(ctx, tx, walk, false)
 		}
 	}
-	out.Jobs = jobs
+	out.Jobs, out.Paced = jobs, !g.settings.Rate.IsZero()
 	return out, err
 }
 
@@ -221,9 +241,9 @@ func (s *Store) claimRoom(ctx context.Context, tx *pipeline, g *gate, walk walk,
 // nextDue says how long until a job may be claimed. Unwalked: no claim has walked from the front, but this may.
 func (g *gate) nextDue(ctx context.Context, tx *pipeline, walk walk, unwalked bool) (time.Duration, error) {
 	begun := time.Now()
-	due, _, err := walk.nextDue(ctx, tx)
-	if unwalked && walk.untilFront == 0 {
-		walk.marks.walked(walk.key, time.Since(begun))
+	due, _, _, err := walk.nextDue(ctx, tx)
+	if unwalked {
+		walk.marks.walked(walk.key, time.Since(begun), walk.untilFront == 0)
 	}
 	if err != nil || !g.byTenant {
 		return due, err
@@ -237,16 +257,16 @@ func (g *gate) nextDue(ctx context.Context, tx *pipeline, walk walk, unwalked bo
 // instants, and the marks of turns only move on.
 func (g *gate) mustKeep(before gate, claimed int) bool {
 	setBack := g.turns.wakesFrom.Before(before.turns.wakesFrom) // the clock was: lines sleep until instants before
-	if g.turns.mark != before.turns.mark || g.turns.since != before.turns.since || setBack {
+	if g.wasSetBack || g.turns.mark != before.turns.mark || g.turns.since != before.turns.since || setBack {
 		return true
 	}
-	return claimed > 0 && (g.settings.Rate > 0 || g.isNew || g.at.Sub(g.stored) >= time.Second ||
+	return claimed > 0 && (!g.settings.Rate.IsZero() || g.isNew || g.at.Sub(g.stored) >= time.Second ||
 		g.count.from.Sub(before.count.from) >= time.Second)
 }
 
 func (g *gate) keep(tx *pipeline, queue string) {
 	tx.queue(flowTakeSQL, nil, queue, g.bucket.Tokens, nullTime(g.bucket.FilledAt), g.at, nullTime(g.count.from), g.count.version,
-		g.count.since, g.turns.mark.Turn, g.turns.mark.Tenant, nullTime(g.turns.wakesFrom), nullTime(g.turns.since))
+		g.count.since, g.turns.mark.Turn, g.turns.mark.Tenant, nullTime(g.turns.wakesFrom), nullTime(g.turns.since), nullTime(g.permitsFrom))
 }
 
 // inFlight counts what is in flight, as far as the limit, and notes from where it needs to be counted.

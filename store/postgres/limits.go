@@ -42,10 +42,13 @@ func tenantLimits(ctx context.Context, db rowsQuerier, tier, tenant string) ([]s
 func scanLimits(row pgx.CollectableRow, before ...any) (sluice.TenantLimits, error) {
 	var l sluice.TenantLimits
 	var rate *float64
+	var ratePer *int64
 	var until, pausedUntil pgtype.Timestamptz
-	err := row.Scan(append(before, &l.Queue, &l.Tier, &l.Tenant, &l.Capacity, &rate, &l.Burst, &l.Weight, &until,
+	err := row.Scan(append(before, &l.Queue, &l.Tier, &l.Tenant, &l.Capacity, &rate, &ratePer, &l.Burst, &l.Weight, &until,
 		&l.Paused, &pausedUntil, &l.Version, &l.ChangedAt, &l.ChangedBy, &l.Reason)...)
-	l.Rate = (*sluice.Rate)(rate)
+	if rate != nil {
+		l.Rate = new(sluice.StoredRate(*rate, orZero(ratePer)))
+	}
 	l.Until, l.PausedUntil, l.ChangedAt = timeOf(until), timeOf(pausedUntil), l.ChangedAt.UTC()
 	return l, err
 }
@@ -83,9 +86,10 @@ func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits
 				}
 				before = l
 			}
+			rate, ratePer := limits.Rate.Columns()
 			saved.Version, saved.ChangedAt, err = savedRow(ctx, tx, tenantLimitsSaveSQL, limits.Queue, limits.Tier, limits.Tenant,
-				limits.Capacity, (*float64)(limits.Rate), limits.Burst, limits.Weight, nullTime(limits.Until), limits.Paused,
-				nullTime(limits.PausedUntil), limits.Version, act.By, act.Reason)
+				limits.Capacity, rate, limits.Burst, limits.Weight, nullTime(limits.Until), limits.Paused,
+				nullTime(limits.PausedUntil), limits.Version, act.By, act.Reason, ratePer)
 			if err != nil {
 				return err
 			}

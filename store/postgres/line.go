@@ -118,12 +118,8 @@ func (s *Store) fillLines(ctx context.Context, tx *pipeline, g *gate, stray walk
 	if err := tx.flush(ctx); err != nil {
 		return err
 	}
-	if hintsUntilFront == 0 {
-		s.hintMarks.walked(stray.queue, time.Since(begun))
-	}
-	if stray.untilFront == 0 {
-		s.marks.walked(stray.key, time.Since(begun))
-	}
+	s.hintMarks.walked(stray.queue, time.Since(begun), hintsUntilFront == 0)
+	s.marks.walked(stray.key, time.Since(begun), stray.untilFront == 0)
 	return wakeLines(ctx, tx, g, stray.queue, news)
 }
 
@@ -392,12 +388,11 @@ func nearCapacity(lines []*flow.Line) []string {
 	return near
 }
 
-// walked notes what walking from the very front of lines cost.
+// walked notes how long walking along lines took.
 func (v *serving) walked(lines []*flow.Line, cost time.Duration) {
 	for _, l := range lines {
-		if walk := v.lines[l].walk; walk.untilFront == 0 {
-			v.store.lineMarks.walked(walk.queue, cost)
-		}
+		walk := v.lines[l].walk
+		v.store.lineMarks.walked(walk.queue, cost, walk.untilFront == 0)
 	}
 }
 

@@ -108,9 +108,7 @@ func (s *Store) hasStaleHints(ctx context.Context, queue string) (bool, error) {
 	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
 		return struct{}{}, row.Scan(&stale, &upTo)
 	})
-	if untilFront == 0 {
-		s.staleMarks.walked(queue, time.Since(begun))
-	}
+	s.staleMarks.walked(queue, time.Since(begun), untilFront == 0)
 	if err == nil && !stale {
 		s.staleMarks.advance(queue, 1, place{dueAt: upTo}, upTo.Add(markSlack))
 	}
@@ -133,9 +131,7 @@ func (s *Store) takeHintsOf(ctx context.Context, tx *pipeline, g *gate, queue st
 	if err := tx.flush(ctx); err != nil {
 		return err
 	}
-	if untilFront == 0 {
-		s.hintMarks.walked(queue, time.Since(begun))
-	}
+	s.hintMarks.walked(queue, time.Since(begun), untilFront == 0)
 	if !g.byTenant {
 		for _, n := range told {
 			n.jobs, n.dueAt = 0, time.Time{}

@@ -58,7 +58,7 @@ func TestLinesOfTenantsWhoWentAreForgotten(t *testing.T) {
 	store := openFair(t, func(*sluice.Settings) {})
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	_, err := client.ChangeTenantLimits(t.Context(), sluice.TenantLimits{Queue: "q", Tenant: "t05 slow"}, sluice.Act{By: "test"}, func(l *sluice.TenantLimits) error {
-		l.Rate, l.Burst = new(sluice.Rate(0.001)), new(2)
+		l.Rate, l.Burst = new(sluice.RatePerSecond(0.001)), new(2)
 		return nil
 	})
 	if err != nil {
@@ -179,7 +179,7 @@ func TestHintsOfAQueueWithoutClaimsAreTakenIn(t *testing.T) {
 		"paused":                 func(s *sluice.Settings) { s.Paused = true },
 		"nobody works for it":    func(*sluice.Settings) {},
 		"not in turns any more":  func(s *sluice.Settings) { s.Fair = false },
-		"limited, not in turns":  func(s *sluice.Settings) { s.Fair, s.Rate = false, 100 },
+		"limited, not in turns":  func(s *sluice.Settings) { s.Fair, s.Rate = false, sluice.RatePerSecond(100) },
 		"paused before, not now": func(s *sluice.Settings) { s.Paused, s.Fair = true, false },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestHintsOfAQueueWithoutClaimsAreTakenIn(t *testing.T) {
 			if n := count(t, store, "hint where at < now() - interval '1 minute'"); n != 0 {
 				t.Errorf("%d hints are left", n)
 			}
-			_, err := client.ChangeSettings(t.Context(), "q", act, func(s *sluice.Settings) error { s.Paused, s.Fair, s.Rate = false, true, 0; return nil })
+			_, err := client.ChangeSettings(t.Context(), "q", act, func(s *sluice.Settings) error { s.Paused, s.Fair, s.Rate = false, true, sluice.Rate{}; return nil })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -343,7 +343,7 @@ func TestEndsAreToldOnlyNearTheCapacity(t *testing.T) {
 	}
 	run(t, store, "delete from sluice.live where id in (select id from sluice.live where state = 'claimed' order by claimed_at limit 1)")
 	for begun := time.Now(); claimed(t, store, 20)["a"] != 1; {
-		if time.Since(begun) > time.Minute {
+		if time.Since(begun) > 10*time.Minute {
 			t.Fatal("the room that an untold end made was never found")
 		}
 	}

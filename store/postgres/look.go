@@ -180,6 +180,21 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 // Outlook tells what is known of a job's turn.
 func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
 	row, err := lookUp(ctx, s, "look at a job's turn", scanTurn, outlookSQL, [16]byte(id), sluice.OutlookLimit)
+	if err != nil {
+		return row.Outlook, err
+	}
+	err = s.call(ctx, "look at a job's runs", func(ctx context.Context, _ bool) (err error) {
+		row.StrayRuns, err = list(ctx, s.pool, scanStray, strayOfSQL, [16]byte(id), sluice.HoldingLimit)
+		return err
+	})
+	if err == nil && !row.settings.Rate.IsZero() {
+		err = s.call(ctx, "look at a queue's rate", func(ctx context.Context, _ bool) error {
+			var w flow.Window
+			err := readWindow(ctx, s.pool, &w, row.queue, time.Time{}, flow.Since(row.settings, row.Now))
+			row.TokenWait = w.Wait(row.settings, row.bucket, row.Now)
+			return err
+		})
+	}
 	if err != nil || !row.ByTenant {
 		return row.Outlook, err
 	}
@@ -203,23 +218,24 @@ type turnRow struct {
 	queue, tenant string
 	settings      sluice.Settings // the limits alone
 	line          flow.Bucket     // of the tenant
+	bucket        flow.Bucket     // of the queue
 }
 
 func scanTurn(row pgx.CollectableRow) (turnRow, error) {
 	var out turnRow
 	var rate, tokens, tenantRate, tenantTokens pgtype.Float8
-	var ahead, burst, tenantCapacity, tenantBurst pgtype.Int8
+	var ahead, ratePer, burst, tenantCapacity, tenantRatePer, tenantBurst pgtype.Int8
 	var filledAt, tenantFilledAt pgtype.Timestamptz
-	err := row.Scan(&out.Now, &ahead, &out.InFlight, &rate, &burst, &tokens, &filledAt, &out.ByTenant, &out.queue, &out.tenant,
-		&tenantTokens, &tenantFilledAt, &out.Held, &tenantCapacity, &tenantRate, &tenantBurst)
+	err := row.Scan(&out.Now, &ahead, &out.InFlight, &rate, &ratePer, &burst, &tokens, &filledAt, &out.ByTenant, &out.queue, &out.tenant,
+		&tenantTokens, &tenantFilledAt, &out.Held, &tenantCapacity, &tenantRate, &tenantRatePer, &tenantBurst)
 	out.Now, out.Ahead = out.Now.UTC(), int(ahead.Int64)
 	out.settings = sluice.Settings{
-		Rate: sluice.Rate(rate.Float64), Burst: int(burst.Int64),
-		TenantCapacity: int(tenantCapacity.Int64), TenantRate: sluice.Rate(tenantRate.Float64), TenantBurst: int(tenantBurst.Int64),
+		Rate: sluice.StoredRate(rate.Float64, ratePer.Int64), Burst: int(burst.Int64),
+		TenantCapacity: int(tenantCapacity.Int64), TenantRate: sluice.StoredRate(tenantRate.Float64, tenantRatePer.Int64), TenantBurst: int(tenantBurst.Int64),
 	}
 	out.line = flow.Bucket{Tokens: tenantTokens.Float64, FilledAt: timeOf(tenantFilledAt)}
-	bucket := flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(out.settings, out.Now)
-	out.Tokens, out.TokenWait = bucket.Tokens, bucket.UntilNext(out.settings)
+	out.bucket = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(out.settings, out.Now)
+	out.Tokens = out.bucket.Tokens
 	return out, err
 }
 
@@ -238,7 +254,7 @@ func (s *Store) Glance(ctx context.Context, queue string, limit int) (sluice.Dep
 		}
 		var oldest pgtype.Timestamptz
 		_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
-			return struct{}{}, row.Scan(&d.Ready, &d.Scheduled, &d.Blocked, &d.Claimed, &d.Dispatched, &d.Uncertain, &d.Dead, &oldest)
+			return struct{}{}, row.Scan(&d.Ready, &d.Scheduled, &d.Blocked, &d.Claimed, &d.Dispatched, &d.Uncertain, &d.StrayRuns, &d.Dead, &oldest)
 		})
 		d.OldestDue = timeOf(oldest)
 		return err

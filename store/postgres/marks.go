@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +17,7 @@ const (
 	// a claim runs may become visible behind jobs that were claimed already.
 	markSlack = 100 * time.Millisecond
 	// walkShare bounds what walking from the very front may cost: a claim does so again when this
-	// many times the duration of the last such walk has passed, so that it takes at most a
+	// many times what it costs has passed since the last such walk, so that it takes at most a
 	// twentieth of the time, however many dead index entries an old transaction keeps.
 	walkShare = 20
 	// maxMarked is of how many queues or lines marks are remembered. Without them a claim walks from the
@@ -37,9 +38,36 @@ type marks struct {
 }
 
 type queueMarks struct {
-	place    [10]place
-	walkedAt time.Time     // when a claim last walked from the front
-	walkCost time.Duration // how long that took
+	place     [10]place
+	walkedAt  time.Time                // when a claim last walked from the front
+	walks     [keptWalks]time.Duration // how long the last of these walks took, the latest first
+	walked    int                      // how many of them there were
+	disturbed bool                     // this process put a job behind the marks since
+	usual     time.Duration            // how long walks from the marks take: what any statement takes here
+}
+
+// keptWalks is of how many walks from the front it is remembered how long they took. The shortest counts: one that was
+// held up by something else says nothing of what lies in its way.
+const keptWalks = 3
+
+// cost is what a walk from the front takes beyond one from the marks. On a slow network, or beside a busy server, both
+// take long, and the difference is what dead index entries cost.
+func (q *queueMarks) cost() time.Duration {
+	return max(q.shortest()-q.usual, 0)
+}
+
+// shortest is how long the shortest of the walks from the front took.
+func (q *queueMarks) shortest() time.Duration {
+	if q.walked == 0 {
+		return 0
+	}
+	return slices.Min(q.walks[:min(q.walked, keptWalks)])
+}
+
+// cheap reports whether a walk from the front may be made at once, because a job is known to lie behind the marks. The
+// first walks are: they also take what a new connection and a new statement do.
+func (q *queueMarks) cheap() bool {
+	return q.walked < keptWalks || q.cost() <= cheapWalk || q.shortest() <= 2*q.usual
 }
 
 // place is a position in the claim index.
@@ -64,21 +92,31 @@ func (m *marks) start(queue string) (from [10]place, untilFront time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q := m.queue(queue)
-	if wait := walkShare*q.walkCost - time.Since(q.walkedAt); wait > 0 {
+	if wait := walkShare*q.cost() - time.Since(q.walkedAt); wait > 0 && (!q.disturbed || !q.cheap()) {
 		return q.place, wait
 	}
+	q.disturbed = false // what is behind the marks is found by this walk
 	for i := range from {
 		from[i] = front
 	}
 	return from, 0
 }
 
-// walked notes what a claim from the front cost.
-func (m *marks) walked(queue string, cost time.Duration) {
+// walked notes how long a claim took, from the front or from the marks.
+func (m *marks) walked(queue string, took time.Duration, fromFront bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q := m.queue(queue)
-	q.walkedAt, q.walkCost = time.Now(), cost
+	if !fromFront {
+		if q.usual == 0 {
+			q.usual = took
+		}
+		q.usual += (took - q.usual) / 4
+		return
+	}
+	copy(q.walks[1:], q.walks[:])
+	q.walks[0], q.walkedAt = took, time.Now()
+	q.walked++
 }
 
 // aheadOf names the marks of claims that take jobs of a queue before they are due. Those lie beyond now, and
@@ -86,14 +124,14 @@ func (m *marks) walked(queue string, cost time.Duration) {
 func aheadOf(queue string) string { return queue + " ahead" }
 
 // disturb notes that this process put a job behind the marks of a queue: the next claim walks from
-// the front, if that is cheap.
+// the front, as soon as that is known to be cheap.
 func (m *marks) disturb(queue string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.queue(queue)
 	for _, key := range []string{queue, aheadOf(queue)} {
-		if q := m.queues[key]; q != nil && q.walkCost <= cheapWalk {
-			q.walkedAt = time.Time{}
+		if q := m.queues[key]; q != nil {
+			q.disturbed = true
 		}
 	}
 }

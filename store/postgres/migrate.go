@@ -70,7 +70,12 @@ func PendingMigrations(ctx context.Context, dsn string) ([]sluice.Migration, err
 func connectTo(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, Options{}.withDefaults().CallTimeout)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, dsn)
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	config.DefaultQueryExecMode = planEachTime
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
 	}
@@ -92,14 +97,21 @@ func migrate(ctx context.Context, conn *pgx.Conn) ([]sluice.Migration, error) {
 	return done, nil
 }
 
-// underMigrationLock runs do in a transaction, while no other process migrates.
+// hasTable looks for a table in the catalog's own tables. to_regclass answers from what the session keeps of the catalog,
+// and a session that has waited for an advisory lock still keeps what it read before.
+const hasTable = `select exists (
+    select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = 'sluice' and c.relname = $1::text)`
+
+// underMigrationLock runs do in a transaction, while no other process migrates. Each statement of it sees what others
+// have committed by then, whatever isolation the role or the DSN sets.
 func underMigrationLock(ctx context.Context, conn *pgx.Conn, do func(tx pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		// A step may take longer than a call, and waits for the process that migrates now.
 		if _, err := tx.Exec(ctx, "set local statement_timeout = 0; set local lock_timeout = 0"); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
+		if err := exec(ctx, tx, "select pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
 			return err
 		}
 		return do(tx)
@@ -140,7 +152,7 @@ func pending(ctx context.Context, db rowsQuerier) ([]sluice.Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := query(ctx, db, "select to_regclass('sluice.migration') is not null")
+	rows, err := query(ctx, db, hasTable, "migration")
 	if err != nil {
 		return nil, err
 	}

@@ -107,8 +107,8 @@ const backlogSQL = `
 		from generate_series(1, 20000) n;
 	insert into sluice.live (id, queue, priority, due_at, state, claimed_at, engine, ref)
 		select md5('run' || n)::uuid, 'q' || n % 5, 5, now(), 'dispatched', now(), 'temporal', n from generate_series(1, 2000) n;
-	insert into sluice.stray_run (job_id, queue, engine, ref, cancelled_at)
-		select md5(n::text)::uuid, 'q' || n % 5, 'temporal', n, now() + n * interval '1 second' from generate_series(1, 20000) n;
+	insert into sluice.stray_run (job_id, queue, tenant, engine, ref, cancelled_at)
+		select md5(n::text)::uuid, 'q' || n % 5, 't' || n % 1000, 'temporal', n, now() + n * interval '1 second' from generate_series(1, 20000) n;
 	insert into sluice.line (queue, tenant, version, turn, jobs, active, wake_at)
 		select 'q' || n % 5, 't' || n % 1000, n, n, 32, n % 2 = 0, case when n % 3 = 0 then now() end from generate_series(1, 10000) n;
 	insert into sluice.hint (queue, tenant, jobs, room) select 'q' || n % 5, 't' || n, 32, true from generate_series(1, 10000) n;
@@ -151,7 +151,7 @@ func TestJobsAreFoundByIDWhateverTheStatisticsSay(t *testing.T) {
 	}
 	states, none := []string{"claimed"}, []string{}
 	for name, args := range map[string][]any{
-		"end.sql":    {ids, ids, states, "complete", "completed", [][]byte{}, none, none, none, none, nil, "nothing", false, false, true},
+		"end.sql":    {ids, ids, states, "complete", "completed", [][]byte{}, none, none, none, none, "nothing", false, false, true},
 		"back.sql":   {ids, ids, states, "retry", []time.Duration{}, none, none, none, none, "attempt", false, false},
 		"away.sql":   {ids, ids, states, "dispatch", "dispatched", none, none, none, none, false},
 		"renew.sql":  {ids, ids, []time.Duration{}},
@@ -198,7 +198,7 @@ func planArguments() map[string][]any {
 	states := []string{"claimed"}
 	id, payload := [16]byte(sluice.NewID()), json.RawMessage(nil)
 	return map[string][]any{
-		"claim.sql":             {"q1", priorities, marks, markIDs, 100, id, "h", time.Minute, false, nil, time.Minute},
+		"claim.sql":             {"q1", priorities, marks, markIDs, 100, id, "h", time.Minute, false, nil, time.Minute, ""},
 		"line_hints.sql":        {"q1", time.Unix(0, 0), 100},
 		"line_adopt.sql":        {"q1", priorities, marks, markIDs, 100, time.Minute},
 		"line_dissolve.sql":     {"q1", 100},
@@ -223,24 +223,29 @@ func planArguments() map[string][]any {
 		"flow_lock.sql":         {"q1"},
 		"flow_add.sql":          {"q1"},
 		"flow_there.sql":        {"q1"},
-		"flow_take.sql":         {"q1", 1.5, nil, time.Now(), nil, 1, nil, 1.5, "t", nil, nil},
+		"flow_take.sql":         {"q1", 1.5, nil, time.Now(), nil, 1, nil, 1.5, "t", nil, nil, nil},
 		"line_limits.sql":       {"q1", texts},
 		"renew.sql":             {ids, tokens, []time.Duration{time.Minute, time.Minute, time.Minute}},
 		"checkpoint.sql":        {id, id, []byte(payload)},
-		"end.sql":               {ids, tokens, states, "complete", "completed", [][]byte{}, texts, texts, texts, texts, id, "nothing", false, false, true},
+		"end.sql":               {ids, tokens, states, "complete", "completed", [][]byte{}, texts, texts, texts, texts, "nothing", false, false, true},
+		"end_act.sql":           {ids, states, "cancel", "cancelled", texts, texts, texts, id, true},
 		"back.sql":              {ids, tokens, states, "retry", []time.Duration{1, 1, 1}, texts, texts, texts, texts, "attempt", false, false},
 		"away.sql":              {ids, tokens, states, "dispatch", "dispatched", texts, texts, texts, texts, false},
 		"complete.sql":          {id, id, states, []byte(payload)},
 		"key_free.sql":          {ids},
 		"key_hand_on.sql":       {ids, ids},
 		"standing.sql":          {ids},
-		"requeue.sql":           {ids, []string{"dead"}, "a", "r", id},
+		"requeue.sql":           {ids, []string{"dead"}, "a", "r", id, ids},
 		"requeue_uncertain.sql": {ids, "a", "r", id},
 		"reschedule.sql":        {ids, time.Now(), "a", "r", id},
 		"prune_jobs.sql":        {ids, []string{"dead"}, "a", "r", id},
 		"intend.sql":            {ids, tokens, texts, texts, []time.Duration{time.Minute, time.Minute, time.Minute}},
 		"dispatches.sql":        {"q1", nil, false, id, 100},
-		"stray_list.sql":        {"q1", time.Now(), id, 100},
+		"stray_list.sql":        {"q1", time.Now(), id, 100, "x"},
+		"stray_of.sql":          {id, 10},
+		"stray_open.sql":        {ids},
+		"stray_beside.sql":      {ids, "a", "r", id},
+		"stray_terminate.sql":   {ids, "a", "r", id},
 		"stray_forget.sql":      {ids, texts},
 		"late.sql":              {"q1", 100, 5},
 		"expired.sql":           {100},

@@ -135,7 +135,7 @@ func isNext(stored, queue sluice.Queue, act sluice.Act) bool {
 // writeQueue stores a queue's settings, and says when, by the server's clock.
 func writeQueue(ctx context.Context, tx pgx.Tx, queue sluice.Queue, act sluice.Act) (time.Time, error) {
 	arguments := []any{queue.Name, act.By, act.Reason}
-	for _, setting := range sluice.AllSettings() {
+	for _, setting := range sluice.StoredSettings() {
 		arguments = append(arguments, setting.Stored(queue.Settings))
 	}
 	sql := queueUpdateSQL
@@ -296,7 +296,7 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 	})
 }
 
-// Leave forgets a holder that ends.
+// Leave forgets a holder that ends, and what it leads.
 func (s *Store) Leave(ctx context.Context, holderID string) error {
 	return s.call(ctx, "leave", func(ctx context.Context, _ bool) error {
 		return exec(ctx, s.pool, leaveSQL, holderID)

@@ -16,6 +16,9 @@ import (
 //go:embed sql/end.sql
 var endSQL string
 
+//go:embed sql/end_act.sql
+var endActSQL string
+
 //go:embed sql/back.sql
 var backSQL string
 
@@ -133,18 +136,16 @@ func settle(ctx context.Context, db rowsQuerier, settlements []sluice.Settlement
 	return out, err
 }
 
-// ending is a batch for end.sql. Slices that no job needs may stay empty.
+// ending is a batch for end.sql. Slices that no job needs may stay empty; the tokens may not.
 type ending struct {
 	event   sluice.Event
-	from    []sluice.State // default: what the state machine says
-	ids     []sluice.ID    // sorted
-	tokens  []sluice.Token // empty: no token is asked for
+	ids     []sluice.ID // sorted
+	tokens  []sluice.Token
 	results [][]byte
 	errors  []*string
 	stacks  []*string
 	reasons []string
 	actors  []string
-	act     sluice.ID
 	counts  string
 	late    bool
 	brief   bool // only the ids of those that were ended are needed
@@ -183,25 +184,52 @@ type endings struct {
 	awaited []sluice.ID // those for which others may wait; the caller looks at these, after the commit
 }
 
-// end ends jobs, and then frees their keys. Where a job may be ended that waits behind another, db must
+// end ends jobs for whoever shows their tokens, and then frees their keys.
+func end(ctx context.Context, db rowsQuerier, e ending) (endings, error) {
+	move := sluice.MoveOf(e.event)
+	rows, err := query(ctx, db, endSQL, uuids(e.ids), uuids(e.tokens), states(move.From), string(e.event), string(move.To),
+		e.results, e.errors, e.stacks, unlessZero(e.reasons), e.actors, e.counts, e.late, e.event.Notable(), e.brief)
+	if err != nil {
+		return endings{}, err
+	}
+	return ended(ctx, db, rows, e.ids)
+}
+
+// actEnding is a batch for end_act.sql. Errors may stay empty.
+type actEnding struct {
+	event   sluice.Event
+	from    []sluice.State // default: what the state machine says
+	ids     []sluice.ID    // sorted
+	errors  []*string
+	reasons []string
+	actors  []string
+	act     sluice.ID
+}
+
+// endByAct ends jobs by an act, and then frees their keys. Where a job may be ended that waits behind another, db must
 // be a transaction, or another job could take the key in between.
-func end(ctx context.Context, db rowsQuerier, e ending) (out endings, err error) {
+func endByAct(ctx context.Context, db rowsQuerier, e actEnding) (endings, error) {
 	move := sluice.MoveOf(e.event)
 	if e.from == nil {
 		e.from = move.From
 	}
-	rows, err := query(ctx, db, endSQL, uuids(e.ids), uuids(e.tokens), states(e.from), string(e.event), string(move.To),
-		e.results, e.errors, e.stacks, unlessZero(e.reasons), e.actors, nullUUID(e.act), e.counts, e.late, e.event.Notable() || !e.act.IsZero(), e.brief)
+	rows, err := query(ctx, db, endActSQL, uuids(e.ids), states(e.from), string(e.event), string(move.To),
+		e.errors, e.reasons, e.actors, nullUUID(e.act), e.event.Notable() || !e.act.IsZero())
 	if err != nil {
-		return out, err
+		return endings{}, err
 	}
+	return ended(ctx, db, rows, e.ids)
+}
+
+// ended reads what a statement has ended, and frees the keys.
+func ended(ctx context.Context, db rowsQuerier, rows pgx.Rows, ids []sluice.ID) (out endings, err error) {
 	var keyed, blockers []pgtype.UUID
 	var id, blockedBy pgtype.UUID
 	var m moved
 	var hadKey, awaited bool
 	_, err = pgx.ForEachRow(rows, []any{&id, &m.queue, &m.from, &hadKey, &blockedBy, &awaited}, func() error {
 		if !id.Valid {
-			out.rows = movedAll(e.ids)
+			out.rows = movedAll(ids)
 			return nil
 		}
 		if m.id = idOf(id); hadKey {
@@ -341,7 +369,7 @@ func (s *Store) explain(ctx context.Context, settlements []sluice.Settlement, mi
 	for _, i := range missed {
 		in := &settlements[i]
 		now, known := at[in.ID]
-		mine := known && now.token == in.Token && in.Token != (sluice.Token{})
+		mine := known && in.Token.Proves(now.token)
 		switch {
 		case mine && now.state == sluice.MoveOf(in.Event).To, in.InTx && !mine, in.InTx && now.state.Finished():
 			errs[i] = nil

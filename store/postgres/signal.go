@@ -21,7 +21,9 @@ const (
 	// txNotifyInterval is how often a caller's own transaction carries a notification, per queue.
 	// Those in between are notified outside of it, this much later.
 	txNotifyInterval = 100 * time.Millisecond
-	notifySQL        = "select pg_notify('" + channel + "', n) from unnest($1::text[]) as n"
+	// hearInterval is how often one signal of other processes is passed on at the most.
+	hearInterval = 10 * time.Millisecond
+	notifySQL    = "select pg_notify('" + channel + "', n) from unnest($1::text[]) as n"
 )
 
 // signalQueues wakes workers of these queues, in this process at once and in others by NOTIFY.
@@ -81,9 +83,6 @@ func (n *notifier) stop() {
 
 // add queues a signal. Its text is sender, kind and name, each ended by a blank.
 func (n *notifier) add(signal sluice.Signal) {
-	if n.store.options.TransactionPooler {
-		return
-	}
 	text := n.sender + " queue " + signal.Queue
 	if !signal.Cancelled.IsZero() {
 		text = n.sender + " cancelled " + signal.Cancelled.String()
@@ -116,9 +115,6 @@ func (s *Store) signalInTx(ctx context.Context, tx rowsQuerier, queues map[strin
 // dueInTx gives the notifications that a transaction may carry. Their sender is nobody, so that
 // the workers of this process heed them too.
 func (n *notifier) dueInTx(queues map[string]bool) []string {
-	if n.store.options.TransactionPooler {
-		return nil
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var texts []string
@@ -168,10 +164,11 @@ func (n *notifier) send(ctx context.Context) {
 	}
 }
 
-// Watch gives the signals of this process and, through LISTEN, those of others, until ctx ends.
+// Watch gives the signals of this process and, through LISTEN, those of others, until ctx ends. Behind a pooler in
+// transaction mode nothing can be listened to; NOTIFY goes through it, for those that are connected to the server itself.
 func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 	var listening sync.WaitGroup
-	if !s.options.TransactionPooler {
+	if !s.pooled {
 		listening.Go(func() { s.listen(ctx, signal) })
 	}
 	s.signals.Listen(ctx, signal)
@@ -206,12 +203,46 @@ func (s *Store) listenOnce(ctx context.Context, signal func(sluice.Signal)) erro
 	}
 	defer hangUp(conn)
 	signal(sluice.Signal{}) // what was sent while nobody listened
+	signal = calm(ctx, signal)
 	for {
 		notification, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return err
 		}
 		if received, ok := s.notifier.parse(notification.Payload); ok {
+			signal(received)
+		}
+	}
+}
+
+// calm passes a signal on at most once each hearInterval. One that comes sooner is passed on when that has passed, once.
+// Whoever can connect to the database can send signals, and each may make a process look.
+func calm(ctx context.Context, signal func(sluice.Signal)) func(sluice.Signal) {
+	var mu sync.Mutex
+	heard := make(map[sluice.Signal]bool) // within hearInterval; true: again
+	var over func(sluice.Signal) func()
+	over = func(received sluice.Signal) func() {
+		return func() {
+			mu.Lock()
+			again := heard[received]
+			if delete(heard, received); again && ctx.Err() == nil {
+				heard[received] = false
+				time.AfterFunc(hearInterval, over(received))
+			}
+			mu.Unlock()
+			if again && ctx.Err() == nil {
+				signal(received)
+			}
+		}
+	}
+	return func(received sluice.Signal) {
+		mu.Lock()
+		_, lately := heard[received]
+		if heard[received] = lately; !lately {
+			time.AfterFunc(hearInterval, over(received))
+		}
+		mu.Unlock()
+		if !lately {
 			signal(received)
 		}
 	}
@@ -230,6 +261,32 @@ func (s *Store) listening(ctx context.Context) (*pgx.Conn, error) {
 		return nil, err
 	}
 	return conn, nil
+}
+
+// connect makes a connection beside the pool, in the way in which the pool makes its own.
+func (s *Store) connect(ctx context.Context) (*pgx.Conn, error) {
+	config := s.pool.Config()
+	if config.BeforeConnect != nil {
+		if err := config.BeforeConnect(ctx, config.ConnConfig); err != nil {
+			return nil, err
+		}
+	}
+	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
+	if err != nil || config.AfterConnect == nil {
+		return conn, err
+	}
+	if err := config.AfterConnect(ctx, conn); err != nil {
+		hangUp(conn)
+		return nil, err
+	}
+	return conn, nil
+}
+
+// hangUp closes a connection, and does not wait long for a server that is silent.
+func hangUp(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_ = conn.Close(ctx)
 }
 
 // parse reads a signal of another process.

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-queue/sluice"
@@ -27,9 +26,8 @@ type Options struct {
 	Migrate bool
 	// CallTimeout is the deadline of every call, tries and waits included. Default 10 s.
 	CallTimeout time.Duration
-	// TransactionPooler says that the connections go through a pooler in transaction mode, such as
-	// PgBouncer: no session settings, no LISTEN and no advisory lock are used, and workers find
-	// jobs of other processes by polling.
+	// TransactionPooler says that the connections go through a pooler in transaction mode, such as PgBouncer: no session
+	// settings and no LISTEN are used, and workers find jobs of other processes by polling. A pooler is noticed without it.
 	TransactionPooler bool
 	// Logger gets what cannot be returned to a caller, such as a lost LISTEN connection; see docs/events.md. Default:
 	// slog.Default.
@@ -41,6 +39,9 @@ type Store struct {
 	pool     *pgxpool.Pool
 	ownsPool bool
 	options  Options
+	// session is what connections ask for, nil: the pool is the caller's. Pooled: behind a pooler in transaction mode.
+	session  *session
+	pooled   bool
 	signals  broadcast.Broadcaster
 	notifier *notifier
 	marks    marks
@@ -50,6 +51,7 @@ type Store struct {
 	// Up to where upkeep found no hint that claims left.
 	staleMarks marks
 	limits     limits
+	forgotten  sync.Map // when starts were forgotten the last time, by queue
 	widths     sync.Map // *flow.Width by queue
 	// pipelines says that the pool's connections plan the statements of a batch each time.
 	pipelines bool
@@ -62,9 +64,11 @@ type Store struct {
 	bigIndex int64
 	// lookTimeout is how long one look of Health may take.
 	lookTimeout time.Duration
+	clock       serverClock
 	closed      atomic.Bool
 	log         *event.Log
 
+	settling settling // how far the audit can be sealed
 	mending  sync.Mutex
 	mendFrom mendPlaces // where upkeep goes on looking for what was left behind
 }
@@ -78,13 +82,15 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	setSession(config.ConnConfig, options)
+	session := newSession(options)
+	session.apply(config)
 	config.ConnConfig.DefaultQueryExecMode = planEachTime
+	markFaults(&config.ConnConfig.Config)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	store, err := New(ctx, pool, options)
+	store, err := open(ctx, pool, session, options)
 	if err != nil {
 		pool.Close()
 		return nil, err
@@ -95,9 +101,16 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 
 // New makes a store of a pool that the caller keeps and closes, and checks the schema.
 func New(ctx context.Context, pool *pgxpool.Pool, options Options) (*Store, error) {
-	s := &Store{pool: pool, options: options.withDefaults(), waveSlice: waveSlice, checks: checkup.Checks("postgres"), bigIndex: bigIndex, lookTimeout: lookTimeout}
+	return open(ctx, pool, nil, options)
+}
+
+func open(ctx context.Context, pool *pgxpool.Pool, session *session, options Options) (*Store, error) {
+	s := &Store{pool: pool, session: session, options: options.withDefaults(), waveSlice: waveSlice, checks: checkup.Checks("postgres"), bigIndex: bigIndex, lookTimeout: lookTimeout}
 	s.log = event.NewLog(s.options.Logger, "", 0)
 	s.pipelines = pool.Config().ConnConfig.DefaultQueryExecMode == planEachTime
+	if err := s.lookForPooler(ctx); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
 	if err := s.checkSchema(ctx); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
@@ -111,24 +124,6 @@ func (o Options) withDefaults() Options {
 	}
 	o.Logger = scrubbed.Logger(o.Logger, nil)
 	return o
-}
-
-// setSession makes the server give up when we do, whatever became of the connection. What the caller wrote into the
-// DSN stays.
-func setSession(config *pgx.ConnConfig, options Options) {
-	defaults := map[string]string{"application_name": "sluice"}
-	if !options.TransactionPooler {
-		millis := fmt.Sprint(options.CallTimeout.Milliseconds())
-		defaults["statement_timeout"] = millis
-		defaults["lock_timeout"] = millis
-		defaults["jit"] = "off" // compiling a statement takes a hundred times as long as running it
-		defaults["idle_in_transaction_session_timeout"] = fmt.Sprint(3 * options.CallTimeout.Milliseconds())
-	}
-	for name, value := range defaults {
-		if _, set := config.RuntimeParams[name]; !set {
-			config.RuntimeParams[name] = value
-		}
-	}
 }
 
 // Close ends the store, and the pool if the store opened it.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,6 +18,18 @@ var strayListSQL string
 //go:embed sql/stray_forget.sql
 var strayForgetSQL string
 
+//go:embed sql/stray_of.sql
+var strayOfSQL string
+
+//go:embed sql/stray_open.sql
+var strayOpenSQL string
+
+//go:embed sql/stray_beside.sql
+var strayBesideSQL string
+
+//go:embed sql/stray_terminate.sql
+var strayTerminateSQL string
+
 //go:embed sql/note.sql
 var noteSQL string
 
@@ -24,7 +37,7 @@ var noteSQL string
 func (s *Store) StrayRuns(ctx context.Context, queue string, after sluice.StrayRun, limit int) ([]sluice.StrayRun, error) {
 	var out []sluice.StrayRun
 	err := s.call(ctx, "list stray runs", func(ctx context.Context, _ bool) (err error) {
-		out, err = list(ctx, s.pool, scanStray, strayListSQL, queue, after.CancelledAt, [16]byte(after.JobID), limit)
+		out, err = list(ctx, s.pool, scanStray, strayListSQL, queue, after.CancelledAt, [16]byte(after.JobID), limit, after.Ref)
 		return err
 	})
 	return out, err
@@ -34,12 +47,14 @@ func scanStray(row pgx.CollectableRow) (sluice.StrayRun, error) {
 	var out sluice.StrayRun
 	var id pgtype.UUID
 	var at time.Time
-	err := row.Scan(&id, &out.Queue, &out.Engine, &out.Ref, &at)
-	out.JobID, out.CancelledAt = idOf(id), at.UTC()
+	var claimedAt pgtype.Timestamptz
+	err := row.Scan(&id, &out.Queue, &out.Engine, &out.Ref, &at, &out.Tenant, &out.Generation, &claimedAt, &out.Started,
+		&out.Terminate, &out.Beside)
+	out.JobID, out.CancelledAt, out.ClaimedAt = idOf(id), at.UTC(), timeOf(claimedAt)
 	return out, err
 }
 
-// ForgetStrayRuns strikes runs from what StrayRuns lists.
+// ForgetStrayRuns strikes runs from what StrayRuns lists, and lets the jobs go that waited for them, in one transaction.
 func (s *Store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) error {
 	var ids uuidArray
 	var refs []string
@@ -49,8 +64,55 @@ func (s *Store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) err
 	if len(ids) == 0 {
 		return nil
 	}
-	return s.call(ctx, "forget stray runs", func(ctx context.Context, _ bool) error {
-		return exec(ctx, s.pool, strayForgetSQL, ids, refs)
+	var room, free, cancelled []moved
+	err := s.call(ctx, "forget stray runs", func(ctx context.Context, _ bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+			free, cancelled = nil, nil
+			if room, err = list(ctx, tx, scanMoved, strayForgetSQL, ids, refs); err != nil || len(room) == 0 {
+				return err
+			}
+			waited := make([]sluice.ID, len(room))
+			for i, m := range room {
+				waited[i] = m.id
+			}
+			u := unblocker{db: tx, ended: sortedOnce(waited), cancel: func(ctx context.Context, e actEnding) (endings, error) { return endByAct(ctx, tx, e) }}
+			return u.run(ctx, unblockRounds, func(event sluice.Event, rows []moved) {
+				if event == sluice.EventCancel {
+					cancelled = append(cancelled, rows...)
+				} else {
+					free = append(free, rows...)
+				}
+			})
+		})
+	})
+	if err != nil {
+		return err
+	}
+	s.signalMoved(sluice.EventRelease, slices.Concat(room, free))
+	s.signalMoved(sluice.EventCancel, cancelled)
+	return nil
+}
+
+// waitForRuns finds which of some jobs that are to be requeued must wait for runs of theirs, and keeps these from being
+// forgotten meanwhile. A person may have decided that none need wait.
+func waitForRuns(ctx context.Context, tx pgx.Tx, ids []sluice.ID, act sluice.Act) (uuidArray, error) {
+	if act.BesideOpenRun {
+		_, err := list(ctx, tx, scanMoved, strayBesideSQL, uuids(ids), act.By, act.Reason, nullUUID(act.ID))
+		return uuidArray{}, err
+	}
+	open, err := list(ctx, tx, pgx.RowTo[pgtype.UUID], strayOpenSQL, uuids(ids))
+	waiting := uuidArray{}
+	for _, id := range open {
+		waiting = append(waiting, idOf(id))
+	}
+	return waiting, err
+}
+
+// Terminate marks the stray runs of jobs, so that upkeep ends them by force.
+func (s *Store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.act(ctx, sluice.EventTerminate, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
+		out.rows, err = list(ctx, tx, scanMoved, strayTerminateSQL, uuids(sorted), act.By, act.Reason, nullUUID(act.ID))
+		return out, err
 	})
 }
 

@@ -58,12 +58,16 @@ func scanLate(row pgx.CollectableRow) (lateClaim, error) {
 }
 
 // Recover requeues jobs of a queue whose lease ran out, or buries them as poison. It shows the
-// token it read, so that a holder which settles in this moment wins.
+// token it read, so that a holder which settles in this moment wins. While the server's clock was set forward a moment
+// ago it does nothing: holders that are well renew their leases first.
 func (s *Store) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
 	var out sluice.Recovered
 	err := s.call(ctx, "recover", func(ctx context.Context, _ bool) error {
 		late, err := list(ctx, s.pool, scanLate, lateSQL, queue, limit, sluice.DefaultSettings().MaxRecoveries)
-		if err != nil || len(late) == 0 {
+		if err != nil {
+			return err
+		}
+		if set, err := s.clock.look(ctx, s.pool, len(late) > 0); err != nil || set || len(late) == 0 {
 			return err
 		}
 		slices.SortFunc(late, func(a, b lateClaim) int { return bytes.Compare(a.id[:], b.id[:]) })
@@ -108,7 +112,7 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		e := ending{event: sluice.EventCancel, from: []sluice.State{sluice.StateQueued}, counts: "nothing"}
+		e := actEnding{event: sluice.EventCancel, from: []sluice.State{sluice.StateQueued}}
 		for _, id := range found {
 			e.ids = append(e.ids, idOf(id))
 			e.reasons, e.actors = append(e.reasons, "expired"), append(e.actors, by)
@@ -116,7 +120,7 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 		slices.SortFunc(e.ids, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
 		var out endings
 		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
-			out, err = end(ctx, tx, e)
+			out, err = endByAct(ctx, tx, e)
 			return err
 		})
 		if err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/sqltx"
 )
 
 //go:embed sql/complete.sql
@@ -25,8 +26,29 @@ var completeSQL string
 func (s *Store) InTx(tx pgx.Tx) sluice.Enqueuer { return txEnqueuer{s, tx} }
 
 // InSQLTx is InTx for a transaction of database/sql, which must come from pgx's driver (package
-// pgx/v5/stdlib).
+// pgx/v5/stdlib). One of lib/pq is an ErrForeignTx, and nothing is written: that driver makes other statements of ours.
 func (s *Store) InSQLTx(tx *sql.Tx) sluice.Enqueuer { return txEnqueuer{s, sqlTx{tx}} }
+
+// foreign are drivers whose transactions are refused, and why. One that wraps pgx's is let through.
+var foreign = map[string]string{
+	"github.com/lib/pq":              "lib/pq hands over arguments in another way",
+	"modernc.org/sqlite":             "it is of SQLite",
+	"github.com/mattn/go-sqlite3":    "it is of SQLite",
+	"github.com/go-sql-driver/mysql": "it is of MySQL",
+}
+
+// checkDriver refuses a transaction of database/sql that is not of pgx's driver.
+func checkDriver(tx rowsQuerier) error {
+	of, ok := tx.(sqlTx)
+	if !ok {
+		return nil
+	}
+	from := sqltx.Find(of.tx)
+	if why := foreign[from.Package]; why != "" {
+		return fmt.Errorf("%w: it is of %s: %s; open the database with the driver pgx (github.com/jackc/pgx/v5/stdlib)", sluice.ErrForeignTx, from, why)
+	}
+	return nil
+}
 
 type txEnqueuer struct {
 	store *Store
@@ -38,6 +60,9 @@ type txEnqueuer struct {
 func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
+	if err := checkDriver(e.tx); err != nil {
+		return nil, fmt.Errorf("enqueue: %w", err)
+	}
 	out, err := enqueue(ctx, e.tx, jobs, enqueuing{})
 	if err != nil {
 		return nil, typed(err)
@@ -53,6 +78,9 @@ func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice
 func (e txEnqueuer) Queues(ctx context.Context) ([]sluice.Queue, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
+	if err := checkDriver(e.tx); err != nil {
+		return nil, fmt.Errorf("read queues: %w", err)
+	}
 	queues, err := list(ctx, e.tx, scanQueue, queuesSQL)
 	if err != nil {
 		return nil, typed(err)
@@ -81,6 +109,9 @@ func complete(ctx context.Context, tx rowsQuerier, claim *sluice.Claim, result a
 		if text, err = json.Marshal(result); err != nil {
 			return fmt.Errorf("complete job %s: result: %w", claim.ID, err)
 		}
+	}
+	if err := checkDriver(tx); err != nil {
+		return fmt.Errorf("complete job %s: %w", claim.ID, err)
 	}
 	rows, err := list(ctx, tx, scanCompleted, completeSQL, [16]byte(claim.ID), [16]byte(claim.Token),
 		states(sluice.MoveOf(sluice.EventComplete).From), text)

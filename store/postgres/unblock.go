@@ -55,7 +55,7 @@ const (
 // and those behind which it leaves a job may have ended in this moment; so it goes on until none is left.
 type unblocker struct {
 	db      rowsQuerier
-	cancel  func(ctx context.Context, e ending) (endings, error)
+	cancel  func(ctx context.Context, e actEnding) (endings, error)
 	ended   []sluice.ID
 	next    []sluice.ID // to look at when those that wait for ended have all been looked at
 	after   sluice.ID   // in the slices of those
@@ -108,7 +108,7 @@ func (u *unblocker) letGo(rows []look) (free []moved) {
 
 // cancelFailed cancels the jobs that were to run after one that has failed.
 func (u *unblocker) cancelFailed(ctx context.Context, rows []look) (endings, error) {
-	e := ending{event: sluice.EventCancel, from: []sluice.State{sluice.StateQueued}, counts: "nothing"}
+	e := actEnding{event: sluice.EventCancel, from: []sluice.State{sluice.StateQueued}}
 	for _, r := range rows { // sorted
 		if !r.failed.IsZero() {
 			e.ids = append(e.ids, r.id)
@@ -135,9 +135,9 @@ func (s *Store) unblock(ctx context.Context, ended []sluice.ID) {
 }
 
 func (s *Store) unblockUpTo(ctx context.Context, ended []sluice.ID, rounds int) (changed int, err error) {
-	u := unblocker{db: s.pool, ended: ended, cancel: func(ctx context.Context, e ending) (out endings, err error) {
+	u := unblocker{db: s.pool, ended: ended, cancel: func(ctx context.Context, e actEnding) (out endings, err error) {
 		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			out, err = end(ctx, tx, e)
+			out, err = endByAct(ctx, tx, e)
 			return err
 		})
 		return out, err
@@ -149,7 +149,7 @@ func (s *Store) unblockUpTo(ctx context.Context, ended []sluice.ID, rounds int) 
 // unblockIn does so inside a transaction of the caller's, of which nobody else can see anything yet. What ends
 // meanwhile is left to upkeep.
 func unblockIn(ctx context.Context, tx rowsQuerier, ended []sluice.ID) error {
-	u := unblocker{db: tx, ended: ended, cancel: func(ctx context.Context, e ending) (endings, error) { return end(ctx, tx, e) }}
+	u := unblocker{db: tx, ended: ended, cancel: func(ctx context.Context, e actEnding) (endings, error) { return endByAct(ctx, tx, e) }}
 	return u.run(ctx, unblockRounds, func(sluice.Event, []moved) {})
 }
 

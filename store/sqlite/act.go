@@ -58,9 +58,9 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 			return false, err
 		}
 		if at.state == sluice.StateUncertain {
-			err = requeueUncertain(tx, id, at.seq)
+			err = requeueUncertain(tx, id, at.seq, act)
 		} else {
-			err = requeue(tx, id, &again)
+			err = requeue(tx, id, act, &again)
 		}
 		if err != nil {
 			return false, err
@@ -91,7 +91,7 @@ func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.Sta
 }
 
 // requeueUncertain gives an uncertain job a new life, with its key.
-func requeueUncertain(tx runner, id sluice.ID, seq int64) error {
+func requeueUncertain(tx runner, id sluice.ID, seq int64, act sluice.Act) error {
 	old, err := list(tx, func(rows *sql.Rows) (finished, error) {
 		var f finished
 		err := rows.Scan(&f.queue, &f.key)
@@ -103,8 +103,19 @@ func requeueUncertain(tx runner, id sluice.ID, seq int64) error {
 	if _, err := retakeKey(tx, id, old[0]); err != nil {
 		return err
 	}
+	if err := letBeside(tx, id, act); err != nil {
+		return err
+	}
 	_, err = tx.exec(requeueUncertainSQL, seq, now())
 	return err
+}
+
+// letBeside lets a job run beside its stray runs, if a person wants that.
+func letBeside(tx runner, id sluice.ID, act sluice.Act) error {
+	if !act.BesideOpenRun {
+		return nil
+	}
+	return markStrays(tx, id, strayBesideSQL, sluice.EventBeside, act)
 }
 
 // finished is a finished job that is to live again.
@@ -118,7 +129,7 @@ type finished struct {
 	outcome       string
 }
 
-func requeue(tx runner, id sluice.ID, again *[]int64) error {
+func requeue(tx runner, id sluice.ID, act sluice.Act, again *[]int64) error {
 	rows, err := list(tx, func(rows *sql.Rows) (finished, error) {
 		var f finished
 		err := rows.Scan(&f.seq, &f.queue, &f.tenant, &f.priority, &f.key, &f.generation, &f.outcome, &f.ordered)
@@ -135,7 +146,18 @@ func requeue(tx runner, id sluice.ID, again *[]int64) error {
 	if _, err := tx.exec(requeueSQL, old.seq, old.generation, at); err != nil {
 		return err
 	}
-	if _, err = tx.exec(enqueueLiveSQL, old.seq, old.queue, old.tenant, old.priority, at, nil, keyed, nil, old.generation+1, false); err != nil || !old.ordered {
+	if err := letBeside(tx, id, act); err != nil {
+		return err
+	}
+	waits, err := waitsForRun(tx, id)
+	if err != nil {
+		return err
+	}
+	var behind any
+	if waits {
+		behind = old.seq // for itself, until the run is forgotten
+	}
+	if _, err = tx.exec(enqueueLiveSQL, old.seq, old.queue, old.tenant, old.priority, at, nil, keyed, behind, old.generation+1, false); err != nil || !old.ordered {
 		return err
 	}
 	*again = append(*again, old.seq)

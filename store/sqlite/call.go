@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"time"
 
@@ -158,7 +159,20 @@ func (s *Store) write(ctx context.Context, verb string, do func(tx runner, again
 
 // read runs one look-up.
 func (s *Store) read(ctx context.Context, verb string, do func(tx runner) error) error {
-	return s.call(ctx, verb, func(ctx context.Context, _ bool) error { return do(readTx{ctx, s.db}) })
+	return s.call(ctx, verb, func(ctx context.Context, _ bool) error { return s.look(ctx, do) })
+}
+
+// look reads beside the writer, once. Close waits for it.
+func (s *Store) look(ctx context.Context, do func(tx runner) error) error {
+	s.reading.RLock()
+	defer s.reading.RUnlock()
+	if s.closed.Load() {
+		return fmt.Errorf("the store is closed: %w", sluice.ErrUnavailable)
+	}
+	if err := s.writer.file.check(); err != nil {
+		return err
+	}
+	return do(readTx{ctx, s.db})
 }
 
 func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Context, again bool) error) error {
@@ -211,12 +225,43 @@ func codeOf(err error) int {
 	if errors.As(err, &coded) {
 		return coded.Code() & 0xff
 	}
+	for ; err != nil; err = errors.Unwrap(err) {
+		if code := codeIn(reflect.ValueOf(err)); code != 0 {
+			return code & 0xff
+		}
+	}
+	return 0
+}
+
+// codeIn reads the code of another driver's error: mattn's has a field, ncruces' a method, of types of their own.
+func codeIn(err reflect.Value) int {
+	if method := err.MethodByName("Code"); method.IsValid() && method.Type().NumIn() == 0 && method.Type().NumOut() == 1 {
+		if code := method.Call(nil)[0]; code.CanUint() {
+			return int(code.Uint())
+		}
+		return 0
+	}
+	if err.Kind() == reflect.Struct {
+		if code := err.FieldByName("Code"); code.IsValid() && code.CanInt() {
+			return int(code.Int())
+		}
+	}
 	return 0
 }
 
 func busy(err error) bool {
 	code := codeOf(err)
 	return code == codeBusy || code == codeLocked || code == 0 && strings.Contains(err.Error(), "database is locked")
+}
+
+// Outage reports whether an error says that this store's file could not be read, written or locked, for no fault of the
+// caller's. Handlers meet such errors in their own transactions.
+func (s *Store) Outage(err error) bool {
+	switch codeOf(err) {
+	case codeFull, codeReadOnly, codeIO, codeCantOpen:
+		return true
+	}
+	return errors.Is(err, sluice.ErrUnavailable) || busy(err)
 }
 
 // typed gives the errors a caller may act on their names, and says what to do.

@@ -44,20 +44,25 @@ var checkpointSQL string
 // Claim hands out jobs that are due. The writer only marks them, because nobody else can write
 // meanwhile; what they are is read afterwards.
 func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	if err := request.Check(); err != nil {
+		return sluice.Claimed{}, err
+	}
 	var taken taking
 	err := s.write(ctx, "claim", func(tx runner, again bool) (err error) {
 		if again {
 			if taken.seqs, err = list(tx, scanOne[int64], claimedBeforeSQL, request.Token[:]); err != nil || len(taken.seqs) > 0 {
+				taken.answer.Paced = request.Tells
 				return err
 			}
 		}
-		taken, err = claim(tx, request)
+		taken, err = claim(tx, request, s.steady.at())
 		return err
 	})
 	if err != nil || len(taken.seqs) == 0 {
 		return taken.answer, err
 	}
 	taken.answer.Jobs, err = s.readClaims(ctx, request, taken.seqs)
+	s.tellLeases(taken.answer.Jobs)
 	return taken.answer, err
 }
 
@@ -69,7 +74,11 @@ const readerPatience = time.Second
 func (s *Store) readClaims(ctx context.Context, request sluice.ClaimRequest, seqs []int64) (jobs []*sluice.Claim, err error) {
 	patient, cancel := context.WithTimeout(ctx, readerPatience)
 	defer cancel()
-	if jobs, err = claims(readTx{patient, s.db}, request, seqs); err == nil {
+	err = s.look(patient, func(tx runner) (err error) {
+		jobs, err = claims(tx, request, seqs)
+		return err
+	})
+	if err == nil {
 		return jobs, nil
 	}
 	err = s.write(ctx, "claim", func(tx runner, _ bool) (err error) {
@@ -91,9 +100,12 @@ type gate struct {
 	awaited           bool            // some of its jobs have, or had, others waiting for them
 	settings          sluice.Settings // its limits alone
 	bucket            flow.Bucket
+	window            flow.Window
 	byTenant          bool
+	steady            int64 // from when on leases run, by the steady clock
 	mark              flow.Mark
 	inLine            bool // jobs wait in lines
+	engine            string
 	moreToMove        bool // into lines, or out of them, than one claim moves
 }
 
@@ -101,10 +113,13 @@ func gateOf(tx runner, queue string) (gate, error) {
 	gates, err := list(tx, func(rows *sql.Rows) (gate, error) {
 		var g gate
 		var tokens sql.NullFloat64
+		var rate, tenantRate float64
+		var ratePer, tenantRatePer int64
 		var filledAt *int64
-		err := rows.Scan(&g.paused, &g.auditFull, &g.awaited, &g.settings.Rate, &g.settings.Burst, &g.settings.InFlightLimit, &tokens, &filledAt,
-			&g.settings.Fair, &g.settings.TenantCapacity, &g.settings.TenantRate, &g.settings.TenantBurst, &g.byTenant,
-			&g.mark.Turn, &g.mark.Tenant, &g.inLine)
+		err := rows.Scan(&g.paused, &g.auditFull, &g.awaited, &rate, &ratePer, &g.settings.Burst, &g.settings.InFlightLimit, &tokens, &filledAt,
+			&g.settings.Fair, &g.settings.TenantCapacity, &tenantRate, &tenantRatePer, &g.settings.TenantBurst, &g.byTenant,
+			&g.mark.Turn, &g.mark.Tenant, &g.inLine, &g.engine)
+		g.settings.Rate, g.settings.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
 		g.bucket = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}
 		return g, err
 	}, gateSQL, queue, now())
@@ -134,17 +149,24 @@ func (g *gate) room(tx runner, request sluice.ClaimRequest, at int64) (flow.Room
 		}
 	}
 	g.bucket = g.bucket.Filled(g.settings, time.UnixMicro(at))
-	return flow.RoomFor(request.Limit, g.settings, g.bucket, inFlight[0]), nil
+	return flow.RoomFor(request.Limit, g.settings, g.bucket, &g.window, time.UnixMicro(at), inFlight[0]), nil
 }
 
-// claim marks jobs as claimed.
-func claim(tx runner, request sluice.ClaimRequest) (taking, error) {
+// claim marks jobs as claimed, under leases that run from an instant of the steady clock on.
+func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error) {
 	out := taking{answer: sluice.Claimed{NextDue: -1}}
 	queue, err := gateOf(tx, request.Queue)
-	if err != nil || queue.paused {
+	if err == nil {
+		err = request.CheckRunner(queue.engine)
+	}
+	if err != nil {
 		return out, err
 	}
+	queue.steady = steady
 	at := now()
+	if err := queue.readWindow(tx, request, at); err != nil || queue.paused || request.Limit == 0 {
+		return out, err
+	}
 	room, err := queue.room(tx, request, at)
 	if err != nil {
 		return out, err
@@ -161,7 +183,8 @@ func claim(tx runner, request sluice.ClaimRequest) (taking, error) {
 			return out, err
 		}
 	}
-	return out, queue.note(tx, request, out.seqs)
+	out.answer.Paced = !queue.settings.Rate.IsZero()
+	return out, queue.note(tx, request, out.seqs, at)
 }
 
 // take claims up to limit jobs.
@@ -187,26 +210,30 @@ func (g *gate) take(tx runner, request sluice.ClaimRequest, limit int, at int64)
 		}
 		seqs = append(seqs, found...)
 	}
-	return seqs, claimSeqs(tx, request, at, seqs)
+	return seqs, g.claimSeqs(tx, request, at, seqs)
 }
 
 // claimSeqs marks jobs as claimed.
-func claimSeqs(tx runner, request sluice.ClaimRequest, at int64, seqs []int64) error {
+func (g *gate) claimSeqs(tx runner, request sluice.ClaimRequest, at int64, seqs []int64) error {
 	if len(seqs) == 0 {
 		return nil
 	}
-	_, err := tx.exec(claimSQL, request.Token[:], request.Holder, at, at+request.Lease.Microseconds(), seqList(seqs))
+	_, err := tx.exec(claimSQL, request.Token[:], request.Holder, at, g.steady+request.Lease.Microseconds(), seqList(seqs))
 	return err
 }
 
 // note keeps what is left of the queue's rate, and tells the audit of claims.
-func (g *gate) note(tx runner, request sluice.ClaimRequest, seqs []int64) error {
+func (g *gate) note(tx runner, request sluice.ClaimRequest, seqs []int64, at int64) error {
 	if len(seqs) == 0 {
 		return nil
 	}
-	if g.settings.Rate > 0 {
+	if !g.settings.Rate.IsZero() {
 		left := g.bucket.Take(len(seqs))
 		if _, err := tx.exec(flowTakeSQL, request.Queue, left.Tokens, left.FilledAt.UnixMicro()); err != nil {
+			return err
+		}
+		taken, started := g.window.Take(request, len(seqs), g.settings, time.UnixMicro(at), time.UnixMicro(at))
+		if err := keepWindow(tx, request.Queue, permitsOf(taken), started); err != nil {
 			return err
 		}
 	}
@@ -322,11 +349,11 @@ func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.
 		if err != nil {
 			return err
 		}
-		at := now()
+		at := s.steady.at()
 		for _, r := range renewals {
 			row, lives := rows[r.ID]
 			switch {
-			case !lives || row.state != sluice.StateClaimed || row.token != r.Token:
+			case !lives || row.state != sluice.StateClaimed || !r.Token.Proves(row.token):
 				lost = append(lost, r.ID)
 			case orZero(row.leaseUntil) < at+r.Lease.Microseconds()*2/3:
 				if _, err := tx.exec(renewSQL, row.seq, at+r.Lease.Microseconds()); err != nil {

@@ -25,7 +25,7 @@ var dispatchesOfSQL string
 func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
 	errs := make([]error, len(intents))
 	err := s.write(ctx, "intend", func(tx runner, _ bool) error {
-		at := now()
+		at := s.steady.at()
 		for i, in := range intents {
 			var err error
 			if errs[i], err = intend(tx, in, at); err != nil {
@@ -52,7 +52,7 @@ func intend(tx runner, in sluice.Intent, at int64) (answer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if found.state == sluice.StateClaimed && found.token == in.Token {
+	if found.state == sluice.StateClaimed && in.Token.Proves(found.token) {
 		return sluice.OtherRun(in), nil
 	}
 	return sluice.ErrLost, tellLost(tx, found, "intend", "")
@@ -64,15 +64,16 @@ func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([
 	args := []any{filter.Queue, filter.After[:], cmp.Or(filter.Limit, sluice.DispatchLimit)}
 	switch {
 	case len(filter.IDs) > 0:
-		text, args = dispatchesOfSQL, append(args, now(), idList(filter.IDs), filter.Overdue)
+		text, args = dispatchesOfSQL, append(args, s.steady.at(), idList(filter.IDs), filter.Overdue)
 	case filter.Overdue:
-		text, args = dispatchesOverdueSQL, append(args, now())
+		text, args = dispatchesOverdueSQL, append(args, s.steady.at())
 	}
 	var out []*sluice.Claim
 	err := s.read(ctx, "list dispatches", func(tx runner) (err error) {
 		out, err = list(tx, scanDispatch, text, args...)
 		return err
 	})
+	s.tellLeases(out)
 	return out, err
 }
 

@@ -24,6 +24,9 @@ var jobStoredSQL string
 //go:embed sql/key_holder.sql
 var keyHolderSQL string
 
+//go:embed sql/coalesce.sql
+var coalesceSQL string
+
 //go:embed sql/key_pass.sql
 var keyPassSQL string
 
@@ -124,7 +127,7 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, at int64) (receipt s
 		if err != nil || sent {
 			return sluice.Receipt{ID: j.ID, Duplicate: true}, 0, err // it is sent again: its key is left as it is
 		}
-		if place, err = placeByKey(tx, j, at); err != nil || !place.duplicateOf.IsZero() {
+		if place, err = placeByKey(tx, j, labels, at); err != nil || !place.duplicateOf.IsZero() {
 			return sluice.Receipt{ID: place.duplicateOf, Duplicate: true}, 0, err
 		}
 	}
@@ -203,8 +206,18 @@ func (h keyHold) holds(at int64) bool {
 	return *h.until > at
 }
 
+// meet gives the job that holds the key the newer payload, if it waits and was never handed out.
+func meet(tx runner, j *sluice.Insert, labels any, holder int64) (bool, error) {
+	updated, err := tx.exec(coalesceSQL, holder, []byte(j.Payload), labels)
+	if err != nil {
+		return false, err
+	}
+	n, err := updated.RowsAffected()
+	return n > 0, err
+}
+
 // placeByKey gives a job its key, or works out what becomes of it because another one has it.
-func placeByKey(tx runner, j *sluice.Insert, at int64) (keyPlace, error) {
+func placeByKey(tx runner, j *sluice.Insert, labels any, at int64) (keyPlace, error) {
 	holds, err := list(tx, scanKeyHold, keyHolderSQL, j.Queue, j.Key)
 	if err != nil {
 		return keyPlace{}, err
@@ -219,7 +232,10 @@ func placeByKey(tx runner, j *sluice.Insert, at int64) (keyPlace, error) {
 			if hold.blockedBy != nil {
 				place.blockedBy = *hold.blockedBy
 			}
-		case j.OnDuplicate == sluice.Coalesce && hold.until == nil && !queued:
+		case j.OnDuplicate == sluice.Coalesce && hold.until == nil:
+			if met, err := meet(tx, j, labels, *hold.seq); err != nil || met {
+				return keyPlace{duplicateOf: hold.job}, err
+			}
 			place = keyPlace{blockedBy: *hold.seq}
 		default:
 			return keyPlace{duplicateOf: hold.job}, nil

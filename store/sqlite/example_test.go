@@ -123,7 +123,7 @@ func ExampleCompleteTx() {
 		fmt.Println(err)
 	}
 
-	looking, cancel := context.WithTimeout(context.Background(), time.Second)
+	looking, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	job, _ := client.Job(looking, receipt.ID)
 	fmt.Println(job.State, string(job.Result))

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -50,3 +51,35 @@ func (s *Store) LetPass(d time.Duration) {
 
 // Quoted writes a text for a shell.
 func Quoted(text string) string { return quoted(text) }
+
+// HoldRead keeps a read under way until it is released.
+func (s *Store) HoldRead() (release func(), reading <-chan struct{}) {
+	begun, end := make(chan struct{}), make(chan struct{})
+	go func() {
+		_ = s.read(context.Background(), "hold", func(tx runner) error {
+			rows, err := tx.query("select seq from sluice_live")
+			if err != nil {
+				return err
+			}
+			rows.Next()
+			close(begun)
+			<-end
+			return rows.Close()
+		})
+	}()
+	return func() { close(end) }, begun
+}
+
+// FileCheckInterval is how often it is looked whether the file is still there.
+const FileCheckInterval = fileCheckInterval
+
+// StepClock sets the wall clock of all stores of this program forward or back. Tests that do so run alone.
+func StepClock(d time.Duration) { stepped.Add(d.Microseconds()) }
+
+// StartMachine makes the file believe that the machine has started anew since it was opened.
+func (s *Store) StartMachine(ctx context.Context) error {
+	return s.write(ctx, "start the machine", func(tx runner, _ bool) error {
+		_, err := tx.exec("delete from sluice_clock")
+		return err
+	})
+}

@@ -62,11 +62,14 @@ func flowScanner(at int64) func(*sql.Rows) (flowRow, error) {
 	return func(rows *sql.Rows) (flowRow, error) {
 		var out flowRow
 		var tokens sql.NullFloat64
+		var rate, tenantRate float64
+		var ratePer, tenantRatePer int64
 		var filledAt *int64
 		s := &out.settings
-		err := rows.Scan(&out.Queue, &s.Rate, &s.Burst, &tokens, &filledAt, &out.byTenant,
-			&s.TenantCapacity, &s.TenantRate, &s.TenantBurst, &out.AtCapacity)
-		if s.Rate > 0 {
+		err := rows.Scan(&out.Queue, &rate, &ratePer, &s.Burst, &tokens, &filledAt, &out.byTenant,
+			&s.TenantCapacity, &tenantRate, &tenantRatePer, &s.TenantBurst, &out.AtCapacity)
+		s.Rate, s.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
+		if !s.Rate.IsZero() {
 			out.Tokens = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(*s, time.UnixMicro(at)).Tokens
 		}
 		return out, err

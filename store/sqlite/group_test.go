@@ -30,7 +30,7 @@ func newCrowd(t *testing.T) *crowd {
 	t.Helper()
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sluice.db")
-	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true, CallTimeout: 2 * time.Second})
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true, CallTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestFileThatIsMovedAwayIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	for deadline := time.Now().Add(10 * time.Second); err == nil && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); err == nil && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		err = c.add(t.Context())
 	}
 	if !errors.Is(err, sluice.ErrUnavailable) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	_ "embed"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -69,7 +70,11 @@ func (c *examination) objects(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stored, err := list(readTx{ctx, c.store.db}, scanObject, healthObjectsSQL)
+	var stored []object
+	err = c.store.look(ctx, func(tx runner) (err error) {
+		stored, err = list(tx, scanObject, healthObjectsSQL)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -87,8 +92,56 @@ func (c *examination) objects(ctx context.Context) error {
 	if missing == 0 {
 		c.Well("index", "every table, index and trigger is there")
 	}
+	c.foreign(made, stored)
 	return nil
 }
+
+// foreign finds what somebody else has put among our tables. A trigger can change what programs write, or swallow it, and
+// they do not see it.
+func (c *examination) foreign(made, stored []object) {
+	ours := make(map[string]string)
+	for _, o := range made {
+		ours[o.kind+" "+o.name] = flat(o.text)
+	}
+	before := len(c.Health.Findings)
+	for _, o := range stored {
+		text, is := ours[o.kind+" "+o.name]
+		switch {
+		case o.kind == "trigger" && is && text != flat(o.text):
+			c.Find(sluice.SeverityError, "foreign", "the trigger "+o.name+" on "+o.table+" is not as Sluice made it: "+cut(flat(o.text)),
+				"what it sees to is not done, or something else is", c.shell("drop trigger "+o.name+"; "+text))
+		case o.kind == "trigger" && !is:
+			c.Find(sluice.SeverityError, "foreign", "the trigger "+o.name+" on "+o.table+" is not Sluice's: "+cut(flat(o.text)),
+				"it can change, refuse or swallow what programs write, also entries of the audit", c.shell("drop trigger "+identifier(o.name)))
+		case o.kind == "view" && is && text != flat(o.text):
+			c.Find(sluice.SeverityError, "foreign", "the view "+o.name+" is not as Sluice made it: "+cut(flat(o.text)),
+				"what reads it is told something else", "restore the file from a backup, or make it as the schema of this version does")
+		case (o.kind == "view" || o.kind == "table") && !is && !slices.Contains(notOfSteps, o.name):
+			c.Find(sluice.SeverityNote, "foreign", "the "+o.kind+" "+o.name+" is not Sluice's", "a later migration may want the name",
+				"give it another name: names with sluice_ are Sluice's")
+		}
+	}
+	if len(c.Health.Findings) == before {
+		c.Well("foreign", "nobody else's triggers or views")
+	}
+}
+
+// notOfSteps are tables of ours that no step makes.
+var notOfSteps = []string{"sluice_migration", "sluice_move", "sluice_moved"}
+
+// flat is a text on one line, without comments.
+func flat(text string) string {
+	return strings.Join(strings.Fields(sqlComment.ReplaceAllString(text, "")), " ")
+}
+
+func cut(text string) string {
+	if runes := []rune(text); len(runes) > 100 {
+		return string(runes[:99]) + "…"
+	}
+	return text
+}
+
+func identifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 func (c *examination) missing(o object) {
 	why := "what goes by it reads the whole table, or is not kept unique"
@@ -104,7 +157,11 @@ func (c *examination) missing(o object) {
 
 // integrity has every page read.
 func (c *examination) integrity(ctx context.Context) error {
-	faults, err := list(readTx{ctx, c.store.db}, scanOne[string], healthIntegritySQL)
+	var faults []string
+	err := c.store.look(ctx, func(tx runner) (err error) {
+		faults, err = list(tx, scanOne[string], healthIntegritySQL)
+		return err
+	})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return err

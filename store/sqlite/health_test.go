@@ -227,6 +227,12 @@ func troubles() []trouble {
 		{check: "index", severity: sluice.SeverityError, says: "is missing", provoke: func(p *patient) {
 			p.sql("drop index sluice_live_claim", "drop index sluice_live_open", "drop trigger sluice_live_end", "drop view sluice_jobs")
 		}},
+		{check: "foreign", severity: sluice.SeverityError, says: "the trigger swallow on sluice_audit", provoke: func(p *patient) {
+			p.sql("create trigger swallow before insert on sluice_audit begin select raise(ignore); end")
+		}},
+		{check: "foreign", severity: sluice.SeverityError, says: "the trigger sluice_audit_stays on sluice_audit", provoke: func(p *patient) {
+			p.sql("drop trigger sluice_audit_stays", "create trigger sluice_audit_stays before update on sluice_audit when false begin select 1; end")
+		}},
 		{check: "schema", severity: sluice.SeverityNote, says: "this program knows", provoke: func(p *patient) {
 			p.sql("insert into sluice_migration values (99, 'later', 'x', 1, 0)")
 		}, relieve: func(p *patient) { p.sql("delete from sluice_migration where version = 99") }},

@@ -43,12 +43,13 @@ func tenantLimits(tx runner, tier, tenant string) ([]sluice.TenantLimits, error)
 func scanLimits(rows *sql.Rows, before ...any) (sluice.TenantLimits, error) {
 	var l sluice.TenantLimits
 	var rate *float64
+	var ratePer *int64
 	var until, pausedUntil *int64
 	var changedAt int64
-	err := rows.Scan(append(slices.Clone(before), &l.Queue, &l.Tier, &l.Tenant, &l.Capacity, &rate, &l.Burst, &l.Weight, &until,
+	err := rows.Scan(append(slices.Clone(before), &l.Queue, &l.Tier, &l.Tenant, &l.Capacity, &rate, &ratePer, &l.Burst, &l.Weight, &until,
 		&l.Paused, &pausedUntil, &l.Version, &changedAt, &l.ChangedBy, &l.Reason)...)
 	if rate != nil {
-		l.Rate = new(sluice.Rate(*rate))
+		l.Rate = new(sluice.StoredRate(*rate, orZero(ratePer)))
 	}
 	l.Until, l.PausedUntil, l.ChangedAt = timeOf(until), timeOf(pausedUntil), timeOf(&changedAt)
 	return l, err
@@ -94,13 +95,10 @@ func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits
 }
 
 func limitsRow(l sluice.TenantLimits) []any {
-	var rate any
-	if l.Rate != nil {
-		rate = float64(*l.Rate)
-	}
+	rate, ratePer := l.Rate.Columns()
 	return []any{
 		l.Queue, l.Tier, l.Tenant, orNull(l.Capacity), rate, orNull(l.Burst), orNull(l.Weight), micros(l.Until), l.Paused, micros(l.PausedUntil),
-		l.Version, l.ChangedAt.UnixMicro(), l.ChangedBy, l.Reason,
+		l.Version, l.ChangedAt.UnixMicro(), l.ChangedBy, l.Reason, ratePer,
 	}
 }
 

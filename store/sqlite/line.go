@@ -173,7 +173,7 @@ func (v *serving) Claim(lines []*flow.Line) error {
 		}
 	}
 	v.seqs = append(v.seqs, taken...)
-	return claimSeqs(v.tx, v.request, v.at, taken)
+	return v.queue.claimSeqs(v.tx, v.request, v.at, taken)
 }
 
 // Look says what is left in lines.

@@ -16,7 +16,7 @@ func TestLinesOfTenantsWhoWentAreForgotten(t *testing.T) {
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	act := sluice.Act{By: "test"}
 	_, err := client.ChangeTenantLimits(t.Context(), sluice.TenantLimits{Queue: "q", Tenant: "slow"}, act, func(l *sluice.TenantLimits) error {
-		l.Rate, l.Burst = new(sluice.Rate(0.001)), new(2)
+		l.Rate, l.Burst = new(sluice.RatePerSecond(0.001)), new(2)
 		return nil
 	})
 	if err != nil {

@@ -48,6 +48,7 @@ type listed struct {
 // Job looks one job up.
 func (s *Store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
 	found, err := lookUp(ctx, s, "look up job", scanJobAndKey, jobSQL, id[:])
+	found.job.LeaseUntil = s.steady.onWall(found.job.LeaseUntil)
 	return found.job, err
 }
 
@@ -177,6 +178,9 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 		}
 		return nil
 	})
+	for i := range rows {
+		rows[i].job.LeaseUntil = s.steady.onWall(rows[i].job.LeaseUntil)
+	}
 	return pageOf(rows, filter.Limit), err
 }
 
@@ -228,6 +232,7 @@ type turnRow struct {
 	queue, tenant string
 	settings      sluice.Settings // the limits alone
 	line          flow.Bucket     // of the tenant
+	bucket        flow.Bucket     // of the queue
 }
 
 func outlook(tx runner, id sluice.ID, at int64) (sluice.Outlook, error) {
@@ -239,6 +244,16 @@ func outlook(tx runner, id sluice.ID, at int64) (sluice.Outlook, error) {
 		return sluice.Outlook{}, sluice.ErrNotFound
 	}
 	row := found[0]
+	if !row.settings.Rate.IsZero() {
+		var w flow.Window
+		if err := readWindow(tx, &w, row.queue, flow.Since(row.settings, row.Now)); err != nil {
+			return sluice.Outlook{}, err
+		}
+		row.TokenWait = w.Wait(row.settings, row.bucket, row.Now)
+	}
+	if row.StrayRuns, err = list(tx, scanStray, strayOfSQL, id[:], sluice.HoldingLimit); err != nil {
+		return sluice.Outlook{}, err
+	}
 	if !row.ByTenant {
 		return row.Outlook, nil
 	}
@@ -257,18 +272,18 @@ func turnScanner(at int64) func(*sql.Rows) (turnRow, error) {
 	return func(rows *sql.Rows) (turnRow, error) {
 		out := turnRow{Outlook: sluice.Outlook{Now: time.UnixMicro(at).UTC()}}
 		var rate, tokens, tenantRate, tenantTokens sql.NullFloat64
-		var ahead, burst, tenantCapacity, tenantBurst sql.NullInt64
+		var ahead, ratePer, burst, tenantCapacity, tenantRatePer, tenantBurst sql.NullInt64
 		var filledAt, tenantFilledAt *int64
-		err := rows.Scan(&ahead, &out.InFlight, &rate, &burst, &tokens, &filledAt, &out.ByTenant, &out.queue, &out.tenant,
-			&tenantTokens, &tenantFilledAt, &out.Held, &tenantCapacity, &tenantRate, &tenantBurst)
+		err := rows.Scan(&ahead, &out.InFlight, &rate, &ratePer, &burst, &tokens, &filledAt, &out.ByTenant, &out.queue, &out.tenant,
+			&tenantTokens, &tenantFilledAt, &out.Held, &tenantCapacity, &tenantRate, &tenantRatePer, &tenantBurst)
 		out.Ahead = int(ahead.Int64)
 		out.settings = sluice.Settings{
-			Rate: sluice.Rate(rate.Float64), Burst: int(burst.Int64),
-			TenantCapacity: int(tenantCapacity.Int64), TenantRate: sluice.Rate(tenantRate.Float64), TenantBurst: int(tenantBurst.Int64),
+			Rate: sluice.StoredRate(rate.Float64, ratePer.Int64), Burst: int(burst.Int64),
+			TenantCapacity: int(tenantCapacity.Int64), TenantRate: sluice.StoredRate(tenantRate.Float64, tenantRatePer.Int64), TenantBurst: int(tenantBurst.Int64),
 		}
 		out.line = flow.Bucket{Tokens: tenantTokens.Float64, FilledAt: timeOf(tenantFilledAt)}
-		bucket := flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(out.settings, out.Now)
-		out.Tokens, out.TokenWait = bucket.Tokens, bucket.UntilNext(out.settings)
+		out.bucket = flow.Bucket{Tokens: tokens.Float64, FilledAt: timeOf(filledAt)}.Filled(out.settings, out.Now)
+		out.Tokens = out.bucket.Tokens
 		return out, err
 	}
 }
@@ -285,7 +300,7 @@ func (s *Store) Glance(ctx context.Context, queue string, limit int) (sluice.Dep
 		out, err = list(tx, func(rows *sql.Rows) (sluice.Depth, error) {
 			d := sluice.Depth{Queue: queue}
 			var oldest *int64
-			err := rows.Scan(&d.Ready, &d.Scheduled, &d.Blocked, &d.Claimed, &d.Dispatched, &d.Uncertain, &d.Dead, &oldest)
+			err := rows.Scan(&d.Ready, &d.Scheduled, &d.Blocked, &d.Claimed, &d.Dispatched, &d.Uncertain, &d.StrayRuns, &d.Dead, &oldest)
 			d.OldestDue = timeOf(oldest)
 			return d, err
 		}, depthSQL, queue, now(), limit)

@@ -8,15 +8,16 @@ import (
 	"path/filepath"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver "sqlite": pure Go, so that it cross-compiles
-
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/migration"
 )
 
 // readers is how many connections look things up beside the one that writes.
 const readers = 4
 
-// Open opens the file of a store, which is made if it is not there, and checks its schema.
+// Open opens the file of a store with the driver of this package (modernc.org/sqlite, pure Go, so that it cross-compiles),
+// and checks its schema. A file that is not there is made, for its owner alone to read and write. No other SQLite library
+// of the program may have the file open: see ErrTwoLibraries, and New.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	db, err := openDB(path)
 	if err != nil {
@@ -36,6 +37,15 @@ func openDB(path string) (*sql.DB, error) {
 		return nil, &sluice.InvalidError{Field: "path", Rule: "a SQLite store needs a file; for a store in memory use package store/memory"}
 	}
 	path = filepath.Clean(path)
+	if err := refuseStrangers(path, lockForAll()); err != nil {
+		return nil, err
+	}
+	if err := refuseOrphan(path); err != nil {
+		return nil, err
+	}
+	if err := migration.NewFile(path); err != nil {
+		return nil, fmt.Errorf("the file cannot be opened: %w: %w", sluice.ErrUnavailable, err)
+	}
 	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()}
 	dsn.RawQuery = url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(5000)"}}.Encode()
 	db, err := sql.Open("sqlite", dsn.String())

@@ -224,8 +224,9 @@ func lookAt(tx runner, w waiter) (reason string, changed bool, err error) {
 	if reason != "" {
 		return reason, true, cancelWaiter(tx, w, reason)
 	}
-	if w.lives {
-		return "", false, nil
+	waits, err := waitsForRun(tx, w.id)
+	if err != nil || w.lives && !waits {
+		return "", false, err
 	}
 	var behind *int64
 	if len(rest) > 0 {
@@ -239,6 +240,9 @@ func lookAt(tx runner, w waiter) (reason string, changed bool, err error) {
 		if found[0] != nil {
 			behind = found[0]
 		}
+	}
+	if waits {
+		behind = &w.seq
 	}
 	if behind != nil && *behind == w.behind {
 		return "", false, nil

@@ -99,7 +99,7 @@ func saveQueue(tx runner, queue sluice.Queue, act sluice.Act) (sluice.Queue, err
 	}
 	next := queue.Stored(time.UnixMicro(now()), act)
 	arguments := []any{next.Name, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason}
-	for _, setting := range sluice.AllSettings() {
+	for _, setting := range sluice.StoredSettings() {
 		value := setting.Stored(next.Settings)
 		if at, isInstant := value.(time.Time); isInstant {
 			value = at.UnixMicro()
@@ -271,9 +271,12 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 	})
 }
 
-// Leave forgets a holder that ends.
+// Leave forgets a holder that ends, and what it leads.
 func (s *Store) Leave(ctx context.Context, holderID string) error {
 	return s.write(ctx, "leave", func(tx runner, _ bool) error {
+		if _, err := tx.exec(leadLeaveSQL, holderID); err != nil {
+			return err
+		}
 		_, err := tx.exec(leaveSQL, holderID)
 		return err
 	})
@@ -297,17 +300,3 @@ func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 	})
 	return out, err
 }
-
-// Lead always leads. A SQLite file serves one machine, and two that both think they lead do no
-// harm: every move of theirs is guarded.
-func (s *Store) Lead(context.Context, string) (sluice.Leadership, bool, error) {
-	if s.closed.Load() {
-		return nil, false, sluice.ErrUnavailable
-	}
-	return leadership{}, true, nil
-}
-
-type leadership struct{}
-
-func (leadership) Held(context.Context) bool { return true }
-func (leadership) Release()                  {}

@@ -113,7 +113,7 @@ func settle(tx runner, settlements []sluice.Settlement) ([]error, error) {
 			errs[i] = fmt.Errorf("settle by %s: %w", in.Event, sluice.ErrNotAllowed)
 			continue
 		}
-		if lives && row.token == in.Token && in.Token != (sluice.Token{}) && move.Allows(row.state) {
+		if lives && in.Token.Proves(row.token) && move.Allows(row.state) {
 			delete(rows, in.ID) // moved now: a second settlement of it is looked at by itself
 			if err := moveHeld(tx, finish, row, in); err != nil {
 				return nil, err
@@ -150,6 +150,9 @@ func moveHeld(tx runner, finish *finisher, row held, in sluice.Settlement) error
 		return finish.add(row, ended{event: in.Event, act: act, result: in.Result})
 	case sluice.EventBury:
 		if in.Poison {
+			if err := noteStray(tx, row); err != nil {
+				return err
+			}
 			row.recoveries++
 		} else if row.state != sluice.StateUncertain { // nobody knows the fate of an uncertain one: that is no attempt
 			if err := noteAttempt(tx, &row, text, in.Stack); err != nil {
@@ -258,7 +261,7 @@ func (f *finisher) tell(row held, e ended) error {
 // freeKey gives back the key of a job that ends, and lets the job behind it go. One that waited
 // behind its twin hands the key to it.
 func (f *finisher) freeKey(row held) error {
-	if row.blockedBy != nil {
+	if row.blockedBy != nil && *row.blockedBy != row.seq { // it may wait for a run of its own
 		handedOn, err := affected(f.tx.exec(keyHandOnSQL, row.seq, *row.blockedBy))
 		if err != nil || handedOn > 0 {
 			return err
@@ -361,7 +364,7 @@ func explain(tx runner, in sluice.Settlement) (answer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	mine := at.state != "" && at.token == in.Token && in.Token != (sluice.Token{})
+	mine := at.state != "" && in.Token.Proves(at.token)
 	switch {
 	case mine && at.state == sluice.MoveOf(in.Event).To, in.InTx && (!mine || at.state.Finished()):
 		return nil, nil

@@ -37,6 +37,8 @@ type Store struct {
 	writer  *writer
 	closed  atomic.Bool
 	closing sync.Once
+	reading sync.RWMutex // held by reads
+	steady  steadyClock
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int
 	// checks are what health is judged by, lookTimeout bounds one look, and diskOf tells where the file lies.
@@ -52,8 +54,9 @@ type Store struct {
 var _ sluice.Store = (*Store)(nil)
 
 // New makes a store of a database that the caller keeps and closes, and checks the schema. Any
-// driver of SQLite 3.41 or later will do. The database must allow two connections at least: the
-// store keeps one to write with.
+// driver of SQLite 3.43 or later will do, such as mattn/go-sqlite3: this is how jobs lie in a file that the program opens by
+// itself, or by an ORM. The database must allow two connections at least: the store keeps one to write with. Its
+// transactions should begin as immediate, and wait when the file is busy.
 func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
 	if options.CallTimeout <= 0 {
 		options.CallTimeout = 10 * time.Second
@@ -70,15 +73,24 @@ func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
 		s.writer.stop()
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	if err := s.startClock(ctx); err != nil {
+		s.writer.stop()
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s.enlist()
 	return s, nil
 }
 
-// Close ends the store, and the database if the store opened it.
+// Close ends the store, and the database if the store opened it. It waits for reads that are under way, and lets no
+// other begin. The last process that closes a file leaves all of it in that one file, without a log beside it.
 func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {
 		s.closed.Store(true)
+		s.delist()
 		s.writer.stop()
+		s.reading.Lock() // a connection that is in use outlives the database, and leaves the log behind
+		defer s.reading.Unlock()
 		if s.ownsDB {
 			err = s.db.Close()
 		}
@@ -88,6 +100,3 @@ func (s *Store) Close() error {
 
 // DB gives the database, for the caller's own statements and transactions.
 func (s *Store) DB() *sql.DB { return s.db }
-
-// now is the store's clock, in microseconds.
-func now() int64 { return time.Now().UnixMicro() }

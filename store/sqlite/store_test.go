@@ -17,8 +17,8 @@ import (
 var timeColumns = map[string][]string{
 	"job": {"created_at", "expires_at"}, "live": {"due_at", "expires_at", "claimed_at", "lease_until"},
 	"done": {"due_at", "claimed_at", "finished_at", "requeued_at"}, "attempt": {"claimed_at", "failed_at"},
-	"job_key": {"until"}, "flow": {"filled_at"}, "line": {"wake_at", "filled_at"}, "tenant_limit": {"until", "paused_until"},
-	"holder": {"started", "seen"}, "audit": {"at"}, "wave_count": {"counted_at"}, "stray_run": {"cancelled_at"},
+	"job_key": {"until"}, "flow": {"filled_at"}, "permit": {"claimed_at", "look_at"}, "started": {"at"}, "line": {"wake_at", "filled_at"}, "tenant_limit": {"until", "paused_until"},
+	"holder": {"started", "seen"}, "lead": {"since", "until"}, "wave_count": {"counted_at"}, "stray_run": {"cancelled_at", "claimed_at"},
 	"stat": {"at"}, "stat_part": {"at"}, "stat_holder": {"at"},
 	"alert_silence": {"created_at", "until"}, "alert_receiver": {"seen"}, "alert_notice": {"created_at", "due_at"},
 }
@@ -93,6 +93,9 @@ func withoutTriggers(tx sqlite.Tx, do func() error) error {
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "sqlite3" {
 		os.Exit(sqlite3(os.Args[1:]))
+	}
+	if path := os.Getenv(childVariable); path != "" {
+		os.Exit(child(path))
 	}
 	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"encoding/json"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -18,7 +19,22 @@ var strayListSQL string
 //go:embed sql/stray_forget.sql
 var strayForgetSQL string
 
-// noteStray notes the run of a job that is about to be cancelled, if one may exist.
+//go:embed sql/stray_of.sql
+var strayOfSQL string
+
+//go:embed sql/stray_open.sql
+var strayOpenSQL string
+
+//go:embed sql/stray_beside.sql
+var strayBesideSQL string
+
+//go:embed sql/stray_terminate.sql
+var strayTerminateSQL string
+
+//go:embed sql/stray_waiting.sql
+var strayWaitingSQL string
+
+// noteStray notes the run of a job that is about to end without its engine's word, if one may exist.
 func noteStray(tx runner, row held) error {
 	if row.state == sluice.StateQueued {
 		return nil
@@ -35,7 +51,7 @@ func (s *Store) StrayRuns(ctx context.Context, queue string, after sluice.StrayR
 	}
 	var out []sluice.StrayRun
 	err := s.read(ctx, "list stray runs", func(tx runner) (err error) {
-		out, err = list(tx, scanStray, strayListSQL, queue, at, after.JobID[:], limit)
+		out, err = list(tx, scanStray, strayListSQL, queue, at, after.JobID[:], limit, after.Ref)
 		return err
 	})
 	return out, err
@@ -45,23 +61,71 @@ func scanStray(rows *sql.Rows) (sluice.StrayRun, error) {
 	var out sluice.StrayRun
 	var id []byte
 	var at int64
-	err := rows.Scan(&id, &out.Queue, &out.Engine, &out.Ref, &at)
-	out.JobID, out.CancelledAt = idOf(id), time.UnixMicro(at).UTC()
+	var claimedAt *int64
+	err := rows.Scan(&id, &out.Queue, &out.Engine, &out.Ref, &at, &out.Tenant, &out.Generation, &claimedAt, &out.Started,
+		&out.Terminate, &out.Beside)
+	out.JobID, out.CancelledAt, out.ClaimedAt = idOf(id), time.UnixMicro(at).UTC(), timeOf(claimedAt)
 	return out, err
 }
 
-// ForgetStrayRuns strikes runs from what StrayRuns lists.
+// ForgetStrayRuns strikes runs from what StrayRuns lists, and lets the jobs go that waited for them.
 func (s *Store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) error {
 	if len(runs) == 0 {
 		return nil
 	}
 	return s.write(ctx, "forget stray runs", func(tx runner, _ bool) error {
+		var waiting []int64
 		for _, run := range runs {
-			if _, err := tx.exec(strayForgetSQL, run.JobID[:], run.Ref); err != nil {
+			queues, err := list(tx, scanOne[string], strayForgetSQL, run.JobID[:], run.Ref)
+			if err != nil {
 				return err
 			}
+			for _, queue := range queues {
+				tx.signal(sluice.Signal{Queue: queue})
+			}
+			seqs, err := list(tx, scanOne[int64], strayWaitingSQL, run.JobID[:])
+			if err != nil {
+				return err
+			}
+			waiting = append(waiting, seqs...)
 		}
-		return nil
+		return unblock(tx, nil, waiting)
+	})
+}
+
+// waitsForRun reports whether a run of a job may be open, and nobody has let the job run beside it.
+func waitsForRun(tx runner, id sluice.ID) (bool, error) {
+	open, err := list(tx, scanOne[bool], strayOpenSQL, id[:])
+	return err == nil && open[0], err
+}
+
+// markStrays marks the stray runs of a job by a statement, and tells the audit of each that was not marked so before.
+func markStrays(tx runner, id sluice.ID, statement string, event sluice.Event, act sluice.Act) error {
+	entries, err := list(tx, func(rows *sql.Rows) (sluice.AuditEntry, error) {
+		e := sluice.AuditEntry{Object: sluice.ObjectJob, Event: event, JobID: id, Actor: act.By, Reason: act.Reason, ActID: act.ID}
+		var engine, ref string
+		err := rows.Scan(&e.Name, &e.Generation, &engine, &ref)
+		if err == nil {
+			e.After, err = json.Marshal(map[string]string{"engine": engine, "ref": ref})
+		}
+		return e, err
+	}, statement, id[:])
+	for _, entry := range entries {
+		if err == nil {
+			err = tell(tx, entry)
+		}
+	}
+	return err
+}
+
+// Terminate marks the stray runs of jobs, so that upkeep ends them by force.
+func (s *Store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.act(ctx, sluice.EventTerminate, ids, act, func(tx runner, id sluice.ID) (bool, error) {
+		runs, err := list(tx, scanStray, strayOfSQL, id[:], 1)
+		if err != nil || len(runs) == 0 {
+			return false, err
+		}
+		return true, markStrays(tx, id, strayTerminateSQL, sluice.EventTerminate, act)
 	})
 }
 

@@ -48,14 +48,14 @@ func refused(err error) bool { return errors.Is(err, sluice.ErrDuplicate) }
 func (s *Store) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
 	var out sluice.Recovered
 	err := s.write(ctx, "recover", func(tx runner, _ bool) (err error) {
-		out, err = recoverLate(tx, queue, limit, by)
+		out, err = recoverLate(tx, queue, limit, by, s.steady.at())
 		return err
 	})
 	return out, err
 }
 
-func recoverLate(tx runner, queue string, limit int, by string) (out sluice.Recovered, err error) {
-	late, err := list(tx, scanOne[[]byte], lateSQL, queue, now(), limit)
+func recoverLate(tx runner, queue string, limit int, by string, at int64) (out sluice.Recovered, err error) {
+	late, err := list(tx, scanOne[[]byte], lateSQL, queue, at, limit)
 	if err != nil || len(late) == 0 {
 		return out, err
 	}

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/sqltx"
 )
 
 // Transact runs statements of the caller's in the store's next transaction, which is committed
@@ -38,19 +40,45 @@ func (s *Store) Transact(ctx context.Context, do func(tx Tx) error) error {
 //	receipt, err := client.Within(store.InTx(tx)).Enqueue(ctx, job)
 //
 // The job exists if and only if the transaction commits. A *sql.Tx must have been begun as
-// immediate (for the driver of this package: _txlock=immediate).
-func (s *Store) InTx(tx Tx) sluice.Enqueuer { return txEnqueuer{s, tx} }
+// immediate (for the driver of this package: _txlock=immediate). What an ORM makes of a *sql.Tx will do as well. A
+// transaction of another driver or file than the store's is an ErrForeignTx, and nothing is written: give the store the
+// database of your own driver with New.
+func (s *Store) InTx(tx Tx) sluice.Enqueuer { return &txEnqueuer{store: s, tx: unwrap(tx)} }
+
+// unwrap gives the *sql.Tx in what an ORM makes of it: an ORM may read the placeholders of our statements in its own way.
+func unwrap(tx Tx) Tx {
+	if inner := sqltx.Find(tx).Tx; inner != nil {
+		return inner
+	}
+	return tx
+}
 
 type txEnqueuer struct {
-	store *Store
-	tx    Tx
+	store   *Store
+	tx      Tx
+	checked atomic.Bool
+}
+
+// check makes sure, once, that the transaction is the store's.
+func (e *txEnqueuer) check(ctx context.Context) error {
+	if e.checked.Load() {
+		return nil
+	}
+	err := e.store.mine(ctx, e.tx)
+	if err == nil {
+		e.checked.Store(true)
+	}
+	return err
 }
 
 // Enqueue stores jobs through the transaction. It does not try again: after an error the
 // transaction is the caller's to roll back.
-func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+func (e *txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
+	if err := e.check(ctx); err != nil {
+		return nil, fmt.Errorf("enqueue: %w", err)
+	}
 	receipts, refused, err := enqueue(runnerOf(ctx, e.tx), jobs, false)
 	if err != nil {
 		return nil, typed(err)
@@ -62,9 +90,12 @@ func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice
 }
 
 // Queues lists the queues through the transaction.
-func (e txEnqueuer) Queues(ctx context.Context) ([]sluice.Queue, error) {
+func (e *txEnqueuer) Queues(ctx context.Context) ([]sluice.Queue, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
+	if err := e.check(ctx); err != nil {
+		return nil, fmt.Errorf("read queues: %w", err)
+	}
 	queues, err := list(runnerOf(ctx, e.tx), scanQueue, queuesSQL, now())
 	if err != nil {
 		return nil, typed(err)
@@ -75,7 +106,8 @@ func (e txEnqueuer) Queues(ctx context.Context) ([]sluice.Queue, error) {
 // CompleteTx completes a claimed job inside the caller's own transaction, so that the effect of the
 // job and its completion commit together or not at all. The result is stored as JSON; nil: none.
 // If the claim is lost it is an ErrLost, and the caller must roll back. Within a worker's handler,
-// commit and return nil.
+// commit and return nil. A transaction that is not of the driver and file of a store that is open in this program is an
+// ErrForeignTx, and nothing is written.
 func CompleteTx(ctx context.Context, tx Tx, claim *sluice.Claim, result any) error {
 	in := sluice.Settlement{ID: claim.ID, Token: claim.Token, Holder: claim.Holder, Event: sluice.EventComplete}
 	if result != nil {
@@ -84,6 +116,10 @@ func CompleteTx(ctx context.Context, tx Tx, claim *sluice.Claim, result any) err
 			return fmt.Errorf("complete job %s: result: %w", claim.ID, err)
 		}
 		in.Result = text
+	}
+	tx = unwrap(tx)
+	if err := ours(ctx, tx); err != nil {
+		return fmt.Errorf("complete job %s: %w", claim.ID, err)
 	}
 	errs, err := settle(runnerOf(ctx, tx), []sluice.Settlement{in})
 	if err == nil {

@@ -32,6 +32,7 @@ type writer struct {
 	store    *Store
 	conn     *sql.Conn
 	file     *file
+	library  library
 	prepared map[string]*sql.Stmt
 	callers  map[string]*sql.Stmt // statements of callers' own
 	queue    chan *write
@@ -101,14 +102,12 @@ func (w *writer) setUp(ctx context.Context) error {
 	if err := w.conn.QueryRowContext(ctx, "pragma journal_mode = wal").Scan(&mode); err != nil {
 		return fmt.Errorf("set the journal mode: %w", typed(err))
 	}
-	var err error
-	if w.file, err = fileOf(ctx, w.conn); err != nil {
-		return err
-	}
 	if mode != "wal" {
 		return fmt.Errorf("the journal mode is %q instead of wal: the file is in memory, read-only, or on a file system that cannot share memory", mode)
 	}
-	return nil
+	var err error
+	w.file, w.library, err = fileOf(ctx, w.conn, w.store.db)
+	return err
 }
 
 func (w *writer) stop() {
@@ -204,7 +203,7 @@ func (w *writer) await(job *write) error {
 
 func (w *writer) run() {
 	defer close(w.done)
-	defer func() { _ = w.conn.Close() }()
+	defer w.closeConn()
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	for {
@@ -217,6 +216,18 @@ func (w *writer) run() {
 			w.lookForOthers()
 		}
 	}
+}
+
+// closeConn gives the connection back. SQLite keeps a connection, its files and the log as long as one of its
+// statements is open, so they are closed first.
+func (w *writer) closeConn() {
+	for _, stmts := range []map[string]*sql.Stmt{w.prepared, w.callers} {
+		for _, stmt := range stmts {
+			_ = stmt.Close()
+		}
+		clear(stmts)
+	}
+	_ = w.conn.Close()
 }
 
 // commitGroup runs a write and those that wait behind it in one transaction.
@@ -249,6 +260,9 @@ func (w *writer) commitGroup(first *write) {
 // commit ends a group's transaction. Only now does a write know what became of it.
 func (w *writer) commit(tx *groupTx, group []*write, outcomes []error) {
 	err := tx.broken
+	if err == nil {
+		err = w.file.checkNow()
+	}
 	if err == nil {
 		err = w.end("commit")
 	}

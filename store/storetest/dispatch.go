@@ -32,6 +32,41 @@ func intentRules() []Rule {
 			equal(w, "engine of the other", j.Engine, "")
 			w.done(by(sluice.EventDispatch, claims[0])) // its token is still good
 		}},
+		{"R-441", "A queue whose jobs an engine runs gives a worker nothing, nor a dispatcher of another engine; one without an engine gives a dispatcher nothing. With limits and without, and as soon as the setting changes.", "I-16", func(w *world) {
+			ids := w.addMany(3)
+			claim := func(engine string, jobs int) {
+				w.Helper()
+				request := claimOf(1, 1)
+				request.Engine = engine
+				got, err := w.Store.Claim(w.ctx, request)
+				equal(w, "claimed for "+engine, len(got.Jobs), jobs)
+				if jobs == 0 {
+					w.is(err, sluice.ErrNotAllowed)
+				} else {
+					w.ok(err)
+				}
+				if other, is := errors.AsType[*sluice.OtherRunnerError](err); is {
+					equal(w, "queue", other.Queue, queue)
+					equal(w, "claimed for", other.Claimed, engine)
+				}
+			}
+			claim("temporal", 0)
+			w.save(func(s *sluice.Settings) { s.Engine, s.RunType = "temporal", "Pay" })
+			claim("", 0)
+			claim("local", 0)
+			claim("temporal", 1)
+			w.save(func(s *sluice.Settings) { s.InFlightLimit = 100 })
+			claim("", 0)
+			claim("temporal", 1)
+			w.save(func(s *sluice.Settings) { s.Fair = true })
+			claim("", 0)
+			w.save(func(s *sluice.Settings) { s.Engine = "" })
+			claim("temporal", 0)
+			claim("", 1)
+			for _, id := range ids {
+				w.inState(id, sluice.StateClaimed)
+			}
+		}},
 		{"R-301", "An intent renews the claim, and a claim with an intent is renewed like any other.", "I-16, C-42", func(w *world) {
 			w.add(sluice.EnqueueOptions{})
 			c := w.claimOne()

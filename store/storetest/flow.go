@@ -12,7 +12,7 @@ import (
 func flowRules() []Rule {
 	return []Rule{
 		{"R-200", "A queue with a rate gives its burst at once, then what the rate gives, and says when there will be more.", "I-12, D-36, H-10", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = 0.02, 5 })
+			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(0.02), 5 })
 			w.addMany(50)
 			equal(w, "the burst", len(w.claimOnce(20).Jobs), 5)
 			claimed := w.claimOnce(20)
@@ -26,22 +26,22 @@ func flowRules() []Rule {
 			equal(w, "after 160s at one in 50s", len(claimed.Jobs), 3)
 			equal(w, "limited", claimed.Limited, true)
 		}},
-		{"R-201", "Tokens that nobody takes do not pile up beyond the burst, which is a second's worth if nothing is said.", "I-12", func(w *world) {
+		{"R-201", "Tokens that nobody takes do not pile up beyond the burst, which is what a twentieth of a second gives, or one, if nothing is said.", "I-12", func(w *world) {
 			w.addMany(50)
-			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = 0.01, 4 })
+			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(0.01), 4 })
 			equal(w, "the burst", len(w.claimOnce(20).Jobs), 4)
 			w.Advance(24 * time.Hour)
 			equal(w, "after a day", len(w.claimOnce(20).Jobs), 4)
-			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = 10, 0 })
+			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(10), 0 })
 			w.Advance(24 * time.Hour)
-			equal(w, "a second's worth", len(w.claimOnce(20).Jobs), 10)
-			w.save(func(s *sluice.Settings) { s.Rate = 0.01 })
+			equal(w, "without a burst", len(w.claimOnce(20).Jobs), 1)
+			w.save(func(s *sluice.Settings) { s.Rate = sluice.RatePerSecond(0.01) })
 			w.Advance(24 * time.Hour)
 			equal(w, "at least one", len(w.claimOnce(20).Jobs), 1)
 		}},
 		{"R-202", "In no window do more jobs start than the burst and the rate times the window, with many holders in two processes.", "I-12", func(w *world) {
 			const rate, burst = 300, 20
-			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = rate, burst })
+			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(rate), burst })
 			w.addMany(1000)
 			starts := w.claimByMany(8, 12, 7)
 			if len(starts) < burst {
@@ -67,9 +67,9 @@ func flowRules() []Rule {
 			other, err := w.Other.Claim(w.ctx, claimOf(2, 10))
 			w.ok(err)
 			equal(w, "in the other process", len(other.Jobs), 1)
-			w.save(func(s *sluice.Settings) { s.InFlightLimit, s.Rate, s.Burst = 0, 0.02, 3 })
+			w.save(func(s *sluice.Settings) { s.InFlightLimit, s.Rate, s.Burst = 0, sluice.RatePerSecond(0.02), 3 })
 			equal(w, "by the new rate", len(w.claimOnce(10).Jobs), 3)
-			w.save(func(s *sluice.Settings) { s.Rate = 0 })
+			w.save(func(s *sluice.Settings) { s.Rate = sluice.Rate{} })
 			equal(w, "without limits again", len(w.claimOnce(10).Jobs), 10)
 		}},
 		{"R-204", "In flight never exceeds in_flight_limit, with many holders in two processes, and every job gets its turn.", "I-10", func(w *world) {
@@ -113,7 +113,7 @@ func flowRules() []Rule {
 			w.claimOne()
 		}},
 		{"R-207", "A queue that is held back by its limits holds no other queue back, and one without due jobs is not called limited.", "I-11", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.InFlightLimit, s.Rate, s.Burst = 1, 1, 1 })
+			w.save(func(s *sluice.Settings) { s.InFlightLimit, s.Rate, s.Burst = 1, sluice.RatePerSecond(1), 1 })
 			claimed := w.claimOnce(5)
 			equal(w, "an empty queue is limited", claimed.Limited, false)
 			w.addMany(3)
@@ -184,7 +184,7 @@ func flowRules() []Rule {
 			for id, ahead := range map[sluice.ID]int{urgent: 0, later: 1, last: 6, least: 7} {
 				equal(w, "ahead", w.outlook(id).Ahead, ahead)
 			}
-			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = 0.1, 2 })
+			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(0.1), 2 })
 			equal(w, "a token is there", w.outlook(last).TokenWait, 0)
 			claims := w.claimOnce(2).Jobs
 			equal(w, "the most urgent first", claims[0].ID, urgent)

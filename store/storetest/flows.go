@@ -24,7 +24,7 @@ func flowsRules() []Rule {
 			equal(w, "tokens without a rate", flows[1].Tokens, 0)
 		}},
 		{"R-381", "What a claim takes of a queue's tokens is told as gone, and comes back by the rate, up to the burst.", "D-36, H-10", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = 0.01, 10 })
+			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(0.01), 10 })
 			w.tokens(10)
 			w.addMany(20)
 			equal(w, "claimed", len(w.claimOnce(4).Jobs), 4)

@@ -79,6 +79,30 @@ func keyRules() []Rule {
 			equal(w, "claimed after", w.claimOne().ID, later)
 			equal(w, "another later run is stored", w.receipt(coalescing).Duplicate, false)
 		}},
+		{"R-480", "A job that waits and was never handed out carries the newest payload and labels that were coalesced into it; one that has begun keeps its own, and the newest comes after it.", "I-7", func(w *world) {
+			coalescing := func(payload string) sluice.Insert {
+				in := insertOf(sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Coalesce, Labels: map[string]string{"is": payload}})
+				in.Payload = []byte(payload)
+				return in
+			}
+			first := w.receipts(coalescing("1"))[0].ID
+			equal(w, "met while it waits", w.receipts(coalescing("2"))[0], sluice.Receipt{ID: first, Duplicate: true})
+			running := w.claimOne()
+			equal(w, "payload of the first", string(running.Payload)+running.Labels["is"], "22")
+			later := w.receipts(coalescing("3"))[0].ID
+			equal(w, "met in the later run", w.receipts(coalescing("4"))[0], sluice.Receipt{ID: later, Duplicate: true})
+			w.done(by(sluice.EventRelease, running))
+			equal(w, "met in the later run while the first waits again", w.receipts(coalescing("5"))[0], sluice.Receipt{ID: later, Duplicate: true})
+			running = w.claimOne()
+			equal(w, "payload of the first, again", string(running.Payload), "2")
+			w.done(by(sluice.EventComplete, running))
+			running = w.claimOne()
+			equal(w, "claimed after it", running.ID, later)
+			equal(w, "payload of the later run", string(running.Payload)+running.Labels["is"], "55")
+			w.done(by(sluice.EventRetry, running))
+			equal(w, "one that has begun keeps its payload", w.receipts(coalescing("6"))[0].Duplicate, false)
+			equal(w, "payload of the one that has begun", string(w.claimOne().Payload), "5")
+		}},
 		{"R-16", "A later run that is cancelled gives its key back to the job that runs.", "I-7", func(w *world) {
 			coalescing := sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Coalesce}
 			first := w.add(coalescing)

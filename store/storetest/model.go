@@ -47,6 +47,8 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 			"reschedule": m.reschedule,
 			"recover":    m.recover,
 			"expire":     m.expire,
+			"forget":     m.forget,
+			"terminate":  m.terminate,
 			"advance":    m.advance,
 			"pause":      m.pause,
 			"":           m.agree,
@@ -67,6 +69,7 @@ type machine struct {
 	order  []sluice.ID   // of arrival
 	jobs   map[sluice.ID]*modelJob
 	claims []modelClaim // every claim that was ever made, so that old tokens are tried too
+	strays []modelStray // runs of jobs that have ended, which may be open
 }
 
 // modelJob is what the model knows of a job.
@@ -173,7 +176,7 @@ func (m *machine) modelEnqueue(o sluice.EnqueueOptions) sluice.Receipt {
 			twin.holdsKey = false
 			m.end(twinID, sluice.StateCancelled)
 			receipt.Replaced = twinID
-		case o.OnDuplicate == sluice.Coalesce && !waits:
+		case o.OnDuplicate == sluice.Coalesce && (!waits || twin.attempts+twin.releases+twin.recoveries > 0):
 			job.blockedBy, twin.holdsKey = twinID, false
 		default:
 			return sluice.Receipt{ID: twinID, Duplicate: true}
@@ -297,6 +300,7 @@ func (m *machine) modelSettle(s sluice.Settlement) error {
 		job.recoveries++
 	case sluice.EventBury:
 		if s.Poison {
+			m.noteStray(s.ID)
 			job.recoveries++
 		} else if from != sluice.StateUncertain {
 			job.attempts++
@@ -354,13 +358,16 @@ func (m *machine) cancel(t *rapid.T) {
 		return
 	}
 	m.agreeOn("cancel", errs[0], nil)
+	m.noteStray(id)
 	m.end(id, sluice.StateCancelled)
 }
 
 func (m *machine) requeue(t *rapid.T) {
 	id, job := m.pickJob(t)
+	act := person("model")
+	act.BesideOpenRun = rapid.SampledFrom([]bool{false, false, true}).Draw(t, "beside an open run")
 	m.tick()
-	errs, err := m.store(t).Requeue(m.ctx, []sluice.ID{id}, person("model"))
+	errs, err := m.store(t).Requeue(m.ctx, []sluice.ID{id}, act)
 	m.must(err)
 	if !sluice.MoveOf(sluice.EventRequeue).Allows(job.state) {
 		m.agreeOn("requeue", errs[0], sluice.ErrNotAllowed)
@@ -371,6 +378,7 @@ func (m *machine) requeue(t *rapid.T) {
 		return
 	}
 	m.agreeOn("requeue", errs[0], nil)
+	m.letBeside(id, act)
 	uncertain := job.state == sluice.StateUncertain
 	job.state, job.due, job.generation = sluice.StateQueued, m.now, job.generation+1
 	job.attempts, job.releases, job.recoveries, job.expires = 0, 0, 0, 0
@@ -472,4 +480,5 @@ func (m *machine) agree(*rapid.T) {
 				id, got.State, got.Attempts, got.Releases, got.Recoveries, got.Generation, got.BlockedBy, got.Ref, got.Engine, *want)
 		}
 	}
+	m.agreeOnStrays()
 }

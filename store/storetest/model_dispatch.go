@@ -69,3 +69,80 @@ func (m *machine) dispatches(t *rapid.T) {
 
 // forgetRun is what becomes of a job's run when the job waits again.
 func (j *modelJob) forgetRun() { j.ref, j.engine = "", "" }
+
+// modelStray is what the model knows of a run whose job has ended, and which may be open.
+type modelStray struct {
+	job               sluice.ID
+	ref               string
+	generation        int
+	started           bool
+	beside, terminate bool
+}
+
+// noteStray notes the run of a job that is about to end without its engine's word.
+func (m *machine) noteStray(id sluice.ID) {
+	job := m.jobs[id]
+	run := modelStray{job: id, ref: job.ref, generation: job.generation, started: job.state == sluice.StateDispatched}
+	known := func(s modelStray) bool { return s.job == id && s.ref == job.ref }
+	if job.engine != "" && !slices.ContainsFunc(m.strays, known) {
+		m.strays = append(m.strays, run)
+	}
+}
+
+// waitsForRun reports whether a run of a job may be open, and nobody has let the job run beside it.
+func (m *machine) waitsForRun(id sluice.ID) bool {
+	return slices.ContainsFunc(m.strays, func(s modelStray) bool { return s.job == id && !s.beside })
+}
+
+func (m *machine) letBeside(id sluice.ID, act sluice.Act) {
+	for i := range m.strays {
+		if m.strays[i].job == id && act.BesideOpenRun {
+			m.strays[i].beside = true
+		}
+	}
+}
+
+// forget forgets one of the stray runs.
+func (m *machine) forget(t *rapid.T) {
+	if len(m.strays) == 0 {
+		t.Skip("there are no stray runs")
+	}
+	m.tick()
+	i := rapid.IntRange(0, len(m.strays)-1).Draw(t, "run")
+	run := m.strays[i]
+	m.must(m.store(t).ForgetStrayRuns(m.ctx, []sluice.StrayRun{{JobID: run.job, Ref: run.ref}}))
+	m.strays = slices.Delete(m.strays, i, i+1)
+	if m.jobs[run.job].blockedBy == run.job {
+		m.look(run.job)
+	}
+}
+
+// terminate wants the stray runs of a job ended by force.
+func (m *machine) terminate(t *rapid.T) {
+	id, _ := m.pickJob(t)
+	m.tick()
+	errs, err := m.store(t).Terminate(m.ctx, []sluice.ID{id}, person("model"))
+	m.must(err)
+	want := sluice.ErrNotAllowed
+	for i := range m.strays {
+		if m.strays[i].job == id {
+			m.strays[i].terminate, want = true, nil
+		}
+	}
+	m.agreeOn("terminate", errs[0], want)
+}
+
+// agreeOnStrays makes sure that the store lists the model's stray runs.
+func (m *machine) agreeOnStrays() {
+	runs, err := m.bench.Store.StrayRuns(m.ctx, m.queue, sluice.StrayRun{}, 1000)
+	m.must(err)
+	got := make(map[modelStray]bool, len(runs))
+	for _, run := range runs {
+		got[modelStray{run.JobID, run.Ref, run.Generation, run.Started, run.Beside, run.Terminate}] = true
+	}
+	for _, want := range m.strays {
+		if len(runs) != len(m.strays) || !got[want] {
+			m.Fatalf("the store lists the stray runs %+v, the model has %+v", runs, m.strays)
+		}
+	}
+}

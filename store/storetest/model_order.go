@@ -37,7 +37,11 @@ func (m *machine) look(id sluice.ID) {
 		m.end(id, sluice.StateCancelled)
 		return
 	}
-	if m.lives(job.blockedBy) {
+	if m.waitsForRun(id) {
+		job.blockedBy = id
+		return
+	}
+	if job.blockedBy != id && m.lives(job.blockedBy) {
 		return
 	}
 	slices.SortFunc(job.rest, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })

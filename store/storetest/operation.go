@@ -16,7 +16,7 @@ func operationRules() []Rule {
 			_, err := w.Store.Operation(w.ctx, sluice.NewID())
 			w.is(err, sluice.ErrNotFound)
 			began := w.begin(sluice.Operation{
-				Kind: sluice.OperationRequeue, Limit: 7, Rate: 20, Canary: 3, StopIfFailed: 0.25, Expected: 4312, ExpectedMore: true,
+				Kind: sluice.OperationRequeue, Limit: 7, Rate: sluice.RatePerSecond(20), Canary: 3, StopIfFailed: 0.25, Expected: 4312, ExpectedMore: true,
 				Query: sluice.JobQuery{
 					Queue: queue, Tenant: "acme", Key: "k", Labels: map[string]string{"batch": "7"}, Fingerprint: "9ac1f00d", Error: "no «route»",
 					DueFrom: time.UnixMicro(1).UTC(), CreatedBefore: time.UnixMicro(1e15).UTC(),

@@ -177,7 +177,7 @@ func planRules() []Rule {
 			}
 		}},
 		{"R-249", "A rate counts claims: a job that is claimed before it is due takes its token then.", "I-12", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = 0.01, 3 })
+			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(0.01), 3 })
 			for range 5 {
 				w.add(sluice.EnqueueOptions{Delay: 20 * time.Minute})
 			}

@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,16 +58,44 @@ func processRules() []Rule {
 			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{id}, person("test"))))
 			heard.wait(w, "the cancellation", func(s sluice.Signal) bool { return s.Cancelled == id })
 		}},
-		{"R-113", "Somebody leads a task, and after its release another may.", "I-25", func(w *world) {
-			first, leads, err := w.Store.Lead(w.ctx, "upkeep")
+		{"R-113", "One of many leads a task, by a lease; another may once it has left or its lease has passed, and not before.", "I-25", func(w *world) {
+			equal(w, "takes", leads(w, w.Store, 1, "upkeep", "follow a"), "upkeep follow a")
+			equal(w, "another", leads(w, w.Other, 2, "upkeep", "follow a", "follow b"), "follow b")
+			w.Advance(leadLease / 2)
+			equal(w, "keeps", leads(w, w.Store, 1, "upkeep", "follow a"), "upkeep follow a")
+			w.Advance(leadLease * 3 / 4)
+			equal(w, "another while the lease was renewed, with its own that was not", leads(w, w.Other, 2, "upkeep", "follow b"), "follow b")
+			equal(w, "a third", leads(w, w.Other, 3, "upkeep", "follow a", "follow b"), "")
+			w.ok(w.Store.Leave(w.ctx, holder(1)))
+			equal(w, "a third after the first left", leads(w, w.Other, 3, "upkeep", "follow b"), "upkeep")
+			w.Advance(leadLease + time.Second)
+			equal(w, "after the lease has passed", leads(w, w.Store, 1, "upkeep", "follow b"), "upkeep follow b")
+			equal(w, "the one that was late", leads(w, w.Other, 3, "upkeep"), "")
+		}},
+		{"R-490", "Who leads which task is listed, with since when, and whether the lease still runs.", "I-25", func(w *world) {
+			leads(w, w.Store, 1, "upkeep")
+			w.Advance(leadLease / 2)
+			leads(w, w.Store, 1, "upkeep")
+			leads(w, w.Other, 2, "follow a")
+			w.Advance(leadLease * 3 / 4)
+			leads(w, w.Store, 1, "upkeep")
+			w.Advance(leadLease / 2)
+			all, err := w.Other.Leads(w.ctx)
 			w.ok(err)
-			equal(w, "leads", leads, true)
-			equal(w, "held", first.Held(w.ctx), true)
-			first.Release()
-			second, leads, err := w.Other.Lead(w.ctx, "upkeep")
-			w.ok(err)
-			equal(w, "leads after release", leads, true)
-			second.Release()
+			equal(w, "leads", len(all), 2)
+			equal(w, "first", all[0].Task+" by "+all[0].Holder, "follow a by "+holder(2))
+			equal(w, "a lease that was not renewed", all[0].Held, false)
+			equal(w, "second", all[1].Task+" by "+all[1].Holder, "upkeep by "+holder(1))
+			equal(w, "a lease that was", all[1].Held, true)
+			w.near("since", all[1].Since, w.Now().Add(-leadLease*7/4))
+		}},
+		{"R-491", "A lease that was given before the clock was set back holds nobody up.", "I-25, I-26", func(w *world) {
+			leads(w, w.Store, 1, "upkeep")
+			w.Advance(-time.Hour)
+			equal(w, "another", leads(w, w.Other, 2, "upkeep"), "upkeep")
+			equal(w, "the first", leads(w, w.Store, 1, "upkeep"), "")
+			w.Advance(leadLease + time.Second)
+			equal(w, "the first, in time", leads(w, w.Store, 1, "upkeep"), "upkeep")
 		}},
 		{"R-114", "A closed store gives ErrUnavailable, never an empty answer.", "I-20", func(w *world) {
 			w.add(sluice.EnqueueOptions{})
@@ -92,6 +122,24 @@ func processRules() []Rule {
 	}
 }
 
+// leadLease is that of the rules of leads: long, so that none passes by itself.
+const leadLease = 10 * time.Minute
+
+// leads asks for the lead of tasks, and gives those that were given.
+func leads(w *world, store sluice.Store, n int, tasks ...string) string {
+	w.Helper()
+	got, err := store.Lead(w.ctx, holder(n), tasks, leadLease)
+	w.ok(err)
+	var inOrder []string
+	for _, task := range tasks {
+		if slices.Contains(got, task) {
+			inOrder = append(inOrder, task)
+		}
+	}
+	equal(w, "tasks that were not asked for", len(got)-len(inOrder), 0)
+	return strings.Join(inOrder, " ")
+}
+
 // ears collect the signals of a store.
 type ears struct {
 	mu      sync.Mutex
@@ -114,11 +162,8 @@ func (w *world) watch(store sluice.Store) *ears {
 		wait.Wait()
 	})
 	// The store is listening once it repeats what it is told; until then signals may be missed.
-	for range 100 {
+	for listens := false; !listens; listens = e.within(50*time.Millisecond, wakes) {
 		w.add(sluice.EnqueueOptions{Delay: 1000 * time.Hour})
-		if e.within(50*time.Millisecond, wakes) {
-			break
-		}
 	}
 	time.Sleep(300 * time.Millisecond) // signals of the tries may still be on their way
 	e.mu.Lock()
@@ -144,7 +189,7 @@ func (e *ears) hear(s sluice.Signal) {
 // wait ends the rule unless a signal comes; the store has all the time it may need.
 func (e *ears) wait(w *world, what string, want func(sluice.Signal) bool) {
 	w.Helper()
-	if !e.within(20*time.Second, want) {
+	if !e.within(10*time.Minute, want) {
 		w.Fatalf("nobody was told of %s", what)
 	}
 }

@@ -100,6 +100,31 @@ func settleRules() []Rule {
 			unknown := sluice.Settlement{ID: sluice.NewID(), Token: sluice.NewToken(), Event: sluice.EventComplete}
 			w.is(w.settle(unknown), sluice.ErrLost)
 		}},
+		{"R-440", "The zero token proves nothing: it neither claims, renews, keeps a checkpoint, intends a run nor settles a job, in whatever state.", "I-2", func(w *world) {
+			queued, claimed, dispatched, uncertain := w.add(sluice.EnqueueOptions{}), sluice.ID{}, sluice.ID{}, sluice.ID{}
+			w.zeroTokenMoves(queued, sluice.StateQueued)
+			request := claimOf(1, 10)
+			request.Token = sluice.Token{}
+			_, err := w.Store.Claim(w.ctx, request)
+			w.is(err, sluice.ErrInvalid)
+			w.inState(queued, sluice.StateQueued)
+			w.addMany(2)
+			for i, c := range w.claim(3) {
+				switch i {
+				case 0:
+					claimed = c.ID
+				case 1:
+					dispatched = c.ID
+					w.done(by(sluice.EventDispatch, c))
+				case 2:
+					uncertain = c.ID
+					w.done(by(sluice.EventDoubt, c))
+				}
+			}
+			w.zeroTokenMoves(claimed, sluice.StateClaimed)
+			w.zeroTokenMoves(dispatched, sluice.StateDispatched)
+			w.zeroTokenMoves(uncertain, sluice.StateUncertain)
+		}},
 		{"R-55", "A settlement sent again succeeds and moves nothing a second time.", "I-20", func(w *world) {
 			for _, event := range []sluice.Event{sluice.EventComplete, sluice.EventBury, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventDispatch, sluice.EventDoubt} {
 				id := w.add(sluice.EnqueueOptions{})
@@ -232,4 +257,26 @@ func (w *world) workTogether(holders int) {
 		})
 	}
 	wait.Wait()
+}
+
+// zeroTokenMoves shows a job the zero token by every verb of a holder, and makes sure that each is refused and the job stays
+// as it is.
+func (w *world) zeroTokenMoves(id sluice.ID, want sluice.State) {
+	w.Helper()
+	refused := func(verb string, err error) {
+		w.Helper()
+		if err == nil {
+			w.Errorf("%s with the zero token is not refused", verb)
+		}
+	}
+	for _, event := range []sluice.Event{sluice.EventComplete, sluice.EventBury, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventDispatch, sluice.EventDoubt} {
+		refused(string(event), w.settle(sluice.Settlement{ID: id, Event: event, Holder: holder(1)}))
+	}
+	if lost, err := w.Store.Renew(w.ctx, []sluice.Renewal{{ID: id, Lease: time.Hour}}); len(lost) == 0 {
+		refused("renew", err)
+	}
+	refused("checkpoint", w.Store.SaveCheckpoint(w.ctx, id, sluice.Token{}, []byte(`1`)))
+	errs, err := w.Store.Intend(w.ctx, []sluice.Intent{{ID: id, Ref: "run", Engine: "engine", Lease: time.Hour}})
+	refused("intend", w.only(errs, err))
+	equal(w, "checkpoint", string(w.inState(id, want).Checkpoint), "")
 }

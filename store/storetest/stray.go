@@ -13,7 +13,7 @@ import (
 
 func strayRules() []Rule {
 	return []Rule{
-		{"R-315", "When a job is cancelled while a run of it is intended or under way, the run is listed as stray: with the engine and the ref by which it can be ended. Nothing else makes one.", "D-34, I-17", func(w *world) {
+		{"R-315", "When a job is cancelled while a run of it is intended or under way, the run is listed as stray: with the engine and the ref by which it can be ended. So it is when the job is buried as poison, because the engine may have the run yet. Nothing else makes one.", "D-34, I-17", func(w *world) {
 			plain := w.addMany(2)
 			w.claimOne()
 			w.cancel(person("enough"), plain...)
@@ -38,6 +38,12 @@ func strayRules() []Rule {
 				}
 				equal(w, "ref", run.Ref, want)
 			}
+			poison := w.intended()
+			bury := by(sluice.EventBury, poison)
+			bury.Poison = true
+			w.done(bury)
+			runs = w.strays()
+			equal(w, "runs, one of a job that was buried as poison", len(runs), 3)
 			equal(w, "of another queue", len(w.straysOf("invoices", sluice.StrayRun{}, 10)), 0)
 		}},
 		{"R-316", "Stray runs are listed page by page, each once, the first that was cancelled first.", "I-20", func(w *world) {
@@ -68,7 +74,9 @@ func strayRules() []Rule {
 			for range 2 {
 				w.cancel(act, first.ID, second.ID)
 			}
-			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{first.ID}, person("again"))))
+			again := person("again")
+			again.BesideOpenRun = true
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{first.ID}, again)))
 			w.ok(w.only(w.Store.PruneJobs(w.ctx, []sluice.ID{second.ID}, person("gone"))))
 			equal(w, "runs", len(w.strays()), 2)
 

@@ -119,7 +119,9 @@ func capacityRules() []Rule {
 			equal(w, "by the queue, without its tier", w.claimAll()["acme"], 2)
 		}},
 		{"R-219", "Jobs without a tenant have no capacity and no rate of a tenant's, and take turns like a tenant's.", "", func(w *world) {
-			w.save(func(s *sluice.Settings) { s.TenantCapacity, s.TenantRate, s.TenantBurst = 2, 0.01, 2 })
+			w.save(func(s *sluice.Settings) {
+				s.TenantCapacity, s.TenantRate, s.TenantBurst = 2, sluice.RatePerSecond(0.01), 2
+			})
 			w.addOf("", 30)
 			w.addOf("acme", 30)
 			got := w.tenantsOf(w.claimOnce(4).Jobs)
@@ -187,7 +189,7 @@ func shareRules() []Rule {
 			}
 		}},
 		{"R-223", "A tenant's rate is kept beside the queue's, by all processes, and nobody waits for its tokens but the tenant.", "I-12", func(w *world) {
-			w.limit(sluice.TenantLimits{Tenant: "slow", Rate: new(sluice.Rate(0.02)), Burst: new(3)})
+			w.limit(sluice.TenantLimits{Tenant: "slow", Rate: new(sluice.RatePerSecond(0.02)), Burst: new(3)})
 			w.addOf("slow", 20)
 			w.addOf("fast", 20)
 			got := w.claimAll()
@@ -310,7 +312,7 @@ func lineRules() []Rule {
 			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(3)})
 			_, err := w.Store.SaveTenantLimits(w.ctx, sluice.TenantLimits{Tenant: "acme", Capacity: new(4)}, person("late"))
 			w.is(err, sluice.ErrConflict)
-			w.limit(sluice.TenantLimits{Queue: queue, Tenant: "acme", Rate: new(sluice.Rate(2)), Burst: new(4), Weight: new(7), Until: w.Now().Add(time.Hour)})
+			w.limit(sluice.TenantLimits{Queue: queue, Tenant: "acme", Rate: new(sluice.RatePerSecond(2)), Burst: new(4), Weight: new(7), Until: w.Now().Add(time.Hour)})
 			stored, err := w.Store.TenantLimits(w.ctx, "", "acme")
 			w.ok(err)
 			equal(w, "limits", len(stored), 2)
@@ -332,20 +334,20 @@ func lineRules() []Rule {
 			got := w.claimAll()
 			equal(w, "in flight", got["a"]+got["b"], 6)
 			equal(w, "of a", got["a"], 3)
-			w.save(func(s *sluice.Settings) { s.InFlightLimit, s.Rate, s.Burst = 0, 0.01, 4 })
+			w.save(func(s *sluice.Settings) { s.InFlightLimit, s.Rate, s.Burst = 0, sluice.RatePerSecond(0.01), 4 })
 			got = w.claimAll()
 			equal(w, "by the rate", got["a"]+got["b"], 4)
 			equal(w, "limited", w.claimOnce(1).Limited, true)
 		}},
 		{"R-230", "What is known of a job's turn tells of its tenant: what counts for it, what it has in flight and which jobs these are.", "I-1", func(w *world) {
-			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(2), Rate: new(sluice.Rate(0.01)), Burst: new(2), Weight: new(3)})
+			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(2), Rate: new(sluice.RatePerSecond(0.01)), Burst: new(2), Weight: new(3)})
 			w.addOf("other", 5)
 			ids := w.addOf("acme", 5)
 			equal(w, "claimed", w.claimAll()["acme"], 2)
 			o, err := w.Store.Outlook(w.ctx, ids[4])
 			w.ok(err)
 			equal(w, "by tenant", o.ByTenant, true)
-			equal(w, "terms", fmt.Sprint(o.Terms.Capacity, o.Terms.Rate, o.Terms.Burst, o.Terms.Weight), "2 36/h 2 3")
+			equal(w, "terms", fmt.Sprint(o.Terms.Capacity, o.Terms.Rate, o.Terms.Burst, o.Terms.Weight), "2 1/1m40s 2 3")
 			equal(w, "held", o.Held, 2)
 			equal(w, "holding", len(o.Holding), 2)
 			equal(w, "ahead of it in its line", o.Ahead, 2)

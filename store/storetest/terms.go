@@ -11,7 +11,7 @@ func termRules() []Rule {
 	return []Rule{
 		{"R-237", "The limits that count for tenants are told as claims go by them: of the tenant, its tier and the queue, at an instant.", "I-15", func(w *world) {
 			w.limit(sluice.TenantLimits{Tier: "PRO", Capacity: new(5), Weight: new(2)})
-			w.limit(sluice.TenantLimits{Queue: queue, Tier: "PRO", Rate: new(sluice.Rate(3)), Burst: new(6)})
+			w.limit(sluice.TenantLimits{Queue: queue, Tier: "PRO", Rate: new(sluice.RatePerSecond(3)), Burst: new(6)})
 			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(9), Until: w.Now().Add(time.Hour)})
 			w.limit(sluice.TenantLimits{Queue: queue, Tenant: "shut", Paused: true})
 			w.tier("acme", "PRO")

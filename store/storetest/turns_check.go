@@ -41,14 +41,11 @@ func (b *turnsBucket) taken(tokens int, before, after time.Duration) {
 
 // seen notes what a claim goes by.
 func (b *turnsBucket) seen(rate sluice.Rate, burst int) {
-	if rate == 0 {
+	if rate.IsZero() {
 		return
 	}
-	b.present = float64(burst)
-	if burst == 0 {
-		b.present = math.Max(1, math.Floor(float64(rate)))
-	}
-	b.slowest, b.fastest = math.Min(b.slowest, float64(rate)), math.Max(b.fastest, float64(rate))
+	b.present = rate.Tokens(burst)
+	b.slowest, b.fastest = math.Min(b.slowest, rate.PerSecond()), math.Max(b.fastest, rate.PerSecond())
 	b.smallest = math.Min(b.smallest, b.present)
 }
 
@@ -120,7 +117,7 @@ func (m *turnsMachine) checkClaimed(jobs []*sluice.Claim, request sluice.ClaimRe
 func (m *turnsMachine) spend(of string, tokens int, rate sluice.Rate, burst int, before, after time.Duration) {
 	b := m.bucket(of)
 	b.seen(rate, burst)
-	if rate == 0 || tokens == 0 {
+	if rate.IsZero() || tokens == 0 {
 		return
 	}
 	if most := b.atMost(after); float64(tokens) > most+1e-6 {
@@ -167,7 +164,7 @@ func (m *turnsMachine) queueHasRoom(held int, now time.Duration) bool {
 	if limit := m.settings.InFlightLimit; limit > 0 && held >= limit {
 		return false
 	}
-	return m.settings.Rate == 0 || m.bucket(turnsQueue).surely(now) >= aToken
+	return m.settings.Rate.IsZero() || m.bucket(turnsQueue).surely(now) >= aToken
 }
 
 func (m *turnsMachine) tenantHasRoom(tenant string, held int, now time.Duration) bool {
@@ -175,7 +172,7 @@ func (m *turnsMachine) tenantHasRoom(tenant string, held int, now time.Duration)
 	if terms.Paused || terms.Capacity > 0 && held >= terms.Capacity {
 		return false
 	}
-	return terms.Rate == 0 || m.bucket(tenant).surely(now) >= aToken
+	return terms.Rate.IsZero() || m.bucket(tenant).surely(now) >= aToken
 }
 
 // waiting tells of the jobs that wait, and of what counts for their tenants.

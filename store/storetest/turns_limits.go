@@ -10,7 +10,7 @@ import (
 )
 
 // perHour is a rate that is slow beside what a claim takes.
-func perHour(n int) sluice.Rate { return sluice.Rate(float64(n) / 3600) }
+func perHour(n int) sluice.Rate { return sluice.RatePerSecond(float64(n) / 3600) }
 
 func (m *turnsMachine) changeSettings(t *rapid.T) {
 	byTenant := m.byTenant()
@@ -175,7 +175,7 @@ func (m *turnsMachine) byTenant() bool {
 			return true
 		}
 	}
-	return m.settings.Fair || m.settings.TenantCapacity > 0 || m.settings.TenantRate > 0
+	return m.settings.Fair || m.settings.TenantCapacity > 0 || !m.settings.TenantRate.IsZero()
 }
 
 // terms finds the limits that count for a tenant at an instant.

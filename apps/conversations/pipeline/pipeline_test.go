@@ -62,7 +62,7 @@ func (h *house) say(content string) {
 // work lets the stages work until the newest job of a queue is in a state.
 func (h *house) work(queue string, state sluice.State) sluice.Job {
 	h.Helper()
-	ctx, cancel := context.WithTimeout(h.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(h.Context(), 10*time.Minute)
 	defer cancel()
 	working, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)

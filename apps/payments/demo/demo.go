@@ -91,12 +91,12 @@ func Run(ctx context.Context, options Options) (proof Proof, err error) {
 
 // setRate changes the settings of the queue as an operator does: in the database, for all processes.
 func (d *demo) setRate(ctx context.Context) error {
-	if d.Rate == 0 {
+	if d.Rate.IsZero() {
 		return nil
 	}
 	act := sluice.Act{By: "demo", Reason: "another rate was asked for"}
 	_, err := d.service.Books.Client.ChangeSettings(ctx, payment.Queue, act, func(s *sluice.Settings) error {
-		s.Rate, s.Batch = d.Rate, max(1, int(5*d.Rate))
+		s.Rate, s.Batch = d.Rate, max(1, int(5*d.Rate.PerSecond()))
 		s.Burst = s.Batch
 		return nil
 	})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/payments/demo"
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
@@ -17,7 +18,7 @@ func TestDemoHolds(t *testing.T) {
 	}
 	t.Parallel()
 	options := demo.Options{
-		Payments: 100, DueIn: 4 * time.Second, Rate: 10, Outage: 8 * time.Second, Namespace: "default", Folder: t.TempDir(),
+		Payments: 100, DueIn: 4 * time.Second, Rate: sluice.RatePerSecond(10), Outage: 8 * time.Second, Namespace: "default", Folder: t.TempDir(),
 		Limit: 10 * time.Minute, Out: t.Output(),
 	}
 	if _, err := temporaltest.Install(t.Context()); err != nil {

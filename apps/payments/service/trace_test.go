@@ -110,7 +110,7 @@ func TestAWorkflowsSpansAreInTheTraceOfWhoEnqueuedItsJob(t *testing.T) {
 // untilCompleted lets upkeep follow until a job has completed.
 func untilCompleted(t *testing.T, client *sluice.Client, tends *upkeep.Upkeep, id sluice.ID) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute) // the machine may be busy
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute) // the machine may be busy
 	defer stop()
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()

@@ -20,6 +20,10 @@ begin
         perform sluice._check_queue('work', queue);
     end loop;
     perform sluice._check_holder(holder);
+    if not exists (select from sluice.holder h where h.id = beat.holder)
+        and (select count(*) from (select from sluice.holder h where h.role = 'worker' and h.queues && beat.queues limit {{max holders}}) n) >= {{max holders}} then
+        perform sluice._invalid('holder', 'so many processes beat for these queues that no more are noted: {{max holders}}');
+    end if;
     execute {{beat.sql}} using holder, 'worker', queues, greatest(slots, 0), greatest(busy, 0), coalesce(version, ''), '';
 end
 $function$;

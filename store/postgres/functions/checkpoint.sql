@@ -8,6 +8,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     saved uuid;
 begin
+    perform sluice._check_batch(array[id], array[token]);
     if id = any (sluice._allowed(array[id])) then
         execute {{checkpoint.sql}} into saved using id, token, sluice._bytes(checkpoint);
     end if;

@@ -57,13 +57,20 @@ begin
         perform sluice._invalid('batch', format('%s is not from 1 to 1000', coalesce(batch::text, 'null')));
     end if;
     perform sluice._check_name('holder', holder, 255);
+    perform sluice._check_said('reclaim', reclaim);
+    if claim_token = '00000000-0000-0000-0000-000000000000' then
+        perform sluice._invalid('claim_token', 'it is zero; leave it out, or draw one');
+    elsif not (ageing >= 0 and ageing <= 1) then
+        perform sluice._invalid('ageing', format('%s is not from 0 to 1', ageing));
+    end if;
     foreach queue in array names loop
         perform sluice._check_queue('work', queue);
         perform sluice._check_known(queue);
+        perform sluice._check_runner(queue);
     end loop;
     perform sluice._look_again();
     if claim_token is not null then
-        for row in select b.* from sluice._claimed_before(names, of_token) b loop
+        for row in select b.* from sluice._claimed_before(names, of_token, claim.holder) b loop
             left_over := 0;
             select q.jitter_ms, q.max_attempts as attempts into settings from sluice.queue q where q.name = row.queue;
             select {{answer}} into {{answer names}};

@@ -10,6 +10,7 @@ create or replace function sluice.complete_many(
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 begin
     perform sluice._check_batch(ids, tokens);
+    perform sluice._check_each('results', cardinality(results), cardinality(ids));
     return query select s.id, s.state from sluice._settle_allowed(ids, tokens, 'complete',
         array(select sluice._bytes(results[n]) from generate_series(1, cardinality(ids)) as n order by n), null, null, null, null) s order by s.no;
 end

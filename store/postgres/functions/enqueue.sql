@@ -29,11 +29,13 @@ declare
     stored record;
 begin
     perform sluice._check_queue('produce', queue);
+    perform sluice._check_said('new_queue', new_queue);
     if not new_queue then
         perform sluice._check_known(queue);
     end if;
     perform sluice._check_job(queue, payload, tenant, key, key_scope, key_window, on_duplicate, due_at, delay, priority, expires_at,
         labels, max_attempts, order_key, after, after_failure, job_id);
+    perform sluice._check_seen(job_id, after);
     perform sluice._note_awaited(array[queue], array[order_key], array[key], array[cardinality(after) > 0], after, '{}');
     select e.* into stored from sluice._enqueue(queue, payload, tenant, key, key_scope, key_window, on_duplicate,
         due_at, delay, priority, expires_at, labels, max_attempts, order_key, after, after_failure, coalesce(job_id, sluice._new_id()), false) e;

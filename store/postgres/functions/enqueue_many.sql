@@ -26,10 +26,11 @@ declare
     progress boolean;
     behind  uuid[] := '{}';
 begin
+    perform sluice._check_said('new_queue', new_queue);
     if jobs is null or json_typeof(jobs) <> 'array' then
         perform sluice._invalid('jobs', 'they must be an array of objects');
     end if;
-    items := array(select j from json_array_elements(jobs) as j);
+    items := array(select sluice._readable(j) from json_array_elements(jobs) as j);
     if cardinality(items) > 10000 then
         perform sluice._invalid('jobs', format('%s are more than 10000', cardinality(items)));
     end if;
@@ -61,9 +62,10 @@ begin
                 end if;
                 perform sluice._check_job(job.queue, job.payload, job.tenant, job.key, job.key_scope, job.key_window, job.on_duplicate, job.due_at, job.delay,
                     job.priority, job.expires_at, job.labels, job.max_attempts, job.order_key, job.after, job.after_failure, ids[n]);
-            exception when sqlstate 'SL002' or sqlstate 'SL004' or insufficient_privilege or data_exception then
+                perform sluice._check_seen(ids[n], job.after);
+            exception when sqlstate 'SL002' or sqlstate 'SL004' or sqlstate 'SL005' or insufficient_privilege or data_exception then
                 error := sqlerrm;
-                code := sqlstate;
+                code := case when sqlstate like '22%' then 'SL004' else sqlstate end;
             end;
             if error is null then
                 waits := orders[n] is not null and array_position(orders, orders[n]) < n

@@ -12,6 +12,7 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 declare
     row record;
 begin
+    perform sluice._check_said('retryable', retryable);
     select f.* into row from sluice.fail_many(array[fail.id], array[fail.token], array[error], array[retryable], array[retry_seconds], array[stack]) f;
     perform sluice._refuse(row.id, row.state);
     return row.state;

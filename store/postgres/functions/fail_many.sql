@@ -22,6 +22,13 @@ declare
     nos     integer[];
 begin
     perform sluice._check_batch(ids, tokens);
+    perform sluice._check_each('errors', cardinality(errors), cardinality(ids));
+    perform sluice._check_each('retryable', cardinality(retryable), cardinality(ids));
+    perform sluice._check_each('retry_seconds', cardinality(retry_seconds), cardinality(ids));
+    perform sluice._check_each('stacks', cardinality(stacks), cardinality(ids));
+    if array_position(retryable, null) is not null then
+        perform sluice._check_said('retryable', null);
+    end if;
     allowed := sluice._allowed(ids);
     states := array_fill('retry'::text, array[cardinality(ids)]);
     reasons := array_fill(null::text, array[cardinality(ids)]);

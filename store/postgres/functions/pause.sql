@@ -7,7 +7,9 @@ create or replace function sluice.pause(
 ) returns boolean -- false: it was paused so already
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 begin
-    if until <= clock_timestamp() then
+    if not isfinite(until) or until >= '10000-01-01 00:00:00+00' then
+        perform sluice._invalid('until', format('the year of %s is not from 1970 to 9999', until));
+    elsif until <= clock_timestamp() then
         perform sluice._invalid('until', format('%s has passed', until));
     end if;
     return sluice._set_paused(queue, true, until, reason, actor);

@@ -18,6 +18,7 @@ begin
     perform sluice._check_known_or_dead(queue);
     perform sluice._check_size(batch);
     perform sluice._check_reason(reason);
+    perform sluice._check_said('dry_run', dry_run);
     dead := array(
         select d.id from sluice.done d
         where d.queue = requeue_dead.queue and d.outcome = 'dead' and d.requeued_at is null
@@ -26,6 +27,6 @@ begin
         return query select u, 'dead' from unnest(dead) as u;
         return;
     end if;
-    return query select r.id, r.state from sluice._requeue(dead, reason, sluice._actor(actor), null) r;
+    return query select r.id, r.state from sluice._requeue(dead, reason, sluice._actor(actor), null, false) r;
 end
 $function$;

@@ -16,6 +16,7 @@ begin
     perform sluice._look_again();
     foreach queue in array queues loop
         perform sluice._check_queue('work', queue);
+        perform sluice._check_runner(queue);
         select c.wait, c.limited, c.is_full into seconds, limited, is_full
         from sluice._claim(queue, 1, '', null, null, '{1,2,3,4,5,6,7,8,9,10}', true) c where c.id is null;
         return next;

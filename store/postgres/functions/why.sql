@@ -3,7 +3,7 @@
 create or replace function sluice.why(
     job_id uuid
 ) returns table (
-    gate  text,       -- state, blocked, order_key, after, expiry, due, paused, rate, in_flight, tenant, capacity, tenant_rate, order, workers or dispatchers
+    gate  text,       -- state, open_run, blocked, order_key, after, expiry, due, paused, rate, in_flight, tenant, capacity, tenant_rate, order, workers or dispatchers
     open  boolean,
     says  text,       -- one sentence for people
     until timestamptz -- when a closed gate opens by itself; null: that depends on something else
@@ -20,6 +20,7 @@ begin
     end if;
     select w.* into o from sluice._outlook(job_id) w;
     return query select g.* from sluice._state_gate(job_id, o.now_at) g;
+    return query select g.* from sluice._run_gates(job_id) g;
     if job.state <> 'queued' then
         return;
     end if;
@@ -43,8 +44,8 @@ begin
     return next;
 
     gate := 'rate'; open := o.token_wait <= 0; until := case when not open then o.now_at + make_interval(secs => o.token_wait) end;
-    says := case when coalesce(q.rate, 0) <= 0 then 'the queue has no rate' when open then format('the rate of %s/s has a token', q.rate)
-        else format('the rate of %s/s has its next token at %s', q.rate, until) end;
+    says := case when coalesce(q.rate, 0) <= 0 then 'the queue has no rate' when open then format('the rate of %s has a token', sluice._rate_text(q.rate, q.rate_per_ms))
+        else format('the rate of %s has its next token at %s', sluice._rate_text(q.rate, q.rate_per_ms), until) end;
     return next;
 
     gate := 'in_flight'; open := coalesce(q.in_flight_limit, 0) = 0 or o.in_flight < q.in_flight_limit; until := null;

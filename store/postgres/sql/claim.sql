@@ -7,6 +7,7 @@
 -- $9 boolean whether the queue's limits were looked at; if not, nothing is claimed from a queue that has some, or that
 -- serves its tenants in turns
 -- $10 timestamptz the instant of the claim, where claims must be in order (null: now)   $11 interval how soon
+-- $12 text the engine that the holder hands jobs to; a queue with another one gives it nothing
 with claimed as (
     update sluice.live l
     set state = 'claimed', token = $6::uuid, holder = $7::text, claimed_at = coalesce($10::timestamptz, now()),
@@ -25,8 +26,9 @@ with claimed as (
             for update skip locked
         ) due
         where not exists (select from sluice.queue q where q.name = $1::text
-            and (q.paused and (q.paused_until is null or q.paused_until > now())
+            and (q.engine <> $12::text or q.paused and (q.paused_until is null or q.paused_until > now())
                  or not $9::boolean and (q.rate > 0 or q.in_flight_limit > 0 or q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0)))
+          and ($12::text = '' or exists (select from sluice.queue q where q.name = $1::text))
           and ($9::boolean or not exists (select from sluice.tenant_limit t where t.queue in ($1::text, '') and t.says))
         limit $5::integer
     ))

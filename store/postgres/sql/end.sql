@@ -1,26 +1,27 @@
--- Ends jobs: complete, bury and cancel. Moves each from live to done, keeps the failed attempt and tells the audit.
--- Of a cancelled one whose run may exist, it notes the run.
+-- Ends claimed jobs for whoever shows their tokens: complete and bury. Moves each from live to done, keeps the failed attempt and
+-- tells the audit. A row without its token, or with a null one, stays as it is. Acts of persons are end_act.sql.
+-- Of one that is buried as poison, and whose run may exist, it notes the run.
 -- For those with a key, key_free comes after it, and for those of queues that are awaited, unblock.
 -- The coalesce keeps the planner from trusting statistics of a column that changes faster than they do.
--- $1 uuid[] ids, sorted   $2 uuid[] tokens (empty: a person's or upkeep's act, no token is asked for)
+-- $1 uuid[] ids, sorted   $2 uuid[] tokens
 -- $3 text[] states the event may leave   $4 text event   $5 text outcome
 -- $6 bytea[] results   $7 text[] errors   $8 text[] stacks   $9 text[] reasons   $10 text[] by whom
--- $11 uuid act   $12 text what it counts: attempt, recovery or nothing
--- $13 boolean only where the lease ran out and no run is intended   $14 boolean whether the audit tells of it in every queue
--- $15 boolean whether to be brief: if all were ended, only those after which something follows are told, and one row of nulls says so
+-- $11 text what it counts: attempt, recovery or nothing   $12 boolean only where the lease ran out and no run is intended
+-- $13 boolean whether the audit tells of it in every queue
+-- $14 boolean whether to be brief: if all were ended, only those after which something follows are told, and one row of nulls says so
 with given as (
     select * from unnest($1::uuid[], $2::uuid[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[])
         as g(id, token, result, error, stack, reason, actor)
 ), gone as (
     delete from sluice.live l
     using given g
-    where l.id = g.id and l.id = any ($1::uuid[]) and (g.token is null or l.token = g.token)
+    where l.id = g.id and l.id = any ($1::uuid[]) and l.token = g.token
       and coalesce(l.state = any ($3::text[]), false)
-      and (not $13::boolean or l.lease_until < now() and l.engine is null)
+      and (not $12::boolean or l.lease_until < now() and l.engine is null)
     returning l.id, l.queue, l.tenant, l.state, l.due_at, l.generation, l.releases, l.token, l.holder, l.claimed_at, l.ref,
               l.engine, l.keyed, l.blocked_by, l.in_line, g.result, g.stack, g.reason, g.actor, coalesce(g.error, l.error) as error,
-              l.attempts + ($12::text = 'attempt' and l.state <> 'uncertain')::integer as attempts,
-              l.recoveries + ($12::text = 'recovery')::integer as recoveries
+              l.attempts + ($11::text = 'attempt' and l.state <> 'uncertain')::integer as attempts,
+              l.recoveries + ($11::text = 'recovery')::integer as recoveries
 ), put as (
     insert into sluice.done (id, generation, queue, tenant, outcome, due_at, claimed_at, attempts, releases, recoveries,
                              token, holder, ref, result, error)
@@ -34,18 +35,19 @@ with given as (
     insert into sluice.attempt (job_id, generation, attempt, claimed_at, holder, error, stack)
     select id, generation, attempts, claimed_at, holder, coalesce(error, ''), stack
     from gone
-    where $12::text = 'attempt' and state <> 'uncertain'
+    where $11::text = 'attempt' and state <> 'uncertain'
 ), strayed as (
-    insert into sluice.stray_run (job_id, queue, engine, ref)
-    select id, queue, engine, ref from gone where $4::text = 'cancel' and engine is not null and ref is not null
+    insert into sluice.stray_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started)
+    select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched'
+    from gone where $11::text = 'recovery' and engine is not null and ref is not null
     on conflict (job_id, ref) do nothing
 ), told as (
-    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
-    select coalesce(g.actor, g.holder, ''), 'job', g.queue, $4::text, g.id, g.generation, g.state, $5::text, coalesce(g.reason, ''), $11::uuid
+    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason)
+    select coalesce(g.actor, g.holder, ''), 'job', g.queue, $4::text, g.id, g.generation, g.state, $5::text, coalesce(g.reason, '')
     from gone g
-    where $14::boolean or exists (select from sluice.queue q where q.name = g.queue and q.audit = 'full')
+    where $13::boolean or exists (select from sluice.queue q where q.name = g.queue and q.audit = 'full')
 ), whole as (
-    select $15::boolean and count(*) = cardinality($1::uuid[]) as told from gone
+    select $14::boolean and count(*) = cardinality($1::uuid[]) as told from gone
 )
 select id, queue, state, keyed, blocked_by, awaited
 from (select g.*, g.queue in (select a.queue from sluice.awaited a) as awaited from gone g) e, whole

@@ -1,9 +1,21 @@
--- Lists what this role may not do with our tables, though programs do it. One that is not there is not listed.
--- $1 text[] tables that programs read and write   $2 text[] those that they only read
-select c.relname::text as name, p.privilege
+-- Lists what this role may not do with our tables, though programs do it; and, as excess, that it may change what is only
+-- added to and that it does not own. A table that is not there is not listed.
+-- $1 text[] tables that programs read and write   $2 text[] those that they only read   $3 text[] those that they only add to
+select c.relname::text as name, p.privilege, false as excess
 from pg_class c
 join lateral (
-    select unnest(case when c.relname = any($1::text[]) then '{select,insert,update,delete}'::text[] else '{select}'::text[] end) as privilege
+    select unnest(case when c.relname = any($1::text[]) then '{select,insert,update,delete}'::text[]
+                       when c.relname = any($3::text[]) then '{select,insert}'::text[]
+                       else '{select}'::text[] end) as privilege
 ) p on not has_table_privilege(c.oid, p.privilege)
-where c.relnamespace = 'sluice'::regnamespace and (c.relname = any($1::text[]) or c.relname = any($2::text[]))
-order by c.relname, p.privilege
+where c.relnamespace = 'sluice'::regnamespace and c.relname = any($1::text[] || $2::text[] || $3::text[])
+union all
+select c.relname::text, p.privilege, true
+from pg_class c
+join unnest('{update,delete,truncate}'::text[]) as p(privilege) on has_table_privilege(c.oid, p.privilege)
+where c.relnamespace = 'sluice'::regnamespace and c.relname = any($3::text[]) and not pg_has_role(c.relowner, 'usage')
+union all
+select p.proname || '(' || oidvectortypes(p.proargtypes) || ')', 'execute', false
+from pg_proc p
+where p.pronamespace = 'sluice'::regnamespace and p.proname = '_forget_audit' and not has_function_privilege(p.oid, 'execute')
+order by excess, name, privilege

@@ -9,7 +9,7 @@ select
     extract(epoch from clock_timestamp() - greatest(s.last_vacuum, s.last_autovacuum))::float8 as vacuumed,
     extract(epoch from clock_timestamp() - greatest(s.last_analyze, s.last_autoanalyze))::float8 as analyzed,
     coalesce((select o.option_value::boolean from pg_options_to_table(c.reloptions) o where o.option_name = 'autovacuum_enabled'), true) as autovacuum,
-    array(select t.tgname::text from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal and t.tgenabled = 'D' order by 1) as disabled_triggers
+    array(select t.tgname::text from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal and t.tgenabled in ('D', 'R') order by 1) as disabled_triggers
 from pg_class c
 left join pg_stat_all_tables s on s.relid = c.oid
 where c.relnamespace = 'sluice'::regnamespace and c.relkind = 'r'

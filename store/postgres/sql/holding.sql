@@ -1,7 +1,17 @@
--- Some jobs of a tenant that are in flight in a queue, the longest first.
+-- Some jobs of a tenant that are in flight in a queue, or of which a run may be, the longest first.
 -- $1 text queue   $2 text tenant   $3 integer limit
 select id
-from sluice.live
-where queue = $1::text and tenant = $2::text and tenant <> '' and state in ('claimed', 'dispatched')
+from (
+    (select id, claimed_at
+     from sluice.live
+     where queue = $1::text and tenant = $2::text and tenant <> '' and state in ('claimed', 'dispatched')
+     order by claimed_at, id
+     limit $3::integer)
+    union all
+    (select job_id, claimed_at
+     from sluice.stray_run
+     where queue = $1::text and tenant = $2::text and tenant <> ''
+     limit $3::integer)
+) h
 order by claimed_at, id
 limit $3::integer

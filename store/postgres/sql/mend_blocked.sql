@@ -1,5 +1,5 @@
 -- A slice of the jobs that others wait for, and whether each has left some behind: it has ended, and they do not wait
--- for a person to requeue it; and how many wait for it. Notes their queues, if an enqueue could not.
+-- for a person to requeue it, or it waits for a run of its own that has ended; and how many wait for it. Notes their queues, if an enqueue could not.
 -- $1 uuid after   $2 integer limit
 with slice as materialized (
     select l.id, l.queue, l.order_key, l.blocked_by from sluice.live l where l.blocked_by > $1::uuid order by l.blocked_by limit $2::integer
@@ -12,7 +12,8 @@ with slice as materialized (
       and not exists (select from sluice.awaited q where q.queue = b.queue)
     on conflict do nothing
 )
-select w.blocked_by, bool_or(b.id is null and not (coalesce(j.after_failure = 'wait', false)
+select w.blocked_by, bool_or(w.blocked_by = w.id and not exists (select from sluice.stray_run s where s.job_id = w.id and not s.beside)
+       or b.id is null and not (coalesce(j.after_failure = 'wait', false)
            and exists (select from sluice.job_after a where a.after_id = w.blocked_by and a.job_id = w.id)
            and exists (select from sluice.job x where x.id = w.blocked_by))), count(*)
 from slice w

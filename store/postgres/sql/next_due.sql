@@ -1,5 +1,5 @@
 -- How many milliseconds until the next job of a queue may be claimed, lines left aside; null: none waits, or the queue is
--- paused. And whether the queue has limits, or jobs wait in lines.
+-- paused. And whether the queue has limits, or jobs wait in lines; and which engine runs its jobs.
 -- $1 text queue   $2 smallint[] priorities   $3 timestamptz[] and $4 uuid[] the low-water mark of each
 -- $5 interval how long before it is due
 select (extract(epoch from min(due.due_at) - $5::interval - now()) * 1000)::bigint,
@@ -7,7 +7,8 @@ select (extract(epoch from min(due.due_at) - $5::interval - now()) * 1000)::bigi
                and (q.rate > 0 or q.in_flight_limit > 0 or q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0))
        or exists (select from sluice.tenant_limit t where t.queue in ($1::text, '') and t.says)
        or (select true from sluice.live l where l.queue = $1::text and l.state = 'queued' and l.blocked_by is null and l.in_line
-           order by l.due_at limit 1) is not null
+           order by l.due_at limit 1) is not null,
+       coalesce((select q.engine from sluice.queue q where q.name = $1::text), '')
 from unnest($2::smallint[], $3::timestamptz[], $4::uuid[]) as mark(priority, due_at, id)
 cross join lateral (
     select w.due_at

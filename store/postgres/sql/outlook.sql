@@ -22,12 +22,16 @@ select now(),
     end),
     least($2::integer,
         (select count(*) from (select from sluice.live w where w.queue = j.queue and w.state = 'claimed' limit $2::integer) c)
-        + (select count(*) from (select from sluice.live w where w.queue = j.queue and w.state = 'dispatched' limit $2::integer) d)),
-    q.rate, q.burst, f.tokens, f.filled_at,
+        + (select count(*) from (select from sluice.live w where w.queue = j.queue and w.state = 'dispatched' limit $2::integer) d)
+        + (select count(*) from (select from sluice.stray_run s where s.queue = j.queue order by s.cancelled_at limit $2::integer) s)),
+    q.rate, q.rate_per_ms, q.burst, f.tokens, f.filled_at,
     b.turns, j.queue, j.tenant, n.tokens, n.filled_at,
-    (select count(*) from (select from sluice.live w where w.queue = j.queue and w.tenant = j.tenant and w.tenant <> ''
-        and w.state in ('claimed', 'dispatched') limit $2::integer) h),
-    q.tenant_capacity, q.tenant_rate, q.tenant_burst
+    least($2::integer,
+        (select count(*) from (select from sluice.live w where w.queue = j.queue and w.tenant = j.tenant and w.tenant <> ''
+            and w.state in ('claimed', 'dispatched') limit $2::integer) h)
+        + (select count(*) from (select from sluice.stray_run s where s.queue = j.queue and s.tenant = j.tenant and s.tenant <> ''
+            limit $2::integer) s)),
+    q.tenant_capacity, q.tenant_rate, q.tenant_rate_per_ms, q.tenant_burst
 from sluice.job j
 left join sluice.live l on l.id = j.id and l.state = 'queued'
 left join sluice.queue q on q.name = j.queue

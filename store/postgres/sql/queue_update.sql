@@ -1,4 +1,4 @@
--- Changes the settings of a queue. They stand in the order of sluice.AllSettings.
+-- Changes the settings of a queue. They stand in the order of sluice.StoredSettings.
 -- $1 text name   $2 text by whom   $3 text reason   $4 … the settings
 update sluice.queue
 set version = version + 1, changed_at = now(), changed_by = $2::text, reason = $3::text,
@@ -12,6 +12,7 @@ set version = version + 1, changed_at = now(), changed_by = $2::text, reason = $
     fair = $27::boolean, tenant_capacity = $28::bigint, tenant_rate = $29::double precision, tenant_burst = $30::bigint,
     batch = $31::bigint, interval_ms = $32::bigint, lead_ms = $33::bigint, jitter_ms = $34::bigint,
     engine = $35::text, run_namespace = $36::text, run_type = $37::text, run_task_queue = $38::text,
-    run_timeout_ms = $39::bigint, run_ref = $40::text, run_results = $41::boolean, retry_runs = $42::boolean, follow_interval_ms = $43::bigint
+    run_timeout_ms = $39::bigint, run_ref = $40::text, run_results = $41::boolean, retry_runs = $42::boolean, follow_interval_ms = $43::bigint,
+    rate_per_ms = $44::bigint, tenant_rate_per_ms = $45::bigint
 where name = $1::text
 returning version, changed_at

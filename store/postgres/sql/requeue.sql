@@ -1,6 +1,8 @@
 -- Gives dead and cancelled jobs a new life: the next generation, due now. Their history stays.
 -- Those that have places among others wait for themselves until they are looked at, in the same transaction.
+-- So do those of which a run may be open, until it is forgotten.
 -- $1 uuid[] ids, sorted   $2 text[] outcomes that may be left   $3 text by whom   $4 text reason   $5 uuid act
+-- $6 uuid[] jobs of which a run may be open
 with old as materialized (
     select d.id, d.generation, d.outcome
     from sluice.done d
@@ -14,7 +16,7 @@ with old as materialized (
     insert into sluice.live (id, queue, tenant, priority, due_at, generation, keyed, order_key, order_place, blocked_by)
     select j.id, j.queue, j.tenant, j.priority, now(), o.generation + 1,
            exists (select from sluice.job_key k where k.queue = j.queue and k.key = j.key and k.job_id = j.id and k.until is null),
-           j.order_key, j.order_place, case when j.order_key is not null or j.after is not null then j.id end
+           j.order_key, j.order_place, case when j.order_key is not null or j.after is not null or j.id = any ($6::uuid[]) then j.id end
     from old o join sluice.job j on j.id = o.id
     returning id, queue, generation
 ), told as (

@@ -1,5 +1,12 @@
--- Forgets runs whose jobs were cancelled.
+-- Forgets runs of ended jobs, which have ended too, and tells the lines of their tenants that there is room.
 -- $1 uuid[] jobs   $2 text[] refs
-delete from sluice.stray_run s
-using unnest($1::uuid[], $2::text[]) as g(job_id, ref)
-where s.job_id = g.job_id and s.ref = g.ref
+with gone as (
+    delete from sluice.stray_run s
+    using unnest($1::uuid[], $2::text[]) as g(job_id, ref)
+    where s.job_id = g.job_id and s.ref = g.ref
+    returning s.job_id, s.queue, s.tenant
+), hinted as (
+    insert into sluice.hint (queue, tenant, jobs, room)
+    select distinct queue, tenant, 0, true from gone where tenant <> ''
+)
+select job_id, queue, '' from gone

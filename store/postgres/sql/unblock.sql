@@ -1,12 +1,13 @@
 -- Looks at jobs that wait for others of which some may have ended: works out what each waits for now, and lets those go
 -- that wait for none. Of those that must be cancelled it says so, and for which job. One that is locked is passed over,
 -- because that transaction may stay open for long, and said to be. Nobody is waited for.
+-- A job that waits for itself, while a run of it may be open, counts as one that may have ended.
 -- What a job waits for is read as it was when the statement began. So whoever leaves a job blocked looks, after the
 -- commit, whether the blocker has ended meanwhile.
 -- $1 uuid[] jobs that may have ended   $2 uuid[] jobs to look at whatever they wait for   $3 uuid after   $4 integer limit
 with ended as materialized (
     select e.id from unnest($1::uuid[]) as e(id)
-    where not exists (select from sluice.live l where l.id = e.id)
+    where not exists (select from sluice.live l where l.id = e.id and l.blocked_by is distinct from l.id)
 ), found as materialized (
     select f.id
     from (select l.id from sluice.live l where l.blocked_by = any (array(select id from ended))
@@ -45,6 +46,7 @@ with ended as materialized (
     select w.id, w.queue, w.blocked_by as before, failed.after_id as failed, failed.outcome,
            case when failed.after_id is not null then w.blocked_by
                 else coalesce(
+               (select s.job_id from sluice.stray_run s where s.job_id = w.id and not s.beside limit 1),
                (select b.id from sluice.live b where b.id = w.blocked_by and b.id <> w.id),
                (select p.id from sluice.live p where p.queue = w.queue and p.order_key = w.order_key and p.order_place < w.order_place
                 order by p.order_place desc limit 1),

@@ -1,6 +1,6 @@
 -- Claims of a queue whose lease ran out, the longest ago first, but those of which a run is intended: only the engine
 -- knows of it.
--- ?1 queue   ?2 now   ?3 limit
+-- ?1 queue   ?2 now, by the steady clock   ?3 limit
 select j.id
 from sluice_live l
 join sluice_job j on j.seq = l.seq

@@ -1,15 +1,16 @@
 -- Stores the settings of a queue, whose version was looked at in the same transaction. They stand in the
--- order of sluice.AllSettings.
+-- order of sluice.StoredSettings.
 -- ?1 name   ?2 version   ?3 now   ?4 actor   ?5 reason   ?6 … the settings
 insert into sluice_queue (name, version, changed_at, changed_by, reason,
        paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,
        backoff_jitter_ms, backoff_full_jitter, recover_interval_ms, recover_batch, keep_completed_ms,
        keep_cancelled_ms, keep_dead_ms, payload_limit, payload_schema, audit, rate, burst,
        in_flight_limit, paused_until, ageing, fair, tenant_capacity, tenant_rate, tenant_burst, batch, interval_ms, lead_ms, jitter_ms,
-       engine, run_namespace, run_type, run_task_queue, run_timeout_ms, run_ref, run_results, retry_runs, follow_interval_ms)
+       engine, run_namespace, run_type, run_task_queue, run_timeout_ms, run_ref, run_results, retry_runs, follow_interval_ms, rate_per_ms,
+       tenant_rate_per_ms)
 values (?1, ?2, ?3, ?4, ?5,
        ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28,
-       ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45)
+       ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47)
 on conflict (name) do update
 set version = excluded.version, changed_at = excluded.changed_at, changed_by = excluded.changed_by, reason = excluded.reason,
     paused = excluded.paused, lease_ms = excluded.lease_ms, timeout_ms = excluded.timeout_ms,
@@ -26,4 +27,5 @@ set version = excluded.version, changed_at = excluded.changed_at, changed_by = e
     batch = excluded.batch, interval_ms = excluded.interval_ms, lead_ms = excluded.lead_ms, jitter_ms = excluded.jitter_ms,
     engine = excluded.engine, run_namespace = excluded.run_namespace, run_type = excluded.run_type,
     run_task_queue = excluded.run_task_queue, run_timeout_ms = excluded.run_timeout_ms, run_ref = excluded.run_ref,
-    run_results = excluded.run_results, retry_runs = excluded.retry_runs, follow_interval_ms = excluded.follow_interval_ms
+    run_results = excluded.run_results, retry_runs = excluded.retry_runs, follow_interval_ms = excluded.follow_interval_ms,
+    rate_per_ms = excluded.rate_per_ms, tenant_rate_per_ms = excluded.tenant_rate_per_ms

@@ -1,4 +1,4 @@
--- Every queue with its settings, by name. The settings stand in the order of sluice.AllSettings.
+-- Every queue with its settings, by name. The settings stand in the order of sluice.StoredSettings.
 -- ?1 now
 select name, version, changed_at, changed_by, reason, ?1 as now, told, plans,
        q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0 or exists (select 1 from sluice_tenant_limit t where t.queue in (q.name, '') and t.says),
@@ -6,6 +6,7 @@ select name, version, changed_at, changed_by, reason, ?1 as now, told, plans,
        backoff_jitter_ms, backoff_full_jitter, recover_interval_ms, recover_batch, keep_completed_ms,
        keep_cancelled_ms, keep_dead_ms, payload_limit, payload_schema, audit, rate, burst,
        in_flight_limit, paused_until, ageing, fair, tenant_capacity, tenant_rate, tenant_burst, batch, interval_ms, lead_ms, jitter_ms,
-       engine, run_namespace, run_type, run_task_queue, run_timeout_ms, run_ref, run_results, retry_runs, follow_interval_ms
+       engine, run_namespace, run_type, run_task_queue, run_timeout_ms, run_ref, run_results, retry_runs, follow_interval_ms, rate_per_ms,
+       tenant_rate_per_ms
 from sluice_queue q
 order by name

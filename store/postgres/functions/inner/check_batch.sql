@@ -1,4 +1,4 @@
--- Refuses arrays of a batch that do not have the same length, or an item of which is missing.
+-- Refuses arrays of a batch that do not have the same length, and one of which an id or a token is missing.
 create or replace function sluice._check_batch(ids uuid[], tokens uuid[]) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin
@@ -8,6 +8,8 @@ begin
         perform sluice._invalid('ids', format('%s are more than 10000', cardinality(ids)));
     elsif array_position(ids, null) is not null then
         perform sluice._invalid('ids', 'one of them is null');
+    elsif array_position(tokens, null) is not null or '00000000-0000-0000-0000-000000000000' = any (tokens) then
+        perform sluice._invalid('tokens', 'one of them is null or zero; show the token of the claim');
     end if;
 end
 $function$;

@@ -30,6 +30,8 @@ begin
         perform sluice._invalid('priority', format('%s is not from 1 (first) to 10 (last)', coalesce(priority::text, 'null')));
     elsif max_attempts < 1 or max_attempts > {{max count}} then
         perform sluice._invalid('max_attempts', format('%s is not from 1 to {{max count}}', max_attempts));
+    elsif delay > interval '7900 years' or key_window > interval '7900 years' then
+        perform sluice._invalid(case when delay > interval '7900 years' then 'delay' else 'key_window' end, 'it is longer than 7900 years');
     elsif delay < interval '0' then
         perform sluice._invalid('delay', format('%s is negative', delay));
     elsif delay > interval '0' and due_at is not null then
@@ -48,6 +50,11 @@ begin
         perform sluice._invalid('after', 'the job cannot run after itself');
     elsif job_id = '00000000-0000-0000-0000-000000000000' then
         perform sluice._invalid('job_id', 'it is empty');
+    end if;
+    if delay > interval '0' and expires_at <= clock_timestamp() + delay then
+        perform sluice._invalid('expires_at', 'the job would expire before it is due');
+    elsif expires_at <= clock_timestamp() then
+        perform sluice._invalid('expires_at', 'it has passed');
     end if;
     foreach instant in array array[due_at, expires_at] loop
         if instant is not null and not (isfinite(instant) and instant >= '1970-01-01 00:00:00+00' and instant < '10000-01-01 00:00:00+00') then

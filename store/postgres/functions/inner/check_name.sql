@@ -1,4 +1,4 @@
--- Refuses a name that is too long or has a control character.
+-- Refuses a name that is too long or has a control character or one that cannot be seen.
 create or replace function sluice._check_name(argument text, value text, most integer) returns void
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
 begin
@@ -6,6 +6,8 @@ begin
         perform sluice._invalid(argument, format('%s bytes are more than %s', octet_length(value), most));
     elsif value ~ '[\u0001-\u001f\u007f-\u009f]' then
         perform sluice._invalid(argument, 'it has a control character');
+    elsif value ~ '[{{unseen characters}}]' then
+        perform sluice._invalid(argument, 'it has a character that cannot be seen');
     end if;
 end
 $function$;

@@ -21,7 +21,7 @@ begin
         has := false;
         if not look_only then
             for {{column names}} in execute {{claim.sql}} || ' order by c.priority, c.due_at, c.id'
-                using of_queue, in_order, fronts, zeroes, most, with_token, by_holder, lease, false, null::timestamptz, interval '0'
+                using of_queue, in_order, fronts, zeroes, most, with_token, by_holder, lease, false, null::timestamptz, interval '0', ''
             loop
                 has := true;
                 return next;

@@ -8,10 +8,10 @@ declare
     zeroes  constant uuid[] := array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[10]);
     straggle constant interval := interval '1 minute';
     g       record;
-    paused boolean; rate double precision; burst bigint; in_flight_limit bigint; version bigint;
+    paused boolean; rate double precision; rate_per bigint; burst bigint; in_flight_limit bigint; version bigint;
     tokens double precision; filled_at timestamptz; stored timestamptz; counted_from timestamptz; counted_version bigint; counted_since timestamptz;
-    now_at timestamptz; tenant_capacity bigint; tenant_rate double precision; tenant_burst bigint; by_tenant boolean;
-    mark_turn double precision; mark_tenant text; wakes_from timestamptz; turns_since timestamptz; changed timestamptz;
+    now_at timestamptz; tenant_capacity bigint; tenant_rate double precision; tenant_per bigint; tenant_burst bigint; by_tenant boolean;
+    mark_turn double precision; mark_tenant text; wakes_from timestamptz; turns_since timestamptz; changed timestamptz; permits_from timestamptz;
     at      timestamptz;
     is_new  boolean;
     before  record;
@@ -20,14 +20,18 @@ declare
     first   timestamptz;
     room    integer := most;
     room_wait double precision := 0;
+    in_window record;
+    free    double precision;
     full_up boolean := false;
+    set_back boolean := false;
+    by_engine text;
     got     integer := 0;
     more    boolean := false;
     due     double precision;
     row     record;
 begin
-    execute {{flow_lock.sql}} into paused, rate, burst, in_flight_limit, version, tokens, filled_at, stored, counted_from, counted_version,
-        counted_since, now_at, tenant_capacity, tenant_rate, tenant_burst, by_tenant, mark_turn, mark_tenant, wakes_from, turns_since, changed
+    execute {{flow_lock.sql}} into paused, rate, rate_per, burst, in_flight_limit, version, tokens, filled_at, stored, counted_from, counted_version,
+        counted_since, now_at, tenant_capacity, tenant_rate, tenant_per, tenant_burst, by_tenant, mark_turn, mark_tenant, wakes_from, turns_since, changed, by_engine, permits_from
         using of_queue;
     is_full := false;
     if now_at is null then -- another claim has the lock
@@ -58,16 +62,27 @@ begin
         turns_since := null;
     end if;
     select mark_turn as turn, mark_tenant as tenant, wakes_from as wakes, turns_since as since, counted_from as counted into before;
-    select * into bucket from sluice._filled(tokens, filled_at, rate, sluice._burst(rate, burst), now_at);
+    select * into bucket from sluice._filled(tokens, filled_at, rate, sluice._burst(rate, rate_per, burst), now_at);
     if in_flight_limit > 0 then
         execute {{in_flight.sql}} into in_flight, first using of_queue, in_flight_limit, counted_from;
         if at - counted_since > straggle then
             counted_from := coalesce(first, at);
         end if;
     end if;
-    if rate > 0 and floor(bucket.filled + 1e-9) < room then
-        room := greatest(floor(bucket.filled + 1e-9), 0);
-        room_wait := sluice._until_useful(bucket.filled - room, rate, sluice._burst(rate, burst));
+    if rate > 0 then
+        if filled_at > now_at + interval '1 second' then -- the clock was set back, and starts are in what is the future now
+            execute {{started_forget.sql}} using of_queue, '-infinity'::timestamptz, now_at;
+            execute {{started_add.sql}} using of_queue, now_at, sluice._window_jobs(rate, rate_per)::bigint + burst;
+            tokens := bucket.filled;
+            filled_at := bucket.at;
+            set_back := true;
+        end if;
+        select * into in_window from sluice._window_wait(of_queue, 1, sluice._window_jobs(rate, rate_per) + burst, sluice._window_of(rate, rate_per), permits_from, now_at);
+        free := greatest(least(floor(bucket.filled + 1e-9), in_window.free), 0);
+        if free < room then
+            room := free;
+            room_wait := greatest(sluice._until_useful(bucket.filled - room, rate, sluice._burst(rate, rate_per, burst)), in_window.wait);
+        end if;
     end if;
     if in_flight_limit > 0 and in_flight_limit - in_flight <= room then
         room := greatest(in_flight_limit - in_flight, 0);
@@ -75,7 +90,7 @@ begin
     end if;
     if not look_only and by_tenant then
         for row in select s.* from sluice._serve(of_queue, room, by_holder, with_token, lease, in_order, now_at, at, stored, changed,
-            tenant_capacity, tenant_rate, tenant_burst, mark_turn, mark_tenant, wakes_from, coalesce(turns_since, at)) s
+            tenant_capacity, tenant_rate, tenant_per, tenant_burst, mark_turn, mark_tenant, wakes_from, coalesce(turns_since, at)) s
         loop
             if row.id is null then
                 mark_turn := row.mark_turn;
@@ -91,7 +106,7 @@ begin
         end loop;
     elsif not look_only and room > 0 then
         for {{column names}} in execute {{claim.sql}} || ' order by c.priority, c.due_at, c.id'
-            using of_queue, in_order, fronts, zeroes, room, with_token, by_holder, lease, true, at, interval '0'
+            using of_queue, in_order, fronts, zeroes, room, with_token, by_holder, lease, true, at, interval '0', ''
         loop
             got := got + 1;
             return next;
@@ -100,13 +115,14 @@ begin
     if rate > 0 and got > 0 then
         tokens := bucket.filled - got;
         filled_at := bucket.at;
+        execute {{started_add.sql}} using of_queue, now_at, got::bigint; -- who claims by a function begins at once, or hands back
     end if;
-    if mark_turn <> before.turn or mark_tenant <> before.tenant or turns_since is distinct from before.since
+    if set_back or mark_turn <> before.turn or mark_tenant <> before.tenant or turns_since is distinct from before.since
         or coalesce(wakes_from < before.wakes, false)
         or got > 0 and (rate > 0 or is_new or stored is null or at - stored >= interval '1 second'
             or (counted_from is null) <> (before.counted is null) or coalesce(counted_from - before.counted >= interval '1 second', false)) then
         execute {{flow_take.sql}} using of_queue, tokens, filled_at, at, counted_from, counted_version, counted_since,
-            mark_turn, mark_tenant, wakes_from, turns_since;
+            mark_turn, mark_tenant, wakes_from, turns_since, permits_from;
     end if;
     id := null;
     if got > 0 then

@@ -1,5 +1,5 @@
--- What an earlier claim with this token got, if its answer was lost. It reads the claimed jobs of the queues.
-create or replace function sluice._claimed_before(names text[], of_token uuid)
+-- What an earlier claim of this holder with this token got, if its answer was lost. It reads the claimed jobs of the queues.
+create or replace function sluice._claimed_before(names text[], of_token uuid, of_holder text)
 returns table (queue text, token uuid, {{columns}})
 language plpgsql stable set search_path = pg_catalog, pg_temp as $function$
 begin
@@ -9,7 +9,7 @@ begin
            j.order_key, j.after, j.after_failure
     from sluice.live l
     join sluice.job j on j.id = l.id
-    where l.state = 'claimed' and l.queue = any (names) and l.token = of_token
+    where l.state = 'claimed' and l.queue = any (names) and l.token = of_token and l.holder = of_holder
     order by l.queue, l.priority, l.due_at, l.id;
 end
 $function$;

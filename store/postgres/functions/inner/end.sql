@@ -1,7 +1,7 @@
--- Ends jobs, and then frees their keys or hands them on. States says from which states; ids are sorted. A row whose state
--- is 'let go' is a job that may start now.
+-- Ends claimed jobs for whoever shows their tokens, and then frees their keys or hands them on. States says from which states;
+-- ids are sorted. A row whose state is 'let go' is a job that may start now.
 create or replace function sluice._end(event text, states text[], ids uuid[], tokens uuid[], results bytea[], errors text[],
-    stacks text[], reasons text[], actors text[], act_id uuid, counts text, late boolean)
+    stacks text[], reasons text[], actors text[], counts text, late boolean)
 returns table (id uuid, queue text, state text, awaited boolean)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -13,7 +13,7 @@ declare
 begin
     select * into move from sluice._move(event);
     for id, queue, state, keyed, blocker, awaited in execute {{end.sql}}
-        using ids, tokens, states, event, move.leads_to, results, errors, stacks, reasons, actors, act_id, counts, late, move.notable, false
+        using ids, tokens, states, event, move.leads_to, results, errors, stacks, reasons, actors, counts, late, move.notable, false
     loop
         return next;
         if keyed then
@@ -21,15 +21,6 @@ begin
             blockers := array_append(blockers, blocker);
         end if;
     end loop;
-    if with_key = '{}' then
-        return;
-    end if;
-    if array_remove(blockers, null) <> '{}' then
-        execute {{key_hand_on.sql}} using with_key, blockers;
-    end if;
-    awaited := false;
-    for id, queue, state in execute {{key_free.sql}} using with_key loop
-        return next;
-    end loop;
+    return query select f.id, f.queue, f.state, false from sluice._free_keys(with_key, blockers) f;
 end
 $function$;

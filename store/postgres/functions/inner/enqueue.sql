@@ -22,6 +22,7 @@ declare
     hold     record;
     taken    uuid;
     bytes    bytea := sluice._bytes(payload);
+    label_text text := case when jsonb_typeof(labels) = 'object' and labels <> '{}' then labels::text else '' end;
     a_queue  text;
     a_key    text;
 begin
@@ -57,7 +58,7 @@ begin
         end if;
     end if;
     if key <> '' then
-        select h.* into hold from sluice._place_behind(queue, key, job_id, key_scope, key_window, on_duplicate) h;
+        select h.* into hold from sluice._place_behind(queue, key, job_id, key_scope, key_window, on_duplicate, bytes, label_text) h;
         if hold.duplicate_of is not null then
             id := hold.duplicate_of;
             duplicate := true;
@@ -83,7 +84,7 @@ begin
     from (select _enqueue.queue as name) g left join sluice.queue q on q.name = g.name;
     execute {{enqueue.sql}} into taken using
         array[job_id], array[queue], array[coalesce(tenant, '')], array[priority::smallint], array[key], bytes,
-        array[case when jsonb_typeof(labels) = 'object' and labels <> '{}' then labels::text else '' end], array[coalesce(max_attempts, 0)::smallint],
+        array[label_text], array[coalesce(max_attempts, 0)::smallint],
         array[due_at], array[coalesce(delay, '0')], array[expires_at], array[key <> '' and key_scope = 'unfinished'], array[blocker],
         array[coalesce(settings.told, false)], array[1], array[octet_length(bytes)], array[settings.by_tenant],
         array[case when place is not null then order_key else '' end], array[coalesce(place, 0)],

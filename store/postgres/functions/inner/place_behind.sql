@@ -1,5 +1,5 @@
 -- Takes a key for a new job, or says what becomes of the job because another one has it.
-create or replace function sluice._place_behind(queue text, key text, job_id uuid, key_scope text, key_window interval, on_duplicate text,
+create or replace function sluice._place_behind(queue text, key text, job_id uuid, key_scope text, key_window interval, on_duplicate text, payload bytea, labels text,
     out duplicate_of uuid, out replaced uuid, out blocked_by uuid, out awaited uuid)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -32,8 +32,8 @@ begin
             return;
         end if;
         execute {{key_pass.sql}} using queue, key, job_id, span, key_scope = 'forever';
-        for row in select e.* from sluice._end('cancel', array['queued'], array[holder], null, null, null, null,
-            array[format('replaced by %s', job_id)], array['producer'], null, 'nothing', false) e
+        for row in select e.* from sluice._cancel_queued(array[holder],
+            array[format('replaced by %s', job_id)], array['producer']) e
         loop
             if row.state = 'let go' then
                 perform sluice._notify(row.queue);
@@ -43,7 +43,12 @@ begin
         end loop;
         replaced := holder;
         blocked_by := behind;
-    elsif on_duplicate = 'coalesce' and unfinished_only and state <> 'queued' then
+    elsif on_duplicate = 'coalesce' and unfinished_only then
+        execute {{coalesce.sql}} into free using holder, payload, labels;
+        if free is not null then
+            duplicate_of := holder;
+            return;
+        end if;
         execute {{key_pass.sql}} using queue, key, job_id, span, key_scope = 'forever';
         blocked_by := holder;
     else

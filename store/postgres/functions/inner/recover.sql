@@ -48,7 +48,7 @@ begin
         select m.leaves into leaves from sluice._move('bury') m;
         for row in select e.* from sluice._end('bury', leaves, array(select a from unnest(dead) as a order by a),
             array(select t from unnest(dead, d_tokens) as g(a, t) order by a), null, array(select r from unnest(dead, errors) as g(a, r) order by a),
-            null, array_fill('recoveries spent'::text, array[cardinality(dead)]), array_fill(by_whom, array[cardinality(dead)]), null, 'recovery', true) e
+            null, array_fill('recoveries spent'::text, array[cardinality(dead)]), array_fill(by_whom, array[cardinality(dead)]), 'recovery', true) e
         loop
             if row.state <> 'let go' then
                 buried := buried + 1;

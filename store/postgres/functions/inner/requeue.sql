@@ -1,5 +1,5 @@
 -- Gives jobs a new life, and says of each what became of it.
-create or replace function sluice._requeue(given uuid[], reason text, by_whom text, act uuid)
+create or replace function sluice._requeue(given uuid[], reason text, by_whom text, act uuid, beside boolean)
 returns table (id uuid, state text)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
@@ -9,6 +9,7 @@ declare
     refused  uuid[] := '{}';
     placed   uuid[] := '{}';
     moved    uuid[] := '{}';
+    waiting  uuid[] := '{}';
     back     uuid[];
     behind   uuid[] := '{}';
     leaves   text[];
@@ -41,7 +42,16 @@ begin
     refused := sluice._retake_keys(free);
     free := array(select i from unnest(free) as i where not i = any (refused) order by i);
     select m.leaves into leaves from sluice._move('requeue') m;
-    for job_id, job_queue, job_state in execute {{requeue.sql}} using free, leaves, by_whom, reason, act loop
+    if beside then
+        for job_id, job_queue, job_state in execute {{stray_beside.sql}} using free, by_whom, reason, act loop
+            waiting := '{}';
+        end loop;
+    else
+        for job_id in execute {{stray_open.sql}} using free loop
+            waiting := waiting || job_id;
+        end loop;
+    end if;
+    for job_id, job_queue, job_state in execute {{requeue.sql}} using free, leaves, by_whom, reason, act, waiting loop
         moved := moved || job_id;
         perform sluice._notify(job_queue);
     end loop;

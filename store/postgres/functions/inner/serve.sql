@@ -1,7 +1,7 @@
 -- Claims up to room jobs from the lines of a queue, and shares them out among the tenants by their turns, as package flow
 -- does. The lock of the queue's flow is held. The last row has no id: it says how far the turns are.
 create or replace function sluice._serve(of_queue text, room integer, by_holder text, with_token uuid, lease interval, in_order smallint[],
-    now_at timestamptz, claim_at timestamptz, stored timestamptz, settings_changed timestamptz, of_capacity bigint, of_rate double precision, of_burst bigint,
+    now_at timestamptz, claim_at timestamptz, stored timestamptz, settings_changed timestamptz, of_capacity bigint, of_rate double precision, of_per bigint, of_burst bigint,
     given_turn double precision, given_tenant text, given_wakes timestamptz, turns_since timestamptz)
 returns table ({{columns}}, mark_turn double precision, mark_tenant text, wakes_from timestamptz, more boolean)
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
@@ -47,9 +47,10 @@ begin
         -- their limits, and what they have in flight
         capacity := '{}'; rate := '{}'; burst := '{}'; weight := '{}'; until := '{}'; paused := '{}'; paused_until := '{}'; limits_changed := '{}';
         no := 0;
-        for row in select t.* from sluice._terms(of_queue, of_tenant, of_capacity, of_rate, of_burst, now_at) t loop
+        for row in select t.* from sluice._terms(of_queue, of_tenant, of_capacity, of_rate, of_per, of_burst, now_at) t loop
             no := no + 1;
-            capacity[no] := row.capacity; rate[no] := row.rate; burst[no] := case when row.rate > 0 then sluice._burst(row.rate, row.burst) end;
+            capacity[no] := row.capacity; rate[no] := sluice._refill(row.rate, row.per_ms, row.burst);
+            burst[no] := case when row.rate > 0 then sluice._burst(row.rate, row.per_ms, row.burst) end;
             weight[no] := row.weight; until[no] := row.until; paused[no] := row.paused; paused_until[no] := row.paused_until; limits_changed[no] := row.changed;
         end loop;
         held := array_fill(0, array[n]); untold := array_fill(false, array[n]);

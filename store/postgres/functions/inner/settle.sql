@@ -30,7 +30,7 @@ begin
         for row in select e.* from sluice._end(event, move.leaves, s_ids, s_tokens,
             array(select results[g.n] from unnest(nos) with ordinality as g(n, k) order by g.k),
             case when event = 'bury' then s_errors end, case when event = 'bury' then s_stacks end, s_reasons,
-            case when event = 'bury' then s_actors end, null,
+            case when event = 'bury' then s_actors end,
             case when event = 'complete' then 'nothing' when poison then 'recovery' else 'attempt' end, false) e
         loop
             if row.state = 'let go' then

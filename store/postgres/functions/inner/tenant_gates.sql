@@ -7,10 +7,10 @@ declare
     whose text := case when of_tenant = '' then 'jobs without a tenant' else format('tenant "%s"', of_tenant) end;
     wait  double precision;
 begin
-    select t.* into terms from sluice.queue q, lateral sluice._terms(of_queue, array[of_tenant], q.tenant_capacity, q.tenant_rate, q.tenant_burst, now_at) t
+    select t.* into terms from sluice.queue q, lateral sluice._terms(of_queue, array[of_tenant], q.tenant_capacity, q.tenant_rate, q.tenant_rate_per_ms, q.tenant_burst, now_at) t
     where q.name = of_queue;
     if not found then
-        select t.* into terms from sluice._terms(of_queue, array[of_tenant], 0, 0, 0, now_at) t;
+        select t.* into terms from sluice._terms(of_queue, array[of_tenant], 0, 0, 1000, 0, now_at) t;
     end if;
     gate := 'tenant';
     open := not terms.paused;
@@ -24,12 +24,12 @@ begin
         when open then format('%s of %s of %s in flight', held, terms.capacity, whose)
         else format('%s of %s in flight, and %s are allowed; one has to end first', held, whose, terms.capacity) end;
     return next;
-    wait := sluice._token_wait(coalesce(tokens, 0), filled_at, terms.rate, terms.burst, now_at);
+    wait := sluice._token_wait(coalesce(tokens, 0), filled_at, sluice._refill(terms.rate, terms.per_ms, terms.burst), 1000, sluice._burst(terms.rate, terms.per_ms, terms.burst)::bigint, now_at);
     gate := 'tenant_rate';
     open := wait <= 0;
     until := case when not open then now_at + make_interval(secs => wait) end;
-    says := case when terms.rate <= 0 then whose || ' has no rate' when open then format('the rate of %s/s of %s has a token', terms.rate, whose)
-        else format('the rate of %s/s of %s has its next token at %s', terms.rate, whose, until) end;
+    says := case when terms.rate <= 0 then whose || ' has no rate' when open then format('the rate of %s of %s has a token', sluice._rate_text(terms.rate, terms.per_ms), whose)
+        else format('the rate of %s of %s has its next token at %s', sluice._rate_text(terms.rate, terms.per_ms), whose, until) end;
     return next;
 end
 $function$;

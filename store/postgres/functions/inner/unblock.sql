@@ -52,8 +52,8 @@ begin
             next := next || ended;
         end if;
         if failed <> '{}' then
-            for job in select e.* from sluice._end('cancel', array['queued'], failed, null, null, null, null, why,
-                array_fill('sluice'::text, array[cardinality(failed)]), null, 'nothing', false) e
+            for job in select e.* from sluice._cancel_queued(failed, why,
+                array_fill('sluice'::text, array[cardinality(failed)])) e
             loop
                 if job.state = 'let go' then
                     perform sluice._notify(job.queue);

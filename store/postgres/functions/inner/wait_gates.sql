@@ -12,6 +12,9 @@ declare
     completed integer := 0;
 begin
     select j.* into job from sluice.jobs j where j.id = job_id;
+    if job.blocked_by = job_id then -- for a run of its own: see _run_gates
+        job.blocked_by := null;
+    end if;
     select b.* into blocker from sluice.jobs b where b.id = job.blocked_by;
     twin := coalesce(job.key is not null and blocker.queue = job.queue and blocker.key = job.key, false);
     before := coalesce(blocker.queue = job.queue and blocker.order_key = job.order_key, false) and not twin;
@@ -34,8 +37,11 @@ begin
     gate := 'after';
     open := true;
     says := '';
-    for other in select g.id, j.state from unnest(job.after) with ordinality as g(id, n) left join sluice.jobs j on j.id = g.id order by g.n loop
-        if other.state is null then
+    for other in select g.id, j.state, coalesce(sluice._may('operate', j.queue), true) as seen from unnest(job.after) with ordinality as g(id, n) left join sluice.jobs j on j.id = g.id order by g.n loop
+        if not other.seen then
+            says := says || format('; job %s is not for this role to see', other.id);
+            open := open and job.blocked_by is null;
+        elsif other.state is null then
             says := says || format('; job %s is gone from the history', other.id);
             open := open and job.blocked_by is null;
         elsif other.state = 'completed' then

@@ -1,0 +1,131 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+)
+
+// Row is an entry as a store holds it.
+type Row struct {
+	Seq int64
+	// At is in microseconds since 1970, UTC.
+	At                                           int64
+	Actor, Object, Name, Event, From, To, Reason []byte
+	Generation                                   int64
+	// JobID and ActID have 16 bytes; nil: there is none. Before and After are JSON as the store gives it; nil: none.
+	JobID, ActID, Before, After []byte
+}
+
+// Digest is what is known of an entry without its text.
+type Digest struct {
+	Seq   int64
+	At    time.Time
+	Level Level
+	Sum   Hash
+}
+
+// Digester digests rows. It keeps a buffer between them.
+type Digester struct{ text []byte }
+
+const entryKind = "sluice audit entry 1\n"
+
+// Digest digests a row: every column, each with its length, so that no two rows have the same text.
+func (d *Digester) Digest(r *Row) Digest {
+	text := append(d.text[:0], entryKind...)
+	text = binary.BigEndian.AppendUint64(text, uint64(r.Seq))
+	text = binary.BigEndian.AppendUint64(text, uint64(r.At))
+	text = binary.BigEndian.AppendUint64(text, uint64(r.Generation))
+	for _, column := range [...][]byte{r.Actor, r.Object, r.Name, r.Event, r.From, r.To, r.Reason} {
+		text = append(binary.AppendUvarint(text, uint64(len(column))), column...)
+	}
+	for _, column := range [...][]byte{r.JobID, r.ActID, r.Before, r.After} { // of which there may be none
+		if column == nil {
+			text = append(text, 0)
+			continue
+		}
+		text = append(binary.AppendUvarint(text, uint64(len(column))+1), column...)
+	}
+	d.text = text
+	return Digest{Seq: r.Seq, At: time.UnixMicro(r.At).UTC(), Level: LevelOf(string(r.Object), string(r.Event)), Sum: sha256.Sum256(text)}
+}
+
+const sealKind = "sluice audit seal 1\n"
+
+// seal computes the hash of a seal.
+func (s *Seal) seal() Hash {
+	text := []byte(sealKind)
+	number := func(n int64) { text = binary.BigEndian.AppendUint64(text, uint64(n)) }
+	number(s.No)
+	number(s.At.UnixMicro())
+	number(s.Upto)
+	text = append(text, s.Previous[:]...)
+	for _, level := range Levels() {
+		p := s.Part(level)
+		number(p.Entries)
+		text = append(text, p.Hash[:]...)
+		number(p.Gone)
+		number(p.Keep.Milliseconds())
+	}
+	return sha256.Sum256(text)
+}
+
+// markBytes is how much of an entry's digest a batch keeps, so that the entry that was changed can be named. All of each
+// digest is in the batch's sum.
+const markBytes = 8
+
+const batchKind = "sluice audit batch 1\n"
+
+// batch lists the entries that a seal covers, of one level.
+type batch struct {
+	entries int64
+	last    int64 // the seq before
+	marks   []byte
+	sums    []byte
+}
+
+func (b *batch) add(d Digest) {
+	b.marks = append(binary.AppendUvarint(b.marks, uint64(d.Seq-b.last)), d.Sum[:markBytes]...)
+	b.sums = append(b.sums, d.Sum[:]...)
+	b.entries, b.last = b.entries+1, d.Seq
+}
+
+// body is what is stored: the kind, the sum over all digests, and for each entry its distance from the one before and the
+// beginning of its digest.
+func (b *batch) body() []byte {
+	if b.entries == 0 {
+		return nil
+	}
+	sum := sha256.Sum256(b.sums)
+	body := append([]byte(batchKind), sum[:]...)
+	return append(body, b.marks...)
+}
+
+func hashOf(body []byte) Hash {
+	if body == nil {
+		return Hash{}
+	}
+	return sha256.Sum256(body)
+}
+
+// mark is an entry as a batch lists it.
+type mark struct {
+	seq int64
+	sum [markBytes]byte
+}
+
+// marksOf reads a body. One that cannot be read gives what could be.
+func marksOf(body []byte) (marks []mark) {
+	rest := body[min(len(body), len(batchKind)+sha256.Size):]
+	seq := int64(0)
+	for len(rest) > 0 {
+		distance, n := binary.Uvarint(rest)
+		if n <= 0 || len(rest) < n+markBytes {
+			return marks
+		}
+		seq += int64(distance)
+		marks = append(marks, mark{seq, [markBytes]byte(rest[n:])})
+		rest = rest[n+markBytes:]
+	}
+	return marks
+}

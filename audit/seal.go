@@ -1,0 +1,171 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// batchSize is how many entries a seal covers at the most, and about how many a step of retention deletes.
+const batchSize = 10_000
+
+// tries is how often a seal is made anew where somebody else was quicker.
+const tries = 10
+
+// SealOptions adjust SealSettled. The zero value seals all that is settled.
+type SealOptions struct {
+	// Patience is how long entries may wait for a seal that covers as many as it can. Default: not at all.
+	Patience time.Duration
+	// Most is how many seals are made at the most. Default: as many as it takes.
+	Most int64
+}
+
+// Sealed tells what SealSettled did.
+type Sealed struct {
+	// Entries were sealed, by so many Seals.
+	Entries, Seals int64
+	// Last is the last seal; zero: there is none.
+	Last Seal
+}
+
+// next begins the seal that follows another: nothing but the number, the time and the hash before it is new.
+func next(before Seal, now time.Time) Seal {
+	s := Seal{No: before.No + 1, At: now.UTC().Truncate(time.Microsecond), Upto: before.Upto, Previous: before.Hash}
+	if before.No == 0 {
+		s.Notable.Keep, s.Full.Keep = DefaultKeepNotable, DefaultKeepFull
+	}
+	for _, level := range Levels() {
+		if before.No > 0 {
+			s.Part(level).Keep = before.Part(level).Keep
+		}
+		s.Part(level).Gone = before.Part(level).Gone
+	}
+	return s
+}
+
+// low is the seq behind which the entries of the seal after this one begin.
+func (s *Seal) low() int64 {
+	if s.No == 0 {
+		return math.MinInt64
+	}
+	return s.Upto
+}
+
+// Keeps gives how long entries of a level are kept, by the last seal.
+func (s Seal) Keeps(level Level) time.Duration {
+	if s.No == 0 {
+		first := next(Seal{}, time.Time{})
+		return first.Part(level).Keep
+	}
+	return s.Part(level).Keep
+}
+
+// SealSettled seals the entries that are settled. Any number may do so at once.
+func SealSettled(ctx context.Context, store Store, options SealOptions) (Sealed, error) {
+	var done Sealed
+	lost := 0
+	last, err := store.LastAuditSeal(ctx)
+	if err != nil {
+		return done, err
+	}
+	upto, now, err := store.AuditSettled(ctx)
+	for err == nil && ctx.Err() == nil && last.low() < upto && lost < tries && (options.Most == 0 || done.Seals < options.Most) {
+		partial := now.Sub(last.At) >= options.Patience
+		if !partial && upto-last.Upto < batchSize {
+			break
+		}
+		var addition Addition
+		if addition, err = cover(ctx, store, last, upto, now, partial); err != nil || addition.Seal.No == 0 {
+			break
+		}
+		var added bool
+		if added, err = store.AddAuditSeal(ctx, addition); err != nil {
+			break
+		}
+		if !added {
+			lost++
+			last, err = store.LastAuditSeal(ctx)
+			continue
+		}
+		last = addition.Seal
+		done.Seals++
+		done.Entries += last.Notable.Entries + last.Full.Entries
+	}
+	done.Last = last
+	if err != nil {
+		return done, fmt.Errorf("seal the audit: %w", err)
+	}
+	return done, nil
+}
+
+// cover makes a seal of what follows the last one. It has no number where there is nothing to seal yet.
+func cover(ctx context.Context, store Store, last Seal, upto int64, now time.Time, partial bool) (Addition, error) {
+	digests, err := store.AuditDigests(ctx, last.low(), upto, batchSize)
+	if err != nil || len(digests) == 0 || len(digests) < batchSize && !partial {
+		return Addition{}, err
+	}
+	s := next(last, now)
+	s.Upto = upto
+	if len(digests) == batchSize {
+		s.Upto = digests[len(digests)-1].Seq
+	}
+	batches := make(map[Level]*batch, 2)
+	for _, level := range Levels() {
+		batches[level] = &batch{}
+	}
+	for _, d := range digests {
+		batches[d.Level].add(d)
+	}
+	bodies := make(map[Level][]byte, 2)
+	for level, b := range batches {
+		if body := b.body(); body != nil {
+			bodies[level] = body
+		}
+		s.Part(level).Entries, s.Part(level).Hash = b.entries, hashOf(bodies[level])
+	}
+	s.Hash = s.seal()
+	return Addition{Seal: s, Before: last, Batches: bodies}, nil
+}
+
+// MaxKeep bounds how long entries are kept, if not for ever.
+const MaxKeep = 3650 * 24 * time.Hour
+
+// Keep says how long entries of the levels are kept from now on; 0: for ever. The chain holds it, and the audit tells of it.
+func Keep(ctx context.Context, store Store, keep map[Level]time.Duration, act sluice.Act) (Seal, error) {
+	for level, d := range keep {
+		if d < 0 || d > MaxKeep || d%time.Millisecond != 0 {
+			return Seal{}, &sluice.InvalidError{Field: "keep " + string(level), Rule: fmt.Sprintf("%s must be 0s (for ever) or at most 3650d, in milliseconds", d)}
+		}
+	}
+	for range tries {
+		last, err := store.LastAuditSeal(ctx)
+		if err != nil {
+			return Seal{}, err
+		}
+		_, now, err := store.AuditSettled(ctx)
+		if err != nil {
+			return Seal{}, err
+		}
+		s := next(last, now)
+		before := keepText(s)
+		for level, d := range keep {
+			s.Part(level).Keep = d
+		}
+		s.Hash = s.seal()
+		entry := sluice.AuditEntry{
+			Object: sluice.ObjectAudit, Name: "keep", Event: sluice.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID, Before: before, After: keepText(s),
+		}
+		added, err := store.AddAuditSeal(ctx, Addition{Seal: s, Before: last, Entries: []sluice.AuditEntry{entry}})
+		if err != nil || added {
+			return s, err
+		}
+	}
+	return Seal{}, fmt.Errorf("say how long the audit is kept: %w", sluice.ErrConflict)
+}
+
+func keepText(s Seal) []byte {
+	return fmt.Appendf(nil, `{"notable":%q,"full":%q}`, s.Notable.Keep, s.Full.Keep)
+}

@@ -1,0 +1,326 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// FaultKind says what was done to the audit.
+type FaultKind string
+
+// The kinds.
+const (
+	// Changed, Removed and Inserted are about one entry.
+	Changed  FaultKind = "changed"
+	Removed  FaultKind = "removed"
+	Inserted FaultKind = "inserted"
+	// Broken: a seal was changed, removed, or put in; what it covers can no longer be vouched for.
+	Broken FaultKind = "broken"
+	// Cut: a head that was told outside of the store is not in the chain.
+	Cut FaultKind = "cut"
+)
+
+// Fault is the first thing that is wrong.
+type Fault struct {
+	Kind FaultKind `json:"kind"`
+	// Seq is the entry; of a fault of the chain, the first entry that the chain no longer vouches for.
+	Seq int64 `json:"seq"`
+	// Seal is the one that covers it, and SealedAt when it was made; zero where it is not known.
+	Seal     int64     `json:"seal"`
+	SealedAt time.Time `json:"sealed_at,omitzero"`
+	// Says is one sentence for people.
+	Says string `json:"says"`
+}
+
+// Report tells what Verify found.
+type Report struct {
+	// Seals were read, from First to Last; Entries were compared with them.
+	Seals   int64 `json:"seals"`
+	First   int64 `json:"first_seal"`
+	Last    Seal  `json:"last_seal"`
+	Entries int64 `json:"entries"`
+	// Gone is how many entries of the seals that are there retention has deleted, by level.
+	Gone map[Level]int64 `json:"gone"`
+	// Unsealed entries wait for a seal, at most UnsealedLimit are counted; the oldest of them was written at OldestUnsealed.
+	Unsealed       int64     `json:"unsealed"`
+	OldestUnsealed time.Time `json:"oldest_unsealed,omitzero"`
+	// Heads that were asked for and are in the chain, and those that are older than what retention has left of it.
+	Heads   []Head `json:"heads,omitempty"`
+	TooOld  []Head `json:"heads_too_old,omitempty"`
+	Fault   *Fault `json:"fault,omitempty"`
+	Checked bool   `json:"checked"` // to the end, or to the fault
+}
+
+// UnsealedLimit is how many entries without a seal are counted.
+const UnsealedLimit = 100_000
+
+// VerifyOptions adjust Verify. The zero value works.
+type VerifyOptions struct {
+	// Heads that were told outside of the store must be in the chain.
+	Heads []Head
+	// Progress is told now and then how far it is. Default: nobody.
+	Progress func(Report)
+}
+
+// verifyPage is how many seals are read at once.
+const verifyPage = 200
+
+// Verify reads the whole chain and all that it covers, in order, in short reads, and stops at the first fault. It needs
+// little memory, and may run while others add to the audit, seal and delete by retention.
+func Verify(ctx context.Context, store Store, options VerifyOptions) (Report, error) {
+	v := &verifier{store: store, options: options, report: Report{Gone: make(map[Level]int64)}, heads: make(map[int64][]Head)}
+	for _, h := range options.Heads {
+		v.heads[h.No] = append(v.heads[h.No], h)
+	}
+	err := v.run(ctx)
+	if err != nil {
+		return v.report, fmt.Errorf("verify the audit: %w", err)
+	}
+	v.report.Checked = true
+	return v.report, nil
+}
+
+type verifier struct {
+	store   Store
+	options VerifyOptions
+	report  Report
+	heads   map[int64][]Head
+	// before is the seal before, and end the last one, as it was read last.
+	before, end Seal
+}
+
+func (v *verifier) run(ctx context.Context) (err error) {
+	if v.end, err = v.store.LastAuditSeal(ctx); err != nil {
+		return err
+	}
+	for from := int64(0); ; from = v.before.No + 1 {
+		seals, err := v.store.AuditSeals(ctx, from, verifyPage)
+		if err != nil {
+			return err
+		}
+		for i := range seals {
+			if err := v.seal(ctx, &seals[i]); err != nil || v.report.Fault != nil {
+				return err
+			}
+		}
+		if v.options.Progress != nil {
+			v.options.Progress(v.report)
+		}
+		if len(seals) < verifyPage {
+			break
+		}
+	}
+	v.lostHeads()
+	return v.unsealed(ctx)
+}
+
+// seal checks a seal, and then what it covers.
+func (v *verifier) seal(ctx context.Context, s *Seal) error {
+	if says := v.link(s); says != "" {
+		v.report.Fault = &Fault{Kind: Broken, Seq: v.firstAfter(), Seal: s.No, SealedAt: s.At, Says: says}
+		return nil
+	}
+	for _, h := range v.heads[s.No] {
+		if h.Hash != s.Hash {
+			v.report.Fault = &Fault{Kind: Cut, Seq: v.firstAfter(), Seal: s.No, SealedAt: s.At, Says: fmt.Sprintf(
+				"seal %d is not the one whose hash was told: the end of the chain was cut off or rewritten before it", s.No)}
+			return nil
+		}
+		v.report.Heads = append(v.report.Heads, h)
+	}
+	if err := v.entries(ctx, s); err != nil || v.report.Fault != nil {
+		return err
+	}
+	if v.report.Seals == 0 {
+		v.report.First = s.No
+	}
+	v.report.Seals++
+	v.report.Last, v.before = *s, *s
+	return nil
+}
+
+// link says what is wrong with a seal itself; empty: nothing.
+func (v *verifier) link(s *Seal) string {
+	first := v.before.No == 0
+	switch {
+	case s.No < 1 || s.Hash != s.seal():
+		return fmt.Sprintf("seal %d was changed: its hash is not that of what it says", s.No)
+	case first && s.No > v.end.Needed():
+		return fmt.Sprintf("the seals before seal %d were removed, and retention needs them from %d on", s.No, v.end.Needed())
+	case first && s.No == 1 && s.Previous != Hash{}:
+		return "seal 1 follows a seal that is not there"
+	case !first && s.No != v.before.No+1:
+		return fmt.Sprintf("seal %d was removed: seal %d comes after %d", v.before.No+1, s.No, v.before.No)
+	case !first && s.Previous != v.before.Hash:
+		return fmt.Sprintf("seal %d does not follow seal %d as it is now: one of them was changed", s.No, v.before.No)
+	case !first && s.Upto < v.before.Upto:
+		return fmt.Sprintf("seal %d ends at entry %d, before seal %d", s.No, s.Upto, v.before.No)
+	}
+	for _, level := range Levels() {
+		if gone := s.Part(level).Gone; gone < v.before.Part(level).Gone || gone >= s.No {
+			return fmt.Sprintf("seal %d says that %s entries up to seal %d are gone, which cannot be", s.No, level, gone)
+		}
+	}
+	return ""
+}
+
+// firstAfter is the first entry that the seals so far do not cover.
+func (v *verifier) firstAfter() int64 {
+	if v.before.No == 0 {
+		return 1
+	}
+	return v.before.Upto + 1
+}
+
+// low is the seq behind which a seal's entries begin. The first seal that retention has left stands for all before it.
+func (v *verifier) low() int64 { return v.before.low() }
+
+// entries compares what a seal covers with what is there. What does not agree is looked at again: retention may just have
+// deleted it.
+func (v *verifier) entries(ctx context.Context, s *Seal) error {
+	for range tries {
+		found, err := v.read(ctx, s)
+		if err != nil {
+			return err
+		}
+		fault, err := v.compare(ctx, s, found)
+		if err != nil {
+			return err
+		}
+		if fault == nil {
+			for _, level := range Levels() {
+				v.report.Entries += found[level].entries
+				if v.end.Part(level).Gone >= s.No {
+					v.report.Gone[level] += s.Part(level).Entries
+				}
+			}
+			return nil
+		}
+		was := v.end
+		if v.end, err = v.store.LastAuditSeal(ctx); err != nil {
+			return err
+		}
+		if was.Notable.Gone == v.end.Notable.Gone && was.Full.Gone == v.end.Full.Gone {
+			v.report.Fault = fault
+			return nil
+		}
+	}
+	return fmt.Errorf("retention deletes faster than the audit is read")
+}
+
+// read lists what is there of a seal, by level. It stops where there is more of a level than there can be.
+func (v *verifier) read(ctx context.Context, s *Seal) (map[Level]*batch, error) {
+	found := map[Level]*batch{Notable: {}, Full: {}}
+	for after := v.low(); after < s.Upto; {
+		digests, err := v.store.AuditDigests(ctx, after, s.Upto, batchSize)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range digests {
+			found[d.Level].add(d)
+		}
+		if len(digests) < batchSize || found[Notable].entries > s.Notable.Entries || found[Full].entries > s.Full.Entries {
+			break
+		}
+		after = digests[len(digests)-1].Seq
+	}
+	return found, nil
+}
+
+// compare gives the first entry of a seal that is not as it was sealed.
+func (v *verifier) compare(ctx context.Context, s *Seal, found map[Level]*batch) (*Fault, error) {
+	var first *Fault
+	for _, level := range Levels() {
+		fault, err := v.compareLevel(ctx, s, level, found[level])
+		if err != nil {
+			return nil, err
+		}
+		if fault != nil && (first == nil || fault.Seq < first.Seq) {
+			first = fault
+		}
+	}
+	return first, nil
+}
+
+func (v *verifier) compareLevel(ctx context.Context, s *Seal, level Level, found *batch) (*Fault, error) {
+	fault := func(kind FaultKind, seq int64, format string, args ...any) *Fault {
+		return &Fault{Kind: kind, Seq: seq, Seal: s.No, SealedAt: s.At, Says: fmt.Sprintf(format, args...)}
+	}
+	body := found.body()
+	if v.end.Part(level).Gone >= s.No {
+		if body == nil {
+			return nil, nil
+		}
+		seq := marksOf(body)[0].seq
+		return fault(Inserted, seq, "entry %d was put in: retention has deleted all of its time", seq), nil
+	}
+	if found.entries == s.Part(level).Entries && hashOf(body) == s.Part(level).Hash {
+		return nil, nil
+	}
+	sealed, err := v.store.AuditBatch(ctx, s.No, level)
+	if err != nil {
+		return nil, err
+	}
+	if hashOf(sealed) != s.Part(level).Hash {
+		return fault(Broken, max(1, v.firstAfter()), "entries of seal %d were changed, removed or put in, and so was the list that would tell which: one of %d to %d",
+			s.No, v.firstAfter(), s.Upto), nil
+	}
+	return differing(marksOf(sealed), marksOf(body), fault, s, level), nil
+}
+
+// differing gives the first entry that two lists do not have alike.
+func differing(sealed, there []mark, fault func(FaultKind, int64, string, ...any) *Fault, s *Seal, level Level) *Fault {
+	for i := 0; ; i++ {
+		switch {
+		case i == len(sealed) && i == len(there):
+			return fault(Changed, s.Upto, "entries of seal %d are not those that were sealed (%s, up to entry %d), though each looks alike", s.No, level, s.Upto)
+		case i == len(there) || i < len(sealed) && sealed[i].seq < there[i].seq:
+			return fault(Removed, sealed[i].seq, "entry %d was removed after it was sealed", sealed[i].seq)
+		case i == len(sealed) || there[i].seq < sealed[i].seq:
+			return fault(Inserted, there[i].seq, "entry %d was put in after its place was sealed", there[i].seq)
+		case !bytes.Equal(sealed[i].sum[:], there[i].sum[:]):
+			return fault(Changed, there[i].seq, "entry %d was changed after it was sealed", there[i].seq)
+		}
+	}
+}
+
+// lostHeads looks for heads beyond the chain's end, and for those that retention has left nothing of.
+func (v *verifier) lostHeads() {
+	for _, h := range v.options.Heads {
+		switch {
+		case h.No > v.before.No:
+			v.report.Fault = &Fault{Kind: Cut, Seq: v.firstAfter(), Seal: h.No, Says: fmt.Sprintf(
+				"seal %d, which was told outside of the store, is not there: the chain ends with seal %d, so its end was cut off", h.No, v.before.No)}
+		case h.No < v.report.First:
+			v.report.TooOld = append(v.report.TooOld, h)
+		}
+	}
+}
+
+// unsealed counts what no seal covers yet.
+func (v *verifier) unsealed(ctx context.Context) error {
+	if v.report.Fault != nil {
+		return nil
+	}
+	after := v.low()
+	for v.report.Unsealed < UnsealedLimit {
+		digests, err := v.store.AuditDigests(ctx, after, math.MaxInt64, batchSize)
+		if err != nil {
+			return err
+		}
+		for _, d := range digests {
+			if v.report.OldestUnsealed.IsZero() || d.At.Before(v.report.OldestUnsealed) {
+				v.report.OldestUnsealed = d.At
+			}
+		}
+		v.report.Unsealed += int64(len(digests))
+		if len(digests) < batchSize {
+			return nil
+		}
+		after = digests[len(digests)-1].Seq
+	}
+	return nil
+}

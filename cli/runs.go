@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func (a *app) runsCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "runs [QUEUE…]",
+		Short: "List runs that may still be open although their jobs have ended, or end them by force",
+		Long: `Lists the runs of cancelled jobs that their engines have not said to have ended. They count as in flight, and keep a job
+that is requeued waiting. Upkeep asks them to end; one that does not heed that can be terminated.`,
+		Example: "  sluice runs\n  sluice runs payment -o json",
+		Args:    arguments(0, math.MaxInt),
+		RunE: func(command *cobra.Command, queues []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				runs, now, err := strayRuns(ctx, store, queues)
+				if err != nil {
+					return err
+				}
+				return a.printRuns(runs, now)
+			})
+		},
+	}
+	command.AddCommand(a.runsTerminateCommand())
+	return command
+}
+
+// runsPage is how many runs are listed by one call.
+const runsPage = 1000
+
+// strayRuns lists the stray runs of queues that are named, or of all, and tells the store's clock.
+func strayRuns(ctx context.Context, store sluice.Store, names []string) (runs []sluice.StrayRun, clock sluice.Queue, err error) {
+	queues, err := chosenQueues(ctx, store, names)
+	if err != nil {
+		return nil, clock, err
+	}
+	for _, q := range queues {
+		clock = q
+		for after := (sluice.StrayRun{}); ; {
+			page, err := store.StrayRuns(ctx, q.Name, after, runsPage)
+			if err != nil {
+				return nil, clock, err
+			}
+			runs = append(runs, page...)
+			if len(page) < runsPage {
+				break
+			}
+			after = page[len(page)-1]
+		}
+	}
+	return runs, clock, nil
+}
+
+func (a *app) printRuns(runs []sluice.StrayRun, clock sluice.Queue) error {
+	return printList(a, runs, func(r sluice.StrayRun) string { return r.JobID.String() }, []column[sluice.StrayRun]{
+		{"JOB", func(r sluice.StrayRun) string { return r.JobID.String() }, false},
+		{"QUEUE", func(r sluice.StrayRun) string { return r.Queue }, false},
+		{"TENANT", func(r sluice.StrayRun) string { return r.Tenant }, false},
+		{"ENGINE", func(r sluice.StrayRun) string { return r.Engine }, false},
+		{"RUN", func(r sluice.StrayRun) string { return r.Ref }, false},
+		{"SINCE", func(r sluice.StrayRun) string { return short(clock.Now.Sub(r.CancelledAt)) }, true},
+		{"UPKEEP", upkeepOfRun, false},
+	})
+}
+
+// upkeepOfRun says what upkeep does about a run.
+func upkeepOfRun(r sluice.StrayRun) string {
+	switch {
+	case r.Terminate:
+		return "terminates it"
+	case r.Started:
+		return "asks it to end"
+	}
+	return "looks whether it was started"
+}
+
+func (a *app) runsTerminateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "terminate ID…|- --reason WHY",
+		Short: "End the runs of cancelled jobs by force",
+		Long: `Has upkeep terminate the runs of these jobs that may still be open: at its next look it ends them at their engine, by force,
+whether they heed a cancel or not. What such a run had begun stays as it is, and it cleans nothing up. A job that is not
+cancelled is refused: «sluice cancel» it first, which asks its run to end.`,
+		Example: `  sluice runs terminate 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "it hangs, the bank has no such payment"`,
+		RunE: func(command *cobra.Command, args []string) error {
+			ids, err := a.parseIDs(args)
+			if err != nil {
+				return err
+			}
+			act := a.act("")
+			if act.Reason == "" {
+				return usagef("ending a run by force needs a --reason; it is kept in the audit")
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				err := client.Terminate(ctx, ids, act)
+				return a.reportAct(command, verb{name: "asked upkeep to terminate the runs of"}, len(ids), err)
+			})
+		},
+	}
+}

@@ -1,0 +1,195 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+)
+
+// start has runs started, and learns from it how the engine does. It tells for how many it was the first time.
+func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds []*hold) (first int) {
+	for _, h := range holds {
+		if h.fresh {
+			first++
+		}
+	}
+	worked, failed := d.ask(work, l, q, holds)
+	if (worked || failed != nil) && l.breaker.learn(worked, failed != nil, time.Now(), d.options.Probe) {
+		d.tellBreaker(work, l, failed)
+	}
+	return first
+}
+
+// askBeside asks the engine again for jobs of which it is not known whether their runs were started, while cycles go on.
+func (d *Dispatcher) askBeside(work context.Context, l *lane, q sluice.Queue) {
+	holds := l.doubtful(time.Now(), true)
+	holds = holds[:min(len(holds), askAgain)]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(holds) == 0 || l.asking {
+		return
+	}
+	l.asking = true
+	for _, h := range holds {
+		h.asking = true
+	}
+	d.all.Go(func() {
+		ask, err := d.again(work, l, q, holds)
+		if err != nil {
+			d.failed(work, "look at the engine", l.queue, err)
+		}
+		_, _ = d.ask(work, l, q, ask) // the next start tells how the engine does
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.asking = false
+		for _, h := range holds {
+			h.asking = false
+		}
+		l.nudge()
+	})
+}
+
+// ask has runs started, each where it was intended, whatever the settings say by now, and decides what becomes of their
+// jobs. It tells whether an engine gave a clear answer, and which answer shows that one cannot be used.
+func (d *Dispatcher) ask(work context.Context, l *lane, q sluice.Queue, holds []*hold) (worked bool, failed error) {
+	byEngine := make(map[string][]*hold)
+	for _, h := range holds {
+		byEngine[h.claim.Engine] = append(byEngine[h.claim.Engine], h)
+	}
+	for where, ofEngine := range byEngine {
+		errs := d.askAt(work, l, q, where, ofEngine)
+		did, fault := d.learn(l, ofEngine, errs)
+		worked = worked || did
+		if fault != nil {
+			failed = fault
+		}
+	}
+	return worked, failed
+}
+
+// askAt has runs started at one engine.
+func (d *Dispatcher) askAt(work context.Context, l *lane, q sluice.Queue, where string, holds []*hold) []error {
+	name, target := sluice.TargetAt(l.queue, q.Settings, where)
+	now := d.settings.Now()
+	runs := make([]sluice.Run, len(holds))
+	for i, h := range holds {
+		h.run.Delay = delayOf(h.claim, q.Settings, now)
+		h.run.Begin = func() error { return d.begin(work, l, h) }
+		runs[i], h.begun = h.run, false
+		d.log.TellJob(event.JobDispatching, h.claim, "priority", h.claim.Priority, "ref", h.run.Ref, "type", target.Type)
+	}
+	errs := d.options.Engines[name].Start(work, target, runs)
+	for i, h := range holds {
+		if errors.Is(errs[i], sluice.ErrRefTaken) && h.run.Work != "" {
+			errs[i] = d.adopt(work, q, target, name, h, errs[i])
+		}
+		if errs[i] != nil {
+			d.log.TellJob(event.StartFailed, h.claim, "ref", h.run.Ref, "error", errs[i])
+		}
+	}
+	return errs
+}
+
+// learn decides what becomes of jobs by an engine's answers, and what the answers say of the engine. Those for jobs that
+// are set aside, and for runs that it was not asked for because of us, say nothing.
+func (d *Dispatcher) learn(l *lane, holds []*hold, errs []error) (worked bool, failed error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, h := range holds {
+		_, ours := errors.AsType[*notBegun](errs[i])
+		switch {
+		case ours:
+		case usable(errs[i]):
+			worked = true
+		case !h.aside:
+			failed = errs[i]
+		}
+	}
+	if worked {
+		l.workedAt = time.Now()
+	}
+	for i, h := range holds {
+		d.decide(h, errs[i], worked)
+		h.fresh = h.fresh && (h.answer != nil || notAsked(h, errs[i]))
+		if h.answer != nil {
+			d.countBegun(h)
+		}
+	}
+	return worked, failed
+}
+
+// delayOf is how long the engine must wait before the run of a claimed job begins: until the job is due by the
+// store's clock, which shows now at the least, and for its share of the jitter (D-24).
+func delayOf(c *sluice.Claim, s sluice.Settings, now time.Time) time.Duration {
+	delay := max(c.DueAt.Sub(now), 0)
+	if s.Lead == 0 {
+		delay = 0 // it was due when it was claimed
+	}
+	if s.Jitter > 0 {
+		delay += rand.N(s.Jitter + 1)
+	}
+	return delay
+}
+
+// usable reports whether an answer shows that the engine can be used: it took the run, or refused this one alone, or
+// has too much to do.
+func usable(answer error) bool {
+	return answer == nil || errors.Is(answer, sluice.ErrEngineRefused) || errors.Is(answer, sluice.ErrRefTaken) || errors.Is(answer, sluice.ErrEngineBusy)
+}
+
+// notAsked reports whether an answer says that nobody asked the engine for the run.
+func notAsked(h *hold, answer error) bool { return errors.Is(answer, sluice.ErrNotAsked) && !h.begun }
+
+// decide says what becomes of a job after its engine's answer. Without a decision it is held, and asked for again: it is
+// not known whether the run was started. After such a doubt, that the engine starts nothing now says nothing of before.
+// The caller holds l.mu.
+func (d *Dispatcher) decide(h *hold, answer error, worked bool) {
+	out := &sluice.Settlement{ID: h.claim.ID, Token: h.claim.Token, Holder: d.holder.ID, Claim: h.claim}
+	ours, isOurs := errors.AsType[*notBegun](answer)
+	busy := errors.Is(answer, sluice.ErrEngineBusy) || errors.Is(answer, sluice.ErrEngineTarget)
+	switch {
+	case answer == nil:
+		out.Event, out.Reason = sluice.EventDispatch, h.adopted
+	case errors.Is(answer, sluice.ErrRefTaken), errors.Is(answer, sluice.ErrEngineRefused) && !h.doubtful:
+		out.Event, out.Error, out.Reason = sluice.EventBury, answer.Error(), "the engine refused the run for good: "+sluice.Brief(answer.Error())
+	case errors.Is(answer, sluice.ErrEngineRefused):
+		h.lost = "refused, after an answer that left open whether its run was started; upkeep decides"
+		return
+	case h.doubtful && notAsked(h, answer), isOurs && ours.stays:
+		h.againAt = time.Now().Add(d.options.Poll)
+		return
+	case h.doubtful && busy:
+		h.askedAt, h.againAt = time.Now(), time.Now().Add(busyDelay)
+		return
+	case h.doubtful, !busy && !notAsked(h, answer):
+		h.doubt(time.Now(), d.options.Poll, d.options.Probe)
+		return
+	default:
+		out.Event, out.Reason = sluice.EventRelease, answer.Error()
+		switch {
+		case isOurs:
+		case busy:
+			out.Delay = busyDelay
+		case worked: // it is this job's own trouble
+			out.Delay = min(busyDelay<<min(h.claim.Releases, 16), lonelyMax)
+		}
+	}
+	h.answer = out
+}
+
+// handBack releases what no engine was asked for.
+func (d *Dispatcher) handBack(l *lane, why string) {
+	for _, h := range l.fresh() {
+		l.mu.Lock()
+		h.answer = &sluice.Settlement{
+			ID: h.claim.ID, Token: h.claim.Token, Holder: d.holder.ID, Claim: h.claim, Event: sluice.EventRelease,
+			Reason: why,
+		}
+		d.countBegun(h)
+		l.mu.Unlock()
+	}
+}

@@ -1,0 +1,106 @@
+package dispatcher_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// TestNothingIsStartedASecondAfterAPause pauses in the middle of a batch that takes 25 s.
+func TestNothingIsStartedASecondAfterAPause(t *testing.T) {
+	act := sluice.Act{By: "ada", Reason: "stop"}
+	for name, c := range map[string]struct{ pause, resume func(b *bank) error }{
+		"the queue is paused": {
+			func(b *bank) error { return b.client.Pause(b.Context(), "payment", act) },
+			func(b *bank) error { return b.client.Resume(b.Context(), "payment", act) },
+		},
+		"the tenant is paused": {
+			func(b *bank) error {
+				_, err := b.client.PauseTenant(b.Context(), "payment", "acme", 0, act)
+				return err
+			},
+			func(b *bank) error { return b.client.ResumeTenant(b.Context(), "payment", "acme", act) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBank(t, func(b *bank) {
+				b.set(func(s *sluice.Settings) { s.Batch = 500 })
+				ids := b.enqueue(500, sluice.EnqueueOptions{Tenant: "acme"})
+				var last time.Time
+				b.engine.pause = func() { time.Sleep(50 * time.Millisecond) }
+				b.engine.say(func(sluice.Run) (error, bool) {
+					last = time.Now()
+					return nil, true
+				})
+				ctx, stop := context.WithCancel(b.Context())
+				b.stop = stop
+				b.dispatch(ctx)
+				b.wait(3300 * time.Millisecond)
+				paused := time.Now()
+				if err := c.pause(b); err != nil {
+					b.Fatal(err)
+				}
+				b.wait(time.Minute)
+				if late := last.Sub(paused); late > time.Second {
+					b.Errorf("a run was started %s after the pause", late)
+				}
+				b.want(sluice.StateClaimed, 0)
+				if started := b.count(sluice.StateDispatched); started < 50 || started > 100 {
+					b.Errorf("%d runs were started by then, want those of some four seconds", started)
+				}
+				b.unburnt(ids)
+				if err := c.resume(b); err != nil {
+					b.Fatal(err)
+				}
+				b.wait(time.Minute)
+				b.want(sluice.StateDispatched, 500)
+				b.unburnt(ids)
+			})
+		})
+	}
+}
+
+// unread is a store whose settings cannot be read while it is told so.
+type unread struct {
+	sluice.Store
+	off bool
+}
+
+func (u *unread) Queues(ctx context.Context) ([]sluice.Queue, error) {
+	if u.off {
+		return nil, errors.Join(sluice.ErrUnavailable)
+	}
+	return u.Store.Queues(ctx)
+}
+
+// TestNothingIsStartedWhileNobodyKnowsWhetherItIsPaused hides the settings in the middle of a batch.
+func TestNothingIsStartedWhileNobodyKnowsWhetherItIsPaused(t *testing.T) {
+	inBank(t, func(b *bank) {
+		store := &unread{Store: b.store}
+		b.store = store
+		ids := b.enqueue(200, sluice.EnqueueOptions{})
+		var last time.Time
+		b.engine.pause = func() { time.Sleep(50 * time.Millisecond) }
+		b.engine.say(func(sluice.Run) (error, bool) {
+			last = time.Now()
+			return nil, true
+		})
+		ctx, stop := context.WithCancel(b.Context())
+		b.stop = stop
+		b.dispatch(ctx)
+		b.wait(3 * time.Second)
+		hidden := time.Now()
+		store.off = true
+		b.wait(20 * time.Second)
+		if late := last.Sub(hidden); late > time.Second {
+			b.Errorf("a run was started after %s without settings", late)
+		}
+		store.off = false
+		b.wait(20 * time.Second)
+		b.want(sluice.StateDispatched, 200)
+		b.unburnt(ids)
+	})
+}

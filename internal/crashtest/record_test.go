@@ -1,0 +1,342 @@
+package crashtest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+var recordTime = flag.Duration("record", 10*time.Second, "how long the run is that is proved by Temporal's record")
+
+const (
+	// upkeeping is the step of a process that is an upkeep, not a dispatcher.
+	upkeeping = "upkeep"
+	// recordCapacity is how many runs a tenant may have open, and recordInFlight the queue.
+	recordCapacity = 2
+	recordInFlight = 5
+	// lateStart is how long after its intent a run can still be started here: a lease is 1 s, and a call 2 s.
+	lateStart = 6 * time.Second
+)
+
+// runUpkeep is an upkeep process.
+func runUpkeep() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	fmt.Println("ready")
+	store, err := openAt(ctx, os.Getenv(envStore))
+	if err != nil {
+		return err
+	}
+	engine, err := temporal.Dial(temporal.Server{Address: os.Getenv(envEngine)}, temporal.Options{Timeout: 2 * time.Second})
+	if err != nil {
+		return err
+	}
+	return upkeep.New(store, upkeep.Options{Interval: 100 * time.Millisecond, Engines: map[string]sluice.Engine{"temporal": engine}, Logger: quiet}).Run(ctx)
+}
+
+// TestRecordOfTemporalHasOneRunOfAJobAtATime works, for a while, with dispatchers and upkeeps that are killed at any
+// moment, connections that are cut, cancels, requeues, pauses, terminations, and workflows that ignore their cancel. Then it
+// reads Temporal's own record: no two runs of a job were open at once, no tenant had more open runs than its capacity, nor
+// the queue than its limit, and every job has ended.
+func TestRecordOfTemporalHasOneRunOfAJobAtATime(t *testing.T) {
+	for name, address := range addresses(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRecord(t, address)
+			r.disturb(*recordTime)
+			r.finish()
+			r.prove()
+		})
+	}
+}
+
+// record is a bank whose runs take their time.
+type record struct {
+	*bank
+	random  *rand.Rand
+	wire    *wire
+	workers []*exec.Cmd // two dispatchers, and two upkeeps
+	steps   []string
+	tenants map[sluice.ID]string
+	done    map[string]int // what was done how often
+}
+
+func newRecord(t *testing.T, address string) *record {
+	t.Helper()
+	r := &record{
+		bank: newBank(t, address), random: rand.New(rand.NewPCG(seed(t), 0)), tenants: make(map[sluice.ID]string), done: make(map[string]int),
+	}
+	r.runType = "Long-" + sluice.NewID().String()
+	w := sdkworker.New(r.server, r.runType, sdkworker.Options{})
+	w.RegisterWorkflowWithOptions(take, workflow.RegisterOptions{Name: r.runType})
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+	r.set(func(s *sluice.Settings) {
+		s.RunType, s.RunTaskQueue, s.TenantCapacity, s.InFlightLimit = r.runType, r.runType, recordCapacity, recordInFlight
+	})
+	r.wire = newWire(t, r.engine)
+	r.engine = r.wire.address
+	r.steps = []string{never, never, upkeeping, upkeeping}
+	for _, step := range r.steps {
+		r.workers = append(r.workers, r.spawn(step))
+	}
+	return r
+}
+
+// take is a workflow that takes its time, by its payload: some heed a cancel, others do not.
+func take(ctx workflow.Context, n int) error {
+	if n%3 > 0 {
+		var cancel workflow.CancelFunc
+		ctx, cancel = workflow.NewDisconnectedContext(ctx)
+		defer cancel()
+	}
+	return workflow.Sleep(ctx, time.Duration([]int{300, 100, 1500}[n%3])*time.Millisecond)
+}
+
+func (r *record) set(change func(*sluice.Settings)) {
+	r.Helper()
+	_, err := r.client.ChangeSettings(r.Context(), queue, sluice.Act{By: "test"}, func(s *sluice.Settings) error {
+		change(s)
+		return nil
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// disturb does anything at any moment.
+func (r *record) disturb(while time.Duration) {
+	deeds := []struct {
+		name   string
+		weight int
+		do     func()
+	}{
+		{"enqueue", 30, r.enqueueSome},
+		{"cancel", 25, func() { r.act(r.client.Cancel) }},
+		{"requeue", 30, func() { r.act(r.client.Requeue) }},
+		{"terminate", 5, func() { r.act(r.client.Terminate) }},
+		{"pause", 3, func() { r.set(func(s *sluice.Settings) { s.Paused = !s.Paused }) }},
+		{"kill", 5, r.kill},
+		{"cut", 5, r.wire.cut},
+	}
+	for begun := time.Now(); time.Since(begun) < while; {
+		lot := r.random.IntN(103)
+		for _, deed := range deeds {
+			if lot -= deed.weight; lot < 0 {
+				deed.do()
+				r.done[deed.name]++
+				break
+			}
+		}
+		r.forgetUnstarted()
+		time.Sleep(time.Duration(r.random.IntN(60)) * time.Millisecond)
+	}
+	r.Logf("done: %v", r.done)
+}
+
+func (r *record) enqueueSome() {
+	tenant := string(rune('a' + r.random.IntN(3)))
+	receipt, err := r.client.Enqueue(r.Context(), sluice.NewJob{
+		Queue: queue, Payload: fmt.Append(nil, r.random.IntN(300)), EnqueueOptions: sluice.EnqueueOptions{Tenant: tenant},
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.jobs = append(r.jobs, receipt.ID)
+	r.tenants[receipt.ID] = tenant
+}
+
+// act does something to one of the last jobs, which may not be allowed.
+func (r *record) act(do func(context.Context, []sluice.ID, sluice.Act) error) {
+	if len(r.jobs) == 0 {
+		return
+	}
+	last := r.jobs[max(0, len(r.jobs)-12):]
+	err := do(r.Context(), []sluice.ID{last[r.random.IntN(len(last))]}, sluice.Act{By: "test", Reason: "at random"})
+	if err != nil && !errors.Is(err, sluice.ErrNotAllowed) {
+		r.Fatal(err)
+	}
+}
+
+func (r *record) kill() {
+	i := r.random.IntN(len(r.workers))
+	if err := r.workers[i].Process.Signal(syscall.SIGKILL); err != nil {
+		r.Fatal(err)
+	}
+	_ = r.workers[i].Wait() // it was killed
+	r.workers[i] = r.spawn(r.steps[i])
+}
+
+// forgetUnstarted decides, as a person may, of runs that were only intended: upkeep waits ten minutes for their start.
+func (r *record) forgetUnstarted() {
+	runs, err := r.store.StrayRuns(r.Context(), queue, sluice.StrayRun{}, 100)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, run := range runs {
+		if run.Started || time.Since(run.CancelledAt) < lateStart {
+			continue
+		}
+		outcomes, err := temporal.New(r.server, temporal.Options{}).Outcomes(r.Context(), sluice.RunTarget{Queue: queue, Type: r.runType}, []string{run.Ref})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if outcomes[0].State == sluice.RunAbsent {
+			if err := r.store.ForgetStrayRuns(r.Context(), []sluice.StrayRun{run}); err != nil {
+				r.Fatal(err)
+			}
+		}
+	}
+}
+
+// finish lets everything end.
+func (r *record) finish() {
+	r.set(func(s *sluice.Settings) { s.Paused = false })
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		r.forgetUnstarted()
+		depth, err := r.store.Depth(r.Context(), queue)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if depth.Ready+depth.Scheduled+depth.Blocked+depth.InFlight() == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.Fatalf("not settled after three minutes: %+v", depth)
+		}
+	}
+}
+
+// span is a run, as Temporal has it.
+type span struct {
+	ref        string
+	job        sluice.ID
+	start, end time.Time
+}
+
+var refPattern = regexp.MustCompile(`^` + queue + `-([0-9a-f-]{36})`)
+
+// spans reads all runs from Temporal's list, once it has caught up.
+func (r *record) spans() (out []span) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		out = nil
+		open := 0
+		request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowType = '%s'", r.runType), PageSize: 1000}
+		for {
+			page, err := r.server.ListWorkflow(r.Context(), request)
+			if err != nil {
+				r.Fatal(err)
+			}
+			for _, run := range page.GetExecutions() {
+				found := refPattern.FindStringSubmatch(run.GetExecution().GetWorkflowId())
+				if found == nil {
+					r.Fatalf("run %q is of no job", run.GetExecution().GetWorkflowId())
+				}
+				job, err := sluice.ParseID(found[1])
+				if err != nil {
+					r.Fatal(err)
+				}
+				if run.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+					open++
+				}
+				out = append(out, span{run.GetExecution().GetWorkflowId(), job, run.GetStartTime().AsTime(), run.GetCloseTime().AsTime()})
+			}
+			if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
+				break
+			}
+		}
+		if open == 0 {
+			return out
+		}
+		if time.Now().After(deadline) {
+			r.Fatalf("%d runs are open although every job has ended", open)
+		}
+	}
+}
+
+// prove reads the record.
+func (r *record) prove() {
+	runs := r.spans()
+	byJob, byTenant := make(map[sluice.ID][]span), make(map[string][]span)
+	for _, run := range runs {
+		byJob[run.job] = append(byJob[run.job], run)
+		byTenant[r.tenants[run.job]] = append(byTenant[r.tenants[run.job]], run)
+	}
+	again := 0
+	for id, of := range byJob {
+		if len(of) > 1 {
+			again++
+		}
+		if most, at := openAtOnce(of); most > 1 {
+			r.Errorf("job %s had %d runs open at %s: %+v", id, most, at, of)
+		}
+	}
+	for tenant, of := range byTenant {
+		if most, at := openAtOnce(of); most > recordCapacity {
+			r.Errorf("tenant %s had %d runs open at %s, and may have %d", tenant, most, at, recordCapacity)
+		}
+	}
+	if most, at := openAtOnce(runs); most > recordInFlight {
+		r.Errorf("%d runs were open at %s, and %d may be", most, at, recordInFlight)
+	}
+	for _, id := range r.jobs {
+		job, err := r.client.Job(r.Context(), id)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if !job.State.Finished() {
+			r.Errorf("job %s is %s", id, job.State)
+		}
+		if job.State == sluice.StateCompleted && !slices.ContainsFunc(byJob[id], func(s span) bool { return s.ref == job.Ref }) {
+			r.Errorf("job %s is completed, and Temporal has no run %q", id, strings.TrimSpace(job.Ref))
+		}
+	}
+	r.Logf("%d jobs had %d runs, %d of them more than one", len(r.jobs), len(runs), again)
+}
+
+// openAtOnce is how many runs were open at once, and when, by Temporal's clock alone.
+func openAtOnce(runs []span) (most int, at time.Time) {
+	type turn struct {
+		at time.Time
+		by int
+	}
+	var turns []turn
+	for _, run := range runs {
+		turns = append(turns, turn{run.start, 1}, turn{run.end, -1})
+	}
+	slices.SortFunc(turns, func(a, b turn) int {
+		if order := a.at.Compare(b.at); order != 0 {
+			return order
+		}
+		return a.by - b.by
+	})
+	open := 0
+	for _, t := range turns {
+		if open += t.by; open > most {
+			most, at = open, t.at
+		}
+	}
+	return most, at
+}

@@ -1,0 +1,208 @@
+package flow_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
+)
+
+// aStart is one job that started, by the time that really passes, and under which rate it was claimed.
+type aStart struct {
+	at   time.Time
+	rule int
+}
+
+// pacing is a queue with a rate of which holders claim, begin what they got whenever they like, tell of it or never do, and
+// crash. The store's clock may be set back.
+type pacing struct {
+	t        *rapid.T
+	settings sluice.Settings
+	rules    []sluice.Settings
+	now      time.Time     // as time really passes
+	behind   time.Duration // the store's clock
+	bucket   flow.Bucket
+	window   flow.Window
+	holds    []*aHold
+	starts   []aStart
+}
+
+// aHold is what a holder has of one claim.
+type aHold struct {
+	held  int // jobs that are not settled: those that run and those that wait
+	begun sluice.Begun
+	wait  int
+	last  time.Time
+	rule  int
+}
+
+func (p *pacing) clock() time.Time { return p.now.Add(-p.behind) }
+
+// claim claims as much as may be, and tells of some earlier claims.
+func (p *pacing) claim(most int) int {
+	now := p.clock()
+	if by := p.bucket.SetBack(now); by > 0 {
+		p.window.SetBack(by, now)
+	}
+	var told []sluice.Begun
+	for _, h := range p.holds {
+		if rapid.IntRange(0, 2).Draw(p.t, "tells") > 0 {
+			h.begun.Ago = p.now.Sub(h.last)
+			told = append(told, h.begun)
+		}
+	}
+	p.window.Hear(told, p.settings, now)
+	for _, permit := range p.window.Overdue(now) {
+		held := 0
+		for _, h := range p.holds {
+			if h.begun.Token == permit.Token {
+				held = h.held
+			}
+		}
+		p.window.Held(permit, held, p.settings, now, time.Second)
+	}
+	p.window.Forget(now.Add(-flow.Kept(p.settings)))
+	p.bucket = p.bucket.Filled(p.settings, now)
+	jobs := flow.RoomFor(most, p.settings, p.bucket, &p.window, now, 0).Jobs
+	if jobs > 0 {
+		request := sluice.ClaimRequest{Token: sluice.NewToken(), Lease: 2 * time.Second, Tells: true}
+		p.bucket = p.bucket.Take(jobs)
+		p.window.Take(request, jobs, p.settings, now, now)
+		p.holds = append(p.holds, &aHold{held: jobs, wait: jobs, begun: sluice.Begun{Token: request.Token}, rule: len(p.rules) - 1})
+	}
+	return jobs
+}
+
+// begin lets some jobs of a claim begin, or hands them back.
+func (p *pacing) begin(h *aHold, jobs int, back bool) {
+	jobs = min(jobs, h.wait)
+	h.wait -= jobs
+	if back {
+		h.begun.Gone += jobs
+		h.held -= jobs
+		return
+	}
+	h.begun.Jobs += jobs
+	h.last = p.now
+	for range jobs {
+		p.starts = append(p.starts, aStart{p.now, len(p.rules) - 1})
+	}
+}
+
+// check looks at every window of the newest rule that ends with a start of a job.
+func (p *pacing) check(since time.Time) {
+	s := p.settings
+	for i, last := range p.starts {
+		if last.at.Before(since) {
+			continue
+		}
+		n := 0
+		for _, other := range p.starts[:i+1] {
+			if other.at.After(last.at.Add(-s.Rate.Per)) {
+				n++
+			}
+		}
+		if n > s.Rate.Jobs+s.Burst {
+			p.t.Fatalf("%d jobs started in the %s before %s, and %s with a burst of %d allows %d", n, s.Rate.Per, last.at, s.Rate, s.Burst, s.Rate.Jobs+s.Burst)
+		}
+	}
+}
+
+// TestNoWindowHasMoreStartsThanTheRate claims, begins late, hands back, crashes, tells late, twice or never, and sets the
+// store's clock back, and looks at every window of starts as time really passes.
+func TestNoWindowHasMoreStartsThanTheRate(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := &pacing{t: t, settings: sluice.DefaultSettings(), now: time.UnixMicro(1_800_000_000_000_000)}
+		p.settings.Rate = rapid.SampledFrom([]sluice.Rate{{Jobs: 1, Per: time.Second}, {Jobs: 5, Per: time.Second}, {Jobs: 60, Per: 5 * time.Second}, {Jobs: 400, Per: time.Second}}).Draw(t, "rate")
+		p.settings.Burst = rapid.SampledFrom([]int{0, 0, 3, 500}).Draw(t, "burst")
+		p.rules = append(p.rules, p.settings)
+		since := p.now
+		acts := []string{"claim", "claim", "claim", "claim", "begin", "begin", "begin", "back", "end", "crash", "rule"}
+		if rapid.IntRange(0, 2).Draw(t, "the clock is set back") == 0 {
+			acts = append(acts, "clock")
+		}
+		for range rapid.IntRange(40, 200).Draw(t, "steps") {
+			p.now = p.now.Add(time.Duration(rapid.Int64Range(0, int64(p.settings.Rate.Per)/4000).Draw(t, "pause")) * time.Microsecond)
+			switch what := rapid.SampledFrom(acts).Draw(t, "what"); what {
+			case "claim":
+				p.claim(rapid.IntRange(1, 600).Draw(t, "most"))
+			case "clock":
+				p.behind += time.Duration(rapid.Int64Range(0, 5_000_000).Draw(t, "set back")) * time.Microsecond
+			case "rule": // what was claimed by the one before begins under it, and is counted by the new one
+				p.check(since)
+				held := 0
+				for _, h := range p.holds {
+					held += h.wait
+				}
+				if held == 0 && len(p.starts) > 0 {
+					// fewer a window, which the starts so far may exceed: none is added then
+					p.settings.Rate.Jobs = max(1, p.settings.Rate.Jobs/2)
+					p.rules, since = append(p.rules, p.settings), p.now.Add(time.Microsecond)
+				}
+			default:
+				if len(p.holds) == 0 {
+					continue
+				}
+				i := rapid.IntRange(0, len(p.holds)-1).Draw(t, "of")
+				h := p.holds[i]
+				switch what {
+				case "begin", "back":
+					p.begin(h, rapid.IntRange(1, 300).Draw(t, "jobs"), what == "back")
+				case "end":
+					h.held = max(h.wait, h.held-rapid.IntRange(1, 10).Draw(t, "jobs"))
+				case "crash": // others recover its jobs when its lease is over: nobody tells of them
+					p.holds = slices.Delete(p.holds, i, i+1)
+				}
+			}
+		}
+		p.check(since)
+	})
+}
+
+// TestRateIsMadeUseOf claims as told, begins a little later, and tells with the next claim.
+func TestRateIsMadeUseOf(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []sluice.Rate{{Jobs: 50, Per: time.Second}, {Jobs: 500, Per: 5 * time.Second}, {Jobs: 2000, Per: time.Second}, {Jobs: 6000, Per: time.Minute}} {
+		s := sluice.DefaultSettings()
+		s.Rate = rate
+		origin := time.UnixMicro(1_800_000_000_000_000)
+		now := origin
+		var bucket flow.Bucket
+		var window flow.Window
+		var told []sluice.Begun
+		var begun []time.Time
+		jobs, claims, first := 0, 0, 0
+		for now.Before(origin.Add(10 * rate.Per)) {
+			for i := range told {
+				told[i].Ago = now.Sub(begun[i])
+			}
+			window.Hear(told, s, now)
+			window.Forget(now.Add(-rate.Per))
+			bucket = bucket.Filled(s, now)
+			room := flow.RoomFor(1_000_000, s, bucket, &window, now, 0)
+			told, begun = nil, nil
+			if room.Jobs > 0 {
+				request := sluice.ClaimRequest{Token: sluice.NewToken(), Lease: time.Minute, Tells: true}
+				bucket = bucket.Take(room.Jobs)
+				window.Take(request, room.Jobs, s, now, now)
+				told = append(told, sluice.Begun{Token: request.Token, Jobs: room.Jobs})
+				begun = append(begun, now.Add(5*time.Millisecond))
+			}
+			jobs, claims = jobs+room.Jobs, claims+1
+			if now.Before(origin.Add(rate.Per)) {
+				first += room.Jobs
+			}
+			now = now.Add(max(room.Wait, 6*time.Millisecond))
+		}
+		used := float64(jobs-first) / float64(9*rate.Jobs)
+		t.Logf("%s: %.2f %% with %.1f jobs a claim, which begin 5 ms later", rate, 100*used, float64(jobs)/float64(claims))
+		if used < 0.98 {
+			t.Errorf("%s: %.2f %% of the rate is made use of", rate, 100*used)
+		}
+	}
+}

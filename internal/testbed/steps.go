@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+)
+
+// quiet is how long nothing may be printed before a line says which steps still run.
+const quiet = 20 * time.Second
+
+// steps runs goals of the Makefile side by side. Lines of a goal's output begin with its name.
+type steps struct {
+	make   string
+	atOnce int
+	out    io.Writer
+
+	mu      sync.Mutex
+	printed time.Time
+	all     []*step
+}
+
+// step is a goal, and what it took.
+type step struct {
+	goal         string
+	begun, ended time.Time
+	cpu          time.Duration // of its processes, without servers that it leaves running
+	err          error
+}
+
+// run runs the goals, the first ones first, and prints what each took. It starts none after one has failed.
+func (s *steps) run(goals []string) error {
+	for _, goal := range goals {
+		s.all = append(s.all, &step{goal: goal})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go s.beat(ctx)
+	begun := time.Now()
+	var wait sync.WaitGroup
+	for range min(s.atOnce, len(goals)) {
+		wait.Go(func() {
+			for next := s.next(); next != nil; next = s.next() {
+				s.do(next)
+			}
+		})
+	}
+	wait.Wait()
+	return s.report(time.Since(begun))
+}
+
+// next gives the next step to run; nil: none.
+func (s *steps) next() *step {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var next *step
+	for _, one := range s.all {
+		if one.err != nil {
+			return nil
+		}
+		if next == nil && one.begun.IsZero() {
+			next = one
+		}
+	}
+	if next != nil {
+		next.begun = time.Now()
+	}
+	return next
+}
+
+// do runs a step.
+func (s *steps) do(one *step) {
+	cmd := exec.Command(s.make, "--no-print-directory", one.goal)
+	lines, end := io.Pipe()
+	cmd.Stdout, cmd.Stderr = end, end
+	cmd.WaitDelay = 10 * time.Second // a process that a test left behind may keep the output open
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		s.tell(one, lines)
+	}()
+	err := cmd.Run()
+	_ = end.Close()
+	<-told
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one.ended, one.err = time.Now(), err
+	if cmd.ProcessState != nil {
+		one.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	how := "done"
+	if err != nil {
+		how = "FAILED: " + err.Error()
+	}
+	s.print("%s: %s, %s, CPU %s", one.goal, how, seconds(one.ended.Sub(one.begun)), seconds(one.cpu))
+}
+
+// tell prints what a step prints.
+func (s *steps) tell(one *step, from io.Reader) {
+	lines := bufio.NewReader(from)
+	for {
+		line, err := lines.ReadString('\n')
+		if line = strings.TrimRight(line, "\r\n"); line != "" || err == nil {
+			s.mu.Lock()
+			s.print("%s | %s", one.goal, line)
+			s.mu.Unlock()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// print prints a line. The caller holds mu.
+func (s *steps) print(format string, args ...any) {
+	s.printed = time.Now()
+	fmt.Fprintf(s.out, format+"\n", args...)
+}
+
+// beat says which steps run whenever nothing was printed for a while.
+func (s *steps) beat(ctx context.Context) {
+	tick := time.NewTicker(quiet / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		s.mu.Lock()
+		if time.Since(s.printed) >= quiet {
+			var running []string
+			for _, one := range s.all {
+				if !one.begun.IsZero() && one.ended.IsZero() {
+					running = append(running, fmt.Sprintf("%s (%s)", one.goal, seconds(time.Since(one.begun))))
+				}
+			}
+			s.print("running: %s", strings.Join(running, ", "))
+		}
+		s.mu.Unlock()
+	}
+}
+
+// report prints what each step took, and names those that failed.
+func (s *steps) report(took time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	columns := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	var table io.Writer = columns
+	fmt.Fprintln(table, "step\ttook\tCPU\t\t")
+	var cpu time.Duration
+	var failed []string
+	for _, one := range s.all {
+		result := "ok"
+		switch {
+		case one.begun.IsZero():
+			fmt.Fprintf(table, "%s\t\t\tnot run\t\n", one.goal)
+			continue
+		case one.err != nil:
+			result = "FAILED"
+			failed = append(failed, one.goal)
+		}
+		cpu += one.cpu
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t\n", one.goal, seconds(one.ended.Sub(one.begun)), seconds(one.cpu), result)
+	}
+	fmt.Fprintf(table, "all\t%s\t%s\t\t\n", seconds(took), seconds(cpu))
+	if err := columns.Flush(); err != nil {
+		return err
+	}
+	if len(failed) > 0 {
+		return errors.New("these steps failed: " + strings.Join(failed, ", "))
+	}
+	return nil
+}
+
+// seconds rounds a time for a person.
+func seconds(d time.Duration) string { return d.Round(time.Second).String() }
+
+// runSteps runs goals of the Makefile, with the program that MAKE names or else with make.
+func runSteps(atOnce int, goals []string) (int, error) {
+	leaveInterrupts()
+	program := cmp.Or(os.Getenv("MAKE"), "make")
+	s := &steps{make: program, atOnce: atOnce, out: os.Stdout, printed: time.Now()}
+	if err := s.run(goals); err != nil {
+		return 1, err
+	}
+	return 0, nil
+}

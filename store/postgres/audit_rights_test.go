@@ -1,0 +1,113 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
+)
+
+// TestDocumentedRoleOnlyAddsToTheAudit makes the role as docs/operate.md says, and has it do what programs do, and what
+// nobody may.
+func TestDocumentedRoleOnlyAddsToTheAudit(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	app := r.role("app")
+	for _, statement := range documentedGrants(t) {
+		r.exec(strings.ReplaceAll(statement, "sluice_app", app))
+	}
+	store := openStore(t, asRole(r.url, app))
+	if err := store.Note(t.Context(), []sluice.AuditEntry{{Object: sluice.ObjectQueue, Name: "scraper", Event: sluice.EventBreaker, Actor: "ada"}}); err != nil {
+		t.Fatal(err)
+	}
+	refusesChanges(t, store, "permission denied")
+	health, err := store.Health(t.Context(), sluice.HealthOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range health.Findings {
+		if f.Check == "grant" && f.Severity != "" {
+			t.Errorf("the documented role is not well: %+v", f)
+		}
+	}
+}
+
+// TestMigrationTakesBackTheRightToChangeTheAudit has default privileges from before, as the docs had them.
+func TestMigrationTakesBackTheRightToChangeTheAudit(t *testing.T) {
+	t.Parallel()
+	r := &roles{T: t, url: pgtest.NewDatabase(t)}
+	conn, err := pgx.Connect(t.Context(), r.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := fmt.Sprintf("%s_before", conn.Config().Database)
+	for _, statement := range []string{
+		"create role " + app + " login", "create schema sluice", "grant usage on schema sluice to " + app,
+		"alter default privileges in schema sluice grant select, insert, update, delete on tables to " + app,
+		"alter default privileges in schema sluice grant usage on sequences to " + app,
+	} {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.owner = openStore(t, r.url)
+	t.Cleanup(func() { r.dropRole(app) })
+	store := openStore(t, asRole(r.url, app))
+	if err := store.Note(t.Context(), []sluice.AuditEntry{{Object: sluice.ObjectQueue, Name: "scraper", Event: sluice.EventBreaker, Actor: "ada"}}); err != nil {
+		t.Fatal(err)
+	}
+	refusesChanges(t, store, "permission denied")
+}
+
+// TestOwnerDoesNotChangeTheAuditByMistake has triggers that refuse it.
+func TestOwnerDoesNotChangeTheAuditByMistake(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, newWithFunctions(t))
+	if err := store.Note(t.Context(), []sluice.AuditEntry{{Object: sluice.ObjectQueue, Name: "scraper", Event: sluice.EventBreaker, Actor: "ada"}}); err != nil {
+		t.Fatal(err)
+	}
+	refusesChanges(t, store, "are only added")
+}
+
+func refusesChanges(t *testing.T, store *postgres.Store, says string) {
+	t.Helper()
+	for _, statement := range []string{"update sluice.audit set actor = 'nobody@else'", "delete from sluice.audit", "truncate sluice.audit"} {
+		_, err := store.Pool().Exec(t.Context(), statement)
+		var server *pgconn.PgError
+		if !errors.As(err, &server) || server.Code != "42501" || !strings.Contains(server.Message, says) {
+			t.Errorf("%s: %v, want it refused", statement, err)
+		}
+	}
+}
+
+// documentedGrants are the statements that docs/operate.md has for the role of programs.
+func documentedGrants(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```sql\n(  grant usage on schema sluice.*?)```").FindSubmatch(text)
+	if block == nil {
+		t.Fatal("docs/operate.md does not say what to grant")
+	}
+	var statements []string
+	for line := range strings.Lines(string(block[1])) {
+		if line = strings.TrimSuffix(strings.TrimSpace(line), ";"); line != "" {
+			statements = append(statements, line)
+		}
+	}
+	return statements
+}

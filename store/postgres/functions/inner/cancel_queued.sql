@@ -1,0 +1,25 @@
+-- Ends queued jobs without a token, by an act of Sluice's own: a failed job before them, or a replacement. It frees their keys or
+-- hands them on. Ids are sorted. A row whose state is 'let go' is a job that may start now.
+create or replace function sluice._cancel_queued(ids uuid[], reasons text[], actors text[])
+returns table (id uuid, queue text, state text, awaited boolean)
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+declare
+    move     record;
+    keyed    boolean;
+    blocker  uuid;
+    with_key uuid[] := '{}';
+    blockers uuid[] := '{}';
+begin
+    select * into move from sluice._move('cancel');
+    for id, queue, state, keyed, blocker, awaited in execute {{end_act.sql}}
+        using ids, array['queued'], 'cancel', move.leads_to, null::text[], reasons, actors, null::uuid, move.notable
+    loop
+        return next;
+        if keyed then
+            with_key := with_key || id;
+            blockers := array_append(blockers, blocker);
+        end if;
+    end loop;
+    return query select f.id, f.queue, f.state, false from sluice._free_keys(with_key, blockers) f;
+end
+$function$;

@@ -1,0 +1,13 @@
+-- How many tokens a second a tenant's bucket gets. Nothing but the bucket bounds a tenant's claims: it is filled more slowly, by
+-- what it holds, so that in no window there are more of them than the rate and the burst allow.
+create or replace function sluice._refill(rate double precision, per_ms bigint, burst bigint) returns double precision
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $function$
+declare
+    jobs double precision := sluice._window_jobs(rate, per_ms);
+begin
+    if rate <= 0 then
+        return 0;
+    end if;
+    return least(jobs, jobs + burst - sluice._burst(rate, per_ms, burst) + 1) / extract(epoch from sluice._window_of(rate, per_ms));
+end
+$function$;

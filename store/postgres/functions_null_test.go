@@ -1,0 +1,255 @@
+package postgres_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// nullCalls has a call of each function that the database would carry out, and of each argument what a null in its place
+// leads to: a code, or why it may be missing. «ID» and «TOKEN» are those of a job that the caller holds.
+var nullCalls = map[string]struct {
+	role      string
+	arguments string // name=value=outcome, one a line
+}{
+	"claim": {"worker", `queues='{scraper}'=SL004
+holder='w'=SL004
+batch=1=SL004
+lease_seconds=60=the setting of the queue
+claim_token=gen_random_uuid()=a new one
+reclaim=true=SL004
+ageing=0=the setting of the queue`},
+	"renew": {"worker", `id=ID=SL004
+token=TOKEN=SL004
+lease_seconds=60=the setting of the queue`},
+	"renew_many": {"worker", `ids=array[ID]=SL004
+tokens=array[TOKEN]=SL004
+lease_seconds=60=the setting of the queue`},
+	"checkpoint": {"worker", `id=ID=SL004
+token=TOKEN=SL004
+checkpoint='1'=no checkpoint`},
+	"complete": {"worker", `id=ID=SL004
+token=TOKEN=SL004
+result='1'=no result`},
+	"complete_many": {"worker", `ids=array[ID]=SL004
+tokens=array[TOKEN]=SL004
+results=array['1'::json]=no results`},
+	"fail": {"worker", `id=ID=SL004
+token=TOKEN=SL004
+error='x'=no text
+retryable=false=SL004
+retry_seconds=1=the backoff of the queue
+stack='s'=no stack`},
+	"fail_many": {"worker", `ids=array[ID]=SL004
+tokens=array[TOKEN]=SL004
+errors=array['x']=no texts
+retryable=array[false]=true of each
+retry_seconds=array[1.0]=the backoff of the queue
+stacks=array['s']=no stacks`},
+	"release": {"worker", `id=ID=SL004
+token=TOKEN=SL004
+delay_seconds=1=its place stays
+reason='r'=no reason`},
+	"release_many": {"worker", `ids=array[ID]=SL004
+tokens=array[TOKEN]=SL004
+delay_seconds=1=their places stay
+reason='r'=no reason`},
+	"beat": {"worker", `holder='w'=SL004
+queues='{scraper}'=SL004
+slots=1=none
+busy=1=none
+version='1'=none`},
+	"leave": {"worker", `holder='w'=SL004`},
+	"wait":  {"worker", `queues='{scraper}'=SL004`},
+	"enqueue": {"producer", `queue='scraper'=SL004
+payload='1'=SL004
+tenant='t'=nobody
+key='k'=no key
+key_scope='unfinished'=SL004
+key_window=null=no window
+on_duplicate='keep'=SL004
+due_at=now()=now
+delay='0'=none
+priority=5=SL004
+expires_at=now() + interval '1 day'=never
+labels='{}'=none
+max_attempts=1=the setting of the queue
+order_key='o'=no order
+after='{}'=none
+after_failure=''=the default
+job_id=gen_random_uuid()=a new one
+new_queue=false=SL004`},
+	"enqueue_many": {"producer", `jobs='[{"queue":"scraper","payload":1}]'=SL004
+new_queue=false=SL004`},
+	"requeue": {"operator", `ids=array[ID]=SL004
+reason='r'=SL004
+actor='a'=the role
+act_id=gen_random_uuid()=no id
+beside_open_run=false=SL004`},
+	"requeue_dead": {"operator", `queue='scraper'=SL004
+reason='r'=SL004
+batch=1=SL004
+dry_run=true=SL004
+actor='a'=the role`},
+	"requeue_expired": {"operator", `queue='scraper'=SL004
+batch=1=SL004
+actor='a'=the role`},
+	"pause": {"operator", `queue='scraper'=SL004
+reason='r'=SL004
+until=now() + interval '1 day'=until it is resumed
+actor='a'=the role`},
+	"resume": {"operator", `queue='scraper'=SL004
+reason='r'=SL004
+actor='a'=the role`},
+	"why": {"operator", `job_id=ID=SL005`},
+	"grant_worker": {"", `role=ROLE=42704
+queues='{scraper}'=SL004`},
+	"grant_producer": {"", `role=ROLE=42704
+queues='{scraper}'=SL004`},
+	"grant_operator": {"", `role=ROLE=42704
+queues='{scraper}'=SL004`},
+	"revoke_grants": {"", `role=ROLE=SL004
+queues='{scraper}'=all of them, which takes away and gives nothing`},
+}
+
+// TestNoFunctionTakesANullForMoreThanItIs goes over every argument of every function: with a null in its place the call
+// is refused, or does what its comment says.
+func TestNoFunctionTakesANullForMoreThanItIs(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	r.exec(`select sluice.enqueue(queue => 'scraper', payload => '1', job_id => $1::text::uuid)`, mine)
+	token := value[string](r, r.as(r.worker), `select token::text from sluice.claim(queues => '{scraper}', holder => 'w')`)
+	words := strings.NewReplacer("ID", "'"+mine+"'::uuid", "TOKEN", "'"+token+"'::uuid", "ROLE", "'"+r.worker+"'")
+	rows, err := r.owner.Pool().Query(t.Context(), `select p.proname, p.proargnames[:p.pronargs] from pg_proc p where p.pronamespace = 'sluice'::regnamespace and p.proname !~ '^_' and p.prorettype <> 'trigger'::regtype`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var name string
+	var arguments []string
+	has := make(map[string][]string)
+	if _, err := pgx.ForEachRow(rows, []any{&name, &arguments}, func() error { has[name] = slices.Clone(arguments); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	roles := map[string]string{"worker": r.worker, "producer": r.producer, "operator": r.operator, "": "postgres"}
+	for name, arguments := range has {
+		call := nullCalls[name]
+		lines := strings.Split(call.arguments, "\n")
+		if len(lines) != len(arguments) || call.arguments == "" {
+			t.Errorf("%s has the arguments %v: say of each what a null leads to", name, arguments)
+			continue
+		}
+		conn := r.as(roles[call.role])
+		for at := range lines {
+			r.nullCall(conn, name, arguments, lines, at, words)
+		}
+	}
+}
+
+// nullCall calls a function with a null in place of one argument, and undoes it.
+func (r *roles) nullCall(conn *pgx.Conn, name string, arguments, lines []string, at int, words *strings.Replacer) {
+	r.Helper()
+	var given []string
+	want := ""
+	for n, line := range lines {
+		argument, rest, _ := strings.Cut(line, "=")
+		last := strings.LastIndex(rest, "=")
+		if argument != arguments[n] {
+			r.Errorf("argument %d of %s is %s, not %s", n+1, name, arguments[n], argument)
+		}
+		if n == at {
+			want = rest[last+1:]
+			rest = "null="
+			last = 4
+		}
+		given = append(given, fmt.Sprintf("%s => %s", argument, words.Replace(rest[:last])))
+	}
+	tx, err := conn.Begin(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(r.Context()) }()
+	sql := fmt.Sprintf("select * from sluice.%s(%s)", name, strings.Join(given, ", "))
+	_, err = tx.Exec(r.Context(), sql)
+	if len(want) == 5 && strings.ToUpper(want) == want {
+		if !isCode(err, want) {
+			r.Errorf("%s: %v, want %s", sql, err, want)
+		}
+	} else if err != nil {
+		r.Errorf("%s: %v, want %s", sql, err, want)
+	}
+}
+
+// TestANullTokenMovesNothing shows a null and the zero token, alone and in an array, by every function of a worker, for
+// jobs in every state in which another holds them, or only a person decides.
+func TestANullTokenMovesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	worker := r.as(r.worker)
+	r.exec(`select sluice.enqueue_many(jobs => (select json_agg(json_build_object('queue', 'scraper', 'payload', n)) from generate_series(1, 4) n))`)
+	r.exec(`select sluice.claim(queues => '{scraper}', holder => 'other', batch => 3)`)
+	r.exec(`update sluice.live l set state = s.state from (select id, (array['claimed', 'dispatched', 'uncertain'])[row_number() over (order by id)] as state
+		from sluice.live where state = 'claimed') s where s.id = l.id`)
+	const look = `select string_agg(l::text, ' ' order by l.id) || (select count(*) from sluice.done)::text from sluice.live l`
+	before := value[string](r, r.as("postgres"), look)
+	for _, token := range []string{"null", "'00000000-0000-0000-0000-000000000000'"} {
+		for _, call := range []string{
+			"complete(id, TOKEN)", "complete_many(array[id], array[TOKEN]::uuid[])", "fail(id, TOKEN, 'x')", "fail(id, TOKEN, 'x', retryable => false)",
+			"fail_many(array[id], array[TOKEN]::uuid[], array['x'])", "release(id, TOKEN)", "release_many(array[id], array[TOKEN]::uuid[])",
+			"renew(id, TOKEN)", "renew_many(array[id], array[TOKEN]::uuid[])", "checkpoint(id, TOKEN, '1')",
+		} {
+			r.refused(worker, "SL004", "select sluice."+strings.ReplaceAll(call, "TOKEN", token)+" from unnest($1::text::uuid[]) as id", r.ids())
+		}
+	}
+	if after := value[string](r, r.as("postgres"), look); after != before {
+		t.Errorf("the jobs are\n%s\nwant them as they were\n%s", after, before)
+	}
+}
+
+// ids lists the unfinished jobs as the text of an array.
+func (r *roles) ids() string {
+	r.Helper()
+	return value[string](r, r.as("postgres"), "select array_agg(id)::text from sluice.live")
+}
+
+// TestARoleLearnsNothingOfJobsInOtherQueues asks for a job of another queue by every argument that names one, in the way
+// in which one that does not exist is asked for.
+func TestARoleLearnsNothingOfJobsInOtherQueues(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	producer, operator, worker := r.as(r.producer), r.as(r.operator), r.as(r.worker)
+	const unknown = "01890000-0000-7000-8000-00000000ffff"
+	r.exec(`select sluice.enqueue(queue => 'payments', payload => '1', job_id => $1::text::uuid)`, foreign)
+	r.exec(`select sluice.enqueue(queue => 'scraper', payload => '1', job_id => $1::text::uuid, after => array[$2::text::uuid])`, mine, foreign)
+	r.refused(producer, "SL004", `select sluice.enqueue(queue => 'scraper', payload => '1', job_id => $1::text::uuid)`, foreign)
+	for _, id := range []string{foreign, unknown} {
+		r.refused(producer, "SL005", `select sluice.enqueue(queue => 'scraper', payload => '1', after => array[$1::text::uuid])`, id)
+		r.refused(operator, "SL005", `select sluice.why(job_id => $1::text::uuid)`, id)
+		batch := `[{"queue":"scraper","payload":1,"after":["` + id + `"]}]`
+		if code := value[string](r, producer, `select code from sluice.enqueue_many(jobs => $1::text::json)`, batch); code != "SL005" {
+			t.Errorf("after job %s: %s, want SL005", id, code)
+		}
+	}
+	says := value[string](r, operator, `select string_agg(says, '; ') from sluice.why(job_id => $1::text::uuid)`, mine)
+	if !strings.Contains(says, "is not for this role to see") || strings.Contains(says, foreign+" is queued") {
+		t.Errorf("why tells of a job of another queue: %s", says)
+	}
+	r.exec(`select sluice.claim(queues => '{scraper,payments}', holder => 'other', claim_token => $1::text::uuid)`, unknown)
+	value[bool](r, producer, `select duplicate from sluice.enqueue(queue => 'scraper', payload => '1')`)
+	r.exec(`select sluice.claim(queues => '{scraper}', holder => 'other', claim_token => $1::text::uuid)`, unknown)
+	if got := value[int](r, worker, `select count(*)::int from sluice.claim(queues => '{scraper}', holder => 'w', claim_token => $1::text::uuid)`, unknown); got != 0 {
+		t.Errorf("a token of another holder gives %d jobs", got)
+	}
+}
+
+// TestInventedHoldersAreBounded beats for more workers than there can be.
+func TestInventedHoldersAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	worker := r.as(r.worker)
+	r.exec(`select sluice.beat(holder => 'w' || n, queues => '{scraper}') from generate_series(1, 1000) n`)
+	r.refused(worker, "SL004", `select sluice.beat(holder => 'one more', queues => '{scraper}')`)
+	value[any](r, worker, `select sluice.beat(holder => 'w7', queues => '{scraper}')::text`)
+}

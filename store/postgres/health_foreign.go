@@ -1,0 +1,48 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"slices"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/health_foreign.sql
+var healthForeignSQL string
+
+// foreignRow is something in our schema that somebody else has made.
+type foreignRow struct {
+	Kind, Name, OnTable, Says string
+}
+
+// foreign finds what somebody else has put into our schema. A trigger or a rule can change what programs write, or swallow
+// it, and they do not see it.
+func (c *examination) foreign(ctx context.Context) error {
+	made, err := readSchema()
+	if err != nil {
+		return err
+	}
+	expected := slices.Concat(made.tables, made.views, []string{"move", "moved"})
+	rows, err := rowsOf[foreignRow](ctx, c.store.pool, healthForeignSQL, made.triggers, expected)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.OnTable == "" {
+			c.Find(sluice.SeverityNote, "foreign", "the "+row.Kind+" "+brief(row.Name)+" in the schema sluice is not Sluice's",
+				"a later migration may want the name, and «drop schema» takes it along", "keep it in another schema: drop "+row.Kind+" sluice."+name(row.Name))
+			continue
+		}
+		what := "the " + row.Kind + " " + brief(row.Name) + " on the table " + row.OnTable + " is not Sluice's"
+		if row.Says != "" {
+			what += ": " + cutText(blanks.ReplaceAllString(row.Says, " "), maxStatement)
+		}
+		c.Find(sluice.SeverityError, "foreign", what, "it can change, refuse or swallow what programs write, also entries of the audit",
+			"drop "+row.Kind+" "+name(row.Name)+" on sluice."+name(row.OnTable))
+	}
+	if len(rows) == 0 {
+		c.Well("foreign", "nobody else's triggers, rules, policies, views or tables")
+	}
+	return nil
+}

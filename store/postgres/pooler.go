@@ -1,0 +1,121 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// session is what connections ask the server for when they are made, unless a pooler refuses it: PgBouncer takes no
+// settings but those that it knows. The server gives up when we do, whatever became of the connection.
+type session struct {
+	settings map[string]string
+	plain    atomic.Bool // without the settings
+}
+
+func newSession(options Options) *session {
+	millis := func(times int64) string { return fmt.Sprint(times * options.CallTimeout.Milliseconds()) }
+	s := &session{settings: map[string]string{
+		"statement_timeout": millis(1), "lock_timeout": millis(1), "idle_in_transaction_session_timeout": millis(3),
+		"jit": "off", // compiling a statement takes a hundred times as long as running it
+	}}
+	s.plain.Store(options.TransactionPooler)
+	return s
+}
+
+// apply makes every connection of a pool ask for the settings. What the caller wrote into the DSN stays.
+func (s *session) apply(config *pgxpool.Config) {
+	if _, set := config.ConnConfig.RuntimeParams["application_name"]; !set {
+		config.ConnConfig.RuntimeParams["application_name"] = "sluice"
+	}
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		for name, value := range s.settings {
+			if _, set := c.RuntimeParams[name]; !set && !s.plain.Load() {
+				c.RuntimeParams[name] = value
+			}
+		}
+		return nil
+	}
+}
+
+// refused reports whether a connection failed because a pooler takes no settings. From then on none are asked for.
+func (s *session) refused(err error) bool {
+	var server *pgconn.PgError
+	if !errors.As(err, &server) || server.Code != "08P01" || !strings.Contains(server.Message, "startup parameter") {
+		return false
+	}
+	return !s.plain.Swap(true)
+}
+
+// lookForPooler finds out whether connections go through a pooler that hands each transaction to a server process of its
+// own: then nothing that a session keeps can be relied on, such as LISTEN.
+func (s *Store) lookForPooler(ctx context.Context) error {
+	if s.options.TransactionPooler {
+		s.pooled = true
+		return nil
+	}
+	return s.call(ctx, "connect", func(ctx context.Context, _ bool) error {
+		conn, err := s.pool.Acquire(ctx)
+		if err != nil && s.session != nil && s.session.refused(err) {
+			conn, err = s.pool.Acquire(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		pid, err := backend(ctx, conn.Conn())
+		if err != nil || pid == conn.Conn().PgConn().PID() {
+			return err // the process that the server named when we connected
+		}
+		s.pooled = s.sharesProcesses(ctx, conn.Conn())
+		return nil
+	})
+}
+
+// poolerLook is how long the look may take whether a pooler shares processes. One that has no other to spare in this time is
+// taken for one that does: polling is right behind any.
+const poolerLook = 2 * time.Second
+
+// sharesProcesses reports whether a second connection is served by the process of the first, or one of them by several in
+// turn. Behind a pooler in session mode each keeps its own. A connection asks twice in a row now and then, because a pooler
+// that goes round would else always give each the same.
+func (s *Store) sharesProcesses(ctx context.Context, first *pgx.Conn) bool {
+	ctx, cancel := context.WithTimeout(ctx, poolerLook)
+	defer cancel()
+	second, err := s.connect(ctx)
+	if err != nil {
+		return true
+	}
+	defer hangUp(second)
+	conns := [2]*pgx.Conn{first, second}
+	var seen [2]uint32
+	for _, i := range []int{0, 1, 0, 0, 1, 1, 0, 1} {
+		pid, err := backend(ctx, conns[i])
+		if err != nil || seen[i] != 0 && seen[i] != pid || seen[1-i] == pid {
+			return true
+		}
+		seen[i] = pid
+	}
+	return false
+}
+
+// backend is the server process that runs the next statement.
+func backend(ctx context.Context, conn *pgx.Conn) (uint32, error) {
+	pids, err := list(ctx, conn, pgx.RowTo[uint32], "select pg_backend_pid()::bigint")
+	if err != nil {
+		return 0, err
+	}
+	if len(pids) != 1 {
+		return 0, fmt.Errorf("ask for the server process: %w", sluice.ErrUnavailable)
+	}
+	return pids[0], nil
+}

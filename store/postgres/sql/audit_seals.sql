@@ -1,0 +1,7 @@
+-- Lists seals of the audit in order.
+-- $1 bigint from   $2 integer limit
+select no, at, upto, previous, notable_entries, notable_hash, notable_gone, notable_keep_ms, full_entries, full_hash, full_gone, full_keep_ms, hash
+from sluice.audit_seal
+where no >= $1::bigint
+order by no
+limit $2::integer

@@ -1,0 +1,34 @@
+-- Ends jobs by the act of a person or of upkeep, which shows no token: cancel, and complete or bury an uncertain one. Moves each
+-- from live to done, notes the run of a cancelled one that may go on, and tells the audit. No attempt is counted.
+-- For those with a key, key_free comes after it, and for those of queues that are awaited, unblock.
+-- $1 uuid[] ids, sorted   $2 text[] states the act may leave   $3 text event   $4 text outcome
+-- $5 text[] errors   $6 text[] reasons   $7 text[] by whom   $8 uuid act   $9 boolean whether the audit tells of it in every queue
+with given as (
+    select * from unnest($1::uuid[], $5::text[], $6::text[], $7::text[]) as g(id, error, reason, actor)
+), gone as (
+    delete from sluice.live l
+    using given g
+    where l.id = g.id and l.id = any ($1::uuid[]) and coalesce(l.state = any ($2::text[]), false)
+    returning l.id, l.queue, l.tenant, l.state, l.due_at, l.generation, l.attempts, l.releases, l.recoveries, l.token, l.holder,
+              l.claimed_at, l.ref, l.engine, l.keyed, l.blocked_by, l.in_line, g.reason, g.actor, coalesce(g.error, l.error) as error
+), put as (
+    insert into sluice.done (id, generation, queue, tenant, outcome, due_at, claimed_at, attempts, releases, recoveries,
+                             token, holder, ref, error)
+    select id, generation, queue, tenant, $4::text, due_at, claimed_at, attempts, releases, recoveries,
+           token, holder, ref, error
+    from gone
+), hinted as (
+    insert into sluice.hint (queue, tenant, jobs, room)
+    select distinct queue, tenant, 0, true from gone where in_line and state in ('claimed', 'dispatched')
+), strayed as (
+    insert into sluice.stray_run (job_id, queue, tenant, generation, engine, ref, claimed_at, started)
+    select id, queue, tenant, generation, engine, ref, claimed_at, state = 'dispatched'
+    from gone where $3::text = 'cancel' and engine is not null and ref is not null
+    on conflict (job_id, ref) do nothing
+), told as (
+    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
+    select coalesce(g.actor, g.holder, ''), 'job', g.queue, $3::text, g.id, g.generation, g.state, $4::text, coalesce(g.reason, ''), $8::uuid
+    from gone g
+    where $9::boolean or exists (select from sluice.queue q where q.name = g.queue and q.audit = 'full')
+)
+select g.id, g.queue, g.state, g.keyed, g.blocked_by, g.queue in (select a.queue from sluice.awaited a) as awaited from gone g

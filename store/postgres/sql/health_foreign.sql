@@ -1,0 +1,24 @@
+-- Lists the triggers, rules and policies on our tables, and the views and tables in our schema, that our migrations did not make.
+-- $1 text[] triggers that they make, as TABLE.TRIGGER   $2 text[] tables and views that they make
+select f.kind, f.name, f.on_table, f.says
+from (
+    select 'trigger' as kind, t.tgname::text as name, c.relname::text as on_table, pg_get_triggerdef(t.oid) as says
+    from pg_trigger t
+    join pg_class c on c.oid = t.tgrelid
+    where c.relnamespace = 'sluice'::regnamespace and not t.tgisinternal and c.relname || '.' || t.tgname <> all($1::text[])
+    union all
+    select 'rule', r.rulename::text, c.relname::text, pg_get_ruledef(r.oid)
+    from pg_rewrite r
+    join pg_class c on c.oid = r.ev_class
+    where c.relnamespace = 'sluice'::regnamespace and not (c.relkind in ('v', 'm') and r.rulename = '_RETURN')
+    union all
+    select 'policy', p.polname::text, c.relname::text, ''
+    from pg_policy p
+    join pg_class c on c.oid = p.polrelid
+    where c.relnamespace = 'sluice'::regnamespace
+    union all
+    select case c.relkind when 'v' then 'view' when 'm' then 'materialized view' else 'table' end, c.relname::text, '', ''
+    from pg_class c
+    where c.relnamespace = 'sluice'::regnamespace and c.relkind in ('v', 'm', 'r', 'p', 'f') and c.relname <> all($2::text[])
+) f
+order by f.kind, f.on_table, f.name

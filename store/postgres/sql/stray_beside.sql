@@ -1,0 +1,21 @@
+-- Lets jobs run beside runs of theirs that may be open, as a person wants, and tells the audit for which.
+-- Those that live are left as they are: they are not requeued.
+-- $1 uuid[] jobs   $2 text by whom   $3 text reason   $4 uuid act
+with found as materialized (
+    select s.job_id, s.ref, s.queue from sluice.stray_run s
+    where s.job_id = any ($1::uuid[]) and exists (select from sluice.job j where j.id = s.job_id)
+      and not exists (select from sluice.live l where l.id = s.job_id and l.state <> 'uncertain')
+    order by s.job_id, s.ref
+    for update
+), marked as (
+    update sluice.stray_run s set beside = true
+    from found f
+    where s.job_id = f.job_id and s.ref = f.ref and not s.beside
+    returning s.job_id, s.queue, s.generation, s.engine, s.ref
+), told as (
+    insert into sluice.audit (actor, object, name, event, job_id, generation, reason, after, act_id)
+    select $2::text, 'job', m.queue, 'beside open run', m.job_id, m.generation, $3::text,
+           jsonb_build_object('engine', m.engine, 'ref', m.ref), $4::uuid
+    from marked m
+)
+select job_id, queue, '' from marked

@@ -1,0 +1,132 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
+)
+
+//go:embed sql/permits.sql
+var permitsSQL string
+
+//go:embed sql/permit_held.sql
+var permitHeldSQL string
+
+//go:embed sql/permit_put.sql
+var permitPutSQL string
+
+//go:embed sql/permit_forget.sql
+var permitForgetSQL string
+
+//go:embed sql/started.sql
+var startedSQL string
+
+//go:embed sql/started_add.sql
+var startedAddSQL string
+
+//go:embed sql/started_forget.sql
+var startedForgetSQL string
+
+// forgetEvery is how often a process forgets the starts of a queue that no window has any more.
+const forgetEvery = 10 * time.Second
+
+// readWindow reads what counts in the window of a queue's rate, under the lock of its flow, and takes in what the holder tells
+// of earlier claims and what became of those that nobody tells of. What changes is queued.
+func (g *gate) readWindow(ctx context.Context, tx *pipeline, s *Store, request sluice.ClaimRequest) error {
+	if g.settings.Rate.IsZero() {
+		return nil
+	}
+	if err := readWindow(ctx, tx, &g.window, request.Queue, g.permitsFrom, flow.Since(g.settings, g.now)); err != nil {
+		return err
+	}
+	g.setBack(tx, request.Queue)
+	changed, started := g.window.Hear(request.Begun, g.settings, g.now)
+	for _, p := range g.window.Overdue(g.now) {
+		held, err := list(ctx, tx, pgx.RowTo[int], permitHeldSQL, [16]byte(p.Token))
+		if err != nil {
+			return err
+		}
+		changed, started = append(changed, p), append(started, g.window.Held(p, held[0], g.settings, g.now, request.Lease/2)...)
+	}
+	g.keepWindow(tx, request.Queue, changed, started)
+	if last, known := s.forgotten.Load(request.Queue); !known || g.now.Sub(last.(time.Time)).Abs() > forgetEvery {
+		s.forgotten.Store(request.Queue, g.now)
+		tx.queue(startedForgetSQL, nil, request.Queue, g.now.Add(-flow.Kept(g.settings)), pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true})
+	}
+	return nil
+}
+
+// hear only takes in what is told.
+func (g *gate) hear(ctx context.Context, tx *pipeline, s *Store, request sluice.ClaimRequest) error {
+	err := g.readWindow(ctx, tx, s, request)
+	if err == nil && g.wasSetBack {
+		g.keep(tx, request.Queue)
+	}
+	return err
+}
+
+func readWindow(ctx context.Context, tx rowsQuerier, w *flow.Window, queue string, permitsFrom, since time.Time) (err error) {
+	if w.Permits, err = list(ctx, tx, scanPermit, permitsSQL, queue, nullTime(permitsFrom)); err != nil {
+		return err
+	}
+	w.Started, err = list(ctx, tx, func(row pgx.CollectableRow) (g flow.Started, err error) {
+		err = row.Scan(&g.At, &g.Jobs)
+		return g, err
+	}, startedSQL, queue, since)
+	return err
+}
+
+func scanPermit(row pgx.CollectableRow) (*flow.Permit, error) {
+	var p flow.Permit
+	var token [16]byte
+	err := row.Scan(&p.ClaimedAt, &token, &p.Jobs, &p.Begun, &p.Gone, &p.LookAt)
+	p.Token = token
+	return &p, err
+}
+
+// setBack moves what counts in the window back where the server's clock was set back.
+func (g *gate) setBack(tx *pipeline, queue string) {
+	by := g.bucket.SetBack(g.now)
+	if by == 0 {
+		return
+	}
+	tx.queue(startedForgetSQL, nil, queue, g.now.Add(-flow.Kept(g.settings)), flow.Since(g.settings, g.now))
+	g.window.SetBack(by, g.now)
+	g.keepWindow(tx, queue, g.window.Permits, g.window.Started)
+	g.bucket, g.wasSetBack = g.bucket.Filled(g.settings, g.now), true
+}
+
+// keepWindow queues what has changed in the window.
+func (g *gate) keepWindow(tx *pipeline, queue string, changed []*flow.Permit, started []flow.Started) {
+	for _, p := range changed {
+		if p.Open() == 0 {
+			tx.queue(permitForgetSQL, nil, queue, p.ClaimedAt, [16]byte(p.Token))
+			continue
+		}
+		tx.queue(permitPutSQL, nil, queue, p.ClaimedAt, [16]byte(p.Token), p.Jobs, p.Begun, p.Gone, p.LookAt)
+	}
+	for _, at := range started {
+		tx.queue(startedAddSQL, nil, queue, at.At, at.Jobs)
+	}
+}
+
+// takeFromWindow queues that so many jobs were claimed, and notes from where permits are to be read.
+func (g *gate) takeFromWindow(tx *pipeline, request sluice.ClaimRequest, jobs int) {
+	taken, started := g.window.Take(request, jobs, g.settings, g.now, g.at)
+	if taken != nil {
+		g.keepWindow(tx, request.Queue, []*flow.Permit{taken}, nil)
+	}
+	g.keepWindow(tx, request.Queue, nil, started)
+	g.permitsFrom = g.at
+	for _, p := range g.window.Permits {
+		if p.Open() > 0 && p.ClaimedAt.Before(g.permitsFrom) {
+			g.permitsFrom = p.ClaimedAt
+		}
+	}
+}

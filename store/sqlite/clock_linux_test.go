@@ -1,0 +1,162 @@
+package sqlite_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/sqlite"
+	"github.com/sluice-queue/sluice/upkeep"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+// step sets the wall clock until the test ends. Such tests are not parallel, so that no other runs beside them.
+func step(t *testing.T, d time.Duration) {
+	t.Helper()
+	sqlite.StepClock(d)
+	t.Cleanup(func() { sqlite.StepClock(-d) })
+}
+
+func claimFor(t *testing.T, store *sqlite.Store, lease time.Duration) *sluice.Claim {
+	t.Helper()
+	claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h:1:x", Lease: lease, Token: sluice.NewToken()})
+	if err != nil || len(claimed.Jobs) != 1 {
+		t.Fatalf("claimed %d, %v", len(claimed.Jobs), err)
+	}
+	return claimed.Jobs[0]
+}
+
+func recovered(t *testing.T, store *sqlite.Store) int {
+	t.Helper()
+	out, err := store.Recover(t.Context(), "q", 100, "upkeep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Requeued + out.Buried
+}
+
+func TestLeasesOutliveAStepOfTheClock(t *testing.T) {
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		t.Run(fmt.Sprint(by), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "jobs.db")
+			store := openStore(t, path)
+			client := sluice.NewClient(store, sluice.ClientOptions{})
+			for range 3 {
+				enqueueOne(t, client)
+			}
+			before, short := claimFor(t, store, time.Minute), claimFor(t, store, 200*time.Millisecond)
+			step(t, by)
+			later := openStore(t, path) // as a process that starts after the step: it has seen no other clock
+			for name, s := range map[string]*sqlite.Store{"a process of before": store, "a process of after": later} {
+				job, err := s.Job(t.Context(), before.ID)
+				if left := time.Until(job.LeaseUntil.Add(-by)); err != nil || left > time.Minute || left < 0 {
+					t.Errorf("%s tells that the lease goes on for %s, %v", name, left, err)
+				}
+			}
+			if due, err := store.Dispatches(t.Context(), sluice.DispatchFilter{Queue: "q", Overdue: true}); err != nil || len(due) > 0 {
+				t.Errorf("overdue: %v, %v", due, err)
+			}
+			// The holder that died is known by its own lease, neither sooner nor an hour later.
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+				if n := recovered(t, later) + recovered(t, store); n > 1 {
+					t.Fatalf("%d jobs were recovered; only one lease has run out", n)
+				} else if n == 1 {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("the job of the holder that died is not recovered")
+				}
+			}
+			if state := stateOf(t, client, short.ID); state != sluice.StateQueued {
+				t.Errorf("the job of the holder that died is %s", state)
+			}
+			if lost, err := later.Renew(t.Context(), []sluice.Renewal{{ID: before.ID, Token: before.Token, Lease: time.Minute, Queue: "q"}}); err != nil || len(lost) > 0 {
+				t.Errorf("renew: lost %v, %v", lost, err)
+			}
+		})
+	}
+}
+
+// TestNoHandlerIsStartedTwiceByAStepOfTheClock runs jobs longer than they are looked at.
+func TestNoHandlerIsStartedTwiceByAStepOfTheClock(t *testing.T) {
+	store, client := newStore(t)
+	const jobs = 50
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var starts atomic.Int64
+	running, release := make(chan struct{}, 2*jobs), make(chan struct{})
+	w := worker.New(store, worker.Options{Slots: jobs, Logger: slog.New(slog.DiscardHandler)})
+	worker.Handle(w, sluice.QueueOf[struct{}]("q"), func(context.Context, *worker.Job[struct{}]) error {
+		starts.Add(1)
+		running <- struct{}{}
+		<-release
+		return nil
+	}, worker.QueueOptions{})
+	for range jobs {
+		enqueueOne(t, client)
+	}
+	var both sync.WaitGroup
+	both.Go(func() { _ = w.Run(ctx) })
+	for range jobs {
+		<-running
+	}
+	for _, by := range []time.Duration{time.Hour, -2 * time.Hour, 25 * time.Hour} {
+		step(t, by)
+		if _, err := upkeep.New(store, upkeep.Options{Logger: slog.New(slog.DiscardHandler)}).Once(ctx, true); err != nil {
+			t.Fatal(err)
+		}
+		if n := recovered(t, store); n > 0 {
+			t.Errorf("a step of %s: %d jobs were recovered from handlers that run", by, n)
+		}
+	}
+	close(release)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if depth, err := client.Depth(t.Context(), "q"); err == nil && depth.Ready+depth.Claimed == 0 {
+			break
+		}
+	}
+	stop()
+	both.Wait()
+	if n := starts.Load(); n != jobs {
+		t.Errorf("%d starts of %d jobs", n, jobs)
+	}
+}
+
+func TestLeasesOfAnEarlierStartOfTheMachineEndSoonAlthoughItsClockWasAhead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	step(t, 10*time.Hour)
+	ahead := openStore(t, path)
+	client := sluice.NewClient(ahead, sluice.ClientOptions{})
+	if _, err := client.EnsureQueue(t.Context(), "q", sluice.DefaultSettings(), sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := client.ChangeSettings(t.Context(), "q", sluice.Act{By: "test"}, func(s *sluice.Settings) error {
+		s.Lease = 100 * time.Millisecond
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	enqueueOne(t, client)
+	claimFor(t, ahead, time.Minute)
+	if err := ahead.StartMachine(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := ahead.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sqlite.StepClock(-10 * time.Hour)
+	defer sqlite.StepClock(10 * time.Hour)
+	store := openStore(t, path)
+	for deadline := time.Now().Add(30 * time.Second); recovered(t, store) == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the job is not recovered")
+		}
+	}
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package sqlite
+
+import "time"
+
+// machine knows no clock here that all processes share.
+func machine() (boot string, since time.Duration, known bool) { return "", 0, false }

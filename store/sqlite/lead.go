@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/lead"
+)
+
+//go:embed sql/leads.sql
+var leadsSQL string
+
+//go:embed sql/lead_save.sql
+var leadSaveSQL string
+
+//go:embed sql/lead_leave.sql
+var leadLeaveSQL string
+
+// Lead makes a holder the one of all processes on the file that does tasks. It writes only what changes: once in a third
+// of the lease for who leads, nothing for who stands by.
+func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) (leads []string, err error) {
+	var changed []sluice.Lead
+	look := func(tx runner) error {
+		had, err := leadsOf(tx)
+		if err != nil {
+			return err
+		}
+		leads, changed = nil, nil
+		at := now()
+		for _, task := range tasks {
+			var has sluice.Lead
+			if i := slices.IndexFunc(had, func(l sluice.Lead) bool { return l.Task == task }); i >= 0 {
+				has = had[i]
+			}
+			next, is, news := lead.Take(task, has, holder, timeOf(&at), lease)
+			if is {
+				leads = append(leads, task)
+			}
+			if news {
+				changed = append(changed, next)
+			}
+		}
+		return nil
+	}
+	if err := s.read(ctx, "lead", look); err != nil {
+		return nil, err
+	}
+	if len(changed) == 0 {
+		return leads, nil
+	}
+	err = s.write(ctx, "lead", func(tx runner, _ bool) error {
+		if err := look(tx); err != nil {
+			return err
+		}
+		for _, l := range changed {
+			if _, err := tx.exec(leadSaveSQL, l.Task, l.Holder, l.Since.UnixMicro(), l.Until.UnixMicro()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return leads, nil
+}
+
+// Leads lists who leads which task.
+func (s *Store) Leads(ctx context.Context) (out []sluice.Lead, err error) {
+	err = s.read(ctx, "list leads", func(tx runner) error {
+		out, err = leadsOf(tx)
+		return err
+	})
+	return out, err
+}
+
+func leadsOf(tx runner) ([]sluice.Lead, error) {
+	at := now()
+	return list(tx, func(rows *sql.Rows) (sluice.Lead, error) {
+		var l sluice.Lead
+		var since, until int64
+		err := rows.Scan(&l.Task, &l.Holder, &since, &until)
+		l.Since, l.Until, l.Held = timeOf(&since), timeOf(&until), until > at
+		return l, err
+	}, leadsSQL)
+}

@@ -1,0 +1,2 @@
+-- Who leads which task, or led it last.
+select task, holder, since, until from sluice_lead order by task

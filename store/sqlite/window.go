@@ -1,0 +1,130 @@
+package sqlite
+
+import (
+	"database/sql"
+	_ "embed"
+	"math"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/flow"
+)
+
+//go:embed sql/permits.sql
+var permitsSQL string
+
+//go:embed sql/permit_held.sql
+var permitHeldSQL string
+
+//go:embed sql/permit_put.sql
+var permitPutSQL string
+
+//go:embed sql/permit_forget.sql
+var permitForgetSQL string
+
+//go:embed sql/started.sql
+var startedSQL string
+
+//go:embed sql/started_add.sql
+var startedAddSQL string
+
+//go:embed sql/started_forget.sql
+var startedForgetSQL string
+
+// readWindow reads what counts in the window of a queue's rate, takes in what the holder tells of earlier claims and what became
+// of those that nobody tells of, and keeps what has changed.
+func (g *gate) readWindow(tx runner, request sluice.ClaimRequest, at int64) error {
+	if g.settings.Rate.IsZero() {
+		return nil
+	}
+	now := time.UnixMicro(at)
+	if err := readWindow(tx, &g.window, request.Queue, flow.Since(g.settings, now)); err != nil {
+		return err
+	}
+	if err := g.setBack(tx, request.Queue, now); err != nil {
+		return err
+	}
+	changed, started := g.window.Hear(request.Begun, g.settings, now)
+	for _, p := range g.window.Overdue(now) {
+		held, err := list(tx, scanOne[int], permitHeldSQL, p.Token[:])
+		if err != nil {
+			return err
+		}
+		changed, started = append(changed, p), append(started, g.window.Held(p, held[0], g.settings, now, request.Lease/2)...)
+	}
+	if len(changed) > 0 {
+		if _, err := tx.exec(startedForgetSQL, request.Queue, now.Add(-flow.Kept(g.settings)).UnixMicro(), int64(math.MaxInt64)); err != nil {
+			return err
+		}
+	}
+	return keepWindow(tx, request.Queue, changed, started)
+}
+
+func readWindow(tx runner, w *flow.Window, queue string, since time.Time) (err error) {
+	w.Permits, err = list(tx, func(rows *sql.Rows) (*flow.Permit, error) {
+		var p flow.Permit
+		var token []byte
+		var claimedAt, lookAt int64
+		err := rows.Scan(&claimedAt, &token, &p.Jobs, &p.Begun, &p.Gone, &lookAt)
+		copy(p.Token[:], token)
+		p.ClaimedAt, p.LookAt = timeOf(&claimedAt), timeOf(&lookAt)
+		return &p, err
+	}, permitsSQL, queue)
+	if err != nil {
+		return err
+	}
+	w.Started, err = list(tx, func(rows *sql.Rows) (g flow.Started, err error) {
+		var at int64
+		err = rows.Scan(&at, &g.Jobs)
+		g.At = timeOf(&at)
+		return g, err
+	}, startedSQL, queue, since.UnixMicro())
+	return err
+}
+
+// setBack moves what counts in the window back where the clock was set back.
+func (g *gate) setBack(tx runner, queue string, now time.Time) error {
+	by := g.bucket.SetBack(now)
+	if by == 0 {
+		return nil
+	}
+	if _, err := tx.exec(startedForgetSQL, queue, now.Add(-flow.Kept(g.settings)).UnixMicro(), flow.Since(g.settings, now).UnixMicro()); err != nil {
+		return err
+	}
+	g.window.SetBack(by, now)
+	g.bucket = g.bucket.Filled(g.settings, now)
+	if err := keepWindow(tx, queue, g.window.Permits, g.window.Started); err != nil {
+		return err
+	}
+	_, err := tx.exec(flowTakeSQL, queue, g.bucket.Tokens, g.bucket.FilledAt.UnixMicro())
+	return err
+}
+
+// keepWindow keeps what has changed in the window.
+func keepWindow(tx runner, queue string, changed []*flow.Permit, started []flow.Started) error {
+	for _, p := range changed {
+		var err error
+		if p.Open() == 0 {
+			_, err = tx.exec(permitForgetSQL, queue, p.ClaimedAt.UnixMicro(), p.Token[:])
+		} else {
+			_, err = tx.exec(permitPutSQL, queue, p.ClaimedAt.UnixMicro(), p.Token[:], p.Jobs, p.Begun, p.Gone, p.LookAt.UnixMicro())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, g := range started {
+		if _, err := tx.exec(startedAddSQL, queue, g.At.UnixMicro(), g.Jobs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// permitsOf lists a permit, if there is one.
+func permitsOf(p *flow.Permit) []*flow.Permit {
+	if p == nil {
+		return nil
+	}
+	return []*flow.Permit{p}
+}

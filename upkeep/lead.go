@@ -1,0 +1,97 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+)
+
+const (
+	// leadIntervals is for how many of its intervals a lead is kept that is not renewed: one look may be late.
+	leadIntervals = 10
+	// leastLease is how long it is kept at the least.
+	leastLease = 2 * time.Second
+	// unfollowedInterval is how often the upkeep that leads looks whether somebody follows the runs at every engine.
+	unfollowedInterval = time.Minute
+)
+
+// leads are the tasks that an upkeep leads.
+type leads map[string]bool
+
+// elect keeps the lead of what this upkeep can do, and takes what nobody leads. A round that takes longer than the lease
+// loses it to another; what that does besides is harmless.
+func (u *Upkeep) elect(ctx context.Context, before leads) leads {
+	names, err := u.store.Lead(ctx, u.holder.ID, u.tasks, max(leadIntervals*u.options.Interval, leastLease))
+	if err != nil {
+		u.failed(ctx, "elect", err)
+	}
+	now := make(leads, len(names))
+	for _, task := range names {
+		now[task] = true
+	}
+	for _, task := range u.tasks {
+		switch {
+		case now[task] && !before[task]:
+			u.log.Tell(event.UpkeepLeads, "", "task", task)
+		case before[task] && !now[task] && ctx.Err() == nil:
+			u.log.Tell(event.UpkeepLost, "", "task", task)
+		}
+	}
+	if now[sluice.TaskUpkeep] && !before[sluice.TaskUpkeep] {
+		u.unfollowedAt = time.Now().Add(unfollowedInterval) // others may only just have begun
+	}
+	u.standing.lead(names)
+	return now
+}
+
+// engines are those whose runs this upkeep follows.
+func (u *Upkeep) engines(led leads) map[string]sluice.Engine {
+	all := make(map[string]sluice.Engine)
+	for name, engine := range u.options.Engines {
+		if led[sluice.FollowTask(name)] {
+			all[name] = engine
+		}
+	}
+	return all
+}
+
+// tasksOf are the tasks that an upkeep with these engines can do.
+func tasksOf(engines map[string]sluice.Engine) []string {
+	tasks := []string{sluice.TaskUpkeep}
+	for name := range engines {
+		tasks = append(tasks, sluice.FollowTask(name))
+	}
+	slices.Sort(tasks)
+	return tasks
+}
+
+// lookUnfollowed looks whether runs are at engines that nobody follows: then jobs stay dispatched.
+func (u *Upkeep) lookUnfollowed(ctx context.Context, led leads) {
+	if !led[sluice.TaskUpkeep] {
+		u.standing.unfollow("")
+		return
+	}
+	if time.Now().Before(u.unfollowedAt) {
+		return
+	}
+	u.unfollowedAt = time.Now().Add(unfollowedInterval)
+	tasks, err := u.client.Tasks(ctx)
+	if err != nil {
+		u.failed(ctx, "look who leads", err)
+		return
+	}
+	var all []string
+	for _, task := range tasks {
+		if text := task.Unfollowed(); text != "" {
+			all = append(all, text)
+		}
+	}
+	text := sluice.JoinTroubles(all)
+	if u.standing.unfollow(text) && text != "" {
+		u.failed(ctx, "follow runs", errors.New(text))
+	}
+}

@@ -1,0 +1,139 @@
+package upkeep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/event"
+)
+
+const (
+	// sealLook is how often the audit is looked at: a full batch is sealed at once, a smaller one after SealInterval.
+	sealLook = 5 * time.Second
+	// sealMost is how many seals are made at one look: half a million entries. An audit from before is sealed look by look.
+	sealMost = 50
+	// sealShare is of what part of the time sealing and retention take one at the most, so that the work of busy queues does
+	// not slow down: what is left is sealed when there is less to do.
+	sealShare = 30
+	// auditPruneInterval is how often retention deletes from the audit.
+	auditPruneInterval = time.Hour
+	// headLogInterval is how often the head of the chain is logged, if it is another one.
+	headLogInterval = 10 * time.Minute
+)
+
+// sealing seals the audit beside the rounds: the first time may take minutes.
+type sealing struct {
+	work   beside
+	rests  time.Time // until when it rests, as the work that ended last has found
+	all    sync.WaitGroup
+	pruned time.Time
+	logged time.Time // when the head was logged
+	head   audit.Head
+	asked  time.Time // when it was last looked whether receivers are to be told of the head
+}
+
+// sealBeside seals the audit, if it is time, while the rounds go on.
+func (u *Upkeep) sealBeside(ctx context.Context) {
+	s := &u.sealing
+	was := s.work.running
+	if s.work.over(); was && !s.work.running && s.rests.After(s.work.at) {
+		s.work.at = s.rests
+	}
+	if !s.work.due(sealLook) {
+		return
+	}
+	s.all.Go(func() {
+		begun := time.Now()
+		if err := u.sealAudit(ctx, false); err != nil {
+			u.failed(ctx, "seal the audit", err)
+		}
+		s.rests = time.Now().Add((sealShare - 1) * time.Since(begun))
+		s.work.ended <- false
+	})
+}
+
+// sealIf seals where everything is to be done.
+func (u *Upkeep) sealIf(ctx context.Context, all bool) error {
+	if !all {
+		return nil
+	}
+	return u.sealAudit(ctx, true)
+}
+
+// sealAudit seals what is settled, tells of the head, and deletes what was kept long enough.
+func (u *Upkeep) sealAudit(ctx context.Context, all bool) error {
+	chain, err := audit.Of(u.store)
+	if err != nil {
+		return nil //nolint:nilerr // a store of somebody else's, which has none
+	}
+	options := audit.SealOptions{Patience: u.options.SealInterval, Most: sealMost}
+	if all {
+		options.Patience = 0
+	}
+	sealed, err := audit.SealSettled(ctx, chain, options)
+	if err != nil || sealed.Last.No == 0 {
+		return err
+	}
+	u.logHead(sealed.Last)
+	return errors.Join(u.tellHead(ctx, sealed.Last), u.pruneAudit(ctx, chain, all))
+}
+
+// pruneAudit deletes entries by retention.
+func (u *Upkeep) pruneAudit(ctx context.Context, chain audit.Store, all bool) error {
+	if !all && time.Since(u.sealing.pruned) < auditPruneInterval {
+		return nil
+	}
+	u.sealing.pruned = time.Now()
+	pruned, err := audit.Prune(ctx, chain, u.holder.ID)
+	if pruned.Any() > 0 {
+		u.log.Tell(event.AuditPruned, "", "notable", pruned.Entries[audit.Notable], "full", pruned.Entries[audit.Full])
+	}
+	return err
+}
+
+// logHead writes the head into the log, where whoever rewrites the store does not reach it.
+func (u *Upkeep) logHead(last audit.Seal) {
+	s := &u.sealing
+	if s.head == last.Head() || time.Since(s.logged) < headLogInterval {
+		return
+	}
+	s.head, s.logged = last.Head(), time.Now()
+	u.log.Tell(event.AuditHead, "", "head", last.Head().String(), "entries", last.Upto)
+}
+
+// tellHead tells the receivers of alerts of the head, once in HeadInterval, whichever process leads: the audit itself
+// remembers when that was. Where nothing has happened since but the telling, nothing is told.
+func (u *Upkeep) tellHead(ctx context.Context, last audit.Seal) error {
+	interval := u.options.HeadInterval
+	if interval < 0 || time.Since(u.sealing.asked) < min(interval, headLogInterval) {
+		return nil
+	}
+	u.sealing.asked = time.Now()
+	told, err := u.store.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectAudit, Name: "head", Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(told) > 0 {
+		var before struct{ Seal int64 }
+		if err := json.Unmarshal(told[0].After, &before); err == nil && last.No <= before.Seal+1 || last.At.Sub(told[0].At) < interval {
+			return nil
+		}
+	}
+	book, err := u.store.AlertBook(ctx)
+	if err != nil || len(book.Receivers) == 0 {
+		return err
+	}
+	after, err := json.Marshal(map[string]any{"seal": last.No, "head": last.Head()})
+	if err != nil {
+		return err
+	}
+	return u.store.SaveAlerts(ctx, sluice.AlertRound{
+		Messages: []sluice.AlertMessage{sluice.HeadMessage(last.Head().String(), last.At)},
+		Entries:  []sluice.AuditEntry{{Object: sluice.ObjectAudit, Name: "head", Event: sluice.EventHead, Actor: u.holder.ID, After: after}},
+	})
+}

@@ -1,0 +1,77 @@
+package upkeep_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/alert/webhook"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/store/sqlite"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+// TestUpkeepSealsAndTellsTheHeadOutsideOfTheStore has a webhook and a log, and makes sure that what they were told is in
+// the chain, and told once.
+func TestUpkeepSealsAndTellsTheHeadOutsideOfTheStore(t *testing.T) {
+	t.Parallel()
+	bodies := make(chan []byte, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies <- body
+	}))
+	t.Cleanup(server.Close)
+	hook, err := webhook.New(server.URL, webhook.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "jobs.db"), sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	if _, err := client.EnsureQueue(t.Context(), "mail", sluice.DefaultSettings(), sluice.Act{By: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	options := upkeep.Options{Receivers: []alert.Receiver{hook}, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	for range 3 { // a receiver is known when it has asked once; the head is told once in a day
+		if _, err := upkeep.New(store, options).Once(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var message sluice.AlertMessage
+	select {
+	case body := <-bodies:
+		if err := json.Unmarshal(body, &message); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the receiver was not told of the head")
+	}
+	if message.Event != sluice.AlertHead || message.AuditHead == "" || len(bodies) > 0 {
+		t.Errorf("the receiver was told %+v, and %d more", message, len(bodies))
+	}
+	head, err := audit.ParseHead(message.AuditHead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := audit.Verify(context.WithoutCancel(t.Context()), store, audit.VerifyOptions{Heads: []audit.Head{head}})
+	if err != nil || report.Fault != nil || len(report.Heads) != 1 || report.Entries == 0 {
+		t.Errorf("verified %+v: %v", report, err)
+	}
+	if !strings.Contains(log.String(), `msg="audit head"`) || !strings.Contains(log.String(), "head="+report.Last.Head().String()) {
+		t.Errorf("the log does not have the head %s:\n%s", report.Last.Head(), log.String())
+	}
+}
