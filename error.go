@@ -31,7 +31,8 @@ var (
 	ErrMoved = errors.New("store was moved")
 	// ErrForeignTx: what was given as a transaction is not one of the store's own driver and database. Nothing was written.
 	ErrForeignTx = errors.New("not a transaction of this store")
-	// ErrNewerSchema: the database was migrated by a newer Sluice that this one cannot work with.
+	// ErrNewerSchema: the database was migrated by a newer Sluice that this one cannot work with. A store that is open
+	// looks for it once a second, and refuses every verb then. Deploy the program that the error names.
 	ErrNewerSchema = errors.New("database is newer than this program")
 )
 

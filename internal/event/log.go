@@ -2,6 +2,7 @@ package event
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -22,8 +23,9 @@ type Log struct {
 	logger *slog.Logger
 	limit  int
 
-	mu    sync.Mutex
-	slots map[slot]*count
+	mu     sync.Mutex
+	slots  map[slot]*count
+	tooOld time.Time // when the store refused this program last, because the schema is too new for it
 }
 
 // slot is what lines are counted by.
@@ -53,7 +55,16 @@ func NewLog(logger *slog.Logger, holder string, limit int) *Log {
 }
 
 // Tell logs an event; the arguments are those of slog. The queue may be empty, and what is empty is left out.
+//
+// Once the store refuses this program as too old for the schema, every verb fails for that reason. That is told once, in
+// place of all lines that give it.
 func (l *Log) Tell(e *Event, queue string, args ...any) {
+	if err := newerSchema(args); err != nil {
+		if !l.tellsTooOld() {
+			return
+		}
+		e, queue, args = ProgramTooOld, "", []any{"error", err}
+	}
 	if !l.takes(e, queue) {
 		return
 	}
@@ -76,6 +87,25 @@ func (l *Log) TellJob(e *Event, c *sluice.Claim, args ...any) {
 	}
 	line.AddAttrs(slog.Int("attempt", c.Attempts+1))
 	l.write(line, args)
+}
+
+// newerSchema finds an ErrNewerSchema among the arguments of a line.
+func newerSchema(args []any) error {
+	for _, arg := range args {
+		if err, is := arg.(error); is && errors.Is(err, sluice.ErrNewerSchema) {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellsTooOld reports whether to tell that the store refuses this program: not if the store did so within the last minute.
+func (l *Log) tellsTooOld() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.tooOld
+	l.tooOld = time.Now()
+	return l.tooOld.Sub(before) > time.Minute
 }
 
 func (l *Log) write(line slog.Record, args []any) {

@@ -74,6 +74,7 @@ func TestEveryEventIsInTheLogOfARun(t *testing.T) {
 		{"forward", send},
 		{"alerts", alarm},
 		{"record", record},
+		{"too old", tooOld},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -239,6 +240,25 @@ func trouble(_ *testing.T, s *shop) {
 	s.store.fail(nil, "settled")
 	s.store.fail(errors.New("lease must be longer"), "settings")
 	s.after(3 * time.Second)
+}
+
+// tooOld is a worker whose store is migrated by a newer program, and migrated back. It says so once each time.
+func tooOld(t *testing.T, s *shop) {
+	journal := s.logger.Handler().(*journal)
+	s.queue("mail", func(*sluice.Settings) {})
+	s.hire("mail")
+	s.after(time.Second)
+	newer := fmt.Errorf("schema step 99: %w", sluice.ErrNewerSchema)
+	before := journal.count(event.ClaimFailed)
+	for range 2 {
+		s.store.fail(newer, "claim", "beat", "renew", "settle", "watch")
+		s.after(10 * time.Minute)
+		s.store.fail(nil, "claim", "beat", "renew", "settle", "watch")
+		s.after(2 * time.Minute)
+	}
+	if told, failed := journal.count(event.ProgramTooOld), journal.count(event.ClaimFailed)-before; told != 2 || failed != 0 {
+		t.Errorf("it was told %d times, want 2, beside %d failed claims", told, failed)
+	}
 }
 
 // drain is a worker that cannot say what became of its jobs when it ends.

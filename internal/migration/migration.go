@@ -104,17 +104,13 @@ const (
 // Pending gives the steps that a database still needs. It is an ErrNewerSchema if the database has
 // had a step that programs as old as this one cannot work with.
 func Pending(steps []sluice.Migration, applied []Applied) ([]sluice.Migration, error) {
+	if err := Refusal(len(steps), applied); err != nil {
+		return nil, err
+	}
 	had := make(map[int]bool, len(applied))
 	for _, a := range applied {
 		had[a.Version] = true
-		if a.Version == Moving {
-			return nil, fmt.Errorf("jobs are being moved into this store, or were and that was broken off: run «sluice move» with it as --to, which goes on: %w", sluice.ErrUnavailable)
-		}
 		if a.Version > len(steps) {
-			if a.WorksFrom > len(steps) {
-				return nil, fmt.Errorf("the database has had schema step %d, which needs a program that knows step %d; this one knows %d: use the newer program: %w",
-					a.Version, a.WorksFrom, len(steps), sluice.ErrNewerSchema)
-			}
 			continue
 		}
 		if known := steps[a.Version-1]; known.Checksum != a.Checksum {

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -169,6 +170,28 @@ func pending(ctx context.Context, db rowsQuerier) ([]sluice.Migration, error) {
 		return nil, err
 	}
 	return migration.Pending(steps, applied)
+}
+
+// knownSteps is the newest step that this program knows.
+var knownSteps = sync.OnceValue(func() int {
+	steps, err := migration.Steps(schemaFiles, "schema")
+	if err != nil {
+		panic(err) // the files are part of the program, and were read when the store was opened
+	}
+	return len(steps)
+})
+
+// tooNewSQL finds the steps of the schema that need a newer program than this one.
+const tooNewSQL = "select version, checksum, works_from from sluice.migration where works_from > $1::integer order by works_from desc limit 1"
+
+// mayWork returns an ErrNewerSchema once another program has migrated the database to a schema that this one must not
+// work on. It reads one row per second.
+func (s *Store) mayWork(ctx context.Context, db rowsQuerier) error {
+	return s.schema.Check(func(knows int) ([]migration.Applied, error) { return tooNew(ctx, db, knows) })
+}
+
+func tooNew(ctx context.Context, db rowsQuerier, knows int) ([]migration.Applied, error) {
+	return list(ctx, db, pgx.RowToStructByPos[migration.Applied], tooNewSQL, knows)
 }
 
 // checkSchema refuses a database that this program cannot work with, after migrating it if asked.

@@ -231,7 +231,7 @@ func planArguments() map[string][]any {
 		"end_act.sql":           {ids, states, "cancel", "cancelled", texts, texts, texts, id, true},
 		"back.sql":              {ids, tokens, states, "retry", []time.Duration{1, 1, 1}, texts, texts, texts, texts, "attempt", false, false},
 		"away.sql":              {ids, tokens, states, "dispatch", "dispatched", texts, texts, texts, texts, false},
-		"complete.sql":          {id, id, states, []byte(payload)},
+		"complete.sql":          {id, id, states, []byte(payload), 1 << 20},
 		"key_free.sql":          {ids},
 		"key_hand_on.sql":       {ids, ids},
 		"standing.sql":          {ids},

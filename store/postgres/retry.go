@@ -28,7 +28,10 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 	var fault error // of the try before
 	wait := 5 * time.Millisecond
 	for again := false; ; again = true {
-		err := do(ctx, again)
+		err := s.mayWork(ctx, s.pool)
+		if err == nil {
+			err = do(ctx, again)
+		}
 		if err == nil {
 			return nil
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/broadcast"
 	"github.com/sluice-queue/sluice/internal/checkup"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/migration"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
@@ -66,6 +67,7 @@ type Store struct {
 	lookTimeout time.Duration
 	clock       serverClock
 	closed      atomic.Bool
+	schema      migration.Guard
 	log         *event.Log
 
 	settling settling // how far the audit can be sealed
@@ -114,6 +116,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, session *session, options Opt
 	if err := s.checkSchema(ctx); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	s.schema.Arm(knownSteps())
 	s.notifier = startNotifier(s)
 	return s, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/migration"
 	"github.com/sluice-queue/sluice/internal/sqltx"
 )
 
@@ -63,6 +64,9 @@ func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice
 	if err := checkDriver(e.tx); err != nil {
 		return nil, fmt.Errorf("enqueue: %w", err)
 	}
+	if err := e.store.mayWork(ctx, e.tx); err != nil {
+		return nil, fmt.Errorf("enqueue: %w", typed(err))
+	}
 	out, err := enqueue(ctx, e.tx, jobs, enqueuing{})
 	if err != nil {
 		return nil, typed(err)
@@ -80,6 +84,9 @@ func (e txEnqueuer) Queues(ctx context.Context) ([]sluice.Queue, error) {
 	defer cancel()
 	if err := checkDriver(e.tx); err != nil {
 		return nil, fmt.Errorf("read queues: %w", err)
+	}
+	if err := e.store.mayWork(ctx, e.tx); err != nil {
+		return nil, fmt.Errorf("read queues: %w", typed(err))
 	}
 	queues, err := list(ctx, e.tx, scanQueue, queuesSQL)
 	if err != nil {
@@ -114,9 +121,9 @@ func complete(ctx context.Context, tx rowsQuerier, claim *sluice.Claim, result a
 		return fmt.Errorf("complete job %s: %w", claim.ID, err)
 	}
 	rows, err := list(ctx, tx, scanCompleted, completeSQL, [16]byte(claim.ID), [16]byte(claim.Token),
-		states(sluice.MoveOf(sluice.EventComplete).From), text)
+		states(sluice.MoveOf(sluice.EventComplete).From), text, knownSteps())
 	if err == nil && len(rows) == 0 {
-		err = sluice.ErrLost
+		err = whyNotCompleted(ctx, tx)
 	}
 	if err == nil && rows[0].keyed {
 		_, err = freeKeys(ctx, tx, []pgtype.UUID{{Bytes: claim.ID, Valid: true}}, []pgtype.UUID{rows[0].blockedBy})
@@ -129,6 +136,18 @@ func complete(ctx context.Context, tx rowsQuerier, claim *sluice.Claim, result a
 	}
 	claim.MarkSettledInTx()
 	return nil
+}
+
+// whyNotCompleted is an ErrNewerSchema if this program is too old for the schema, and else an ErrLost.
+func whyNotCompleted(ctx context.Context, tx rowsQuerier) error {
+	newer, err := tooNew(ctx, tx, knownSteps())
+	if err != nil {
+		return err
+	}
+	if err := migration.Refusal(knownSteps(), newer); err != nil {
+		return err
+	}
+	return sluice.ErrLost
 }
 
 // completed is a job that was completed in a transaction of its holder's.

@@ -172,7 +172,11 @@ func (s *Store) look(ctx context.Context, do func(tx runner) error) error {
 	if err := s.writer.file.check(); err != nil {
 		return err
 	}
-	return do(readTx{ctx, s.db})
+	tx := readTx{ctx, s.db}
+	if err := s.mayWork(tx); err != nil {
+		return err
+	}
+	return do(tx)
 }
 
 func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Context, again bool) error) error {

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -128,15 +129,46 @@ func pending(tx runner) ([]sluice.Migration, error) {
 	if err != nil || exists[0] == 0 {
 		return steps, err
 	}
-	applied, err := list(tx, func(rows *sql.Rows) (migration.Applied, error) {
-		var a migration.Applied
-		err := rows.Scan(&a.Version, &a.Checksum, &a.WorksFrom)
-		return a, err
-	}, "select version, checksum, works_from from sluice_migration order by version")
+	applied, err := list(tx, scanApplied, "select version, checksum, works_from from sluice_migration order by version")
 	if err != nil {
 		return nil, err
 	}
 	return migration.Pending(steps, applied)
+}
+
+// knownSteps is the newest step that this program knows.
+var knownSteps = sync.OnceValue(func() int {
+	steps, err := migration.Steps(schemaFiles, "schema")
+	if err != nil {
+		panic(err) // the files are part of the program, and were read when the store was opened
+	}
+	return len(steps)
+})
+
+// mayWork returns an ErrNewerSchema once another program has migrated the file to a schema that this one must not work
+// on. It reads one row per second.
+func (s *Store) mayWork(tx runner) error {
+	return s.schema.Check(func(knows int) ([]migration.Applied, error) { return tooNew(tx, knows) })
+}
+
+// fits is mayWork for a transaction of the caller's own, and looks each time.
+func fits(tx runner) error {
+	newer, err := tooNew(tx, knownSteps())
+	if err != nil {
+		return err
+	}
+	return migration.Refusal(knownSteps(), newer)
+}
+
+// tooNew finds the step of the schema that needs the newest program, if it is newer than one that knows so many steps.
+func tooNew(tx runner, knows int) ([]migration.Applied, error) {
+	return list(tx, scanApplied, "select version, checksum, works_from from sluice_migration where works_from > ? order by works_from desc limit 1", knows)
+}
+
+func scanApplied(rows *sql.Rows) (migration.Applied, error) {
+	var a migration.Applied
+	err := rows.Scan(&a.Version, &a.Checksum, &a.WorksFrom)
+	return a, err
 }
 
 // checkSchema refuses a file that this program cannot work with, after migrating it if asked.

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/broadcast"
 	"github.com/sluice-queue/sluice/internal/checkup"
+	"github.com/sluice-queue/sluice/internal/migration"
 )
 
 // Options adjust a Store. The zero value works.
@@ -36,6 +37,7 @@ type Store struct {
 	signals broadcast.Broadcaster
 	writer  *writer
 	closed  atomic.Bool
+	schema  migration.Guard
 	closing sync.Once
 	reading sync.RWMutex // held by reads
 	steady  steadyClock
@@ -73,6 +75,7 @@ func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
 		s.writer.stop()
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	s.schema.Arm(knownSteps())
 	if err := s.startClock(ctx); err != nil {
 		s.writer.stop()
 		return nil, fmt.Errorf("open store: %w", err)

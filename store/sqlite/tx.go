@@ -66,6 +66,9 @@ func (e *txEnqueuer) check(ctx context.Context) error {
 	}
 	err := e.store.mine(ctx, e.tx)
 	if err == nil {
+		err = fits(runnerOf(ctx, e.tx))
+	}
+	if err == nil {
 		e.checked.Store(true)
 	}
 	return err
@@ -120,6 +123,9 @@ func CompleteTx(ctx context.Context, tx Tx, claim *sluice.Claim, result any) err
 	tx = unwrap(tx)
 	if err := ours(ctx, tx); err != nil {
 		return fmt.Errorf("complete job %s: %w", claim.ID, err)
+	}
+	if err := fits(runnerOf(ctx, tx)); err != nil {
+		return fmt.Errorf("complete job %s: %w", claim.ID, typed(err))
 	}
 	errs, err := settle(runnerOf(ctx, tx), []sluice.Settlement{in})
 	if err == nil {

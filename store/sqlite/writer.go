@@ -298,7 +298,10 @@ func (w *writer) begin(ctx context.Context) error {
 	begun := time.Now()
 	defer func() { w.waits.took(time.Since(begun)) }()
 	for ctx.Err() == nil {
-		if err = w.end("begin immediate"); err == nil || !busy(err) {
+		if err = w.end("begin immediate"); err == nil {
+			return w.checkSchema(ctx)
+		}
+		if !busy(err) {
 			return err
 		}
 	}
@@ -306,6 +309,16 @@ func (w *writer) begin(ctx context.Context) error {
 		return ctx.Err()
 	}
 	return fmt.Errorf("another process holds the file's lock: %w", err)
+}
+
+// checkSchema ends a transaction that has just begun if this program is too old for the schema. Nobody can change the
+// schema before the transaction ends.
+func (w *writer) checkSchema(ctx context.Context) error {
+	err := w.store.mayWork(foreignTx{ctx, w.conn})
+	if err != nil {
+		_ = w.end("rollback")
+	}
+	return err
 }
 
 // runOne runs one write between savepoints, so that it can be undone without the others. Where even

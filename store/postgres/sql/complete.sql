@@ -1,9 +1,11 @@
 -- Completes one job inside a transaction of its holder's. What end.sql does for many in one statement, this does
 -- in two, of which most jobs need only the first: planning them takes a third of the time. See also key_free and unblock.
--- $1 uuid id   $2 uuid token   $3 text[] states the event may leave   $4 bytea result
+-- A program that is too old for the schema completes nothing.
+-- $1 uuid id   $2 uuid token   $3 text[] states the event may leave   $4 bytea result   $5 integer step that the program knows
 with gone as (
     delete from sluice.live
     where id = $1::uuid and token = $2::uuid and state = any ($3::text[])
+      and not exists (select from sluice.migration where works_from > $5::integer)
     returning *
 ), put as (
     insert into sluice.done (id, generation, queue, tenant, outcome, due_at, claimed_at, attempts, releases, recoveries,
