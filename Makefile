@@ -57,7 +57,13 @@ cover: ## The coverage of the store in memory, without the race detector
 # The tests of a module of its own.
 .PHONY: $(MODULES:%=test/%)
 $(MODULES:%=test/%):
-	cd $(@:test/%=%) && go test ./...
+	cd $(@:test/%=%) && go test -timeout=30m ./...
+
+# Its tests start an IPFS node. Built beside each other, they would all build it.
+test/apps/conversations: ipfs
+.PHONY: ipfs
+ipfs: ## Build the IPFS node of apps/conversations; once, in about two minutes
+	cd tools/ipfs && GOWORK=off GOFLAGS='-tags=nofuse -buildvcs=false' go tool -n ipfs
 
 # mattn's driver is SQLite in C.
 test/compat: export CGO_ENABLED = 1

@@ -53,14 +53,11 @@ func TestSchedulesBeginCyclesAndKeepToTheInterval(t *testing.T) {
 	handle := b.client.ScheduleClient().GetHandle(t.Context(), id)
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		shown, err := handle.Describe(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if intervals := shown.Schedule.Spec.Intervals; len(intervals) == 1 && intervals[0].Every == 7*time.Second {
+		if err == nil && len(shown.Schedule.Spec.Intervals) == 1 && shown.Schedule.Spec.Intervals[0].Every == 7*time.Second {
 			break
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the schedule is %+v", shown.Schedule.Spec)
+		if time.Now().After(deadline) { // a busy server may leave a call without an answer
+			t.Fatalf("the schedule is %+v, %v", shown, err)
 		}
 	}
 	stop()

@@ -124,12 +124,32 @@ func (w *Window) Take(request sluice.ClaimRequest, jobs int, s sluice.Settings, 
 // SetBack moves all that is known back by as much as a store's clock was at the least: a start in what is the future
 // now would count until it has passed.
 func (w *Window) SetBack(by time.Duration, now time.Time) {
+	if by == 0 {
+		return
+	}
 	for i := range w.Started {
 		w.Started[i].At = w.Started[i].At.Add(-by)
 	}
 	for _, p := range w.Permits {
 		p.LookAt = now
 	}
+}
+
+// SetForward moves all starts forward by as much as a store's clock was set at the least, else they would be over too early.
+// None becomes later than now: those that were counted after the step only count for longer.
+func (w *Window) SetForward(by time.Duration, now time.Time) {
+	for i, g := range w.Started {
+		if by > 0 && g.At.Before(now) {
+			w.Started[i].At = earlier(g.At.Add(by), now)
+		}
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // Forget forgets starts up to an instant, and permits of which nothing may begin any more.

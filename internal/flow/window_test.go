@@ -18,15 +18,18 @@ type aStart struct {
 }
 
 // pacing is a queue with a rate of which holders claim, begin what they got whenever they like, tell of it or never do, and
-// crash. The store's clock may be set back.
+// crash. The store's clock may be set back, and forward.
 type pacing struct {
 	t        *rapid.T
 	settings sluice.Settings
 	rules    []sluice.Settings
-	now      time.Time     // as time really passes
-	behind   time.Duration // the store's clock
+	now      time.Time       // as time really passes
+	behind   time.Duration   // the store's clock
+	ahead    time.Duration   // as processes have found it set forward
+	readings [2]flow.Reading // of the processes that claim
 	bucket   flow.Bucket
 	window   flow.Window
+	forwards []time.Time // when the store's clock was set forward
 	holds    []*aHold
 	starts   []aStart
 }
@@ -45,9 +48,20 @@ func (p *pacing) clock() time.Time { return p.now.Add(-p.behind) }
 // claim claims as much as may be, and tells of some earlier claims.
 func (p *pacing) claim(most int) int {
 	now := p.clock()
-	if by := p.bucket.SetBack(now); by > 0 {
-		p.window.SetBack(by, now)
+	asked := p.now
+	if rapid.IntRange(0, 3).Draw(p.t, "the answer takes long") == 0 {
+		p.now = p.now.Add(time.Millisecond)
 	}
+	one := &p.readings[rapid.IntRange(0, len(p.readings)-1).Draw(p.t, "process")]
+	back := p.bucket.SetBack(now)
+	p.window.SetBack(back, now)
+	p.ahead -= back
+	reading := flow.Reading{Says: now, Asked: asked, Answered: p.now, Ahead: p.ahead}
+	forward := one.SetForward(reading)
+	p.window.SetForward(forward, now)
+	p.ahead += forward
+	reading.Ahead = p.ahead
+	*one = reading
 	var told []sluice.Begun
 	for _, h := range p.holds {
 		if rapid.IntRange(0, 2).Draw(p.t, "tells") > 0 {
@@ -93,6 +107,16 @@ func (p *pacing) begin(h *aHold, jobs int, back bool) {
 	}
 }
 
+// unnoticed is by how much steps of the clock between two instants may have been larger than was found.
+func (p *pacing) unnoticed(since, until time.Time) (sum time.Duration) {
+	for _, at := range p.forwards {
+		if !at.Before(since) && !at.After(until) {
+			sum += 15 * time.Millisecond
+		}
+	}
+	return sum
+}
+
 // check looks at every window of the newest rule that ends with a start of a job.
 func (p *pacing) check(since time.Time) {
 	s := p.settings
@@ -101,8 +125,9 @@ func (p *pacing) check(since time.Time) {
 			continue
 		}
 		n := 0
+		window := s.Rate.Per - p.unnoticed(last.at.Add(-s.Rate.Per), last.at)
 		for _, other := range p.starts[:i+1] {
-			if other.at.After(last.at.Add(-s.Rate.Per)) {
+			if other.at.After(last.at.Add(-window)) {
 				n++
 			}
 		}
@@ -126,6 +151,11 @@ func TestNoWindowHasMoreStartsThanTheRate(t *testing.T) {
 		if rapid.IntRange(0, 2).Draw(t, "the clock is set back") == 0 {
 			acts = append(acts, "clock")
 		}
+		forward := rapid.IntRange(0, 2).Draw(t, "the clock is set forward") == 0
+		if forward {
+			acts = append(acts, "forward")
+			p.readings = [2]flow.Reading{{Says: p.clock(), Asked: p.now, Answered: p.now}, {Says: p.clock(), Asked: p.now, Answered: p.now}} // each has claimed once
+		}
 		for range rapid.IntRange(40, 200).Draw(t, "steps") {
 			p.now = p.now.Add(time.Duration(rapid.Int64Range(0, int64(p.settings.Rate.Per)/4000).Draw(t, "pause")) * time.Microsecond)
 			switch what := rapid.SampledFrom(acts).Draw(t, "what"); what {
@@ -133,6 +163,9 @@ func TestNoWindowHasMoreStartsThanTheRate(t *testing.T) {
 				p.claim(rapid.IntRange(1, 600).Draw(t, "most"))
 			case "clock":
 				p.behind += time.Duration(rapid.Int64Range(0, 5_000_000).Draw(t, "set back")) * time.Microsecond
+			case "forward":
+				p.forwards = append(p.forwards, p.now)
+				p.behind -= time.Duration(rapid.Int64Range(0, 20_000_000).Draw(t, "set forward")) * time.Microsecond
 			case "rule": // what was claimed by the one before begins under it, and is counted by the new one
 				p.check(since)
 				held := 0

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
 )
 
 func TestLeasesThatRanOutInAStepOfTheServersClockGetASecondLook(t *testing.T) {
@@ -43,5 +44,44 @@ func TestLeasesThatRanOutInAStepOfTheServersClockGetASecondLook(t *testing.T) {
 	store.EndSecondLook()
 	if n := recovered(); n != 1 {
 		t.Errorf("%d jobs are recovered after the step, want that of the holder that died alone", n)
+	}
+}
+
+// TestRateIsKeptThroughAStepOfTheServersClock sets it forward: starts of a moment ago look old, and the bucket is full.
+func TestRateIsKeptThroughAStepOfTheServersClock(t *testing.T) {
+	t.Parallel()
+	bench := openAt(t, pgtest.NewDatabase(t))
+	client := sluice.NewClient(bench.Store, sluice.ClientOptions{})
+	settings := sluice.DefaultSettings()
+	settings.Rate, settings.Burst = sluice.Rate{Jobs: 1, Per: time.Hour}, 9
+	if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte("1")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim := func(from sluice.Store) int {
+		t.Helper()
+		out, err := from.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 20, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(out.Jobs)
+	}
+	started := claim(bench.Store) + claim(bench.Other)
+	bench.Advance(20 * time.Hour) // all that is stored is so much older
+	for _, process := range []sluice.Store{bench.Store, bench.Other} {
+		process.(*postgres.Store).StepWindows(20 * time.Hour)
+	}
+	for range 2 {
+		if started += claim(bench.Other) + claim(bench.Store); started > 10 {
+			t.Errorf("%d start in an hour, and 10 may", started)
+		}
+	}
+	bench.Advance(2 * time.Hour) // which really pass
+	if n := claim(bench.Store); n != 9 {
+		t.Errorf("%d start when the hour is over, want what the bucket holds, 9", n)
 	}
 }

@@ -1,6 +1,10 @@
 package postgres
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluice-queue/sluice/internal/flow"
+)
 
 // ForgetMarks makes the next claims walk from the front. Tests that move everything stored into the
 // past call it: marks are positions in time.
@@ -69,4 +73,14 @@ func (s *Store) EndSecondLook() {
 	s.clock.mu.Lock()
 	defer s.clock.mu.Unlock()
 	s.clock.quiet = time.Time{}
+}
+
+// StepWindows makes this process believe that the server's clock was set forward since it last held the limits of a queue.
+func (s *Store) StepWindows(d time.Duration) {
+	s.readings.Range(func(queue, last any) bool {
+		before := last.(flow.Reading)
+		before.Says = before.Says.Add(-d)
+		s.readings.Store(queue, before)
+		return true
+	})
 }

@@ -46,8 +46,12 @@ func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (
 	walk := s.marks.walk(request.Queue, request.Lead)
 	var locked *gate
 	err = s.pipelined(ctx, func(tx *pipeline) error {
+		asked := time.Now()
 		gate, busy, err := lockFlow(ctx, tx, request.Queue)
 		locked = gate
+		if gate != nil {
+			gate.reading.Asked, gate.reading.Answered = asked, time.Now()
+		}
 		if busy {
 			out, limited = sluice.Claimed{NextDue: busyWait, Limited: true, Unheard: true}, true
 		}
@@ -103,10 +107,11 @@ type gate struct {
 	window   flow.Window
 	// permitsFrom is before all permits; zero: that is not known.
 	permitsFrom time.Time
-	wasSetBack  bool      // the server's clock
-	now         time.Time // by the server's clock
-	at          time.Time // the instant of the claim: now, but later than that of every claim before it
-	stored      time.Time // up to when the row says that claims were made
+	wasSet      bool         // the server's clock
+	reading     flow.Reading // of it
+	now         time.Time    // by the server's clock
+	at          time.Time    // the instant of the claim: now, but later than that of every claim before it
+	stored      time.Time    // up to when the row says that claims were made
 	count       counting
 	byTenant    bool
 	engine      string // that runs the queue's jobs
@@ -166,15 +171,16 @@ func tryFlow(ctx context.Context, tx *pipeline, queue string) (*gate, error) {
 func scanGate(row pgx.CollectableRow) (gate, error) {
 	var g gate
 	var rate, tenantRate float64
-	var ratePer, tenantRatePer int64
+	var ratePer, tenantRatePer, ahead int64
 	var filledAt, claimedAt, from, since, wakesFrom, turnsSince, changedAt, permitsFrom pgtype.Timestamptz
 	err := row.Scan(&g.settings.Paused, &rate, &ratePer, &g.settings.Burst, &g.settings.InFlightLimit, &g.version,
 		&g.bucket.Tokens, &filledAt, &claimedAt, &from, &g.count.version, &since, &g.now,
 		&g.settings.TenantCapacity, &tenantRate, &tenantRatePer, &g.settings.TenantBurst, &g.byTenant,
-		&g.turns.mark.Turn, &g.turns.mark.Tenant, &wakesFrom, &turnsSince, &changedAt, &g.engine, &permitsFrom)
+		&g.turns.mark.Turn, &g.turns.mark.Tenant, &wakesFrom, &turnsSince, &changedAt, &g.engine, &permitsFrom, &ahead)
 	g.settings.Rate, g.settings.TenantRate = sluice.StoredRate(rate, ratePer), sluice.StoredRate(tenantRate, tenantRatePer)
 	g.turns.wakesFrom, g.changed = timeOf(wakesFrom), timeOf(changedAt)
 	g.permitsFrom = timeOf(permitsFrom)
+	g.reading = flow.Reading{Says: g.now, Ahead: time.Duration(ahead) * time.Microsecond}
 	if g.byTenant {
 		g.turns.since = timeOf(turnsSince)
 	}
@@ -257,7 +263,7 @@ func (g *gate) nextDue(ctx context.Context, tx *pipeline, walk walk, unwalked bo
 // instants, and the marks of turns only move on.
 func (g *gate) mustKeep(before gate, claimed int) bool {
 	setBack := g.turns.wakesFrom.Before(before.turns.wakesFrom) // the clock was: lines sleep until instants before
-	if g.wasSetBack || g.turns.mark != before.turns.mark || g.turns.since != before.turns.since || setBack {
+	if g.wasSet || g.turns.mark != before.turns.mark || g.turns.since != before.turns.since || setBack {
 		return true
 	}
 	return claimed > 0 && (!g.settings.Rate.IsZero() || g.isNew || g.at.Sub(g.stored) >= time.Second ||
@@ -266,7 +272,8 @@ func (g *gate) mustKeep(before gate, claimed int) bool {
 
 func (g *gate) keep(tx *pipeline, queue string) {
 	tx.queue(flowTakeSQL, nil, queue, g.bucket.Tokens, nullTime(g.bucket.FilledAt), g.at, nullTime(g.count.from), g.count.version,
-		g.count.since, g.turns.mark.Turn, g.turns.mark.Tenant, nullTime(g.turns.wakesFrom), nullTime(g.turns.since), nullTime(g.permitsFrom))
+		g.count.since, g.turns.mark.Turn, g.turns.mark.Tenant, nullTime(g.turns.wakesFrom), nullTime(g.turns.since), nullTime(g.permitsFrom),
+		g.reading.Ahead.Microseconds())
 }
 
 // inFlight counts what is in flight, as far as the limit, and notes from where it needs to be counted.

@@ -18,7 +18,7 @@ import (
 func (s *Store) Outage(err error) bool {
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
-		return unreachable(server.Code)
+		return unreachable(server)
 	}
 	if errors.Is(err, sluice.ErrUnavailable) || errors.Is(err, driver.ErrBadConn) {
 		return true
@@ -35,14 +35,21 @@ func (s *Store) Outage(err error) bool {
 	return false
 }
 
-// unreachable reports whether a server's error code says that it ends the connection, or takes no new ones or no writes, for no
-// fault of the caller's: a shutdown, a crash, a start, a failover, a pooler that lost its server.
-func unreachable(code string) bool {
-	switch code {
-	case "57P01", "57P02", "57P03", "53300", "25006":
+// unreachable reports whether a server's error says that it ends the connection, or takes no new ones or no writes, for no
+// fault of the caller's: a shutdown, a crash, a start, a failover, a pooler that lost its server. Such an error ends the
+// connection. One that does not is a function's own, or of another server that a statement reaches.
+func unreachable(err *pgconn.PgError) bool {
+	if err.Code == "25006" { // a server that was demoted
 		return true
 	}
-	return strings.HasPrefix(code, "08")
+	if err.SeverityUnlocalized != "FATAL" && err.SeverityUnlocalized != "PANIC" {
+		return false
+	}
+	switch err.Code {
+	case "57P01", "57P02", "57P03", "53300":
+		return true
+	}
+	return strings.HasPrefix(err.Code, "08")
 }
 
 // isAt reports whether an address may be one of the store's servers. A name stands for any address.

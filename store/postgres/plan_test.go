@@ -223,7 +223,7 @@ func planArguments() map[string][]any {
 		"flow_lock.sql":         {"q1"},
 		"flow_add.sql":          {"q1"},
 		"flow_there.sql":        {"q1"},
-		"flow_take.sql":         {"q1", 1.5, nil, time.Now(), nil, 1, nil, 1.5, "t", nil, nil, nil},
+		"flow_take.sql":         {"q1", 1.5, nil, time.Now(), nil, 1, nil, 1.5, "t", nil, nil, nil, 0},
 		"line_limits.sql":       {"q1", texts},
 		"renew.sql":             {ids, tokens, []time.Duration{time.Minute, time.Minute, time.Minute}},
 		"checkpoint.sql":        {id, id, []byte(payload)},

@@ -53,6 +53,7 @@ type Store struct {
 	staleMarks marks
 	limits     limits
 	forgotten  sync.Map // when starts were forgotten the last time, by queue
+	readings   sync.Map // flow.Reading by queue
 	widths     sync.Map // *flow.Width by queue
 	// pipelines says that the pool's connections plan the statements of a batch each time.
 	pipelines bool

@@ -42,10 +42,20 @@ func (g *gate) readWindow(ctx context.Context, tx *pipeline, s *Store, request s
 	if g.settings.Rate.IsZero() {
 		return nil
 	}
-	if err := readWindow(ctx, tx, &g.window, request.Queue, g.permitsFrom, flow.Since(g.settings, g.now)); err != nil {
+	back := g.bucket.SetBack(g.now)
+	g.reading.Ahead -= back
+	forward := s.readingOf(request.Queue).SetForward(g.reading)
+	g.reading.Ahead += forward
+	since := flow.Since(g.settings, g.now).Add(-forward)
+	if err := readWindow(ctx, tx, &g.window, request.Queue, g.permitsFrom, since); err != nil {
 		return err
 	}
-	g.setBack(tx, request.Queue)
+	if back > 0 || forward > 0 {
+		g.window.SetBack(back, g.now)
+		g.window.SetForward(forward, g.now)
+		g.replaceWindow(tx, request.Queue, since)
+	}
+	s.readings.Store(request.Queue, g.reading)
 	changed, started := g.window.Hear(request.Begun, g.settings, g.now)
 	for _, p := range g.window.Overdue(g.now) {
 		held, err := list(ctx, tx, pgx.RowTo[int], permitHeldSQL, [16]byte(p.Token))
@@ -65,7 +75,7 @@ func (g *gate) readWindow(ctx context.Context, tx *pipeline, s *Store, request s
 // hear only takes in what is told.
 func (g *gate) hear(ctx context.Context, tx *pipeline, s *Store, request sluice.ClaimRequest) error {
 	err := g.readWindow(ctx, tx, s, request)
-	if err == nil && g.wasSetBack {
+	if err == nil && g.wasSet {
 		g.keep(tx, request.Queue)
 	}
 	return err
@@ -90,16 +100,20 @@ func scanPermit(row pgx.CollectableRow) (*flow.Permit, error) {
 	return &p, err
 }
 
-// setBack moves what counts in the window back where the server's clock was set back.
-func (g *gate) setBack(tx *pipeline, queue string) {
-	by := g.bucket.SetBack(g.now)
-	if by == 0 {
-		return
-	}
-	tx.queue(startedForgetSQL, nil, queue, g.now.Add(-flow.Kept(g.settings)), flow.Since(g.settings, g.now))
-	g.window.SetBack(by, g.now)
+// replaceWindow keeps what counts in the window in place of what was kept of the time since an instant.
+func (g *gate) replaceWindow(tx *pipeline, queue string, since time.Time) {
+	tx.queue(startedForgetSQL, nil, queue, g.now.Add(-flow.Kept(g.settings)), since)
 	g.keepWindow(tx, queue, g.window.Permits, g.window.Started)
-	g.bucket, g.wasSetBack = g.bucket.Filled(g.settings, g.now), true
+	g.bucket, g.wasSet = g.bucket.Filled(g.settings, g.now), true
+}
+
+// readingOf is what this process last read of the server's clock with the flow of a queue.
+func (s *Store) readingOf(queue string) flow.Reading {
+	last, known := s.readings.Load(queue)
+	if !known {
+		return flow.Reading{}
+	}
+	return last.(flow.Reading)
 }
 
 // keepWindow queues what has changed in the window.

@@ -102,7 +102,7 @@ type gate struct {
 	bucket            flow.Bucket
 	window            flow.Window
 	byTenant          bool
-	steady            int64 // from when on leases run, by the steady clock
+	steady            int64 // what the steady clock says, by which leases and the rate's window go
 	mark              flow.Mark
 	inLine            bool // jobs wait in lines
 	engine            string
@@ -149,7 +149,7 @@ func (g *gate) room(tx runner, request sluice.ClaimRequest, at int64) (flow.Room
 		}
 	}
 	g.bucket = g.bucket.Filled(g.settings, time.UnixMicro(at))
-	return flow.RoomFor(request.Limit, g.settings, g.bucket, &g.window, time.UnixMicro(at), inFlight[0]), nil
+	return flow.RoomFor(request.Limit, g.settings, g.bucket, &g.window, time.UnixMicro(g.steady), inFlight[0]), nil
 }
 
 // claim marks jobs as claimed, under leases that run from an instant of the steady clock on.
@@ -164,7 +164,7 @@ func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error)
 	}
 	queue.steady = steady
 	at := now()
-	if err := queue.readWindow(tx, request, at); err != nil || queue.paused || request.Limit == 0 {
+	if err := queue.readWindow(tx, request); err != nil || queue.paused || request.Limit == 0 {
 		return out, err
 	}
 	room, err := queue.room(tx, request, at)
@@ -232,7 +232,8 @@ func (g *gate) note(tx runner, request sluice.ClaimRequest, seqs []int64, at int
 		if _, err := tx.exec(flowTakeSQL, request.Queue, left.Tokens, left.FilledAt.UnixMicro()); err != nil {
 			return err
 		}
-		taken, started := g.window.Take(request, len(seqs), g.settings, time.UnixMicro(at), time.UnixMicro(at))
+		steady := time.UnixMicro(g.steady)
+		taken, started := g.window.Take(request, len(seqs), g.settings, steady, steady)
 		if err := keepWindow(tx, request.Queue, permitsOf(taken), started); err != nil {
 			return err
 		}

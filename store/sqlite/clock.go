@@ -18,6 +18,15 @@ var clockStartSQL string
 //go:embed sql/clock_leases.sql
 var clockLeasesSQL string
 
+//go:embed sql/clock_started.sql
+var clockStartedSQL string
+
+//go:embed sql/clock_started_forget.sql
+var clockStartedForgetSQL string
+
+//go:embed sql/clock_permits.sql
+var clockPermitsSQL string
+
 // stepped is by how much the wall clock was set, in microseconds: tests set it so.
 var stepped atomic.Int64
 
@@ -66,8 +75,15 @@ func (s *Store) startClock(ctx context.Context) error {
 			if err != nil || first == 0 {
 				return err
 			}
-			_, err = tx.exec(clockLeasesSQL, s.steady.base, sluice.DefaultSettings().Lease.Milliseconds())
-			return err
+			if _, err := tx.exec(clockLeasesSQL, s.steady.base, sluice.DefaultSettings().Lease.Milliseconds()); err != nil {
+				return err
+			}
+			for _, statement := range []string{clockStartedSQL, clockStartedForgetSQL, clockPermitsSQL} {
+				if _, err := tx.exec(statement, s.steady.base); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if err != nil {
 			return err

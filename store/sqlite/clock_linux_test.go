@@ -160,3 +160,39 @@ func TestLeasesOfAnEarlierStartOfTheMachineEndSoonAlthoughItsClockWasAhead(t *te
 		}
 	}
 }
+
+// TestRateIsKeptThroughStepsOfTheClock sets it forward and back: the window goes by the steady clock, whatever tokens the
+// step gives.
+func TestRateIsKeptThroughStepsOfTheClock(t *testing.T) {
+	for _, by := range []time.Duration{20 * time.Hour, -20 * time.Hour} {
+		t.Run(fmt.Sprint(by), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "jobs.db")
+			before := openStore(t, path)
+			client := sluice.NewClient(before, sluice.ClientOptions{})
+			settings := sluice.DefaultSettings()
+			settings.Rate, settings.Burst = sluice.Rate{Jobs: 1, Per: time.Hour}, 9
+			if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
+				t.Fatal(err)
+			}
+			for range 50 {
+				enqueueOne(t, client)
+			}
+			started := 0
+			claim := func(store *sqlite.Store) {
+				t.Helper()
+				out, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 20, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if started += len(out.Jobs); started > 10 {
+					t.Errorf("%d start in an hour, and 10 may", started)
+				}
+			}
+			claim(before)
+			step(t, by)
+			after := openStore(t, path) // as a process that starts after the step
+			claim(before)
+			claim(after)
+		})
+	}
+}

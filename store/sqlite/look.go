@@ -220,7 +220,7 @@ func pageOf(rows []listed, limit int) sluice.Page {
 func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
 	var out sluice.Outlook
 	err := s.read(ctx, "look at a job's turn", func(tx runner) (err error) {
-		out, err = outlook(tx, id, now())
+		out, err = outlook(tx, id, now(), time.UnixMicro(s.steady.at()))
 		return err
 	})
 	return out, err
@@ -235,7 +235,7 @@ type turnRow struct {
 	bucket        flow.Bucket     // of the queue
 }
 
-func outlook(tx runner, id sluice.ID, at int64) (sluice.Outlook, error) {
+func outlook(tx runner, id sluice.ID, at int64, steady time.Time) (sluice.Outlook, error) {
 	found, err := list(tx, turnScanner(at), outlookSQL, id[:], at, sluice.OutlookLimit)
 	if err != nil {
 		return sluice.Outlook{}, err
@@ -246,10 +246,10 @@ func outlook(tx runner, id sluice.ID, at int64) (sluice.Outlook, error) {
 	row := found[0]
 	if !row.settings.Rate.IsZero() {
 		var w flow.Window
-		if err := readWindow(tx, &w, row.queue, flow.Since(row.settings, row.Now)); err != nil {
+		if err := readWindow(tx, &w, row.queue, flow.Since(row.settings, steady)); err != nil {
 			return sluice.Outlook{}, err
 		}
-		row.TokenWait = w.Wait(row.settings, row.bucket, row.Now)
+		row.TokenWait = w.Wait(row.settings, row.bucket, steady)
 	}
 	if row.StrayRuns, err = list(tx, scanStray, strayOfSQL, id[:], sluice.HoldingLimit); err != nil {
 		return sluice.Outlook{}, err

@@ -31,17 +31,14 @@ var startedAddSQL string
 //go:embed sql/started_forget.sql
 var startedForgetSQL string
 
-// readWindow reads what counts in the window of a queue's rate, takes in what the holder tells of earlier claims and what became
-// of those that nobody tells of, and keeps what has changed.
-func (g *gate) readWindow(tx runner, request sluice.ClaimRequest, at int64) error {
+// readWindow reads what counts in the window of a queue's rate, by the steady clock, which nobody sets. It takes in what
+// the holder tells of earlier claims and what became of those that nobody tells of, and keeps what has changed.
+func (g *gate) readWindow(tx runner, request sluice.ClaimRequest) error {
 	if g.settings.Rate.IsZero() {
 		return nil
 	}
-	now := time.UnixMicro(at)
+	now := time.UnixMicro(g.steady)
 	if err := readWindow(tx, &g.window, request.Queue, flow.Since(g.settings, now)); err != nil {
-		return err
-	}
-	if err := g.setBack(tx, request.Queue, now); err != nil {
 		return err
 	}
 	changed, started := g.window.Hear(request.Begun, g.settings, now)
@@ -79,24 +76,6 @@ func readWindow(tx runner, w *flow.Window, queue string, since time.Time) (err e
 		g.At = timeOf(&at)
 		return g, err
 	}, startedSQL, queue, since.UnixMicro())
-	return err
-}
-
-// setBack moves what counts in the window back where the clock was set back.
-func (g *gate) setBack(tx runner, queue string, now time.Time) error {
-	by := g.bucket.SetBack(now)
-	if by == 0 {
-		return nil
-	}
-	if _, err := tx.exec(startedForgetSQL, queue, now.Add(-flow.Kept(g.settings)).UnixMicro(), flow.Since(g.settings, now).UnixMicro()); err != nil {
-		return err
-	}
-	g.window.SetBack(by, now)
-	g.bucket = g.bucket.Filled(g.settings, now)
-	if err := keepWindow(tx, queue, g.window.Permits, g.window.Started); err != nil {
-		return err
-	}
-	_, err := tx.exec(flowTakeSQL, queue, g.bucket.Tokens, g.bucket.FilledAt.UnixMicro())
 	return err
 }
 

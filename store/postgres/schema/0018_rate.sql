@@ -32,4 +32,5 @@ create table sluice.started (
 ) with (fillfactor = 50);
 
 alter table sluice.flow
-    add column permits_from timestamptz; -- no permit is of a claim before; null: that is not known
+    add column permits_from timestamptz,                   -- no permit is of a claim before; null: that is not known
+    add column clock_ahead_us bigint not null default 0;   -- by how much the server's clock was found to be set forward

@@ -11,7 +11,7 @@ declare
     paused boolean; rate double precision; rate_per bigint; burst bigint; in_flight_limit bigint; version bigint;
     tokens double precision; filled_at timestamptz; stored timestamptz; counted_from timestamptz; counted_version bigint; counted_since timestamptz;
     now_at timestamptz; tenant_capacity bigint; tenant_rate double precision; tenant_per bigint; tenant_burst bigint; by_tenant boolean;
-    mark_turn double precision; mark_tenant text; wakes_from timestamptz; turns_since timestamptz; changed timestamptz; permits_from timestamptz;
+    mark_turn double precision; mark_tenant text; wakes_from timestamptz; turns_since timestamptz; changed timestamptz; permits_from timestamptz; clock_ahead bigint;
     at      timestamptz;
     is_new  boolean;
     before  record;
@@ -31,7 +31,7 @@ declare
     row     record;
 begin
     execute {{flow_lock.sql}} into paused, rate, rate_per, burst, in_flight_limit, version, tokens, filled_at, stored, counted_from, counted_version,
-        counted_since, now_at, tenant_capacity, tenant_rate, tenant_per, tenant_burst, by_tenant, mark_turn, mark_tenant, wakes_from, turns_since, changed, by_engine, permits_from
+        counted_since, now_at, tenant_capacity, tenant_rate, tenant_per, tenant_burst, by_tenant, mark_turn, mark_tenant, wakes_from, turns_since, changed, by_engine, permits_from, clock_ahead
         using of_queue;
     is_full := false;
     if now_at is null then -- another claim has the lock
@@ -122,7 +122,7 @@ begin
         or got > 0 and (rate > 0 or is_new or stored is null or at - stored >= interval '1 second'
             or (counted_from is null) <> (before.counted is null) or coalesce(counted_from - before.counted >= interval '1 second', false)) then
         execute {{flow_take.sql}} using of_queue, tokens, filled_at, at, counted_from, counted_version, counted_since,
-            mark_turn, mark_tenant, wakes_from, turns_since, permits_from;
+            mark_turn, mark_tenant, wakes_from, turns_since, permits_from, clock_ahead;
     end if;
     id := null;
     if got > 0 then

@@ -1,0 +1,3 @@
+-- Forgets the starts that clock_started.sql has counted anew.
+-- ?1 now
+delete from sluice_started where at > ?1
