@@ -113,21 +113,34 @@ func (a *Act) complete() error {
 
 // Queue looks up a queue's settings. A queue that is not stored is an ErrNotFound.
 func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
-	queues, err := c.Queues(ctx)
-	if err != nil {
-		return Queue{}, err
-	}
-	for _, q := range queues {
-		if q.Name == name {
-			return q, nil
+	var queues []Queue
+	if CheckQueueName(name) == nil {
+		var err error
+		if queues, err = c.queues(ctx, named(name)); err != nil {
+			return Queue{}, err
 		}
 	}
-	return Queue{}, fmt.Errorf("queue %.80q: %w", name, ErrNotFound)
+	if len(queues) == 0 {
+		return Queue{}, fmt.Errorf("queue %.80q: %w", name, ErrNotFound)
+	}
+	return queues[0], nil
 }
 
 // Queues lists every queue with its settings, by name.
 func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
-	queues, err := c.store.Queues(ctx)
+	return c.queues(ctx, QueueFilter{})
+}
+
+// named chooses a queue by its name; empty: all queues.
+func named(queue string) QueueFilter {
+	if queue == "" {
+		return QueueFilter{}
+	}
+	return QueueFilter{Names: []string{queue}}
+}
+
+func (c *Client) queues(ctx context.Context, filter QueueFilter) ([]Queue, error) {
+	queues, err := c.store.Queues(ctx, filter)
 	for i := range queues {
 		queues[i].keepGoodSchema(c.checker)
 	}

@@ -78,6 +78,7 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, err
 	inserts := make([]Insert, 0, len(jobs))
 	places := make([]int, 0, len(jobs))
 	failed := make(map[int]error)
+	c.settings.Expect(queuesOf(jobs)...)
 	for i, job := range jobs {
 		insert, err := c.prepare(ctx, job)
 		switch {
@@ -113,6 +114,19 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, err
 	return receipts, nil
 }
 
+// queuesOf names the queues of jobs.
+func queuesOf(jobs []NewJob) []string {
+	var names []string
+	seen := make(map[string]bool)
+	for _, job := range jobs {
+		if !seen[job.Queue] {
+			seen[job.Queue] = true
+			names = append(names, job.Queue)
+		}
+	}
+	return names
+}
+
 func enqueueError(jobs []NewJob, err error) *EnqueueError {
 	ids := make([]ID, len(jobs))
 	for i, job := range jobs {
@@ -143,7 +157,7 @@ func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 	if err := job.check(); err != nil {
 		return Insert{}, err
 	}
-	queue, err := c.settings.queueBy(ctx, c.enqueuer, job.Queue)
+	queue, err := c.settings.queueBy(ctx, c.enqueuer, c.inTx, job.Queue)
 	if err != nil {
 		return Insert{}, err
 	}
@@ -156,7 +170,7 @@ func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 	}
 	now := c.settings.Now()
 	if now.IsZero() && !job.ExpiresAt.IsZero() { // nothing was stored that shows the store's clock
-		if _, err := c.settings.queueBy(ctx, c.enqueuer, job.Queue); err != nil {
+		if _, err := c.settings.queueBy(ctx, c.enqueuer, c.inTx, job.Queue); err != nil {
 			return Insert{}, err
 		}
 		now = c.settings.Now()

@@ -160,11 +160,11 @@ type flaky struct {
 	cut bool
 }
 
-func (f *flaky) Queues(ctx context.Context) ([]sluice.Queue, error) {
+func (f *flaky) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	if f.cut {
 		return nil, sluice.ErrUnavailable
 	}
-	return f.Store.Queues(ctx)
+	return f.Store.Queues(ctx, filter)
 }
 
 func TestLastGoodSettingsCountWhileTheStoreIsAway(t *testing.T) {
@@ -191,6 +191,10 @@ func TestLastGoodSettingsCountWhileTheStoreIsAway(t *testing.T) {
 		if q, err := live.Queue(t.Context(), "q"); err != nil || q.Settings.MaxAttempts != 9 {
 			t.Errorf("while it is away: %+v, %v", q, err)
 		}
+		if _, err := live.Queue(t.Context(), "unknown"); !errors.Is(err, sluice.ErrUnavailable) {
+			t.Errorf("another queue, never read: %v", err)
+		}
+		f.cut = false
 		if q, err := live.Queue(t.Context(), "unknown"); err != nil || q.Version != 0 || q.Settings != sluice.DefaultSettings() {
 			t.Errorf("a queue that is not stored: %+v, %v", q, err)
 		}

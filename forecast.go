@@ -220,7 +220,7 @@ func (q QueueWaves) orUncounted(now time.Time) QueueWaves {
 
 func (c *Client) forecastQueues(ctx context.Context, name string) ([]Queue, error) {
 	if name == "" {
-		return c.store.Queues(ctx)
+		return c.store.Queues(ctx, QueueFilter{})
 	}
 	q, err := c.Queue(ctx, name)
 	if err != nil {

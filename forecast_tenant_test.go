@@ -308,9 +308,9 @@ type reads struct {
 	calls []string
 }
 
-func (r *reads) Queues(ctx context.Context) ([]sluice.Queue, error) {
+func (r *reads) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	r.calls = append(r.calls, "queues")
-	return r.Store.Queues(ctx)
+	return r.Store.Queues(ctx, filter)
 }
 
 func (r *reads) Holders(ctx context.Context) ([]sluice.Holder, error) {

@@ -59,7 +59,7 @@ func (c *Client) Tasks(ctx context.Context) ([]Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	queues, err := c.store.Queues(ctx)
+	queues, err := c.store.Queues(ctx, QueueFilter{})
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
@@ -12,20 +13,40 @@ import (
 // everywhere within it.
 const SettingsInterval = time.Second
 
-// LiveSettings reads the settings of queues, at most once per SettingsInterval however often it is
-// asked. It may be used by many goroutines.
+// liveKept is for how long after it was last asked for a queue is read again with the others. A queue that is asked for
+// later is read then.
+const liveKept = 5 * SettingsInterval
+
+// LiveSettings reads the settings of those queues that it is asked for, together, at most once per SettingsInterval
+// however often it is asked; a queue that is asked for the first time is read at once. What a store holds beside them
+// costs nothing. It may be used by many goroutines.
 type LiveSettings struct {
 	store   Store
 	options LiveOptions
 
 	mu      sync.Mutex
-	queues  map[string]Queue
-	next    time.Time // when to read again
-	reading bool
-	changes int // how often somebody asked to forget
+	queues  map[string]*liveQueue // those that were asked for lately
+	next    time.Time             // when to read them again
+	under   *reading              // the reading that is under way; nil: none is
+	changes int                   // how often somebody asked to forget
 
 	clock   time.Time // what the store's clock showed at the least,
-	clockAt time.Time // at this instant of ours; zero: no queue was read yet
+	clockAt time.Time // at this instant of ours; zero: it was not read yet
+}
+
+// liveQueue is a queue as it was read last.
+type liveQueue struct {
+	Queue
+	read  bool // else it was asked for, and not read yet
+	asked time.Time
+}
+
+// reading is a reading of some queues.
+type reading struct {
+	names []string
+	done  chan struct{}
+	err   error
+	cut   bool // it ended because its caller did, which tells the others nothing
 }
 
 // LiveOptions adjust LiveSettings. The zero value works.
@@ -49,27 +70,88 @@ func NewLiveSettings(store Store, options LiveOptions) *LiveSettings {
 // stored has Version 0 and the default settings. While the store cannot be reached, the last good
 // settings go on to count.
 func (l *LiveSettings) Queue(ctx context.Context, name string) (Queue, error) {
-	return l.queueBy(ctx, l.store, name)
+	return l.queueBy(ctx, l.store, false, name)
+}
+
+// Expect names queues that will be asked for in a moment, so that they are read together. It reads nothing.
+func (l *LiveSettings) Expect(names ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range names {
+		l.noteAsked(name)
+	}
 }
 
 // queueBy is Queue, reading through the caller's transaction where one is under way: with all
-// connections in transactions, there would be none left to read with.
-func (l *LiveSettings) queueBy(ctx context.Context, from Enqueuer, name string) (Queue, error) {
+// connections in transactions, there would be none left to read with, and nobody to wait for.
+func (l *LiveSettings) queueBy(ctx context.Context, from Enqueuer, inTx bool, name string) (Queue, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// While one caller reads, the others go on with what was read last.
-	if due := !time.Now().Before(l.next); l.queues == nil || due && !l.reading {
-		if err := l.read(ctx, from); err != nil && l.queues == nil {
-			return Queue{}, err
+	for {
+		q := l.noteAsked(name)
+		switch {
+		case q.read && (l.under != nil || time.Now().Before(l.next)):
+			return q.Queue, nil // while one caller reads, the others go on with what was read last
+		case !q.read && l.under != nil && !inTx:
+			if err := l.wait(ctx, name); err != nil {
+				return Queue{}, err
+			}
+		default:
+			if err := l.read(ctx, from, q); err != nil && !q.read {
+				return Queue{}, err
+			}
+			return l.queues[name].Queue, nil
 		}
 	}
-	if q, ok := l.queues[name]; ok {
-		return q, nil
-	}
-	return Queue{Name: name, Settings: DefaultSettings()}, nil
 }
 
-// Now is what the store's clock shows at the least; zero: no queue was read yet. It lies behind that clock by the
+// noteAsked finds a queue, and notes that somebody asks for it.
+func (l *LiveSettings) noteAsked(name string) *liveQueue {
+	if l.queues == nil {
+		l.queues = make(map[string]*liveQueue)
+	}
+	q := l.queues[name]
+	if q == nil {
+		q = &liveQueue{Queue: Queue{Name: name, Settings: DefaultSettings()}}
+		l.queues[name] = q
+	}
+	q.asked = time.Now()
+	return q
+}
+
+// due names the queues to read for one: all that were not read yet, and when it is time for that, all. While another
+// reads, one that cannot wait for that is read alone.
+func (l *LiveSettings) due(wanted *liveQueue) (names []string, all bool) {
+	if l.under != nil {
+		return []string{wanted.Name}, false
+	}
+	all = !time.Now().Before(l.next)
+	for name, q := range l.queues {
+		if !q.read || all {
+			names = append(names, name)
+		}
+	}
+	return names, all
+}
+
+// wait waits with the lock open until the reading that is under way has ended, and gives its error if it was about this
+// queue.
+func (l *LiveSettings) wait(ctx context.Context, name string) error {
+	under := l.under
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	select {
+	case <-under.done:
+	case <-ctx.Done():
+		return fmt.Errorf("read settings: %w", ctx.Err())
+	}
+	if under.err != nil && !under.cut && slices.Contains(under.names, name) {
+		return under.err
+	}
+	return nil
+}
+
+// Now is what the store's clock shows at the least; zero: nothing was read yet. It lies behind that clock by the
 // time that the answer of a reading took at the most, so that who waits for it is never early; this process's
 // own clock only counts on from there.
 func (l *LiveSettings) Now() time.Time {
@@ -102,44 +184,89 @@ func (l *LiveSettings) Forget() {
 	l.changes++
 }
 
-// ask reads the queues with the lock open. It is closed again also where the store panics, as a caller's own may: the
-// panic is then the caller's to recover from.
-func (l *LiveSettings) ask(ctx context.Context, from Enqueuer) ([]Queue, error) {
-	l.reading = true
+// ask reads queues, and the store's clock, with the lock open. It is closed again also where the store panics, as a
+// caller's own may: the panic is then the caller's to recover from.
+func (l *LiveSettings) ask(ctx context.Context, from Enqueuer, r *reading) (queues []Queue, shown time.Time, err error) {
+	before := l.under
+	if before == nil {
+		l.under = r
+	}
 	l.mu.Unlock()
+	r.cut = true
 	defer func() {
 		l.mu.Lock()
-		l.reading = false
+		if before == nil {
+			l.under = nil
+		}
+		close(r.done)
 	}()
-	return from.Queues(ctx)
+	queues, shown, err = queuesAndClock(ctx, from, r.names)
+	if err != nil {
+		err = fmt.Errorf("read settings: %w", err)
+	}
+	r.err, r.cut = err, ctx.Err() != nil
+	return queues, shown, err
 }
 
-// read reads the settings of all queues. The lock is open meanwhile, so that nobody waits for a slow
-// store but this caller.
-func (l *LiveSettings) read(ctx context.Context, from Enqueuer) error {
-	changes := l.changes
-	asked := time.Now()
-	queues, err := l.ask(ctx, from)
-	if err != nil {
-		if ctx.Err() == nil {
-			l.next = time.Now().Add(SettingsInterval)
+// queuesAndClock reads queues by name, and the store's clock. Names that no queue can have are not asked for.
+func queuesAndClock(ctx context.Context, from Enqueuer, names []string) (queues []Queue, shown time.Time, err error) {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return CheckQueueName(name) != nil })
+	if len(names) > 0 {
+		if queues, err = from.Queues(ctx, QueueFilter{Names: names}); err != nil {
+			return nil, shown, err
 		}
-		return fmt.Errorf("read settings: %w", err)
-	}
-	if l.changes == changes {
-		l.next = time.Now().Add(SettingsInterval)
 	}
 	if len(queues) > 0 {
-		l.setClock(queues[0].Now, time.Since(asked))
+		return queues, queues[0].Now, nil
 	}
-	before := l.queues
-	l.queues = make(map[string]Queue, len(queues))
+	shown, err = from.Now(ctx)
+	return nil, shown, err
+}
+
+// read reads the settings of the queues that are due, for one that is wanted. The lock is open meanwhile, so that nobody waits for a slow
+// store but this caller and those that ask for a queue that was never read.
+func (l *LiveSettings) read(ctx context.Context, from Enqueuer, wanted *liveQueue) error {
+	changes, asked := l.changes, time.Now()
+	names, all := l.due(wanted)
+	queues, shown, err := l.ask(ctx, from, &reading{names: names, done: make(chan struct{})})
+	if err != nil {
+		if ctx.Err() == nil && all {
+			l.next = time.Now().Add(SettingsInterval)
+		}
+		return err
+	}
+	if l.changes == changes && all {
+		l.next = time.Now().Add(SettingsInterval)
+	}
+	l.setClock(shown, time.Since(asked))
+	l.put(names, queues, asked)
+	return nil
+}
+
+// put keeps queues as they were read, and forgets those of them that nobody has asked for lately.
+func (l *LiveSettings) put(names []string, queues []Queue, at time.Time) {
+	stored := make(map[string]Queue, len(queues))
 	for _, q := range queues {
+		stored[q.Name] = q
+	}
+	for _, name := range names {
+		known := l.queues[name]
+		switch {
+		case known == nil:
+			known = &liveQueue{asked: at}
+			l.queues[name] = known
+		case known.asked.Before(at.Add(-liveKept)):
+			delete(l.queues, name)
+			continue
+		}
+		q, is := stored[name]
+		if !is {
+			q = Queue{Name: name, Settings: DefaultSettings()}
+		}
 		q.keepGoodSchema(l.options.PayloadChecker)
-		if q.Wrong != "" && q.Wrong != before[q.Name].Wrong {
+		if q.Wrong != "" && q.Wrong != known.Wrong {
 			l.options.Logger.Warn("stored settings refused", "queue", q.Name, "error", q.Wrong)
 		}
-		l.queues[q.Name] = q
+		known.Queue, known.read = q, true
 	}
-	return nil
 }

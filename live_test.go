@@ -3,8 +3,12 @@ package sluice_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,14 +27,14 @@ type unreadable struct {
 
 var errDown = errors.New("down")
 
-func (u *unreadable) Queues(ctx context.Context) ([]sluice.Queue, error) {
+func (u *unreadable) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	u.reads++
 	fail := u.fail
 	time.Sleep(u.slow)
 	if fail {
 		return nil, errDown
 	}
-	return u.Store.Queues(ctx)
+	return u.Store.Queues(ctx, filter)
 }
 
 func newUnreadable(t *testing.T, attempts int) *unreadable {
@@ -108,8 +112,8 @@ type edited struct {
 	schema string
 }
 
-func (e *edited) Queues(ctx context.Context) ([]sluice.Queue, error) {
-	queues, err := e.Store.Queues(ctx)
+func (e *edited) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
+	queues, err := e.Store.Queues(ctx, filter)
 	queues[0].Settings.PayloadSchema = e.schema
 	return queues, err
 }
@@ -156,4 +160,120 @@ func TestStoredNonsenseIsLoggedOnceAndTheLastGoodValueCounts(t *testing.T) {
 			t.Errorf("warning %q, error %v", queue.Wrong, err)
 		}
 	})
+}
+
+// manyQueues is a store that keeps which queues were read.
+type manyQueues struct {
+	*memory.Store
+	mu    sync.Mutex
+	slow  time.Duration
+	fail  bool
+	reads [][]string
+}
+
+func (m *manyQueues) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
+	m.mu.Lock()
+	m.reads = append(m.reads, slices.Sorted(slices.Values(filter.Names)))
+	m.mu.Unlock()
+	time.Sleep(m.slow)
+	if m.fail {
+		return nil, errDown
+	}
+	return m.Store.Queues(ctx, filter)
+}
+
+func TestOnlyQueuesThatAreAskedForAreReadAndForgottenLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &manyQueues{Store: memory.New(memory.Options{})}
+		live := sluice.NewLiveSettings(store, sluice.LiveOptions{})
+		for range 30 {
+			for _, name := range []string{"a", "b"} {
+				if len(store.reads) > 10 && name == "b" {
+					continue
+				}
+				if _, err := live.Queue(t.Context(), name); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(sluice.SettingsInterval)
+		}
+		first, last := store.reads[:3], store.reads[len(store.reads)-1]
+		if want := [][]string{{"a"}, {"b"}, {"a", "b"}}; !reflect.DeepEqual(first, want) {
+			t.Errorf("first read %v, want %v", first, want)
+		}
+		if want := []string{"a"}; !slices.Equal(last, want) {
+			t.Errorf("last read %v, want %v", last, want)
+		}
+		if live.Now().IsZero() {
+			t.Error("the clock is not known, although the store was read")
+		}
+	})
+}
+
+func TestManyUnknownQueuesAreReadTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &manyQueues{Store: memory.New(memory.Options{}), slow: time.Second / 10}
+		live := sluice.NewLiveSettings(store, sluice.LiveOptions{})
+		var all sync.WaitGroup
+		for n := range 1000 {
+			all.Go(func() {
+				if _, err := live.Queue(t.Context(), fmt.Sprint("q", n)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if len(store.reads) > 2 {
+			t.Errorf("%d reads, want at most 2", len(store.reads))
+		}
+		live.Expect("x", "y")
+		if _, err := live.Queue(t.Context(), "x"); err != nil {
+			t.Fatal(err)
+		}
+		if last, want := store.reads[len(store.reads)-1], []string{"x", "y"}; !slices.Equal(last, want) {
+			t.Errorf("read %v, want %v", last, want)
+		}
+	})
+}
+
+func TestThoseThatWaitForAReadingShareItsFaultButNotItsEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &manyQueues{Store: memory.New(memory.Options{}), slow: time.Second, fail: true}
+		live := sluice.NewLiveSettings(store, sluice.LiveOptions{})
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				if _, err := live.Queue(t.Context(), "payments"); !errors.Is(err, errDown) {
+					t.Errorf("error %v, want %v", err, errDown)
+				}
+			})
+		}
+		all.Wait()
+		if len(store.reads) != 1 {
+			t.Errorf("%d reads, want 1", len(store.reads))
+		}
+		ended, end := context.WithCancel(t.Context())
+		go func() { _, _ = live.Queue(ended, "mail") }()
+		synctest.Wait()
+		store.fail = false
+		end()
+		if _, err := live.Queue(t.Context(), "mail"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestNamesThatNoQueueCanHaveAreNotSentToTheStore(t *testing.T) {
+	t.Parallel()
+	store := &manyQueues{Store: memory.New(memory.Options{})}
+	live := sluice.NewLiveSettings(store, sluice.LiveOptions{})
+	if queue, err := live.Queue(t.Context(), "\x00"); err != nil || queue.Version != 0 {
+		t.Errorf("version %d, error %v", queue.Version, err)
+	}
+	if len(store.reads) > 0 {
+		t.Errorf("read %v", store.reads)
+	}
 }

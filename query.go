@@ -116,7 +116,7 @@ func (c *Client) queueAfter(ctx context.Context, q JobQuery, queue string) (stri
 		}
 		return "", nil
 	}
-	queues, err := c.store.Queues(ctx)
+	queues, err := c.store.Queues(ctx, QueueFilter{})
 	if err != nil {
 		return "", err
 	}
@@ -253,7 +253,7 @@ func (c *Client) DeadGroups(ctx context.Context, queues []string, limit int) (De
 // deadPlaces gives where to begin in each queue.
 func (c *Client) deadPlaces(ctx context.Context, names []string) (at []place, err error) {
 	if len(names) == 0 {
-		queues, err := c.store.Queues(ctx)
+		queues, err := c.store.Queues(ctx, QueueFilter{})
 		if err != nil {
 			return nil, err
 		}

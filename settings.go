@@ -360,52 +360,11 @@ const maxMillis = int64(math.MaxInt64 / time.Millisecond)
 // Check says which rule the settings break, as an ErrInvalid.
 func (s Settings) Check() error {
 	for _, d := range allSettings {
-		if err := d.checkRange(s); err != nil {
+		if err := d.checkRange(&s); err != nil {
 			return err
 		}
 	}
-	if s.Backoff.Max < s.Backoff.Base {
-		return invalid("backoff_max", fmt.Sprintf("%s is shorter than backoff_base, %s", formatDuration(s.Backoff.Max), formatDuration(s.Backoff.Base)))
-	}
-	if strings.Contains(s.Engine, "/") {
-		return invalid("engine", "its name must not have a slash, which parts it from the namespace")
-	}
-	return checkRef(s.RunRef)
-}
-
-func (d Setting) checkRange(s Settings) error {
-	inside := true
-	low, high := fmt.Sprint(d.low), fmt.Sprint(d.high)
-	switch v := d.field(&s).(type) {
-	case *int:
-		inside = int64(*v) >= d.low && int64(*v) <= d.high
-	case *float64:
-		inside = *v >= float64(d.low) && *v <= float64(d.high)
-	case *Rate:
-		inside, high = v.fits(), fmt.Sprintf("%d/s, of at least one job in whole milliseconds", maxRate)
-	case *time.Duration:
-		inside = v.Milliseconds() >= d.low && v.Milliseconds() <= d.high && *v%time.Millisecond == 0
-		low = formatDuration(time.Duration(d.low) * time.Millisecond)
-		high = formatDuration(time.Duration(d.high)*time.Millisecond) + ", in whole milliseconds"
-	case *AuditLevel:
-		if *v != AuditNotable && *v != AuditFull {
-			return invalid(d.Name, fmt.Sprintf("%.40q is neither %s nor %s", *v, AuditNotable, AuditFull))
-		}
-	case *string:
-		if int64(len(*v)) > d.high {
-			return invalid(d.Name, fmt.Sprintf("%d bytes are more than %d", len(*v), d.high))
-		}
-		if d.kind == kindName {
-			return checkName(d.Name, *v, maxName)
-		}
-		if *v != "" && !json.Valid([]byte(*v)) { // the only text that is no name is payload_schema
-			return invalid(d.Name, "it is not a JSON Schema: it is not JSON")
-		}
-	}
-	if !inside {
-		return invalid(d.Name, fmt.Sprintf("%s is not from %s to %s", d.Format(s), low, high))
-	}
-	return nil
+	return s.checkTogether()
 }
 
 // PausedAt reports whether the queue is paused at an instant.

@@ -163,7 +163,9 @@ func FuzzParseSetting(f *testing.F) {
 // panicking is a decorator of a caller's that panics.
 type panicking struct{ sluice.Store }
 
-func (panicking) Queues(context.Context) ([]sluice.Queue, error) { panic("decorator") }
+func (panicking) Queues(context.Context, sluice.QueueFilter) ([]sluice.Queue, error) {
+	panic("decorator")
+}
 
 func TestStoreThatPanicsCanBeRecoveredFrom(t *testing.T) {
 	t.Parallel()

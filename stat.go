@@ -195,7 +195,7 @@ const StatWindow = time.Hour
 // Stats lists what happened in queues, slot by slot; see StatFilter for what is left open.
 func (c *Client) Stats(ctx context.Context, filter StatFilter) ([]Stat, error) {
 	if filter.To.IsZero() || filter.From.IsZero() {
-		now, err := c.now(ctx)
+		now, err := c.store.Now(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -238,15 +238,6 @@ func (f StatFilter) check() error {
 		return invalid("limit", fmt.Sprintf("%d is not from 1 to %d", f.Limit, statLimit))
 	}
 	return nil
-}
-
-// now is the store's clock, as it comes with the queues; that of this machine where there are none.
-func (c *Client) now(ctx context.Context) (time.Time, error) {
-	queues, err := c.store.Queues(ctx)
-	if err != nil || len(queues) == 0 {
-		return time.Now().UTC(), err
-	}
-	return queues[0].Now, nil
 }
 
 // CompareStats orders by when slots begin, then by queue and tenant.

@@ -25,8 +25,19 @@ type Enqueuer interface {
 	// that names a job which is not stored fails alone: the error is then a *BatchError, and the
 	// others are stored.
 	Enqueue(ctx context.Context, jobs []Insert) ([]Receipt, error)
-	// Queues lists every queue with its settings, by name.
-	Queues(ctx context.Context) ([]Queue, error)
+	// Queues lists queues with their settings, by name. Names that are not stored are left out.
+	Queues(ctx context.Context, filter QueueFilter) ([]Queue, error)
+	// Now reads the store's clock. It costs less than every other question.
+	Now(ctx context.Context) (time.Time, error)
+}
+
+// QueueFilter chooses queues. The zero value chooses all, which with thousands of queues takes long; a program that works
+// for some of them names those.
+type QueueFilter struct {
+	// Names chooses queues by their names. Default: all.
+	Names []string
+	// Engines chooses queues whose setting `engine` is one of these. Default: all.
+	Engines []string
 }
 
 // Store keeps the jobs. It is the port that SQLite, PostgreSQL and memory implement; package

@@ -57,14 +57,14 @@ func (q *Queue) readSettings(values []any) {
 	for i, d := range storedSettings {
 		err := d.SetStored(&q.Settings, values[i])
 		if err == nil {
-			err = d.checkRange(q.Settings)
+			err = d.checkRange(&q.Settings)
 		}
 		if err != nil {
 			_ = d.SetStored(&q.Settings, d.Stored(q.lastGoodOf(d))) // it fits
 			q.wrong(err)
 		}
 	}
-	if err := q.Settings.Check(); err != nil {
+	if err := q.Settings.checkTogether(); err != nil {
 		q.Settings = q.lastGood()
 		q.wrong(err)
 	}
@@ -89,7 +89,7 @@ func (q *Queue) wrong(err error) {
 
 // lastGoodOf gives settings of which one is as it was told last, or the default.
 func (q *Queue) lastGoodOf(d Setting) Settings {
-	if told, ok := q.Told(); ok && d.checkRange(told) == nil {
+	if told, ok := q.Told(); ok && d.checkRange(&told) == nil {
 		return told
 	}
 	return DefaultSettings()

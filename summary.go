@@ -133,7 +133,12 @@ func (c *Client) summaries(ctx context.Context, filter StatFilter, window time.D
 	if window < StatFine || window > StatHourKept {
 		return nil, invalid("window", fmt.Sprintf("%s is not from %s to %s", window, StatFine, StatHourKept))
 	}
-	queues, err := c.store.Queues(ctx)
+	if filter.Queue != "" {
+		if err := CheckQueueName(filter.Queue); err != nil {
+			return nil, err
+		}
+	}
+	queues, err := c.store.Queues(ctx, named(filter.Queue))
 	if err != nil || len(queues) == 0 {
 		return nil, err
 	}
@@ -146,9 +151,6 @@ func (c *Client) summaries(ctx context.Context, filter StatFilter, window time.D
 	}
 	var out []Summary
 	for _, q := range queues {
-		if filter.Queue != "" && filter.Queue != q.Name {
-			continue
-		}
 		if filter.Tenants {
 			out = append(out, tenantSummaries(q.Name, byQueue[q.Name], filter)...)
 			continue
@@ -188,11 +190,6 @@ func tenantSummaries(queue string, slots []Stat, filter StatFilter) []Summary {
 
 // slotsByQueue reads all slots of a window, a page at a time.
 func (c *Client) slotsByQueue(ctx context.Context, filter StatFilter) (map[string][]Stat, error) {
-	if filter.Queue != "" {
-		if err := CheckQueueName(filter.Queue); err != nil {
-			return nil, err
-		}
-	}
 	filter.Limit = statLimit
 	out := make(map[string][]Stat)
 	for {

@@ -84,7 +84,7 @@ func enginesChecked(ctx context.Context, store sluice.Store, engines map[string]
 
 // chosenQueues gives the queues that are named, or all.
 func chosenQueues(ctx context.Context, store sluice.Store, names []string) ([]sluice.Queue, error) {
-	all, err := store.Queues(ctx)
+	all, err := store.Queues(ctx, sluice.QueueFilter{Names: names})
 	if err != nil || len(names) == 0 {
 		return all, err
 	}

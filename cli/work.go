@@ -179,15 +179,13 @@ func stopWhenEmpty(ctx context.Context, store sluice.Store, queues []string, sto
 
 // checkRunners refuses queues whose jobs an engine runs. The store refuses each claim too: settings may change.
 func checkRunners(ctx context.Context, store sluice.Store, queues []string) error {
-	stored, err := store.Queues(ctx)
+	stored, err := store.Queues(ctx, sluice.QueueFilter{Names: queues})
 	if err != nil {
 		return err
 	}
 	for _, q := range stored {
-		if slices.Contains(queues, q.Name) {
-			if err := (sluice.ClaimRequest{Queue: q.Name}).CheckRunner(q.Settings.Engine); err != nil {
-				return err
-			}
+		if err := (sluice.ClaimRequest{Queue: q.Name}).CheckRunner(q.Settings.Engine); err != nil {
+			return err
 		}
 	}
 	return nil

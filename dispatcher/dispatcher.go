@@ -115,7 +115,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 
 // openLanes serves the queues that are to be served and are not yet.
 func (d *Dispatcher) openLanes(ctx, work context.Context) {
-	queues, err := d.store.Queues(ctx)
+	queues, err := d.store.Queues(ctx, sluice.QueueFilter{Names: d.options.Queues, Engines: slices.Sorted(maps.Keys(d.options.Engines))})
 	if err != nil {
 		d.failed(ctx, "read settings", "", err)
 		return

@@ -69,11 +69,11 @@ type unread struct {
 	off bool
 }
 
-func (u *unread) Queues(ctx context.Context) ([]sluice.Queue, error) {
+func (u *unread) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	if u.off {
 		return nil, errors.Join(sluice.ErrUnavailable)
 	}
-	return u.Store.Queues(ctx)
+	return u.Store.Queues(ctx, filter)
 }
 
 // TestNothingIsStartedWhileNobodyKnowsWhetherItIsPaused hides the settings in the middle of a batch.

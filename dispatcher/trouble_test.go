@@ -216,11 +216,11 @@ func (c *counted) count(queue string) {
 	c.looks[queue]++
 }
 
-func (c *counted) Queues(ctx context.Context) ([]sluice.Queue, error) {
+func (c *counted) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	c.mu.Lock()
 	c.queues++
 	c.mu.Unlock()
-	return c.Store.Queues(ctx)
+	return c.Store.Queues(ctx, filter)
 }
 
 func (c *counted) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([]*sluice.Claim, error) {

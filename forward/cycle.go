@@ -77,13 +77,12 @@ func (f *Forwarder) cycle(ctx context.Context, l *lane) (sent Sent, err error) {
 // with the default settings.
 func (f *Forwarder) land(ctx context.Context, queue string) (at shore, err error) {
 	err = f.call(ctx, func(ctx context.Context) error {
-		queues, err := f.centre.Queues(ctx)
+		queues, err := f.centre.Queues(ctx, sluice.QueueFilter{Names: []string{queue}})
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(queues, func(q sluice.Queue) bool { return q.Name == queue })
-		if i >= 0 {
-			at = shoreOf(queues[i])
+		if len(queues) > 0 {
+			at = shoreOf(queues[0])
 			return nil
 		}
 		made, err := f.client.EnsureQueue(ctx, queue, sluice.DefaultSettings(), sluice.Act{By: f.holder.ID, Reason: "jobs are forwarded to it"})

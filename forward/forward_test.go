@@ -45,11 +45,11 @@ func (l *line) fault(where map[string]error, verb string) error {
 	return where[verb]
 }
 
-func (l *line) Queues(ctx context.Context) ([]sluice.Queue, error) {
+func (l *line) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	if err := l.fault(l.before, "queues"); err != nil {
 		return nil, err
 	}
-	return l.Store.Queues(ctx)
+	return l.Store.Queues(ctx, filter)
 }
 
 func (l *line) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {

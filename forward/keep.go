@@ -105,12 +105,10 @@ func (f *Forwarder) cancelStray(ctx context.Context, l *lane) error {
 	}
 	var strays []sluice.StrayRun
 	var now time.Time
-	err := f.call(ctx, func(ctx context.Context) error {
-		queues, err := f.local.Queues(ctx)
-		if err != nil || len(queues) == 0 {
+	err := f.call(ctx, func(ctx context.Context) (err error) {
+		if now, err = f.local.Now(ctx); err != nil {
 			return err
 		}
-		now = queues[0].Now
 		strays, err = f.local.StrayRuns(ctx, l.queue, sluice.StrayRun{}, straySlice)
 		return err
 	})

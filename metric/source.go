@@ -24,7 +24,7 @@ type round struct {
 // readQueues reads the settings of the queues.
 func (g *Gauges) readQueues(ctx context.Context, told *told) error {
 	g.round = round{}
-	queues, err := bounded(ctx, g, g.store.Queues)
+	queues, err := bounded(ctx, g, func(ctx context.Context) ([]sluice.Queue, error) { return g.store.Queues(ctx, sluice.QueueFilter{}) })
 	if err != nil {
 		return err
 	}

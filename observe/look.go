@@ -7,8 +7,12 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-func (s *store) Queues(ctx context.Context) ([]sluice.Queue, error) {
-	return do(ctx, s, "queues", "", s.Store.Queues)
+func (s *store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
+	return do(ctx, s, "queues", "", func(ctx context.Context) ([]sluice.Queue, error) { return s.Store.Queues(ctx, filter) })
+}
+
+func (s *store) Now(ctx context.Context) (time.Time, error) {
+	return do(ctx, s, "now", "", s.Store.Now)
 }
 
 func (s *store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {

@@ -127,17 +127,14 @@ func (r *Recorder) add(ctx context.Context, all bool) error {
 	return err
 }
 
-// askClock finds out how far the store's clock is ahead. It comes with the queues; where there are none, the two are
-// taken for alike.
+// askClock finds out how far the store's clock is ahead.
 func (r *Recorder) askClock(ctx context.Context) error {
 	before := time.Now()
-	queues, err := r.store.Queues(ctx)
+	shown, err := r.store.Now(ctx)
 	if err != nil {
 		return err
 	}
-	if len(queues) > 0 {
-		r.ahead = queues[0].Now.Sub(before.Add(time.Since(before) / 2))
-	}
+	r.ahead = shown.Sub(before.Add(time.Since(before) / 2))
 	r.known = true
 	return nil
 }

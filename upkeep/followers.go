@@ -50,7 +50,7 @@ func (u *Upkeep) followBeside(ctx context.Context, queues []sluice.Queue, engine
 	}
 	if queues == nil {
 		var err error
-		if queues, err = u.store.Queues(ctx); err != nil {
+		if queues, err = u.store.Queues(ctx, sluice.QueueFilter{}); err != nil {
 			u.failed(ctx, "read the queues", err)
 			return
 		}

@@ -305,8 +305,8 @@ type behindBack struct {
 	attempts atomic.Int64
 }
 
-func (b *behindBack) Queues(ctx context.Context) ([]sluice.Queue, error) {
-	queues, err := b.Store.Queues(ctx)
+func (b *behindBack) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
+	queues, err := b.Store.Queues(ctx, filter)
 	if n := b.attempts.Load(); n > 0 {
 		queues[0].Settings.MaxAttempts = int(n)
 	}

@@ -100,6 +100,7 @@ func (w *Worker) serve(l *lane) {
 			return
 		}
 	}
+	w.settings.Expect(l.queue)
 	w.lanes = append(slices.Clip(w.lanes), l) // who reads the old ones goes on
 	w.nudge()
 }

@@ -37,10 +37,10 @@ func (o *otherClock) Claim(ctx context.Context, request sluice.ClaimRequest) (sl
 	return o.Store.Claim(ctx, request)
 }
 
-func (o *otherClock) Queues(ctx context.Context) ([]sluice.Queue, error) {
+func (o *otherClock) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	time.Sleep(o.there)
 	defer time.Sleep(o.back)
-	return o.Store.Queues(ctx)
+	return o.Store.Queues(ctx, filter)
 }
 
 // use makes the shop work with another store.

@@ -162,11 +162,11 @@ func (s *shaky) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 }
 
 // Queues can also tell of settings that plain SQL has stored and that make no sense.
-func (s *shaky) Queues(ctx context.Context) ([]sluice.Queue, error) {
+func (s *shaky) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	if err := s.fault("queues"); err != nil {
 		return nil, err
 	}
-	queues, err := s.Store.Queues(ctx)
+	queues, err := s.Store.Queues(ctx, filter)
 	if wrong := s.fault("settings"); wrong != nil {
 		for i := range queues {
 			queues[i].Wrong = wrong.Error()

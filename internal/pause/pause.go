@@ -15,6 +15,8 @@ const (
 	claimProves = 800 * time.Millisecond
 	// readProves is for how long what was read counts. The answer may have taken as long again.
 	readProves = 400 * time.Millisecond
+	// queuesKept is for how long a queue of which no job begins is still read with the others.
+	queuesKept = 5 * time.Second
 	// maxTenants bounds how many tenants of a queue are remembered to be looked at together.
 	maxTenants = 1000
 )
@@ -25,12 +27,14 @@ type Looker struct {
 
 	turn   chan struct{} // one at a time looks at what follows, also while it reads
 	readAt time.Time
-	queues map[string]*queue
+	queues map[string]*queue // those of which jobs began lately
 }
 
 // queue is what is known of a queue.
 type queue struct {
 	sluice.Queue
+	known   bool            // else it was not read yet
+	askedAt time.Time       // when a job of it was last to begin
 	readAt  time.Time       // when its tenants were read
 	tenants map[string]bool // whether each that was asked for is paused
 }
@@ -83,27 +87,44 @@ func (l *Looker) Why(ctx context.Context, c *sluice.Claim, asked time.Time) (str
 
 // queue is a queue as it was stored just now. One that is gone is not paused.
 func (l *Looker) queue(ctx context.Context, name string) (*queue, error) {
-	if Since(l.readAt) >= readProves {
-		all, err := l.store.Queues(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("look whether queues are paused: %w", err)
-		}
-		before := l.queues
-		l.queues = make(map[string]*queue, len(all))
-		for _, stored := range all {
-			q := before[stored.Name]
-			if q == nil {
-				q = &queue{tenants: make(map[string]bool)}
-			}
-			q.Queue = stored
-			l.queues[stored.Name] = q
-		}
-		l.readAt = time.Now()
+	q := l.queues[name]
+	if q == nil {
+		q = &queue{tenants: make(map[string]bool)}
+		l.queues[name] = q
 	}
-	if q := l.queues[name]; q != nil {
+	q.askedAt = time.Now()
+	if q.known && Since(l.readAt) < readProves {
 		return q, nil
 	}
-	return &queue{Queue: sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}, tenants: make(map[string]bool)}, nil
+	if err := l.read(ctx); err != nil {
+		q.known = false
+		return nil, fmt.Errorf("look whether queues are paused: %w", err)
+	}
+	return q, nil
+}
+
+// read reads the queues that were asked for lately, and forgets the others.
+func (l *Looker) read(ctx context.Context) error {
+	var names []string
+	for name, q := range l.queues {
+		if Since(q.askedAt) > queuesKept {
+			delete(l.queues, name)
+			continue
+		}
+		names = append(names, name)
+	}
+	found, err := l.store.Queues(ctx, sluice.QueueFilter{Names: names})
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		l.queues[name].Queue, l.queues[name].known = sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}, true
+	}
+	for _, stored := range found {
+		l.queues[stored.Name].Queue = stored
+	}
+	l.readAt = time.Now()
+	return nil
 }
 
 // tenant reports whether a tenant is paused. It looks at those with it that were asked for lately.

@@ -14,19 +14,32 @@ import (
 // holderMemory is how long a holder is remembered that no longer beats.
 const holderMemory = time.Hour
 
-// Queues lists every queue with its settings, by name.
-func (s *Store) Queues(ctx context.Context) ([]sluice.Queue, error) {
+// Queues lists queues with their settings, by name.
+func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	queues := byName(s.queues, func(q sluice.Queue) string { return q.Name })
+	queues := slices.DeleteFunc(byName(s.queues, func(q sluice.Queue) string { return q.Name }), func(q sluice.Queue) bool {
+		return len(filter.Names) > 0 && !slices.Contains(filter.Names, q.Name) ||
+			len(filter.Engines) > 0 && !slices.Contains(filter.Engines, q.Settings.Engine)
+	})
 	for i := range queues {
 		queues[i].ByTenant = s.byTenant(queues[i].Name)
 		queues[i].Now = s.now()
 	}
 	return queues, nil
+}
+
+// Now reads the store's clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer leave()
+	return s.now(), nil
 }
 
 func byName[T any](all map[string]T, name func(T) string) []T {

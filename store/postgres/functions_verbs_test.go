@@ -195,7 +195,7 @@ func (s functionStore) SaveQueue(ctx context.Context, queue sluice.Queue, act sl
 }
 
 func (s functionStore) queueNamed(ctx context.Context, name string) (sluice.Queue, error) {
-	queues, err := s.Queues(ctx)
+	queues, err := s.Queues(ctx, sluice.QueueFilter{})
 	for _, q := range queues {
 		if q.Name == name {
 			return q, err

@@ -192,7 +192,7 @@ func serverTroubles() []trouble {
 		}},
 		{check: "statements", severity: sluice.SeverityNote, says: "is not there", options: sluice.HealthOptions{Statements: true}, provoke: does()},
 		{check: "statements", severity: sluice.SeverityNote, says: "calls of", options: sluice.HealthOptions{Statements: true}, stays: true, provoke: func(p *patient) {
-			if _, err := p.store.Queues(p.Context()); err != nil {
+			if _, err := p.store.Queues(p.Context(), sluice.QueueFilter{}); err != nil {
 				p.Error(err)
 			}
 		}},

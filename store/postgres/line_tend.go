@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
@@ -40,7 +41,7 @@ const (
 
 // mendHints takes in what was told of lines where no claim does.
 func (s *Store) mendHints(ctx context.Context) error {
-	queues, err := s.Queues(ctx)
+	queues, err := s.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (s *Store) pruneLines(ctx context.Context, limit int) error {
 
 // idleLines looks at a slice of the lines.
 func (s *Store) idleLines(ctx context.Context, limit int) ([]idleLine, error) {
-	queues, err := list(ctx, s.pool, scanQueue, queuesSQL)
+	queues, err := listQueues(ctx, s.pool, sluice.QueueFilter{})
 	if err != nil {
 		return nil, err
 	}

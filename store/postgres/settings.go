@@ -16,6 +16,9 @@ import (
 //go:embed sql/queues.sql
 var queuesSQL string
 
+//go:embed sql/now.sql
+var nowSQL string
+
 //go:embed sql/queue_lock.sql
 var queueLockSQL string
 
@@ -55,14 +58,44 @@ var leaveSQL string
 //go:embed sql/holders.sql
 var holdersSQL string
 
-// Queues lists every queue with its settings, by name.
-func (s *Store) Queues(ctx context.Context) ([]sluice.Queue, error) {
+// Queues lists queues with their settings, by name.
+func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	var out []sluice.Queue
 	err := s.call(ctx, "list queues", func(ctx context.Context, _ bool) (err error) {
-		out, err = list(ctx, s.pool, scanQueue, queuesSQL)
+		out, err = listQueues(ctx, s.pool, filter)
 		return err
 	})
 	return out, err
+}
+
+func listQueues(ctx context.Context, db rowsQuerier, filter sluice.QueueFilter) ([]sluice.Queue, error) {
+	return list(ctx, db, scanQueue, queuesSQL, unlessNone(filter.Names), unlessNone(filter.Engines))
+}
+
+// unlessNone makes an argument of names, with none as null.
+func unlessNone(names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	return names
+}
+
+// Now reads the store's clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	var now time.Time
+	err := s.call(ctx, "read clock", func(ctx context.Context, _ bool) (err error) {
+		now, err = readNow(ctx, s.pool)
+		return err
+	})
+	return now, err
+}
+
+func readNow(ctx context.Context, db rowsQuerier) (time.Time, error) {
+	rows, err := list(ctx, db, pgx.RowTo[time.Time], nowSQL)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return rows[0].UTC(), nil
 }
 
 func scanQueue(row pgx.CollectableRow) (sluice.Queue, error) {

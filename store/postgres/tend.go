@@ -174,7 +174,7 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 // dissolveLines takes some jobs out of lines that are no more. Claims do so, too, but only those that know or
 // find nothing else to do.
 func (s *Store) dissolveLines(ctx context.Context) error {
-	queues, err := list(ctx, s.pool, scanQueue, queuesSQL)
+	queues, err := listQueues(ctx, s.pool, sluice.QueueFilter{})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -78,8 +79,8 @@ func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice
 	return out.receipts, out.refusal()
 }
 
-// Queues lists the queues through the transaction.
-func (e txEnqueuer) Queues(ctx context.Context) ([]sluice.Queue, error) {
+// Queues lists queues through the transaction.
+func (e txEnqueuer) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
 	if err := checkDriver(e.tx); err != nil {
@@ -88,11 +89,28 @@ func (e txEnqueuer) Queues(ctx context.Context) ([]sluice.Queue, error) {
 	if err := e.store.mayWork(ctx, e.tx); err != nil {
 		return nil, fmt.Errorf("read queues: %w", typed(err))
 	}
-	queues, err := list(ctx, e.tx, scanQueue, queuesSQL)
+	queues, err := listQueues(ctx, e.tx, filter)
 	if err != nil {
 		return nil, typed(err)
 	}
 	return queues, nil
+}
+
+// Now reads the store's clock through the transaction.
+func (e txEnqueuer) Now(ctx context.Context) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
+	defer cancel()
+	if err := checkDriver(e.tx); err != nil {
+		return time.Time{}, fmt.Errorf("read clock: %w", err)
+	}
+	if err := e.store.mayWork(ctx, e.tx); err != nil {
+		return time.Time{}, fmt.Errorf("read clock: %w", typed(err))
+	}
+	now, err := readNow(ctx, e.tx)
+	if err != nil {
+		return time.Time{}, typed(err)
+	}
+	return now, nil
 }
 
 // CompleteTx completes a claimed job inside the caller's own transaction, so that the effect of the

@@ -183,7 +183,7 @@ func (s *Store) listWaves(ctx context.Context, scan pgx.RowToFunc[placed], text 
 
 // keepWaves stores a count, each queue in a transaction of its own.
 func (s *Store) keepWaves(ctx context.Context, counter *wave.Counter, count sluice.WaveCount) error {
-	stored, err := s.Queues(ctx)
+	stored, err := s.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {
 		return err
 	}

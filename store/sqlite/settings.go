@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	_ "embed"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -12,6 +13,9 @@ import (
 
 //go:embed sql/queues.sql
 var queuesSQL string
+
+//go:embed sql/now.sql
+var nowSQL string
 
 //go:embed sql/queue.sql
 var queueSQL string
@@ -46,14 +50,52 @@ var leaveSQL string
 //go:embed sql/holders.sql
 var holdersSQL string
 
-// Queues lists every queue with its settings, by name.
-func (s *Store) Queues(ctx context.Context) ([]sluice.Queue, error) {
+// Queues lists queues with their settings, by name.
+func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	var out []sluice.Queue
 	err := s.read(ctx, "list queues", func(tx runner) (err error) {
-		out, err = list(tx, scanQueue, queuesSQL, now())
+		out, err = listQueues(tx, filter)
 		return err
 	})
 	return out, err
+}
+
+func listQueues(tx runner, filter sluice.QueueFilter) ([]sluice.Queue, error) {
+	names, err := jsonUnlessNone(filter.Names)
+	if err != nil {
+		return nil, err
+	}
+	engines, err := jsonUnlessNone(filter.Engines)
+	if err != nil {
+		return nil, err
+	}
+	return list(tx, scanQueue, queuesSQL, now(), names, engines)
+}
+
+// jsonUnlessNone makes an argument of names, each once, with none as null.
+func jsonUnlessNone(names []string) (any, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return jsonOf(slices.Compact(slices.Sorted(slices.Values(names))))
+}
+
+// Now reads the store's clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	var at time.Time
+	err := s.read(ctx, "read clock", func(tx runner) (err error) {
+		at, err = readNow(tx)
+		return err
+	})
+	return at, err
+}
+
+func readNow(tx runner) (time.Time, error) {
+	at, err := list(tx, scanOne[int64], nowSQL, now())
+	if err != nil {
+		return time.Time{}, err
+	}
+	return timeOf(&at[0]), nil
 }
 
 // scanQueue reads a queue's row; changed_at is the third column, and the clock the sixth.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/sqltx"
@@ -92,18 +93,32 @@ func (e *txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluic
 	return receipts, nil
 }
 
-// Queues lists the queues through the transaction.
-func (e *txEnqueuer) Queues(ctx context.Context) ([]sluice.Queue, error) {
+// Queues lists queues through the transaction.
+func (e *txEnqueuer) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
 	if err := e.check(ctx); err != nil {
 		return nil, fmt.Errorf("read queues: %w", err)
 	}
-	queues, err := list(runnerOf(ctx, e.tx), scanQueue, queuesSQL, now())
+	queues, err := listQueues(runnerOf(ctx, e.tx), filter)
 	if err != nil {
 		return nil, typed(err)
 	}
 	return queues, nil
+}
+
+// Now reads the store's clock through the transaction.
+func (e *txEnqueuer) Now(ctx context.Context) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
+	defer cancel()
+	if err := e.check(ctx); err != nil {
+		return time.Time{}, fmt.Errorf("read clock: %w", err)
+	}
+	at, err := readNow(runnerOf(ctx, e.tx))
+	if err != nil {
+		return time.Time{}, typed(err)
+	}
+	return at, nil
 }
 
 // CompleteTx completes a claimed job inside the caller's own transaction, so that the effect of the

@@ -184,7 +184,7 @@ func (s *Store) countTenants(ctx context.Context, counter *wave.Counter, frame w
 
 // keepWaves stores a count, each queue in a write of its own, so that nobody waits for all of them.
 func (s *Store) keepWaves(ctx context.Context, counter *wave.Counter, count sluice.WaveCount) error {
-	stored, err := s.Queues(ctx)
+	stored, err := s.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {
 		return err
 	}

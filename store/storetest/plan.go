@@ -197,7 +197,7 @@ func ignore[T any](_ T, err error) error { return err }
 // stored looks the usual queue up.
 func (w *world) stored() sluice.Queue {
 	w.Helper()
-	queues, err := w.Other.Queues(w.ctx)
+	queues, err := w.Other.Queues(w.ctx, sluice.QueueFilter{})
 	w.ok(err)
 	for _, q := range queues {
 		if q.Name == queue {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +27,7 @@ func settingRules() []Rule {
 			stored := w.save(func(s *sluice.Settings) { *s = want })
 			equal(w, "version", stored.Version, 1)
 			for _, store := range []sluice.Store{w.Store, w.Other} {
-				queues, err := store.Queues(w.ctx)
+				queues, err := store.Queues(w.ctx, sluice.QueueFilter{})
 				w.ok(err)
 				equal(w, "queues", len(queues), 1)
 				equal(w, "settings", queues[0].Settings, want)
@@ -79,11 +80,47 @@ func settingRules() []Rule {
 				_, err := w.Store.SaveQueue(w.ctx, sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}, person("test"))
 				w.ok(err)
 			}
-			queues, err := w.Store.Queues(w.ctx)
+			queues, err := w.Store.Queues(w.ctx, sluice.QueueFilter{})
 			w.ok(err)
 			for i, name := range []string{"a", "b", "c"} {
 				equal(w, "name", queues[i].Name, name)
 			}
+		}},
+		{"R-520", "Queues are listed by names, by engines, or both; names that are not stored are left out.", "", func(w *world) {
+			for name, engine := range map[string]string{"a": "", "b": "temporal", "c": "temporal"} {
+				settings := sluice.DefaultSettings()
+				settings.Engine = engine
+				if engine != "" {
+					settings.RunType = "PayOut"
+				}
+				_, err := w.Store.SaveQueue(w.ctx, sluice.Queue{Name: name, Settings: settings}, person("test"))
+				w.ok(err)
+			}
+			for want, filter := range map[string]sluice.QueueFilter{
+				"a b c": {},
+				"a c":   {Names: []string{"c", "a", "c", "none"}},
+				"":      {Names: []string{"none"}},
+				"b c":   {Engines: []string{"temporal", "none"}},
+				"b":     {Names: []string{"a", "b"}, Engines: []string{"temporal"}},
+			} {
+				queues, err := w.Other.Queues(w.ctx, filter)
+				w.ok(err)
+				var names []string
+				for _, q := range queues {
+					names = append(names, q.Name)
+				}
+				equal(w, "queues", strings.Join(names, " "), want)
+			}
+		}},
+		{"R-521", "The store's clock is read also where no queue is stored, and it is the clock that queues are read with.", "", func(w *world) {
+			before, err := w.Store.Now(w.ctx)
+			w.ok(err)
+			w.save(func(*sluice.Settings) {})
+			queues, err := w.Store.Queues(w.ctx, sluice.QueueFilter{})
+			w.ok(err)
+			after, err := w.Other.Now(w.ctx)
+			w.ok(err)
+			equal(w, "in order", !queues[0].Now.Before(before) && !after.Before(queues[0].Now), true)
 		}},
 		{"R-84", "Tenants and tiers are stored, changed by version, looked up and listed by name.", "A-25, B-14", func(w *world) {
 			_, err := w.Store.SaveTier(w.ctx, sluice.Tier{Name: "PRO"}, person("test"))

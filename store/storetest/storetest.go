@@ -261,7 +261,7 @@ func (w *world) inState(id sluice.ID, want sluice.State) sluice.Job {
 func (w *world) save(change func(*sluice.Settings)) sluice.Queue {
 	w.Helper()
 	q := sluice.Queue{Name: queue, Settings: sluice.DefaultSettings()}
-	queues, err := w.Store.Queues(w.ctx)
+	queues, err := w.Store.Queues(w.ctx, sluice.QueueFilter{})
 	if err != nil {
 		w.Fatalf("list queues: %v", err)
 	}

@@ -268,7 +268,7 @@ func lineRules() []Rule {
 		{"R-234", "Limits that say nothing any more, as after a pause, put no queue in turns.", "", func(w *world) {
 			w.save(func(*sluice.Settings) {})
 			byTenant := func() bool {
-				queues, err := w.Store.Queues(w.ctx)
+				queues, err := w.Store.Queues(w.ctx, sluice.QueueFilter{})
 				w.ok(err)
 				return queues[0].ByTenant
 			}

@@ -71,7 +71,7 @@ func tendRules() []Rule {
 			n, err := w.Store.Mend(w.ctx, "upkeep")
 			w.ok(err)
 			equal(w, "mended", n, 1)
-			queues, err := w.Store.Queues(w.ctx)
+			queues, err := w.Store.Queues(w.ctx, sluice.QueueFilter{})
 			w.ok(err)
 			equal(w, "queues", len(queues), 1)
 			equal(w, "settings", queues[0].Settings, sluice.DefaultSettings())
@@ -84,7 +84,7 @@ func tendRules() []Rule {
 			w.claimOne()
 			_, err := w.Store.Mend(w.ctx, "upkeep")
 			w.ok(err)
-			queues, err := w.Store.Queues(w.ctx)
+			queues, err := w.Store.Queues(w.ctx, sluice.QueueFilter{})
 			w.ok(err)
 			equal(w, "queues", len(queues), 1)
 		}},

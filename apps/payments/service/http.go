@@ -143,7 +143,7 @@ func (s *Service) status(w http.ResponseWriter, r *http.Request, d domain.Domain
 
 // health tells whether the database and Temporal can be reached.
 func (s *Service) health(w http.ResponseWriter, r *http.Request) {
-	_, err := s.Books.Store.Queues(r.Context())
+	_, err := s.Books.Store.Now(r.Context())
 	if err == nil {
 		_, err = s.Temporal.CheckHealth(r.Context(), nil)
 	}

@@ -1,0 +1,72 @@
+package sluice
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// checkTogether checks the rules that are about more than the range of one setting.
+func (s Settings) checkTogether() error {
+	if s.Backoff.Max < s.Backoff.Base {
+		return invalid("backoff_max", fmt.Sprintf("%s is shorter than backoff_base, %s", formatDuration(s.Backoff.Max), formatDuration(s.Backoff.Base)))
+	}
+	if strings.Contains(s.Engine, "/") {
+		return invalid("engine", "its name must not have a slash, which parts it from the namespace")
+	}
+	return checkRef(s.RunRef)
+}
+
+// checkRange checks one setting by itself. It writes no text for a value that fits: it is asked for every setting of
+// every queue that is read.
+func (d Setting) checkRange(s *Settings) error {
+	inside := true
+	switch v := d.field(s).(type) {
+	case *int:
+		inside = int64(*v) >= d.low && int64(*v) <= d.high
+	case *float64:
+		inside = *v >= float64(d.low) && *v <= float64(d.high)
+	case *Rate:
+		inside = v.fits()
+	case *time.Duration:
+		inside = v.Milliseconds() >= d.low && v.Milliseconds() <= d.high && *v%time.Millisecond == 0
+	case *AuditLevel:
+		if *v != AuditNotable && *v != AuditFull {
+			return invalid(d.Name, fmt.Sprintf("%.40q is neither %s nor %s", *v, AuditNotable, AuditFull))
+		}
+	case *string:
+		return d.checkText(*v)
+	}
+	if !inside {
+		low, high := d.rangeText(s)
+		return invalid(d.Name, fmt.Sprintf("%s is not from %s to %s", d.Format(*s), low, high))
+	}
+	return nil
+}
+
+func (d Setting) checkText(text string) error {
+	if int64(len(text)) > d.high {
+		return invalid(d.Name, fmt.Sprintf("%d bytes are more than %d", len(text), d.high))
+	}
+	if d.kind == kindName {
+		return checkName(d.Name, text, maxName)
+	}
+	if text != "" && !json.Valid([]byte(text)) { // the only text that is no name is payload_schema
+		return invalid(d.Name, "it is not a JSON Schema: it is not JSON")
+	}
+	return nil
+}
+
+// rangeText writes the lowest and the highest value that a setting may have.
+func (d Setting) rangeText(s *Settings) (low, high string) {
+	low, high = fmt.Sprint(d.low), fmt.Sprint(d.high)
+	switch d.field(s).(type) {
+	case *Rate:
+		high = fmt.Sprintf("%d/s, of at least one job in whole milliseconds", maxRate)
+	case *time.Duration:
+		low = formatDuration(time.Duration(d.low) * time.Millisecond)
+		high = formatDuration(time.Duration(d.high)*time.Millisecond) + ", in whole milliseconds"
+	}
+	return low, high
+}
