@@ -3,6 +3,7 @@ package dispatcher_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,11 +67,11 @@ func TestNothingIsStartedASecondAfterAPause(t *testing.T) {
 // unread is a store whose settings cannot be read while it is told so.
 type unread struct {
 	sluice.Store
-	off bool
+	off atomic.Bool
 }
 
 func (u *unread) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
-	if u.off {
+	if u.off.Load() {
 		return nil, errors.Join(sluice.ErrUnavailable)
 	}
 	return u.Store.Queues(ctx, filter)
@@ -82,10 +83,10 @@ func TestNothingIsStartedWhileNobodyKnowsWhetherItIsPaused(t *testing.T) {
 		store := &unread{Store: b.store}
 		b.store = store
 		ids := b.enqueue(200, sluice.EnqueueOptions{})
-		var last time.Time
+		var last atomic.Pointer[time.Time]
 		b.engine.pause = func() { time.Sleep(50 * time.Millisecond) }
 		b.engine.say(func(sluice.Run) (error, bool) {
-			last = time.Now()
+			last.Store(new(time.Now()))
 			return nil, true
 		})
 		ctx, stop := context.WithCancel(b.Context())
@@ -93,12 +94,12 @@ func TestNothingIsStartedWhileNobodyKnowsWhetherItIsPaused(t *testing.T) {
 		b.dispatch(ctx)
 		b.wait(3 * time.Second)
 		hidden := time.Now()
-		store.off = true
+		store.off.Store(true)
 		b.wait(20 * time.Second)
-		if late := last.Sub(hidden); late > time.Second {
+		if late := last.Load().Sub(hidden); late > time.Second {
 			b.Errorf("a run was started after %s without settings", late)
 		}
-		store.off = false
+		store.off.Store(false)
 		b.wait(20 * time.Second)
 		b.want(sluice.StateDispatched, 200)
 		b.unburnt(ids)
