@@ -196,7 +196,8 @@ type Settlement struct {
 	// Delay is how long a retried job waits, by the store's clock. A released job with a Delay of
 	// 0 keeps its place.
 	Delay time.Duration
-	// Result is what the handler returned, as JSON (C-25).
+	// Result is what the handler returned, as JSON (C-25). One that is larger than MaxResultBytes is an ErrInvalid, and the
+	// job stays claimed.
 	Result json.RawMessage
 	// Error and Stack tell of the failed attempt, for retry and bury.
 	Error string
@@ -217,6 +218,18 @@ type Settlement struct {
 	// Returned says, with InTx, that the handler returned nil: the transaction was most likely committed. It is for who
 	// observes the store; stores do not read it.
 	Returned bool
+}
+
+// MaxResultBytes bounds the result of a job and its checkpoint, each in bytes of JSON.
+const MaxResultBytes = 1 << 20
+
+// CheckResult returns an ErrInvalid if a result or a checkpoint, which the field names, is larger than MaxResultBytes.
+// Stores ask it before they write one.
+func CheckResult(field string, text json.RawMessage) error {
+	if len(text) > MaxResultBytes {
+		return invalid(field, fmt.Sprintf("%d bytes are more than the %d that a store keeps; keep it elsewhere, and store where", len(text), MaxResultBytes))
+	}
+	return nil
 }
 
 // MaxErrorBytes bounds an error's text and a stack; what is longer is cut in the middle.

@@ -62,7 +62,7 @@ type Store interface {
 	// more than two thirds of its lease left is only looked at, so that asking often costs little.
 	Renew(ctx context.Context, renewals []Renewal) (lost []ID, err error)
 	// SaveCheckpoint keeps how far a claimed job has come (C-50). It is an ErrLost for an old
-	// token.
+	// token, and an ErrInvalid for a checkpoint of more than MaxResultBytes.
 	SaveCheckpoint(ctx context.Context, id ID, token Token, checkpoint json.RawMessage) error
 	// Intend notes the runs that an engine is about to be asked for, and renews their claims. From then on only the
 	// engine can say whether a run exists, and Recover leaves the claim alone. The same intent may be sent again. An

@@ -25,8 +25,8 @@ const (
 )
 
 const (
-	maxResult = 1 << 20 // of what a program prints
-	maxTail   = 2 << 10 // of what it says on standard error, for the job's error
+	maxResult = sluice.MaxResultBytes // of what a program prints
+	maxTail   = 2 << 10               // of what it says on standard error, for the job's error
 	// tailBorder is what is scrubbed before that, so that it does not begin with half of a secret, which no rule knows.
 	tailBorder = 4 << 10
 	killAfter  = 5 * time.Second

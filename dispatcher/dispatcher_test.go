@@ -162,6 +162,20 @@ func TestDueJobsAreDispatchedAndFollowedToTheirEnd(t *testing.T) {
 	})
 }
 
+func TestRunWhoseResultIsTooLargeCompletesItsJobWithoutIt(t *testing.T) {
+	inBank(t, func(b *bank) {
+		ids := b.enqueue(1, sluice.EnqueueOptions{})
+		b.run(1)
+		b.wait(3 * time.Second)
+		b.engine.result = strings.Repeat("1", sluice.MaxResultBytes+1)
+		b.engine.end(sluice.RunCompleted)
+		b.wait(4 * time.Second)
+		if job := b.job(ids[0]); job.State != sluice.StateCompleted || job.Result != nil {
+			b.Errorf("the job is %s, with a result of %d bytes", job.State, len(job.Result))
+		}
+	})
+}
+
 func TestJobClaimedAheadIsDelayedByItsEngineUntilItIsDue(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.set(func(s *sluice.Settings) { s.Lead = time.Minute })

@@ -1,6 +1,7 @@
 package dispatcher_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,6 +20,7 @@ type scripted struct {
 	calls  int
 	listed int      // how often it was asked for runs that ended
 	asks   []string // the namespaces of the calls
+	result string   // of runs that end; empty: "done"
 	// answer is what Start says of a run; nil: it is started. Keeps says that the run is started all the same.
 	answer func(run sluice.Run) (err error, keeps bool)
 	report sluice.EngineReport
@@ -210,7 +212,7 @@ func (e *scripted) end(state sluice.RunState) {
 	defer e.mu.Unlock()
 	for ref, run := range e.runs {
 		if run.State == sluice.RunRunning {
-			run.State, run.EndedAt, run.Result = state, time.Now(), []byte(`"done"`)
+			run.State, run.EndedAt, run.Result = state, time.Now(), []byte(cmp.Or(e.result, `"done"`))
 			e.runs[ref] = run
 		}
 	}

@@ -22,6 +22,9 @@ func verdict(c *sluice.Claim, run sluice.RunOutcome, s sluice.Settings, retentio
 		out.Event, out.Reason = sluice.EventDispatch, "the engine has the run"
 	case sluice.RunCompleted:
 		out.Event, out.Result = sluice.EventComplete, run.Result
+		if err := sluice.CheckResult("result", run.Result); err != nil { // the run happened: the job is done without it
+			out.Result, out.Reason = nil, err.Error()
+		}
 	case sluice.RunFailed, sluice.RunTimedOut:
 		return failed(c, run, s)
 	case sluice.RunCancelled, sluice.RunTerminated:

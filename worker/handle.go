@@ -31,18 +31,24 @@ type Job[T any] struct {
 // Attempt is the number of this attempt, counted from 1.
 func (j *Job[T]) Attempt() int { return j.Attempts + 1 }
 
-// SetResult stores a value, as JSON, with the job when the handler returns nil (C-25).
+// SetResult stores a value, as JSON, with the job when the handler returns nil (C-25). A value that is no JSON, or is
+// larger than sluice.MaxResultBytes (then an ErrInvalid), is not stored. The error is permanent: a handler that returns it
+// ends its job as a dead letter, and its work is not done again. One that returns nil completes the job without a result.
 func (j *Job[T]) SetResult(result any) error {
 	text, err := json.Marshal(result)
+	if err == nil {
+		err = sluice.CheckResult("result", text)
+	}
 	if err != nil {
-		return fmt.Errorf("result of job %s: %w", j.ID, err)
+		return Permanent(fmt.Errorf("result of job %s: %w", j.ID, err))
 	}
 	j.run.result.Store(&text)
 	return nil
 }
 
 // SaveCheckpoint stores how far the job has come, as JSON. A later attempt resumes from it: see
-// LoadCheckpoint. If the claim is lost it is an ErrLost, and the handler should end (C-50).
+// LoadCheckpoint. If the claim is lost it is an ErrLost, and the handler should end (C-50). A checkpoint that is larger
+// than sluice.MaxResultBytes is an ErrInvalid, and the one before stays.
 func (j *Job[T]) SaveCheckpoint(ctx context.Context, progress any) error {
 	text, err := json.Marshal(progress)
 	if err != nil {

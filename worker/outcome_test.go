@@ -234,3 +234,20 @@ func TestQueueWithTwoHandlersIsRefused(t *testing.T) {
 		}
 	})
 }
+
+func TestHandlerThatReturnsThatItsResultIsTooLargeIsNotRunAgain(t *testing.T) {
+	inShop(t, func(s *shop) {
+		s.run(worker.Options{}, func(ctx context.Context, job *worker.Job[payment]) error {
+			large := strings.Repeat("a", sluice.MaxResultBytes)
+			if err := job.SaveCheckpoint(ctx, large); !errors.Is(err, sluice.ErrInvalid) {
+				t.Errorf("the checkpoint gives %v", err)
+			}
+			return job.SetResult(large)
+		})
+		job := s.becomes(s.add(sluice.EnqueueOptions{MaxAttempts: 5}), sluice.StateDead)
+		if job.Attempts != 1 || !strings.Contains(job.Error, "1048578 bytes are more than the 1048576") {
+			t.Errorf("it is dead after %d attempts: %s", job.Attempts, job.Error)
+		}
+		_ = s.end()
+	})
+}

@@ -59,10 +59,7 @@ func Handle[T any](e *Engine, runType string, do Func[T], options worker.QueueOp
 		case err != nil || result == nil:
 			return err
 		}
-		if err := job.SetResult(result); err != nil {
-			return worker.Permanent(err)
-		}
-		return nil
+		return job.SetResult(result)
 	}, options)
 }
 

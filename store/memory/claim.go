@@ -236,6 +236,9 @@ func (s *Store) intend(in sluice.Intent) error {
 
 // SaveCheckpoint keeps how far a claimed job has come.
 func (s *Store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.Token, checkpoint json.RawMessage) error {
+	if err := sluice.CheckResult("checkpoint", checkpoint); err != nil {
+		return err
+	}
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return err

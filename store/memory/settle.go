@@ -34,6 +34,8 @@ func (s *Store) settle(in sluice.Settlement) error {
 	switch {
 	case !settles(in.Event):
 		return fmt.Errorf("settle by %s: %w", in.Event, sluice.ErrNotAllowed)
+	case sluice.CheckResult("result", in.Result) != nil:
+		return sluice.CheckResult("result", in.Result)
 	case mine && j.live && move.Allows(j.State):
 		s.apply(j, in)
 		return nil

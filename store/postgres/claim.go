@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -248,6 +249,9 @@ func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.
 
 // SaveCheckpoint keeps how far a claimed job has come.
 func (s *Store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.Token, checkpoint json.RawMessage) error {
+	if err := sluice.CheckResult("checkpoint", checkpoint); err != nil {
+		return fmt.Errorf("save checkpoint of job %s: %w", id, err)
+	}
 	return s.call(ctx, "save checkpoint", func(ctx context.Context, _ bool) error {
 		saved, err := list(ctx, s.pool, pgx.RowTo[pgtype.UUID], checkpointSQL, [16]byte(id), [16]byte(token), []byte(checkpoint))
 		if err != nil || len(saved) > 0 {

@@ -179,6 +179,7 @@ func placeholders(functions []Function) map[string]string {
 	out := map[string]string{
 		"channel":             channel,
 		"max error bytes":     strconv.Itoa(sluice.MaxErrorBytes),
+		"max result bytes":    strconv.Itoa(sluice.MaxResultBytes),
 		"max tenant bytes":    strconv.Itoa(sluice.MaxTenantBytes),
 		"max key bytes":       strconv.Itoa(sluice.MaxKeyBytes),
 		"max labels":          strconv.Itoa(sluice.MaxLabels),

@@ -46,6 +46,7 @@ func (s functionStore) Settle(ctx context.Context, settlements []sluice.Settleme
 		inTx   bool
 		round  int
 		plain  bool
+		large  bool // a call with it is refused as a whole
 		delay  time.Duration
 		reason string
 	}
@@ -53,7 +54,7 @@ func (s functionStore) Settle(ctx context.Context, settlements []sluice.Settleme
 	var order []key
 	rounds := make(map[sluice.ID]int)
 	for i, in := range settlements {
-		k := key{event: in.Event, poison: in.Poison, inTx: in.InTx, round: rounds[in.ID]}
+		k := key{event: in.Event, poison: in.Poison, inTx: in.InTx, round: rounds[in.ID], large: len(in.Result) > sluice.MaxResultBytes}
 		if k.plain = !in.InTx && (in.Event == sluice.EventComplete || in.Event == sluice.EventRelease && in.Holder == ""); k.plain && in.Event == sluice.EventRelease {
 			k.delay, k.reason = in.Delay, in.Reason
 		}
@@ -65,6 +66,12 @@ func (s functionStore) Settle(ctx context.Context, settlements []sluice.Settleme
 	}
 	for _, k := range order {
 		states, err := again(func() ([]string, error) { return s.settleGroup(ctx, settlements, groups[k], k.plain) })
+		if isCode(err, "SL004") && k.large {
+			for _, i := range groups[k] {
+				errs[i] = named(err)
+			}
+			continue
+		}
 		if isCode(err, "SL004") {
 			err = nil
 			states = slices.Repeat([]string{"not allowed"}, len(groups[k]))

@@ -79,6 +79,9 @@ func settleGroups(settlements []sluice.Settlement, errs []error) [][]int {
 			errs[i] = fmt.Errorf("settle by %s: %w", in.Event, sluice.ErrNotAllowed)
 			continue
 		}
+		if errs[i] = sluice.CheckResult("result", in.Result); errs[i] != nil {
+			continue
+		}
 		k := key{in.Event, in.Poison, rounds[in.ID]}
 		rounds[in.ID]++
 		if len(groups[k]) == 0 {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -135,7 +136,7 @@ func complete(ctx context.Context, tx rowsQuerier, claim *sluice.Claim, result a
 			return fmt.Errorf("complete job %s: result: %w", claim.ID, err)
 		}
 	}
-	if err := checkDriver(tx); err != nil {
+	if err := errors.Join(sluice.CheckResult("result", text), checkDriver(tx)); err != nil {
 		return fmt.Errorf("complete job %s: %w", claim.ID, err)
 	}
 	rows, err := list(ctx, tx, scanCompleted, completeSQL, [16]byte(claim.ID), [16]byte(claim.Token),

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -376,6 +377,9 @@ func affected(result sql.Result, err error) (int64, error) {
 
 // SaveCheckpoint keeps how far a claimed job has come.
 func (s *Store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.Token, checkpoint json.RawMessage) error {
+	if err := sluice.CheckResult("checkpoint", checkpoint); err != nil {
+		return fmt.Errorf("save checkpoint of job %s: %w", id, err)
+	}
 	saved := int64(0)
 	err := s.write(ctx, "save checkpoint", func(tx runner, _ bool) (err error) {
 		if saved, err = affected(tx.exec(checkpointSQL, id[:], token[:], []byte(checkpoint))); err != nil || saved > 0 {

@@ -113,6 +113,9 @@ func settle(tx runner, settlements []sluice.Settlement) ([]error, error) {
 			errs[i] = fmt.Errorf("settle by %s: %w", in.Event, sluice.ErrNotAllowed)
 			continue
 		}
+		if errs[i] = sluice.CheckResult("result", in.Result); errs[i] != nil {
+			continue
+		}
 		if lives && in.Token.Proves(row.token) && move.Allows(row.state) {
 			delete(rows, in.ID) // moved now: a second settlement of it is looked at by itself
 			if err := moveHeld(tx, finish, row, in); err != nil {

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"encoding/json"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,6 +149,29 @@ func leaseRules() []Rule {
 			w.done(by(sluice.EventBury, c))
 			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("again"))))
 			equal(w, "in the next generation", string(w.claimOne().Checkpoint), "")
+		}},
+		{"R-48", "A result or a checkpoint of more than 1 MiB is refused, alone, and the job stays claimed; one of 1 MiB is kept.", "C-25, C-50", func(w *world) {
+			most := json.RawMessage(`"` + strings.Repeat("a", sluice.MaxResultBytes-2) + `"`)
+			more := append(most[:len(most):len(most)], ' ')
+			id, other := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})
+			claims := w.claim(2)
+			c, beside := claims[0], claims[1]
+			if c.ID != id {
+				c, beside = beside, c
+			}
+			w.is(w.Store.SaveCheckpoint(w.ctx, id, c.Token, more), sluice.ErrInvalid)
+			w.ok(w.Store.SaveCheckpoint(w.ctx, id, c.Token, most))
+			large := by(sluice.EventComplete, c)
+			large.Result = more
+			errs, err := w.Store.Settle(w.ctx, []sluice.Settlement{large, by(sluice.EventComplete, beside)})
+			w.ok(err)
+			w.is(errs[0], sluice.ErrInvalid)
+			w.ok(errs[1])
+			w.inState(other, sluice.StateCompleted)
+			equal(w, "the checkpoint", len(w.inState(id, sluice.StateClaimed).Checkpoint), len(most))
+			large.Result = most
+			w.done(large)
+			equal(w, "the result", len(w.inState(id, sluice.StateCompleted).Result), len(most))
 		}},
 	}
 }

@@ -2,13 +2,14 @@
 create or replace function sluice.checkpoint(
     id         uuid,
     token      uuid,
-    checkpoint json
+    checkpoint json -- at most 1 MiB
 ) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 declare
     saved uuid;
 begin
     perform sluice._check_batch(array[id], array[token]);
+    perform sluice._check_result('checkpoint', checkpoint);
     if id = any (sluice._allowed(array[id])) then
         execute {{checkpoint.sql}} into saved using id, token, sluice._bytes(checkpoint);
     end if;

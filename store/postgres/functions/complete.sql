@@ -3,7 +3,7 @@
 create or replace function sluice.complete(
     id     uuid,
     token  uuid,
-    result json default null -- kept with the job
+    result json default null -- kept with the job; at most 1 MiB
 ) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 begin
