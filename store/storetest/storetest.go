@@ -55,7 +55,7 @@ func Rules() []Rule {
 	var all []Rule
 	for _, part := range [][]Rule{
 		enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), settingRules(), tendRules(),
-		lookRules(), processRules(), flowRules(), planRules(), tenantRules(), turnsRules(), waveRules(), orderRules(), afterRules(),
+		lookRules(), processRules(), flowRules(), windowRules(), planRules(), tenantRules(), turnsRules(), waveRules(), orderRules(), afterRules(),
 		dispatchRules(), strayRules(), openRunRules(), noteRules(),
 		statRules(),
 		operationRules(),
