@@ -157,6 +157,9 @@ type DispatchFilter struct {
 	After ID
 	// Limit is how many at the most. Default DispatchLimit.
 	Limit int
+	// Look says that the claims are only looked at: a store may leave out their tokens, which a role that only reads may not
+	// see.
+	Look bool
 }
 
 // DispatchLimit is how many jobs Dispatches lists at the most, if nobody says how many.

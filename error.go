@@ -29,6 +29,9 @@ var (
 	ErrNotMigrated = errors.New("database not migrated")
 	// ErrMoved: the store was moved to another one, which the error names, or is being moved. Use that one.
 	ErrMoved = errors.New("store was moved")
+	// ErrReader: the store's role only reads, and may neither write, nor see payloads, results, checkpoints and tokens. Nothing
+	// was changed. Connect as a role that may.
+	ErrReader = errors.New("this role only reads")
 	// ErrForeignTx: what was given as a transaction is not one of the store's own driver and database. Nothing was written.
 	ErrForeignTx = errors.New("not a transaction of this store")
 	// ErrNewerSchema: the database was migrated by a newer Sluice that this one cannot work with. A store that is open

@@ -64,7 +64,7 @@ func postgresChecks() []HealthCheck {
 		{Kind: "postgres", Name: "bloat", Looks: "how much of each index is empty, by estimate", Figure: "index_bloat_bytes", Unit: "bytes", Warning: 256 * mebibyte, Otherwise: "and more than three quarters of the index"},
 		{Kind: "postgres", Name: "trigger", Looks: "whether each trigger is enabled", Otherwise: "error: disabled"},
 		{Kind: "postgres", Name: "foreign", Looks: "what in our schema our migrations did not make", Otherwise: "error: a trigger, rule or policy on a table of ours; note: a view or a table"},
-		{Kind: "postgres", Name: "grant", Looks: "what this role may do with each table", Otherwise: "error: something that programs need is not granted; warning: the audit may be changed"},
+		{Kind: "postgres", Name: "grant", Looks: "what this role may do with each table, and who else may see payloads and tokens", Otherwise: "error: something that programs or readers need is not granted; warning: the audit may be changed, or a role that writes nothing may select payloads, results, checkpoints or tokens; note: this role only reads"},
 		{Kind: "postgres", Name: "connections", Looks: "share of the server's, the database's and the role's limit that is used", Figure: "connections_used", Unit: "", Warning: 0.8, Error: 0.95},
 		{Kind: "postgres", Name: "clock", Looks: "this machine's clock against the server's", Figure: "clock_difference_seconds", Unit: "seconds", Warning: 2},
 		{Kind: "postgres", Name: "notify", Looks: "whether processes wake each other; how full the server's queue of notifications is", Figure: "notification_queue_used", Unit: "", Warning: 0.5, Error: 0.9, Otherwise: "note: off, behind a pooler in transaction mode"},

@@ -57,6 +57,8 @@ type Job struct {
 	BlockedBy  ID              `json:"blocked_by,omitzero"`
 	FinishedAt time.Time       `json:"finished_at,omitzero"`
 	Result     json.RawMessage `json:"result,omitempty"`
+	// Withheld says that Payload, Checkpoint and Result are not shown, because the store's role may not read them.
+	Withheld bool `json:"withheld,omitempty"`
 	// Error is the last failure's text.
 	Error string `json:"error,omitempty"`
 }

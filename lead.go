@@ -79,7 +79,7 @@ func (c *Client) Tasks(ctx context.Context) ([]Task, error) {
 		if q.Settings.Engine != "" {
 			task(q.Settings.Engine, q.Name)
 		}
-		away, err := c.store.Dispatches(ctx, DispatchFilter{Queue: q.Name, Limit: 1})
+		away, err := c.store.Dispatches(ctx, DispatchFilter{Queue: q.Name, Limit: 1, Look: true})
 		if err != nil {
 			return nil, err
 		}

@@ -114,7 +114,7 @@ func denied(err error) ([]finding, error) {
 	}
 	return []finding{{
 		Check: "grant", Severity: sluice.SeverityError, What: server.Message, Why: "no command works without it",
-		Mend: "as the owner of the schema, for this role: grant usage on schema sluice to ROLE; grant select, insert, update, delete on all tables in schema sluice to ROLE; revoke update, delete on sluice.audit, sluice.audit_seal, sluice.audit_batch from ROLE; grant execute on function sluice._forget_audit to ROLE; grant usage on all sequences in schema sluice to ROLE",
+		Mend: "as the owner of the schema, for this role: grant usage on schema sluice to ROLE; grant select, insert, update, delete on all tables in schema sluice to ROLE; revoke update, delete on sluice.audit, sluice.audit_seal, sluice.audit_batch from ROLE; grant execute on function sluice._forget_audit to ROLE; grant usage on all sequences in schema sluice to ROLE; or, if it only reads: select sluice.grant_reader('ROLE')",
 	}}, nil
 }
 

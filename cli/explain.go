@@ -43,7 +43,7 @@ func exitCodes() []exitCode {
 		{exitFailed, "failed", "It failed for a reason that no other code names; the error says which."},
 		{exitUsage, "usage", "The command line, a payload or a setting is not as it must be. Nothing was changed."},
 		{exitNotFound, "not found", "There is no such job, queue, tenant, tier or operation."},
-		{exitRefused, "refused", "The job's state does not allow it, it is there already, or the database is newer than the program."},
+		{exitRefused, "refused", "The job's state does not allow it, it is there already, the store's role only reads, or the database is newer than the program."},
 		{exitUnreachable, "store unreachable", "The store cannot be reached, opened, read or written; or, for probe, the server cannot be reached."},
 		{exitPartly, "partly done", "Some of several jobs or lines were refused, the others are done; the refused ones are on standard error. An operation was stopped, or had jobs refused."},
 		{exitCheckFailed, "a check failed", "Doctor found something to mend, the audit was tampered with, a server is not ready, the demo did not prove what it says, or a simulation is not as its scenario expects."},
@@ -143,6 +143,8 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitRefused, "install the newer sluice that migrated this database"
 	case errors.Is(err, sluice.ErrMoved):
 		return exitRefused, "name the store that it was moved to with --db (or SLUICE_DB)"
+	case errors.Is(err, sluice.ErrReader):
+		return exitRefused, "name a role that may write with --db (or SLUICE_DB)"
 	case errors.Is(err, move.ErrRefused):
 		return exitRefused, "nothing was changed; " + help
 	case errors.Is(err, worker.ErrDrainTimeout):

@@ -206,6 +206,9 @@ func (a *app) printDetail(d jobDetail) error {
 	instant("lease until", d.LeaseUntil)
 	instant("finished", d.FinishedAt)
 	line("error", oneLine(d.Error))
+	if d.Withheld {
+		line("payload", "not shown, nor checkpoint and result: this role may not read them")
+	}
 	line("payload", compact(d.Payload))
 	line("checkpoint", compact(d.Checkpoint))
 	line("result", compact(d.Result))

@@ -18,6 +18,9 @@ var intendSQL string
 //go:embed sql/dispatches.sql
 var dispatchesSQL string
 
+//go:embed sql/dispatches_look.sql
+var dispatchesLookSQL string
+
 // Intend notes the runs that an engine is about to be asked for.
 func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
 	errs := make([]error, len(intents))
@@ -112,7 +115,11 @@ func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([
 	}
 	var out []*sluice.Claim
 	err := s.call(ctx, "list dispatches", func(ctx context.Context, _ bool) (err error) {
-		out, err = list(ctx, s.pool, scanDispatch, dispatchesSQL, filter.Queue, ids, filter.Overdue, [16]byte(filter.After),
+		statement := dispatchesSQL
+		if filter.Look {
+			statement = dispatchesLookSQL
+		}
+		out, err = list(ctx, s.pool, scanDispatch, statement, filter.Queue, ids, filter.Overdue, [16]byte(filter.After),
 			cmp.Or(filter.Limit, sluice.DispatchLimit))
 		return err
 	})

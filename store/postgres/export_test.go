@@ -84,3 +84,13 @@ func (s *Store) StepWindows(d time.Duration) {
 		return true
 	})
 }
+
+// FunctionSignatures lists the functions that a migration makes, with the types of their arguments.
+func FunctionSignatures() ([]string, error) {
+	text, _, err := functionSet()
+	var out []string
+	for _, made := range madeFunctions(text) {
+		out = append(out, made.String())
+	}
+	return out, err
+}

@@ -34,6 +34,9 @@ var functionFiles embed.FS
 //go:embed sql/*.sql
 var statementFiles embed.FS
 
+//go:embed sql/reader_columns.sql
+var readerColumnsSQL string
+
 // Function is one of the functions that «sluice migrate» makes for programs in other languages.
 type Function struct {
 	// Name is that in the schema sluice.
@@ -88,6 +91,12 @@ func functionSet() (text, checksum string, err error) {
 		return "", "", err
 	}
 	given := placeholders(functions)
+	columns, err := readerColumns()
+	if err != nil {
+		return "", "", err
+	}
+	given["reader columns"] = "$sql$select name, string_agg(format('%I', column_name), ', ' order by column_name) as columns\nfrom (" + columns +
+		") c\ngroup by name\norder by name$sql$"
 	var out strings.Builder
 	out.WriteString("-- Makes the functions for programs in other languages.\n")
 	for _, folder := range []string{"functions/inner", "functions"} {
@@ -107,20 +116,94 @@ func functionSet() (text, checksum string, err error) {
 			out.WriteString(filled)
 		}
 	}
+	var rows []string
+	signatures := make(map[string]signature)
+	for _, made := range madeFunctions(out.String()) {
+		signatures[made.name] = made
+		rows = append(rows, "                ('"+made.name+"', '"+made.arguments+"')")
+	}
+	fmt.Fprintf(&out, dropReplaced, strings.Join(rows, ",\n"))
 	for _, f := range functions {
-		fmt.Fprintf(&out, "comment on function sluice.%s is '%s';\n", f.Name, strings.ReplaceAll(f.Says, "'", "''"))
+		fmt.Fprintf(&out, "comment on function %s is %s;\n", signatures[f.Name], literal(f.Says))
 	}
 	out.WriteString(finishFunctions)
 	sum := sha256.Sum256([]byte(out.String()))
 	return out.String(), hex.EncodeToString(sum[:8]), nil
 }
 
-// finishFunctions takes from everybody what PostgreSQL grants to everybody, and lets roles call functions that are new.
+// madeFunction finds the name and the arguments of a function that the set makes.
+var madeFunction = regexp.MustCompile(`(?m)^\s*(?:execute ')?create or replace function sluice\.(\w+)\(([^()]*)\)`)
+
+// signature tells a function from all others.
+type signature struct{ name, arguments string }
+
+func (s signature) String() string { return "sluice." + s.name + "(" + s.arguments + ")" }
+
+// madeFunctions lists the functions that a text makes.
+func madeFunctions(text string) []signature {
+	var out []signature
+	for _, made := range madeFunction.FindAllStringSubmatch(schemaComment.ReplaceAllString(text, ""), -1) {
+		out = append(out, signature{made[1], strings.Join(argumentTypes(made[2]), ", ")})
+	}
+	return out
+}
+
+// argumentTypes gives the types of the arguments that tell a function from others of its name: those that go in.
+func argumentTypes(arguments string) []string {
+	var types []string
+	for argument := range strings.SplitSeq(arguments, ",") {
+		declared, _, _ := strings.Cut(argument, " default ")
+		words := strings.Fields(declared)
+		if len(words) < 2 || words[0] == "out" {
+			continue
+		}
+		if words[0] == "inout" {
+			words = words[1:]
+		}
+		types = append(types, strings.Join(words[1:], " "))
+	}
+	return types
+}
+
+// dropReplaced drops functions of the names that the set makes, with other arguments: an older program made them, and calls
+// would still find them. Something of the user's that depends on one keeps it. Its argument is the names and arguments of
+// the present functions, as rows of values.
+const dropReplaced = `do $drop$
+declare
+    f record;
+begin
+    for f in
+        with made as (
+            select m.name, to_regprocedure(format('sluice.%%I(%%s)', m.name, m.arguments)) as function
+            from (values
+%s
+            ) as m(name, arguments)
+        )
+        select p.oid::regprocedure::text as signature
+        from pg_proc p
+        where p.pronamespace = 'sluice'::regnamespace and p.prokind = 'f' and p.proname in (select m.name from made m)
+          and not exists (select from made m where m.name = p.proname and (m.function is null or m.function = p.oid))
+    loop
+        begin
+            execute 'drop function ' || f.signature;
+        exception when dependent_objects_still_exist then
+            raise notice 'sluice: the old function %% stays: something depends on it', f.signature;
+        end;
+    end loop;
+end
+$drop$;
+`
+
+// finishFunctions takes from everybody what PostgreSQL grants to everybody, and gives roles again what they may do, which
+// may be more by now. The text of bytes is for everybody: see the step that makes the function.
 const finishFunctions = `do $finish$
 declare
     f record;
 begin
-    for f in select p.oid::regprocedure::text as signature from pg_proc p where p.pronamespace = 'sluice'::regnamespace loop
+    for f in
+        select p.oid::regprocedure::text as signature from pg_proc p
+        where p.pronamespace = 'sluice'::regnamespace and p.proname <> '_text_of'
+    loop
         execute 'revoke all on function ' || f.signature || ' from public';
     end loop;
     delete from sluice.queue_grant g where not exists (select from pg_roles r where r.oid = g.role);
@@ -284,10 +367,46 @@ func missingFunctions(ctx context.Context, db rowsQuerier) (*sluice.Migration, e
 	has, err := list(ctx, db, pgx.RowTo[bool],
 		"select version > $1::integer or version = $1::integer and checksum = $2::text from sluice.function_set",
 		FunctionsVersion, checksum)
-	if err != nil || len(has) > 0 && has[0] {
+	if err != nil {
 		return nil, err
 	}
+	if len(has) > 0 && has[0] {
+		blind, err := readersLack(ctx, db)
+		if err != nil || !blind {
+			return nil, err
+		}
+	}
 	return step, nil
+}
+
+// readersLack reports whether readers may not see columns that they should: those of tables that were made later.
+func readersLack(ctx context.Context, db rowsQuerier) (bool, error) {
+	columns, err := readerColumns()
+	if err != nil {
+		return false, err
+	}
+	rows, err := query(ctx, db, fmt.Sprintf(lackingSQL, columns))
+	if err != nil {
+		return false, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
+}
+
+const lackingSQL = `select exists (
+    select from sluice.queue_grant g
+    join pg_roles r on r.oid = g.role
+    cross join (%s) c
+    where g.may = 'read'
+      and not exists (select from aclexplode(c.acl) a where a.grantee = r.oid and a.privilege_type = 'SELECT'))`
+
+// readerColumns is the statement that lists what readers may select, without arguments.
+func readerColumns() (string, error) {
+	made, err := readSchema()
+	if err != nil {
+		return "", err
+	}
+	relations := "'{" + strings.Join(slices.Concat(made.tables, made.views), ",") + "}'"
+	return strings.ReplaceAll(schemaComment.ReplaceAllString(readerColumnsSQL, ""), "$1", relations), nil
 }
 
 // noteFunctions notes which functions the database has, in the transaction that makes them.

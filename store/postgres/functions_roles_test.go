@@ -180,7 +180,7 @@ func (r *roles) onlyOf(conn *pgx.Conn, group string) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	may := make(map[string]bool)
+	may := map[string]bool{"_text_of": true} // it reads nothing
 	for _, f := range functions {
 		may[f.Name] = f.Group == group
 	}

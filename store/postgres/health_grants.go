@@ -7,11 +7,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/sluice-queue/sluice"
 )
 
 //go:embed sql/health_grants.sql
 var healthGrantsSQL string
+
+//go:embed sql/health_exposed.sql
+var healthExposedSQL string
+
+//go:embed sql/health_unread.sql
+var healthUnreadSQL string
 
 // onlyRead are what programs only read, onlyAdded what they only read and add to, and onlyFunctions what only the functions
 // for other languages look at, with the rights of the schema's owner.
@@ -28,8 +36,77 @@ type grantRow struct {
 	Excess    bool
 }
 
-// grants finds what this role may not do, though programs do it, and where it may change what is only added to.
+// grants looks at what this role may do, and at who may see what only programs need to.
 func (c *examination) grants(ctx context.Context) error {
+	reader, err := list(ctx, c.store.pool, pgx.RowTo[string], readerSQL)
+	if err != nil {
+		return err
+	}
+	if len(reader) > 0 {
+		err = c.reads(ctx)
+	} else {
+		err = c.writes(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return c.exposed(ctx)
+}
+
+// reads tells of a role that only reads, and finds what it may not read although readers may.
+func (c *examination) reads(ctx context.Context) error {
+	columns, err := readerColumns()
+	if err != nil {
+		return err
+	}
+	unread, err := list(ctx, c.store.pool, pgx.RowTo[string], strings.ReplaceAll(healthUnreadSQL, "{reader columns}", columns))
+	if err != nil {
+		return err
+	}
+	c.Find(sluice.SeverityNote, "grant", "the role "+c.on.Role+" only reads", "commands that change something are refused", "")
+	if len(unread) > 0 {
+		c.Find(sluice.SeverityError, "grant", fmt.Sprintf("the role %s may not read all of %s", c.on.Role, strings.Join(unread, ", ")),
+			"commands that need it fail with «permission denied»", "as the owner of the schema: "+grantReader(c.on.Role))
+	}
+	return nil
+}
+
+func grantReader(role string) string { return "select sluice.grant_reader(" + literal(role) + ")" }
+
+// exposedRow is a role that may see secrets and writes nothing; everybody: it is PUBLIC.
+type exposedRow struct {
+	Role, Sees string
+	Everybody  bool
+}
+
+// exposed finds roles that were granted to select payloads or tokens, and have no need of them.
+func (c *examination) exposed(ctx context.Context) error {
+	made, err := readSchema()
+	if err != nil {
+		return err
+	}
+	columns, err := readerColumns()
+	if err != nil {
+		return err
+	}
+	rows, err := rowsOf[exposedRow](ctx, c.store.pool, strings.ReplaceAll(healthExposedSQL, "{reader columns}", columns), slices.Concat(made.tables, made.views))
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		who, mend := name(row.Role), "; "+grantReader(row.Role)
+		if row.Everybody {
+			who, mend = "public", ""
+		}
+		c.Find(sluice.SeverityWarning, "grant", fmt.Sprintf("the role %s may select %s, and only reads", row.Role, row.Sees),
+			"payloads, results and the tokens of claims are for programs; with a token anybody who may write can finish a job that another holds",
+			"revoke select on all tables in schema sluice from "+who+mend)
+	}
+	return nil
+}
+
+// writes finds what this role may not do, though programs do it, and where it may change what is only added to.
+func (c *examination) writes(ctx context.Context) error {
 	made, err := readSchema()
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 
 //go:embed sql/job.sql
 var jobSQL string
+
+//go:embed sql/job_status.sql
+var jobStatusSQL string
 
 //go:embed sql/attempts.sql
 var attemptsSQL string
@@ -42,9 +46,15 @@ var depthSQL string
 //go:embed sql/audit.sql
 var auditSQL string
 
-// Job looks one job up.
+// Job looks one job up. A role that only reads gets it without payload, checkpoint and result, and Withheld says so.
 func (s *Store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
-	return lookUp(ctx, s, "look up job", scanJobAndKey, jobSQL, [16]byte(id))
+	j, err := lookUp(ctx, s, "look up job", scanJobAndKey, jobSQL, [16]byte(id))
+	if !errors.Is(err, sluice.ErrReader) {
+		return j, err
+	}
+	j, err = lookUp(ctx, s, "look up job", scanJobAndKey, jobStatusSQL, [16]byte(id))
+	j.Withheld = err == nil
+	return j, err
 }
 
 func scanJobAndKey(row pgx.CollectableRow) (sluice.Job, error) {
@@ -190,7 +200,7 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 	if err == nil && !row.settings.Rate.IsZero() {
 		err = s.call(ctx, "look at a queue's rate", func(ctx context.Context, _ bool) error {
 			var w flow.Window
-			err := readWindow(ctx, s.pool, &w, row.queue, time.Time{}, flow.Since(row.settings, row.Now))
+			err := readWindow(ctx, s.pool, permitsLookSQL, &w, row.queue, time.Time{}, flow.Since(row.settings, row.Now))
 			row.TokenWait = w.Wait(row.settings, row.bucket, row.Now)
 			return err
 		})

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -10,11 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/migration"
 )
+
+//go:embed sql/reader.sql
+var readerSQL string
 
 // call runs one verb under the store's deadline and tries it again after a transient fault. The
 // verb is told whether an earlier try may have been committed without our knowing.
@@ -45,7 +50,7 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 			return fmt.Errorf("%s: the store was closed: %w: %w", verb, sluice.ErrUnavailable, err)
 		}
 		if !transient(err) {
-			return fmt.Errorf("%s: %w", verb, typed(err))
+			return fmt.Errorf("%s: %w", verb, s.refusal(ctx, typed(err)))
 		}
 		fault = err
 		select {
@@ -58,6 +63,18 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 		}
 		wait = min(2*wait, 500*time.Millisecond)
 	}
+}
+
+// refusal says of a statement that the role may not run whether that is because the role only reads.
+func (s *Store) refusal(ctx context.Context, err error) error {
+	if !isCode(err, "42501") {
+		return err
+	}
+	reader, failed := list(ctx, s.pool, pgx.RowTo[string], readerSQL)
+	if failed != nil || len(reader) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: the role %s may neither write, nor see payloads, results, checkpoints and tokens: %w", sluice.ErrReader, reader[0], err)
 }
 
 // transient reports whether the same call may well succeed a little later.

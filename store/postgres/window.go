@@ -15,6 +15,9 @@ import (
 //go:embed sql/permits.sql
 var permitsSQL string
 
+//go:embed sql/permits_look.sql
+var permitsLookSQL string
+
 //go:embed sql/permit_held.sql
 var permitHeldSQL string
 
@@ -47,7 +50,7 @@ func (g *gate) readWindow(ctx context.Context, tx *pipeline, s *Store, request s
 	forward := s.readingOf(request.Queue).SetForward(g.reading)
 	g.reading.Ahead += forward
 	since := flow.Since(g.settings, g.now).Add(-forward)
-	if err := readWindow(ctx, tx, &g.window, request.Queue, g.permitsFrom, since); err != nil {
+	if err := readWindow(ctx, tx, permitsSQL, &g.window, request.Queue, g.permitsFrom, since); err != nil {
 		return err
 	}
 	if back > 0 || forward > 0 {
@@ -81,8 +84,9 @@ func (g *gate) hear(ctx context.Context, tx *pipeline, s *Store, request sluice.
 	return err
 }
 
-func readWindow(ctx context.Context, tx rowsQuerier, w *flow.Window, queue string, permitsFrom, since time.Time) (err error) {
-	if w.Permits, err = list(ctx, tx, scanPermit, permitsSQL, queue, nullTime(permitsFrom)); err != nil {
+// readWindow reads what counts in a window. Permits is the statement that reads those: with the tokens, or without.
+func readWindow(ctx context.Context, tx rowsQuerier, permits string, w *flow.Window, queue string, permitsFrom, since time.Time) (err error) {
+	if w.Permits, err = list(ctx, tx, scanPermit, permits, queue, nullTime(permitsFrom)); err != nil {
 		return err
 	}
 	w.Started, err = list(ctx, tx, func(row pgx.CollectableRow) (g flow.Started, err error) {

@@ -1,16 +1,25 @@
--- owner: Takes back what a role may do in some queues, whatever it was.
+-- owner: Takes back what a role may do in some queues, whatever it was, and what a reader may see. A role that may write to the tables keeps what it may select.
 create or replace function sluice.revoke_grants(
     role   text,
     queues text[] default null -- null: all of them
 ) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+declare
+    gone text[];
 begin
     if role is null then
         perform sluice._invalid('role', 'it is missing');
     end if;
-    delete from sluice.queue_grant g
-    using pg_roles r
-    where r.rolname = revoke_grants.role and g.role = r.oid and (queues is null or g.queue = any (queues));
+    with deleted as (
+        delete from sluice.queue_grant g
+        using pg_roles r
+        where r.rolname = revoke_grants.role and g.role = r.oid and (queues is null or g.queue = any (queues))
+        returning g.may
+    )
+    select array_agg(d.may) into gone from deleted d;
+    if 'read' = any (gone) then
+        perform sluice._apply_reads(role, false);
+    end if;
     perform sluice._apply_grants(role);
 end
 $function$;

@@ -1,9 +1,10 @@
--- Lets a role call the functions for what is noted that it may do, and no others.
+-- Lets a role call the functions and select the columns for what is noted that it may do, and no other functions.
 create or replace function sluice._apply_grants(to_role text) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     f record;
-    any_left boolean := false;
+    reads boolean := exists (select from sluice.queue_grant g join pg_roles r on r.oid = g.role where r.rolname = to_role and g.may = 'read');
+    any_left boolean := reads;
 begin
     for f in
         select p.oid::regprocedure::text as signature,
@@ -22,9 +23,12 @@ begin
             execute format('revoke execute on function %s from %I', f.signature, to_role);
         end if;
     end loop;
+    if reads then
+        perform sluice._apply_reads(to_role, true);
+    end if;
     if any_left then
         execute format('grant usage on schema sluice to %I', to_role);
-    else
+    elsif not sluice._writes(to_role) then
         execute format('revoke usage on schema sluice from %I', to_role);
     end if;
 end

@@ -1,0 +1,7 @@
+-- The name of this role, if it only reads: it may look at jobs, and write to no table of ours. Else no row.
+select current_user::text
+where has_column_privilege('sluice.live', 'id', 'select')
+  and not exists (
+    select from pg_class c
+    where c.relnamespace = 'sluice'::regnamespace and c.relkind in ('r', 'p')
+      and has_table_privilege(c.oid, 'insert, update, delete'))
