@@ -67,6 +67,8 @@ func runRole(role string) error {
 		return runForwarder(ctx, store, queue)
 	case "dying upkeep":
 		return runDyingUpkeep(ctx, store)
+	case "starter":
+		return runStarter(ctx, store, queue)
 	}
 	ledger, err := demo.NewLedger(store)
 	if err != nil {
