@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/storetest"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -52,15 +53,7 @@ func TestRateIsKeptAndMadeUseOf(t *testing.T) {
 					return nil
 				})
 				<-done
-				first := 0
-				for i, start := range starts { // every window that ends with a start
-					for !starts[first].After(start.Add(-rate.rate.Per)) {
-						first++
-					}
-					if n := i - first + 1; n > rate.rate.Jobs+rate.burst {
-						t.Fatalf("%d jobs started within %s, and %d may", n, rate.rate.Per, rate.rate.Jobs+rate.burst)
-					}
-				}
+				storetest.KeepsRate(t, starts, rate.rate, rate.burst)
 				took := starts[len(starts)-1].Sub(starts[0]).Seconds()
 				burst := rate.rate.Tokens(rate.burst)
 				if most := burst + rate.rate.PerSecond()*took + 1e-3; float64(len(starts)) > most {

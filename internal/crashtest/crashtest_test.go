@@ -168,6 +168,18 @@ func (b *bank) pay() {
 	})
 }
 
+// set changes settings of the queue.
+func (b *bank) set(change func(*sluice.Settings)) {
+	b.Helper()
+	_, err := b.client.ChangeSettings(b.Context(), queue, sluice.Act{By: "test"}, func(s *sluice.Settings) error {
+		change(s)
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
 func (b *bank) enqueue(n int) {
 	b.Helper()
 	jobs := make([]sluice.NewJob, n)

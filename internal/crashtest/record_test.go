@@ -115,17 +115,6 @@ func take(ctx workflow.Context, n int) error {
 	return workflow.Sleep(ctx, time.Duration([]int{300, 100, 1500}[n%3])*time.Millisecond)
 }
 
-func (r *record) set(change func(*sluice.Settings)) {
-	r.Helper()
-	_, err := r.client.ChangeSettings(r.Context(), queue, sluice.Act{By: "test"}, func(s *sluice.Settings) error {
-		change(s)
-		return nil
-	})
-	if err != nil {
-		r.Fatal(err)
-	}
-}
-
 // disturb does anything at any moment.
 func (r *record) disturb(while time.Duration) {
 	deeds := []struct {
@@ -239,24 +228,24 @@ type span struct {
 var refPattern = regexp.MustCompile(`^` + queue + `-([0-9a-f-]{36})`)
 
 // spans reads all runs from Temporal's list, once it has caught up.
-func (r *record) spans() (out []span) {
+func (b *bank) spans() (out []span) {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		out = nil
 		open := 0
-		request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowType = '%s'", r.runType), PageSize: 1000}
+		request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowType = '%s'", b.runType), PageSize: 1000}
 		for {
-			page, err := r.server.ListWorkflow(r.Context(), request)
+			page, err := b.server.ListWorkflow(b.Context(), request)
 			if err != nil {
-				r.Fatal(err)
+				b.Fatal(err)
 			}
 			for _, run := range page.GetExecutions() {
 				found := refPattern.FindStringSubmatch(run.GetExecution().GetWorkflowId())
 				if found == nil {
-					r.Fatalf("run %q is of no job", run.GetExecution().GetWorkflowId())
+					b.Fatalf("run %q is of no job", run.GetExecution().GetWorkflowId())
 				}
 				job, err := sluice.ParseID(found[1])
 				if err != nil {
-					r.Fatal(err)
+					b.Fatal(err)
 				}
 				if run.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 					open++
@@ -271,7 +260,7 @@ func (r *record) spans() (out []span) {
 			return out
 		}
 		if time.Now().After(deadline) {
-			r.Fatalf("%d runs are open although every job has ended", open)
+			b.Fatalf("%d runs are open although every job has ended", open)
 		}
 	}
 }

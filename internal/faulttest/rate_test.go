@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/demo"
+	"github.com/sluice-queue/sluice/store/storetest"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -71,7 +72,7 @@ func TestNoWindowHasMoreStartsThanTheRateWithProcessesThatDie(t *testing.T) {
 			}
 			for i, part := range [][]time.Time{seen[:cut], seen[cut:]} {
 				t.Logf("%d jobs started at %s", len(part), rates[i])
-				keepsRate(t, part, rates[i])
+				storetest.KeepsRate(t, part, rates[i], 0)
 			}
 		})
 	}
@@ -128,18 +129,4 @@ func readStarts(t *testing.T, path string) (starts []time.Time) {
 	}
 	slices.SortFunc(starts, time.Time.Compare)
 	return starts
-}
-
-// keepsRate looks at every window that ends with a start.
-func keepsRate(t *testing.T, starts []time.Time, rate sluice.Rate) {
-	t.Helper()
-	first := 0
-	for i, start := range starts {
-		for !starts[first].After(start.Add(-rate.Per)) {
-			first++
-		}
-		if n := i - first + 1; n > rate.Jobs {
-			t.Fatalf("%d jobs started in the %s before %s, and %d may", n, rate.Per, start, rate.Jobs)
-		}
-	}
 }

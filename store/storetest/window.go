@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -86,19 +87,27 @@ func windowRules() []Rule {
 			w.save(func(s *sluice.Settings) { s.Rate, s.Burst, s.MaxRecoveries = rate, 0, 10_000 })
 			w.addMany(400)
 			starts := w.startByMany(6, 3*time.Second)
-			first := 0
-			for i, start := range starts {
-				for !starts[first].After(start.Add(-rate.Per)) {
-					first++
-				}
-				if n := i - first + 1; n > rate.Jobs {
-					w.Fatalf("%d jobs started within %s, and %d may", n, rate.Per, rate.Jobs)
-				}
-			}
+			KeepsRate(w, starts, rate, 0)
 			if len(starts) < rate.Jobs {
 				w.Errorf("%d jobs started in all, want at least those of one window", len(starts))
 			}
 		}},
+	}
+}
+
+// KeepsRate looks at every window that ends with a start, of starts in any order, and fails the test if more jobs started
+// in one than a rate and its burst allow.
+func KeepsRate(t testing.TB, starts []time.Time, rate sluice.Rate, burst int) {
+	t.Helper()
+	starts = slices.SortedFunc(slices.Values(starts), time.Time.Compare)
+	first := 0
+	for i, start := range starts {
+		for !starts[first].After(start.Add(-rate.Per)) {
+			first++
+		}
+		if n := i - first + 1; n > rate.Jobs+burst {
+			t.Fatalf("%d jobs started in the %s before %s, and %d may", n, rate.Per, start, rate.Jobs+burst)
+		}
 	}
 }
 
@@ -191,6 +200,5 @@ func (w *world) startByMany(holders int, while time.Duration) []time.Time {
 		})
 	}
 	all.Wait()
-	slices.SortFunc(starts, time.Time.Compare)
 	return starts
 }
