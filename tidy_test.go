@@ -52,6 +52,7 @@ var doors = map[string][]string{
 	"internal/scrubbed":  {"", "scrub"},
 	"internal/migration": {""},
 	"internal/sqltx":     {},
+	"internal/verbtest":  {""},
 	"internal/flow":      {""},
 	"internal/wave":      {""},
 	"internal/lead":      {""},

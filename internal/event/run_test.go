@@ -248,10 +248,9 @@ func tooOld(t *testing.T, s *shop) {
 	s.queue("mail", func(*sluice.Settings) {})
 	s.hire("mail")
 	s.after(time.Second)
-	newer := fmt.Errorf("schema step 99: %w", sluice.ErrNewerSchema)
 	before := journal.count(event.ClaimFailed)
 	for range 2 {
-		s.store.fail(newer, "claim", "beat", "renew", "settle", "watch")
+		s.store.fail(sluice.ErrNewerSchema, "claim", "beat", "renew", "settle", "watch")
 		s.after(10 * time.Minute)
 		s.store.fail(nil, "claim", "beat", "renew", "settle", "watch")
 		s.after(2 * time.Minute)
