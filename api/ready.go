@@ -141,11 +141,21 @@ const slack = 500 * time.Millisecond
 func (s *standing) lookNow(ended chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.Within)
 	defer cancel()
-	found := s.told(s.Look(ctx))
+	found := s.told(s.lookSafely(ctx))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.found, s.until, s.looking = found, time.Now().Add(s.Every), nil
 	close(ended)
+}
+
+// lookSafely looks in a goroutine of ours: a panic, such as one of a store, is what the check has found.
+func (s *standing) lookSafely(ctx context.Context) (what string, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("the check panicked: %v", panicked)
+		}
+	}()
+	return s.Look(ctx)
 }
 
 func (s *standing) told(what string, err error) Found {

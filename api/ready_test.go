@@ -235,3 +235,11 @@ func TestEnginesAreAskedOnceForAllTheirQueues(t *testing.T) {
 		t.Errorf("of a store that is closed: %v", err)
 	}
 }
+
+func TestCheckThatPanicsIsNotWell(t *testing.T) {
+	t.Parallel()
+	readiness := api.NewReadiness(api.Check{Name: "store", Look: func(context.Context) (string, error) { panic("a fault") }})
+	if text := readiness.Report().String(); !strings.HasPrefix(text, "not ready\n✖ store      the check panicked: a fault") {
+		t.Errorf("it says:\n%s", text)
+	}
+}

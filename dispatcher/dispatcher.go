@@ -90,8 +90,11 @@ func defaultTo[T int | time.Duration](value *T, otherwise T) {
 }
 
 // Run dispatches until ctx ends, and returns nil then. What was claimed is still started and settled, for as long as
-// Drain says; of what is left, upkeep asks the engine when the leases end.
+// Drain says; of what is left, upkeep asks the engine when the leases end. Without a store it returns an error at once.
 func (d *Dispatcher) Run(ctx context.Context) error {
+	if err := scrubbed.Given(d.store); err != nil {
+		return fmt.Errorf("dispatcher: %w", err)
+	}
 	work, quit := context.WithCancel(context.WithoutCancel(ctx))
 	defer quit()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(d.options.Drain, quit) })()

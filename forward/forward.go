@@ -5,6 +5,7 @@ package forward
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -83,7 +84,7 @@ type Forwarder struct {
 // New makes a forwarder. It does no reading or writing itself.
 func New(local, centre sluice.Store, options Options) *Forwarder {
 	options = options.withDefaults()
-	local = scrubbed.Store(local, options.Scrub)
+	local, centre = scrubbed.Store(local, options.Scrub), scrubbed.Store(centre, options.Scrub)
 	holder := sluice.NewHolderID()
 	f := &Forwarder{
 		local: local, centre: centre, options: options,
@@ -102,6 +103,12 @@ func New(local, centre sluice.Store, options Options) *Forwarder {
 func (f *Forwarder) engine() string { return Engine + "/" + f.options.Centre }
 
 func (f *Forwarder) check() error {
+	if err := scrubbed.Given(f.local); err != nil {
+		return fmt.Errorf("forwarder: local: %w", err)
+	}
+	if err := scrubbed.Given(f.centre); err != nil {
+		return fmt.Errorf("forwarder: centre: %w", err)
+	}
 	if len(f.options.Queues) == 0 {
 		return &sluice.InvalidError{Field: "queues", Rule: "name those whose jobs are to be forwarded"}
 	}

@@ -223,6 +223,9 @@ func (w *Worker) begin(ctx context.Context, stop context.CancelCauseFunc) error 
 			return err
 		}
 	}
+	if err := scrubbed.Given(w.store); err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
 	if err := w.store.Beat(ctx, w.holder); err != nil {
 		return fmt.Errorf("worker: start: %w", err)
 	}

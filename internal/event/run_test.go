@@ -418,13 +418,13 @@ func alerts(t *testing.T, s *shop) {
 }
 
 func record(t *testing.T, s *shop) {
-	s.store.fail(errGone, "queues")
+	s.store.fail(errGone, "now")
 	recorder := observe.NewRecorder(s.store, observe.RecorderOptions{Logger: s.logger})
 	go func() { _ = recorder.Run(s.ctx) }()
 	_, err := sluice.NewClient(observe.Store(memory.New(memory.Options{}), recorder), sluice.ClientOptions{}).Enqueue(s.ctx, sluice.NewJob{Queue: "mail", Payload: []byte(`1`)})
 	must(t, err)
 	s.after(time.Minute)
-	s.store.fail(nil, "queues")
+	s.store.fail(nil, "now")
 }
 
 func send(t *testing.T, s *shop) {

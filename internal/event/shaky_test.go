@@ -161,6 +161,13 @@ func (s *shaky) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 	return s.Store.Watch(ctx, signal)
 }
 
+func (s *shaky) Now(ctx context.Context) (time.Time, error) {
+	if err := s.fault("now"); err != nil {
+		return time.Time{}, err
+	}
+	return s.Store.Now(ctx)
+}
+
 // Queues can also tell of settings that plain SQL has stored and that make no sense.
 func (s *shaky) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	if err := s.fault("queues"); err != nil {

@@ -5,13 +5,18 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/safe"
 )
 
 // Store gives a store whose holder's texts are scrubbed before they are stored: errors, stacks and reasons of
 // settlements, reasons in the audit, what troubles a holder, why an operation ended, and why nobody could be told of alerts.
+// A panic of the store is an error of the call, because holders call it in goroutines of their own.
 func Store(store sluice.Store, clean func(string) string) sluice.Store {
-	return &scrubbing{store, Text(clean)}
+	return &scrubbing{safe.Store(store), Text(clean)}
 }
+
+// Given returns an error if there is no store beneath the decorators.
+func Given(store sluice.Store) error { return safe.Given(store) }
 
 type scrubbing struct {
 	sluice.Store

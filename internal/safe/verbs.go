@@ -1,0 +1,329 @@
+package safe
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func (s store) Enqueue(ctx context.Context, jobs []sluice.Insert) (_ []sluice.Receipt, err error) {
+	defer s.caught(&err)
+	return s.Store.Enqueue(ctx, jobs)
+}
+
+func (s store) Queues(ctx context.Context, filter sluice.QueueFilter) (_ []sluice.Queue, err error) {
+	defer s.caught(&err)
+	return s.Store.Queues(ctx, filter)
+}
+
+func (s store) Now(ctx context.Context) (_ time.Time, err error) {
+	defer s.caught(&err)
+	return s.Store.Now(ctx)
+}
+
+func (s store) AddStats(ctx context.Context, holder string, stats []sluice.Stat) (err error) {
+	defer s.caught(&err)
+	return s.Store.AddStats(ctx, holder, stats)
+}
+
+func (s store) Stats(ctx context.Context, filter sluice.StatFilter) (_ []sluice.Stat, err error) {
+	defer s.caught(&err)
+	return s.Store.Stats(ctx, filter)
+}
+
+func (s store) FoldStats(ctx context.Context, limit int) (_ int, err error) {
+	defer s.caught(&err)
+	return s.Store.FoldStats(ctx, limit)
+}
+
+func (s store) AlertBook(ctx context.Context) (_ sluice.AlertBook, err error) {
+	defer s.caught(&err)
+	return s.Store.AlertBook(ctx)
+}
+
+func (s store) SaveAlertRule(ctx context.Context, rule sluice.AlertRule, act sluice.Act) (_ sluice.AlertRule, err error) {
+	defer s.caught(&err)
+	return s.Store.SaveAlertRule(ctx, rule, act)
+}
+
+func (s store) DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) (err error) {
+	defer s.caught(&err)
+	return s.Store.DeleteAlertRule(ctx, name, queue, act)
+}
+
+func (s store) SaveAlerts(ctx context.Context, round sluice.AlertRound) (err error) {
+	defer s.caught(&err)
+	return s.Store.SaveAlerts(ctx, round)
+}
+
+func (s store) SaveSilence(ctx context.Context, silence sluice.Silence, act sluice.Act) (_ sluice.Silence, err error) {
+	defer s.caught(&err)
+	return s.Store.SaveSilence(ctx, silence, act)
+}
+
+func (s store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) (err error) {
+	defer s.caught(&err)
+	return s.Store.EndSilence(ctx, id, act)
+}
+
+func (s store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) (_ []sluice.AlertNotice, err error) {
+	defer s.caught(&err)
+	return s.Store.TakeNotices(ctx, receiver, limit, hold)
+}
+
+func (s store) SettleNotices(ctx context.Context, results []sluice.NoticeResult) (err error) {
+	defer s.caught(&err)
+	return s.Store.SettleNotices(ctx, results)
+}
+
+func (s store) Claim(ctx context.Context, request sluice.ClaimRequest) (_ sluice.Claimed, err error) {
+	defer s.caught(&err)
+	return s.Store.Claim(ctx, request)
+}
+
+func (s store) Renew(ctx context.Context, renewals []sluice.Renewal) (_ []sluice.ID, err error) {
+	defer s.caught(&err)
+	return s.Store.Renew(ctx, renewals)
+}
+
+func (s store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.Token, checkpoint json.RawMessage) (err error) {
+	defer s.caught(&err)
+	return s.Store.SaveCheckpoint(ctx, id, token, checkpoint)
+}
+
+func (s store) Intend(ctx context.Context, intents []sluice.Intent) (_ []error, err error) {
+	defer s.caught(&err)
+	return s.Store.Intend(ctx, intents)
+}
+
+func (s store) Settle(ctx context.Context, settlements []sluice.Settlement) (_ []error, err error) {
+	defer s.caught(&err)
+	return s.Store.Settle(ctx, settlements)
+}
+
+func (s store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) (_ []error, err error) {
+	defer s.caught(&err)
+	return s.Store.Cancel(ctx, ids, act)
+}
+
+func (s store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) (_ []error, err error) {
+	defer s.caught(&err)
+	return s.Store.Requeue(ctx, ids, act)
+}
+
+func (s store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.State, act sluice.Act) (_ []error, err error) {
+	defer s.caught(&err)
+	return s.Store.Resolve(ctx, ids, outcome, act)
+}
+
+func (s store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) (_ []error, err error) {
+	defer s.caught(&err)
+	return s.Store.Terminate(ctx, ids, act)
+}
+
+func (s store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time, act sluice.Act) (_ []error, err error) {
+	defer s.caught(&err)
+	return s.Store.Reschedule(ctx, ids, dueAt, act)
+}
+
+func (s store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) (_ []error, err error) {
+	defer s.caught(&err)
+	return s.Store.PruneJobs(ctx, ids, act)
+}
+
+func (s store) Recover(ctx context.Context, queue string, limit int, by string) (_ sluice.Recovered, err error) {
+	defer s.caught(&err)
+	return s.Store.Recover(ctx, queue, limit, by)
+}
+
+func (s store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) (_ []*sluice.Claim, err error) {
+	defer s.caught(&err)
+	return s.Store.Dispatches(ctx, filter)
+}
+
+func (s store) StrayRuns(ctx context.Context, queue string, after sluice.StrayRun, limit int) (_ []sluice.StrayRun, err error) {
+	defer s.caught(&err)
+	return s.Store.StrayRuns(ctx, queue, after, limit)
+}
+
+func (s store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) (err error) {
+	defer s.caught(&err)
+	return s.Store.ForgetStrayRuns(ctx, runs)
+}
+
+func (s store) Expire(ctx context.Context, limit int, by string) (_ int, err error) {
+	defer s.caught(&err)
+	return s.Store.Expire(ctx, limit, by)
+}
+
+func (s store) Mend(ctx context.Context, by string) (_ int, err error) {
+	defer s.caught(&err)
+	return s.Store.Mend(ctx, by)
+}
+
+func (s store) Prune(ctx context.Context, after sluice.ID, limit int) (_ sluice.Pruned, err error) {
+	defer s.caught(&err)
+	return s.Store.Prune(ctx, after, limit)
+}
+
+func (s store) CountWaves(ctx context.Context) (_ sluice.WaveCount, err error) {
+	defer s.caught(&err)
+	return s.Store.CountWaves(ctx)
+}
+
+func (s store) Job(ctx context.Context, id sluice.ID) (_ sluice.Job, err error) {
+	defer s.caught(&err)
+	return s.Store.Job(ctx, id)
+}
+
+func (s store) Attempts(ctx context.Context, id sluice.ID) (_ []sluice.Attempt, err error) {
+	defer s.caught(&err)
+	return s.Store.Attempts(ctx, id)
+}
+
+func (s store) Jobs(ctx context.Context, filter sluice.JobFilter) (_ sluice.Page, err error) {
+	defer s.caught(&err)
+	return s.Store.Jobs(ctx, filter)
+}
+
+func (s store) Outlook(ctx context.Context, id sluice.ID) (_ sluice.Outlook, err error) {
+	defer s.caught(&err)
+	return s.Store.Outlook(ctx, id)
+}
+
+func (s store) Depth(ctx context.Context, queue string) (_ sluice.Depth, err error) {
+	defer s.caught(&err)
+	return s.Store.Depth(ctx, queue)
+}
+
+func (s store) Flows(ctx context.Context, topTenants int) (_ []sluice.Flow, err error) {
+	defer s.caught(&err)
+	return s.Store.Flows(ctx, topTenants)
+}
+
+func (s store) Glance(ctx context.Context, queue string, limit int) (_ sluice.Depth, err error) {
+	defer s.caught(&err)
+	return s.Store.Glance(ctx, queue, limit)
+}
+
+func (s store) Waves(ctx context.Context, filter sluice.WaveFilter) (_ sluice.Waves, err error) {
+	defer s.caught(&err)
+	return s.Store.Waves(ctx, filter)
+}
+
+func (s store) Audit(ctx context.Context, filter sluice.AuditFilter) (_ []sluice.AuditEntry, err error) {
+	defer s.caught(&err)
+	return s.Store.Audit(ctx, filter)
+}
+
+func (s store) Note(ctx context.Context, entries []sluice.AuditEntry) (err error) {
+	defer s.caught(&err)
+	return s.Store.Note(ctx, entries)
+}
+
+func (s store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (_ sluice.Queue, err error) {
+	defer s.caught(&err)
+	return s.Store.SaveQueue(ctx, queue, act)
+}
+
+func (s store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (_ sluice.Queue, err error) {
+	defer s.caught(&err)
+	return s.Store.TellQueue(ctx, queue, act)
+}
+
+func (s store) Tenant(ctx context.Context, name string) (_ sluice.Tenant, err error) {
+	defer s.caught(&err)
+	return s.Store.Tenant(ctx, name)
+}
+
+func (s store) Tenants(ctx context.Context, after string, limit int) (_ []sluice.Tenant, err error) {
+	defer s.caught(&err)
+	return s.Store.Tenants(ctx, after, limit)
+}
+
+func (s store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (_ sluice.Tenant, err error) {
+	defer s.caught(&err)
+	return s.Store.SaveTenant(ctx, tenant, act)
+}
+
+func (s store) Tiers(ctx context.Context) (_ []sluice.Tier, err error) {
+	defer s.caught(&err)
+	return s.Store.Tiers(ctx)
+}
+
+func (s store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) (_ sluice.Tier, err error) {
+	defer s.caught(&err)
+	return s.Store.SaveTier(ctx, tier, act)
+}
+
+func (s store) TenantLimits(ctx context.Context, tier, tenant string) (_ []sluice.TenantLimits, err error) {
+	defer s.caught(&err)
+	return s.Store.TenantLimits(ctx, tier, tenant)
+}
+
+func (s store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (_ map[string]sluice.Terms, err error) {
+	defer s.caught(&err)
+	return s.Store.Terms(ctx, queue, tenants, at)
+}
+
+func (s store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits, act sluice.Act) (_ sluice.TenantLimits, err error) {
+	defer s.caught(&err)
+	return s.Store.SaveTenantLimits(ctx, limits, act)
+}
+
+func (s store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) (err error) {
+	defer s.caught(&err)
+	return s.Store.Delete(ctx, object, name, act)
+}
+
+func (s store) SaveOperation(ctx context.Context, operation sluice.Operation, act sluice.Act) (_ sluice.Operation, err error) {
+	defer s.caught(&err)
+	return s.Store.SaveOperation(ctx, operation, act)
+}
+
+func (s store) Operation(ctx context.Context, id sluice.ID) (_ sluice.Operation, err error) {
+	defer s.caught(&err)
+	return s.Store.Operation(ctx, id)
+}
+
+func (s store) Operations(ctx context.Context, filter sluice.OperationFilter) (_ []sluice.Operation, err error) {
+	defer s.caught(&err)
+	return s.Store.Operations(ctx, filter)
+}
+
+func (s store) Beat(ctx context.Context, holder sluice.Holder) (err error) {
+	defer s.caught(&err)
+	return s.Store.Beat(ctx, holder)
+}
+
+func (s store) Leave(ctx context.Context, holderID string) (err error) {
+	defer s.caught(&err)
+	return s.Store.Leave(ctx, holderID)
+}
+
+func (s store) Holders(ctx context.Context) (_ []sluice.Holder, err error) {
+	defer s.caught(&err)
+	return s.Store.Holders(ctx)
+}
+
+func (s store) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) (_ []string, err error) {
+	defer s.caught(&err)
+	return s.Store.Lead(ctx, holder, tasks, lease)
+}
+
+func (s store) Leads(ctx context.Context) (_ []sluice.Lead, err error) {
+	defer s.caught(&err)
+	return s.Store.Leads(ctx)
+}
+
+func (s store) Watch(ctx context.Context, signal func(sluice.Signal)) (err error) {
+	defer s.caught(&err)
+	return s.Store.Watch(ctx, signal)
+}
+
+func (s store) Close() (err error) {
+	defer s.caught(&err)
+	return s.Store.Close()
+}
