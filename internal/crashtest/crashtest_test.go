@@ -47,8 +47,8 @@ var quiet = slog.New(slog.DiscardHandler)
 func TestMain(m *testing.M) {
 	if step := os.Getenv(envStep); step != "" {
 		run := runDispatcher
-		if step == upkeeping {
-			run = func(string) error { return runUpkeep() }
+		if step == upkeeping || step == upkeepingBare {
+			run = runUpkeep
 		}
 		if err := run(step); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -72,7 +72,7 @@ func runDispatcher(step string) error {
 	if err != nil {
 		return err
 	}
-	engine, err := temporal.Dial(temporal.Server{Address: os.Getenv(envEngine)}, temporal.Options{Timeout: 2 * time.Second})
+	engine, err := dial()
 	if err != nil {
 		return err
 	}

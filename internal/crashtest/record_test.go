@@ -29,8 +29,9 @@ import (
 var recordTime = flag.Duration("record", 10*time.Second, "how long the run is that is proved by Temporal's record")
 
 const (
-	// upkeeping is the step of a process that is an upkeep, not a dispatcher.
-	upkeeping = "upkeep"
+	// upkeeping is the step of a process that is an upkeep, not a dispatcher; and of one that knows no engine.
+	upkeeping     = "upkeep"
+	upkeepingBare = "upkeep without an engine"
 	// recordCapacity is how many runs a tenant may have open, and recordInFlight the queue.
 	recordCapacity = 2
 	recordInFlight = 5
@@ -39,7 +40,7 @@ const (
 )
 
 // runUpkeep is an upkeep process.
-func runUpkeep() error {
+func runUpkeep(step string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	fmt.Println("ready")
@@ -47,11 +48,20 @@ func runUpkeep() error {
 	if err != nil {
 		return err
 	}
-	engine, err := temporal.Dial(temporal.Server{Address: os.Getenv(envEngine)}, temporal.Options{Timeout: 2 * time.Second})
-	if err != nil {
-		return err
+	options := upkeep.Options{Interval: 100 * time.Millisecond, Logger: quiet}
+	if step == upkeeping {
+		engine, err := dial()
+		if err != nil {
+			return err
+		}
+		options.Engines = map[string]sluice.Engine{"temporal": engine}
 	}
-	return upkeep.New(store, upkeep.Options{Interval: 100 * time.Millisecond, Engines: map[string]sluice.Engine{"temporal": engine}, Logger: quiet}).Run(ctx)
+	return upkeep.New(store, options).Run(ctx)
+}
+
+// dial gives a process its engine.
+func dial() (sluice.Engine, error) {
+	return temporal.Dial(temporal.Server{Address: os.Getenv(envEngine)}, temporal.Options{Timeout: 2 * time.Second})
 }
 
 // TestRecordOfTemporalHasOneRunOfAJobAtATime works, for a while, with dispatchers and upkeeps that are killed at any
@@ -75,7 +85,7 @@ type record struct {
 	*bank
 	random  *rand.Rand
 	wire    *wire
-	workers []*exec.Cmd // two dispatchers, and two upkeeps
+	workers []*exec.Cmd // two dispatchers, and three upkeeps, of which one has no engine
 	steps   []string
 	tenants map[sluice.ID]string
 	done    map[string]int // what was done how often
@@ -98,7 +108,7 @@ func newRecord(t *testing.T, address string) *record {
 	})
 	r.wire = newWire(t, r.engine)
 	r.engine = r.wire.address
-	r.steps = []string{never, never, upkeeping, upkeeping}
+	r.steps = []string{never, never, upkeepingBare, upkeeping, upkeeping}
 	for _, step := range r.steps {
 		r.workers = append(r.workers, r.spawn(step))
 	}
@@ -123,9 +133,9 @@ func (r *record) disturb(while time.Duration) {
 		do     func()
 	}{
 		{"enqueue", 30, r.enqueueSome},
-		{"cancel", 25, func() { r.act(r.client.Cancel) }},
-		{"requeue", 30, func() { r.act(r.client.Requeue) }},
-		{"terminate", 5, func() { r.act(r.client.Terminate) }},
+		{"cancel", 25, func() { r.act(r.client.Cancel, sluice.StateDispatched) }},
+		{"requeue", 30, func() { r.act(r.client.Requeue, sluice.StateCancelled) }},
+		{"terminate", 5, func() { r.act(r.client.Terminate, sluice.StateCancelled) }},
 		{"pause", 3, func() { r.set(func(s *sluice.Settings) { s.Paused = !s.Paused }) }},
 		{"kill", 5, r.kill},
 		{"cut", 5, r.wire.cut},
@@ -157,13 +167,24 @@ func (r *record) enqueueSome() {
 	r.tenants[receipt.ID] = tenant
 }
 
-// act does something to one of the last jobs, which may not be allowed.
-func (r *record) act(do func(context.Context, []sluice.ID, sluice.Act) error) {
+// act does something to one of the last jobs, mostly to one whose run may be open, which may not be allowed.
+func (r *record) act(do func(context.Context, []sluice.ID, sluice.Act) error, state sluice.State) {
 	if len(r.jobs) == 0 {
 		return
 	}
 	last := r.jobs[max(0, len(r.jobs)-12):]
-	err := do(r.Context(), []sluice.ID{last[r.random.IntN(len(last))]}, sluice.Act{By: "test", Reason: "at random"})
+	id := last[r.random.IntN(len(last))]
+	if r.random.IntN(4) > 0 {
+		page, err := r.client.Jobs(r.Context(), sluice.JobFilter{Queue: queue, States: []sluice.State{state}, Limit: 20})
+		if err != nil {
+			r.Fatal(err)
+		}
+		ran := slices.DeleteFunc(page.Jobs, func(j sluice.Job) bool { return j.Ref == "" })
+		if len(ran) > 0 {
+			id = ran[r.random.IntN(len(ran))].ID
+		}
+	}
+	err := do(r.Context(), []sluice.ID{id}, sluice.Act{By: "test", Reason: "at random"})
 	if err != nil && !errors.Is(err, sluice.ErrNotAllowed) {
 		r.Fatal(err)
 	}
