@@ -51,7 +51,7 @@ func postgresChecks() []HealthCheck {
 	return []HealthCheck{
 		{Kind: "postgres", Name: "server", Looks: "version; whether it can be written to", Otherwise: "error: a standby, or transactions are read-only"},
 		{Kind: "postgres", Name: "schema", Looks: "schema step and functions against the program's", Otherwise: "note: the database is newer, or its functions are older"},
-		{Kind: "postgres", Name: "durability", Looks: "`fsync`, `full_page_writes`, `synchronous_commit`", Otherwise: "error: one of the first two is off; warning: the third is off; note: the server's configuration says `sluice.throwaway = on`"},
+		{Kind: "postgres", Name: "durability", Looks: "`fsync`, `full_page_writes`, `synchronous_commit`; each connected standby, and whether commits wait for it", Otherwise: "error: one of the first two is off, or commits wait for a synchronous standby that is not connected; warning: the third is off, or `local` beside `synchronous_standby_names`; note: a standby that follows asynchronously, standbys that this role may not see, or the server's configuration says `sluice.throwaway = on`"},
 		{Kind: "postgres", Name: "transaction", Looks: "the oldest transactions of the database, and who holds them", Figure: "oldest_transaction_seconds", Unit: "seconds", Warning: 600, Error: 3600},
 		{Kind: "postgres", Name: "prepared", Looks: "prepared transactions that nobody ends", Figure: "prepared_transaction_seconds", Unit: "seconds", Warning: 600, Error: 3600},
 		{Kind: "postgres", Name: "slot", Looks: "the log that replication slots keep", Figure: "slot_wal_bytes", Unit: "bytes", Warning: gibibyte, Error: 10 * gibibyte, Otherwise: "warning: a slot that nobody uses holds back vacuum"},

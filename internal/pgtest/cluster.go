@@ -60,9 +60,6 @@ func Start(options Options) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{bin: bin}
-	if c.folder, err = os.MkdirTemp("", "sluice-postgres-"); err != nil {
-		return nil, err
-	}
 	if err := c.start(options); err != nil {
 		c.Stop()
 		return nil, fmt.Errorf("start a throw-away PostgreSQL from %s: %w", bin, err)
@@ -75,10 +72,8 @@ func (c *Cluster) start(options Options) error {
 	if c.owner, err = unprivileged(); err != nil {
 		return err
 	}
-	if c.owner != nil {
-		if err := os.Chown(c.folder, int(c.owner.Uid), int(c.owner.Gid)); err != nil {
-			return err
-		}
+	if err := c.makeFolder(); err != nil {
+		return err
 	}
 	if err := c.run("initdb", "-D", c.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"); err != nil {
 		return err
@@ -93,16 +88,70 @@ func (c *Cluster) start(options Options) error {
 	if !options.Durable {
 		lines = append(lines, "fsync = off", "full_page_writes = off", "synchronous_commit = off", "sluice.throwaway = on")
 	}
+	if err := c.configure(lines...); err != nil {
+		return err
+	}
+	c.URL = c.address()
+	return c.Resume()
+}
+
+// Standby starts a server that follows this one by streaming, under a name. Stop ends it and removes its data.
+func (c *Cluster) Standby(name string) (*Cluster, error) {
+	s := &Cluster{bin: c.bin, owner: c.owner}
+	if err := s.follow(c, name); err != nil {
+		s.Stop()
+		return nil, fmt.Errorf("start a standby of the throw-away PostgreSQL: %w", err)
+	}
+	return s, nil
+}
+
+func (c *Cluster) follow(primary *Cluster, name string) error {
+	if err := c.makeFolder(); err != nil {
+		return err
+	}
+	from := fmt.Sprintf("host=127.0.0.1 port=%d user=postgres application_name=%s", primary.port, name)
+	if err := c.run("pg_basebackup", "-D", c.data(), "-d", from, "-R", "-X", "stream", "-c", "fast", "--no-sync"); err != nil {
+		return err
+	}
+	var err error
+	if c.port, err = freeport.Find(); err != nil {
+		return err
+	}
+	if err := c.configure(fmt.Sprintf("port = %d", c.port)); err != nil {
+		return err
+	}
+	c.URL = c.address()
+	return c.Resume()
+}
+
+// Promote makes a standby a server that can be written to.
+func (c *Cluster) Promote() error {
+	return c.run("pg_ctl", "-D", c.data(), "-w", "promote")
+}
+
+// Address is the host and the port.
+func (c *Cluster) Address() string { return fmt.Sprintf("127.0.0.1:%d", c.port) }
+
+func (c *Cluster) address() string {
+	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", c.Address())
+}
+
+// configure adds lines to postgresql.conf; the last of a setting counts.
+func (c *Cluster) configure(lines ...string) error {
 	conf, err := os.OpenFile(filepath.Join(c.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	_, err = conf.WriteString(strings.Join(lines, "\n") + "\n")
-	if err = errors.Join(err, conf.Close()); err != nil {
+	return errors.Join(err, conf.Close())
+}
+
+// makeFolder makes the folder of the server, for the user that it runs as.
+func (c *Cluster) makeFolder() (err error) {
+	if c.folder, err = os.MkdirTemp("", "sluice-postgres-"); err != nil || c.owner == nil {
 		return err
 	}
-	c.URL = fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", c.port)
-	return c.Resume()
+	return os.Chown(c.folder, int(c.owner.Uid), int(c.owner.Gid))
 }
 
 // Resume starts the server again after Halt.
@@ -128,7 +177,9 @@ func (c *Cluster) Stop() {
 	if c.PID > 0 {
 		_ = c.run("pg_ctl", "-D", c.data(), "-m", "immediate", "-w", "stop")
 	}
-	_ = os.RemoveAll(c.folder)
+	if c.folder != "" {
+		_ = os.RemoveAll(c.folder)
+	}
 }
 
 func (c *Cluster) data() string { return filepath.Join(c.folder, "data") }

@@ -55,6 +55,7 @@ type inspection struct {
 func (c *examination) looks() []inspection {
 	all := []inspection{
 		{check: "schema", see: c.schema},
+		{check: "durability", see: c.standbys},
 		{check: "transaction", see: c.transactions},
 		{check: "slot", see: c.held},
 		{check: "vacuum", see: c.tables},

@@ -35,6 +35,7 @@ type serverRow struct {
 	FullPageWrites          bool
 	SynchronousCommit       string
 	SynchronousCommitSource string
+	SynchronousStandbys     string
 	Throwaway               bool
 	Autovacuum              bool
 	TrackCounts             bool

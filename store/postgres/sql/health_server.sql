@@ -23,6 +23,7 @@ select
     current_setting('full_page_writes') = 'on' as full_page_writes,
     current_setting('synchronous_commit') as synchronous_commit,
     (select s.source from pg_settings s where s.name = 'synchronous_commit') as synchronous_commit_source,
+    current_setting('synchronous_standby_names') as synchronous_standbys,
     coalesce(current_setting('sluice.throwaway', true), '') in ('on', 'true', 'yes', '1') as throwaway,
     current_setting('autovacuum') = 'on' as autovacuum,
     current_setting('track_counts') = 'on' as track_counts,
