@@ -1,0 +1,2 @@
+-- 0020 Nothing: the checks of this store are as they were. Both stores count the same steps.
+-- works with programs from: 8
