@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,7 +168,7 @@ type manyQueues struct {
 	*memory.Store
 	mu    sync.Mutex
 	slow  time.Duration
-	fail  bool
+	fail  atomic.Bool
 	reads [][]string
 }
 
@@ -176,7 +177,7 @@ func (m *manyQueues) Queues(ctx context.Context, filter sluice.QueueFilter) ([]s
 	m.reads = append(m.reads, slices.Sorted(slices.Values(filter.Names)))
 	m.mu.Unlock()
 	time.Sleep(m.slow)
-	if m.fail {
+	if m.fail.Load() {
 		return nil, errDown
 	}
 	return m.Store.Queues(ctx, filter)
@@ -241,7 +242,8 @@ func TestManyUnknownQueuesAreReadTogether(t *testing.T) {
 func TestThoseThatWaitForAReadingShareItsFaultButNotItsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &manyQueues{Store: memory.New(memory.Options{}), slow: time.Second, fail: true}
+		store := &manyQueues{Store: memory.New(memory.Options{}), slow: time.Second}
+		store.fail.Store(true)
 		live := sluice.NewLiveSettings(store, sluice.LiveOptions{})
 		var all sync.WaitGroup
 		for range 10 {
@@ -258,7 +260,7 @@ func TestThoseThatWaitForAReadingShareItsFaultButNotItsEnd(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
 		go func() { _, _ = live.Queue(ended, "mail") }()
 		synctest.Wait()
-		store.fail = false
+		store.fail.Store(false)
 		end()
 		if _, err := live.Queue(t.Context(), "mail"); err != nil {
 			t.Error(err)

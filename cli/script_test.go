@@ -87,6 +87,18 @@ func TestScriptsOnPostgres(t *testing.T) {
 	}))
 }
 
+// TestScriptsThroughAPooler runs every command through a PgBouncer in transaction mode, with the defaults.
+func TestScriptsThroughAPooler(t *testing.T) {
+	t.Parallel()
+	if err := cluster.start(); err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, parameters("postgres", scripts(t, onBoth), func(env *testscript.Env) (string, error) {
+		_, through := pgtest.NewPooler(t, pgtest.NewDatabase(t), pgtest.PoolerOptions{})
+		return through, nil
+	}))
+}
+
 // scripts lists those that say something.
 func scripts(t *testing.T, says string) []string {
 	t.Helper()

@@ -256,7 +256,7 @@ func rateTable() table {
 		keyed("flow", "queue"), keyed("sluice_flow", "queue"),
 	}
 	t.postgres.only, t.lite.only = "t.filled_at is not null", "t.filled_at is not null"
-	t.postgres.left = []string{"claimed_at", "counted_from", "version", "counted_since", "turn", "tenant", "wakes_from", "turns_since", "permits_from"}
+	t.postgres.left = []string{"claimed_at", "counted_from", "version", "counted_since", "turn", "tenant", "wakes_from", "turns_since", "permits_from", "clock_ahead_us"}
 	t.lite.left = []string{"turn", "tenant"}
 	return t
 }
