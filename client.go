@@ -75,6 +75,20 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, err
 		}
 		receipts[i].ID = jobs[i].ID
 	}
+	for try := 1; ; try++ {
+		err := c.enqueueInto(ctx, jobs, receipts)
+		if !errors.Is(err, ErrQueueGone) || try == enqueueTries {
+			return receipts, err
+		}
+		c.settings.Forget() // a queue was deleted since: this time it is made anew
+	}
+}
+
+// enqueueTries bounds how often jobs are sent whose queue is deleted again and again.
+const enqueueTries = 5
+
+// enqueueInto stores jobs that have ids, and fills in their receipts.
+func (c *Client) enqueueInto(ctx context.Context, jobs []NewJob, receipts []Receipt) error {
 	inserts := make([]Insert, 0, len(jobs))
 	places := make([]int, 0, len(jobs))
 	failed := make(map[int]error)
@@ -85,7 +99,7 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, err
 		case errors.Is(err, ErrInvalid):
 			failed[i] = err
 		case err != nil:
-			return receipts, enqueueError(jobs, err)
+			return enqueueError(jobs, err)
 		default:
 			inserts = append(inserts, insert)
 			places = append(places, i)
@@ -96,7 +110,7 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, err
 		stored, err := c.enqueuer.Enqueue(ctx, inserts)
 		var refused *BatchError
 		if err != nil && !errors.As(err, &refused) {
-			return receipts, enqueueError(jobs, err)
+			return enqueueError(jobs, err)
 		}
 		for k, receipt := range stored {
 			receipts[places[k]] = receipt
@@ -109,9 +123,9 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, err
 		for i := range failed {
 			receipts[i] = Receipt{}
 		}
-		return receipts, &BatchError{Failed: failed, Total: len(jobs)}
+		return &BatchError{Failed: failed, Total: len(jobs)}
 	}
-	return receipts, nil
+	return nil
 }
 
 // queuesOf names the queues of jobs.
@@ -195,7 +209,7 @@ func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 		job.After = sortedIDs(job.After)
 		job.AfterFailure = orElse(job.AfterFailure, FailureCancels)
 	}
-	return Insert{NewJob: job, AuditFull: queue.Settings.Audit == AuditFull, ByTenant: queue.ByTenant}, nil
+	return Insert{NewJob: job, AuditFull: queue.Settings.Audit == AuditFull, ByTenant: queue.ByTenant, Known: !c.inTx}, nil
 }
 
 func orElse[T comparable](value, otherwise T) T {
@@ -228,11 +242,16 @@ func (c *Client) EnsureQueue(ctx context.Context, name string, settings Settings
 	if err := CheckQueueName(name); err != nil {
 		return Queue{}, err
 	}
-	stored, err := c.saveQueue(ctx, Queue{Name: name, Settings: settings}, act)
-	if !errors.Is(err, ErrConflict) {
-		return stored, err
+	for try := 1; ; try++ {
+		stored, err := c.saveQueue(ctx, Queue{Name: name, Settings: settings}, act)
+		if !errors.Is(err, ErrConflict) {
+			return stored, err
+		}
+		stored, err = c.Queue(ctx, name)
+		if !errors.Is(err, ErrNotFound) || try == enqueueTries { // else it was deleted in between
+			return stored, err
+		}
 	}
-	return c.Queue(ctx, name)
 }
 
 // Job looks a job up.

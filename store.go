@@ -15,6 +15,9 @@ type Insert struct {
 	// ByTenant says that the queue serves its tenants in turns. A store finds out if it is wrong; then
 	// the job costs a little more.
 	ByTenant bool
+	// Known says that the queue was stored when its settings were read. If one of a batch was deleted since, the whole batch
+	// is an ErrQueueGone. Inside a transaction of the caller's own it is not said: upkeep gives such a queue its settings.
+	Known bool
 }
 
 // Enqueuer stores jobs by the settings of their queues: a Store, or a transaction of the caller's own,
@@ -149,6 +152,10 @@ type Store interface {
 	// last to queue.Settings. Version must be that of the stored queue, which is one higher then, else
 	// it is an ErrConflict.
 	TellQueue(ctx context.Context, queue Queue, act Act) (Queue, error)
+	// DeleteQueue deletes a queue that holds nothing, and all that is stored of it beside the audit, the statistics, the
+	// grants of roles and the keys that outlive their jobs. One that holds anything is a *QueueNotEmptyError, an unknown one
+	// an ErrNotFound.
+	DeleteQueue(ctx context.Context, name string, act Act) error
 	// Tenant looks a stored tenant up. An unknown one is an ErrNotFound.
 	Tenant(ctx context.Context, name string) (Tenant, error)
 	// Tenants lists stored tenants by name, from the one that follows after.

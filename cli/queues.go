@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,7 @@ type queueRow struct {
 }
 
 func (a *app) queuesCommand() *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use:     "queues",
 		Short:   "List queues with their figures",
 		Long:    fmt.Sprintf("Lists the queues and how many jobs each has by state. Counting stops at %s.", count(sluice.DepthLimit)),
@@ -51,6 +52,36 @@ func (a *app) queuesCommand() *cobra.Command {
 					a.noteQueue(row)
 				}
 				return nil
+			})
+		},
+	}
+	command.AddCommand(a.queuesRmCommand())
+	return command
+}
+
+func (a *app) queuesRmCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm QUEUE…",
+		Short: "Delete empty queues",
+		Long: `Deletes queues that hold nothing: no unfinished job, no finished job in the history, no open run of a cancelled job, no
+operation that is not done. A queue that holds any of it stays, and the answer says what there is. The first job that names
+a deleted queue makes it again, with the default settings.
+
+The settings, plans, limits of tenants and rules of alerts of the queue are deleted with it. The audit, the statistics, the
+grants of SQL roles and the keys that were taken for ever or for a window stay.`,
+		Example: "  sluice queues rm mail.old --reason \"replaced by mail\"",
+		Args:    arguments(1, math.MaxInt),
+		RunE: func(command *cobra.Command, queues []string) error {
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				var failed []error
+				for _, name := range queues {
+					if err := client.DeleteQueue(ctx, name, a.act("")); err != nil {
+						failed = append(failed, err)
+						continue
+					}
+					a.note("%s is deleted", name)
+				}
+				return errors.Join(failed...)
 			})
 		},
 	}

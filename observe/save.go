@@ -14,6 +14,13 @@ func (s *store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 	return do(ctx, s, "tell_queue", queue.Name, func(ctx context.Context) (sluice.Queue, error) { return s.Store.TellQueue(ctx, queue, act) })
 }
 
+func (s *store) DeleteQueue(ctx context.Context, name string, act sluice.Act) error {
+	_, err := do(ctx, s, "delete_queue", name, func(ctx context.Context) (none, error) {
+		return none{}, s.Store.DeleteQueue(ctx, name, act)
+	})
+	return err
+}
+
 func (s *store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (sluice.Tenant, error) {
 	return do(ctx, s, "save_tenant", "", func(ctx context.Context) (sluice.Tenant, error) { return s.Store.SaveTenant(ctx, tenant, act) })
 }

@@ -15,6 +15,9 @@ func (s *Store) Enqueue(ctx context.Context, inserts []sluice.Insert) ([]sluice.
 		return nil, err
 	}
 	defer leave()
+	if s.gone(inserts) {
+		return nil, sluice.ErrQueueGone
+	}
 	receipts := make([]sluice.Receipt, len(inserts))
 	queues := make(map[string]bool)
 	twins, failed := make(map[sluice.ID]sluice.ID), make(map[int]error)

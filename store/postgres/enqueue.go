@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -153,22 +154,47 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 			return nil, err
 		}
 	}
-	arguments := columns.arguments()
+	arguments, known := columns.arguments(), knownQueues(jobs, chosen)
 	if mayFail && unlessZero(columns.inLine) == nil {
-		_, err := list(ctx, db, pgx.RowTo[pgtype.UUID], enqueueNewSQL, arguments...)
+		taken, err := takenIDs(ctx, db, enqueueNewSQL, append(slices.Clip(arguments), known))
 		if !violatesUnique(err) {
-			return nil, err
+			return taken, err
 		}
 	}
-	ids, err := list(ctx, db, pgx.RowTo[pgtype.UUID], enqueueSQL, append(arguments, columns.places()...)...)
-	if err != nil {
-		return nil, err
+	return takenIDs(ctx, db, enqueueSQL, append(append(arguments, columns.places()...), known))
+}
+
+// takenIDs runs a statement that stores jobs, and returns the ids that were taken. A queue that is gone is an
+// ErrQueueGone. The statement locks the table of jobs before it looks for the queue, and DeleteQueue keeps those that do so
+// waiting: none can miss that a queue goes.
+func takenIDs(ctx context.Context, db rowsQuerier, text string, arguments []any) (map[sluice.ID]bool, error) {
+	taken := make(map[sluice.ID]bool)
+	var gone error
+	_, err := list(ctx, db, func(row pgx.CollectableRow) (struct{}, error) {
+		var id pgtype.UUID
+		var queue *string
+		err := row.Scan(&id, &queue)
+		if queue != nil {
+			gone = fmt.Errorf("queue %q: %w", *queue, sluice.ErrQueueGone)
+		} else {
+			taken[idOf(id)] = true
+		}
+		return struct{}{}, err
+	}, text, arguments...)
+	return taken, errors.Join(err, gone)
+}
+
+// knownQueues names the queues of chosen jobs that were stored when their settings were read, each once.
+func knownQueues(jobs []sluice.Insert, chosen []int) []string {
+	var names []string
+	seen := make(map[string]bool)
+	for _, i := range chosen {
+		if j := &jobs[i]; j.Known && !seen[j.Queue] {
+			seen[j.Queue] = true
+			names = append(names, j.Queue)
+		}
 	}
-	taken := make(map[sluice.ID]bool, len(ids))
-	for _, id := range ids {
-		taken[idOf(id)] = true
-	}
-	return taken, nil
+	return names
 }
 
 func violatesUnique(err error) bool {

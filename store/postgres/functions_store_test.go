@@ -96,6 +96,9 @@ func again[T any](do func() ([]T, error)) ([]T, error) {
 }
 
 func (s functionStore) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+	if slices.ContainsFunc(jobs, func(j sluice.Insert) bool { return j.Known }) {
+		return s.Store.Enqueue(ctx, jobs) // functions are not told what their callers have read
+	}
 	if len(jobs) == 1 {
 		return s.enqueueOne(ctx, jobs[0])
 	}

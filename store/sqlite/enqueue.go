@@ -38,6 +38,13 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 	var receipts []sluice.Receipt
 	var refused map[int]error
 	err := s.write(ctx, "enqueue", func(tx runner, again bool) (err error) {
+		gone, err := queuesGone(tx, jobs)
+		if err != nil {
+			return err
+		}
+		if gone {
+			return sluice.ErrQueueGone
+		}
 		receipts, refused, err = enqueue(tx, jobs, again)
 		return err
 	})

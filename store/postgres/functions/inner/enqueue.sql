@@ -89,7 +89,7 @@ begin
         array[coalesce(settings.told, false)], array[1], array[octet_length(bytes)], array[settings.by_tenant],
         array[case when place is not null then order_key else '' end], array[coalesce(place, 0)],
         array[case when after <> '{}' and not sent then after::text else '' end],
-        array[case when after <> '{}' then coalesce(nullif(after_failure, ''), 'cancel') else '' end];
+        array[case when after <> '{}' then coalesce(nullif(after_failure, ''), 'cancel') else '' end], null::text[];
     duplicate := taken is not null;
     if not duplicate and rest <> '{}' then
         execute {{after_put.sql}} using rest, array_fill(job_id, array[cardinality(rest)]);

@@ -103,7 +103,7 @@ begin
         array(select (1 + sum(length(payloads[n])) over (order by k) - length(payloads[n]))::integer from unnest(chosen) with ordinality as g(n, k) order by k),
         array(select length(payloads[n]) from unnest(chosen) as n), array(select in_line[n] from unnest(chosen) as n),
         array(select order_keys[n] from unnest(chosen) as n), array(select places[n] from unnest(chosen) as n), array(select afters[n] from unnest(chosen) as n),
-        array(select failures[n] from unnest(chosen) as n)
+        array(select failures[n] from unnest(chosen) as n), null::text[]
     loop
         taken := taken || found_id;
     end loop;

@@ -1,0 +1,87 @@
+package memory
+
+import (
+	"context"
+	"slices"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// DeleteQueue deletes a queue that holds nothing.
+func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if _, known := s.queues[name]; !known {
+		return sluice.ErrNotFound
+	}
+	holds, err := s.holdsOf(name)
+	if err != nil {
+		return err
+	}
+	if !holds.Empty() {
+		return &sluice.QueueNotEmptyError{Queue: name, Holds: holds}
+	}
+	delete(s.queues, name)
+	delete(s.lanes, name)
+	for of := range s.limits {
+		if of.queue == name {
+			delete(s.limits, of)
+		}
+	}
+	for key := range s.alerting.rules {
+		if key.queue == name {
+			delete(s.alerting.rules, key)
+		}
+	}
+	for key := range s.alerting.alerts {
+		if key.queue == name {
+			delete(s.alerting.alerts, key)
+		}
+	}
+	s.alerting.silences = slices.DeleteFunc(s.alerting.silences, func(silence sluice.Silence) bool { return silence.Queue == name })
+	s.waves = slices.DeleteFunc(s.waves, func(w sluice.QueueWaves) bool { return w.Queue == name })
+	s.add(sluice.AuditEntry{Object: sluice.ObjectQueue, Name: name, Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
+	return nil
+}
+
+// holdsOf counts what a queue holds.
+func (s *Store) holdsOf(name string) (holds sluice.QueueHolds, err error) {
+	for _, j := range s.jobs {
+		switch {
+		case j.Queue != name:
+		case j.live:
+			holds.Unfinished = min(holds.Unfinished+1, sluice.QueueHoldsLimit)
+		default:
+			holds.Finished = min(holds.Finished+1, sluice.QueueHoldsLimit)
+		}
+	}
+	for _, run := range s.strays {
+		if run.Queue == name {
+			holds.OpenRuns = min(holds.OpenRuns+1, sluice.QueueHoldsLimit)
+		}
+	}
+	for _, kept := range s.operations {
+		if kept.ended {
+			continue
+		}
+		op, err := sluice.OperationFromRow(kept.version, kept.body, s.now())
+		if err != nil {
+			return holds, err
+		}
+		if op.Query.Queue == name {
+			holds.Operations = append(holds.Operations, op.ID)
+		}
+	}
+	return holds, nil
+}
+
+// gone reports whether a queue of jobs was deleted since its settings were read.
+func (s *Store) gone(inserts []sluice.Insert) bool {
+	return slices.ContainsFunc(inserts, func(in sluice.Insert) bool {
+		_, stored := s.queues[in.Queue]
+		return in.Known && !stored
+	})
+}

@@ -1,0 +1,99 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/queue_holds.sql
+var queueHoldsSQL string
+
+//go:embed sql/queue_finished.sql
+var queueFinishedSQL string
+
+//go:embed sql/queue_exclude.sql
+var queueExcludeSQL string
+
+//go:embed sql/queue_patience.sql
+var queuePatienceSQL string
+
+//go:embed sql/queue_delete.sql
+var queueDeleteSQL string
+
+// DeleteQueue deletes a queue that holds nothing. The history is looked at before the transaction, because that may read
+// all of it, and nobody could store a job meanwhile.
+func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) error {
+	var finished int
+	err := s.call(ctx, "look at queue", func(ctx context.Context, _ bool) error {
+		counted, err := list(ctx, s.pool, pgx.RowTo[int], queueFinishedSQL, name, sluice.QueueHoldsLimit)
+		if err == nil {
+			finished = counted[0]
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = s.call(ctx, "delete queue", func(ctx context.Context, again bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			if err := excludeEnqueues(ctx, tx); err != nil {
+				return err
+			}
+			stored, err := list(ctx, tx, scanQueue, queueLockSQL, name)
+			switch {
+			case err != nil:
+				return err
+			case len(stored) == 0 && again:
+				return nil
+			case len(stored) == 0:
+				return sluice.ErrNotFound
+			}
+			holds, err := holdsOf(ctx, tx, name)
+			if err != nil {
+				return err
+			}
+			if holds.Finished = finished; !holds.Empty() {
+				return &sluice.QueueNotEmptyError{Queue: name, Holds: holds}
+			}
+			return exec(ctx, tx, queueDeleteSQL, name, act.By, act.Reason, nullUUID(act.ID))
+		})
+	})
+	if err == nil {
+		s.signal(sluice.Signal{Queue: name})
+	}
+	return err
+}
+
+// excludeEnqueues keeps others from storing jobs until the transaction ends. It gives up soon where somebody else's
+// transaction that stored jobs stays open.
+func excludeEnqueues(ctx context.Context, tx pgx.Tx) error {
+	if err := exec(ctx, tx, queuePatienceSQL); err != nil {
+		return err
+	}
+	return exec(ctx, tx, queueExcludeSQL)
+}
+
+// holdsOf counts what a queue holds beside its history.
+func holdsOf(ctx context.Context, tx pgx.Tx, name string) (sluice.QueueHolds, error) {
+	holds, err := list(ctx, tx, func(row pgx.CollectableRow) (h sluice.QueueHolds, err error) {
+		err = row.Scan(&h.Unfinished, &h.OpenRuns)
+		return h, err
+	}, queueHoldsSQL, name, sluice.QueueHoldsLimit)
+	if err != nil {
+		return sluice.QueueHolds{}, err
+	}
+	open, err := list(ctx, tx, scanOperation, operationsOpenSQL, nil, nil)
+	if err != nil {
+		return sluice.QueueHolds{}, err
+	}
+	for _, op := range open {
+		if op.Query.Queue == name {
+			holds[0].Operations = append(holds[0].Operations, op.ID)
+		}
+	}
+	return holds[0], nil
+}

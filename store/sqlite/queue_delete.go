@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	_ "embed"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/queue_holds.sql
+var queueHoldsSQL string
+
+//go:embed sql/queue_finished.sql
+var queueFinishedSQL string
+
+//go:embed sql/queue_stored.sql
+var queueStoredSQL string
+
+//go:embed sql/queue_delete_queue.sql
+var queueDeleteQueueSQL string
+
+//go:embed sql/queue_delete_tenant_limit.sql
+var queueDeleteTenantLimitSQL string
+
+//go:embed sql/queue_delete_line.sql
+var queueDeleteLineSQL string
+
+//go:embed sql/queue_delete_flow.sql
+var queueDeleteFlowSQL string
+
+//go:embed sql/queue_delete_permit.sql
+var queueDeletePermitSQL string
+
+//go:embed sql/queue_delete_started.sql
+var queueDeleteStartedSQL string
+
+//go:embed sql/queue_delete_wave.sql
+var queueDeleteWaveSQL string
+
+//go:embed sql/queue_delete_wave_count.sql
+var queueDeleteWaveCountSQL string
+
+//go:embed sql/queue_delete_alert_rule.sql
+var queueDeleteAlertRuleSQL string
+
+//go:embed sql/queue_delete_alert.sql
+var queueDeleteAlertSQL string
+
+//go:embed sql/queue_delete_alert_silence.sql
+var queueDeleteAlertSilenceSQL string
+
+// DeleteQueue deletes a queue that holds nothing. The history is looked at before the transaction, because that reads all
+// of it, and nobody else could write meanwhile.
+func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) error {
+	var finished int
+	err := s.read(ctx, "look at queue", func(tx runner) error {
+		counted, err := list(tx, scanOne[int], queueFinishedSQL, name, sluice.QueueHoldsLimit)
+		if err == nil {
+			finished = counted[0]
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, "delete queue", func(tx runner, again bool) error {
+		stored, err := list(tx, scanOne[int], queueStoredSQL, name)
+		switch {
+		case err != nil:
+			return err
+		case len(stored) == 0 && again:
+			return nil
+		case len(stored) == 0:
+			return sluice.ErrNotFound
+		}
+		holds, err := holdsOf(tx, name)
+		if err != nil {
+			return err
+		}
+		if holds.Finished = finished; !holds.Empty() {
+			return &sluice.QueueNotEmptyError{Queue: name, Holds: holds}
+		}
+		for _, text := range []string{queueDeleteQueueSQL, queueDeleteTenantLimitSQL, queueDeleteLineSQL, queueDeleteFlowSQL, queueDeletePermitSQL, queueDeleteStartedSQL, queueDeleteWaveSQL, queueDeleteWaveCountSQL, queueDeleteAlertRuleSQL, queueDeleteAlertSQL, queueDeleteAlertSilenceSQL} {
+			if _, err := tx.exec(text, name); err != nil {
+				return err
+			}
+		}
+		tx.signal(sluice.Signal{Queue: name})
+		return tell(tx, sluice.AuditEntry{
+			At: time.UnixMicro(now()), Object: sluice.ObjectQueue, Name: name, Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+		})
+	})
+}
+
+// holdsOf counts what a queue holds beside its history.
+func holdsOf(tx runner, name string) (sluice.QueueHolds, error) {
+	holds, err := list(tx, func(rows *sql.Rows) (h sluice.QueueHolds, err error) {
+		err = rows.Scan(&h.Unfinished, &h.OpenRuns)
+		return h, err
+	}, queueHoldsSQL, name, sluice.QueueHoldsLimit)
+	if err != nil {
+		return sluice.QueueHolds{}, err
+	}
+	open, err := list(tx, scanOperation, operationsOpenSQL, bytes.Repeat([]byte{0xff}, 17), -1)
+	if err != nil {
+		return sluice.QueueHolds{}, err
+	}
+	for _, op := range open {
+		if op.Query.Queue == name {
+			holds[0].Operations = append(holds[0].Operations, op.ID)
+		}
+	}
+	return holds[0], nil
+}
+
+// queuesGone reports whether a queue of jobs was deleted since its settings were read.
+func queuesGone(tx runner, jobs []sluice.Insert) (bool, error) {
+	seen := make(map[string]bool)
+	for i := range jobs {
+		if !jobs[i].Known || seen[jobs[i].Queue] {
+			continue
+		}
+		seen[jobs[i].Queue] = true
+		if stored, err := list(tx, scanOne[int], queueStoredSQL, jobs[i].Queue); err != nil || len(stored) == 0 {
+			return true, err
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,3 @@
+-- Deletes what sluice_wave has of a queue.
+-- ?1 queue
+delete from sluice_wave where queue = ?1
