@@ -71,6 +71,7 @@ func postgresChecks() []HealthCheck {
 		{Kind: "postgres", Name: "wraparound", Looks: "age of the database's oldest row, in transactions", Figure: "wraparound_age", Unit: "transactions", Warning: 500_000_000, Error: 1_500_000_000},
 		{Kind: "postgres", Name: "sight", Looks: "whether this role may see what others do", Otherwise: "note: it may not"},
 		{Kind: "postgres", Name: "statements", Looks: "the slowest statements, where pg_stat_statements counts them", Otherwise: "note: how to get it"},
+		{Kind: "postgres", Name: "orphan", Looks: "each row of a life against its job (`--thorough`)", Otherwise: "error: its job was deleted, or the life has ended already"},
 		{Kind: "postgres", Name: "integrity", Looks: "each index against its table, where amcheck is installed (`--thorough`)", Otherwise: "error: corrupted"},
 	}
 }
@@ -90,6 +91,7 @@ func sqliteChecks() []HealthCheck {
 		{Kind: "sqlite", Name: "writable", Looks: "whether the file and its folder can be written (Linux)", Otherwise: "error: they cannot"},
 		{Kind: "sqlite", Name: "index", Looks: "whether each index and trigger of the schema is there", Otherwise: "error: missing"},
 		{Kind: "sqlite", Name: "foreign", Looks: "triggers on our tables, and triggers and views of our names, that our migrations did not make", Otherwise: "error: a trigger; note: a view or a table"},
+		{Kind: "sqlite", Name: "orphan", Looks: "each row of a life against its job (`--thorough`)", Otherwise: "error: its job was deleted, or the life has ended already"},
 		{Kind: "sqlite", Name: "integrity", Looks: "every page and every index (`--thorough`)", Otherwise: "error: damaged"},
 	}
 }

@@ -67,7 +67,7 @@ func (c *examination) looks() []inspection {
 		all = append(all, inspection{check: "statements", see: c.statements})
 	}
 	if c.options.Thorough {
-		all = append(all, inspection{check: "integrity", see: c.integrity, patient: true})
+		all = append(all, inspection{check: "integrity", see: c.integrity, patient: true}, inspection{check: "orphan", see: c.orphans, patient: true})
 	}
 	return all
 }

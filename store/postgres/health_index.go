@@ -87,6 +87,19 @@ func (c *examination) index(row indexRow, ours bool) {
 	}
 }
 
+//go:embed sql/health_orphans.sql
+var healthOrphansSQL string
+
+// orphans looks for lives without a job.
+func (c *examination) orphans(ctx context.Context) error {
+	rows, err := rowsOf[checkup.Orphans](ctx, c.store.pool, healthOrphansSQL)
+	if err != nil {
+		return err
+	}
+	c.Tell(rows[0], "sluice.", func(statement string) string { return statement })
+	return nil
+}
+
 // integrity has the server check each index, which needs an extension.
 func (c *examination) integrity(ctx context.Context) error {
 	extension, err := c.extension(ctx, "amcheck")

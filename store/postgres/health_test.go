@@ -147,7 +147,7 @@ func (p *patient) mend(mend string) bool {
 			statement = after
 		}
 		word, _, _ := strings.Cut(statement, " ")
-		if slices.Contains([]string{"select", "set", "alter", "create", "drop", "reindex", "grant", "revoke", "vacuum", "analyze", "rollback"}, word) {
+		if slices.Contains([]string{"select", "set", "alter", "create", "drop", "reindex", "grant", "revoke", "delete", "vacuum", "analyze", "rollback"}, word) {
 			did, statements = true, append(statements, statement)
 		}
 	}
@@ -249,7 +249,17 @@ func rowTroubles() []trouble {
 			p.exec(statements...)
 		}
 	}
+	thorough := sluice.HealthOptions{Thorough: true}
+	const (
+		live = "insert into sluice.live (id, queue, priority, due_at) values (md5('%s')::uuid, 'q', 5, now())"
+		done = "insert into sluice.done (id, generation, queue, outcome, due_at, attempts, releases, recoveries) values (md5('%s')::uuid, 1, 'q', 'dead', now(), 0, 0, 0)"
+		job  = "insert into sluice.job (id, queue, priority, payload) values (md5('%s')::uuid, 'q', 5, '1')"
+	)
 	return []trouble{
+		{check: "orphan", severity: sluice.SeverityError, says: "1 rows of sluice.live have no job", options: thorough, provoke: does(fmt.Sprintf(live, "a"))},
+		{check: "orphan", severity: sluice.SeverityError, says: "1 rows of sluice.done have no job", options: thorough, provoke: does(fmt.Sprintf(done, "b"))},
+		{check: "orphan", severity: sluice.SeverityError, says: "1 rows of sluice.live have ended", options: thorough, provoke: does(
+			fmt.Sprintf(job, "c"), fmt.Sprintf(live, "c"), fmt.Sprintf(done, "c"))},
 		{check: "autovacuum", severity: sluice.SeverityError, says: "for the table holder", provoke: does("alter table sluice.holder set (autovacuum_enabled = off)")},
 		{check: "analyze", severity: sluice.SeverityWarning, says: "rows of holder have changed", provoke: judged("analyze", 1e-9, rows)},
 		{check: "vacuum", severity: sluice.SeverityWarning, says: "holder was not vacuumed", provoke: judged("vacuum", 1e-9, "delete from sluice.holder")},

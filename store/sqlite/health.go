@@ -59,7 +59,7 @@ func (c *examination) looks() []inspection {
 		{check: "disk", see: c.disk},
 	}
 	if c.options.Thorough {
-		all = append(all, inspection{check: "integrity", see: c.integrity, patient: true})
+		all = append(all, inspection{check: "integrity", see: c.integrity, patient: true}, inspection{check: "orphan", see: c.orphans, patient: true})
 	}
 	return all
 }

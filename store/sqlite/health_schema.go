@@ -10,11 +10,15 @@ import (
 	"sync"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/checkup"
 	"github.com/sluice-queue/sluice/internal/migration"
 )
 
 //go:embed sql/health_objects.sql
 var healthObjectsSQL string
+
+//go:embed sql/health_orphans.sql
+var healthOrphansSQL string
 
 //go:embed sql/health_integrity.sql
 var healthIntegritySQL string
@@ -153,6 +157,20 @@ func (c *examination) missing(o object) {
 		why, mend = "what needs it fails", "restore the file from a backup"
 	}
 	c.Find(sluice.SeverityError, "index", "the "+o.kind+" "+o.name+" is missing", why, mend)
+}
+
+// orphans looks for lives without a job.
+func (c *examination) orphans(ctx context.Context) error {
+	return c.store.look(ctx, func(tx runner) error {
+		rows, err := list(tx, func(rows *sql.Rows) (o checkup.Orphans, err error) {
+			err = rows.Scan(&o.LiveWithoutJob, &o.DoneWithoutJob, &o.LiveAndDone)
+			return o, err
+		}, healthOrphansSQL)
+		if err == nil {
+			c.Tell(rows[0], "sluice_", c.shell)
+		}
+		return err
+	})
 }
 
 // integrity has every page read.

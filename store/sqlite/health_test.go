@@ -248,6 +248,17 @@ func troubles() []trouble {
 			p.waitForLock()
 			p.store.LetPass(time.Minute)
 		}, relieve: func(p *patient) { p.store.LetPass(time.Minute) }},
+		{check: "orphan", severity: sluice.SeverityError, says: "1 rows of sluice_live have no job", thorough: true, provoke: func(p *patient) {
+			p.sql("insert into sluice_live (seq, queue, priority, due_at) values (99, 'q', 5, 1)")
+		}},
+		{check: "orphan", severity: sluice.SeverityError, says: "1 rows of sluice_done have no job", thorough: true, provoke: func(p *patient) {
+			p.sql("insert into sluice_done (seq, generation, queue, outcome, due_at, finished_at, attempts, releases, recoveries) values (99, 1, 'q', 'dead', 1, 1, 0, 0, 0)")
+		}},
+		{check: "orphan", severity: sluice.SeverityError, says: "1 rows of sluice_live have ended", thorough: true, provoke: func(p *patient) {
+			p.sql("insert into sluice_job (seq, id, queue, priority, payload, created_at) values (98, x'01', 'q', 5, x'31', 1)")
+			p.sql("insert into sluice_live (seq, queue, priority, due_at) values (98, 'q', 5, 1)")
+			p.sql("insert into sluice_done (seq, generation, queue, outcome, due_at, finished_at, attempts, releases, recoveries) values (98, 1, 'q', 'dead', 1, 1, 0, 0, 0)")
+		}},
 		{check: "integrity", severity: sluice.SeverityError, says: "missing from index sluice_audit_act", thorough: true, provoke: func(p *patient) {
 			// Another process believes for a moment that the index has no rows.
 			const says = "pragma writable_schema = on; update sqlite_master set sql = replace(sql, '%s', '%s') where name = 'sluice_audit_act'"
