@@ -92,6 +92,7 @@ type turnsMachine struct {
 	order   []sluice.ID // of arrival
 	jobs    map[sluice.ID]*turnsJob
 	buckets map[string]*turnsBucket // by tenant; that of the queue is turnsQueue
+	started []turnsStart            // what claims took; it begins then, for these do not tell
 
 	tenants, tierNames []string
 	limits             map[limitsKey]sluice.TenantLimits
@@ -100,6 +101,12 @@ type turnsMachine struct {
 
 // limitsKey says whose limits these are, and where they count.
 type limitsKey struct{ queue, tier, tenant string }
+
+// turnsStart is how many jobs a claim took, and when at the latest.
+type turnsStart struct {
+	at   time.Duration
+	jobs int
+}
 
 // turnsJob is what is known of a job.
 type turnsJob struct {

@@ -111,6 +111,7 @@ func (m *turnsMachine) checkClaimed(jobs []*sluice.Claim, request sluice.ClaimRe
 		m.Fatalf("%d are in flight, %d may be", held[turnsQueue], limit)
 	}
 	m.spend(turnsQueue, len(jobs), m.settings.Rate, m.settings.Burst, before, after)
+	m.started = append(m.started, turnsStart{after, len(jobs)})
 }
 
 // spend takes the tokens of a claim, which must be there.
@@ -164,7 +165,18 @@ func (m *turnsMachine) queueHasRoom(held int, now time.Duration) bool {
 	if limit := m.settings.InFlightLimit; limit > 0 && held >= limit {
 		return false
 	}
-	return m.settings.Rate.IsZero() || m.bucket(turnsQueue).surely(now) >= aToken
+	return m.settings.Rate.IsZero() || m.bucket(turnsQueue).surely(now) >= aToken && m.windowHasRoom(now)
+}
+
+// windowHasRoom reports whether the window of the queue's rate surely has room for a job. Starts count for a 256th longer.
+func (m *turnsMachine) windowHasRoom(now time.Duration) bool {
+	left, per := m.settings.Rate.Jobs+m.settings.Burst, m.settings.Rate.Per
+	for _, s := range m.started {
+		if now-s.at < per+per/256+time.Second {
+			left -= s.jobs
+		}
+	}
+	return left > 0
 }
 
 func (m *turnsMachine) tenantHasRoom(tenant string, held int, now time.Duration) bool {
