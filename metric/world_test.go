@@ -74,7 +74,7 @@ func observed(t *testing.T, store sluice.Store, err error) *system {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	s := &system{T: t, registry: prometheus.NewRegistry(), ended: make(chan struct{}, 1)}
-	options := metric.Options{Registerer: s.registry, Version: "1.2.3", Failed: func(source string, err error) { t.Errorf("%s was not read: %v", source, err) }}
+	options := metric.Options{Registerer: s.registry, Version: "1.2.3", Timeout: 5 * time.Minute, Failed: func(source string, err error) { t.Errorf("%s was not read: %v", source, err) }}
 	observer, err := metric.New(options)
 	if err != nil {
 		t.Fatal(err)
