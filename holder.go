@@ -56,21 +56,26 @@ func JoinTroubles(parts []string) string { return strings.Join(parts, troubleMar
 const troubleMark = "; "
 
 // BreakerOpen reports whether it is a dispatcher that leaves a queue alone because the queue's engine cannot be used.
-func (h Holder) BreakerOpen(queue string) bool {
-	return strings.Contains(troubleMark+h.Trouble, troubleMark+TroubleOf(queue, BreakerIsOpen))
+func (h Holder) BreakerOpen(queue string) bool { return h.troubleWith(queue, BreakerIsOpen) != "" }
+
+// troubleWith is the part of its Trouble about a queue that begins with some words; empty: there is none.
+func (h Holder) troubleWith(queue, begins string) string {
+	for part := range strings.SplitSeq(h.Trouble, troubleMark) {
+		if what, of := strings.CutPrefix(part, TroubleOf(queue, "")); of && strings.HasPrefix(what, begins) {
+			return what
+		}
+	}
+	return ""
 }
 
 // unpolled is what living upkeep says of a queue whose runs no worker waits for; empty: nothing.
 func unpolled(holders []Holder, queue string, now time.Time) string {
-	begins := TroubleOf(queue, NobodyPolls)
 	for _, h := range holders {
 		if h.Role != RoleUpkeep || now.Sub(h.Seen) > HolderSilence {
 			continue
 		}
-		for part := range strings.SplitSeq(h.Trouble, troubleMark) {
-			if strings.HasPrefix(part, begins) {
-				return strings.TrimPrefix(part, TroubleOf(queue, ""))
-			}
+		if what := h.troubleWith(queue, NobodyPolls); what != "" {
+			return what
 		}
 	}
 	return ""

@@ -294,15 +294,25 @@ func servedGate(q Queue, holders []Holder, o Outlook) Gate {
 	return Gate{Name: "workers", Open: true, Says: fmt.Sprintf("%d workers serve the queue, with %d of %d slots busy", workers, busy, slots)}
 }
 
+// dispatchersGate says who hands the queue's jobs to its engine. It is closed where each of them leaves the queue alone.
 func dispatchersGate(q Queue, holders []Holder, o Outlook) Gate {
-	dispatchers := 0
+	dispatchers, hindered, trouble := 0, 0, ""
 	for _, h := range holders {
-		if h.Role == RoleDispatcher && h.serves(q.Name, o.Now) {
-			dispatchers++
+		if h.Role != RoleDispatcher || !h.serves(q.Name, o.Now) {
+			continue
+		}
+		dispatchers++
+		if what := h.troubleWith(q.Name, ""); what != "" {
+			hindered, trouble = hindered+1, what
 		}
 	}
-	if dispatchers == 0 {
+	switch {
+	case dispatchers == 0:
 		return Gate{Name: "dispatchers", Says: fmt.Sprintf("the engine %q runs the queue's jobs, and no dispatcher of it was seen in the last minute; «sluice dispatch» is one", q.Settings.Engine)}
+	case hindered == dispatchers:
+		return Gate{Name: "dispatchers", Says: fmt.Sprintf("no dispatcher hands the queue's jobs to the engine %q: %s", q.Settings.Engine, trouble)}
+	case hindered > 0:
+		return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d of %d dispatchers hand the queue's jobs to the engine %q; another says: %s", dispatchers-hindered, dispatchers, q.Settings.Engine, trouble)}
 	}
 	return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d dispatchers hand the queue's jobs to the engine %q", dispatchers, q.Settings.Engine)}
 }

@@ -233,3 +233,32 @@ func TestPauseForOpensByItself(t *testing.T) {
 		}
 	})
 }
+
+// TestDispatchersThatLeaveTheQueueAloneAreNamed: an engine that is away is told with its name.
+func TestDispatchersThatLeaveTheQueueAloneAreNamed(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
+		e.settings(func(s *sluice.Settings) { s.Engine = "eu" })
+		says := func(id, queue, trouble string) {
+			e.Helper()
+			holder := sluice.Holder{ID: id, Role: sluice.RoleDispatcher, Queues: []string{"q", "other"}, Trouble: sluice.JoinTroubles([]string{sluice.TroubleOf(queue, trouble), "odd"})}
+			if err := e.store.Beat(e.Context(), holder); err != nil {
+				e.Fatal(err)
+			}
+		}
+		last := func(why sluice.Explanation) string { return why.Gates[len(why.Gates)-1].Says }
+		const away = sluice.BreakerIsOpen + " since noon: engine eu: no route"
+		says("h:1", "q", away)
+		why := e.closed("dispatchers")
+		if got := last(why); got != `no dispatcher hands the queue's jobs to the engine "eu": `+away || !why.Start.IsZero() {
+			e.Errorf("it says %q, and starts at %s", got, why.Start)
+		}
+		says("h:2", "other", away)
+		if got := last(e.closed()); got != `1 of 2 dispatchers hand the queue's jobs to the engine "eu"; another says: `+away {
+			e.Errorf("it says %q", got)
+		}
+		says("h:1", "other", away)
+		if got := last(e.closed()); got != `2 dispatchers hand the queue's jobs to the engine "eu"` {
+			e.Errorf("it says %q", got)
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -105,7 +106,7 @@ func Untroubled(name string, status func() sluice.HolderStatus) Check {
 }
 
 // EngineAnswers looks every fifteen seconds whether the engines of queues can be reached, by asking each about one of the
-// queues that name it.
+// queues that name it, all at once.
 func EngineAnswers(store sluice.Store, engines map[string]sluice.Engine) Check {
 	return Check{Name: "engine", Every: 15 * time.Second, Look: func(ctx context.Context) (string, error) {
 		if len(engines) == 0 {
@@ -115,19 +116,43 @@ func EngineAnswers(store sluice.Store, engines map[string]sluice.Engine) Check {
 		if err != nil {
 			return "", fmt.Errorf("not known, because the store does not answer: %w", err)
 		}
-		answers := make(map[string]error)
+		asked := make(map[string]sluice.Queue)
 		for _, q := range queues {
-			name := q.Settings.Engine
-			if _, asked := answers[name]; asked || engines[name] == nil {
-				continue
-			}
-			if _, answers[name] = engines[name].Check(ctx, sluice.TargetOf(q.Name, q.Settings)); answers[name] != nil {
-				answers[name] = fmt.Errorf("engine %q, asked about queue %q: %w", name, q.Name, answers[name])
+			if _, is := asked[q.Settings.Engine]; !is && engines[q.Settings.Engine] != nil {
+				asked[q.Settings.Engine] = q
 			}
 		}
-		if len(answers) == 0 {
+		if len(asked) == 0 {
 			return "no queue names an engine that this process has", nil
 		}
-		return "it can be reached", errors.Join(slices.Collect(maps.Values(answers))...)
+		names := slices.Sorted(maps.Keys(asked))
+		return "can be reached: " + strings.Join(names, ", "), askAll(ctx, engines, names, asked)
 	}}
+}
+
+// askAll asks engines about a queue of each, all at once: one that hangs takes the time of no other.
+func askAll(ctx context.Context, engines map[string]sluice.Engine, names []string, about map[string]sluice.Queue) error {
+	faults := make([]error, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			q := about[name]
+			if err := askSafely(ctx, engines[name], q); err != nil {
+				faults[i] = fmt.Errorf("engine %q, asked about queue %q: %w", name, q.Name, err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(faults...)
+}
+
+// askSafely makes a panic of an engine its answer.
+func askSafely(ctx context.Context, engine sluice.Engine, q sluice.Queue) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("its check panicked: %v", panicked)
+		}
+	}()
+	_, err = engine.Check(ctx, sluice.TargetOf(q.Name, q.Settings))
+	return err
 }

@@ -236,6 +236,53 @@ func TestEnginesAreAskedOnceForAllTheirQueues(t *testing.T) {
 	}
 }
 
+// hanging is an engine that answers when it is given up.
+type hanging struct{ sluice.Engine }
+
+func (hanging) Check(ctx context.Context, _ sluice.RunTarget) (sluice.EngineReport, error) {
+	<-ctx.Done()
+	return sluice.EngineReport{}, sluice.ErrEngineUnavailable
+}
+
+// answering is an engine that answers, unless the time is up.
+type answering struct{ sluice.Engine }
+
+func (answering) Check(ctx context.Context, _ sluice.RunTarget) (sluice.EngineReport, error) {
+	return sluice.EngineReport{}, ctx.Err()
+}
+
+// panicking is an engine of somebody's own.
+type panicking struct{ sluice.Engine }
+
+func (panicking) Check(context.Context, sluice.RunTarget) (sluice.EngineReport, error) {
+	panic("a fault")
+}
+
+func TestOnlyTheEngineThatIsAwayIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	engines := map[string]sluice.Engine{"a": hanging{}, "b": answering{}, "c": panicking{}}
+	for name := range engines {
+		settings := sluice.DefaultSettings()
+		settings.Engine = name
+		if _, err := sluice.NewClient(store, sluice.ClientOptions{}).EnsureQueue(t.Context(), "queue-"+name, settings, sluice.Act{By: "test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	_, err := api.EngineAnswers(store, engines).Look(ctx)
+	const want = "engine \"a\", asked about queue \"queue-a\": engine unavailable\nengine \"c\", asked about queue \"queue-c\": its check panicked: a fault"
+	if err == nil || err.Error() != want {
+		t.Errorf("it says %v", err)
+	}
+	delete(engines, "a")
+	delete(engines, "c")
+	if what, err := api.EngineAnswers(store, engines).Look(t.Context()); what != "can be reached: b" || err != nil {
+		t.Errorf("of the one that answers it says %q, %v", what, err)
+	}
+}
+
 func TestCheckThatPanicsIsNotWell(t *testing.T) {
 	t.Parallel()
 	readiness := api.NewReadiness(api.Check{Name: "store", Look: func(context.Context) (string, error) { panic("a fault") }})

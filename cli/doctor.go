@@ -131,6 +131,10 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 	if err != nil {
 		return nil, err
 	}
+	rows, err := queueRows(ctx, client)
+	if err != nil {
+		return nil, err
+	}
 	var out []finding
 	served := map[string]map[string]int{sluice.RoleWorker: {}, sluice.RoleDispatcher: {}}
 	tended := false
@@ -141,7 +145,7 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 		if trouble := otherTrouble(h.Trouble, tasks); trouble != "" {
 			out = append(out, finding{
 				Check: h.Role, Severity: sluice.SeverityError, What: h.ID + ": " + trouble, Why: "it does not do that part of its work until this is mended",
-				Mend: "sluice engine check",
+				Mend: engineCheckOf(trouble, rows),
 			})
 		}
 		tended = tended || h.Role == sluice.RoleUpkeep
@@ -150,10 +154,6 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 				by[queue]++
 			}
 		}
-	}
-	rows, err := queueRows(ctx, client)
-	if err != nil {
-		return nil, err
 	}
 	waiting := 0
 	for _, q := range rows {
@@ -167,7 +167,7 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 // runners says who must serve a queue, how many do, and the command that starts one.
 func runners(q queueRow, served map[string]map[string]int) (who string, serving int, mend string) {
 	if q.Engine != "" {
-		return "dispatcher", served[sluice.RoleDispatcher][q.Name], "sluice dispatch " + q.Name
+		return "dispatcher for the engine " + q.Engine, served[sluice.RoleDispatcher][q.Name], "sluice dispatch " + q.Name + " " + engineArgument(q.Engine)
 	}
 	return "worker", served[sluice.RoleWorker][q.Name], "sluice work " + q.Name + " -- COMMAND"
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -60,7 +59,25 @@ func engineArgument(name string) string {
 	if name == defaultEngine {
 		return "--temporal HOST:PORT"
 	}
-	return fmt.Sprintf("--engine %s=temporal://HOST:PORT/NAMESPACE", name)
+	return engineForm(name)
+}
+
+// engineCheckOf is the command that looks at the engines of the queues that a trouble is about.
+func engineCheckOf(trouble string, rows []queueRow) string {
+	command, engines := "sluice engine check", []string(nil)
+	for _, q := range rows {
+		if q.Engine == "" || !strings.Contains(trouble, sluice.TroubleOf(q.Name, "")) {
+			continue
+		}
+		command += " " + q.Name
+		if !slices.Contains(engines, q.Engine) {
+			engines = append(engines, q.Engine)
+		}
+	}
+	for _, engine := range engines {
+		command += " " + engineArgument(engine)
+	}
+	return command
 }
 
 // otherTrouble is what troubles a holder besides what is told of tasks.

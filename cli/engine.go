@@ -50,7 +50,7 @@ terminates it at once, to see that both are permitted: no worker ever gets it.`,
 			}
 			defer done()
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
-				checked, err := enginesChecked(ctx, store, engines, queues, start)
+				checked, err := a.enginesChecked(ctx, store, engines, queues, start)
 				if err != nil {
 					return err
 				}
@@ -63,7 +63,7 @@ terminates it at once, to see that both are permitted: no worker ever gets it.`,
 	return command
 }
 
-func enginesChecked(ctx context.Context, store sluice.Store, engines map[string]sluice.Engine, queues []string, start bool) ([]engineCheck, error) {
+func (a *app) enginesChecked(ctx context.Context, store sluice.Store, engines map[string]sluice.Engine, queues []string, start bool) ([]engineCheck, error) {
 	chosen, err := chosenQueues(ctx, store, queues)
 	if err != nil {
 		return nil, err
@@ -71,13 +71,15 @@ func enginesChecked(ctx context.Context, store sluice.Store, engines map[string]
 	var checked []engineCheck
 	for _, q := range chosen {
 		engine := engines[q.Settings.Engine]
-		if engine == nil {
-			if len(queues) > 0 {
-				return nil, fmt.Errorf("check queue %q: %w", q.Name, &sluice.UnknownEngineError{Queue: q.Name, Engine: q.Settings.Engine})
-			}
-			continue
+		unknown := &sluice.UnknownEngineError{Queue: q.Name, Engine: q.Settings.Engine}
+		switch {
+		case engine != nil:
+			checked = append(checked, checkedEngine(ctx, engine, q, start))
+		case len(queues) > 0:
+			return nil, fmt.Errorf("check queue %q: %w", q.Name, unknown)
+		case q.Settings.Engine != "":
+			a.note("%s: not asked: %s; add %s", q.Name, unknown, engineArgument(q.Settings.Engine))
 		}
-		checked = append(checked, checkedEngine(ctx, engine, q, start))
 	}
 	return checked, nil
 }

@@ -1,13 +1,9 @@
 package cli
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -22,8 +18,12 @@ const temporalEnv = "SLUICE_TEMPORAL"
 // defaultEngine is the name of an engine that is given by its address alone.
 const defaultEngine = "temporal"
 
+// defaultTemporal is where a Temporal server is looked for by commands that need one and are given none.
+const defaultTemporal = "127.0.0.1:7233"
+
 // engineFlags say which engines there are, and how to reach them.
 type engineFlags struct {
+	flags      *pflag.FlagSet
 	named      []string // NAME=URL; a NAME alone is that of the server of the other flags
 	server     temporal.Server
 	namespace  string
@@ -31,11 +31,9 @@ type engineFlags struct {
 	parallel   int
 }
 
-// engineScheme is that of the URL of a Temporal server.
-const engineScheme = "temporal"
-
 func (f *engineFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.named, "engine", nil, "an engine, by the name that the setting «engine» of queues has for it: NAME=temporal://HOST:PORT/NAMESPACE?api-key-file=FILE; may be repeated. Parameters: tls, cert, key, ca, server-name, api-key-file, calls. A name alone is that of --temporal (default \"temporal\")")
+	f.flags = flags
+	flags.StringArrayVar(&f.named, "engine", nil, "an engine, by the name that the setting «engine» of queues has for it: NAME=temporal://HOST:PORT/NAMESPACE?api-key-file=FILE; may be repeated. Parameters: "+engineParameters+". A name alone is that of --temporal (default \"temporal\")")
 	flags.StringVar(&f.server.Address, "temporal", os.Getenv(temporalEnv), "host:port of the Temporal server; default: $"+temporalEnv)
 	flags.StringVar(&f.namespace, "temporal-namespace", "", "namespace of queues that name none (default \"default\")")
 	flags.BoolVar(&f.server.TLS, "temporal-tls", false, "encrypt the connection")
@@ -83,92 +81,102 @@ func (f *engineFlags) open(optional bool, logger *slog.Logger) (engines map[stri
 	return engines, done, nil
 }
 
-// all lists the engines that the flags name.
+// all lists the engines that the flags name, each name once.
 func (f *engineFlags) all(optional bool) ([]engineAt, error) {
-	short := engineAt{name: defaultEngine, server: f.server, namespace: f.namespace, apiKeyFile: f.apiKeyFile, parallel: f.parallel}
 	var all []engineAt
 	names := make(map[string]bool)
-	add := func(at engineAt) error {
-		if err := sluice.CheckQueueName(at.name); err != nil || strings.Contains(at.name, "/") {
-			return usagef("--engine: %q must be a name without a slash", at.name)
+	alone := "" // the name without an address
+	for _, text := range f.named {
+		engine, err := parseEngine(text)
+		switch {
+		case err != nil:
+			return nil, err
+		case names[engine.name] || engine.name == alone:
+			return nil, usagef("--engine %s is given twice", engine.name)
+		case engine.server.Address != "":
+			all = append(all, engine)
+			names[engine.name] = true
+		case alone != "":
+			return nil, usagef("--engine %s and --engine %s have no address; write one as %s", alone, engine.name, engineForm(engine.name))
+		default:
+			alone = engine.name
 		}
-		if names[at.name] {
-			return usagef("--engine: %q is given twice", at.name)
+	}
+	if f.server.Address == "" && alone == "" && (optional || len(all) > 0) {
+		return all, f.withoutServer()
+	}
+	short, err := f.short(alone, len(all) > 0 || optional)
+	if err != nil {
+		return nil, err
+	}
+	if names[short.name] {
+		return nil, usagef("--engine %s is given twice: --temporal or $%s gives one of this name; add --engine OTHER to name that one", short.name, temporalEnv)
+	}
+	return append(all, short), nil
+}
+
+// short is the engine of --temporal and the flags beside it. Needs says that its address must be given.
+func (f *engineFlags) short(name string, needs bool) (engineAt, error) {
+	at := engineAt{name: name, server: f.server, namespace: f.namespace, apiKeyFile: f.apiKeyFile, parallel: f.parallel}
+	if at.name == "" {
+		at.name = defaultEngine
+	}
+	if at.server.Address == "" && needs {
+		return at, usagef("--engine %s has no address; write %s, or add --temporal HOST:PORT", name, engineForm(name))
+	}
+	if at.server.Address == "" {
+		at.server.Address = defaultTemporal
+	}
+	for _, flag := range f.besides() {
+		if f.flags.Lookup(flag).Value.String() == "" { // such as of a variable that is not set: it would be left out in silence
+			return at, usagef("--%s is empty", flag)
 		}
-		names[at.name] = true
-		all = append(all, at)
+	}
+	if at.parallel < 1 {
+		return at, usagef("--temporal-calls %d must be at least 1", at.parallel)
+	}
+	return at, at.check()
+}
+
+// withoutServer refuses flags that are of --temporal where it is not given: nobody would heed them.
+func (f *engineFlags) withoutServer() error {
+	given := f.besides()
+	if len(given) == 0 {
 		return nil
 	}
-	for _, text := range f.named {
-		name, at, is := strings.Cut(text, "=")
-		if !is {
-			short.name = name
-			continue
-		}
-		engine, err := parseEngine(name, at)
-		if err == nil {
-			err = add(engine)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if short.server.Address == "" && (optional || len(all) > 0) {
-		return all, nil
-	}
-	short.server.Address = cmp.Or(short.server.Address, "127.0.0.1:7233")
-	return all, add(short)
+	return usagef("--%s is for the engine of --temporal, which is not given; add --temporal HOST:PORT, or write it as a parameter of --engine", given[0])
 }
 
-// parseEngine reads the URL of an engine. Secrets are in files, which it names.
-func parseEngine(name, text string) (engineAt, error) {
-	at := engineAt{name: name, parallel: temporal.DefaultParallel}
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != engineScheme || u.Host == "" || u.Port() == "" || u.User != nil || strings.Contains(strings.Trim(u.Path, "/"), "/") {
-		return at, usagef("--engine: the address of %q must be %s://HOST:PORT/NAMESPACE", name, engineScheme)
-	}
-	at.server.Address, at.namespace = u.Host, strings.Trim(u.Path, "/")
-	parameters, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return at, usagef("--engine: the parameters of %q cannot be read", name)
-	}
-	for key, values := range parameters {
-		if err := at.set(key, values[len(values)-1]); err != nil {
-			return at, usagef("--engine: %q of engine %q: %w", key, name, err)
+// besides lists the flags beside --temporal that are given.
+func (f *engineFlags) besides() (given []string) {
+	f.flags.Visit(func(flag *pflag.Flag) {
+		if strings.HasPrefix(flag.Name, "temporal-") {
+			given = append(given, flag.Name)
 		}
-	}
-	return at, nil
-}
-
-func (at *engineAt) set(parameter, value string) (err error) {
-	switch parameter {
-	case "tls":
-		at.server.TLS, err = strconv.ParseBool(value)
-	case "cert":
-		at.server.Cert = value
-	case "key":
-		at.server.Key = value
-	case "ca":
-		at.server.CA = value
-	case "server-name":
-		at.server.Name = value
-	case "api-key-file":
-		at.apiKeyFile = value
-	case "calls":
-		at.parallel, err = strconv.Atoi(value)
-	default:
-		err = errors.New("must be tls, cert, key, ca, server-name, api-key-file or calls")
-	}
-	return err
+	})
+	return given
 }
 
 func (at engineAt) dial(logger *slog.Logger) (*temporal.Engine, error) {
-	if at.apiKeyFile != "" {
-		key, err := os.ReadFile(at.apiKeyFile)
-		if err != nil {
-			return nil, usagef("read the API key: %w", err)
-		}
-		at.server.APIKey = strings.TrimSpace(string(key))
+	var err error
+	if at.server.APIKey, err = at.apiKey(); err != nil {
+		return nil, err
 	}
 	return temporal.Dial(at.server, temporal.Options{Namespace: at.namespace, Parallel: at.parallel, Logger: logger})
+}
+
+// apiKey reads the API key. A file without one is an error: the connection would be neither encrypted nor permitted.
+func (at engineAt) apiKey() (string, error) {
+	if at.apiKeyFile == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(at.apiKeyFile)
+	if err != nil {
+		return "", usagef("read the API key: %w", err)
+	}
+	key := strings.TrimSpace(string(text))
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", usagef("read the API key: the file %s must hold one key and nothing else", at.apiKeyFile)
+	}
+	return key, nil
 }

@@ -3,12 +3,14 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/demo"
@@ -63,6 +65,36 @@ func Batch(size int, program ...string) func(context.Context, *worker.Job[json.R
 func ParseAddress(text string) (postgres, sqlite string, err error) {
 	at, err := parseAddress(text)
 	return at.postgres, at.sqlite, err
+}
+
+// Engines tells how each engine is reached that the flags of a command name.
+func Engines(optional bool, args ...string) (all []string, err error) {
+	var f engineFlags
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	f.addTo(flags)
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	engines, err := f.all(optional)
+	for _, at := range engines {
+		all = append(all, fmt.Sprintf("%s: %+v namespace %q key in %q, %d calls", at.name, at.server, at.namespace, at.apiKeyFile, at.parallel))
+	}
+	return all, err
+}
+
+// OpenEngines opens the engines that the flags of a command name, and closes them.
+func OpenEngines(args ...string) error {
+	var f engineFlags
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	f.addTo(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	_, done, err := f.open(true, slog.New(slog.DiscardHandler))
+	if err == nil {
+		done()
+	}
+	return err
 }
 
 // ExitCode is one of the exit codes.

@@ -409,7 +409,7 @@ func TestServeDispatchesToTemporal(t *testing.T) {
 	queue := fmt.Sprintf("serve-%d", time.Now().UnixNano())
 	run(t, db, "settings", "set", queue, "engine=temporal", "run_type=Pay", "run_task_queue="+queue)
 	s := serve(t, db, "--temporal", temporaltest.Address(t))
-	s.becomes(t, 200, "✔ engine     it can be reached")
+	s.becomes(t, 200, "✔ engine     can be reached: temporal")
 	run(t, db, "enqueue", queue, "{}")
 	is := func(state string) func() bool {
 		return func() bool { return strings.Contains(run(t, db, "jobs", "-o", "jsonl"), `"state":"`+state+`"`) }

@@ -118,13 +118,18 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 
 // openLanes serves the queues that are to be served and are not yet.
 func (d *Dispatcher) openLanes(ctx, work context.Context) {
-	queues, err := d.store.Queues(ctx, sluice.QueueFilter{Names: d.options.Queues, Engines: slices.Sorted(maps.Keys(d.options.Engines))})
+	chosen := sluice.QueueFilter{Names: d.options.Queues}
+	if len(chosen.Names) == 0 {
+		chosen.Engines = slices.Sorted(maps.Keys(d.options.Engines))
+	}
+	queues, err := d.store.Queues(ctx, chosen)
 	if err != nil {
 		d.failed(ctx, "read settings", "", err)
 		return
 	}
 	for _, q := range queues {
 		if !d.serves(q) {
+			d.refuseUnknown(q)
 			continue
 		}
 		l := d.lane(q.Name)
@@ -135,6 +140,21 @@ func (d *Dispatcher) openLanes(ctx, work context.Context) {
 		if !served {
 			d.all.Go(func() { d.serve(ctx, work, l) })
 		}
+	}
+}
+
+// refuseUnknown tells that a queue that is to be served names an engine that this process was not given. A queue that it
+// still serves waits until what is held of it is settled.
+func (d *Dispatcher) refuseUnknown(q sluice.Queue) {
+	d.mu.Lock()
+	served := d.inUse[q.Name]
+	d.mu.Unlock()
+	if len(d.options.Queues) == 0 || served {
+		return
+	}
+	unknown := &sluice.UnknownEngineError{Queue: q.Name, Engine: q.Settings.Engine}
+	if d.lane(q.Name).refuse(unknown) {
+		d.log.Tell(event.DispatchRefused, q.Name, "error", unknown)
 	}
 }
 

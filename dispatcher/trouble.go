@@ -118,9 +118,11 @@ func (l *lane) refusal() error {
 	return l.refused
 }
 
-// tellBreaker tells that the breaker has opened or closed: the log, the audit, and whoever looks at the holders.
-func (d *Dispatcher) tellBreaker(work context.Context, l *lane, cause error) {
+// tellBreaker tells that the breaker has opened or closed: the log, the audit, and whoever looks at the holders. They are
+// told which engine it is: of several, one may be away.
+func (d *Dispatcher) tellBreaker(work context.Context, l *lane, engine string, cause error) {
 	if l.breaker.open() {
+		cause = fmt.Errorf("engine %s: %w", engine, cause)
 		d.log.Tell(event.BreakerOpened, l.queue, "error", cause)
 		l.suffer(sluice.BreakerIsOpen + " since " + l.breaker.openSince.UTC().Format(time.RFC3339) + ": " + sluice.Brief(cause.Error()))
 		d.tellAudit(work, l, sluice.AuditEntry{Event: sluice.EventBreaker, Reason: "opened: " + sluice.Brief(cause.Error())})

@@ -70,6 +70,36 @@ func TestQueueWhoseRunsCouldNotBeFollowedIsNotDispatched(t *testing.T) {
 	})
 }
 
+func TestNamedQueueOfAnotherEngineIsTheTroubleOfItsDispatcher(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.enqueue(1, sluice.EnqueueOptions{})
+		b.set(func(s *sluice.Settings) { s.Engine = "elsewhere" })
+		ctx, stop := context.WithCancel(b.Context())
+		b.stop = stop
+		engines := map[string]sluice.Engine{"temporal": b.engine}
+		for _, queues := range [][]string{{"payment"}, nil} { // one that serves all that name its engine has no trouble
+			go func() { _ = dispatcher.New(b.store, dispatcher.Options{Engines: engines, Queues: queues, Logger: quiet}).Run(ctx) }()
+		}
+		b.wait(10 * time.Second)
+		b.want(sluice.StateQueued, 1)
+		if got := troubles(b); got != "queue payment: queue payment names the engine elsewhere, which this process was not given" {
+			b.Errorf("the dispatchers say %q", got)
+		}
+		b.set(func(*sluice.Settings) {})
+		b.wait(10 * time.Second)
+		b.want(sluice.StateDispatched, 1)
+		b.wait(time.Minute)
+		if got := troubles(b); got != "" {
+			b.Errorf("the dispatchers still say %q", got)
+		}
+		b.set(func(s *sluice.Settings) { s.Engine = "elsewhere" })
+		b.wait(time.Minute)
+		if got := troubles(b); !strings.Contains(got, "names the engine elsewhere") {
+			b.Errorf("once it has changed, the dispatchers say %q", got)
+		}
+	})
+}
+
 func TestOnceSaysThatRunsCouldNotBeFollowed(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.engine.keeps(time.Minute)
@@ -123,7 +153,7 @@ func TestOpenBreakerIsSeenByPeople(t *testing.T) {
 		b.enqueue(1, sluice.EnqueueOptions{})
 		b.run(1)
 		b.wait(6 * time.Second)
-		if trouble := b.trouble(sluice.RoleDispatcher); !strings.HasPrefix(trouble, "queue payment: the breaker is open since ") || !strings.HasSuffix(trouble, ": start: engine unavailable") {
+		if trouble := b.trouble(sluice.RoleDispatcher); !strings.HasPrefix(trouble, "queue payment: the breaker is open since ") || !strings.HasSuffix(trouble, ": engine temporal: start: engine unavailable") {
 			b.Errorf("the dispatcher says %q", trouble)
 		}
 		b.engine.say(nil)
@@ -131,7 +161,7 @@ func TestOpenBreakerIsSeenByPeople(t *testing.T) {
 		if trouble := b.trouble(sluice.RoleDispatcher); trouble != "" {
 			b.Errorf("the dispatcher still says %q", trouble)
 		}
-		if told := strings.Join(b.reasons(sluice.EventBreaker), ", "); told != "closed, opened: start: engine unavailable" {
+		if told := strings.Join(b.reasons(sluice.EventBreaker), ", "); told != "closed, opened: engine temporal: start: engine unavailable" {
 			b.Errorf("the audit tells %q", told)
 		}
 	})

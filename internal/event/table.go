@@ -75,7 +75,7 @@ var (
 	DispatchFailed = is("dispatch failed", wrong, "dispatcher", "[queue] what error", "",
 		"the store could not be used for what is named; it is tried again")
 	DispatchRefused = is("nothing dispatched", wrong, "dispatcher", "queue error", "",
-		"the engine forgets runs sooner than they could be followed, so that none is started; the error says what to change")
+		"no run of the queue is started: its engine forgets runs sooner than they could be followed, or is none that the dispatcher was given; the error says what to change")
 	BreakerOpened = is("breaker opened", wrong, "dispatcher", "queue error", "",
 		"the engine cannot be used; nothing more is claimed for it, and no attempt is counted. It is tried again with one job")
 	BreakerClosed = is("breaker closed", info, "dispatcher", "queue", "",
