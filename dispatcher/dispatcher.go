@@ -4,6 +4,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/began"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/pause"
+	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
@@ -50,6 +52,8 @@ type Options struct {
 type Dispatcher struct {
 	store    sluice.Store
 	options  Options
+	wrong    error // with the options
+	running  safe.Running
 	settings *sluice.LiveSettings
 	log      *event.Log
 	tenants  *event.Tenants
@@ -67,6 +71,7 @@ type Dispatcher struct {
 
 // New makes a dispatcher. It does no reading or writing itself.
 func New(store sluice.Store, options Options) *Dispatcher {
+	wrong := safe.Options(options, "LogLimit")
 	defaultTo(&options.Batch, 500)
 	defaultTo(&options.Poll, time.Second)
 	defaultTo(&options.Probe, 5*time.Second)
@@ -77,7 +82,7 @@ func New(store sluice.Store, options Options) *Dispatcher {
 	holder := sluice.NewHolderID()
 	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	return &Dispatcher{
-		store: store, options: options, settings: sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: options.Logger}),
+		store: store, options: options, wrong: wrong, settings: sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: options.Logger}),
 		log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), holder: sluice.Holder{ID: holder, Role: sluice.RoleDispatcher},
 		lanes: make(map[string]*lane), inUse: make(map[string]bool),
 	}
@@ -92,9 +97,14 @@ func defaultTo[T int | time.Duration](value *T, otherwise T) {
 // Run dispatches until ctx ends, and returns nil then. What was claimed is still started and settled, for as long as
 // Drain says; of what is left, upkeep asks the engine when the leases end. Without a store it returns an error at once.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	if err := scrubbed.Given(d.store); err != nil {
+	if err := cmp.Or(scrubbed.Given(d.store), d.wrong); err != nil {
 		return fmt.Errorf("dispatcher: %w", err)
 	}
+	end, err := d.running.Begin()
+	if err != nil {
+		return fmt.Errorf("dispatcher: %w", err)
+	}
+	defer end()
 	work, quit := context.WithCancel(context.WithoutCancel(ctx))
 	defer quit()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(d.options.Drain, quit) })()

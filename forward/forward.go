@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
@@ -75,6 +76,8 @@ type Forwarder struct {
 	centre  sluice.Store
 	client  *sluice.Client // of the centre
 	options Options
+	wrong   error // with the options
+	running safe.Running
 	live    *sluice.LiveSettings // of the local store
 	log     *event.Log
 	holder  sluice.Holder
@@ -83,11 +86,12 @@ type Forwarder struct {
 
 // New makes a forwarder. It does no reading or writing itself.
 func New(local, centre sluice.Store, options Options) *Forwarder {
+	wrong := safe.Options(options, "LogLimit")
 	options = options.withDefaults()
 	local, centre = scrubbed.Store(local, options.Scrub), scrubbed.Store(centre, options.Scrub)
 	holder := sluice.NewHolderID()
 	f := &Forwarder{
-		local: local, centre: centre, options: options,
+		local: local, centre: centre, options: options, wrong: wrong,
 		client: sluice.NewClient(centre, sluice.ClientOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
 		live:   sluice.NewLiveSettings(local, sluice.LiveOptions{Logger: options.Logger}),
 		log:    event.NewLog(options.Logger, holder, options.LogLimit),
@@ -109,6 +113,9 @@ func (f *Forwarder) check() error {
 	if err := scrubbed.Given(f.centre); err != nil {
 		return fmt.Errorf("forwarder: centre: %w", err)
 	}
+	if f.wrong != nil {
+		return fmt.Errorf("forwarder: %w", f.wrong)
+	}
 	if len(f.options.Queues) == 0 {
 		return &sluice.InvalidError{Field: "queues", Rule: "name those whose jobs are to be forwarded"}
 	}
@@ -127,6 +134,11 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	end, err := f.running.Begin()
+	if err != nil {
+		return fmt.Errorf("forwarder: %w", err)
+	}
+	defer end()
 	work, quit := context.WithCancel(context.WithoutCancel(ctx))
 	defer quit()
 	defer f.log.Flush()

@@ -6,6 +6,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
@@ -68,6 +70,8 @@ type Upkeep struct {
 	store   sluice.Store
 	client  *sluice.Client
 	options Options
+	wrong   error // with the options
+	running safe.Running
 	log     *event.Log
 	holder  sluice.Holder
 
@@ -117,6 +121,7 @@ func (d Done) jobs() int {
 
 // New makes an upkeep of a store. It does no reading or writing itself.
 func New(store sluice.Store, options Options) *Upkeep {
+	wrong := safe.Options(options, "LogLimit", "AlertInterval", "HeadInterval")
 	defaultTo(&options.Interval, time.Second)
 	defaultTo(&options.ExpireBatch, 1000)
 	defaultTo(&options.MendInterval, 10*time.Second)
@@ -136,7 +141,7 @@ func New(store sluice.Store, options Options) *Upkeep {
 	holder := sluice.NewHolderID()
 	return &Upkeep{
 		store: store, client: sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
-		options: options, log: event.NewLog(options.Logger, holder, options.LogLimit), holder: sluice.Holder{ID: holder, Role: sluice.RoleUpkeep},
+		options: options, wrong: wrong, log: event.NewLog(options.Logger, holder, options.LogLimit), holder: sluice.Holder{ID: holder, Role: sluice.RoleUpkeep},
 		recovered: make(map[string]time.Time), waves: counting{ended: make(chan time.Time, 1)},
 		sealing: sealing{work: newBeside()},
 		runs:    followers{queues: make(map[string]*follower)}, tasks: tasksOf(options.Engines),
@@ -156,9 +161,14 @@ func defaultTo[T int | time.Duration](value *T, otherwise T) {
 // itself, and following the runs at each engine that it was given. A lead is a row with a lease of ten intervals, 2 s at
 // the least, which is renewed as long as the rounds go on. Faults of the store are logged, and tried again at the next look.
 func (u *Upkeep) Run(ctx context.Context) error {
-	if err := scrubbed.Given(u.store); err != nil {
+	if err := cmp.Or(scrubbed.Given(u.store), u.wrong); err != nil {
 		return fmt.Errorf("upkeep: %w", err)
 	}
+	end, err := u.running.Begin()
+	if err != nil {
+		return fmt.Errorf("upkeep: %w", err)
+	}
+	defer end()
 	ticker := time.NewTicker(u.options.Interval)
 	defer ticker.Stop()
 	var led leads

@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/began"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/pause"
+	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
@@ -99,7 +100,7 @@ type Worker struct {
 
 // New makes a worker of a store. It does no reading or writing itself.
 func New(store sluice.Store, options Options) *Worker {
-	wrong := options.check()
+	wrong := safe.Options(options, "LogLimit")
 	if options.Slots <= 0 {
 		options.Slots = 10
 	}
@@ -123,19 +124,6 @@ func New(store sluice.Store, options Options) *Worker {
 		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxAhead), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
 		held: make(map[sluice.ID]*run), doubted: make(map[*run]struct{}), ask: make(chan struct{}, 1), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseLooks,
 	}
-}
-
-// check says which option is wrong.
-func (o Options) check() error {
-	for _, option := range []struct {
-		name  string
-		value int64
-	}{{"Slots", int64(o.Slots)}, {"Poll", int64(o.Poll)}, {"Drain", int64(o.Drain)}, {"Abandon", int64(o.Abandon)}} {
-		if option.value < 0 {
-			return fmt.Errorf("worker: option %s: %d must be 0 (the default) or more", option.name, option.value)
-		}
-	}
-	return nil
 }
 
 func version() string {
@@ -215,7 +203,7 @@ func (w *Worker) begin(ctx context.Context, stop context.CancelCauseFunc) error 
 		return errors.New("worker: no handler is registered; see Handle")
 	}
 	if w.wrong != nil {
-		return w.wrong
+		return fmt.Errorf("worker: %w", w.wrong)
 	}
 	w.holder.Queues = nil
 	for _, lane := range w.lanes {

@@ -2,12 +2,14 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/verbtest"
 )
 
 func processRules() []Rule {
@@ -97,16 +99,17 @@ func processRules() []Rule {
 			w.Advance(leadLease + time.Second)
 			equal(w, "the first, in time", leads(w, w.Store, 1, "upkeep"), "upkeep")
 		}},
-		{"R-114", "A closed store gives ErrUnavailable, never an empty answer.", "I-20", func(w *world) {
+		{"R-114", "A closed store gives ErrUnavailable, never an empty answer, for every verb; it may be closed twice.", "I-20", func(w *world) {
 			w.add(sluice.EnqueueOptions{})
-			w.ok(w.Store.Close())
-			_, err := w.Store.Claim(w.ctx, claimOf(1, 1))
-			w.is(err, sluice.ErrUnavailable)
-			_, err = w.Store.Enqueue(w.ctx, []sluice.Insert{insertOf(sluice.EnqueueOptions{})})
-			w.is(err, sluice.ErrUnavailable)
-			_, err = w.Store.Jobs(w.ctx, sluice.JobFilter{Limit: 1})
-			w.is(err, sluice.ErrUnavailable)
-			w.ok(w.Store.Close())
+			for range 2 {
+				w.ok(w.Store.Close())
+			}
+			panics := func(verb string, panicked any) { w.Errorf("%s panics: %v", verb, panicked) }
+			for verb, err := range verbtest.Call(w.ctx, w.Store, panics) {
+				if !errors.Is(err, sluice.ErrUnavailable) && !errors.Is(err, sluice.ErrInvalid) { // arguments may be looked at first
+					w.Errorf("%s of a closed store: %v, want an ErrUnavailable", verb, err)
+				}
+			}
 		}},
 		{"R-115", "A call whose context has ended gives the context's error and changes nothing.", "I-20", func(w *world) {
 			ended, cancel := context.WithCancel(w.ctx)
