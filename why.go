@@ -83,14 +83,12 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 	out := Explanation{Job: job, Now: outlook.Now}
 	if job.State != StateQueued {
 		state := stateGate(job, outlook)
-		if job.State == StateDispatched {
+		if job.State == StateDispatched || job.State == StateClaimed && job.Engine != "" {
 			holders, err := c.store.Holders(ctx)
 			if err != nil {
 				return Explanation{}, err
 			}
-			if nobody := unpolled(holders, job.Queue, outlook.Now); nobody != "" {
-				state.Says += "; it may not have begun: " + nobody
-			}
+			state.Says += hindrance(holders, job, outlook.Now)
 		}
 		out.Gates = append([]Gate{state}, openRunGates(job, outlook)...)
 		out.Start = out.Gates[0].Until
@@ -122,6 +120,22 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 	)
 	out.Start = startOf(out.Gates, queue, outlook)
 	return out, nil
+}
+
+// hindrance says what keeps the run of a job from its start or its beginning, if somebody says so.
+func hindrance(holders []Holder, job Job, now time.Time) string {
+	if job.State == StateDispatched {
+		if nobody := unpolled(holders, job.Queue, now); nobody != "" {
+			return "; it may not have begun: " + nobody
+		}
+		return ""
+	}
+	for _, h := range holders {
+		if h.ID == job.Holder && h.BreakerOpen(job.Queue) {
+			return "; it waits for that: " + h.troubleWith(job.Queue, BreakerIsOpen)
+		}
+	}
+	return ""
 }
 
 // Closed lists the gates that the job does not pass.

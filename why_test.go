@@ -262,3 +262,26 @@ func TestDispatchersThatLeaveTheQueueAloneAreNamed(t *testing.T) {
 		}
 	})
 }
+
+// TestClaimedJobOfAnEngineThatIsAwaySaysSo: it was claimed before its dispatcher knew.
+func TestClaimedJobOfAnEngineThatIsAwaySaysSo(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
+		e.settings(func(s *sluice.Settings) { s.Engine = "eu" })
+		claimed, err := e.store.Claim(e.Context(), sluice.ClaimRequest{Queue: "q", Engine: "eu", Limit: 1, Holder: "h:1", Lease: time.Hour, Token: sluice.NewToken()})
+		if err != nil || len(claimed.Jobs) != 1 {
+			e.Fatal(claimed, err)
+		}
+		job := claimed.Jobs[0]
+		if errs, err := e.store.Intend(e.Context(), []sluice.Intent{{ID: job.ID, Token: job.Token, Ref: "r", Engine: "eu", Lease: time.Hour}}); err != nil || errs[0] != nil {
+			e.Fatal(errs, err)
+		}
+		says := e.closed("state").Gates[0].Says
+		const away = sluice.BreakerIsOpen + " since noon: engine eu: no route"
+		if err := e.store.Beat(e.Context(), sluice.Holder{ID: "h:1", Role: sluice.RoleDispatcher, Queues: []string{"q"}, Trouble: sluice.TroubleOf("q", away)}); err != nil {
+			e.Fatal(err)
+		}
+		if got := e.closed("state").Gates[0].Says; got != says+"; it waits for that: "+away {
+			e.Errorf("it says %q", got)
+		}
+	})
+}

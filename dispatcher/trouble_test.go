@@ -78,7 +78,9 @@ func TestNamedQueueOfAnotherEngineIsTheTroubleOfItsDispatcher(t *testing.T) {
 		b.stop = stop
 		engines := map[string]sluice.Engine{"temporal": b.engine}
 		for _, queues := range [][]string{{"payment"}, nil} { // one that serves all that name its engine has no trouble
-			go func() { _ = dispatcher.New(b.store, dispatcher.Options{Engines: engines, Queues: queues, Logger: quiet}).Run(ctx) }()
+			go func() {
+				_ = dispatcher.New(b.store, dispatcher.Options{Engines: engines, Queues: queues, Logger: quiet}).Run(ctx)
+			}()
 		}
 		b.wait(10 * time.Second)
 		b.want(sluice.StateQueued, 1)
