@@ -31,6 +31,8 @@ const (
 	ObjectAlert  Object = "alert"
 	// ObjectOperation: its name is the operation's id.
 	ObjectOperation Object = "operation"
+	// ObjectPolicy is what counts for the whole store. Its name is queues, for the QueuePolicy.
+	ObjectPolicy Object = "policy"
 	// ObjectAudit is the audit itself. Its name is keep for how long entries are kept and what retention deletes, head for
 	// heads of the chain that were told outside of the store.
 	ObjectAudit Object = "audit"
@@ -43,7 +45,7 @@ type AuditEntry struct {
 	Actor  string    `json:"actor"`
 	Object Object    `json:"object"`
 	// Name is that of the queue, tenant or tier; for a job it is the name of its queue, for an alert what AlertName gives,
-	// for an operation its id, for the audit keep or head.
+	// for an operation its id, for a policy queues, for the audit keep or head.
 	Name string `json:"name"`
 	// Event is a move of the state machine, or one of the words below.
 	Event      Event           `json:"event"`

@@ -62,7 +62,7 @@ func (c *Client) Enqueue(ctx context.Context, job NewJob) (Receipt, error) {
 }
 
 // EnqueueMany stores jobs in one transaction; a few thousand at a time go fastest. A job that
-// breaks a rule, or is to run after one that is not stored, fails alone: the error is then a
+// breaks a rule, names a new queue that the QueuePolicy refuses, or is to run after one that is not stored, fails alone: the error is then a
 // *BatchError, and the others are stored. Any other
 // error is an *EnqueueError: whether the jobs are stored may not be known, and it has their ids, as the receipts have
 // them, under which they can be sent again.
@@ -93,10 +93,11 @@ func (c *Client) enqueueInto(ctx context.Context, jobs []NewJob, receipts []Rece
 	places := make([]int, 0, len(jobs))
 	failed := make(map[int]error)
 	c.settings.Expect(queuesOf(jobs)...)
+	made := newQueues{client: c, refused: make(map[string]error)}
 	for i, job := range jobs {
-		insert, err := c.prepare(ctx, job)
+		insert, err := c.prepare(ctx, job, &made)
 		switch {
-		case errors.Is(err, ErrInvalid):
+		case errors.Is(err, ErrInvalid) || refusalOf(err) != nil:
 			failed[i] = err
 		case err != nil:
 			return enqueueError(jobs, err)
@@ -167,7 +168,7 @@ func inOrder(inserts []Insert, places []int, failed map[int]error) ([]Insert, []
 }
 
 // prepare checks a job by the rules of jobs and of its queue, and fills in what it leaves open.
-func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
+func (c *Client) prepare(ctx context.Context, job NewJob, made *newQueues) (Insert, error) {
 	if err := job.check(); err != nil {
 		return Insert{}, err
 	}
@@ -175,10 +176,8 @@ func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 	if err != nil {
 		return Insert{}, err
 	}
-	// Within the caller's transaction nothing else may write: SQLite has one writer. Upkeep stores
-	// the queue's settings later.
-	if queue.Version == 0 && !c.inTx {
-		if queue, err = c.EnsureQueue(ctx, job.Queue, DefaultSettings(), Act{By: "sluice", Reason: "first job"}); err != nil {
+	if queue.Version == 0 {
+		if queue, err = made.make(ctx, queue); err != nil {
 			return Insert{}, err
 		}
 	}
@@ -212,6 +211,34 @@ func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 	return Insert{NewJob: job, AuditFull: queue.Settings.Audit == AuditFull, ByTenant: queue.ByTenant, Known: !c.inTx}, nil
 }
 
+// newQueues makes the queues of a batch that are not stored yet, and remembers why some of them were refused, so that each
+// is asked for once.
+type newQueues struct {
+	client  *Client
+	refused map[string]error // nil: the queue was admitted within a transaction
+}
+
+// make makes a queue of which nobody has said the settings. Within the caller's transaction nothing else may write, because
+// SQLite has one writer: the queue is only admitted, and upkeep stores its settings later.
+func (n *newQueues) make(ctx context.Context, queue Queue) (Queue, error) {
+	if err, asked := n.refused[queue.Name]; asked {
+		return queue, err
+	}
+	var err error
+	if n.client.inTx {
+		if err = n.client.enqueuer.Admit(ctx, queue.Name); err == nil {
+			n.refused[queue.Name] = nil
+		}
+	} else {
+		queue.Undeclared = true
+		queue, err = n.client.ensureQueue(ctx, queue, Act{By: "sluice", Reason: "first job"})
+	}
+	if refusal := refusalOf(err); refusal != nil {
+		n.refused[queue.Name], err = refusal, refusal
+	}
+	return queue, err
+}
+
 func orElse[T comparable](value, otherwise T) T {
 	var unset T
 	if value == unset {
@@ -237,17 +264,23 @@ func CheckSchema(checker PayloadChecker, queue Queue, payload []byte) error {
 
 // EnsureQueue stores a queue with these settings if it is not stored yet, and returns the queue as
 // it is stored. From then on the database rules: settings that are given in code do not overwrite
-// what an operator changed.
+// what an operator changed. It declares the queue; if the store has as many as its QueuePolicy allows, it is a
+// *QueueLimitError.
 func (c *Client) EnsureQueue(ctx context.Context, name string, settings Settings, act Act) (Queue, error) {
 	if err := CheckQueueName(name); err != nil {
 		return Queue{}, err
 	}
+	return c.ensureQueue(ctx, Queue{Name: name, Settings: settings}, act)
+}
+
+// ensureQueue stores a new queue unless it is stored, and returns the stored one.
+func (c *Client) ensureQueue(ctx context.Context, queue Queue, act Act) (Queue, error) {
 	for try := 1; ; try++ {
-		stored, err := c.saveQueue(ctx, Queue{Name: name, Settings: settings}, act)
+		stored, err := c.saveQueue(ctx, queue, act)
 		if !errors.Is(err, ErrConflict) {
 			return stored, err
 		}
-		stored, err = c.Queue(ctx, name)
+		stored, err = c.Queue(ctx, queue.Name)
 		if !errors.Is(err, ErrNotFound) || try == enqueueTries { // else it was deleted in between
 			return stored, err
 		}

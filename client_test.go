@@ -226,6 +226,46 @@ func TestUndoPutsTheSettingsBackAndCanBeUndone(t *testing.T) {
 	}
 }
 
+func TestJobsOfUndeclaredQueuesAreRefusedAlone(t *testing.T) {
+	t.Parallel()
+	client, _ := newClient(t)
+	policy, err := client.QueuePolicy(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy.Declared, policy.MaxQueues = true, 1
+	if _, err := client.SaveQueuePolicy(t.Context(), policy, sluice.Act{By: "ada"}); !errors.Is(err, sluice.ErrInvalid) {
+		t.Errorf("without a reason: %v", err)
+	}
+	if _, err := client.SaveQueuePolicy(t.Context(), policy, sluice.Act{By: "ada", Reason: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.EnsureQueue(t.Context(), "mail", sluice.DefaultSettings(), ada); err != nil {
+		t.Fatal(err)
+	}
+	var jobs []sluice.NewJob
+	for _, queue := range []string{"mail", "mial", "mial"} {
+		jobs = append(jobs, sluice.NewJob{Queue: queue, Payload: []byte("1")})
+	}
+	receipts, err := client.EnqueueMany(t.Context(), jobs)
+	var batch *sluice.BatchError
+	if !errors.As(err, &batch) || len(batch.Failed) != 2 || batch.Failed[0] != nil {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := client.Job(t.Context(), receipts[0].ID); err != nil {
+		t.Errorf("the job of the declared queue: %v", err)
+	}
+	_, err = client.Enqueue(t.Context(), jobs[1])
+	var unknown *sluice.UnknownQueueError
+	if !errors.As(err, &unknown) || !strings.Contains(err.Error(), "sluice settings set mial lease=1m") {
+		t.Errorf("error %v", err)
+	}
+	var limit *sluice.QueueLimitError
+	if _, err := client.EnsureQueue(t.Context(), "other", sluice.DefaultSettings(), ada); !errors.As(err, &limit) || limit.Stored != 1 {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestEnsureQueueLeavesWhatAnOperatorChanged(t *testing.T) {
 	t.Parallel()
 	client, _ := newClient(t)

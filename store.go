@@ -32,6 +32,10 @@ type Enqueuer interface {
 	Queues(ctx context.Context, filter QueueFilter) ([]Queue, error)
 	// Now reads the store's clock. It costs less than every other question.
 	Now(ctx context.Context) (time.Time, error)
+	// Admit says why a job may not name a queue: an *UnknownQueueError or a *QueueLimitError; see QueuePolicy. A queue that
+	// is stored is always admitted. It makes no queue. Ask it of a queue that was not stored when its settings were read,
+	// before jobs are stored in it without a SaveQueue.
+	Admit(ctx context.Context, queue string) error
 }
 
 // QueueFilter chooses queues. The zero value chooses all, which with thousands of queues takes long; a program that works
@@ -108,8 +112,8 @@ type Store interface {
 	ForgetStrayRuns(ctx context.Context, runs []StrayRun) error
 	// Expire cancels queued jobs whose expires_at has passed, at most limit.
 	Expire(ctx context.Context, limit int, by string) (int, error)
-	// Mend finds what no other verb looks after: jobs of queues that have no settings, and blocked
-	// jobs whose blocker is gone. It returns how many rows it set right. Beside that, and uncounted, it
+	// Mend finds what no other verb looks after: jobs of queues that have no settings, which it makes whatever the
+	// QueuePolicy says, and blocked jobs whose blocker is gone. It returns how many rows it set right. Beside that, and uncounted, it
 	// does what claims leave undone in queues from which nobody claims.
 	Mend(ctx context.Context, by string) (int, error)
 	// Prune deletes finished jobs that were kept as long as their queue's settings ask. It looks
@@ -146,7 +150,8 @@ type Store interface {
 	Note(ctx context.Context, entries []AuditEntry) error
 
 	// SaveQueue stores a queue's settings and plans. Version must be that of the stored queue, 0 for a new
-	// one, else it is an ErrConflict. It tells the audit also of what was changed by plain SQL before.
+	// one, else it is an ErrConflict. It tells the audit also of what was changed by plain SQL before. A new queue that the
+	// QueuePolicy refuses, exactly with any number of processes, is an *UnknownQueueError or a *QueueLimitError.
 	SaveQueue(ctx context.Context, queue Queue, act Act) (Queue, error)
 	// TellQueue tells the audit of what was changed in a queue's settings by plain SQL: from what it told
 	// last to queue.Settings. Version must be that of the stored queue, which is one higher then, else
@@ -156,6 +161,10 @@ type Store interface {
 	// grants of roles and the keys that outlive their jobs. One that holds anything is a *QueueNotEmptyError, an unknown one
 	// an ErrNotFound.
 	DeleteQueue(ctx context.Context, name string, act Act) error
+	// QueuePolicy reads which new queues are made, and counts those that are stored.
+	QueuePolicy(ctx context.Context) (QueuePolicy, error)
+	// SaveQueuePolicy stores it, by the rule of SaveQueue.
+	SaveQueuePolicy(ctx context.Context, policy QueuePolicy, act Act) (QueuePolicy, error)
 	// Tenant looks a stored tenant up. An unknown one is an ErrNotFound.
 	Tenant(ctx context.Context, name string) (Tenant, error)
 	// Tenants lists stored tenants by name, from the one that follows after.

@@ -67,7 +67,7 @@ func (a *app) auditCommand() *cobra.Command {
 }
 
 // objects are the kinds of things that the audit tells of.
-var objects = []sluice.Object{sluice.ObjectJob, sluice.ObjectQueue, sluice.ObjectTenant, sluice.ObjectTier, sluice.ObjectAlert, sluice.ObjectOperation, sluice.ObjectAudit}
+var objects = []sluice.Object{sluice.ObjectJob, sluice.ObjectQueue, sluice.ObjectTenant, sluice.ObjectTier, sluice.ObjectAlert, sluice.ObjectOperation, sluice.ObjectPolicy, sluice.ObjectAudit}
 
 func auditColumns() []column[sluice.AuditEntry] {
 	return []column[sluice.AuditEntry]{

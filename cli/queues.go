@@ -55,7 +55,7 @@ func (a *app) queuesCommand() *cobra.Command {
 			})
 		},
 	}
-	command.AddCommand(a.queuesRmCommand())
+	command.AddCommand(a.queuesRmCommand(), a.queuesPolicyCommand())
 	return command
 }
 
@@ -65,7 +65,7 @@ func (a *app) queuesRmCommand() *cobra.Command {
 		Short: "Delete empty queues",
 		Long: `Deletes queues that hold nothing: no unfinished job, no finished job in the history, no open run of a cancelled job, no
 operation that is not done. A queue that holds any of it stays, and the answer says what there is. The first job that names
-a deleted queue makes it again, with the default settings.
+a deleted queue makes it again, with the default settings, unless queues must be declared («sluice queues policy»).
 
 The settings, plans, limits of tenants and rules of alerts of the queue are deleted with it. The audit, the statistics, the
 grants of SQL roles and the keys that were taken for ever or for a window stay.`,

@@ -74,7 +74,7 @@ func (f *Forwarder) cycle(ctx context.Context, l *lane) (sent Sent, err error) {
 }
 
 // land looks at the centre's clock, and how long it keeps the history of a queue. A queue that it does not have is made,
-// with the default settings.
+// with the default settings, unless the centre wants declared queues: then the jobs stay here until somebody declares it.
 func (f *Forwarder) land(ctx context.Context, queue string) (at shore, err error) {
 	err = f.call(ctx, func(ctx context.Context) error {
 		queues, err := f.centre.Queues(ctx, sluice.QueueFilter{Names: []string{queue}})
@@ -85,7 +85,8 @@ func (f *Forwarder) land(ctx context.Context, queue string) (at shore, err error
 			at = shoreOf(queues[0])
 			return nil
 		}
-		made, err := f.client.EnsureQueue(ctx, queue, sluice.DefaultSettings(), sluice.Act{By: f.holder.ID, Reason: "jobs are forwarded to it"})
+		fresh := sluice.Queue{Name: queue, Settings: sluice.DefaultSettings(), Undeclared: true}
+		made, err := f.centre.SaveQueue(ctx, fresh, sluice.Act{By: f.holder.ID, Reason: "jobs are forwarded to it", ID: sluice.NewID()})
 		at = shoreOf(made)
 		return err
 	})

@@ -265,6 +265,30 @@ func TestWhatTheCentreRefusesIsADeadLetterAlone(t *testing.T) {
 	})
 }
 
+// TestQueueThatTheCentreRefusesWaitsHere: the jobs are sent when somebody has declared it there.
+func TestQueueThatTheCentreRefusesWaitsHere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSea(t)
+		ada := sluice.Act{By: "ada", Reason: "test"}
+		if _, err := s.mainland.SaveQueuePolicy(t.Context(), sluice.QueuePolicy{MaxQueues: 10, Declared: true}, ada); err != nil {
+			t.Fatal(err)
+		}
+		id := s.add(sluice.EnqueueOptions{})
+		_, err := s.forwarder.Once(t.Context())
+		var unknown *sluice.UnknownQueueError
+		if !errors.As(err, &unknown) {
+			t.Fatalf("error %v", err)
+		}
+		s.is(s.edge, id, sluice.StateQueued)
+		if _, err := s.mainland.EnsureQueue(t.Context(), queue, sluice.DefaultSettings(), ada); err != nil {
+			t.Fatal(err)
+		}
+		s.once(forward.Sent{Claimed: 1, Forwarded: 1})
+		s.is(s.mainland, id, sluice.StateQueued)
+	})
+}
+
 // TestOutageCostsNothing: while the centre cannot be reached nothing is claimed, and no attempt is counted.
 func TestOutageCostsNothing(t *testing.T) {
 	t.Parallel()

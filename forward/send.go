@@ -117,9 +117,19 @@ func (f *Forwarder) enqueue(ctx context.Context, jobs []sluice.NewJob, holds []*
 	return settlements, errors.Join(failed...)
 }
 
+// unwanted reports whether the centre refuses the queue of a job, until somebody declares it or makes room.
+func unwanted(refusal error) bool {
+	var unknown *sluice.UnknownQueueError
+	var limit *sluice.QueueLimitError
+	return errors.As(refusal, &unknown) || errors.As(refusal, &limit)
+}
+
 // refused makes a dead letter of a job that breaks a rule of the centre's, unless that took it before the rule was
-// made.
+// made. A job whose queue the centre refuses stays here, and is sent again.
 func (f *Forwarder) refused(ctx context.Context, h *hold, refusal error, sent *Sent) (sluice.Settlement, error) {
+	if unwanted(refusal) {
+		return sluice.Settlement{}, fmt.Errorf("send job %s to %s: %w", h.claim.ID, f.options.Centre, refusal)
+	}
 	if h.doubtful {
 		err := f.lookUp(ctx, h.claim.ID)
 		if err == nil {

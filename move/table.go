@@ -66,9 +66,8 @@ type table struct {
 func tables() []table {
 	return []table{
 		{"queues", queueColumns(), keyed("queue", "name"), keyed("sluice_queue", "name")},
-		{"tiers", changed(is("name", kindText)), keyed("tier", "name"), keyed("sluice_tier", "name")},
-		{"tenants", changed(is("name", kindText), is("tier", kindText)), keyed("tenant", "name"), keyed("sluice_tenant", "name")},
-		limitTable(),
+		queuePolicyTable(),
+		tierTable(), tenantTable(), limitTable(),
 		jobTable(),
 		{
 			"keys",
@@ -166,6 +165,20 @@ func queueColumns() []column {
 		columns = append(columns, is(s.Column(), kindOf(s)))
 	}
 	return columns
+}
+
+// queuePolicyTable is which new queues are made.
+func queuePolicyTable() table {
+	columns := changed(is("id", kindInt), is("max_queues", kindInt), is("declared", kindBool))
+	return table{"policy of queues", columns, keyed("queue_policy", "id"), keyed("sluice_queue_policy", "id")}
+}
+
+func tierTable() table {
+	return table{"tiers", changed(is("name", kindText)), keyed("tier", "name"), keyed("sluice_tier", "name")}
+}
+
+func tenantTable() table {
+	return table{"tenants", changed(is("name", kindText), is("tier", kindText)), keyed("tenant", "name"), keyed("sluice_tenant", "name")}
 }
 
 func kindOf(s sluice.Setting) kind {

@@ -87,7 +87,9 @@ func (w *world) settings() {
 		_, err := w.client.EnsureQueue(ctx, queue, settings, by("first"))
 		w.ok(err)
 	}
-	_, err := w.client.ChangeSettingsFor(ctx, "plain", time.Hour, by("for a while"), func(s *sluice.Settings) error {
+	_, err := w.client.SaveQueuePolicy(ctx, sluice.QueuePolicy{MaxQueues: 123, Declared: true}, by("policy"))
+	w.ok(err)
+	_, err = w.client.ChangeSettingsFor(ctx, "plain", time.Hour, by("for a while"), func(s *sluice.Settings) error {
 		s.Backoff.Base, s.PausedUntil = 1500*time.Millisecond, time.Now().Add(-time.Hour)
 		return nil
 	})

@@ -15,6 +15,15 @@ func (s *store) Now(ctx context.Context) (time.Time, error) {
 	return do(ctx, s, "now", "", s.Store.Now)
 }
 
+func (s *store) Admit(ctx context.Context, queue string) error {
+	_, err := do(ctx, s, "admit", queue, func(ctx context.Context) (none, error) { return none{}, s.Store.Admit(ctx, queue) })
+	return err
+}
+
+func (s *store) QueuePolicy(ctx context.Context) (sluice.QueuePolicy, error) {
+	return do(ctx, s, "queue_policy", "", s.Store.QueuePolicy)
+}
+
 func (s *store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
 	return do(ctx, s, "job", "", func(ctx context.Context) (sluice.Job, error) { return s.Store.Job(ctx, id) })
 }

@@ -21,6 +21,12 @@ func (s *store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 	return err
 }
 
+func (s *store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, act sluice.Act) (sluice.QueuePolicy, error) {
+	return do(ctx, s, "save_queue_policy", "", func(ctx context.Context) (sluice.QueuePolicy, error) {
+		return s.Store.SaveQueuePolicy(ctx, policy, act)
+	})
+}
+
 func (s *store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (sluice.Tenant, error) {
 	return do(ctx, s, "save_tenant", "", func(ctx context.Context) (sluice.Tenant, error) { return s.Store.SaveTenant(ctx, tenant, act) })
 }

@@ -238,6 +238,26 @@ func (s store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act
 	return s.Store.TellQueue(ctx, queue, act)
 }
 
+func (s store) DeleteQueue(ctx context.Context, name string, act sluice.Act) (err error) {
+	defer s.caught(&err)
+	return s.Store.DeleteQueue(ctx, name, act)
+}
+
+func (s store) QueuePolicy(ctx context.Context) (_ sluice.QueuePolicy, err error) {
+	defer s.caught(&err)
+	return s.Store.QueuePolicy(ctx)
+}
+
+func (s store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, act sluice.Act) (_ sluice.QueuePolicy, err error) {
+	defer s.caught(&err)
+	return s.Store.SaveQueuePolicy(ctx, policy, act)
+}
+
+func (s store) Admit(ctx context.Context, queue string) (err error) {
+	defer s.caught(&err)
+	return s.Store.Admit(ctx, queue)
+}
+
 func (s store) Tenant(ctx context.Context, name string) (_ sluice.Tenant, err error) {
 	defer s.caught(&err)
 	return s.Store.Tenant(ctx, name)

@@ -53,6 +53,11 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 		return sluice.Queue{}, err
 	}
 	defer leave()
+	if queue.Version == 0 {
+		if err := s.admit(queue.Name, queue.Undeclared); err != nil {
+			return sluice.Queue{}, err
+		}
+	}
 	s.signal(sluice.Signal{Queue: queue.Name})
 	return s.saveQueue(queue, act)
 }

@@ -41,6 +41,7 @@ type Store struct {
 	ended   []sluice.ID               // jobs that have ended, and those behind them were not all looked at
 	expiry  dueHeap
 	queues  map[string]sluice.Queue
+	policy  sluice.QueuePolicy
 	tenants map[string]sluice.Tenant
 	tiers   map[string]sluice.Tier
 	limits  map[limitsOf]sluice.TenantLimits
@@ -119,6 +120,7 @@ func New(options Options) *Store {
 		after:   make(map[sluice.ID][]sluice.ID),
 		chains:  make(map[queueKey][]*job),
 		queues:  make(map[string]sluice.Queue),
+		policy:  sluice.DefaultQueuePolicy(),
 		tenants: make(map[string]sluice.Tenant),
 		tiers:   make(map[string]sluice.Tier),
 		limits:  make(map[limitsOf]sluice.TenantLimits),

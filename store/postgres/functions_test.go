@@ -272,6 +272,28 @@ func TestWrongCallsGiveTypedErrorsAndChangeNothing(t *testing.T) {
 	}
 }
 
+// TestNewQueuesOfFunctionsAreThoseThatTheStoreTakes names new queues where they must be declared, and where there are as
+// many as there may be.
+func TestNewQueuesOfFunctionsAreThoseThatTheStoreTakes(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	owner := r.as("postgres")
+	for code, policy := range map[string]string{
+		"SL002": "insert into sluice.queue_policy (declared) values (true) on conflict (id) do update set declared = true",
+		"SL008": "insert into sluice.queue_policy (max_queues) values (1) on conflict (id) do update set max_queues = 1, declared = false",
+	} {
+		r.exec(policy)
+		r.refused(owner, code, `select sluice.enqueue(queue => 'scrapper', payload => '1', new_queue => true)`)
+		rows := value[string](r, owner, `select string_agg(coalesce(code, 'stored'), ' ' order by no) from sluice.enqueue_many(
+			jobs => '[{"queue":"scraper","payload":1},{"queue":"scrapper","payload":1}]', new_queue => true)`)
+		if rows != "stored "+code {
+			t.Errorf("the batch: %s", rows)
+		}
+	}
+	r.exec("update sluice.queue_policy set max_queues = 100, declared = false")
+	r.exec(`select sluice.enqueue(queue => 'scrapper', payload => '1', new_queue => true)`)
+}
+
 // TestDocsOfSQLRun runs the statements of the document, each block as the role that it is for.
 func TestDocsOfSQLRun(t *testing.T) {
 	t.Parallel()

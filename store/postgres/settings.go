@@ -108,7 +108,17 @@ func scanQueue(row pgx.CollectableRow) (sluice.Queue, error) {
 
 // SaveQueue stores a queue's settings and plans, and tells the audit.
 func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	return s.saveQueue(ctx, queue, act, admitNew)
+}
+
+// saveQueue asks first whether a queue that is new may be made.
+func (s *Store) saveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act, mayMake func(context.Context, pgx.Tx, sluice.Queue) error) (sluice.Queue, error) {
 	return s.putQueue(ctx, "save queue", queue, act, func(tx pgx.Tx, stored *sluice.Queue) (sluice.Queue, error) {
+		if stored == nil {
+			if err := mayMake(ctx, tx, queue); err != nil {
+				return sluice.Queue{}, err
+			}
+		}
 		changedAt, err := writeQueue(ctx, tx, queue, act)
 		if err != nil {
 			return sluice.Queue{}, err

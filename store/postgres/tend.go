@@ -161,10 +161,11 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 	if err != nil {
 		return freed, err
 	}
+	anyway := func(context.Context, pgx.Tx, sluice.Queue) error { return nil } // their jobs are stored
 	for _, name := range orphans {
 		queue := sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}
 		act := sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}
-		if _, err := s.SaveQueue(ctx, queue, act); err != nil && !errors.Is(err, sluice.ErrConflict) {
+		if _, err := s.saveQueue(ctx, queue, act, anyway); err != nil && !errors.Is(err, sluice.ErrConflict) {
 			return freed, fmt.Errorf("mend queue %q: %w", name, err)
 		}
 	}

@@ -153,6 +153,30 @@ func TestEnqueueInATransactionStandsOrFallsWithIt(t *testing.T) {
 	}
 }
 
+func TestEnqueueInATransactionIntoAnUndeclaredQueueIsRefused(t *testing.T) {
+	t.Parallel()
+	store, client := newStore(t)
+	if _, err := client.SaveQueuePolicy(t.Context(), sluice.QueuePolicy{MaxQueues: 1, Declared: true}, sluice.Act{By: "ada", Reason: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	for kind, start := range begin(t, store) {
+		tx := start()
+		job := keyed()
+		job.ID = sluice.NewID()
+		_, err := client.Within(tx.enqueuer).Enqueue(t.Context(), job)
+		var unknown *sluice.UnknownQueueError
+		if !errors.As(err, &unknown) || unknown.Queue != "q" {
+			t.Errorf("%s: error %v", kind, err)
+		}
+		if err := tx.commit(); err != nil {
+			t.Fatal(err)
+		}
+		if got := stateOf(t, client, job.ID); got != "" {
+			t.Errorf("%s: it is %s", kind, got)
+		}
+	}
+}
+
 func TestCompletionInATransactionStandsOrFallsWithIt(t *testing.T) {
 	t.Parallel()
 	store, client := newStore(t)

@@ -128,6 +128,11 @@ func scanQueue(rows *sql.Rows) (sluice.Queue, error) {
 func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
 	var saved sluice.Queue
 	err := s.write(ctx, "save queue", func(tx runner, _ bool) (err error) {
+		if queue.Version == 0 {
+			if err := admit(tx, queue.Name, queue.Undeclared); err != nil {
+				return err
+			}
+		}
 		saved, err = saveQueue(tx, queue, act)
 		return err
 	})

@@ -107,6 +107,19 @@ func (e *txEnqueuer) Queues(ctx context.Context, filter sluice.QueueFilter) ([]s
 	return queues, nil
 }
 
+// Admit says through the transaction why a job may not name a queue.
+func (e *txEnqueuer) Admit(ctx context.Context, queue string) error {
+	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
+	defer cancel()
+	if err := e.check(ctx); err != nil {
+		return fmt.Errorf("admit queue: %w", err)
+	}
+	if err := admit(runnerOf(ctx, e.tx), queue, true); err != nil {
+		return typed(err)
+	}
+	return nil
+}
+
 // Now reads the store's clock through the transaction.
 func (e *txEnqueuer) Now(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)

@@ -81,6 +81,29 @@ func TestEnqueueInATransactionStandsOrFallsWithIt(t *testing.T) {
 	}
 }
 
+func TestEnqueueInATransactionIntoAnUndeclaredQueueIsRefused(t *testing.T) {
+	t.Parallel()
+	store, client := newStore(t)
+	if _, err := client.SaveQueuePolicy(t.Context(), sluice.QueuePolicy{MaxQueues: 1, Declared: true}, sluice.Act{By: "ada", Reason: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := store.DB().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receipt, err := client.Within(store.InTx(tx)).Enqueue(t.Context(), sluice.NewJob{Queue: "mial", Payload: []byte(`{}`)})
+	var unknown *sluice.UnknownQueueError
+	if !errors.As(err, &unknown) || unknown.Queue != "mial" {
+		t.Errorf("error %v", err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got := stateOf(t, client, receipt.ID); got != "" {
+		t.Errorf("it is %s", got)
+	}
+}
+
 func TestEnqueueInATransactionWakesWorkersWhenItCommits(t *testing.T) {
 	t.Parallel()
 	store, client := newStore(t)

@@ -54,7 +54,7 @@ type Rule struct {
 func Rules() []Rule {
 	var all []Rule
 	for _, part := range [][]Rule{
-		enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), settingRules(), queueDeleteRules(), tendRules(),
+		enqueueRules(), keyRules(), claimRules(), leaseRules(), settleRules(), moveRules(), actRules(), settingRules(), queueDeleteRules(), queuePolicyRules(), tendRules(),
 		lookRules(), processRules(), flowRules(), windowRules(), planRules(), tenantRules(), turnsRules(), waveRules(), orderRules(), afterRules(),
 		dispatchRules(), strayRules(), openRunRules(), noteRules(),
 		statRules(),

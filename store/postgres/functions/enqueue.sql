@@ -18,7 +18,7 @@ create or replace function sluice.enqueue(
     after         uuid[] default null,            -- jobs that must have completed before
     after_failure text default null,              -- if one of these fails: cancel (the default), run or wait
     job_id        uuid default null,              -- an id of your own, best a UUIDv7
-    new_queue     boolean default false           -- whether the queue may be one without settings; upkeep gives it the defaults
+    new_queue     boolean default false           -- whether the queue may be one without settings, if the store takes such; upkeep gives it the defaults
 ) returns table (
     id        uuid,    -- of a duplicate, that of the job which holds the key
     duplicate boolean, -- it was not stored
@@ -30,7 +30,9 @@ declare
 begin
     perform sluice._check_queue('produce', queue);
     perform sluice._check_said('new_queue', new_queue);
-    if not new_queue then
+    if new_queue then
+        perform sluice._admit(queue);
+    else
         perform sluice._check_known(queue);
     end if;
     perform sluice._check_job(queue, payload, tenant, key, key_scope, key_window, on_duplicate, due_at, delay, priority, expires_at,

@@ -1,7 +1,7 @@
 -- producer: Stores many jobs in one statement. A job that breaks a rule fails alone, and the others are stored.
 create or replace function sluice.enqueue_many(
     jobs      json,                  -- an array of objects with the names of enqueue; of the durations, the text of an interval
-    new_queue boolean default false  -- whether their queues may be ones without settings
+    new_queue boolean default false  -- whether their queues may be ones without settings, if the store takes such
 ) returns table (
     no        integer, -- the job's place in the array, from 1
     id        uuid,
@@ -57,13 +57,15 @@ begin
             begin
                 job := sluice._job_of(items[n]);
                 perform sluice._check_queue('produce', job.queue);
-                if not new_queue then
+                if new_queue then
+                    perform sluice._admit(job.queue);
+                else
                     perform sluice._check_known(job.queue);
                 end if;
                 perform sluice._check_job(job.queue, job.payload, job.tenant, job.key, job.key_scope, job.key_window, job.on_duplicate, job.due_at, job.delay,
                     job.priority, job.expires_at, job.labels, job.max_attempts, job.order_key, job.after, job.after_failure, ids[n]);
                 perform sluice._check_seen(ids[n], job.after);
-            exception when sqlstate 'SL002' or sqlstate 'SL004' or sqlstate 'SL005' or insufficient_privilege or data_exception then
+            exception when sqlstate 'SL002' or sqlstate 'SL004' or sqlstate 'SL005' or sqlstate 'SL008' or insufficient_privilege or data_exception then
                 error := sqlerrm;
                 code := case when sqlstate like '22%' then 'SL004' else sqlstate end;
             end;

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// policyRow is which new queues the store takes.
+type policyRow struct {
+	Queues    int       `json:"queues"`
+	MaxQueues int       `json:"max_queues"`
+	Declared  bool      `json:"declared"`
+	ChangedAt time.Time `json:"changed_at,omitzero"`
+	ChangedBy string    `json:"changed_by,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+}
+
+func policyRowOf(p sluice.QueuePolicy) policyRow {
+	return policyRow{p.Stored, p.MaxQueues, p.Declared, p.ChangedAt, p.ChangedBy, p.Reason}
+}
+
+func (a *app) queuesPolicyCommand() *cobra.Command {
+	declared, maxQueues := "", 0
+	command := &cobra.Command{
+		Use:   "policy",
+		Short: "Show or change which new queues the store takes",
+		Long: `Without flags it shows how many queues there are, how many there may be, and whether a job may name a new one.
+
+The first job that names a queue makes the queue, unless queues must be declared (--declared on): then a job for a queue that
+nobody has given settings is refused, and nothing is stored. «sluice settings set QUEUE lease=1m» declares a queue, and so
+does a program with EnsureQueue. Both are refused where the store has as many queues as it may (--max). A change counts for
+every process from the next new queue on; queues that are stored stay.`,
+		Example: "  sluice queues policy\n  sluice queues policy --declared on --reason \"a misspelt name cost us a day\"\n  sluice queues policy --max 20000 --reason \"a queue for each customer\"",
+		Args:    arguments(0, 0),
+		RunE: func(command *cobra.Command, _ []string) error {
+			if declared != "" && declared != "on" && declared != "off" {
+				return usagef("--declared %q must be on or off", declared)
+			}
+			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				policy, err := client.QueuePolicy(ctx)
+				if err != nil {
+					return err
+				}
+				next := policy
+				if declared != "" {
+					next.Declared = declared == "on"
+				}
+				if command.Flags().Changed("max") {
+					next.MaxQueues = maxQueues
+				}
+				if next != policy {
+					if policy, err = client.SaveQueuePolicy(ctx, next, a.act("")); err != nil {
+						return err
+					}
+				}
+				return a.printPolicy(policy)
+			})
+		},
+	}
+	command.Flags().StringVar(&declared, "declared", "", "on: jobs make no queues, somebody must declare them; off: the first job makes its queue")
+	command.Flags().IntVar(&maxQueues, "max", 0, fmt.Sprintf("how many queues there may be, 1 to %s", count(sluice.MaxMaxQueues)))
+	return command
+}
+
+func (a *app) printPolicy(policy sluice.QueuePolicy) error {
+	return a.printOne(policyRowOf(policy), func() error {
+		line, instant := detailLines(a.stdout, time.RFC3339)
+		line("queues", fmt.Sprintf("%s of at most %s", count(policy.Stored), count(policy.MaxQueues)))
+		line("new ones", madeBy(policy))
+		instant("changed", policy.ChangedAt)
+		line("by", policy.ChangedBy)
+		line("reason", policy.Reason)
+		return nil
+	})
+}
+
+// madeBy says who makes new queues.
+func madeBy(policy sluice.QueuePolicy) string {
+	if policy.Declared {
+		return "must be declared: sluice settings set QUEUE lease=1m"
+	}
+	return "the first job makes its queue"
+}

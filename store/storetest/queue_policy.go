@@ -1,0 +1,138 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func queuePolicyRules() []Rule {
+	return []Rule{
+		{"R-525", "Which new queues are made is stored by version, and told with who and why; unless somebody has changed it, 10,000 are, and a job makes them.", "I-15", func(w *world) {
+			policy := w.policy()
+			equal(w, "policy", policy, sluice.QueuePolicy{MaxQueues: 10_000})
+			w.save(func(*sluice.Settings) {})
+			policy.MaxQueues, policy.Declared = 7, true
+			saved, err := w.Store.SaveQueuePolicy(w.ctx, policy, person("few"))
+			w.ok(err)
+			for _, store := range []sluice.Store{w.Store, w.Other} {
+				read, err := store.QueuePolicy(w.ctx)
+				w.ok(err)
+				w.near("changed at", read.ChangedAt, w.Now())
+				saved.ChangedAt = read.ChangedAt
+				equal(w, "policy", read, saved)
+			}
+			equal(w, "policy", saved, sluice.QueuePolicy{MaxQueues: 7, Declared: true, Version: 1, ChangedAt: saved.ChangedAt, ChangedBy: "ada", Reason: "few", Stored: 1})
+			for _, version := range []int64{0, 2} {
+				policy.Version = version
+				_, err = w.Other.SaveQueuePolicy(w.ctx, policy, person("late"))
+				w.is(err, sluice.ErrConflict)
+			}
+			saved.Declared = false
+			saved, err = w.Other.SaveQueuePolicy(w.ctx, saved, person("again"))
+			w.ok(err)
+			equal(w, "version", saved.Version, 2)
+			told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectPolicy, Name: "queues", Limit: 10})
+			w.ok(err)
+			equal(w, "entries", len(told), 2)
+			equal(w, "reason", told[0].Reason, "again")
+			equal(w, "before", squeezed(told[0].Before), `{"declared":true,"max_queues":7}`)
+			equal(w, "after", squeezed(told[0].After), `{"declared":false,"max_queues":7}`)
+		}},
+		{"R-526", "Where queues must be declared, a job makes none; somebody who gives it settings does, and upkeep for jobs that are stored.", "I-1", func(w *world) {
+			other := insertOf(sluice.EnqueueOptions{})
+			other.Queue = "other"
+			_, err := w.Store.Enqueue(w.ctx, []sluice.Insert{other})
+			w.ok(err)
+			w.limitQueues(func(p *sluice.QueuePolicy) { p.Declared = true })
+			fresh := sluice.Queue{Name: queue, Settings: sluice.DefaultSettings(), Undeclared: true}
+			unknown := func(err error) {
+				w.Helper()
+				w.is(err, sluice.ErrNotFound)
+				var refused *sluice.UnknownQueueError
+				if !errors.As(err, &refused) || refused.Queue != queue {
+					w.Fatalf("error %v", err)
+				}
+			}
+			_, err = w.Store.SaveQueue(w.ctx, fresh, person("first job"))
+			unknown(err)
+			unknown(w.Store.Admit(w.ctx, queue))
+			equal(w, "queues", w.policy().Stored, 0)
+			fresh.Undeclared = false
+			saved, err := w.Other.SaveQueue(w.ctx, fresh, person("declared"))
+			w.ok(err)
+			w.ok(w.Store.Admit(w.ctx, queue))
+			fresh.Undeclared = true
+			_, err = w.Store.SaveQueue(w.ctx, fresh, person("first job"))
+			w.is(err, sluice.ErrConflict)
+			_, err = w.Store.SaveQueue(w.ctx, saved, person("a change"))
+			w.ok(err)
+			_, err = w.Store.Mend(w.ctx, "upkeep")
+			w.ok(err)
+			equal(w, "queues", w.policy().Stored, 2)
+		}},
+		{"R-527", "A store that has as many queues as it may makes no other, however many are made at once, and whoever makes them; those that it has can be changed.", "I-15", func(w *world) {
+			q := w.save(func(*sluice.Settings) {})
+			w.limitQueues(func(p *sluice.QueuePolicy) { p.MaxQueues = 4 })
+			var all sync.WaitGroup
+			errs := make([]error, 12)
+			for n := range errs {
+				store := []sluice.Store{w.Store, w.Other}[n%2]
+				all.Go(func() {
+					made := sluice.Queue{Name: fmt.Sprint("new-", n), Settings: sluice.DefaultSettings(), Undeclared: n%3 == 0}
+					_, errs[n] = store.SaveQueue(w.ctx, made, person("test"))
+				})
+			}
+			all.Wait()
+			made := 0
+			for _, err := range errs {
+				if err == nil {
+					made++
+					continue
+				}
+				w.tooMany(err)
+			}
+			equal(w, "queues made", made, 3)
+			equal(w, "queues", w.policy().Stored, 4)
+			w.tooMany(w.Store.Admit(w.ctx, "another"))
+			w.ok(w.Store.Admit(w.ctx, queue))
+			q.Settings.MaxAttempts = 9
+			_, err := w.Store.SaveQueue(w.ctx, q, person("test"))
+			w.ok(err)
+			w.ok(w.Store.DeleteQueue(w.ctx, queue, person("test")))
+			w.save(func(*sluice.Settings) {})
+			w.limitQueues(func(p *sluice.QueuePolicy) { p.MaxQueues = 1 })
+			w.tooMany(w.Store.Admit(w.ctx, "another"))
+		}},
+	}
+}
+
+// policy reads which new queues are made.
+func (w *world) policy() sluice.QueuePolicy {
+	w.Helper()
+	policy, err := w.Store.QueuePolicy(w.ctx)
+	w.ok(err)
+	return policy
+}
+
+// limitQueues changes which new queues are made.
+func (w *world) limitQueues(change func(*sluice.QueuePolicy)) {
+	w.Helper()
+	policy := w.policy()
+	change(&policy)
+	_, err := w.Store.SaveQueuePolicy(w.ctx, policy, person("test"))
+	w.ok(err)
+}
+
+// tooMany makes sure that a queue was refused because there are as many as there may be.
+func (w *world) tooMany(err error) {
+	w.Helper()
+	w.is(err, sluice.ErrNotAllowed)
+	var refused *sluice.QueueLimitError
+	policy := w.policy()
+	if !errors.As(err, &refused) || refused.Stored != policy.Stored || refused.MaxQueues != policy.MaxQueues {
+		w.Fatalf("error %v; want one of %+v", err, policy)
+	}
+}
