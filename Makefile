@@ -102,11 +102,9 @@ tidy: ## Check that the module files say what the code needs
 	cd tools/rules && go vet ./...
 	cd bench/riversqlite && go vet ./...
 
-# What the program is made of is compiled and vetted, not linked.
 .PHONY: cross
 cross: ## Check that the command compiles for other systems, without C
-	GOOS=darwin GOARCH=arm64 go vet ./cmd/sluice
-	GOOS=windows GOARCH=amd64 go vet ./cmd/sluice
+	go run -C tools ./typecheck $(CURDIR) ./cmd/sluice darwin/arm64 windows/amd64
 
 .PHONY: docs
 docs: ## Write the parts of the documents that are made from the code
