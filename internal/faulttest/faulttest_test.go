@@ -69,6 +69,10 @@ func runRole(role string) error {
 		return runDyingUpkeep(ctx, store)
 	case "starter":
 		return runStarter(ctx, store, queue)
+	case "dispatcher":
+		return runDispatcher(ctx, store)
+	case "following upkeep":
+		return runFollowingUpkeep(ctx, store)
 	}
 	ledger, err := demo.NewLedger(store)
 	if err != nil {
