@@ -223,11 +223,6 @@ func (s store) Note(ctx context.Context, entries []sluice.AuditEntry) (err error
 	return s.Store.Note(ctx, entries)
 }
 
-func (s store) DeleteQueue(ctx context.Context, name string, act sluice.Act) (err error) {
-	defer s.caught(&err)
-	return s.Store.DeleteQueue(ctx, name, act)
-}
-
 func (s store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (_ sluice.Queue, err error) {
 	defer s.caught(&err)
 	return s.Store.SaveQueue(ctx, queue, act)
