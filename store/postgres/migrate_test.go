@@ -92,6 +92,9 @@ func TestFiftyProcessesMigrateAtOnce(t *testing.T) {
 			}
 		}
 		t.Run(fmt.Sprintf("from step %d", step), func(t *testing.T) {
+			if processes < 50 {
+				t.Parallel()
+			}
 			url := pgtest.NewDatabase(t)
 			stepOf(t, url, step)
 			migrateAtOnce(t, url, processes)
