@@ -233,6 +233,11 @@ func (s store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act
 	return s.Store.TellQueue(ctx, queue, act)
 }
 
+func (s store) DeleteQueue(ctx context.Context, name string, act sluice.Act) (err error) {
+	defer s.caught(&err)
+	return s.Store.DeleteQueue(ctx, name, act)
+}
+
 func (s store) QueuePolicy(ctx context.Context) (_ sluice.QueuePolicy, err error) {
 	defer s.caught(&err)
 	return s.Store.QueuePolicy(ctx)
