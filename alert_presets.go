@@ -159,6 +159,15 @@ Put back what was there before: sluice settings undo QUEUE`,
 See what mends it: sluice doctor`,
 	},
 	{
+		Name: "many-queues", Metric: MetricQueues, Op: ">", Threshold: 0.8, For: 5 * time.Minute, Severity: SeverityWarning, Covers: CoversStore,
+		Says: "the store has more than 80 % of the queues that it takes",
+		Runbook: `See how many there are, and may be: sluice queues policy
+See which: sluice queues
+Delete those that nobody needs: sluice queues rm QUEUE --reason "replaced"
+If a program makes queues that nobody wants, let them be declared: sluice queues policy --declared on --reason "names from input"
+If so many are planned, raise the bound: sluice queues policy --max 20000 --reason "a queue for each customer"`,
+	},
+	{
 		Name: "no-upkeep", Metric: MetricUpkeepMissing, Op: ">", Threshold: 300, For: 0, Severity: SeverityCritical, Covers: CoversStore,
 		Says: "nobody did upkeep for a while",
 		Runbook: `Meanwhile no lease was recovered, no run followed, no plan carried out, and no alert looked at.

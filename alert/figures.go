@@ -48,6 +48,8 @@ func (f *figures) read(ctx context.Context, t sluice.AlertTarget) (sluice.AlertR
 		return f.upkeepMissing(t), nil
 	case sluice.MetricTrouble:
 		return f.trouble(ctx)
+	case sluice.MetricQueues:
+		return f.queuesUsed(ctx)
 	case sluice.MetricOldestTx, sluice.MetricDeadRows, sluice.MetricWAL, sluice.MetricConnections, sluice.MetricClock:
 		return f.ofStore(ctx, t.Rule.Metric)
 	case sluice.MetricSuccessRate, sluice.MetricDeadRate, sluice.MetricRecoveredRate, sluice.MetricStartFailures, sluice.MetricLeaseExpiry, sluice.MetricRunP95:
@@ -62,6 +64,15 @@ func (f *figures) read(ctx context.Context, t sluice.AlertTarget) (sluice.AlertR
 		return settingsWrong(t.Queue), nil
 	}
 	return f.now(ctx, t)
+}
+
+// queuesUsed is which share there is of the queues that the store takes.
+func (f *figures) queuesUsed(ctx context.Context) (sluice.AlertReading, error) {
+	policy, err := f.store.QueuePolicy(ctx)
+	if err != nil {
+		return sluice.AlertReading{}, err
+	}
+	return sluice.AlertReading{Value: policy.Used(), Detail: fmt.Sprintf("%d of %d", policy.Stored, policy.MaxQueues)}, nil
 }
 
 // upkeepMissing is how long ago somebody looked last, by what the look stored of this very rule.

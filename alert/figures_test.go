@@ -135,6 +135,7 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 		"that of another queue":        {sluice.MetricBreakerOpen, func(y *yard) { y.serves(sluice.TroubleOf("other", sluice.BreakerIsOpen)) }, "0"},
 		"trouble":                      {sluice.MetricTrouble, func(y *yard) { y.serves("queue mail: runs could not be followed") }, "1"},
 		"but not that of breakers":     {sluice.MetricTrouble, func(y *yard) { y.serves(sluice.TroubleOf("mail", sluice.BreakerIsOpen)) }, "0"},
+		"queues":                       {sluice.MetricQueues, func(y *yard) { y.takes(4) }, "0.25"},
 		"what the store does not tell": {sluice.MetricWAL, func(*yard) {}, "?"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,6 +159,13 @@ func near(got, want string) bool {
 	var a, b float64
 	_, err := fmt.Sscan(got+" "+want, &a, &b)
 	return err == nil && a > 0.8*b && a < 1.2*b
+}
+
+// takes makes the store take so many queues.
+func (y *yard) takes(n int) {
+	y.Helper()
+	_, err := y.client.SaveQueuePolicy(y.Context(), sluice.QueuePolicy{MaxQueues: n}, sluice.Act{By: "ada", Reason: "test"})
+	y.ok(err)
 }
 
 func (y *yard) count() {

@@ -161,7 +161,30 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 		out = append(out, examineQueue(q, served)...)
 		out = append(out, examineSettings(q, tended)...)
 	}
-	return append(out, examineTasks(tasks, tended, waiting)...), nil
+	policy, err := client.QueuePolicy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(out, examinePolicy(policy)), examineTasks(tasks, tended, waiting)...), nil
+}
+
+// manyQueues is which share of the queues that a store takes is too near to all of them.
+const manyQueues = 0.8
+
+// examinePolicy looks whether there is room for new queues.
+func examinePolicy(policy sluice.QueuePolicy) finding {
+	what := fmt.Sprintf("%s of at most %s; %s", count(policy.Stored), count(policy.MaxQueues), madeBy(policy))
+	if policy.Used() <= manyQueues {
+		return well("queues", "%s", what)
+	}
+	out := finding{
+		Check: "queues", Severity: sluice.SeverityWarning, What: what, Why: "no queue is made beyond that: a job that names a new one is refused",
+		Mend: fmt.Sprintf("sluice queues rm QUEUE… --reason WHY; or sluice queues policy --max %d --reason WHY", min(2*policy.MaxQueues, sluice.MaxMaxQueues)),
+	}
+	if policy.Stored >= policy.MaxQueues {
+		out.Severity = sluice.SeverityError
+	}
+	return out
 }
 
 // runners says who must serve a queue, how many do, and the command that starts one.

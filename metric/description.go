@@ -62,6 +62,7 @@ var counted = []Description{
 // looked is what the gauges tell: how the store is.
 var looked = []Description{
 	{"sluice_queues", TypeGauge, nil, "Stored queues. Of those beyond Options.MaxQueues nothing else is told.", "", nil},
+	{"sluice_queues_used", TypeGauge, nil, "Stored queues, of those that the store takes, 0 to 1; more where the bound was lowered since.", "", nil},
 	{"sluice_jobs", TypeGauge, []string{"queue", "state"}, "Jobs by state: ready, scheduled, blocked, claimed, dispatched, uncertain, dead. Counting stops at 10,000: from there on ready, scheduled and blocked are as upkeep counted them last, and the others are so many or more.", "C-65, D-58", nil},
 	{"sluice_oldest_due_seconds", TypeGauge, []string{"queue"}, "How long ago the job was due that is ready and waits longest; 0: none is ready.", "C-65", nil},
 	{"sluice_rate_limit", TypeGauge, []string{"queue"}, "Jobs that the queue's rate lets start in a second; absent without a rate.", "", nil},

@@ -46,6 +46,7 @@ func TestQueuesBeyondAreOneFigure(t *testing.T) {
 	s.want(7, "sluice_moves_total", "event=enqueue", "queue=(other)")
 	s.gauges.Read(t.Context())
 	s.want(10, "sluice_queues")
+	s.want(0.001, "sluice_queues_used")
 	if got := len(s.scrape()["sluice_queue_paused"].GetMetric()); got != 3 {
 		t.Errorf("%d queues are told of, want 3", got)
 	}

@@ -28,7 +28,12 @@ func (g *Gauges) readQueues(ctx context.Context, told *told) error {
 	if err != nil {
 		return err
 	}
+	policy, err := bounded(ctx, g, g.store.QueuePolicy)
+	if err != nil {
+		return err
+	}
 	told.add("sluice_queues", float64(len(queues)))
+	told.add("sluice_queues_used", policy.Used())
 	queues = queues[:min(len(queues), g.options.MaxQueues)]
 	g.round.queues = append([]sluice.Queue{}, queues...)
 	for _, q := range queues {

@@ -120,6 +120,7 @@ var cases = []struct {
 	{"an uncertain job", engine.with(series{`sluice_jobs{queue="q",state="uncertain"}`: "1+0x600"}), []string{"0:Uncertain"}},
 	{"settings that are wrong", worked.with(series{`sluice_queue_settings_wrong{queue="q"}`: "1+0x600"}), []string{"0:", "2:SettingsWrong"}},
 	{"a holder in trouble", worked.with(series{`sluice_holders_in_trouble{role="worker"}`: "1+0x600"}), []string{"1:", "3:HoldersInTrouble"}},
+	{"nearly as many queues as there may be", worked.with(series{`sluice_queues_used`: "0.81+0x600"}), []string{"4:", "6:ManyQueues"}},
 	{"no upkeep", worked.with(series{`sluice_holders{role="upkeep",instance="a"}`: "0+0x600", `sluice_holders{role="upkeep",instance="b"}`: "0+0x600"}), []string{"0:NoUpkeep"}},
 	{"one process sees none", worked.with(series{`sluice_holders{role="upkeep",instance="a"}`: "0+0x600"}), []string{"10:"}},
 	{"an old transaction", worked.with(series{`sluice_postgres_oldest_transaction_seconds`: "601+15x600"}), []string{"0:", "2:OldTransaction"}},

@@ -68,6 +68,7 @@ var expressions = map[string]expression{
 	sluice.MetricSettingsWrong: {value: `max by (queue) (sluice_queue_settings_wrong)`},
 	sluice.MetricUpkeepMissing: {value: `(1 - clamp_max(max(sluice_holders{role="upkeep"}), 1)) * 1e9`, differs: "it tells while nobody does it: the figure is 0, or more than any threshold"},
 	sluice.MetricTrouble:       {value: `sum(max by (role) (sluice_holders_in_trouble))`},
+	sluice.MetricQueues:        {value: `max(sluice_queues_used)`},
 	sluice.MetricOldestTx:      {value: `max(sluice_postgres_oldest_transaction_seconds)`},
 	sluice.MetricDeadRows:      {value: `max(sluice_postgres_dead_rows)`},
 	sluice.MetricWAL:           {value: `max(sluice_sqlite_wal_bytes)`},
