@@ -211,7 +211,7 @@ func (w *Worker) begin(ctx context.Context, stop context.CancelCauseFunc) error 
 			return err
 		}
 	}
-	if err := scrubbed.Given(w.store); err != nil {
+	if err := safe.Given(w.store); err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
 	if err := w.store.Beat(ctx, w.holder); err != nil {

@@ -15,9 +15,6 @@ func Store(store sluice.Store, clean func(string) string) sluice.Store {
 	return &scrubbing{safe.Store(store), Text(clean)}
 }
 
-// Given returns an error if there is no store beneath the decorators.
-func Given(store sluice.Store) error { return safe.Given(store) }
-
 type scrubbing struct {
 	sluice.Store
 	clean func(string) string
