@@ -111,6 +111,7 @@ queues='{scraper}'=SL004`},
 queues='{scraper}'=SL004`},
 	"grant_operator": {"", `role=ROLE=42704
 queues='{scraper}'=SL004`},
+	"grant_reader": {"", `role=ROLE=42704`},
 	"revoke_grants": {"", `role=ROLE=SL004
 queues='{scraper}'=all of them, which takes away and gives nothing`},
 }
