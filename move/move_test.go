@@ -331,7 +331,7 @@ func TestMoveThatIsGivenUp(t *testing.T) {
 	if err := Reopen(t.Context(), from); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sluice.NewClient(store, sluice.ClientOptions{}).Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`{}`)}); err != nil {
+	if _, err := sluice.NewClient(store, sluice.ClientOptions{}).Enqueue(t.Context(), sluice.NewJob{Queue: queues[0], Payload: []byte(`{}`)}); err != nil {
 		t.Error(err)
 	}
 	if _, err := Run(t.Context(), from, to, Options{}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "part of another move") {

@@ -250,11 +250,15 @@ func (w *Worker) judge(r *run, err error, cause error, settings sluice.Settings)
 		return sluice.Settlement{Event: sluice.EventRelease, Reason: "the lease could not be renewed"}
 	case errors.As(err, &forGood):
 		return sluice.Settlement{Event: sluice.EventBury, Error: textOf(forGood.err), Reason: "permanent error"}
-	case sluice.Outage(w.store, err):
+	case r.claim.Releases < maxOutages && sluice.Outage(w.store, err):
 		return outage(r.claim, err)
 	}
 	return failure(r, err, cause, settings)
 }
+
+// maxOutages is how often a job may have been handed back until an error that looks like an outage counts as its own: the
+// store takes claims and gives them, and only this handler meets it out of reach.
+const maxOutages = 100
 
 // maxOutageDelay is how long a job waits at the most that met the store out of reach again and again.
 const maxOutageDelay = time.Minute

@@ -20,7 +20,8 @@ func (s *Store) Outage(err error) bool {
 	if errors.As(err, &server) {
 		return unreachable(server)
 	}
-	if errors.Is(err, sluice.ErrUnavailable) || errors.Is(err, driver.ErrBadConn) {
+	// A connection that is closed was closed by an earlier fault, of which the handler may not have been told.
+	if errors.Is(err, sluice.ErrUnavailable) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, pgconn.ErrConnClosed) {
 		return true
 	}
 	var connect *pgconn.ConnectError

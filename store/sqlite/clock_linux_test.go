@@ -196,3 +196,56 @@ func TestRateIsKeptThroughStepsOfTheClock(t *testing.T) {
 		})
 	}
 }
+
+// TestHundredsOfStepsOfTheClockCostNoAttempt sets the clock back and forth under handlers that renew their leases, and
+// tends the queue after each step.
+func TestHundredsOfStepsOfTheClockCostNoAttempt(t *testing.T) {
+	store, client := newStore(t)
+	settings := sluice.DefaultSettings()
+	settings.Lease, settings.MaxAttempts, settings.MaxRecoveries = time.Second, 1, 1
+	if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	const jobs = 20
+	for range jobs {
+		enqueueOne(t, client)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	running, release := make(chan struct{}, 2*jobs), make(chan struct{})
+	w := worker.New(store, worker.Options{Slots: jobs, Logger: slog.New(slog.DiscardHandler)})
+	worker.Handle(w, sluice.QueueOf[struct{}]("q"), func(context.Context, *worker.Job[struct{}]) error {
+		running <- struct{}{}
+		<-release
+		return nil
+	}, worker.QueueOptions{})
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	for range jobs {
+		<-running
+	}
+	for i := range 300 {
+		by := time.Hour
+		if i%2 == 1 {
+			by = -by
+		}
+		sqlite.StepClock(by)
+		if n := recovered(t, store); n > 0 {
+			t.Fatalf("step %d: %d jobs were recovered from handlers that run", i, n)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	close(release)
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	page, err := client.Jobs(t.Context(), sluice.JobFilter{Queue: "q"})
+	if err != nil || len(page.Jobs) != jobs {
+		t.Fatalf("%d jobs, %v", len(page.Jobs), err)
+	}
+	for _, job := range page.Jobs {
+		if job.State != sluice.StateCompleted || job.Attempts+job.Recoveries > 0 {
+			t.Errorf("job %s is %s after %d attempts and %d recoveries", job.ID, job.State, job.Attempts, job.Recoveries)
+		}
+	}
+}

@@ -92,6 +92,11 @@ func TestModelFindsAPlantedBugAndShrinksIt(t *testing.T) {
 		defer mu.Unlock()
 		passed += d
 	}}
+	// Each sequence has a queue of its own, and to shrink one takes thousands.
+	policy := sluice.QueuePolicy{MaxQueues: 1_000_000}
+	if _, err := store.SaveQueuePolicy(t.Context(), policy, sluice.Act{By: "test", ID: sluice.NewID()}); err != nil {
+		t.Fatal(err)
+	}
 	r := &record{T: t}
 	var wait sync.WaitGroup
 	wait.Go(func() { rapid.Check(r, storetest.NewModel(t.Context(), bench)) })
