@@ -14,6 +14,8 @@ COVERED_PLAIN  = $(MODULE)/store/memory
 # other is under the race detector in the packages that it is made of, and with it they take three times as long. To run
 # them with it too: make race WITHOUT_RACE=
 WITHOUT_RACE = $(MODULE)/cli $(MODULE)/internal/sim $(MODULE)/internal/crashtest $(MODULE)/internal/faulttest $(MODULE)/store/storetest
+# Those whose tests take longest begin first.
+LONGEST = ./store/postgres ./engine/temporal ./store/sqlite ./move ./upkeep ./dispatcher
 comma = ,
 empty =
 listed = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
@@ -51,7 +53,7 @@ test: ## Everything that must hold
 # steps of test: alone it finds or starts servers for itself.
 .PHONY: race
 race: ## The tests with the race detector, a soak, and the coverage they reach
-	CGO_ENABLED=1 go test $(RACE) -vet=off -p=3 -shuffle=on -timeout=30m -coverpkg=$(call listed,$(COVERED_RACING)) -coverprofile=coverage.out $$(go list ./... | grep -vxF $(patsubst %,-e %,- $(WITHOUT_RACE)))
+	CGO_ENABLED=1 go test $(RACE) -vet=off -p=4 -shuffle=on -timeout=30m -coverpkg=$(call listed,$(COVERED_RACING)) -coverprofile=coverage.out $(LONGEST) $$(go list ./... | grep -vxF $(patsubst %,-e %,- $(WITHOUT_RACE)))
 	go run ./internal/coverage -profile=coverage.out -least=85 $(COVERED_RACING)
 
 .PHONY: plain

@@ -13,10 +13,13 @@ import (
 	"github.com/sluice-queue/sluice/store/storetest"
 )
 
-// TestMain runs fewer random sequences than elsewhere, since each verb is a round trip to the server.
+// TestMain runs fewer random sequences than elsewhere, since each verb is a round trip to the server; and more tests at
+// once, since they wait for it.
 func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "30"); err != nil {
-		panic(err)
+	for name, value := range map[string]string{"rapid.checks": "30", "test.parallel": "5"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
 	}
 	pgtest.Main(m)
 }

@@ -97,8 +97,10 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(childVariable); path != "" {
 		os.Exit(child(path))
 	}
-	if err := flag.Set("rapid.checks", "25"); err != nil {
-		panic(err)
+	for name, value := range map[string]string{"rapid.checks": "25", "test.parallel": "5"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
 	}
 	os.Exit(m.Run())
 }
