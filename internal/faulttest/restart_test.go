@@ -86,7 +86,9 @@ func TestHundredsOfPoolerRestartsCostNoAttempt(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("drain: %v", err)
 	}
-	<-tended
+	if err := <-tended; err != nil {
+		t.Error(err)
+	}
 	var posted, attempts, dead, releases, recoveries int
 	const books = `select (select count(*) from posted), coalesce(sum(attempts), 0), count(*) filter (where outcome <> 'completed'),
 		coalesce(sum(releases), 0), coalesce(sum(recoveries), 0) from sluice.done`
