@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/metric"

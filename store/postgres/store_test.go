@@ -16,7 +16,7 @@ import (
 // TestMain runs fewer random sequences than elsewhere, since each verb is a round trip to the server; and more tests at
 // once, since they wait for it.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"rapid.checks": "30", "test.parallel": "5"} {
+	for name, value := range map[string]string{"rapid.checks": "30", "test.parallel": "3"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}
@@ -83,7 +83,8 @@ func split(column string) (table, name string) {
 
 func openStore(t *testing.T, url string) *postgres.Store {
 	t.Helper()
-	store, err := postgres.Open(t.Context(), url+"&pool_max_conns=10", postgres.Options{Migrate: true})
+	// On a busy machine a call may wait long for its turn.
+	store, err := postgres.Open(t.Context(), url+"&pool_max_conns=10", postgres.Options{Migrate: true, CallTimeout: 5 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -244,7 +244,7 @@ func troubles() []trouble {
 			p.fill(2)
 		}},
 		{check: "busy", severity: sluice.SeverityWarning, says: "of its time", provoke: func(p *patient) {
-			p.store.JudgeHealth("busy", sluice.SeverityWarning, 1e-5)
+			p.store.JudgeHealth("busy", sluice.SeverityWarning, 5e-4)
 			p.waitForLock()
 			p.store.LetPass(time.Minute)
 		}, relieve: func(p *patient) { p.store.LetPass(time.Minute) }},
