@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -62,7 +63,7 @@ func migrateAtOnce(t *testing.T, url string, processes int) {
 			looked.Done()
 			looked.Wait()
 			var store *postgres.Store
-			if store, errs[i] = postgres.Open(t.Context(), url+"&pool_max_conns=1", postgres.Options{Migrate: true}); errs[i] == nil {
+			if store, errs[i] = postgres.Open(t.Context(), url+"&pool_max_conns=1", postgres.Options{Migrate: true, CallTimeout: 5 * time.Minute}); errs[i] == nil {
 				errs[i] = store.Close()
 			}
 			errs[i] = errors.Join(err, errs[i])
