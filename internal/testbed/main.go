@@ -1,5 +1,5 @@
 // Command testbed runs a command with what the tests need beside Go: a C compiler, which the race
-// detector is linked with, Python and Node, which the examples in these languages run on, Prometheus and its promtool, PgBouncer, and a throw-away PostgreSQL, whose URL is in SLUICE_TEST_POSTGRES. What is
+// detector is linked with, Python and Node, which the examples in these languages run on, Prometheus and its promtool, the shell of SQLite, PgBouncer, and a throw-away PostgreSQL, whose URL is in SLUICE_TEST_POSTGRES. What is
 // missing is installed where that can be done. A server that the variable names already is left as
 // it is. With -temporal there is a Temporal server too, in SLUICE_TEST_TEMPORAL. It is built beside the
 // command where it is missing, and tests wait for it when they come to need it.
@@ -83,9 +83,9 @@ func findCompiler() error {
 	return nil
 }
 
-// findPrograms makes sure that there are Python, Node, Prometheus with its promtool, and PgBouncer.
+// findPrograms makes sure that there are Python, Node, Prometheus with its promtool, the shell of SQLite, and PgBouncer.
 func findPrograms() error {
-	for _, program := range []struct{ name, packaged string }{{"python3", "python3"}, {"node", "nodejs"}, {"prometheus", "prometheus"}} {
+	for _, program := range []struct{ name, packaged string }{{"python3", "python3"}, {"node", "nodejs"}, {"prometheus", "prometheus"}, {"sqlite3", "sqlite3"}} {
 		if _, err := exec.LookPath(program.name); err == nil {
 			continue
 		}
