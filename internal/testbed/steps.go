@@ -35,6 +35,7 @@ type step struct {
 	begun, ended time.Time
 	cpu          time.Duration // of its processes, without servers that it leaves running
 	err          error
+	said         failures
 }
 
 // run runs the goals, the first ones first, and prints what each took. It starts none after one has failed.
@@ -111,6 +112,7 @@ func (s *steps) tell(one *step, from io.Reader) {
 		line, err := lines.ReadString('\n')
 		if line = strings.TrimRight(line, "\r\n"); line != "" || err == nil {
 			s.mu.Lock()
+			one.said.hear(line)
 			s.print("%s | %s", one.goal, line)
 			s.mu.Unlock()
 		}
@@ -176,10 +178,23 @@ func (s *steps) report(took time.Duration) error {
 	if err := columns.Flush(); err != nil {
 		return err
 	}
+	s.repeatFailures()
 	if len(failed) > 0 {
 		return errors.New("these steps failed: " + strings.Join(failed, ", "))
 	}
 	return nil
+}
+
+// repeatFailures prints last what the failed steps said of their failures: who keeps only the end of the output has it.
+func (s *steps) repeatFailures() {
+	for _, one := range s.all {
+		if one.err == nil {
+			continue
+		}
+		for _, line := range one.said.lines() {
+			s.print("%s ! %s", one.goal, line)
+		}
+	}
 }
 
 // seconds rounds a time for a person.

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestFailedTestsAreRepeatedWithWhatTheySay(t *testing.T) {
+	t.Parallel()
+	heard := hear(
+		"ok  \tmodule/one\t1.2s",
+		"--- FAIL: TestPays (0.10s)",
+		"    --- FAIL: TestPays/twice (0.10s)",
+		"        pay_test.go:12: paid twice",
+		"        pay_test.go:13: and once more",
+		"        pay_test.go:14: and again",
+		"FAIL",
+		"FAIL\tmodule/two\t0.3s",
+		"ok  \tmodule/three\t1.2s",
+		"make: *** [race] Error 1",
+	)
+	want := []string{
+		"--- FAIL: TestPays (0.10s)",
+		"    --- FAIL: TestPays/twice (0.10s)",
+		"        pay_test.go:12: paid twice",
+		"        pay_test.go:13: and once more",
+		"FAIL\tmodule/two\t0.3s",
+	}
+	if !slices.Equal(heard, want) {
+		t.Errorf("repeated:\n%s\nwant:\n%s", strings.Join(heard, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestAStepWithoutFailedTestsRepeatsItsEnd(t *testing.T) {
+	t.Parallel()
+	var lines []string
+	for i := range 100 {
+		lines = append(lines, strconv.Itoa(i))
+	}
+	heard := hear(lines...)
+	if want := lines[100-mostFailures:]; !slices.Equal(heard, want) {
+		t.Errorf("repeated %q, want %q", heard, want)
+	}
+}
+
+// hear gives what is repeated of lines.
+func hear(lines ...string) []string {
+	var f failures
+	for _, line := range lines {
+		f.hear(line)
+	}
+	return f.lines()
+}
