@@ -3,7 +3,7 @@ package sluice
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -113,14 +113,27 @@ type Receipt struct {
 	Replaced ID `json:"replaced,omitzero"`
 }
 
-var queueName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
-
 // CheckQueueName says whether a queue may have this name, as an ErrInvalid.
 func CheckQueueName(name string) error {
-	if !queueName.MatchString(name) {
+	if !isQueueName(name) {
 		return invalid("queue", fmt.Sprintf("%.80q must be 1 to 64 letters, digits and . _ : -, the first a letter or a digit", name))
 	}
 	return nil
+}
+
+// maxQueueName is how long the name of a queue may be.
+const maxQueueName = 64
+
+// isQueueName is a loop and no regular expression because each job of a batch is checked.
+func isQueueName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		letterOrDigit := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !letterOrDigit && (i == 0 || !strings.ContainsRune("._:-", rune(c))) {
+			return false
+		}
+	}
+	return len(name) >= 1 && len(name) <= maxQueueName
 }
 
 // check refuses what no store could keep; settings of the queue are checked by the client.

@@ -156,32 +156,30 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 	}
 	arguments, known := columns.arguments(), knownQueues(jobs, chosen)
 	if mayFail && unlessZero(columns.inLine) == nil {
-		taken, err := takenIDs(ctx, db, enqueueNewSQL, append(slices.Clip(arguments), known))
+		taken, err := takenIDs(ctx, db, enqueueNewSQL, slices.Clip(arguments), known)
 		if !violatesUnique(err) {
 			return taken, err
 		}
 	}
-	return takenIDs(ctx, db, enqueueSQL, append(append(arguments, columns.places()...), known))
+	return takenIDs(ctx, db, enqueueSQL, append(arguments, columns.places()...), known)
 }
 
-// takenIDs runs a statement that stores jobs, and returns the ids that were taken. A queue that is gone is an
-// ErrQueueGone. The statement locks the table of jobs before it looks for the queue, and DeleteQueue keeps those that do so
-// waiting: none can miss that a queue goes.
-func takenIDs(ctx context.Context, db rowsQuerier, text string, arguments []any) (map[sluice.ID]bool, error) {
-	taken := make(map[sluice.ID]bool)
-	var gone error
-	_, err := list(ctx, db, func(row pgx.CollectableRow) (struct{}, error) {
-		var id pgtype.UUID
-		var queue *string
-		err := row.Scan(&id, &queue)
-		if queue != nil {
-			gone = fmt.Errorf("queue %q: %w", *queue, sluice.ErrQueueGone)
-		} else {
-			taken[idOf(id)] = true
+// takenIDs runs a statement that stores jobs, and returns the ids that were taken. If one of the known queues, the last of
+// the arguments, is gone, it is an ErrQueueGone. The statement locks the table of jobs before it looks for them, and
+// DeleteQueue keeps those that do so waiting: none can miss that a queue goes.
+func takenIDs(ctx context.Context, db rowsQuerier, text string, arguments []any, known []string) (map[sluice.ID]bool, error) {
+	ids, err := list(ctx, db, pgx.RowTo[pgtype.UUID], text, append(arguments, known)...)
+	if err != nil {
+		return nil, err
+	}
+	taken := make(map[sluice.ID]bool, len(ids))
+	for _, id := range ids {
+		if !id.Valid {
+			return nil, fmt.Errorf("queues %.200q: one was deleted: %w", known, sluice.ErrQueueGone)
 		}
-		return struct{}{}, err
-	}, text, arguments...)
-	return taken, errors.Join(err, gone)
+		taken[idOf(id)] = true
+	}
+	return taken, nil
 }
 
 // knownQueues names the queues of chosen jobs that were stored when their settings were read, each once.

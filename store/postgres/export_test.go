@@ -28,8 +28,8 @@ func (s *Store) WalkedFor(queue string, cost time.Duration) {
 
 // FunctionsChecksum is the checksum of the text of the functions.
 func FunctionsChecksum() (string, error) {
-	_, checksum, err := functionSet()
-	return checksum, err
+	set, err := functionSet()
+	return set.checksum, err
 }
 
 // JudgeHealth judges a check by other limits, so that a test need not wait an hour.
@@ -87,9 +87,9 @@ func (s *Store) StepWindows(d time.Duration) {
 
 // FunctionSignatures lists the functions that a migration makes, with the types of their arguments.
 func FunctionSignatures() ([]string, error) {
-	text, _, err := functionSet()
+	set, err := functionSet()
 	var out []string
-	for _, made := range madeFunctions(text) {
+	for _, made := range madeFunctions(set.text) {
 		out = append(out, made.String())
 	}
 	return out, err

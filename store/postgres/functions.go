@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/jackc/pgx/v5"
@@ -84,16 +85,19 @@ func rankOf(group string) int {
 	return slices.IndexFunc(functionGroups, func(g struct{ name, may string }) bool { return g.name == group })
 }
 
-// functionSet is the text that makes all functions, and its checksum.
-func functionSet() (text, checksum string, err error) {
+// madeSet is the text that makes all functions, and its checksum.
+type madeSet struct{ text, checksum string }
+
+// functionSet writes the text that makes all functions, once.
+var functionSet = sync.OnceValues(func() (madeSet, error) {
 	functions, err := Functions()
 	if err != nil {
-		return "", "", err
+		return madeSet{}, err
 	}
 	given := placeholders(functions)
 	columns, err := readerColumns()
 	if err != nil {
-		return "", "", err
+		return madeSet{}, err
 	}
 	given["reader columns"] = "$sql$select name, string_agg(format('%I', column_name), ', ' order by column_name) as columns\nfrom (" + columns +
 		") c\ngroup by name\norder by name$sql$"
@@ -102,16 +106,16 @@ func functionSet() (text, checksum string, err error) {
 	for _, folder := range []string{"functions/inner", "functions"} {
 		files, err := fs.Glob(functionFiles, folder+"/*.sql")
 		if err != nil {
-			return "", "", err
+			return madeSet{}, err
 		}
 		for _, file := range files {
 			template, err := fs.ReadFile(functionFiles, file)
 			if err != nil {
-				return "", "", err
+				return madeSet{}, err
 			}
 			filled, err := fill(string(template), given)
 			if err != nil {
-				return "", "", fmt.Errorf("%s: %w", file, err)
+				return madeSet{}, fmt.Errorf("%s: %w", file, err)
 			}
 			out.WriteString(filled)
 		}
@@ -128,8 +132,8 @@ func functionSet() (text, checksum string, err error) {
 	}
 	out.WriteString(finishFunctions)
 	sum := sha256.Sum256([]byte(out.String()))
-	return out.String(), hex.EncodeToString(sum[:8]), nil
-}
+	return madeSet{out.String(), hex.EncodeToString(sum[:8])}, nil
+})
 
 // madeFunction finds the name and the arguments of a function that the set makes.
 var madeFunction = regexp.MustCompile(`(?m)^\s*(?:execute ')?create or replace function sluice\.(\w+)\(([^()]*)\)`)
@@ -351,11 +355,11 @@ func grantedValues(functions []Function) string {
 
 // missingFunctions gives the step that makes the functions; nil, if the database has these or newer ones.
 func missingFunctions(ctx context.Context, db rowsQuerier) (*sluice.Migration, error) {
-	text, checksum, err := functionSet()
+	set, err := functionSet()
 	if err != nil {
 		return nil, err
 	}
-	step := &sluice.Migration{Name: "functions for other languages", Checksum: checksum, SQL: text + fmt.Sprintf(noteFunctions, FunctionsVersion, checksum)}
+	step := &sluice.Migration{Name: "functions for other languages", Checksum: set.checksum, SQL: set.text + fmt.Sprintf(noteFunctions, FunctionsVersion, set.checksum)}
 	rows, err := query(ctx, db, hasTable, "function_set")
 	if err != nil {
 		return nil, err
@@ -366,7 +370,7 @@ func missingFunctions(ctx context.Context, db rowsQuerier) (*sluice.Migration, e
 	}
 	has, err := list(ctx, db, pgx.RowTo[bool],
 		"select version > $1::integer or version = $1::integer and checksum = $2::text from sluice.function_set",
-		FunctionsVersion, checksum)
+		FunctionsVersion, set.checksum)
 	if err != nil {
 		return nil, err
 	}

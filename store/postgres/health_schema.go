@@ -7,8 +7,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
-
-	"github.com/sluice-queue/sluice/internal/migration"
+	"sync"
 )
 
 var (
@@ -58,10 +57,10 @@ type making struct {
 	indexes                 map[string]madeIndex
 }
 
-// readSchema reads from the schema files which tables, views, triggers and indexes there must be. There is no other list of them, so that
-// none can be out of date.
-func readSchema() (madeSchema, error) {
-	steps, err := migration.Steps(schemaFiles, "schema")
+// readSchema reads from the schema files which tables, views, triggers and indexes there must be, once. There is no other
+// list of them, so that none can be out of date.
+var readSchema = sync.OnceValues(func() (madeSchema, error) {
+	steps, err := schemaSteps()
 	if err != nil {
 		return madeSchema{}, err
 	}
@@ -73,7 +72,7 @@ func readSchema() (madeSchema, error) {
 		}
 	}
 	return m.sorted(), nil
-}
+})
 
 // apply follows one statement of a schema file.
 func (m making) apply(found []string) {

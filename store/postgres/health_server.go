@@ -9,7 +9,6 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/checkup"
-	"github.com/sluice-queue/sluice/internal/migration"
 )
 
 // serverRow is what the server says of itself, as health_server.sql gives it.
@@ -221,7 +220,7 @@ func (c *examination) autovacuum() {
 
 // schema compares the database's schema and functions with the program's.
 func (c *examination) schema(ctx context.Context) error {
-	steps, err := migration.Steps(schemaFiles, "schema")
+	steps, err := schemaSteps()
 	if err != nil {
 		return err
 	}

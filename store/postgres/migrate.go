@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -149,7 +150,7 @@ type rowsQuerier interface {
 }
 
 func pending(ctx context.Context, db rowsQuerier) ([]sluice.Migration, error) {
-	steps, err := migration.Steps(schemaFiles, "schema")
+	steps, err := schemaSteps()
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +160,7 @@ func pending(ctx context.Context, db rowsQuerier) ([]sluice.Migration, error) {
 	}
 	exists, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
 	if err != nil || !exists {
-		return steps, err
+		return slices.Clone(steps), err
 	}
 	rows, err = query(ctx, db, "select version, checksum, works_from from sluice.migration order by version")
 	if err != nil {
@@ -172,9 +173,12 @@ func pending(ctx context.Context, db rowsQuerier) ([]sluice.Migration, error) {
 	return migration.Pending(steps, applied)
 }
 
+// schemaSteps are the steps of the schema, read once: the files are part of the program.
+var schemaSteps = sync.OnceValues(func() ([]sluice.Migration, error) { return migration.Steps(schemaFiles, "schema") })
+
 // knownSteps is the newest step that this program knows.
 var knownSteps = sync.OnceValue(func() int {
-	steps, err := migration.Steps(schemaFiles, "schema")
+	steps, err := schemaSteps()
 	if err != nil {
 		panic(err) // the files are part of the program, and were read when the store was opened
 	}

@@ -189,7 +189,7 @@ func (c *examination) file(tx runner) error {
 
 func (c *examination) schema() {
 	c.Figure("schema_version", float64(c.on.step), "")
-	if known := schemaSteps(); c.on.step > known {
+	if known := knownSteps(); c.on.step > known {
 		c.Find(sluice.SeverityNote, "schema", fmt.Sprintf("the file has had schema step %d, this program knows %d", c.on.step, known),
 			"it works, and does not know what is new", "install the newer sluice")
 		return

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/checkup"
-	"github.com/sluice-queue/sluice/internal/migration"
 )
 
 //go:embed sql/health_objects.sql
@@ -37,7 +36,7 @@ func scanObject(rows *sql.Rows) (o object, err error) {
 
 // madeObjects gives what the schema files make: it runs them on a database in memory and looks.
 var madeObjects = sync.OnceValues(func() ([]object, error) {
-	steps, err := migration.Steps(schemaFiles, "schema")
+	steps, err := schemaSteps()
 	if err != nil {
 		return nil, err
 	}
@@ -56,18 +55,9 @@ var madeObjects = sync.OnceValues(func() ([]object, error) {
 	return list(tx, scanObject, healthObjectsSQL)
 })
 
-// schemaSteps is how many steps this program knows.
-var schemaSteps = sync.OnceValue(func() int {
-	steps, err := migration.Steps(schemaFiles, "schema")
-	if err != nil {
-		return 0 // whoever opens a store is told
-	}
-	return len(steps)
-})
-
 // objects compares what is there with what the schema makes.
 func (c *examination) objects(ctx context.Context) error {
-	if c.on.step > schemaSteps() {
+	if c.on.step > knownSteps() {
 		return nil // what is needed there is not known here
 	}
 	made, err := madeObjects()

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,7 +46,8 @@ func Migrate(ctx context.Context, path string) ([]sluice.Migration, error) {
 // PendingMigrations returns the steps that Migrate would run, without running them.
 func PendingMigrations(ctx context.Context, path string) ([]sluice.Migration, error) {
 	if _, err := os.Stat(path); os.IsNotExist(err) {
-		return migration.Steps(schemaFiles, "schema")
+		steps, err := schemaSteps()
+		return slices.Clone(steps), err
 	}
 	db, err := openDB(path)
 	if err != nil {
@@ -121,13 +123,13 @@ func runNext(tx foreignTx) (*sluice.Migration, error) {
 }
 
 func pending(tx runner) ([]sluice.Migration, error) {
-	steps, err := migration.Steps(schemaFiles, "schema")
+	steps, err := schemaSteps()
 	if err != nil {
 		return nil, err
 	}
 	exists, err := list(tx, scanOne[int], "select count(*) from sqlite_master where type = 'table' and name = 'sluice_migration'")
 	if err != nil || exists[0] == 0 {
-		return steps, err
+		return slices.Clone(steps), err
 	}
 	applied, err := list(tx, scanApplied, "select version, checksum, works_from from sluice_migration order by version")
 	if err != nil {
@@ -136,9 +138,12 @@ func pending(tx runner) ([]sluice.Migration, error) {
 	return migration.Pending(steps, applied)
 }
 
+// schemaSteps are the steps of the schema, read once: the files are part of the program.
+var schemaSteps = sync.OnceValues(func() ([]sluice.Migration, error) { return migration.Steps(schemaFiles, "schema") })
+
 // knownSteps is the newest step that this program knows.
 var knownSteps = sync.OnceValue(func() int {
-	steps, err := migration.Steps(schemaFiles, "schema")
+	steps, err := schemaSteps()
 	if err != nil {
 		panic(err) // the files are part of the program, and were read when the store was opened
 	}

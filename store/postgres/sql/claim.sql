@@ -25,10 +25,11 @@ with claimed as (
             limit $5::integer
             for update skip locked
         ) due
-        where not exists (select from sluice.queue q where q.name = $1::text
-            and (q.engine <> $12::text or q.paused and (q.paused_until is null or q.paused_until > now())
-                 or not $9::boolean and (q.rate > 0 or q.in_flight_limit > 0 or q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0)))
-          and ($12::text = '' or exists (select from sluice.queue q where q.name = $1::text))
+        where coalesce((
+            select q.engine = $12::text and not (q.paused and (q.paused_until is null or q.paused_until > now()))
+                   and ($9::boolean or not (q.rate > 0 or q.in_flight_limit > 0 or q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0))
+            from sluice.queue q where q.name = $1::text
+          ), $12::text = '')
           and ($9::boolean or not exists (select from sluice.tenant_limit t where t.queue in ($1::text, '') and t.says))
         limit $5::integer
     ))

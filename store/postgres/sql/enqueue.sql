@@ -7,17 +7,15 @@
 -- $15 integer[] where each payload begins, from 1   $16 integer[] its length   $17 boolean[] whether it stands in line
 -- $18 text[] order keys ('': none)   $19 bigint[] places   $20 text[] after, each as an array's text ('': none)   $21 text[] after_failure ('': none)
 -- $22 text[] the queues that were stored when their settings were read (null: none); if one is gone, nothing is stored, and
--- the queue is returned
-with missing as materialized (
-    select k.name from unnest($22::text[]) as k(name) where not exists (select from sluice.queue q where q.name = k.name)
-), given as (
+-- a null is returned
+with given as (
     select g.*, substr($6::bytea, g.begins, g.length) as payload
     from unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[], $7::text[], $8::smallint[], $9::timestamptz[],
                 $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[], $17::boolean[],
                 $18::text[], $19::bigint[], $20::text[], $21::text[])
         as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, told, begins, length, in_line,
              order_key, order_place, after, after_failure)
-    where not exists (select from missing)
+    where (select count(*) from sluice.queue q where q.name = any ($22::text[])) = coalesce(cardinality($22::text[]), 0)
 ), stored as (
     insert into sluice.job (id, queue, tenant, priority, key, payload, labels, max_attempts, expires_at, order_key, order_place, after, after_failure)
     select id, queue, coalesce(tenant, ''), priority, nullif(key, ''), payload, nullif(labels, '')::jsonb, nullif(max_attempts, 0), expires_at,
@@ -44,6 +42,6 @@ with missing as materialized (
     from given g join stored s on s.id = g.id
     where g.told
 )
-select g.id, null::text from given g where not exists (select from stored s where s.id = g.id)
+select g.id from given g where not exists (select from stored s where s.id = g.id)
 union all
-select null::uuid, name from missing
+select null where not exists (select from given)

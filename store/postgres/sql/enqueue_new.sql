@@ -7,15 +7,13 @@
 -- $12 boolean[] keyed   $13 uuid[] blocked_by   $14 boolean[] whether the audit tells of it
 -- $15 integer[] where each payload begins, from 1   $16 integer[] its length
 -- $17 text[] the queues that were stored when their settings were read (null: none); if one is gone, nothing is stored, and
--- the queue is returned
-with missing as materialized (
-    select k.name from unnest($17::text[]) as k(name) where not exists (select from sluice.queue q where q.name = k.name)
-), given as (
+-- a null is returned
+with given as (
     select g.*, substr($6::bytea, g.begins, g.length) as payload
     from unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[], $7::text[], $8::smallint[], $9::timestamptz[],
                 $10::interval[], $11::timestamptz[], $12::boolean[], $13::uuid[], $14::boolean[], $15::integer[], $16::integer[])
         as g(id, queue, tenant, priority, key, labels, max_attempts, due_at, delay, expires_at, keyed, blocked_by, told, begins, length)
-    where not exists (select from missing)
+    where (select count(*) from sluice.queue q where q.name = any ($17::text[])) = coalesce(cardinality($17::text[]), 0)
 ), stored as (
     insert into sluice.job (id, queue, tenant, priority, key, payload, labels, max_attempts, expires_at)
     select id, queue, coalesce(tenant, ''), priority, nullif(key, ''), payload, nullif(labels, '')::jsonb, nullif(max_attempts, 0), expires_at
@@ -31,4 +29,4 @@ with missing as materialized (
     from given g
     where g.told
 )
-select null::uuid, name from missing
+select null::uuid where not exists (select from given)
