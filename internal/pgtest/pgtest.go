@@ -98,10 +98,33 @@ func create(how string) (at, name string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("%s must be a URL: %w", Env, err)
 	}
+	strategy, err := copying()
+	if err != nil {
+		return "", "", err
+	}
 	name = fmt.Sprintf("sluice_test_%d_%d_%d", os.Getpid(), time.Now().UnixMilli(), databases.Add(1))
 	parsed.Path = "/" + name
-	return parsed.String(), name, admin(base, "create database "+name+how)
+	return parsed.String(), name, admin(base, "create database "+name+how+strategy)
 }
+
+// copying says how databases are made, for servers that know two ways: by copying files, which takes a fortieth of the
+// CPU of writing each page to the log.
+var copying = sync.OnceValues(func() (string, error) {
+	base, err := server()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, base)
+	if err != nil {
+		return "", fmt.Errorf("connect to the test server: %w", err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	strategy := ""
+	err = conn.QueryRow(ctx, "select case when current_setting('server_version_num')::integer >= 150000 then ' strategy file_copy' else '' end").Scan(&strategy)
+	return strategy, err
+})
 
 func admin(base, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)

@@ -52,18 +52,23 @@ func (d *databases) take() string {
 	return d.make(d.owner)
 }
 
-// emptying leaves the schema as its migration left it, which stores nothing but its own steps and functions.
+// emptying leaves the schema as its migration left it, which stores nothing but its own steps and functions. To delete a few
+// rows is far cheaper than to truncate forty tables, which makes all their files anew.
 const emptying = `
 do $$
 declare
-    names text;
     one   regclass;
+    small boolean;
 begin
     set local lock_timeout = '20s';
     set local session_replication_role = replica; -- triggers keep the audit from being emptied
-    select string_agg(format('sluice.%I', tablename), ', ') into names
-    from pg_tables where schemaname = 'sluice' and tablename not in ('migration', 'function_set');
-    execute 'truncate ' || names || ' restart identity';
+    for one, small in
+        select c.oid::regclass, pg_table_size(c.oid) < 500000 from pg_class c
+        where c.relnamespace = 'sluice'::regnamespace and c.relkind = 'r' and c.relname not in ('migration', 'function_set')
+          and pg_relation_size(c.oid) > 0
+    loop
+        execute case when small then 'delete from ' else 'truncate ' end || one;
+    end loop;
     for one in select c.oid::regclass from pg_class c where c.relnamespace = 'sluice'::regnamespace and c.relkind = 'S' loop
         execute format('alter sequence %s restart', one);
     end loop;
