@@ -92,7 +92,7 @@ func endRules() []Rule {
 		{"E-36", "A run that takes longer than the target's timeout has timed out, and is not run again.", "I-17", func(w *world) {
 			run := w.run(Script{Do: Wait})
 			target := w.Target
-			target.Timeout = 3 * time.Second
+			target.Timeout = 10 * time.Second // a busy server takes seconds until the run begins
 			w.ok(w.Engine.Start(w.ctx, target, []sluice.Run{run})[0])
 			w.becomes(run, sluice.RunTimedOut)
 			w.ranOnce(run)

@@ -262,6 +262,7 @@ func TestWorkGoesOnThroughServerRestarts(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- demo.NewWorker(b.store, b.ledger, b.queue, 16, quiet).Run(ctx) }()
+	awaitWorker(t, b.store, ended)
 	var paying sync.WaitGroup
 	paying.Go(func() {
 		for round := 0; round < 60; {

@@ -2,6 +2,7 @@ package faulttest
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -61,6 +62,7 @@ func TestHundredsOfPoolerRestartsCostNoAttempt(t *testing.T) {
 	ended, tended := make(chan error, 1), make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
 	go func() { tended <- upkeep.New(store, upkeep.Options{Logger: quiet}).Run(ctx) }()
+	awaitWorker(t, producer, ended) // one that finds no store when it starts gives up
 	for n := range restarts {
 		for i := range 5 {
 			if _, err := queue.Enqueue(t.Context(), client, 5*n+i, sluice.EnqueueOptions{}); err != nil {
@@ -104,6 +106,25 @@ func TestHundredsOfPoolerRestartsCostNoAttempt(t *testing.T) {
 		}
 		if err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// awaitWorker waits until a worker has begun. One that ends instead fails the test with what it said.
+func awaitWorker(t *testing.T, store sluice.Store, ended <-chan error) {
+	t.Helper()
+	for {
+		holders, err := store.Holders(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(holders, func(h sluice.Holder) bool { return h.Role == sluice.RoleWorker }) {
+			return
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("the worker ended before it began: %v", err)
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }

@@ -30,7 +30,8 @@ func newCrowd(t *testing.T) *crowd {
 	t.Helper()
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sluice.db")
-	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true, CallTimeout: 10 * time.Second})
+	makeFile(t, path)
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{CallTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

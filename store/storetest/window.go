@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,11 +87,7 @@ func windowRules() []Rule {
 			rate := sluice.Rate{Jobs: 40, Per: time.Second}
 			w.save(func(s *sluice.Settings) { s.Rate, s.Burst, s.MaxRecoveries = rate, 0, 10_000 })
 			w.addMany(400)
-			starts := w.startByMany(6, 3*time.Second)
-			KeepsRate(w, starts, rate, 0)
-			if len(starts) < rate.Jobs {
-				w.Errorf("%d jobs started in all, want at least those of one window", len(starts))
-			}
+			KeepsRate(w, w.startByMany(6, 3*rate.Jobs), rate, 0)
 		}},
 	}
 }
@@ -150,13 +147,14 @@ func (w *world) claimNoneBy(request sluice.ClaimRequest) {
 	}
 }
 
-// startByMany lets holders claim, begin what they got a little later, tell of it with the next claim, or die with it. It gives
-// when each job began.
-func (w *world) startByMany(holders int, while time.Duration) []time.Time {
+// startByMany lets holders claim, begin what they got a little later, tell of it with the next claim, or die with it, until so
+// many jobs have begun. It gives when each began.
+func (w *world) startByMany(holders, jobs int) []time.Time {
 	var mu sync.Mutex
 	var starts []time.Time
 	var all sync.WaitGroup
-	until := time.Now().Add(while)
+	var inAll atomic.Int64
+	deadline := time.Now().Add(10 * time.Minute)
 	for n := range holders {
 		store := w.Store
 		if n%2 == 1 {
@@ -165,7 +163,11 @@ func (w *world) startByMany(holders int, while time.Duration) []time.Time {
 		all.Go(func() {
 			var told []sluice.Begun
 			var last []time.Time
-			for time.Now().Before(until) {
+			for inAll.Load() < int64(jobs) {
+				if time.Now().After(deadline) {
+					w.Errorf("in ten minutes fewer than %d jobs started", jobs)
+					return
+				}
 				request := claimOf(n, 1+rand.IntN(8))
 				request.Tells, request.Lease = true, 300*time.Millisecond
 				for i := range told {
@@ -192,6 +194,7 @@ func (w *world) startByMany(holders int, while time.Duration) []time.Time {
 					starts = append(starts, time.Now())
 				}
 				mu.Unlock()
+				inAll.Add(int64(began))
 				if len(claimed.Jobs) > 0 && rand.IntN(8) > 0 { // else the holder died
 					told = append(told, sluice.Begun{Token: request.Token, Jobs: began, Gone: len(claimed.Jobs) - began})
 					last = append(last, time.Now())
