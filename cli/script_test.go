@@ -197,11 +197,13 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 // await runs a command until it prints what a pattern finds, as in «await READY sluice holders».
 func await(ts *testscript.TestScript, _ bool, args []string) {
 	pattern := regexp.MustCompile("(?m)" + args[0])
-	for until := time.Now().Add(patience); time.Now().Before(until); {
+	pause := 10 * time.Millisecond // it grows, since each look is a process
+	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(pause) {
 		ts.Check(ts.Exec(args[1], args[2:]...))
 		if pattern.MatchString(ts.ReadFile("stdout")) {
 			return
 		}
+		pause = min(2*pause, 500*time.Millisecond)
 	}
 	ts.Fatalf("%s never came", args[0])
 }
