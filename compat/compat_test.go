@@ -163,30 +163,32 @@ func TestStoreRefusesOnceAnotherLibraryOpensItsFile(t *testing.T) {
 }
 
 func TestTransactionOfAnotherDriverIsRefusedByName(t *testing.T) {
-	folder := t.TempDir()
-	store, client := opened(t, filepath.Join(folder, "jobs.db"))
-	if _, err := client.Enqueue(t.Context(), newJob()); err != nil {
-		t.Fatal(err)
-	}
-	claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "orders", Limit: 1, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
-	if err != nil || len(claimed.Jobs) != 1 {
-		t.Fatal(claimed, err)
-	}
 	for _, name := range []string{"jobs.db", "app.db"} {
-		db := mattnDB(t, filepath.Join(folder, name))
-		tx, err := db.BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := client.Within(store.InTx(tx)).Enqueue(t.Context(), newJob()); !refuses(err, name) {
-			t.Errorf("%s: enqueue: %v", name, err)
-		}
-		if err := sqlite.CompleteTx(t.Context(), tx, claimed.Jobs[0], nil); !refuses(err, name) {
-			t.Errorf("%s: complete: %v", name, err)
-		}
-		if err := errors.Join(tx.Rollback(), db.Close()); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			store, client := opened(t, filepath.Join(folder, "jobs.db"))
+			if _, err := client.Enqueue(t.Context(), newJob()); err != nil {
+				t.Fatal(err)
+			}
+			claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "orders", Limit: 1, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
+			if err != nil || len(claimed.Jobs) != 1 {
+				t.Fatal(claimed, err)
+			}
+			db := mattnDB(t, filepath.Join(folder, name))
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.Within(store.InTx(tx)).Enqueue(t.Context(), newJob()); !refuses(err, name) {
+				t.Errorf("enqueue: %v", err)
+			}
+			if err := sqlite.CompleteTx(t.Context(), tx, claimed.Jobs[0], nil); !refuses(err, name) {
+				t.Errorf("complete: %v", err)
+			}
+			if err := errors.Join(tx.Rollback(), db.Close()); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 
