@@ -81,13 +81,15 @@ func (c *Cluster) start(options Options) error {
 	if c.port, err = freeport.Find(); err != nil {
 		return err
 	}
-	lines := append([]string{
+	lines := []string{
 		fmt.Sprintf("port = %d", c.port), "listen_addresses = '127.0.0.1'", "unix_socket_directories = ''",
 		"max_connections = 200", "shared_buffers = 256MB", "max_wal_size = 4GB", "log_min_messages = fatal",
-	}, options.Settings...)
-	if !options.Durable {
-		lines = append(lines, "fsync = off", "full_page_writes = off", "synchronous_commit = off", "sluice.throwaway = on")
 	}
+	if !options.Durable {
+		lines = append(lines, "fsync = off", "full_page_writes = off", "synchronous_commit = off", "sluice.throwaway = on",
+			"max_connections = 1000") // the tests of several packages share it
+	}
+	lines = append(lines, options.Settings...)
 	if err := c.configure(lines...); err != nil {
 		return err
 	}
