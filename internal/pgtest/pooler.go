@@ -25,6 +25,7 @@ type Pooler struct {
 	owner   *syscall.Credential
 	process *exec.Cmd
 	said    *output
+	ended   chan struct{} // closed once the process is gone
 }
 
 // PoolerOptions adjust a pooler.
@@ -129,16 +130,20 @@ func (p *Pooler) Start() error {
 	if err := p.process.Start(); err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.process.Wait() }()
+	process, ended := p.process, make(chan struct{})
+	p.ended = ended
+	go func() {
+		defer close(ended)
+		_ = process.Wait() // its state says how it ended
+	}()
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		conn, err := net.DialTimeout("tcp", p.address, time.Second)
 		if err == nil {
 			return conn.Close()
 		}
 		select {
-		case err := <-ended:
-			return fmt.Errorf("PgBouncer ended: %w: %s", err, p.said)
+		case <-ended:
+			return fmt.Errorf("PgBouncer ended: %s: %s", process.ProcessState, p.said)
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
@@ -147,10 +152,11 @@ func (p *Pooler) Start() error {
 	}
 }
 
-// Kill ends it at once, as a crash would.
+// Kill ends it at once, as a crash would, and waits until it is gone: until then it has its port.
 func (p *Pooler) Kill() {
 	if p.process != nil && p.process.Process != nil {
 		_ = p.process.Process.Kill()
+		<-p.ended
 	}
 }
 
