@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -250,14 +251,14 @@ var refPattern = regexp.MustCompile(`^` + queue + `-([0-9a-f-]{36})`)
 
 // spans reads all runs from Temporal's list, once it has caught up. On a busy machine a page may take longer than a call may.
 func (b *bank) spans() (out []span) {
-	deadline := time.Now().Add(10 * time.Minute)
-	for ; ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		out = nil
 		open := 0
 		request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowType = '%s'", b.runType), PageSize: 1000}
 		for {
 			page, err := b.server.ListWorkflow(b.Context(), request)
-			if err != nil && time.Now().Before(deadline) {
+			var late *serviceerror.DeadlineExceeded
+			if (errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded)) && time.Now().Before(deadline) {
 				continue
 			}
 			if err != nil {
