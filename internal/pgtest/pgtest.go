@@ -109,24 +109,29 @@ func create(how string) (at, name string, err error) {
 
 // copying says how databases are made, for servers that know two ways: by copying files, which takes a fortieth of the
 // CPU of writing each page to the log.
-var copying = sync.OnceValues(func() (string, error) {
+var copying = sync.OnceValues(func() (strategy string, err error) {
 	base, err := server()
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, base)
-	if err != nil {
-		return "", fmt.Errorf("connect to the test server: %w", err)
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	strategy := ""
-	err = conn.QueryRow(ctx, "select case when current_setting('server_version_num')::integer >= 150000 then ' strategy file_copy' else '' end").Scan(&strategy)
+	err = onServer(base, func(ctx context.Context, conn *pgx.Conn) error {
+		const text = "select case when current_setting('server_version_num')::integer >= 150000 then ' strategy file_copy' else '' end"
+		return conn.QueryRow(ctx, text).Scan(&strategy)
+	})
 	return strategy, err
 })
 
 func admin(base, statement string) error {
+	return onServer(base, func(ctx context.Context, conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+		return nil
+	})
+}
+
+// onServer does something on a connection of its own.
+func onServer(base string, do func(context.Context, *pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, base)
@@ -134,8 +139,5 @@ func admin(base, statement string) error {
 		return fmt.Errorf("connect to the test server: %w", err)
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	if _, err := conn.Exec(ctx, statement); err != nil {
-		return fmt.Errorf("%s: %w", statement, err)
-	}
-	return nil
+	return do(ctx, conn)
 }
