@@ -177,13 +177,13 @@ func pending(ctx context.Context, db rowsQuerier) ([]sluice.Migration, error) {
 var schemaSteps = sync.OnceValues(func() ([]sluice.Migration, error) { return migration.Steps(schemaFiles, "schema") })
 
 // knownSteps is the newest step that this program knows.
-var knownSteps = sync.OnceValue(func() int {
+func knownSteps() int {
 	steps, err := schemaSteps()
 	if err != nil {
 		panic(err) // the files are part of the program, and were read when the store was opened
 	}
 	return len(steps)
-})
+}
 
 // tooNewSQL finds the steps of the schema that need a newer program than this one.
 const tooNewSQL = "select version, checksum, works_from from sluice.migration where works_from > $1::integer order by works_from desc limit 1"

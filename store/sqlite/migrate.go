@@ -142,13 +142,13 @@ func pending(tx runner) ([]sluice.Migration, error) {
 var schemaSteps = sync.OnceValues(func() ([]sluice.Migration, error) { return migration.Steps(schemaFiles, "schema") })
 
 // knownSteps is the newest step that this program knows.
-var knownSteps = sync.OnceValue(func() int {
+func knownSteps() int {
 	steps, err := schemaSteps()
 	if err != nil {
 		panic(err) // the files are part of the program, and were read when the store was opened
 	}
 	return len(steps)
-})
+}
 
 // mayWork returns an ErrNewerSchema once another program has migrated the file to a schema that this one must not work
 // on. It reads one row per second.
