@@ -50,7 +50,7 @@ func claimRules() []Rule {
 			w.add(sluice.EnqueueOptions{Delay: time.Hour})
 			w.add(sluice.EnqueueOptions{Delay: 10 * time.Minute, Priority: 9})
 			// It may first ask to look again soon: the slower the store answers, the later.
-			for deadline := time.Now().Add(10 * time.Minute); claimed.NextDue < 9*time.Minute && time.Now().Before(deadline); time.Sleep(min(max(claimed.NextDue, 0), 100*time.Millisecond)) {
+			for deadline := time.Now().Add(10 * time.Minute); claimed.NextDue < 9*time.Minute && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 				claimed, err = w.Store.Claim(w.ctx, claimOf(1, 10))
 				w.ok(err)
 			}
