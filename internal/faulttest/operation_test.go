@@ -107,7 +107,7 @@ func (b *bank) redrive(op *sluice.Operation) (killed int) {
 			killed++
 			carriers[n] = b.spawn("dying upkeep")
 			wait(n)
-		default:
+		case <-time.After(20 * time.Millisecond):
 			b.work(well)
 		}
 		var err error

@@ -44,6 +44,11 @@ func run(command func() (int, error), withTemporal bool) (int, error) {
 	if flag.NArg() == 0 {
 		return 2, errors.New("usage: testbed [-temporal] [-steps N] COMMAND [ARG…]")
 	}
+	remove, err := useMemory()
+	if err != nil {
+		return 1, err
+	}
+	defer remove()
 	if withTemporal && os.Getenv(temporaltest.Env) == "" {
 		stop, err := startTemporal()
 		if err != nil {

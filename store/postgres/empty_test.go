@@ -6,50 +6,65 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/storetest"
 )
 
 // databases are used by one rule after the other, emptied in between: that takes a tenth of the time that a
-// new database and its schema take. They are dropped when their owner ends.
+// new database and its schema take. Their connections stay open too, as a server compiles each function and plans each
+// statement anew in each new one. Databases are dropped when their owner ends.
 type databases struct {
 	owner *testing.T
 	make  func(testing.TB) string
 
 	mu   sync.Mutex
-	free []string
+	free []database
 }
+
+// database has two stores, and so two pools, which are kept open for those that rules get.
+type database [2]*postgres.Store
 
 // open makes two stores on an empty database.
 func (d *databases) open(t *testing.T) storetest.Bench {
 	t.Helper()
-	url := d.take()
-	// The stores are closed before this, as cleanups run backwards.
+	kept := d.take(t)
+	// The stores of the rule are closed before this, as cleanups run backwards.
 	t.Cleanup(func() {
 		if t.Failed() {
 			return // whatever it left behind is nobody else's trouble
 		}
-		if err := empty(url); err != nil {
+		if err := kept.empty(); err != nil {
 			t.Errorf("empty the database: %v", err)
 			return
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.free = append(d.free, url)
+		d.free = append(d.free, kept)
 	})
-	return openAt(t, url)
+	return benchOf(t, reopen(t, kept[0]), reopen(t, kept[1]))
 }
 
-func (d *databases) take() string {
+func (d *databases) take(t *testing.T) database {
+	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if last := len(d.free) - 1; last >= 0 {
-		url := d.free[last]
+		kept := d.free[last]
 		d.free = d.free[:last]
-		return url
+		return kept
 	}
-	return d.make(d.owner)
+	url := d.make(d.owner)
+	return database{openStore(d.owner, url), openStore(d.owner, url)}
+}
+
+func reopen(t *testing.T, kept *postgres.Store) *postgres.Store {
+	t.Helper()
+	store, err := kept.Again(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
 }
 
 // emptying leaves the schema as its migration left it, which stores nothing but its own steps and functions. To delete a few
@@ -75,14 +90,9 @@ begin
     delete from pg_statistic where starelid in (select oid from pg_class where relnamespace = 'sluice'::regnamespace);
 end $$`
 
-func empty(url string) error {
+func (d database) empty() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	_, err = conn.Exec(ctx, emptying)
+	_, err := d[0].Pool().Exec(ctx, emptying)
 	return err
 }

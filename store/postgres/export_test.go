@@ -1,10 +1,19 @@
 package postgres
 
 import (
+	"context"
 	"time"
 
 	"github.com/sluice-queue/sluice/internal/flow"
 )
+
+// Again makes another store of the same connections, which stay open when that one is closed.
+func (s *Store) Again(ctx context.Context) (*Store, error) {
+	return open(ctx, s.pool, s.session, s.options)
+}
+
+// Closed reports whether the store was closed.
+func (s *Store) Closed() bool { return s.closed.Load() }
 
 // ForgetMarks makes the next claims walk from the front. Tests that move everything stored into the
 // past call it: marks are positions in time.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
@@ -32,6 +33,23 @@ import (
 type functionStore struct {
 	*postgres.Store
 }
+
+// Pool is closed with the store, though its connections may be kept for others.
+func (s functionStore) Pool() *pgxpool.Pool {
+	if s.Closed() {
+		return closedPool()
+	}
+	return s.Store.Pool()
+}
+
+var closedPool = sync.OnceValue(func() *pgxpool.Pool {
+	pool, err := pgxpool.New(context.Background(), "host=127.0.0.1")
+	if err != nil {
+		panic(err)
+	}
+	pool.Close()
+	return pool
+})
 
 func openFunctions(t *testing.T) storetest.Bench {
 	t.Helper()

@@ -41,12 +41,16 @@ func open(t *testing.T) storetest.Bench {
 	return openAt(t, newWithFunctions(t)) // a copy costs less than migrating
 }
 
-// openAt makes two stores on an empty database. Time passes by moving everything stored into the past,
-// so that the store itself goes by the server's clock alone.
+// openAt makes two stores on an empty database.
 func openAt(t *testing.T, url string) storetest.Bench {
 	t.Helper()
-	store := openStore(t, url)
-	other := openStore(t, url)
+	return benchOf(t, openStore(t, url), openStore(t, url))
+}
+
+// benchOf makes a bench of two stores on one database. Time passes by moving everything stored into the past,
+// so that the store itself goes by the server's clock alone.
+func benchOf(t *testing.T, store, other *postgres.Store) storetest.Bench {
+	t.Helper()
 	refresh := func() {
 		store.ForgetMarks()
 		other.ForgetMarks()
