@@ -43,7 +43,7 @@ func Adopts(ctx context.Context, store Store, job Job, s Settings, run RunOutcom
 	if job.State == StateClaimed && (run.StartedAt.IsZero() || mayForget(s, now.Sub(run.StartedAt))) {
 		return false, nil
 	}
-	_, err := store.Job(ctx, run.Job)
+	_, err := GivenStore(store).Job(ctx, run.Job)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return true, nil

@@ -62,7 +62,7 @@ func (c *Client) SetAlertRule(ctx context.Context, name, queue string, act Act, 
 	}
 	before = ruleFor(book.Rules, name, queue)
 	after = before
-	if err := change(&after); err != nil {
+	if err := edit(&after, change); err != nil {
 		return before, after, err
 	}
 	after.Name, after.Queue, after.Version = name, queue, before.Version

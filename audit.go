@@ -121,6 +121,9 @@ type AuditFilter struct {
 // Change lets change edit the settings. A change that gives a queue an engine, and says nothing of the audit, makes the
 // audit full: what a run did is known elsewhere, and only the audit tells when it was claimed, dispatched and ended.
 func (s *Settings) Change(change func(*Settings) error) error {
+	if err := CheckGiven("change", change); err != nil {
+		return err
+	}
 	probe, before := *s, *s
 	probe.Audit = AuditFull
 	silent := before.Engine == "" && before.Audit == AuditNotable && change(&probe) == nil && probe.Engine != "" && probe.Audit == AuditFull

@@ -35,8 +35,10 @@ type Client struct {
 	checker  PayloadChecker
 }
 
-// NewClient makes a client of a store. It does no reading or writing itself.
+// NewClient makes a client of a store. It does no reading or writing itself. Without a store (nil) each method that gives an
+// error gives an ErrInvalid.
 func NewClient(store Store, options ClientOptions) *Client {
+	store = GivenStore(store)
 	live := NewLiveSettings(store, LiveOptions(options))
 	return &Client{store: store, enqueuer: store, settings: live, checker: options.PayloadChecker}
 }
@@ -46,7 +48,7 @@ func NewClient(store Store, options ClientOptions) *Client {
 // enqueueing goes to the store as before.
 func (c *Client) Within(tx Enqueuer) *Client {
 	inner := *c
-	inner.enqueuer, inner.inTx = tx, true
+	inner.enqueuer, inner.inTx = GivenEnqueuer(tx), true
 	return &inner
 }
 

@@ -107,7 +107,7 @@ type FigureReporter interface {
 
 // HealthOf asks a store, or the one that it decorates, of its health. One that cannot tell gives the zero Health.
 func HealthOf(ctx context.Context, store Store, options HealthOptions) (Health, error) {
-	reporter, found := inStore[HealthReporter](store)
+	reporter, found := inStore[HealthReporter](GivenStore(store))
 	if !found {
 		return Health{}, nil
 	}

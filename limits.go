@@ -180,7 +180,7 @@ func (c *Client) ChangeTenantLimits(ctx context.Context, of TenantLimits, act Ac
 		if err != nil {
 			return TenantLimits{}, err
 		}
-		if err := change(&now); err != nil {
+		if err := edit(&now, change); err != nil {
 			return TenantLimits{}, err
 		}
 		now.Until, now.PausedUntil = storedInstant(now.Until), storedInstant(now.PausedUntil)

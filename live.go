@@ -63,7 +63,7 @@ func NewLiveSettings(store Store, options LiveOptions) *LiveSettings {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	return &LiveSettings{store: store, options: options}
+	return &LiveSettings{store: GivenStore(store), options: options}
 }
 
 // Queue gives a queue's settings as of now, or as of at most one interval ago. A queue that is not

@@ -31,6 +31,9 @@ func (q TypedQueue[T]) NewJob(payload T, options EnqueueOptions) (NewJob, error)
 
 // Enqueue stores one job of the queue.
 func (q TypedQueue[T]) Enqueue(ctx context.Context, client *Client, payload T, options EnqueueOptions) (Receipt, error) {
+	if err := CheckGiven("client", client); err != nil {
+		return Receipt{}, err
+	}
 	job, err := q.NewJob(payload, options)
 	if err != nil {
 		return Receipt{}, err

@@ -61,6 +61,7 @@ func New(store sluice.Store, options Options) *Watcher {
 	if options.Holder == "" {
 		options.Holder = sluice.NewHolderID()
 	}
+	store = sluice.GivenStore(store)
 	return &Watcher{
 		store: store, client: sluice.NewClient(store, sluice.ClientOptions{Logger: options.Logger}), options: options,
 		log: event.NewLog(options.Logger, options.Holder, options.LogLimit),
@@ -211,6 +212,9 @@ func (w *Watcher) register(ctx context.Context) error {
 		return nil
 	}
 	for _, r := range w.options.Receivers {
+		if err := sluice.CheckGiven("receiver", r); err != nil {
+			return err
+		}
 		if _, err := w.store.TakeNotices(ctx, r.Name(), 0, time.Second); err != nil {
 			return fmt.Errorf("register receiver %q: %w", r.Name(), err)
 		}

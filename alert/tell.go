@@ -40,6 +40,9 @@ func (w *Watcher) Tell(ctx context.Context) (told int, err error) {
 
 // tell tells one receiver. It ends where the receiver cannot be reached.
 func (w *Watcher) tell(ctx context.Context, receiver Receiver) (told int, err error) {
+	if err := sluice.CheckGiven("receiver", receiver); err != nil {
+		return 0, err
+	}
 	for {
 		notices, err := w.store.TakeNotices(ctx, receiver.Name(), tellBatch, tellHold)
 		if err != nil || len(notices) == 0 {

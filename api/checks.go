@@ -15,6 +15,7 @@ import (
 
 // StoreAnswers looks whether a store answers: it reads the store's clock.
 func StoreAnswers(store sluice.Store) Check {
+	store = sluice.GivenStore(store)
 	return Check{Name: "store", Look: func(ctx context.Context) (string, error) {
 		begun := time.Now()
 		if _, err := store.Now(ctx); err != nil {
@@ -53,8 +54,7 @@ const Silence = 30 * time.Second
 // Beats looks whether the store took a heartbeat lately of what this process runs, such as its upkeep, which does the
 // work or stands by, ready to. It reads nothing.
 func Beats(name string, status func() sluice.HolderStatus) Check {
-	return Check{Name: name, Look: func(context.Context) (string, error) {
-		s := status()
+	return ofStatus(name, status, func(s sluice.HolderStatus) (string, error) {
 		if s.Beaten.IsZero() {
 			return "", errors.New("the store has had no heartbeat of it yet")
 		}
@@ -66,7 +66,7 @@ func Beats(name string, status func() sluice.HolderStatus) Check {
 			return "it leads: " + strings.Join(s.Tasks, ", "), nil
 		}
 		return "it runs", nil
-	}}
+	})
 }
 
 // Led looks every fifteen seconds who leads upkeep, and who follows the runs at each engine: it is not well if nobody does
@@ -97,17 +97,28 @@ func Led(store sluice.Store) Check {
 // Untroubled looks whether anything keeps what this process runs from its work, such as an open breaker. It reads
 // nothing.
 func Untroubled(name string, status func() sluice.HolderStatus) Check {
-	return Check{Name: name, Look: func(context.Context) (string, error) {
-		if trouble := status().Trouble; trouble != "" {
-			return "", errors.New(trouble)
+	return ofStatus(name, status, func(s sluice.HolderStatus) (string, error) {
+		if s.Trouble != "" {
+			return "", errors.New(s.Trouble)
 		}
 		return "nothing keeps it from its work", nil
+	})
+}
+
+// ofStatus is a check that looks at what a part of this process says of itself. Without a status it is not well.
+func ofStatus(name string, status func() sluice.HolderStatus, judge func(sluice.HolderStatus) (string, error)) Check {
+	return Check{Name: name, Look: func(context.Context) (string, error) {
+		if err := sluice.CheckGiven("status", status); err != nil {
+			return "", err
+		}
+		return judge(status())
 	}}
 }
 
 // EngineAnswers looks every fifteen seconds whether the engines of queues can be reached, by asking each about one of the
 // queues that name it, all at once.
 func EngineAnswers(store sluice.Store, engines map[string]sluice.Engine) Check {
+	store = sluice.GivenStore(store)
 	return Check{Name: "engine", Every: 15 * time.Second, Look: func(ctx context.Context) (string, error) {
 		if len(engines) == 0 {
 			return "this process has no engine", nil

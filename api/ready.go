@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // Check looks at one thing that work depends on.
@@ -155,6 +157,9 @@ func (s *standing) lookSafely(ctx context.Context) (what string, err error) {
 			err = fmt.Errorf("the check panicked: %v", panicked)
 		}
 	}()
+	if err := sluice.CheckGiven("look", s.Look); err != nil {
+		return "", err
+	}
 	return s.Look(ctx)
 }
 

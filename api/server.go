@@ -1,12 +1,16 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // The bounds of a connection (S-8). Nothing that is answered takes long; what is asked fits in a few lines.
@@ -20,8 +24,14 @@ const (
 )
 
 // Serve answers what comes to a listener until ctx ends, and then what is under way; it returns nil then. It closes the
-// listener.
+// listener. The logger gets what clients do wrong; default: slog.Default.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
+	if err := cmp.Or(sluice.CheckGiven("listener", listener), sluice.CheckGiven("handler", handler)); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	if logger == nil {
+		logger = slog.Default()
+	}
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: readTimeout,

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
@@ -64,8 +65,12 @@ func New(options Options) (*Site, error) {
 }
 
 // Handle hangs a handler in at a path below the base; with a / at its end, at all paths that begin with it. The handler
-// sees the path without the base. It must be called before the site is served.
+// sees the path without the base. It must be called before the site is served. Without a handler (nil) nothing is answered
+// there (404).
 func (s *Site) Handle(at string, handler http.Handler) {
+	if sluice.CheckGiven("handler", handler) != nil {
+		handler = http.HandlerFunc(notFound)
+	}
 	s.mux.Handle(s.options.Base+at, http.StripPrefix(s.options.Base, handler))
 }
 

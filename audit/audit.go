@@ -158,6 +158,9 @@ func (a *Addition) Goes(level Level) (after, upto int64, any bool) {
 
 // Of looks for the chain in a store, through those that decorate it.
 func Of(store sluice.Store) (Store, error) {
+	if err := sluice.CheckGiven("store", store); err != nil {
+		return nil, err
+	}
 	for store != nil {
 		if chain, ok := store.(Store); ok {
 			return chain, nil

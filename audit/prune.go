@@ -24,6 +24,9 @@ func (p Pruned) Any() int64 { return p.Entries[Notable] + p.Entries[Full] }
 // 10,000. Each step is a seal of its own, which says what is gone, in the transaction that deletes it. By is who does it,
 // for the audit.
 func Prune(ctx context.Context, store Store, by string) (Pruned, error) {
+	if err := sluice.CheckGiven("store", store); err != nil {
+		return Pruned{}, err
+	}
 	done := Pruned{Entries: make(map[Level]int64)}
 	for _, level := range Levels() {
 		lost := 0

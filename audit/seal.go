@@ -65,6 +65,9 @@ func (s Seal) Keeps(level Level) time.Duration {
 
 // SealSettled seals the entries that are settled. Any number may do so at once.
 func SealSettled(ctx context.Context, store Store, options SealOptions) (Sealed, error) {
+	if err := sluice.CheckGiven("store", store); err != nil {
+		return Sealed{}, err
+	}
 	var done Sealed
 	lost := 0
 	last, err := store.LastAuditSeal(ctx)
@@ -135,6 +138,9 @@ const MaxKeep = 3650 * 24 * time.Hour
 
 // Keep says how long entries of the levels are kept from now on; 0: for ever. The chain holds it, and the audit tells of it.
 func Keep(ctx context.Context, store Store, keep map[Level]time.Duration, act sluice.Act) (Seal, error) {
+	if err := sluice.CheckGiven("store", store); err != nil {
+		return Seal{}, err
+	}
 	for level, d := range keep {
 		if d < 0 || d > MaxKeep || d%time.Millisecond != 0 {
 			return Seal{}, &sluice.InvalidError{Field: "keep " + string(level), Rule: fmt.Sprintf("%s must be 0s (for ever) or at most 3650d, in milliseconds", d)}

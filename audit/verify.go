@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // FaultKind says what was done to the audit.
@@ -71,6 +73,9 @@ const verifyPage = 200
 // Verify reads the whole chain and all that it covers, in order, in short reads, and stops at the first fault. It needs
 // little memory, and may run while others add to the audit, seal and delete by retention.
 func Verify(ctx context.Context, store Store, options VerifyOptions) (Report, error) {
+	if err := sluice.CheckGiven("store", store); err != nil {
+		return Report{}, err
+	}
 	v := &verifier{store: store, options: options, report: Report{Gone: make(map[Level]int64)}, heads: make(map[int64][]Head)}
 	for _, h := range options.Heads {
 		v.heads[h.No] = append(v.heads[h.No], h)

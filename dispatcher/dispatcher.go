@@ -97,7 +97,7 @@ func defaultTo[T int | time.Duration](value *T, otherwise T) {
 // Run dispatches until ctx ends, and returns nil then. What was claimed is still started and settled, for as long as
 // Drain says; of what is left, upkeep asks the engine when the leases end. Without a store it returns an error at once.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	if err := cmp.Or(safe.Given(d.store), d.wrong); err != nil {
+	if err := cmp.Or(sluice.CheckGiven("store", d.store), d.wrong); err != nil {
 		return fmt.Errorf("dispatcher: %w", err)
 	}
 	end, err := d.running.Begin()

@@ -107,10 +107,10 @@ func New(local, centre sluice.Store, options Options) *Forwarder {
 func (f *Forwarder) engine() string { return Engine + "/" + f.options.Centre }
 
 func (f *Forwarder) check() error {
-	if err := safe.Given(f.local); err != nil {
+	if err := sluice.CheckGiven("store", f.local); err != nil {
 		return fmt.Errorf("forwarder: local: %w", err)
 	}
-	if err := safe.Given(f.centre); err != nil {
+	if err := sluice.CheckGiven("store", f.centre); err != nil {
 		return fmt.Errorf("forwarder: centre: %w", err)
 	}
 	if f.wrong != nil {

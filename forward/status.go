@@ -28,6 +28,7 @@ type Status struct {
 
 // StatusOf tells what waits in queues of a local store, of which the centre need not be there.
 func StatusOf(ctx context.Context, local sluice.Store, queues []string) ([]Status, error) {
+	local = sluice.GivenStore(local)
 	holders, err := local.Holders(ctx)
 	if err != nil {
 		return nil, err

@@ -50,6 +50,9 @@ const healthEvery = 6
 // NewGauges makes gauges of a store, which may be a decorated one, and registers them. They are empty until Run or Read
 // has read them. It is an error if the registerer has metrics of these names already.
 func NewGauges(store sluice.Store, options Options) (*Gauges, error) {
+	if err := sluice.CheckGiven("store", store); err != nil {
+		return nil, err
+	}
 	g := &Gauges{store: store, options: options.filled(), descs: make(map[string]*prometheus.Desc)}
 	for _, d := range Names() {
 		g.descs[d.Name] = prometheus.NewDesc(d.Name, d.Help, d.Labels, nil)

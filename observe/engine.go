@@ -23,7 +23,8 @@ type terminator struct {
 // Engine decorates an engine, by the name that the settings of queues have for it. It is a sluice.Terminator if the
 // engine is one. Unwrap gives the engine back.
 func Engine(inner sluice.Engine, name string, observers ...Observer) sluice.Engine {
-	e := &engine{inner, name, observers}
+	inner = sluice.GivenEngine(inner)
+	e := &engine{inner, name, given(observers)}
 	if byForce, can := inner.(sluice.Terminator); can {
 		return &terminator{e, byForce}
 	}

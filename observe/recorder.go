@@ -40,7 +40,7 @@ func NewRecorder(store sluice.Store, options RecorderOptions) *Recorder {
 		options.Logger = slog.Default()
 	}
 	holder := sluice.NewHolderID()
-	return &Recorder{store: store, log: event.NewLog(options.Logger, holder, 0), holder: holder}
+	return &Recorder{store: sluice.GivenStore(store), log: event.NewLog(options.Logger, holder, 0), holder: holder}
 }
 
 // Begin does nothing.

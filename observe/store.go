@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -14,15 +15,21 @@ type store struct {
 	observers []Observer
 }
 
-// Store decorates a store. Unwrap gives the store back. Observers begin in their order, and end in the opposite one.
+// Store decorates a store. Unwrap gives the store back. Observers begin in their order, and end in the opposite one; those
+// that are nil are left out. Without a store (nil) every verb is a sluice.ErrInvalid.
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{inner, observers}
+	return &store{sluice.GivenStore(inner), given(observers)}
+}
+
+// given leaves out the observers that are nil.
+func given(observers []Observer) []Observer {
+	return slices.DeleteFunc(slices.Clone(observers), func(o Observer) bool { return o == nil })
 }
 
 // Enqueuer decorates what enqueues inside a transaction of the caller's own. A job counts as enqueued although the
 // transaction may be rolled back.
 func Enqueuer(inner sluice.Enqueuer, observers ...Observer) sluice.Enqueuer {
-	return &enqueuer{inner, observers}
+	return &enqueuer{sluice.GivenEnqueuer(inner), given(observers)}
 }
 
 type enqueuer struct {

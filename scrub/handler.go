@@ -12,8 +12,15 @@ func Nothing(text string) string { return text }
 
 // NewHandler makes a slog.Handler that removes from the attributes of each line what clean removes, such as Text or that
 // of a Scrubber, and hands it on to next. With keys it scrubs the attributes that have one of these, and errors, whatever
-// their key; without, every text. Messages are left as they are: they are the program's own words.
+// their key; without, every text. Messages are left as they are: they are the program's own words. Defaults of next and clean
+// (nil): the handler of slog.Default, and Text.
 func NewHandler(next slog.Handler, clean func(string) string, keys ...string) slog.Handler {
+	if next == nil {
+		next = slog.Default().Handler()
+	}
+	if clean == nil {
+		clean = Text
+	}
 	return &handler{next: next, clean: clean, keys: slices.Clone(keys)}
 }
 

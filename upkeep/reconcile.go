@@ -23,6 +23,9 @@ type Reconciliation struct {
 // lease has not run out: their dispatcher is about to settle them. Of those that an engine gave no answer for it tells by
 // the error.
 func (u *Upkeep) Reconcile(ctx context.Context, what Reconciliation, tell func(Judged) error) error {
+	if err := sluice.CheckGiven("tell", tell); err != nil {
+		return err
+	}
 	q, err := u.client.Queue(ctx, what.Queue)
 	if err != nil {
 		return err

@@ -161,7 +161,7 @@ func defaultTo[T int | time.Duration](value *T, otherwise T) {
 // itself, and following the runs at each engine that it was given. A lead is a row with a lease of ten intervals, 2 s at
 // the least, which is renewed as long as the rounds go on. Faults of the store are logged, and tried again at the next look.
 func (u *Upkeep) Run(ctx context.Context) error {
-	if err := cmp.Or(safe.Given(u.store), u.wrong); err != nil {
+	if err := cmp.Or(sluice.CheckGiven("store", u.store), u.wrong); err != nil {
 		return fmt.Errorf("upkeep: %w", err)
 	}
 	end, err := u.running.Begin()

@@ -125,7 +125,7 @@ func (w *Worker) add(l *lane) error {
 	case slices.Contains(w.holder.Queues, l.queue):
 		return fmt.Errorf("worker: queue %q has two handlers; it can have one", l.queue)
 	case l.do == nil:
-		return fmt.Errorf("worker: the handler of queue %q is nil; give Handle a function", l.queue)
+		return fmt.Errorf("worker: %w", &sluice.InvalidError{Field: "handler", Rule: fmt.Sprintf("the handler of queue %q is nil; give Handle a function", l.queue)})
 	case l.slots < 0:
 		return fmt.Errorf("worker: slots of queue %q: %d must be 0 (all) or more", l.queue, l.slots)
 	}

@@ -199,6 +199,9 @@ func (w *Worker) begin(ctx context.Context, stop context.CancelCauseFunc) error 
 	if w.ran {
 		return errors.New("worker: Run was called twice; make a new worker")
 	}
+	if err := sluice.CheckGiven("store", w.store); err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
 	if len(w.lanes) == 0 {
 		return errors.New("worker: no handler is registered; see Handle")
 	}
@@ -210,9 +213,6 @@ func (w *Worker) begin(ctx context.Context, stop context.CancelCauseFunc) error 
 		if err := w.add(lane); err != nil {
 			return err
 		}
-	}
-	if err := safe.Given(w.store); err != nil {
-		return fmt.Errorf("worker: %w", err)
 	}
 	if err := w.store.Beat(ctx, w.holder); err != nil {
 		return fmt.Errorf("worker: start: %w", err)

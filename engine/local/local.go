@@ -69,6 +69,7 @@ func New(store sluice.Store, options Options) *Engine {
 	if options.Settings == (sluice.Settings{}) {
 		options.Settings = DefaultSettings()
 	}
+	store = sluice.GivenStore(store)
 	return &Engine{
 		store: store, client: sluice.NewClient(store, sluice.ClientOptions{Logger: options.Worker.Logger}),
 		settings: options.Settings, worker: worker.New(store, options.Worker), known: make(map[string]bool),

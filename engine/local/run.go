@@ -45,6 +45,10 @@ type Func[T any] func(ctx context.Context, run *Run[T]) (result any, err error)
 // before Engine.Run, once for each type.
 func Handle[T any](e *Engine, runType string, do Func[T], options worker.QueueOptions) {
 	e.types = append(e.types, runType)
+	if do == nil {
+		worker.Handle[envelope](e.worker, sluice.QueueOf[envelope](QueueOf(runType)), nil, options)
+		return
+	}
 	worker.Handle(e.worker, sluice.QueueOf[envelope](QueueOf(runType)), func(ctx context.Context, job *worker.Job[envelope]) error {
 		run, err := open[T](job)
 		if err != nil {

@@ -94,9 +94,13 @@ var (
 )
 
 // New makes an engine on a client, which stays the caller's to close. TLS, credentials and the metadata of calls are the
-// client's. One client serves all namespaces that its credentials may use.
+// client's. One client serves all namespaces that its credentials may use. Without a client (nil) every call is a
+// sluice.ErrInvalid.
 func New(c client.Client, options Options) *Engine {
 	options = withDefaults(options)
+	if err := sluice.CheckGiven("client", c); err != nil {
+		c = missingClient{err: err}
+	}
 	return &Engine{
 		client:  c,
 		service: c.WorkflowService(),

@@ -13,6 +13,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/sluice-queue/sluice"
 )
 
 const (
@@ -61,6 +63,10 @@ func (e *Engine) RunSchedules(ctx context.Context, s Schedules) error {
 	}
 	if s.Failed == nil {
 		s.Failed = func(error) {}
+	}
+	missing, _ := e.client.(missingClient)
+	if err := cmp.Or(missing.err, sluice.CheckGiven("interval", s.Interval), sluice.CheckGiven("cycle", s.Cycle)); err != nil {
+		return fmt.Errorf("keep schedules: %w", err)
 	}
 	w := worker.New(e.client, s.TaskQueue, worker.Options{
 		MaxConcurrentWorkflowTaskExecutionSize: cmp.Or(s.Workflows, DefaultCycleWorkflows),

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // Options says which field of a struct of options is wrong: a number or a duration below zero, but for those that may be
-// negative, or an entry of a map that is nil.
+// negative, or an entry of a map or a slice that is nil. The error is a sluice.ErrInvalid.
 func Options(options any, mayBeNegative ...string) error {
 	of := reflect.ValueOf(options)
 	for i := range of.NumField() {
@@ -15,25 +17,25 @@ func Options(options any, mayBeNegative ...string) error {
 		switch field := of.Field(i); field.Kind() {
 		case reflect.Int, reflect.Int64:
 			if field.Int() < 0 && !slices.Contains(mayBeNegative, name) {
-				return fmt.Errorf("option %s: %v must be 0 (the default) or more", name, field)
+				return &sluice.InvalidError{Field: "option " + name, Rule: fmt.Sprintf("%v must be 0 (the default) or more", field)}
 			}
-		case reflect.Map:
+		case reflect.Map, reflect.Slice:
 			if key, found := nilEntry(field); found {
-				return fmt.Errorf("option %s: %v is nil", name, key)
+				return &sluice.InvalidError{Field: "option " + name, Rule: fmt.Sprintf("%v is nil", key)}
 			}
 		}
 	}
 	return nil
 }
 
-// nilEntry finds an entry of a map of interfaces that has no value.
+// nilEntry finds an entry of a map or a slice of interfaces that has no value.
 func nilEntry(of reflect.Value) (key reflect.Value, found bool) {
 	if of.Type().Elem().Kind() != reflect.Interface {
 		return key, false
 	}
-	for entries := of.MapRange(); entries.Next(); {
-		if entries.Value().IsNil() {
-			return entries.Key(), true
+	for at, entry := range of.Seq2() {
+		if entry.IsNil() {
+			return at, true
 		}
 	}
 	return key, false

@@ -3,7 +3,6 @@
 package safe
 
 import (
-	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -13,33 +12,14 @@ import (
 type store struct{ sluice.Store }
 
 // Store gives a store whose panics are errors. Of a nil store every verb is an error, too.
-func Store(inner sluice.Store) sluice.Store { return store{inner} }
+func Store(inner sluice.Store) sluice.Store { return store{sluice.GivenStore(inner)} }
 
 // Unwrap gives the store that is called.
 func (s store) Unwrap() sluice.Store { return s.Store }
 
-// Given returns an error if there is no store beneath all decorators that say what they decorate.
-func Given(store sluice.Store) error {
-	for store != nil {
-		decorated, is := store.(interface{ Unwrap() sluice.Store })
-		if !is {
-			return nil
-		}
-		store = decorated.Unwrap()
-	}
-	return errNone
-}
-
-var errNone = errors.New("no store was given: open one, and hand it over")
-
 // caught makes an error of a panic.
 func (s store) caught(err *error) {
-	panicked := recover()
-	switch {
-	case panicked == nil:
-	case s.Store == nil:
-		*err = errNone
-	default:
+	if panicked := recover(); panicked != nil {
 		*err = fmt.Errorf("the store panicked: %v\n%s", panicked, debug.Stack())
 	}
 }

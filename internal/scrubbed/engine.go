@@ -13,6 +13,7 @@ import (
 func Engines(engines map[string]sluice.Engine, clean func(string) string) map[string]sluice.Engine {
 	out := make(map[string]sluice.Engine, len(engines))
 	for name, engine := range engines {
+		engine = sluice.GivenEngine(engine)
 		heard := &listening{engine, Text(clean)}
 		out[name] = heard
 		if byForce, can := engine.(sluice.Terminator); can {

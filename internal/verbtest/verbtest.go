@@ -13,13 +13,29 @@ import (
 // Call calls each method of a store but Close and Watch with arguments that are filled in, and returns the error of each
 // by name. A method that panics calls recovered, if there is one, and is not in the result.
 func Call(ctx context.Context, store sluice.Store, recovered func(name string, panicked any)) map[string]error {
+	return callAll(ctx, store, reflect.TypeFor[sluice.Store](), recovered)
+}
+
+// CallAny is Call for the methods of any value that take a context and give an error, or errors; of those, the first counts.
+func CallAny(ctx context.Context, of any, recovered func(name string, panicked any)) map[string]error {
+	return callAll(ctx, of, reflect.TypeOf(of), recovered)
+}
+
+func callAll(ctx context.Context, of any, as reflect.Type, recovered func(string, any)) map[string]error {
 	errs := make(map[string]error)
-	for method := range reflect.TypeFor[sluice.Store]().Methods() {
-		if method.Name != "Close" && method.Name != "Watch" {
-			call(ctx, reflect.ValueOf(store).MethodByName(method.Name), method.Name, errs, recovered)
+	for method := range as.Methods() {
+		if m := reflect.ValueOf(of).MethodByName(method.Name); method.Name != "Close" && method.Name != "Watch" && fails(m.Type()) {
+			call(ctx, m, method.Name, errs, recovered)
 		}
 	}
 	return errs
+}
+
+// fails reports whether a method takes a context and gives an error, or errors.
+func fails(method reflect.Type) bool {
+	in, out := method.NumIn(), method.NumOut()
+	return in > 0 && method.In(0) == reflect.TypeFor[context.Context]() && out > 0 &&
+		(method.Out(out-1) == reflect.TypeFor[error]() || method.Out(out-1) == reflect.TypeFor[[]error]())
 }
 
 func call(ctx context.Context, method reflect.Value, name string, errs map[string]error, recovered func(string, any)) {
@@ -37,19 +53,24 @@ func call(ctx context.Context, method reflect.Value, name string, errs map[strin
 		arguments = append(arguments, argument)
 	}
 	results := method.Call(arguments)
-	err, _ := results[len(results)-1].Interface().(error)
+	last := results[len(results)-1].Interface()
+	if each, are := last.([]error); are && len(each) > 0 {
+		last = each[0]
+	}
+	err, _ := last.(error)
 	errs[name] = err
 }
 
 // samples are values of types that have rules of their own.
 var samples = map[reflect.Type]any{
-	reflect.TypeFor[time.Time]():       time.Unix(1e9, 0),
-	reflect.TypeFor[time.Duration]():   time.Second,
-	reflect.TypeFor[json.RawMessage](): json.RawMessage(`{}`),
-	reflect.TypeFor[sluice.State]():    sluice.StateCompleted,
-	reflect.TypeFor[sluice.Event]():    sluice.EventComplete,
-	reflect.TypeFor[sluice.Settings](): sluice.DefaultSettings(),
-	reflect.TypeFor[sluice.Object]():   sluice.ObjectTier,
+	reflect.TypeFor[time.Time]():             time.Unix(1e9, 0),
+	reflect.TypeFor[time.Duration]():         time.Second,
+	reflect.TypeFor[json.RawMessage]():       json.RawMessage(`{}`),
+	reflect.TypeFor[sluice.State]():          sluice.StateCompleted,
+	reflect.TypeFor[sluice.Event]():          sluice.EventComplete,
+	reflect.TypeFor[sluice.Settings]():       sluice.DefaultSettings(),
+	reflect.TypeFor[sluice.Object]():         sluice.ObjectTier,
+	reflect.TypeFor[sluice.OperationState](): sluice.OperationRunning,
 }
 
 // fill gives a value that is not zero, so that the verb has something to do.
@@ -74,6 +95,8 @@ func fill(v reflect.Value) {
 		for i := range v.Len() {
 			fill(v.Index(i))
 		}
+	case reflect.Func:
+		v.Set(reflect.MakeFunc(v.Type(), func([]reflect.Value) []reflect.Value { return zeros(v.Type()) }))
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Field(i).CanSet() {
@@ -81,4 +104,13 @@ func fill(v reflect.Value) {
 			}
 		}
 	}
+}
+
+// zeros are the results of a function that does nothing.
+func zeros(of reflect.Type) []reflect.Value {
+	results := make([]reflect.Value, of.NumOut())
+	for i := range results {
+		results[i] = reflect.Zero(of.Out(i))
+	}
+	return results
 }

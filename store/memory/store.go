@@ -185,6 +185,9 @@ func (s *Store) settings(queue string) sluice.Settings {
 
 // Watch gives the signals of this store until ctx ends.
 func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
+	if err := sluice.CheckGiven("signal", signal); err != nil {
+		return err
+	}
 	s.signals.Listen(ctx, signal)
 	return nil
 }

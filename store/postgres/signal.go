@@ -167,6 +167,9 @@ func (n *notifier) send(ctx context.Context) {
 // Watch gives the signals of this process and, through LISTEN, those of others, until ctx ends. Behind a pooler in
 // transaction mode nothing can be listened to; NOTIFY goes through it, for those that are connected to the server itself.
 func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
+	if err := sluice.CheckGiven("signal", signal); err != nil {
+		return err
+	}
 	var listening sync.WaitGroup
 	if !s.pooled {
 		listening.Go(func() { s.listen(ctx, signal) })

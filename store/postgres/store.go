@@ -104,6 +104,9 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 
 // New makes a store of a pool that the caller keeps and closes, and checks the schema.
 func New(ctx context.Context, pool *pgxpool.Pool, options Options) (*Store, error) {
+	if err := sluice.CheckGiven("pool", pool); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
 	return open(ctx, pool, nil, options)
 }
 

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -26,11 +27,18 @@ var completeSQL string
 //	receipt, err := client.Within(store.InTx(tx)).Enqueue(ctx, job)
 //
 // The job exists if and only if the transaction commits.
-func (s *Store) InTx(tx pgx.Tx) sluice.Enqueuer { return txEnqueuer{s, tx} }
+func (s *Store) InTx(tx pgx.Tx) sluice.Enqueuer { return s.inTx(tx, tx) }
 
 // InSQLTx is InTx for a transaction of database/sql, which must come from pgx's driver (package
 // pgx/v5/stdlib). One of lib/pq is an ErrForeignTx, and nothing is written: that driver makes other statements of ours.
-func (s *Store) InSQLTx(tx *sql.Tx) sluice.Enqueuer { return txEnqueuer{s, sqlTx{tx}} }
+func (s *Store) InSQLTx(tx *sql.Tx) sluice.Enqueuer { return s.inTx(tx, sqlTx{tx}) }
+
+func (s *Store) inTx(given any, tx rowsQuerier) sluice.Enqueuer {
+	if sluice.CheckGiven("transaction", given) != nil {
+		return sluice.GivenEnqueuer(nil)
+	}
+	return txEnqueuer{s, tx}
+}
 
 // foreign are drivers whose transactions are refused, and why. One that wraps pgx's is let through.
 var foreign = map[string]string{
@@ -135,16 +143,19 @@ func (e txEnqueuer) Now(ctx context.Context) (time.Time, error) {
 // If the claim is lost it is an ErrLost, and the caller must roll back. Within a worker's handler,
 // commit and return nil.
 func CompleteTx(ctx context.Context, tx pgx.Tx, claim *sluice.Claim, result any) error {
-	return complete(ctx, tx, claim, result)
+	return complete(ctx, tx, tx, claim, result)
 }
 
 // CompleteSQLTx is CompleteTx for a transaction of database/sql, which must come from pgx's driver
 // (package pgx/v5/stdlib).
 func CompleteSQLTx(ctx context.Context, tx *sql.Tx, claim *sluice.Claim, result any) error {
-	return complete(ctx, sqlTx{tx}, claim, result)
+	return complete(ctx, tx, sqlTx{tx}, claim, result)
 }
 
-func complete(ctx context.Context, tx rowsQuerier, claim *sluice.Claim, result any) error {
+func complete(ctx context.Context, given any, tx rowsQuerier, claim *sluice.Claim, result any) error {
+	if err := cmp.Or(sluice.CheckGiven("transaction", given), sluice.CheckGiven("claim", claim)); err != nil {
+		return fmt.Errorf("complete: %w", err)
+	}
 	var text []byte
 	if result != nil {
 		var err error

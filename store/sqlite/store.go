@@ -60,6 +60,9 @@ var _ sluice.Store = (*Store)(nil)
 // itself, or by an ORM. The database must allow two connections at least: the store keeps one to write with. Its
 // transactions should begin as immediate, and wait when the file is busy.
 func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
+	if err := sluice.CheckGiven("database", db); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
 	if options.CallTimeout <= 0 {
 		options.CallTimeout = 10 * time.Second
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,7 +45,12 @@ func (s *Store) Transact(ctx context.Context, do func(tx Tx) error) error {
 // immediate (for the driver of this package: _txlock=immediate). What an ORM makes of a *sql.Tx will do as well. A
 // transaction of another driver or file than the store's is an ErrForeignTx, and nothing is written: give the store the
 // database of your own driver with New.
-func (s *Store) InTx(tx Tx) sluice.Enqueuer { return &txEnqueuer{store: s, tx: unwrap(tx)} }
+func (s *Store) InTx(tx Tx) sluice.Enqueuer {
+	if sluice.CheckGiven("transaction", tx) != nil {
+		return sluice.GivenEnqueuer(nil)
+	}
+	return &txEnqueuer{store: s, tx: unwrap(tx)}
+}
 
 // unwrap gives the *sql.Tx in what an ORM makes of it: an ORM may read the placeholders of our statements in its own way.
 func unwrap(tx Tx) Tx {
@@ -140,6 +146,9 @@ func (e *txEnqueuer) Now(ctx context.Context) (time.Time, error) {
 // commit and return nil. A transaction that is not of the driver and file of a store that is open in this program is an
 // ErrForeignTx, and nothing is written.
 func CompleteTx(ctx context.Context, tx Tx, claim *sluice.Claim, result any) error {
+	if err := cmp.Or(sluice.CheckGiven("transaction", tx), sluice.CheckGiven("claim", claim)); err != nil {
+		return fmt.Errorf("complete: %w", err)
+	}
 	in := sluice.Settlement{ID: claim.ID, Token: claim.Token, Holder: claim.Holder, Event: sluice.EventComplete}
 	if result != nil {
 		text, err := json.Marshal(result)

@@ -415,6 +415,9 @@ func (w *writer) lookForOthers() {
 // Watch gives the signals of this process, and those of other processes in general terms, until
 // ctx ends.
 func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
+	if err := sluice.CheckGiven("signal", signal); err != nil {
+		return err
+	}
 	s.writer.watchers.Add(1)
 	defer s.writer.watchers.Add(-1)
 	s.signals.Listen(ctx, signal)

@@ -1,0 +1,32 @@
+package temporal
+
+import (
+	"context"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+)
+
+// missingClient stands for a client that was not given: each call of its service is the error.
+type missingClient struct {
+	client.Client
+	err error
+}
+
+// WorkflowService gives a service without a connection.
+func (m missingClient) WorkflowService() workflowservice.WorkflowServiceClient {
+	return workflowservice.NewWorkflowServiceClient(missingConnection{m.err})
+}
+
+type missingConnection struct{ err error }
+
+// Invoke is part of grpc.ClientConnInterface.
+func (m missingConnection) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
+	return m.err
+}
+
+// NewStream is part of grpc.ClientConnInterface.
+func (m missingConnection) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, m.err
+}

@@ -1,0 +1,296 @@
+package verbtest_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/api"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine/local"
+	"github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/forward"
+	"github.com/sluice-queue/sluice/internal/verbtest"
+	"github.com/sluice-queue/sluice/metric"
+	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/scrub"
+	"github.com/sluice-queue/sluice/store/memory"
+	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/store/sqlite"
+	"github.com/sluice-queue/sluice/upkeep"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+// values are made of what may be nil, each without it: every method of theirs that gives an error must give an ErrInvalid.
+func values() map[string]any {
+	pg, lite, store := &postgres.Store{}, &sqlite.Store{}, memory.New(memory.Options{})
+	queues := []string{"x"}
+	return map[string]any{
+		"sluice.NewClient":        sluice.NewClient(nil, sluice.ClientOptions{}),
+		"sluice.NewClient, typed": sluice.NewClient((*memory.Store)(nil), sluice.ClientOptions{}),
+		"sluice.NewLiveSettings":  sluice.NewLiveSettings(nil, sluice.LiveOptions{}),
+		"sluice.GivenStore":       sluice.GivenStore(nil),
+		"sluice.GivenEnqueuer":    sluice.GivenEnqueuer(nil),
+		"sluice.GivenEngine":      sluice.GivenEngine(nil),
+		"observe.Store":           observe.Store(nil, nil),
+		"observe.Enqueuer":        observe.Enqueuer(nil, nil),
+		"observe.Engine":          observe.Engine(nil, "x", nil),
+		"alert.New":               alert.New(nil, alert.Options{Receivers: []alert.Receiver{deaf{}}}),
+		"alert.New, receiver": only{func(ctx context.Context) error {
+			_, err := alert.New(store, alert.Options{Receivers: []alert.Receiver{nil}}).Look(ctx)
+			return err
+		}},
+		"alert.New, receiver to tell": only{func(ctx context.Context) error {
+			_, err := alert.New(store, alert.Options{Receivers: []alert.Receiver{nil}}).Tell(ctx)
+			return err
+		}},
+		"worker.New":                worker.New(nil, worker.Options{}),
+		"dispatcher.New":            dispatcher.New(nil, dispatcher.Options{}),
+		"upkeep.New":                upkeep.New(nil, upkeep.Options{}),
+		"upkeep.New, engine":        only{upkeep.New(store, upkeep.Options{Engines: map[string]sluice.Engine{"x": nil}}).Run},
+		"upkeep.New, receiver":      only{upkeep.New(store, upkeep.Options{Receivers: []alert.Receiver{nil}}).Run},
+		"forward.New":               forward.New(nil, store, forward.Options{Queues: queues}),
+		"forward.New, centre":       forward.New(store, nil, forward.Options{Queues: queues}),
+		"engine/local.New":          local.New(nil, local.Options{}),
+		"engine/temporal.New":       temporal.New(nil, temporal.Options{}),
+		"store/postgres InTx":       pg.InTx(nil),
+		"store/postgres InSQLTx":    pg.InSQLTx(nil),
+		"store/sqlite InTx":         lite.InTx(nil),
+		"store/sqlite InTx, typed":  lite.InTx((*sql.Tx)(nil)),
+		"worker.Handle, handler":    handled(store),
+		"engine/local.Handle, func": executed(store),
+	}
+}
+
+// only has the one method that is of interest.
+type only struct{ run func(context.Context) error }
+
+func (o only) Run(ctx context.Context) error { return o.run(ctx) }
+
+// deaf is a receiver.
+type deaf struct{}
+
+func (deaf) Name() string                                    { return "deaf" }
+func (deaf) Tell(context.Context, sluice.AlertMessage) error { return nil }
+
+func handled(store sluice.Store) *worker.Worker {
+	w := worker.New(store, worker.Options{})
+	worker.Handle[int](w, sluice.QueueOf[int]("x"), nil, worker.QueueOptions{})
+	return w
+}
+
+func executed(store sluice.Store) only {
+	e := local.New(store, local.Options{})
+	local.Handle[int](e, "x", nil, worker.QueueOptions{})
+	return only{e.Run}
+}
+
+// calls are functions and methods that are given nil. Each must give an ErrInvalid.
+var calls = map[string]func(ctx context.Context) error{
+	"sluice.Adopts": func(ctx context.Context) error {
+		job := sluice.Job{Queue: "x", Key: "x"}
+		run := sluice.RunOf(&sluice.Claim{Job: job}, sluice.Settings{RunRef: "{key}"})
+		_, err := sluice.Adopts(ctx, nil, job, sluice.Settings{}, sluice.RunOutcome{Work: run.Work, Job: sluice.NewID()}, time.Time{})
+		return err
+	},
+	"sluice.HealthOf": func(ctx context.Context) error {
+		_, err := sluice.HealthOf(ctx, nil, sluice.HealthOptions{})
+		return err
+	},
+	"sluice.Enqueue of a TypedQueue": func(ctx context.Context) error {
+		_, err := sluice.QueueOf[int]("x").Enqueue(ctx, nil, 1, sluice.EnqueueOptions{})
+		return err
+	},
+	"sluice.Within": func(ctx context.Context) error {
+		_, err := sluice.NewClient(memory.New(memory.Options{}), sluice.ClientOptions{}).Within(nil).Enqueue(ctx, sluice.NewJob{Queue: "x", Payload: []byte("1")})
+		return err
+	},
+	"sluice.Change of Settings": func(context.Context) error { s := sluice.DefaultSettings(); return s.Change(nil) },
+	"sluice.ChangeSettings": func(ctx context.Context) error {
+		_, err := clientWithQueue(ctx).ChangeSettings(ctx, "x", act, nil)
+		return err
+	},
+	"sluice.ChangeSettingsFor": func(ctx context.Context) error {
+		_, err := clientWithQueue(ctx).ChangeSettingsFor(ctx, "x", time.Hour, act, nil)
+		return err
+	},
+	"sluice.ChangeTenantLimits": func(ctx context.Context) error {
+		_, err := clientWithQueue(ctx).ChangeTenantLimits(ctx, sluice.TenantLimits{Tenant: "x"}, act, nil)
+		return err
+	},
+	"sluice.SetAlertRule": func(ctx context.Context) error {
+		_, _, err := clientWithQueue(ctx).SetAlertRule(ctx, "x", "", act, nil)
+		return err
+	},
+	"audit.Of":          func(context.Context) error { _, err := audit.Of(nil); return err },
+	"audit.Of, wrapped": func(context.Context) error { _, err := audit.Of(observe.Store(nil)); return err },
+	"audit.Prune":       func(ctx context.Context) error { _, err := audit.Prune(ctx, nil, "x"); return err },
+	"audit.SealSettled": func(ctx context.Context) error {
+		_, err := audit.SealSettled(ctx, nil, audit.SealOptions{})
+		return err
+	},
+	"audit.Keep":   func(ctx context.Context) error { _, err := audit.Keep(ctx, nil, nil, act); return err },
+	"audit.Verify": func(ctx context.Context) error { _, err := audit.Verify(ctx, nil, audit.VerifyOptions{}); return err },
+	"metric.NewGauges": func(context.Context) error {
+		_, err := metric.NewGauges(nil, metric.Options{Registerer: prometheus.NewRegistry()})
+		return err
+	},
+	"forward.StatusOf":   func(ctx context.Context) error { _, err := forward.StatusOf(ctx, nil, nil); return err },
+	"store/postgres.New": func(ctx context.Context) error { _, err := postgres.New(ctx, nil, postgres.Options{}); return err },
+	"store/sqlite.New":   func(ctx context.Context) error { _, err := sqlite.New(ctx, nil, sqlite.Options{}); return err },
+	"store/postgres.CompleteTx": func(ctx context.Context) error {
+		return postgres.CompleteTx(ctx, nil, &sluice.Claim{}, nil)
+	},
+	"store/postgres.CompleteSQLTx": func(ctx context.Context) error {
+		return postgres.CompleteSQLTx(ctx, nil, &sluice.Claim{}, nil)
+	},
+	"store/sqlite.CompleteTx":   func(ctx context.Context) error { return sqlite.CompleteTx(ctx, nil, &sluice.Claim{}, nil) },
+	"store/sqlite.CompleteTx 2": func(ctx context.Context) error { return sqlite.CompleteTx(ctx, &sql.Tx{}, nil, nil) },
+	"store/memory.Watch":        func(ctx context.Context) error { return memory.New(memory.Options{}).Watch(ctx, nil) },
+	"store/sqlite.Watch":        func(ctx context.Context) error { return (&sqlite.Store{}).Watch(ctx, nil) },
+	"store/postgres.Watch":      func(ctx context.Context) error { return (&postgres.Store{}).Watch(ctx, nil) },
+	"upkeep.Reconcile": func(ctx context.Context) error {
+		return upkeep.New(memory.New(memory.Options{}), upkeep.Options{}).Reconcile(ctx, upkeep.Reconciliation{}, nil)
+	},
+	"engine/temporal.RunSchedules": func(ctx context.Context) error {
+		return temporal.New(nil, temporal.Options{}).RunSchedules(ctx, temporal.Schedules{Queues: []string{"x"}})
+	},
+	"api.StoreAnswers": func(ctx context.Context) error { _, err := api.StoreAnswers(nil).Look(ctx); return err },
+	"api.Led":          func(ctx context.Context) error { _, err := api.Led(nil).Look(ctx); return err },
+	"api.Beats":        func(ctx context.Context) error { _, err := api.Beats("x", nil).Look(ctx); return err },
+	"api.Untroubled":   func(ctx context.Context) error { _, err := api.Untroubled("x", nil).Look(ctx); return err },
+	"api.EngineAnswers": func(ctx context.Context) error {
+		_, err := api.EngineAnswers(nil, map[string]sluice.Engine{"x": sluice.GivenEngine(nil)}).Look(ctx)
+		return err
+	},
+	"api.Serve":          func(ctx context.Context) error { return api.Serve(ctx, nil, http.NotFoundHandler(), nil) },
+	"api.Serve, handler": func(ctx context.Context) error { return api.Serve(ctx, &net.TCPListener{}, nil, nil) },
+}
+
+// harmless are functions that take what may be nil and give no error: they do nothing then, or go by a default.
+var harmless = map[string]func(){
+	"sluice.Outage":          func() { sluice.Outage(nil, errors.New("x")) },
+	"sluice.HealthFiguresOf": func() { sluice.HealthFiguresOf(nil) },
+	"sluice.BeginStep":       func() { _, end := sluice.BeginStep(context.Background(), nil, sluice.Step{}); end(sluice.StepEnd{}) },
+	"api.SchemaIsUpToDate":   func() { api.SchemaIsUpToDate(nil) },
+	"api.NewReadiness":       func() { api.NewReadiness(api.Check{Name: "x"}).Report() },
+	"api.Handle": func() {
+		site, _ := api.New(api.Options{Base: "/base"})
+		site.Handle("/x", nil)
+		site.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/base/x", http.NoBody))
+	},
+	"observe.NewRecorder": func() { observe.NewRecorder(nil, observe.RecorderOptions{}) },
+	"scrub.NewHandler":    func() { scrub.NewHandler(nil, nil).Enabled(context.Background(), 0) },
+}
+
+var act = sluice.Act{By: "x", Reason: "x"}
+
+func clientWithQueue(ctx context.Context) *sluice.Client {
+	client := sluice.NewClient(memory.New(memory.Options{}), sluice.ClientOptions{})
+	if _, err := client.EnsureQueue(ctx, "x", sluice.DefaultSettings(), act); err != nil {
+		panic(err)
+	}
+	return client
+}
+
+func TestWhatIsMadeOfNilSaysSo(t *testing.T) {
+	t.Parallel()
+	for name, value := range values() {
+		errs := verbtest.CallAny(t.Context(), value, func(method string, panicked any) { t.Errorf("%s: %s panics: %v", name, method, panicked) })
+		if len(errs) == 0 {
+			t.Errorf("%s: nothing was called", name)
+		}
+		for method, err := range errs {
+			if !errors.Is(err, sluice.ErrInvalid) {
+				t.Errorf("%s: %s gives %v, want an ErrInvalid", name, method, err)
+			}
+		}
+	}
+}
+
+func TestCallsThatAreGivenNilSaySo(t *testing.T) {
+	t.Parallel()
+	for name, call := range calls {
+		if err := call(t.Context()); !errors.Is(err, sluice.ErrInvalid) || !strings.Contains(err.Error(), "was given, it is nil") {
+			t.Errorf("%s gives %v, want an ErrInvalid", name, err)
+		}
+	}
+	for _, call := range harmless {
+		call()
+	}
+}
+
+// TestEveryFunctionThatMayBeGivenNilIsCalled looks for exported functions that take a port, a handler or a function.
+func TestEveryFunctionThatMayBeGivenNilIsCalled(t *testing.T) {
+	t.Parallel()
+	known := make(map[string]bool)
+	note := func(name string) { known[strings.Fields(strings.TrimSuffix(name, ","))[0]] = true }
+	for name := range values() {
+		note(strings.ReplaceAll(name, ",", ""))
+	}
+	for name := range calls {
+		note(strings.ReplaceAll(name, ",", ""))
+	}
+	for name := range harmless {
+		note(name)
+	}
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		dir := strings.TrimPrefix(filepath.ToSlash(path), "../../")
+		if err == nil && entry.IsDir() && slices.Contains([]string{"internal", "apps", "bench", "compat", "deploy", "tools", ".git", "docs", "store/storetest", "engine/enginetest"}, dir) {
+			return filepath.SkipDir
+		}
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		in := filepath.ToSlash(filepath.Dir(dir))
+		if in == "." {
+			in = "sluice"
+		}
+		for _, declared := range file.Decls {
+			if f, is := declared.(*ast.FuncDecl); is && f.Recv == nil && f.Name.IsExported() && mayBeNil(f) && !known[in+"."+f.Name.Name] {
+				t.Errorf("%s.%s takes what may be nil, and no test gives it nil", in, f.Name.Name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mayBeNil reports whether a function takes one of these.
+func mayBeNil(f *ast.FuncDecl) bool {
+	for _, parameter := range f.Type.Params.List {
+		kind := strings.TrimPrefix(types.ExprString(parameter.Type), "sluice.")
+		if _, is := parameter.Type.(*ast.FuncType); is {
+			return true
+		}
+		if slices.Contains([]string{"Store", "Engine", "Enqueuer", "client.Client", "*pgxpool.Pool", "*sql.DB", "pgx.Tx", "*sql.Tx", "Tx", "http.Handler", "slog.Handler", "Handler[T]", "Func[T]"}, kind) && f.Name.Name != "Scrubs" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,141 @@
+package sluice
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// missingEnqueuer, missingStore and missingEngine answer every verb with their error.
+type (
+	missingEnqueuer struct{ err error }
+	missingStore    struct{ missingEnqueuer }
+	missingEngine   struct{ err error }
+)
+
+// missing gives the error, for CheckGiven.
+func (m missingEnqueuer) missing() error { return m.err }
+
+func (m missingEngine) missing() error { return m.err }
+
+func (m missingEnqueuer) Admit(context.Context, string) error                  { return m.err }
+func (m missingEnqueuer) Enqueue(context.Context, []Insert) ([]Receipt, error) { return nil, m.err }
+func (m missingEnqueuer) Now(context.Context) (time.Time, error)               { return time.Time{}, m.err }
+func (m missingEnqueuer) Queues(context.Context, QueueFilter) ([]Queue, error) { return nil, m.err }
+
+func (m missingStore) AddStats(context.Context, string, []Stat) error             { return m.err }
+func (m missingStore) AlertBook(context.Context) (AlertBook, error)               { return AlertBook{}, m.err }
+func (m missingStore) Attempts(context.Context, ID) ([]Attempt, error)            { return nil, m.err }
+func (m missingStore) Audit(context.Context, AuditFilter) ([]AuditEntry, error)   { return nil, m.err }
+func (m missingStore) Beat(context.Context, Holder) error                         { return m.err }
+func (m missingStore) Cancel(context.Context, []ID, Act) ([]error, error)         { return nil, m.err }
+func (m missingStore) Claim(context.Context, ClaimRequest) (Claimed, error)       { return Claimed{}, m.err }
+func (m missingStore) Close() error                                               { return m.err }
+func (m missingStore) CountWaves(context.Context) (WaveCount, error)              { return WaveCount{}, m.err }
+func (m missingStore) Delete(context.Context, Object, string, Act) error          { return m.err }
+func (m missingStore) DeleteAlertRule(context.Context, string, string, Act) error { return m.err }
+func (m missingStore) DeleteQueue(context.Context, string, Act) error             { return m.err }
+func (m missingStore) Depth(context.Context, string) (Depth, error)               { return Depth{}, m.err }
+func (m missingStore) Dispatches(context.Context, DispatchFilter) ([]*Claim, error) {
+	return nil, m.err
+}
+func (m missingStore) EndSilence(context.Context, ID, Act) error          { return m.err }
+func (m missingStore) Expire(context.Context, int, string) (int, error)   { return 0, m.err }
+func (m missingStore) Flows(context.Context, int) ([]Flow, error)         { return nil, m.err }
+func (m missingStore) FoldStats(context.Context, int) (int, error)        { return 0, m.err }
+func (m missingStore) ForgetStrayRuns(context.Context, []StrayRun) error  { return m.err }
+func (m missingStore) Glance(context.Context, string, int) (Depth, error) { return Depth{}, m.err }
+func (m missingStore) Holders(context.Context) ([]Holder, error)          { return nil, m.err }
+func (m missingStore) Intend(context.Context, []Intent) ([]error, error)  { return nil, m.err }
+func (m missingStore) Job(context.Context, ID) (Job, error)               { return Job{}, m.err }
+func (m missingStore) Jobs(context.Context, JobFilter) (Page, error)      { return Page{}, m.err }
+func (m missingStore) Lead(context.Context, string, []string, time.Duration) ([]string, error) {
+	return nil, m.err
+}
+func (m missingStore) Leads(context.Context) ([]Lead, error)            { return nil, m.err }
+func (m missingStore) Leave(context.Context, string) error              { return m.err }
+func (m missingStore) Mend(context.Context, string) (int, error)        { return 0, m.err }
+func (m missingStore) Note(context.Context, []AuditEntry) error         { return m.err }
+func (m missingStore) Operation(context.Context, ID) (Operation, error) { return Operation{}, m.err }
+func (m missingStore) Operations(context.Context, OperationFilter) ([]Operation, error) {
+	return nil, m.err
+}
+func (m missingStore) Outlook(context.Context, ID) (Outlook, error)          { return Outlook{}, m.err }
+func (m missingStore) Prune(context.Context, ID, int) (Pruned, error)        { return Pruned{}, m.err }
+func (m missingStore) PruneJobs(context.Context, []ID, Act) ([]error, error) { return nil, m.err }
+func (m missingStore) QueuePolicy(context.Context) (QueuePolicy, error)      { return QueuePolicy{}, m.err }
+func (m missingStore) Recover(context.Context, string, int, string) (Recovered, error) {
+	return Recovered{}, m.err
+}
+func (m missingStore) Renew(context.Context, []Renewal) ([]ID, error)      { return nil, m.err }
+func (m missingStore) Requeue(context.Context, []ID, Act) ([]error, error) { return nil, m.err }
+func (m missingStore) Reschedule(context.Context, []ID, time.Time, Act) ([]error, error) {
+	return nil, m.err
+}
+func (m missingStore) Resolve(context.Context, []ID, State, Act) ([]error, error) { return nil, m.err }
+func (m missingStore) SaveAlertRule(context.Context, AlertRule, Act) (AlertRule, error) {
+	return AlertRule{}, m.err
+}
+func (m missingStore) SaveAlerts(context.Context, AlertRound) error                     { return m.err }
+func (m missingStore) SaveCheckpoint(context.Context, ID, Token, json.RawMessage) error { return m.err }
+func (m missingStore) SaveOperation(context.Context, Operation, Act) (Operation, error) {
+	return Operation{}, m.err
+}
+func (m missingStore) SaveQueue(context.Context, Queue, Act) (Queue, error) { return Queue{}, m.err }
+func (m missingStore) SaveQueuePolicy(context.Context, QueuePolicy, Act) (QueuePolicy, error) {
+	return QueuePolicy{}, m.err
+}
+func (m missingStore) SaveSilence(context.Context, Silence, Act) (Silence, error) {
+	return Silence{}, m.err
+}
+func (m missingStore) SaveTenant(context.Context, Tenant, Act) (Tenant, error) {
+	return Tenant{}, m.err
+}
+func (m missingStore) SaveTenantLimits(context.Context, TenantLimits, Act) (TenantLimits, error) {
+	return TenantLimits{}, m.err
+}
+func (m missingStore) SaveTier(context.Context, Tier, Act) (Tier, error)     { return Tier{}, m.err }
+func (m missingStore) Settle(context.Context, []Settlement) ([]error, error) { return nil, m.err }
+func (m missingStore) SettleNotices(context.Context, []NoticeResult) error   { return m.err }
+func (m missingStore) Stats(context.Context, StatFilter) ([]Stat, error)     { return nil, m.err }
+func (m missingStore) StrayRuns(context.Context, string, StrayRun, int) ([]StrayRun, error) {
+	return nil, m.err
+}
+func (m missingStore) TakeNotices(context.Context, string, int, time.Duration) ([]AlertNotice, error) {
+	return nil, m.err
+}
+func (m missingStore) TellQueue(context.Context, Queue, Act) (Queue, error) { return Queue{}, m.err }
+func (m missingStore) Tenant(context.Context, string) (Tenant, error)       { return Tenant{}, m.err }
+func (m missingStore) TenantLimits(context.Context, string, string) ([]TenantLimits, error) {
+	return nil, m.err
+}
+func (m missingStore) Tenants(context.Context, string, int) ([]Tenant, error) { return nil, m.err }
+func (m missingStore) Terminate(context.Context, []ID, Act) ([]error, error)  { return nil, m.err }
+func (m missingStore) Terms(context.Context, Queue, []string, time.Time) (map[string]Terms, error) {
+	return nil, m.err
+}
+func (m missingStore) Tiers(context.Context) ([]Tier, error)            { return nil, m.err }
+func (m missingStore) Watch(context.Context, func(Signal)) error        { return m.err }
+func (m missingStore) Waves(context.Context, WaveFilter) (Waves, error) { return Waves{}, m.err }
+
+// Health makes HealthOf an error too: a store that cannot tell of its health would be well.
+func (m missingStore) Health(context.Context, HealthOptions) (Health, error) { return Health{}, m.err }
+
+func (m missingEngine) Check(context.Context, RunTarget) (EngineReport, error) {
+	return EngineReport{}, m.err
+}
+func (m missingEngine) Ended(context.Context, RunTarget, time.Time, []byte) (RunPage, error) {
+	return RunPage{}, m.err
+}
+func (m missingEngine) Outcomes(context.Context, RunTarget, []string) ([]RunOutcome, error) {
+	return nil, m.err
+}
+
+func (m missingEngine) Start(_ context.Context, _ RunTarget, runs []Run) []error {
+	return slices.Repeat([]error{m.err}, len(runs))
+}
+
+func (m missingEngine) Cancel(_ context.Context, _ RunTarget, refs []string, _ string) []error {
+	return slices.Repeat([]error{m.err}, len(refs))
+}
