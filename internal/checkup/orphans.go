@@ -29,7 +29,7 @@ func (r *Report) Tell(o Orphans, prefix string, run func(statement string) strin
 		}
 	}
 	noJob := "not exists (select 1 from " + job + " j where j." + key + " = x." + key + ")"
-	find(o.LiveWithoutJob, "have no job: somebody deleted it", "claims take them, and nothing can be run", live, noJob)
+	find(o.LiveWithoutJob, "have no job: somebody deleted it", "nothing can be run; a claim that comes upon one takes it away, others stay", live, noJob)
 	find(o.DoneWithoutJob, "have no job: somebody deleted it", "lists and looks do not show them, and they are in counts", done, noJob)
 	find(o.LiveAndDone, "have ended in "+done+" already", "a job that has ended would run again", live,
 		"exists (select 1 from "+done+" d where d."+key+" = x."+key+" and d.generation = x.generation)")

@@ -39,7 +39,11 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	}
 	err := s.call(ctx, "claim", func(ctx context.Context, again bool) (err error) {
 		if again {
-			if out.Jobs, err = list(ctx, s.pool, claimScanner(request), claimedBeforeSQL, [16]byte(request.Token)); err != nil || len(out.Jobs) > 0 {
+			out.Jobs, err = list(ctx, s.pool, claimScanner(request), claimedBeforeSQL, [16]byte(request.Token))
+			if err == nil {
+				out.Jobs, err = s.existing(ctx, s.pool, request, out.Jobs)
+			}
+			if err != nil || len(out.Jobs) > 0 {
 				out.Paced = request.Tells
 				return err
 			}
@@ -76,7 +80,7 @@ func (s *Store) claimPlain(ctx context.Context, request sluice.ClaimRequest) (ou
 		return s.tellOnly(ctx, request)
 	}
 	walk := s.marks.walk(request.Queue, request.Lead)
-	out.Jobs, err = walk.claim(ctx, s.pool, request, request.Limit, time.Time{})
+	out.Jobs, err = s.claimAlong(ctx, s.pool, walk, request, request.Limit, time.Time{})
 	if err != nil {
 		return sluice.Claimed{}, false, err
 	}
@@ -119,7 +123,7 @@ func (m *marks) walk(queue string, lead time.Duration) walk {
 	return walk{m, queue, lead, key, dueAts, ids, untilFront}
 }
 
-// claim claims up to limit jobs. Where limits were looked at, at says when.
+// claim claims up to limit jobs, with those that are orphans. Where limits were looked at, at says when.
 func (w walk) claim(ctx context.Context, db rowsQuerier, request sluice.ClaimRequest, limit int, at time.Time) ([]*sluice.Claim, error) {
 	begun := time.Now()
 	order, dueAts, ids := w.inOrder(request.Priorities())
@@ -128,6 +132,15 @@ func (w walk) claim(ctx context.Context, db rowsQuerier, request sluice.ClaimReq
 	w.marks.walked(w.key, time.Since(begun), w.untilFront == 0) // also if it took so long that it failed
 	slices.SortFunc(jobs, inClaimOrder)
 	return jobs, err
+}
+
+// claimAlong claims up to limit jobs along a walk.
+func (s *Store) claimAlong(ctx context.Context, db rowsQuerier, walk walk, request sluice.ClaimRequest, limit int, at time.Time) ([]*sluice.Claim, error) {
+	jobs, err := walk.claim(ctx, db, request, limit, at)
+	if err != nil {
+		return nil, err
+	}
+	return s.existing(ctx, db, request, jobs)
 }
 
 // inOrder gives priorities and their marks as the claim statement takes them.
@@ -186,7 +199,7 @@ func claimScanner(request sluice.ClaimRequest) pgx.RowToFunc[*sluice.Claim] {
 		id                    pgtype.UUID
 		dueAt, expiresAt      pgtype.Timestamptz
 		claimedAt, leaseUntil pgtype.Timestamptz
-		createdAt             pgtype.Timestamptz
+		createdAt             pgtype.Timestamptz // null: somebody deleted the job
 		failure, tenant, key  pgtype.Text
 		orderKey, failing     pgtype.Text
 		after                 []pgtype.UUID

@@ -239,7 +239,7 @@ func (s *Store) claimRoom(ctx context.Context, tx *pipeline, g *gate, walk walk,
 	case g.byTenant:
 		return s.serve(ctx, tx, g, walk, request, room)
 	case room > 0:
-		return walk.claim(ctx, tx, request, room, g.at)
+		return s.claimAlong(ctx, tx, walk, request, room, g.at)
 	}
 	return nil, nil
 }

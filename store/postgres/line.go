@@ -362,6 +362,9 @@ func (v contextual) Claim(lines []*flow.Line) error {
 	jobs, err := list(v.ctx, v.tx, claimScanner(v.request), lineClaimSQL, v.request.Queue, tenants, shares, waiting, dueAts, ids, order,
 		[16]byte(v.request.Token), v.request.Holder, v.request.Lease, v.gate.at, v.request.Lead, nearCapacity(lines))
 	v.walked(lines, time.Since(begun))
+	if err == nil {
+		jobs, err = v.store.existing(v.ctx, v.tx, v.request, jobs)
+	}
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,6 @@
 -- Claims jobs from lines of a queue, of each up to its share: the lowest priority figure first, then the longest due.
--- Each line and priority is one short walk along the index live_line, from its low-water mark on.
+-- Each line and priority is one short walk along the index live_line, from its low-water mark on. Where somebody deleted the
+-- row of a job, created_at is null: see claim_orphans.sql.
 -- $1 text queue   $2 text[] tenants   $3 integer[] shares   $4 integer[] priorities of each as bits
 -- $5 timestamptz[] and $6 uuid[] the marks, ten for each line   $7 smallint[] priorities, in order
 -- $8 uuid token   $9 text holder   $10 interval lease   $11 timestamptz the instant of the claim   $12 interval how soon
@@ -40,4 +41,4 @@ select c.id, c.priority, c.due_at, c.generation, c.attempts, c.releases, c.recov
        c.error, c.checkpoint, c.tenant, c.expires_at, j.key, j.payload, j.labels, j.max_attempts, j.created_at,
        j.order_key, j.after, j.after_failure
 from claimed c
-join sluice.job j on j.id = c.id
+left join sluice.job j on j.id = c.id

@@ -7,6 +7,7 @@ declare
     fronts  constant timestamptz[] := array_fill('-infinity'::timestamptz, array[10]);
     zeroes  constant uuid[] := array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[10]);
     there   boolean;
+    orphans uuid[] := '{}';
     millis  bigint;
     has     boolean;
 begin
@@ -23,9 +24,14 @@ begin
             for {{column names}} in execute {{claim.sql}} || ' order by c.priority, c.due_at, c.id'
                 using of_queue, in_order, fronts, zeroes, most, with_token, by_holder, lease, false, null::timestamptz, interval '0', ''
             loop
+                if created_at is null then
+                    orphans := orphans || id;
+                    continue;
+                end if;
                 has := true;
                 return next;
             end loop;
+            perform sluice._drop_orphans(orphans, with_token, by_holder);
         end if;
         if has then
             id := null;

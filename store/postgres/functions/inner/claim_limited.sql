@@ -14,6 +14,7 @@ declare
     mark_turn double precision; mark_tenant text; wakes_from timestamptz; turns_since timestamptz; changed timestamptz; permits_from timestamptz; clock_ahead bigint;
     at      timestamptz;
     is_new  boolean;
+    orphans uuid[] := '{}';
     before  record;
     bucket  record;
     in_flight bigint := 0;
@@ -108,9 +109,14 @@ begin
         for {{column names}} in execute {{claim.sql}} || ' order by c.priority, c.due_at, c.id'
             using of_queue, in_order, fronts, zeroes, room, with_token, by_holder, lease, true, at, interval '0', ''
         loop
+            if created_at is null then
+                orphans := orphans || id;
+                continue;
+            end if;
             got := got + 1;
             return next;
         end loop;
+        perform sluice._drop_orphans(orphans, with_token, by_holder);
     end if;
     if rate > 0 and got > 0 then
         tokens := bucket.filled - got;

@@ -25,6 +25,7 @@ declare
     fronts  timestamptz[];
     zeroes  uuid[];
     claimed integer := 0;
+    orphans uuid[] := '{}';
     no      integer;
     which   integer;
     at_due  timestamptz;
@@ -108,11 +109,17 @@ begin
                     array(select jobs[i] from unnest(few) as i order by i), fronts, zeroes, in_order, with_token, by_holder, lease, claim_at, interval '0',
                     array(select of_tenant[i] from unnest(few) as i where capacity[i] > 0 and 2 * (held[i] + share[i]) >= capacity[i] order by i)
             loop
+                if created_at is null then
+                    orphans := orphans || id;
+                    continue;
+                end if;
                 no := array_position(of_tenant, tenant);
                 got[no] := got[no] + 1;
                 claimed := claimed + 1;
                 return next;
             end loop;
+            perform sluice._drop_orphans(orphans, with_token, by_holder);
+            orphans := '{}';
             few := array(select i from unnest(few) as i
                 where not (got[i] = share[i] and (share[i] >= {{plenty}} or space[i] <= got[i])) order by i);
         end if;

@@ -1,0 +1,10 @@
+-- Takes away what a claim locked of jobs whose own row somebody deleted.
+create or replace function sluice._drop_orphans(ids uuid[], with_token uuid, by_holder text)
+returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
+begin
+    if ids <> '{}' then
+        execute {{claim_orphans.sql}} using ids, with_token, by_holder;
+    end if;
+end
+$function$;

@@ -1,0 +1,80 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
+)
+
+// orphanQueues are settings that make claims go each of their ways.
+var orphanQueues = map[string]func(*sluice.Settings){
+	"plain":     func(*sluice.Settings) {},
+	"in flight": func(s *sluice.Settings) { s.InFlightLimit = 2 },
+	"rate":      func(s *sluice.Settings) { s.Rate = sluice.Rate{Jobs: 1000, Per: time.Second} },
+	"in turns":  func(s *sluice.Settings) { s.Fair, s.TenantCapacity = true, 2 },
+}
+
+// TestClaimsTakeAwayJobsWhoseRowIsGone deletes rows of jobs by plain SQL. Claims hand none of them to anybody, and they
+// count in no limit.
+func TestClaimsTakeAwayJobsWhoseRowIsGone(t *testing.T) {
+	t.Parallel()
+	for way, change := range orphanQueues {
+		for by, claim := range map[string]func(context.Context, *postgres.Store, sluice.Token) (int, error){"Go": claimByGo, "SQL": claimByFunction} {
+			t.Run(way+" by "+by, func(t *testing.T) {
+				t.Parallel()
+				url := pgtest.NewDatabase(t)
+				if _, err := postgres.Migrate(t.Context(), url); err != nil { // with the functions
+					t.Fatal(err)
+				}
+				store := openStore(t, url)
+				client := sluice.NewClient(store, sluice.ClientOptions{})
+				settings := sluice.DefaultSettings()
+				change(&settings)
+				if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
+					t.Fatal(err)
+				}
+				var ids []sluice.ID
+				for range 4 {
+					receipt, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme"}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					ids = append(ids, receipt.ID)
+				}
+				if _, err := store.Pool().Exec(t.Context(), "delete from sluice.job where id = any ($1)", [][16]byte{ids[0], ids[1]}); err != nil {
+					t.Fatal(err)
+				}
+				got := 0
+				for deadline := time.Now().Add(10 * time.Second); got < 2 && time.Now().Before(deadline); {
+					n, err := claim(t.Context(), store, sluice.NewToken())
+					if err != nil {
+						t.Fatal(err)
+					}
+					got += n
+				}
+				var lives int
+				if err := store.Pool().QueryRow(t.Context(), "select count(*) from sluice.live").Scan(&lives); err != nil || got != 2 || lives != 2 {
+					t.Errorf("%d jobs were claimed, and %d live, want 2 and 2: %v", got, lives, err)
+				}
+				told, err := store.Audit(t.Context(), sluice.AuditFilter{JobID: ids[0], Limit: 10})
+				if err != nil || len(told) == 0 || told[0].Event != sluice.EventMissing {
+					t.Errorf("the audit tells of the job %v: %v", told, err)
+				}
+			})
+		}
+	}
+}
+
+func claimByGo(ctx context.Context, store *postgres.Store, token sluice.Token) (int, error) {
+	claimed, err := store.Claim(ctx, sluice.ClaimRequest{Queue: "q", Limit: 5, Holder: "h:1:x", Lease: time.Hour, Token: token})
+	return len(claimed.Jobs), err
+}
+
+func claimByFunction(ctx context.Context, store *postgres.Store, token sluice.Token) (n int, err error) {
+	err = store.Pool().QueryRow(ctx, "select count(*) from sluice.claim('{q}', 'h:1:x', 5, 3600, $1::uuid)", [16]byte(token)).Scan(&n)
+	return n, err
+}

@@ -1,0 +1,57 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// TestClaimsTakeAwayJobsWhoseRowIsGone deletes rows of jobs by plain SQL. Claims hand none of them to anybody, and they
+// count in no limit.
+func TestClaimsTakeAwayJobsWhoseRowIsGone(t *testing.T) {
+	t.Parallel()
+	for way, change := range map[string]func(*sluice.Settings){
+		"plain":     func(*sluice.Settings) {},
+		"in flight": func(s *sluice.Settings) { s.InFlightLimit = 2 },
+		"in turns":  func(s *sluice.Settings) { s.Fair, s.TenantCapacity = true, 2 },
+	} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			store := openStore(t, filepath.Join(t.TempDir(), "jobs.db"))
+			client := sluice.NewClient(store, sluice.ClientOptions{})
+			settings := sluice.DefaultSettings()
+			change(&settings)
+			if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
+				t.Fatal(err)
+			}
+			for range 4 {
+				if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`{}`), EnqueueOptions: sluice.EnqueueOptions{Tenant: "acme"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := store.DB().ExecContext(t.Context(), "delete from sluice_job where seq in (select seq from sluice_job order by seq limit 2)"); err != nil {
+				t.Fatal(err)
+			}
+			got := 0
+			for deadline := time.Now().Add(10 * time.Second); got < 2 && time.Now().Before(deadline); {
+				claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 5, Holder: "h:1:x", Lease: time.Hour, Token: sluice.NewToken()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got += len(claimed.Jobs); got == 0 && claimed.NextDue != 0 {
+					t.Errorf("a claim that found only what is gone says to claim again in %s, want at once", claimed.NextDue)
+				}
+			}
+			var lives int
+			if err := store.DB().QueryRowContext(t.Context(), "select count(*) from sluice_live").Scan(&lives); err != nil || got != 2 || lives != 2 {
+				t.Errorf("%d jobs were claimed, and %d live, want 2 and 2: %v", got, lives, err)
+			}
+			told, err := store.Audit(t.Context(), sluice.AuditFilter{Object: sluice.ObjectJob, Name: "q", Limit: 10})
+			if err != nil || len(told) != 2 || told[0].Event != sluice.EventMissing {
+				t.Errorf("the audit tells %v: %v", told, err)
+			}
+		})
+	}
+}
