@@ -175,3 +175,28 @@ func Keep(ctx context.Context, store Store, keep map[Level]time.Duration, act sl
 func keepText(s Seal) []byte {
 	return fmt.Appendf(nil, `{"notable":%q,"full":%q}`, s.Notable.Keep, s.Full.Keep)
 }
+
+// Waiting tells since when entries wait for a seal although nobody seals: the writing of the oldest that has none, or the
+// last seal if that is later; zero: none waits. Now is the store's clock.
+func Waiting(ctx context.Context, store Store) (since, now time.Time, err error) {
+	if err := sluice.CheckGiven("store", store); err != nil {
+		return time.Time{}, time.Time{}, err
+	}
+	last, err := store.LastAuditSeal(ctx)
+	if err != nil {
+		return time.Time{}, time.Time{}, err
+	}
+	_, now, err = store.AuditSettled(ctx)
+	if err != nil {
+		return time.Time{}, time.Time{}, err
+	}
+	oldest, err := store.AuditDigests(ctx, last.low(), math.MaxInt64, 1)
+	if err != nil || len(oldest) == 0 {
+		return time.Time{}, now, err
+	}
+	since = oldest[0].At
+	if last.At.After(since) {
+		since = last.At
+	}
+	return since, now, nil
+}

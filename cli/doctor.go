@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -103,7 +104,11 @@ func (a *app) examine(ctx context.Context, thorough bool) ([]finding, error) {
 			Check: "work", Severity: sluice.SeverityError, What: "it could not be looked at: " + err.Error(), Why: "a store that is not well does not answer", Mend: "mend the above first",
 		}), nil
 	}
-	return append(findings, workFindings...), err
+	if err != nil {
+		return append(findings, workFindings...), err
+	}
+	auditFindings, err := examineAudit(ctx, store)
+	return slices.Concat(findings, workFindings, auditFindings), err
 }
 
 // denied makes a finding of a store that cannot be opened because the role may not look at it.

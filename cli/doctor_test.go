@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"net/url"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
 // TestDoctorSaysWhatToGrantToARoleThatMayNothing follows its advice until the role may do all that programs do.
@@ -72,4 +75,33 @@ func doctor(t *testing.T, at string) string {
 		t.Fatal(err)
 	}
 	return string(out)
+}
+
+// TestDoctorWarnsOfAnAuditThatNobodySeals writes entries as if they had waited, and seals them.
+func TestDoctorWarnsOfAnAuditThatNobodySeals(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	for _, c := range []struct {
+		waited time.Duration
+		says   string
+	}{{9 * time.Minute, "✔ audit"}, {11 * time.Minute, "✖ audit"}} {
+		if _, err := store.DB().ExecContext(t.Context(), "insert into sluice_audit (seq, at, actor, object, name, event) values (?1, ?2, 'test', 'queue', 'q', 'change')",
+			1000-int(c.waited.Minutes()), time.Now().Add(-c.waited).UnixMicro()); err != nil {
+			t.Fatal(err)
+		}
+		if said := doctor(t, "sqlite:"+path); !strings.Contains(said, c.says) {
+			t.Errorf("of an entry that has waited %s doctor says\n%s", c.waited, said)
+		}
+	}
+	if _, code := sluiceAt(t, "sqlite:"+path, "upkeep --once"); code != 0 {
+		t.Fatalf("upkeep ended with %d", code)
+	}
+	if said := doctor(t, "sqlite:"+path); !strings.Contains(said, "✔ audit") {
+		t.Errorf("after sealing doctor says\n%s", said)
+	}
 }

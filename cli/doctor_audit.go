@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+)
+
+// sealPatience is for how long entries of the audit may wait for a seal: upkeep makes one each minute.
+const sealPatience = 10 * time.Minute
+
+// examineAudit looks whether entries of the audit wait for long, and nobody seals them. A store without a chain has nothing
+// to look at.
+func examineAudit(ctx context.Context, store sluice.Store) ([]finding, error) {
+	chain, err := audit.Of(store)
+	if err != nil {
+		return nil, nil //nolint:nilerr // a store of somebody else's, which has none
+	}
+	since, now, err := audit.Waiting(ctx, chain)
+	if err != nil {
+		return nil, err
+	}
+	if since.IsZero() || now.Sub(since) <= sealPatience {
+		return []finding{well("audit", "no entry waits long for a seal")}, nil
+	}
+	return []finding{{
+		Check: "audit", Severity: sluice.SeverityWarning, What: "entries of the audit wait for a seal for " + short(now.Sub(since)),
+		Why: "who owns the tables can change an entry that is not sealed, and nobody would find out",
+		Mend: "sluice upkeep; if it runs, look for «seal the audit» in its log, and for a transaction that stays open: " +
+			"no entry is sealed while one may still add an entry before it",
+	}}, nil
+}
