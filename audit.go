@@ -91,6 +91,9 @@ const (
 	EventUnsilence Event = "unsilence"
 	// EventHead: a head of the audit's chain was told in the log and to the receivers of alerts. After has it.
 	EventHead Event = "head told"
+	// EventContinue: the store was moved, and its chain goes on from the head of the other store's. After has the head, and
+	// the last entry that it covers.
+	EventContinue Event = "chain continued"
 	// EventAlertUntold: a receiver could not be told of an alert for so long that it was given up.
 	EventAlertUntold Event = "alert untold"
 )

@@ -43,7 +43,7 @@ var doors = map[string][]string{
 	"trace":              {"", "observe"},
 	"metric":             {"", "observe"},
 	"api":                {"", "internal/event"},
-	"move":               {"", "internal/migration", "store/sqlite", "store/postgres"},
+	"move":               {"", "audit", "internal/migration", "store/sqlite", "store/postgres"},
 	"internal/broadcast": {""},
 	"internal/pause":     {""},
 	"internal/began":     {""},

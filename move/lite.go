@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/migration"
 )
 
@@ -198,8 +199,28 @@ func (s *lite) state(ctx context.Context) (*state, error) {
 // settle has nothing to do: SQLite counts on from the rows that are there.
 func (s *lite) settle(context.Context) error { return nil }
 
-func (s *lite) end(ctx context.Context) error {
+func (s *lite) seal(ctx context.Context) (*sealed, error) {
+	return kept[sealed](ctx, s, "select exists (select 1 from sluice_audit_seal)",
+		`select json_object('No', no, 'Upto', upto, 'Hash', lower(hex(hash)), 'Notable', notable_keep_ms, 'Full', full_keep_ms)
+		from sluice_audit_seal order by no desc limit 1`)
+}
+
+func (s *lite) end(ctx context.Context, chain *audit.Addition) error {
 	return s.in(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		var at any
+		if chain != nil {
+			at = chain.Seal.At.UnixMicro()
+		}
+		err := addChain(ctx, chain, at,
+			"insert into sluice_audit_seal ("+sealColumns+") values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+			"insert into sluice_audit (at, actor, object, name, event, reason, after) values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+			func(ctx context.Context, text string, args ...any) error {
+				_, err := tx.ExecContext(ctx, text, args...)
+				return err
+			})
+		if err != nil {
+			return err
+		}
 		return execAll(ctx, tx, fmt.Sprintf("delete from sluice_migration where version = %d", migration.Moving), "drop table if exists sluice_move")
 	})
 }

@@ -235,7 +235,20 @@ func (m *mover) run(ctx context.Context) error {
 	if err := m.source.done(ctx); err != nil {
 		return err
 	}
-	return m.target.end(ctx)
+	return m.admit(ctx)
+}
+
+// admit lets everybody use the target, whose audit goes on from the chain of the source.
+func (m *mover) admit(ctx context.Context) error {
+	last, err := m.source.seal(ctx)
+	if err != nil {
+		return fmt.Errorf("read the last seal of the audit: %w", err)
+	}
+	chain, err := last.successor(m.source.name())
+	if err != nil {
+		return err
+	}
+	return m.target.end(ctx, chain)
 }
 
 // begin finds out where an earlier move was left, or begins one. Over says that there is nothing left to do.
@@ -252,7 +265,7 @@ func (m *mover) begin(ctx context.Context) (over bool, err error) {
 	case kept != nil && was != nil && kept.ID == was.ID:
 		m.state, m.report.Resumed = *kept, true
 		if was.Done {
-			return true, m.target.end(ctx)
+			return true, m.admit(ctx)
 		}
 		if was.Frozen {
 			return false, nil
@@ -303,7 +316,7 @@ func (m *mover) freeze(ctx context.Context) (err error) {
 		}
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		defer cancel()
-		err = errors.Join(err, m.source.reopen(undo), m.target.end(undo))
+		err = errors.Join(err, m.source.reopen(undo), m.target.end(undo, nil))
 	}()
 	until := time.Now().Add(m.options.Wait)
 	if err := m.source.shut(ctx, mark{ID: m.state.ID, To: m.target.name(), At: time.Now()}); err != nil {

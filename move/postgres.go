@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/migration"
 )
 
@@ -241,8 +242,28 @@ func (s *pg) settle(ctx context.Context) error {
 	return nil
 }
 
-func (s *pg) end(ctx context.Context) error {
+func (s *pg) seal(ctx context.Context) (*sealed, error) {
+	return kept[sealed](ctx, s, "select exists (select from sluice.audit_seal)",
+		`select json_build_object('No', no, 'Upto', upto, 'Hash', encode(hash, 'hex'), 'Notable', notable_keep_ms, 'Full', full_keep_ms)::text
+		from sluice.audit_seal order by no desc limit 1`)
+}
+
+func (s *pg) end(ctx context.Context, chain *audit.Addition) error {
 	return s.in(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		var at any
+		if chain != nil {
+			at = chain.Seal.At
+		}
+		err := addChain(ctx, chain, at,
+			"insert into sluice.audit_seal ("+sealColumns+") values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+			"insert into sluice.audit (at, actor, object, name, event, reason, after) values ($1, $2, $3, $4, $5, $6, $7::text::jsonb)",
+			func(ctx context.Context, text string, args ...any) error {
+				_, err := tx.Exec(ctx, text, args...)
+				return err
+			})
+		if err != nil {
+			return err
+		}
 		return pgExec(ctx, tx, fmt.Sprintf("delete from sluice.migration where version = %d", migration.Moving), "drop table if exists sluice.move")
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/sluice-queue/sluice/audit"
 )
 
 // batchRows bounds, with batchBytes, what is in memory at once.
@@ -99,7 +101,10 @@ type store interface {
 	write(ctx context.Context, t *table, rows []row, s state) error
 	// settle sets what counts on behind the rows that were copied.
 	settle(ctx context.Context) error
-	end(ctx context.Context) error
+	// end lets everybody use the target. With an addition it begins the audit's chain, in the same transaction.
+	end(ctx context.Context, chain *audit.Addition) error
+	// seal is the last one of the audit's chain; nil: there is none.
+	seal(ctx context.Context) (*sealed, error)
 
 	close()
 }

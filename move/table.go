@@ -147,7 +147,7 @@ var notMoved = map[string]string{
 	"sluice.queue_grant": "roles belong to the server", "sluice.function_set": "the target has its own",
 	"sluice.pace":       "when holders claimed last, that work through functions",
 	"sluice.look_again": "what upkeep finds without",
-	"sluice.audit_seal": "the target seals what it has got anew", "sluice_audit_seal": "the target seals what it has got anew",
+	"sluice.audit_seal": "the target seals what it has got anew, from the head of the source on", "sluice_audit_seal": "the target seals what it has got anew, from the head of the source on",
 	"sluice.audit_batch": "goes with its seal", "sluice_audit_batch": "goes with its seal",
 	"sluice.moved": "where to the store was moved", "sluice_moved": "where to the store was moved",
 }
