@@ -22,7 +22,8 @@ type TenantLimits struct {
 	// Capacity is how many jobs of a tenant may be claimed or dispatched at the same time (A-25);
 	// 0: as many as there are.
 	Capacity *int `json:"capacity,omitempty"`
-	// Rate and Burst are how many of its jobs may be claimed per time, and at once after a lull.
+	// Rate and Burst are how many of its jobs may be claimed per time, and at once after a lull. They bound claims, not
+	// starts: jobs that are held between the two may start together.
 	// A rate of 0 is no limit, a burst of 0 spreads them over its window.
 	Rate  *Rate `json:"rate,omitempty"`
 	Burst *int  `json:"burst,omitempty"`
