@@ -63,11 +63,18 @@ func (d *demo) prove(ctx context.Context) (p Proof, err error) {
 		return p, err
 	}
 	for _, v := range d.victims {
-		var recovered int
-		if err := pool.QueryRow(ctx, victimSQL, v.held, strconv.Itoa(v.pid)).Scan(&recovered); err != nil {
+		rows, err := pool.Query(ctx, victimSQL, v.held, strconv.Itoa(v.pid))
+		if err != nil {
 			return p, err
 		}
-		p.Killed, p.Held, p.Recovered = p.Killed+1, p.Held+len(v.held), p.Recovered+recovered
+		left, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return p, err
+		}
+		for _, job := range left {
+			d.tell("the matcher in %s that was killed held job %s", v.language, job)
+		}
+		p.Killed, p.Held, p.Recovered = p.Killed+1, p.Held+len(v.held), p.Recovered+len(v.held)-len(left)
 	}
 	return p, d.compare(ctx, pool, &p)
 }
