@@ -199,7 +199,8 @@ $drop$;
 `
 
 // finishFunctions takes from everybody what PostgreSQL grants to everybody, and gives roles again what they may do, which
-// may be more by now. The text of bytes is for everybody: see the step that makes the function.
+// may be more by now. The text of bytes is for everybody: see the step that makes the function. Claims use no incremental
+// sort, which PostgreSQL has from 13 on.
 const finishFunctions = `do $finish$
 declare
     f record;
@@ -212,6 +213,9 @@ begin
     end loop;
     delete from sluice.queue_grant g where not exists (select from pg_roles r where r.oid = g.role);
     perform sluice._apply_grants(r.rolname) from pg_roles r where r.oid in (select g.role from sluice.queue_grant g);
+    if current_setting('server_version_num')::integer >= 130000 then
+        alter function sluice._claim(text, integer, text, uuid, interval, smallint[], boolean) set enable_incremental_sort = off;
+    end if;
 end
 $finish$;
 `
