@@ -67,7 +67,8 @@ const (
 	EventReschedule Event = "reschedule"
 	// EventPrune: a person had a finished job deleted before its time, or retention deleted entries of the audit.
 	EventPrune Event = "prune"
-	// EventMissing: a claim found that somebody had deleted the row of a job, and took away what was left of it.
+	// EventMissing: a claim, or who follows runs, found that somebody had deleted the row of a job, and took away what was
+	// left of it.
 	EventMissing Event = "job missing"
 	// EventTerminate: a person asked upkeep to end a stray run by force. After names the run.
 	EventTerminate Event = "terminate"

@@ -179,7 +179,7 @@ var (
 // What a store on PostgreSQL, and programs that «sluice work» runs, have to say beside.
 var (
 	JobsMissing = is("jobs missing", wrong, "store", "queue jobs", "",
-		"claims found unfinished jobs whose row somebody had deleted by plain SQL, and took away what was left of them. The audit names each")
+		"claims, or those who follow runs, found jobs whose row somebody had deleted by plain SQL, and took away what was left of them. The audit names each")
 	NotUnblocked = is("waiting jobs not looked at", warn, "store", "error", "",
 		"not all jobs that wait for one that ended were looked at; upkeep does it")
 	NotNotified = is("notification not sent", debug, "store", "error", "",

@@ -121,7 +121,12 @@ func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([
 		}
 		out, err = list(ctx, s.pool, scanDispatch, statement, filter.Queue, ids, filter.Overdue, [16]byte(filter.After),
 			cmp.Or(filter.Limit, sluice.DispatchLimit))
-		return err
+		if err != nil || filter.Look {
+			return err
+		}
+		var orphans []sluice.ID
+		out, orphans = apart(out)
+		return s.dropOrphans(ctx, s.pool, filter.Queue, orphans, sluice.Token{}, "sluice")
 	})
 	return out, err
 }

@@ -78,3 +78,50 @@ func claimByFunction(ctx context.Context, store *postgres.Store, token sluice.To
 	err = store.Pool().QueryRow(ctx, "select count(*) from sluice.claim('{q}', 'h:1:x', 5, 3600, $1::uuid)", [16]byte(token)).Scan(&n)
 	return n, err
 }
+
+// TestRunsOfJobsWhoseRowIsGoneAreStray deletes the row of a job that has a run. Who follows runs takes the job away, and the
+// run is in flight until it has ended.
+func TestRunsOfJobsWhoseRowIsGoneAreStray(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, pgtest.NewDatabase(t))
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	settings := sluice.DefaultSettings()
+	settings.Engine = "temporal"
+	if _, err := client.EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	receipt, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := sluice.NewToken()
+	claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q", Limit: 1, Holder: "h:1:x", Lease: time.Hour, Token: token, Engine: "temporal"})
+	if err != nil || len(claimed.Jobs) != 1 {
+		t.Fatalf("claimed %v: %v", claimed.Jobs, err)
+	}
+	intent := sluice.Intent{ID: receipt.ID, Token: token, Ref: "run", Engine: "temporal", Lease: time.Hour}
+	if errs, err := store.Intend(t.Context(), []sluice.Intent{intent}); err != nil || errs[0] != nil {
+		t.Fatalf("intend: %v, %v", errs, err)
+	}
+	if _, err := store.Pool().Exec(t.Context(), "delete from sluice.job"); err != nil {
+		t.Fatal(err)
+	}
+	if looked, err := store.Dispatches(t.Context(), sluice.DispatchFilter{Queue: "q", Look: true}); err != nil || len(looked) != 0 {
+		t.Errorf("who only looks sees %v: %v", looked, err)
+	}
+	if away, err := store.Dispatches(t.Context(), sluice.DispatchFilter{Queue: "q"}); err != nil || len(away) != 0 {
+		t.Errorf("who follows sees %v: %v", away, err)
+	}
+	var lives int
+	if err := store.Pool().QueryRow(t.Context(), "select count(*) from sluice.live").Scan(&lives); err != nil || lives != 0 {
+		t.Errorf("%d jobs live: %v", lives, err)
+	}
+	stray, err := store.StrayRuns(t.Context(), "q", sluice.StrayRun{}, 10)
+	if err != nil || len(stray) != 1 || stray[0].JobID != receipt.ID || stray[0].Ref != "run" {
+		t.Errorf("the stray runs are %+v: %v", stray, err)
+	}
+	told, err := store.Audit(t.Context(), sluice.AuditFilter{JobID: receipt.ID, Limit: 1})
+	if err != nil || len(told) != 1 || told[0].Event != sluice.EventMissing {
+		t.Errorf("the audit tells %v: %v", told, err)
+	}
+}

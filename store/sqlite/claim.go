@@ -18,9 +18,6 @@ var claimFindSQL string
 //go:embed sql/claim.sql
 var claimSQL string
 
-//go:embed sql/claim_orphans.sql
-var claimOrphansSQL string
-
 //go:embed sql/claimed.sql
 var claimedSQL string
 
@@ -67,38 +64,12 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	}
 	taken.answer.Jobs, err = s.readClaims(ctx, request, taken.seqs)
 	if err == nil && len(taken.answer.Jobs) < len(taken.seqs) {
-		if s.dropOrphans(ctx, request, taken.seqs) > 0 { // one that stays is found again when its lease has ended
+		if s.dropOrphans(ctx, taken.seqs, request.Token[:], request.Holder) > 0 { // one that stays is found again when its lease has ended
 			taken.answer.NextDue = 0 // others may stand behind those that are gone
 		}
 	}
 	s.tellLeases(taken.answer.Jobs)
 	return taken.answer, err
-}
-
-// dropOrphans takes away what was claimed of jobs whose own row somebody deleted, and tells the audit. Nobody knows their
-// ids. It returns how many there were.
-func (s *Store) dropOrphans(ctx context.Context, request sluice.ClaimRequest, seqs []int64) int {
-	dropped := 0
-	err := s.write(ctx, "claim", func(tx runner, _ bool) error {
-		entries, err := list(tx, func(rows *sql.Rows) (sluice.AuditEntry, error) {
-			var seq int64
-			e := sluice.AuditEntry{Object: sluice.ObjectJob, Event: sluice.EventMissing, Actor: request.Holder}
-			err := rows.Scan(&seq, &e.Name, &e.Generation)
-			e.Reason = fmt.Sprintf("somebody deleted its row in sluice_job, which had seq %d; there is nothing to run", seq)
-			return e, err
-		}, claimOrphansSQL, seqList(seqs), request.Token[:])
-		for _, e := range entries {
-			if err == nil {
-				err = tell(tx, e)
-			}
-		}
-		dropped = len(entries)
-		return err
-	})
-	if err != nil {
-		return 0
-	}
-	return dropped
 }
 
 // readerPatience is how long a claim waits for a reader: the caller's own queries may have them all.

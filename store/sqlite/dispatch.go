@@ -68,17 +68,39 @@ func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([
 	case filter.Overdue:
 		text, args = dispatchesOverdueSQL, append(args, s.steady.at())
 	}
-	var out []*sluice.Claim
+	var found []dispatch
 	err := s.read(ctx, "list dispatches", func(tx runner) (err error) {
-		out, err = list(tx, scanDispatch, text, args...)
+		found, err = list(tx, scanDispatch, text, args...)
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	var out []*sluice.Claim
+	var orphans []int64
+	for _, d := range found {
+		if d.orphan {
+			orphans = append(orphans, d.seq)
+			continue
+		}
+		out = append(out, d.claim)
+	}
+	if len(orphans) > 0 && !filter.Look {
+		s.dropOrphans(ctx, orphans, nil, "sluice")
+	}
 	s.tellLeases(out)
-	return out, err
+	return out, nil
 }
 
-func scanDispatch(rows *sql.Rows) (*sluice.Claim, error) {
+// dispatch is a job with a run. Orphan: somebody deleted its own row.
+type dispatch struct {
+	seq    int64
+	claim  *sluice.Claim
+	orphan bool
+}
+
+func scanDispatch(rows *sql.Rows) (dispatch, error) {
 	var token []byte
 	found, err := scanJobAnd(rows, &token)
-	return &sluice.Claim{Job: found.job, Token: tokenOf(token)}, err
+	return dispatch{found.seq, &sluice.Claim{Job: found.job, Token: tokenOf(token)}, found.job.CreatedAt.UnixMicro() == 0}, err
 }

@@ -1,7 +1,7 @@
 -- Claims jobs of one queue that are due, or will be soon: the lowest priority figure first, then the longest due.
 -- Each priority is one short walk along the index live_claim, from its low-water mark on, so that
 -- jobs which are not due yet and dead index entries are not walked over. What is locked can be found again by its
--- place. Where somebody deleted the row of a job, created_at is null: see claim_orphans.sql. One that was changed a moment ago may be at a place that this claim cannot see yet; the next one gets it.
+-- place. Where somebody deleted the row of a job, created_at is null: see orphans_drop.sql. One that was changed a moment ago may be at a place that this claim cannot see yet; the next one gets it.
 -- $1 text queue   $2 smallint[] priorities, in order   $3 timestamptz[] and $4 uuid[] the mark of each
 -- $5 integer limit   $6 uuid token   $7 text holder   $8 interval lease
 -- $9 boolean whether the queue's limits were looked at; if not, nothing is claimed from a queue that has some, or that

@@ -1,5 +1,5 @@
 -- A page of the jobs of a queue of which a run is intended or under way, by id. The page is cut before the jobs are
--- looked up, however many there are.
+-- looked up, however many there are. Where somebody deleted the row of a job, created_at is null: see orphans_drop.sql.
 -- $1 text queue   $2 uuid[] ids (null: all)   $3 boolean only claims whose lease ran out   $4 uuid after   $5 integer limit
 with page as materialized (
     select *
@@ -10,10 +10,10 @@ with page as materialized (
     order by id
     limit $5::integer
 )
-select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, l.state, l.generation,
+select l.id, l.queue, l.tenant, l.priority, j.key, j.labels, j.max_attempts, j.created_at, l.expires_at, l.state, l.generation,
        l.due_at, l.attempts, l.releases, l.recoveries, l.holder, l.claimed_at, l.lease_until, l.ref, l.blocked_by,
        null::timestamptz, l.error, null::bytea, null::bytea, null::bytea,
        j.order_key, j.after, j.after_failure, l.engine, l.token
 from page l
-join sluice.job j on j.id = l.id
+left join sluice.job j on j.id = l.id
 order by l.id

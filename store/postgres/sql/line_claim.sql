@@ -1,6 +1,6 @@
 -- Claims jobs from lines of a queue, of each up to its share: the lowest priority figure first, then the longest due.
 -- Each line and priority is one short walk along the index live_line, from its low-water mark on. Where somebody deleted the
--- row of a job, created_at is null: see claim_orphans.sql.
+-- row of a job, created_at is null: see orphans_drop.sql.
 -- $1 text queue   $2 text[] tenants   $3 integer[] shares   $4 integer[] priorities of each as bits
 -- $5 timestamptz[] and $6 uuid[] the marks, ten for each line   $7 smallint[] priorities, in order
 -- $8 uuid token   $9 text holder   $10 interval lease   $11 timestamptz the instant of the claim   $12 interval how soon

@@ -1,12 +1,13 @@
 -- A page of the jobs of a queue of which a run is intended or under way, by id; a walk along the index
 -- sluice_live_engine.
+-- Where somebody deleted the row of a job, created_at is 0: see orphans_drop.sql.
 -- ?1 queue   ?2 after (id)   ?3 limit
-select l.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, l.state,
+select l.seq, l.run_of, l.queue, l.tenant, l.priority, j.key, j.labels, j.max_attempts, coalesce(j.created_at, 0), l.expires_at, l.state,
        l.generation, l.due_at, l.attempts, l.releases, l.recoveries, l.holder, l.claimed_at, l.lease_until, l.ref,
        (select b.id from sluice_job b where b.seq = l.blocked_by), null, l.error, null, null, null,
        j.order_key, j.after, j.after_failure, l.engine, l.token
 from sluice_live l indexed by sluice_live_engine
-join sluice_job j on j.seq = l.seq
+left join sluice_job j on j.seq = l.seq
 where l.queue = ?1 and l.run_of > ?2 and l.engine is not null and l.state in ('claimed', 'dispatched')
 order by l.run_of
 limit ?3

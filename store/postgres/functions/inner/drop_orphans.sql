@@ -4,7 +4,7 @@ returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 begin
     if ids <> '{}' then
-        execute {{claim_orphans.sql}} using ids, with_token, by_holder;
+        execute {{orphans_drop.sql}} using ids, with_token, by_holder;
     end if;
 end
 $function$;
