@@ -11,6 +11,9 @@ import (
 )
 
 // decorated is a store around another one.
+// silent is a store that does not tell of its health.
+type silent struct{ sluice.Store }
+
 type decorated struct {
 	sluice.Store
 	inner sluice.Store
@@ -50,7 +53,7 @@ func TestHealthIsFoundBehindDecorators(t *testing.T) {
 	if _, known := health.Figure("dead_rows", "done"); known {
 		t.Error("a figure is known that was never told")
 	}
-	for _, silent := range []sluice.Store{nil, decorated{}, decorated{inner: decorated{}}} {
+	for _, silent := range []sluice.Store{silent{}, decorated{inner: silent{}}, decorated{inner: decorated{inner: silent{}}}} {
 		health, err := sluice.HealthOf(t.Context(), silent, sluice.HealthOptions{})
 		if err != nil || health.Kind != "" || health.Ill() || sluice.HealthFiguresOf(silent) != nil {
 			t.Errorf("a store that does not tell gives %+v (%v)", health, err)

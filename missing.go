@@ -24,12 +24,15 @@ func (m missingEnqueuer) Enqueue(context.Context, []Insert) ([]Receipt, error) {
 func (m missingEnqueuer) Now(context.Context) (time.Time, error)               { return time.Time{}, m.err }
 func (m missingEnqueuer) Queues(context.Context, QueueFilter) ([]Queue, error) { return nil, m.err }
 
-func (m missingStore) AddStats(context.Context, string, []Stat) error             { return m.err }
-func (m missingStore) AlertBook(context.Context) (AlertBook, error)               { return AlertBook{}, m.err }
-func (m missingStore) Attempts(context.Context, ID) ([]Attempt, error)            { return nil, m.err }
-func (m missingStore) Audit(context.Context, AuditFilter) ([]AuditEntry, error)   { return nil, m.err }
-func (m missingStore) Beat(context.Context, Holder) error                         { return m.err }
-func (m missingStore) Cancel(context.Context, []ID, Act) ([]error, error)         { return nil, m.err }
+func (m missingStore) AddStats(context.Context, string, []Stat) error { return m.err }
+func (m missingStore) AlertBook(context.Context) (AlertBook, error)   { return AlertBook{}, m.err }
+
+func (m missingStore) Attempts(context.Context, ID) ([]Attempt, error) { return nil, m.err }
+
+func (m missingStore) Audit(context.Context, AuditFilter) ([]AuditEntry, error) { return nil, m.err }
+func (m missingStore) Beat(context.Context, Holder) error                       { return m.err }
+func (m missingStore) Cancel(context.Context, []ID, Act) ([]error, error)       { return nil, m.err }
+
 func (m missingStore) Claim(context.Context, ClaimRequest) (Claimed, error)       { return Claimed{}, m.err }
 func (m missingStore) Close() error                                               { return m.err }
 func (m missingStore) CountWaves(context.Context) (WaveCount, error)              { return WaveCount{}, m.err }
@@ -37,6 +40,7 @@ func (m missingStore) Delete(context.Context, Object, string, Act) error        
 func (m missingStore) DeleteAlertRule(context.Context, string, string, Act) error { return m.err }
 func (m missingStore) DeleteQueue(context.Context, string, Act) error             { return m.err }
 func (m missingStore) Depth(context.Context, string) (Depth, error)               { return Depth{}, m.err }
+
 func (m missingStore) Dispatches(context.Context, DispatchFilter) ([]*Claim, error) {
 	return nil, m.err
 }
@@ -58,13 +62,17 @@ func (m missingStore) Leave(context.Context, string) error              { return
 func (m missingStore) Mend(context.Context, string) (int, error)        { return 0, m.err }
 func (m missingStore) Note(context.Context, []AuditEntry) error         { return m.err }
 func (m missingStore) Operation(context.Context, ID) (Operation, error) { return Operation{}, m.err }
+
 func (m missingStore) Operations(context.Context, OperationFilter) ([]Operation, error) {
 	return nil, m.err
 }
-func (m missingStore) Outlook(context.Context, ID) (Outlook, error)          { return Outlook{}, m.err }
+
+func (m missingStore) Outlook(context.Context, ID) (Outlook, error) { return Outlook{}, m.err }
+
 func (m missingStore) Prune(context.Context, ID, int) (Pruned, error)        { return Pruned{}, m.err }
 func (m missingStore) PruneJobs(context.Context, []ID, Act) ([]error, error) { return nil, m.err }
 func (m missingStore) QueuePolicy(context.Context) (QueuePolicy, error)      { return QueuePolicy{}, m.err }
+
 func (m missingStore) Recover(context.Context, string, int, string) (Recovered, error) {
 	return Recovered{}, m.err
 }
@@ -73,28 +81,39 @@ func (m missingStore) Requeue(context.Context, []ID, Act) ([]error, error) { ret
 func (m missingStore) Reschedule(context.Context, []ID, time.Time, Act) ([]error, error) {
 	return nil, m.err
 }
+
 func (m missingStore) Resolve(context.Context, []ID, State, Act) ([]error, error) { return nil, m.err }
+
 func (m missingStore) SaveAlertRule(context.Context, AlertRule, Act) (AlertRule, error) {
 	return AlertRule{}, m.err
 }
-func (m missingStore) SaveAlerts(context.Context, AlertRound) error                     { return m.err }
+
+func (m missingStore) SaveAlerts(context.Context, AlertRound) error { return m.err }
+
 func (m missingStore) SaveCheckpoint(context.Context, ID, Token, json.RawMessage) error { return m.err }
+
 func (m missingStore) SaveOperation(context.Context, Operation, Act) (Operation, error) {
 	return Operation{}, m.err
 }
+
 func (m missingStore) SaveQueue(context.Context, Queue, Act) (Queue, error) { return Queue{}, m.err }
+
 func (m missingStore) SaveQueuePolicy(context.Context, QueuePolicy, Act) (QueuePolicy, error) {
 	return QueuePolicy{}, m.err
 }
+
 func (m missingStore) SaveSilence(context.Context, Silence, Act) (Silence, error) {
 	return Silence{}, m.err
 }
+
 func (m missingStore) SaveTenant(context.Context, Tenant, Act) (Tenant, error) {
 	return Tenant{}, m.err
 }
+
 func (m missingStore) SaveTenantLimits(context.Context, TenantLimits, Act) (TenantLimits, error) {
 	return TenantLimits{}, m.err
 }
+
 func (m missingStore) SaveTier(context.Context, Tier, Act) (Tier, error)     { return Tier{}, m.err }
 func (m missingStore) Settle(context.Context, []Settlement) ([]error, error) { return nil, m.err }
 func (m missingStore) SettleNotices(context.Context, []NoticeResult) error   { return m.err }
@@ -102,11 +121,15 @@ func (m missingStore) Stats(context.Context, StatFilter) ([]Stat, error)     { r
 func (m missingStore) StrayRuns(context.Context, string, StrayRun, int) ([]StrayRun, error) {
 	return nil, m.err
 }
+
 func (m missingStore) TakeNotices(context.Context, string, int, time.Duration) ([]AlertNotice, error) {
 	return nil, m.err
 }
+
 func (m missingStore) TellQueue(context.Context, Queue, Act) (Queue, error) { return Queue{}, m.err }
-func (m missingStore) Tenant(context.Context, string) (Tenant, error)       { return Tenant{}, m.err }
+
+func (m missingStore) Tenant(context.Context, string) (Tenant, error) { return Tenant{}, m.err }
+
 func (m missingStore) TenantLimits(context.Context, string, string) ([]TenantLimits, error) {
 	return nil, m.err
 }
@@ -125,9 +148,11 @@ func (m missingStore) Health(context.Context, HealthOptions) (Health, error) { r
 func (m missingEngine) Check(context.Context, RunTarget) (EngineReport, error) {
 	return EngineReport{}, m.err
 }
+
 func (m missingEngine) Ended(context.Context, RunTarget, time.Time, []byte) (RunPage, error) {
 	return RunPage{}, m.err
 }
+
 func (m missingEngine) Outcomes(context.Context, RunTarget, []string) ([]RunOutcome, error) {
 	return nil, m.err
 }

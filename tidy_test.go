@@ -62,6 +62,7 @@ var doors = map[string][]string{
 	"internal/systemd":   {},
 	"internal/coverage":  {},
 	"internal/pgtest":    {"internal/debian", "internal/freeport"},
+	"internal/litetest":  {"store/sqlite"},
 	"internal/testbed":   {"internal/debian", "internal/freeport", "internal/pgtest", "internal/temporaltest"},
 	"store/memory":       {"", "audit", "internal/broadcast", "internal/lead", "internal/flow", "internal/wave", "internal/rollup"},
 	"store/sqlite":       {"", "audit", "internal/broadcast", "internal/lead", "internal/checkup", "internal/flow", "internal/wave", "internal/rollup", "internal/migration", "internal/sqltx"},

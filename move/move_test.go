@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/litetest"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
@@ -52,6 +53,7 @@ func open(t *testing.T, address string) sluice.Store {
 
 func tryOpen(t *testing.T, address string) (sluice.Store, error) {
 	if path, isFile := strings.CutPrefix(address, "sqlite:"); isFile {
+		litetest.MakeFile(t, path)
 		return sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
 	}
 	return postgres.Open(t.Context(), address, postgres.Options{Migrate: true})

@@ -3,6 +3,7 @@
 package enginetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -30,6 +31,8 @@ type Bench struct {
 	MaxRef int
 	// Retention is how long the engine keeps runs that ended; 0: for ever.
 	Retention time.Duration
+	// StartsWithin is how long a run may take to begin when the engine is busy; 0: a second.
+	StartsWithin time.Duration
 }
 
 // Rule is something that every engine does.
@@ -87,6 +90,9 @@ func (w *world) run(script Script) sluice.Run {
 		Labels: map[string]string{"rule": w.Name()}, Payload: script.payload(w.T),
 	}
 }
+
+// startsWithin is within what a run begins.
+func (w *world) startsWithin() time.Duration { return cmp.Or(w.StartsWithin, time.Second) }
 
 // start starts runs and gives the answers, one each.
 func (w *world) start(runs ...sluice.Run) []error {

@@ -92,16 +92,16 @@ func endRules() []Rule {
 		{"E-36", "A run that takes longer than the target's timeout has timed out, and is not run again.", "I-17", func(w *world) {
 			run := w.run(Script{Do: Wait})
 			target := w.Target
-			target.Timeout = 10 * time.Second // a busy server takes seconds until the run begins
+			target.Timeout = w.startsWithin()
 			w.ok(w.Engine.Start(w.ctx, target, []sluice.Run{run})[0])
 			w.becomes(run, sluice.RunTimedOut)
 			w.ranOnce(run)
 		}},
 		{"E-37", "The time before a run begins does not count against its timeout.", "I-3, D-46", func(w *world) {
 			run := w.run(Script{Do: Complete})
-			run.Delay = 9 * time.Second
 			target := w.Target
-			target.Timeout = 8 * time.Second // a busy server takes seconds
+			target.Timeout = w.startsWithin()
+			run.Delay = target.Timeout + time.Second
 			w.ok(w.Engine.Start(w.ctx, target, []sluice.Run{run})[0])
 			w.becomes(run, sluice.RunCompleted)
 		}},

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/engine/enginetest"
 	"github.com/sluice-queue/sluice/engine/local"
+	"github.com/sluice-queue/sluice/internal/litetest"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/store/sqlite"
 	"github.com/sluice-queue/sluice/worker"
@@ -52,7 +53,9 @@ func closed(t *testing.T, store sluice.Store) sluice.Store {
 
 func inFile(t *testing.T) sluice.Store {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), sqlite.Options{Migrate: true})
+	path := filepath.Join(t.TempDir(), "runs.db")
+	litetest.MakeFile(t, path)
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,7 +201,7 @@ func TestTheEngineObeysTheRules(t *testing.T) {
 	enginetest.Run(t, func(*testing.T) enginetest.Bench {
 		return enginetest.Bench{
 			Engine: b.engine, Target: b.target, Diary: diary, Gone: engine.New(nobody, engine.Options{}), Nowhere: nowhere,
-			MaxPayload: engine.DefaultMaxPayload, MaxRef: 255, Retention: retention,
+			MaxPayload: engine.DefaultMaxPayload, MaxRef: 255, Retention: retention, StartsWithin: 10 * time.Second,
 		}
 	})
 }

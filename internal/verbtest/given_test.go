@@ -147,8 +147,9 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := audit.SealSettled(ctx, nil, audit.SealOptions{})
 		return err
 	},
-	"audit.Keep":   func(ctx context.Context) error { _, err := audit.Keep(ctx, nil, nil, act); return err },
-	"audit.Verify": func(ctx context.Context) error { _, err := audit.Verify(ctx, nil, audit.VerifyOptions{}); return err },
+	"audit.Keep":    func(ctx context.Context) error { _, err := audit.Keep(ctx, nil, nil, act); return err },
+	"audit.Waiting": func(ctx context.Context) error { _, _, err := audit.Waiting(ctx, nil); return err },
+	"audit.Verify":  func(ctx context.Context) error { _, err := audit.Verify(ctx, nil, audit.VerifyOptions{}); return err },
 	"metric.NewGauges": func(context.Context) error {
 		_, err := metric.NewGauges(nil, metric.Options{Registerer: prometheus.NewRegistry()})
 		return err

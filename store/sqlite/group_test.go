@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/litetest"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
@@ -30,7 +31,7 @@ func newCrowd(t *testing.T) *crowd {
 	t.Helper()
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sluice.db")
-	makeFile(t, path)
+	litetest.MakeFile(t, path)
 	store, err := sqlite.Open(t.Context(), path, sqlite.Options{CallTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)

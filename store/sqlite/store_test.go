@@ -6,10 +6,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/sluice-queue/sluice/internal/litetest"
 	"github.com/sluice-queue/sluice/store/sqlite"
 	"github.com/sluice-queue/sluice/store/storetest"
 )
@@ -104,39 +104,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// migrated is a file with the whole schema, made once: to make it anew takes a hundred times as long as to copy it.
-var migrated = sync.OnceValues(func() ([]byte, error) {
-	folder, err := os.MkdirTemp("", "sluice-schema-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	path := filepath.Join(folder, "sluice.db")
-	if _, err := sqlite.Migrate(context.Background(), path); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
-
-// makeFile makes a file with the schema, where there is none.
-func makeFile(t *testing.T, path string) {
-	t.Helper()
-	if _, err := os.Stat(path); !os.IsNotExist(err) {
-		return
-	}
-	schema, err := migrated()
-	if err == nil {
-		err = os.WriteFile(path, schema, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // openStore opens a store on a file. One that is not there is made, with its schema.
 func openStore(t *testing.T, path string) *sqlite.Store {
 	t.Helper()
-	makeFile(t, path)
+	litetest.MakeFile(t, path)
 	// On a busy machine a call may wait long for its turn.
 	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true, CallTimeout: 5 * time.Minute})
 	if err != nil {

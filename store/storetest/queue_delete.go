@@ -105,6 +105,9 @@ func (w *world) enqueueUntil(stop <-chan struct{}, store sluice.Store) {
 		case <-time.After(rand.N(20 * time.Millisecond)):
 		}
 		receipt, err := client.Enqueue(w.ctx, sluice.NewJob{Queue: queue, Payload: []byte("1")})
+		if errors.Is(err, sluice.ErrQueueGone) {
+			continue // it was deleted in the middle of each try
+		}
 		if err != nil {
 			w.Errorf("enqueue: %v", err)
 			return
