@@ -120,7 +120,12 @@ func limitText(c sluice.HealthCheck, value float64) string {
 	case c.Unit == "":
 		text = fmt.Sprintf("%.0f %%", 100*value)
 	case c.Unit == "seconds":
-		text = strings.TrimSuffix(strings.TrimSuffix(time.Duration(value*float64(time.Second)).String(), "0s"), "0m")
+		text = time.Duration(value * float64(time.Second)).String()
+		for _, none := range []string{"m0s", "h0m"} {
+			if strings.HasSuffix(text, none) {
+				text = text[:len(text)-2]
+			}
+		}
 	case c.Unit == "bytes" && value >= 1<<30:
 		text = fmt.Sprintf("%.0f GiB", value/(1<<30))
 	case c.Unit == "bytes":
