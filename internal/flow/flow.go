@@ -25,20 +25,28 @@ type Bucket struct {
 	FilledAt time.Time
 }
 
-// Burst is how many tokens a bucket holds at the most. They spread the starts of a queue over the window of its rate,
-// which is what bounds them.
+// Burst is how many jobs of a queue may start at once after a lull: a fiftieth of a window's, or what a tenth of a second
+// gives, if that is more; and the burst, if that is more. It spreads the starts over the window of the rate, which is what
+// bounds them. It is twice what a claim waits for: a claim that comes late finds the tokens of that time too, else the
+// rate would lose a few hundredths.
 func Burst(s sluice.Settings) float64 {
-	return s.Rate.Tokens(s.Burst)
+	share := math.Floor(math.Max(float64(s.Rate.Jobs)/50, s.Rate.PerSecond()/10))
+	return math.Max(math.Min(math.Max(1, share), float64(s.Rate.Jobs)), float64(s.Burst))
 }
 
 // slack is how far clocks of one moment may be apart.
 const slack = time.Second
 
-// Filled gives the bucket as of now. A little before the last filling it fills nothing; if the clock was set
+// Filled gives the bucket of a queue as of now. A little before the last filling it fills nothing; if the clock was set
 // back by more, filling begins anew from there.
 func (b Bucket) Filled(s sluice.Settings, now time.Time) Bucket {
+	return b.filled(s.Rate.PerSecond(), Burst(s), now)
+}
+
+// filled is Filled with so many tokens a second, and room for so many.
+func (b Bucket) filled(perSecond, most float64, now time.Time) Bucket {
 	if b.FilledAt.IsZero() {
-		return Bucket{Burst(s), now}
+		return Bucket{most, now}
 	}
 	passed := now.Sub(b.FilledAt)
 	switch {
@@ -47,7 +55,7 @@ func (b Bucket) Filled(s sluice.Settings, now time.Time) Bucket {
 	case passed < 0:
 		passed, now = 0, b.FilledAt
 	}
-	return Bucket{math.Min(Burst(s), b.Tokens+s.Rate.PerSecond()*passed.Seconds()), now}
+	return Bucket{math.Min(most, b.Tokens+perSecond*passed.Seconds()), now}
 }
 
 // SetBack is by how much a store's clock was set back since the last filling, at the least; 0: it was not.

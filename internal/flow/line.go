@@ -265,7 +265,7 @@ func (b Bucket) filledFor(t sluice.Terms, now time.Time) Bucket {
 	if t.Rate.IsZero() {
 		return b
 	}
-	return b.Filled(pace(t), now)
+	return b.filled(pace(t).Rate.PerSecond(), t.Rate.Tokens(t.Burst), now)
 }
 
 // serve claims from the lines that have a share, and looks what is left in those that gave little: a line in which
@@ -372,7 +372,7 @@ func (l *Line) Spare(mark Mark, inTurns bool, now time.Time) bool {
 	case l.Terms.Rate.IsZero():
 		return now.Sub(l.Bucket.FilledAt) > offRate
 	}
-	return l.Bucket.filledFor(l.Terms, now).Tokens >= Burst(pace(l.Terms))
+	return l.Bucket.filledFor(l.Terms, now).Tokens >= l.Terms.Rate.Tokens(l.Terms.Burst)
 }
 
 func isActive(l *Line) bool { return l.Active }

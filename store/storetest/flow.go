@@ -26,7 +26,7 @@ func flowRules() []Rule {
 			equal(w, "after 160s at one in 50s", len(claimed.Jobs), 3)
 			equal(w, "limited", claimed.Limited, true)
 		}},
-		{"R-201", "Tokens that nobody takes do not pile up beyond the burst, which is what a twentieth of a second gives, or one, if nothing is said.", "I-12", func(w *world) {
+		{"R-201", "Tokens that nobody takes do not pile up beyond the burst, which is what a tenth of a second gives, or one, if nothing is said.", "I-12", func(w *world) {
 			w.addMany(50)
 			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(0.01), 4 })
 			equal(w, "the burst", len(w.claimOnce(20).Jobs), 4)
@@ -40,7 +40,7 @@ func flowRules() []Rule {
 			equal(w, "at least one", len(w.claimOnce(20).Jobs), 1)
 		}},
 		{"R-202", "In no window do more jobs start than the burst and the rate times the window, with many holders in two processes.", "I-12", func(w *world) {
-			const rate, burst = 300, 20
+			const rate, burst = 300, 40
 			w.save(func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(rate), burst })
 			w.addMany(1000)
 			starts := w.claimByMany(8, 12, 7)

@@ -63,7 +63,7 @@ begin
         turns_since := null;
     end if;
     select mark_turn as turn, mark_tenant as tenant, wakes_from as wakes, turns_since as since, counted_from as counted into before;
-    select * into bucket from sluice._filled(tokens, filled_at, rate, sluice._burst(rate, rate_per, burst), now_at);
+    select * into bucket from sluice._filled(tokens, filled_at, rate, sluice._queue_burst(rate, rate_per, burst), now_at);
     if in_flight_limit > 0 then
         execute {{in_flight.sql}} into in_flight, first using of_queue, in_flight_limit, counted_from;
         if at - counted_since > straggle then
@@ -82,7 +82,7 @@ begin
         free := greatest(least(floor(bucket.filled + 1e-9), in_window.free), 0);
         if free < room then
             room := free;
-            room_wait := greatest(sluice._until_useful(bucket.filled - room, rate, sluice._burst(rate, rate_per, burst)), in_window.wait);
+            room_wait := greatest(sluice._until_useful(bucket.filled - room, rate, sluice._queue_burst(rate, rate_per, burst)), in_window.wait);
         end if;
     end if;
     if in_flight_limit > 0 and in_flight_limit - in_flight <= room then
