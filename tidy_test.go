@@ -457,13 +457,13 @@ func functionsList(t *testing.T) string {
 
 func settingsTable() string {
 	var text strings.Builder
-	text.WriteString("| setting | meaning | default | source |\n| --- | --- | --- | --- |\n")
+	text.WriteString("| setting | meaning | default |\n| --- | --- | --- |\n")
 	for _, s := range sluice.AllSettings() {
 		value := s.Format(sluice.DefaultSettings())
 		if value == "" {
 			value = "–"
 		}
-		fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", s.Name, s.Meaning, value, s.Source)
+		fmt.Fprintf(&text, "| `%s` | %s | %s |\n", s.Name, s.Meaning, value)
 	}
 	return text.String()
 }

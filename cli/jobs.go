@@ -48,7 +48,11 @@ func (f *filterFlags) parse() (sluice.JobFilter, error) {
 	for _, text := range f.states {
 		state := sluice.State(text)
 		if !slices.Contains(sluice.States(), state) {
-			return out, usagef("--state %q is none of %s", text, strings.Trim(fmt.Sprint(sluice.States()), "[]"))
+			hint := ""
+			if slices.Contains([]string{"ready", "scheduled", "retrying", "blocked"}, text) {
+				hint = "; jobs that are shown as " + text + " are queued"
+			}
+			return out, usagef("--state %q is none of %s%s", text, strings.Trim(fmt.Sprint(sluice.States()), "[]"), hint)
 		}
 		out.States = append(out.States, state)
 	}
