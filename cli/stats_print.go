@@ -20,13 +20,14 @@ type statsRow struct {
 	OldestSeconds *float64      `json:"oldest_seconds,omitempty"`
 	InFlight      *int          `json:"in_flight,omitempty"`
 
-	Counts          sluice.StatCounts `json:"counts"`
-	PerSecond       float64           `json:"completed_per_second"`
-	SuccessRate     float64           `json:"success_rate"`
-	LeaseExpiryRate float64           `json:"lease_expiry_rate"`
-	Wait            quantileRow       `json:"wait_seconds"`
-	Run             quantileRow       `json:"run_seconds"`
-	Total           quantileRow       `json:"total_seconds"`
+	Counts    sluice.StatCounts `json:"counts"`
+	PerSecond float64           `json:"completed_per_second"`
+	// SuccessRate and LeaseExpiryRate are null where no job ended or none was claimed.
+	SuccessRate     *float64    `json:"success_rate"`
+	LeaseExpiryRate *float64    `json:"lease_expiry_rate"`
+	Wait            quantileRow `json:"wait_seconds"`
+	Run             quantileRow `json:"run_seconds"`
+	Total           quantileRow `json:"total_seconds"`
 
 	summary sluice.Summary
 }
@@ -53,7 +54,7 @@ func statsRows(all []sluice.Summary) []statsRow {
 	for _, s := range all {
 		row := statsRow{
 			Queue: s.Queue, Tenant: s.Tenant, From: s.From, To: s.To, Counts: s.Counts,
-			PerSecond: s.Rate, SuccessRate: s.SuccessRate, LeaseExpiryRate: s.LeaseExpiryRate,
+			PerSecond: s.Rate, SuccessRate: successOf(s), LeaseExpiryRate: expiryOf(s),
 			Wait: quantilesOf(s.Wait), Run: quantilesOf(s.Run), Total: quantilesOf(s.Total), summary: s,
 		}
 		if s.Tenant == "" {
@@ -173,6 +174,22 @@ func (a *app) printSummary(s sluice.Summary, f statsFlags) error {
 	})
 }
 
+// successOf is the success rate of a window; nil: no job ended in it.
+func successOf(s sluice.Summary) *float64 {
+	if s.Counts.Completed+s.Counts.Dead == 0 {
+		return nil
+	}
+	return &s.SuccessRate
+}
+
+// expiryOf is the share of claims whose lease ran out; nil: nothing was claimed.
+func expiryOf(s sluice.Summary) *float64 {
+	if s.Counts.Claimed == 0 {
+		return nil
+	}
+	return &s.LeaseExpiryRate
+}
+
 // headOf tells how a queue is now, and what came of its jobs.
 func headOf(s sluice.Summary) string {
 	name := s.Queue
@@ -184,7 +201,7 @@ func headOf(s sluice.Summary) string {
 		text += fmt.Sprintf("ready %s, oldest %s, scheduled %s, blocked %s, in flight %s, uncertain %s, dead %s\n",
 			depthOf(s.Depth.Ready), age(s), depthOf(s.Depth.Scheduled), depthOf(s.Depth.Blocked), depthOf(s.InFlight), depthOf(s.Depth.Uncertain), depthOf(s.Depth.Dead))
 	}
-	return text + fmt.Sprintf("success rate %s, lease expiry rate %s\n\n", partOf(s.SuccessRate), partOf(s.LeaseExpiryRate))
+	return text + fmt.Sprintf("success rate %s, lease expiry rate %s\n\n", partOf(successOf(s)), partOf(expiryOf(s)))
 }
 
 // slotRow is what happened in a slot.
@@ -276,12 +293,15 @@ func twoDigits(f float64) string {
 }
 
 // partOf writes a part of one. What is not all is not written as all, and what is not nothing not as nothing.
-func partOf(part float64) string {
-	text := strconv.FormatFloat(100*part, 'f', 1, 64)
+func partOf(part *float64) string {
+	if part == nil {
+		return "-"
+	}
+	text := strconv.FormatFloat(100**part, 'f', 1, 64)
 	switch {
-	case text == "100.0" && part < 1:
+	case text == "100.0" && *part < 1:
 		return ">99.9%"
-	case text == "0.0" && part > 0:
+	case text == "0.0" && *part > 0:
 		return "<0.1%"
 	}
 	return strings.TrimSuffix(text, ".0") + "%"

@@ -199,7 +199,8 @@ func (m *model) hourLines() []string {
 	}
 	return []string{
 		bold.Render("  the last hour"),
-		fmt.Sprintf("  success %.1f %%  leases expired %.2f %%  failed attempts %s", 100*h.SuccessRate, 100*h.LeaseExpiryRate, count(int(h.Counts.Failed))),
+		fmt.Sprintf("  success %s  leases expired %s  failed attempts %s", share(1, h.SuccessRate, h.Counts.Completed+h.Counts.Dead),
+			share(2, h.LeaseExpiryRate, h.Counts.Claimed), count(int(h.Counts.Failed))),
 		fmt.Sprintf("  wait p50 %s p95 %s p99 %s   run p50 %s p95 %s p99 %s", short(h.Wait.P50), short(h.Wait.P95), short(h.Wait.P99), short(h.Run.P50), short(h.Run.P95), short(h.Run.P99)),
 		"  in   " + sparkline(came), "  done " + sparkline(done), "",
 	}

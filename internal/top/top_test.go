@@ -93,7 +93,7 @@ func TestScreens(t *testing.T) {
 			keys(m, "enter")
 			from := m.snapshot.at.Add(-time.Hour)
 			d := detail{queue: "payments", hour: sluice.Summary{
-				Queue: "payments", SuccessRate: 0.998, LeaseExpiryRate: 0.0012, Counts: sluice.StatCounts{Failed: 311},
+				Queue: "payments", SuccessRate: 0.998, LeaseExpiryRate: 0.0012, Counts: sluice.StatCounts{Claimed: 155000, Completed: 154000, Dead: 309, Failed: 311},
 				Wait: sluice.Quantiles{P50: 2 * time.Second, P95: time.Minute, P99: 3 * time.Minute},
 				Run:  sluice.Quantiles{P50: 8 * time.Millisecond, P95: 41 * time.Millisecond, P99: 1200 * time.Millisecond},
 			}}

@@ -178,6 +178,14 @@ func styled(is bool, style lipgloss.Style, text string) string {
 
 func oneLine(text string) string { return sluice.Brief(text) }
 
+// share writes a share in percent, with so many digits; of nothing there is none.
+func share(digits int, part float64, of int64) string {
+	if of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.*f %%", digits, 100*part)
+}
+
 // count writes a figure with blanks between the thousands, or shortened where it is large.
 func count(n int) string {
 	switch {
