@@ -73,6 +73,8 @@ func (a *app) setLimits(ctx context.Context, client *sluice.Client, of sluice.Te
 	return err
 }
 
+const noLimits = "no limits"
+
 // limitsText writes limits in one line.
 func limitsText(all []sluice.TenantLimits) string {
 	var parts []string
@@ -107,7 +109,7 @@ func limitsText(all []sluice.TenantLimits) string {
 		parts = append(parts, strings.Join(figures, ", ")+" "+where)
 	}
 	if len(parts) == 0 {
-		return "no limits"
+		return noLimits
 	}
 	return strings.Join(parts, "; ")
 }

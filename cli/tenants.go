@@ -10,10 +10,23 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// tenantRow is a tenant with its limits.
+// tenantRow is a tenant with its own limits and those of its tier.
 type tenantRow struct {
 	sluice.Tenant
-	Limits []sluice.TenantLimits `json:"limits,omitempty"`
+	Limits     []sluice.TenantLimits `json:"limits,omitempty"`
+	TierLimits []sluice.TenantLimits `json:"tier_limits,omitempty"`
+}
+
+// limits writes a tenant's own limits, which count first, and those of its tier.
+func (t tenantRow) limits() string {
+	own, tier := limitsText(t.Limits), limitsText(t.TierLimits)
+	switch {
+	case tier == noLimits:
+		return own
+	case own == noLimits:
+		return "of its tier: " + tier
+	}
+	return own + "; of its tier: " + tier
 }
 
 func (a *app) tenantsCommand() *cobra.Command {
@@ -37,7 +50,7 @@ func (a *app) tenantsCommand() *cobra.Command {
 				return printList(a, rows, func(t tenantRow) string { return t.Name }, []column[tenantRow]{
 					{"TENANT", func(t tenantRow) string { return t.Name }, false},
 					{"TIER", func(t tenantRow) string { return orDash(t.Tier) }, false},
-					{"LIMITS", func(t tenantRow) string { return limitsText(t.Limits) }, false},
+					{"LIMITS", tenantRow.limits, false},
 					{"CHANGED", func(t tenantRow) string { return ago(t.ChangedAt) }, true},
 					{"BY", func(t tenantRow) string { return t.ChangedBy }, false},
 				})
@@ -55,13 +68,21 @@ func tenantRows(ctx context.Context, client *sluice.Client, after string, limit 
 	if err != nil {
 		return nil, err
 	}
+	tiers, err := tierRows(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	granted := make(map[string][]sluice.TenantLimits)
+	for _, t := range tiers {
+		granted[t.Name] = t.Limits
+	}
 	var rows []tenantRow
 	for _, t := range tenants {
 		limits, err := client.TenantLimits(ctx, "", t.Name)
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, tenantRow{t, limits})
+		rows = append(rows, tenantRow{t, limits, granted[t.Tier]})
 	}
 	return rows, nil
 }
