@@ -48,14 +48,14 @@ func runExample(t *testing.T, work []string) {
 	folder := t.TempDir()
 	sluice := func(args ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "sluice", append(args, "-q")...)
+		cmd, want := exec.CommandContext(t.Context(), "sluice", append(args, "-q")...), 0
 		if args[0] == "work" {
-			cmd = exec.CommandContext(t.Context(), "sluice", args...)
+			cmd, want = exec.CommandContext(t.Context(), "sluice", args...), 6 // one mail died
 		}
 		cmd.Dir, cmd.Env = folder, append(os.Environ(), "SLUICE_DB=sqlite:jobs.db", "NO_COLOR=1")
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
+		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != want {
+			t.Fatalf("%v: %v, want exit code %d\n%s", args, err, want, out)
 		}
 		return string(out)
 	}

@@ -45,7 +45,7 @@ func exitCodes() []exitCode {
 		{exitNotFound, "not found", "There is no such job, queue, tenant, tier or operation."},
 		{exitRefused, "refused", "The job's state does not allow it, it is there already, the store's role only reads, or the database is newer than the program."},
 		{exitUnreachable, "store unreachable", "The store cannot be reached, opened, read or written; or, for probe, the server cannot be reached."},
-		{exitPartly, "partly done", "Some of several jobs or lines were refused, the others are done; the refused ones are on standard error. An operation was stopped, or had jobs refused."},
+		{exitPartly, "partly done", "Some of several jobs or lines were refused, the others are done; the refused ones are on standard error. An operation was stopped, or had jobs refused. Jobs died before «work --until-empty» found the queues empty."},
 		{exitCheckFailed, "a check failed", "Doctor found something to mend, the audit was tampered with, a server is not ready, the demo did not prove what it says, or a simulation is not as its scenario expects."},
 		{exitTimeout, "timed out", "The --timeout was over, or a drain took longer than --grace."},
 		{exitInterrupted, "interrupted", "An interrupt ended it before it was done, or a second one ended a drain. An operation goes on."},

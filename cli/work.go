@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os/exec"
 	"slices"
@@ -99,7 +100,7 @@ leaves at once. Upkeep runs along, so that one such process is all a small syste
 	flags.IntVar(&f.batch, "batch", 0, "give the program so many jobs at a time, as lines of JSON")
 	flags.Var(newDuration(&f.silence, 0), "silence", "end a program that writes nothing for so long; its attempt failed")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave recovering, expiring and pruning to others")
-	flags.BoolVar(&f.drain, "until-empty", false, "end when no job of the queues is unfinished")
+	flags.BoolVar(&f.drain, "until-empty", false, "end when no job of the queues is unfinished; exit code 6 if jobs died")
 	return command
 }
 
@@ -138,7 +139,11 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 		helpers.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // it returns nil
 	}
 	var emptied atomic.Bool
+	var before int
 	if f.drain {
+		if before, err = deadIn(ctx, store, queues); err != nil {
+			return err
+		}
 		helpers.Go(func() {
 			stopWhenEmpty(ctx, store, queues, func() {
 				emptied.Store(true)
@@ -147,10 +152,31 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 		})
 	}
 	err = w.Run(ctx)
-	if emptied.Load() && errors.Is(err, context.Canceled) {
-		return nil // there was nothing to do, and it was seen before the worker had begun
+	if emptied.Load() && (err == nil || errors.Is(err, context.Canceled)) { // cancelled: it was seen before the worker had begun
+		return died(context.WithoutCancel(ctx), store, queues, before)
 	}
 	return err
+}
+
+// deadIn counts the dead letters of queues.
+func deadIn(ctx context.Context, store sluice.Store, queues []string) (dead int, err error) {
+	for _, queue := range queues {
+		depth, err := store.Depth(ctx, queue)
+		if err != nil {
+			return 0, err
+		}
+		dead += depth.Dead
+	}
+	return dead, nil
+}
+
+// died is an error if there are more dead letters than before: whoever waits for the end must not take them for done.
+func died(ctx context.Context, store sluice.Store, queues []string, before int) error {
+	dead, err := deadIn(ctx, store, queues)
+	if err != nil || dead <= before {
+		return err
+	}
+	return codedError{fmt.Errorf("%d jobs died", dead-before), exitPartly, "look at them with «sluice dead ls " + queues[0] + "»"}
 }
 
 // stopWhenEmpty ends the work when every job of the queues is finished.
