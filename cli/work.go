@@ -113,6 +113,7 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 		return err
 	}
 	defer a.close(store)
+	defer a.programs.dismiss()
 	if err := checkRunners(ctx, store, queues); err != nil {
 		return err
 	}

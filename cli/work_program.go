@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -89,6 +88,7 @@ func (r *runner) execute(ctx context.Context, stdin []byte, stdout io.Writer, en
 	tail := &tailBuffer{limit: tailBorder + maxTail}
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(ear, stdout), io.MultiWriter(ear, r.stderr, tail)
 	inGroup(cmd)
+	dieWithUs(cmd)
 	cmd.WaitDelay = killAfter
 	err := r.running.run(cmd)
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // it left a child behind that kept its output open
@@ -112,49 +112,6 @@ func (r *runner) said(tail *tailBuffer) string {
 		text = text[min(tailBorder, len(text)):]
 	}
 	return strings.TrimSpace(text[max(0, len(text)-maxTail):])
-}
-
-// programs are those that run. Each is in a process group of its own, which an interrupt at the
-// terminal does not reach.
-type programs struct {
-	mu      sync.Mutex
-	running map[*exec.Cmd]struct{}
-	killed  bool
-}
-
-// run runs a program to its end, and ends what it leaves behind.
-func (p *programs) run(cmd *exec.Cmd) error {
-	p.mu.Lock()
-	if p.killed {
-		p.mu.Unlock()
-		return context.Canceled
-	}
-	if err := cmd.Start(); err != nil {
-		p.mu.Unlock()
-		return err
-	}
-	if p.running == nil {
-		p.running = make(map[*exec.Cmd]struct{})
-	}
-	p.running[cmd] = struct{}{}
-	p.mu.Unlock()
-	err := cmd.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.running, cmd)
-	killGroup(cmd)
-	return err
-}
-
-// kill ends all of them at once, and keeps new ones from starting: the process is about to leave,
-// and its jobs will be handed to others.
-func (p *programs) kill() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.killed = true
-	for cmd := range p.running {
-		killGroup(cmd)
-	}
 }
 
 // errTooMuch says that a program printed more than can be stored.
