@@ -68,10 +68,10 @@ func waitedFor(ctx context.Context, while time.Duration) bool { return !waitFor(
 // begins notes that the handler of a run is called now.
 func (r *run) begins() {
 	if r.counted.CompareAndSwap(false, true) {
-		r.worker.begun.Began(r.claim.Token, time.Now())
 		if !r.startAt.IsZero() {
 			r.worker.nudge()
 		}
+		r.worker.begun.Began(r.claim.Token, time.Time{})
 	}
 }
 

@@ -88,7 +88,9 @@ func Handle[T any](w *Worker, queue sluice.TypedQueue[T], handler Handler[T], op
 		if err != nil {
 			return err // a failed attempt like others: a worker of another version may know the type
 		}
-		return handler(ctx, &Job[T]{Claim: r.claim, Payload: payload, run: r})
+		job := &Job[T]{Claim: r.claim, Payload: payload, run: r}
+		r.begins() // nothing may pass between this and the handler: a rate bounds when handlers are called
+		return handler(ctx, job)
 	}
 	if handler == nil {
 		l.do = nil

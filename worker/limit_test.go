@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -199,4 +200,44 @@ func TestLowPriorityIsServedUnderConstantLoad(t *testing.T) {
 		s.becomes(low, sluice.StateCompleted)
 		_ = s.end()
 	})
+}
+
+// A look at a payload may take long, and differently long. The rate counts from when the handler is called.
+func TestRateCountsFromTheCallOfTheHandler(t *testing.T) {
+	inShop(t, func(s *shop) {
+		const jobs = 200
+		rate := sluice.RatePerSecond(20)
+		s.settings(func(q *sluice.Settings) { q.Rate, q.PayloadSchema = rate, `{}` })
+		s.client = sluice.NewClient(s.store, sluice.ClientOptions{PayloadChecker: &slowChecker{}})
+		s.enqueueMany(jobs)
+		var mu sync.Mutex
+		var starts []time.Time
+		done := make(chan struct{})
+		s.worker = worker.New(s.store, worker.Options{Slots: 50, PayloadChecker: &slowChecker{most: 400 * time.Millisecond}, Logger: quiet})
+		worker.Handle(s.worker, payments, func(context.Context, *worker.Job[payment]) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if starts = append(starts, time.Now()); len(starts) == jobs {
+				close(done)
+			}
+			return nil
+		}, worker.QueueOptions{})
+		s.begin()
+		<-done
+		storetest.KeepsRate(t, starts, rate, 0)
+		_ = s.end()
+	})
+}
+
+// slowChecker takes its time, sometimes more and sometimes less.
+type slowChecker struct {
+	most time.Duration
+	n    atomic.Int64
+}
+
+func (*slowChecker) Compile(string) error { return nil }
+
+func (c *slowChecker) Check(string, []byte) error {
+	time.Sleep(c.most * time.Duration(c.n.Add(1)*37%101) / 100)
+	return nil
 }

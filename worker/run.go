@@ -163,7 +163,6 @@ func (r *run) run() {
 		}
 		return
 	}
-	r.begins()
 	ctx, stop := r.within(r.queue.Settings.Timeout, begun)
 	defer stop()
 	err := r.call(ctx)

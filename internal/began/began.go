@@ -34,10 +34,13 @@ func (t *Tally) Claimed(queue string, token sluice.Token, jobs int) {
 	t.claims[token] = &claim{queue: queue, jobs: jobs}
 }
 
-// Began notes that a job of a claim has begun, or that it will at an instant to come.
+// Began notes that a job of a claim begins when this returns, or that it will at an instant to come.
 func (t *Tally) Began(token sluice.Token, at time.Time) {
 	t.note(token, func(c *claim) {
 		c.begun++
+		if at.IsZero() {
+			at = time.Now() // not before the lock was free
+		}
 		if at.After(c.last) {
 			c.last = at
 		}
