@@ -331,23 +331,3 @@ func pageLimit(limit int) (int, error) {
 func (c *Client) Depth(ctx context.Context, queue string) (Depth, error) {
 	return c.store.Depth(ctx, queue)
 }
-
-// Holders lists the processes that work, as they last told the store.
-func (c *Client) Holders(ctx context.Context) ([]Holder, error) {
-	holders, err := c.store.Holders(ctx)
-	if err != nil {
-		return nil, err
-	}
-	leads, err := c.store.Leads(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range holders {
-		for _, lead := range leads {
-			if lead.Held && lead.Holder == holders[i].ID {
-				holders[i].Leads = append(holders[i].Leads, lead.Task)
-			}
-		}
-	}
-	return holders, nil
-}

@@ -26,6 +26,9 @@ var (
 	// ErrEngineTarget: the engine lacks what the queue's settings name, such as the namespace, or does not let us use
 	// it. No run of the queue can be started until a person mends it.
 	ErrEngineTarget = errors.New("the engine lacks the queue's target")
+	// ErrEngineCodec comes beside ErrEngineUnavailable: the engine's data converter failed, and may work later, such as one
+	// whose codec server or KMS is away.
+	ErrEngineCodec = errors.New("the data converter failed")
 )
 
 // Engine runs jobs elsewhere and tells what became of them. It is the port that package engine/temporal and

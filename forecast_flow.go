@@ -73,7 +73,7 @@ func (f *queueFlow) addCapacity(q Queue, counted QueueWaves, holders []Holder, n
 	capacity, says := q.Settings.InFlightLimit, fmt.Sprintf("in_flight_limit %d", q.Settings.InFlightLimit)
 	workers, slots := 0, 0
 	for _, h := range holders {
-		if slices.Contains(h.Queues, q.Name) && now.Sub(h.Seen) < silence {
+		if h.serves(q.Name, now) {
 			workers, slots = workers+1, slots+h.Slots
 		}
 	}
@@ -81,7 +81,7 @@ func (f *queueFlow) addCapacity(q Queue, counted QueueWaves, holders []Holder, n
 	case what.Capacity > 0:
 		capacity, says = what.Capacity, fmt.Sprintf("capacity %d", what.Capacity)
 	case workers == 0:
-		f.notes = append(f.notes, "no worker of it was seen in the last minute; the forecast supposes that there are enough")
+		f.notes = append(f.notes, "no worker of it was seen in the last "+HolderSilence.String()+"; the forecast supposes that there are enough")
 	case capacity == 0 || slots < capacity:
 		capacity, says = slots, fmt.Sprintf("%d slots of %d workers", slots, workers)
 	}

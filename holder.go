@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 )
 
@@ -20,8 +19,8 @@ type Holder struct {
 	// not handed over yet.
 	Slots int `json:"slots,omitempty"`
 	Busy  int `json:"busy"`
-	// Trouble is what keeps it from its work, for people; empty: nothing does.
-	Trouble string `json:"trouble,omitempty"`
+	// Conditions are what keeps it from parts of its work.
+	Conditions []Condition `json:"conditions,omitempty"`
 	// Leads are the tasks that it leads: TaskUpkeep, and FollowTask of engines. Client.Holders fills it in.
 	Leads []string `json:"leads,omitempty"`
 
@@ -41,44 +40,55 @@ const (
 	RoleForwarder  = "forwarder"
 )
 
-// BreakerIsOpen begins what the Trouble of a dispatcher says of a queue whose engine cannot be used.
-const BreakerIsOpen = "the breaker is open"
+// Trouble says in one line for people what keeps it from its work; empty: nothing does.
+func (h Holder) Trouble() string { return Trouble(h.Conditions) }
 
-// NobodyPolls begins what the Trouble of upkeep says of a queue whose runs no worker of the engine waits for.
-const NobodyPolls = "no worker polls task queue"
+// Alive reports whether it has told the store of itself within HolderSilence before now, by the store's clock.
+func (h Holder) Alive(now time.Time) bool { return now.Sub(h.Seen) <= HolderSilence }
 
-// TroubleOf is a part of the Trouble of a holder: that of one queue.
-func TroubleOf(queue, what string) string { return "queue " + queue + ": " + what }
-
-// JoinTroubles makes the Trouble of a holder of its parts.
-func JoinTroubles(parts []string) string { return strings.Join(parts, troubleMark) }
-
-const troubleMark = "; "
-
-// BreakerOpen reports whether it is a dispatcher that leaves a queue alone because the queue's engine cannot be used.
-func (h Holder) BreakerOpen(queue string) bool { return h.troubleWith(queue, BreakerIsOpen) != "" }
-
-// troubleWith is the part of its Trouble about a queue that begins with some words; empty: there is none.
-func (h Holder) troubleWith(queue, begins string) string {
-	for part := range strings.SplitSeq(h.Trouble, troubleMark) {
-		if what, of := strings.CutPrefix(part, TroubleOf(queue, "")); of && strings.HasPrefix(what, begins) {
-			return what
-		}
-	}
-	return ""
+// Silent reports whether Client.Holders found that it was not heard of lately: it was killed, stands still, or does not
+// reach the store.
+func (h Holder) Silent() bool {
+	_, silent := h.condition("", func(c Condition) bool { return c.Kind == ConditionSilent || c.Kind == ConditionLost })
+	return silent
 }
 
-// unpolled is what living upkeep says of a queue whose runs no worker waits for; empty: nothing.
-func unpolled(holders []Holder, queue string, now time.Time) string {
-	for _, h := range holders {
-		if h.Role != RoleUpkeep || now.Sub(h.Seen) > HolderSilence {
-			continue
-		}
-		if what := h.troubleWith(queue, NobodyPolls); what != "" {
-			return what
+// BreakerOpen reports whether it is a dispatcher that leaves a queue alone because the queue's engine cannot be used.
+func (h Holder) BreakerOpen(queue string) bool {
+	_, open := h.breaker(queue)
+	return open
+}
+
+// breaker is why a dispatcher leaves a queue alone, if it does because of the engine.
+func (h Holder) breaker(queue string) (Condition, bool) {
+	if h.Role != RoleDispatcher {
+		return Condition{}, false
+	}
+	return h.condition(queue, Condition.OfEngine)
+}
+
+// condition is the first condition of a queue of which something is true.
+func (h Holder) condition(queue string, which func(Condition) bool) (Condition, bool) {
+	for _, c := range h.Conditions {
+		if c.Queue == queue && which(c) {
+			return c, true
 		}
 	}
-	return ""
+	return Condition{}, false
+}
+
+// followed is what living upkeep says of the runs of a queue: that no worker waits for them, or that their engine does not
+// say how they are.
+func followed(holders []Holder, queue string, now time.Time) (Condition, bool) {
+	for _, h := range holders {
+		if h.Role != RoleUpkeep || !h.Alive(now) {
+			continue
+		}
+		if c, found := h.condition(queue, func(c Condition) bool { return c.Kind == ConditionNoPollers || c.OfEngine() }); found {
+			return c, true
+		}
+	}
+	return Condition{}, false
 }
 
 // NewHolderID names a process among all that claim or tend jobs: host:pid:nonce (C-21).

@@ -181,14 +181,17 @@ func StoredText(text string) string {
 // briefBytes is how much of a text Brief leaves.
 const briefBytes = 200
 
-// Brief is the beginning of a text, in one line of at most 200 bytes, for where a word on the cause is enough.
+// Brief is a text in one line of at most 200 bytes, for where a word on the cause is enough. A longer one is cut in its
+// middle: errors name what was done first, and the cause last.
 func Brief(text string) string {
 	text = strings.Join(strings.Fields(StoredText(text)), " ")
 	if len(text) <= briefBytes {
 		return text
 	}
-	const mark = "…"
-	return strings.ToValidUTF8(text[:briefBytes-len(mark)], "") + mark
+	const mark = " … "
+	const head = (briefBytes - len(mark)) / 3
+	const tail = briefBytes - len(mark) - head
+	return strings.ToValidUTF8(text[:head], "") + mark + strings.ToValidUTF8(text[len(text)-tail:], "")
 }
 
 // SplitStates parts states into those of unfinished jobs and those of finished ones. None at all

@@ -41,12 +41,13 @@ type Task struct {
 	Lead Lead `json:"lead"`
 }
 
-// Unfollowed says, for people, that nobody does the task although runs wait for it; empty: somebody does, or nothing waits.
-func (t Task) Unfollowed() string {
+// Unfollowed is the condition that nobody does the task although runs wait for it; false: somebody does, or nothing waits.
+func (t Task) Unfollowed() (Condition, bool) {
 	if t.Engine == "" || t.Lead.Held || !t.Runs {
-		return ""
+		return Condition{}, false
 	}
-	return "nobody follows the runs at the engine " + t.Engine + " (queues: " + strings.Join(t.Queues, ", ") + ")"
+	text := "nobody follows the runs at the engine " + t.Engine + " (queues: " + strings.Join(t.Queues, ", ") + ")"
+	return NewCondition(ConditionUnfollowed, "", t.Engine, time.Time{}, text), true
 }
 
 // Leads lists who leads which task, or led it last.

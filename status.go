@@ -14,6 +14,9 @@ type HolderStatus struct {
 	Leads bool
 	// Tasks are those that it leads: TaskUpkeep, and FollowTask of engines.
 	Tasks []string
-	// Trouble is what keeps it from its work, for people; empty: nothing does.
-	Trouble string
+	// Conditions are what keeps it from parts of its work.
+	Conditions []Condition
 }
+
+// Trouble says in one line for people what keeps it from its work; empty: nothing does.
+func (s HolderStatus) Trouble() string { return Trouble(s.Conditions) }

@@ -22,6 +22,8 @@ type Gate struct {
 	// Until is when a closed gate opens by itself, as far as can be known; zero: that depends on
 	// something else.
 	Until time.Time `json:"until,omitzero"`
+	// Mend is the command or the act that opens a closed gate; empty: time does, or it is not known.
+	Mend string `json:"mend,omitempty"`
 }
 
 // Explanation says why a job is not running, and when it should be.
@@ -83,12 +85,12 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 	out := Explanation{Job: job, Now: outlook.Now}
 	if job.State != StateQueued {
 		state := stateGate(job, outlook)
-		if job.State == StateDispatched || job.State == StateClaimed && job.Engine != "" {
+		if job.State == StateDispatched || job.State == StateClaimed {
 			holders, err := c.store.Holders(ctx)
 			if err != nil {
 				return Explanation{}, err
 			}
-			state.Says += hindrance(holders, job, outlook.Now)
+			state.hindered(holders, job, outlook.Now)
 		}
 		out.Gates = append([]Gate{state}, openRunGates(job, outlook)...)
 		out.Start = out.Gates[0].Until
@@ -118,24 +120,11 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 		[]Gate{rateGate(queue, outlook), inFlightGate(queue, outlook)}, tenantGates(job, outlook),
 		[]Gate{orderGate(outlook), servedGate(queue, holders, outlook)},
 	)
+	if c, stuck := followed(holders, job.Queue, outlook.Now); stuck {
+		blameRuns(out.Gates, c)
+	}
 	out.Start = startOf(out.Gates, queue, outlook)
 	return out, nil
-}
-
-// hindrance says what keeps the run of a job from its start or its beginning, if somebody says so.
-func hindrance(holders []Holder, job Job, now time.Time) string {
-	if job.State == StateDispatched {
-		if nobody := unpolled(holders, job.Queue, now); nobody != "" {
-			return "; it may not have begun: " + nobody
-		}
-		return ""
-	}
-	for _, h := range holders {
-		if h.ID == job.Holder && h.BreakerOpen(job.Queue) {
-			return "; it waits for that: " + h.troubleWith(job.Queue, BreakerIsOpen)
-		}
-	}
-	return ""
 }
 
 // Closed lists the gates that the job does not pass.
@@ -152,7 +141,16 @@ func stateGate(j Job, o Outlook) Gate {
 		g.Open, g.Says = true, "it is queued"
 	case StateClaimed:
 		if j.Engine != "" {
-			g.Says = fmt.Sprintf("%s claimed it and has the engine %q start its run %q; if it is gone, upkeep asks the engine after %s", j.Holder, j.Engine, j.Ref, instant(j.LeaseUntil))
+			g.Says = fmt.Sprintf("%s claimed it and has the engine %q start its run %q; ", j.Holder, j.Engine, j.Ref)
+			if j.LeaseUntil.After(o.Now) {
+				g.Says += "if it is gone, upkeep asks the engine after " + instant(j.LeaseUntil)
+				break
+			}
+			g.Says += fmt.Sprintf("its lease ended at %s, and upkeep asks the engine", instant(j.LeaseUntil))
+			break
+		}
+		if !j.LeaseUntil.After(o.Now) {
+			g.Says = fmt.Sprintf("%s claimed it, and its lease ended at %s; upkeep takes it back", j.Holder, instant(j.LeaseUntil))
 			break
 		}
 		if j.DueAt.After(o.Now) {
@@ -211,7 +209,7 @@ func (c *Client) pausedGate(ctx context.Context, q Queue, o Outlook) (Gate, erro
 	if !q.Settings.PausedAt(o.Now) {
 		return Gate{Name: "paused", Open: true, Says: fmt.Sprintf("queue %q is not paused", q.Name)}, nil
 	}
-	g := Gate{Name: "paused", Says: fmt.Sprintf("queue %q is paused", q.Name), Until: q.Settings.PausedUntil}
+	g := Gate{Name: "paused", Says: fmt.Sprintf("queue %q is paused", q.Name), Until: q.Settings.PausedUntil, Mend: "sluice resume " + q.Name}
 	by, err := c.PausedBy(ctx, q)
 	if by.Actor != "" {
 		g.Says = fmt.Sprintf("%s paused queue %q at %s: %s", by.Actor, q.Name, instant(by.At), by.Reason)
@@ -286,54 +284,6 @@ func orderGate(o Outlook) Gate {
 		return Gate{Name: "order", Open: true, Says: "no due job" + whose + " comes before it"}
 	}
 	return Gate{Name: "order", Says: counted(o.Ahead) + " due jobs" + whose + " come before it"}
-}
-
-// silence is how long a worker may say nothing before it counts as gone.
-const silence = time.Minute
-
-// servedGate looks whether anybody claims from the queue: dispatchers, if an engine runs its jobs, else workers.
-func servedGate(q Queue, holders []Holder, o Outlook) Gate {
-	if q.Settings.Engine != "" {
-		return dispatchersGate(q, holders, o)
-	}
-	workers, slots, busy := 0, 0, 0
-	for _, h := range holders {
-		if h.Role != RoleDispatcher && h.serves(q.Name, o.Now) {
-			workers, slots, busy = workers+1, slots+h.Slots, busy+h.Busy
-		}
-	}
-	if workers == 0 {
-		return Gate{Name: "workers", Says: fmt.Sprintf("no worker of queue %q was seen in the last minute; «sluice holders» lists who works", q.Name)}
-	}
-	return Gate{Name: "workers", Open: true, Says: fmt.Sprintf("%d workers serve the queue, with %d of %d slots busy", workers, busy, slots)}
-}
-
-// dispatchersGate says who hands the queue's jobs to its engine. It is closed where each of them leaves the queue alone.
-func dispatchersGate(q Queue, holders []Holder, o Outlook) Gate {
-	dispatchers, hindered, trouble := 0, 0, ""
-	for _, h := range holders {
-		if h.Role != RoleDispatcher || !h.serves(q.Name, o.Now) {
-			continue
-		}
-		dispatchers++
-		if what := h.troubleWith(q.Name, ""); what != "" {
-			hindered, trouble = hindered+1, what
-		}
-	}
-	switch {
-	case dispatchers == 0:
-		return Gate{Name: "dispatchers", Says: fmt.Sprintf("the engine %q runs the queue's jobs, and no dispatcher of it was seen in the last minute; «sluice dispatch» is one", q.Settings.Engine)}
-	case hindered == dispatchers:
-		return Gate{Name: "dispatchers", Says: fmt.Sprintf("no dispatcher hands the queue's jobs to the engine %q: %s", q.Settings.Engine, trouble)}
-	case hindered > 0:
-		return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d of %d dispatchers hand the queue's jobs to the engine %q; another says: %s", dispatchers-hindered, dispatchers, q.Settings.Engine, trouble)}
-	}
-	return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d dispatchers hand the queue's jobs to the engine %q", dispatchers, q.Settings.Engine)}
-}
-
-// serves reports whether a holder claims from a queue, and was seen lately.
-func (h Holder) serves(queue string, now time.Time) bool {
-	return slices.Contains(h.Queues, queue) && now.Sub(h.Seen) < silence
 }
 
 // startOf estimates when a job starts: when the last gate opens that opens by itself. What comes before it

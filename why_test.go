@@ -238,30 +238,40 @@ func TestPauseForOpensByItself(t *testing.T) {
 func TestDispatchersThatLeaveTheQueueAloneAreNamed(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
 		e.settings(func(s *sluice.Settings) { s.Engine = "eu" })
-		says := func(id, queue, trouble string) {
+		says := func(id, queue string) {
 			e.Helper()
-			holder := sluice.Holder{ID: id, Role: sluice.RoleDispatcher, Queues: []string{"q", "other"}, Trouble: sluice.JoinTroubles([]string{sluice.TroubleOf(queue, trouble), "odd"})}
+			holder := sluice.Holder{ID: id, Role: sluice.RoleDispatcher, Queues: []string{"q", "other"}, Conditions: []sluice.Condition{away(queue), {Kind: sluice.ConditionOther, Text: "odd"}}}
 			if err := e.store.Beat(e.Context(), holder); err != nil {
 				e.Fatal(err)
 			}
 		}
 		last := func(why sluice.Explanation) string { return why.Gates[len(why.Gates)-1].Says }
-		const away = sluice.BreakerIsOpen + " since noon: engine eu: no route"
-		says("h:1", "q", away)
+		says("h:1", "q")
 		why := e.closed("dispatchers")
-		if got := last(why); got != `no dispatcher hands the queue's jobs to the engine "eu": `+away || !why.Start.IsZero() {
-			e.Errorf("it says %q, and starts at %s", got, why.Start)
+		gate := why.Gates[len(why.Gates)-1]
+		if gate.Says != `no dispatcher hands the queue's jobs to the engine "eu": `+awaySays || !why.Start.IsZero() {
+			e.Errorf("it says %q, and starts at %s", gate.Says, why.Start)
 		}
-		says("h:2", "other", away)
-		if got := last(e.closed()); got != `1 of 2 dispatchers hand the queue's jobs to the engine "eu"; another says: `+away {
+		if want := "sluice engine check q --engine eu=temporal://HOST:PORT/NAMESPACE "; !strings.HasPrefix(gate.Mend, want) {
+			e.Errorf("it is mended by %q, want %q", gate.Mend, want)
+		}
+		says("h:2", "other")
+		if got := last(e.closed()); got != `1 of 2 dispatchers hand the queue's jobs to the engine "eu"; another says: `+awaySays {
 			e.Errorf("it says %q", got)
 		}
-		says("h:1", "other", away)
+		says("h:1", "other")
 		if got := last(e.closed()); got != `2 dispatchers hand the queue's jobs to the engine "eu"` {
 			e.Errorf("it says %q", got)
 		}
 	})
 }
+
+// away is the condition of a dispatcher whose engine does not answer, and awaySays how it is told of a queue.
+func away(queue string) sluice.Condition {
+	return sluice.EngineCondition(queue, "eu", time.Unix(1_800_000_000, 0), "the breaker is open", errors.New("no route"))
+}
+
+const awaySays = "the breaker is open: engine eu: no route (since 2027-01-15T08:00:00Z)"
 
 // TestClaimedJobOfAnEngineThatIsAwaySaysSo: it was claimed before its dispatcher knew.
 func TestClaimedJobOfAnEngineThatIsAwaySaysSo(t *testing.T) {
@@ -276,12 +286,81 @@ func TestClaimedJobOfAnEngineThatIsAwaySaysSo(t *testing.T) {
 			e.Fatal(errs, err)
 		}
 		says := e.closed("state").Gates[0].Says
-		const away = sluice.BreakerIsOpen + " since noon: engine eu: no route"
-		if err := e.store.Beat(e.Context(), sluice.Holder{ID: "h:1", Role: sluice.RoleDispatcher, Queues: []string{"q"}, Trouble: sluice.TroubleOf("q", away)}); err != nil {
+		if err := e.store.Beat(e.Context(), sluice.Holder{ID: "h:1", Role: sluice.RoleDispatcher, Queues: []string{"q"}, Conditions: []sluice.Condition{away("q")}}); err != nil {
 			e.Fatal(err)
 		}
-		if got := e.closed("state").Gates[0].Says; got != says+"; it waits for that: "+away {
+		if got := e.closed("state").Gates[0].Says; got != says+"; it waits for that: "+awaySays {
 			e.Errorf("it says %q", got)
+		}
+	})
+}
+
+// TestRunsThatNobodyTakesAreTheCauseOfAFullQueue: a job that waits behind runs that never begin is told so.
+func TestRunsThatNobodyTakesAreTheCauseOfAFullQueue(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
+		e.settings(func(s *sluice.Settings) { s.Engine, s.InFlightLimit = "eu", 1 })
+		claimed, err := e.store.Claim(e.Context(), sluice.ClaimRequest{Queue: "q", Engine: "eu", Limit: 1, Holder: "h:1", Lease: time.Hour, Token: sluice.NewToken()})
+		if err != nil || len(claimed.Jobs) != 1 {
+			e.Fatal(claimed, err)
+		}
+		receipt, err := e.client.Enqueue(e.Context(), sluice.NewJob{Queue: "q", Payload: []byte("2")})
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.id = receipt.ID
+		nobody := sluice.NewCondition(sluice.ConditionNoPollers, "q", "eu", time.Time{}, `no worker polls task queue "bank"`)
+		for _, h := range []sluice.Holder{
+			{ID: "u:1", Role: sluice.RoleUpkeep, Conditions: []sluice.Condition{nobody}},
+			{ID: "h:1", Role: sluice.RoleDispatcher, Queues: []string{"q"}},
+		} {
+			if err := e.store.Beat(e.Context(), h); err != nil {
+				e.Fatal(err)
+			}
+		}
+		gate := e.closed("in_flight").Closed()[0]
+		if !strings.HasSuffix(gate.Says, nobody.Text) || !strings.Contains(gate.Mend, "run_task_queue") {
+			e.Errorf("it says %q, mended by %q", gate.Says, gate.Mend)
+		}
+	})
+}
+
+// TestAKilledWorkerIsToldByItsJobAndByTheHolders: since when it is silent, and when its lease ends.
+func TestAKilledWorkerIsToldByItsJobAndByTheHolders(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
+		for _, id := range []string{"h", "idle"} {
+			if err := e.store.Beat(e.Context(), sluice.Holder{ID: id, Role: sluice.RoleWorker, Queues: []string{"q"}}); err != nil {
+				e.Fatal(err)
+			}
+		}
+		e.claim()
+		kinds := func() (all []sluice.ConditionKind) {
+			e.Helper()
+			holders, err := e.client.Holders(e.Context())
+			if err != nil {
+				e.Fatal(err)
+			}
+			for _, h := range holders {
+				for _, c := range h.Conditions {
+					all = append(all, c.Kind)
+				}
+			}
+			return all
+		}
+		if got := kinds(); len(got) != 0 {
+			e.Errorf("living workers have %v", got)
+		}
+		time.Sleep(sluice.HolderSilence + time.Second)
+		if got := kinds(); len(got) != 2 || got[0] != sluice.ConditionLost || got[1] != sluice.ConditionSilent {
+			e.Errorf("killed workers have %v", got)
+		}
+		gate := e.closed("state").Gates[0]
+		if !strings.Contains(gate.Says, "was last heard of at") || gate.Mend != "sluice upkeep" {
+			e.Errorf("it says %q, mended by %q", gate.Says, gate.Mend)
+		}
+		time.Sleep(59*time.Minute - time.Second)
+		time.Sleep(time.Minute)
+		if gate := e.closed("state").Gates[0]; !strings.Contains(gate.Says, "its lease ended at") || strings.Contains(gate.Says, "it is running") {
+			e.Errorf("after its lease it says %q", gate.Says)
 		}
 	})
 }

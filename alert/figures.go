@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -102,7 +101,7 @@ func (f *figures) alive(ctx context.Context) ([]sluice.Holder, error) {
 		return nil, err
 	}
 	for _, h := range all {
-		if f.book.Now.Sub(h.Seen) <= sluice.HolderSilence {
+		if h.Alive(f.book.Now) {
 			f.holders = append(f.holders, h)
 		}
 	}
@@ -123,26 +122,33 @@ func (f *figures) serves(ctx context.Context, queue string) (bool, error) {
 	return false, err
 }
 
-// trouble counts holders that say so. Open breakers have a rule of their own.
+// trouble counts holders with conditions. Open breakers have a rule of their own.
 func (f *figures) trouble(ctx context.Context) (sluice.AlertReading, error) {
-	holders, err := f.alive(ctx)
-	var out sluice.AlertReading
-	for _, h := range holders {
-		if h.Trouble != "" && !strings.Contains(h.Trouble, sluice.BreakerIsOpen) {
-			out.Value++
-			out.Detail = h.ID + ": " + h.Trouble
-		}
-	}
-	return out, err
+	return f.conditions(ctx, func(h sluice.Holder, c sluice.Condition) bool {
+		return h.Role != sluice.RoleDispatcher || !c.OfEngine()
+	})
 }
 
 func (f *figures) breakerOpen(ctx context.Context, queue string) (sluice.AlertReading, error) {
+	return f.conditions(ctx, func(h sluice.Holder, c sluice.Condition) bool {
+		return h.Role == sluice.RoleDispatcher && c.OfEngine() && c.Queue == queue
+	})
+}
+
+// conditions counts the holders that have some condition of a kind, and tells of the last of them with all of these.
+func (f *figures) conditions(ctx context.Context, which func(sluice.Holder, sluice.Condition) bool) (sluice.AlertReading, error) {
 	holders, err := f.alive(ctx)
 	var out sluice.AlertReading
 	for _, h := range holders {
-		if h.BreakerOpen(queue) {
+		var found []sluice.Condition
+		for _, c := range h.Conditions {
+			if which(h, c) {
+				found = append(found, c)
+			}
+		}
+		if len(found) > 0 {
 			out.Value++
-			out.Detail = h.ID + ": " + h.Trouble
+			out.Detail = h.ID + ": " + sluice.Trouble(found)
 		}
 	}
 	return out, err

@@ -63,10 +63,17 @@ func (y *yard) ends(jobs int, event sluice.Event) {
 	}
 }
 
-func (y *yard) serves(trouble string) {
+func (y *yard) serves(conditions ...sluice.Condition) {
 	y.Helper()
-	y.ok(y.store.Beat(y.Context(), sluice.Holder{ID: "h:1:x", Role: sluice.RoleDispatcher, Queues: []string{"mail"}, Trouble: trouble}))
+	y.ok(y.store.Beat(y.Context(), sluice.Holder{ID: "h:1:x", Role: sluice.RoleDispatcher, Queues: []string{"mail"}, Conditions: conditions}))
 }
+
+// broken is the condition of a dispatcher whose breaker is open.
+func broken(queue string) sluice.Condition {
+	return sluice.EngineCondition(queue, "eu", time.Now(), "the breaker is open", errors.New("no route"))
+}
+
+var unsafe = sluice.NewCondition(sluice.ConditionUnsafe, "mail", "eu", time.Time{}, "runs could not be followed")
 
 // counts adds to the statistics of the last slot that is over.
 func (y *yard) counts(counts sluice.StatCounts, runs ...time.Duration) {
@@ -106,35 +113,40 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 			y.add(2)
 			time.Sleep(2 * time.Hour)
 			y.counts(sluice.StatCounts{Enqueued: 2})
-			y.serves("")
+			y.serves()
 		}, "2"},
 		"something does": {sluice.MetricStalled, func(y *yard) {
 			y.add(2)
 			time.Sleep(2 * time.Hour)
 			y.counts(sluice.StatCounts{Claimed: 2})
-			y.serves("")
+			y.serves()
 		}, "0"},
-		"nobody serves it":             {sluice.MetricUnserved, func(y *yard) { y.add(2) }, "2"},
-		"somebody does":                {sluice.MetricUnserved, func(y *yard) { y.add(2); y.serves("") }, "0"},
-		"somebody did":                 {sluice.MetricUnserved, func(y *yard) { y.add(2); y.serves(""); time.Sleep(time.Minute) }, "2"},
-		"ready while it is paused":     {sluice.MetricPausedReady, func(y *yard) { y.add(2); y.set(pause) }, "2"},
-		"unless the pause ends":        {sluice.MetricPausedReady, func(y *yard) { y.add(2); y.pauseFor(time.Hour) }, "0"},
-		"dead letters":                 {sluice.MetricDead, func(y *yard) { y.add(2); y.ends(2, sluice.EventBury) }, "2"},
-		"uncertain jobs":               {sluice.MetricUncertain, func(y *yard) { y.add(2); y.ends(1, sluice.EventDoubt) }, "1"},
-		"one of four died":             {sluice.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Completed: 3, Dead: 1, Failed: 9}) }, "0.75"},
-		"none ended":                   {sluice.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 3}) }, "1"},
-		"nobody counts":                {sluice.MetricSuccessRate, func(*yard) {}, "?"},
-		"longer ago than the window":   {sluice.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Dead: 1}); time.Sleep(2 * time.Hour) }, "1"},
-		"dead letters by the second":   {sluice.MetricDeadRate, func(y *yard) { y.counts(sluice.StatCounts{Dead: 360}) }, "0.1"},
-		"recoveries by the second":     {sluice.MetricRecoveredRate, func(y *yard) { y.counts(sluice.StatCounts{Recovered: 7200}) }, "2"},
-		"starts that failed":           {sluice.MetricStartFailures, func(y *yard) { y.counts(sluice.StatCounts{StartFailed: 3600}) }, "1"},
-		"leases that ran out":          {sluice.MetricLeaseExpiry, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 10, Recovered: 1}) }, "0.1"},
-		"how long jobs run, about":     {sluice.MetricRunP95, func(y *yard) { y.counts(sluice.StatCounts{Completed: 1}, 30*time.Second) }, "~30"},
-		"nothing ran":                  {sluice.MetricRunP95, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 1}) }, "0"},
-		"a breaker":                    {sluice.MetricBreakerOpen, func(y *yard) { y.serves(sluice.TroubleOf("mail", sluice.BreakerIsOpen+" since then")) }, "1"},
-		"that of another queue":        {sluice.MetricBreakerOpen, func(y *yard) { y.serves(sluice.TroubleOf("other", sluice.BreakerIsOpen)) }, "0"},
-		"trouble":                      {sluice.MetricTrouble, func(y *yard) { y.serves("queue mail: runs could not be followed") }, "1"},
-		"but not that of breakers":     {sluice.MetricTrouble, func(y *yard) { y.serves(sluice.TroubleOf("mail", sluice.BreakerIsOpen)) }, "0"},
+		"nobody serves it":           {sluice.MetricUnserved, func(y *yard) { y.add(2) }, "2"},
+		"somebody does":              {sluice.MetricUnserved, func(y *yard) { y.add(2); y.serves() }, "0"},
+		"somebody did":               {sluice.MetricUnserved, func(y *yard) { y.add(2); y.serves(); time.Sleep(time.Minute) }, "2"},
+		"ready while it is paused":   {sluice.MetricPausedReady, func(y *yard) { y.add(2); y.set(pause) }, "2"},
+		"unless the pause ends":      {sluice.MetricPausedReady, func(y *yard) { y.add(2); y.pauseFor(time.Hour) }, "0"},
+		"dead letters":               {sluice.MetricDead, func(y *yard) { y.add(2); y.ends(2, sluice.EventBury) }, "2"},
+		"uncertain jobs":             {sluice.MetricUncertain, func(y *yard) { y.add(2); y.ends(1, sluice.EventDoubt) }, "1"},
+		"one of four died":           {sluice.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Completed: 3, Dead: 1, Failed: 9}) }, "0.75"},
+		"none ended":                 {sluice.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 3}) }, "1"},
+		"nobody counts":              {sluice.MetricSuccessRate, func(*yard) {}, "?"},
+		"longer ago than the window": {sluice.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Dead: 1}); time.Sleep(2 * time.Hour) }, "1"},
+		"dead letters by the second": {sluice.MetricDeadRate, func(y *yard) { y.counts(sluice.StatCounts{Dead: 360}) }, "0.1"},
+		"recoveries by the second":   {sluice.MetricRecoveredRate, func(y *yard) { y.counts(sluice.StatCounts{Recovered: 7200}) }, "2"},
+		"starts that failed":         {sluice.MetricStartFailures, func(y *yard) { y.counts(sluice.StatCounts{StartFailed: 3600}) }, "1"},
+		"leases that ran out":        {sluice.MetricLeaseExpiry, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 10, Recovered: 1}) }, "0.1"},
+		"how long jobs run, about":   {sluice.MetricRunP95, func(y *yard) { y.counts(sluice.StatCounts{Completed: 1}, 30*time.Second) }, "~30"},
+		"nothing ran":                {sluice.MetricRunP95, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 1}) }, "0"},
+		"a breaker":                  {sluice.MetricBreakerOpen, func(y *yard) { y.serves(broken("mail")) }, "1"},
+		"that of another queue":      {sluice.MetricBreakerOpen, func(y *yard) { y.serves(broken("other")) }, "0"},
+		"trouble":                    {sluice.MetricTrouble, func(y *yard) { y.serves(unsafe) }, "1"},
+		"but not that of breakers":   {sluice.MetricTrouble, func(y *yard) { y.serves(broken("mail")) }, "0"},
+		"trouble beside a breaker":   {sluice.MetricTrouble, func(y *yard) { y.serves(broken("mail"), unsafe) }, "1"},
+		"a breaker beside trouble":   {sluice.MetricBreakerOpen, func(y *yard) { y.serves(unsafe, broken("mail")) }, "1"},
+		"words of a breaker alone": {sluice.MetricBreakerOpen, func(y *yard) {
+			y.serves(sluice.Condition{Kind: sluice.ConditionOther, Queue: "mail", Text: "the breaker is open"})
+		}, "0"},
 		"queues":                       {sluice.MetricQueues, func(y *yard) { y.takes(4) }, "0.25"},
 		"what the store does not tell": {sluice.MetricWAL, func(*yard) {}, "?"},
 	} {

@@ -81,13 +81,14 @@ func Led(store sluice.Store) Check {
 		var led []string
 		var faults []error
 		for _, task := range tasks {
+			unfollowed, is := task.Unfollowed()
 			switch {
 			case task.Lead.Held:
 				led = append(led, task.Name+" by "+task.Lead.Holder)
 			case task.Engine == "":
 				faults = append(faults, errors.New("nobody leads upkeep"))
-			case task.Unfollowed() != "":
-				faults = append(faults, errors.New(task.Unfollowed()))
+			case is:
+				faults = append(faults, errors.New(unfollowed.Text))
 			}
 		}
 		return strings.Join(led, ", "), errors.Join(faults...)
@@ -98,8 +99,8 @@ func Led(store sluice.Store) Check {
 // nothing.
 func Untroubled(name string, status func() sluice.HolderStatus) Check {
 	return ofStatus(name, status, func(s sluice.HolderStatus) (string, error) {
-		if s.Trouble != "" {
-			return "", errors.New(s.Trouble)
+		if trouble := s.Trouble(); trouble != "" {
+			return "", errors.New(trouble)
 		}
 		return "nothing keeps it from its work", nil
 	})

@@ -123,9 +123,6 @@ func denied(err error) ([]finding, error) {
 	}}, nil
 }
 
-// holderSilence is how long a holder may be silent before it is taken for gone.
-const holderSilence = 30 * time.Second
-
 // examineWork checks that every job that waits has somebody who will take it.
 func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) {
 	holders, err := client.Holders(ctx)
@@ -144,14 +141,9 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 	served := map[string]map[string]int{sluice.RoleWorker: {}, sluice.RoleDispatcher: {}}
 	tended := false
 	for _, h := range holders {
-		if time.Since(h.Seen) > holderSilence {
+		out = append(out, examineHolder(h)...)
+		if h.Silent() {
 			continue
-		}
-		if trouble := otherTrouble(h.Trouble, tasks); trouble != "" {
-			out = append(out, finding{
-				Check: h.Role, Severity: sluice.SeverityError, What: h.ID + ": " + trouble, Why: "it does not do that part of its work until this is mended",
-				Mend: engineCheckOf(trouble, rows),
-			})
 		}
 		tended = tended || h.Role == sluice.RoleUpkeep
 		for _, queue := range h.Queues {
@@ -195,7 +187,7 @@ func examinePolicy(policy sluice.QueuePolicy) finding {
 // runners says who must serve a queue, how many do, and the command that starts one.
 func runners(q queueRow, served map[string]map[string]int) (who string, serving int, mend string) {
 	if q.Engine != "" {
-		return "dispatcher for the engine " + q.Engine, served[sluice.RoleDispatcher][q.Name], "sluice dispatch " + q.Name + " " + engineArgument(q.Engine)
+		return "dispatcher for the engine " + q.Engine, served[sluice.RoleDispatcher][q.Name], "sluice dispatch " + q.Name + " " + sluice.EngineFlag(q.Engine)
 	}
 	return "worker", served[sluice.RoleWorker][q.Name], "sluice work " + q.Name + " -- COMMAND"
 }

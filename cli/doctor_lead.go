@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/sluice-queue/sluice"
 )
 
@@ -40,53 +37,40 @@ func examineUpkeep(lead sluice.Lead, tended bool, waiting int) finding {
 }
 
 func examineFollowing(task sluice.Task) finding {
-	what := task.Unfollowed()
+	unfollowed, is := task.Unfollowed()
 	switch {
 	case task.Lead.Held:
 		return well("follow", "%s follows the runs at the engine %s, since %s", task.Lead.Holder, task.Engine, ago(task.Lead.Since))
-	case what == "":
+	case !is:
 		return well("follow", "nobody follows the runs at the engine %s, and none is under way", task.Engine)
 	}
 	return finding{
-		Check: "follow", Severity: sluice.SeverityError, What: what,
+		Check: "follow", Severity: sluice.SeverityError, What: unfollowed.Text,
 		Why:  "their jobs stay dispatched and hold their places in the limits, however the runs end",
-		Mend: "sluice upkeep " + engineArgument(task.Engine),
+		Mend: unfollowed.Mend,
 	}
 }
 
-// engineArgument is how a command is given an engine of which only the name is known.
-func engineArgument(name string) string {
-	if name == defaultEngine {
-		return "--temporal HOST:PORT"
-	}
-	return engineForm(name)
-}
-
-// engineCheckOf is the command that looks at the engines of the queues that a trouble is about.
-func engineCheckOf(trouble string, rows []queueRow) string {
-	command, engines := "sluice engine check", []string(nil)
-	for _, q := range rows {
-		if q.Engine == "" || !strings.Contains(trouble, sluice.TroubleOf(q.Name, "")) {
+// examineHolder tells of what keeps a process from its work. That nobody follows runs is told of the task itself. A process
+// that was not heard of lately and holds no job is a note: another may work in its place.
+func examineHolder(h sluice.Holder) []finding {
+	var out []finding
+	for _, c := range h.Conditions {
+		f := finding{
+			Check: h.Role, Severity: sluice.SeverityError, What: h.ID + ": " + c.String(),
+			Why: "it does not do that part of its work until this is mended", Mend: c.Mend,
+		}
+		switch c.Kind {
+		case sluice.ConditionUnfollowed:
 			continue
+		case sluice.ConditionNoPollers:
+			f.Why = "the runs hold their places in the limits, and never begin"
+		case sluice.ConditionLost:
+			f.Severity, f.Why = sluice.SeverityWarning, "its jobs do not go on until upkeep takes them back, when their leases have ended"
+		case sluice.ConditionSilent:
+			f.Well, f.Severity, f.Why = true, sluice.SeverityNote, "it is listed for an hour after it was last heard of"
 		}
-		command += " " + q.Name
-		if !slices.Contains(engines, q.Engine) {
-			engines = append(engines, q.Engine)
-		}
+		out = append(out, f)
 	}
-	for _, engine := range engines {
-		command += " " + engineArgument(engine)
-	}
-	return command
+	return out
 }
-
-// otherTrouble is what troubles a holder besides what is told of tasks.
-func otherTrouble(trouble string, tasks []sluice.Task) string {
-	parts := slices.DeleteFunc(strings.Split(trouble, troubleMark), func(part string) bool {
-		return part == "" || slices.ContainsFunc(tasks, func(t sluice.Task) bool { return t.Unfollowed() == part })
-	})
-	return strings.Join(parts, troubleMark)
-}
-
-// troubleMark is between the parts of a holder's trouble.
-var troubleMark = strings.Trim(sluice.JoinTroubles([]string{"|", "|"}), "|")

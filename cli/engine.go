@@ -78,7 +78,7 @@ func (a *app) enginesChecked(ctx context.Context, store sluice.Store, engines ma
 		case len(queues) > 0:
 			return nil, fmt.Errorf("check queue %q: %w", q.Name, unknown)
 		case q.Settings.Engine != "":
-			a.note("%s: not asked: %s; add %s", q.Name, unknown, engineArgument(q.Settings.Engine))
+			a.note("%s: not asked: %s; add %s", q.Name, unknown, sluice.EngineFlag(q.Settings.Engine))
 		}
 	}
 	return checked, nil

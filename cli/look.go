@@ -125,19 +125,49 @@ func (a *app) holdersCommand() *cobra.Command {
 					a.note("nobody works; «sluice work QUEUE -- COMMAND» does")
 					return nil
 				}
-				return printList(a, holders, func(h sluice.Holder) string { return h.ID }, []column[sluice.Holder]{
+				if err := printList(a, holders, func(h sluice.Holder) string { return h.ID }, []column[sluice.Holder]{
 					{"HOLDER", func(h sluice.Holder) string { return h.ID }, false},
 					{"ROLE", func(h sluice.Holder) string { return h.Role }, false},
 					{"QUEUES", func(h sluice.Holder) string { return orDash(strings.Join(h.Queues, ",")) }, false},
 					{"BUSY", func(h sluice.Holder) string { return fmt.Sprintf("%d/%d", h.Busy, h.Slots) }, true},
-					{"TROUBLE", func(h sluice.Holder) string { return orDash(sluice.Brief(h.Trouble)) }, false},
+					{"TROUBLE", func(h sluice.Holder) string { return orDash(troubleKinds(h)) }, false},
 					{"LEADS", func(h sluice.Holder) string { return orDash(strings.Join(h.Leads, ", ")) }, false},
 					{"STARTED", func(h sluice.Holder) string { return ago(h.Started) }, true},
 					{"SEEN", func(h sluice.Holder) string { return ago(h.Seen) }, true},
-				})
+				}); err != nil || a.output != "table" {
+					return err
+				}
+				return a.printConditions(holders)
 			})
 		},
 	}
+}
+
+// troubleKinds names the kinds of trouble that a process has, in words.
+func troubleKinds(h sluice.Holder) string {
+	var kinds []string
+	for _, c := range h.Conditions {
+		if kind := strings.ReplaceAll(string(c.Kind), "_", " "); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// printConditions says below the table what each process in trouble has, and what mends it.
+func (a *app) printConditions(holders []sluice.Holder) error {
+	for _, h := range holders {
+		for _, c := range h.Conditions {
+			text := fmt.Sprintf("✖ %s: %s\n", h.ID, c)
+			if c.Mend != "" {
+				text += "  do: " + c.Mend + "\n"
+			}
+			if _, err := fmt.Fprint(a.stdout, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // buildVersion is what «version» tells.

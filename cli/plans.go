@@ -101,7 +101,7 @@ func planRows(queues []sluice.Queue) []planRow {
 }
 
 // late reports whether upkeep should have carried the plan out by now.
-func (r planRow) late() bool { return !r.Next.IsZero() && r.now.Sub(r.Next) > holderSilence }
+func (r planRow) late() bool { return !r.Next.IsZero() && r.now.Sub(r.Next) > sluice.HolderSilence }
 
 func (r planRow) status() string {
 	switch {

@@ -41,8 +41,19 @@ func (a *app) printWhy(why sluice.Explanation) error {
 		}, false},
 		{"BECAUSE", func(g sluice.Gate) string { return g.Says }, false},
 	})
-	if err != nil || why.Job.State != sluice.StateQueued && why.Start.IsZero() {
+	if err != nil {
 		return err
+	}
+	for _, g := range why.Gates {
+		if g.Mend == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(a.stdout, "do (%s): %s\n", g.Name, g.Mend); err != nil {
+			return err
+		}
+	}
+	if why.Job.State != sluice.StateQueued && why.Start.IsZero() {
+		return nil
 	}
 	a.note("%s", startSentence(why))
 	return nil
@@ -51,7 +62,7 @@ func (a *app) printWhy(why sluice.Explanation) error {
 func startSentence(why sluice.Explanation) string {
 	switch wait := why.Start.Sub(why.Now); {
 	case why.Start.IsZero():
-		return "when it starts depends on the gates that are closed"
+		return "when it starts is not known: it depends on the gates that are closed"
 	case wait <= 0:
 		return "it should start now"
 	default:

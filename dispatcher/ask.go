@@ -18,8 +18,12 @@ func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds 
 		}
 	}
 	worked, failed := d.ask(work, l, q, holds)
-	if (worked || failed != nil) && l.breaker.learn(worked, failed != nil, time.Now(), d.options.Probe) {
+	switch {
+	case !worked && failed == nil:
+	case l.breaker.learn(worked, failed != nil, time.Now(), d.options.Probe):
 		d.tellBreaker(work, l, q.Settings.Engine, failed)
+	case l.breaker.open():
+		l.suffer(q.Settings.Engine, failed)
 	}
 	return first
 }

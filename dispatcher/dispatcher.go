@@ -196,7 +196,7 @@ func (d *Dispatcher) serve(ctx, work context.Context, l *lane) {
 		q, err := d.settings.Queue(ctx, l.queue)
 		if err == nil && !d.serves(q) && l.idle() {
 			l.refuse(nil)
-			l.suffer("")
+			l.heal()
 			return
 		}
 		wait := d.options.Poll

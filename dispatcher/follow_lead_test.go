@@ -102,7 +102,7 @@ func TestNobodyFollowingIsTheTroubleOfWhoLeadsUpkeep(t *testing.T) {
 	})
 }
 
-// troubles is that of all holders.
+// troubles is that of all holders that beat.
 func troubles(b *bank) (all string) {
 	b.Helper()
 	holders, err := b.client.Holders(b.Context())
@@ -110,7 +110,11 @@ func troubles(b *bank) (all string) {
 		b.Fatal(err)
 	}
 	for _, h := range holders {
-		all += h.Trouble
+		for _, c := range h.Conditions {
+			if !h.Silent() {
+				all += c.Text
+			}
+		}
 	}
 	return all
 }

@@ -100,7 +100,7 @@ func (d *Dispatcher) queues() []string {
 
 func (d *Dispatcher) beat(work context.Context, held int) {
 	holder := d.holder
-	holder.Busy, holder.Queues, holder.Trouble = held, d.queues(), d.trouble()
+	holder.Busy, holder.Queues, holder.Conditions = held, d.queues(), d.conditions()
 	err := d.store.Beat(work, holder)
 	switch {
 	case err == nil:

@@ -16,9 +16,11 @@ type lane struct {
 
 	mu      sync.Mutex
 	held    map[sluice.ID]*hold // claimed, and not settled yet
-	refused error               // why nothing is dispatched although the engine can be used
-	broken  string              // why the engine cannot be used; empty: it can
-	guards  map[string]*guarded // what is known of engines, by where they are
+	refused error               // why nothing is dispatched although the engine can be used,
+	// refusedAt is since when that is so, and broken why the engine cannot be used; nil: it can.
+	refusedAt time.Time
+	broken    *sluice.Condition
+	guards    map[string]*guarded // what is known of engines, by where they are
 	// workedAt is when an engine last gave a clear answer, and asking says that it is asked again beside the cycles.
 	workedAt time.Time
 	asking   bool

@@ -15,8 +15,8 @@ func (d *Dispatcher) noteBeat() {
 
 // Status tells how the dispatcher does. It may be asked at any time, and does not read the store.
 func (d *Dispatcher) Status() sluice.HolderStatus {
-	trouble := d.trouble()
+	conditions := d.conditions()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return sluice.HolderStatus{Holder: d.holder.ID, Beaten: d.beaten, Trouble: trouble}
+	return sluice.HolderStatus{Holder: d.holder.ID, Beaten: d.beaten, Conditions: conditions}
 }

@@ -2,8 +2,8 @@ package dispatcher
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -107,7 +107,9 @@ func (l *lane) refuse(why error) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	news = fmt.Sprint(why) != fmt.Sprint(l.refused)
-	l.refused = why
+	if news {
+		l.refused, l.refusedAt = why, time.Now()
+	}
 	return news
 }
 
@@ -122,38 +124,55 @@ func (l *lane) refusal() error {
 // told which engine it is: of several, one may be away.
 func (d *Dispatcher) tellBreaker(work context.Context, l *lane, engine string, cause error) {
 	if l.breaker.open() {
+		l.suffer(engine, cause)
 		cause = fmt.Errorf("engine %s: %w", engine, cause)
 		d.log.Tell(event.BreakerOpened, l.queue, "error", cause)
-		l.suffer(sluice.BreakerIsOpen + " since " + l.breaker.openSince.UTC().Format(time.RFC3339) + ": " + sluice.Brief(cause.Error()))
 		d.tellAudit(work, l, sluice.AuditEntry{Event: sluice.EventBreaker, Reason: "opened: " + sluice.Brief(cause.Error())})
 		return
 	}
 	d.log.Tell(event.BreakerClosed, l.queue)
-	l.suffer("")
+	l.heal()
 	d.tellAudit(work, l, sluice.AuditEntry{Event: sluice.EventBreaker, Reason: "closed"})
 }
 
-func (l *lane) suffer(trouble string) {
+// suffer notes why the engine cannot be used. While the breaker stays open the cause may change.
+func (l *lane) suffer(engine string, cause error) {
+	broken := sluice.EngineCondition(l.queue, engine, l.breaker.openSince, "the breaker is open", cause)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.broken = trouble
+	l.broken = &broken
 }
 
-// trouble is what keeps queues from being dispatched, for people; empty: nothing does.
-func (d *Dispatcher) trouble() string {
+// heal notes that the engine can be used.
+func (l *lane) heal() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken = nil
+}
+
+// conditions are what keeps queues from being dispatched.
+func (d *Dispatcher) conditions() []sluice.Condition {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var all []string
+	var all []sluice.Condition
 	for _, l := range d.lanes {
 		l.mu.Lock()
 		if l.refused != nil {
-			all = append(all, sluice.TroubleOf(l.queue, l.refused.Error()))
+			all = append(all, l.refusedCondition())
 		}
-		if l.broken != "" {
-			all = append(all, sluice.TroubleOf(l.queue, l.broken))
+		if l.broken != nil {
+			all = append(all, *l.broken)
 		}
 		l.mu.Unlock()
 	}
-	slices.Sort(all)
-	return sluice.JoinTroubles(all)
+	sluice.SortConditions(all)
+	return all
+}
+
+// refusedCondition says why nothing is dispatched although the engine can be used. The caller holds l.mu.
+func (l *lane) refusedCondition() sluice.Condition {
+	if unknown, is := errors.AsType[*sluice.UnknownEngineError](l.refused); is {
+		return sluice.NewCondition(sluice.ConditionUnknownEngine, l.queue, unknown.Engine, l.refusedAt, unknown.Error())
+	}
+	return sluice.NewCondition(sluice.ConditionUnsafe, l.queue, "", l.refusedAt, l.refused.Error())
 }

@@ -28,7 +28,7 @@ func (b *bank) trouble(role string) string {
 	}
 	for _, h := range holders {
 		if h.Role == role {
-			return h.Trouble
+			return h.Trouble()
 		}
 	}
 	b.Fatalf("no %s beats", role)
@@ -84,7 +84,7 @@ func TestNamedQueueOfAnotherEngineIsTheTroubleOfItsDispatcher(t *testing.T) {
 		}
 		b.wait(10 * time.Second)
 		b.want(sluice.StateQueued, 1)
-		if got := troubles(b); got != "queue payment: queue payment names the engine elsewhere, which this process was not given" {
+		if got := troubles(b); got != "queue payment names the engine elsewhere, which this process was not given" {
 			b.Errorf("the dispatchers say %q", got)
 		}
 		b.set(func(*sluice.Settings) {})
@@ -155,8 +155,13 @@ func TestOpenBreakerIsSeenByPeople(t *testing.T) {
 		b.enqueue(1, sluice.EnqueueOptions{})
 		b.run(1)
 		b.wait(6 * time.Second)
-		if trouble := b.trouble(sluice.RoleDispatcher); !strings.HasPrefix(trouble, "queue payment: the breaker is open since ") || !strings.HasSuffix(trouble, ": engine temporal: start: engine unavailable") {
+		if trouble := b.trouble(sluice.RoleDispatcher); !strings.HasPrefix(trouble, "queue payment: the breaker is open: engine temporal: start: engine unavailable (since ") {
 			b.Errorf("the dispatcher says %q", trouble)
+		}
+		b.engine.say(always(sluice.ErrEngineTarget, false))
+		b.wait(11 * time.Second)
+		if trouble := b.trouble(sluice.RoleDispatcher); !strings.Contains(trouble, sluice.ErrEngineTarget.Error()) {
+			b.Errorf("of another cause the dispatcher says %q", trouble)
 		}
 		b.engine.say(nil)
 		b.wait(15 * time.Second)

@@ -227,11 +227,14 @@ func TestABreakerIsToldByItsQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	trouble := sluice.JoinTroubles([]string{sluice.TroubleOf("other", "odd"), sluice.TroubleOf("payment", sluice.BreakerIsOpen+" since noon: no route")})
+	trouble := []sluice.Condition{
+		{Kind: sluice.ConditionUnsafe, Queue: "other", Text: "odd"},
+		sluice.EngineCondition("payment", "eu", time.Time{}, "the breaker is open", errors.New("no route")),
+	}
 	for i, role := range []string{sluice.RoleDispatcher, sluice.RoleDispatcher, sluice.RoleUpkeep} {
 		h := sluice.Holder{ID: fmt.Sprint("h", i), Role: role, Queues: []string{"payment"}, Slots: 10, Busy: i}
 		if i == 1 {
-			h.Trouble = trouble
+			h.Conditions = trouble
 		}
 		if err := s.store.Beat(t.Context(), h); err != nil {
 			t.Fatal(err)

@@ -218,7 +218,7 @@ func (g *Gauges) tellRole(told *told, role string, holders []sluice.Holder) {
 			continue
 		}
 		count, slots, busy = count+1, slots+h.Slots, busy+h.Busy
-		if h.Trouble != "" {
+		if len(h.Conditions) > 0 {
 			troubled++
 		}
 		for _, queue := range h.Queues {

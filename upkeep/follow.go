@@ -58,9 +58,10 @@ type follower struct {
 	running bool
 	at      time.Time // when to follow again
 	engine  string    // that the queue had when it was followed last
-	unsafe  string    // why its runs cannot be followed safely; empty: they can
 
-	unpolled string    // why runs go nowhere; empty: they do not
+	unsafe   noted     // its runs cannot be followed safely
+	away     noted     // its engine does not say how they are
+	unpolled noted     // they go nowhere
 	polledAt time.Time // when its engine was asked for that
 
 	since   time.Time            // ends before were listed, by the engine's clock
@@ -100,8 +101,7 @@ func (f *follower) follow(ctx context.Context, q sluice.Queue) (done Followed, e
 	case err != nil:
 		return done, fmt.Errorf("look for runs under way: %w", err)
 	case len(away) == 0: // what an engine lists is none of ours
-		f.worry("")
-		f.poll("")
+		f.calm()
 		f.since, f.walked, f.strayID = q.Now.Add(-followIdle), true, sluice.ID{}
 	default:
 		f.lookForPollers(ctx, q)
@@ -110,6 +110,13 @@ func (f *follower) follow(ctx context.Context, q sluice.Queue) (done Followed, e
 	strayErr := f.endStray(ctx, q, &done)
 	f.idle = f.found == 0 && strayErr == nil
 	return done, errors.Join(err, strayErr)
+}
+
+// calm forgets what troubled the runs: there are none, or others follow them.
+func (f *follower) calm() {
+	f.unsafe.clear()
+	f.away.clear()
+	f.unpolled.clear()
 }
 
 func (f *follower) store() sluice.Store { return f.upkeep.store }

@@ -32,12 +32,12 @@ func (u *Upkeep) of(queue string) *follower {
 	return f
 }
 
-// calm forgets why runs cannot be followed safely: it is the business of those that follow them now.
+// calm forgets what troubles the following of runs: it is the business of those that follow them now.
 func (all *followers) calm() {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for _, f := range all.queues {
-		f.worry("")
+		f.calm()
 	}
 }
 
@@ -104,6 +104,13 @@ func (f *follower) end(interval time.Duration) {
 const followSlack = 50 * time.Millisecond
 
 func (f *follower) tell(ctx context.Context, done Followed, err error) {
+	switch {
+	case err != nil && ctx.Err() != nil: // the engine is not to blame
+	case isEngineFault(err):
+		f.away.set(sluice.EngineCondition(f.queue, f.engine, time.Now(), "the runs cannot be followed", err))
+	default:
+		f.away.clear()
+	}
 	if err != nil {
 		f.upkeep.failed(ctx, "follow runs of queue "+f.queue, err)
 	}

@@ -72,7 +72,7 @@ func tasksOf(engines map[string]sluice.Engine) []string {
 // lookUnfollowed looks whether runs are at engines that nobody follows: then jobs stay dispatched.
 func (u *Upkeep) lookUnfollowed(ctx context.Context, led leads) {
 	if !led[sluice.TaskUpkeep] {
-		u.standing.unfollow("")
+		u.standing.unfollow(nil)
 		return
 	}
 	if time.Now().Before(u.unfollowedAt) {
@@ -84,14 +84,14 @@ func (u *Upkeep) lookUnfollowed(ctx context.Context, led leads) {
 		u.failed(ctx, "look who leads", err)
 		return
 	}
-	var all []string
+	var all []sluice.Condition
 	for _, task := range tasks {
-		if text := task.Unfollowed(); text != "" {
-			all = append(all, text)
+		if c, unfollowed := task.Unfollowed(); unfollowed {
+			c.Since = time.Now()
+			all = append(all, c)
 		}
 	}
-	text := sluice.JoinTroubles(all)
-	if u.standing.unfollow(text) && text != "" {
-		u.failed(ctx, "follow runs", errors.New(text))
+	if u.standing.unfollow(all) && len(all) > 0 {
+		u.failed(ctx, "follow runs", errors.New(sluice.Trouble(all)))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -22,16 +21,17 @@ func (f *follower) lookForPollers(ctx context.Context, q sluice.Queue) {
 	f.polledAt = time.Now()
 	engine, target, err := f.engineAt(q, sluice.EngineOf(q.Settings), 0)
 	if err != nil {
-		f.poll("")
+		f.unpolled.clear()
 		return
 	}
 	report, err := engine.Check(ctx, target)
 	switch {
 	case err != nil:
 	case report.Pollers == 0:
-		f.poll(fmt.Sprintf("%s %q%s: runs that were started go nowhere", sluice.NobodyPolls, cmp.Or(target.TaskQueue, q.Name), within(target.Namespace)))
+		f.unpolled.set(sluice.NewCondition(sluice.ConditionNoPollers, q.Name, q.Settings.Engine, time.Now(),
+			fmt.Sprintf("no worker polls task queue %q%s: runs that were started go nowhere", cmp.Or(target.TaskQueue, q.Name), within(target.Namespace))))
 	default:
-		f.poll("")
+		f.unpolled.clear()
 	}
 }
 
@@ -40,30 +40,4 @@ func within(namespace string) string {
 		return ""
 	}
 	return fmt.Sprintf(" in namespace %q", namespace)
-}
-
-// poll notes why runs go nowhere; empty: they do not.
-func (f *follower) poll(unpolled string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.unpolled = unpolled
-}
-
-// troubles is what holders are told of: what keeps upkeep from its work, and where runs go nowhere.
-func (u *Upkeep) troubles() string {
-	var all []string
-	u.runs.mu.Lock()
-	for queue, f := range u.runs.queues {
-		f.mu.Lock()
-		if f.unpolled != "" {
-			all = append(all, sluice.TroubleOf(queue, f.unpolled))
-		}
-		f.mu.Unlock()
-	}
-	u.runs.mu.Unlock()
-	slices.Sort(all)
-	if own := u.trouble(); own != "" {
-		all = append(all, own)
-	}
-	return sluice.JoinTroubles(all)
 }

@@ -2,9 +2,7 @@ package upkeep
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -45,52 +43,22 @@ func (f *follower) guard(ctx context.Context, q sluice.Queue) error {
 	where := sluice.EngineOf(q.Settings)
 	engine, target, err := f.engineAt(q, where, 0)
 	if err != nil {
-		f.worry("")
+		f.unsafe.clear()
 		return nil //nolint:nilerr // none is started there; for those at another engine, who asks for them tells
 	}
 	keeps, err := f.retentionOf(ctx, engine, target, where)
 	if err != nil {
 		return err
 	}
-	unsafe := ""
-	if err := sluice.CheckFollowing(q.Settings, sluice.EngineReport{Retention: keeps}); err != nil {
-		unsafe = err.Error()
+	unsafe := sluice.CheckFollowing(q.Settings, sluice.EngineReport{Retention: keeps})
+	if unsafe == nil {
+		f.unsafe.clear()
+		return nil
 	}
-	if f.worry(unsafe) && unsafe != "" {
-		f.upkeep.failed(ctx, "follow runs of queue "+f.queue+" safely", errors.New(unsafe))
+	if f.unsafe.set(sluice.NewCondition(sluice.ConditionUnsafe, q.Name, q.Settings.Engine, time.Now(), unsafe.Error())) {
+		f.upkeep.failed(ctx, "follow runs of queue "+f.queue+" safely", unsafe)
 	}
 	return nil
-}
-
-// worry notes why runs cannot be followed safely, and reports whether that is news.
-func (f *follower) worry(unsafe string) (news bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	news = unsafe != f.unsafe
-	f.unsafe = unsafe
-	return news
-}
-
-// trouble is what keeps upkeep from following runs, or from doing it safely, for people; empty: nothing does.
-func (u *Upkeep) trouble() string {
-	u.standing.mu.Lock()
-	unfollowed := u.standing.unfollowed
-	u.standing.mu.Unlock()
-	u.runs.mu.Lock()
-	defer u.runs.mu.Unlock()
-	var all []string
-	for queue, f := range u.runs.queues {
-		f.mu.Lock()
-		if f.unsafe != "" {
-			all = append(all, sluice.TroubleOf(queue, f.unsafe))
-		}
-		f.mu.Unlock()
-	}
-	slices.Sort(all)
-	if unfollowed != "" {
-		all = append(all, unfollowed)
-	}
-	return sluice.JoinTroubles(all)
 }
 
 // inTime is an interval between looks, shortened where an engine would forget a run before enough of them.

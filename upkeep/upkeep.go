@@ -326,7 +326,7 @@ func (u *Upkeep) beat(ctx context.Context) {
 	}
 	u.beaten = time.Now()
 	holder := u.holder
-	holder.Trouble = u.troubles()
+	holder.Conditions = u.conditions()
 	if err := u.store.Beat(ctx, holder); err != nil {
 		u.failed(ctx, "beat", err)
 		return

@@ -21,8 +21,6 @@ const (
 	callTime = 30 * time.Second
 	// lookUps is how many runs are looked up at once.
 	lookUps = 8
-	// silence is how long a worker may say nothing before it counts as gone.
-	silence = time.Minute
 )
 
 // Options adjust an Engine. The zero value works.
@@ -302,7 +300,7 @@ func (e *Engine) Check(ctx context.Context, target sluice.RunTarget) (sluice.Eng
 	}
 	report.Retention = retention(queue.Settings)
 	for _, h := range holders {
-		if slices.Contains(h.Queues, name) && queue.Now.Sub(h.Seen) < silence {
+		if slices.Contains(h.Queues, name) && h.Alive(queue.Now) {
 			report.Pollers++
 		}
 	}

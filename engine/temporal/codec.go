@@ -15,9 +15,6 @@ import (
 // A data converter may call somebody too, such as a codec server or a KMS. What fails there says nothing of the payload,
 // unless the error itself does.
 
-// errCodec: the data converter failed, and may do it later.
-var errCodec = errors.New("the data converter failed")
-
 const (
 	// codecCalls is how many conversions may be under way at once, for each call that may be: those that never come back
 	// must not pile up.
@@ -52,7 +49,7 @@ func converted[T any](ctx context.Context, e *Engine, convert func() (T, error))
 	select {
 	case e.codec <- struct{}{}:
 	case <-call.Done():
-		return out, fmt.Errorf("%w: %d conversions have not come back: %w", errCodec, cap(e.codec), call.Err())
+		return out, fmt.Errorf("%w: %d conversions have not come back: %w", sluice.ErrEngineCodec, cap(e.codec), call.Err())
 	}
 	type answer struct {
 		value T
@@ -67,11 +64,11 @@ func converted[T any](ctx context.Context, e *Engine, convert func() (T, error))
 	select {
 	case got := <-back:
 		if got.err != nil && !unfit(got.err) {
-			return got.value, fmt.Errorf("%w: %w", errCodec, got.err)
+			return got.value, fmt.Errorf("%w: %w", sluice.ErrEngineCodec, got.err)
 		}
 		return got.value, got.err
 	case <-call.Done():
-		return out, fmt.Errorf("%w: %w", errCodec, call.Err())
+		return out, fmt.Errorf("%w: %w", sluice.ErrEngineCodec, call.Err())
 	}
 }
 

@@ -88,7 +88,7 @@ func (e *Engine) result(ctx context.Context, p place, ref string, payloads *comm
 		return raw, err
 	})
 	switch {
-	case errors.Is(err, errCodec):
+	case errors.Is(err, sluice.ErrEngineCodec):
 		return nil, err
 	case err != nil:
 		return nil, nil //nolint:nilerr // it is not for us to read

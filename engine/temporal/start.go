@@ -47,7 +47,7 @@ func (e *Engine) start(ctx context.Context, p place, run sluice.Run) error {
 	doing := fmt.Sprintf("start run %.200q of queue %q in %s", run.Ref, p.Queue, p)
 	request, err := e.request(ctx, p, run)
 	switch {
-	case errors.Is(err, errCodec):
+	case errors.Is(err, sluice.ErrEngineCodec):
 		return fmt.Errorf("%s: %w: %w: %w", doing, sluice.ErrNotAsked, sluice.ErrEngineUnavailable, err)
 	case err != nil:
 		return fmt.Errorf("%s: %w: %w", doing, sluice.ErrEngineRefused, err)
@@ -180,7 +180,7 @@ func (e *Engine) input(ctx context.Context, p place, run sluice.Run) (*commonpb.
 		return e.convert(p, run.Ref).ToPayloads(converter.NewRawValue(plain(payload)))
 	})
 	switch {
-	case errors.Is(err, errCodec):
+	case errors.Is(err, sluice.ErrEngineCodec):
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("the data converter refused the payload: %w", err)

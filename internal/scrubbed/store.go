@@ -50,7 +50,10 @@ func (s *scrubbing) Note(ctx context.Context, entries []sluice.AuditEntry) error
 
 // Beat scrubs what troubles the holder.
 func (s *scrubbing) Beat(ctx context.Context, holder sluice.Holder) error {
-	holder.Trouble = s.clean(holder.Trouble)
+	holder.Conditions = slices.Clone(holder.Conditions)
+	for i := range holder.Conditions {
+		holder.Conditions[i].Text = s.clean(holder.Conditions[i].Text)
+	}
 	return s.Store.Beat(ctx, holder)
 }
 

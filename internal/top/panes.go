@@ -93,8 +93,11 @@ func (m *model) holderLines() []string {
 			slots = fmt.Sprintf("%d/%d", h.Busy, h.Slots)
 		}
 		line := "  " + row(holderWidths, h.Role, h.ID, strings.Join(h.Queues, " "), slots, short(max(m.snapshot.at.Sub(h.Seen), 0)))
-		if h.Trouble != "" {
-			line = alarm.Render(line) + "\n" + alarm.Render("    "+oneLine(h.Trouble))
+		if len(h.Conditions) > 0 {
+			line = alarm.Render(line)
+		}
+		for _, c := range h.Conditions {
+			line += "\n" + alarm.Render("    "+oneLine(c.String()))
 		}
 		lines = append(lines, strings.Split(line, "\n")...)
 	}

@@ -56,9 +56,6 @@ func (q queueRow) state() string {
 	return "open"
 }
 
-// holderSilence is how long a holder may be silent before it is taken for gone.
-const holderSilence = 30 * time.Second
-
 // read looks at the store once, by bounded reads.
 func read(ctx context.Context, client *sluice.Client, window time.Duration) (snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -86,7 +83,7 @@ func read(ctx context.Context, client *sluice.Client, window time.Duration) (sna
 	}
 	s := snapshot{at: time.Now(), tenants: tenantRows(flows), alerts: alertsShown(book.Alerts)}
 	for _, h := range holders {
-		if time.Since(h.Seen) > holderSilence {
+		if h.Silent() {
 			continue
 		}
 		s.tended = s.tended || h.Role == sluice.RoleUpkeep

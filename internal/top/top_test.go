@@ -46,7 +46,7 @@ func busy() snapshot {
 		},
 		holders: []sluice.Holder{
 			{ID: "web-1:4711:28f61421", Role: sluice.RoleWorker, Queues: []string{"payments", "reports-of-every-customer"}, Slots: 100, Busy: 97, Seen: at.Add(-time.Second)},
-			{ID: "web-2:12:0a0b0c0d", Role: sluice.RoleDispatcher, Queues: []string{"payments"}, Seen: at, Trouble: "breaker open: the engine cannot be reached"},
+			{ID: "web-2:12:0a0b0c0d", Role: sluice.RoleDispatcher, Queues: []string{"payments"}, Seen: at, Conditions: []sluice.Condition{{Kind: sluice.ConditionEngineAway, Text: "breaker open: the engine cannot be reached"}}},
 			{ID: "web-1:4712:99887766", Role: sluice.RoleUpkeep, Seen: at},
 		},
 		tenants: tenantRows([]sluice.Flow{{Queue: "payments", Tenants: []sluice.TenantFlow{

@@ -191,7 +191,7 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 		return err
 	}
 	defer leave()
-	holder.Seen = s.now()
+	holder.Seen, holder.Conditions = s.now(), slices.Clone(holder.Conditions)
 	s.holders[holder.ID] = holder
 	return nil
 }

@@ -330,12 +330,16 @@ func (s *Store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) 
 
 // Beat stores that a holder is alive.
 func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
+	conditions, err := sluice.StoredConditions(holder.Conditions)
+	if err != nil {
+		return err
+	}
 	return s.call(ctx, "beat", func(ctx context.Context, _ bool) error {
 		queues := holder.Queues
 		if queues == nil {
 			queues = []string{}
 		}
-		return exec(ctx, s.pool, beatSQL, holder.ID, holder.Role, queues, holder.Slots, holder.Busy, holder.Version, sluice.StoredText(holder.Trouble))
+		return exec(ctx, s.pool, beatSQL, holder.ID, holder.Role, queues, holder.Slots, holder.Busy, holder.Version, conditions)
 	})
 }
 
@@ -352,8 +356,9 @@ func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 	err := s.call(ctx, "list holders", func(ctx context.Context, _ bool) (err error) {
 		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (sluice.Holder, error) {
 			var h sluice.Holder
-			err := row.Scan(&h.ID, &h.Role, &h.Queues, &h.Slots, &h.Busy, &h.Version, &h.Started, &h.Seen, &h.Trouble)
-			h.Started, h.Seen = h.Started.UTC(), h.Seen.UTC()
+			var conditions string
+			err := row.Scan(&h.ID, &h.Role, &h.Queues, &h.Slots, &h.Busy, &h.Version, &h.Started, &h.Seen, &conditions)
+			h.Started, h.Seen, h.Conditions = h.Started.UTC(), h.Seen.UTC(), sluice.ConditionsFromRow(conditions)
 			return h, err
 		}, holdersSQL)
 		return err

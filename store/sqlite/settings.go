@@ -312,8 +312,12 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 	if err != nil {
 		return err
 	}
+	conditions, err := sluice.StoredConditions(holder.Conditions)
+	if err != nil {
+		return err
+	}
 	return s.write(ctx, "beat", func(tx runner, _ bool) error {
-		_, err := tx.exec(beatSQL, holder.ID, holder.Role, text, holder.Slots, holder.Busy, holder.Version, now(), sluice.StoredText(holder.Trouble))
+		_, err := tx.exec(beatSQL, holder.ID, holder.Role, text, holder.Slots, holder.Busy, holder.Version, now(), conditions)
 		return err
 	})
 }
@@ -335,12 +339,12 @@ func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 	err := s.read(ctx, "list holders", func(tx runner) (err error) {
 		out, err = list(tx, func(rows *sql.Rows) (sluice.Holder, error) {
 			var h sluice.Holder
-			var queues string
+			var queues, conditions string
 			var started, seen int64
-			if err := rows.Scan(&h.ID, &h.Role, &queues, &h.Slots, &h.Busy, &h.Version, &started, &seen, &h.Trouble); err != nil {
+			if err := rows.Scan(&h.ID, &h.Role, &queues, &h.Slots, &h.Busy, &h.Version, &started, &seen, &conditions); err != nil {
 				return h, err
 			}
-			h.Started, h.Seen = timeOf(&started), timeOf(&seen)
+			h.Started, h.Seen, h.Conditions = timeOf(&started), timeOf(&seen), sluice.ConditionsFromRow(conditions)
 			return h, json.Unmarshal([]byte(queues), &h.Queues)
 		}, holdersSQL, now()-time.Hour.Microseconds())
 		return err

@@ -14,11 +14,14 @@ import (
 
 func processRules() []Rule {
 	return []Rule{
-		{"R-110", "A holder that beats is listed with what it said, until it leaves or has been silent for an hour.", "C-21", func(w *world) {
+		{"R-110", "A holder that beats is listed with what it said and with its conditions, until it leaves or has been silent for an hour.", "C-21", func(w *world) {
 			h := sluice.Holder{ID: holder(1), Role: "worker", Queues: []string{"a", "b"}, Slots: 8, Busy: 3, Version: "v1"}
 			w.ok(w.Store.Beat(w.ctx, h))
 			w.ok(w.Store.Beat(w.ctx, sluice.Holder{ID: holder(2), Role: "upkeep"}))
-			h.Busy, h.Trouble = 4, "the breaker is open"
+			h.Busy, h.Conditions = 4, []sluice.Condition{
+				{Kind: sluice.ConditionEngineAway, Queue: "a", Engine: "eu", Since: time.Unix(1_800_000_000, 0).UTC(), Text: `no route: "eu"`, Mend: "sluice engine check a"},
+				{Kind: sluice.ConditionNoPollers, Queue: "b", Text: "nobody\x00 polls"},
+			}
 			w.ok(w.Store.Beat(w.ctx, h))
 			holders, err := w.Other.Holders(w.ctx)
 			w.ok(err)
@@ -29,12 +32,14 @@ func processRules() []Rule {
 			equal(w, "slots", got.Slots, 8)
 			equal(w, "busy", got.Busy, 4)
 			equal(w, "version", got.Version, "v1")
-			equal(w, "trouble", got.Trouble, h.Trouble)
-			h.Trouble = ""
+			equal(w, "conditions", len(got.Conditions), 2)
+			equal(w, "the first", got.Conditions[0], h.Conditions[0])
+			equal(w, "the second", got.Conditions[1].Kind, h.Conditions[1].Kind)
+			h.Conditions = nil
 			w.ok(w.Store.Beat(w.ctx, h))
 			holders, err = w.Other.Holders(w.ctx)
 			w.ok(err)
-			equal(w, "trouble that is over", holders[0].Trouble, "")
+			equal(w, "conditions that are over", len(holders[0].Conditions), 0)
 			w.near("seen", got.Seen, w.Now())
 			w.ok(w.Store.Leave(w.ctx, holder(2)))
 			holders, err = w.Store.Holders(w.ctx)

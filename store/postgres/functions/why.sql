@@ -64,9 +64,15 @@ begin
     return next;
 
     gate := case when coalesce(q.engine, '') = '' then 'workers' else 'dispatchers' end;
-    open := exists (select from sluice.holder h where job.queue = any (h.queues) and h.seen > o.now_at - interval '1 minute'
-        and (h.role = 'dispatcher') = (gate = 'dispatchers'));
-    says := case when open then gate || ' serve the queue' else format('no %s of queue "%s" was seen in the last minute', rtrim(gate, 's'), job.queue) end;
+    open := exists (select from sluice.holder h where job.queue = any (h.queues) and h.seen >= o.now_at - interval '30 seconds'
+        and case when gate = 'workers' then h.role <> 'dispatcher'
+            else h.role = 'dispatcher' and position('"queue":"' || job.queue || '"' in h.trouble) = 0 end);
+    says := case when open then gate || ' serve the queue' else coalesce(
+        (select format('no dispatcher hands the queue''s jobs to the engine "%s": %s', q.engine,
+                substring(h.trouble from '"queue":"' || job.queue || '"[^}]*?"text":"((?:[^"\\]|\\.)*)'))
+            from sluice.holder h where gate = 'dispatchers' and h.role = 'dispatcher' and h.seen >= o.now_at - interval '30 seconds'
+            and position('"queue":"' || job.queue || '"' in h.trouble) > 0 limit 1),
+        format('no %s of queue "%s" was seen in the last 30 s', rtrim(gate, 's'), job.queue)) end;
     return next;
 end
 $function$;

@@ -1,0 +1,53 @@
+package sluice_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func TestConditionsComeBackAsTheyWereStored(t *testing.T) {
+	t.Parallel()
+	want := []sluice.Condition{away("q"), {Kind: sluice.ConditionUnfollowed, Text: `nobody; "since" noon`}}
+	text, err := sluice.StoredConditions(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sluice.ConditionsFromRow(text); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("%v came back as %v", want, got)
+	}
+	for stored, want := range map[string][]sluice.Condition{
+		"": nil, "queue q: the breaker is open": {{Kind: sluice.ConditionOther, Text: "queue q: the breaker is open"}},
+	} {
+		if got := sluice.ConditionsFromRow(stored); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%q gives %v, want %v", stored, got, want)
+		}
+	}
+}
+
+func TestTheKindOfAnEngineConditionIsThatOfItsError(t *testing.T) {
+	t.Parallel()
+	for kind, err := range map[sluice.ConditionKind]error{
+		sluice.ConditionEngineAway:   fmt.Errorf("start: %w", sluice.ErrEngineUnavailable),
+		sluice.ConditionEngineTarget: fmt.Errorf("start: %w", sluice.ErrEngineTarget),
+		sluice.ConditionCodec:        fmt.Errorf("start: %w: %w", sluice.ErrEngineUnavailable, sluice.ErrEngineCodec),
+	} {
+		c := sluice.EngineCondition("q", "temporal", away("q").Since, "the breaker is open", err)
+		if c.Kind != kind || c.Mend == "" || !c.OfEngine() {
+			t.Errorf("%v gives %+v, want the kind %s", err, c, kind)
+		}
+	}
+}
+
+// TestALongErrorKeepsItsCause: the cause is at the end.
+func TestALongErrorKeepsItsCause(t *testing.T) {
+	t.Parallel()
+	err := errors.New("start run: " + strings.Repeat("and so on ", 100) + "dial tcp: connection refused")
+	text := sluice.EngineCondition("q", "eu", away("q").Since, "the breaker is open", err).Text
+	if !strings.HasPrefix(text, "the breaker is open: engine eu: start run") || !strings.HasSuffix(text, "dial tcp: connection refused") || len(text) > 200 {
+		t.Errorf("it says %q", text)
+	}
+}

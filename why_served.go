@@ -1,0 +1,129 @@
+package sluice
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// hindered adds what keeps a job that somebody has from its start, its beginning or its end, if somebody says so.
+func (g *Gate) hindered(holders []Holder, job Job, now time.Time) {
+	if job.State == StateDispatched {
+		if c, found := followed(holders, job.Queue, now); found {
+			g.Says, g.Mend = g.Says+"; it may not have begun: "+c.says(), c.Mend
+			if c.OfEngine() {
+				g.Says = g.Says + "; its end is not seen meanwhile"
+			}
+		}
+		return
+	}
+	at := slices.IndexFunc(holders, func(h Holder) bool { return h.ID == job.Holder })
+	if at >= 0 && holders[at].Alive(now) {
+		if c, open := holders[at].breaker(job.Queue); open {
+			g.Says, g.Mend = g.Says+"; it waits for that: "+c.says(), c.Mend
+		}
+		return
+	}
+	if at >= 0 {
+		g.Says += "; " + silentSince(holders[at].Seen, now)
+	}
+	if (at >= 0 || !job.LeaseUntil.After(now)) && !tended(holders, now) {
+		g.Says, g.Mend = g.Says+"; no upkeep runs, which would take it back when its lease has ended", "sluice upkeep"
+	}
+}
+
+// tended reports whether some upkeep runs.
+func tended(holders []Holder, now time.Time) bool {
+	return slices.ContainsFunc(holders, func(h Holder) bool { return h.Role == RoleUpkeep && h.Alive(now) })
+}
+
+// silentSince says of a process that it was not heard of lately.
+func silentSince(seen, now time.Time) string {
+	return fmt.Sprintf("the process was last heard of at %s, %s ago: it was killed, stands still, or does not reach the store", instant(seen), now.Sub(seen).Round(time.Second))
+}
+
+// blameRuns adds to closed gates that wait for runs to end why these may never do.
+func blameRuns(gates []Gate, c Condition) {
+	for i := range gates {
+		if g := &gates[i]; !g.Open && (g.Name == "in_flight" || g.Name == "capacity") {
+			g.Says, g.Mend = g.Says+"; runs may not end: "+c.says(), c.Mend
+		}
+	}
+}
+
+// servedGate looks whether anybody claims from the queue: dispatchers, if an engine runs its jobs, else workers.
+func servedGate(q Queue, holders []Holder, o Outlook) Gate {
+	if q.Settings.Engine != "" {
+		return dispatchersGate(q, holders, o)
+	}
+	workers, slots, busy := 0, 0, 0
+	for _, h := range holders {
+		if h.Role != RoleDispatcher && h.serves(q.Name, o.Now) {
+			workers, slots, busy = workers+1, slots+h.Slots, busy+h.Busy
+		}
+	}
+	if workers == 0 {
+		return Gate{
+			Name: "workers", Says: fmt.Sprintf("no worker of queue %q was seen in the last %s", q.Name, HolderSilence) + lastOf(holders, q.Name, o.Now),
+			Mend: "sluice work " + q.Name + " -- COMMAND",
+		}
+	}
+	return Gate{Name: "workers", Open: true, Says: fmt.Sprintf("%d workers serve the queue, with %d of %d slots busy", workers, busy, slots)}
+}
+
+// lastOf tells of the process that served a queue last, or of the queues that others serve instead.
+func lastOf(holders []Holder, queue string, now time.Time) string {
+	var last Holder
+	var others []string
+	for _, h := range holders {
+		switch {
+		case slices.Contains(h.Queues, queue):
+			if h.Seen.After(last.Seen) {
+				last = h
+			}
+		case h.Role == RoleWorker && h.Alive(now):
+			others = append(others, h.Queues...)
+		}
+	}
+	if last.ID != "" {
+		return fmt.Sprintf("; the last one is %s: ", last.ID) + silentSince(last.Seen, now)
+	}
+	if len(others) > 0 {
+		slices.Sort(others)
+		return fmt.Sprintf("; the workers that run serve other queues: %q", slices.Compact(others))
+	}
+	return ""
+}
+
+// dispatchersGate says who hands the queue's jobs to its engine. It is closed where each of them leaves the queue alone.
+func dispatchersGate(q Queue, holders []Holder, o Outlook) Gate {
+	dispatchers, hindered := 0, 0
+	var trouble Condition
+	for _, h := range holders {
+		c, has := h.condition(q.Name, func(Condition) bool { return true })
+		if h.Role != RoleDispatcher || !h.Alive(o.Now) || !has && !h.serves(q.Name, o.Now) {
+			continue
+		}
+		dispatchers++
+		if has {
+			hindered, trouble = hindered+1, c
+		}
+	}
+	switch {
+	case dispatchers == 0:
+		return Gate{
+			Name: "dispatchers", Says: fmt.Sprintf("the engine %q runs the queue's jobs, and no dispatcher of it was seen in the last %s", q.Settings.Engine, HolderSilence) + lastOf(holders, q.Name, o.Now),
+			Mend: "sluice dispatch " + q.Name + " " + EngineFlag(q.Settings.Engine),
+		}
+	case hindered == dispatchers:
+		return Gate{Name: "dispatchers", Says: fmt.Sprintf("no dispatcher hands the queue's jobs to the engine %q: %s", q.Settings.Engine, trouble.says()), Mend: trouble.Mend}
+	case hindered > 0:
+		return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d of %d dispatchers hand the queue's jobs to the engine %q; another says: %s", dispatchers-hindered, dispatchers, q.Settings.Engine, trouble.says())}
+	}
+	return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d dispatchers hand the queue's jobs to the engine %q", dispatchers, q.Settings.Engine)}
+}
+
+// serves reports whether a holder claims from a queue, and was seen lately.
+func (h Holder) serves(queue string, now time.Time) bool {
+	return slices.Contains(h.Queues, queue) && h.Alive(now)
+}
