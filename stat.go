@@ -147,7 +147,7 @@ type StatFilter struct {
 	Limit int
 }
 
-// Statistics keeps what happened, by queue and slot of time. It is a part of Store. Every process counts for itself (see
+// Statistics keeps what happened, by queue and slot of time. It is a part of Store. Every open store counts for itself (see
 // StatCounter) and adds what it counted; nobody counts jobs for it.
 type Statistics interface {
 	// AddStats keeps what one process, the holder, counted, all or nothing of a slot. A slot that is not later than one

@@ -74,6 +74,22 @@ func (c *StatCounter) StartFailed(queue, tenant string, n int) {
 	c.mu.Unlock()
 }
 
+// CountStartFailed tells a store, or the one that it decorates, that an engine did not start a run: no verb of the store
+// shows that. Dispatchers call it. A store that keeps no statistics forgets it.
+func CountStartFailed(store Store, queue, tenant string) {
+	for {
+		if counts, is := store.(interface{ CountStartFailed(queue, tenant string) }); is {
+			counts.CountStartFailed(queue, tenant)
+			return
+		}
+		decorated, is := store.(interface{ Unwrap() Store })
+		if !is {
+			return
+		}
+		store = decorated.Unwrap()
+	}
+}
+
 // Take gives the slots that are over at an instant, and forgets them. The instant is by the store's clock: from then on
 // slots begin as they do there, whatever the clock of this machine says. Nothing is ever counted in a slot that was
 // taken, or in one before it.

@@ -188,7 +188,7 @@ func TestSlotsOfAWindow(t *testing.T) {
 
 func TestSummaryTellsTheFiguresOfTheSources(t *testing.T) {
 	inSlot(t, func(t *testing.T, began time.Time) {
-		store := memory.New(memory.Options{})
+		store := memory.New(memory.Options{NoStatistics: true})
 		client := sluice.NewClient(store, sluice.ClientOptions{})
 		empty, err := client.Summaries(t.Context(), 0)
 		if err != nil || len(empty) != 0 {

@@ -153,7 +153,7 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := memory.New(memory.Options{})
+				store := memory.New(memory.Options{NoStatistics: true})
 				y := &yard{t, store, sluice.NewClient(store, sluice.ClientOptions{Logger: quiet})}
 				_, err := y.client.EnsureQueue(t.Context(), "mail", sluice.DefaultSettings(), ada)
 				y.ok(err)

@@ -82,7 +82,7 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 		return err
 	}
 	defer a.close(store)
-	options.Engines, options.Logger, options.LogLimit, options.Scrub = counted(store, engines), logger, a.log.limit, a.log.clean()
+	options.Engines, options.Logger, options.LogLimit, options.Scrub = engines, logger, a.log.limit, a.log.clean()
 	d := dispatcher.New(store, options)
 	if how.once {
 		return a.dispatchOnce(ctx, d, options.Queues)

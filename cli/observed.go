@@ -56,13 +56,13 @@ func (w *watch) of(database string) (all []observe.Observer) {
 	return all
 }
 
-// observeStore decorates a store with what observes the command, and with what counts for its statistics.
+// observeStore decorates a store with what observes the command.
 func (a *app) observeStore(store sluice.Store, at address) sluice.Store {
 	database := "sqlite"
 	if at.postgres != "" {
 		database = "postgresql"
 	}
-	observed := a.record(store, a.watch.of(database))
+	observed := observe.Store(store, a.watch.of(database)...)
 	a.beginGauges(observed)
 	return observed
 }

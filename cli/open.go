@@ -80,7 +80,7 @@ func (a *app) openQuietly(ctx context.Context, at address, named string, migrate
 	if err := checkFolder(at.sqlite); err != nil {
 		return nil, err
 	}
-	store, err := sqlite.Open(ctx, at.sqlite, sqlite.Options{Migrate: migrate})
+	store, err := sqlite.Open(ctx, at.sqlite, sqlite.Options{Migrate: migrate, Logger: a.logger()})
 	if err != nil {
 		return nil, fileError(at.sqlite, err)
 	}

@@ -145,7 +145,7 @@ func (s *server) parts(store sluice.Store) (all []part) {
 		all = append(all, part{"upkeep", u.Run, []api.Check{api.Beats("upkeep", u.Status)}})
 	}
 	if !s.flags.noDispatch && len(s.engines) > 0 {
-		d := dispatcher.New(store, dispatcher.Options{Engines: counted(store, s.engines), Drain: s.flags.grace, Logger: logger, LogLimit: limit, Scrub: clean})
+		d := dispatcher.New(store, dispatcher.Options{Engines: s.engines, Drain: s.flags.grace, Logger: logger, LogLimit: limit, Scrub: clean})
 		all = append(all, part{"dispatch", d.Run, []api.Check{api.Beats("dispatch", d.Status), s.told(api.Untroubled("breaker", d.Status))}})
 	}
 	return all

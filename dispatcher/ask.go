@@ -92,6 +92,7 @@ func (d *Dispatcher) askAt(work context.Context, l *lane, q sluice.Queue, where 
 			errs[i] = d.adopt(work, q, target, name, h, errs[i])
 		}
 		if errs[i] != nil {
+			sluice.CountStartFailed(d.store, l.queue, h.claim.Tenant)
 			d.log.TellJob(event.StartFailed, h.claim, "ref", h.run.Ref, "error", errs[i])
 		}
 	}

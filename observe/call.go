@@ -1,6 +1,5 @@
 // Package observe decorates the two ports of the system, Store and Engine: each call becomes a Call, and every observer
-// is told when it begins and when it has ended. Metrics, statistics and traces are observers; nobody who works counts
-// for himself. It imports the standard library only.
+// is told when it begins and when it has ended. Metrics and traces are observers. It imports the standard library only.
 package observe
 
 import (

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/counter"
 )
 
 // Move is one move of the state machine that a call has made, or several alike.
@@ -28,7 +29,7 @@ type Move struct {
 }
 
 // unknown is a time that a move does not have.
-const unknown = time.Duration(-1)
+const unknown = sluice.Unknown
 
 // Moves goes through the moves that a call has made. It is to be asked at the end of the call, and costs no memory.
 func (c *Call) Moves() iter.Seq[Move] {
@@ -105,39 +106,21 @@ func (c *Call) settled(yield func(Move) bool) {
 
 // settledMove is the move that a settlement made at an instant.
 func settledMove(s *sluice.Settlement, now time.Time) Move {
+	of := counter.SettledBy(s, now)
 	move := Move{
-		Event: s.Event, Count: 1, Job: s.ID, Reason: s.Reason, Wait: unknown, Run: unknown, Total: unknown,
-		Failed: s.Event == sluice.EventRetry || s.Event == sluice.EventBury && !s.Poison,
+		Event: of.Event, Count: 1, Queue: of.Queue, Tenant: of.Tenant, Job: s.ID, Reason: s.Reason, Failed: of.Failed,
+		Wait: unknown, Run: of.Run, Total: of.Total,
 	}
-	if s.InTx && s.Returned { // what is settled here is what would be if that had come to nothing
-		move.Event, move.Reason, move.Failed = sluice.EventComplete, "", false
+	if s.InTx && s.Returned {
+		move.Reason = ""
 	}
-	c := s.Claim
-	if c == nil {
-		return move
-	}
-	move.Queue, move.Tenant, move.Attempts = c.Queue, c.Tenant, c.Attempts
-	if move.Failed {
-		move.Attempts++
-	}
-	if move.Event == sluice.EventDispatch || move.Event == sluice.EventDoubt || move.Event == sluice.EventRecover {
-		return move
-	}
-	held := heldFor(c, now)
-	early := max(c.DueAt.Sub(c.ClaimedAt), 0) // it was claimed before it was due
-	move.Run = max(held-early, 0)
-	if MoveEnds(move.Event) {
-		move.Total = max(c.ClaimedAt.Sub(c.DueAt)+held, 0)
+	if s.Claim != nil {
+		move.Attempts = s.Claim.Attempts
+		if move.Failed {
+			move.Attempts++
+		}
 	}
 	return move
-}
-
-// heldFor is how long a claim was held: by this process's clock alone, if it was this process's claim.
-func heldFor(c *sluice.Claim, now time.Time) time.Duration {
-	if !c.ReceivedAt.IsZero() {
-		return now.Sub(c.ReceivedAt)
-	}
-	return max(now.Sub(c.ClaimedAt), 0)
 }
 
 // MoveEnds reports whether a job is finished after an event.

@@ -28,7 +28,7 @@ func inFarm(t *testing.T, test func(f *farm)) {
 	t.Parallel()
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		store := memory.New(memory.Options{})
+		store := memory.New(memory.Options{NoStatistics: true})
 		test(&farm{t, store, sluice.NewClient(store, sluice.ClientOptions{})})
 	})
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/forward"
+	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/event"
-	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
@@ -419,10 +419,9 @@ func alerts(t *testing.T, s *shop) {
 
 func record(t *testing.T, s *shop) {
 	s.store.fail(errGone, "now")
-	recorder := observe.NewRecorder(s.store, observe.RecorderOptions{Logger: s.logger})
-	go func() { _ = recorder.Run(s.ctx) }()
-	_, err := sluice.NewClient(observe.Store(memory.New(memory.Options{}), recorder), sluice.ClientOptions{}).Enqueue(s.ctx, sluice.NewJob{Queue: "mail", Payload: []byte(`1`)})
-	must(t, err)
+	tally := counter.New(s.store, counter.Options{Logger: s.logger})
+	defer tally.Close()
+	tally.Moved("mail", "", sluice.EventEnqueue, 1)
 	s.after(time.Minute)
 	s.store.fail(nil, "now")
 }

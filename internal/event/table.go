@@ -166,7 +166,7 @@ var (
 		"the store could not be told that the holder has ended; it forgets it after an hour")
 	ProgramTooOld = is("program too old for the schema", wrong, "worker, dispatcher, upkeep, forwarder", "error", "",
 		"a newer Sluice has migrated the database to a schema that this program must not work on: the store refuses everything, and newer programs recover its jobs. The error says which program to deploy. Told once, in place of all lines that would give this error")
-	StatsNotStored = is("statistics not stored", warn, "recorder", "error", "",
+	StatsNotStored = is("statistics not stored", warn, "store", "error", "",
 		"what the process counted could not be added to the store's statistics; it is tried again for two hours, and nothing is counted twice")
 	SignalsLost = is("signals lost", warn, "worker, dispatcher, forwarder, store", "error [retry_in]", "",
 		"nobody tells of new jobs any more; polling finds them")

@@ -188,18 +188,18 @@ var calls = map[string]func(ctx context.Context) error{
 
 // harmless are functions that take what may be nil and give no error: they do nothing then, or go by a default.
 var harmless = map[string]func(){
-	"sluice.Outage":          func() { sluice.Outage(nil, errors.New("x")) },
-	"sluice.HealthFiguresOf": func() { sluice.HealthFiguresOf(nil) },
-	"sluice.BeginStep":       func() { _, end := sluice.BeginStep(context.Background(), nil, sluice.Step{}); end(sluice.StepEnd{}) },
-	"api.SchemaIsUpToDate":   func() { api.SchemaIsUpToDate(nil) },
-	"api.NewReadiness":       func() { api.NewReadiness(api.Check{Name: "x"}).Report() },
+	"sluice.Outage":           func() { sluice.Outage(nil, errors.New("x")) },
+	"sluice.HealthFiguresOf":  func() { sluice.HealthFiguresOf(nil) },
+	"sluice.CountStartFailed": func() { sluice.CountStartFailed(nil, "payments", "") },
+	"sluice.BeginStep":        func() { _, end := sluice.BeginStep(context.Background(), nil, sluice.Step{}); end(sluice.StepEnd{}) },
+	"api.SchemaIsUpToDate":    func() { api.SchemaIsUpToDate(nil) },
+	"api.NewReadiness":        func() { api.NewReadiness(api.Check{Name: "x"}).Report() },
 	"api.Handle": func() {
 		site, _ := api.New(api.Options{Base: "/base"})
 		site.Handle("/x", nil)
 		site.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/base/x", http.NoBody))
 	},
-	"observe.NewRecorder": func() { observe.NewRecorder(nil, observe.RecorderOptions{}) },
-	"scrub.NewHandler":    func() { scrub.NewHandler(nil, nil).Enabled(context.Background(), 0) },
+	"scrub.NewHandler": func() { scrub.NewHandler(nil, nil).Enabled(context.Background(), 0) },
 }
 
 var act = sluice.Act{By: "x", Reason: "x"}

@@ -45,6 +45,7 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 		j.Error, j.Result, j.Checkpoint, j.Ref, j.Engine, j.Holder = "", nil, nil, "", "", ""
 		j.ClaimedAt, j.LeaseUntil, j.FinishedAt, j.ExpiresAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		j.DueAt, j.token = s.now(), sluice.Token{}
+		s.tally.Moved(j.Queue, "", sluice.EventRequeue, 1)
 		s.tell(j, sluice.EventRequeue, from, act)
 		if from == sluice.StateUncertain { // it was let go already, and others of its order wait for it
 			s.wait(j)
@@ -66,6 +67,7 @@ func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.Sta
 		if outcome == sluice.StateDead {
 			j.Error = sluice.ResolvedError(act)
 		}
+		s.tally.Moved(j.Queue, "", move.Event, 1)
 		s.finish(j, move.Event, act)
 		return nil
 	})

@@ -51,6 +51,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		out.NextDue, _ = untilNext()
 		out.Full = l.full()
 	}
+	s.tally.Claimed(jobs)
 	out.Jobs, out.Paced = jobs, !settings.Rate.IsZero()
 	return out, err
 }

@@ -34,6 +34,7 @@ func (s *Store) Enqueue(ctx context.Context, inserts []sluice.Insert) ([]sluice.
 		}
 		queues[insert.Queue] = true
 	}
+	s.tally.Enqueued(inserts, receipts)
 	for queue := range queues {
 		s.signal(sluice.Signal{Queue: queue})
 	}

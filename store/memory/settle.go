@@ -24,6 +24,7 @@ func (s *Store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]
 	for i, settlement := range settlements {
 		errs[i] = s.settle(settlement)
 	}
+	s.tally.Settled(settlements, errs)
 	return errs, nil
 }
 
@@ -139,6 +140,9 @@ func (s *Store) back(j *job, event sluice.Event, act sluice.Act) {
 // finish ends a job's life, gives back its key and lets the job behind it go.
 func (s *Store) finish(j *job, event sluice.Event, act sluice.Act) {
 	held := j.State == sluice.StateClaimed
+	if event == sluice.EventCancel { // no settlement tells of it
+		s.tally.Moved(j.Queue, j.Tenant, event, 1)
+	}
 	s.move(j, event, act)
 	j.live, j.FinishedAt, j.LeaseUntil, j.Engine = false, s.now(), time.Time{}, ""
 	if j.keyed {

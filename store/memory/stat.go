@@ -26,6 +26,18 @@ func (s *Store) AddStats(ctx context.Context, holder string, stats []sluice.Stat
 	if err != nil {
 		return err
 	}
+	s.addSlots(holder, slots)
+	return nil
+}
+
+// takeStats adds what the store itself counted.
+func (s *Store) takeStats() {
+	if slots, err := rollup.Split(s.tally.Holder(), s.tally.Take(s.now())); err == nil {
+		s.addSlots(s.tally.Holder(), slots)
+	}
+}
+
+func (s *Store) addSlots(holder string, slots []rollup.Slot) {
 	for _, slot := range slots {
 		if !rollup.Taken(slot.At, s.now()) {
 			continue
@@ -38,7 +50,6 @@ func (s *Store) AddStats(ctx context.Context, holder string, stats []sluice.Stat
 			s.stats.parts = append(s.stats.parts, copyOf(part))
 		}
 	}
-	return nil
 }
 
 // copyOf shares nothing with what the holder goes on counting in.
@@ -59,6 +70,7 @@ func (s *Store) Stats(ctx context.Context, filter sluice.StatFilter) ([]sluice.S
 		return nil, err
 	}
 	defer leave()
+	s.takeStats()
 	chosen := make(rollup.Rows)
 	for key, row := range s.stats.rows {
 		if key.Every == filter.Every && rollup.Chosen(filter, key.Queue, key.At) {
@@ -71,6 +83,9 @@ func (s *Store) Stats(ctx context.Context, filter sluice.StatFilter) ([]sluice.S
 	return chosen.List(filter), nil
 }
 
+// CountStartFailed counts a run that an engine did not start.
+func (s *Store) CountStartFailed(queue, tenant string) { s.tally.StartFailed(queue, tenant) }
+
 // FoldStats merges what holders added, and forgets old slots.
 func (s *Store) FoldStats(ctx context.Context, limit int) (int, error) {
 	leave, err := s.enter(ctx)
@@ -78,6 +93,7 @@ func (s *Store) FoldStats(ctx context.Context, limit int) (int, error) {
 		return 0, err
 	}
 	defer leave()
+	s.takeStats()
 	until := rollup.FoldUntil(s.now())
 	var folded, rest []rollup.Part
 	for _, part := range s.stats.parts {

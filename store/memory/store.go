@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/broadcast"
+	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/internal/rollup"
 )
@@ -20,6 +21,9 @@ type Options struct {
 	// Signal is called with each signal, before those who Watch hear of it. It runs where the signal was
 	// given rise to, so that a simulation needs no goroutine to listen. It must not block. Default: nobody.
 	Signal func(sluice.Signal)
+	// NoStatistics leaves out counting: what this store does then stands in no statistics. Default: the store counts the
+	// moves that it makes, and they stand in its statistics when their slot of 10 s is over; see docs/guide/statistics.md.
+	NoStatistics bool
 }
 
 // Store is a sluice.Store in memory. It may be used by many goroutines.
@@ -53,6 +57,7 @@ type Store struct {
 	strays  []sluice.StrayRun   // the first that was cancelled first
 	waves   []sluice.QueueWaves // what was last counted
 	stats   statistics
+	tally   *counter.Tally // nil: nothing is counted
 
 	operations map[sluice.ID]operation
 	alerting   alerting
@@ -108,7 +113,7 @@ func New(options Options) *Store {
 	if options.Signal == nil {
 		options.Signal = func(sluice.Signal) {}
 	}
-	return &Store{
+	s := &Store{
 		now:     options.Now,
 		heed:    options.Signal,
 		jobs:    make(map[sluice.ID]*job),
@@ -131,6 +136,10 @@ func New(options Options) *Store {
 		operations: make(map[sluice.ID]operation),
 		alerting:   newAlerting(),
 	}
+	if !options.NoStatistics {
+		s.tally = counter.New(nil, counter.Options{})
+	}
+	return s
 }
 
 // Close ends the store; every later call gives ErrUnavailable.

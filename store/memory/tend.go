@@ -30,6 +30,7 @@ func (s *Store) Recover(ctx context.Context, queue string, limit int, by string)
 		s.finish(j, sluice.EventBury, sluice.Act{By: by, Reason: "recoveries spent"})
 		out.Buried++
 	}
+	s.tally.Recovered(queue, out)
 	return out, nil
 }
 

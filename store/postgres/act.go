@@ -189,7 +189,7 @@ func (s *Store) act(ctx context.Context, event sluice.Event, ids []sluice.ID, ac
 	if err != nil {
 		return nil, err
 	}
-	s.signalMoved(event, out.rows)
+	s.acted(event, out.rows)
 	s.unblock(ctx, out.awaited)
 	errs := make([]error, len(ids))
 	for i, id := range ids {

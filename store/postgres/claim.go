@@ -51,6 +51,9 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		out, err = s.claim(ctx, request)
 		return err
 	})
+	if err == nil {
+		s.tally.Claimed(out.Jobs)
+	}
 	return out, err
 }
 

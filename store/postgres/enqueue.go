@@ -41,6 +41,7 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 	if err != nil {
 		return nil, err
 	}
+	s.tally.Enqueued(jobs, out.receipts)
 	s.disturbMarks(jobs)
 	s.signalQueues(queuesOf(jobs))
 	s.unblock(ctx, out.behind)

@@ -57,6 +57,7 @@ func (s *Store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]
 			return nil, err
 		}
 	}
+	s.tally.Settled(settlements, errs)
 	return errs, nil
 }
 

@@ -38,6 +38,25 @@ func (s *Store) signal(signal sluice.Signal) {
 	s.notifier.add(signal)
 }
 
+// unblocked counts the jobs that were cancelled because another failed, and signals those and the jobs that may go on.
+func (s *Store) unblocked(event sluice.Event, rows []moved) {
+	if event == sluice.EventCancel {
+		s.acted(event, rows)
+		return
+	}
+	s.signalMoved(event, rows)
+}
+
+// acted counts the moves that no claim ended, and signals them.
+func (s *Store) acted(event sluice.Event, rows []moved) {
+	for _, m := range rows {
+		if m.from != letGo {
+			s.tally.Moved(m.queue, "", event, 1)
+		}
+	}
+	s.signalMoved(event, rows)
+}
+
 // signalMoved tells workers what a move means for them: jobs to claim, or a claim that is gone.
 func (s *Store) signalMoved(event sluice.Event, rows []moved) {
 	queues := make(map[string]bool)

@@ -111,6 +111,9 @@ func scanStat(row pgx.CollectableRow) (s rollup.Stored, err error) {
 	return s, err
 }
 
+// CountStartFailed counts a run that an engine did not start.
+func (s *Store) CountStartFailed(queue, tenant string) { s.tally.StartFailed(queue, tenant) }
+
 // FoldStats adds up what holders added, and deletes old slots.
 func (s *Store) FoldStats(ctx context.Context, limit int) (int, error) {
 	done := 0

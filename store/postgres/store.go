@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/broadcast"
 	"github.com/sluice-queue/sluice/internal/checkup"
+	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/migration"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
@@ -33,6 +34,9 @@ type Options struct {
 	// Logger gets what cannot be returned to a caller, such as a lost LISTEN connection; see docs/events.md. Default:
 	// slog.Default.
 	Logger *slog.Logger
+	// NoStatistics leaves out counting: what this store does then stands in no statistics. Default: the store counts the
+	// moves that it makes, and adds them to the statistics each 10 s and at Close; see docs/guide/statistics.md.
+	NoStatistics bool
 }
 
 // Store is a sluice.Store in PostgreSQL. It may be used by many goroutines.
@@ -70,6 +74,7 @@ type Store struct {
 	closed      atomic.Bool
 	schema      migration.Guard
 	log         *event.Log
+	tally       *counter.Tally // nil: nothing is counted
 
 	settling settling // how far the audit can be sealed
 	mending  sync.Mutex
@@ -122,6 +127,9 @@ func open(ctx context.Context, pool *pgxpool.Pool, session *session, options Opt
 	}
 	s.schema.Arm(knownSteps())
 	s.notifier = startNotifier(s)
+	if !s.options.NoStatistics {
+		s.tally = counter.New(s, counter.Options{Logger: s.options.Logger, Last: s.options.CallTimeout})
+	}
 	return s, nil
 }
 
@@ -133,8 +141,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Close ends the store, and the pool if the store opened it.
+// Close adds what was counted to the statistics and ends the store, and the pool if the store opened it.
 func (s *Store) Close() error {
+	s.tally.Close()
 	if s.closed.Swap(true) {
 		return nil
 	}

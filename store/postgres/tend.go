@@ -76,6 +76,7 @@ func (s *Store) Recover(ctx context.Context, queue string, limit int, by string)
 		out.Buried += end
 		return err
 	})
+	s.tally.Recovered(queue, out) // of tries that failed midway, too
 	return out, err
 }
 
@@ -124,7 +125,7 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 			return err
 		})
 		if err == nil {
-			s.signalMoved(e.event, out.rows)
+			s.acted(e.event, out.rows)
 			s.unblock(ctx, out.awaited)
 			expired += len(movedIDs(out.rows))
 		}

@@ -142,7 +142,7 @@ func (s *Store) unblockUpTo(ctx context.Context, ended []sluice.ID, rounds int) 
 		})
 		return out, err
 	}}
-	err = s.call(ctx, "unblock", func(ctx context.Context, _ bool) error { return u.run(ctx, rounds, s.signalMoved) })
+	err = s.call(ctx, "unblock", func(ctx context.Context, _ bool) error { return u.run(ctx, rounds, s.unblocked) })
 	return u.changed, err
 }
 

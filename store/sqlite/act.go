@@ -66,6 +66,7 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 			return false, err
 		}
 		tx.signal(sluice.Signal{Queue: at.queue})
+		tx.moved(at.queue, "", sluice.EventRequeue)
 		return true, tell(tx, moveEntry(id, at.queue, at.generation+1, sluice.EventRequeue, at.state, act))
 	})
 }
@@ -86,6 +87,7 @@ func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.Sta
 		if err := finish.add(rows[id], e); err != nil {
 			return false, err
 		}
+		tx.moved(rows[id].queue, "", move.Event)
 		return true, finish.flush()
 	})
 }

@@ -26,12 +26,21 @@ type runner interface {
 	query(text string, args ...any) (*sql.Rows, error)
 	// signal is sent when the transaction has been committed, if that can be known.
 	signal(sluice.Signal)
+	// moved is counted when the transaction has been committed, if that can be known.
+	moved(queue, tenant string, event sluice.Event)
+}
+
+// move is one that a transaction made, to be counted.
+type move struct {
+	queue, tenant string
+	event         sluice.Event
 }
 
 // groupTx is a write's share of the transaction that the writer has open.
 type groupTx struct {
 	writer  *writer
 	signals []sluice.Signal
+	moves   []move
 	rows    []*sql.Rows // that a caller asked for; left open they would keep the transaction open
 	broken  error       // the transaction is gone, and all that was written in it
 }
@@ -53,6 +62,10 @@ func (t *groupTx) query(text string, args ...any) (*sql.Rows, error) {
 }
 
 func (t *groupTx) signal(s sluice.Signal) { t.signals = append(t.signals, s) }
+
+func (t *groupTx) moved(queue, tenant string, event sluice.Event) {
+	t.moves = append(t.moves, move{queue, tenant, event})
+}
 
 // ExecContext runs a statement of the caller's. Once begun it runs to its end: SQLite would undo the
 // writes of all others together with one that is interrupted.
@@ -100,6 +113,8 @@ func (t foreignTx) query(text string, args ...any) (*sql.Rows, error) {
 
 func (foreignTx) signal(sluice.Signal) {} // the writer sees the commit in the file's version
 
+func (foreignTx) moved(string, string, sluice.Event) {}
+
 // runnerOf takes the writer's own transaction where it is that, which keeps statements prepared.
 func runnerOf(ctx context.Context, tx Tx) runner {
 	if group, ok := tx.(*groupTx); ok {
@@ -123,6 +138,8 @@ func (t readTx) query(text string, args ...any) (*sql.Rows, error) {
 }
 
 func (readTx) signal(sluice.Signal) {}
+
+func (readTx) moved(string, string, sluice.Event) {}
 
 // list collects the rows of a statement.
 func list[T any](r runner, scan func(*sql.Rows) (T, error), text string, args ...any) ([]T, error) {

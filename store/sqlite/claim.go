@@ -69,6 +69,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		}
 	}
 	s.tellLeases(taken.answer.Jobs)
+	s.tally.Claimed(taken.answer.Jobs)
 	return taken.answer, err
 }
 

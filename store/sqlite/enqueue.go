@@ -48,6 +48,9 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 		receipts, refused, err = enqueue(tx, jobs, again)
 		return err
 	})
+	if err == nil {
+		s.tally.Enqueued(jobs, receipts)
+	}
 	if err == nil && len(refused) > 0 {
 		err = &sluice.BatchError{Failed: refused, Total: len(jobs)}
 	}

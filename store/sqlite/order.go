@@ -295,6 +295,7 @@ func cancelWaiter(tx runner, w waiter, reason string) error {
 	}
 	finish := newFinisher(tx)
 	finish.alone = true
+	tx.moved(rows[w.id].queue, "", sluice.EventCancel)
 	if err := finish.add(rows[w.id], ended{event: sluice.EventCancel, act: sluice.Act{By: "sluice", Reason: reason}}); err != nil {
 		return err
 	}

@@ -91,6 +91,9 @@ func (s *Store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]
 		errs, err = settle(tx, settlements)
 		return err
 	})
+	if err == nil {
+		s.tally.Settled(settlements, errs)
+	}
 	return errs, err
 }
 
@@ -327,6 +330,7 @@ func end(tx runner, e ending) (map[sluice.ID]held, error) {
 		if err := finish.add(row, ended{event: e.event, act: e.act}); err != nil {
 			return nil, err
 		}
+		tx.moved(row.queue, "", e.event)
 		if row.state == sluice.StateClaimed {
 			tx.signal(sluice.Signal{Cancelled: id})
 		}

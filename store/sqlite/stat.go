@@ -126,6 +126,9 @@ type duePart struct {
 	holder string
 }
 
+// CountStartFailed counts a run that an engine did not start.
+func (s *Store) CountStartFailed(queue, tenant string) { s.tally.StartFailed(queue, tenant) }
+
 // FoldStats adds up what holders added, and deletes old slots. It reads beside the writer, and adds up a minute of a
 // queue in each write.
 func (s *Store) FoldStats(ctx context.Context, limit int) (int, error) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +14,9 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/broadcast"
 	"github.com/sluice-queue/sluice/internal/checkup"
+	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/migration"
+	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
 // Options adjust a Store. The zero value works.
@@ -26,6 +29,11 @@ type Options struct {
 	// Relaxed trades durability for speed: a power cut may lose the last commits, though never
 	// tear one. Default: every commit is on the disk before it is acknowledged.
 	Relaxed bool
+	// NoStatistics leaves out counting: what this store does then stands in no statistics. Default: the store counts the
+	// moves that it makes, and adds them to the statistics each 10 s and at Close; see docs/guide/statistics.md.
+	NoStatistics bool
+	// Logger gets a line when statistics cannot be stored. Default: slog.Default.
+	Logger *slog.Logger
 }
 
 // Store is a sluice.Store in a SQLite file. It may be used by many goroutines, and the file by many
@@ -38,6 +46,7 @@ type Store struct {
 	writer  *writer
 	closed  atomic.Bool
 	schema  migration.Guard
+	tally   *counter.Tally // nil: nothing is counted
 	closing sync.Once
 	reading sync.RWMutex // held by reads
 	steady  steadyClock
@@ -83,15 +92,19 @@ func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
 		s.writer.stop()
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	if !options.NoStatistics {
+		s.tally = counter.New(s, counter.Options{Logger: scrubbed.Logger(options.Logger, nil), Last: options.CallTimeout})
+	}
 	s.enlist()
 	return s, nil
 }
 
-// Close ends the store, and the database if the store opened it. It waits for reads that are under way, and lets no
+// Close adds what was counted to the statistics and ends the store, and the database if the store opened it. It waits for reads that are under way, and lets no
 // other begin. The last process that closes a file leaves all of it in that one file, without a log beside it.
 func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {
+		s.tally.Close()
 		s.closed.Store(true)
 		s.delist()
 		s.writer.stop()

@@ -51,6 +51,9 @@ func (s *Store) Recover(ctx context.Context, queue string, limit int, by string)
 		out, err = recoverLate(tx, queue, limit, by, s.steady.at())
 		return err
 	})
+	if err == nil {
+		s.tally.Recovered(queue, out)
+	}
 	return out, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/sqltx"
 )
 
@@ -89,14 +90,28 @@ func (e *txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluic
 	if err := e.check(ctx); err != nil {
 		return nil, fmt.Errorf("enqueue: %w", err)
 	}
-	receipts, refused, err := enqueue(runnerOf(ctx, e.tx), jobs, false)
+	run := runnerOf(ctx, e.tx)
+	receipts, refused, err := enqueue(run, jobs, false)
 	if err != nil {
 		return nil, typed(err)
 	}
+	e.count(run, jobs, receipts)
 	if len(refused) > 0 {
 		return receipts, &sluice.BatchError{Failed: refused, Total: len(jobs)}
 	}
 	return receipts, nil
+}
+
+// count counts what was enqueued: when the writer has committed it, and in any other transaction at once, since nobody
+// tells whether that is committed.
+func (e *txEnqueuer) count(run runner, jobs []sluice.Insert, receipts []sluice.Receipt) {
+	if _, ours := run.(*groupTx); !ours {
+		e.store.tally.Enqueued(jobs, receipts)
+		return
+	}
+	for in := range counter.Stored(jobs, receipts) {
+		run.moved(in.Queue, in.Tenant, sluice.EventEnqueue)
+	}
 }
 
 // Queues lists queues through the transaction.

@@ -287,6 +287,9 @@ func (w *writer) commit(tx *groupTx, group []*write, outcomes []error) {
 	for _, signal := range tx.signals {
 		w.store.signals.Send(signal)
 	}
+	for _, m := range tx.moves {
+		w.store.tally.Moved(m.queue, m.tenant, m.event, 1)
+	}
 }
 
 // begin takes the write lock. Another process may hold it for a while.
@@ -333,10 +336,10 @@ func (w *writer) runOne(tx *groupTx, job *write) error {
 	if tx.broken = w.end("savepoint one"); tx.broken != nil {
 		return fmt.Errorf("%w: %w", errUndone, tx.broken)
 	}
-	sent := len(tx.signals)
+	sent, made := len(tx.signals), len(tx.moves)
 	err := job.do(tx)
 	if err != nil {
-		tx.signals = tx.signals[:sent]
+		tx.signals, tx.moves = tx.signals[:sent], tx.moves[:made]
 		if broken := w.end("rollback to one"); broken != nil {
 			tx.broken = errors.Join(broken, err)
 			return err

@@ -1,9 +1,8 @@
-package observe_test
+package counter_test
 
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -13,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -35,40 +34,61 @@ func (f *forgetful) AddStats(ctx context.Context, holder string, stats []sluice.
 	return err
 }
 
-// recorded is a store in a bubble of fake time whose clock is a day ahead, and a recorder that runs.
-type recorded struct {
+// counted is a store in a bubble of fake time whose clock is a day ahead, and a tally of what is done with it.
+type counted struct {
 	*testing.T
-	store    *forgetful
-	watched  sluice.Store
-	recorder *observe.Recorder
-	log      bytes.Buffer
-	stop     func()
+	store   *forgetful
+	watched sluice.Store
+	tally   *counter.Tally
+	log     bytes.Buffer
 }
 
-func inRecord(t *testing.T, test func(r *recorded)) {
+// watched is a store that counts by a tally, as the real ones do.
+type watched struct {
+	sluice.Store
+	tally *counter.Tally
+}
+
+func (w *watched) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+	receipts, err := w.Store.Enqueue(ctx, jobs)
+	w.tally.Enqueued(jobs, receipts)
+	return receipts, err
+}
+
+func (w *watched) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	out, err := w.Store.Claim(ctx, request)
+	w.tally.Claimed(out.Jobs)
+	return out, err
+}
+
+func (w *watched) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	errs, err := w.Store.Settle(ctx, settlements)
+	w.tally.Settled(settlements, errs)
+	return errs, err
+}
+
+func (w *watched) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
+	out, err := w.Store.Recover(ctx, queue, limit, by)
+	w.tally.Recovered(queue, out)
+	return out, err
+}
+
+func inCount(t *testing.T, test func(c *counted)) {
 	t.Parallel()
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		const skew = 24 * time.Hour
-		r := &recorded{T: t, store: &forgetful{Store: memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(skew) }})}}
+		inner := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(skew) }, NoStatistics: true})
+		c := &counted{T: t, store: &forgetful{Store: inner}}
 		q := sluice.Queue{Name: "payments", Settings: sluice.DefaultSettings()}
 		q.Settings.MaxRecoveries = 2
-		if _, err := r.store.SaveQueue(t.Context(), q, sluice.Act{By: "test"}); err != nil {
+		if _, err := c.store.SaveQueue(t.Context(), q, sluice.Act{By: "test"}); err != nil {
 			t.Fatal(err)
 		}
-		r.recorder = observe.NewRecorder(r.store, observe.RecorderOptions{Logger: slog.New(slog.NewTextHandler(&r.log, nil))})
-		r.watched = observe.Store(r.store, r.recorder)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- r.recorder.Run(ctx) }()
-		r.stop = func() {
-			cancel()
-			if err := <-ended; err != nil {
-				t.Errorf("Run returned %v", err)
-			}
-		}
-		synctest.Wait()
-		test(r)
+		c.tally = counter.New(c.store, counter.Options{Logger: slog.New(slog.NewTextHandler(&c.log, nil))})
+		c.watched = &watched{c.store, c.tally}
+		defer c.tally.Close()
+		test(c)
 	})
 }
 
@@ -78,7 +98,7 @@ func sleep(d time.Duration) {
 	synctest.Wait()
 }
 
-func (r *recorded) enqueue(n int) {
+func (r *counted) enqueue(n int) {
 	r.Helper()
 	client := sluice.NewClient(r.watched, sluice.ClientOptions{})
 	for range n {
@@ -88,7 +108,7 @@ func (r *recorded) enqueue(n int) {
 	}
 }
 
-func (r *recorded) claim(n int) []*sluice.Claim {
+func (r *counted) claim(n int) []*sluice.Claim {
 	r.Helper()
 	claimed, err := r.watched.Claim(r.Context(), sluice.ClaimRequest{Queue: "payments", Limit: n, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
 	if err != nil || len(claimed.Jobs) != n {
@@ -97,7 +117,7 @@ func (r *recorded) claim(n int) []*sluice.Claim {
 	return claimed.Jobs
 }
 
-func (r *recorded) settle(c *sluice.Claim, event sluice.Event) {
+func (r *counted) settle(c *sluice.Claim, event sluice.Event) {
 	r.Helper()
 	s := sluice.Settlement{ID: c.ID, Token: c.Token, Holder: c.Holder, Event: event, Claim: c}
 	if _, err := r.watched.Settle(r.Context(), []sluice.Settlement{s}); err != nil {
@@ -105,7 +125,7 @@ func (r *recorded) settle(c *sluice.Claim, event sluice.Event) {
 	}
 }
 
-func (r *recorded) recover() {
+func (r *counted) recover() {
 	r.Helper()
 	if _, err := r.watched.Recover(r.Context(), "payments", 100, "upkeep"); err != nil {
 		r.Fatal(err)
@@ -113,7 +133,7 @@ func (r *recorded) recover() {
 }
 
 // summary is that of the queue, or of the tenant.
-func (r *recorded) summary(tenant string) sluice.Summary {
+func (r *counted) summary(tenant string) sluice.Summary {
 	r.Helper()
 	client := sluice.NewClient(r.store, sluice.ClientOptions{})
 	sum := func() (sluice.Summary, error) { return client.Summary(r.Context(), "payments", 0) }
@@ -128,7 +148,7 @@ func (r *recorded) summary(tenant string) sluice.Summary {
 }
 
 func TestWhatAProcessDoesIsRecorded(t *testing.T) {
-	inRecord(t, func(r *recorded) {
+	inCount(t, func(r *counted) {
 		r.enqueue(5)
 		sleep(3 * time.Second)
 		claims := r.claim(4)
@@ -161,7 +181,7 @@ func TestWhatAProcessDoesIsRecorded(t *testing.T) {
 		if tenant != want {
 			t.Errorf("of the tenant %+v, want %+v", tenant, want)
 		}
-		r.stop()
+		r.tally.Close()
 		if r.log.Len() > 0 {
 			t.Errorf("it logged %s", &r.log)
 		}
@@ -169,7 +189,7 @@ func TestWhatAProcessDoesIsRecorded(t *testing.T) {
 }
 
 func TestAJobThatWasCompletedInATransactionIsCompleted(t *testing.T) {
-	inRecord(t, func(r *recorded) {
+	inCount(t, func(r *counted) {
 		r.enqueue(2)
 		claims := r.claim(2)
 		sleep(2 * time.Second)
@@ -184,7 +204,7 @@ func TestAJobThatWasCompletedInATransactionIsCompleted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r.stop()
+		r.tally.Close()
 		sleep(time.Second)
 		got := r.summary("acme")
 		if want := (sluice.StatCounts{Enqueued: 2, Claimed: 2, Completed: 1, Dead: 1, Failed: 1}); got.Counts != want {
@@ -197,7 +217,7 @@ func TestAJobThatWasCompletedInATransactionIsCompleted(t *testing.T) {
 }
 
 func TestLostAnswersAndOutagesLoseNothingAndCountNothingTwice(t *testing.T) {
-	inRecord(t, func(r *recorded) {
+	inCount(t, func(r *counted) {
 		for n, came := range []bool{true, false} {
 			r.store.lost.Store(true)
 			r.store.came.Store(came)
@@ -213,74 +233,68 @@ func TestLostAnswersAndOutagesLoseNothingAndCountNothingTwice(t *testing.T) {
 				t.Errorf("%d enqueued, want %d", got, 3*(n+1))
 			}
 		}
-		r.stop()
+		r.tally.Close()
 	})
 }
 
 func TestTheRestIsStoredAtTheEnd(t *testing.T) {
-	inRecord(t, func(r *recorded) {
+	inCount(t, func(r *counted) {
 		r.enqueue(2)
-		r.stop()
+		r.tally.Close()
+		r.tally.Close()
 		sleep(time.Second)
 		if got := r.summary("").Counts.Enqueued; got != 2 {
 			t.Errorf("%d enqueued, want 2", got)
 		}
-		r.enqueue(1)
-		if err := r.recorder.Flush(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := r.recorder.Flush(t.Context()); err != nil {
-			t.Error(err)
-		}
-		sleep(time.Minute)
-		if got := r.summary("").Counts.Enqueued; got != 3 {
-			t.Errorf("%d enqueued, want 3", got)
+	})
+}
+
+func TestAStoreThatDoesNotAnswerHoldsUpTheEndForAShortWhile(t *testing.T) {
+	inCount(t, func(r *counted) {
+		tally := counter.New(silent{}, counter.Options{Logger: slog.New(slog.DiscardHandler), Last: time.Second})
+		tally.Moved("payments", "", sluice.EventEnqueue, 1)
+		begun := time.Now()
+		if tally.Close(); time.Since(begun) != time.Second {
+			r.Errorf("it took %s", time.Since(begun))
 		}
 	})
 }
 
-// failing is an engine that starts some runs.
-type failing struct{ sluice.Engine }
+// silent is a store that answers nothing.
+type silent struct{}
 
-func (failing) Start(_ context.Context, _ sluice.RunTarget, runs []sluice.Run) []error {
-	errs := make([]error, len(runs))
-	for i := range errs {
-		if i%2 == 0 {
-			errs[i] = errors.New("no")
-		}
+func (silent) Now(ctx context.Context) (time.Time, error) { return time.Time{}, wait(ctx) }
+
+func (silent) AddStats(ctx context.Context, _ string, _ []sluice.Stat) error { return wait(ctx) }
+
+func wait(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestNothingIsCountedWithoutATally(t *testing.T) {
+	var none *counter.Tally
+	none.Enqueued([]sluice.Insert{{}}, []sluice.Receipt{{ID: sluice.NewID()}})
+	none.Claimed([]*sluice.Claim{{}})
+	none.Settled([]sluice.Settlement{{}}, []error{nil})
+	none.Recovered("payments", sluice.Recovered{Requeued: 1})
+	none.StartFailed("payments", "")
+	none.Close()
+	if none.Take(time.Now()) != nil {
+		t.Error("it counted")
 	}
-	return errs
 }
 
-func TestRunsThatAnEngineDoesNotStartAreCounted(t *testing.T) {
-	inRecord(t, func(r *recorded) {
-		engine := observe.Engine(failing{}, "temporal", r.recorder)
-		runs := make([]sluice.Run, 5)
-		for i := range runs {
-			runs[i].Tenant = fmt.Sprint("tenant ", i)
-		}
-		engine.Start(t.Context(), sluice.RunTarget{Queue: "payments"}, runs)
-		r.stop()
-		sleep(time.Second)
-		if got := r.summary("").Counts; got != (sluice.StatCounts{StartFailed: 3}) {
-			t.Errorf("%+v", got)
-		}
-		if got := r.summary("tenant 4").Counts; got != (sluice.StatCounts{StartFailed: 1}) {
-			t.Errorf("%+v", got)
-		}
-	})
-}
-
-func BenchmarkRecorder(b *testing.B) {
+func BenchmarkTally(b *testing.B) {
 	const jobs = 100
-	r := observe.NewRecorder(memory.New(memory.Options{}), observe.RecorderOptions{})
-	call := &observe.Call{Kind: observe.KindStore, Name: "claim"}
+	tally := counter.New(nil, counter.Options{})
+	var claims []*sluice.Claim
 	for n := range jobs {
-		call.Claims = append(call.Claims, &sluice.Claim{Job: sluice.Job{Queue: "payments", Tenant: fmt.Sprint("tenant ", n%15), ClaimedAt: time.Now(), DueAt: time.Now().Add(-time.Duration(n) * time.Millisecond)}})
+		claims = append(claims, &sluice.Claim{Job: sluice.Job{Queue: "payments", Tenant: fmt.Sprint("tenant ", n%15), ClaimedAt: time.Now(), DueAt: time.Now().Add(-time.Duration(n) * time.Millisecond)}})
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		r.End(b.Context(), call)
+		tally.Claimed(claims)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*jobs), "ns/move")
 }

@@ -1,0 +1,256 @@
+// Package counter counts the moves of jobs that one open store makes, and adds them to the store's statistics. Each store
+// has one tally, so that no move is counted twice, whoever calls the store and through however many decorators.
+package counter
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+)
+
+// keeper is the part of a store that a tally adds to.
+type keeper interface {
+	AddStats(ctx context.Context, holder string, stats []sluice.Stat) error
+	Now(ctx context.Context) (time.Time, error)
+}
+
+// Tally counts for one open store. A nil Tally counts nothing. It may be used by many goroutines.
+type Tally struct {
+	keeper  keeper
+	log     *event.Log
+	holder  string
+	counter sluice.StatCounter
+	last    time.Duration
+
+	begin  sync.Once
+	closed sync.Once
+	stop   chan struct{}
+	ended  chan struct{}
+
+	// What follows belongs to the goroutine that adds, and to Close when that has ended.
+	ahead   time.Duration // how far the store's clock is ahead of this machine's
+	known   bool          // it was asked
+	pending []sluice.Stat // taken and not stored yet
+}
+
+// Options adjust a Tally.
+type Options struct {
+	// Logger gets a line when what was counted cannot be stored. Default: slog.Default.
+	Logger *slog.Logger
+	// Last is how long Close may take to store the rest. Default and at the most 5 s.
+	Last time.Duration
+}
+
+// longestLast bounds Options.Last.
+const longestLast = 5 * time.Second
+
+// New makes the tally of a store. It adds what was counted each 10 s from the first move on, and the rest at Close. A
+// keeper of nil: the store takes by itself, by Take.
+func New(to keeper, options Options) *Tally {
+	if options.Logger == nil {
+		options.Logger = slog.Default()
+	}
+	if options.Last <= 0 {
+		options.Last = longestLast
+	}
+	holder := sluice.NewHolderID()
+	return &Tally{
+		keeper: to, log: event.NewLog(options.Logger, holder, 0), holder: holder, last: min(options.Last, longestLast),
+		stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+}
+
+// Enqueued counts the jobs that an enqueue stored.
+func (t *Tally) Enqueued(jobs []sluice.Insert, receipts []sluice.Receipt) {
+	for job := range Stored(jobs, receipts) {
+		t.Moved(job.Queue, job.Tenant, sluice.EventEnqueue, 1)
+	}
+}
+
+// Stored goes through the jobs that an enqueue stored: neither duplicates nor jobs that were refused.
+func Stored(jobs []sluice.Insert, receipts []sluice.Receipt) iter.Seq[*sluice.Insert] {
+	return func(yield func(*sluice.Insert) bool) {
+		for i, receipt := range receipts {
+			if !receipt.Duplicate && !receipt.ID.IsZero() && !yield(&jobs[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Claimed counts the jobs that a claim got, and notes when this process got them.
+func (t *Tally) Claimed(claims []*sluice.Claim) {
+	if t == nil || len(claims) == 0 {
+		return
+	}
+	now := time.Now()
+	for _, c := range claims {
+		c.ReceivedAt = now
+		t.counter.Moved(c.Queue, c.Tenant, sluice.EventClaim, 1, max(c.ClaimedAt.Sub(c.DueAt), 0), sluice.Unknown, sluice.Unknown)
+	}
+	t.work()
+}
+
+// Settled counts what settlements did. Errs has an entry for each, nil for each that was made.
+func (t *Tally) Settled(settlements []sluice.Settlement, errs []error) {
+	if t == nil {
+		return
+	}
+	now := time.Now()
+	for i := range settlements {
+		if errs[i] != nil {
+			continue
+		}
+		move := SettledBy(&settlements[i], now)
+		if move.Event == sluice.EventBury && !move.Failed {
+			t.buried(move.Queue, move.Tenant, 1) // it has lost its holders: its lease ran out, too
+			continue
+		}
+		t.counter.Moved(move.Queue, move.Tenant, move.Event, 1, sluice.Unknown, move.Run, move.Total)
+	}
+	t.work()
+}
+
+// Recovered counts what became of jobs whose leases ran out.
+func (t *Tally) Recovered(queue string, done sluice.Recovered) {
+	if t == nil || done == (sluice.Recovered{}) {
+		return
+	}
+	t.Moved(queue, "", sluice.EventRecover, done.Requeued)
+	t.buried(queue, "", done.Buried)
+}
+
+func (t *Tally) buried(queue, tenant string, jobs int) {
+	t.Moved(queue, tenant, sluice.EventRecover, jobs)
+	t.Moved(queue, tenant, sluice.EventBury, jobs)
+}
+
+// Moved counts jobs that made a move of which no time is told.
+func (t *Tally) Moved(queue, tenant string, event sluice.Event, jobs int) {
+	if t == nil || jobs == 0 {
+		return
+	}
+	t.counter.Moved(queue, tenant, event, jobs, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+	t.work()
+}
+
+// StartFailed counts a run that an engine did not start.
+func (t *Tally) StartFailed(queue, tenant string) {
+	if t == nil {
+		return
+	}
+	t.counter.StartFailed(queue, tenant, 1)
+	t.work()
+}
+
+// Take gives what was counted in slots that are over at an instant by the store's clock: for a store without a keeper.
+func (t *Tally) Take(now time.Time) []sluice.Stat {
+	if t == nil || t.counter.Empty() {
+		return nil
+	}
+	return t.counter.Take(now)
+}
+
+// Holder is by which name the statistics know the tally.
+func (t *Tally) Holder() string {
+	if t == nil {
+		return ""
+	}
+	return t.holder
+}
+
+// Close adds the rest; from then on nothing is added. While the store does not answer it takes Options.Last.
+func (t *Tally) Close() {
+	if t == nil {
+		return
+	}
+	t.closed.Do(func() {
+		t.begin.Do(func() { close(t.ended) })
+		close(t.stop)
+		<-t.ended
+	})
+}
+
+// work begins to add what is counted, at the first move: who only reads a store writes nothing to it.
+func (t *Tally) work() {
+	if t.keeper != nil {
+		t.begin.Do(func() { go t.run() })
+	}
+}
+
+func (t *Tally) run() {
+	defer close(t.ended)
+	ticker := time.NewTicker(sluice.StatFine)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			t.add(context.Background(), false)
+		case <-t.stop:
+			ctx, cancel := context.WithTimeout(context.Background(), t.last)
+			defer cancel()
+			t.add(ctx, true)
+			t.log.Flush()
+			return
+		}
+	}
+}
+
+// add adds what was counted, with last also in the slot that is not over. What cannot be stored is logged and tried again
+// with the next; nothing is counted twice by that.
+func (t *Tally) add(ctx context.Context, last bool) {
+	if err := t.store(ctx, last); err != nil {
+		t.log.Tell(event.StatsNotStored, "", "error", err)
+	}
+}
+
+func (t *Tally) store(ctx context.Context, last bool) error {
+	if len(t.pending) == 0 && t.counter.Empty() {
+		return nil // a process that does nothing asks for nothing
+	}
+	if err := t.askClock(ctx); err != nil && !t.known {
+		return err
+	}
+	now := time.Now().Add(t.ahead)
+	if last {
+		t.pending = append(t.pending, t.counter.TakeAll(now)...)
+	} else {
+		t.pending = append(t.pending, t.counter.Take(now)...)
+	}
+	t.forgetOld(now)
+	if len(t.pending) == 0 {
+		return nil
+	}
+	err := t.keeper.AddStats(ctx, t.holder, t.pending)
+	if err == nil || errors.Is(err, sluice.ErrInvalid) { // that would be refused for ever
+		t.pending = nil
+	}
+	return err
+}
+
+// askClock finds out how far the store's clock is ahead.
+func (t *Tally) askClock(ctx context.Context) error {
+	before := time.Now()
+	shown, err := t.keeper.Now(ctx)
+	if err != nil {
+		return err
+	}
+	t.ahead = shown.Sub(before.Add(time.Since(before) / 2))
+	t.known = true
+	return nil
+}
+
+// forgetOld drops slots that no store takes any more.
+func (t *Tally) forgetOld(now time.Time) {
+	first := 0
+	for first < len(t.pending) && t.pending[first].At.Before(now.Add(-sluice.StatFineKept)) {
+		first++
+	}
+	t.pending = t.pending[first:]
+}
