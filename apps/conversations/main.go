@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/conversations/logs"
 	"github.com/sluice-queue/sluice/apps/conversations/records"
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
+	"github.com/sluice-queue/sluice/schema"
 )
 
 const usage = `usage:
@@ -77,11 +78,14 @@ func prepare(ctx context.Context, args []string, out io.Writer) error {
 	if err := os.MkdirAll(filepath.Dir(*path), 0o700); err != nil {
 		return err
 	}
-	db, err := records.Prepare(ctx, *path)
+	db, err := records.Prepare(ctx, *path, schema.New())
 	if err != nil {
 		return err
 	}
 	err = stages.Ensure(ctx, db.Client, stages.Presets())
+	if err == nil {
+		err = hook.SpoolOf(*path).TakeIn(ctx, db, logs.New(os.Stderr), nil)
+	}
 	if err == nil {
 		fmt.Fprintln(out, "prepared", *path)
 	}
@@ -95,7 +99,7 @@ func search(ctx context.Context, args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	db, err := records.Open(ctx, *path)
+	db, err := records.Open(ctx, *path, schema.New())
 	if err != nil {
 		return err
 	}

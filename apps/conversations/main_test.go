@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/sluice-queue/sluice/apps/conversations/demo"
+	"github.com/sluice-queue/sluice/apps/conversations/hook"
 )
 
 // asProgram lets the tests' program be the application's, for processes of its own.
@@ -34,8 +36,8 @@ func TestDemoHolds(t *testing.T) {
 }
 
 func TestHookNeverFailsItsCallerUnlessAsked(t *testing.T) {
-	t.Parallel()
 	folder := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(folder, "caches"))
 	db, log := filepath.Join(folder, "c.db"), filepath.Join(folder, "hook.log")
 	good := `{"event":"UserPromptSubmit","conversation_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","content":"mail ann@example.com"}`
 	for _, c := range []struct {
@@ -46,7 +48,8 @@ func TestHookNeverFailsItsCallerUnlessAsked(t *testing.T) {
 		{"a good event", good, nil, 0},
 		{"garbage", "ann@example.com", nil, 0},
 		{"garbage, and the caller wants to know", "ann@example.com", []string{"-fail-exit", "3"}, 3},
-		{"a folder that cannot be made", good, []string{"-db", "/dev/null/x/c.db", "-fail-exit", "4"}, 4},
+		{"a folder that cannot be made", good, []string{"-db", "/dev/null/x/c.db", "-fail-exit", "4"}, 0},
+		{"a key that cannot be read", good, []string{"-hash-key", "env:CONVERSATIONS_NO_KEY", "-fail-exit", "4"}, 0},
 		{"an unknown flag", good, []string{"-nonsense"}, 0},
 	} {
 		var out bytes.Buffer
@@ -54,6 +57,14 @@ func TestHookNeverFailsItsCallerUnlessAsked(t *testing.T) {
 		if code != c.code || out.Len() > 0 {
 			t.Errorf("%s: exit code %d, want %d; it said %q", c.name, code, c.code, out.String())
 		}
+	}
+	if waiting, err := hook.SpoolOf("/dev/null/x/c.db").Waiting(); err != nil || waiting != 1 {
+		t.Errorf("%d events wait for a file that cannot be there, %v", waiting, err)
+	}
+	t.Setenv("XDG_CACHE_HOME", "/dev/null")
+	t.Setenv("TMPDIR", "/dev/null")
+	if code := run(context.Background(), []string{"hook", "-db", "/dev/null/x/c.db", "-log", log, "-fail-exit", "4"}, strings.NewReader(good), io.Discard); code != 4 {
+		t.Errorf("exit code %d where there is no place for the event", code)
 	}
 	text, err := os.ReadFile(log)
 	if err != nil || !bytes.Contains(text, []byte("event refused")) || !bytes.Contains(text, []byte("malformed event: it is not JSON")) {

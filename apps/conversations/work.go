@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/conversations/reference"
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
 	"github.com/sluice-queue/sluice/apps/conversations/upload"
+	"github.com/sluice-queue/sluice/schema"
 )
 
 // claudeAPI is where the vendor's model is.
@@ -94,7 +95,7 @@ func work(ctx context.Context, args []string, _ io.Writer) error {
 	}
 	defer func() { _ = log.Close() }()
 	o.Logger = logger
-	db, err := records.Open(ctx, *path)
+	db, err := records.Open(ctx, *path, schema.New())
 	if err != nil {
 		return err
 	}

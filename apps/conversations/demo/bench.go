@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/conversations/measure"
 	"github.com/sluice-queue/sluice/apps/conversations/records"
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
+	"github.com/sluice-queue/sluice/schema"
 )
 
 // BenchOptions adjust a measurement.
@@ -35,27 +37,74 @@ func Bench(ctx context.Context, o BenchOptions) (err error) {
 		return err
 	}
 	file := filepath.Join(folder, "conversations.db")
-	db, err := records.Prepare(ctx, file)
+	db, err := records.Prepare(ctx, file, schema.New())
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(stages.Ensure(ctx, db.Client, stages.Presets()), db.Close()); err != nil {
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := stages.Ensure(ctx, db.Client, stages.Presets()); err != nil {
 		return err
 	}
-	var hooks measure.Hook
-	m := newMaker(1)
-	for i := range o.Events {
-		took, taken, err := measure.Run(ctx, program, file, filepath.Join(folder, "hook.log"), m.event(i, o.Bytes))
-		if err != nil {
-			return err
-		}
-		hooks.Add(took, taken)
+	b := bencher{BenchOptions: o, program: program, file: file, maker: newMaker(1)}
+	alone, err := b.run(ctx, 1, o.Bytes)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(o.Out, "%d events of %d bytes, each with a dozen secrets, one process each:\n\n", o.Events, o.Bytes)
-	if !measure.Print(o.Out, hooks.Budgets()) {
+	many, err := b.run(ctx, benchAtOnce, min(o.Bytes, benchPrompt))
+	if err != nil {
+		return err
+	}
+	var locked *measure.Hook
+	err = measure.Locked(ctx, db.Store.DB(), func() error {
+		locked, err = b.run(ctx, 1, o.Bytes)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Out, "%d events of %d bytes, each with a dozen secrets, one process each; and so many again in trouble:\n\n", o.Events, o.Bytes)
+	budgets := append(alone.Budgets(), locked.Never("while the file is locked"), many.Never(fmt.Sprintf("%d at once, 1 KB", benchAtOnce)))
+	if !measure.Print(o.Out, budgets) {
 		return ErrCheck
 	}
 	return nil
+}
+
+// benchAtOnce is how many callers begin in one moment, each with an event of benchPrompt bytes.
+const (
+	benchAtOnce = 20
+	benchPrompt = 1 << 10
+)
+
+// bencher runs hooks on one file.
+type bencher struct {
+	BenchOptions
+	program, file string
+	maker         maker
+}
+
+// run runs hooks with events of a length, so many at once, and waits for them before the next begin.
+func (b *bencher) run(ctx context.Context, atOnce, length int) (*measure.Hook, error) {
+	var hooks measure.Hook
+	for begun := 0; begun < b.Events; begun += atOnce {
+		var mu sync.Mutex
+		var failed error
+		var callers sync.WaitGroup
+		for i := range min(atOnce, b.Events-begun) {
+			event := b.maker.event(begun+i, length)
+			callers.Go(func() {
+				took, taken, err := measure.Run(ctx, b.program, b.file, b.file+".log", event)
+				mu.Lock()
+				defer mu.Unlock()
+				failed = errors.Join(failed, err)
+				hooks.Add(took, taken)
+			})
+		}
+		if callers.Wait(); failed != nil {
+			return nil, failed
+		}
+	}
+	return &hooks, nil
 }
 
 // event is one of a length, with a secret of each kind in it.

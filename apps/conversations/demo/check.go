@@ -15,6 +15,7 @@ import (
 
 	"github.com/ipfs/go-cid"
 
+	"github.com/sluice-queue/sluice/apps/conversations/hook"
 	"github.com/sluice-queue/sluice/apps/conversations/measure"
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
 	"github.com/sluice-queue/sluice/apps/conversations/upload"
@@ -92,10 +93,16 @@ func (d *demo) checks(ctx context.Context) ([]check, error) {
 	if err != nil {
 		return nil, err
 	}
+	spool := hook.SpoolOf(d.file())
+	waiting, err := spool.Waiting()
+	if err != nil {
+		return nil, err
+	}
 	n := d.Conversations
 	return []check{
 		{"conversations stored", t.conversations, n, ""},
 		{"messages stored", t.messages, 3 * n, fmt.Sprintf("%d secrets removed by rules, %d by the second stage", t.byRules, t.byMind)},
+		{"events left in the spool", waiting + spool.Aside(), 0, fmt.Sprintf("%d waited there when the file was locked", d.spooled)},
 		{"messages not validated", t.unvalidated, 0, ""},
 		{"conversations not learnt from", t.unextracted, 0, ""},
 		{"learnings, those that are alike once", t.learnings, n + 1, ""},
@@ -267,7 +274,7 @@ func (d *demo) each(ctx context.Context, text string, do func(values []any)) err
 
 // budgets are those of the hook's processes, and of the stages' jobs.
 func (d *demo) budgets(ctx context.Context) ([]measure.Budget, error) {
-	all := d.hooks.Budgets()
+	all := append(d.hooks.Budgets(), d.blocked.Never("while the file is locked"))
 	for _, stage := range []struct {
 		queue string
 		limit time.Duration

@@ -14,9 +14,11 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/conversations/devnet"
+	"github.com/sluice-queue/sluice/apps/conversations/hook"
 	"github.com/sluice-queue/sluice/apps/conversations/measure"
 	"github.com/sluice-queue/sluice/apps/conversations/records"
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
+	"github.com/sluice-queue/sluice/schema"
 )
 
 // ErrCheck says that the demo ran and that something does not hold.
@@ -50,6 +52,9 @@ type demo struct {
 	ipfs          *devnet.IPFS
 	conversations []conversation
 	hooks         measure.Hook
+	blocked       measure.Hook // those that ran while the file was locked
+	locked        bool
+	spooled       int // how many events waited when the lock ended
 	hooked        sync.Mutex
 	killed        string // the process that was killed
 	hook          string // the program of the hook
@@ -96,7 +101,7 @@ func (d *demo) prepare(ctx context.Context) (err error) {
 	if d.hook, err = measure.Build(ctx, d.Folder); err != nil {
 		return err
 	}
-	if d.db, err = records.Prepare(ctx, d.file()); err != nil {
+	if d.db, err = records.Prepare(ctx, d.file(), schema.New()); err != nil {
 		return err
 	}
 	presets := stages.Presets()
@@ -134,9 +139,27 @@ func (d *demo) close() error {
 	return errors.Join(err, d.db.Close())
 }
 
-// takeEvents lets each message through the hook, as a process of its own.
+// takeEvents lets each message through the hook, as a process of its own. The file is locked for the last fifth.
 func (d *demo) takeEvents(ctx context.Context) error {
 	m := newMaker(d.Seed)
+	for i := range d.Conversations {
+		d.conversations = append(d.conversations, m.make(i))
+	}
+	free := d.Conversations - d.Conversations/5
+	if err := d.say(ctx, d.conversations[:free]); err != nil {
+		return err
+	}
+	d.locked = true
+	err := measure.Locked(ctx, d.db.Store.DB(), func() error { return d.say(ctx, d.conversations[free:]) })
+	if err == nil {
+		d.spooled, err = hook.SpoolOf(d.file()).Waiting()
+	}
+	d.tell("%d conversations, %d messages with a secret each, went through the hook; %d wait in the spool, because the file was locked", d.Conversations, 3*d.Conversations, d.spooled)
+	return err
+}
+
+// say lets the messages of conversations through the hook.
+func (d *demo) say(ctx context.Context, conversations []conversation) error {
 	events := make(chan []byte)
 	failed := make(chan error, hooksAtOnce)
 	var callers sync.WaitGroup
@@ -152,9 +175,7 @@ func (d *demo) takeEvents(ctx context.Context) error {
 	}
 	err := func() error {
 		defer close(events)
-		for i := range d.Conversations {
-			c := m.make(i)
-			d.conversations = append(d.conversations, c)
+		for _, c := range conversations {
 			for _, event := range c.events {
 				select {
 				case events <- event:
@@ -173,7 +194,6 @@ func (d *demo) takeEvents(ctx context.Context) error {
 		err = errors.Join(err, also)
 	default:
 	}
-	d.tell("%d conversations, %d messages with a secret each, went through the hook", d.Conversations, 3*d.Conversations)
 	return err
 }
 
@@ -184,7 +204,11 @@ func (d *demo) takeEvent(ctx context.Context, event []byte) error {
 	}
 	d.hooked.Lock()
 	defer d.hooked.Unlock()
-	d.hooks.Add(took, taken)
+	if d.locked {
+		d.blocked.Add(took, taken)
+	} else {
+		d.hooks.Add(took, taken)
+	}
 	return nil
 }
 
@@ -192,7 +216,11 @@ func (d *demo) takeEvent(ctx context.Context, event []byte) error {
 type standing struct{ waiting, running, dead int }
 
 func (d *demo) look(ctx context.Context) (standing, error) {
-	var s standing
+	waiting, err := hook.SpoolOf(d.file()).Waiting()
+	s := standing{waiting: waiting}
+	if err != nil {
+		return s, err
+	}
 	for _, queue := range []string{stages.Validation.Name(), stages.Extraction.Name(), stages.Uploading.Name()} {
 		depth, err := d.db.Client.Depth(ctx, queue)
 		if err != nil {

@@ -11,13 +11,14 @@ import (
 	"github.com/sluice-queue/sluice/apps/conversations/hook"
 	"github.com/sluice-queue/sluice/apps/conversations/records"
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
+	"github.com/sluice-queue/sluice/schema"
 )
 
 const conversation = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 func open(t *testing.T) *records.Database {
 	t.Helper()
-	db, err := records.Prepare(t.Context(), filepath.Join(t.TempDir(), "c.db"))
+	db, err := records.Prepare(t.Context(), filepath.Join(t.TempDir(), "c.db"), schema.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,23 +114,6 @@ func TestJobThatIsRefusedLeavesNoMessage(t *testing.T) {
 	}
 	if messages, err := db.ToValidate(t.Context(), conversation); err != nil || len(messages) > 0 {
 		t.Errorf("messages %+v, %v", messages, err)
-	}
-}
-
-func TestFirstHookPreparesTheFile(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "new.db")
-	event := `{"event":"Stop","conversation_id":"` + conversation + `","content":"hello"}`
-	if _, err := hook.Take(t.Context(), strings.NewReader(event), hook.Options{DB: file}); err != nil {
-		t.Fatal(err)
-	}
-	db, err := records.Open(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	if jobs := jobsOf(t, db); len(jobs) != 1 {
-		t.Errorf("jobs %+v", jobs)
 	}
 }
 

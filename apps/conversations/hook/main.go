@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/sluice-queue/sluice/apps/conversations/logs"
 	"github.com/sluice-queue/sluice/apps/conversations/reference"
@@ -36,31 +38,64 @@ func Main(ctx context.Context, args []string, in io.Reader, out io.Writer) int {
 	if *log == "" {
 		*log = *db + ".log"
 	}
-	taken, err := takeInto(ctx, *db, *hashKey, in)
+	_ = os.MkdirAll(filepath.Dir(*db), 0o700) // where it cannot be made, the event goes to another folder
+	logger, closer := logOf(*log)
+	defer func() { _ = closer.Close() }()
+	taken, err := Take(ctx, in, Options{DB: *db, HashKey: keyOf(*hashKey, logger), Logger: logger})
 	if err == nil && *tell {
 		err = json.NewEncoder(out).Encode(taken)
 	}
 	if err == nil {
 		return 0
 	}
-	if logger, closer, opened := logs.Open(*log); opened == nil {
-		logger.Error("event refused", "error", err)
-		_ = closer.Close()
-	}
+	logger.Error("event refused", "error", err)
 	return *failExit
 }
 
-func takeInto(ctx context.Context, db, hashKey string, in io.Reader) (Taken, error) {
-	o := Options{DB: db}
-	if hashKey != "" {
-		key, err := reference.Secret(hashKey)
+// logOf opens the log, once there is a line for it: most hooks have none. Where it cannot be opened, the caller gets the line
+// on its standard error.
+func logOf(path string) (*slog.Logger, io.Closer) {
+	file := &lateFile{path: path}
+	return logs.New(file), file
+}
+
+type lateFile struct {
+	path string
+	mu   sync.Mutex
+	file *os.File
+}
+
+func (l *lateFile) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		file, err := logs.File(l.path)
 		if err != nil {
-			return Taken{}, err
+			return os.Stderr.Write(line)
 		}
-		o.HashKey = []byte(key)
+		l.file = file
 	}
-	if err := os.MkdirAll(filepath.Dir(db), 0o700); err != nil {
-		return Taken{}, err
+	return l.file.Write(line)
+}
+
+func (l *lateFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
 	}
-	return Take(ctx, in, o)
+	return l.file.Close()
+}
+
+// keyOf reads the key of the hashes. Without it the event is taken all the same, with a key of its own.
+func keyOf(ref string, logger *slog.Logger) []byte {
+	if ref == "" {
+		return nil
+	}
+	key, err := reference.Secret(ref)
+	if err != nil {
+		logger.Error("no key of the hashes; this event has one of its own", "error", err)
+		return nil
+	}
+	return []byte(key)
 }

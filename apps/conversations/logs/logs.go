@@ -29,9 +29,18 @@ func Scrubbed(logger *slog.Logger) *slog.Logger {
 
 // Open makes a logger that adds to a file, which only its owner may read.
 func Open(path string) (*slog.Logger, io.Closer, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := File(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the log: %w", err)
+		return nil, nil, err
 	}
 	return New(file), file, nil
+}
+
+// File opens a file to add lines to, which only its owner may read.
+func File(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	return file, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/conversations/hook"
 	"github.com/sluice-queue/sluice/apps/conversations/logs"
 	"github.com/sluice-queue/sluice/apps/conversations/mind"
 	"github.com/sluice-queue/sluice/apps/conversations/records"
@@ -75,7 +76,8 @@ func New(db *records.Database, o Options) *Pipeline {
 	return &Pipeline{db: db, options: o, http: o.Approved.Client(), chains: make(map[stages.Chain]*upload.Chain)}
 }
 
-// Run works until ctx ends, and lets what it does then finish. It also recovers what a worker that died has held.
+// Run works until ctx ends, and lets what it does then finish. It also recovers what a worker that died has held, and takes
+// in the events that hooks had to leave in the spool.
 func (p *Pipeline) Run(ctx context.Context) error {
 	w := worker.New(p.db.Store, worker.Options{Slots: p.options.Slots, PayloadChecker: p.db.Checker, Logger: p.options.Logger, Scrub: logs.Scrub})
 	worker.Handle(w, stages.Validation, guarded(p, p.validate), worker.QueueOptions{})
@@ -88,6 +90,11 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		defer close(forgetting)
 		p.forget(tending)
 	}()
+	takingIn := make(chan struct{})
+	go func() {
+		defer close(takingIn)
+		p.takeIn(tending)
+	}()
 	go func() {
 		tended <- upkeep.New(p.db.Store, upkeep.Options{PayloadChecker: p.db.Checker, Logger: p.options.Logger, Scrub: logs.Scrub}).Run(tending)
 	}()
@@ -95,6 +102,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	stop()
 	err = errors.Join(err, <-tended)
 	<-forgetting
+	<-takingIn
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.chains {
@@ -118,6 +126,33 @@ func (p *Pipeline) forget(ctx context.Context) {
 		}
 		if err := p.db.Forget(context.WithoutCancel(ctx)); err != nil {
 			p.options.Logger.Warn("journal not emptied", "error", err)
+		}
+	}
+}
+
+// takeInEvery is how long an event may lie in the spool while a worker could store it.
+const takeInEvery = 250 * time.Millisecond
+
+// takeIn stores events that wait in the spool. The log gets a line when that fails, and not again for the same reason.
+func (p *Pipeline) takeIn(ctx context.Context) {
+	tick := time.NewTicker(takeInEvery)
+	defer tick.Stop()
+	spool, told := hook.SpoolOf(p.db.Path), ""
+	for {
+		err := spool.TakeIn(ctx, p.db, p.options.Logger, nil)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			told = ""
+		case err.Error() != told:
+			told = err.Error()
+			p.options.Logger.Warn("events wait in the spool", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/conversations/pipeline"
 	"github.com/sluice-queue/sluice/apps/conversations/records"
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
+	"github.com/sluice-queue/sluice/schema"
 )
 
 const conversation = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -30,7 +32,7 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	db, err := records.Prepare(t.Context(), filepath.Join(t.TempDir(), "c.db"))
+	db, err := records.Prepare(t.Context(), filepath.Join(t.TempDir(), "c.db"), schema.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,6 +136,24 @@ func TestEachStageEnqueuesTheNext(t *testing.T) {
 	uploads := h.jobs(stages.Uploading.Name())
 	if len(uploads) != 1 || uploads[0].Key != "upload-"+found[0].ID || uploads[0].Priority != 10 {
 		t.Errorf("uploads %+v", uploads)
+	}
+}
+
+func TestWorkerTakesInTheSpool(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	later := filepath.Join(t.TempDir(), "later.db") // it is not there yet, so that the event waits
+	event := fmt.Sprintf(`{"event":"UserPromptSubmit","conversation_id":%q,"content":%q}`, conversation, lesson)
+	taken, err := hook.Take(t.Context(), strings.NewReader(event), hook.Options{DB: later})
+	if err != nil || !taken.Spooled {
+		t.Fatalf("took %+v, %v", taken, err)
+	}
+	if err := os.Rename(later+".spool", h.db.Path+".spool"); err != nil {
+		t.Fatal(err)
+	}
+	h.work(stages.Extraction.Name(), sluice.StateCompleted)
+	if left, err := hook.SpoolOf(h.db.Path).Waiting(); err != nil || left != 0 {
+		t.Errorf("%d events are left, %v", left, err)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/schema"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
@@ -21,21 +20,28 @@ var schemaSQL string
 
 // Database is the open file.
 type Database struct {
-	// Store is Sluice's, Client puts jobs in and looks at them, Checker knows the schemas of payloads.
+	// Path is that of the file. Store is Sluice's, Client puts jobs in and looks at them, Checker knows the schemas of payloads.
+	Path    string
 	Store   *sqlite.Store
 	Client  *sluice.Client
-	Checker *schema.Checker
+	Checker sluice.PayloadChecker
 }
 
 // Open opens the file. Its tables must be there: see Prepare.
-func Open(ctx context.Context, path string) (*Database, error) {
-	return open(ctx, path, false)
+func Open(ctx context.Context, path string, checker sluice.PayloadChecker) (*Database, error) {
+	return open(ctx, path, checker, sqlite.Options{}, true)
+}
+
+// OpenBriefly opens the file for a process that only adds to it, and gives up each call after a while. It waits for nobody
+// who writes.
+func OpenBriefly(ctx context.Context, path string, checker sluice.PayloadChecker, callTimeout time.Duration) (*Database, error) {
+	return open(ctx, path, checker, sqlite.Options{CallTimeout: callTimeout}, false)
 }
 
 // Prepare makes the file and its tables where they are missing, and opens it. It is the only one that changes tables;
 // workers and hooks are given a file that is prepared (C-97).
-func Prepare(ctx context.Context, path string) (*Database, error) {
-	d, err := open(ctx, path, true)
+func Prepare(ctx context.Context, path string, checker sluice.PayloadChecker) (*Database, error) {
+	d, err := open(ctx, path, checker, sqlite.Options{Migrate: true}, true)
 	if err != nil {
 		return nil, err
 	}
@@ -48,10 +54,14 @@ func Prepare(ctx context.Context, path string) (*Database, error) {
 	return d, nil
 }
 
-func open(ctx context.Context, path string, migrate bool) (*Database, error) {
-	store, err := sqlite.Open(ctx, path, sqlite.Options{Migrate: migrate})
+func open(ctx context.Context, path string, checker sluice.PayloadChecker, o sqlite.Options, removes bool) (*Database, error) {
+	store, err := sqlite.Open(ctx, path, o)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	d := &Database{Path: path, Store: store, Client: sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: checker}), Checker: checker}
+	if !removes {
+		return d, nil
 	}
 	// What is overwritten or deleted is zeroed: the second stage removes what the rules have left, from the file too.
 	if err := store.Transact(ctx, func(tx sqlite.Tx) error {
@@ -60,9 +70,7 @@ func open(ctx context.Context, path string, migrate bool) (*Database, error) {
 	}); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), store.Close())
 	}
-	checker := schema.New()
-	client := sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: checker})
-	return &Database{Store: store, Client: client, Checker: checker}, nil
+	return d, nil
 }
 
 // Close closes the file.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	_ "embed"
 	"fmt"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -40,6 +41,8 @@ type NewMessage struct {
 	ID, Conversation, Event, Role string
 	// Content is sanitized, by the rules of Version.
 	Content, Version string
+	// At is when it was said: it may have waited since.
+	At time.Time
 }
 
 // Removal is something that was removed from a message.
@@ -57,7 +60,7 @@ func (tx Tx) AddMessage(ctx context.Context, m NewMessage, removals []Removal) (
 	if _, err := tx.ExecContext(ctx, conversationSaveSQL, m.Conversation, tx.micros()); err != nil {
 		return false, fmt.Errorf("store the conversation: %w", err)
 	}
-	added, err := changed(ctx, tx, messageInsertSQL, m.ID, m.Conversation, m.Event, m.Role, m.Content, m.Version, tx.micros())
+	added, err := changed(ctx, tx, messageInsertSQL, m.ID, m.Conversation, m.Event, m.Role, m.Content, m.Version, m.At.UnixMicro())
 	if err != nil || !added {
 		return false, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/conversations/records"
+	"github.com/sluice-queue/sluice/schema"
 )
 
 // TestNoStatementButTheSchemaChangesTables is C-97: SQLite has no roles, so that who is given a prepared file must do without.
@@ -32,14 +33,14 @@ func TestNoStatementButTheSchemaChangesTables(t *testing.T) {
 
 func TestFileThatIsNotPreparedIsNotChanged(t *testing.T) {
 	t.Parallel()
-	if _, err := records.Open(t.Context(), filepath.Join(t.TempDir(), "c.db")); !errors.Is(err, sluice.ErrNotMigrated) {
+	if _, err := records.Open(t.Context(), filepath.Join(t.TempDir(), "c.db"), schema.New()); !errors.Is(err, sluice.ErrNotMigrated) {
 		t.Errorf("opened: %v", err)
 	}
 }
 
 func TestLearningsAreStoredOnceAndFoundByWords(t *testing.T) {
 	t.Parallel()
-	db, err := records.Prepare(t.Context(), filepath.Join(t.TempDir(), "c.db"))
+	db, err := records.Prepare(t.Context(), filepath.Join(t.TempDir(), "c.db"), schema.New())
 	if err != nil {
 		t.Fatal(err)
 	}

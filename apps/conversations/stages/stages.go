@@ -61,6 +61,11 @@ var idPattern = regexp.MustCompile(`^(?:[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f]{8}-[0-9a
 // IsID reports whether a text is a ULID or a UUID, and so neither raw text nor anything else (C-96, S-6).
 func IsID(text string) bool { return idPattern.MatchString(text) }
 
+var versionPattern = regexp.MustCompile(`^[0-9a-z.]{1,20}$`)
+
+// IsVersion reports whether a text is a version of the rules.
+func IsVersion(text string) bool { return versionPattern.MatchString(text) }
+
 // NewValidation makes the job that looks at a conversation. One that waits takes further messages along; behind one that
 // runs there is one more.
 func NewValidation(conversation, version string) (sluice.NewJob, error) {
@@ -90,7 +95,7 @@ const (
 // schemas are those of the payloads. They are checked at enqueue, and again before a handler sees them (C-95).
 var schemas = map[string]string{
 	Validation.Name(): objectSchema + `"required":["conversation_id","sanitization_version"],"properties":{
-		"conversation_id":` + idSchema + `,"sanitization_version":{"type":"string","pattern":"^[0-9a-z.]{1,20}$"}}}`,
+		"conversation_id":` + idSchema + `,"sanitization_version":{"type":"string","pattern":"` + versionPattern.String() + `"}}}`,
 	Extraction.Name(): objectSchema + `"required":["conversation_id","min_confidence"],"properties":{
 		"conversation_id":` + idSchema + `,"min_confidence":{"type":"number","minimum":0,"maximum":1},
 		"categories":{"type":["array","null"],"maxItems":20,"items":{"type":"string","pattern":"^[a-z_]{1,40}$"}}}}`,

@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/conversations/records"
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
+	"github.com/sluice-queue/sluice/schema"
 )
 
 const id = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -50,7 +51,7 @@ func TestIDsAreULIDsAndUUIDs(t *testing.T) {
 // TestPayloadsAreCheckedByTheirSchemas is C-95, C-96 and C-36.
 func TestPayloadsAreCheckedByTheirSchemas(t *testing.T) {
 	t.Parallel()
-	db, err := records.Prepare(t.Context(), filepath.Join(t.TempDir(), "c.db"))
+	db, err := records.Prepare(t.Context(), filepath.Join(t.TempDir(), "c.db"), schema.New())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,342 @@
+package hook_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/conversations/hook"
+	"github.com/sluice-queue/sluice/apps/conversations/logs"
+	"github.com/sluice-queue/sluice/apps/conversations/records"
+	"github.com/sluice-queue/sluice/apps/conversations/stages"
+	"github.com/sluice-queue/sluice/schema"
+)
+
+// asProcess lets the tests' program be a hook, a process that locks a file, or one that takes events in.
+const asProcess = "CONVERSATIONS_TEST_PROCESS"
+
+func TestMain(m *testing.M) {
+	ctx := context.Background()
+	switch os.Getenv(asProcess) {
+	case "hook":
+		os.Exit(hook.Main(ctx, os.Args[1:], os.Stdin, os.Stdout))
+	case "lock":
+		exit(lock(ctx, os.Args[1], os.Args[2]))
+	case "take in":
+		exit(takeIn(ctx, os.Args[1]))
+	}
+	os.Exit(m.Run())
+}
+
+func exit(err error) {
+	if err == nil {
+		os.Exit(0)
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// lock holds the file until its input ends.
+func lock(ctx context.Context, file, how string) error {
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	for _, statement := range strings.Split(how, ";") {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	fmt.Println("locked")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+func takeIn(ctx context.Context, file string) error {
+	db, err := records.Open(ctx, file, schema.New())
+	if err != nil {
+		return err
+	}
+	return errors.Join(hook.SpoolOf(file).TakeIn(ctx, db, logs.New(os.Stderr), nil), db.Close())
+}
+
+// patience is far more than a hook takes on a busy machine, and far less than it took when it waited for the store.
+const patience = 3 * time.Second
+
+// place is a prepared file with processes around it.
+type place struct {
+	*testing.T
+	program, file, caches string
+	// as changes a process before it starts.
+	as func(cmd *exec.Cmd)
+	n  int
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	p := &place{T: t, program: os.Args[0], file: filepath.Join(t.TempDir(), "c.db"), caches: t.TempDir(), as: func(*exec.Cmd) {}}
+	p.prepare()
+	return p
+}
+
+func (p *place) prepare() {
+	p.Helper()
+	db, err := records.Prepare(p.Context(), p.file, schema.New())
+	if err == nil {
+		err = errors.Join(stages.Ensure(p.Context(), db.Client, stages.Presets()), db.Close())
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+func (p *place) process(role string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(p.Context(), p.program, args...)
+	cmd.Env = append(os.Environ(), asProcess+"="+role, "XDG_CACHE_HOME="+p.caches, "HOME="+p.caches, "TMPDIR="+p.caches)
+	p.as(cmd)
+	return cmd
+}
+
+// secret is in every event, and must be nowhere.
+const secret = "ann.secret@example.com"
+
+// say lets the next event through a hook, as its caller does, and reports what the hook printed.
+func (p *place) say() string {
+	p.Helper()
+	p.n++
+	out, err := p.sayNumber(p.n)
+	if err != nil {
+		p.Error(err)
+	}
+	return out
+}
+
+func (p *place) sayNumber(n int) (string, error) {
+	cmd := p.process("hook", "-db", p.file, "-tell", "-fail-exit", "9")
+	cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"event":"Stop","conversation_id":%q,"content":"number %d of %s"}`, conversation, n, secret))
+	var errors bytes.Buffer
+	cmd.Stderr = &errors
+	began := time.Now()
+	out, err := cmd.Output()
+	if took := time.Since(began); took > patience {
+		return "", fmt.Errorf("hook %d kept its caller waiting for %s", n, took)
+	}
+	if err != nil {
+		return "", fmt.Errorf("hook %d: %w: %s", n, err, errors.String())
+	}
+	return string(out), nil
+}
+
+// locked runs do while another process holds the file.
+func (p *place) locked(how string, do func()) {
+	p.Helper()
+	cmd := p.process("lock", p.file, how)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		p.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 10)); err != nil {
+		p.Fatal("the file was not locked: ", err)
+	}
+	do()
+	_ = in.Close()
+	if err := cmd.Wait(); err != nil {
+		p.Error(err)
+	}
+}
+
+func (p *place) takeIn() {
+	p.Helper()
+	if out, err := p.process("take in", p.file).CombinedOutput(); err != nil {
+		p.Errorf("take in: %v: %s", err, out)
+	}
+}
+
+// isWhole says whether each event is in the store once, in the order of the callers, and with one job for all.
+func (p *place) isWhole() {
+	p.Helper()
+	db, err := records.Open(p.Context(), p.file, schema.New())
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	messages, err := db.ToValidate(p.Context(), conversation)
+	if err != nil || len(messages) != p.n {
+		p.Errorf("%d of %d messages are stored, %v", len(messages), p.n, err)
+	}
+	for i, m := range messages {
+		if want := fmt.Sprintf("number %d of [redacted:email]", i+1); m.Content != want {
+			p.Errorf("message %d is %q, want %q", i+1, m.Content, want)
+		}
+	}
+	page, err := db.Client.Jobs(p.Context(), sluice.JobFilter{Queue: stages.Validation.Name()})
+	if err != nil || len(page.Jobs) != 1 {
+		p.Errorf("%d jobs, %v", len(page.Jobs), err)
+	}
+	if left := p.spooled(); len(left) > 0 {
+		p.Errorf("still in the spool: %q", left)
+	}
+}
+
+// spooled lists the events that wait, wherever they lie, and looks for what must not be in them.
+func (p *place) spooled() (files []string) {
+	p.Helper()
+	for _, pattern := range []string{p.file + ".spool/*.json", p.caches + "/*/*.json"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			p.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err != nil || bytes.Contains(text, []byte(secret)) {
+			p.Errorf("%s: %s, %v", file, text, err)
+		}
+	}
+	return files
+}
+
+func TestHookDoesNotWaitForALockedFile(t *testing.T) {
+	t.Parallel()
+	for name, how := range map[string]string{
+		"a writer":            "begin immediate",
+		"one that is all its": "pragma locking_mode = exclusive;begin exclusive;create table mine (x)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.say()
+			p.locked(how, func() {
+				for range 5 {
+					if out := p.say(); !strings.Contains(out, `"spooled":true`) {
+						t.Errorf("it said %s", out)
+					}
+				}
+				if n := len(p.spooled()); n != 5 {
+					t.Errorf("%d events wait", n)
+				}
+			})
+			for range 50 { // a hook takes in what it can in its time; on a busy machine that may be little
+				if p.say(); len(p.spooled()) == 0 {
+					break
+				}
+			}
+			p.isWhole()
+		})
+	}
+}
+
+func TestHookDoesNotWaitForAMigration(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	newer := func(statement string) {
+		t.Helper()
+		db, err := sql.Open("sqlite", p.file)
+		if err == nil {
+			_, err = db.ExecContext(t.Context(), statement)
+			err = errors.Join(err, db.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	newer("insert into sluice_migration (version, name, checksum, works_from, applied_at) values (9999, 'later', 'x', 9999, 0)")
+	for range 3 {
+		p.say()
+	}
+	if n := len(p.spooled()); n != 3 {
+		t.Errorf("%d events wait", n)
+	}
+	newer("delete from sluice_migration where version = 9999")
+	p.takeIn()
+	p.isWhole()
+}
+
+func TestHookBeforeTheFileIsPrepared(t *testing.T) {
+	t.Parallel()
+	p := &place{T: t, program: os.Args[0], file: filepath.Join(t.TempDir(), "c.db"), caches: t.TempDir(), as: func(*exec.Cmd) {}}
+	p.say()
+	p.say()
+	if _, err := os.Stat(p.file); err == nil || len(p.spooled()) != 2 {
+		t.Errorf("%q wait, the file: %v", p.spooled(), err)
+	}
+	p.prepare()
+	p.takeIn()
+	p.isWhole()
+}
+
+func TestManyHooksAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	const hooks = 20
+	failed := make(chan error, hooks)
+	for n := range hooks {
+		go func() {
+			_, err := p.sayNumber(n)
+			failed <- err
+		}()
+	}
+	for range hooks {
+		if err := <-failed; err != nil {
+			t.Error(err)
+		}
+	}
+	p.takeIn()
+	db, err := records.Open(t.Context(), p.file, schema.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	seen := make(map[string]bool)
+	messages, err := db.ToValidate(t.Context(), conversation)
+	for _, m := range messages {
+		seen[m.Content] = true
+	}
+	if err != nil || len(messages) != hooks || len(seen) != hooks {
+		t.Errorf("%d messages, %d different ones, %v", len(messages), len(seen), err)
+	}
+}
+
+// TestTakersThatAreKilledLoseNothing kills processes while they take events in, until none waits.
+func TestTakersThatAreKilledLoseNothing(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.locked("begin immediate", func() {
+		for range 20 {
+			p.say()
+		}
+	})
+	kills := 0
+	for ; len(p.spooled()) > 0; kills++ {
+		cmd := p.process("take in", p.file)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		before := len(p.spooled())
+		for end := time.Now().Add(patience); len(p.spooled()) == before && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	t.Logf("%d takers were killed", kills)
+	p.isWhole()
+}
