@@ -163,8 +163,13 @@ func stateGate(j Job, o Outlook) Gate {
 		g.Says = fmt.Sprintf("it is running: the engine %q has it as %q", j.Engine, j.Ref)
 	case StateUncertain:
 		g.Says = "whether its run happened is not known; a person decides, and «sluice requeue» runs it again"
+		g.Mend = fmt.Sprintf("sluice ask-engine %s; or sluice resolve %s --completed --reason WHY", j.ID, j.ID)
 	case StateDead:
 		g.Says = fmt.Sprintf("it is dead since %s: %s; «sluice requeue» gives it a new life", instant(j.FinishedAt), firstLine(j.Error))
+		g.Mend = fmt.Sprintf("mend the cause, then: sluice requeue %s", j.ID)
+		if strings.HasPrefix(j.Error, "poison:") {
+			g.Mend = fmt.Sprintf("look why its workers were lost; where it ran longer than its lease without a renewal: sluice settings set %s lease=TIME --reason WHY; then: sluice requeue %s", j.Queue, j.ID)
+		}
 	default:
 		g.Says = fmt.Sprintf("it is %s since %s", j.State, instant(j.FinishedAt))
 	}
@@ -197,11 +202,12 @@ func dueGate(j Job, o Outlook) Gate {
 	if !j.DueAt.After(o.Now) {
 		return Gate{Name: "due", Open: true, Says: "it is due since " + instant(j.DueAt)}
 	}
-	says := "it is due at " + instant(j.DueAt)
+	g := Gate{Name: "due", Says: "it is due at " + instant(j.DueAt), Until: j.DueAt}
 	if j.Attempts > 0 {
-		says += fmt.Sprintf(", after failed attempt %d: %s", j.Attempts, firstLine(j.Error))
+		g.Says += fmt.Sprintf(", after failed attempt %d: %s", j.Attempts, firstLine(j.Error))
+		g.Mend = fmt.Sprintf("mend the cause; sluice run-now %s tries it at once", j.ID)
 	}
-	return Gate{Name: "due", Says: says, Until: j.DueAt}
+	return g
 }
 
 // pausedGate says who paused the queue, when and why.
@@ -254,7 +260,18 @@ func rateGate(q Queue, o Outlook) Gate {
 		return Gate{Name: "rate", Open: true, Says: fmt.Sprintf("the rate of %s has a token", q.Settings.Rate)}
 	}
 	until := o.Now.Add(o.TokenWait)
-	return Gate{Name: "rate", Says: fmt.Sprintf("the rate of %s has its next token at %s", q.Settings.Rate, until.UTC().Format(time.RFC3339Nano)), Until: until}
+	return Gate{Name: "rate", Mend: mendRate(q, o), Says: fmt.Sprintf("the rate of %s has its next token at %s", q.Settings.Rate, until.UTC().Format(time.RFC3339Nano)), Until: until}
+}
+
+// slowRate is how long the jobs before one may take by the rate until the rate is worth a change.
+const slowRate = 10 * time.Minute
+
+// mendRate is the command that makes a rate faster that is too low for what waits; empty: it will do.
+func mendRate(q Queue, o Outlook) string {
+	if float64(o.Ahead) < q.Settings.Rate.PerSecond()*slowRate.Seconds() {
+		return ""
+	}
+	return fmt.Sprintf("sluice settings set %s rate=N/s --reason WHY", q.Name)
 }
 
 func inFlightGate(q Queue, o Outlook) Gate {
@@ -265,7 +282,8 @@ func inFlightGate(q Queue, o Outlook) Gate {
 	case o.InFlight < limit:
 		return Gate{Name: "in_flight", Open: true, Says: fmt.Sprintf("%d of %d in flight", o.InFlight, limit)}
 	}
-	return Gate{Name: "in_flight", Says: fmt.Sprintf("%s in flight, and %d are allowed; one has to end first", counted(o.InFlight), limit)}
+	return Gate{Name: "in_flight", Says: fmt.Sprintf("%s in flight, and %d are allowed; one has to end first", counted(o.InFlight), limit),
+		Mend: fmt.Sprintf("sluice jobs --queue %s --state claimed,dispatched shows them; or sluice settings set %s in_flight_limit=N --reason WHY", q.Name, q.Name)}
 }
 
 func counted(n int) string {

@@ -18,16 +18,17 @@ func (g *Gate) hindered(holders []Holder, job Job, now time.Time) {
 		return
 	}
 	at := slices.IndexFunc(holders, func(h Holder) bool { return h.ID == job.Holder })
-	if at >= 0 && holders[at].Alive(now) {
+	silent := at >= 0 && !holders[at].Alive(now)
+	if at >= 0 && !silent {
 		if c, open := holders[at].breaker(job.Queue); open {
 			g.Says, g.Mend = g.Says+"; it waits for that: "+c.says(), c.Mend
+			return
 		}
-		return
 	}
-	if at >= 0 {
+	if silent {
 		g.Says += "; " + silentSince(holders[at].Seen, now)
 	}
-	if (at >= 0 || !job.LeaseUntil.After(now)) && !tended(holders, now) {
+	if (silent || !job.LeaseUntil.After(now)) && !tended(holders, now) {
 		g.Says, g.Mend = g.Says+"; no upkeep runs, which would take it back when its lease has ended", "sluice upkeep"
 	}
 }

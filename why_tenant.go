@@ -25,7 +25,7 @@ func tenantGate(j Job, o Outlook) Gate {
 	if !o.Terms.Paused {
 		return Gate{Name: "tenant", Open: true, Says: fmt.Sprintf("%s takes turns with the others, with a weight of %d", tenantName(j), o.Terms.Weight)}
 	}
-	g := Gate{Name: "tenant", Says: tenantName(j) + " is paused", Until: o.Terms.PausedUntil}
+	g := Gate{Name: "tenant", Says: tenantName(j) + " is paused", Until: o.Terms.PausedUntil, Mend: fmt.Sprintf("sluice resume %s --tenant %s", j.Queue, j.Tenant)}
 	if !g.Until.IsZero() {
 		g.Says += " until " + instant(g.Until)
 	}
@@ -53,7 +53,7 @@ func capacityGate(j Job, o Outlook) Gate {
 			says += ", …"
 		}
 	}
-	return Gate{Name: "capacity", Says: says, Until: o.Terms.Until}
+	return Gate{Name: "capacity", Says: says, Until: o.Terms.Until, Mend: fmt.Sprintf("sluice tenants set %s capacity=N --queue %s --reason WHY; or let one of them end", j.Tenant, j.Queue)}
 }
 
 func tenantRateGate(j Job, o Outlook) Gate {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -122,10 +123,16 @@ func (f *figures) serves(ctx context.Context, queue string) (bool, error) {
 	return false, err
 }
 
-// trouble counts holders with conditions. Open breakers have a rule of their own.
+// trouble counts holders with conditions. Open breakers have a rule of their own, which also tells of an engine that upkeep
+// cannot ask meanwhile.
 func (f *figures) trouble(ctx context.Context) (sluice.AlertReading, error) {
+	holders, err := f.alive(ctx)
+	if err != nil {
+		return sluice.AlertReading{}, err
+	}
 	return f.conditions(ctx, func(h sluice.Holder, c sluice.Condition) bool {
-		return h.Role != sluice.RoleDispatcher || !c.OfEngine()
+		broken := slices.ContainsFunc(holders, func(d sluice.Holder) bool { return d.BreakerOpen(c.Queue) })
+		return !c.OfEngine() || !broken
 	})
 }
 

@@ -68,6 +68,11 @@ func (y *yard) serves(conditions ...sluice.Condition) {
 	y.ok(y.store.Beat(y.Context(), sluice.Holder{ID: "h:1:x", Role: sluice.RoleDispatcher, Queues: []string{"mail"}, Conditions: conditions}))
 }
 
+func (y *yard) follows(conditions ...sluice.Condition) {
+	y.Helper()
+	y.ok(y.store.Beat(y.Context(), sluice.Holder{ID: "h:2:x", Role: sluice.RoleUpkeep, Conditions: conditions}))
+}
+
 // broken is the condition of a dispatcher whose breaker is open.
 func broken(queue string) sluice.Condition {
 	return sluice.EngineCondition(queue, "eu", time.Now(), "the breaker is open", errors.New("no route"))
@@ -143,6 +148,8 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 		"trouble":                    {sluice.MetricTrouble, func(y *yard) { y.serves(unsafe) }, "1"},
 		"but not that of breakers":   {sluice.MetricTrouble, func(y *yard) { y.serves(broken("mail")) }, "0"},
 		"trouble beside a breaker":   {sluice.MetricTrouble, func(y *yard) { y.serves(broken("mail"), unsafe) }, "1"},
+		"an engine that upkeep asks": {sluice.MetricTrouble, func(y *yard) { y.follows(broken("mail")) }, "1"},
+		"while a breaker is open":    {sluice.MetricTrouble, func(y *yard) { y.serves(broken("mail")); y.follows(broken("mail")) }, "0"},
 		"a breaker beside trouble":   {sluice.MetricBreakerOpen, func(y *yard) { y.serves(unsafe, broken("mail")) }, "1"},
 		"words of a breaker alone": {sluice.MetricBreakerOpen, func(y *yard) {
 			y.serves(sluice.Condition{Kind: sluice.ConditionOther, Queue: "mail", Text: "the breaker is open"})

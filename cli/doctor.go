@@ -20,16 +20,17 @@ func well(check, format string, args ...any) finding { return sluice.WellFound(c
 
 func (a *app) doctorCommand() *cobra.Command {
 	thorough := false
+	var engine engineFlags
 	command := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Check the store and the work, and say what to mend",
-		Long:    "Checks that the store answers, is up to date and well, and that every job has somebody who looks after it. Each finding says why it matters and what mends it. Exit code 7 when something is not well; notes do not count.",
-		Example: "  sluice doctor\n  sluice doctor --thorough --timeout 10m\n  sluice doctor -o json",
+		Long:    "Checks that the store answers, is up to date and well, and that every job has somebody who looks after it. With --temporal or --engine it also asks these engines whether they have what the queues need, and whether workers wait for their runs. Each finding says why it matters and what mends it. Exit code 7 when something is not well; notes do not count.",
+		Example: "  sluice doctor\n  sluice doctor --temporal 127.0.0.1:7233\n  sluice doctor --thorough --timeout 10m\n  sluice doctor -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(command.Context(), a.timeout)
 			defer cancel()
-			findings, err := a.examine(ctx, thorough)
+			findings, err := a.examine(ctx, thorough, engine)
 			if err != nil {
 				return err
 			}
@@ -44,6 +45,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			return nil
 		},
 	}
+	engine.addTo(command.Flags())
 	command.Flags().BoolVar(&thorough, "thorough", false, "also read and check every page of the store, within --timeout")
 	return command
 }
@@ -75,7 +77,7 @@ func (a *app) printFindings(findings []finding) error {
 }
 
 // examine makes every check. A store that cannot be opened ends it.
-func (a *app) examine(ctx context.Context, thorough bool) ([]finding, error) {
+func (a *app) examine(ctx context.Context, thorough bool, engine engineFlags) ([]finding, error) {
 	if _, err := parseAddress(a.db); err != nil {
 		return nil, err
 	}
@@ -98,7 +100,8 @@ func (a *app) examine(ctx context.Context, thorough bool) ([]finding, error) {
 		return nil, err
 	}
 	findings = append(findings, health.Findings...)
-	workFindings, err := examineWork(ctx, a.client(store))
+	client := a.client(store)
+	workFindings, err := examineWork(ctx, client)
 	if err != nil && health.Ill() { // which may well be why
 		return append(findings, finding{
 			Check: "work", Severity: sluice.SeverityError, What: "it could not be looked at: " + err.Error(), Why: "a store that is not well does not answer", Mend: "mend the above first",
@@ -107,8 +110,12 @@ func (a *app) examine(ctx context.Context, thorough bool) ([]finding, error) {
 	if err != nil {
 		return append(findings, workFindings...), err
 	}
+	engineFindings, err := a.examineEngines(ctx, client, engine)
+	if err != nil {
+		return append(findings, workFindings...), err
+	}
 	auditFindings, err := examineAudit(ctx, store)
-	return slices.Concat(findings, workFindings, auditFindings), err
+	return slices.Concat(findings, workFindings, engineFindings, auditFindings), err
 }
 
 // denied makes a finding of a store that cannot be opened because the role may not look at it.
@@ -158,6 +165,11 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 		out = append(out, examineQueue(q, served)...)
 		out = append(out, examineSettings(q, tended)...)
 	}
+	waits, err := examineWaiting(ctx, client, rows)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, waits...)
 	policy, err := client.QueuePolicy(ctx)
 	if err != nil {
 		return nil, err

@@ -23,11 +23,13 @@ func (d *Dispatcher) keep(ctx, work context.Context) {
 	ticker := time.NewTicker(keepInterval)
 	defer ticker.Stop()
 	var beaten time.Time
+	var told []sluice.Condition
 	for {
 		held := d.renew(work)
 		d.tellBegun(work, keepInterval)
-		if time.Since(beaten) >= beatInterval {
-			beaten = time.Now()
+		// What has begun to keep it from its work, or does no longer, is told at once.
+		if now := d.conditions(); time.Since(beaten) >= beatInterval || !slices.Equal(now, told) {
+			beaten, told = time.Now(), now
 			d.beat(work, held)
 		}
 		select {

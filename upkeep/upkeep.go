@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -81,7 +82,8 @@ type Upkeep struct {
 	pruneAt   sluice.ID // where the present walk goes on
 	folded    time.Time
 	beaten    time.Time
-	refused   map[string]bool // the plans that cannot be carried out, as they were logged
+	told      []sluice.Condition // with the last beat
+	refused   map[string]bool    // the plans that cannot be carried out, as they were logged
 	waves     counting
 	sealing   sealing
 	alerts    alerting
@@ -320,13 +322,14 @@ func (u *Upkeep) prune(ctx context.Context, all bool, done *Done) error {
 // beatInterval is how often upkeep tells the store that it is alive.
 const beatInterval = 5 * time.Second
 
+// beat tells the store that upkeep is alive, and at once what has begun to keep it from its work, or does no longer.
 func (u *Upkeep) beat(ctx context.Context) {
-	if time.Since(u.beaten) < beatInterval {
-		return
-	}
-	u.beaten = time.Now()
 	holder := u.holder
 	holder.Conditions = u.conditions()
+	if time.Since(u.beaten) < beatInterval && slices.Equal(holder.Conditions, u.told) {
+		return
+	}
+	u.beaten, u.told = time.Now(), holder.Conditions
 	if err := u.store.Beat(ctx, holder); err != nil {
 		u.failed(ctx, "beat", err)
 		return

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// enginesAsked is for how many queues doctor asks their engines.
+const enginesAsked = 50
+
+// examineEngines asks the engines that doctor was given about the queues that name them: whether they answer, have what the
+// queue needs, and whether a worker waits for its runs. One that does not answer is asked once.
+func (a *app) examineEngines(ctx context.Context, client *sluice.Client, flags engineFlags) ([]finding, error) {
+	engines, done, err := flags.open(true, slog.New(slog.DiscardHandler))
+	if err != nil || len(engines) == 0 {
+		return nil, err
+	}
+	defer done()
+	queues, err := client.Queues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []finding
+	away := make(map[string]bool)
+	asked := 0
+	for _, q := range queues {
+		name := q.Settings.Engine
+		if engines[name] == nil || away[name] || asked == enginesAsked {
+			continue
+		}
+		asked++
+		report, err := engines[name].Check(ctx, sluice.TargetOf(q.Name, q.Settings))
+		away[name] = errors.Is(err, sluice.ErrEngineUnavailable)
+		out = append(out, engineFinding(q, report, err))
+	}
+	return out, nil
+}
+
+// engineFinding says what an engine's answer about a queue means.
+func engineFinding(q sluice.Queue, report sluice.EngineReport, err error) finding {
+	name, target := q.Settings.Engine, sluice.TargetOf(q.Name, q.Settings)
+	ill := finding{Check: "engine", Severity: sluice.SeverityError}
+	c := sluice.Condition{}
+	switch {
+	case err != nil:
+		c = sluice.EngineCondition(q.Name, name, time.Time{}, "runs can neither be started nor followed", err)
+		ill.Why = "the jobs of the queue wait until this is mended"
+	case report.Pollers == 0:
+		c = sluice.NewCondition(sluice.ConditionNoPollers, q.Name, name, time.Time{}, fmt.Sprintf("no worker polls task queue %q of the engine %s", target.TaskQueue, name))
+		ill.Why = "runs are started and go nowhere; they hold their places in the limits"
+	default:
+		return well("engine", "%s: the engine %s %s answers, and workers poll task queue %s: %d", q.Name, name, report.Version, target.TaskQueue, report.Pollers)
+	}
+	ill.What, ill.Mend = c.String(), c.Mend
+	return ill
+}

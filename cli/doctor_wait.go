@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+const (
+	// longWait is from when on a job that is due has waited so long that doctor says why.
+	longWait = time.Minute
+	// farStart is from when on a job that is due starts so late that its limits are worth a look.
+	farStart = 10 * time.Minute
+	// waitingLooks is how many of the newest waiting jobs of a queue doctor looks at, and waitingQueues of how many queues.
+	waitingLooks  = 100
+	waitingQueues = 50
+)
+
+// examineWaiting says of queues that somebody serves why a job that has been due for long does not start, and of one whose
+// attempts fail, with what. They are notes: limits and retries are meant to hold jobs up.
+func examineWaiting(ctx context.Context, client *sluice.Client, rows []queueRow) ([]finding, error) {
+	var out []finding
+	looked := 0
+	for _, q := range rows {
+		if q.Paused || q.Depth.Ready+q.Depth.Scheduled == 0 || looked == waitingQueues {
+			continue
+		}
+		looked++
+		page, err := client.Jobs(ctx, sluice.JobFilter{Queue: q.Name, States: []sluice.State{sluice.StateQueued}, Limit: waitingLooks})
+		if err != nil {
+			return nil, err
+		}
+		told := make(map[string]bool)
+		for _, job := range examples(page.Jobs) {
+			found, err := explainWaiting(ctx, client, job, told)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, found...)
+		}
+	}
+	return out, nil
+}
+
+// examples are those of some jobs that doctor explains: the one that has waited the longest for anything but its time or
+// another job, the one that has waited the shortest, which a low rate delays most, and one whose last attempt failed.
+func examples(jobs []sluice.Job) []sluice.Job {
+	var due, failed []sluice.Job
+	for _, j := range jobs {
+		switch wait := time.Since(j.DueAt); {
+		case wait > longWait && j.BlockedBy.IsZero():
+			due = append(due, j)
+		case wait < 0 && j.Attempts > 0:
+			failed = append(failed, j)
+		}
+	}
+	slices.SortFunc(due, func(a, b sluice.Job) int { return cmp.Or(a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:])) })
+	if len(due) > 2 {
+		due = []sluice.Job{due[0], due[len(due)-1]}
+	}
+	return append(due, failed[:min(len(failed), 1)]...)
+}
+
+// explainWaiting tells of the gates that hold a job up and that a person can open, each once.
+func explainWaiting(ctx context.Context, client *sluice.Client, job sluice.Job, told map[string]bool) ([]finding, error) {
+	why, err := client.Why(ctx, job.ID)
+	if errors.Is(err, sluice.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []finding
+	for _, g := range why.Closed() {
+		switch g.Name {
+		case "paused", "workers", "dispatchers", "state": // told of the queue, or gone since
+			continue
+		}
+		if g.Mend == "" || told[g.Name] {
+			continue
+		}
+		told[g.Name] = true
+		f := finding{
+			Check: "wait", Well: true, Severity: sluice.SeverityNote, What: fmt.Sprintf("%s: job %s does not start: %s", job.Queue, job.ID, g.Says),
+			Why: "it has been due since " + job.DueAt.UTC().Format(time.RFC3339), Mend: g.Mend,
+		}
+		if g.Name == "due" {
+			f.Why = "each attempt that fails takes it nearer to the dead letters"
+		}
+		if wait := why.Start.Sub(why.Now); wait > farStart {
+			f.Why += fmt.Sprintf("; if nothing changes it starts in %s", short(wait))
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
