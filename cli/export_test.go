@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +35,14 @@ var (
 	Money          = money
 	TraceExporters = traceExporters
 )
+
+// Run runs a command line in this process, and gives what it prints and its exit code.
+func Run(ctx context.Context, args ...string) (printed string, code int) {
+	var out bytes.Buffer
+	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, programs: programs{guarded: true}}
+	code = a.run(ctx, args)
+	return out.String(), code
+}
 
 // Patiently is Main on a machine that is busy with much else.
 func Patiently(args []string) int {

@@ -1,0 +1,109 @@
+package cli_test
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/store/sqlite"
+)
+
+// troublesOfStores are those of files, servers, roles and schemas.
+func troublesOfStores() []trouble {
+	return []trouble{
+		{
+			sees: noCommand, cause: "the address of the store is wrong", asks: "doctor", says: `connection refused`, mend: "--db (or SLUICE_DB)",
+			make: func(s *scene) sluice.ID {
+				s.db, s.within = "postgres://ada@127.0.0.1:1/jobs", "200ms"
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: noCommand, cause: "the database does not exist", needs: "postgres", asks: "doctor", says: `database "nowhere" does not exist`, mend: "--db (or SLUICE_DB)",
+			make: func(s *scene) sluice.ID {
+				s.db = at(s, func(u *url.URL) { u.Path = "/nowhere" })
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: noCommand, cause: "the schema is too old", asks: "doctor", says: `✖ schema`, mend: "sluice migrate",
+			make: func(s *scene) sluice.ID {
+				s.open()
+				s.sql("delete from sluice_migration where version > 20")
+				s.store = nil
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: noCommand, cause: "the schema is too new", asks: "doctor", says: `✖ schema .*step 99.*newer than this program`, mend: "install the newer sluice",
+			make: func(s *scene) sluice.ID {
+				s.open()
+				s.sql("insert into sluice_migration values (99, 'future', 'x', 99, 0)")
+				s.store = nil
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: noCommand, cause: "the role may not use the schema", needs: "postgres", asks: "doctor", says: `✖ grant +permission denied for schema sluice`, mend: "grant usage on schema sluice to ROLE",
+			make: func(s *scene) sluice.ID {
+				_, err := postgres.Migrate(s.Context(), s.db)
+				s.ok(err)
+				parsed, err := url.Parse(s.db)
+				s.ok(err)
+				role := strings.TrimPrefix(parsed.Path, "/") + "_stranger"
+				s.postgres("create role " + role + " login")
+				owner := s.db
+				s.Cleanup(func() { s.postgresAt(owner, "drop role "+role) })
+				s.db = at(s, func(u *url.URL) { u.User = url.User(role) })
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: noCommand, cause: "the database takes no writes", needs: "postgres", asks: "doctor", says: `✖ server .*read-only`, mend: "default_transaction_read_only",
+			make: func(s *scene) sluice.ID {
+				_, err := postgres.Migrate(s.Context(), s.db)
+				s.ok(err)
+				parsed, err := url.Parse(s.db)
+				s.ok(err)
+				s.postgres("alter database " + strings.TrimPrefix(parsed.Path, "/") + " set default_transaction_read_only = on")
+				return sluice.ID{}
+			},
+		},
+	}
+}
+
+// sql runs a statement in the SQLite file.
+func (s *scene) sql(statement string) {
+	s.Helper()
+	_, err := s.store.(*sqlite.Store).DB().ExecContext(s.Context(), statement)
+	s.ok(err)
+}
+
+// postgres runs a statement as the owner of the database.
+func (s *scene) postgres(statement string) {
+	s.Helper()
+	s.postgresAt(s.db, statement)
+}
+
+func (s *scene) postgresAt(address, statement string) {
+	s.Helper()
+	ctx := context.WithoutCancel(s.Context())
+	owner, err := pgx.Connect(ctx, address)
+	s.ok(err)
+	defer func() { _ = owner.Close(ctx) }()
+	_, err = owner.Exec(ctx, statement)
+	s.ok(err)
+}
+
+// at is the address of the database, changed.
+func at(s *scene, change func(*url.URL)) string {
+	s.Helper()
+	parsed, err := url.Parse(s.db)
+	s.ok(err)
+	change(parsed)
+	return parsed.String()
+}
