@@ -24,6 +24,10 @@ type Holder struct {
 	// Leads are the tasks that it leads: TaskUpkeep, and FollowTask of engines. Client.Holders fills it in.
 	Leads []string `json:"leads,omitempty"`
 
+	// Counts says that what it does stands in the statistics. The store fills it in: it is false where the process opened the
+	// store without statistics.
+	Counts bool `json:"counts"`
+
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
 	Seen    time.Time `json:"seen"`

@@ -103,6 +103,13 @@ func (s *Stat) Merge(other Stat) {
 	s.Total.Merge(other.Total)
 }
 
+// Moved counts jobs that made a move; see StatCounter.Moved.
+func (s *Stat) Moved(event Event, jobs int, wait, run, total time.Duration) {
+	t := tally{s.Counts, s.Wait, s.Run, s.Total}
+	t.moved(event, int64(jobs), wait, run, total)
+	s.Counts, s.Wait, s.Run, s.Total = t.counts, t.wait, t.run, t.total
+}
+
 // Equal reports whether both tell the same.
 func (s Stat) Equal(other Stat) bool {
 	return s.Queue == other.Queue && s.Tenant == other.Tenant && s.At.Equal(other.At) && s.Every == other.Every && s.Counts == other.Counts &&

@@ -141,6 +141,7 @@ var notMoved = map[string]string{
 	"sluice.lead": "processes of the source", "sluice_lead": "processes of the source",
 	"sluice.stat_holder": "processes of the source", "sluice_stat_holder": "processes of the source",
 	"sluice.stat_fold": "a lock",
+	"sluice.stat_call": "what upkeep has not added up yet, of calls of functions",
 	"sluice.hint":      "what claims are told of lines, which they make anew",
 	"sluice.order_key": "a lock for each order key, made when it is wanted",
 	"sluice.move":      "how far a move has come", "sluice_move": "how far a move has come",

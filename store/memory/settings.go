@@ -191,7 +191,7 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 		return err
 	}
 	defer leave()
-	holder.Seen, holder.Conditions = s.now(), slices.Clone(holder.Conditions)
+	holder.Seen, holder.Conditions, holder.Counts = s.now(), slices.Clone(holder.Conditions), s.tally != nil
 	s.holders[holder.ID] = holder
 	return nil
 }

@@ -26,7 +26,7 @@ var healthUnreadSQL string
 var (
 	onlyAdded     = []string{"audit", "audit_batch", "audit_seal"}
 	onlyRead      = []string{"migration", "jobs"}
-	onlyFunctions = []string{"queue_grant", "pace", "look_again", "function_set"}
+	onlyFunctions = []string{"queue_grant", "pace", "look_again", "function_set", "stat_call"}
 )
 
 // grantRow is a privilege on a table, or on a function, that this role lacks; or has and must not have.

@@ -339,7 +339,7 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 		if queues == nil {
 			queues = []string{}
 		}
-		return exec(ctx, s.pool, beatSQL, holder.ID, holder.Role, queues, holder.Slots, holder.Busy, holder.Version, conditions)
+		return exec(ctx, s.pool, beatSQL, holder.ID, holder.Role, queues, holder.Slots, holder.Busy, holder.Version, conditions, s.tally != nil)
 	})
 }
 
@@ -357,7 +357,7 @@ func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (sluice.Holder, error) {
 			var h sluice.Holder
 			var conditions string
-			err := row.Scan(&h.ID, &h.Role, &h.Queues, &h.Slots, &h.Busy, &h.Version, &h.Started, &h.Seen, &conditions)
+			err := row.Scan(&h.ID, &h.Role, &h.Queues, &h.Slots, &h.Busy, &h.Version, &h.Started, &h.Seen, &conditions, &h.Counts)
 			h.Started, h.Seen, h.Conditions = h.Started.UTC(), h.Seen.UTC(), sluice.ConditionsFromRow(conditions)
 			return h, err
 		}, holdersSQL)

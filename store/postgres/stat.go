@@ -53,6 +53,19 @@ func (s *Store) AddStats(ctx context.Context, holder string, stats []sluice.Stat
 }
 
 func (s *Store) addSlot(ctx context.Context, holder string, slot rollup.Slot) error {
+	return s.call(ctx, "add statistics", func(ctx context.Context, _ bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			sent, err := list(ctx, tx, pgx.RowTo[string], statSentSQL, holder, slot.At, sluice.StatFineKept, rollup.Ahead)
+			if err != nil || len(sent) == 0 {
+				return err
+			}
+			return addParts(ctx, tx, holder, slot)
+		})
+	})
+}
+
+// addParts keeps what a holder counted in a slot.
+func addParts(ctx context.Context, tx pgx.Tx, holder string, slot rollup.Slot) error {
 	var queues, bodies []string
 	for _, part := range slot.Parts {
 		body, err := part.Body()
@@ -61,15 +74,7 @@ func (s *Store) addSlot(ctx context.Context, holder string, slot rollup.Slot) er
 		}
 		queues, bodies = append(queues, part.Queue), append(bodies, body)
 	}
-	return s.call(ctx, "add statistics", func(ctx context.Context, _ bool) error {
-		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			sent, err := list(ctx, tx, pgx.RowTo[string], statSentSQL, holder, slot.At, sluice.StatFineKept, rollup.Ahead)
-			if err != nil || len(sent) == 0 {
-				return err
-			}
-			return exec(ctx, tx, statAddSQL, slot.At, holder, queues, bodies)
-		})
-	})
+	return exec(ctx, tx, statAddSQL, slot.At, holder, queues, bodies)
 }
 
 // Stats lists slots.
@@ -136,9 +141,13 @@ func fold(ctx context.Context, tx pgx.Tx, limit int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	calls, err := foldCalls(ctx, tx, limit)
+	if err != nil {
+		return 0, err
+	}
 	parts, err := list(ctx, tx, scanPart, statTakeSQL, rollup.FoldUntil(now[0]), limit)
 	if err != nil || len(parts) == 0 {
-		return 0, err
+		return calls, err
 	}
 	rows := rollup.Fold(parts)
 	var kinds []int
@@ -160,7 +169,7 @@ func fold(ctx context.Context, tx pgx.Tx, limit int) (int, error) {
 			return 0, err
 		}
 	}
-	return len(parts), nil
+	return max(calls, len(parts)), nil
 }
 
 func scanPart(row pgx.CollectableRow) (rollup.Part, error) {

@@ -317,7 +317,7 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 		return err
 	}
 	return s.write(ctx, "beat", func(tx runner, _ bool) error {
-		_, err := tx.exec(beatSQL, holder.ID, holder.Role, text, holder.Slots, holder.Busy, holder.Version, now(), conditions)
+		_, err := tx.exec(beatSQL, holder.ID, holder.Role, text, holder.Slots, holder.Busy, holder.Version, now(), conditions, s.tally != nil)
 		return err
 	})
 }
@@ -341,7 +341,7 @@ func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 			var h sluice.Holder
 			var queues, conditions string
 			var started, seen int64
-			if err := rows.Scan(&h.ID, &h.Role, &queues, &h.Slots, &h.Busy, &h.Version, &started, &seen, &conditions); err != nil {
+			if err := rows.Scan(&h.ID, &h.Role, &queues, &h.Slots, &h.Busy, &h.Version, &started, &seen, &conditions, &h.Counts); err != nil {
 				return h, err
 			}
 			h.Started, h.Seen, h.Conditions = timeOf(&started), timeOf(&seen), sluice.ConditionsFromRow(conditions)

@@ -14,7 +14,7 @@ import (
 
 func processRules() []Rule {
 	return []Rule{
-		{"R-110", "A holder that beats is listed with what it said and with its conditions, until it leaves or has been silent for an hour.", "C-21", func(w *world) {
+		{"R-110", "A holder that beats is listed with what it said, with its conditions and whether it counts, until it leaves or has been silent for an hour.", "C-21", func(w *world) {
 			h := sluice.Holder{ID: holder(1), Role: "worker", Queues: []string{"a", "b"}, Slots: 8, Busy: 3, Version: "v1"}
 			w.ok(w.Store.Beat(w.ctx, h))
 			w.ok(w.Store.Beat(w.ctx, sluice.Holder{ID: holder(2), Role: "upkeep"}))
@@ -32,6 +32,7 @@ func processRules() []Rule {
 			equal(w, "slots", got.Slots, 8)
 			equal(w, "busy", got.Busy, 4)
 			equal(w, "version", got.Version, "v1")
+			equal(w, "it counts", got.Counts, true)
 			equal(w, "conditions", len(got.Conditions), 2)
 			equal(w, "the first", got.Conditions[0], h.Conditions[0])
 			equal(w, "the second", got.Conditions[1].Kind, h.Conditions[1].Kind)

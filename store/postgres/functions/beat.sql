@@ -24,6 +24,6 @@ begin
         and (select count(*) from (select from sluice.holder h where h.role = 'worker' and h.queues && beat.queues limit {{max holders}}) n) >= {{max holders}} then
         perform sluice._invalid('holder', 'so many processes beat for these queues that no more are noted: {{max holders}}');
     end if;
-    execute {{beat.sql}} using holder, 'worker', queues, greatest(slots, 0), greatest(busy, 0), coalesce(version, ''), '';
+    execute {{beat.sql}} using holder, 'worker', queues, greatest(slots, 0), greatest(busy, 0), coalesce(version, ''), '', true;
 end
 $function$;

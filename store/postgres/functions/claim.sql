@@ -48,6 +48,9 @@ declare
     got      integer;
     got_of   integer[] := '{}';
     more     boolean[] := '{}';
+    got_from text[] := '{}';
+    tenants  text[] := '{}';
+    waits    bigint[] := '{}';
 begin
     if coalesce(names, '{}') = '{}' or cardinality(names) > 100 then
         perform sluice._invalid('queues', format('%s queues are not 1 to 100', coalesce(cardinality(names), 0)));
@@ -97,6 +100,9 @@ begin
                 loop
                     continue when row.id is null;
                     got := got + 1;
+                    got_from := got_from || names[n];
+                    tenants := tenants || row.tenant;
+                    waits := waits || greatest(extract(epoch from row.claimed_at - row.due_at) * 1000000, 0)::bigint;
                     select {{answer}} into {{answer names}};
                     return next;
                 end loop;
@@ -108,5 +114,8 @@ begin
             more[n] := got = share;
         end loop;
     end loop;
+    if got_from <> '{}' then
+        perform sluice._count('claim', got_from, tenants, waits);
+    end if;
 end
 $function$;

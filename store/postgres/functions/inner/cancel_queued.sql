@@ -9,17 +9,22 @@ declare
     blocker  uuid;
     with_key uuid[] := '{}';
     blockers uuid[] := '{}';
+    ended    uuid[] := '{}';
 begin
     select * into move from sluice._move('cancel');
     for id, queue, state, keyed, blocker, awaited in execute {{end_act.sql}}
         using ids, array['queued'], 'cancel', move.leads_to, null::text[], reasons, actors, null::uuid, move.notable
     loop
         return next;
+        ended := ended || id;
         if keyed then
             with_key := with_key || id;
             blockers := array_append(blockers, blocker);
         end if;
     end loop;
+    if ended <> '{}' then
+        perform sluice._count_moved('cancel', ended);
+    end if;
     return query select f.id, f.queue, f.state, false from sluice._free_keys(with_key, blockers) f;
 end
 $function$;

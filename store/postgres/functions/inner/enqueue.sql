@@ -91,6 +91,9 @@ begin
         array[case when after <> '{}' and not sent then after::text else '' end],
         array[case when after <> '{}' then coalesce(nullif(after_failure, ''), 'cancel') else '' end], null::text[];
     duplicate := taken is not null;
+    if not duplicate then
+        insert into sluice.stat_call (queue, tenant, event, jobs) values (queue, coalesce(tenant, ''), 'enqueue', 1);
+    end if;
     if not duplicate and rest <> '{}' then
         execute {{after_put.sql}} using rest, array_fill(job_id, array[cardinality(rest)]);
     end if;

@@ -107,6 +107,8 @@ begin
     loop
         taken := taken || found_id;
     end loop;
+    perform sluice._count('enqueue', array_agg(queues[n]), array_agg(tenants[n]))
+    from generate_subscripts(s_ids, 1) as n where not s_ids[n] = any (taken);
     if others <> '{}' then
         execute {{after_put.sql}} using
             array(select o from unnest(others, waiting) as g(o, w) where not w = any (taken)),

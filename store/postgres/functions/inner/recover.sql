@@ -18,6 +18,8 @@ declare
     leaves   text[];
     job_queue text;
     job_state text;
+    back     uuid[] := '{}';
+    ended    uuid[] := '{}';
 begin
     requeued := 0;
     buried := 0;
@@ -41,6 +43,7 @@ begin
                 array_fill(by_whom, array[cardinality(again)]), 'recovery', true, true
         loop
             requeued := requeued + 1;
+            back := back || job_id;
         end loop;
         perform sluice._notify(of_queue);
     end if;
@@ -52,12 +55,17 @@ begin
         loop
             if row.state <> 'let go' then
                 buried := buried + 1;
+                ended := ended || row.id;
                 if row.awaited then
                     awaited := awaited || row.id;
                 end if;
             end if;
         end loop;
+        perform sluice._count_moved('bury', ended);
         perform sluice._unblock(awaited);
+    end if;
+    if back || ended <> '{}' then
+        perform sluice._count_moved('recover', back || ended);
     end if;
 end
 $function$;

@@ -68,6 +68,9 @@ begin
         moved := moved || job_id;
         perform sluice._notify(job_queue);
     end loop;
+    if moved <> '{}' then
+        perform sluice._count_moved('requeue', moved);
+    end if;
     perform sluice._unblock(behind);
     return query
     select i, case when i = any (moved) or i = any (acted) then 'queued' when i = any (refused) then 'duplicate'

@@ -63,6 +63,12 @@ begin
             moved := moved || job_id;
         end loop;
     end if;
+    if moved <> '{}' then
+        perform sluice._count_moved(event, moved, event in ('complete', 'bury') and not poison);
+        if poison then
+            perform sluice._count_moved('recover', moved); -- its lease ran out, too
+        end if;
+    end if;
     missed := array(select g.n from unnest(ids) with ordinality as g(given, n) where not (g.given = any (moved) and g.n = any (nos)));
     for row in select e.* from sluice._explain(ids, tokens, missed, event, move.leads_to, actors, in_tx) e order by e.no loop
         no := row.no;

@@ -1,0 +1,15 @@
+-- Counts jobs that this transaction moved or ended, for the statistics. Timed says that the move ends an attempt: then it is told
+-- how long they ran, and how long ago they were due.
+create or replace function sluice._count_moved(of_event text, ids uuid[], timed boolean default false) returns void
+language sql volatile set search_path = pg_catalog, pg_temp as $function$
+    insert into sluice.stat_call (queue, tenant, event, jobs, runs, totals)
+    select m.queue, m.tenant, of_event, count(*),
+        case when timed then array_agg(greatest(extract(epoch from clock_timestamp() - greatest(m.claimed_at, m.due_at)) * 1000000, 0)::bigint) end,
+        case when timed then array_agg(greatest(extract(epoch from clock_timestamp() - m.due_at) * 1000000, 0)::bigint) end
+    from (
+        select d.queue, d.tenant, d.claimed_at, d.due_at from sluice.done d where d.id = any (ids) and d.finished_at = now()
+        union all
+        select l.queue, l.tenant, l.claimed_at, l.due_at from sluice.live l where l.id = any (ids)
+    ) m
+    group by m.queue, m.tenant
+$function$;

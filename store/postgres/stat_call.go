@@ -1,0 +1,98 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/rollup"
+)
+
+//go:embed sql/stat_call_take.sql
+var statCallTakeSQL string
+
+// callsPerRow is how many calls of functions are added up for one row of a holder: there are many more of them, and they
+// are small.
+const callsPerRow = 20
+
+// statCall is what one call of a function did to jobs of a queue and tenant. Times are in microseconds, one for each job.
+type statCall struct {
+	at                    time.Time
+	queue, tenant         string
+	event                 sluice.Event
+	jobs                  int
+	waits, runs, allTimes []int64
+}
+
+func scanStatCall(row pgx.CollectableRow) (c statCall, err error) {
+	err = row.Scan(&c.at, &c.queue, &c.tenant, &c.event, &c.jobs, &c.waits, &c.runs, &c.allTimes)
+	return c, err
+}
+
+// foldCalls makes of what calls of functions did what a holder adds, in the transaction of whoever adds up, and returns how
+// much of a limit that took.
+func foldCalls(ctx context.Context, tx pgx.Tx, limit int) (int, error) {
+	calls, err := list(ctx, tx, scanStatCall, statCallTakeSQL, limit*callsPerRow)
+	if err != nil || len(calls) == 0 {
+		return 0, err
+	}
+	holder := "functions:" + sluice.NewID().String() // what is taken later for the same slot is another part of it
+	slots, err := rollup.Split(holder, statsOf(calls))
+	if err != nil {
+		return 0, err
+	}
+	for _, slot := range slots {
+		if err := addParts(ctx, tx, holder, slot); err != nil {
+			return 0, err
+		}
+	}
+	return (len(calls) + callsPerRow - 1) / callsPerRow, nil
+}
+
+// statsOf are calls by slot, queue and tenant.
+func statsOf(calls []statCall) []sluice.Stat {
+	byName := make(map[statOf]*sluice.Stat)
+	for _, c := range calls {
+		of := statOf{c.at.UTC().Truncate(sluice.StatFine), c.queue, ""}
+		c.countIn(byName, of)
+		if of.tenant = c.tenant; of.tenant != "" {
+			c.countIn(byName, of)
+		}
+	}
+	out := make([]sluice.Stat, 0, len(byName))
+	for _, s := range byName {
+		out = append(out, *s)
+	}
+	return out
+}
+
+// statOf names what a figure is of.
+type statOf struct {
+	at            time.Time
+	queue, tenant string
+}
+
+func (c statCall) countIn(stats map[statOf]*sluice.Stat, of statOf) {
+	s := stats[of]
+	if s == nil {
+		s = &sluice.Stat{Queue: of.queue, Tenant: of.tenant, At: of.at, Every: sluice.StatFine}
+		stats[of] = s
+	}
+	if len(c.waits)+len(c.runs) == 0 {
+		s.Moved(c.event, c.jobs, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+		return
+	}
+	for i := range c.jobs {
+		s.Moved(c.event, 1, timeAt(c.waits, i), timeAt(c.runs, i), timeAt(c.allTimes, i))
+	}
+}
+
+func timeAt(micros []int64, i int) time.Duration {
+	if i >= len(micros) {
+		return sluice.Unknown
+	}
+	return time.Duration(micros[i]) * time.Microsecond
+}
