@@ -5,58 +5,141 @@ import (
 	"strings"
 )
 
-// addresses finds the addresses of hosts. Those of the machine itself, and versions of programs, are none.
-func addresses(text string) []span {
-	var found []span
-	for i := 0; i < len(text); i++ {
-		if !isAddress(text[i]) || i > 0 && (isWord(text[i-1]) || text[i-1] == '.' || text[i-1] == '-') {
+// longestAddress is the length of the longest address, without its zone.
+const longestAddress = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255")
+
+// addressBytes are in addresses.
+var addressBytes = classOf(digits + "abcdefABCDEF:")
+
+// addresses adds the addresses of hosts. Those of the machine itself, and versions of programs, are none.
+func addresses(s string, found []span) []span {
+	for i := 0; i < len(s); i++ {
+		if !addressBytes[s[i]] {
 			continue
 		}
-		end := i
-		for end < len(text) && (isAddress(text[end]) || text[end] == '.') {
-			end++
+		end, dots, colons := i, 0, 0
+		for ; end < len(s) && (addressBytes[s[end]] || s[end] == '.'); end++ {
+			switch s[end] {
+			case '.':
+				dots++
+			case ':':
+				colons++
+			}
 		}
-		if stop, ok := addressEnd(text, i, end); ok {
-			found = append(found, span{i, stop, IP, "ip"})
-			end = stop
+		if dots >= 3 || colons >= 2 {
+			found = addressesIn(s, i, end, found)
 		}
-		i = max(i, end-1)
+		i = end
 	}
 	return found
 }
 
-func isAddress(c byte) bool {
-	return c == ':' || c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
-}
-
-// addressEnd says where the address ends that may be in a stretch of text: before a port, or a full stop.
-func addressEnd(text string, start, end int) (int, bool) {
-	whole := text[start:end]
-	for _, part := range []string{strings.TrimRight(whole, ".:"), beforePort(whole)} {
-		stop := start + len(part)
-		if len(part) < 6 || stop < len(text) && isWord(text[stop]) {
+// addressesIn looks at a stretch of the characters of addresses, or only its beginning if one is there and more behind it.
+func addressesIn(s string, start, end int, found []span) []span {
+	for at := start; at < end; at++ {
+		if !beginsAddress(s, at) {
 			continue
 		}
-		if address, err := netip.ParseAddr(part); err == nil && isHost(address, part) {
-			return stop, true
+		stop, ok := ipv4End(s, at)
+		if !ok {
+			stop, ok = ipv6End(s, at, end)
+		}
+		if ok && !isVersion(s, at) {
+			found = append(found, span{at, stop, IP, "ip"})
+			at = stop
 		}
 	}
-	return 0, false
+	return found
 }
 
-func beforePort(text string) string {
-	if strings.Count(text, ":") == 1 {
-		text, _, _ = strings.Cut(text, ":")
+// beginsAddress reports whether an address may begin at a place: not in a word, and not in a name such as v-1.2.3.4.
+func beginsAddress(s string, at int) bool {
+	if wordBefore(s, at) {
+		return false
 	}
-	return strings.TrimRight(text, ".:")
+	if at == 0 {
+		return true
+	}
+	switch s[at-1] {
+	case '.':
+		return false
+	case ':':
+		return isDigit(s[at]) // behind a name or a scheme, not inside an address
+	case '-': // between two addresses
+		return at >= 2 && isDigit(s[at-2])
+	}
+	return true
 }
 
-func isHost(address netip.Addr, text string) bool {
-	if address.IsLoopback() || address.IsUnspecified() || address.IsMulticast() {
+// ipv4End says where the address with dots ends that begins at a place.
+func ipv4End(s string, at int) (end int, ok bool) {
+	i := at
+	for part := range 4 {
+		n := i
+		for n < len(s) && n < i+4 && isDigit(s[n]) {
+			n++
+		}
+		if n == i || n == i+4 || part < 3 && (n >= len(s) || s[n] != '.') {
+			return 0, false
+		}
+		if i = n; part < 3 {
+			i++
+		}
+	}
+	if wordAt(s, i) || i+1 < len(s) && s[i] == '.' && isWord(s[i+1]) {
+		return 0, false
+	}
+	return i, isHost(s[at:i])
+}
+
+// ipv6End says where the address with colons ends that begins at a place of a stretch.
+func ipv6End(s string, at, end int) (int, bool) {
+	if end-at > longestAddress+2 {
+		return 0, false
+	}
+	stop := end
+	for stop > at && (s[stop-1] == '.' || s[stop-1] == ':' && !strings.HasSuffix(s[at:stop], "::")) {
+		stop--
+	}
+	part := s[at:stop]
+	if len(part) < shortest || !strings.Contains(part, "::") && strings.Count(part, ":") < 6 || wordAt(s, stop) || isBytes(part) || !isHost(part) {
+		return 0, false
+	}
+	return stop, true
+}
+
+// isBytes tells a row of eight bytes, as in a dump or the name of a device, from an address.
+func isBytes(part string) bool {
+	return len(part) == 23 && strings.Count(part, ":") == 7 && !strings.Contains(part, "::")
+}
+
+func isHost(part string) bool {
+	address, err := netip.ParseAddr(part)
+	if err != nil || address.IsLoopback() || address.IsUnspecified() || address.IsMulticast() {
 		return false
 	}
 	if address.Is4() {
-		return !strings.HasPrefix(text, "255.") && !strings.HasPrefix(text, "0.")
+		return !strings.HasPrefix(part, "255.") && !strings.HasPrefix(part, "0.")
 	}
-	return strings.ContainsAny(text, "0123456789")
+	return strings.ContainsAny(part, digits)
+}
+
+// isVersion reports whether what stands before a number with dots makes it the version of something: Chrome/120.0.0.0,
+// version=1.2.3.4.
+func isVersion(s string, at int) bool {
+	before := strings.TrimRight(s[max(0, at-24):at], ` =:"'`)
+	if product, is := strings.CutSuffix(before, "/"); is {
+		begin := len(product)
+		for begin > 0 && isLetter(product[begin-1]) {
+			begin--
+		}
+		return begin < len(product) && product[begin] >= 'A' && product[begin] <= 'Z'
+	}
+	before = strings.ToLower(before)
+	for _, word := range []string{"version", "release", "section", "chapter", "build", " ver", "ver.", "oid"} {
+		if strings.HasSuffix(before, word) {
+			return true
+		}
+	}
+	return strings.HasSuffix(before, "==") || before == "ver"
 }

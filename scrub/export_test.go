@@ -8,3 +8,10 @@ func Words() []string {
 	}
 	return all
 }
+
+// Work gives how many bytes the rules read of a text.
+func Work(text string) int {
+	c := cleaner{scrubber: everything}
+	c.scrub(text)
+	return c.work
+}

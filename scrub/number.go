@@ -1,151 +1,206 @@
 package scrub
 
-import (
-	"math/big"
-	"regexp"
-	"strings"
-	"sync"
-)
+import "strings"
 
-// numbers finds what is known by its digits: cards, social security numbers, telephones and bank accounts.
-func numbers(text string) []span {
-	var found []span
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if (c < '0' || c > '9') && c != '+' && c != '(' || i > 0 && isWord(text[i-1]) {
+// numbers adds what is known by its digits: cards, social security numbers, telephones and bank accounts.
+func numbers(s string, found []span) []span {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 'A' && c <= 'Z' {
+			if f, ok := ibanAt(s, i); ok {
+				found = append(found, f)
+				i = f.end - 1
+			}
 			continue
 		}
-		run := digitRun(text, i)
-		if run.digits < 9 {
-			i = max(i, run.end-1)
+		if !isDigit(c) && c != '+' && c != '(' || !beginsNumber(s, i) {
 			continue
 		}
-		if f, ok := run.judge(text); ok {
+		r := digitRun(s, i)
+		if r.digits < 9 {
+			i = max(i, r.end-1)
+			continue
+		}
+		if f, ok := r.judge(s); ok {
 			found = append(found, f)
 			i = f.end - 1
 			continue
 		}
 		if c != '+' && c != '(' {
-			i = run.firstEnd - 1
+			i = r.ends[0] - 1
 		}
 	}
-	return append(found, ibans(text)...)
+	return found
 }
 
-func isWord(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= 0x80
+// beginsNumber reports whether a number may begin at a place: not in a word, nor behind the point of another.
+func beginsNumber(s string, at int) bool {
+	return !wordBefore(s, at) && !(at >= 2 && s[at-1] == '.' && isDigit(s[at-2]))
 }
 
-// maxDigits is more than any number has that is looked for.
-const maxDigits = 24
+const (
+	// maxDigits is more than any number has that is looked for.
+	maxDigits = 24
+	maxGroups = 8
+)
 
 // run is a number as people write it: digits with single separators between them.
 type run struct {
 	start    int
 	digits   int
 	value    [maxDigits]byte
-	groups   []int  // how many digits each group has
-	ends     []int  // where each group ends in the text
-	firstEnd int    // where its first group ends
-	end      int    // where its last group ends
-	marks    string // the separators
-	plus     bool   // it begins with a plus
-	brackets bool   // its first group is in brackets, or the one behind the country's
+	count    int             // how many groups it has
+	groups   [maxGroups]int  // how many digits each group has
+	ends     [maxGroups]int  // where each group ends in the text
+	marks    [maxGroups]byte // the separator behind each group: ' ', '-', '.' or ')'; 0 behind the last
+	end      int             // where its last group ends
+	plus     bool            // it begins with a plus
+	brackets bool            // its first group is in brackets, or the one behind the country's
+	before   int             // how many characters the figure before it has, if it stands in a row of them
+	behind   int             // the same of the one behind it
 }
 
 // digitRun reads the number that begins somewhere.
-func digitRun(text string, start int) run {
-	r := run{start: start}
-	i, group := start, 0
-	endGroup := func() {
-		if group > 0 {
-			r.groups, r.ends = append(r.groups, group), append(r.ends, i)
-			if len(r.groups) == 1 {
-				r.firstEnd = i
-			}
-			r.end, group = i, 0
-		}
-	}
-	if i < len(text) && text[i] == '+' {
+func digitRun(s string, start int) run {
+	r := run{start: start, end: start}
+	i := start
+	if s[i] == '+' {
 		r.plus = true
 		i++
 	}
-	for ; i < len(text) && len(r.groups) < 8; i++ {
-		switch c := text[i]; {
-		case c >= '0' && c <= '9':
+	for i < len(s) && r.count < maxGroups {
+		if s[i] == '(' && !r.brackets {
+			r.brackets = true
+			i++
+		}
+		from := i
+		for ; i < len(s) && isDigit(s[i]) && i-from <= maxDigits; i++ {
 			if r.digits < maxDigits {
-				r.value[r.digits] = c
+				r.value[r.digits] = s[i]
 			}
 			r.digits++
-			group++
-			continue
-		case c == '(' && group == 0 && !r.brackets:
-			r.brackets = true
-			continue
-		case c == ')' && group > 0 && r.brackets:
-			endGroup()
-			if i+1 < len(text) && text[i+1] == ' ' {
-				i++
-			}
-			r.marks += ")"
-			continue
-		case (c == ' ' || c == '-' || c == '.') && group > 0 && i+1 < len(text) && (isDigit(text[i+1]) || text[i+1] == '('):
-			endGroup()
-			r.marks += string(c)
-			continue
 		}
-		break
+		if i == from {
+			break
+		}
+		r.groups[r.count], r.ends[r.count], r.end = i-from, i, i
+		mark, width := separator(s, i, r.brackets)
+		if next := i + width; width == 0 || next >= len(s) || !isDigit(s[next]) && s[next] != '(' {
+			r.count++
+			break
+		}
+		r.marks[r.count] = mark
+		r.count++
+		i += width
 	}
-	endGroup()
+	r.before = figureBefore(s[:start])
 	return r
 }
 
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+// figureBefore gives the length of the number, of a dump perhaps, that stands before a place with a blank between.
+func figureBefore(s string) int {
+	end := len(s) - 1
+	if end < 0 || s[end] != ' ' && s[end] != '\t' {
+		return 0
+	}
+	i := end
+	for i > 0 && end-i < 9 && isHex(s[i-1]) {
+		i--
+	}
+	if i > 0 && !blank(s[i-1]) || !strings.ContainsAny(s[i:end], digits) {
+		return 0
+	}
+	return end - i
+}
+
+// separator gives the separator at a place and its width: ' ', '-', '.' or ')', with a blank behind a bracket. People,
+// documents and escapes have many blanks and dashes.
+func separator(s string, at int, brackets bool) (mark byte, width int) {
+	if at >= len(s) || isDigit(s[at]) || isLetter(s[at]) {
+		return 0, 0
+	}
+	c, width := charAt(s, at)
+	switch {
+	case c == ')' && brackets:
+		if at+1 < len(s) && s[at+1] == ' ' {
+			width++
+		}
+		return ')', width
+	case c == ' ' || c == '\t' || c == '\u00a0' || c >= '\u2000' && c <= '\u200a' || c == '\u202f' || c == '\u3000':
+		return ' ', width
+	case c == '-' || c == '\u00ad' || c >= '\u2010' && c <= '\u2015' || c == '\u2212':
+		return '-', width
+	case c == '.' || c == '\u00b7':
+		return '.', width
+	}
+	return 0, 0
+}
 
 // judge says what the number is. It may be followed by another, so its first groups count alone too.
-func (r run) judge(text string) (span, bool) {
-	for n := len(r.groups); n > 0; n-- {
+func (r *run) judge(s string) (span, bool) {
+	for n := r.count; n > 0; n-- {
 		part := r.first(n)
-		if part.digits > maxDigits || part.end < len(text) && isWord(text[part.end]) {
+		if part.digits > maxDigits || wordAt(s, part.end) {
 			continue
 		}
-		for _, kind := range []struct {
-			family Family
-			is     func() bool
-		}{{Card, part.isCard}, {SSN, part.isSSN}, {Phone, part.isPhone}} {
-			if kind.is() {
-				return span{part.start, part.end, kind.family, string(kind.family)}, true
-			}
+		kind := part.kind()
+		if kind == "" {
+			continue
 		}
+		return span{part.start, part.end, kind, string(kind)}, true
 	}
 	return span{}, false
 }
 
+func (r *run) kind() Family {
+	switch {
+	case r.isCard():
+		return Card
+	case r.isSSN():
+		return SSN
+	case r.isPhone():
+		return Phone
+	}
+	return ""
+}
+
 // first gives the number's first groups.
-func (r run) first(n int) run {
-	part := r
-	part.groups, part.end, part.digits = r.groups[:n], r.ends[n-1], 0
-	for _, g := range part.groups {
+func (r *run) first(n int) run {
+	part := *r
+	part.count, part.end, part.digits = n, r.ends[n-1], 0
+	for _, g := range part.groups[:n] {
 		part.digits += g
 	}
-	part.marks = r.marks[:min(len(r.marks), n-1)]
+	if n < r.count {
+		part.behind = r.groups[n]
+	}
 	return part
 }
 
 func (r *run) text() string { return string(r.value[:min(r.digits, maxDigits)]) }
 
+// mark gives the separator that is behind all groups but the last, or 0 if there are several.
+func (r *run) mark() byte {
+	for _, m := range r.marks[:r.count-1] {
+		if m != r.marks[0] {
+			return 0
+		}
+	}
+	return r.marks[0]
+}
+
 // isCard goes by the issuer's range, the length and Luhn's check.
 func (r *run) isCard() bool {
-	digits := r.text()
-	if r.plus || r.brackets || strings.Contains(r.marks, ".") || !isIssued(digits) {
+	if r.digits < 13 || r.digits > 19 || r.plus || r.brackets {
 		return false
 	}
-	if len(r.groups) > 1 && (r.groups[0] != 4 || strings.Trim(r.marks, r.marks[:1]) != "") {
+	number := r.text()
+	if !isIssued(number) || r.count > 1 && (r.groups[0] != 4 || r.mark() == 0 || r.before == 4 || r.behind == 4) {
 		return false
 	}
 	sum := 0
-	for i := range len(digits) {
-		d := int(digits[len(digits)-1-i] - '0')
+	for i := range len(number) {
+		d := int(number[len(number)-1-i] - '0')
 		if i%2 == 1 {
 			if d *= 2; d > 9 {
 				d -= 9
@@ -172,9 +227,15 @@ func isIssued(digits string) bool {
 	return false
 }
 
+// amid reports whether the number is part of a row of figures.
+func (r *run) amid() bool { return r.before > 1 || r.behind > 0 }
+
 // isSSN goes by the form and by what is never given out.
 func (r *run) isSSN() bool {
-	if r.plus || r.brackets || len(r.groups) != 3 || r.groups[0] != 3 || r.groups[1] != 2 || r.groups[2] != 4 || r.marks != "--" && r.marks != "  " {
+	if r.plus || r.brackets || r.count != 3 || r.groups[0] != 3 || r.groups[1] != 2 || r.groups[2] != 4 {
+		return false
+	}
+	if m := r.mark(); m != '-' && (m != ' ' || r.amid()) {
 		return false
 	}
 	d := r.text()
@@ -185,65 +246,19 @@ func (r *run) isSSN() bool {
 func (r *run) isPhone() bool {
 	d := r.text()
 	if r.plus {
-		return r.digits >= 9 && r.digits <= 15 && d[0] != '0' && (len(r.groups) > 1 || r.digits >= 10)
+		return r.digits >= 9 && r.digits <= 15 && d[0] != '0' && (r.count > 1 || r.digits >= 10)
 	}
-	if len(r.groups) == 4 && r.groups[0] == 1 && d[0] == '1' {
-		d = d[1:]
-	} else if len(r.groups) != 3 {
+	if r.amid() && r.mark() == ' ' {
 		return false
 	}
-	last := len(r.groups)
+	if r.count == 4 && r.groups[0] == 1 && d[0] == '1' {
+		d = d[1:]
+	} else if r.count != 3 {
+		return false
+	}
+	last := r.count
 	if len(d) != 10 || r.groups[last-1] != 4 || r.groups[last-2] != 3 || r.groups[last-3] != 3 {
 		return false
 	}
 	return d[0] >= '2' && d[3] >= '2'
-}
-
-var ibanPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b`)
-})
-
-// ibans finds bank accounts.
-func ibans(text string) []span {
-	if !mayHaveIBAN(text) {
-		return nil
-	}
-	var found []span
-	for _, place := range ibanPattern().FindAllStringIndex(text, -1) {
-		for end := place[1]; end-place[0] >= 15; end-- { // a word in capitals may follow
-			if (end == len(text) || !isWord(text[end])) && isIBAN(text[place[0]:end]) {
-				found = append(found, span{place[0], end, IBAN, "iban"})
-				break
-			}
-		}
-	}
-	return found
-}
-
-// mayHaveIBAN looks for two capitals and two digits, which few texts have.
-func mayHaveIBAN(text string) bool {
-	for i := 0; i+4 < len(text); i++ {
-		if isDigit(text[i+2]) && isDigit(text[i+3]) && text[i] >= 'A' && text[i] <= 'Z' && text[i+1] >= 'A' && text[i+1] <= 'Z' {
-			return true
-		}
-	}
-	return false
-}
-
-// isIBAN goes by the check digits: ISO 7064, mod 97.
-func isIBAN(text string) bool {
-	text = strings.ReplaceAll(text, " ", "")
-	if len(text) < 15 || len(text) > 34 {
-		return false
-	}
-	var digits strings.Builder
-	for _, c := range text[4:] + text[:4] {
-		if c >= 'A' {
-			digits.WriteString(big.NewInt(int64(c - 'A' + 10)).String())
-		} else {
-			digits.WriteRune(c)
-		}
-	}
-	number, ok := new(big.Int).SetString(digits.String(), 10)
-	return ok && new(big.Int).Mod(number, big.NewInt(97)).Int64() == 1
 }

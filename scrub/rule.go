@@ -6,34 +6,29 @@ import (
 	"sync"
 )
 
-// rule finds one kind of thing by a regular expression, near words that it cannot do without.
+// rule finds one kind of thing near words that it cannot do without: by a function, or by a regular expression.
 type rule struct {
 	family Family
 	name   string
 	// words are in lower case; one of them is in, or before, whatever the rule finds.
 	words []string
-	// pattern finds it; its first group that took part is what is removed, or all of it if there is none.
+	// scan says what there is to remove at a word that stands from start to end.
+	scan func(t *text, start, end int) (from, to int, found bool)
+	// pattern finds it, if there is no scan; its first group that took part is what is removed, or all of it if there is none.
 	pattern string
 	// entropy is how many bits each character must hold at the least; 0: it does not matter.
 	entropy float64
 	// whole says that the word may be anywhere in the text.
 	whole bool
-	// check says whether a value is what it looks like. Nil: it is.
-	check func(m match) bool
 
-	compiled func() *regexp.Regexp
-}
-
-// match is what a pattern found.
-type match struct {
-	before string // what comes before the value, from the beginning of the match on
-	value  string
+	compiled func() *compiled
 }
 
 // index is every rule, and the words that lead to them.
 type index struct {
 	rules  []*rule
 	words  *words
+	length []int   // of each word
 	byWord [][]int // the rules of each word
 }
 
@@ -42,13 +37,13 @@ var theIndex = sync.OnceValue(func() *index {
 	places := make(map[string]int)
 	var list []string
 	for i, r := range ix.rules {
-		r.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.pattern) })
+		r.compiled = sync.OnceValue(func() *compiled { return compile(r) })
 		for _, word := range r.words {
 			place, known := places[word]
 			if !known {
 				place = len(list)
 				places[word], list = place, append(list, word)
-				ix.byWord = append(ix.byWord, nil)
+				ix.byWord, ix.length = append(ix.byWord, nil), append(ix.length, len(word))
 			}
 			ix.byWord[place] = append(ix.byWord[place], i)
 		}
@@ -57,8 +52,53 @@ var theIndex = sync.OnceValue(func() *index {
 	return ix
 })
 
-// candidate is a rule that may find something, and where.
-type candidate struct {
+// byWords adds what those rules find one of whose words is in the text, which is read once for all of them.
+func (s *Scrubber) byWords(t *text, found []span) []span {
+	ix := theIndex()
+	done := make(map[int]int) // how far the last thing goes that a rule found
+	places := make(map[int]int)
+	var searches []search
+	ix.words.find(t.s, func(word, end int) {
+		start := end - ix.length[word]
+		for _, i := range ix.byWord[word] {
+			r := ix.rules[i]
+			if r.scan == nil {
+				if r.compiled().mayBe(t.s, start, end) {
+					searches = r.look(t.s, end, i, places, searches)
+				}
+				continue
+			}
+			if start < done[i] || slices.Contains(s.without, r.family) {
+				continue
+			}
+			t.work++
+			if from, to, ok := r.scan(t, start, end); ok {
+				found = append(found, span{from, to, r.family, r.name})
+				done[i] = to
+			}
+		}
+	})
+	for i := range searches {
+		if !slices.Contains(s.without, searches[i].rule.family) {
+			found = searches[i].find(t, found)
+		}
+	}
+	return found
+}
+
+// look notes that a pattern is to be searched for around a word.
+func (r *rule) look(s string, end, number int, places map[int]int, searches []search) []search {
+	place, known := places[number]
+	if !known {
+		place = len(searches)
+		places[number], searches = place, append(searches, search{rule: r})
+	}
+	searches[place].add(s, end)
+	return searches
+}
+
+// search is a pattern that may be in a text, and where.
+type search struct {
 	rule    *rule
 	windows []window
 }
@@ -67,41 +107,22 @@ type candidate struct {
 type window struct{ start, end int }
 
 const (
-	// windowBefore is how far before a word its match may begin: an e-mail address before its @, the name of a variable
-	// before «key».
+	// windowBefore is how far before a word its match may begin: the name of a variable before «key».
 	windowBefore = 128
 	// windowAfter is how far behind a word is looked at first. A match that reaches the end of it is looked for again in
-	// all that follows.
+	// windowMore.
 	windowAfter = 512
+	windowMore  = 8 << 10
 )
 
-// candidates reads the text once, and gives the rules one of whose words is in it.
-func candidates(text string) []candidate {
-	ix := theIndex()
-	places := make(map[int]int)
-	var found []candidate
-	ix.words.find(text, func(word, end int) {
-		for _, i := range ix.byWord[word] {
-			place, known := places[i]
-			if !known {
-				place = len(found)
-				places[i], found = place, append(found, candidate{rule: ix.rules[i]})
-			}
-			found[place].add(text, end)
-		}
-	})
-	return found
-}
-
 // add looks around a word that ends somewhere.
-func (c *candidate) add(text string, end int) {
-	last := len(c.windows) - 1
+func (c *search) add(s string, end int) {
 	if c.rule.whole {
-		c.windows = []window{{0, len(text)}}
+		c.windows = []window{{0, len(s)}}
 		return
 	}
-	w := window{start: wordStart(text, max(0, end-windowBefore)), end: min(len(text), end+windowAfter)}
-	if last >= 0 && w.start <= c.windows[last].end {
+	w := window{start: wordStart(s, max(0, end-windowBefore)), end: min(len(s), end+windowAfter)}
+	if last := len(c.windows) - 1; last >= 0 && w.start <= c.windows[last].end {
 		c.windows[last].end = max(c.windows[last].end, w.end)
 		return
 	}
@@ -109,37 +130,39 @@ func (c *candidate) add(text string, end int) {
 }
 
 // wordStart moves back to where a word begins, within reason, so that the cut looks like no border of one.
-func wordStart(text string, at int) int {
-	for limit := max(0, at-windowBefore); at > limit && !blank(text[at-1]); {
+func wordStart(s string, at int) int {
+	for limit := max(0, at-windowBefore); at > limit && !blank(s[at-1]); {
 		at--
 	}
 	return at
 }
 
-func blank(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
-
-// find adds what the rule finds in its windows.
-func (c *candidate) find(text string, found []span) []span {
-	pattern, done := c.rule.compiled(), 0
+// find adds what the pattern finds in its windows.
+func (c *search) find(t *text, found []span) []span {
+	s := t.s
+	pattern, done := c.rule.compiled().pattern, 0
 	for _, w := range c.windows {
+		more := false
 		for at := max(w.start, done); at < w.end; {
-			groups := pattern.FindStringSubmatchIndex(text[at:w.end])
-			if groups != nil && at+groups[1] == w.end && w.end < len(text) {
-				w.end = len(text) // it may go on behind the window
-				groups = pattern.FindStringSubmatchIndex(text[at:])
+			groups := pattern.FindStringSubmatchIndex(s[at:w.end])
+			if groups != nil && at+groups[1] == w.end && w.end < len(s) && !more {
+				w.end, more = min(len(s), w.end+windowMore), true // it may go on behind the window
+				continue
 			}
 			if groups == nil {
+				t.work += w.end - at
 				break
 			}
+			t.work += groups[1]
 			start, end := valueOf(groups)
-			value := match{before: text[at+groups[0] : at+start], value: text[at+start : at+end]}
-			if c.rule.accepts(value) {
+			value := s[at+start : at+end]
+			if entropy(value) >= c.rule.entropy {
 				found = append(found, span{at + start, at + end, c.rule.family, c.rule.name})
-				at += max(end, groups[0]+1)
-			} else {
-				// What was taken for a value may be the name of the next one.
-				at += max(start, groups[0]+1)
+				start = end
+			} else if end-start > windowBefore {
+				start = (start + end) / 2 // what is left may hold another, and is read half as often
 			}
+			at += max(start, groups[0]+1) // what was taken for a value may be the name of the next one
 			done = at
 		}
 	}
@@ -156,9 +179,8 @@ func valueOf(groups []int) (start, end int) {
 	return groups[0], groups[1]
 }
 
-func (r *rule) accepts(m match) bool {
-	if isMark(m.value) || r.entropy > 0 && entropy(m.value) < r.entropy {
-		return false
-	}
-	return r.check == nil || r.check(m)
+// compiled is what is known of a rule with a pattern.
+type compiled struct {
+	pattern *regexp.Regexp
+	shape
 }

@@ -70,29 +70,60 @@ func (s *Scrubber) Text(text string) string {
 	return clean
 }
 
-// maxPasses bounds how often a text is looked through: removing one thing may part two that stood together, so that
-// the second is seen only then.
-const maxPasses = 4
+// maxPasses bounds how often a stretch of a text is looked through: removing one thing may part two that stood together,
+// so that the second is seen only then.
+const maxPasses = 5
 
 // Scrub removes what the rules find, and tells what that was. A text that was scrubbed before stays as it is.
 func (s *Scrubber) Scrub(text string) (clean string, findings []Finding) {
-	for range maxPasses {
-		spans := s.find(text)
-		if len(spans) == 0 {
-			break
-		}
-		var out strings.Builder
-		end := 0
-		for _, f := range spans {
-			out.WriteString(text[end:f.start])
-			out.WriteString(mark + string(f.family) + "]")
-			findings = append(findings, Finding{Family: f.family, Rule: f.rule, Secret: text[f.start:f.end]})
-			end = f.end
-		}
-		out.WriteString(text[end:])
-		text = out.String()
+	out := cleaner{scrubber: s}
+	out.scrub(text)
+	if len(out.findings) == 0 {
+		return text, nil
 	}
-	return text, findings
+	return out.text.String(), out.findings
+}
+
+// scrub cleans what stands between marks.
+func (c *cleaner) scrub(text string) {
+	for rest := 0; rest < len(text); {
+		start, end := nextMark(text, rest)
+		c.clean(text[rest:start], maxPasses)
+		c.text.WriteString(text[start:end])
+		rest = end
+	}
+}
+
+// cleaner gathers a scrubbed text.
+type cleaner struct {
+	scrubber *Scrubber
+	text     strings.Builder
+	findings []Finding
+	work     int // see text
+}
+
+// clean scrubs a stretch without marks, then what is left of it, each part by itself, until nothing is found in any. That
+// a part is looked at by itself is what makes a scrubbed text stay as it is. If there is still something after the last
+// pass, nothing of the part is left: only texts made for it come that far.
+func (c *cleaner) clean(part string, passes int) {
+	t := &text{s: part}
+	found := c.scrubber.find(t)
+	c.work += t.work + len(part)
+	if len(found) == 0 {
+		c.text.WriteString(part)
+		return
+	}
+	if passes == 0 {
+		found = []span{{0, len(part), found[0].family, found[0].rule}}
+	}
+	end := 0
+	for _, f := range found {
+		c.clean(part[end:f.start], passes-1)
+		c.text.WriteString(mark + string(f.family) + "]")
+		c.findings = append(c.findings, Finding{Family: f.family, Rule: f.rule, Secret: part[f.start:f.end]})
+		end = f.end
+	}
+	c.clean(part[end:], passes-1)
 }
 
 // span is a piece of a text that a rule found.
@@ -103,15 +134,13 @@ type span struct {
 }
 
 // find gives what the rules find, in order, none inside or across another.
-func (s *Scrubber) find(text string) []span {
-	found := append(numbers(text), addresses(text)...)
-	for _, c := range candidates(text) {
-		if !slices.Contains(s.without, c.rule.family) {
-			found = c.find(text, found)
-		}
+func (s *Scrubber) find(t *text) []span {
+	if len(t.s) < shortest {
+		return nil
 	}
+	found := s.byWords(t, addresses(t.s, numbers(t.s, nil)))
 	found = slices.DeleteFunc(found, func(f span) bool {
-		return f.start >= f.end || slices.Contains(s.without, f.family) || marked(text, f)
+		return f.start >= f.end || slices.Contains(s.without, f.family)
 	})
 	slices.SortFunc(found, func(a, b span) int {
 		if a.start != b.start {
@@ -122,22 +151,27 @@ func (s *Scrubber) find(text string) []span {
 	return apart(found)
 }
 
-// marked reports whether a span lies in what was put in the place of something.
-func marked(text string, f span) bool {
-	begin := strings.LastIndex(text[:min(f.start+len(mark), len(text))], mark)
-	if begin < 0 {
-		return false
+// shortest is how long a text is at the least in which there is something, such as an address ::1:2 or an e-mail a@b.cd.
+const shortest = 6
+
+// nextMark gives the first mark from a place on, or the end of the text twice.
+func nextMark(text string, from int) (start, end int) {
+	for at := from; ; {
+		next := strings.Index(text[at:], mark)
+		if next < 0 {
+			return len(text), len(text)
+		}
+		at += next
+		name := text[at+len(mark) : min(len(text), at+len(mark)+longestFamily+1)]
+		if name, _, closed := strings.Cut(name, "]"); closed && familyNames()[name] {
+			return at, at + len(mark) + len(name) + 1
+		}
+		at += len(mark)
 	}
-	length := strings.IndexByte(text[begin:], ']') + 1
-	return isMark(text[begin:begin+length]) && f.end <= begin+length
 }
 
-// isMark reports whether a value is what was put in the place of something, and nothing else but a full stop or a bracket.
-func isMark(value string) bool {
-	rest, is := strings.CutPrefix(value, mark)
-	name, rest, closed := strings.Cut(rest, "]")
-	return is && closed && familyNames()[name] && strings.Trim(rest, ".,;:!?)]}>") == ""
-}
+// longestFamily is the length of the longest name of a family.
+const longestFamily = len(PrivateKey)
 
 var familyNames = sync.OnceValue(func() map[string]bool {
 	names := make(map[string]bool)

@@ -1,0 +1,299 @@
+package scrub
+
+import "strings"
+
+// assigned finds NAME = VALUE, "name": "value", name := 'value', <name>value</name>, --name value, name is value, NAME
+// 'value' of SQL, "name": "NAME", "value": "value", and all that in the escapes of JSON and of URLs.
+func assigned(kind nameKind) func(t *text, start, end int) (from, to int, found bool) {
+	return func(t *text, start, end int) (from, to int, found bool) {
+		n := nameAt(t.s, start, end, kind)
+		if n.kind == noSecret {
+			return 0, 0, false
+		}
+		a := assignment{name: n}
+		if !a.readSign(t.s) {
+			return 0, 0, false
+		}
+		if !a.readValue(t) || !a.isSecret(t.s) {
+			return 0, 0, false
+		}
+		return a.from, a.to, true
+	}
+}
+
+// assignment is a value and what it is assigned to.
+type assignment struct {
+	name     name
+	sign     sign
+	attached bool // there are no blanks around the sign
+	from, to int  // the value
+	quoted   bool
+	value    string // as much of it as is judged
+}
+
+// sign is what stands between a name and its value.
+type sign int
+
+const (
+	equals   sign = iota // = and its like
+	colon                // :
+	says                 // is, was
+	tag                  // <name>value
+	follows              // a blank: a flag, or SQL
+	pairs                // "name": "X", "value": "y"
+	encloses             // a list begins
+)
+
+// mostBlanks may stand on each side of a sign, in a table of names and values.
+const mostBlanks = 24
+
+// readSign reads what stands behind the name, and puts a.from where the value begins.
+func (a *assignment) readSign(s string) bool {
+	at := a.name.end
+	bare := at
+	at = skipQuote(s, at)
+	closed := at > bare
+	if at < len(s) && s[at] == ']' {
+		at++
+	}
+	after := skipBlanks(s, at)
+	if (closed || strings.IndexByte(",\n", s[min(after, len(s)-1)]) >= 0) && a.isPair(s, after) {
+		return true
+	}
+	known, width := signAt(s, after)
+	if width == 0 || known == tag && !a.isTag(s) {
+		return a.readBlank(s, after, closed)
+	}
+	begin := after + width
+	a.sign, a.from = known, skipBlanks(s, begin)
+	a.attached = after == at && a.from == begin
+	if a.from < len(s) && s[a.from] == '[' && known != tag {
+		a.from++
+	}
+	a.skipType(s)
+	return a.from < len(s)
+}
+
+// signAt gives the sign at a place and its width: =, :, :=, =>, ==, != or >.
+func signAt(s string, at int) (sign, int) {
+	first, width := charAt(s, at)
+	second, more := charAt(s, at+width)
+	switch {
+	case second == '=' && (first == ':' || first == '=' || first == '!'), first == '=' && second == '>':
+		return equals, width + more
+	case first == '=':
+		return equals, width
+	case first == ':':
+		return colon, width
+	case first == '>':
+		return tag, width
+	}
+	return 0, 0
+}
+
+// readBlank reads what may follow without a sign.
+func (a *assignment) readBlank(s string, after int, closed bool) bool {
+	if after >= len(s) {
+		return false
+	}
+	if a.name.flag {
+		a.sign, a.from = follows, after
+		return after > a.name.end && (!closed || a.isListed(s, after))
+	}
+	if after == a.name.end {
+		return false
+	}
+	for _, word := range []string{"is ", "was ", "of ", "to "} {
+		if len(s) >= after+len(word) && strings.EqualFold(s[after:after+len(word)], word) {
+			a.sign, a.from = says, skipBlanks(s, after+len(word))
+			return a.from < len(s)
+		}
+	}
+	a.sign, a.from = follows, after
+	return a.name.kind == passwordName && (s[after] == '\'' || s[after] == '"' || isPrefixed(s, after))
+}
+
+// isListed reports whether the text in quotes behind that of a flag is its value: "--token", "X".
+func (a *assignment) isListed(s string, at int) bool {
+	if s[at] == ',' {
+		at = skipBlanks(s, at+1)
+	}
+	a.from = at
+	open := skipQuote(s, at)
+	next := strings.IndexAny(s[open:min(len(s), open+judged)], quotes)
+	return open > at && (next < 0 || !strings.HasPrefix(s[open+next+1:], ":"))
+}
+
+// isPair reports whether the name is itself a value, and its own value follows: "name": "API_KEY", "value": "…".
+func (a *assignment) isPair(s string, at int) bool {
+	if at < len(s) && (s[at] == ',' || s[at] == '\n') {
+		at = skipBlanks(s, at+1)
+	}
+	at = skipQuote(s, at)
+	if len(s) < at+len("value") || !strings.EqualFold(s[at:at+len("value")], "value") {
+		return false
+	}
+	at = skipBlanks(s, skipQuote(s, at+len("value")))
+	if at >= len(s) || s[at] != ':' && s[at] != '=' {
+		return false
+	}
+	a.sign, a.from = pairs, skipBlanks(s, at+1)
+	return a.from < len(s)
+}
+
+// isTag reports whether the name is one of an element: <name> or <ns:name>.
+func (a *assignment) isTag(s string) bool {
+	before := s[max(0, a.name.start-24):a.name.start]
+	if space, is := strings.CutSuffix(before, ":"); is {
+		before = strings.TrimRight(space, letters+digits+"-_")
+		if strings.HasSuffix(before, `\`) && strings.HasPrefix(space[len(before):], "u003c") {
+			return true
+		}
+	}
+	return strings.HasSuffix(before, "<") || strings.HasSuffix(before, `\u003c`) || strings.HasSuffix(before, "&lt;") || strings.HasSuffix(before, "%3C")
+}
+
+// skipType goes on behind the type in password: str = "x".
+func (a *assignment) skipType(s string) {
+	for _, kind := range []string{"string", "String", "str", "&str"} {
+		rest, is := strings.CutPrefix(s[a.from:], kind)
+		if at := len(rest) - len(strings.TrimLeft(rest, " ")); is && at < len(rest) && rest[at] == '=' {
+			a.sign, a.from = equals, skipBlanks(s, a.from+len(kind)+at+1)
+			return
+		}
+	}
+}
+
+// skipQuote goes on behind a quote and the backslashes before it.
+func skipQuote(s string, at int) int {
+	i := skipBackslashes(s, at)
+	if i < len(s) && isQuote(s[i]) {
+		return i + 1
+	}
+	return at
+}
+
+func skipBlanks(s string, at int) int {
+	for limit := at + mostBlanks; at < len(s) && at < limit && (s[at] == ' ' || s[at] == '\t'); {
+		at++
+	}
+	return at
+}
+
+const quotes = "\"'`"
+
+// isPrefixed reports whether a quote with a letter before it begins: E'…' of SQL, b'…' of Python.
+func isPrefixed(s string, at int) bool {
+	return at+1 < len(s) && isLetter(s[at]) && (s[at+1] == '\'' || s[at+1] == '"')
+}
+
+// readValue reads the value that begins at a.from.
+func (a *assignment) readValue(t *text) bool {
+	if a.sign == tag {
+		a.readTag(t)
+		a.value = t.s[a.from:min(a.to, a.from+judged)]
+		return a.to > a.from
+	}
+	if isPrefixed(t.s, a.from) {
+		a.from++
+	}
+	a.readQuoted(t)
+	if !a.quoted {
+		a.to = t.until(plainStretch, a.from, endsPlain)
+		a.to = trimmed(t.s, a.from, a.to)
+	}
+	a.value = t.s[a.from:min(a.to, a.from+judged)]
+	return a.to > a.from
+}
+
+// readTag reads the value of an element, up to where its end begins.
+func (a *assignment) readTag(t *text) {
+	if c, width := charAt(t.s, a.from); c == '<' && strings.HasPrefix(t.s[a.from+width:], "![CDATA[") {
+		a.from += width + len("![CDATA[")
+	}
+	a.to = t.until(tagStretch, a.from, func(s string, i int) bool {
+		return s[i] == '<' || s[i] == ']' || s[i] == '\n' || s[i] == '\\' || s[i] == '&' || isQuote(s[i])
+	})
+	if c, _ := charAt(t.s, a.to); a.to < len(t.s) && c != '<' && c != ']' {
+		a.to = a.from
+	}
+}
+
+// trimmed leaves out the signs of a sentence behind a value, and brackets that were not opened in it.
+func trimmed(s string, from, to int) int {
+	for to > from {
+		if to-from > 1 && s[to-2] == '\\' && (s[to-1] == 'n' || s[to-1] == 'r') {
+			to -= 2 // the end of a line that is escaped
+			continue
+		}
+		if strings.IndexByte(".,;:)]}>!?", s[to-1]) < 0 {
+			break
+		}
+		opening := strings.IndexByte(")]}", s[to-1])
+		if opening >= 0 && strings.IndexByte(s[from:min(to, from+judged)], "([{"[opening]) > 0 {
+			break
+		}
+		to--
+	}
+	return to
+}
+
+// readQuoted reads a value in quotes. Those inside it have more backslashes before them, or other ones.
+func (a *assignment) readQuoted(t *text) {
+	open := a.from
+	for open < len(t.s) && t.s[open] == '\\' && open-a.from < maxEscapes {
+		open++
+	}
+	depth := open - a.from
+	if open >= len(t.s) || !isQuote(t.s[open]) || depth >= maxEscapes {
+		return
+	}
+	quote := t.s[open]
+	kind := quotedStretch + strings.IndexByte(quotes, quote)*maxEscapes + depth
+	end := t.until(kind, open+1, func(s string, i int) bool {
+		return s[i] == '\n' || s[i] == '\r' || s[i] == quote && closes(s, i, depth)
+	})
+	if end >= len(t.s) || t.s[end] != quote {
+		a.from = open + 1 // it was cut off
+		return
+	}
+	a.from, a.to, a.quoted = open+1, end-depth, true
+}
+
+// closes reports whether the quote at a place ends a text that began with so many backslashes.
+func closes(s string, at, depth int) bool {
+	before := 0
+	for before <= at-1 && before < 4*maxEscapes && s[at-1-before] == '\\' {
+		before++
+	}
+	return before%(2*(depth+1)) == depth || depth == 0 && s[at] == '\'' && (at+1 >= len(s) || !isWord(s[at+1]))
+}
+
+// endsPlain reports whether a value without quotes ends at a place. A sign that may be part of it ends it only if something
+// else than a value goes on behind it.
+func endsPlain(s string, at int) bool {
+	switch c := s[at]; c {
+	case ' ', '\n', '\t', '\r', 0:
+		return true
+	case '"', '\'', '`':
+		return at+1 >= len(s) || !isWord(s[at+1])
+	case '\\':
+		return at+1 < len(s) && isQuote(s[at+1]) && (at+2 >= len(s) || !isWord(s[at+2])) || strings.HasPrefix(s[at:], `\u0026`)
+	case '&', ';', ',':
+		return at+1 >= len(s) || !isWord(s[at+1]) || beginsName(s, at+1)
+	case '<':
+		return at+1 < len(s) && s[at+1] == '/'
+	case '}', ']', ')':
+		return at+1 >= len(s) || !isWord(s[at+1])
+	}
+	return false
+}
+
+// beginsName reports whether a name and a sign begin at a place.
+func beginsName(s string, at int) bool {
+	i := at
+	for i < len(s) && i-at < longestName && (nameBytes[s[i]] || s[i] == ' ') {
+		i++
+	}
+	return i < len(s) && (s[i] == '=' || s[i] == ':')
+}

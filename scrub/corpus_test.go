@@ -1,0 +1,184 @@
+package scrub_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sluice-queue/sluice/scrub"
+)
+
+// A corpus is made of forms, in which secrets are written, of values, and of places in which a form stands. Half of the
+// forms, by a hash, are for tuning the rules; what becomes of the others is not shown, and tells how the rules do with new texts.
+const (
+	wantedRecall    = 0.95
+	wantedPrecision = 0.99
+)
+
+// place is where a text stands in a longer one.
+type place struct {
+	name string
+	put  func(text string) string
+}
+
+func format(pattern string) func(string) string {
+	return func(text string) string { return strings.ReplaceAll(pattern, "{}", text) }
+}
+
+func quoted(text string) string {
+	line, _ := json.Marshal(text)
+	return string(line)
+}
+
+// places are all but the first around the text.
+var places = []place{
+	{"alone", format("{}")},
+	{"before the cause", format("open store: {}: no such host")},
+	{"before a word", format("{}: invalid")},
+	{"end of an error", format("worker: job 42: attempt 3: {}")},
+	{"in brackets", format("connect failed ({})")},
+	{"in square brackets", format("connect failed [{}]")},
+	{"in a sentence", format("we tried {} and it failed")},
+	{"before a comma", format("failed with {}, retrying in 5s")},
+	{"end of a sentence", format("It was {}.")},
+	{"own line", format("first line\n{}\nlast line\n")},
+	{"windows line", format("first line\r\n{}\r\nlast line\r\n")},
+	{"after a tab", format("\t{}\t# as before")},
+	{"JSON", func(text string) string { return `{"level":"error","msg":` + quoted("call: "+text) + `,"n":7}` }},
+	{"JSON in JSON", func(text string) string {
+		return `{"body":` + quoted(`{"error":`+quoted(text)+`,"code":3}`) + `,"n":7}`
+	}},
+	{"logfmt", func(text string) string {
+		return `time=2026-07-01T12:34:56.789Z level=ERROR msg=failed error=` + strconv.Quote(text) + ` attempt=3`
+	}},
+	{"Go value", func(text string) string { return fmt.Sprintf("%+v", struct{ Error, Code string }{text, "x"}) }},
+	{"stack", format("panic: {}\n\ngoroutine 1 [running]:\nmain.main()\n\t/app/main.go:12 +0x1d\n")},
+}
+
+// tally counts one half of a corpus.
+type tally struct {
+	all, good int
+	bad       []string
+	kinds     map[string][2]int // good and all of each
+}
+
+func (c *tally) add(kind string, good bool, text, clean string) {
+	if c.kinds == nil {
+		c.kinds = make(map[string][2]int)
+	}
+	n := c.kinds[kind]
+	c.all++
+	n[1]++
+	if good {
+		c.good++
+		n[0]++
+	} else {
+		c.bad = append(c.bad, fmt.Sprintf("%s: %q became %q", kind, text, clean))
+	}
+	c.kinds[kind] = n
+}
+
+func (c *tally) share() float64 { return float64(c.good) / float64(max(c.all, 1)) }
+
+// halves are the part that the rules were tuned on, and the part that was held out.
+type halves [2]tally
+
+func (h *halves) add(kind, key string, good bool, text, clean string) {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(kind + "/" + key))
+	h[hash.Sum32()>>7&1].add(kind, good, text, clean)
+}
+
+func (h *halves) report(t *testing.T, what string, wanted float64) {
+	t.Helper()
+	for i, name := range []string{"tuned on", "held out"} {
+		t.Logf("%s, %s: %.2f %% of %d texts", what, name, 100*h[i].share(), h[i].all)
+		if h[i].share() < wanted {
+			t.Errorf("%s, %s: %.2f %% is less than %.0f %%", what, name, 100*h[i].share(), 100*wanted)
+		}
+	}
+	if testing.Verbose() { // of the other half nothing is shown, or it would be tuned on too
+		for kind, n := range h[0].kinds {
+			if n[0] < n[1] {
+				t.Logf("%s: %d of %d", kind, n[0], n[1])
+			}
+		}
+		for i, bad := range h[0].bad {
+			if i%max(1, len(h[0].bad)/60) == 0 {
+				t.Log(bad)
+			}
+		}
+	}
+}
+
+func TestRecallOnACorpus(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(2026, 7))
+	var h halves
+	for _, f := range secretForms() {
+		for _, v := range f.values {
+			for _, p := range places {
+				value := v.make(r)
+				text := p.put(strings.ReplaceAll(f.pattern, "{}", value))
+				clean := scrub.Text(text)
+				h.add(f.family, f.pattern, isGone(clean, value), text, clean)
+			}
+		}
+	}
+	h.report(t, "recall", wantedRecall)
+}
+
+var marks = regexp.MustCompile(`\[redacted:[a-z_]+\]`)
+
+// isGone reports whether no part of a value is left, of those that are long enough to be told from other text.
+func isGone(clean, value string) bool {
+	clean = marks.ReplaceAllString(clean, "\n")
+	parts := strings.FieldsFunc(value, func(c rune) bool { return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') })
+	long := 0
+	for _, part := range parts {
+		if len(part) < 4 {
+			continue
+		}
+		long++
+		if strings.Contains(clean, part) {
+			return false
+		}
+	}
+	return long > 0 || !strings.Contains(clean, value)
+}
+
+func TestPrecisionOnACorpus(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(2026, 8))
+	var h halves
+	for _, f := range harmlessForms() {
+		for i := range f.draws {
+			text := f.make(r)
+			for _, p := range places {
+				whole := p.put(text)
+				clean := scrub.Text(whole)
+				h.add(f.family, f.pattern(i), clean == whole, whole, clean)
+			}
+		}
+	}
+	h.report(t, "precision", wantedPrecision)
+}
+
+func TestScrubbedCorpusStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(2026, 9))
+	for _, f := range secretForms() {
+		for _, v := range f.values {
+			p := places[r.IntN(len(places))]
+			text := p.put(strings.ReplaceAll(f.pattern, "{}", v.make(r)))
+			if clean := scrub.Text(text); scrub.Text(clean) != clean {
+				t.Errorf("%q became %q, then %q", text, clean, scrub.Text(clean))
+			}
+		}
+	}
+}
