@@ -73,7 +73,9 @@ func troublesOfEngines() []trouble {
 				engines := s.dial(s.temporal(), temporal.Options{})
 				s.open()
 				s.tend(nil)
-				s.queue("pay", func(settings *sluice.Settings) { settings.Engine, settings.RunTaskQueue, settings.RunTimeout = "temporal", "unfollowed", time.Minute })
+				s.queue("pay", func(settings *sluice.Settings) {
+					settings.Engine, settings.RunTaskQueue, settings.RunTimeout = "temporal", "unfollowed", time.Minute
+				})
 				s.dispatch(engines)
 				id := s.add("pay", 1, sluice.EnqueueOptions{})
 				s.becomes(id, func(j sluice.Job) bool { return j.State == sluice.StateDispatched })

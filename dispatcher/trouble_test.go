@@ -174,6 +174,21 @@ func TestOpenBreakerIsSeenByPeople(t *testing.T) {
 	})
 }
 
+// TestAnEngineThatDoesNotSayHowRunsAreIsAConditionOfUpkeep: nothing is started meanwhile that could open a breaker.
+func TestAnEngineThatDoesNotSayHowRunsAreIsAConditionOfUpkeep(t *testing.T) {
+	inBank(t, func(b *bank) {
+		b.enqueue(1, sluice.EnqueueOptions{})
+		b.run(1)
+		b.wait(3 * time.Second)
+		b.want(sluice.StateDispatched, 1)
+		b.engine.cutOff(sluice.ErrEngineUnavailable)
+		b.wait(time.Minute)
+		if trouble := b.trouble(sluice.RoleUpkeep); !strings.Contains(trouble, "queue payment: the runs cannot be followed: engine temporal: ") {
+			b.Errorf("upkeep says %q", trouble)
+		}
+	})
+}
+
 // TestRunsThatNoWorkerWaitsForAreToldOf takes the engine's workers away, and gives them back.
 func TestRunsThatNoWorkerWaitsForAreToldOf(t *testing.T) {
 	inBank(t, func(b *bank) {

@@ -69,7 +69,7 @@ begin
             else h.role = 'dispatcher' and position('"queue":"' || job.queue || '"' in h.trouble) = 0 end);
     says := case when open then gate || ' serve the queue' else coalesce(
         (select format('no dispatcher hands the queue''s jobs to the engine "%s": %s', q.engine,
-                substring(h.trouble from '"queue":"' || job.queue || '"[^}]*?"text":"((?:[^"\\]|\\.)*)'))
+                substring(h.trouble from '"queue":"' || job.queue || '"[^}]*"text":"((?:[^"\\]|\\.)*)'))
             from sluice.holder h where gate = 'dispatchers' and h.role = 'dispatcher' and h.seen >= o.now_at - interval '30 seconds'
             and position('"queue":"' || job.queue || '"' in h.trouble) > 0 limit 1),
         format('no %s of queue "%s" was seen in the last 30 s', rtrim(gate, 's'), job.queue)) end;

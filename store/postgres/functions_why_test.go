@@ -1,0 +1,35 @@
+package postgres_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// TestTheFunctionWhyKnowsAnOpenBreaker reads the conditions that programs store.
+func TestTheFunctionWhyKnowsAnOpenBreaker(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	r.exec(`update sluice.queue set engine = 'eu' where name = 'scraper'`)
+	r.exec(`select sluice.enqueue(queue => 'scraper', payload => '1', job_id => $1::text::uuid)`, mine)
+	operator := r.as(r.operator)
+	for _, c := range []struct {
+		queue, says string
+		open        bool
+	}{
+		{"scraper", `no dispatcher hands the queue's jobs to the engine "eu": the breaker is open: engine eu: no route`, false},
+		{"scrape", "dispatchers serve the queue", true},
+	} {
+		conditions := []sluice.Condition{sluice.EngineCondition(c.queue, "eu", time.Now(), "the breaker is open", errors.New(`no route "a"`))}
+		if err := r.owner.Beat(t.Context(), sluice.Holder{ID: "h:1:x", Role: sluice.RoleDispatcher, Queues: []string{"scraper"}, Conditions: conditions}); err != nil {
+			t.Fatal(err)
+		}
+		const gate = ` from sluice.why(job_id => $1::text::uuid) where gate = 'dispatchers'`
+		if says, open := value[string](r, operator, `select says`+gate, mine), value[bool](r, operator, `select open`+gate, mine); !strings.HasPrefix(says, c.says) || open != c.open {
+			t.Errorf("of a breaker for %s it says %q, open %t", c.queue, says, open)
+		}
+	}
+}
