@@ -96,9 +96,16 @@ func (a *assignment) readBlank(s string, after int, closed bool) bool {
 	if after >= len(s) {
 		return false
 	}
+	if a.name.kind == passwordName && strings.Contains(s[max(0, a.name.start-longestName):a.name.start], "login ") {
+		a.name.flag = true // machine X login Y password Z, in .netrc
+	}
 	if a.name.flag {
 		a.sign, a.from = follows, after
 		return after > a.name.end && (!closed || a.isListed(s, after))
+	}
+	if strings.HasPrefix(s[after:], "('") && strings.EqualFold(s[a.name.start:a.name.end], "password") {
+		a.sign, a.from = follows, after+1 // SQL's PASSWORD('x')
+		return true
 	}
 	if after == a.name.end {
 		return false
@@ -249,6 +256,10 @@ func (a *assignment) readQuoted(t *text) {
 		return
 	}
 	quote := t.s[open]
+	if depth == 0 && strings.HasPrefix(t.s[open+1:], t.s[open:open+1]) {
+		a.from, a.to, a.quoted = open+1, open+1, true // there is nothing in it
+		return
+	}
 	kind := quotedStretch + strings.IndexByte(quotes, quote)*maxEscapes + depth
 	end := t.until(kind, open+1, func(s string, i int) bool {
 		return s[i] == '\n' || s[i] == '\r' || s[i] == quote && closes(s, i, depth)
@@ -262,6 +273,9 @@ func (a *assignment) readQuoted(t *text) {
 
 // closes reports whether the quote at a place ends a text that began with so many backslashes.
 func closes(s string, at, depth int) bool {
+	if depth == 0 && s[at] == '\'' && (s[at-1] == '\'' || at+1 < len(s) && s[at+1] == '\'') {
+		return false // a quote in a text of SQL
+	}
 	before := 0
 	for before <= at-1 && before < 4*maxEscapes && s[at-1-before] == '\\' {
 		before++

@@ -114,7 +114,7 @@ func harmlessPatterns() []harmlessForm {
 			"lookup db on 127.0.0.53:53: no such host", "EOF", "exit status 1", "signal: killed", "tls: first record does not look like a TLS handshake", "x509: certificate signed by unknown authority", "json: cannot unmarshal string into Go value of type int",
 			"strconv.Atoi: parsing \"x{n}\": invalid syntax", "rate limit exceeded, retry after 30 s", "no such queue: {w}"),
 		oneOf("tests", "--- PASS: TestToken (0.00s)", "--- FAIL: TestPasswordIsScrubbed/short_{n} (1.23s)", "ok  \tgithub.com/{w}/{w}\t0.123s\tcoverage: 81.2% of statements", "PASS", "pass=12 fail=0 skip=3", "    main_test.go:42: got 3, want 4", "=== RUN   TestSecretKey",
-			"BenchmarkScrub-8   \t    1000\t   1234567 ns/op\t 12.34 MB/s", "panic: runtime error: index out of range [5] with length 3", "tests: 120 passed, 3 failed"),
+			"BenchmarkScrub-8   \t    1000\t   1234567 ns/op\t 12.34 MB/s", "panic: runtime error: index out of range [5] with length 3", "tests: 120 passed, 3 failed", "bypass=x{n}", "compass:north{n}", "password='' user=x"),
 		oneOf("stacks", "goroutine 17 [running]:\nmain.(*server).handle(0xc000123456, {0x7f3a12345678, 0xc})\n\t/app/server.go:{n} +0x1d", "created by net/http.(*Server).Serve in goroutine 1\n\t/usr/local/go/src/net/http/server.go:3086 +0x5cb",
 			"Traceback (most recent call last):\n  File \"/app/main.py\", line {n}, in <module>", "    at Object.<anonymous> (/app/index.js:{n}:15)", "\tat com.example.Token.parse(Token.java:{n})", "token=0xc000123456"),
 		oneOf("prose", "The disk was full, so the task stopped.", "a risk-based-authentication-of-users", "sk-learn-and-other-libraries", "we asked {n} people on 2026-07-01", "10@5 or x@y", "see section 1.2.3.4 of the manual", "{w} {w} {w} at {w}", "user@localhost",

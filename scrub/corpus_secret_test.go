@@ -121,14 +121,16 @@ func assignmentForms(add adder) {
 	add("quoted key", []value{keyOf(20), keyOf(40), long, hexed},
 		`"apiKey": "{}"`, `"client_secret":"{}"`, `"access_token":"{}","token_type":"bearer"`, `"refreshToken": "{}"`, `secret = "{}"`, `token: '{}'`, `"privateKey":"{}"`,
 		`const token = "{}";`, `"tokens":["{}"]`, `{"name":"API_TOKEN","value":"{}"}`, `name: DB_PASSWORD, value: "{}"`, `"auth":"{}"`, `"secretAccessKey":"{}"`, `"sessionToken": "{}"`)
+	add("doubled quotes", []value{{"doubled", func(r *rand.Rand) string { return key(r, 8) + "''" + key(r, 8) }}}, "password='{}'", "password = '{}' x", "PASSWORD '{}'", "IDENTIFIED BY '{}';")
 	add("backslashes", []value{slashed}, `password="{}"`, `password='{}'`, `"password":"{}"`, `secret: "{}"`, `token="{}"`, "password={}")
 	add("flags", []value{short, keyOf(20), keyOf(40), long},
 		"app --password {} --verbose", "app --api-key {}", "app --token {} run", "app --token={}", "app -password {}", "app --client-secret={} x", "app --secret-key '{}'", `app --api-key "{}"`,
-		`["app","--token","{}"]`, "curl -u admin:{} https://example.com", "curl --user admin:{} https://example.com", "exec [app --password {}] failed")
+		`["app","--token","{}"]`, "curl -u admin:{} https://example.com", "curl --user admin:{} https://example.com", "exec [app --password {}] failed",
+		"sshpass -p {} ssh app@host", "machine api.example.com login bob password {}")
 	add("SQL", []value{short, words, signs, keyOf(20)},
 		"ALTER ROLE app PASSWORD '{}'", "create role app login password '{}';", "CREATE USER app IDENTIFIED BY '{}'", "ALTER USER 'a'@'%' IDENTIFIED WITH mysql_native_password BY '{}';",
 		"CREATE LOGIN app WITH PASSWORD = '{}'", "ALTER USER app WITH ENCRYPTED PASSWORD '{}' VALID UNTIL 'infinity'", "CREATE USER MAPPING FOR x SERVER y OPTIONS (user 'a', password '{}')",
-		"update users set password = '{}' where id = 7", "GRANT ALL ON *.* TO 'a'@'h' IDENTIFIED BY '{}' WITH GRANT OPTION")
+		"SET PASSWORD FOR 'bob'@'%' = PASSWORD('{}')", "update users set password = '{}' where id = 7", "GRANT ALL ON *.* TO 'a'@'h' IDENTIFIED BY '{}' WITH GRANT OPTION")
 }
 
 func fieldForms(add adder) {
@@ -204,7 +206,7 @@ func personalForms(add adder) {
 	add("email", []value{{"email", func(r *rand.Rand) string {
 		return drawn(r, lower, 5) + "." + drawn(r, lower, 6) + "@" + drawn(r, lower, 8) + ".example." + drawn(r, lower, 2)
 	}}}, "{}", "user {} not found", "<{}>", "mailto:{}", "user={}", `{"email":"{}"}`, "login of {} failed", "https://x.test/?user={}")
-	for _, sep := range []string{"", " ", "-", ".", "\t", "\u00a0", "\u2009", "\u202f", "\u2011", "\u2013", "%20", "&nbsp;"} {
+	for _, sep := range []string{"", " ", "-", ".", "\t", "  ", "\u00a0", "\u2009", "\u202f", "\u2011", "\u2013", "%20", "&nbsp;"} {
 		add("card", []value{{"card" + sep, func(r *rand.Rand) string { return strings.Join(fours(luhn(r)), sep) }}}, "{}", "card {} declined", "pan={}", `{"number":"{}"}`, "card: {}, exp 12/27")
 	}
 	add("phone", []value{{"phone", func(r *rand.Rand) string {

@@ -101,6 +101,13 @@ func curlUser(t *text, start, end int) (from, to int, found bool) {
 	return at, to, !strings.HasPrefix(secret, "//") && (!isPort(secret) || len(secret) > 4)
 }
 
+// sshpass finds the password that is given to it.
+func sshpass(t *text, _, end int) (from, to int, found bool) {
+	from = skipQuote(t.s, skipBlanks(t.s, end))
+	to = t.token(from)
+	return from, to, mayBeReal(t.s[from:min(to, from+judged)])
+}
+
 // identifiedBy finds the password of a user that SQL makes: IDENTIFIED BY 'x'.
 func identifiedBy(t *text, _, end int) (from, to int, found bool) {
 	line := t.s[end:min(len(t.s), end+judged)]

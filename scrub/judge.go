@@ -21,7 +21,7 @@ func (a *assignment) isSecret(s string) bool {
 	case a.attached && a.sign == equals:
 		return a.isAttached(s)
 	case a.name.kind == passwordName && a.sign != says && a.isWholeLine(s):
-		return len(v) >= 6
+		return len(v) >= 6 || len(v) == 5 && hasDigit(v)
 	case a.attached && a.sign == colon && a.name.kind == passwordName && strings.Trim(v, lowers) == "":
 		return len(v) >= 8 // a field of Go's %+v
 	}
@@ -97,7 +97,7 @@ func (a *assignment) isWholeLine(s string) bool {
 	return before == "" || strings.HasSuffix(before, "\n") || strings.HasSuffix(before, `\n`)
 }
 
-// isArgument looks at what follows a flag, or a word of SQL.
+// isArgument looks at what follows a flag, or a word of .netrc.
 func (a *assignment) isArgument() bool {
 	v := a.value
 	if !hasDigit(v) && strings.Contains(v, ":") {
@@ -123,7 +123,7 @@ func (a *assignment) isWeakSecret(s string) bool {
 		return false
 	}
 	word := strings.ToLower(s[a.name.start:a.name.end])
-	if strings.HasSuffix(word, "pass") || strings.HasSuffix(word, "pw") {
+	if parts := nameParts(s[a.name.start:a.name.end]); len(parts) > 0 && (parts[len(parts)-1] == "pass" || parts[len(parts)-1] == "pw") {
 		return len(a.value) >= 6 && hasLetter(a.value) && (hasDigit(a.value) || len(word) > len("pass") && a.sign == equals && a.attached)
 	}
 	if strings.HasSuffix(word, "sessid") || word == "jsessionid" {

@@ -85,6 +85,9 @@ func digitRun(s string, start int) run {
 		}
 		r.groups[r.count], r.ends[r.count], r.end = i-from, i, i
 		mark, width := separator(s, i, r.brackets)
+		if second, more := separator(s, i+width, false); mark == ' ' && second == ' ' {
+			width += more
+		}
 		if next := i + width; width == 0 || next >= len(s) || !isDigit(s[next]) && s[next] != '(' {
 			r.count++
 			break

@@ -46,6 +46,7 @@ func passwordRules() []*rule {
 		{family: Password, name: "authorization", words: []string{"bearer", "basic"}, scan: bearer},
 		{family: Password, name: "cookie", words: []string{"cookie"}, scan: cookie},
 		{family: Password, name: "command_line", words: []string{"-u ", "--user", "-u\","}, scan: curlUser},
+		{family: Password, name: "sshpass", words: []string{"sshpass -p"}, scan: sshpass},
 		{family: Password, name: "sql_password", words: []string{"identified"}, scan: identifiedBy},
 		{family: Password, name: "assignment", words: passwordWords, scan: assigned(passwordName)},
 		{family: Password, name: "assignment", words: secretWords, scan: assigned(secretName)},
