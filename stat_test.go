@@ -303,3 +303,29 @@ func BenchmarkMoved(b *testing.B) {
 		})
 	}
 }
+
+func TestStatisticsAreKnownWhereSomebodyCounts(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	holder := func(counts bool, ago time.Duration, queues ...string) sluice.Holder {
+		return sluice.Holder{Queues: queues, Counts: counts, Seen: now.Add(-ago)}
+	}
+	for what, c := range map[string]struct {
+		counted bool
+		holders []sluice.Holder
+		want    bool
+	}{
+		"nobody":                               {false, nil, false},
+		"somebody did":                         {true, nil, true},
+		"a worker counts":                      {false, []sluice.Holder{holder(true, 0, "mail", "other")}, true},
+		"a worker does not":                    {true, []sluice.Holder{holder(true, 0, "mail"), holder(false, 0, "mail")}, false},
+		"that of another queue does not":       {true, []sluice.Holder{holder(false, 0, "other")}, true},
+		"that of another queue counts":         {false, []sluice.Holder{holder(true, 0, "other")}, false},
+		"a worker that is gone did not":        {true, []sluice.Holder{holder(false, time.Minute, "mail")}, true},
+		"a worker that is gone counted no job": {false, []sluice.Holder{holder(true, time.Minute, "mail")}, false},
+	} {
+		if got := sluice.StatsKnown("mail", c.counted, c.holders, now); got != c.want {
+			t.Errorf("%s: %v, want %v", what, got, c.want)
+		}
+	}
+}

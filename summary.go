@@ -25,6 +25,11 @@ type Summary struct {
 	OldestAge time.Duration `json:"-"`
 	InFlight  int           `json:"in_flight"`
 
+	// Counted says whether the figures below tell anything: something was counted in the window, or processes that serve the
+	// queue count, and nothing happened. Without it they are those of an empty window, and must not be shown as figures. See
+	// StatsKnown.
+	Counted bool `json:"counted"`
+
 	// Counts are those of the window.
 	Counts StatCounts `json:"counts"`
 	// Rate is how many jobs completed per second.
@@ -149,13 +154,21 @@ func (c *Client) summaries(ctx context.Context, filter StatFilter, window time.D
 	if err != nil {
 		return nil, err
 	}
+	holders, err := c.store.Holders(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var out []Summary
 	for _, q := range queues {
 		if filter.Tenants {
-			out = append(out, tenantSummaries(q.Name, byQueue[q.Name], filter)...)
+			for _, s := range tenantSummaries(q.Name, byQueue[q.Name], filter) {
+				s.Counted = StatsKnown(q.Name, true, holders, filter.To)
+				out = append(out, s)
+			}
 			continue
 		}
 		s := summaryOf(q.Name, filter.Tenant, byQueue[q.Name], filter)
+		s.Counted = StatsKnown(q.Name, len(s.Slots) > 0, holders, filter.To)
 		if filter.Tenant == "" {
 			err = errors.Join(err, c.addDepth(ctx, &s))
 		}

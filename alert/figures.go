@@ -25,7 +25,7 @@ type figures struct {
 	asked   bool            // for the holders
 	waves   map[string]sluice.QueueWaves
 	stats   map[time.Duration]map[string]sluice.Stat
-	counted *bool // whether somebody keeps statistics
+	counted map[string]bool // queues of which something was counted in the last day
 }
 
 func newFigures(w *Watcher, book sluice.AlertBook, targets []sluice.AlertTarget) *figures {

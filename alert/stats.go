@@ -13,20 +13,13 @@ import (
 // statPage is how many slots are read at once.
 const statPage = 10_000
 
-// window gives what happened in a queue in a window up to now. Known is false where nobody keeps statistics.
+// window gives what happened in a queue in a window up to now. Known is false where nobody counts.
 func (f *figures) window(ctx context.Context, queue string, window time.Duration) (stat sluice.Stat, known bool, err error) {
-	if f.counted == nil {
-		counted, err := f.somebodyCounts(ctx)
-		if err != nil {
-			return stat, false, err
-		}
-		f.counted = &counted
-	}
-	if !*f.counted {
-		return stat, false, nil
+	if known, err = f.somebodyCounts(ctx, queue); err != nil || !known {
+		return stat, false, err
 	}
 	if f.stats[window] == nil {
-		byQueue, err := f.slots(ctx, window)
+		byQueue, err := f.slots(ctx, window, sluice.StatEvery(window))
 		if err != nil {
 			return stat, false, err
 		}
@@ -35,16 +28,33 @@ func (f *figures) window(ctx context.Context, queue string, window time.Duration
 	return f.stats[window][queue], true, nil
 }
 
-// somebodyCounts reports whether there are statistics of the last day.
-func (f *figures) somebodyCounts(ctx context.Context) (bool, error) {
-	filter := sluice.StatFilter{Every: sluice.StatMinute, From: f.book.Now.Add(-24 * time.Hour).Truncate(sluice.StatMinute), To: f.book.Now, Limit: 1}
-	stats, err := f.store.Stats(ctx, filter)
-	return len(stats) > 0, err
+// somebodyCounts reports whether the statistics tell of a queue: something was counted in the last day, or those who serve
+// the queue count.
+func (f *figures) somebodyCounts(ctx context.Context, queue string) (bool, error) {
+	if f.counted == nil {
+		byQueue, err := f.slots(ctx, countedWithin, sluice.StatHour)
+		if err != nil {
+			return false, err
+		}
+		f.counted = make(map[string]bool, len(byQueue))
+		for name := range byQueue {
+			f.counted[name] = true
+		}
+	}
+	holders, err := f.alive(ctx)
+	return sluice.StatsKnown(queue, f.counted[queue], holders, f.book.Now), err
+}
+
+// countedWithin is how long ago something may have been counted in a queue for 0 to mean that nothing happened since.
+const countedWithin = 24 * time.Hour
+
+// notCounted is the answer where nobody counts.
+var notCounted = sluice.AlertReading{
+	Unknown: true, Detail: sluice.NotCounted + ": the rule needs statistics, and no process that counts has served the queue for a day, or one that does not serves it",
 }
 
 // slots adds up the slots of a window by queue, a page at a time.
-func (f *figures) slots(ctx context.Context, window time.Duration) (map[string]sluice.Stat, error) {
-	every := sluice.StatEvery(window)
+func (f *figures) slots(ctx context.Context, window, every time.Duration) (map[string]sluice.Stat, error) {
 	filter := sluice.StatFilter{Every: every, From: f.book.Now.Add(-window).Truncate(every), To: f.book.Now, Limit: statPage}
 	out := make(map[string]sluice.Stat)
 	for {
@@ -77,7 +87,7 @@ func (f *figures) overTime(ctx context.Context, t sluice.AlertTarget) (sluice.Al
 	window := t.Rule.Window
 	stat, known, err := f.window(ctx, t.Queue.Name, window)
 	if err != nil || !known {
-		return sluice.AlertReading{Unknown: true}, err
+		return notCounted, err
 	}
 	summary := sluice.NewSummary([]sluice.Stat{stat}, f.book.Now.Add(-window), f.book.Now)
 	perSecond := func(n int64) float64 { return float64(n) / window.Seconds() }
@@ -114,7 +124,7 @@ func (f *figures) moving(ctx context.Context, t sluice.AlertTarget) (sluice.Aler
 	}
 	stat, known, err := f.window(ctx, t.Queue.Name, t.Rule.Window)
 	if err != nil || !known {
-		return sluice.AlertReading{Unknown: true}, err
+		return notCounted, err
 	}
 	if t.Rule.Metric == sluice.MetricPace {
 		allowed := t.Queue.Settings.Rate.PerSecond() * t.Rule.Window.Seconds()

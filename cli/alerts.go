@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -244,7 +245,10 @@ func lookColumns() []column[lookRow] {
 		{"QUEUE", func(r lookRow) string { return orDash(r.Queue) }, false},
 		{"METRIC", func(r lookRow) string { return r.Metric }, false},
 		{"VALUE", func(r lookRow) string {
-			if r.Value == nil {
+			switch {
+			case r.Value == nil && strings.HasPrefix(r.Detail, sluice.NotCounted):
+				return sluice.NotCounted
+			case r.Value == nil:
 				return "unknown"
 			}
 			return figureText(*r.Value)

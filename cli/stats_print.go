@@ -20,14 +20,16 @@ type statsRow struct {
 	OldestSeconds *float64      `json:"oldest_seconds,omitempty"`
 	InFlight      *int          `json:"in_flight,omitempty"`
 
-	Counts    sluice.StatCounts `json:"counts"`
-	PerSecond float64           `json:"completed_per_second"`
-	// SuccessRate and LeaseExpiryRate are null where no job ended or none was claimed.
-	SuccessRate     *float64    `json:"success_rate"`
-	LeaseExpiryRate *float64    `json:"lease_expiry_rate"`
-	Wait            quantileRow `json:"wait_seconds"`
-	Run             quantileRow `json:"run_seconds"`
-	Total           quantileRow `json:"total_seconds"`
+	// Counted says whether somebody counts; else all that follows is null.
+	Counted   bool               `json:"counted"`
+	Counts    *sluice.StatCounts `json:"counts"`
+	PerSecond *float64           `json:"completed_per_second"`
+	// SuccessRate and LeaseExpiryRate are null also where no job ended or none was claimed.
+	SuccessRate     *float64     `json:"success_rate"`
+	LeaseExpiryRate *float64     `json:"lease_expiry_rate"`
+	Wait            *quantileRow `json:"wait_seconds"`
+	Run             *quantileRow `json:"run_seconds"`
+	Total           *quantileRow `json:"total_seconds"`
 
 	summary sluice.Summary
 }
@@ -49,13 +51,21 @@ func threeDigits(d time.Duration) float64 {
 	return f
 }
 
+// tell fills in the figures of a window in which somebody counted.
+func (row *statsRow) tell(s sluice.Summary) {
+	wait, run, total := quantilesOf(s.Wait), quantilesOf(s.Run), quantilesOf(s.Total)
+	row.Counts, row.PerSecond, row.Wait, row.Run, row.Total = &s.Counts, &s.Rate, &wait, &run, &total
+}
+
 func statsRows(all []sluice.Summary) []statsRow {
 	var rows []statsRow
 	for _, s := range all {
 		row := statsRow{
-			Queue: s.Queue, Tenant: s.Tenant, From: s.From, To: s.To, Counts: s.Counts,
-			PerSecond: s.Rate, SuccessRate: successOf(s), LeaseExpiryRate: expiryOf(s),
-			Wait: quantilesOf(s.Wait), Run: quantilesOf(s.Run), Total: quantilesOf(s.Total), summary: s,
+			Queue: s.Queue, Tenant: s.Tenant, From: s.From, To: s.To, Counted: s.Counted,
+			SuccessRate: successOf(s), LeaseExpiryRate: expiryOf(s), summary: s,
+		}
+		if s.Counted {
+			row.tell(s)
 		}
 		if s.Tenant == "" {
 			oldest := s.OldestAge.Seconds()
@@ -64,6 +74,21 @@ func statsRows(all []sluice.Summary) []statsRow {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// rate writes how many there were as so many per second, minute or hour.
+func (row *statsRow) rate(of func(sluice.StatCounts) int64) string {
+	if row.Counts == nil {
+		return sluice.NotCounted
+	}
+	return rateOf(of(*row.Counts), row.summary)
+}
+
+func (row *statsRow) share(part *float64) string {
+	if !row.Counted {
+		return sluice.NotCounted
+	}
+	return partOf(part)
 }
 
 // tablePicture is how wide a picture is in a line of a table.
@@ -82,16 +107,19 @@ func statsColumns(f statsFlags) []column[statsRow] {
 		)
 	}
 	return append(columns,
-		column[statsRow]{title: "ENQUEUED", text: func(r statsRow) string { return rateOf(r.Counts.Enqueued, r.summary) }, numeric: true},
-		column[statsRow]{title: "COMPLETED", text: func(r statsRow) string { return rateOf(r.Counts.Completed, r.summary) }, numeric: true},
-		column[statsRow]{title: "SUCCESS", text: func(r statsRow) string { return partOf(r.SuccessRate) }, numeric: true},
-		column[statsRow]{title: "EXPIRED", text: func(r statsRow) string { return partOf(r.LeaseExpiryRate) }, numeric: true},
+		column[statsRow]{title: "ENQUEUED", text: func(r statsRow) string { return r.rate(func(c sluice.StatCounts) int64 { return c.Enqueued }) }, numeric: true},
+		column[statsRow]{title: "COMPLETED", text: func(r statsRow) string { return r.rate(func(c sluice.StatCounts) int64 { return c.Completed }) }, numeric: true},
+		column[statsRow]{title: "SUCCESS", text: func(r statsRow) string { return r.share(r.SuccessRate) }, numeric: true},
+		column[statsRow]{title: "EXPIRED", text: func(r statsRow) string { return r.share(r.LeaseExpiryRate) }, numeric: true},
 		column[statsRow]{title: "WAIT P95", text: func(r statsRow) string { return took(r.summary.Wait.P95) }, numeric: true},
 		column[statsRow]{title: "RUN P50", text: func(r statsRow) string { return took(r.summary.Run.P50) }, numeric: true},
 		column[statsRow]{title: "RUN P95", text: func(r statsRow) string { return took(r.summary.Run.P95) }, numeric: true},
 		column[statsRow]{title: "RUN P99", text: func(r statsRow) string { return took(r.summary.Run.P99) }, numeric: true},
 		column[statsRow]{title: "TOTAL P95", text: func(r statsRow) string { return took(r.summary.Total.P95) }, numeric: true},
 		column[statsRow]{title: "OVER TIME", text: func(r statsRow) string {
+			if !r.Counted {
+				return sluice.NotCounted
+			}
 			return countsPicture(r.summary, tablePicture, func(c sluice.StatCounts) int64 { return c.Completed })
 		}},
 	)
@@ -137,6 +165,10 @@ func (a *app) printSummary(s sluice.Summary, f statsFlags) error {
 	if _, err := fmt.Fprint(a.stdout, headOf(s)); err != nil {
 		return err
 	}
+	if !s.Counted {
+		_, err := fmt.Fprintln(a.stdout, sluice.NotCounted+": in this window no process counted what it does, or one that serves the queue does not count; see NoStatistics in docs/guide/statistics.md")
+		return err
+	}
 	picture := widestPicture
 	if width := terminalWidth(a.stdout); width > 0 {
 		picture = max(min(width-besidePicture, widestPicture), 10)
@@ -174,17 +206,17 @@ func (a *app) printSummary(s sluice.Summary, f statsFlags) error {
 	})
 }
 
-// successOf is the success rate of a window; nil: no job ended in it.
+// successOf is the success rate of a window; nil: no job ended in it, or nobody counted.
 func successOf(s sluice.Summary) *float64 {
-	if s.Counts.Completed+s.Counts.Dead == 0 {
+	if !s.Counted || s.Counts.Completed+s.Counts.Dead == 0 {
 		return nil
 	}
 	return &s.SuccessRate
 }
 
-// expiryOf is the share of claims whose lease ran out; nil: nothing was claimed.
+// expiryOf is the share of claims whose lease ran out; nil: nothing was claimed, or nobody counted.
 func expiryOf(s sluice.Summary) *float64 {
-	if s.Counts.Claimed == 0 {
+	if !s.Counted || s.Counts.Claimed == 0 {
 		return nil
 	}
 	return &s.LeaseExpiryRate
@@ -200,6 +232,9 @@ func headOf(s sluice.Summary) string {
 	if s.Tenant == "" {
 		text += fmt.Sprintf("ready %s, oldest %s, scheduled %s, blocked %s, in flight %s, uncertain %s, dead %s\n",
 			depthOf(s.Depth.Ready), age(s), depthOf(s.Depth.Scheduled), depthOf(s.Depth.Blocked), depthOf(s.InFlight), depthOf(s.Depth.Uncertain), depthOf(s.Depth.Dead))
+	}
+	if !s.Counted {
+		return text
 	}
 	return text + fmt.Sprintf("success rate %s, lease expiry rate %s\n\n", partOf(successOf(s)), partOf(expiryOf(s)))
 }

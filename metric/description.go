@@ -76,6 +76,7 @@ var looked = []Description{
 	{"sluice_queue_paused", TypeGauge, []string{"queue"}, "1 while the queue is paused.", "", nil},
 	{"sluice_queue_settings_wrong", TypeGauge, []string{"queue"}, "1 while a setting that plain SQL stored breaks a rule, and does not count.", "", nil},
 	{"sluice_queue_holders", TypeGauge, []string{"queue", "role"}, "Workers, dispatchers and forwarders that serve the queue and were seen in the last 30 s.", "", nil},
+	{"sluice_queue_holders_not_counted", TypeGauge, []string{"queue", "role"}, "Those of them that do not count what they do: where it is above 0, `sluice stats` says `not counted`.", "", nil},
 	{"sluice_breaker_open", TypeGauge, []string{"queue"}, "Dispatchers whose breaker is open: the engine of the queue cannot be used.", "B-27", nil},
 	{"sluice_holders", TypeGauge, []string{"role"}, "Processes that were seen in the last 30 s.", "", nil},
 	{"sluice_holders_in_trouble", TypeGauge, []string{"role"}, "Those of them that are kept from a part of their work and say so.", "B-27", nil},

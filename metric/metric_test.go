@@ -245,6 +245,7 @@ func TestABreakerIsToldByItsQueue(t *testing.T) {
 	s.want(0, "sluice_breaker_open", "queue=payments")
 	s.want(1, "sluice_holders_in_trouble", "role=dispatcher")
 	s.want(2, "sluice_queue_holders", "queue=payment", "role=dispatcher")
+	s.want(0, "sluice_queue_holders_not_counted", "queue=payment", "role=dispatcher")
 	s.want(20, "sluice_holder_slots", "role=dispatcher")
 	s.want(1, "sluice_holder_busy", "role=dispatcher")
 }
@@ -383,4 +384,17 @@ func BenchmarkOneStep(b *testing.B) {
 		_, end := sluice.BeginStep(b.Context(), store, sluice.Step{Name: sluice.StepHandle, Queue: "payments", Claim: claim})
 		end(sluice.StepEnd{Jobs: 1})
 	}
+}
+
+func TestHoldersThatDoNotCountAreTold(t *testing.T) {
+	t.Parallel()
+	s := told(t, memory.New(memory.Options{NoStatistics: true}), metric.Options{})
+	if _, err := s.client.EnsureQueue(t.Context(), "payment", sluice.DefaultSettings(), ada); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Beat(t.Context(), sluice.Holder{ID: "h", Role: sluice.RoleWorker, Queues: []string{"payment"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.gauges.Read(t.Context())
+	s.want(1, "sluice_queue_holders_not_counted", "queue=payment", "role=worker")
 }

@@ -212,7 +212,7 @@ func (g *Gauges) readHolders(ctx context.Context, told *told) error {
 
 func (g *Gauges) tellRole(told *told, role string, holders []sluice.Holder) {
 	var count, troubled, slots, busy int
-	serving := make(map[string]int)
+	serving, silent := make(map[string]int), make(map[string]int)
 	for _, h := range holders {
 		if h.Role != role {
 			continue
@@ -223,6 +223,9 @@ func (g *Gauges) tellRole(told *told, role string, holders []sluice.Holder) {
 		}
 		for _, queue := range h.Queues {
 			serving[queue]++
+			if !h.Counts {
+				silent[queue]++
+			}
 		}
 	}
 	told.add("sluice_holders", float64(count), role)
@@ -234,6 +237,7 @@ func (g *Gauges) tellRole(told *told, role string, holders []sluice.Holder) {
 	}
 	for _, q := range g.round.queues {
 		told.add("sluice_queue_holders", float64(serving[q.Name]), q.Name, role)
+		told.add("sluice_queue_holders_not_counted", float64(silent[q.Name]), q.Name, role)
 	}
 }
 

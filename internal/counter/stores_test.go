@@ -137,3 +137,31 @@ func TestAProgramThatDoesNotWantToIsNotCounted(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func TestWhereNobodyCountsTheSummarySaysSo(t *testing.T) {
+	t.Parallel()
+	onStores(t, func(t *testing.T, open opener) {
+		counted := func(want bool) {
+			t.Helper()
+			got, err := sluice.NewClient(open(t, true), sluice.ClientOptions{}).Summary(t.Context(), "mail", 0)
+			if err != nil || got.Counted != want || got.Depth.Dead == 0 {
+				t.Errorf("counted: %v, want %v; dead %d; %v", got.Counted, want, got.Depth.Dead, err)
+			}
+		}
+		mailProgram(t, open(t, true))
+		counted(false)
+		store := open(t, false)
+		if _, err := sluice.NewClient(store, sluice.ClientOptions{}).Enqueue(t.Context(), sluice.NewJob{Queue: "mail", Payload: []byte("1")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		counted(true)
+		worker := sluice.Holder{ID: sluice.NewHolderID(), Role: sluice.RoleWorker, Queues: []string{"mail"}}
+		if err := open(t, true).Beat(t.Context(), worker); err != nil {
+			t.Fatal(err)
+		}
+		counted(false)
+	})
+}

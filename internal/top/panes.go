@@ -60,7 +60,14 @@ func (m *model) queueLine(q queueRow) string {
 	if q.Run.P95 > 0 {
 		p95 = short(q.Run.P95)
 	}
-	text := row(queueWidths, q.name(), state, bounded(q.Depth.Ready), oldest, flight, rate(perSecond(q.Counts.Enqueued, q.Summary)), done, p95, bounded(q.Depth.Dead))
+	came := rate(perSecond(q.Counts.Enqueued, q.Summary))
+	switch {
+	case !q.Counted && q.workers > 0:
+		came, done = "not", "counted" // side by side
+	case !q.Counted:
+		came, done = "-", "-"
+	}
+	text := row(queueWidths, q.name(), state, bounded(q.Depth.Ready), oldest, flight, came, done, p95, bounded(q.Depth.Dead))
 	switch {
 	case q.name() == m.chosen:
 		return reverse.Render("▸ " + text)
@@ -191,6 +198,9 @@ func (m *model) hourLines() []string {
 	h := m.detail.hour
 	if h.Queue != m.chosen {
 		return []string{"  looking …", ""}
+	}
+	if !h.Counted {
+		return []string{bold.Render("  the last hour"), "  " + sluice.NotCounted, ""}
 	}
 	done, came := make([]float64, 60), make([]float64, 60)
 	from := m.snapshot.at.Add(-time.Hour)

@@ -38,7 +38,7 @@ func busy() snapshot {
 		at: at, took: 12 * time.Millisecond, tended: true,
 		queues: []queueRow{
 			{workers: 2, Queue: queue("payments", func(s *sluice.Settings) { s.InFlightLimit, s.Rate = 200, sluice.RatePerSecond(500) }), Summary: minute(sluice.Summary{
-				Depth: sluice.Depth{Ready: 12430, Dead: 3}, OldestAge: 182 * time.Second, InFlight: 120, Rate: 398,
+				Counted: true, Depth: sluice.Depth{Ready: 12430, Dead: 3}, OldestAge: 182 * time.Second, InFlight: 120, Rate: 398,
 				Counts: sluice.StatCounts{Enqueued: 24612}, Run: sluice.Quantiles{P95: 41 * time.Millisecond},
 			})},
 			{Queue: queue("mail", nil), Summary: minute(sluice.Summary{Depth: sluice.Depth{Ready: 7}, OldestAge: 90 * time.Minute})},
@@ -93,7 +93,7 @@ func TestScreens(t *testing.T) {
 			keys(m, "enter")
 			from := m.snapshot.at.Add(-time.Hour)
 			d := detail{queue: "payments", hour: sluice.Summary{
-				Queue: "payments", SuccessRate: 0.998, LeaseExpiryRate: 0.0012, Counts: sluice.StatCounts{Claimed: 155000, Completed: 154000, Dead: 309, Failed: 311},
+				Counted: true, Queue: "payments", SuccessRate: 0.998, LeaseExpiryRate: 0.0012, Counts: sluice.StatCounts{Claimed: 155000, Completed: 154000, Dead: 309, Failed: 311},
 				Wait: sluice.Quantiles{P50: 2 * time.Second, P95: time.Minute, P99: 3 * time.Minute},
 				Run:  sluice.Quantiles{P50: 8 * time.Millisecond, P95: 41 * time.Millisecond, P99: 1200 * time.Millisecond},
 			}}
