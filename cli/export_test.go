@@ -62,10 +62,17 @@ func Listen(within time.Duration) (io.Writer, context.Context) {
 	return listen(within, cancel), ctx
 }
 
+// SaidLines gives what a program's standard error is written to, line by line, and what ends it.
+func SaidLines(each func(line string, cut int)) (w io.Writer, end func()) {
+	lines := &lineLog{each: each, clean: func(text string) string { return text }}
+	return lines, lines.end
+}
+
 // Batch gives the handler of «work --batch» for a program, of which one runs at a time.
 func Batch(size int, program ...string) func(context.Context, *worker.Job[json.RawMessage]) error {
 	one := runner{
-		program: program, running: &programs{}, stderr: io.Discard, log: event.NewLog(slog.New(slog.DiscardHandler), "", 0),
+		program: program, running: &programs{}, log: event.NewLog(slog.New(slog.DiscardHandler), "", 0),
+		said:  event.NewLog(slog.New(slog.DiscardHandler), "", 0),
 		clean: func(text string) string { return text },
 	}
 	return (&batches{runner: one, size: size, programs: 1}).run

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/schema"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
@@ -33,6 +34,7 @@ type workFlags struct {
 	drain    bool
 	batch    int
 	silence  time.Duration
+	pass     []string
 }
 
 func (a *app) workCommand() *cobra.Command {
@@ -41,8 +43,9 @@ func (a *app) workCommand() *cobra.Command {
 		Use:   "work QUEUE[,QUEUE…] -- COMMAND [ARG…]",
 		Short: "Run a program for each job of a queue",
 		Long: `Claims jobs and runs the program once for each: the payload on its standard input, and the job in its
-environment (SLUICE_JOB_ID, SLUICE_QUEUE, SLUICE_TENANT, SLUICE_KEY, SLUICE_ATTEMPT). What it prints is
-the job's result. Its exit code decides:
+environment (SLUICE_JOB_ID, SLUICE_QUEUE, SLUICE_TENANT, SLUICE_KEY, SLUICE_ATTEMPT). It gets no other variable
+that begins with SLUICE_, unless --pass names it. What it prints is the job's result; what it says on standard
+error comes to the log, line by line. Its exit code decides:
 
   0      done
   65     the job will never succeed: it is dead at once
@@ -99,6 +102,7 @@ leaves at once. Upkeep runs along, so that one such process is all a small syste
 	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "how long programs may go on after the first interrupt")
 	flags.IntVar(&f.batch, "batch", 0, "give the program so many jobs at a time, as lines of JSON")
 	flags.Var(newDuration(&f.silence, 0), "silence", "end a program that writes nothing for so long; its attempt failed")
+	flags.StringSliceVar(&f.pass, "pass", nil, "give the program a variable that is Sluice's own, such as SLUICE_DB; it gets none of them otherwise")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave recovering, expiring and pruning to others")
 	flags.BoolVar(&f.drain, "until-empty", false, "end when no job of the queues is unfinished; exit code 6 if jobs died")
 	return command
@@ -122,7 +126,10 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 	w := worker.New(store, worker.Options{
 		Slots: f.slots * max(1, f.batch), Poll: f.poll, Drain: f.grace, PayloadChecker: schema.New(), Logger: logger, LogLimit: a.log.limit, Scrub: a.log.clean(),
 	})
-	one := runner{program: program, running: &a.programs, stderr: a.stderr, store: store, log: log, clean: a.log.clean(), silence: f.silence}
+	one := runner{
+		program: program, running: &a.programs, store: store, log: log, said: event.NewLog(logger, "", -1), pass: f.pass, clean: a.log.clean(),
+		silence: f.silence,
+	}
 	handler := one.run
 	if f.batch > 0 {
 		handler = (&batches{runner: one, size: f.batch, programs: f.slots}).run

@@ -169,7 +169,10 @@ func (n *batchRun) run() error {
 		return err
 	}
 	out := &lineWriter{each: n.answered, over: func() { n.end(errTooMuch) }, limit: maxResult + maxTail}
-	err = n.of.execute(n.ctx, input, out)
+	said := func(line string, cut int) {
+		n.of.said.Tell(event.ProgramSaid, "", "line", line, "cut", event.Count(cut))
+	}
+	err = n.of.execute(n.ctx, input, out, said)
 	out.end()
 	n.mu.Lock()
 	odd := n.odd

@@ -130,7 +130,7 @@ func TestInterruptEndsTheProgramsOfAWorkerInAProgram(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	inner := "exec 3>" + filepath.Join(filepath.Dir(strings.TrimPrefix(db, "sqlite:")), "pipe") + "; setsid sh -c 'echo the inner one runs >&2; exec sleep 1000 >/dev/null 2>&1' & wait"
-	work := start(t, db, "work", "slow", "--", "setsid", "--wait", "sluice", "work", "inner", "--", "sh", "-c", inner)
+	work := start(t, db, "work", "slow", "--pass", "SLUICE_DB", "--", "setsid", "--wait", "sluice", "work", "inner", "--", "sh", "-c", inner)
 	work.says(t, "the inner one runs")
 	work.interrupt(t)
 	work.says(t, "worker draining")

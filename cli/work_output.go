@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -84,6 +85,51 @@ func (w *lineWriter) end() {
 		w.each(w.rest)
 		w.rest = nil
 	}
+}
+
+// maxSaid is how much of a line that a program says comes to the log.
+const maxSaid = 16 << 10
+
+// lineLog writes what a program says to the log, line by line, so that it can neither begin a line of the log nor go on in
+// one. It keeps no more than the beginning of one line.
+type lineLog struct {
+	each  func(line string, cut int)
+	clean func(string) string // removes secrets
+
+	mu   sync.Mutex
+	rest []byte // of the line; a secret at the border is whole in it
+	size int    // of the line
+}
+
+func (l *lineLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for left := p; len(left) > 0; {
+		line, next, ended := bytes.Cut(left, []byte("\n"))
+		l.rest = append(l.rest, line[:min(len(line), maxSaid+tailBorder-len(l.rest))]...)
+		l.size += len(line)
+		if ended {
+			l.hand()
+		}
+		left = next
+	}
+	return len(p), nil
+}
+
+// end hands on a last line that had no end.
+func (l *lineLog) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hand()
+}
+
+func (l *lineLog) hand() {
+	line := l.clean(strings.ToValidUTF8(strings.TrimRight(string(l.rest), "\r"), "\uFFFD"))
+	line = strings.ToValidUTF8(line[:min(len(line), maxSaid)], "")
+	if line != "" {
+		l.each(strings.Map(printable, line), max(0, l.size-maxSaid))
+	}
+	l.rest, l.size = l.rest[:0], 0
 }
 
 // errTooSilent says that a program gave no sign of life.

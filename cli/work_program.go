@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,9 +36,10 @@ const (
 type runner struct {
 	program []string
 	running *programs
-	stderr  io.Writer
 	store   sluice.Store
 	log     *event.Log
+	said    *event.Log          // gets every line that a program says
+	pass    []string            // variables of Sluice's that a program gets all the same
 	clean   func(string) string // removes secrets from what a program says
 	silence time.Duration       // for how long a program may say nothing; 0: for ever
 }
@@ -45,7 +47,10 @@ type runner struct {
 // run runs the program for one job.
 func (r *runner) run(ctx context.Context, job *worker.Job[json.RawMessage]) error {
 	out := &boundedBuffer{limit: maxResult}
-	err := r.execute(ctx, job.Payload, out, append(traceEnvironment(ctx), "SLUICE_JOB_ID="+job.ID.String(), "SLUICE_QUEUE="+job.Queue,
+	said := func(line string, cut int) {
+		r.said.Tell(event.ProgramSaid, job.Queue, "job", job.ID, "line", line, "cut", event.Count(cut))
+	}
+	err := r.execute(ctx, job.Payload, out, said, append(traceEnvironment(ctx), "SLUICE_JOB_ID="+job.ID.String(), "SLUICE_QUEUE="+job.Queue,
 		"SLUICE_TENANT="+job.Tenant, "SLUICE_KEY="+job.Key, fmt.Sprintf("SLUICE_ATTEMPT=%d", job.Attempt()))...)
 	if err == nil {
 		return r.keep(job, out)
@@ -77,16 +82,18 @@ func codeOf(err error) int {
 }
 
 // execute runs the program to its end. An error has the end of what it said on standard error.
-func (r *runner) execute(ctx context.Context, stdin []byte, stdout io.Writer, environment ...string) error {
+func (r *runner) execute(ctx context.Context, stdin []byte, stdout io.Writer, said func(line string, cut int), environment ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ear := listen(r.silence, cancel)
 	defer ear.stop()
 	cmd := exec.CommandContext(ctx, r.program[0], r.program[1:]...)
-	cmd.Env = append(os.Environ(), environment...)
+	cmd.Env = append(r.environment(os.Environ()), environment...)
 	cmd.Stdin = bytes.NewReader(stdin)
 	tail := &tailBuffer{limit: tailBorder + maxTail}
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(ear, stdout), io.MultiWriter(ear, r.stderr, tail)
+	lines := &lineLog{each: said, clean: r.clean}
+	defer lines.end()
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(ear, stdout), io.MultiWriter(ear, lines, tail)
 	inGroup(cmd)
 	dieWithUs(cmd)
 	cmd.WaitDelay = killAfter
@@ -97,14 +104,26 @@ func (r *runner) execute(ctx context.Context, stdin []byte, stdout io.Writer, en
 	if why := context.Cause(ctx); errors.Is(why, errTooSilent) || errors.Is(why, errTooMuch) {
 		err = why // not that it was killed
 	}
-	if said := r.said(tail); said != "" {
-		return fmt.Errorf("%w: %s", err, said)
+	if last := r.endOf(tail); last != "" {
+		return fmt.Errorf("%w: %s", err, last)
 	}
 	return err
 }
 
-// said is the end of what a program said.
-func (r *runner) said(tail *tailBuffer) string {
+// ours is how the names of Sluice's variables begin.
+const ours = "SLUICE_"
+
+// environment is what a program gets of this process's own. Sluice's settings are not for it: the address of the store has
+// a password, and to sign alerts is not a program's business.
+func (r *runner) environment(all []string) []string {
+	return slices.DeleteFunc(all, func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return len(name) >= len(ours) && strings.EqualFold(name[:len(ours)], ours) && !slices.Contains(r.pass, name)
+	})
+}
+
+// endOf is the end of what a program said.
+func (r *runner) endOf(tail *tailBuffer) string {
 	text := tail.String()
 	whole := len(text) < tail.limit
 	text = r.clean(text)

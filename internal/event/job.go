@@ -31,6 +31,14 @@ func Wait(d time.Duration) any {
 	return d
 }
 
+// Count is an argument for a number that may be none.
+func Count(n int) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
 // Some is an argument for a list that may be empty.
 func Some(list []string) any {
 	if len(list) == 0 {

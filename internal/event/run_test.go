@@ -38,6 +38,7 @@ var elsewhere = map[*event.Event]string{
 	event.AuditHead:         "an upkeep of a real store; see upkeep/seal_test.go",
 	event.AuditPruned:       "an upkeep of a store whose audit is a month old",
 	event.OddLine:           "a program that «sluice work --batch» runs; see cli/testdata/script/log.txt",
+	event.ProgramSaid:       "the same",
 	event.NotCheckpointed:   "a program whose job is lost while it runs",
 	event.NoTraces:          "a command; see cli/testdata/script/traces.txt",
 	event.TracesNotSent:     "the same",

@@ -198,6 +198,8 @@ var (
 		"traces do not tell all of who makes them")
 	OddLine = is("line of the program is no answer", warn, "command", "error", "",
 		"a program printed a line with --batch that says nothing of a job")
+	ProgramSaid = is("program said", info, "command", "[job] [queue] line [cut]", "",
+		"a program wrote a line on its standard error. The lines are not counted: all of them come")
 	NotCheckpointed = is("checkpoint not saved", warn, "command", "job queue error", "",
 		"how far a job has come could not be stored; a later attempt begins further back")
 )
@@ -218,6 +220,8 @@ var fields = []Field{
 	{"jobs", "how many jobs it is about"},
 	{"event", "the move that was not stored, the entry that the audit lacks, or the event whose lines were left out"},
 	{"lines", "how many lines were left out"},
+	{"line", "what a program said, scrubbed"},
+	{"cut", "how many bytes of a line were left out, because it was longer than 16 KiB"},
 	{"operation", "its id"},
 	{"kind", "what it does"},
 	{"state", "how it ended"},
