@@ -278,9 +278,6 @@ func (s functionStore) Claim(ctx context.Context, request sluice.ClaimRequest) (
 		}
 		return pgx.CollectRows(rows, func(row pgx.CollectableRow) (*sluice.Claim, error) { return scanFunctionClaim(row, request) })
 	})
-	if isCode(err, "SL002") {
-		return sluice.Claimed{NextDue: -1}, nil
-	}
 	if err != nil {
 		return sluice.Claimed{}, named(err)
 	}

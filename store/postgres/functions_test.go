@@ -191,6 +191,27 @@ func TestEnqueueInsideATransactionStandsOrFallsWithIt(t *testing.T) {
 	}
 }
 
+// TestAWorkerWaitsForAQueueThatNobodyKnows serves queues without settings: one whose jobs have all ended, and one that nobody
+// has named yet. Neither is a reason for a worker to end.
+func TestAWorkerWaitsForAQueueThatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	owner := r.as("postgres")
+	r.exec(`select sluice.enqueue(queue => 'mail', payload => '1', new_queue => true)`)
+	done := `select count(sluice.complete(c.id, c.token))::int from sluice.claim(queues => '{mail,nobody}', holder => 'w', batch => 10) c`
+	for i, want := range []int{1, 0, 0} {
+		if got := value[int](r, owner, done); got != want {
+			t.Errorf("claim %d gave %d jobs, want %d", i+1, got, want)
+		}
+	}
+	if got := value[int](r, owner, "select count(*)::int from sluice.wait(queues => '{mail,nobody}') w where w.seconds is null and not w.limited"); got != 2 {
+		t.Errorf("nothing waits in %d queues, want 2", got)
+	}
+	if got := value[int](r, owner, "select r.requeued + r.buried from sluice.requeue_expired(queue => 'mail') r"); got != 0 {
+		t.Errorf("%d jobs were taken back, want 0", got)
+	}
+}
+
 // TestWrongCallsGiveTypedErrorsAndChangeNothing calls wrongly in every way that has a code.
 func TestWrongCallsGiveTypedErrorsAndChangeNothing(t *testing.T) {
 	t.Parallel()
@@ -199,7 +220,6 @@ func TestWrongCallsGiveTypedErrorsAndChangeNothing(t *testing.T) {
 	r.exec("update sluice.queue set payload_schema = '{}', payload_limit = 20 where name = 'payments'")
 	r.exec(`select sluice.enqueue(queue => 'scraper', payload => '{}', job_id => '` + mine + `')`)
 	for sql, code := range map[string]string{
-		`select sluice.claim(queues => '{scrapper}', holder => 'w')`:                                                                   "SL002",
 		`select sluice.enqueue(queue => 'scrapper', payload => '1')`:                                                                   "SL002",
 		`select sluice.pause(queue => 'scrapper', reason => 'x')`:                                                                      "SL002",
 		`select sluice.requeue_dead(queue => 'scrapper', reason => 'x')`:                                                               "SL002",

@@ -162,9 +162,6 @@ func (s functionStore) Requeue(ctx context.Context, ids []sluice.ID, act sluice.
 
 func (s functionStore) Recover(ctx context.Context, queue string, limit int, by string) (out sluice.Recovered, err error) {
 	err = s.Pool().QueryRow(ctx, "select requeued, buried from sluice.requeue_expired(queue => $1, batch => $2, actor => $3)", queue, limit, by).Scan(&out.Requeued, &out.Buried)
-	if isCode(err, "SL002") {
-		err = nil
-	}
 	return out, named(err)
 }
 

@@ -1,6 +1,7 @@
 -- worker: Claims jobs that are due, of one queue or of several, which take turns: the lowest priority figure first, then the
 -- longest due. Each claim is a lease: renew it while you work, and show the token with whatever you write. Limits of the
--- queue and of its tenants hold; nothing is ever claimed beyond them. Call it in a transaction of its own.
+-- queue and of its tenants hold; nothing is ever claimed beyond them. A queue that is not known has none. Call it in a
+-- transaction of its own.
 create or replace function sluice.claim(
     queues        text[],                        -- from which queues
     holder        text,                          -- who claims: host:pid:nonce
@@ -68,7 +69,6 @@ begin
     end if;
     foreach queue in array names loop
         perform sluice._check_queue('work', queue);
-        perform sluice._check_known(queue);
         perform sluice._check_runner(queue);
     end loop;
     perform sluice._look_again();

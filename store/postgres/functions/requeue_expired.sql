@@ -1,5 +1,5 @@
 -- operator: Takes back jobs of a queue whose lease ran out, and buries those that have lost max_recoveries holders. Upkeep and
--- claims do it too.
+-- claims do it too. A queue that is not known has none.
 create or replace function sluice.requeue_expired(
     queue text,
     batch integer default 1000, -- how many at the most, from 1 to 10000
@@ -11,7 +11,6 @@ create or replace function sluice.requeue_expired(
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 begin
     perform sluice._check_queue('operate', queue);
-    perform sluice._check_known(queue);
     perform sluice._check_size(batch);
     return query select r.requeued, r.buried from sluice._recover(queue, batch, sluice._actor(actor)) r;
 end
