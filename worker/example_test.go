@@ -123,3 +123,16 @@ func ExampleJob_SaveCheckpoint() {
 	// send
 	// completed, failed attempts 1, releases 0, result
 }
+
+// A unit test of a handler makes the job by hand, and reads back what the handler stored.
+func ExampleJob() {
+	var deliver worker.Handler[Mail] = func(ctx context.Context, job *worker.Job[Mail]) error {
+		if err := job.SaveCheckpoint(ctx, "uploaded"); err != nil {
+			return err
+		}
+		return job.SetResult("sent to " + job.Payload.To)
+	}
+	job := &worker.Job[Mail]{Payload: Mail{To: "ada"}}
+	fmt.Println(deliver(context.Background(), job), string(job.Checkpoint), string(job.Result))
+	// Output: <nil> "uploaded" "sent to ada"
+}

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,56 +15,6 @@ import (
 type QueueOptions struct {
 	// Slots is how many of the worker's slots the queue may use. Default: all.
 	Slots int
-}
-
-// Job is a claimed job in the hands of its handler.
-type Job[T any] struct {
-	// Claim holds everything else that is known of the job, and its raw payload.
-	*sluice.Claim
-	// Payload is the job's payload as a Go value.
-	Payload T
-
-	run *run
-}
-
-// Attempt is the number of this attempt, counted from 1.
-func (j *Job[T]) Attempt() int { return j.Attempts + 1 }
-
-// SetResult stores a value, as JSON, with the job when the handler returns nil (C-25). A value that is no JSON, or is
-// larger than sluice.MaxResultBytes (then an ErrInvalid), is not stored. The error is permanent: a handler that returns it
-// ends its job as a dead letter, and its work is not done again. One that returns nil completes the job without a result.
-func (j *Job[T]) SetResult(result any) error {
-	text, err := json.Marshal(result)
-	if err == nil {
-		err = sluice.CheckResult("result", text)
-	}
-	if err != nil {
-		return Permanent(fmt.Errorf("result of job %s: %w", j.ID, err))
-	}
-	j.run.result.Store(&text)
-	return nil
-}
-
-// SaveCheckpoint stores how far the job has come, as JSON. A later attempt resumes from it: see
-// LoadCheckpoint. If the claim is lost it is an ErrLost, and the handler should end (C-50). A checkpoint that is larger
-// than sluice.MaxResultBytes is an ErrInvalid, and the one before stays.
-func (j *Job[T]) SaveCheckpoint(ctx context.Context, progress any) error {
-	text, err := json.Marshal(progress)
-	if err != nil {
-		return fmt.Errorf("checkpoint of job %s: %w", j.ID, err)
-	}
-	return j.run.worker.store.SaveCheckpoint(ctx, j.ID, j.Token, text)
-}
-
-// LoadCheckpoint reads what an earlier attempt saved. It reports false if none did.
-func (j *Job[T]) LoadCheckpoint(progress any) (bool, error) {
-	if len(j.Checkpoint) == 0 {
-		return false, nil
-	}
-	if err := json.Unmarshal(j.Checkpoint, progress); err != nil {
-		return false, fmt.Errorf("checkpoint of job %s: %w", j.ID, err)
-	}
-	return true, nil
 }
 
 // Handler does a job. If it returns nil, the job is completed. An error is a failed attempt: the
