@@ -166,14 +166,27 @@ func stateGate(j Job, o Outlook) Gate {
 		g.Mend = fmt.Sprintf("sluice ask-engine %s; or sluice resolve %s --completed --reason WHY", j.ID, j.ID)
 	case StateDead:
 		g.Says = fmt.Sprintf("it is dead since %s: %s; «sluice requeue» gives it a new life", instant(j.FinishedAt), firstLine(j.Error))
-		g.Mend = fmt.Sprintf("mend the cause, then: sluice requeue %s", j.ID)
-		if strings.HasPrefix(j.Error, "poison:") {
-			g.Mend = fmt.Sprintf("look why its workers were lost; where it ran longer than its lease without a renewal: sluice settings set %s lease=TIME --reason WHY; then: sluice requeue %s", j.Queue, j.ID)
-		}
+		g.Mend = mendDead(j)
 	default:
 		g.Says = fmt.Sprintf("it is %s since %s", j.State, instant(j.FinishedAt))
 	}
 	return g
+}
+
+// mendDead says what to do before a dead job is given another life.
+func mendDead(j Job) string {
+	first := "mend the cause"
+	switch class, _ := ownClass(j.Error); class {
+	case FailurePoison:
+		first = fmt.Sprintf("look why its workers were lost; where it ran longer than its lease without a renewal: sluice settings set %s lease=TIME --reason WHY", j.Queue)
+	case FailureTimeout:
+		first = fmt.Sprintf("let the handler be quicker, or have more time: sluice settings set %s timeout=TIME --reason WHY", j.Queue)
+	case FailureRunTimeout:
+		first = fmt.Sprintf("let the run be quicker, or have more time: sluice settings set %s run_timeout=TIME --reason WHY", j.Queue)
+	case FailurePayload:
+		first = "let the handler read the payload, or enqueue another"
+	}
+	return first + "; then: sluice requeue " + j.ID.String()
 }
 
 func firstLine(text string) string {
@@ -185,7 +198,7 @@ func blockedGate(j Job) Gate {
 	if j.BlockedBy.IsZero() {
 		return Gate{Name: "blocked", Open: true, Says: "it waits for no other job"}
 	}
-	return Gate{Name: "blocked", Says: fmt.Sprintf("it waits for job %s, which holds its key, to end", j.BlockedBy)}
+	return Gate{Name: "blocked", Says: fmt.Sprintf("it waits for job %s, which holds its key, to end", j.BlockedBy), Mend: "sluice why " + j.BlockedBy.String()}
 }
 
 func expiryGate(j Job, o Outlook) Gate {
@@ -202,7 +215,7 @@ func dueGate(j Job, o Outlook) Gate {
 	if !j.DueAt.After(o.Now) {
 		return Gate{Name: "due", Open: true, Says: "it is due since " + instant(j.DueAt)}
 	}
-	g := Gate{Name: "due", Says: "it is due at " + instant(j.DueAt), Until: j.DueAt}
+	g := Gate{Name: "due", Says: "it is due at " + instant(j.DueAt), Until: j.DueAt, Mend: "sluice run-now " + j.ID.String()}
 	if j.Attempts > 0 {
 		g.Says += fmt.Sprintf(", after failed attempt %d: %s", j.Attempts, firstLine(j.Error))
 		g.Mend = fmt.Sprintf("mend the cause; sluice run-now %s tries it at once", j.ID)

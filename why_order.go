@@ -54,13 +54,13 @@ func orderKeyGate(j, blocker Job, inOrder bool) Gate {
 	if !inOrder {
 		return Gate{Name: "order_key", Open: true, Says: fmt.Sprintf("it waits for no job before it with the order key %q", j.OrderKey)}
 	}
-	return Gate{Name: "order_key", Says: fmt.Sprintf("it waits for job %s, which is %s and comes before it with the order key %q", blocker.ID, blocker.State, j.OrderKey)}
+	return Gate{Name: "order_key", Says: fmt.Sprintf("it waits for job %s, which is %s and comes before it with the order key %q", blocker.ID, blocker.State, j.OrderKey), Mend: "sluice why " + blocker.ID.String()}
 }
 
 // afterGate says what has become of the jobs that a job runs after.
 func (c *Client) afterGate(ctx context.Context, j Job) (Gate, error) {
 	open := true
-	says := ""
+	says, mend := "", ""
 	completed := 0
 	for _, id := range j.After {
 		other, err := c.store.Job(ctx, id)
@@ -75,17 +75,20 @@ func (c *Client) afterGate(ctx context.Context, j Job) (Gate, error) {
 		default:
 			says += fmt.Sprintf("; job %s is %s", id, other.State)
 			open = open && (other.State.Finished() && j.BlockedBy.IsZero())
+			mend = "sluice why " + id.String()
 		}
 	}
 	says = fmt.Sprintf("%d of the %d jobs that it runs after have completed", completed, len(j.After)) + says
-	if !open {
+	if open {
+		mend = ""
+	} else {
 		says += map[AfterFailure]string{
 			FailureCancels: "; if one fails, it is cancelled",
 			FailureRuns:    "; one that has failed counts as done",
 			FailureWaits:   "; if one fails, it waits until that was requeued and has completed",
 		}[j.AfterFailure]
 	}
-	return Gate{Name: "after", Open: open, Says: says}, nil
+	return Gate{Name: "after", Open: open, Says: says, Mend: mend}, nil
 }
 
 // openRunGates say which runs of a job may be open beside what it is now. It waits for those that nobody has let it run
@@ -100,11 +103,12 @@ func openRunGates(j Job, o Outlook) []Gate {
 		default:
 			says += fmt.Sprintf("; upkeep asks it to end, and «sluice runs terminate %s» ends it by force", run.JobID)
 		}
-		waits := j.State == StateQueued && !run.Beside
-		if waits {
-			says = "it waits for an earlier run to end: " + says
+		g := Gate{Name: "open_run", Open: j.State != StateQueued || run.Beside, Says: says}
+		if !g.Open {
+			g.Says = "it waits for an earlier run to end: " + says
+			g.Mend = "sluice runs terminate " + run.JobID.String() + " --reason WHY"
 		}
-		gates = append(gates, Gate{Name: "open_run", Open: !waits, Says: says})
+		gates = append(gates, g)
 	}
 	return gates
 }

@@ -69,7 +69,13 @@ func servedGate(q Queue, holders []Holder, o Outlook) Gate {
 			Mend: "sluice work " + q.Name + " -- COMMAND",
 		}
 	}
-	return Gate{Name: "workers", Open: true, Says: fmt.Sprintf("%d workers serve the queue, with %d of %d slots busy", workers, busy, slots)}
+	g := Gate{Name: "workers", Open: busy < slots || slots == 0, Says: fmt.Sprintf("%d workers serve the queue, with %d of %d slots busy", workers, busy, slots)}
+	if !g.Open {
+		g.Name = "slots"
+		g.Says += "; one has to become free"
+		g.Mend = fmt.Sprintf("more slots: sluice work %s --slots N -- COMMAND; sluice jobs --queue %s --state claimed shows what runs", q.Name, q.Name)
+	}
+	return g
 }
 
 // lastOf tells of the process that served a queue last, or of the queues that others serve instead.

@@ -28,7 +28,7 @@ func examineWaiting(ctx context.Context, client *sluice.Client, rows []queueRow)
 	var out []finding
 	looked := 0
 	for _, q := range rows {
-		if q.Paused || q.Depth.Ready+q.Depth.Scheduled == 0 || looked == waitingQueues {
+		if q.Paused || q.Depth.Ready+q.Depth.Scheduled+q.Depth.Blocked == 0 || looked == waitingQueues {
 			continue
 		}
 		looked++
@@ -49,13 +49,16 @@ func examineWaiting(ctx context.Context, client *sluice.Client, rows []queueRow)
 }
 
 // examples are those of some jobs that doctor explains: the one that has waited the longest for anything but its time or
-// another job, the one that has waited the shortest, which a low rate delays most, and one whose last attempt failed.
+// another job, the one that has waited the shortest, which a low rate delays most, one that has long waited for another
+// job, and one whose last attempt failed.
 func examples(jobs []sluice.Job) []sluice.Job {
-	var due, failed []sluice.Job
+	var due, behind, failed []sluice.Job
 	for _, j := range jobs {
 		switch wait := time.Since(j.DueAt); {
 		case wait > longWait && j.BlockedBy.IsZero():
 			due = append(due, j)
+		case wait > longWait:
+			behind = append(behind, j)
 		case wait < 0 && j.Attempts > 0:
 			failed = append(failed, j)
 		}
@@ -64,7 +67,7 @@ func examples(jobs []sluice.Job) []sluice.Job {
 	if len(due) > 2 {
 		due = []sluice.Job{due[0], due[len(due)-1]}
 	}
-	return append(due, failed[:min(len(failed), 1)]...)
+	return slices.Concat(due, behind[:min(len(behind), 1)], failed[:min(len(failed), 1)])
 }
 
 // explainWaiting tells of the gates that hold a job up and that a person can open, each once.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -50,7 +51,7 @@ type trouble struct {
 
 // troubles are all rows. A file with more of them adds its own here.
 func troubles() []trouble {
-	return append(troublesOfWork(), append(troublesOfEngines(), troublesOfStores()...)...)
+	return slices.Concat(troublesOfWork(), troublesOfOrder(), troublesOfEngines(), troublesOfStores(), troublesOfDatabases())
 }
 
 // scene is where a trouble is caused: a store, and processes that work on it.

@@ -16,6 +16,7 @@ const (
 	fewStart   = "Some jobs wait, others start"
 	notEnding  = "A job runs and does not end"
 	failing    = "Jobs fail"
+	slow       = "Everything is slow"
 	noCommand  = "No command works"
 )
 

@@ -1,0 +1,92 @@
+package cli_test
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/store/sqlite"
+)
+
+// troublesOfDatabases are those that somebody made within a file or a server.
+func troublesOfDatabases() []trouble {
+	return []trouble{
+		{
+			sees: noCommand, cause: "the file is no database", asks: "doctor", says: `file is not a database`, mend: "--db",
+			make: func(s *scene) sluice.ID {
+				s.ok(os.WriteFile(strings.TrimPrefix(s.db, "sqlite:"), []byte(strings.Repeat("a list of jobs\n", 300)), 0o600))
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: noCommand, cause: "the folder of the file is missing", asks: "doctor", says: `there is no file .*nowhere/jobs.db`, mend: "sluice migrate --db",
+			make: func(s *scene) sluice.ID {
+				s.db = "sqlite:" + filepath.Join(s.TempDir(), "nowhere", "jobs.db")
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: slow, cause: "somebody dropped an index", asks: "doctor", says: `✖ index +the index sluice_live_claim is missing`, mend: "CREATE INDEX sluice_live_claim",
+			make: func(s *scene) sluice.ID {
+				s.open()
+				s.tend(nil)
+				s.sql("drop index sluice_live_claim")
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: slow, cause: "another program keeps the write lock", asks: "doctor", says: `✖ lock +the write lock was not to be had in .*; it was held by pid .*\(cli.test\)`, mend: "let that program commit or roll back, or end it: kill ",
+			make: func(s *scene) sluice.ID {
+				s.open()
+				tx, err := s.store.(*sqlite.Store).DB().BeginTx(s.Context(), nil) // immediate, as the store's connections begin
+				s.ok(err)
+				s.Cleanup(func() { _ = tx.Rollback() })
+				s.store = nil // it would wait for the lock too
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: failing, cause: "a trigger of somebody else swallows rows", asks: "doctor", says: `✖ foreign +the trigger swallow on sluice_audit`, mend: "drop trigger",
+			make: func(s *scene) sluice.ID {
+				s.open()
+				s.tend(nil)
+				s.sql("create trigger swallow before insert on sluice_audit begin select raise(ignore); end")
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: failing, cause: "a trigger of the schema is switched off", needs: "postgres", asks: "doctor", says: `✖ trigger .*audit_stays`, mend: "enable",
+			make: func(s *scene) sluice.ID {
+				_, err := postgres.Migrate(s.Context(), s.db)
+				s.ok(err)
+				s.postgres("alter table sluice.audit disable trigger audit_stays")
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: slow, cause: "a table is never vacuumed", needs: "postgres", asks: "doctor", says: `✖ autovacuum .*for the table live`, mend: `alter table sluice."live" reset`,
+			make: func(s *scene) sluice.ID {
+				_, err := postgres.Migrate(s.Context(), s.db)
+				s.ok(err)
+				s.postgres("alter table sluice.live set (autovacuum_enabled = off)")
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: noCommand, cause: "the role may open no more connections", needs: "postgres", asks: "doctor", says: `too many connections for role`, mend: "connection",
+			make: func(s *scene) sluice.ID {
+				parsed, err := url.Parse(s.db)
+				s.ok(err)
+				role := strings.TrimPrefix(parsed.Path, "/") + "_narrow"
+				s.postgres("create role " + role + " login connection limit 0")
+				owner := s.db
+				s.Cleanup(func() { s.postgresAt(owner, "drop role "+role) })
+				s.db = at(s, func(u *url.URL) { u.User = url.User(role) })
+				return sluice.ID{}
+			},
+		},
+	}
+}
