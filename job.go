@@ -44,8 +44,11 @@ type Job struct {
 	Recoveries int    `json:"recoveries"`
 	Holder     string `json:"holder,omitempty"`
 	// ClaimedAt is when the present, or for a finished job the last, claim was made.
-	ClaimedAt  time.Time `json:"claimed_at,omitzero"`
-	LeaseUntil time.Time `json:"lease_until,omitzero"`
+	ClaimedAt time.Time `json:"claimed_at,omitzero"`
+	// DispatchedAt is when the engine had taken the run of the present, or for a finished job the last, claim. Zero: no
+	// run was started, or a program older than this field started it.
+	DispatchedAt time.Time `json:"dispatched_at,omitzero"`
+	LeaseUntil   time.Time `json:"lease_until,omitzero"`
 	// Ref names the engine's run, and Engine says where it runs; see EngineOf. They are set while a run is intended or
 	// under way; history keeps the ref.
 	Ref        string          `json:"ref,omitempty"`

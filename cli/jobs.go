@@ -207,6 +207,7 @@ func (a *app) printDetail(d jobDetail) error {
 	instant("due", d.DueAt)
 	instant("expires", d.ExpiresAt)
 	instant("claimed", d.ClaimedAt)
+	instant("dispatched", d.DispatchedAt)
 	instant("lease until", d.LeaseUntil)
 	instant("finished", d.FinishedAt)
 	line("error", oneLine(d.Error))

@@ -223,8 +223,8 @@ func jobTable() table {
 func doneTable() table {
 	return table{"history", []column{
 		is("id", kindJob).in("seq"), is("generation", kindInt), is("queue", kindText), is("tenant", kindText), is("outcome", kindText),
-		is("due_at", kindInstant), is("claimed_at", kindInstant), is("finished_at", kindInstant), is("attempts", kindInt),
-		is("releases", kindInt), is("recoveries", kindInt), is("token", kindID), is("holder", kindText), is("ref", kindText),
+		is("due_at", kindInstant), is("claimed_at", kindInstant), is("dispatched_at", kindInstant), is("finished_at", kindInstant),
+		is("attempts", kindInt), is("releases", kindInt), is("recoveries", kindInt), is("token", kindID), is("holder", kindText), is("ref", kindText),
 		is("result", kindBytes), is("error", kindText), is("requeued_at", kindInstant),
 	}, keyed("done", "id", "generation"), keyed("sluice_done", "seq", "generation")}
 }
@@ -236,8 +236,8 @@ func liveTable() table {
 		is("id", kindJob).in("seq"), is("queue", kindText), is("tenant", kindText), is("priority", kindInt), is("state", kindText),
 		is("due_at", kindInstant), is("expires_at", kindInstant), is("generation", kindInt), is("attempts", kindInt), is("releases", kindInt),
 		is("recoveries", kindInt), is("keyed", kindBool), is("blocked_by", kindJob), is("token", kindID), is("holder", kindText),
-		is("claimed_at", kindInstant), is("lease_until", kindInstant), is("ref", kindText), is("error", kindText), is("checkpoint", kindBytes),
-		is("order_key", kindText), place("t.seq"), is("engine", kindText), runOf,
+		is("claimed_at", kindInstant), is("dispatched_at", kindInstant), is("lease_until", kindInstant), is("ref", kindText),
+		is("error", kindText), is("checkpoint", kindBytes), is("order_key", kindText), place("t.seq"), is("engine", kindText), runOf,
 	}, keyed("live", "id"), keyed("sluice_live", "seq")}
 	t.postgres.left, t.lite.left = []string{"in_line"}, []string{"in_line"}
 	return t

@@ -43,7 +43,7 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 		j.Generation++
 		j.Attempts, j.Releases, j.Recoveries = 0, 0, 0
 		j.Error, j.Result, j.Checkpoint, j.Ref, j.Engine, j.Holder = "", nil, nil, "", "", ""
-		j.ClaimedAt, j.LeaseUntil, j.FinishedAt, j.ExpiresAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+		j.ClaimedAt, j.DispatchedAt, j.LeaseUntil, j.FinishedAt, j.ExpiresAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 		j.DueAt, j.token = s.now(), sluice.Token{}
 		s.tally.Moved(j.Queue, "", sluice.EventRequeue, 1)
 		s.tell(j, sluice.EventRequeue, from, act)

@@ -84,7 +84,7 @@ func (s *Store) apply(j *job, in sluice.Settlement) {
 		j.Recoveries++
 		s.back(j, in.Event, act)
 	case sluice.EventDispatch:
-		j.Ref = cmp.Or(in.Ref, j.Ref)
+		j.Ref, j.DispatchedAt = cmp.Or(in.Ref, j.Ref), s.now()
 		s.move(j, in.Event, act)
 	case sluice.EventDoubt:
 		j.Error = sluice.StoredText(in.Error)
@@ -130,7 +130,8 @@ func (s *Store) move(j *job, event sluice.Event, act sluice.Act) {
 // known for what it is.
 func (s *Store) back(j *job, event sluice.Event, act sluice.Act) {
 	s.move(j, event, act)
-	j.Holder, j.Ref, j.Engine, j.ClaimedAt, j.LeaseUntil = "", "", "", time.Time{}, time.Time{}
+	j.Holder, j.Ref, j.Engine = "", "", ""
+	j.ClaimedAt, j.DispatchedAt, j.LeaseUntil = time.Time{}, time.Time{}, time.Time{}
 	s.wait(j)
 	if !j.DueAt.After(s.now()) {
 		s.signal(sluice.Signal{Queue: j.Queue})

@@ -100,11 +100,11 @@ func scanJobAnd(row pgx.CollectableRow, more ...any) (sluice.Job, error) {
 	var after []pgtype.UUID
 	var maxAttempts *int
 	var labels, payload, checkpoint, result []byte
-	var createdAt, expiresAt, dueAt, claimedAt, leaseUntil, finishedAt pgtype.Timestamptz
+	var createdAt, expiresAt, dueAt, claimedAt, dispatchedAt, leaseUntil, finishedAt pgtype.Timestamptz
 	err := row.Scan(append([]any{
 		&id, &j.Queue, &j.Tenant, &j.Priority, &key, &labels, &maxAttempts, &createdAt, &expiresAt, &state, &j.Generation,
-		&dueAt, &j.Attempts, &j.Releases, &j.Recoveries, &holder, &claimedAt, &leaseUntil, &ref, &blockedBy, &finishedAt, &failure,
-		&payload, &checkpoint, &result, &orderKey, &after, &failing, &engine,
+		&dueAt, &j.Attempts, &j.Releases, &j.Recoveries, &holder, &claimedAt, &dispatchedAt, &leaseUntil, &ref, &blockedBy,
+		&finishedAt, &failure, &payload, &checkpoint, &result, &orderKey, &after, &failing, &engine,
 	}, more...)...)
 	if err != nil {
 		return j, err
@@ -114,7 +114,7 @@ func scanJobAnd(row pgx.CollectableRow, more ...any) (sluice.Job, error) {
 	j.Key, j.Holder, j.Ref, j.Error, j.MaxAttempts = orZero(key), orZero(holder), orZero(ref), orZero(failure), orZero(maxAttempts)
 	j.Engine, j.Payload, j.Checkpoint, j.Result = orZero(engine), payload, checkpoint, result
 	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(createdAt), timeOf(expiresAt), timeOf(dueAt)
-	j.ClaimedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(leaseUntil), timeOf(finishedAt)
+	j.ClaimedAt, j.DispatchedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(dispatchedAt), timeOf(leaseUntil), timeOf(finishedAt)
 	j.Labels, err = labelsOf(labels)
 	return j, err
 }

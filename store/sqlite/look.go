@@ -95,11 +95,11 @@ func scanJobAnd(rows *sql.Rows, more ...any) (listed, error) {
 	var key, labels, holder, ref, failure, orderKey, after, failing, engine *string
 	var maxAttempts *int
 	var createdAt, dueAt int64
-	var expiresAt, claimedAt, leaseUntil, finishedAt *int64
+	var expiresAt, claimedAt, dispatchedAt, leaseUntil, finishedAt *int64
 	err := rows.Scan(append([]any{
 		&out.seq, &id, &j.Queue, &j.Tenant, &j.Priority, &key, &labels, &maxAttempts, &createdAt, &expiresAt, &state,
-		&j.Generation, &dueAt, &j.Attempts, &j.Releases, &j.Recoveries, &holder, &claimedAt, &leaseUntil, &ref, &blockedBy,
-		&finishedAt, &failure, &payload, &checkpoint, &result, &orderKey, &after, &failing, &engine,
+		&j.Generation, &dueAt, &j.Attempts, &j.Releases, &j.Recoveries, &holder, &claimedAt, &dispatchedAt, &leaseUntil,
+		&ref, &blockedBy, &finishedAt, &failure, &payload, &checkpoint, &result, &orderKey, &after, &failing, &engine,
 	}, more...)...)
 	if err != nil {
 		return out, err
@@ -108,7 +108,7 @@ func scanJobAnd(rows *sql.Rows, more ...any) (listed, error) {
 	j.Key, j.Holder, j.Ref, j.Error, j.MaxAttempts = orZero(key), orZero(holder), orZero(ref), orZero(failure), orZero(maxAttempts)
 	j.Engine, j.Payload, j.Checkpoint, j.Result = orZero(engine), payload, checkpoint, result
 	j.CreatedAt, j.ExpiresAt, j.DueAt = timeOf(&createdAt), timeOf(expiresAt), timeOf(&dueAt)
-	j.ClaimedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(leaseUntil), timeOf(finishedAt)
+	j.ClaimedAt, j.DispatchedAt, j.LeaseUntil, j.FinishedAt = timeOf(claimedAt), timeOf(dispatchedAt), timeOf(leaseUntil), timeOf(finishedAt)
 	j.OrderKey, j.AfterFailure = orZero(orderKey), sluice.AfterFailure(orZero(failing))
 	if j.After, err = idsOfJSON(after); err != nil {
 		return out, err

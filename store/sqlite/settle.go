@@ -182,7 +182,7 @@ func moveHeld(tx runner, finish *finisher, row held, in sluice.Settlement) error
 		return back(tx, row, in.Event, act, nil, nullText(text))
 	}
 	move := sluice.MoveOf(in.Event)
-	if _, err := tx.exec(awaySQL, row.seq, string(move.To), nullText(in.Ref), nullText(text)); err != nil {
+	if _, err := tx.exec(awaySQL, row.seq, string(move.To), nullText(in.Ref), nullText(text), now()); err != nil {
 		return err
 	}
 	return tellMove(tx, row, in.Event, act)

@@ -408,5 +408,39 @@ func runRules() []Rule {
 				w.empty()
 			}
 		}},
+		{"R-528", "A job says when its run was dispatched, whatever the audit keeps: while the run goes on, while it is uncertain and in history. A job that waits again, and the next claim, say nothing of it.", "A-32", func(w *world) {
+			finished := w.dispatched("")
+			w.dispatchedAt(finished.ID, true)
+			page, err := w.Other.Jobs(w.ctx, sluice.JobFilter{Queue: queue, States: []sluice.State{sluice.StateDispatched}, Limit: 10})
+			w.ok(err)
+			equal(w, "of a page", page.Jobs[0].DispatchedAt.Equal(w.job(finished.ID).DispatchedAt), true)
+			w.like(w.dispatchOf(finished.ID))
+			w.done(by(sluice.EventBury, finished))
+			w.dispatchedAt(finished.ID, true)
+			page, err = w.Other.Jobs(w.ctx, sluice.JobFilter{Queue: queue, States: []sluice.State{sluice.StateDead}, Limit: 10})
+			w.ok(err)
+			equal(w, "of a page of dead letters", page.Jobs[0].DispatchedAt.Equal(w.job(finished.ID).DispatchedAt), true)
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{finished.ID}, person("again"))))
+			w.dispatchedAt(finished.ID, false)
+			c := w.claimOne()
+			w.dispatchedAt(c.ID, false)
+			w.done(by(sluice.EventComplete, c))
+			w.dispatchedAt(c.ID, false)
+
+			retried := w.dispatched("")
+			w.done(by(sluice.EventRetry, retried))
+			w.dispatchedAt(retried.ID, false)
+			w.cancel(person("enough"), retried.ID)
+
+			cancelled := w.dispatched("")
+			w.cancel(person("enough"), cancelled.ID)
+			w.dispatchedAt(cancelled.ID, true)
+
+			lost := w.dispatched("")
+			w.done(by(sluice.EventDoubt, lost))
+			w.dispatchedAt(lost.ID, true)
+			w.requeued(lost.ID, true)
+			w.dispatchedAt(lost.ID, false)
+		}},
 	}
 }

@@ -73,6 +73,26 @@ func (w *world) dispatches(filter sluice.DispatchFilter) []sluice.ID {
 	return ids
 }
 
+// dispatchOf gives the one listed dispatch of a job.
+func (w *world) dispatchOf(id sluice.ID) *sluice.Claim {
+	w.Helper()
+	found, err := w.Other.Dispatches(w.ctx, sluice.DispatchFilter{Queue: queue, IDs: []sluice.ID{id}})
+	w.ok(err)
+	equal(w, "dispatches", len(found), 1)
+	return found[0]
+}
+
+// dispatchedAt makes sure that a job says when its run was dispatched, or does not.
+func (w *world) dispatchedAt(id sluice.ID, said bool) {
+	w.Helper()
+	at := w.job(id).DispatchedAt
+	if said {
+		w.near("dispatched_at", at, w.Now())
+		return
+	}
+	equal(w, "dispatched_at", at.IsZero(), true)
+}
+
 // like makes sure that a job is listed as it is when it is looked up, with a token that settles it.
 func (w *world) like(c *sluice.Claim) {
 	w.Helper()
@@ -87,6 +107,7 @@ func (w *world) like(c *sluice.Claim) {
 	equal(w, "holder", c.Holder, want.Holder)
 	equal(w, "lease", c.LeaseUntil.Equal(want.LeaseUntil), true)
 	equal(w, "claimed", c.ClaimedAt.Equal(want.ClaimedAt), true)
+	equal(w, "dispatched", c.DispatchedAt.Equal(want.DispatchedAt), true)
 	lost, err := w.Store.Renew(w.ctx, []sluice.Renewal{{ID: c.ID, Token: c.Token, Lease: time.Minute}})
 	w.ok(err)
 	equal(w, "held by its token", len(lost) == 0, c.State == sluice.StateClaimed)

@@ -11,7 +11,8 @@ with held as materialized (
     for update of l
 ), away as (
     update sluice.live l
-    set state = $5::text, lease_until = null, ref = coalesce(h.ref, l.ref), error = coalesce(h.error, l.error)
+    set state = $5::text, lease_until = null, ref = coalesce(h.ref, l.ref), error = coalesce(h.error, l.error),
+        dispatched_at = case when $5::text = 'dispatched' then now() else l.dispatched_at end
     from held h
     where l.id = h.id
 ), hinted as (

@@ -14,7 +14,7 @@ with held as materialized (
     for update of l
 ), back as (
     update sluice.live l
-    set state = 'queued', in_line = false, holder = null, ref = null, engine = null, claimed_at = null, lease_until = null,
+    set state = 'queued', in_line = false, holder = null, ref = null, engine = null, claimed_at = null, dispatched_at = null, lease_until = null,
         attempts = l.attempts + ($10::text = 'attempt')::integer,
         releases = l.releases + ($10::text = 'release')::integer,
         recoveries = l.recoveries + ($10::text = 'recovery')::integer,

@@ -8,9 +8,9 @@ with gone as (
       and not exists (select from sluice.migration where works_from > $5::integer)
     returning *
 ), put as (
-    insert into sluice.done (id, generation, queue, tenant, outcome, due_at, claimed_at, attempts, releases, recoveries,
+    insert into sluice.done (id, generation, queue, tenant, outcome, due_at, claimed_at, dispatched_at, attempts, releases, recoveries,
                              token, holder, ref, result, error)
-    select id, generation, queue, tenant, 'completed', due_at, claimed_at, attempts, releases, recoveries,
+    select id, generation, queue, tenant, 'completed', due_at, claimed_at, dispatched_at, attempts, releases, recoveries,
            token, holder, ref, $4::bytea, error
     from gone
 ), hinted as (

@@ -11,7 +11,7 @@ with page as materialized (
     limit $5::integer
 )
 select l.id, l.queue, l.tenant, l.priority, j.key, j.labels, j.max_attempts, j.created_at, l.expires_at, l.state, l.generation,
-       l.due_at, l.attempts, l.releases, l.recoveries, l.holder, l.claimed_at, l.lease_until, l.ref, l.blocked_by,
+       l.due_at, l.attempts, l.releases, l.recoveries, l.holder, l.claimed_at, l.dispatched_at, l.lease_until, l.ref, l.blocked_by,
        null::timestamptz, l.error, null::bytea, null::bytea, null::bytea,
        j.order_key, j.after, j.after_failure, l.engine, l.token
 from page l

@@ -18,14 +18,14 @@ with given as (
     where l.id = g.id and l.id = any ($1::uuid[]) and l.token = g.token
       and coalesce(l.state = any ($3::text[]), false)
       and (not $12::boolean or l.lease_until < now() and l.engine is null)
-    returning l.id, l.queue, l.tenant, l.state, l.due_at, l.generation, l.releases, l.token, l.holder, l.claimed_at, l.ref,
+    returning l.id, l.queue, l.tenant, l.state, l.due_at, l.generation, l.releases, l.token, l.holder, l.claimed_at, l.dispatched_at, l.ref,
               l.engine, l.keyed, l.blocked_by, l.in_line, g.result, g.stack, g.reason, g.actor, coalesce(g.error, l.error) as error,
               l.attempts + ($11::text = 'attempt' and l.state <> 'uncertain')::integer as attempts,
               l.recoveries + ($11::text = 'recovery')::integer as recoveries
 ), put as (
-    insert into sluice.done (id, generation, queue, tenant, outcome, due_at, claimed_at, attempts, releases, recoveries,
+    insert into sluice.done (id, generation, queue, tenant, outcome, due_at, claimed_at, dispatched_at, attempts, releases, recoveries,
                              token, holder, ref, result, error)
-    select id, generation, queue, tenant, $5::text, due_at, claimed_at, attempts, releases, recoveries,
+    select id, generation, queue, tenant, $5::text, due_at, claimed_at, dispatched_at, attempts, releases, recoveries,
            token, holder, ref, result, error
     from gone
 ), hinted as (

@@ -10,11 +10,11 @@ with given as (
     using given g
     where l.id = g.id and l.id = any ($1::uuid[]) and coalesce(l.state = any ($2::text[]), false)
     returning l.id, l.queue, l.tenant, l.state, l.due_at, l.generation, l.attempts, l.releases, l.recoveries, l.token, l.holder,
-              l.claimed_at, l.ref, l.engine, l.keyed, l.blocked_by, l.in_line, g.reason, g.actor, coalesce(g.error, l.error) as error
+              l.claimed_at, l.dispatched_at, l.ref, l.engine, l.keyed, l.blocked_by, l.in_line, g.reason, g.actor, coalesce(g.error, l.error) as error
 ), put as (
-    insert into sluice.done (id, generation, queue, tenant, outcome, due_at, claimed_at, attempts, releases, recoveries,
+    insert into sluice.done (id, generation, queue, tenant, outcome, due_at, claimed_at, dispatched_at, attempts, releases, recoveries,
                              token, holder, ref, error)
-    select id, generation, queue, tenant, $4::text, due_at, claimed_at, attempts, releases, recoveries,
+    select id, generation, queue, tenant, $4::text, due_at, claimed_at, dispatched_at, attempts, releases, recoveries,
            token, holder, ref, error
     from gone
 ), hinted as (

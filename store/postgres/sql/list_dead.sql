@@ -2,7 +2,7 @@
 -- $1 text queue   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] unused   $5 jsonb labels (null: all)
 -- $6 uuid before (null: from the newest)   $7 integer limit
 select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, d.outcome, d.generation,
-       d.due_at, d.attempts, d.releases, d.recoveries, d.holder, d.claimed_at, null::timestamptz, d.ref, null::uuid,
+       d.due_at, d.attempts, d.releases, d.recoveries, d.holder, d.claimed_at, d.dispatched_at, null::timestamptz, d.ref, null::uuid,
        d.finished_at, d.error, null::bytea, null::bytea, null::bytea,
        j.order_key, j.after, j.after_failure, null::text
 from sluice.done d

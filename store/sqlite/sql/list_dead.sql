@@ -2,7 +2,7 @@
 -- ?1 queue   ?2 tenant ('': all)   ?3 key ('': all)   ?4 unused   ?5 labels as a JSON object ('{}': all)
 -- ?6 before (seq)   ?7 limit
 select d.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, d.outcome,
-       d.generation, d.due_at, d.attempts, d.releases, d.recoveries, d.holder, d.claimed_at, null, d.ref, null,
+       d.generation, d.due_at, d.attempts, d.releases, d.recoveries, d.holder, d.claimed_at, d.dispatched_at, null, d.ref, null,
        d.finished_at, d.error, null, null, null,
        j.order_key, j.after, j.after_failure, null
 from sluice_done d
