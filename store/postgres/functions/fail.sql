@@ -3,7 +3,7 @@
 create or replace function sluice.fail(
     id            uuid,
     token         uuid,
-    error         text,                          -- what went wrong; kept with the job, without payloads and secrets, please
+    error         text,                          -- what went wrong; kept with the job, without the secrets that are known by their form
     retryable     boolean default true,          -- false: it will never succeed
     retry_seconds double precision default null, -- when the next attempt makes sense, from now; null: after the queue's backoff
     stack         text default null
