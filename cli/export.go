@@ -19,7 +19,7 @@ presets.`,
 	})
 	command.AddCommand(
 		a.exportOf("prometheus-rules", "Write the rules of alerts as a rule file of Prometheus", "sluice.rules.yml", export.PrometheusRules),
-		a.exportOf("grafana-dashboard", "Write a dashboard of Grafana: how the work goes, and the figure of each rule of alerts", "sluice.dashboard.json", export.GrafanaDashboard),
+		a.exportOf("grafana-dashboard", "Write a dashboard of Grafana: is work flowing, is it late, what fails, who is held back, is the store well", "sluice.dashboard.json", export.GrafanaDashboard),
 	)
 	return command
 }

@@ -22,7 +22,7 @@ func troublesOfDatabases() []trouble {
 			},
 		},
 		{
-			sees: noCommand, cause: "the folder of the file is missing", asks: "doctor", says: `there is no file .*nowhere/jobs.db`, mend: "sluice migrate --db",
+			sees: noCommand, cause: "the folder of the file is missing", asks: "doctor", says: `there is no file .*nowhere/jobs.db`, mend: "or add --migrate",
 			make: func(s *scene) sluice.ID {
 				s.db = "sqlite:" + filepath.Join(s.TempDir(), "nowhere", "jobs.db")
 				return sluice.ID{}

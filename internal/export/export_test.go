@@ -1,8 +1,10 @@
 package export_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -247,44 +249,195 @@ func TestEveryMetricOfTheExportsIsOneOfOurs(t *testing.T) {
 	}
 }
 
-// TestDashboardIsWhatGrafanaReads checks its shape, and each expression by promtool.
-func TestDashboardIsWhatGrafanaReads(t *testing.T) {
-	t.Parallel()
+// board is a dashboard as Grafana's schema has it, of what ours makes use of.
+type board struct {
+	UID           string
+	Title         string
+	Tags          []string
+	SchemaVersion int
+	Version       int
+	Editable      bool
+	Refresh       string
+	Time          struct{ From, To string }
+	Timezone      string
+	Panels        []panel
+	Templating    struct{ List []variable }
+}
+
+type panel struct {
+	ID          int
+	Type        string
+	Title       string
+	Description string
+	Datasource  *datasource
+	GridPos     struct{ X, Y, W, H int }
+	Targets     []struct {
+		RefID        string
+		Expr         string
+		LegendFormat string
+		Datasource   datasource
+	}
+	FieldConfig *struct {
+		Defaults struct {
+			Unit       string
+			Min        float64
+			Thresholds *struct {
+				Mode  string
+				Steps []struct {
+					Color string
+					Value *float64
+				}
+			}
+			Custom struct {
+				FillOpacity     int
+				ShowPoints      string
+				SpanNulls       bool
+				ThresholdsStyle *struct{ Mode string }
+			}
+		}
+		Overrides []object
+	}
+	Options *struct {
+		Legend struct {
+			DisplayMode, Placement string
+			ShowLegend             bool
+			Calcs                  []string
+		}
+		Tooltip struct{ Mode, Sort string }
+	}
+	Collapsed *bool
+	Panels    []panel
+}
+
+type datasource struct{ Type, UID string }
+
+type variable struct {
+	Name, Type, Label, Query string
+	Datasource               *datasource
+	Refresh                  int
+	Multi, IncludeAll        bool
+	AllValue                 string
+	Current                  object
+}
+
+func dashboard(t *testing.T) (out board) {
+	t.Helper()
 	text, err := export.GrafanaDashboard(sluice.AlertPresets())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var board struct {
-		UID, Title string
-		Panels     []struct {
-			ID      int
-			Type    string
-			Title   string
-			GridPos struct{ X, Y, W, H int }
-			Targets []struct{ Expr string }
-		}
-	}
-	if err := json.Unmarshal(text, &board); err != nil {
+	strict := json.NewDecoder(bytes.NewReader(text))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&out); err != nil {
 		t.Fatal(err)
 	}
+	return out
+}
+
+// TestDashboardIsWhatGrafanaReads checks its shape strictly, and each expression by promtool.
+func TestDashboardIsWhatGrafanaReads(t *testing.T) {
+	t.Parallel()
+	board := dashboard(t)
 	var rules []object
-	places, ids := map[string]bool{}, map[int]bool{}
+	filled, ids := map[[2]int]string{}, map[int]bool{}
 	for _, p := range board.Panels {
-		at := fmt.Sprint(p.GridPos.X, p.GridPos.Y)
-		if places[at] || ids[p.ID] || p.Title == "" || p.GridPos.X+p.GridPos.W > 24 {
-			t.Errorf("panel %d %q is at %s, and another is too", p.ID, p.Title, at)
+		if ids[p.ID] || p.ID == 0 || p.Title == "" {
+			t.Errorf("panel %d %q has no id or title of its own", p.ID, p.Title)
 		}
-		places[at], ids[p.ID] = true, true
+		ids[p.ID] = true
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				if other := filled[[2]int{x, y}]; other != "" || x >= 24 {
+					t.Fatalf("%q lies over %q, or beyond the edge", p.Title, other)
+				}
+				filled[[2]int{x, y}] = p.Title
+			}
+		}
+		switch p.Type {
+		case "row":
+			if p.Collapsed == nil || p.Targets != nil {
+				t.Errorf("row %q is no row", p.Title)
+			}
+			continue
+		case "timeseries":
+			if p.Datasource == nil || p.Datasource.UID != "${datasource}" || p.FieldConfig == nil || p.Options == nil || len(p.Targets) == 0 {
+				t.Errorf("chart %q is no chart", p.Title)
+			}
+		default:
+			t.Errorf("%q is of type %q", p.Title, p.Type)
+		}
 		for i, target := range p.Targets {
+			if target.RefID != string(rune('A'+i)) || target.LegendFormat == "" {
+				t.Errorf("%q: line %+v", p.Title, target)
+			}
 			expr := strings.NewReplacer("$__rate_interval", "1m", "$queue", ".*").Replace(target.Expr)
 			rules = append(rules, object{"record": fmt.Sprintf("panel_%d_%d", p.ID, i), "expr": expr})
 		}
-	}
-	if len(rules) < len(sluice.AlertPresets())+8 {
-		t.Errorf("there are %d lines in the charts", len(rules))
 	}
 	folder := t.TempDir()
 	file, err := yaml.Marshal(object{"groups": []object{{"name": "dashboard", "rules": rules}}})
 	written(t, folder, "board.yml", file, err)
 	promtool(t, folder, "check", "rules", "board.yml")
+}
+
+// TestDashboardAnswersQuestions lets each row be a question of few charts, each line stand once, and each rule of alerts be
+// named by the one chart that shows its figure.
+func TestDashboardAnswersQuestions(t *testing.T) {
+	t.Parallel()
+	lines, named, charts := map[string]string{}, map[string]string{}, 0
+	for _, p := range dashboard(t).Panels {
+		if p.Type == "row" {
+			if charts = 0; !strings.HasSuffix(p.Title, "?") {
+				t.Errorf("row %q asks nothing", p.Title)
+			}
+			continue
+		}
+		if charts++; charts > 7 {
+			t.Errorf("%q is the chart %d of its row", p.Title, charts)
+		}
+		for _, target := range p.Targets {
+			if other := lines[target.Expr]; other != "" {
+				t.Errorf("%q and %q show the same: %s", other, p.Title, target.Expr)
+			}
+			lines[target.Expr] = p.Title
+		}
+		for _, r := range sluice.AlertPresets() {
+			if !strings.Contains(p.Description, "**"+export.AlertName(r.Name)+"**") {
+				continue
+			}
+			if other := named[r.Name]; other != "" {
+				t.Errorf("%q and %q name the rule %s", other, p.Title, r.Name)
+			}
+			named[r.Name] = p.Title
+		}
+	}
+	for _, r := range sluice.AlertPresets() {
+		if named[r.Name] == "" {
+			t.Errorf("no chart names the rule %s", r.Name)
+		}
+	}
+}
+
+// TestDashboardDrawsTheThresholdsThatCount takes them from the rules that it is given.
+func TestDashboardDrawsTheThresholdsThatCount(t *testing.T) {
+	t.Parallel()
+	drawn := map[string]float64{}
+	for _, p := range dashboard(t).Panels {
+		if p.FieldConfig == nil || p.FieldConfig.Defaults.Thresholds == nil {
+			continue
+		}
+		for _, step := range p.FieldConfig.Defaults.Thresholds.Steps {
+			if step.Value != nil {
+				drawn[p.Title] = *step.Value
+			}
+		}
+	}
+	want := map[string]float64{
+		"Since when the oldest job is ready": 3600, "Jobs that completed, of those that ended": 0.95, "How long runs take": 10,
+		"Dead letters, and jobs whose outcome nobody knows": 10, "How long the oldest transaction is open (PostgreSQL)": 600,
+		"Dead rows (PostgreSQL)": 1_000_000, "What is used up: connections, queues": 0.8, "The write-ahead log and free space (SQLite)": 1 << 30,
+	}
+	if !maps.Equal(drawn, want) {
+		t.Errorf("drawn are %v", drawn)
+	}
 }
