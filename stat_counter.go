@@ -48,16 +48,29 @@ const heldTenants = 256
 // n. A bury with a known run time is a failed attempt, too; that of a lost job, or by a person, has none. A tenant that is
 // empty is nobody's; jobs of which nobody knows the queue are not counted.
 func (c *StatCounter) Moved(queue, tenant string, event Event, n int, wait, run, total time.Duration) {
+	c.Batch(func(moved StatMoved) { moved(queue, tenant, event, n, wait, run, total) })
+}
+
+// StatMoved counts a move, with the arguments of StatCounter.Moved.
+type StatMoved func(queue, tenant string, event Event, n int, wait, run, total time.Duration)
+
+// Batch counts several moves as of one instant, for a third of what each costs by itself. Count must not use the counter.
+func (c *StatCounter) Batch(count func(moved StatMoved)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now()
+	count(c.moved)
+}
+
+func (c *StatCounter) moved(queue, tenant string, event Event, n int, wait, run, total time.Duration) {
 	if queue == "" {
 		return
 	}
-	c.mu.Lock()
 	q := c.queue(queue)
 	q.whole.moved(event, int64(n), wait, run, total)
 	if tenant != "" {
 		q.tenant(tenant).moved(event, int64(n), wait, run, total)
 	}
-	c.mu.Unlock()
 }
 
 // StartFailed counts runs that an engine did not start.
@@ -66,6 +79,7 @@ func (c *StatCounter) StartFailed(queue, tenant string, n int) {
 		return
 	}
 	c.mu.Lock()
+	c.now()
 	q := c.queue(queue)
 	q.whole.counts.StartFailed += int64(n)
 	if tenant != "" {
@@ -168,11 +182,15 @@ func (c *StatCounter) close(next time.Time) {
 	c.last, c.slot = nil, next
 }
 
-// queue is what happened in a queue in the present slot.
-func (c *StatCounter) queue(name string) *queueTally {
+// now begins the next slot if the present one is over.
+func (c *StatCounter) now() {
 	if c.begun.IsZero() || time.Since(c.begun) >= c.until {
 		c.turn()
 	}
+}
+
+// queue is what happened in a queue in the present slot.
+func (c *StatCounter) queue(name string) *queueTally {
 	if c.last != nil && c.last.name == name {
 		return c.last
 	}

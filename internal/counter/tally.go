@@ -68,9 +68,15 @@ func New(to keeper, options Options) *Tally {
 
 // Enqueued counts the jobs that an enqueue stored.
 func (t *Tally) Enqueued(jobs []sluice.Insert, receipts []sluice.Receipt) {
-	for job := range Stored(jobs, receipts) {
-		t.Moved(job.Queue, job.Tenant, sluice.EventEnqueue, 1)
+	if t == nil {
+		return
 	}
+	t.counter.Batch(func(moved sluice.StatMoved) {
+		for job := range Stored(jobs, receipts) {
+			moved(job.Queue, job.Tenant, sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+		}
+	})
+	t.work()
 }
 
 // Stored goes through the jobs that an enqueue stored: neither duplicates nor jobs that were refused.
@@ -90,10 +96,12 @@ func (t *Tally) Claimed(claims []*sluice.Claim) {
 		return
 	}
 	now := time.Now()
-	for _, c := range claims {
-		c.ReceivedAt = now
-		t.counter.Moved(c.Queue, c.Tenant, sluice.EventClaim, 1, max(c.ClaimedAt.Sub(c.DueAt), 0), sluice.Unknown, sluice.Unknown)
-	}
+	t.counter.Batch(func(moved sluice.StatMoved) {
+		for _, c := range claims {
+			c.ReceivedAt = now
+			moved(c.Queue, c.Tenant, sluice.EventClaim, 1, max(c.ClaimedAt.Sub(c.DueAt), 0), sluice.Unknown, sluice.Unknown)
+		}
+	})
 	t.work()
 }
 
@@ -103,18 +111,22 @@ func (t *Tally) Settled(settlements []sluice.Settlement, errs []error) {
 		return
 	}
 	now := time.Now()
-	for i := range settlements {
-		if errs[i] != nil {
-			continue
+	t.counter.Batch(func(moved sluice.StatMoved) {
+		for i := range settlements {
+			if errs[i] == nil {
+				countSettled(moved, SettledBy(&settlements[i], now))
+			}
 		}
-		move := SettledBy(&settlements[i], now)
-		if move.Event == sluice.EventBury && !move.Failed {
-			t.buried(move.Queue, move.Tenant, 1) // it has lost its holders: its lease ran out, too
-			continue
-		}
-		t.counter.Moved(move.Queue, move.Tenant, move.Event, 1, sluice.Unknown, move.Run, move.Total)
-	}
+	})
 	t.work()
+}
+
+func countSettled(moved sluice.StatMoved, move Settled) {
+	if move.Event == sluice.EventBury && !move.Failed { // it has lost its holders: its lease ran out, too
+		moved(move.Queue, move.Tenant, sluice.EventRecover, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+		move.Run = sluice.Unknown
+	}
+	moved(move.Queue, move.Tenant, move.Event, 1, sluice.Unknown, move.Run, move.Total)
 }
 
 // Recovered counts what became of jobs whose leases ran out.

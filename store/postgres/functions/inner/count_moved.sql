@@ -1,15 +1,18 @@
 -- Counts jobs that this transaction moved or ended, for the statistics. Timed says that the move ends an attempt: then it is told
--- how long they ran, and how long ago they were due.
+-- how long they ran, and how long ago they were due. Its plan is kept, and must find jobs by their ids however few there were when
+-- it was made: the coalesce keeps it from an index on the instant, which finds all that the transaction has ended.
 create or replace function sluice._count_moved(of_event text, ids uuid[], timed boolean default false) returns void
-language sql volatile set search_path = pg_catalog, pg_temp as $function$
+language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off as $function$
+begin
     insert into sluice.stat_call (queue, tenant, event, jobs, runs, totals)
     select m.queue, m.tenant, of_event, count(*),
         case when timed then array_agg(greatest(extract(epoch from clock_timestamp() - greatest(m.claimed_at, m.due_at)) * 1000000, 0)::bigint) end,
         case when timed then array_agg(greatest(extract(epoch from clock_timestamp() - m.due_at) * 1000000, 0)::bigint) end
     from (
-        select d.queue, d.tenant, d.claimed_at, d.due_at from sluice.done d where d.id = any (ids) and d.finished_at = now()
+        select d.queue, d.tenant, d.claimed_at, d.due_at from sluice.done d where d.id = any (ids) and coalesce(d.finished_at = now(), false)
         union all
         select l.queue, l.tenant, l.claimed_at, l.due_at from sluice.live l where l.id = any (ids)
     ) m
-    group by m.queue, m.tenant
+    group by m.queue, m.tenant;
+end
 $function$;
