@@ -107,6 +107,13 @@ func (c *Claim) MarkSettledInTx() { c.settledInTx.Store(true) }
 // was committed.
 func (c *Claim) SettledInTx() bool { return c.settledInTx.Load() }
 
+// Cancelled reports whether somebody cancelled the job while this claim held it, by the job as it was read after the claim
+// was lost. It is false if the job was handed back, taken back or requeued in between: another holder may have it, or had it.
+func (c *Claim) Cancelled(job Job) bool {
+	return job.State == StateCancelled && job.Generation == c.Generation &&
+		job.Attempts == c.Attempts && job.Releases == c.Releases && job.Recoveries == c.Recoveries
+}
+
 // Renewal asks for more time on a claim.
 type Renewal struct {
 	ID    ID

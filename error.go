@@ -15,8 +15,12 @@ var (
 	// ErrNotFound: no job, queue, tenant or tier has that name.
 	ErrNotFound = errors.New("not found")
 	// ErrLost: the caller no longer holds the job; nothing was changed. The lease ran out and
-	// somebody else has it, or a person cancelled it.
+	// somebody else has it, or a person cancelled it. Touch nothing that the job's next holder may use.
 	ErrLost = errors.New("the claim is lost")
+	// ErrCancelled: somebody cancelled the job while the caller held it, and nobody else has it: clean up. Stores answer
+	// with ErrLost; a worker asks the store which of the two it was, for the cause of a handler's context and for
+	// SaveCheckpoint. It is no ErrLost.
+	ErrCancelled = errors.New("the job was cancelled")
 	// ErrNotAllowed: the state machine has no such move from the job's state.
 	ErrNotAllowed = errors.New("not allowed in this state")
 	// ErrDuplicate: another unfinished job holds the key.

@@ -149,7 +149,7 @@ type batchRun struct {
 // others: it hangs, or is to stop.
 func (n *batchRun) leave(t *ticket) {
 	cause := context.Cause(t.ctx)
-	if errors.Is(cause, sluice.ErrLost) && n.others() {
+	if (errors.Is(cause, sluice.ErrLost) || errors.Is(cause, sluice.ErrCancelled)) && n.others() {
 		return
 	}
 	n.end(cause)

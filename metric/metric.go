@@ -297,6 +297,7 @@ var errorKinds = []struct {
 	{sluice.ErrUnavailable, "unavailable"},
 	{sluice.ErrEngineUnavailable, "unavailable"},
 	{sluice.ErrLost, "lost"},
+	{sluice.ErrCancelled, "cancelled"},
 	{sluice.ErrConflict, "conflict"},
 	{sluice.ErrInvalid, "invalid"},
 	{sluice.ErrEngineBusy, "busy"},

@@ -92,6 +92,7 @@ var kinds = []struct {
 	{context.DeadlineExceeded, "timeout"},
 	{context.Canceled, "cancelled"},
 	{sluice.ErrLost, "lost"},
+	{sluice.ErrCancelled, "cancelled"},
 	{sluice.ErrNotAllowed, "not_allowed"},
 	{sluice.ErrNotFound, "not_found"},
 	{sluice.ErrUnavailable, "unavailable"},

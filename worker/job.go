@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/sluice-queue/sluice"
@@ -50,15 +51,15 @@ func (j *Job[T]) SetResult(result any) error {
 }
 
 // SaveCheckpoint stores how far the job has come, as JSON. A later attempt resumes from it: see
-// LoadCheckpoint. If the claim is lost it is an ErrLost, and the handler should end (C-50). A checkpoint that is larger
-// than sluice.MaxResultBytes is an ErrInvalid, and the one before stays.
+// LoadCheckpoint. If the job was cancelled it is an ErrCancelled, and if the claim is lost otherwise an ErrLost; the handler
+// should end (C-50). A checkpoint that is larger than sluice.MaxResultBytes is an ErrInvalid, and the one before stays.
 func (j *Job[T]) SaveCheckpoint(ctx context.Context, progress any) error {
 	text, err := json.Marshal(progress)
 	if err != nil {
 		return fmt.Errorf("checkpoint of job %s: %w", j.id(), err)
 	}
 	if j.run != nil {
-		return j.run.worker.store.SaveCheckpoint(ctx, j.ID, j.Token, text)
+		return j.run.saveCheckpoint(ctx, text)
 	}
 	if err := sluice.CheckResult("checkpoint", text); err != nil {
 		return err
@@ -92,4 +93,13 @@ func (j *Job[T]) id() sluice.ID {
 		return sluice.ID{}
 	}
 	return j.ID
+}
+
+// saveCheckpoint stores how far the run's job has come.
+func (r *run) saveCheckpoint(ctx context.Context, text json.RawMessage) error {
+	err := r.worker.store.SaveCheckpoint(ctx, r.claim.ID, r.claim.Token, text)
+	if errors.Is(err, sluice.ErrLost) && errors.Is(r.worker.whyLost(ctx, r.claim), sluice.ErrCancelled) {
+		return fmt.Errorf("save the checkpoint of job %s: %w", r.claim.ID, sluice.ErrCancelled)
+	}
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -117,17 +118,28 @@ func (w *Worker) renew(ctx context.Context, runs []*run) {
 		w.renewFailed(ctx, held, err)
 		return
 	}
+	var asking sync.WaitGroup
 	for _, id := range lost {
 		// A job that completed itself in its own transaction is lost in name only.
 		if r := held[id]; r != nil && !r.claim.SettledInTx() {
-			w.lose(r, "recovered, cancelled or settled by another")
+			asking.Go(func() { w.loseBy(r, w.whyLost(ctx, r.claim)) })
 		}
 		delete(held, id)
 	}
+	asking.Wait()
 	for _, r := range held {
 		// The store renews when less than two thirds are left.
 		r.leaseUntil = asked.Add(r.queue.Settings.Lease * 2 / 3)
 	}
+}
+
+// whyLost asks the store why a claim is lost: ErrCancelled, or ErrLost. If the store does not answer, it is ErrLost, by which
+// a handler touches nothing.
+func (w *Worker) whyLost(ctx context.Context, c *sluice.Claim) error {
+	if job, err := w.store.Job(ctx, c.ID); err == nil && c.Cancelled(job) {
+		return sluice.ErrCancelled
+	}
+	return sluice.ErrLost
 }
 
 // renewFailed ends the handlers whose lease has run out while the store could not be reached: by

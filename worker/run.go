@@ -265,10 +265,22 @@ func (r *run) since() time.Time {
 	return r.started
 }
 
-// lose ends a run whose job is no longer ours. There is nothing to settle.
-func (w *Worker) lose(r *run, why string) {
+// loseBy ends a run whose job is no longer ours, by ErrCancelled or ErrLost.
+func (w *Worker) loseBy(r *run, cause error) {
+	why := "recovered or settled by another"
+	if errors.Is(cause, sluice.ErrCancelled) {
+		why = "cancelled"
+	}
+	w.end(r, cause, why)
+}
+
+// lose ends a run whose job another may have.
+func (w *Worker) lose(r *run, why string) { w.end(r, sluice.ErrLost, why) }
+
+// end ends a run whose job is no longer ours. There is nothing to settle.
+func (w *Worker) end(r *run, cause error, why string) {
 	if r.settled.CompareAndSwap(false, true) {
-		r.cancel(sluice.ErrLost)
+		r.cancel(cause)
 		w.ended(r.lane) // it was cancelled or recovered, and is in flight no more, or not as ours
 		w.log.TellJob(event.ClaimLost, r.claim, "reason", why)
 		for _, waiting := range w.takeWaiting(func(other *run) bool { return other == r }) {

@@ -49,7 +49,8 @@ type Options struct {
 // released, and will be handed out again.
 var ErrDrainTimeout = errors.New("drain timed out")
 
-// The causes with which a handler's context ends before the handler does; see context.Cause.
+// The causes with which a handler's context ends before the handler does; see context.Cause. Two more are
+// sluice.ErrCancelled, when somebody cancelled the job, and sluice.ErrLost, when another holder may have it.
 var (
 	// ErrTimeout: the attempt took longer than the queue's timeout. It counts as failed.
 	ErrTimeout = errors.New("attempt timed out")

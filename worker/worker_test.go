@@ -426,8 +426,8 @@ func TestCancelReachesTheRunningHandler(t *testing.T) {
 				if err := s.client.Cancel(t.Context(), []sluice.ID{id}, sluice.Act{By: "ada"}); err != nil {
 					t.Fatal(err)
 				}
-				if cause := <-causes; !errors.Is(cause, sluice.ErrLost) {
-					t.Errorf("cause %v", cause)
+				if cause := <-causes; !errors.Is(cause, sluice.ErrCancelled) || errors.Is(cause, sluice.ErrLost) {
+					t.Errorf("cause %v, want ErrCancelled alone", cause)
 				}
 				if took := time.Since(cancelled); took > 2*time.Second {
 					t.Errorf("the handler was told after %s", took)

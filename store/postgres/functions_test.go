@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -209,6 +210,43 @@ func TestAWorkerWaitsForAQueueThatNobodyKnows(t *testing.T) {
 	}
 	if got := value[int](r, owner, "select r.requeued + r.buried from sluice.requeue_expired(queue => 'mail') r"); got != 0 {
 		t.Errorf("%d jobs were taken back, want 0", got)
+	}
+}
+
+// TestALostClaimSaysWhetherTheJobWasCancelled asks for more time on a claim that somebody cancelled, and on one that was
+// taken back: only after the first may the worker clean up.
+func TestALostClaimSaysWhetherTheJobWasCancelled(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	owner := r.as("postgres")
+	ask := func(id sluice.ID, token string) (hint string) {
+		_, err := owner.Exec(t.Context(), "select sluice.renew($1, $2)", id.String(), token)
+		var pgErr *pgconn.PgError
+		if errors.As(err, &pgErr) && pgErr.Code == "SL001" {
+			return pgErr.Hint
+		}
+		t.Errorf("renew says %v, want SQLSTATE SL001", err)
+		return ""
+	}
+	id, err := sluice.ParseID(mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.exec("select sluice.enqueue(queue => 'scraper', payload => '{}', job_id => '" + mine + "')")
+	token := value[string](r, owner, "select token::text from sluice.claim(queues => '{scraper}', holder => 'w')")
+	if hint := ask(id, foreign); !strings.Contains(hint, "undo") {
+		t.Errorf("of another's claim the hint is %q", hint)
+	}
+	for _, act := range []struct {
+		does func(context.Context, []sluice.ID, sluice.Act) ([]error, error)
+		want string
+	}{{r.owner.Cancel, "clean up"}, {r.owner.Requeue, "undo"}} {
+		if errs, err := act.does(t.Context(), []sluice.ID{id}, sluice.Act{By: "ada", Reason: "test"}); err != nil || errs[0] != nil {
+			t.Fatal(errs, err)
+		}
+		if hint := ask(id, token); !strings.Contains(hint, act.want) {
+			t.Errorf("the hint is %q, want it to say %q", hint, act.want)
+		}
 	}
 }
 

@@ -48,6 +48,32 @@ func leaseRules() []Rule {
 				equal(w, "the one still held is not lost", id != claims[3].ID, true)
 			}
 		}},
+		{"R-528", "A job that somebody cancelled while it was claimed tells so to its holder, and to no holder that lost it before.", "I-2", func(w *world) {
+			id := w.add(sluice.EnqueueOptions{})
+			w.done(by(sluice.EventRelease, w.claimOne()))
+			w.done(by(sluice.EventRetry, w.claimOne()))
+			w.Advance(time.Hour)
+			slow := w.claimOne()
+			cancelled := func(c *sluice.Claim, when string, want bool) {
+				w.Helper()
+				equal(w, when, c.Cancelled(w.job(id)), want)
+			}
+			cancelled(slow, "while it is held", false)
+			w.Advance(2 * time.Minute)
+			equal(w, "recovered", w.recover().Requeued, 1)
+			cancelled(slow, "taken back", false)
+			held := w.claimOne()
+			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{id}, person("test"))))
+			cancelled(held, "cancelled", true)
+			cancelled(slow, "cancelled while another held it", false)
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("test"))))
+			cancelled(held, "requeued", false)
+			again := w.claimOne()
+			cancelled(held, "requeued and claimed by another", false)
+			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{id}, person("test"))))
+			cancelled(again, "cancelled in its second life", true)
+			cancelled(held, "its first life", false)
+		}},
 		{"R-42", "A job whose lease ran out is recovered to its place in the queue; that counts as a recovery, not as an attempt, is audited, and its old holder has lost it.", "I-2, I-5, A-47, A-53, A-101, C-62, E-4", func(w *world) {
 			id := w.add(sluice.EnqueueOptions{DueAt: w.Now().Add(-time.Hour)})
 			due := w.job(id).DueAt

@@ -14,7 +14,7 @@ begin
         execute {{checkpoint.sql}} into saved using id, token, sluice._bytes(checkpoint);
     end if;
     if saved is null then
-        perform sluice._refuse(id, 'lost');
+        perform sluice._refuse(id, 'lost', token);
     end if;
 end
 $function$;

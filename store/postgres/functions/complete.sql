@@ -7,7 +7,7 @@ create or replace function sluice.complete(
 ) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 begin
-    perform sluice._refuse(c.id, c.state) from sluice.complete_many(array[complete.id], array[complete.token], array[complete.result]) c;
+    perform sluice._refuse(c.id, c.state, complete.token) from sluice.complete_many(array[complete.id], array[complete.token], array[complete.result]) c;
     return true;
 end
 $function$;

@@ -14,7 +14,7 @@ declare
 begin
     perform sluice._check_said('retryable', retryable);
     select f.* into row from sluice.fail_many(array[fail.id], array[fail.token], array[error], array[retryable], array[retry_seconds], array[stack]) f;
-    perform sluice._refuse(row.id, row.state);
+    perform sluice._refuse(row.id, row.state, fail.token);
     return row.state;
 end
 $function$;

@@ -7,7 +7,7 @@ create or replace function sluice.release(
 ) returns boolean
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $function$
 begin
-    perform sluice._refuse(c.id, c.state) from sluice.release_many(array[release.id], array[release.token], delay_seconds, reason) c;
+    perform sluice._refuse(c.id, c.state, release.token) from sluice.release_many(array[release.id], array[release.token], delay_seconds, reason) c;
     return true;
 end
 $function$;

@@ -11,7 +11,7 @@ declare
 begin
     select r.* into row from sluice.renew_many(array[id], array[token], lease_seconds) r;
     if not row.held then
-        perform sluice._refuse(id, 'lost');
+        perform sluice._refuse(id, 'lost', token);
     end if;
     return row.lease_until;
 end
