@@ -48,7 +48,7 @@ func leaseRules() []Rule {
 				equal(w, "the one still held is not lost", id != claims[3].ID, true)
 			}
 		}},
-		{"R-528", "A job that somebody cancelled while it was claimed tells so to its holder, and to no holder that lost it before.", "I-2", func(w *world) {
+		{"R-560", "A job that somebody cancelled while it was claimed tells so to its holder, and to no holder that lost it before.", "I-2", func(w *world) {
 			id := w.add(sluice.EnqueueOptions{})
 			w.done(by(sluice.EventRelease, w.claimOne()))
 			w.done(by(sluice.EventRetry, w.claimOne()))
