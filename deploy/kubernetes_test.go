@@ -77,6 +77,19 @@ func storeSecret(t *testing.T) (secret corev1.Secret) {
 	return secret
 }
 
+// exampleWorker is the example of workers of the user's own.
+func exampleWorker(t *testing.T) (worker appsv1.Deployment) {
+	t.Helper()
+	text, err := os.ReadFile("kubernetes/worker.example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(text, &worker, yaml.DisallowUnknownFields); err != nil {
+		t.Fatal(err)
+	}
+	return worker
+}
+
 func TestManifestsAreHardened(t *testing.T) {
 	t.Parallel()
 	all := readManifests(t)
@@ -86,7 +99,7 @@ func TestManifestsAreHardened(t *testing.T) {
 	if is(all.account.AutomountServiceAccountToken) {
 		t.Error("the account has a token")
 	}
-	for name, pod := range map[string]corev1.PodSpec{"migrate": all.migrate.Spec.Template.Spec, "server": all.server.Spec.Template.Spec} {
+	for name, pod := range map[string]corev1.PodSpec{"migrate": all.migrate.Spec.Template.Spec, "server": all.server.Spec.Template.Spec, "worker": exampleWorker(t).Spec.Template.Spec} {
 		if is(pod.AutomountServiceAccountToken) || pod.ServiceAccountName != all.account.Name || pod.HostNetwork || pod.HostPID || pod.HostIPC || len(pod.Volumes) > 0 {
 			t.Errorf("%s: the pod has more than it needs", name)
 		}
@@ -98,7 +111,7 @@ func TestManifestsAreHardened(t *testing.T) {
 			t.Fatalf("%s: one container was expected", name)
 		}
 		c := pod.Containers[0]
-		if c.Image != "sluice:dev" {
+		if name != "worker" && c.Image != "sluice:dev" {
 			t.Errorf("%s: the image is %q", name, c.Image)
 		}
 		own := c.SecurityContext
@@ -166,13 +179,49 @@ func TestManifestsFitTogether(t *testing.T) {
 			t.Errorf("%s: %+v", name, probe)
 		}
 	}
-	for _, arg := range c.Args {
-		if grace, has := strings.CutPrefix(arg, "--grace="); has {
+	fitsTheGrace(t, pod.Spec)
+}
+
+// TestExampleOfWorkersFitsTogether holds the example to the rest: nothing takes its pods for servers.
+func TestExampleOfWorkersFitsTogether(t *testing.T) {
+	t.Parallel()
+	all, worker := readManifests(t), exampleWorker(t)
+	labels, pod := worker.Spec.Template.Labels, worker.Spec.Template
+	for key, value := range worker.Spec.Selector.MatchLabels {
+		if labels[key] != value {
+			t.Errorf("it selects %s=%s, and its pods have %q", key, value, labels[key])
+		}
+	}
+	if component := labels["app.kubernetes.io/component"]; worker.Namespace != all.namespace.Name || component == all.server.Spec.Template.Labels["app.kubernetes.io/component"] {
+		t.Errorf("its pods are %s in %s", component, worker.Namespace)
+	}
+	c := pod.Spec.Containers[0]
+	if port := fmt.Sprint(c.Ports[0].ContainerPort); !slices.Contains(c.Args, "--metrics=0.0.0.0:"+port) || pod.Annotations["prometheus.io/port"] != port {
+		t.Errorf("its metrics are to be at %s: %v, %v", port, c.Args, pod.Annotations)
+	}
+	for key, value := range all.network.Spec.PodSelector.MatchLabels { // so that Prometheus alone comes near
+		if labels[key] != value {
+			t.Errorf("the network policy leaves it out: %v", labels)
+		}
+	}
+	fitsTheGrace(t, pod.Spec)
+}
+
+// fitsTheGrace wants a pod to have more time for its end than its program takes.
+func fitsTheGrace(t *testing.T, pod corev1.PodSpec) {
+	t.Helper()
+	has := false
+	for _, arg := range pod.Containers[0].Args {
+		if grace, is := strings.CutPrefix(arg, "--grace="); is {
+			has = true
 			within, err := time.ParseDuration(grace)
-			if err != nil || *pod.Spec.TerminationGracePeriodSeconds <= int64(within.Seconds())+10 {
-				t.Errorf("the grace of %s does not fit into %d s, %v", grace, *pod.Spec.TerminationGracePeriodSeconds, err)
+			if err != nil || *pod.TerminationGracePeriodSeconds <= int64(within.Seconds())+10 {
+				t.Errorf("the grace of %s does not fit into %d s, %v", grace, *pod.TerminationGracePeriodSeconds, err)
 			}
 		}
+	}
+	if !has {
+		t.Error("it has no grace")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -237,6 +238,30 @@ func TestWhatIsShippedRuns(t *testing.T) {
 	}
 	for _, s := range append(servers, unit) {
 		s.ends(t)
+	}
+	works(t, shipped, w)
+}
+
+// works starts the example of workers with a program that is there, until the job that waits is done.
+func works(t *testing.T, shipped image, w world) {
+	t.Helper()
+	c := exampleWorker(t).Spec.Template.Spec.Containers[0]
+	args := c.Args[:slices.Index(c.Args, "--")]
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "--metrics=") { // that port may be taken here
+			args[i] = "--metrics=127.0.0.1:0"
+		}
+	}
+	env := variables(t, c.Env)
+	for i, pair := range env {
+		env[i] = strings.ReplaceAll(pair, "$app", w.app.String())
+	}
+	if c.Command[0] != "/sluice" {
+		t.Errorf("the example runs %q", c.Command)
+	}
+	succeeds(t, shipped.start(t, env, append(args, "--until-empty", "--", "/sluice", "version")...))
+	if jobs := succeeds(t, shipped.start(t, env, "jobs", "--queue", "mail", "--state", "completed", "-o", "ids")); strings.Count(jobs, "\n") != 1 {
+		t.Errorf("completed are %q", jobs)
 	}
 }
 
