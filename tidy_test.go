@@ -40,7 +40,7 @@ var doors = map[string][]string{
 	"internal/export":    {""},
 	"forward":            {"", "internal/event", "internal/safe", "internal/scrubbed"},
 	"observe":            {"", "internal/counter"},
-	"trace":              {"", "observe"},
+	"trace":              {"", "internal/scrubbed", "observe"},
 	"metric":             {"", "observe"},
 	"api":                {"", "internal/event"},
 	"move":               {"", "audit", "internal/migration", "store/sqlite", "store/postgres"},

@@ -14,6 +14,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/sluice-queue/sluice/internal/scrubbed"
 	"github.com/sluice-queue/sluice/observe"
 )
 
@@ -33,7 +34,8 @@ type Options struct {
 	// Database is the store's product, by the conventions' names, such as "postgresql" or "sqlite" (db.system.name).
 	// Default: it is left out.
 	Database string
-	// Scrub is asked for the text of every error and reason before a span gets it. Default: it is taken as it is.
+	// Scrub removes secrets and personal data from the text of every error and reason before a span gets it. That of a
+	// scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
 	Scrub func(string) string
 	// Links is how many links to jobs a span of many has at the most, such as that of a claim. Default DefaultLinks.
 	Links int
@@ -59,15 +61,12 @@ func New(options Options) *Observer {
 	if options.Propagator == nil {
 		options.Propagator = propagation.TraceContext{}
 	}
-	if options.Scrub == nil {
-		options.Scrub = func(text string) string { return text }
-	}
 	if options.Links <= 0 {
 		options.Links = DefaultLinks
 	}
 	return &Observer{
 		tracer:     options.TracerProvider.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
-		propagator: options.Propagator, database: options.Database, scrub: options.Scrub, links: options.Links,
+		propagator: options.Propagator, database: options.Database, scrub: scrubbed.Text(options.Scrub), links: options.Links,
 	}
 }
 

@@ -17,15 +17,19 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/forward"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/scrub"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
+	"github.com/sluice-queue/sluice/trace"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -126,11 +130,18 @@ func TestNoErrorLeavesASecretBehind(t *testing.T) {
 				t.Parallel()
 				store, bytesOf := open(t)
 				var log locked
-				o := office{t, store, sluice.NewClient(store, sluice.ClientOptions{}), slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), how.scrub}
+				spans := tracetest.NewInMemoryExporter()
+				observer := trace.New(trace.Options{TracerProvider: sdk.NewTracerProvider(sdk.WithSyncer(spans)), Scrub: how.scrub})
+				o := office{
+					T: t, store: observe.Store(store, observer), client: sluice.NewClient(store, sluice.ClientOptions{}), scrub: how.scrub, observer: observer,
+					logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+				}
 				o.work()
 				o.dispatch()
 				o.forward()
-				for where, text := range map[string]string{"what the store tells": o.told(), "the bytes of the store": bytesOf(), "the log": log.String()} {
+				for where, text := range map[string]string{
+					"what the store tells": o.told(), "the bytes of the store": bytesOf(), "the log": log.String(), "the spans": textOf(t, spans),
+				} {
 					if !strings.Contains(text, found) && text != "" {
 						t.Errorf("%s does not have the errors at all", where)
 					}
@@ -155,6 +166,18 @@ type office struct {
 	client *sluice.Client
 	logger *slog.Logger
 	scrub  func(string) string
+
+	observer *trace.Observer
+}
+
+// textOf is all that spans say.
+func textOf(t *testing.T, spans *tracetest.InMemoryExporter) string {
+	t.Helper()
+	var all strings.Builder
+	for _, span := range spans.GetSpans() {
+		fmt.Fprintln(&all, span.Name, span.Status, span.Attributes, span.Events, span.Links)
+	}
+	return all.String()
 }
 
 func (o *office) queue(name, engine string) {
@@ -208,7 +231,7 @@ func (o *office) work() {
 // dispatch has an engine refuse, be busy, be gone, and have runs that fail.
 func (o *office) dispatch() {
 	o.Helper()
-	engines := map[string]sluice.Engine{"far": failing{}}
+	engines := map[string]sluice.Engine{"far": observe.Engine(failing{}, "far", o.observer)}
 	d := dispatcher.New(o.store, dispatcher.Options{Engines: engines, Logger: o.logger, LogLimit: -1, Scrub: o.scrub})
 	for queue := range answers {
 		o.queue(queue, "far")
