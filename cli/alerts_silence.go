@@ -172,7 +172,7 @@ const (
 )
 
 func (f *webhookFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.addresses, "alert-webhook", nil, "address that is told of alerts by POST; may be repeated (default: $"+webhookEnv+", with blanks between several)")
+	flags.StringArrayVar(&f.addresses, "alert-webhook", nil, "address that is told of alerts by POST; may be repeated (default: $"+webhookEnv+", with blanks between several)")
 	flags.StringVar(&f.secretFile, "alert-secret-file", "", "file of the secret that signs what webhooks get (default: $"+secretEnv+")")
 }
 

@@ -153,7 +153,7 @@ func (a *app) printGroups(found sluice.DeadGroups) error {
 		a.note("stopped after the newest %s; there are older ones, see --limit", count(found.Looked))
 	}
 	if a.output == "json" {
-		return printJSON(a, found)
+		return printJSON(a, found, "  ")
 	}
 	if len(found.Groups) == 0 && a.output == "table" {
 		a.note("no dead letters")

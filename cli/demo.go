@@ -28,6 +28,7 @@ type demoFlags struct {
 	kill, json        bool
 	dueIn             time.Duration
 	dueAt             time.Time // of all payments of a given file; zero: what the file says
+	gone              bool      // the store is removed at the end
 }
 
 // demoSummary is what the demo found.
@@ -59,7 +60,8 @@ claimed too early; with --tiers, which lets the tenants take turns by tiers with
 more in flight than its capacity at any moment; what it shows as a share is of the first half of all claims.
 Exit code 0 only if all holds, 7 if it does not.
 
-Without --db it uses a new SQLite file in a new folder, which it names. With --file it takes payments
+Without --db it uses a new SQLite file in a new folder, some 60 MB, which it removes at the end unless a
+check fails; with --dir it stays, to be looked at. With --file it takes payments
 from a file, written as the demo writes its own; lines that are no payments are reported with their
 number and left out, and the exit code is 6.`,
 		Example: "  sluice demo\n  sluice demo --kill\n  sluice demo --rate 2000/s\n  sluice demo --tiers\n  sluice demo --db postgres://localhost/demo --payments 100000\n  sluice demo --file wave.jsonl --json",
@@ -80,7 +82,7 @@ number and left out, and the exit code is 6.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.file, "file", "", "a file of payments to use instead of making them up")
-	flags.StringVar(&f.folder, "dir", "", "the folder for the files (default: a new one for temporary files)")
+	flags.StringVar(&f.folder, "dir", "", "the folder for the files, which stay there (default: a temporary one)")
 	flags.IntVar(&f.payments, "payments", 20_000, "how many payments to make up")
 	flags.IntVar(&f.tenants, "tenants", 300, "of how many tenants")
 	flags.Uint64Var(&f.seed, "seed", 1, "the same number makes up the same payments")
@@ -93,16 +95,23 @@ number and left out, and the exit code is 6.`,
 	return command
 }
 
-func (a *app) demo(ctx context.Context, f demoFlags) error {
+func (a *app) demo(ctx context.Context, f demoFlags) (err error) {
 	if f.payments < 1 || f.tenants < 1 || f.slots < 1 {
 		return usagef("--payments, --tenants and --slots must be at least 1")
 	}
 	if f.json {
 		a.output = "json"
 	}
-	if err := a.placeDemo(&f); err != nil {
+	temporary, err := a.placeDemo(&f)
+	if err != nil {
 		return err
 	}
+	defer func() {
+		var broken codedError
+		if kept := errors.As(err, &broken) && broken.code == exitCheckFailed; temporary != "" && !kept {
+			_ = os.RemoveAll(temporary) // what is left is in the folder for temporary files
+		}
+	}()
 	a.migrate = true
 	store, err := a.open(ctx)
 	if err != nil {
@@ -138,23 +147,24 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 	return nil
 }
 
-// placeDemo says where the files go.
-func (a *app) placeDemo(f *demoFlags) error {
+// placeDemo says where the files go, and names the folder that is made for this run alone.
+func (a *app) placeDemo(f *demoFlags) (temporary string, err error) {
 	if a.db == "" || f.file == "" {
 		if f.folder == "" {
-			folder, err := os.MkdirTemp("", "sluice-demo-")
-			if err != nil {
-				return codedError{err, exitFailed, "name a folder that you may write to with --dir"}
-			}
-			f.folder = folder
-		} else if err := os.MkdirAll(f.folder, 0o755); err != nil {
-			return codedError{err, exitFailed, "name a folder that you may write to with --dir"}
+			temporary, err = os.MkdirTemp("", "sluice-demo-")
+			f.folder = temporary
+		} else {
+			err = os.MkdirAll(f.folder, 0o755)
+		}
+		if err != nil {
+			return "", codedError{err, exitFailed, "name a folder that you may write to with --dir"}
 		}
 	}
 	if a.db == "" {
 		a.db = "sqlite:" + filepath.Join(f.folder, "demo.db")
+		f.gone = temporary != ""
 	}
-	return nil
+	return temporary, nil
 }
 
 // writeWave makes the file of payments up, unless one was given.

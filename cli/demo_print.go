@@ -47,7 +47,11 @@ func (d *demoRun) print() error {
 	if err := d.printTiers(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(d.stdout, "\n%s\n  the entries of the ledger sum to %s\n  look yourself: sluice queues --db %s\n", d.verdict(), money(c.Balance), s.Store)
+	look := "sluice queues --db " + s.Store
+	if d.flags.gone && s.Holds {
+		look = "run it again with --dir FOLDER, which keeps the store"
+	}
+	_, err := fmt.Fprintf(d.stdout, "\n%s\n  the entries of the ledger sum to %s\n  look yourself: %s\n", d.verdict(), money(c.Balance), look)
 	return err
 }
 

@@ -183,7 +183,7 @@ func isCobraUsage(err error) bool {
 }
 
 // passwordInURL goes to the last @ of a word: a password that was not escaped may have others.
-var passwordInURL = regexp.MustCompile(`(://[^:@/\s]*):\S*@`)
+var passwordInURL = regexp.MustCompile(`((?:://|\bpostgres(?:ql)?:/?)[^:@/\s]*):\S*@`)
 
 var passwordInQuery = regexp.MustCompile(`(?i)([?&\s]password=)[^&\s]*`)
 
@@ -195,11 +195,14 @@ func redact(text string) string {
 // redactURL gives a store's address without its password, also where it is not a URL that can be
 // read.
 func redactURL(address string) string {
-	scheme, rest, found := strings.Cut(address, "://")
-	at := strings.LastIndex(rest, "@")
-	if !found || at < 0 {
+	at := strings.LastIndex(address, "@")
+	if at < 0 {
 		return redact(address)
 	}
-	name, _, _ := strings.Cut(rest[:at], ":")
-	return redact(scheme + "://" + name + rest[at:])
+	scheme := storeScheme.FindString(address[:at])
+	name, _, _ := strings.Cut(address[len(scheme):at], ":")
+	return redact(scheme + name + address[at:])
 }
+
+// storeScheme is how the address of a store begins, also where a slash is missing.
+var storeScheme = regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9+.-]*://|(?:postgres|postgresql):/?)`)

@@ -62,6 +62,17 @@ func Listen(within time.Duration) (io.Writer, context.Context) {
 	return listen(within, cancel), ctx
 }
 
+// EscapeUnseen writes JSON as it is printed.
+var EscapeUnseen = escapeUnseen
+
+// Detail gives a line of what is told of one thing.
+func Detail(name, value string) string {
+	var text strings.Builder
+	line, _ := detailLines(&text, time.RFC3339)
+	line(name, value)
+	return text.String()
+}
+
 // SaidLines gives what a program's standard error is written to, line by line, and what ends it.
 func SaidLines(each func(line string, cut int)) (w io.Writer, end func()) {
 	lines := &lineLog{each: each, clean: func(text string) string { return text }}

@@ -2,12 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/metric"
 	"github.com/sluice-queue/sluice/observe"
@@ -66,7 +66,11 @@ func (a *app) beginMetrics() error {
 	if err := a.measure(); err != nil {
 		return err
 	}
-	a.watch.ends = append(a.watch.ends, serveMetrics(listener, a.metrics.handler()))
+	site, err := siteAt(address, api.Options{Metrics: a.metrics.handler(), Logger: a.logger()})
+	if err != nil {
+		return err
+	}
+	a.watch.ends = append(a.watch.ends, serveSite(listener, site, a.logger()))
 	a.note("metrics at http://%s/metrics", listener.Addr())
 	return nil
 }
@@ -91,20 +95,25 @@ func (m *metricsServer) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, MaxRequestsInFlight: 8})
 }
 
-// serveMetrics answers scrapes until it is told to end.
-func serveMetrics(listener net.Listener, handler http.Handler) (end func(context.Context)) {
-	paths := http.NewServeMux()
-	paths.Handle("GET /metrics", handler)
-	server := &http.Server{Handler: paths, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute}
+// siteAt makes what is answered at an address. On loopback only the names of loopback are answered: a page of a foreign site
+// could ask there in its visitor's name.
+func siteAt(address string, options api.Options) (*api.Site, error) {
+	if onLoopback(address) {
+		options.Hosts = api.LoopbackHosts()
+	}
+	return api.New(options)
+}
+
+// serveSite answers until it is told to end.
+func serveSite(listener net.Listener, site *api.Site, logger *slog.Logger) (end func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = server.Serve(listener) // it ends with Shutdown
+		_ = api.Serve(ctx, listener, site, logger) // it ends with ctx
 	}()
-	return func(ctx context.Context) {
-		if err := server.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
-			_ = server.Close()
-		}
+	return func(context.Context) {
+		cancel()
 		<-ended
 	}
 }

@@ -48,3 +48,16 @@ func matchesAll(text []byte, patterns []string) bool {
 	}
 	return true
 }
+
+// asks reads the metrics at a port under the name of a host, as in «asks $METRICS evil.example 421».
+func asks(ts *testscript.TestScript, _ bool, args []string) {
+	request, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:"+args[0]+"/metrics", nil)
+	ts.Check(err)
+	request.Host = args[1]
+	answer, err := http.DefaultClient.Do(request)
+	ts.Check(err)
+	_ = answer.Body.Close()
+	if code := strconv.Itoa(answer.StatusCode); code != args[2] {
+		ts.Fatalf("it answers %s to %s with %s, want %s", args[0], args[1], code, args[2])
+	}
+}

@@ -141,6 +141,7 @@ func TestPasswordsAreNotShown(t *testing.T) {
 	for _, text := range []string{
 		"postgres://ada:secret@host/jobs", "postgres://ada:se@cret@host/jobs", "postgres://ada:se/cret@host/jobs", "postgres://ada:se cret@host:port/jobs",
 		"postgres://host/jobs?user=ada&password=secret", "postgres://host/jobs?PASSWORD=secret&x=y", "mysql://ada:secret@host",
+		"postgres:/ada:secret@host/jobs", "postgres:ada:secret@host/jobs", "postgresql:/ada:se@cret@host/jobs",
 	} {
 		for name, shown := range map[string]string{"address": cli.RedactURL(text), "text": cli.Redact("cannot open " + strings.ReplaceAll(text, " ", ""))} {
 			if strings.Contains(shown, "cret") {
@@ -150,6 +151,11 @@ func TestPasswordsAreNotShown(t *testing.T) {
 	}
 	if shown := cli.RedactURL("postgres://ada:secret@host:5432/jobs?sslmode=disable"); shown != "postgres://ada@host:5432/jobs?sslmode=disable" {
 		t.Errorf("it is shown as %q", shown)
+	}
+	for _, typo := range []string{"ada:secret@host/jobs", "postgrs:/ada:secret@host/jobs", "postgres//ada:secret@host/jobs"} {
+		if shown := cli.RedactURL(typo); strings.Contains(shown, "secret") {
+			t.Errorf("%q is shown as %q", typo, shown)
+		}
 	}
 	if shown := cli.RedactURL("sqlite:/var/jobs.db"); shown != "sqlite:/var/jobs.db" {
 		t.Errorf("it is shown as %q", shown)

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // column is one of a printed table.
@@ -25,12 +28,10 @@ func printList[T any](a *app, items []T, name func(T) string, columns []column[T
 		if items == nil {
 			items = []T{}
 		}
-		return printJSON(a, items)
+		return printJSON(a, items, "  ")
 	case "jsonl":
-		encoder := json.NewEncoder(a.stdout)
-		encoder.SetEscapeHTML(false)
 		for _, item := range items {
-			if err := encoder.Encode(item); err != nil {
+			if err := printJSON(a, item, ""); err != nil {
 				return err
 			}
 		}
@@ -52,29 +53,56 @@ func (a *app) printOne(item any, forPeople func() error) error {
 	case "table":
 		return forPeople()
 	case "json":
-		return printJSON(a, item)
+		return printJSON(a, item, "  ")
 	case "jsonl":
-		encoder := json.NewEncoder(a.stdout)
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(item)
+		return printJSON(a, item, "")
 	case "ids":
 		return forPeople()
 	}
 	return usagef("--output %q is not known", a.output) // settle has seen to it
 }
 
-func printJSON(a *app, value any) error {
-	encoder := json.NewEncoder(a.stdout)
+// printJSON prints a value. What a terminal does not show as it is, such as U+009B and what changes the direction of a line, is
+// escaped: a program reads the same.
+func printJSON(a *app, value any, indent string) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
+	encoder.SetIndent("", indent)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	_, err := a.stdout.Write(escapeUnseen(text.Bytes()))
+	return err
 }
+
+// escapeUnseen writes what cannot be seen in JSON as \uXXXX. Outside of its texts JSON has nothing of the kind.
+func escapeUnseen(text []byte) []byte {
+	if !bytes.ContainsFunc(text, unseen) {
+		return text
+	}
+	out := make([]byte, 0, len(text)+16)
+	for _, r := range string(text) {
+		switch {
+		case !unseen(r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xFFFF:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
+}
+
+func unseen(r rune) bool { return r > '~' && !strconv.IsPrint(r) }
 
 // detailLines give what writes the lines of one thing, each with its name, and leaves out what is not there.
 func detailLines(out io.Writer, layout string) (line func(name, value string), instant func(name string, at time.Time)) {
 	line = func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(out, "%-13s %s\n", name, value)
+			fmt.Fprintf(out, "%-13s %s\n", name, strings.Map(printable, value))
 		}
 	}
 	return line, func(name string, at time.Time) {

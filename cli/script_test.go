@@ -142,7 +142,7 @@ func parameters(kind string, files []string, database func(*testscript.Env) (str
 			}
 			return false, fmt.Errorf("there is no condition %q", condition)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep": keep, "await": await, "show": show, "sqlite": runSQL, "receiver": receive, "spans": spans, "port": port, "scrape": scrape},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "keep": keep, "await": await, "show": show, "sqlite": runSQL, "receiver": receive, "spans": spans, "port": port, "scrape": scrape, "asks": asks},
 	}
 }
 

@@ -142,14 +142,11 @@ func (s *server) openDoor(flag, at, base string) error {
 	}
 	loopback := onLoopback(at)
 	options := api.Options{Base: base, Readiness: s.readiness, Logger: s.app.logger()}
-	if loopback {
-		options.Hosts = api.LoopbackHosts()
-	}
 	metrics := loopback || flag == "--monitor"
 	if metrics {
 		options.Metrics = s.app.metrics.handler()
 	}
-	site, err := api.New(options)
+	site, err := siteAt(at, options)
 	if err != nil {
 		return usagef("--base: %w", err)
 	}

@@ -12,7 +12,9 @@ import (
 func TestLinesThatAProgramSays(t *testing.T) {
 	t.Parallel()
 	var lines []string
-	w, end := cli.SaidLines(func(line string, cut int) { lines = append(lines, fmt.Sprint(len(line), " ", cut, " ", line[:min(len(line), 12)])) })
+	w, end := cli.SaidLines(func(line string, cut int) {
+		lines = append(lines, fmt.Sprint(len(line), " ", cut, " ", line[:min(len(line), 12)]))
+	})
 	for _, part := range []string{"one\ntw", "o\n\n\r\n", "\x9b\u202eend", "\n"} {
 		if n, err := w.Write([]byte(part)); n != len(part) || err != nil {
 			t.Fatal(n, err)

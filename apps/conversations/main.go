@@ -130,7 +130,7 @@ func runDemo(ctx context.Context, args []string, out io.Writer) error {
 	o := demo.Options{Out: out, Budgets: true}
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.IntVar(&o.Conversations, "conversations", 200, "how many conversations, of three messages each")
-	flags.StringVar(&o.Folder, "folder", "", "where all of it goes (default: a new folder)")
+	flags.StringVar(&o.Folder, "folder", "", "where all of it goes, and stays (default: a new folder, which is removed if all holds)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ var ErrCheck = errors.New("a check does not hold")
 // Options adjust a demo. The zero value needs Conversations, and Out.
 type Options struct {
 	Conversations int
-	// Folder gets everything. Empty: a new one.
+	// Folder gets everything. Empty: a new one, which is removed if all holds.
 	Folder string
 	// Program is the path of this application's program. Empty: the one that runs.
 	Program string
@@ -69,7 +69,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.close()) }()
+	defer func() {
+		if err = errors.Join(err, d.close()); err == nil && o.Folder == "" { // what went wrong is to be looked at
+			err = os.RemoveAll(d.Folder)
+		}
+	}()
 	if err := d.startNodes(ctx); err != nil {
 		return err
 	}
