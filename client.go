@@ -21,18 +21,20 @@ type ClientOptions struct {
 	// PayloadChecker checks the payloads of queues that have a payload_schema. Without one, an
 	// enqueue into such a queue is refused. Default: none.
 	PayloadChecker PayloadChecker
-	// Logger gets a line when settings that were stored by plain SQL break a rule. Default: slog.Default.
+	// Logger gets a line when settings that were stored by plain SQL break a rule, and one for each job that was not
+	// stored because another holds its key or id; at most 10 of these for a queue within 10 s. Default: slog.Default.
 	Logger *slog.Logger
 }
 
 // Client puts jobs in, looks at them and acts on them. It does not run them; a Worker does. It may
 // be used by many goroutines.
 type Client struct {
-	store    Store
-	enqueuer Enqueuer
-	inTx     bool // the enqueuer is a transaction of the caller's
-	settings *LiveSettings
-	checker  PayloadChecker
+	store      Store
+	enqueuer   Enqueuer
+	inTx       bool // the enqueuer is a transaction of the caller's
+	settings   *LiveSettings
+	checker    PayloadChecker
+	duplicates *duplicateLog
 }
 
 // NewClient makes a client of a store. It does no reading or writing itself. Without a store (nil) each method that gives an
@@ -40,7 +42,9 @@ type Client struct {
 func NewClient(store Store, options ClientOptions) *Client {
 	store = GivenStore(store)
 	live := NewLiveSettings(store, LiveOptions(options))
-	return &Client{store: store, enqueuer: store, settings: live, checker: options.PayloadChecker}
+	return &Client{
+		store: store, enqueuer: store, settings: live, checker: options.PayloadChecker, duplicates: newDuplicateLog(options.Logger),
+	}
 }
 
 // Within gives a client that enqueues inside the caller's own transaction, so that the job exists
@@ -115,6 +119,7 @@ func (c *Client) enqueueInto(ctx context.Context, jobs []NewJob, receipts []Rece
 		if err != nil && !errors.As(err, &refused) {
 			return enqueueError(jobs, err)
 		}
+		c.duplicates.tell(inserts, stored)
 		for k, receipt := range stored {
 			receipts[places[k]] = receipt
 			if refused != nil && refused.Failed[k] != nil {

@@ -84,7 +84,8 @@ func (d *Dispatcher) askAt(work context.Context, l *lane, q sluice.Queue, where 
 		h.run.Delay = delayOf(h.claim, q.Settings, now)
 		h.run.Begin = func() error { return d.begin(work, l, h) }
 		runs[i], h.begun = h.run, false
-		d.log.TellJob(event.JobDispatching, h.claim, "priority", h.claim.Priority, "ref", h.run.Ref, "type", target.Type)
+		d.log.TellJob(event.JobDispatching, h.claim, "priority", h.claim.Priority, "ref", h.run.Ref,
+			"type", target.Type, "task_queue", target.TaskQueue, "labels", event.Labels(h.claim.Labels))
 	}
 	errs := d.options.Engines[name].Start(work, target, runs)
 	for i, h := range holds {

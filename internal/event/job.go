@@ -1,6 +1,9 @@
 package event
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -45,6 +48,15 @@ func Some(list []string) any {
 		return nil
 	}
 	return list
+}
+
+// Labels is an argument for a job's labels, which may be none.
+func Labels(labels map[string]string) any {
+	pairs := make([]string, 0, len(labels))
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		pairs = append(pairs, name+"="+labels[name])
+	}
+	return strings.Join(pairs, ",")
 }
 
 // NoticePause tells that a queue was paused or resumed, if it was since the last look, and gives whether it is paused.

@@ -68,7 +68,9 @@ func TestEveryEventIsInTheLogOfARun(t *testing.T) {
 		{"work", work},
 		{"trouble", trouble},
 		{"drain", drain},
+		{"duplicates", duplicates},
 		{"tenants", tenants},
+		{"deleted tenants", deletedTenants},
 		{"dispatch", dispatch},
 		{"engine trouble", engineTrouble},
 		{"upkeep", tend},
@@ -121,7 +123,7 @@ func checkLine(t *testing.T, l line) {
 			t.Errorf("«%s» has a field %s that the table lacks", l.message, field)
 		}
 	}
-	if _, there := l.fields["holder"]; !there && e != event.SettingsRefused {
+	if _, there := l.fields["holder"]; !there && !slices.Contains([]*event.Event{event.SettingsRefused, event.JobDuplicate, event.LinesLeftOut}, e) {
 		t.Errorf("«%s» lacks its holder", l.message)
 	}
 }
@@ -272,26 +274,6 @@ func drain(_ *testing.T, s *shop) {
 	s.after(time.Minute)
 }
 
-func tenants(t *testing.T, s *shop) {
-	s.queue("mail", func(*sluice.Settings) {})
-	_, err := s.client.AddTier(s.ctx, "free", act)
-	must(t, err)
-	_, err = s.client.SetTier(s.ctx, "acme", "free", act)
-	must(t, err)
-	_, err = s.client.ChangeTenantLimits(s.ctx, sluice.TenantLimits{Tier: "free"}, act, func(l *sluice.TenantLimits) error {
-		one := 1
-		l.Capacity = &one
-		return nil
-	})
-	must(t, err)
-	for range 3 {
-		s.add("mail", `"slow"`, "acme")
-	}
-	s.add("mail", `"fine"`, "ghost")
-	s.hire("mail")
-	s.after(15 * time.Second)
-}
-
 // engine starts an engine in a store of its own, whose runs say how they end.
 func (s *shop) engine() *moody {
 	e := local.New(memory.New(memory.Options{}), local.Options{Worker: worker.Options{Logger: s.logger}})
@@ -317,12 +299,28 @@ func onEngine(q *sluice.Settings) {
 }
 
 func dispatch(t *testing.T, s *shop) {
-	s.queue("pay", onEngine)
+	s.queue("pay", func(q *sluice.Settings) {
+		onEngine(q)
+		q.RunTaskQueue = "payers"
+	})
 	engine := s.engine()
+	labelled, err := s.client.Enqueue(s.ctx, sluice.NewJob{Queue: "pay", Payload: []byte(`"fine"`), EnqueueOptions: sluice.EnqueueOptions{
+		Labels: map[string]string{"definition": "onboarding", "country": "DE"},
+	}})
+	must(t, err)
 	s.add("pay", `"fine"`, "acme")
 	s.add("pay", `"fails"`, "")
 	s.serve(engine)
 	s.after(40 * time.Second)
+	for _, l := range s.logger.Handler().(*journal).all() {
+		if l.message != event.JobDispatching.Name || l.fields["job"].String() != labelled.ID.String() {
+			continue
+		}
+		said := [3]string{l.fields["type"].String(), l.fields["task_queue"].String(), l.fields["labels"].String()}
+		if want := [3]string{"pay", "payers", "country=DE,definition=onboarding"}; said != want {
+			t.Errorf("the line says %q of what is started, want %q", said, want)
+		}
+	}
 	must(t, s.client.Pause(s.ctx, "pay", act))
 	s.after(3 * time.Second)
 	must(t, s.client.Resume(s.ctx, "pay", act))

@@ -2,11 +2,13 @@ package event
 
 // A job's way.
 var (
+	JobDuplicate = is("job duplicate", info, "client", "job queue [tenant]", "C-48, C-49",
+		"an enqueue stored nothing, because another job holds the key or the id: the job that the line names")
 	JobsClaimed = is("jobs claimed", debug, "worker, dispatcher, forwarder", "queue jobs", "A-81",
 		"a claim got jobs")
 	JobClaimed = is("job claimed", info, "worker", "job queue [tenant] attempt priority", "C-76",
 		"a worker has claimed a job, and is about to run it")
-	JobDispatching = is("job dispatching", info, "dispatcher", "job queue [tenant] attempt priority ref [type]", "A-83, B-30",
+	JobDispatching = is("job dispatching", info, "dispatcher", "job queue [tenant] attempt priority ref [type] [task_queue] [labels]", "A-83, B-30",
 		"an engine is about to be asked to start the job's run; its intent is stored")
 	JobDispatched = is("job dispatched", info, "dispatcher, upkeep", "job queue [tenant] attempt ref [reason]", "A-84, B-30",
 		"the engine has the run, and the job is dispatched")
@@ -39,7 +41,7 @@ var (
 	TenantAtCapacity = is("tenant at capacity", info, "worker, dispatcher", "queue [tenant] [tier] in_flight capacity", "A-82, B-29",
 		"as many of a tenant's jobs are in flight as may be; its others wait. Looked for every 10 s at the most, while jobs wait for that")
 	TenantUnknown = is("tenant unknown", warn, "worker, dispatcher", "job queue tenant", "B-32",
-		"there are limits by tier, and the tenant of a job is not stored: the limits of no tier count for it. Told once for each tenant")
+		"the tenant of a job was deleted; or it was never stored although there are limits by tier, and the limits of no tier count for it. Looked for every 10 min, in queues that tell tenants apart, and told once for each tenant")
 	QueuePaused = is("queue paused", info, "worker, dispatcher", "queue by [reason]", "D-19",
 		"the holder has noticed that the queue is paused; it claims no more of it")
 	QueueResumed = is("queue resumed", info, "worker, dispatcher", "queue by [reason]", "",
@@ -217,6 +219,8 @@ var fields = []Field{
 	{"retry_in", "when it is tried again"},
 	{"ref", "the name of the run at the engine"},
 	{"type", "what runs it there, such as the type of a workflow"},
+	{"task_queue", "where the engine's workers take it from"},
+	{"labels", "the job's labels, as name=value, by name; scrubbed"},
 	{"jobs", "how many jobs it is about"},
 	{"event", "the move that was not stored, the entry that the audit lacks, or the event whose lines were left out"},
 	{"lines", "how many lines were left out"},

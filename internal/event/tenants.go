@@ -15,11 +15,14 @@ const (
 	maxTenants = 100
 	maxKnown   = 10_000
 	maxLooks   = 5
+	// knownFor is how long a tenant counts as stored, or not, before it is looked up again.
+	knownFor = 10 * time.Minute
 	// lookInterval is how often it is asked whether it is time.
 	lookInterval = time.Second
 )
 
-// Tenants tells of tenants that are at capacity, and of those that nobody has stored although tiers have limits. A claim
+// Tenants tells of tenants that are at capacity, of those that were deleted, and of those that nobody has stored although
+// tiers have limits. A claim
 // only says that some tenant's jobs wait, so that it is looked up whose: of those whose jobs were claimed here, some,
 // once in a window, beside the claims.
 type Tenants struct {
@@ -28,7 +31,8 @@ type Tenants struct {
 
 	mu     sync.Mutex
 	queues map[string]*tenants
-	known  map[string]bool // tenants that were looked up
+	known  map[string]time.Time // when tenants were looked up
+	told   map[string]bool      // those that are not stored, and of which it was told
 }
 
 // tenants are those of a queue.
@@ -42,7 +46,7 @@ type tenants struct {
 
 // NewTenants makes Tenants that read a store and tell a log.
 func NewTenants(log *Log, store sluice.Store) *Tenants {
-	return &Tenants{log: log, store: store, queues: make(map[string]*tenants), known: make(map[string]bool)}
+	return &Tenants{log: log, store: store, queues: make(map[string]*tenants), known: make(map[string]time.Time), told: make(map[string]bool)}
 }
 
 // Saw notes what a claim got. Queues that do not tell tenants apart cost nothing.
@@ -69,7 +73,7 @@ func (t *Tenants) Saw(q sluice.Queue, claimed sluice.Claimed) {
 			}
 		}
 		of.jobs[c.Tenant] = c
-		if !t.known[c.Tenant] && len(of.fresh) < maxTenants {
+		if time.Since(t.known[c.Tenant]) >= knownFor && len(of.fresh) < maxTenants {
 			of.fresh[c.Tenant] = true
 		}
 	}
@@ -154,7 +158,8 @@ func (t *Tenants) forget(queue, tenant string) {
 	delete(t.queues[queue].jobs, tenant)
 }
 
-// lookForUnknown tells of tenants that are not stored, where that matters because tiers have limits.
+// lookForUnknown tells of tenants that were deleted, and of those that are not stored where that matters because tiers
+// have limits.
 func (t *Tenants) lookForUnknown(ctx context.Context, of *tenants) {
 	if len(of.fresh) == 0 {
 		return
@@ -165,39 +170,49 @@ func (t *Tenants) lookForUnknown(ctx context.Context, of *tenants) {
 	}
 	looks := 0
 	for tenant := range of.fresh {
-		if len(tiers) > 0 && looks >= maxLooks {
+		if looks >= maxLooks {
 			return
 		}
 		looks++
-		if len(tiers) > 0 {
-			_, err := t.store.Tenant(ctx, tenant)
-			if err != nil && !errors.Is(err, sluice.ErrNotFound) {
-				return
-			}
-			if err != nil {
-				t.tellUnknown(of, tenant)
-			}
+		missing, err := t.missing(ctx, tenant, len(tiers) > 0)
+		if err != nil {
+			return
 		}
-		t.know(of.queue.Name, tenant, len(tiers) > 0)
+		if t.know(of.queue.Name, tenant, missing) && of.jobs[tenant] != nil {
+			t.log.Tell(TenantUnknown, of.queue.Name, "job", of.jobs[tenant].ID, "tenant", tenant)
+		}
 	}
 }
 
-func (t *Tenants) tellUnknown(of *tenants, tenant string) {
-	if c := of.jobs[tenant]; c != nil {
-		t.log.Tell(TenantUnknown, of.queue.Name, "job", c.ID, "tenant", tenant)
+// missing reports whether a tenant should be stored and is not: somebody deleted it, or tiers have limits. Where no tier
+// has, most tenants are never stored, and miss nothing.
+func (t *Tenants) missing(ctx context.Context, tenant string, tiers bool) (bool, error) {
+	_, err := t.store.Tenant(ctx, tenant)
+	switch {
+	case err == nil, !errors.Is(err, sluice.ErrNotFound):
+		return false, err
+	case tiers:
+		return true, nil
 	}
+	last, err := t.store.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectTenant, Name: tenant, Limit: 1})
+	return len(last) > 0 && last[0].Event == sluice.EventDelete, err
 }
 
-// know notes that a tenant was looked up; for good, unless no tier has limits yet.
-func (t *Tenants) know(queue, tenant string, forGood bool) {
+// know notes that a tenant was looked up, and reports whether to tell of it: it is missing, and was not before.
+func (t *Tenants) know(queue, tenant string, missing bool) (tell bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.queues[queue].fresh, tenant)
-	if !forGood {
-		return
-	}
 	if len(t.known) >= maxKnown {
 		clear(t.known)
+		clear(t.told)
 	}
-	t.known[tenant] = true
+	t.known[tenant] = time.Now()
+	if !missing {
+		delete(t.told, tenant)
+		return false
+	}
+	tell = !t.told[tenant]
+	t.told[tenant] = true
+	return tell
 }

@@ -24,8 +24,9 @@ const maxAnswer = 64 << 10
 // Records keeps the executions. Each method may be called again with the same arguments, and then changes nothing.
 type Records interface {
 	// Begin notes that a run has begun, and says what it has to do. It is a graph.ErrGone if the execution's workspace,
-	// definition or version is not there any more; then it has noted that the execution failed.
-	Begin(ctx context.Context, execution, run string) (graph.Work, error)
+	// definition or version is not there any more; then it has noted that the execution failed. An execution of another
+	// workspace is a graph.ErrGone too; an empty workspace: of any.
+	Begin(ctx context.Context, workspace, execution, run string) (graph.Work, error)
 	// Step keeps what a node gave.
 	Step(ctx context.Context, execution, run string, step graph.Step) error
 	// End notes that a run has ended; an empty failure: well.
@@ -40,8 +41,8 @@ type Activities struct {
 }
 
 // Begin begins a run. That something is gone fails it for good.
-func (a *Activities) Begin(ctx context.Context, execution string) (graph.Work, error) {
-	work, err := a.Records.Begin(ctx, execution, runOf(ctx))
+func (a *Activities) Begin(ctx context.Context, input Input) (graph.Work, error) {
+	work, err := a.Records.Begin(ctx, input.Workspace, input.Execution, runOf(ctx))
 	if errors.Is(err, graph.ErrGone) {
 		return work, temporal.NewNonRetryableApplicationError(err.Error(), FailureGone, nil)
 	}

@@ -32,6 +32,9 @@ const (
 type Input struct {
 	// Execution is the id of the execution's record, which exists before the run.
 	Execution string `json:"execution"`
+	// Workspace is whose execution it is: the run acts for that workspace alone. Runs that were started by programs
+	// before this field have none, and act for whose the execution is.
+	Workspace string `json:"workspace,omitempty"`
 }
 
 // Result is what the workflow returns.
@@ -53,7 +56,7 @@ func Register(w worker.Registry, activities *Activities) {
 func Interpret(ctx workflow.Context, input Input) (Result, error) {
 	w := walk{records: recording(ctx), calls: calling(ctx), input: input}
 	var work graph.Work
-	if err := workflow.ExecuteLocalActivity(w.records, activities.Begin, input.Execution).Get(ctx, &work); err != nil {
+	if err := workflow.ExecuteLocalActivity(w.records, activities.Begin, input).Get(ctx, &work); err != nil {
 		return Result{}, err // there is nothing to end: the activity has told the record
 	}
 	w.work = work

@@ -27,14 +27,16 @@ type book struct {
 	work   graph.Work
 	gone   error
 	begins int
+	// workspace is whose execution was begun last.
+	workspace string
 	steps  []graph.Step
 	ends   []string
 }
 
-func (b *book) Begin(context.Context, string, string) (graph.Work, error) {
+func (b *book) Begin(_ context.Context, workspace, _, _ string) (graph.Work, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.begins++
+	b.begins, b.workspace = b.begins+1, workspace
 	return b.work, b.gone
 }
 
@@ -71,7 +73,7 @@ func execute(t *testing.T, b *book, hosts []string, prepare func(*testsuite.Test
 	if prepare != nil {
 		prepare(env)
 	}
-	env.ExecuteWorkflow(interpreter.Type, json.RawMessage(`{"execution": "e-1"}`))
+	env.ExecuteWorkflow(interpreter.Type, json.RawMessage(`{"execution": "e-1", "workspace": "acme"}`))
 	if !env.IsWorkflowCompleted() {
 		t.Fatal("the workflow has not ended")
 	}
@@ -165,7 +167,7 @@ func TestBeginIsTriedUntilTheDatabaseAnswers(t *testing.T) {
 			}
 		})
 	})
-	if err != nil || b.begins != 3 || b.told() != "1 a null" {
+	if err != nil || b.begins != 3 || b.workspace != "acme" || b.told() != "1 a null" {
 		t.Errorf("got %v after %d begins, with the steps %s", err, b.begins, b.told())
 	}
 }

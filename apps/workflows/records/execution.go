@@ -59,6 +59,9 @@ type NewExecution struct {
 	Variables map[string]any `json:"variables"`
 	// Priority is 1 (first) to 10 (last) within the workspace. Default 5.
 	Priority int `json:"priority"`
+	// MaxAttempts is after how many failed starts and runs it is given up, for workspaces and definitions that differ.
+	// Default: as the queue's max_attempts says.
+	MaxAttempts int `json:"max_attempts"`
 	// DueAt is when it may start. Default: now.
 	DueAt time.Time `json:"due_at"`
 }
@@ -85,6 +88,7 @@ type Execution struct {
 // execution's record.
 type payload struct {
 	Execution sluice.ID `json:"execution"`
+	Workspace string    `json:"workspace"`
 }
 
 // Enqueue stores an execution and its job in one transaction: the execution's id, which is also the job's, is fixed
@@ -133,12 +137,13 @@ func enqueue(ctx context.Context, tx tx, client *sluice.Client, workspace string
 	if inserted, err := done.RowsAffected(); err != nil || inserted == 0 {
 		return e.ID, false, errors.Join(err, belongs(ctx, tx, workspace, e.ID))
 	}
-	text, err := json.Marshal(payload{e.ID})
+	text, err := json.Marshal(payload{e.ID, workspace})
 	if err != nil {
 		return e.ID, false, err
 	}
 	_, err = client.Enqueue(ctx, sluice.NewJob{Queue: Queue, Payload: text, EnqueueOptions: sluice.EnqueueOptions{
-		ID: e.ID, Tenant: workspace, Priority: e.Priority, DueAt: e.DueAt, Labels: map[string]string{"definition": e.Definition},
+		ID: e.ID, Tenant: workspace, Priority: e.Priority, DueAt: e.DueAt, MaxAttempts: e.MaxAttempts,
+		Labels: map[string]string{"definition": e.Definition},
 	}})
 	return e.ID, err == nil, err
 }

@@ -103,7 +103,7 @@ func TestAnExecutionAndItsJobAreStoredTogether(t *testing.T) {
 func TestTheSameExecutionIsStoredOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, d *records.Database) {
 		ctx := t.Context()
-		e := records.NewExecution{ID: sluice.NewID(), Definition: "order"}
+		e := records.NewExecution{ID: sluice.NewID(), Definition: "order", MaxAttempts: 7}
 		_, fresh, err := d.Enqueue(ctx, "acme", e)
 		check(t, err)
 		again, repeated, err := d.Enqueue(ctx, "acme", e)
@@ -114,6 +114,12 @@ func TestTheSameExecutionIsStoredOnce(t *testing.T) {
 		define(t, d, "other")
 		if _, _, err := d.Enqueue(ctx, "other", e); !errors.Is(err, sluice.ErrNotFound) {
 			t.Errorf("an id of another workspace gave %v, want an ErrNotFound", err)
+		}
+		if _, err := d.Begin(ctx, "other", e.ID.String(), "run-1"); !errors.Is(err, graph.ErrGone) {
+			t.Errorf("a run of another workspace began it: %v, want a graph.ErrGone", err)
+		}
+		if job, err := d.Client.Job(ctx, e.ID); err != nil || string(job.Payload) != `{"execution":"`+e.ID.String()+`","workspace":"acme"}` || job.MaxAttempts != 7 {
+			t.Errorf("the input of the run is %s, after %d attempts it is given up, %v; want its workspace in it, and 7", job.Payload, job.MaxAttempts, err)
 		}
 		if _, err := d.Execution(ctx, "other", e.ID); !errors.Is(err, sluice.ErrNotFound) {
 			t.Errorf("an execution of another workspace gave %v, want an ErrNotFound", err)
@@ -131,7 +137,7 @@ func TestARunBeginsAndEndsOnce(t *testing.T) {
 		check(t, err)
 		step := graph.Step{Number: 1, Node: "a", Kind: graph.Set, Result: []byte(`1`), EndedAt: time.Now()}
 		for range 2 { // whatever is tried again changes nothing
-			work, err := d.Begin(ctx, id.String(), "run-1")
+			work, err := d.Begin(ctx, "acme", id.String(), "run-1")
 			check(t, err)
 			if work.Graph.Start != "a" {
 				t.Fatalf("got the graph %+v", work.Graph)
@@ -152,7 +158,7 @@ func TestARunBeginsAndEndsOnce(t *testing.T) {
 		if runs != (records.RunsCheck{}) {
 			t.Errorf("got %+v", runs)
 		}
-		_, err = d.Begin(ctx, id.String(), "run-2")
+		_, err = d.Begin(ctx, "acme", id.String(), "run-2")
 		check(t, err)
 		if runs, err = d.CheckRuns(ctx); err != nil || runs.Several != 1 {
 			t.Errorf("a second run is not found: %+v, %v", runs, err)
@@ -177,7 +183,7 @@ func TestWhatIsGoneFailsTheExecutionWithThatReason(t *testing.T) {
 				ctx := t.Context()
 				id, _, err := d.Enqueue(ctx, "acme", records.NewExecution{Definition: "order", Version: 1})
 				check(t, err, lose(ctx, d))
-				if _, err := d.Begin(ctx, id.String(), "run-1"); !errors.Is(err, graph.ErrGone) || err.Error() != want {
+				if _, err := d.Begin(ctx, "acme", id.String(), "run-1"); !errors.Is(err, graph.ErrGone) || err.Error() != want {
 					t.Errorf("got %v", err)
 				}
 				e, err := d.Execution(ctx, "acme", id)

@@ -25,12 +25,12 @@ var (
 
 // Begin notes that a run of an execution has begun, and says what it has to do. Whether workspace, definition and version
 // are still there is read in the transaction that notes it: if one is gone, the execution has failed with that reason,
-// which is a graph.ErrGone.
-func (d *Database) Begin(ctx context.Context, execution, run string) (work graph.Work, err error) {
+// which is a graph.ErrGone. An execution of another workspace is none for this run; an empty workspace: of any.
+func (d *Database) Begin(ctx context.Context, workspace, execution, run string) (work graph.Work, err error) {
 	var gone error
 	err = d.transact(ctx, func(tx tx, _ sluice.Enqueuer) error {
 		work, gone = graph.Work{}, nil
-		found, err := list(ctx, tx, scanExecution, executionsSQL, "", execution, 1)
+		found, err := list(ctx, tx, scanExecution, executionsSQL, workspace, execution, 1)
 		if err != nil {
 			return err
 		}
