@@ -401,27 +401,27 @@ func (a *app) runNowCommand() *cobra.Command {
 }
 
 func (a *app) rescheduleCommand() *cobra.Command {
-	var at, in string
+	var at, delay string
 	command := &cobra.Command{
-		Use:     "reschedule ID…|- --at INSTANT|--in DURATION",
+		Use:     "reschedule ID…|- --at INSTANT|--delay DURATION",
 		Short:   "Change when waiting jobs are due",
-		Example: "  sluice reschedule 01a1fb72-1dea-7abc-8fc6-99e4817522bb --in 2h\n  sluice reschedule --all --queue mail --at 2026-12-01T16:00:00Z",
+		Example: "  sluice reschedule 01a1fb72-1dea-7abc-8fc6-99e4817522bb --delay 2h\n  sluice reschedule --all --queue mail --at 2026-12-01T16:00:00Z",
 	}
 	command.Flags().StringVar(&at, "at", "", "when they are due, such as 2026-12-01T16:00:00Z")
-	command.Flags().StringVar(&in, "in", "", "when they are due, counted from now, such as 90m or 2d")
+	command.Flags().StringVar(&delay, "delay", "", "when they are due, counted from now, such as 90m or 2d")
 	s := &selection{kind: sluice.OperationReschedule}
 	return a.actCommand(command, s, func() (verb, error) {
 		due, err := parseTime("--at", at)
 		if err != nil {
 			return verb{}, err
 		}
-		if (at == "") == (in == "") {
-			return verb{}, usagef("give either --at or --in")
+		if (at == "") == (delay == "") {
+			return verb{}, usagef("give either --at or --delay")
 		}
-		if in != "" {
-			wait, err := parseDuration(in)
+		if delay != "" {
+			wait, err := parseDuration(delay)
 			if err != nil {
-				return verb{}, usagef("--in %q: %w", in, err)
+				return verb{}, usagef("--delay %q: %w", delay, err)
 			}
 			due = time.Now().Add(wait)
 		}

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/near"
 )
 
 // arguments says how many arguments a command takes, and how its line is written if there are
@@ -237,8 +239,11 @@ func parseLabels(pairs []string) (map[string]string, error) {
 
 var goNumberError = regexp.MustCompile(`strconv\.\w+: parsing ".*": (invalid syntax|value out of range)$`)
 
-// flagError says what is wrong with a flag without the names of Go's functions.
-func flagError(_ *cobra.Command, err error) error {
+// flagError says what is wrong with a flag without the names of Go's functions, and which flags may have been meant.
+func flagError(command *cobra.Command, err error) error {
+	if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
+		return unknownFlag(command, name)
+	}
 	text := goNumberError.ReplaceAllStringFunc(err.Error(), func(found string) string {
 		if strings.HasSuffix(found, "range") {
 			return "it is too large or too small"
@@ -246,4 +251,19 @@ func flagError(_ *cobra.Command, err error) error {
 		return "it is not a whole number"
 	})
 	return usageError{errors.New(text)}
+}
+
+// unknownFlag names the flags that may have been meant.
+func unknownFlag(command *cobra.Command, name string) error {
+	var flags []string
+	command.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			flags = append(flags, f.Name)
+		}
+	})
+	todo := fmt.Sprintf("see «%s --help»", command.CommandPath())
+	if meant := near.Meant(name, flags, 3); len(meant) > 0 {
+		todo = "did you mean --" + strings.Join(meant, " or --") + "? " + todo
+	}
+	return codedError{usagef("unknown flag: --%s", name), exitUsage, todo}
 }

@@ -137,6 +137,9 @@ func (a *app) root() *cobra.Command {
 		},
 	})
 	root.SetFlagErrorFunc(flagError)
+	root.Version = built().String()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "show the version of this program, as «sluice version» does")
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.db, "db", "", "the store: sqlite:PATH or postgres://USER@HOST/DATABASE (default: SLUICE_DB)")
 	flags.StringVarP(&a.output, "output", "o", "table", "how to print: "+strings.Join(outputs, ", "))

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,15 +11,12 @@ import (
 )
 
 func (a *app) deadCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use:     "dead",
+	command := a.listingDead(&cobra.Command{
+		Use:     "dead [QUEUE]",
 		Short:   "List dead letters, group them, requeue or discard them",
-		Example: "  sluice dead ls payments\n  sluice dead groups\n  sluice dead requeue --all --queue payments --reason \"bank is back\"",
-		Args:    arguments(0, 0),
-		RunE: func(command *cobra.Command, _ []string) error {
-			return a.listDead(command.Context(), sluice.JobFilter{Limit: 100})
-		},
-	}
+		Long:    "Without a command it lists dead letters, as «sluice dead ls» does.",
+		Example: "  sluice dead payments\n  sluice dead groups\n  sluice dead requeue --all --queue payments --reason \"bank is back\"",
+	})
 	requeue := a.requeuing(&cobra.Command{
 		Use:   "requeue ID…|-",
 		Short: "Give dead letters a new life, due now",
@@ -40,36 +38,59 @@ func (a *app) deadCommand() *cobra.Command {
 }
 
 func (a *app) deadListCommand() *cobra.Command {
-	var f filterFlags
-	var q queryFlags
-	list := &cobra.Command{
+	return a.listingDead(&cobra.Command{
 		Use:     "ls [QUEUE]",
 		Short:   "List dead letters, the newest first",
 		Example: "  sluice dead ls\n  sluice dead ls payments --tenant acme -o json\n  sluice dead ls --fingerprint 9ac1f00d",
-		Args:    arguments(0, 1),
-		RunE: func(command *cobra.Command, args []string) error {
-			filter, err := f.parseIn(args)
-			if err != nil {
+	})
+}
+
+// listingDead makes a command list dead letters.
+func (a *app) listingDead(list *cobra.Command) *cobra.Command {
+	var f filterFlags
+	var q queryFlags
+	list.Args = arguments(0, 1)
+	list.RunE = func(command *cobra.Command, args []string) error {
+		filter, err := f.parseIn(args)
+		if err != nil {
+			return err
+		}
+		if len(args) > 0 {
+			if err := a.checkMeant(command, args[0]); err != nil {
 				return err
 			}
-			if !changed(command, queryNames...) {
-				return a.listDead(command.Context(), filter)
-			}
-			if f.before != "" {
-				return usagef("--before does not go with --%s; a larger --limit shows more", queryNames[0])
-			}
-			filter.States = []sluice.State{sluice.StateDead}
-			query, err := q.query(filter)
-			if err != nil {
-				return err
-			}
-			return a.searchDead(command.Context(), query, f.limit)
-		},
+		}
+		if !changed(command, queryNames...) {
+			return a.listDead(command.Context(), filter)
+		}
+		if f.before != "" {
+			return usagef("--before does not go with --%s; a larger --limit shows more", queryNames[0])
+		}
+		filter.States = []sluice.State{sluice.StateDead}
+		query, err := q.query(filter)
+		if err != nil {
+			return err
+		}
+		return a.searchDead(command.Context(), query, f.limit)
 	}
 	f.add(list, 100)
 	q.add(list)
 	list.Flags().StringVar(&f.before, "before", "", "the page after the one that ended with this id")
 	return list
+}
+
+// checkMeant refuses a queue that is not stored and whose name is nearly that of a command: the command was meant.
+func (a *app) checkMeant(command *cobra.Command, queue string) error {
+	command.SuggestionsMinimumDistance = 2
+	if len(command.SuggestionsFor(queue)) == 0 {
+		return nil
+	}
+	return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+		if _, err := client.Queue(ctx, queue); errors.Is(err, sluice.ErrNotFound) {
+			return unknownCommand(command, queue)
+		}
+		return nil
+	})
 }
 
 // parseIn is parse, with a queue as argument.

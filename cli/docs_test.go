@@ -262,17 +262,17 @@ func parses(line string) error {
 func TestCommandLinesThatAreNotThereAreSeen(t *testing.T) {
 	t.Parallel()
 	for line, right := range map[string]bool{
-		"sluice jobs --queue mail -o ids":            true,
-		"sluice work mail -- sh -c 'cat; echo x'":    true,
-		"sluice settings set payments lease=2m":      true,
-		"sluice dead requeue --all --queue mail":     true,
-		"sluice job list":                            true, // an argument like any other
-		"sluice lobs":                                false,
-		"sluice jobs --colour red":                   false,
-		"sluice jobs mail":                           false,
-		"sluice dead show":                           false,
-		"sluice settings set payments":               false,
-		"sluice enqueue mail '{\"a\": 1}' --in soon": true, // read when it runs
+		"sluice jobs --queue mail -o ids":               true,
+		"sluice work mail -- sh -c 'cat; echo x'":       true,
+		"sluice settings set payments lease=2m":         true,
+		"sluice dead requeue --all --queue mail":        true,
+		"sluice job list":                               true, // an argument like any other
+		"sluice lobs":                                   false,
+		"sluice jobs --colour red":                      false,
+		"sluice jobs mail":                              false,
+		"sluice dead show mail":                         false,
+		"sluice settings set payments":                  false,
+		"sluice enqueue mail '{\"a\": 1}' --delay soon": true, // read when it runs
 	} {
 		if err := parses(line); (err == nil) != right {
 			t.Errorf("%s: %v", line, err)

@@ -39,7 +39,7 @@ options, by these names:
 
 Lines that are refused are reported with their number and do not keep the others from being stored;
 the exit code is then 6. After an interrupt it says with which --skip to go on.`, jobFieldNames()),
-		Example: `  sluice enqueue mail '{"to":"ada"}' --tenant acme --in 10m
+		Example: `  sluice enqueue mail '{"to":"ada"}' --tenant acme --delay 10m
   generate-report | sluice enqueue reports -
   sluice enqueue reports @report.json --key report-7 --on-duplicate replace
   sluice enqueue ledger '{"cents":100}' --order-key account-7
@@ -63,7 +63,7 @@ the exit code is then 6. After an interrupt it says with which --skip to go on.`
 	flags.StringVar(&f.window, "key-window", "", "the length of the key scope window, such as 1h or 7d")
 	flags.StringVar(&f.onDuplicate, "on-duplicate", "", "what becomes of a duplicate: keep (the first), replace, coalesce (default: keep)")
 	flags.StringVar(&f.dueAt, "at", "", "when it may start, such as 2026-12-01T16:00:00Z (default: now)")
-	flags.StringVar(&f.delay, "in", "", "when it may start, counted from now, such as 90m or 2d")
+	flags.StringVar(&f.delay, "delay", "", "when it may start, counted from now, such as 90m or 2d")
 	flags.IntVar(&f.options.Priority, "priority", 0, "from 1 (first) to 10 (last) (default 5)")
 	flags.StringVar(&f.expires, "expires-at", "", "when it is cancelled if it still waits, such as 2026-12-01T18:00:00Z (default: never)")
 	flags.StringArrayVar(&f.labels, "label", nil, "a name and value to find it by, as NAME=VALUE; may be repeated")
@@ -81,7 +81,7 @@ the exit code is then 6. After an interrupt it says with which --skip to go on.`
 // check refuses flags that would be passed over in silence.
 func (f enqueueFlags) check(command *cobra.Command) error {
 	ofFile := []string{"skip", "batch"}
-	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "in", "priority", "expires-at", "label", "max-attempts", "id", "order-key", "after", "after-failure"}
+	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "delay", "priority", "expires-at", "label", "max-attempts", "id", "order-key", "after", "after-failure"}
 	unfit, why := ofFile, "only goes with --file"
 	if f.file != "" {
 		unfit, why = ofOne, "is of one job; with --file, write it on the lines"
@@ -131,7 +131,7 @@ func (f enqueueFlags) parse() (sluice.EnqueueOptions, error) {
 	for _, d := range []struct {
 		flag, text string
 		into       *time.Duration
-	}{{"--in", f.delay, &out.Delay}, {"--key-window", f.window, &out.KeyWindow}} {
+	}{{"--delay", f.delay, &out.Delay}, {"--key-window", f.window, &out.KeyWindow}} {
 		if d.text == "" {
 			continue
 		}

@@ -43,7 +43,7 @@ func exitCodes() []exitCode {
 		{exitFailed, "failed", "It failed for a reason that no other code names; the error says which."},
 		{exitUsage, "usage", "The command line, a payload or a setting is not as it must be. Nothing was changed."},
 		{exitNotFound, "not found", "There is no such job, queue, tenant, tier or operation."},
-		{exitRefused, "refused", "The job's state does not allow it, it is there already, the store's role only reads, or the database is newer than the program."},
+		{exitRefused, "refused", "The job's state does not allow it, it is there already, the store's role may not do it, or the database is newer than the program."},
 		{exitUnreachable, "store unreachable", "The store cannot be reached, opened, read or written; or, for probe, the server cannot be reached."},
 		{exitPartly, "partly done", "Some of several jobs or lines were refused, the others are done; the refused ones are on standard error. An operation was stopped, or had jobs refused. Jobs died before «work --until-empty» found the queues empty."},
 		{exitCheckFailed, "a check failed", "Doctor found something to mend, the audit was tampered with, a server is not ready, the demo did not prove what it says, or a simulation is not as its scenario expects."},
@@ -135,6 +135,8 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitUsage, "write --db (or SLUICE_DB) as postgres://USER:PASSWORD@HOST:PORT/DATABASE; %40 stands for @ in a password, %2F for /"
 	case errors.As(err, &server) && (strings.HasPrefix(server.Code, "28") || server.Code == "3D000"): // who, or which database
 		return exitUnreachable, "check the user, the password and the database in --db (or SLUICE_DB)"
+	case diskFull(err):
+		return exitUnreachable, "make room on the disk of the database; «sluice doctor» says how much is left"
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "run it again; what was done is done"
 	case errors.Is(err, sluice.ErrNotMigrated):
@@ -145,6 +147,8 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitRefused, "name the store that it was moved to with --db (or SLUICE_DB)"
 	case errors.Is(err, sluice.ErrReader):
 		return exitRefused, "name a role that may write with --db (or SLUICE_DB)"
+	case errors.As(err, &server) && server.Code == "42501": // permission denied
+		return exitRefused, "run «sluice doctor»: it names the rights that the role lacks, and the statements that grant them"
 	case errors.Is(err, move.ErrRefused):
 		return exitRefused, "nothing was changed; " + help
 	case errors.Is(err, worker.ErrDrainTimeout):
@@ -169,6 +173,12 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitUsage, "correct it; " + help
 	}
 	return exitFailed, help
+}
+
+// diskFull reports whether the database has no room left: by PostgreSQL's code, or by what the SQLite store says of its own.
+func diskFull(err error) bool {
+	var server *pgconn.PgError
+	return errors.As(err, &server) && server.Code == "53100" || strings.Contains(err.Error(), "the disk is full: ")
 }
 
 // isCobraUsage recognises the errors that cobra makes of a bad command line.

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cli"
 	"github.com/sluice-queue/sluice/worker"
@@ -29,6 +31,8 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		{sluice.ErrNewerSchema, 4},
 		{sluice.ErrUnavailable, 5},
 		{fmt.Errorf("%w: %w", sluice.ErrUnavailable, context.DeadlineExceeded), 5},
+		{&pgconn.PgError{Code: "42501", Message: "permission denied for table live"}, 4},
+		{&pgconn.PgError{Code: "53100", Message: "could not extend file"}, 5},
 		{context.DeadlineExceeded, 124},
 		{worker.ErrDrainTimeout, 124},
 		{context.Canceled, 130},
@@ -44,6 +48,24 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		}
 		if len(lines) != 4 || !strings.HasPrefix(lines[0], "error: ") || !strings.HasPrefix(lines[1], why) || len(lines[2]) < len("  do:  x") {
 			t.Errorf("%v is told as\n%s", c.err, said.String())
+		}
+	}
+}
+
+// TestAnErrorAdvisesAboutItsCause tells errors whose cause is neither the address nor the command line.
+func TestAnErrorAdvisesAboutItsCause(t *testing.T) {
+	t.Parallel()
+	const room = "  do:  make room on the disk of the database; «sluice doctor» says how much is left\n"
+	for want, err := range map[string]error{
+		room:       fmt.Errorf("enqueue: the disk is full: free some space; nothing acknowledged is lost: %w", sluice.ErrUnavailable),
+		room + " ": fmt.Errorf("enqueue: %w: %w", sluice.ErrUnavailable, &pgconn.PgError{Code: "53100", Message: "could not extend file"}),
+		"  do:  run «sluice doctor»: it names the rights": &pgconn.PgError{Code: "42501", Message: "permission denied for table live"},
+		"  do:  check --db (or SLUICE_DB)":                fmt.Errorf("enqueue: %w", sluice.ErrUnavailable),
+	} {
+		var said strings.Builder
+		cli.Explain("", &said, err)
+		if !strings.Contains(said.String(), strings.TrimSuffix(want, " ")) {
+			t.Errorf("%v is told as\n%s", err, said.String())
 		}
 	}
 }

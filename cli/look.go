@@ -177,6 +177,27 @@ type buildVersion struct {
 	Go      string `json:"go"`
 }
 
+// String writes it on one line.
+func (v buildVersion) String() string {
+	return strings.Join(strings.Fields("sluice "+v.Version+" "+v.Commit+" "+v.Go), " ")
+}
+
+// built reads the version of this program.
+func built() buildVersion {
+	v := buildVersion{Version: "unknown"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	v.Version, v.Go = info.Main.Version, info.GoVersion
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v.Commit = s.Value
+		}
+	}
+	return v
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
@@ -184,17 +205,9 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: "  sluice version\n  sluice version -o json",
 		Args:    arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			v := buildVersion{Version: "unknown"}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				v.Version, v.Go = info.Main.Version, info.GoVersion
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						v.Commit = s.Value
-					}
-				}
-			}
+			v := built()
 			return a.printOne(v, func() error {
-				_, err := fmt.Fprintln(a.stdout, strings.Join(strings.Fields("sluice "+v.Version+" "+v.Commit+" "+v.Go), " "))
+				_, err := fmt.Fprintln(a.stdout, v)
 				return err
 			})
 		},

@@ -106,6 +106,8 @@ func fileError(path string, err error) error {
 		return nil
 	case strings.Contains(err.Error(), "not a SQLite database"):
 		return codedError{err, exitUnreachable, "name another file with --db; " + path + " is something else"}
+	case diskFull(err):
+		return err
 	case errors.Is(err, sluice.ErrUnavailable):
 		return codedError{err, exitUnreachable, "look whether you may write " + path + " and its folder, and whether the disk is full"}
 	}

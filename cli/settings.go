@@ -57,9 +57,9 @@ func (a *app) settingsGetCommand() *cobra.Command {
 					return err
 				}
 				if len(args) == 2 {
-					setting, err := sluice.SettingNamed(args[1])
+					setting, err := settingNamed(args[1])
 					if err != nil {
-						return usagef("%w", err)
+						return err
 					}
 					return a.printOne(rowOf(setting, queue), func() error {
 						_, err := fmt.Fprintln(a.stdout, setting.Format(queue.Settings))
@@ -179,7 +179,7 @@ func applySettings(settings *sluice.Settings, pairs []string) error {
 		if err != nil {
 			return err
 		}
-		setting, err := sluice.SettingNamed(name)
+		setting, err := settingNamed(name)
 		if err != nil {
 			return err
 		}
@@ -190,14 +190,23 @@ func applySettings(settings *sluice.Settings, pairs []string) error {
 	return nil
 }
 
+// settingNamed finds a setting by its name.
+func settingNamed(name string) (sluice.Setting, error) {
+	setting, err := sluice.SettingNamed(name)
+	if err != nil {
+		return setting, codedError{usagef("%w", err), exitUsage, "see «sluice settings --help», which lists all settings"}
+	}
+	return setting, nil
+}
+
 // cutSetting reads a pair name=value; a value @FILE is read from the file.
 func cutSetting(pair string) (name, value string, err error) {
 	name, value, found := strings.Cut(pair, "=")
 	if !found {
 		return "", "", usagef("%q is not SETTING=VALUE", pair)
 	}
-	if _, err := sluice.SettingNamed(name); err != nil {
-		return "", "", usagef("%w", err)
+	if _, err := settingNamed(name); err != nil {
+		return "", "", err
 	}
 	if path, isFile := strings.CutPrefix(value, "@"); isFile {
 		text, err := os.ReadFile(path)

@@ -70,7 +70,11 @@ func (a *app) sim(ctx context.Context, f simFlags) error {
 	}
 	a.note("%s", strings.TrimSuffix(scenario.Name+": "+scenario.About, ": "))
 	begun := time.Now()
-	report, err := sim.Run(ctx, scenario)
+	far := a.newProgress("", 0)
+	report, err := sim.Watch(ctx, scenario, func(p sim.Progress) {
+		far.say(fmt.Sprintf("%s of virtual time: %s jobs came, %s ended", seconds(p.At.Seconds()), count(p.Jobs), count(p.Ended)))
+	})
+	far.leave()
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,20 @@ import (
 // Run simulates a scenario. Its store is the memory store as it is, and its workers claim and settle as
 // package worker does; only the clock is not real. The same scenario gives the same report.
 func Run(ctx context.Context, scenario Scenario) (Report, error) {
-	s := &simulation{ctx: ctx, scenario: scenario, draws: newDraws(scenario.Seed), lanes: make(map[string]*lane)}
+	return Watch(ctx, scenario, func(Progress) {})
+}
+
+// Progress tells how far a run is.
+type Progress struct {
+	// At is the virtual time since the start.
+	At time.Duration
+	// Jobs came in so far, and Ended of them are finished.
+	Jobs, Ended int
+}
+
+// Watch is Run, and tells how far it is, many times a second.
+func Watch(ctx context.Context, scenario Scenario, tell func(Progress)) (Report, error) {
+	s := &simulation{ctx: ctx, scenario: scenario, tell: tell, draws: newDraws(scenario.Seed), lanes: make(map[string]*lane)}
 	s.store = memory.New(memory.Options{Now: func() time.Time { return s.clock() }, Signal: s.heed})
 	s.client = sluice.NewClient(s.store, sluice.ClientOptions{})
 	if err := s.prepare(); err != nil {
@@ -36,6 +49,7 @@ type simulation struct {
 	store    *memory.Store
 	client   *sluice.Client
 	draws    *draws
+	tell     func(Progress)
 
 	now    time.Duration // since the start
 	events events
@@ -91,6 +105,7 @@ func (s *simulation) run() error {
 		if n%looks == 0 {
 			s.fail(s.ctx.Err())
 			s.prune()
+			s.tell(Progress{s.now, s.jobs, s.ended})
 		}
 		if s.err != nil {
 			return s.err

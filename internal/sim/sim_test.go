@@ -29,6 +29,23 @@ func run(t *testing.T, text string) sim.Report {
 	return report
 }
 
+// TestARunTellsHowFarItIs watches a scenario of which nothing else is heard for a while.
+func TestARunTellsHowFarItIs(t *testing.T) {
+	t.Parallel()
+	var last sim.Progress
+	told := 0
+	_, err := sim.Watch(t.Context(), parse(t, shipped(t, "noisy-tenant")), func(p sim.Progress) {
+		if p.At < last.At || p.Jobs < last.Jobs || p.Ended < last.Ended || p.Ended > p.Jobs {
+			t.Errorf("%+v comes after %+v", p, last)
+		}
+		last = p
+		told++
+	})
+	if err != nil || told < 2 || last.Ended == 0 {
+		t.Errorf("it told %d times, the last %+v; %v", told, last, err)
+	}
+}
+
 // shipped gives a scenario that comes with the program.
 func shipped(t *testing.T, name string) string {
 	t.Helper()

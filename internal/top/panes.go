@@ -42,12 +42,16 @@ func window(n, place, room int) (first, last int) {
 	return first, first + room
 }
 
+// oldest is how long the job that waits longest has been due; "-" if none is due.
+func (q queueRow) oldest() string {
+	if q.OldestAge <= 0 && q.Depth.Ready == 0 {
+		return "-"
+	}
+	return short(q.OldestAge)
+}
+
 func (m *model) queueLine(q queueRow) string {
 	state := q.state()
-	oldest := "-"
-	if q.OldestAge > 0 || q.Depth.Ready > 0 {
-		oldest = short(q.OldestAge)
-	}
 	flight := bounded(q.InFlight)
 	if q.Settings.InFlightLimit > 0 {
 		flight += "/" + count(q.Settings.InFlightLimit)
@@ -67,7 +71,7 @@ func (m *model) queueLine(q queueRow) string {
 	case !q.Counted:
 		came, done = "-", "-"
 	}
-	text := row(queueWidths, q.name(), state, bounded(q.Depth.Ready), oldest, flight, came, done, p95, bounded(q.Depth.Dead))
+	text := row(queueWidths, q.name(), state, bounded(q.Depth.Ready), q.oldest(), flight, came, done, p95, bounded(q.Depth.Dead))
 	switch {
 	case q.name() == m.chosen:
 		return reverse.Render("▸ " + text)
@@ -166,7 +170,7 @@ func (m *model) inspected() []string {
 	d := q.Depth
 	lines = append(lines,
 		fmt.Sprintf("  ready %s  scheduled %s  blocked %s  claimed %s  dispatched %s", bounded(d.Ready), bounded(d.Scheduled), bounded(d.Blocked), bounded(d.Claimed), bounded(d.Dispatched)),
-		fmt.Sprintf("  uncertain %s  dead %s  oldest due %s", bounded(d.Uncertain), bounded(d.Dead), short(q.OldestAge)),
+		fmt.Sprintf("  uncertain %s  dead %s  oldest due %s", bounded(d.Uncertain), bounded(d.Dead), q.oldest()),
 		"  "+flowText(q.Settings), "")
 	lines = append(lines, m.hourLines()...)
 	return append(lines, m.deadLines()...)

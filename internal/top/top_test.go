@@ -237,3 +237,16 @@ func TestRunShowsTheScreenUntilThePersonLeaves(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAQueueWithNothingDueHasNoOldestJob(t *testing.T) {
+	t.Parallel()
+	if got := (queueRow{}).oldest(); got != "-" {
+		t.Errorf("the oldest due is %q, want -", got)
+	}
+	m := newModel(t.Context(), Options{})
+	m.snapshot = snapshot{queues: []queueRow{{Queue: sluice.Queue{Name: "mail"}}}}
+	m.chosen = "mail"
+	if text := strings.Join(m.inspected(), "\n"); !strings.Contains(text, "oldest due -") {
+		t.Errorf("an empty queue is shown as\n%s", text)
+	}
+}

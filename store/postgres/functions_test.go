@@ -250,6 +250,20 @@ func TestALostClaimSaysWhetherTheJobWasCancelled(t *testing.T) {
 	}
 }
 
+// TestValuesOfDriversAreTakenAsTheGuideSays gives payloads as jsonb, and ids as texts.
+func TestValuesOfDriversAreTakenAsTheGuideSays(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	owner := r.as("postgres")
+	r.refused(owner, "42883", `select sluice.enqueue(queue => 'scraper', payload => '{}'::jsonb)`)
+	r.exec(`select sluice.enqueue(queue => 'scraper', payload => '{}'::jsonb::json, job_id => '` + mine + `')`)
+	token := value[string](r, owner, `select token::text from sluice.claim(queues => array['scraper'], holder => 'w')`)
+	states := `select state from sluice.complete_many(ids => array[$1::text]::text[]::uuid[], tokens => array[$2::text]::text[]::uuid[])`
+	if state := value[string](r, owner, states, mine, token); state != "completed" {
+		t.Errorf("the job is %s, want it completed", state)
+	}
+}
+
 // TestWrongCallsGiveTypedErrorsAndChangeNothing calls wrongly in every way that has a code.
 func TestWrongCallsGiveTypedErrorsAndChangeNothing(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,50 @@
+// Package near finds the names that a misspelt one may have meant.
+package near
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Names gives at most so many of the names, the nearest first.
+func Names(wrong string, names []string, most int) []string {
+	sorted := slices.SortedFunc(slices.Values(names), func(a, b string) int {
+		return cmp.Or(cmp.Compare(distance(wrong, a), distance(wrong, b)), cmp.Compare(a, b))
+	})
+	return sorted[:min(most, len(sorted))]
+}
+
+// Meant gives at most so many of the names that a wrong one is likely to stand for: at most a third of it is misspelt, or it
+// begins one of them.
+func Meant(wrong string, names []string, most int) []string {
+	likely := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		begins := len(wrong) > 1 && strings.HasPrefix(name, wrong)
+		return !begins && distance(wrong, name) > (len(wrong)+2)/3
+	})
+	return Names(wrong, likely, most)
+}
+
+// distance counts the letters to add, drop or change, or neighbours to swap, that make one word of the other.
+func distance(a, b string) int {
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
+		for j := range len(b) {
+			change := row[j]
+			if a[i] != b[j] {
+				change++
+			}
+			next[j+1] = min(change, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}
