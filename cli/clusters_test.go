@@ -107,10 +107,17 @@ func (c *clusters) completes(cluster string, id sluice.ID) {
 // says runs a command, however it ends, until it says all of some texts.
 func (c *clusters) says(texts []string, args ...string) {
 	c.Helper()
+	var out []byte
+	defer func() {
+		if c.Failed() {
+			c.Logf("sluice %s does not say %q:\n%s", strings.Join(args, " "), texts, out)
+		}
+	}()
 	eventually(c.T, func() bool {
 		cmd := exec.CommandContext(c.Context(), "sluice", args...)
 		cmd.Env = append(os.Environ(), "SLUICE_DB="+c.db)
-		out, err := cmd.Output()
+		var err error
+		out, err = cmd.Output()
 		if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 			c.Fatal(err)
 		}
@@ -167,7 +174,7 @@ func TestTwoClustersAreServedByOneProcessAndByOneEach(t *testing.T) {
 	}
 	waits := c.enqueue("away")
 	c.completes("home", c.enqueue("home"))
-	const trouble = "the breaker is open since "
+	const trouble = "the breaker is open"
 	c.says([]string{c.queues["away"] + ": " + trouble, ": engine away: ", "do:        sluice engine check " + c.queues["away"] + " --engine away=temporal://"}, "doctor")
 	c.says([]string{trouble, ": engine away: "}, "why", waits.String())
 	later := c.enqueue("away")
