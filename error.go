@@ -41,6 +41,9 @@ var (
 	// ErrNewerSchema: the database was migrated by a newer Sluice that this one cannot work with. A store that is open
 	// looks for it once a second, and refuses every verb then. Deploy the program that the error names.
 	ErrNewerSchema = errors.New("database is newer than this program")
+	// ErrFollower: the statement of a Follower failed, and the move with it. Nothing was changed. The error is a
+	// *FollowerError, which names the follower.
+	ErrFollower = errors.New("the statement of a follower failed")
 )
 
 // InvalidError says which field of the input breaks which rule.
@@ -54,6 +57,29 @@ func (e *InvalidError) Error() string { return "invalid " + e.Field + ": " + e.R
 
 // Is makes an InvalidError an ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
+
+// FollowerError says whose statement failed, and why.
+type FollowerError struct {
+	// Followers has the name of the follower. SQLite does not tell which it was: where a file has several, all are named.
+	Followers []string
+	// Err is what the database said.
+	Err error
+}
+
+// Error names the follower, and says what to do.
+func (e *FollowerError) Error() string {
+	whose := fmt.Sprintf("the statement of the follower %q", e.Followers[0])
+	if len(e.Followers) > 1 {
+		whose = fmt.Sprintf("a statement of the followers %q", e.Followers)
+	}
+	return fmt.Sprintf("%s failed, and the job stays as it was; mend the statement, or end it by Unfollow: %v", whose, e.Err)
+}
+
+// Is makes a FollowerError an ErrFollower.
+func (e *FollowerError) Is(target error) bool { return target == ErrFollower }
+
+// Unwrap gives what the database said.
+func (e *FollowerError) Unwrap() error { return e.Err }
 
 func invalid(field, rule string) error { return &InvalidError{Field: field, Rule: rule} }
 

@@ -64,6 +64,7 @@ func postgresChecks() []HealthCheck {
 		{Kind: "postgres", Name: "bloat", Looks: "how much of each index is empty, by estimate", Figure: "index_bloat_bytes", Unit: "bytes", Warning: 256 * mebibyte, Otherwise: "and more than three quarters of the index"},
 		{Kind: "postgres", Name: "trigger", Looks: "whether each trigger is enabled", Otherwise: "error: disabled"},
 		{Kind: "postgres", Name: "foreign", Looks: "what in our schema our migrations did not make", Otherwise: "error: a trigger, rule or policy on a table of ours; note: a view or a table"},
+		{Kind: "postgres", Name: "follower", Looks: "whether each follower's triggers are there, and, where this role made them, whether the server can still run its statement", Otherwise: "error: a trigger is missing or another one, or the statement cannot be run"},
 		{Kind: "postgres", Name: "grant", Looks: "what this role may do with each table, and who else may see payloads and tokens", Otherwise: "error: something that programs or readers need is not granted; warning: the audit may be changed, or a role that writes nothing may select payloads, results, checkpoints or tokens; note: this role only reads"},
 		{Kind: "postgres", Name: "connections", Looks: "share of the server's, the database's and the role's limit that is used", Figure: "connections_used", Unit: "", Warning: 0.8, Error: 0.95},
 		{Kind: "postgres", Name: "clock", Looks: "this machine's clock against the server's", Figure: "clock_difference_seconds", Unit: "seconds", Warning: 2},
@@ -91,6 +92,7 @@ func sqliteChecks() []HealthCheck {
 		{Kind: "sqlite", Name: "writable", Looks: "whether the file and its folder can be written (Linux)", Otherwise: "error: they cannot"},
 		{Kind: "sqlite", Name: "index", Looks: "whether each index and trigger of the schema is there", Otherwise: "error: missing"},
 		{Kind: "sqlite", Name: "foreign", Looks: "triggers on our tables, and triggers and views of our names, that our migrations did not make", Otherwise: "error: a trigger; note: a view or a table"},
+		{Kind: "sqlite", Name: "follower", Looks: "whether each follower's triggers are there, and whether its statement can still be run", Otherwise: "error: a trigger is missing or another one, or the statement cannot be run"},
 		{Kind: "sqlite", Name: "orphan", Looks: "each row of a life against its job (`--thorough`)", Otherwise: "error: its job was deleted, or the life has ended already"},
 		{Kind: "sqlite", Name: "integrity", Looks: "every page and every index (`--thorough`)", Otherwise: "error: damaged"},
 	}

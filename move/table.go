@@ -150,6 +150,7 @@ var notMoved = map[string]string{
 	"sluice.look_again": "what upkeep finds without",
 	"sluice.audit_seal": "the target seals what it has got anew, from the head of the source on", "sluice_audit_seal": "the target seals what it has got anew, from the head of the source on",
 	"sluice.audit_batch": "goes with its seal", "sluice_audit_batch": "goes with its seal",
+	"sluice.follower": "the target's programs follow their own tables", "sluice_follower": "the target's programs follow their own tables",
 	"sluice.moved": "where to the store was moved", "sluice_moved": "where to the store was moved",
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/checkup"
@@ -61,6 +60,7 @@ func (c *examination) looks() []inspection {
 		{check: "vacuum", see: c.tables},
 		{check: "index", see: c.indexes},
 		{check: "foreign", see: c.foreign},
+		{check: "follower", see: c.followers},
 		{check: "grant", see: c.grants},
 	}
 	if c.options.Statements {
@@ -107,8 +107,8 @@ func (c *examination) judge(check string, value float64) sluice.Severity {
 }
 
 // rowsOf reads the rows of one look.
-func rowsOf[T any](ctx context.Context, pool *pgxpool.Pool, sql string, args ...any) ([]T, error) {
-	return list(ctx, pool, pgx.RowToStructByName[T], sql, args...)
+func rowsOf[T any](ctx context.Context, db rowsQuerier, sql string, args ...any) ([]T, error) {
+	return list(ctx, db, pgx.RowToStructByName[T], sql, args...)
 }
 
 // HealthFigures tells how the pool of connections is used.

@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/sluice-queue/sluice"
 )
 
@@ -24,7 +26,11 @@ func (c *examination) foreign(ctx context.Context) error {
 		return err
 	}
 	expected := slices.Concat(made.tables, made.views, []string{"move", "moved"})
-	rows, err := rowsOf[foreignRow](ctx, c.store.pool, healthForeignSQL, made.triggers, expected)
+	triggers, err := list(ctx, c.store.pool, pgx.RowTo[string], followTriggersSQL)
+	if err != nil {
+		return err
+	}
+	rows, err := rowsOf[foreignRow](ctx, c.store.pool, healthForeignSQL, slices.Concat(made.triggers, triggers), expected)
 	if err != nil {
 		return err
 	}

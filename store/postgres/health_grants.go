@@ -25,7 +25,7 @@ var healthUnreadSQL string
 // for other languages look at, with the rights of the schema's owner.
 var (
 	onlyAdded     = []string{"audit", "audit_batch", "audit_seal"}
-	onlyRead      = []string{"migration", "jobs"}
+	onlyRead      = []string{"migration", "jobs", "follower"}
 	onlyFunctions = []string{"queue_grant", "pace", "look_again", "function_set", "stat_call"}
 )
 

@@ -193,6 +193,15 @@ func (p *patient) exec(statements ...string) {
 	}
 }
 
+func (p *patient) follow() {
+	p.Helper()
+	p.exec("create table if not exists rows (id text, state text)")
+	err := p.store.Follow(p.Context(), sluice.Follower{Name: "rows", Queue: "mail", Statement: "update rows set state = moved.state where id = moved.id"})
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
 // does makes a provocation of statements.
 func does(statements ...string) func(p *patient) {
 	return func(p *patient) { p.exec(statements...) }
@@ -220,6 +229,14 @@ func schemaTroubles() []trouble {
 		)},
 		{check: "foreign", severity: sluice.SeverityError, says: "the policy mine on the table live", provoke: does("create policy mine on sluice.live using (true)")},
 		{check: "foreign", severity: sluice.SeverityNote, says: "the view late", provoke: does("create view sluice.late as select 1")},
+		{check: "follower", severity: sluice.SeverityError, says: "is not run with each move", provoke: func(p *patient) {
+			p.follow()
+			p.exec("drop trigger follow_rows_ended on sluice.done")
+		}, relieve: (*patient).follow},
+		{check: "follower", severity: sluice.SeverityError, says: `relation "rows" does not exist`, provoke: func(p *patient) {
+			p.follow()
+			p.exec("drop table rows")
+		}},
 		{check: "trigger", severity: sluice.SeverityError, says: "audit_stays", provoke: does("alter table sluice.audit disable trigger audit_stays")},
 		{check: "trigger", severity: sluice.SeverityError, says: "terms_changed", provoke: does("alter table sluice.tenant disable trigger terms_changed")},
 		{

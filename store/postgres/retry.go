@@ -112,6 +112,9 @@ func typed(err error) error {
 	if !errors.As(err, &server) {
 		return err
 	}
+	if err := ofFollower(server, err); err != nil {
+		return err
+	}
 	switch server.Code {
 	case migration.MovedCode:
 		return fmt.Errorf("%w to %s; use that one", sluice.ErrMoved, server.Detail)

@@ -214,7 +214,7 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 		case s.closed.Load():
 			return fmt.Errorf("%s: the store was closed: %w: %w", verb, sluice.ErrUnavailable, err)
 		case ctx.Err() == nil && !busy(err) && !errors.Is(err, errUndone):
-			return fmt.Errorf("%s: %w", verb, typed(err))
+			return fmt.Errorf("%s: %w", verb, typed(ofFollower(readTx{ctx, s.db}, err)))
 		}
 		select {
 		case <-ctx.Done():
@@ -230,13 +230,16 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 
 // SQLite's result codes that callers may act on.
 const (
-	codeBusy     = 5
-	codeLocked   = 6
-	codeReadOnly = 8
-	codeIO       = 10
-	codeFull     = 13
-	codeCantOpen = 14
-	codeNotADB   = 26
+	codeError      = 1
+	codeBusy       = 5
+	codeLocked     = 6
+	codeReadOnly   = 8
+	codeIO         = 10
+	codeFull       = 13
+	codeCantOpen   = 14
+	codeConstraint = 19
+	codeMismatch   = 20
+	codeNotADB     = 26
 )
 
 // codeOf gives SQLite's primary result code; 0 if the error is not SQLite's, or of a driver that

@@ -129,3 +129,40 @@ func ExampleCompleteTx() {
 	fmt.Println(job.State, string(job.Result))
 	// Output: completed {"carrier":"bike"}
 }
+
+// A row of a table of your own follows its job, here to its cancel by a person.
+func ExampleStore_Follow() {
+	store, closeStore := openExample()
+	defer closeStore()
+	ctx := context.Background()
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+
+	_, err := store.DB().ExecContext(ctx, "create table shop_order (id text primary key, state text not null)")
+	if err == nil {
+		err = store.Follow(ctx, sluice.Follower{
+			Name: "orders", Queue: orders.Name(),
+			Statement: "update shop_order set state = moved.state where id = moved.id",
+		})
+	}
+	if err != nil {
+		panic(err)
+	}
+	id := sluice.NewID()
+	err = store.Transact(ctx, func(tx sqlite.Tx) error {
+		if _, err := tx.ExecContext(ctx, "insert into shop_order values (?, 'queued')", id.String()); err != nil {
+			return err
+		}
+		_, err := orders.Enqueue(ctx, client.Within(store.InTx(tx)), order{7}, sluice.EnqueueOptions{ID: id})
+		return err
+	})
+	if err == nil {
+		err = client.Cancel(ctx, []sluice.ID{id}, sluice.Act{By: "ada", Reason: "out of stock"})
+	}
+	if err != nil {
+		panic(err)
+	}
+	var state string
+	err = store.DB().QueryRowContext(ctx, "select state from shop_order where id = ?", id.String()).Scan(&state)
+	fmt.Println(state, err)
+	// Output: cancelled <nil>
+}

@@ -83,3 +83,12 @@ func (s *Store) StartMachine(ctx context.Context) error {
 		return err
 	})
 }
+
+// Migrated changes the schema as a step does.
+func Migrated(ctx context.Context, tx Tx, change string) error {
+	run := runnerOf(ctx, tx)
+	return withoutFollowers(run, func() error {
+		_, err := run.exec(change)
+		return err
+	})
+}

@@ -54,6 +54,7 @@ type inspection struct {
 func (c *examination) looks() []inspection {
 	all := []inspection{
 		{check: "index", see: c.objects},
+		{check: "follower", see: c.followers},
 		{check: "wal", see: c.log},
 		{check: "lock", see: c.lock},
 		{check: "disk", see: c.disk},

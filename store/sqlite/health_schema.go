@@ -66,7 +66,10 @@ func (c *examination) objects(ctx context.Context) error {
 	}
 	var stored []object
 	err = c.store.look(ctx, func(tx runner) (err error) {
-		stored, err = list(tx, scanObject, healthObjectsSQL)
+		if stored, err = list(tx, scanObject, healthObjectsSQL); err != nil {
+			return err
+		}
+		stored, err = withoutFollowerTriggers(tx, stored)
 		return err
 	})
 	if err != nil {

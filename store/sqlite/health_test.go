@@ -221,6 +221,15 @@ func (p *patient) fill(megabytes int) {
 	}
 }
 
+func (p *patient) follow() {
+	p.Helper()
+	p.sql("create table if not exists rows (id text, state text)")
+	err := p.store.Follow(p.Context(), sluice.Follower{Name: "rows", Queue: "mail", Statement: "update rows set state = moved.state where id = moved.id"})
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
 // troubles are those of any system.
 func troubles() []trouble {
 	return []trouble{
@@ -232,6 +241,14 @@ func troubles() []trouble {
 		}},
 		{check: "foreign", severity: sluice.SeverityError, says: "the trigger sluice_audit_stays on sluice_audit", provoke: func(p *patient) {
 			p.sql("drop trigger sluice_audit_stays", "create trigger sluice_audit_stays before update on sluice_audit when false begin select 1; end")
+		}},
+		{check: "follower", severity: sluice.SeverityError, says: "is not run with each move", provoke: func(p *patient) {
+			p.follow()
+			p.sql("drop trigger sluice_follow_rows_ended")
+		}, relieve: (*patient).follow},
+		{check: "follower", severity: sluice.SeverityError, says: "no such table: rows", provoke: func(p *patient) {
+			p.follow()
+			p.sql("drop table rows")
 		}},
 		{check: "schema", severity: sluice.SeverityNote, says: "this program knows", provoke: func(p *patient) {
 			p.sql("insert into sluice_migration values (99, 'later', 'x', 1, 0)")

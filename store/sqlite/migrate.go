@@ -114,7 +114,11 @@ func runNext(tx foreignTx) (*sluice.Migration, error) {
 	if _, err := tx.exec(createMigrationTable); err != nil {
 		return nil, err
 	}
-	if _, err := tx.exec(step.SQL); err != nil {
+	err = withoutFollowers(tx, func() error {
+		_, err := tx.exec(step.SQL)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("step %d (%s): %w", step.Version, step.Name, err)
 	}
 	_, err = tx.exec("insert into sluice_migration (version, name, checksum, works_from, applied_at) values (?, ?, ?, ?, ?)",

@@ -184,7 +184,7 @@ func CompleteTx(ctx context.Context, tx Tx, claim *sluice.Claim, result any) err
 		err = errs[0]
 	}
 	if err != nil {
-		return fmt.Errorf("complete job %s: %w", claim.ID, typed(err))
+		return fmt.Errorf("complete job %s: %w", claim.ID, typed(ofFollower(runnerOf(ctx, tx), err)))
 	}
 	claim.MarkSettledInTx()
 	return nil

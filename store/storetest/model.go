@@ -34,6 +34,9 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 		}
 		m.settings.MaxRecoveries = 2
 		m.saveSettings()
+		if bench.Follow != nil {
+			bench.Follow(m.queue)
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"enqueue":    m.enqueue,
 			"claim":      m.claim,
@@ -481,4 +484,9 @@ func (m *machine) agree(*rapid.T) {
 		}
 	}
 	m.agreeOnStrays()
+	if m.bench.Astray != nil {
+		if astray := m.bench.Astray(); len(astray) > 0 {
+			m.Fatalf("rows that do not agree with their jobs: %s", astray)
+		}
+	}
 }

@@ -36,6 +36,10 @@ type Bench struct {
 	SetColumn func(column string, value any)
 	// Slow says that verbs cost so much that fewer long sequences are tried.
 	Slow bool
+	// Follow lets a row of the user's own follow each job of a queue, and Astray says which rows do not agree with their
+	// jobs; nil: nothing follows. The model asks after each verb.
+	Follow func(queue string)
+	Astray func() []string
 }
 
 // Rule is something that every store does.

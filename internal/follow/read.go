@@ -1,0 +1,83 @@
+package follow
+
+import (
+	"regexp"
+	"strings"
+)
+
+// kind tells the tokens of a statement apart.
+type kind int
+
+const (
+	blank  kind = iota // white space and comments
+	word               // a name or a number, also one in double quotes
+	text               // a text in single quotes
+	moved              // a column of moved
+	symbol             // any other character
+)
+
+// token is a part of a statement.
+type token struct {
+	kind kind
+	text string
+	// name is what a word names, in lower case and without quotes, or the column of moved.
+	name string
+}
+
+// shapes are the tokens that SQLite and PostgreSQL read alike, each at the beginning of what is left.
+var shapes = []struct {
+	kind  kind
+	shape *regexp.Regexp
+}{
+	{blank, regexp.MustCompile(`^(?:[ \t\r\n\f]+|--[^\n]*(?:\n|$)|(?s:/\*.*?\*/))`)},
+	{text, regexp.MustCompile(`^'(?:[^']|'')*'`)},
+	{word, regexp.MustCompile(`^"(?:[^"]|"")+"`)},
+	{moved, regexp.MustCompile(`(?i)^moved\.[a-z0-9_$\x{80}-\x{10ffff}]+`)},
+	{word, regexp.MustCompile(`(?i)^[a-z0-9_\x{80}-\x{10ffff}][a-z0-9_$\x{80}-\x{10ffff}]*`)},
+}
+
+// read takes a statement apart.
+func read(statement string) ([]token, error) {
+	var out []token
+	for rest := statement; rest != ""; {
+		next := first(rest)
+		if next.kind == symbol && strings.ContainsAny(next.text, "'\"`\\\x00") || strings.HasPrefix(rest, "/*") && next.kind == symbol {
+			return nil, invalid("statement", "it has a quote, a comment or a character that does not end: %.40q", rest)
+		}
+		if next.kind == text && len(out) > 0 && out[len(out)-1].kind == word {
+			return nil, invalid("statement", "a text must be in plain quotes: %.40q", out[len(out)-1].text+next.text)
+		}
+		if next.kind == blank && strings.Contains(next.text[min(2, len(next.text)):], "/*") {
+			return nil, invalid("statement", "a comment is in a comment: %.40q", next.text)
+		}
+		out = append(out, next)
+		rest = rest[len(next.text):]
+	}
+	return out, nil
+}
+
+func first(rest string) token {
+	for _, s := range shapes {
+		found := s.shape.FindString(rest)
+		if found == "" {
+			continue
+		}
+		t := token{kind: s.kind, text: found}
+		switch s.kind {
+		case word:
+			t.name = strings.ToLower(strings.ReplaceAll(strings.Trim(found, `"`), `""`, `"`))
+		case moved:
+			t.name = strings.ToLower(found[len("moved."):])
+		case blank, text, symbol:
+		}
+		return t
+	}
+	return token{kind: symbol, text: firstRune(rest)}
+}
+
+func firstRune(rest string) string {
+	for _, r := range rest {
+		return rest[:len(string(r))]
+	}
+	return rest
+}

@@ -1,0 +1,251 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/follow"
+)
+
+var (
+	//go:embed sql/followers.sql
+	followersSQL string
+	//go:embed sql/follower_save.sql
+	followerSaveSQL string
+	//go:embed sql/follower_triggers.sql
+	followerTriggersSQL string
+)
+
+// movedLive and movedDone give the columns of a move, in a trigger on the table that its new state stands in.
+var (
+	movedLive = movedIn("new.state", "(strftime('%s', 'now') * 1000000 + substr(strftime('%f', 'now'), 4) * 1000)")
+	movedDone = movedIn("new.outcome", "new.finished_at")
+)
+
+func movedIn(state, at string) follow.Expressions {
+	const id = "(select lower(substr(hex(id), 1, 8) || '-' || substr(hex(id), 9, 4) || '-' || substr(hex(id), 13, 4) || '-' || " +
+		"substr(hex(id), 17, 4) || '-' || substr(hex(id), 21)) from sluice_job where sluice_job.seq = new.seq)"
+	return follow.Expressions{
+		"id": id, "key": "coalesce((select key from sluice_job where sluice_job.seq = new.seq), '')", "queue": "new.queue", "tenant": "new.tenant",
+		"generation": "new.generation", "state": state, "attempts": "new.attempts", "error": "coalesce(new.error, '')",
+		"ref": "coalesce(new.ref, '')", "at": at,
+	}
+}
+
+// Follow has a statement of yours run with each move of a queue's jobs, in the transaction of the move, from when Follow
+// returns. Call it at each start: what is there already is left alone, and nothing is locked. A follower of the same name
+// is replaced. The statement is run whoever makes the move: also the shell of SQLite, and a program without this follower.
+//
+// A statement that this file cannot run is an ErrInvalid. One that fails later fails the move, by an ErrFollower.
+func (s *Store) Follow(ctx context.Context, f sluice.Follower) error {
+	if err := follow.Check(f, func(string) bool { return false }); err != nil {
+		return fmt.Errorf("follow: %w", err)
+	}
+	var there bool
+	err := s.read(ctx, "follow", func(tx runner) (err error) {
+		there, err = follows(tx, f)
+		return err
+	})
+	if err != nil || there {
+		return err
+	}
+	return s.write(ctx, "follow", func(tx runner, _ bool) error {
+		if there, err := follows(tx, f); err != nil || there {
+			return err // another process has just made it
+		}
+		if err := ownTablesAlone(tx, f); err != nil {
+			return err
+		}
+		return makeFollower(tx, f)
+	})
+}
+
+// Unfollow ends what Follow began. A follower that is not there is no error.
+func (s *Store) Unfollow(ctx context.Context, name string) error {
+	if err := follow.CheckName(name); err != nil {
+		return fmt.Errorf("unfollow: %w", err)
+	}
+	return s.write(ctx, "unfollow", func(tx runner, _ bool) error {
+		if err := dropFollowTriggers(tx, triggersOf(sluice.Follower{Name: name})); err != nil {
+			return err
+		}
+		_, err := tx.exec("delete from sluice_follower where name = ?", name)
+		return err
+	})
+}
+
+// Followers lists the followers by name.
+func (s *Store) Followers(ctx context.Context) (out []sluice.Follower, err error) {
+	err = s.read(ctx, "read followers", func(tx runner) error {
+		out, err = list(tx, scanFollower, followersSQL, "")
+		return err
+	})
+	return out, err
+}
+
+func scanFollower(rows *sql.Rows) (f sluice.Follower, err error) {
+	var states string
+	err = rows.Scan(&f.Name, &f.Queue, &states, &f.Statement)
+	f.States = follow.StatesOf(states)
+	return f, err
+}
+
+// trigger is one that runs a statement.
+type trigger struct{ name, text string }
+
+func scanTrigger(rows *sql.Rows) (t trigger, err error) {
+	err = rows.Scan(&t.name, &t.text)
+	return t, err
+}
+
+// triggersOf gives the triggers of a follower, as SQLite keeps their text. An enqueue is not told: a row that is new to
+// sluice_live is told of if it is of a later life.
+func triggersOf(f sluice.Follower) []trigger {
+	made := func(name, on, when string, moved follow.Expressions) trigger {
+		name = "sluice_follow_" + f.Name + "_" + name
+		return trigger{name, fmt.Sprintf("CREATE TRIGGER %s after %s for each row when %s begin %s; end", name, on, when, follow.Expand(f.Statement, moved))}
+	}
+	live := follow.When(f, "new.queue", "new.state")
+	return []trigger{
+		made("moved", "update of state on sluice_live", "old.state is not new.state and "+live, movedLive),
+		made("requeued", "insert on sluice_live", "new.generation > 1 and "+live, movedLive),
+		made("ended", "insert on sluice_done", follow.When(f, "new.queue", "new.outcome"), movedDone),
+	}
+}
+
+// follows reports whether a follower is there with all its triggers.
+func follows(tx runner, f sluice.Follower) (bool, error) {
+	found, err := list(tx, scanFollower, followersSQL, f.Name)
+	if err != nil || len(found) == 0 || !follow.Same(found[0], f) {
+		return false, err
+	}
+	lost, err := lostTriggers(tx, f)
+	return len(lost) == 0, err
+}
+
+// lostTriggers gives the triggers of a follower that are not there, or are others by now.
+func lostTriggers(tx runner, f sluice.Follower) ([]trigger, error) {
+	stored, err := list(tx, scanTrigger, followerTriggersSQL)
+	if err != nil {
+		return nil, err
+	}
+	there := make(map[trigger]bool)
+	for _, t := range stored {
+		there[t] = true
+	}
+	var lost []trigger
+	for _, t := range triggersOf(f) {
+		if !there[t] {
+			lost = append(lost, t)
+		}
+	}
+	return lost, nil
+}
+
+// ownTablesAlone refuses a statement that names tables of ours.
+func ownTablesAlone(tx runner, f sluice.Follower) error {
+	names, err := list(tx, scanOne[string], "select lower(name) from sqlite_master where name like 'sluice\\_%' escape '\\'")
+	if err != nil {
+		return err
+	}
+	ours := make(map[string]bool, len(names))
+	for _, name := range names {
+		ours[name] = true
+	}
+	return follow.Check(f, func(name string) bool { return ours[name] })
+}
+
+// makeFollower stores a follower and makes its triggers.
+func makeFollower(tx runner, f sluice.Follower) error {
+	if err := tryStatement(tx, f.Statement); err != nil {
+		return err
+	}
+	if err := dropFollowTriggers(tx, triggersOf(f)); err != nil {
+		return err
+	}
+	for _, t := range triggersOf(f) {
+		if _, err := tx.exec(t.text); err != nil {
+			return refusedStatement(err)
+		}
+	}
+	_, err := tx.exec(followerSaveSQL, f.Name, f.Queue, follow.StatesText(f), f.Statement, now())
+	return err
+}
+
+func dropFollowTriggers(tx runner, triggers []trigger) error {
+	for _, t := range triggers {
+		if _, err := tx.exec("drop trigger if exists " + t.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tryStatement has SQLite plan a statement, which runs nothing.
+func tryStatement(tx runner, statement string) error {
+	rows, err := tx.query("explain query plan " + follow.Expand(statement, follow.Sample()))
+	if err != nil {
+		return refusedStatement(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() { // a write waits for the last row
+		continue
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+// refusedStatement is the error for a statement that SQLite cannot read, or another that has nothing to do with it.
+func refusedStatement(err error) error {
+	if codeOf(err) != codeError {
+		return err
+	}
+	return follow.Refused(err)
+}
+
+// withoutFollowers changes the schema while no trigger of a follower is there, and makes them again. A step may rebuild the
+// tables that they are on, and SQLite refuses to rename a table while a trigger names one of a user's that is gone.
+func withoutFollowers(tx runner, change func() error) error {
+	triggers, err := list(tx, scanTrigger, followerTriggersSQL)
+	if err != nil {
+		return err
+	}
+	if err := dropFollowTriggers(tx, triggers); err != nil {
+		return err
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	for _, t := range triggers {
+		if _, err := tx.exec(t.text); err != nil {
+			return fmt.Errorf("make the trigger %s again: %w", t.name, err)
+		}
+	}
+	return nil
+}
+
+// ofFollower gives the error of a follower's statement a name. SQLite does not say which statement failed: it is one of
+// theirs if it breaks a rule of a table that is not ours.
+func ofFollower(tx runner, err error) error {
+	switch codeOf(err) {
+	case codeError, codeConstraint, codeMismatch:
+	default:
+		return err
+	}
+	if errors.Is(err, sluice.ErrInvalid) || strings.Contains(err.Error(), "sluice_") {
+		return err
+	}
+	followers, failed := list(tx, scanFollower, followersSQL, "")
+	if failed != nil || len(followers) == 0 {
+		return err
+	}
+	out := &sluice.FollowerError{Err: err}
+	for _, f := range followers {
+		out.Followers = append(out.Followers, f.Name)
+	}
+	return out
+}

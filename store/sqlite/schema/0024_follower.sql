@@ -1,0 +1,11 @@
+-- 0024 Followers: statements of users that are run with each move of a queue's jobs.
+-- works with programs from: 8
+-- Triggers run them, so that they run with the moves of older programs too.
+
+create table sluice_follower (
+    name      text    primary key,
+    queue     text    not null,
+    states    text    not null default '', -- that are told, with commas in between; empty: all
+    statement text    not null,
+    made_at   integer not null
+) strict;
