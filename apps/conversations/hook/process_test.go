@@ -204,11 +204,15 @@ func (p *place) spooled() (files []string) {
 		if err != nil {
 			p.Fatal(err)
 		}
-		files = append(files, found...)
-	}
-	for _, file := range files {
-		if text, err := os.ReadFile(file); err != nil || bytes.Contains(text, []byte(secret)) {
-			p.Errorf("%s: %s, %v", file, text, err)
+		for _, file := range found {
+			text, err := os.ReadFile(file)
+			if errors.Is(err, os.ErrNotExist) { // it was taken in just now
+				continue
+			}
+			if err != nil || bytes.Contains(text, []byte(secret)) {
+				p.Errorf("%s: %s, %v", file, text, err)
+			}
+			files = append(files, file)
 		}
 	}
 	return files
