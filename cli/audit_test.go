@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -66,10 +67,20 @@ func sqliteLedger(t *testing.T) *ledger {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
+	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)") // which may drop triggers
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
 	l := &ledger{T: t, address: "sqlite:" + path, prefix: "sluice_"}
-	l.exec = func(sql string) {
+	l.exec = func(statement string) {
 		l.Helper()
-		err := store.Transact(context.WithoutCancel(l.Context()), func(tx sqlite.Tx) error {
+		err := func() error {
+			tx, err := db.Begin()
+			if err != nil {
+				return err
+			}
+			defer func() { _ = tx.Rollback() }()
 			for _, table := range []string{"audit", "audit_seal", "audit_batch"} {
 				for _, trigger := range []string{"stays", "goes"} {
 					if _, err := tx.ExecContext(l.Context(), "drop trigger if exists sluice_"+table+"_"+trigger); err != nil {
@@ -77,11 +88,13 @@ func sqliteLedger(t *testing.T) *ledger {
 					}
 				}
 			}
-			_, err := tx.ExecContext(l.Context(), sql)
-			return err
-		})
+			if _, err := tx.ExecContext(l.Context(), statement); err != nil {
+				return err
+			}
+			return tx.Commit()
+		}()
 		if err != nil {
-			l.Fatalf("%s: %v", sql, err)
+			l.Fatalf("%s: %v", statement, err)
 		}
 	}
 	l.fill(store)

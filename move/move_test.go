@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -286,7 +287,13 @@ func TestMovesThatWouldLoseSomethingAreRefused(t *testing.T) {
 		}
 	}
 	odd := newFile(t)
-	if _, err := open(t, odd).(*sqlite.Store).DB().Exec("alter table sluice_live add column mood text"); err != nil {
+	open(t, odd)
+	db, err := sql.Open("sqlite", strings.TrimPrefix(odd, "sqlite:")) // the store would refuse it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.Exec("alter table sluice_live add column mood text"); err != nil {
 		t.Fatal(err)
 	}
 	older := newFile(t)

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -279,7 +280,16 @@ func (w *world) acts() {
 func copyOf(t *testing.T, store sluice.Store) sluice.Store {
 	t.Helper()
 	address := newFile(t)
-	if _, err := store.(*sqlite.Store).DB().Exec("vacuum into ?", strings.TrimPrefix(address, "sqlite:")); err != nil {
+	var from string
+	if err := store.(*sqlite.Store).DB().QueryRow("select file from pragma_database_list where name = 'main'").Scan(&from); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", from) // the store would refuse it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.Exec("vacuum into ?", strings.TrimPrefix(address, "sqlite:")); err != nil {
 		t.Fatal(err)
 	}
 	return open(t, address)

@@ -239,6 +239,7 @@ const (
 	codeCantOpen   = 14
 	codeConstraint = 19
 	codeMismatch   = 20
+	codeAuth       = 23
 	codeNotADB     = 26
 )
 
@@ -297,6 +298,8 @@ func typed(err error) error {
 		return fmt.Errorf("the file or its folder is read-only: %w: %w", sluice.ErrUnavailable, err)
 	case codeIO, codeCantOpen:
 		return fmt.Errorf("the file cannot be opened, read or written: look at its folder and the disk: %w: %w", sluice.ErrUnavailable, err)
+	case codeAuth:
+		return fmt.Errorf("the store changes nothing of the schema of Sluice, and attaches no file; «sluice migrate» and sqlite3 do: %w", err)
 	case codeNotADB:
 		return fmt.Errorf("the file is not a SQLite database: %w", err)
 	}

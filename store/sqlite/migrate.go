@@ -30,7 +30,7 @@ create table if not exists sluice_migration (
 // the steps it ran. Each step is a transaction of its own; several processes may migrate at once,
 // and one of them does the work.
 func Migrate(ctx context.Context, path string) ([]sluice.Migration, error) {
-	db, err := openDB(path)
+	db, err := openDB(path, openUnguarded)
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
@@ -49,7 +49,7 @@ func PendingMigrations(ctx context.Context, path string) ([]sluice.Migration, er
 		steps, err := schemaSteps()
 		return slices.Clone(steps), err
 	}
-	db, err := openDB(path)
+	db, err := openDB(path, openUnguarded)
 	if err != nil {
 		return nil, fmt.Errorf("look at the schema: %w", err)
 	}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -18,12 +19,17 @@ const readers = 4
 // Open opens the file of a store with the driver of this package (modernc.org/sqlite, pure Go, so that it cross-compiles),
 // and checks its schema. A file that is not there is made, for its owner alone to read and write. No other SQLite library
 // of the program may have the file open: see ErrTwoLibraries, and New.
+//
+// No statement that runs through the store's connections changes the schema of Sluice, those of Store.DB, Transact and of
+// transactions of the caller's included: SQLite answers "not authorized" to statements that create, alter or drop tables,
+// indexes, triggers and views named sluice_…, attach other files (VACUUM INTO does), or set a pragma that changes the file.
+// Other tables are the caller's own. Options.Migrate brings the schema up to date through connections of its own before.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
-	db, err := openDB(path)
+	db, err := openDB(path, openGuarded)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	store, err := New(ctx, db, options)
+	store, err := openWith(ctx, db, path, options)
 	if err != nil {
 		_ = db.Close()
 		return nil, err
@@ -32,7 +38,24 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	return store, nil
 }
 
-func openDB(path string) (*sql.DB, error) {
+// openWith makes a store of a guarded database, after migrating the file through another if asked.
+func openWith(ctx context.Context, db *sql.DB, path string, options Options) (*Store, error) {
+	migrate := options.Migrate
+	options.Migrate = false
+	store, err := New(ctx, db, options)
+	if !migrate || !errors.Is(err, sluice.ErrNotMigrated) {
+		return store, err
+	}
+	if _, err := Migrate(ctx, path); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	return New(ctx, db, options)
+}
+
+// openUnguarded opens a database that may change the schema.
+func openUnguarded(dsn string) (*sql.DB, error) { return sql.Open("sqlite", dsn) }
+
+func openDB(path string, open func(dsn string) (*sql.DB, error)) (*sql.DB, error) {
 	if path == "" || strings.Contains(path, ":memory:") {
 		return nil, &sluice.InvalidError{Field: "path", Rule: "a SQLite store needs a file; for a store in memory use package store/memory"}
 	}
@@ -48,7 +71,7 @@ func openDB(path string) (*sql.DB, error) {
 	}
 	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()}
 	dsn.RawQuery = url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(5000)"}}.Encode()
-	db, err := sql.Open("sqlite", dsn.String())
+	db, err := open(dsn.String())
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"flag"
 	"os"
@@ -16,8 +17,8 @@ import (
 
 // timeColumns are all instants that the store keeps.
 var timeColumns = map[string][]string{
-	"job": {"created_at", "expires_at"}, "live": {"due_at", "expires_at", "claimed_at", "lease_until"},
-	"done": {"due_at", "claimed_at", "finished_at", "requeued_at"}, "attempt": {"claimed_at", "failed_at"},
+	"job": {"created_at", "expires_at"}, "live": {"due_at", "expires_at", "claimed_at", "dispatched_at", "lease_until"},
+	"done": {"due_at", "claimed_at", "dispatched_at", "finished_at", "requeued_at"}, "attempt": {"claimed_at", "failed_at"},
 	"job_key": {"until"}, "flow": {"filled_at"}, "permit": {"claimed_at", "look_at"}, "started": {"at"}, "line": {"wake_at", "filled_at"}, "tenant_limit": {"until", "paused_until"},
 	"holder": {"started", "seen"}, "lead": {"since", "until"}, "wave_count": {"counted_at"}, "stray_run": {"cancelled_at", "claimed_at"},
 	"stat": {"at"}, "stat_part": {"at"}, "stat_holder": {"at"},
@@ -30,8 +31,9 @@ func open(t *testing.T) storetest.Bench {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	store := openStore(t, path)
+	free := damage(t, path) // which may drop triggers
 	advance := func(d time.Duration) {
-		err := store.Transact(context.Background(), func(tx sqlite.Tx) error {
+		err := transact(free, func(tx *sql.Tx) error {
 			return withoutTriggers(tx, func() error {
 				for table, columns := range timeColumns {
 					for _, name := range columns {
@@ -57,6 +59,18 @@ func open(t *testing.T) storetest.Bench {
 		}
 	}
 	return storetest.Bench{Store: store, Other: openStore(t, path), Now: time.Now, Advance: advance, SetColumn: setColumn, Slow: true}
+}
+
+func transact(db *sql.DB, do func(tx *sql.Tx) error) error {
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := do(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // withoutTriggers lets time pass without anything being woken by it: lines must wake by themselves.
