@@ -168,3 +168,8 @@ func DemoVerdict(balances bool, pace *demo.Pace, tiers []demo.Tier) string {
 func ExaminePlans(queue sluice.Queue, tended bool) []finding {
 	return examineSettings(queueRow{Plans: planRows([]sluice.Queue{queue})}, tended)
 }
+
+// WarnOfRate is what a person is asked before settings of a queue are changed.
+func WarnOfRate(ctx context.Context, client *sluice.Client, queue string, pairs ...string) (string, error) {
+	return warnOfRate(ctx, client, queue, pairs)
+}

@@ -17,6 +17,7 @@ import (
 
 func (a *app) settingsScheduleCommand() *cobra.Command {
 	var window sluice.Window
+	var yes *bool
 	command := &cobra.Command{
 		Use:   "schedule QUEUE SETTING=VALUE…",
 		Short: "Let settings count from one time of day to another",
@@ -24,7 +25,8 @@ func (a *app) settingsScheduleCommand() *cobra.Command {
 back what was there before when it closes; it looks once a second, and both are audited. While no
 upkeep runs, neither happens; once it does, what is right then is set at once. What somebody changes
 while the window is open stays when it closes. The window goes by the clocks of its time zone, summer
-time and all; one that ends before it begins goes on past midnight.`,
+time and all; one that ends before it begins goes on past midnight. A rate that is twice what the queue's engine took in the
+last day is asked about, as by «sluice settings set».`,
 		Example: "  sluice settings schedule payments rate=200/s --from 16:00 --to 18:00 --tz Europe/Berlin --reason \"the bank's busy hours\"\n" +
 			"  sluice settings schedule reports paused=true --from 22:00 --to 06:00 --tz UTC --days mon,tue,wed,thu,fri",
 		Args: arguments(2, math.MaxInt),
@@ -37,6 +39,9 @@ time and all; one that ends before it begins goes on past midnight.`,
 				return err
 			}
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				if err := a.guardRate(ctx, client, args[0], args[1:], *yes); err != nil {
+					return err
+				}
 				queue, err := client.ScheduleSettings(ctx, args[0], window, set, a.act(""))
 				if err != nil {
 					return err
@@ -45,6 +50,7 @@ time and all; one that ends before it begins goes on past midnight.`,
 			})
 		},
 	}
+	yes = addYes(command)
 	flags := command.Flags()
 	flags.StringVar(&window.From, "from", "", "the time of day when the window opens, such as 16:00")
 	flags.StringVar(&window.To, "to", "", "when it closes, such as 18:00; 24:00 is the end of the day")

@@ -96,15 +96,21 @@ func (a *app) printSettings(queue sluice.Queue) error {
 
 func (a *app) settingsSetCommand() *cobra.Command {
 	var revertIn time.Duration
+	var yes *bool
 	command := &cobra.Command{
 		Use:   "set QUEUE SETTING=VALUE…",
 		Short: "Change settings of a queue, making the queue if it is not there",
 		Long: "Changes settings, and says what changed. With --revert-in, upkeep puts back what was there before once\n" +
-			"the time has passed; what somebody has changed again by then stays, and the audit tells so.",
+			"the time has passed; what somebody has changed again by then stays, and the audit tells so.\n" +
+			"Who raises the rate of a queue with an engine to twice what the engine took in the last day is asked, and\n" +
+			"needs --yes where nobody can be asked.",
 		Example: "  sluice settings set payments lease=2m max_attempts=5 --reason \"slow bank\"\n  sluice settings set payments rate=20/s --revert-in 30m --reason \"the bank's maintenance\"\n  sluice settings set payments payload_schema=@payment.schema.json",
 		Args:    arguments(2, math.MaxInt),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+				if err := a.guardRate(ctx, client, args[0], args[1:], *yes); err != nil {
+					return err
+				}
 				before, after, err := a.changeSettings(ctx, client, args[0], args[1:], revertIn)
 				if err != nil {
 					return err
@@ -113,6 +119,7 @@ func (a *app) settingsSetCommand() *cobra.Command {
 			})
 		},
 	}
+	yes = addYes(command)
 	command.Flags().Var(duration{&revertIn}, "revert-in", "put back what was there before after this time, such as 30m")
 	return command
 }

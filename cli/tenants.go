@@ -90,19 +90,24 @@ func tenantRows(ctx context.Context, client *sluice.Client, after string, limit 
 func (a *app) setTenantCommand() *cobra.Command {
 	var tier string
 	var f limitFlags
+	var yes *bool
 	command := &cobra.Command{
 		Use:   "set TENANT [NAME=VALUE…]",
 		Short: "Put a tenant into a tier, or say what it is granted itself: capacity, rate, burst, weight",
 		Long: `Puts a tenant into a tier (--tier "" takes it out), or gives it limits of its own, which count before
 those of its tier: in one queue with --queue, else in every queue; for a while with --for. An empty
-value takes a limit away.`,
+value takes a limit away. Who raises a capacity or a rate to twice that of the tier or more is asked, and needs --yes where
+nobody can be asked.`,
 		Example: "  sluice tenants set acme --tier PRO\n  sluice tenants set acme capacity=50 --for 2h --reason \"their migration\"\n  sluice tenants set acme rate=100/s weight=3 --queue payments\n  sluice tenants set acme capacity=",
 		Args:    arguments(1, 5),
 		RunE: func(command *cobra.Command, args []string) error {
 			if !command.Flags().Changed("tier") && len(args) == 1 {
 				return usagef("say what to change; write: sluice tenants set TENANT --tier TIER, or: sluice tenants set TENANT capacity=5")
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
+				if err := a.guardTenant(ctx, store, sluice.TenantLimits{Tenant: args[0], Queue: f.queue}, command.Flags().Lookup("tier"), args[1:], *yes); err != nil {
+					return err
+				}
 				if command.Flags().Changed("tier") {
 					if err := a.setTier(ctx, client, args[0], tier); err != nil {
 						return err
@@ -115,6 +120,7 @@ value takes a limit away.`,
 			})
 		},
 	}
+	yes = addYes(command)
 	command.Flags().StringVar(&tier, "tier", "", "the tier; \"\" for none")
 	command.Flags().StringVar(&f.queue, "queue", "", "the limits count in this queue alone (default: in every queue)")
 	command.Flags().Var(duration{&f.during}, "for", "how long the tenant's own limits count, such as 2h (default: as long as those it has there, else for good)")

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// guardFactor is how many times as much as usual a figure must be for a person to be asked.
+const guardFactor = 2
+
+// guardWindow is how far back the starts of an engine are looked at.
+const guardWindow = 24 * time.Hour
+
+// addYes adds the flag that answers what guard asks.
+func addYes(command *cobra.Command) *bool {
+	return command.Flags().Bool("yes", false, "go on without being asked, also where a figure is a multiple of what is usual")
+}
+
+// guard lets a change through that nothing is said against. Else it warns, and goes on if a person at the terminal agrees, or
+// --yes was given. Where nobody can be asked it refuses, and nothing is changed.
+func (a *app) guard(warning string, yes bool) error {
+	if warning == "" {
+		return nil
+	}
+	refused := codedError{errors.New(warning), exitRefused, "nothing was changed; look at the figure again, and add --yes if it is right"}
+	if !yes && !a.canAsk() {
+		return refused
+	}
+	fmt.Fprintf(a.stderr, "warning: %s\n", warning)
+	if yes {
+		return nil
+	}
+	fmt.Fprint(a.stderr, "go on? [y/N] ")
+	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
+	if err != nil {
+		return errors.Join(refused, err)
+	}
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return refused
+	}
+	return nil
+}
+
+// canAsk reports whether a person sits at standard input.
+func (a *app) canAsk() bool {
+	input, ok := a.stdin.(interruptible)
+	if !ok {
+		return false
+	}
+	file, ok := input.reader.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// stands reports whether a figure is raised, and to a multiple of what is usual; 0: nothing is usual.
+func stands(figure, before, usual float64) bool {
+	return usual > 0 && figure > before && figure >= guardFactor*usual
+}
+
+// guardTenant asks before a tenant gets limits that are a multiple of those of its tier, which the flag may change.
+func (a *app) guardTenant(ctx context.Context, store sluice.Store, of sluice.TenantLimits, flag *pflag.Flag, args []string, yes bool) error {
+	if len(args) == 0 {
+		return nil
+	}
+	set, err := figures(args)
+	if err != nil {
+		return err
+	}
+	tier := flag.Value.String()
+	if !flag.Changed {
+		tenant, err := store.Tenant(ctx, of.Tenant)
+		if err != nil && !errors.Is(err, sluice.ErrNotFound) {
+			return err
+		}
+		tier = tenant.Tier
+	}
+	warning, err := warnOfTenant(ctx, a.client(store), of, tier, set)
+	if err != nil {
+		return err
+	}
+	return a.guard(warning, yes)
+}
+
+// warnOfTenant says what a tenant is given beyond its tier; tier is the one that it will be in.
+func warnOfTenant(ctx context.Context, client *sluice.Client, of sluice.TenantLimits, tier string, set func(*sluice.TenantLimits) error) (string, error) {
+	if tier == "" {
+		return "", nil
+	}
+	granted, err := client.TenantLimits(ctx, tier, "")
+	if err != nil {
+		return "", err
+	}
+	own, err := client.TenantLimits(ctx, "", of.Tenant)
+	if err != nil {
+		return "", err
+	}
+	given := of
+	if err := set(&given); err != nil {
+		return "", err
+	}
+	usual, before := nearest(granted, of.Queue), nearest(own, of.Queue)
+	var parts []string
+	tell := func(name, figure, of string, now, was, tier float64) {
+		if stands(now, was, tier) {
+			parts = append(parts, fmt.Sprintf("%s %s, %.3g times the %s", name, figure, now/tier, of))
+		}
+	}
+	if given.Capacity != nil && usual.Capacity != nil {
+		tell("capacity", count(*given.Capacity), count(*usual.Capacity), float64(*given.Capacity), float64(figureOf(before.Capacity)), float64(*usual.Capacity))
+	}
+	if given.Rate != nil && usual.Rate != nil {
+		tell("rate", given.Rate.String(), usual.Rate.String(), given.Rate.PerSecond(), figureOf(before.Rate).PerSecond(), usual.Rate.PerSecond())
+	}
+	if len(parts) == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("tenant %s would get %s of its tier %s", of.Tenant, strings.Join(parts, " and "), tier), nil
+}
+
+// nearest gives the figures that count in a queue, or in every queue if it is empty: those of the queue come first.
+func nearest(all []sluice.TenantLimits, queue string) (out sluice.TenantLimits) {
+	for _, of := range []string{"", queue} {
+		for _, l := range all {
+			if l.Queue != of || !l.Until.IsZero() && !l.Until.After(time.Now()) {
+				continue
+			}
+			if l.Capacity != nil {
+				out.Capacity = l.Capacity
+			}
+			if l.Rate != nil {
+				out.Rate = l.Rate
+			}
+		}
+	}
+	return out
+}
+
+// figureOf is a figure; one that is not said is zero.
+func figureOf[T any](figure *T) (out T) {
+	if figure != nil {
+		out = *figure
+	}
+	return out
+}
+
+// guardRate asks before settings raise the rate of a queue beyond what its engine took lately.
+func (a *app) guardRate(ctx context.Context, client *sluice.Client, name string, pairs []string, yes bool) error {
+	warning, err := warnOfRate(ctx, client, name, pairs)
+	if err != nil {
+		return err
+	}
+	return a.guard(warning, yes)
+}
+
+// warnOfRate says how far a queue's rate would be raised beyond what its engine took lately. It says nothing where nobody
+// counted any start.
+func warnOfRate(ctx context.Context, client *sluice.Client, name string, pairs []string) (string, error) {
+	queue, err := client.Queue(ctx, name)
+	if errors.Is(err, sluice.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	after := queue.Settings
+	if err := applySettings(&after, pairs); err != nil {
+		return "", err
+	}
+	before := queue.Settings.Rate
+	if after.Engine == "" || after.Rate == before || before.IsZero() {
+		return "", nil // nothing is raised
+	}
+	now := time.Now()
+	slots, err := client.Stats(ctx, sluice.StatFilter{Queue: name, Every: sluice.StatMinute, From: now.Add(-guardWindow), To: now.Add(sluice.StatMinute)})
+	if err != nil {
+		return "", err
+	}
+	var most int64
+	for _, s := range slots {
+		most = max(most, s.Counts.Dispatched)
+	}
+	return rateWarning(after, before, most), nil
+}
+
+// rateWarning compares a rate with the most runs that the engine took in a minute.
+func rateWarning(after sluice.Settings, before sluice.Rate, most int64) string {
+	took := float64(most) / sluice.StatMinute.Seconds()
+	lately := fmt.Sprintf("engine %s took at most %s runs a minute (%.3g/s) in the last day", after.Engine, count(int(most)), took)
+	switch {
+	case most == 0:
+		return ""
+	case after.Rate.IsZero():
+		return "the queue would have no rate any more; its " + lately
+	case stands(after.Rate.PerSecond(), before.PerSecond(), took):
+		return fmt.Sprintf("the rate would be %s, %.3g times what its engine took lately: %s", after.Rate, after.Rate.PerSecond()/took, lately)
+	}
+	return ""
+}
