@@ -221,9 +221,6 @@ func (a *API) execution(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	out.Job = &job{j.State, j.Attempts, j.Ref, j.Error}
-	if j.State.Finished() && e.EndedAt.IsZero() { // cancelled while it waited, or its run was ended by force
-		out.State, out.Error, out.EndedAt = records.Failed, string(j.State)+": "+j.Error, j.FinishedAt
-	}
 	return http.StatusOK, out, nil
 }
 

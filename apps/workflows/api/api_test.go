@@ -103,4 +103,14 @@ func TestAnExecutionShowsItsJob(t *testing.T) {
 	if _, answer = call("GET", path, ""); answer["state"] != "failed" || !strings.HasPrefix(answer["error"].(string), "cancelled") {
 		t.Errorf("got %v", answer)
 	}
+	list, err := d.Executions(t.Context(), "acme", 10)
+	if err != nil || len(list) != 1 || list[0].State != records.Failed || list[0].EndedAt.IsZero() {
+		t.Errorf("the list says %+v, %v", list, err)
+	}
+	if err := d.Client.Requeue(t.Context(), []sluice.ID{id}, sluice.Act{By: "test", Reason: "again"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, answer = call("GET", path, ""); answer["state"] != "waiting" || answer["error"] != nil || answer["ended_at"] != nil {
+		t.Errorf("after a requeue: %v", answer)
+	}
 }

@@ -214,6 +214,10 @@ func (s *show) judge(ctx context.Context, r *replay, ended map[sluice.State]int,
 	if err != nil {
 		return err
 	}
+	astray, err := s.database.Astray(ctx)
+	if err != nil {
+		return err
+	}
 	over, passed, noisy := 0, 0, r.groups[noisyName]
 	var free []time.Duration
 	for _, name := range groupNames {
@@ -233,6 +237,7 @@ func (s *show) judge(ctx context.Context, r *replay, ended map[sluice.State]int,
 		},
 		{started == s.enqueued, fmt.Sprintf("Temporal counts %d runs, one for each", started)},
 		{runs == records.RunsCheck{}, fmt.Sprintf("every execution ran exactly once: %d completed without a run, %d ran more often, %d of the dead ran", runs.CompletedWithoutRun, runs.Several, runs.FailedWithRun)},
+		{len(astray) == 0, fmt.Sprintf("every record says what became of its job: %d do not", len(astray))},
 		{keys == want, fmt.Sprintf("the local server was called for %d executions, in %d calls", keys, calls)},
 		{passed <= noisy.capacity, fmt.Sprintf("none that had a slot free was passed by the noisy workspace more than %d times, its capacity: at most %d times", noisy.capacity, passed)},
 		{median(free) < median(noisy.waits), fmt.Sprintf("the quiet waits are small: a median of %s with a slot free, and %s for the noisy one", short(median(free)), short(median(noisy.waits)))},

@@ -24,12 +24,12 @@ const maxAnswer = 64 << 10
 // Records keeps the executions. Each method may be called again with the same arguments, and then changes nothing.
 type Records interface {
 	// Begin notes that a run has begun, and says what it has to do. It is a graph.ErrGone if the execution's workspace,
-	// definition or version is not there any more; then it has noted that the execution failed. An execution of another
+	// definition or version is not there any more; then it has noted that as the reason why it fails. An execution of another
 	// workspace is a graph.ErrGone too; an empty workspace: of any.
 	Begin(ctx context.Context, workspace, execution, run string) (graph.Work, error)
 	// Step keeps what a node gave.
 	Step(ctx context.Context, execution, run string, step graph.Step) error
-	// End notes that a run has ended; an empty failure: well.
+	// End notes why a run failed; an empty failure: it ended well.
 	End(ctx context.Context, execution, run, failure string) error
 }
 

@@ -31,13 +31,16 @@ type Database struct {
 	Store  sluice.Store
 	Client *sluice.Client
 
+	address  string
 	db       *sql.DB
+	jobs     jobsView
+	follow   func(ctx context.Context, f sluice.Follower) error
 	transact func(ctx context.Context, do func(tx tx, jobs sluice.Enqueuer) error) error
 	close    func() error
 }
 
 // Open opens the PostgreSQL database of a URL, or the SQLite file of a name, which is made if it is not there. The
-// tables are made, and Sluice's are brought up to date.
+// tables are made, Sluice's are brought up to date, and the records of executions follow their jobs.
 func Open(ctx context.Context, address string) (*Database, error) {
 	open := openSQLite
 	if strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://") {
@@ -47,10 +50,15 @@ func Open(ctx context.Context, address string) (*Database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
+	d.address = address
 	d.Client = sluice.NewClient(d.Store, sluice.ClientOptions{})
 	if _, err := d.db.ExecContext(ctx, schemaSQL); err != nil {
 		_ = d.Close()
 		return nil, fmt.Errorf("make the tables: %w", err)
+	}
+	if err := d.follow(ctx, follower); err != nil {
+		_ = d.Close()
+		return nil, fmt.Errorf("let executions follow their jobs: %w", err)
 	}
 	return d, nil
 }
@@ -61,7 +69,7 @@ func openSQLite(ctx context.Context, path string) (*Database, error) {
 		return nil, err
 	}
 	return &Database{
-		Store: store, db: store.DB(), close: store.Close,
+		Store: store, db: store.DB(), jobs: sqliteJobs, follow: store.Follow, close: store.Close,
 		// The store's own writer commits the work of many callers together, so that they do not wait for each other.
 		transact: func(ctx context.Context, do func(tx tx, jobs sluice.Enqueuer) error) error {
 			return store.Transact(ctx, func(tx sqlite.Tx) error { return do(tx, store.InTx(tx)) })
@@ -76,7 +84,7 @@ func openPostgres(ctx context.Context, url string) (*Database, error) {
 	}
 	db := stdlib.OpenDBFromPool(store.Pool())
 	return &Database{
-		Store: store, db: db, close: store.Close,
+		Store: store, db: db, jobs: postgresJobs, follow: store.Follow, close: store.Close,
 		transact: func(ctx context.Context, do func(tx tx, jobs sluice.Enqueuer) error) error {
 			tx, err := db.BeginTx(ctx, nil)
 			if err != nil {
@@ -90,6 +98,9 @@ func openPostgres(ctx context.Context, url string) (*Database, error) {
 		},
 	}, nil
 }
+
+// Address is what it was opened with.
+func (d *Database) Address() string { return d.address }
 
 // Close closes the database.
 func (d *Database) Close() error { return d.close() }

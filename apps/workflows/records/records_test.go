@@ -3,6 +3,7 @@ package records_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +15,12 @@ import (
 	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	if address := os.Getenv(moverVariable); address != "" {
+		os.Exit(moveUntilKilled(address))
+	}
+	pgtest.Main(m)
+}
 
 const simple = `{"start":"a","nodes":[{"id":"a","kind":"set","variable":"x","value":1}]}`
 
@@ -64,6 +70,22 @@ func define(t *testing.T, d *records.Database, workspace string) {
 		d.SaveDefinition(ctx, workspace, "order", "Order"),
 		d.SaveVersion(ctx, workspace, "order", 1, []byte(simple)),
 		d.SaveVersion(ctx, workspace, "order", 2, []byte(simple)))
+}
+
+// end claims the only job and ends it.
+func end(t *testing.T, d *records.Database, id sluice.ID, event sluice.Event) {
+	t.Helper()
+	claimed, err := d.Store.Claim(t.Context(), claimOf(1))
+	check(t, err)
+	if len(claimed.Jobs) != 1 || claimed.Jobs[0].ID != id {
+		t.Fatalf("claimed %+v, want the job of execution %s", claimed.Jobs, id)
+	}
+	errs, err := d.Store.Settle(t.Context(), []sluice.Settlement{{ID: id, Token: claimed.Jobs[0].Token, Holder: "test", Event: event, Error: "the run failed"}})
+	check(t, err, errs[0])
+}
+
+func claimOf(limit int) sluice.ClaimRequest {
+	return sluice.ClaimRequest{Queue: records.Queue, Limit: limit, Holder: "test", Lease: 200 * time.Millisecond, Token: sluice.NewToken()}
 }
 
 func depth(t *testing.T, d *records.Database) int {
@@ -148,6 +170,7 @@ func TestARunBeginsAndEndsOnce(t *testing.T) {
 		for range 2 {
 			check(t, d.End(ctx, id.String(), "run-1", ""))
 		}
+		end(t, d, id, sluice.EventComplete)
 		e, err := d.Execution(ctx, "acme", id)
 		check(t, err)
 		if e.State != records.Completed || e.Run != "run-1" || len(e.Steps) != 1 || e.StartedAt.IsZero() || e.EndedAt.IsZero() {
@@ -186,6 +209,7 @@ func TestWhatIsGoneFailsTheExecutionWithThatReason(t *testing.T) {
 				if _, err := d.Begin(ctx, "acme", id.String(), "run-1"); !errors.Is(err, graph.ErrGone) || err.Error() != want {
 					t.Errorf("got %v", err)
 				}
+				end(t, d, id, sluice.EventBury)
 				e, err := d.Execution(ctx, "acme", id)
 				check(t, err)
 				if e.State != records.Failed || e.Error != want {

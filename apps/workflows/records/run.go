@@ -24,8 +24,8 @@ var (
 )
 
 // Begin notes that a run of an execution has begun, and says what it has to do. Whether workspace, definition and version
-// are still there is read in the transaction that notes it: if one is gone, the execution has failed with that reason,
-// which is a graph.ErrGone. An execution of another workspace is none for this run; an empty workspace: of any.
+// are still there is read in the transaction that notes it: if one is gone, that is noted as the reason, and is
+// a graph.ErrGone. An execution of another workspace is none for this run; an empty workspace: of any.
 func (d *Database) Begin(ctx context.Context, workspace, execution, run string) (work graph.Work, err error) {
 	var gone error
 	err = d.transact(ctx, func(tx tx, _ sluice.Enqueuer) error {
@@ -44,7 +44,7 @@ func (d *Database) Begin(ctx context.Context, workspace, execution, run string) 
 			return err
 		}
 		if gone = there.missing(e); gone != nil {
-			_, err = tx.ExecContext(ctx, executionGoneSQL, execution, run, gone.Error(), now())
+			_, err = tx.ExecContext(ctx, executionGoneSQL, execution, run, gone.Error())
 			return err
 		}
 		work, err = begin(ctx, tx, e, run)
@@ -93,11 +93,8 @@ func (d *Database) Step(ctx context.Context, execution, run string, s graph.Step
 	return d.write(ctx, do(stepInsertSQL, execution, run, s.Number, s.Node, string(s.Kind), string(s.Result), s.EndedAt.UnixMicro()))
 }
 
-// End notes that the present run of an execution has ended; an empty failure: well.
+// End notes why the present run of an execution failed; an empty failure: it ended well. The execution itself ends with
+// its job, in the same transaction.
 func (d *Database) End(ctx context.Context, execution, run, failure string) error {
-	state := Completed
-	if failure != "" {
-		state = Failed
-	}
-	return d.write(ctx, do(executionEndSQL, execution, run, string(state), failure, now()))
+	return d.write(ctx, do(executionEndSQL, execution, run, failure))
 }

@@ -1,4 +1,4 @@
--- Notes that the present run of an execution has ended.
--- $1 id, $2 run, $3 state, $4 error, $5 now
-update workflow_executions set state = $3, error = $4, ended_at = $5
+-- Notes why the present run of an execution failed. That the execution has ended is told by the end of its job.
+-- $1 id, $2 run, $3 error
+update workflow_executions set error = $3
 where id = $1 and run_id = $2 and state = 'running'

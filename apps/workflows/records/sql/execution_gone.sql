@@ -1,4 +1,4 @@
--- Notes that an execution failed before it began, because what it needs is gone.
--- $1 id, $2 run, $3 error, $4 now
-update workflow_executions set state = 'failed', run_id = $2, error = $3, ended_at = $4
-where id = $1
+-- Notes why an execution cannot begin: what it needs is gone. That it has failed is told by the end of its job.
+-- $1 id, $2 run, $3 error
+update workflow_executions set run_id = $2, error = $3
+where id = $1 and state in ('waiting', 'running')
