@@ -54,7 +54,7 @@ func (s *Store) Follow(ctx context.Context, f sluice.Follower) error {
 	if err != nil || there {
 		return err
 	}
-	return s.write(ctx, "follow", func(tx runner, _ bool) error {
+	return s.changeSchema(ctx, "follow", func(tx runner) error {
 		if there, err := follows(tx, f); err != nil || there {
 			return err // another process has just made it
 		}
@@ -70,12 +70,41 @@ func (s *Store) Unfollow(ctx context.Context, name string) error {
 	if err := follow.CheckName(name); err != nil {
 		return fmt.Errorf("unfollow: %w", err)
 	}
-	return s.write(ctx, "unfollow", func(tx runner, _ bool) error {
+	return s.changeSchema(ctx, "unfollow", func(tx runner) error {
 		if err := dropFollowTriggers(tx, triggersOf(sluice.Follower{Name: name})); err != nil {
 			return err
 		}
 		_, err := tx.exec("delete from sluice_follower where name = ?", name)
 		return err
+	})
+}
+
+// changeSchema makes or drops triggers. The connections of a store that has opened its file by itself change nothing of the
+// schema, so that it opens another.
+func (s *Store) changeSchema(ctx context.Context, verb string, do func(tx runner) error) error {
+	if !s.ownsDB {
+		return s.write(ctx, verb, func(tx runner, _ bool) error { return do(tx) })
+	}
+	return s.call(ctx, verb, func(ctx context.Context, _ bool) error {
+		if err := s.writer.file.check(); err != nil {
+			return err
+		}
+		db, err := openDB(s.writer.file.path, openUnguarded)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = db.Close() }()
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		return locked(ctx, conn, func(tx foreignTx) error {
+			if err := fits(tx); err != nil {
+				return err
+			}
+			return do(tx)
+		})
 	})
 }
 

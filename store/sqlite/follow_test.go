@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,7 @@ func TestRowsFollowTheirJobs(t *testing.T) {
 		store, other := bench.Store.(*sqlite.Store), bench.Other.(*sqlite.Store)
 		const id = "lower(substr(hex(%), 1, 8) || '-' || substr(hex(%), 9, 4) || '-' || substr(hex(%), 13, 4) || '-' || substr(hex(%), 17, 4) || '-' || substr(hex(%), 21))"
 		return storetest.FollowBench{
-			Bench: bench, Store: store, Other: other, DB: store.DB(),
+			Bench: bench, Store: store, Other: other, DB: damage(t, pathOf(t, store)),
 			Birth: "create trigger birth after insert on sluice_job begin insert into followed values (" + named(id, "new.id") + ", 'queued', 1, 0, '', 0); end",
 			Jobs:  "sluice_jobs", TextID: named(id, "j.id"),
 			Triggers:    `select name from sqlite_master where type = 'trigger' and name like 'sluice\_follow%' escape '\'`,
@@ -34,18 +35,12 @@ func TestRowsFollowTheirJobs(t *testing.T) {
 func TestFollowersOutliveTheSteps(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
-	run := func(do func(tx sqlite.Tx) error) {
-		t.Helper()
-		if err := store.Transact(t.Context(), do); err != nil {
-			t.Fatal(err)
-		}
-	}
+	free := damage(t, pathOf(t, store)) // which may change the schema
 	exec := func(text string) {
 		t.Helper()
-		run(func(tx sqlite.Tx) error {
-			_, err := tx.ExecContext(t.Context(), text)
-			return err
-		})
+		if _, err := free.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
 	}
 	exec("create table rows (id text, state text)")
 	follower := sluice.Follower{Name: "rows", Queue: "mail", Statement: "update rows set state = moved.state where id = moved.id"}
@@ -53,9 +48,12 @@ func TestFollowersOutliveTheSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	exec("drop table rows")
-	run(func(tx sqlite.Tx) error {
+	err := transact(free, func(tx *sql.Tx) error {
 		return sqlite.Migrated(t.Context(), tx, "alter table sluice_live rename to x; create table sluice_live as select * from x; drop table x")
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	exec("create table rows (id text, state text)")
 	health, err := store.Health(t.Context(), sluice.HealthOptions{})
 	if err != nil {
@@ -112,6 +110,39 @@ func TestFollowerIsPartOfTheCallersTransaction(t *testing.T) {
 	}
 	if state := state(store.DB()); state != "claimed" {
 		t.Errorf("afterwards it is %s", state)
+	}
+}
+
+// pathOf is the file of a store.
+func pathOf(t *testing.T, store *sqlite.Store) (path string) {
+	t.Helper()
+	if err := store.DB().QueryRowContext(t.Context(), "select file from pragma_database_list").Scan(&path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A store of the caller's own database has no connection of its own for it.
+func TestFollowThroughTheCallersDatabase(t *testing.T) {
+	t.Parallel()
+	db := damage(t, filepath.Join(t.TempDir(), "sluice.db"))
+	store, err := sqlite.New(t.Context(), db, sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	if _, err := db.ExecContext(t.Context(), "create table rows (id text, state text)"); err != nil {
+		t.Fatal(err)
+	}
+	follower := sluice.Follower{Name: "rows", Queue: "mail", Statement: "update rows set state = moved.state where id = moved.id"}
+	if err := store.Follow(t.Context(), follower); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := store.Followers(t.Context()); err != nil || len(found) != 1 {
+		t.Errorf("followers %+v, %v", found, err)
+	}
+	if err := store.Unfollow(t.Context(), "rows"); err != nil {
+		t.Error(err)
 	}
 }
 

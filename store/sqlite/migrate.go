@@ -72,11 +72,23 @@ func migrate(ctx context.Context, conn *sql.Conn) ([]sluice.Migration, error) {
 }
 
 // migrateOne runs the next step, if there is one, in a transaction that holds the file's lock.
-func migrateOne(ctx context.Context, conn *sql.Conn) (*sluice.Migration, error) {
-	if err := lockFile(ctx, conn); err != nil {
+func migrateOne(ctx context.Context, conn *sql.Conn) (step *sluice.Migration, err error) {
+	err = locked(ctx, conn, func(tx foreignTx) (err error) {
+		step, err = runNext(tx)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	step, err := runNext(foreignTx{ctx, conn})
+	return step, nil
+}
+
+// locked does something in a transaction that holds the file's lock.
+func locked(ctx context.Context, conn *sql.Conn, do func(tx foreignTx) error) error {
+	if err := lockFile(ctx, conn); err != nil {
+		return err
+	}
+	err := do(foreignTx{ctx, conn})
 	ending := "commit"
 	if err != nil {
 		ending = "rollback"
@@ -84,10 +96,7 @@ func migrateOne(ctx context.Context, conn *sql.Conn) (*sluice.Migration, error) 
 	if _, endErr := conn.ExecContext(context.WithoutCancel(ctx), ending); err == nil {
 		err = endErr
 	}
-	if err != nil {
-		return nil, err
-	}
-	return step, nil
+	return err
 }
 
 // lockFile waits for the processes that migrate now.
