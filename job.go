@@ -103,6 +103,9 @@ type JobFilter struct {
 	States []State
 	// Labels must all be on the job, with these values.
 	Labels map[string]string
+	// MinAttempts and MinRecoveries choose jobs in trouble: those of which at least so many attempts failed, and so many
+	// holders were lost, in their present or last life.
+	MinAttempts, MinRecoveries int
 	// Before is the last id of the page before this one.
 	Before ID
 	// Mark is that of the page before this one, instead of Before: it holds also where jobs of that page have been deleted

@@ -17,6 +17,9 @@ type JobQuery struct {
 	Key    string            `json:"key,omitempty"`
 	States []State           `json:"states,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// MinAttempts and MinRecoveries are how many attempts failed, and how many holders were lost, at least.
+	MinAttempts   int `json:"min_attempts,omitempty"`
+	MinRecoveries int `json:"min_recoveries,omitempty"`
 	// Fingerprint is that of the job's queue and error; see Fingerprint.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Error is in the text of the job's error.
@@ -37,6 +40,7 @@ func (q JobQuery) Matches(j Job) bool {
 		q.Tenant != "" && j.Tenant != q.Tenant,
 		q.Key != "" && j.Key != q.Key,
 		len(q.States) > 0 && !slices.Contains(q.States, j.State),
+		j.Attempts < q.MinAttempts, j.Recoveries < q.MinRecoveries,
 		!within(j.DueAt, q.DueFrom, q.DueBefore),
 		!within(j.CreatedAt, q.CreatedFrom, q.CreatedBefore),
 		!q.ThereAt.IsZero() && (j.CreatedAt.After(q.ThereAt) || j.FinishedAt.After(q.ThereAt)),
@@ -70,7 +74,10 @@ func (q JobQuery) Check() error {
 
 // filter is what a store looks up, of one queue.
 func (q JobQuery) filter(queue string) JobFilter {
-	return JobFilter{Queue: queue, Tenant: q.Tenant, Key: q.Key, States: q.States, Labels: q.Labels}
+	return JobFilter{
+		Queue: queue, Tenant: q.Tenant, Key: q.Key, States: q.States, Labels: q.Labels,
+		MinAttempts: q.MinAttempts, MinRecoveries: q.MinRecoveries,
+	}
 }
 
 // place is how far a walk along the jobs of a query has come. The zero value begins.

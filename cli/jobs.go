@@ -19,6 +19,7 @@ type filterFlags struct {
 	queue, tenant, key, before string
 	states, labels             []string
 	limit                      int
+	minAttempts, minRecoveries int
 }
 
 // add makes the flags. A limit of 0 is none.
@@ -28,6 +29,8 @@ func (f *filterFlags) add(command *cobra.Command, limit int) {
 	flags.StringVar(&f.tenant, "tenant", "", "of this tenant")
 	flags.StringVar(&f.key, "key", "", "with this key")
 	flags.StringArrayVar(&f.labels, "label", nil, "with this label, as name=value; may be repeated")
+	flags.IntVar(&f.minAttempts, "min-attempts", 0, "of which at least so many attempts failed")
+	flags.IntVar(&f.minRecoveries, "min-recoveries", 0, "that lost their holder at least so many times")
 	flags.IntVar(&f.limit, "limit", limit, "how many at the most")
 }
 
@@ -44,7 +47,10 @@ func (f *filterFlags) addStates(command *cobra.Command) {
 }
 
 func (f *filterFlags) parse() (sluice.JobFilter, error) {
-	out := sluice.JobFilter{Queue: f.queue, Tenant: f.tenant, Key: f.key, Limit: f.limit}
+	out := sluice.JobFilter{Queue: f.queue, Tenant: f.tenant, Key: f.key, Limit: f.limit, MinAttempts: f.minAttempts, MinRecoveries: f.minRecoveries}
+	if f.minAttempts < 0 || f.minRecoveries < 0 {
+		return out, usagef("--min-attempts and --min-recoveries must be at least 0")
+	}
 	for _, text := range f.states {
 		state := sluice.State(text)
 		if !slices.Contains(sluice.States(), state) {
@@ -71,7 +77,7 @@ func (a *app) jobsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "jobs",
 		Short:   "List jobs, the newest first",
-		Example: "  sluice jobs --queue mail --state queued,claimed\n  sluice jobs --tenant acme --label kind=welcome -o ids | sluice cancel -",
+		Example: "  sluice jobs --queue mail --state queued,claimed\n  sluice jobs --tenant acme --label kind=welcome -o ids | sluice cancel -\n  sluice jobs --queue mail --min-attempts 6",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			filter, err := f.parse()

@@ -34,6 +34,7 @@ func (f *queryFlags) add(command *cobra.Command) {
 func (f *queryFlags) query(filter sluice.JobFilter) (q sluice.JobQuery, err error) {
 	q = sluice.JobQuery{
 		Queue: filter.Queue, Tenant: filter.Tenant, Key: filter.Key, States: filter.States, Labels: filter.Labels,
+		MinAttempts: filter.MinAttempts, MinRecoveries: filter.MinRecoveries,
 		Fingerprint: f.fingerprint, Error: f.error,
 	}
 	var failed [4]error

@@ -70,7 +70,7 @@ func (u unit) environment(t *testing.T, store *url.URL) []string {
 			continue
 		}
 		if at, named := strings.CutPrefix(line, "SLUICE_DB="); named {
-			parsed, err := url.Parse(at)
+			parsed, err := url.Parse(strings.Trim(at, `"`))
 			if err != nil {
 				t.Fatal(err)
 			}

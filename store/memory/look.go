@@ -75,6 +75,7 @@ func chosen(j *job, f sluice.JobFilter) bool {
 		f.Tenant != "" && j.Tenant != f.Tenant,
 		f.Key != "" && j.Key != f.Key,
 		len(f.States) > 0 && !slices.Contains(f.States, j.State),
+		j.Attempts < f.MinAttempts, j.Recoveries < f.MinRecoveries,
 		!f.Before.IsZero() && bytes.Compare(j.ID[:], f.Before[:]) >= 0:
 		return false
 	}

@@ -89,6 +89,10 @@ reason='r'=SL004
 actor='a'=the role
 act_id=gen_random_uuid()=no id
 beside_open_run=false=SL004`},
+	"list_jobs": {"operator", `queue='scraper'=SL004
+min_attempts=1=any number
+min_recoveries=1=any number
+batch=1=SL004`},
 	"requeue_dead": {"operator", `queue='scraper'=SL004
 reason='r'=SL004
 batch=1=SL004

@@ -173,7 +173,7 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 				continue
 			}
 			jobs, err := list(ctx, s.pool, scanJob, part.sql, filter.Queue, filter.Tenant, filter.Key, states(part.states), labels,
-				nullUUID(before), filter.Limit+1)
+				nullUUID(before), filter.Limit+1, filter.MinAttempts, filter.MinRecoveries)
 			if err != nil {
 				return err
 			}

@@ -170,7 +170,8 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 			if err != nil {
 				return err
 			}
-			found, err := list(tx, scanJob, part.text, filter.Queue, filter.Tenant, filter.Key, states, labels, before, filter.Limit+1)
+			found, err := list(tx, scanJob, part.text, filter.Queue, filter.Tenant, filter.Key, states, labels, before, filter.Limit+1,
+				filter.MinAttempts, filter.MinRecoveries)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -66,6 +67,56 @@ func lookRules() []Rule {
 				equal(w, "found", len(page.Jobs), len(c.want))
 				for i, id := range c.want {
 					equal(w, "job", page.Jobs[i].ID, id)
+				}
+			}
+		}},
+		{"R-529", "Jobs finds those of which so many attempts failed, and that lost so many holders, unfinished and finished ones, page by page.", "E-9", func(w *world) {
+			calm, failed, lost, both := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{})
+			for _, c := range w.claim(4) {
+				switch c.ID {
+				case failed:
+					w.done(by(sluice.EventRetry, c))
+				case lost:
+					w.done(by(sluice.EventRecover, c))
+				case both:
+					w.done(by(sluice.EventRecover, c))
+				case calm:
+					w.done(by(sluice.EventComplete, c))
+				}
+			}
+			for _, c := range w.claim(3) {
+				switch c.ID {
+				case both:
+					w.done(by(sluice.EventBury, c))
+				default:
+					w.done(by(sluice.EventRelease, c))
+				}
+			}
+			for _, c := range []struct {
+				filter sluice.JobFilter
+				want   []sluice.ID
+			}{
+				{sluice.JobFilter{MinAttempts: 1}, []sluice.ID{both, failed}},
+				{sluice.JobFilter{MinAttempts: 2}, nil},
+				{sluice.JobFilter{MinRecoveries: 1}, []sluice.ID{both, lost}},
+				{sluice.JobFilter{MinAttempts: 1, MinRecoveries: 1}, []sluice.ID{both}},
+				{sluice.JobFilter{Queue: queue, States: []sluice.State{sluice.StateDead}, MinAttempts: 1}, []sluice.ID{both}},
+				{sluice.JobFilter{Queue: queue, States: []sluice.State{sluice.StateDead}, MinAttempts: 2}, nil},
+			} {
+				var got []sluice.ID
+				for c.filter.Limit = 1; ; {
+					page, err := w.Other.Jobs(w.ctx, c.filter)
+					w.ok(err)
+					for _, j := range page.Jobs {
+						got = append(got, j.ID)
+					}
+					if page.Next.IsZero() {
+						break
+					}
+					c.filter.Before = page.Next
+				}
+				if !slices.Equal(got, c.want) {
+					w.Fatalf("%+v lists %v, want %v", c.filter, got, c.want)
 				}
 			}
 		}},

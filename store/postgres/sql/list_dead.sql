@@ -1,6 +1,7 @@
 -- A page of the dead letters of one queue, the newest first; a walk along the index done_dead.
 -- $1 text queue   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] unused   $5 jsonb labels (null: all)
 -- $6 uuid before (null: from the newest)   $7 integer limit
+-- $8 integer attempts at least   $9 integer recoveries at least
 select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, d.outcome, d.generation,
        d.due_at, d.attempts, d.releases, d.recoveries, d.holder, d.claimed_at, d.dispatched_at, null::timestamptz, d.ref, null::uuid,
        d.finished_at, d.error, null::bytea, null::bytea, null::bytea,
@@ -10,6 +11,7 @@ join sluice.job j on j.id = d.id
 where d.queue = $1::text and d.outcome = 'dead' and d.requeued_at is null
   and ($2::text = '' or d.tenant = $2::text) and ($3::text = '' or j.key = $3::text)
   and $4::text[] is not null
+  and d.attempts >= $8::integer and d.recoveries >= $9::integer
   and ($5::jsonb is null or j.labels @> $5::jsonb)
   and d.id < coalesce($6::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
 order by d.id desc
