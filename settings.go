@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/sluice-queue/sluice/internal/near"
 )
 
 // maxCount bounds the settings that count something; the stores keep them in 16 bits.
@@ -211,7 +209,7 @@ var allSettings = [...]Setting{
 	{"follow_interval", "How often upkeep asks the engine which runs have ended.", "", kindDuration, func(s *Settings) any { return &s.FollowInterval }, 100, ms(day)},
 }
 
-// SettingNamed finds a setting by its name. An unknown name is an ErrNotFound that tells the nearest three.
+// SettingNamed finds a setting by its name. An unknown name is an ErrNotFound that lists them.
 func SettingNamed(name string) (Setting, error) {
 	names := make([]string, 0, len(allSettings))
 	for _, s := range allSettings {
@@ -220,7 +218,7 @@ func SettingNamed(name string) (Setting, error) {
 		}
 		names = append(names, s.Name)
 	}
-	return Setting{}, fmt.Errorf("setting %.60q: %w; the nearest are %s", name, ErrNotFound, strings.Join(near.Names(name, names, 3), ", "))
+	return Setting{}, fmt.Errorf("setting %.60q: %w; there are: %s", name, ErrNotFound, strings.Join(names, ", "))
 }
 
 // Column is the name of the setting's column in the SQL stores.

@@ -49,6 +49,7 @@ var doors = map[string][]string{
 	"internal/began":     {""},
 	"internal/event":     {""},
 	"internal/checkup":   {""},
+	"internal/near":      {""},
 	"internal/safe":      {""},
 	"internal/scrubbed":  {"", "internal/safe", "scrub"},
 	"internal/migration": {""},
@@ -74,12 +75,12 @@ var doors = map[string][]string{
 	"engine/local":       {"", "worker"},
 	"engine/temporal":    {""},
 	"internal/demo":      {"", "internal/flow", "worker", "store/sqlite", "store/postgres"},
-	"internal/sim":       {"", "internal/flow", "store/memory"},
+	"internal/sim":       {"", "internal/flow", "internal/near", "store/memory"},
 	"internal/top":       {""},
 	"cli": {
 		"", "alert", "alert/webhook", "audit", "api", "dispatcher", "engine/temporal", "forward", "metric", "move", "observe", "schema", "scrub", "store/postgres",
 		"store/sqlite", "trace", "upkeep", "worker",
-		"internal/demo", "internal/event", "internal/export", "internal/scrubbed", "internal/sim", "internal/systemd", "internal/top",
+		"internal/demo", "internal/event", "internal/export", "internal/near", "internal/scrubbed", "internal/sim", "internal/systemd", "internal/top",
 	},
 	"cmd/sluice": {"cli"},
 

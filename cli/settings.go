@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/near"
 )
 
 func (a *app) settingsCommand() *cobra.Command {
@@ -199,7 +200,7 @@ func applySettings(settings *sluice.Settings, pairs []string) error {
 
 // settingNamed finds a setting by its name.
 func settingNamed(name string) (sluice.Setting, error) {
-	setting, err := sluice.SettingNamed(name)
+	setting, err := near.Setting(name)
 	if err != nil {
 		return setting, codedError{usagef("%w", err), exitUsage, "see «sluice settings --help», which lists all settings"}
 	}

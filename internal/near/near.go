@@ -3,9 +3,25 @@ package near
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sluice-queue/sluice"
 )
+
+// Setting finds a setting by its name. An unknown name is an ErrNotFound that tells the nearest three.
+func Setting(name string) (sluice.Setting, error) {
+	setting, err := sluice.SettingNamed(name)
+	if err == nil {
+		return setting, nil
+	}
+	var names []string
+	for _, s := range sluice.AllSettings() {
+		names = append(names, s.Name)
+	}
+	return setting, fmt.Errorf("setting %.60q: %w; the nearest are %s", name, sluice.ErrNotFound, strings.Join(Names(name, names, 3), ", "))
+}
 
 // Names gives at most so many of the names, the nearest first.
 func Names(wrong string, names []string, most int) []string {

@@ -1,9 +1,12 @@
 package near_test
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/near"
 )
 
@@ -24,5 +27,16 @@ func TestAMisspeltNameFindsItsNeighbours(t *testing.T) {
 	}
 	if !slices.Equal(names[:2], []string{"queue", "tenant"}) {
 		t.Error("the names were sorted in place")
+	}
+}
+
+func TestAnUnknownSettingNamesThreeOthers(t *testing.T) {
+	t.Parallel()
+	if setting, err := near.Setting("lease"); err != nil || setting.Name != "lease" {
+		t.Errorf("lease is %q, %v", setting.Name, err)
+	}
+	_, err := near.Setting("leese")
+	if !errors.Is(err, sluice.ErrNotFound) || !strings.Contains(err.Error(), "the nearest are lease, ") || strings.Count(err.Error(), ",") != 2 {
+		t.Errorf("of leese it says: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/near"
 )
 
 // Parse reads a scenario. What it does not know or cannot make sense of is a *Fault that names the line.
@@ -82,7 +83,7 @@ func (q *Queue) readSetting(name, value *yaml.Node) error {
 		return faultAt(value, "the setting %s has one value", name.Value)
 	}
 	q.Given[name.Value] = value.Value
-	setting, err := sluice.SettingNamed(name.Value)
+	setting, err := near.Setting(name.Value)
 	if err != nil {
 		return faultAt(name, "%v", err)
 	}
