@@ -22,16 +22,19 @@ const { values: flags } = parseArgs({ options: {
   lease: { type: 'string', default: '180' }, // seconds that a claim holds without being renewed
   limit: { type: 'string', default: '0' }, // end after so many jobs; 0: never
   'until-empty': { type: 'boolean', default: false }, // end when there is nothing to claim
+  poll: { type: 'string', default: '2' }, // seconds after which to claim again if no signal came
   work: { type: 'string', default: '0' }, // seconds that each job takes besides, for the demo
 } })
 const queues = flags.queues.split(',')
-const [batch, lease, limit, work] = [flags.batch, flags.lease, flags.limit, flags.work].map(Number)
+const [batch, lease, limit, work, poll] = [flags.batch, flags.lease, flags.limit, flags.work, flags.poll].map(Number)
 
 const holder = `${hostname()}:${process.pid}:${randomBytes(4).toString('hex')}`
 const resolver = 'node ' + holder
 const held = new Map() // id: token
 let stopping = false
 let claimed = 0
+let woken = false // somebody enqueued since the last claim began
+let wake = () => {} // ends what is waited for now
 
 // A pool of one, so that renewing has a connection of its own and gets a new one if that breaks.
 const aside = new Pool({ connectionString: flags.db, max: 1 })
@@ -84,8 +87,28 @@ async function failed (db, job, error) {
   }
 }
 
+// Takes a signal such as "sql queue recipe".
+function hear ({ payload }) {
+  if (!queues.some((queue) => payload.endsWith(' queue ' + queue))) return
+  woken = true
+  wake()
+}
+
+// Waits until somebody enqueues, or something may start by itself. A signal that is lost costs one poll.
+async function idle (db) {
+  const { rows: [{ seconds }] } = await db.query('select min(seconds) as seconds from sluice.wait(queues => $1)', [queues])
+  if (woken || stopping) return
+  await new Promise((resolve) => {
+    const timer = setTimeout(resolve, 1000 * (seconds === null ? poll : Math.min(Math.max(seconds, 0.05), poll)))
+    wake = () => { clearTimeout(timer); resolve() }
+  })
+  wake = () => {}
+}
+
 async function matchAll (db) {
+  await db.query('listen sluice')
   while (!stopping) {
+    woken = false
     const left = limit ? limit - claimed : batch
     if (left <= 0) return
     const { rows: jobs } = await db.query('select * from sluice.claim(queues => $1, holder => $2, batch => $3, lease_seconds => $4)',
@@ -103,12 +126,12 @@ async function matchAll (db) {
       held.delete(job.id)
     }
     if (jobs.length === 0 && flags['until-empty']) return
-    if (jobs.length === 0) await sleep(200)
+    if (jobs.length === 0) await idle(db)
   }
 }
 
 async function main () {
-  for (const name of ['SIGTERM', 'SIGINT']) process.on(name, () => { stopping = true })
+  for (const name of ['SIGTERM', 'SIGINT']) process.on(name, () => { stopping = true; wake() })
   let busy = false // a renewal that takes long is not overtaken by the next
   const renewing = setInterval(() => {
     if (busy) return
@@ -118,7 +141,8 @@ async function main () {
   for (let wait = 1; !stopping; wait = Math.min(wait * 2, 30)) {
     const db = new Client({ connectionString: flags.db })
     let broken = false
-    for (const event of ['error', 'end']) db.on(event, () => { broken = true })
+    for (const event of ['error', 'end']) db.on(event, () => { broken = true; wake() })
+    db.on('notification', hear)
     try {
       await db.connect()
       wait = 1

@@ -6,6 +6,7 @@ effect. It needs psycopg 3 and nothing of Sluice but its SQL functions.
 import argparse
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -73,6 +74,7 @@ class Matcher:
         self.resolver = "python " + self.holder
         self.leases = Leases(options, self.holder)
         self.stopping = False
+        self.woken = False  # somebody enqueued since the last claim began
         self.claimed = 0
 
     def run(self):
@@ -93,7 +95,10 @@ class Matcher:
                 wait = min(wait * 2, 30)
 
     def work(self, db):
+        db.add_notify_handler(self.wake)
+        db.execute("listen sluice")
         while not self.stopping:
+            self.woken = False
             left = self.options.limit - self.claimed if self.options.limit else self.options.batch
             if left <= 0:
                 return
@@ -113,7 +118,20 @@ class Matcher:
             if not jobs and self.options.until_empty:
                 return
             if not jobs:
-                time.sleep(0.2)
+                self.idle(db)
+
+    def wake(self, signal):
+        """Takes a signal such as "sql queue recipe"."""
+        self.woken = self.woken or any(signal.payload.endswith(" queue " + queue) for queue in self.options.queues)
+
+    def idle(self, db):
+        """Waits until somebody enqueues, or something may start by itself. A signal that is lost costs one poll."""
+        (seconds,) = db.execute("select min(seconds) from sluice.wait(queues => %s)", (self.options.queues,)).fetchone()
+        wait = self.options.poll if seconds is None else min(max(seconds, 0.05), self.options.poll)
+        until = time.monotonic() + wait
+        while not self.stopping and not self.woken and (left := until - time.monotonic()) > 0:
+            if select.select([db.fileno()], [], [], min(left, 1))[0]:
+                db.execute("select 1")  # which takes in what came
 
     def one(self, db, job):
         """Each job for itself: an error of one is no matter of the others."""
@@ -170,6 +188,7 @@ def main():
     flags.add_argument("--lease", default=180, type=float, help="seconds that a claim holds without being renewed")
     flags.add_argument("--limit", default=0, type=int, help="end after so many jobs; 0: never")
     flags.add_argument("--until-empty", action="store_true", help="end when there is nothing to claim")
+    flags.add_argument("--poll", default=2, type=float, help="seconds after which to claim again if no signal came")
     flags.add_argument("--work", default=0, type=float, help="seconds that each job takes besides, for the demo")
     matcher = Matcher(flags.parse_args())
     signal.signal(signal.SIGTERM, matcher.stop)
