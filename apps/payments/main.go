@@ -1,7 +1,7 @@
 // Command payments schedules payments in two phases: Temporal takes them in, Sluice keeps them until they are due, and lets
 // them through to Temporal at the pace that its settings allow.
 //
-//	payments serve   the service: REST endpoints, workers, dispatcher, upkeep
+//	payments serve   the service: REST endpoints, a Kafka consumer, workers, dispatcher, upkeep
 //	payments demo    a wave of payments with an outage in the middle, and a proof by SQL at the end
 package main
 
@@ -17,8 +17,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/payments/demo"
+	"github.com/sluice-queue/sluice/apps/payments/kafka"
 	"github.com/sluice-queue/sluice/apps/payments/service"
 )
 
@@ -76,21 +79,35 @@ func runServe(ctx context.Context, args []string) error {
 	flags.StringVar(&o.Temporal, "temporal", or(os.Getenv("TEMPORAL_TARGET"), "localhost:7233"), "address of the Temporal server; TEMPORAL_TARGET")
 	flags.StringVar(&o.Namespace, "namespace", or(os.Getenv("TEMPORAL_NAMESPACE"), "default"), "Temporal namespace; TEMPORAL_NAMESPACE")
 	flags.BoolVar(&o.BySchedule, "by-schedule", false, "let a Temporal Schedule begin the dispatcher's cycles")
+	source := kafkaFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	source.Logger = o.Logger
 	s, err := service.Open(ctx, o)
 	if err != nil {
 		return err
 	}
-	return errors.Join(serve(ctx, s, *listen), s.Close())
+	return errors.Join(serve(ctx, s, *listen, *source), s.Close())
 }
 
-// serve lets the service work and answers requests, until ctx ends or one of both fails.
-func serve(ctx context.Context, s *service.Service, listen string) error {
+// serve lets the service work, answers requests and reads from Kafka if it has brokers, until ctx ends or one of these fails.
+func serve(ctx context.Context, s *service.Service, listen string, source kafka.Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server := &http.Server{Addr: listen, Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	mux := http.NewServeMux()
+	mux.Handle("/", s.Handler())
+	mux.Handle("GET /metrics", promhttp.Handler())
+	server := &http.Server{Addr: listen, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	taken := make(chan error, 1)
+	go func() {
+		if len(source.Brokers) == 0 {
+			taken <- nil
+			return
+		}
+		defer cancel()
+		taken <- takeIn(ctx, s, source)
+	}()
 	answered := make(chan error, 1)
 	go func() {
 		defer cancel()
@@ -104,6 +121,7 @@ func serve(ctx context.Context, s *service.Service, listen string) error {
 	}()
 	err := s.Run(ctx)
 	cancel()
+	err = errors.Join(err, <-taken)
 	if failed := <-answered; !errors.Is(failed, http.ErrServerClosed) {
 		err = errors.Join(err, failed)
 	}
