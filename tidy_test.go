@@ -85,6 +85,7 @@ var doors = map[string][]string{
 	"cmd/sluice": {"cli"},
 
 	"internal/freeport":     {},
+	"internal/smalldisk":    {},
 	"internal/temporaltest": {"internal/freeport"},
 	"internal/temporald":    {"internal/temporaltest"},
 }

@@ -1,12 +1,15 @@
 package cli_test
 
 import (
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/internal/smalldisk"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
@@ -25,6 +28,22 @@ func troublesOfDatabases() []trouble {
 			sees: noCommand, cause: "the folder of the file is missing", asks: "doctor", says: `there is no file .*nowhere/jobs.db`, mend: "or add --migrate",
 			make: func(s *scene) sluice.ID {
 				s.db = "sqlite:" + filepath.Join(s.TempDir(), "nowhere", "jobs.db")
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: noCommand, cause: "the disk is full", asks: "doctor", says: `✖ disk +the disk of the file has .* left`, mend: "sluice settings set QUEUE keep_completed=1d", log: "disk is full",
+			make: func(s *scene) sluice.ID {
+				disk := smalldisk.New(s, "4m")
+				s.db = "sqlite:" + filepath.Join(disk, "jobs.db")
+				s.open()
+				s.tend(nil)
+				s.add("mail", 1, sluice.EnqueueOptions{})
+				smalldisk.Fill(s, disk)
+				_, err := s.client.Enqueue(s.Context(), sluice.NewJob{Queue: "mail", Payload: []byte(`"` + strings.Repeat("x", 500_000) + `"`)})
+				if !errors.Is(err, sluice.ErrUnavailable) || !strings.Contains(err.Error(), "disk is full") {
+					s.Errorf("an enqueue says %v", err)
+				}
 				return sluice.ID{}
 			},
 		},
@@ -72,6 +91,27 @@ func troublesOfDatabases() []trouble {
 				_, err := postgres.Migrate(s.Context(), s.db)
 				s.ok(err)
 				s.postgres("alter table sluice.live set (autovacuum_enabled = off)")
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: slow, cause: "a pooler is between, in transaction mode", needs: "postgres", asks: "doctor", says: `• notify +off: .* a pooler in transaction mode`, mend: "give workers a URL that goes to PostgreSQL itself",
+			make: func(s *scene) sluice.ID {
+				_, err := postgres.Migrate(s.Context(), s.db)
+				s.ok(err)
+				_, s.db = pgtest.NewPooler(s, s.db, pgtest.PoolerOptions{})
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: noCommand, cause: "the pooler is away", needs: "postgres", asks: "doctor", says: `connection refused`, mend: "--db (or SLUICE_DB)",
+			make: func(s *scene) sluice.ID {
+				_, err := postgres.Migrate(s.Context(), s.db)
+				s.ok(err)
+				var pooler *pgtest.Pooler
+				pooler, s.db = pgtest.NewPooler(s, s.db, pgtest.PoolerOptions{})
+				pooler.Kill()
+				s.within = "500ms"
 				return sluice.ID{}
 			},
 		},

@@ -122,7 +122,7 @@ func newScene(t *testing.T, needs string) *scene {
 // open opens the SQLite file, which is migrated, for the processes of the scene.
 func (s *scene) open() {
 	s.Helper()
-	store, err := sqlite.Open(s.Context(), strings.TrimPrefix(s.db, "sqlite:"), sqlite.Options{Migrate: true})
+	store, err := sqlite.Open(s.Context(), strings.TrimPrefix(s.db, "sqlite:"), sqlite.Options{Migrate: true, Logger: s.logger})
 	s.ok(err)
 	s.Cleanup(func() { _ = store.Close() })
 	s.store, s.client = store, sluice.NewClient(store, sluice.ClientOptions{Logger: s.logger})

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/sluice-queue/sluice/internal/smalldisk"
 )
 
 // nobody is the user of that name.
@@ -70,25 +72,10 @@ func copyOf(t *testing.T, from, to string) string {
 
 func TestHookOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
-		t.Skip("a small disk cannot be mounted here: ", err)
-	}
-	defer func() {
-		if err := syscall.Unmount(disk, 0); err != nil {
-			t.Error(err)
-		}
-	}()
+	disk := smalldisk.New(t, "4m")
 	p := &place{T: t, program: os.Args[0], file: filepath.Join(disk, "c.db"), caches: t.TempDir(), as: func(*exec.Cmd) {}}
 	p.prepare()
-	ballast := filepath.Join(disk, "ballast")
-	file, err := os.Create(ballast)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, err = file.Write(make([]byte, 1024)); err == nil; _, err = file.Write(make([]byte, 1024)) {
-	}
-	_ = file.Close()
+	ballast := smalldisk.Fill(t, disk)
 	for range 3 {
 		p.say()
 	}

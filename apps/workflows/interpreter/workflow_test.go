@@ -29,8 +29,8 @@ type book struct {
 	begins int
 	// workspace is whose execution was begun last.
 	workspace string
-	steps  []graph.Step
-	ends   []string
+	steps     []graph.Step
+	ends      []string
 }
 
 func (b *book) Begin(_ context.Context, workspace, _, _ string) (graph.Work, error) {
