@@ -30,6 +30,8 @@ type Books struct {
 	Client *sluice.Client
 
 	db       *sql.DB
+	jobs     string
+	follow   func(ctx context.Context, f sluice.Follower) error
 	transact func(ctx context.Context, do func(tx Tx, jobs sluice.Enqueuer) error) error
 	close    func() error
 }
@@ -55,7 +57,7 @@ func openSQLite(ctx context.Context, path string) (*Books, error) {
 		return nil, err
 	}
 	return &Books{
-		Store: store, db: store.DB(), close: store.Close,
+		Store: store, db: store.DB(), jobs: "sluice_jobs", follow: store.Follow, close: store.Close,
 		// The store's own writer commits the work of many callers together, so that they do not wait for each other.
 		transact: func(ctx context.Context, do func(tx Tx, jobs sluice.Enqueuer) error) error {
 			return store.Transact(ctx, func(tx sqlite.Tx) error { return do(tx, store.InTx(tx)) })
@@ -70,7 +72,7 @@ func openPostgres(ctx context.Context, url string) (*Books, error) {
 	}
 	db := stdlib.OpenDBFromPool(store.Pool())
 	return &Books{
-		Store: store, db: db, close: store.Close,
+		Store: store, db: db, jobs: "sluice.jobs", follow: store.Follow, close: store.Close,
 		transact: func(ctx context.Context, do func(tx Tx, jobs sluice.Enqueuer) error) error {
 			tx, err := db.BeginTx(ctx, nil)
 			if err != nil {
@@ -88,11 +90,16 @@ func openPostgres(ctx context.Context, url string) (*Books, error) {
 // Close closes the database.
 func (b *Books) Close() error { return b.close() }
 
-// Prepare makes tables that are not there yet.
-func (b *Books) Prepare(ctx context.Context, tables string) error {
-	_, err := b.db.ExecContext(ctx, tables)
-	return err
+// Prepare makes tables that are not there yet, and has their rows follow their jobs.
+func (b *Books) Prepare(ctx context.Context, tables string, f sluice.Follower) error {
+	if _, err := b.db.ExecContext(ctx, tables); err != nil {
+		return err
+	}
+	return b.follow(ctx, f)
 }
+
+// Jobs names Sluice's view of all jobs.
+func (b *Books) Jobs() string { return b.jobs }
 
 // Transact does its work in one transaction. What the client enqueues meanwhile is stored if and only if the
 // transaction commits. Do must use nothing but tx and that client.

@@ -2,12 +2,14 @@ package demo
 
 import (
 	"context"
-	"database/sql"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/sluice-queue/sluice/apps/payments/books"
+	"github.com/sluice-queue/sluice/apps/payments/payment"
 )
 
 //go:embed sql/payments.sql
@@ -26,6 +28,8 @@ type Proof struct {
 	// Early were executed before they were due, Unfinished are not PROCESSING, and of Misposted the ledger, the settlement
 	// or the notices are not what they should be.
 	Early, Unfinished, Misposted int
+	// Astray do not say what became of their jobs.
+	Astray int
 	// TookSeconds is from when they were due to when the last was executed.
 	TookSeconds float64
 	// Jobs are those of the payments, Completed of them to their end, and Misnamed ran under another name than
@@ -43,10 +47,13 @@ type Proof struct {
 }
 
 // prove reads the database.
-func prove(ctx context.Context, db *sql.DB, queue string) (Proof, error) {
-	var p Proof
+func prove(ctx context.Context, b *books.Books, queue string) (Proof, error) {
+	db := b.DB()
+	astray, astrayErr := payment.Astray(ctx, db, b.Jobs())
+	p := Proof{Astray: len(astray)}
 	var micros int64
 	err := errors.Join(
+		astrayErr,
 		db.QueryRowContext(ctx, paymentsSQL).Scan(&p.Payments, &p.Once, &p.Never, &p.Twice, &p.Early, &p.Unfinished, &p.Misposted, &micros),
 		db.QueryRowContext(ctx, jobsSQL, queue).Scan(&p.Jobs, &p.Completed, &p.Misnamed, &p.Attempts, &p.Releases, &p.Recoveries),
 		db.QueryRowContext(ctx, paceSQL, queue).Scan(&p.Claims, &p.ClaimSeconds, &p.Fullest, &p.Burst, &p.Rate),
@@ -82,6 +89,7 @@ func (p Proof) checks(payments int) []check {
 		{"executed before they were due", p.Early, 0, ""},
 		{"not PROCESSING at the end", p.Unfinished, 0, ""},
 		{"booked, settled or told wrongly", p.Misposted, 0, ""},
+		{"that differ from their jobs", p.Astray, 0, ""},
 		{"jobs completed", p.Completed, p.Payments, fmt.Sprintf("of %d", p.Jobs)},
 		{"runs not named exec-payment-{id}", p.Misnamed, 0, ""},
 		{"claims beyond the plan", tooFast, 0, fmt.Sprintf("%d claims in %.1f s; the plan is %.0f/s and %.0f at once", p.Claims, p.ClaimSeconds, p.Rate, p.Burst)},

@@ -29,10 +29,29 @@ type Domain struct {
 	Path string
 	// Tables makes the domain's tables where they are not there yet.
 	Tables string
+	// Follow keeps an item as its job is, whoever moves the job; see sluice.Follower.
+	Follow string
 	// Init is phase A, Exec is phase B.
 	Init, Exec Work
-	// Status tells the status of one item; sluice.ErrNotFound: there is none of that id.
-	Status func(ctx context.Context, id string) (string, error)
+	// Status tells how one item stands; sluice.ErrNotFound: there is none of that id.
+	Status func(ctx context.Context, id string) (Standing, error)
+}
+
+// Standing is how far an item has come.
+type Standing struct {
+	// Status is the domain's word for it.
+	Status string
+	// Failure is why its job is dead or cancelled; empty: it is neither.
+	Failure string
+}
+
+// Follower has each item follow its job from when it is scheduled to its end. A job that is requeued revives it; that it
+// is done is told by phase B.
+func (d Domain) Follower() sluice.Follower {
+	return sluice.Follower{
+		Name: d.Queue, Queue: d.Queue, Statement: d.Follow,
+		States: []sluice.State{sluice.StateQueued, sluice.StateDead, sluice.StateCancelled},
+	}
 }
 
 // Work is a workflow and the worker that runs it.

@@ -21,6 +21,9 @@ import (
 //go:embed sql/tables.sql
 var tablesSQL string
 
+//go:embed sql/follow.sql
+var followSQL string
+
 //go:embed sql/status.sql
 var statusSQL string
 
@@ -53,7 +56,7 @@ func New(b *books.Books) domain.Domain {
 	steps := &Steps{b}
 	preset := Preset()
 	return domain.Domain{
-		Queue: Queue, Preset: preset, Path: "/invoices", Tables: tablesSQL,
+		Queue: Queue, Preset: preset, Path: "/invoices", Tables: tablesSQL, Follow: followSQL,
 		Init: domain.Work{
 			Workflow: "InvoiceInitWorkflow", TaskQueue: "invoice-init-task-queue", Workflows: 10, Activities: 20,
 			Register: func(r domain.Registry) {
@@ -68,13 +71,12 @@ func New(b *books.Books) domain.Domain {
 				r.RegisterActivityWithOptions(steps.SendInvoice, activity.RegisterOptions{})
 			},
 		},
-		Status: func(ctx context.Context, id string) (string, error) {
-			var status string
-			err := b.DB().QueryRowContext(ctx, statusSQL, id).Scan(&status)
+		Status: func(ctx context.Context, id string) (standing domain.Standing, err error) {
+			err = b.DB().QueryRowContext(ctx, statusSQL, id).Scan(&standing.Status, &standing.Failure)
 			if errors.Is(err, sql.ErrNoRows) {
-				return "", fmt.Errorf("invoice %.80q: %w", id, sluice.ErrNotFound)
+				return standing, fmt.Errorf("invoice %.80q: %w", id, sluice.ErrNotFound)
 			}
-			return status, err
+			return standing, err
 		},
 	}
 }

@@ -62,8 +62,11 @@ func (e *Exec) ExecutePayment(ctx context.Context, p Context) error {
 			return err
 		}
 		accepted, err := books.Exec(ctx, tx, acceptSQL, p.ID, now, string(Scheduled), string(Accepted))
-		if err != nil || !accepted {
+		if err != nil {
 			return err
+		}
+		if !accepted {
+			return refuseFailed(ctx, tx, p.ID)
 		}
 		if _, err := books.Exec(ctx, tx, entrySQL, p.ID, p.Payer, -p.Cents); err != nil {
 			return err
@@ -71,6 +74,27 @@ func (e *Exec) ExecutePayment(ctx context.Context, p Context) error {
 		_, err = books.Exec(ctx, tx, entrySQL, p.ID, p.Payee, p.Cents)
 		return err
 	})
+}
+
+// refuseFailed ends the run of a payment whose job is dead or cancelled: a run may be on its way when that happens. One
+// that was executed before goes on.
+func refuseFailed(ctx context.Context, tx books.Tx, id string) error {
+	rows, err := tx.QueryContext(ctx, statusSQL, id)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	var status Status
+	var failure string
+	if rows.Next() {
+		if err := rows.Scan(&status, &failure); err != nil {
+			return err
+		}
+	}
+	if status == Failed {
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf("payment %s failed before it was executed: %s", id, failure), "failed", nil)
+	}
+	return rows.Err()
 }
 
 // PostProcess settles what the payment costs.

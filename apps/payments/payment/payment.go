@@ -22,6 +22,9 @@ import (
 //go:embed sql/tables.sql
 var tablesSQL string
 
+//go:embed sql/follow.sql
+var followSQL string
+
 //go:embed sql/status.sql
 var statusSQL string
 
@@ -31,7 +34,7 @@ const Queue = "payment"
 // Status is how far a payment has come.
 type Status string
 
-// The statuses of a payment. They tell of the business; the states of its job tell of the dispatch.
+// The statuses of a payment. They tell of the business, and Failed also of the job.
 const (
 	// Scheduled: it is stored, and waits until it is due.
 	Scheduled Status = "SCHEDULED"
@@ -39,6 +42,8 @@ const (
 	Accepted Status = "ACCEPTED"
 	// Processing: payer, payee and partner were told. The last one.
 	Processing Status = "PROCESSING"
+	// Failed: its job is dead or cancelled, and no money was moved. A requeue of the job makes it Scheduled again.
+	Failed Status = "FAILED"
 )
 
 // Request is a payment as a client asks for it.
@@ -88,7 +93,7 @@ func New(b *books.Books) domain.Domain {
 	initSteps, execSteps := &Init{b}, &Exec{b}
 	preset := Preset()
 	return domain.Domain{
-		Queue: Queue, Preset: preset, Path: "/payments", Tables: tablesSQL,
+		Queue: Queue, Preset: preset, Path: "/payments", Tables: tablesSQL, Follow: followSQL,
 		Init: domain.Work{
 			Workflow: "PaymentInitWorkflow", TaskQueue: "payment-init-task-queue", Workflows: 100, Activities: 200,
 			Register: func(r domain.Registry) {
@@ -103,15 +108,14 @@ func New(b *books.Books) domain.Domain {
 				r.RegisterActivityWithOptions(execSteps, activity.RegisterOptions{})
 			},
 		},
-		Status: func(ctx context.Context, id string) (string, error) { return statusOf(ctx, b.DB(), id) },
+		Status: func(ctx context.Context, id string) (domain.Standing, error) { return standingOf(ctx, b.DB(), id) },
 	}
 }
 
-func statusOf(ctx context.Context, db *sql.DB, id string) (string, error) {
-	var status string
-	err := db.QueryRowContext(ctx, statusSQL, id).Scan(&status)
+func standingOf(ctx context.Context, db *sql.DB, id string) (standing domain.Standing, err error) {
+	err = db.QueryRowContext(ctx, statusSQL, id).Scan(&standing.Status, &standing.Failure)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("payment %.80q: %w", id, sluice.ErrNotFound)
+		return standing, fmt.Errorf("payment %.80q: %w", id, sluice.ErrNotFound)
 	}
-	return status, err
+	return standing, err
 }

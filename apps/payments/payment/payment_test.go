@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,13 +20,19 @@ import (
 	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	if address := os.Getenv(moverVariable); address != "" {
+		os.Exit(moveUntilKilled(address))
+	}
+	pgtest.Main(m)
+}
 
 // desk is the domain on a database of its own, and Temporal's test suite in place of a server.
 type desk struct {
 	*testing.T
-	books  *books.Books
-	domain domain.Domain
+	books   *books.Books
+	domain  domain.Domain
+	address string
 }
 
 // onBoth runs a test on SQLite and on PostgreSQL.
@@ -38,19 +45,20 @@ func onBoth(t *testing.T, test func(d *desk)) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, err := books.Open(t.Context(), address(t))
+			at := address(t)
+			b, err := books.Open(t.Context(), at)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = b.Close() })
 			d := payment.New(b)
-			if err := b.Prepare(t.Context(), d.Tables); err != nil {
+			if err := b.Prepare(t.Context(), d.Tables, d.Follower()); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := b.Client.EnsureQueue(t.Context(), d.Queue, d.Preset, sluice.Act{By: "test"}); err != nil {
 				t.Fatal(err)
 			}
-			test(&desk{t, b, d})
+			test(&desk{t, b, d, at})
 		})
 	}
 }
@@ -96,11 +104,11 @@ func (d *desk) count(query string) (n int) {
 
 func (d *desk) status(id string) string {
 	d.Helper()
-	status, err := d.domain.Status(d.Context(), id)
+	standing, err := d.domain.Status(d.Context(), id)
 	if err != nil && !errors.Is(err, sluice.ErrNotFound) {
 		d.Fatal(err)
 	}
-	return status
+	return standing.Status
 }
 
 // job is the job of a payment, nil if there is none.

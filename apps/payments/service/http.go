@@ -124,7 +124,7 @@ func unreadable(err error) error {
 // status tells how far an item has come.
 func (s *Service) status(w http.ResponseWriter, r *http.Request, d domain.Domain) {
 	id := r.PathValue("id")
-	status, err := d.Status(r.Context(), id)
+	standing, err := d.Status(r.Context(), id)
 	if err != nil {
 		s.fail(w, err, nil)
 		return
@@ -134,7 +134,10 @@ func (s *Service) status(w http.ResponseWriter, r *http.Request, d domain.Domain
 		s.fail(w, err, nil)
 		return
 	}
-	reply := map[string]any{"id": id, "status": status}
+	reply := map[string]any{"id": id, "status": standing.Status}
+	if standing.Failure != "" {
+		reply["failure"] = standing.Failure
+	}
 	if len(page.Jobs) > 0 {
 		reply["job"] = page.Jobs[0]
 	}

@@ -79,7 +79,7 @@ func (s *Service) engines() map[string]sluice.Engine {
 // prepare makes the tables and the queues of the domains. A queue that is there keeps the settings that it has.
 func (s *Service) prepare(ctx context.Context) error {
 	for _, d := range s.Domains {
-		if err := s.Books.Prepare(ctx, d.Tables); err != nil {
+		if err := s.Books.Prepare(ctx, d.Tables, d.Follower()); err != nil {
 			return fmt.Errorf("make the tables of %q: %w", d.Queue, err)
 		}
 		act := sluice.Act{By: "payments", Reason: "preset"}

@@ -1,5 +1,5 @@
--- The status of an invoice.
+-- The status of an invoice, and why it failed.
 -- $1 id
-select status
+select status, failure
 from invoice
 where id = $1

@@ -1,5 +1,5 @@
--- The status of a payment.
+-- The status of a payment, and why it failed.
 -- $1 id
-select status
+select status, failure
 from payment
 where id = $1

@@ -7,7 +7,8 @@ create table if not exists payment (
     cents         bigint not null check (cents > 0),
     currency      text   not null,
     due_at        bigint not null,
-    status        text   not null check (status in ('SCHEDULED', 'ACCEPTED', 'PROCESSING')),
+    status        text   not null check (status in ('SCHEDULED', 'ACCEPTED', 'PROCESSING', 'FAILED')),
+    failure       text   not null default '', -- why its job is dead or cancelled; empty: it is neither
     init_workflow text   not null, -- the run of phase A that stored it
     created_at    bigint not null,
     accepted_at   bigint,
