@@ -32,8 +32,8 @@ func TestEachMessageBecomesOneJob(t *testing.T) {
 		s.committed(256)
 		s.holds(250 + 2 + 1 + 1) // each of two equal messages without an id is a payment; a-0 and b came twice
 		for _, id := range []string{"payments:1:0", "payments:1:1", "payments:2:0"} {
-			if status, err := s.domain.Status(s.Context(), id); err != nil || status != "SCHEDULED" {
-				s.Errorf("%s: %q, %v", id, status, err)
+			if standing, err := s.domain.Status(s.Context(), id); err != nil || standing.Status != "SCHEDULED" {
+				s.Errorf("%s: %q, %v", id, standing.Status, err)
 			}
 		}
 		m.stop()

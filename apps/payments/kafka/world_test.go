@@ -79,7 +79,7 @@ func prepare(ctx context.Context, db string) (*books.Books, domain.Domain) {
 	}
 	d := payment.New(b)
 	_, ensured := b.Client.EnsureQueue(ctx, d.Queue, d.Preset, sluice.Act{By: "test"})
-	if err := errors.Join(b.Prepare(ctx, d.Tables), ensured); err != nil {
+	if err := errors.Join(b.Prepare(ctx, d.Tables, d.Follower()), ensured); err != nil {
 		panic(err)
 	}
 	return b, d
