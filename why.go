@@ -295,8 +295,10 @@ func inFlightGate(q Queue, o Outlook) Gate {
 	case o.InFlight < limit:
 		return Gate{Name: "in_flight", Open: true, Says: fmt.Sprintf("%d of %d in flight", o.InFlight, limit)}
 	}
-	return Gate{Name: "in_flight", Says: fmt.Sprintf("%s in flight, and %d are allowed; one has to end first", counted(o.InFlight), limit),
-		Mend: fmt.Sprintf("sluice jobs --queue %s --state claimed,dispatched shows them; or sluice settings set %s in_flight_limit=N --reason WHY", q.Name, q.Name)}
+	return Gate{
+		Name: "in_flight", Says: fmt.Sprintf("%s in flight, and %d are allowed; one has to end first", counted(o.InFlight), limit),
+		Mend: fmt.Sprintf("sluice jobs --queue %s --state claimed,dispatched shows them; or sluice settings set %s in_flight_limit=N --reason WHY", q.Name, q.Name),
+	}
 }
 
 func counted(n int) string {

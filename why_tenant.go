@@ -64,6 +64,8 @@ func tenantRateGate(j Job, o Outlook) Gate {
 		return Gate{Name: "tenant_rate", Open: true, Says: fmt.Sprintf("the rate of %s of %s has a token", o.Terms.Rate, tenantName(j))}
 	}
 	until := o.Now.Add(o.TenantTokenWait)
-	return Gate{Name: "tenant_rate", Says: fmt.Sprintf("the rate of %s of %s has its next token at %s", o.Terms.Rate, tenantName(j), until.UTC().Format(time.RFC3339Nano)), Until: until,
-		Mend: fmt.Sprintf("sluice tenants set %s rate=N/s --queue %s --reason WHY", j.Tenant, j.Queue)}
+	return Gate{
+		Name: "tenant_rate", Says: fmt.Sprintf("the rate of %s of %s has its next token at %s", o.Terms.Rate, tenantName(j), until.UTC().Format(time.RFC3339Nano)), Until: until,
+		Mend: fmt.Sprintf("sluice tenants set %s rate=N/s --queue %s --reason WHY", j.Tenant, j.Queue),
+	}
 }

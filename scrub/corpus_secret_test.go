@@ -209,12 +209,14 @@ func personalForms(add adder) {
 	for _, sep := range []string{"", " ", "-", ".", "\t", "  ", "\u00a0", "\u2009", "\u202f", "\u2011", "\u2013", "%20", "&nbsp;"} {
 		add("card", []value{{"card" + sep, func(r *rand.Rand) string { return strings.Join(fours(luhn(r)), sep) }}}, "{}", "card {} declined", "pan={}", `{"number":"{}"}`, "card: {}, exp 12/27")
 	}
-	add("phone", []value{{"phone", func(r *rand.Rand) string {
-		return fmt.Sprintf("+%d %d %d", 1+r.IntN(98), 100+r.IntN(899), 1000000+r.IntN(8999999))
-	}},
+	add("phone", []value{
+		{"phone", func(r *rand.Rand) string {
+			return fmt.Sprintf("+%d %d %d", 1+r.IntN(98), 100+r.IntN(899), 1000000+r.IntN(8999999))
+		}},
 		{"us", func(r *rand.Rand) string {
 			return fmt.Sprintf("%d-%d-%04d", 200+r.IntN(799), 200+r.IntN(799), r.IntN(10000))
-		}}}, "{}", "call {}", "tel:{}", "phone={}")
+		}},
+	}, "{}", "call {}", "tel:{}", "phone={}")
 	add("ssn", []value{{"ssn", func(r *rand.Rand) string {
 		return fmt.Sprintf("%03d-%02d-%04d", 100+r.IntN(500), 1+r.IntN(99), 1+r.IntN(9999))
 	}}}, "{}", "ssn {}", `"ssn":"{}"`)

@@ -90,7 +90,7 @@ func (a *assignment) isTokenOfCode(s string) bool {
 
 // isWholeLine reports whether the line holds nothing but the name and the value, as in YAML and INI.
 func (a *assignment) isWholeLine(s string) bool {
-	if a.to < len(s) && s[a.to] != '\n' && s[a.to] != '\r' && !(s[a.to] == '\\' && endsLine(s[a.to+1:])) {
+	if a.to < len(s) && s[a.to] != '\n' && s[a.to] != '\r' && (s[a.to] != '\\' || !endsLine(s[a.to+1:])) {
 		return false
 	}
 	before := strings.TrimRight(s[max(0, a.name.start-mostBlanks):a.name.start], " -\t")

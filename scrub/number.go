@@ -35,7 +35,7 @@ func numbers(s string, found []span) []span {
 
 // beginsNumber reports whether a number may begin at a place: not in a word, nor behind the point of another.
 func beginsNumber(s string, at int) bool {
-	return !wordBefore(s, at) && !(at >= 2 && s[at-1] == '.' && isDigit(s[at-2]))
+	return !wordBefore(s, at) && (at < 2 || s[at-1] != '.' || !isDigit(s[at-2]))
 }
 
 const (

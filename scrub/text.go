@@ -118,7 +118,7 @@ func wordBefore(s string, at int) bool {
 	if at >= 2 && s[at-2] == '\\' && (s[at-1] == 'n' || s[at-1] == 't' || s[at-1] == 'r') {
 		return false
 	}
-	return !(at >= 6 && s[at-6] == '\\' && s[at-5] == 'u' && s[at-4] == '0' && s[at-3] == '0')
+	return at < 6 || s[at-6] != '\\' || s[at-5] != 'u' || s[at-4] != '0' || s[at-3] != '0'
 }
 
 // wordAt reports whether a word goes on at a place.

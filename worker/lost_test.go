@@ -63,8 +63,8 @@ func TestAHandlerIsToldWhetherItsJobWasCancelledOrLost(t *testing.T) {
 		acts acts
 		want error
 	}{
-		"cancelled":                                  {acts{cancel}, sluice.ErrCancelled},
-		"cancelled and requeued":                     {acts{cancel, requeue}, sluice.ErrLost},
+		"cancelled":              {acts{cancel}, sluice.ErrCancelled},
+		"cancelled and requeued": {acts{cancel, requeue}, sluice.ErrLost},
 		"cancelled, requeued and claimed by another": {acts{cancel, requeue, claim}, sluice.ErrLost},
 		"taken by another":                           {acts{takeBack, claim}, sluice.ErrLost},
 		"taken by another and then cancelled":        {acts{takeBack, claim, cancel}, sluice.ErrLost},

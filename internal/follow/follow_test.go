@@ -30,8 +30,12 @@ func TestStatementsThatAreNotOneOfTheUsersOwnAreRefused(t *testing.T) {
 		}
 	}
 	for _, f := range []sluice.Follower{
-		{Name: "", Queue: "mail"}, {Name: "Rows", Queue: "mail"}, {Name: "a;b", Queue: "mail"}, {Name: strings.Repeat("a", 31), Queue: "mail"},
-		{Name: "rows", Queue: ""}, {Name: "rows", Queue: "mail", States: []sluice.State{"ready"}},
+		{Name: "", Queue: "mail"},
+		{Name: "Rows", Queue: "mail"},
+		{Name: "a;b", Queue: "mail"},
+		{Name: strings.Repeat("a", 31), Queue: "mail"},
+		{Name: "rows", Queue: ""},
+		{Name: "rows", Queue: "mail", States: []sluice.State{"ready"}},
 	} {
 		f.Statement = "update t set a = 1"
 		if err := follow.Check(f, ours); !errors.Is(err, sluice.ErrInvalid) {

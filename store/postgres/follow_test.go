@@ -91,7 +91,8 @@ func TestFollowerIsPartOfTheCallersTransaction(t *testing.T) {
 	store := openStore(t, newWithFunctions(t))
 	exec := func(db interface {
 		Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-	}, sql string) {
+	}, sql string,
+	) {
 		t.Helper()
 		if _, err := db.Exec(t.Context(), sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)
@@ -109,7 +110,8 @@ func TestFollowerIsPartOfTheCallersTransaction(t *testing.T) {
 	exec(store.Pool(), "insert into rows values ('"+receipt.ID.String()+"', 'queued')")
 	state := func(db interface {
 		QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-	}) (state string) {
+	},
+	) (state string) {
 		if err := db.QueryRow(t.Context(), "select state from rows").Scan(&state); err != nil {
 			t.Fatal(err)
 		}
