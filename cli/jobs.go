@@ -77,7 +77,7 @@ func (a *app) jobsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "jobs",
 		Short:   "List jobs, the newest first",
-		Example: "  sluice jobs --queue mail --state queued,claimed\n  sluice jobs --tenant acme --label kind=welcome -o ids | sluice cancel -\n  sluice jobs --queue mail --min-attempts 6",
+		Example: "  sluice jobs --queue mail --state queued,claimed\n  sluice jobs --tenant acme --label kind=welcome --state queued -o ids | sluice cancel -\n  sluice jobs --queue mail --min-attempts 6",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			filter, err := f.parse()

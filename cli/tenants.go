@@ -98,7 +98,7 @@ func (a *app) setTenantCommand() *cobra.Command {
 those of its tier: in one queue with --queue, else in every queue; for a while with --for. An empty
 value takes a limit away. Who raises a capacity or a rate to twice that of the tier or more is asked, and needs --yes where
 nobody can be asked.`,
-		Example: "  sluice tenants set acme --tier PRO\n  sluice tenants set acme capacity=50 --for 2h --reason \"their migration\"\n  sluice tenants set acme rate=100/s weight=3 --queue payments\n  sluice tenants set acme capacity=",
+		Example: "  sluice tenants set acme --tier PRO\n  sluice tenants set acme capacity=50 --for 2h --reason \"their migration\" --yes\n  sluice tenants set acme rate=100/s weight=3 --queue payments\n  sluice tenants set acme capacity=",
 		Args:    arguments(1, 5),
 		RunE: func(command *cobra.Command, args []string) error {
 			if !command.Flags().Changed("tier") && len(args) == 1 {
@@ -148,7 +148,7 @@ func (a *app) tiersCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "tiers",
 		Short:   "List tiers and what they grant, and change these",
-		Example: "  sluice tiers\n  sluice tiers preset\n  sluice tiers add PRO\n  sluice tiers set PRO capacity=5",
+		Example: "  sluice tiers\n  sluice tiers preset\n  sluice tiers add GOLD\n  sluice tiers set GOLD capacity=50",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
@@ -199,7 +199,7 @@ func (a *app) addTierCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "add TIER",
 		Short:   "Add a tier",
-		Example: "  sluice tiers add PRO",
+		Example: "  sluice tiers add TRIAL",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {

@@ -88,9 +88,9 @@ func findCompiler() error {
 	return nil
 }
 
-// findPrograms makes sure that there are Python, Node, Prometheus with its promtool, the shell of SQLite, and PgBouncer.
+// findPrograms makes sure that there are Python, Node, Prometheus with its promtool, the shell of SQLite, curl, and PgBouncer.
 func findPrograms() error {
-	for _, program := range []struct{ name, packaged string }{{"python3", "python3"}, {"node", "nodejs"}, {"prometheus", "prometheus"}, {"sqlite3", "sqlite3"}} {
+	for _, program := range []struct{ name, packaged string }{{"python3", "python3"}, {"node", "nodejs"}, {"prometheus", "prometheus"}, {"sqlite3", "sqlite3"}, {"curl", "curl"}} {
 		if _, err := exec.LookPath(program.name); err == nil {
 			continue
 		}
