@@ -2,6 +2,8 @@ package sluice
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -63,6 +65,78 @@ func (c *Client) Reschedule(ctx context.Context, ids []ID, dueAt time.Time, act 
 	return c.act("reschedule", ids, &act, func() ([]error, error) {
 		return c.store.Reschedule(ctx, ids, dueAt, act)
 	})
+}
+
+// dueText is how the audit tells when a job is due.
+type dueText struct {
+	DueAt time.Time `json:"due_at"`
+}
+
+// DueText tells the audit when a job is due: stores add it to EventReschedule, before and after.
+func DueText(at time.Time) json.RawMessage {
+	text, err := json.Marshal(dueText{at.UTC()})
+	if err != nil {
+		return nil // a year that JSON has no instants for; checkInstant lets none through
+	}
+	return text
+}
+
+// UndoReschedule makes queued jobs due when they were before they were last rescheduled; an undo can be undone in the same
+// way. Jobs that nobody has rescheduled in their present life, or that were claimed or put off since, are in a *BatchError as
+// ErrNotAllowed. It reads each job and its last 100 entries of the audit.
+func (c *Client) UndoReschedule(ctx context.Context, ids []ID, act Act) error {
+	return c.act("undo the reschedule of", ids, &act, func() ([]error, error) {
+		errs := make([]error, len(ids))
+		for i, id := range ids {
+			var err error
+			if errs[i], err = c.undoReschedule(ctx, id, act); err != nil {
+				return nil, err
+			}
+		}
+		return errs, nil
+	})
+}
+
+// undoReschedule undoes that of one job; refused says why it cannot be.
+func (c *Client) undoReschedule(ctx context.Context, id ID, act Act) (refused, err error) {
+	due, refused, err := c.dueBefore(ctx, id)
+	if refused != nil || err != nil {
+		return refused, err
+	}
+	errs, err := c.store.Reschedule(ctx, []ID{id}, due, act)
+	if err != nil {
+		return nil, err
+	}
+	return errs[0], nil
+}
+
+// dueBefore finds when a job was due before it was last rescheduled.
+func (c *Client) dueBefore(ctx context.Context, id ID) (due time.Time, refused, err error) {
+	job, err := c.store.Job(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return due, err, nil
+	}
+	if err != nil {
+		return due, nil, err
+	}
+	entries, err := c.store.Audit(ctx, AuditFilter{JobID: id, Limit: 100})
+	if err != nil {
+		return due, nil, err
+	}
+	for _, e := range entries {
+		if e.Event != EventReschedule || e.Generation != job.Generation || len(e.Before) == 0 {
+			continue
+		}
+		var before, after dueText
+		if err := errors.Join(json.Unmarshal(e.Before, &before), json.Unmarshal(e.After, &after)); err != nil {
+			return due, nil, err
+		}
+		if job.State != StateQueued || !job.DueAt.Equal(after.DueAt) {
+			return due, fmt.Errorf("it was claimed or put off since: %w", ErrNotAllowed), nil
+		}
+		return before.DueAt, nil, nil
+	}
+	return due, fmt.Errorf("nobody has rescheduled it: %w", ErrNotAllowed), nil
 }
 
 // Prune deletes dead and cancelled jobs now, whatever their queue keeps. What the audit told of them

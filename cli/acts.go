@@ -402,21 +402,26 @@ func (a *app) runNowCommand() *cobra.Command {
 
 func (a *app) rescheduleCommand() *cobra.Command {
 	var at, delay string
+	var undo bool
 	command := &cobra.Command{
-		Use:     "reschedule ID…|- --at INSTANT|--delay DURATION",
+		Use:     "reschedule ID…|- --at INSTANT|--delay DURATION|--undo",
 		Short:   "Change when waiting jobs are due",
 		Example: "  sluice reschedule 01a1fb72-1dea-7abc-8fc6-99e4817522bb --delay 2h\n  sluice reschedule --all --queue mail --at 2026-12-01T16:00:00Z",
 	}
 	command.Flags().StringVar(&at, "at", "", "when they are due, such as 2026-12-01T16:00:00Z")
 	command.Flags().StringVar(&delay, "delay", "", "when they are due, counted from now, such as 90m or 2d")
+	command.Flags().BoolVar(&undo, "undo", false, "make them due when they were before they were last rescheduled, if they were neither claimed nor put off since")
 	s := &selection{kind: sluice.OperationReschedule}
 	return a.actCommand(command, s, func() (verb, error) {
+		if undo {
+			return a.undoing(command, at+delay)
+		}
 		due, err := parseTime("--at", at)
 		if err != nil {
 			return verb{}, err
 		}
 		if (at == "") == (delay == "") {
-			return verb{}, usagef("give either --at or --delay")
+			return verb{}, usagef("give either --at, --delay or --undo")
 		}
 		if delay != "" {
 			wait, err := parseDuration(delay)
@@ -430,4 +435,17 @@ func (a *app) rescheduleCommand() *cobra.Command {
 			return c.Reschedule(ctx, ids, due, a.act(""))
 		}}, nil
 	})
+}
+
+// undoing is the verb of «reschedule --undo», which goes with no instant and no pace.
+func (a *app) undoing(command *cobra.Command, instant string) (verb, error) {
+	if instant != "" {
+		return verb{}, usagef("give either --at, --delay or --undo")
+	}
+	if changed(command, paceNames...) {
+		return verb{}, usagef("--undo acts at once; it does not go with --%s", strings.Join(paceNames, ", --"))
+	}
+	return verb{"rescheduled", []sluice.State{sluice.StateQueued}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+		return c.UndoReschedule(ctx, ids, a.act("undo"))
+	}}, nil
 }

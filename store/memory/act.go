@@ -95,11 +95,14 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 		if j.State != sluice.StateQueued {
 			return notAllowed(sluice.EventReschedule, j)
 		}
+		before := j.DueAt
 		j.DueAt = dueAt
 		if dueAt.IsZero() {
 			j.DueAt = s.now()
 		}
-		s.tell(j, sluice.EventReschedule, j.State, act)
+		entry := moveEntry(j, sluice.EventReschedule, j.State, act)
+		entry.Before, entry.After = sluice.DueText(before), sluice.DueText(j.DueAt)
+		s.add(entry)
 		s.wait(j)
 		s.signal(sluice.Signal{Queue: j.Queue})
 		return nil

@@ -10,14 +10,19 @@ import (
 
 // tell adds a job's move to the audit.
 func (s *Store) tell(j *job, event sluice.Event, from sluice.State, act sluice.Act) {
-	entry := sluice.AuditEntry{
-		Object: sluice.ObjectJob, Name: j.Queue, Event: event, JobID: j.ID, Generation: j.Generation,
-		From: from, To: j.State, Actor: act.By, Reason: act.Reason, ActID: act.ID,
-	}
+	entry := moveEntry(j, event, from, act)
 	if event == sluice.EventClaim {
 		entry.At = j.ClaimedAt
 	}
 	s.add(entry)
+}
+
+// moveEntry is the line that tells of a move.
+func moveEntry(j *job, event sluice.Event, from sluice.State, act sluice.Act) sluice.AuditEntry {
+	return sluice.AuditEntry{
+		Object: sluice.ObjectJob, Name: j.Queue, Event: event, JobID: j.ID, Generation: j.Generation,
+		From: from, To: j.State, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+	}
 }
 
 // tellLost notes a write that came with a token that is not the job's.

@@ -202,7 +202,7 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 		}
 		tx.signal(sluice.Signal{Queue: at.queue})
 		entry := moveEntry(id, at.queue, at.generation, sluice.EventReschedule, at.state, act)
-		entry.To = at.state
+		entry.To, entry.Before, entry.After = at.state, sluice.DueText(time.UnixMicro(at.due)), sluice.DueText(time.UnixMicro(due))
 		return true, tell(tx, entry)
 	})
 }

@@ -346,6 +346,7 @@ type standing struct {
 	state      sluice.State
 	generation int
 	token      sluice.Token
+	due        int64
 }
 
 // stand looks up where a job is; an unknown one has no state.
@@ -354,7 +355,7 @@ func stand(tx runner, id sluice.ID) (standing, error) {
 		out := standing{id: id}
 		var state string
 		var token []byte
-		err := rows.Scan(&out.seq, &out.queue, &state, &out.generation, &token)
+		err := rows.Scan(&out.seq, &out.queue, &state, &out.generation, &token, &out.due)
 		out.state, out.token = sluice.State(state), tokenOf(token)
 		return out, err
 	}, standingSQL, id[:])

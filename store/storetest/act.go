@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -72,14 +73,14 @@ func actRules() []Rule {
 			id := w.add(sluice.EnqueueOptions{Delay: time.Hour})
 			held := w.add(sluice.EnqueueOptions{})
 			w.claimOne()
-			at := w.Now().Add(3 * time.Hour)
+			at, due := w.Now().Add(3*time.Hour), w.job(id).DueAt
 			errs, err := w.Store.Reschedule(w.ctx, []sluice.ID{id, held, sluice.NewID()}, at, person("later"))
 			w.ok(err)
 			w.ok(errs[0])
 			w.is(errs[1], sluice.ErrNotAllowed)
 			w.is(errs[2], sluice.ErrNotFound)
 			w.near("due_at", w.job(id).DueAt, at)
-			w.told(id, sluice.EventReschedule)
+			w.dueTold(id, due, at)
 			w.Advance(2 * time.Hour)
 			w.claimNone("it was put off")
 			w.ok(w.only(w.Store.Reschedule(w.ctx, []sluice.ID{id}, time.Time{}, person("now"))))
@@ -170,5 +171,22 @@ func actRules() []Rule {
 			w.ok(w.only(w.Store.PruneJobs(w.ctx, []sluice.ID{dead}, act)))
 			w.inState(waiting, sluice.StateQueued)
 		}},
+	}
+}
+
+// dueTold makes sure that the audit tells when a job was due before and after it was rescheduled.
+func (w *world) dueTold(id sluice.ID, before, after time.Time) {
+	w.Helper()
+	e := w.told(id, sluice.EventReschedule)
+	for _, due := range []struct {
+		name string
+		text json.RawMessage
+		want time.Time
+	}{{"before", e.Before, before}, {"after", e.After, after}} {
+		var told struct {
+			DueAt time.Time `json:"due_at"`
+		}
+		w.ok(json.Unmarshal(due.text, &told))
+		w.near("due "+due.name, told.DueAt, due.want)
 	}
 }

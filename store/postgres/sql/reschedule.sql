@@ -1,12 +1,17 @@
--- Changes when queued jobs are due.
+-- Changes when queued jobs are due. The audit keeps when they were due before.
 -- $1 uuid[] ids, sorted   $2 timestamptz due_at (null: now)   $3 text by whom   $4 text reason   $5 uuid act
-with moved as (
-    update sluice.live
+with old as materialized (
+    select l.id, l.due_at from sluice.live l where l.id = any ($1::uuid[]) and l.state = 'queued' order by l.id for update
+), moved as (
+    update sluice.live l
     set due_at = coalesce($2::timestamptz, now()), in_line = false
-    where id = any ($1::uuid[]) and state = 'queued'
-    returning id, queue, generation
+    from old o
+    where l.id = o.id
+    returning l.id, l.queue, l.generation, o.due_at as was, l.due_at
 ), told as (
-    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
-    select $3::text, 'job', queue, 'reschedule', id, generation, 'queued', 'queued', $4::text, $5::uuid from moved
+    insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, before, after, act_id)
+    select $3::text, 'job', queue, 'reschedule', id, generation, 'queued', 'queued', $4::text,
+           jsonb_build_object('due_at', to_char(was at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')), jsonb_build_object('due_at', to_char(due_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')), $5::uuid
+    from moved
 )
 select id, queue, 'queued' from moved

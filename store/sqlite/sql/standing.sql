@@ -1,6 +1,6 @@
 -- Where a job stands that a move did not find: in which state, and by which token it came there.
 -- ?1 id
-select v.seq, v.queue, v.state, v.generation, iif(l.seq is null, d.token, l.token)
+select v.seq, v.queue, v.state, v.generation, iif(l.seq is null, d.token, l.token), v.due_at
 from sluice_jobs v
 left join sluice_live l on l.seq = v.seq
 left join sluice_done d on d.seq = v.seq and d.generation = v.generation and l.seq is null
