@@ -138,6 +138,9 @@ func New(depths Depths, submit Submit, options Options) (*Consumer, error) {
 // A consumer runs once.
 func (c *Consumer) Run(ctx context.Context) {
 	defer c.leave()
+	if !c.insist(ctx, "find the topics", c.find) {
+		return
+	}
 	for c.waitForRoom(ctx) {
 		fetches := c.client.PollRecords(ctx, domain.MaxSubmission)
 		if ctx.Err() != nil || fetches.IsClientClosed() {
@@ -153,6 +156,22 @@ func (c *Consumer) Run(ctx context.Context) {
 		}
 		c.client.AllowRebalance()
 	}
+}
+
+// find looks whether both topics exist: the client waits silently for a topic whose name is misspelt, and the first
+// message without a topic for dead letters would hold up all others.
+func (c *Consumer) find(ctx context.Context) error {
+	topics, err := c.admin.ListTopics(ctx, c.options.Topic, c.options.DeadLetters)
+	if err != nil {
+		return fmt.Errorf("ask the brokers %q: %w", c.options.Brokers, err)
+	}
+	var missing error
+	for _, name := range []string{c.options.Topic, c.options.DeadLetters} {
+		if err := topics[name].Err; err != nil {
+			missing = errors.Join(missing, fmt.Errorf("topic %q: %w; make it, or name another", name, err))
+		}
+	}
+	return missing
 }
 
 // leave gives the partitions back, so that others need not wait until this member is missed. Kafka may be away just then.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -162,6 +163,30 @@ func TestAMemberInAnOutageLetsPartitionsGo(t *testing.T) {
 	away.over.Store(true)
 	s.committed(60) // nor does the first take back what the second has committed
 	s.holds(60)
+}
+
+func TestAMissingTopicIsNamedAndWaitedFor(t *testing.T) {
+	s := onSQLite(t)
+	s.produce(0, "nonsense")
+	warned := make(lines, 1000)
+	s.join(func(o *kafka.Options, _ *kafka.Submit, _ *kafka.Depths) {
+		o.DeadLetters, o.Logger = "later", slog.New(slog.NewTextHandler(warned, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	})
+	select {
+	case line := <-warned:
+		if !strings.Contains(line, `topic \"later\": UNKNOWN_TOPIC_OR_PARTITION`) {
+			t.Error(line)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("nobody is warned")
+	}
+	if err := s.cluster.CreateTopic("later", 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.committed(1)
+	if n := s.cluster.PartitionInfo("later", 0).HighWatermark; n != 1 {
+		t.Errorf("%d dead letters", n)
+	}
 }
 
 func TestAMemberStopsWhileKafkaIsAway(t *testing.T) {
