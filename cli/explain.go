@@ -147,6 +147,8 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitRefused, "name the store that it was moved to with --db (or SLUICE_DB)"
 	case errors.Is(err, sluice.ErrReader):
 		return exitRefused, "name a role that may write with --db (or SLUICE_DB)"
+	case errors.Is(err, sluice.ErrFollower):
+		return exitRefused, "nothing was changed; «sluice doctor» says whether the statement can be run at all"
 	case errors.As(err, &server) && server.Code == "42501": // permission denied
 		return exitRefused, "run «sluice doctor»: it names the rights that the role lacks, and the statements that grant them"
 	case errors.Is(err, move.ErrRefused):

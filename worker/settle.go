@@ -101,7 +101,7 @@ func (w *Worker) settleBatch(ctx context.Context, batch []sluice.Settlement, lan
 			return
 		}
 		w.log.Tell(event.NotSettled, "", "jobs", len(batch), "error", err)
-		if w.mayGiveUp(begun) || errors.Is(err, context.Canceled) {
+		if w.mayGiveUp(begun, err) || errors.Is(err, context.Canceled) {
 			w.givenUp.Add(int64(len(batch)))
 			w.log.Tell(event.SettlementsGivenUp, "", "jobs", len(batch))
 			return
@@ -114,11 +114,18 @@ func (w *Worker) settleBatch(ctx context.Context, batch []sluice.Settlement, lan
 // have long been recovered by somebody who can reach the store.
 const maxSettleTime = 5 * time.Minute
 
+// maxFollowerTime is how long settlements are tried that a follower's statement fails: all others wait behind them.
+const maxFollowerTime = 10 * time.Second
+
 // mayGiveUp reports whether settlements were tried for long enough: five minutes, and not longer than
 // the drain.
-func (w *Worker) mayGiveUp(begun time.Time) bool {
+func (w *Worker) mayGiveUp(begun time.Time, err error) bool {
+	most := maxSettleTime
+	if errors.Is(err, sluice.ErrFollower) {
+		most = maxFollowerTime
+	}
 	by := w.settleBy.Load()
-	return time.Since(begun) > maxSettleTime || by != 0 && time.Now().UnixNano() > by
+	return time.Since(begun) > most || by != 0 && time.Now().UnixNano() > by
 }
 
 func (w *Worker) report(batch []sluice.Settlement, lanes []*lane, errs []error) {

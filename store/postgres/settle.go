@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/follow"
 )
 
 //go:embed sql/end.sql
@@ -51,6 +52,10 @@ func scanMoved(row pgx.CollectableRow) (moved, error) {
 
 // Settle writes what became of claimed jobs.
 func (s *Store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	return follow.Apart(settlements, func(batch []sluice.Settlement) ([]error, error) { return s.settleBatch(ctx, batch) })
+}
+
+func (s *Store) settleBatch(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
 	errs := make([]error, len(settlements))
 	for _, group := range settleGroups(settlements, errs) {
 		if err := s.settleGroup(ctx, settlements, group, errs); err != nil {

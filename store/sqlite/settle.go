@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/follow"
 )
 
 //go:embed sql/held.sql
@@ -86,6 +87,10 @@ func heldRows(tx runner, ids []sluice.ID) (map[sluice.ID]held, error) {
 
 // Settle writes what became of claimed jobs.
 func (s *Store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	return follow.Apart(settlements, func(batch []sluice.Settlement) ([]error, error) { return s.settleBatch(ctx, batch) })
+}
+
+func (s *Store) settleBatch(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
 	var errs []error
 	err := s.write(ctx, "settle", func(tx runner, _ bool) (err error) {
 		errs, err = settle(tx, settlements)

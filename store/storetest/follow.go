@@ -56,7 +56,7 @@ values (moved.id, moved.key, moved.queue, moved.tenant, moved.generation, moved.
 func Follow(t *testing.T, open func(t *testing.T) FollowBench) {
 	for name, check := range map[string]func(f *followWorld){
 		"model":              func(f *followWorld) { Model(f.T, func(*testing.T) Bench { return f.followed() }) },
-		"the move's columns": (*followWorld).columns, "rollback": (*followWorld).failure, "same again": (*followWorld).again,
+		"the move's columns": (*followWorld).columns, "rollback": (*followWorld).failure, "one of a batch": (*followWorld).apart, "same again": (*followWorld).again,
 		"refusals": (*followWorld).refusals, "doctor": (*followWorld).doctor, "states": (*followWorld).states,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -188,6 +188,31 @@ func (f *followWorld) failure() {
 	if got := f.texts("select state from told order by at, state"); !slices.Equal(got, []string{"claimed", "completed"}) {
 		f.Errorf("told of %s", got)
 	}
+}
+
+// apart looks that a row which cannot be written holds up no job but its own.
+func (f *followWorld) apart() {
+	f.sql("create table ended (id text primary key)")
+	f.follow(sluice.Follower{Name: "ended", Queue: queue, Statement: "insert into ended values (moved.id)", States: []sluice.State{sluice.StateCompleted}})
+	ids := f.addMany(3)
+	f.sql("insert into ended values ('" + ids[1].String() + "')")
+	settled := make(map[sluice.ID]error)
+	var batch []sluice.Settlement
+	for _, c := range f.claim(3) {
+		batch = append(batch, by(sluice.EventComplete, c))
+	}
+	errs, err := f.Store.Settle(f.ctx, batch)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i, s := range batch {
+		settled[s.ID] = errs[i]
+	}
+	if settled[ids[0]] != nil || !errors.Is(settled[ids[1]], sluice.ErrFollower) || settled[ids[2]] != nil {
+		f.Errorf("settled: %v", settled)
+	}
+	f.inState(ids[1], sluice.StateClaimed)
+	f.inState(ids[2], sluice.StateCompleted)
 }
 
 // again looks that a follower that is there already is left alone, that another statement replaces it, and that it can end.
