@@ -84,6 +84,9 @@ var doors = map[string][]string{
 	},
 	"cmd/sluice": {"cli"},
 
+	"apps/monitor":      {"", "api", "metric", "observe"},
+	"apps/monitor/otlp": {"trace"},
+
 	"internal/freeport":     {},
 	"internal/smalldisk":    {},
 	"internal/temporaltest": {"internal/freeport"},

@@ -40,6 +40,7 @@ func (f *workFlags) register(flags *flag.FlagSet) {
 	flags.StringVar(&f.target.Chain.RPCURL, "rpc", "", "URL of the RPC interface of a chain")
 	flags.StringVar(&f.target.Chain.Contract, "contract", "", "address of the registry on the chain")
 	flags.StringVar(&f.target.Chain.PrivateKeyRef, "key", "", "env:NAME or file:PATH of the private key of the account that pays")
+	flags.StringVar(&f.options.Monitor, "monitor", "", "loopback address of /metrics, /healthz and /readyz (default: they are not there)")
 	flags.IntVar(&f.options.Slots, "slots", 4, "how many jobs run at once")
 	flags.IntVar(&f.options.UploadSlots, "upload-slots", 2, "how many of them are uploads")
 }

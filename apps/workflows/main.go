@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sluice-queue/sluice/apps/monitor"
+	"github.com/sluice-queue/sluice/apps/monitor/otlp"
 	"github.com/sluice-queue/sluice/apps/workflows/api"
 	"github.com/sluice-queue/sluice/apps/workflows/demo"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
@@ -81,6 +83,14 @@ func serve(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = database.Close() }()
+	traces, err := otlp.New(ctx)
+	if err != nil {
+		return err
+	}
+	watched, err := database.Monitor(monitor.Options{Logger: logger, Traces: traces})
+	if err != nil {
+		return err
+	}
 	if err := service.Prepare(ctx, database, service.TaskQueue); err != nil {
 		return err
 	}
@@ -99,10 +109,10 @@ func serve(ctx context.Context, args []string) error {
 	ended := make(chan error, 1)
 	go func() {
 		defer stop()
-		ended <- answer(ctx, rest, &api.API{Database: database, Logger: logger})
+		ended <- answer(ctx, rest, &api.API{Database: database, Logger: logger, Monitor: watched})
 	}()
 	s := service.Service{
-		Database: database, Temporal: temporal, Logger: logger,
+		Database: database, Temporal: temporal, Logger: logger, Monitor: watched,
 		Hosts: strings.FieldsFunc(*hosts, func(r rune) bool { return r == ',' }),
 	}
 	err = s.Run(ctx)

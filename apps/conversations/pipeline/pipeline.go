@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/apps/conversations/hook"
 	"github.com/sluice-queue/sluice/apps/conversations/logs"
 	"github.com/sluice-queue/sluice/apps/conversations/mind"
 	"github.com/sluice-queue/sluice/apps/conversations/records"
 	"github.com/sluice-queue/sluice/apps/conversations/stages"
 	"github.com/sluice-queue/sluice/apps/conversations/upload"
+	"github.com/sluice-queue/sluice/apps/monitor"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -40,6 +42,8 @@ type Options struct {
 	Offline time.Duration
 	// Logger gets one line per event, scrubbed. Default: slog.Default.
 	Logger *slog.Logger
+	// Monitor is the loopback address of /metrics, /healthz and /readyz. Default: they are not there.
+	Monitor string
 }
 
 // Pipeline does the work. Run does it until it is told to end.
@@ -79,7 +83,11 @@ func New(db *records.Database, o Options) *Pipeline {
 // Run works until ctx ends, and lets what it does then finish. It also recovers what a worker that died has held, and takes
 // in the events that hooks had to leave in the spool.
 func (p *Pipeline) Run(ctx context.Context) error {
-	w := worker.New(p.db.Store, worker.Options{Slots: p.options.Slots, PayloadChecker: p.db.Checker, Logger: p.options.Logger, Scrub: logs.Scrub})
+	watched, err := monitor.New(p.db.Store, monitor.Options{Logger: p.options.Logger})
+	if err != nil {
+		return err
+	}
+	w := worker.New(watched.Store, worker.Options{Slots: p.options.Slots, PayloadChecker: p.db.Checker, Logger: p.options.Logger, Scrub: logs.Scrub})
 	worker.Handle(w, stages.Validation, guarded(p, p.validate), worker.QueueOptions{})
 	worker.Handle(w, stages.Extraction, guarded(p, p.extract), worker.QueueOptions{})
 	worker.Handle(w, stages.Uploading, guarded(p, p.upload), worker.QueueOptions{Slots: p.options.UploadSlots})
@@ -95,10 +103,10 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		defer close(takingIn)
 		p.takeIn(tending)
 	}()
-	go func() {
-		tended <- upkeep.New(p.db.Store, upkeep.Options{PayloadChecker: p.db.Checker, Logger: p.options.Logger, Scrub: logs.Scrub}).Run(tending)
-	}()
-	err := w.Run(ctx)
+	u := upkeep.New(watched.Store, upkeep.Options{PayloadChecker: p.db.Checker, Logger: p.options.Logger, Scrub: logs.Scrub})
+	go func() { tended <- u.Run(tending) }()
+	watched.Watch(api.Beats("upkeep", u.Status))
+	err = watched.Beside(ctx, p.options.Monitor, w.Run)
 	stop()
 	err = errors.Join(err, <-tended)
 	<-forgetting

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,6 +49,45 @@ func newHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	return &house{T: t, db: db, options: pipeline.Options{Logger: slog.New(slog.DiscardHandler)}}
+}
+
+func TestWorkIsWatched(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.options.Monitor = listener.Addr().String()
+	_ = listener.Close() // the pipeline takes the port
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- pipeline.New(h.db, h.options).Run(ctx) }()
+	h.say("what is said is worked on")
+	for path, want := range map[string]string{"/healthz": "live", "/readyz": "upkeep", "/metrics": "sluice_moves_total{event=\"complete\""} {
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+			if text := look("http://" + h.options.Monitor + path); strings.Contains(text, want) {
+				break
+			} else if time.Now().After(deadline) {
+				t.Fatalf("%s says nothing of %s:\n%s", path, want, text)
+			}
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// look gives what is answered with 200; empty: nothing yet.
+func look(url string) string {
+	answer, err := http.Get(url)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		return ""
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, _ := io.ReadAll(answer.Body)
+	return string(text)
 }
 
 // say lets a message through the hook.

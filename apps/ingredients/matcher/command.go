@@ -20,6 +20,7 @@ func Command(ctx context.Context, args []string, out io.Writer) (err error) {
 	queues := flags.String("queues", strings.Join(kitchen.Sources(), ","), "sources to claim from")
 	flags.IntVar(&options.Slots, "slots", 10, "how many to resolve at a time; the lease is that of the queue's settings")
 	flags.DurationVar(&options.Work, "work", 0, "time that each job takes besides, for the demo")
+	flags.StringVar(&options.Monitor, "monitor", "", "loopback address of /metrics, /healthz and /readyz (default: they are not there)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

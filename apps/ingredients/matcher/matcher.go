@@ -15,6 +15,8 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/ingredients/kitchen"
+	"github.com/sluice-queue/sluice/apps/monitor"
+	"github.com/sluice-queue/sluice/apps/monitor/otlp"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -40,16 +42,26 @@ type Options struct {
 	Work time.Duration
 	// Logger gets what happens.
 	Logger *slog.Logger
+	// Monitor is the loopback address of /metrics, /healthz and /readyz. Default: they are not there.
+	Monitor string
 }
 
 // Run matches until ctx ends, and then drains.
 func Run(ctx context.Context, k *kitchen.Kitchen, options Options) error {
-	w := worker.New(k.Store, worker.Options{Slots: options.Slots, Logger: options.Logger})
+	traces, err := otlp.New(ctx)
+	if err != nil {
+		return err
+	}
+	watched, err := monitor.New(k.Store, monitor.Options{Logger: options.Logger, Traces: traces})
+	if err != nil {
+		return err
+	}
+	w := worker.New(watched.Store, worker.Options{Slots: options.Slots, Logger: options.Logger})
 	for _, queue := range options.Queues {
 		m := &matcher{kitchen: k, work: options.Work}
 		worker.Handle(w, sluice.QueueOf[Mention](queue), m.match, worker.QueueOptions{})
 	}
-	return w.Run(ctx)
+	return watched.Beside(ctx, options.Monitor, w.Run)
 }
 
 type matcher struct {

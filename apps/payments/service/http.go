@@ -25,7 +25,9 @@ const (
 //	POST /payments          one payment, or an array of them, as JSON
 //	POST /payments/import   payments as NDJSON, one per line
 //	GET  /payments/{id}     the payment's status, and its job's state
-//	GET  /health
+//	GET  /health             whether the database and Temporal can be reached
+//	GET  /healthz, /readyz   whether the process lives, and whether it is ready and why not
+//	GET  /metrics            for Prometheus
 //
 // and the same for each other domain.
 func (s *Service) Handler() http.Handler {
@@ -36,6 +38,9 @@ func (s *Service) Handler() http.Handler {
 		mux.HandleFunc("GET "+d.Path+"/{id}", func(w http.ResponseWriter, r *http.Request) { s.status(w, r, d) })
 	}
 	mux.HandleFunc("GET /health", s.health)
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		mux.Handle("GET "+path, s.monitor)
+	}
 	return mux
 }
 

@@ -14,6 +14,9 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/api"
+	"github.com/sluice-queue/sluice/apps/monitor"
+	"github.com/sluice-queue/sluice/apps/monitor/otlp"
 	"github.com/sluice-queue/sluice/apps/payments/books"
 	"github.com/sluice-queue/sluice/apps/payments/domain"
 	"github.com/sluice-queue/sluice/apps/payments/invoice"
@@ -49,6 +52,8 @@ type Service struct {
 	options    Options
 	engine     *temporal.Engine
 	dispatcher *dispatcher.Dispatcher
+	upkeep     *upkeep.Upkeep
+	monitor    *monitor.Monitor
 }
 
 // Open opens the database, makes what is missing in it, and connects to Temporal, which must be there.
@@ -57,15 +62,26 @@ func Open(ctx context.Context, options Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	traces, err := otlp.New(ctx)
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	watched, err := monitor.New(b.Store, monitor.Options{Logger: options.Logger, Traces: traces})
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	b.Store, b.Client = watched.Store, sluice.NewClient(watched.Store, sluice.ClientOptions{Logger: options.Logger})
 	c, err := client.DialContext(ctx, client.Options{
 		HostPort: options.Temporal, Namespace: options.Namespace, Logger: sdklog.NewStructuredLogger(options.Logger),
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to Temporal at %s: %w", options.Temporal, err), b.Close())
 	}
-	s := &Service{Books: b, Temporal: c, Domains: []domain.Domain{payment.New(b), invoice.New(b)}, options: options}
+	s := &Service{Books: b, Temporal: c, Domains: []domain.Domain{payment.New(b), invoice.New(b)}, options: options, monitor: watched}
 	s.engine = temporal.New(c, temporal.Options{Namespace: options.Namespace})
 	s.dispatcher = dispatcher.New(b.Store, dispatcher.Options{Engines: s.engines(), Logger: options.Logger})
+	s.upkeep = upkeep.New(b.Store, upkeep.Options{Engines: s.engines(), Logger: options.Logger})
+	watched.Watch(api.Beats("upkeep", s.upkeep.Status), api.Beats("dispatch", s.dispatcher.Status), api.Untroubled("breaker", s.dispatcher.Status))
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -73,7 +89,7 @@ func Open(ctx context.Context, options Options) (*Service, error) {
 }
 
 func (s *Service) engines() map[string]sluice.Engine {
-	return map[string]sluice.Engine{engineName: s.engine}
+	return map[string]sluice.Engine{engineName: s.monitor.Engine(s.engine, engineName)}
 }
 
 // prepare makes the tables and the queues of the domains. A queue that is there keeps the settings that it has.
@@ -107,7 +123,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	defer stop(workers)
 	var all sync.WaitGroup
-	var dispatchErr, upkeepErr error
+	var dispatchErr, upkeepErr, monitorErr error
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	all.Go(func() {
@@ -115,10 +131,11 @@ func (s *Service) Run(ctx context.Context) error {
 		dispatchErr = s.dispatch(ctx)
 	})
 	all.Go(func() {
-		upkeepErr = upkeep.New(s.Books.Store, upkeep.Options{Engines: s.engines(), Logger: s.options.Logger}).Run(ctx)
+		upkeepErr = s.upkeep.Run(ctx)
 	})
+	all.Go(func() { monitorErr = s.monitor.Run(ctx) })
 	all.Wait()
-	return errors.Join(dispatchErr, upkeepErr)
+	return errors.Join(dispatchErr, upkeepErr, monitorErr)
 }
 
 func (s *Service) workers() []worker.Worker {

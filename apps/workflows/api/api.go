@@ -26,6 +26,8 @@ type API struct {
 	Database *records.Database
 	// Logger gets what callers cannot mend.
 	Logger *slog.Logger
+	// Monitor answers /healthz, /readyz and /metrics. Default: nothing is answered there.
+	Monitor http.Handler
 }
 
 // handler answers one request: with a status and a body, or with an error.
@@ -41,6 +43,7 @@ type handler func(r *http.Request) (status int, body any, err error)
 //	GET    /workspaces/{workspace}/executions                               the newest
 //	GET    /workspaces/{workspace}/executions/{execution}                   with its steps and its job
 //	GET    /workspaces/{workspace}/executions/{execution}/why               why it is not running
+//	GET    /healthz, /readyz, /metrics                                      of the Monitor
 //
 // There is no authentication: put it behind something that has one.
 func (a *API) Handler() http.Handler {
@@ -62,6 +65,11 @@ func (a *API) Handler() http.Handler {
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 			a.answer(w, r, handle)
 		})
+	}
+	if a.Monitor != nil {
+		for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+			mux.Handle("GET "+path, a.Monitor)
+		}
 	}
 	return mux
 }

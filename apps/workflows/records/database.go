@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/monitor"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
@@ -61,6 +62,16 @@ func Open(ctx context.Context, address string) (*Database, error) {
 		return nil, fmt.Errorf("let executions follow their jobs: %w", err)
 	}
 	return d, nil
+}
+
+// Monitor lets the store be watched from now on. It must be called before the database is used.
+func (d *Database) Monitor(options monitor.Options) (*monitor.Monitor, error) {
+	m, err := monitor.New(d.Store, options)
+	if err != nil {
+		return nil, err
+	}
+	d.Store, d.Client = m.Store, sluice.NewClient(m.Store, sluice.ClientOptions{Logger: options.Logger})
+	return m, nil
 }
 
 func openSQLite(ctx context.Context, path string) (*Database, error) {

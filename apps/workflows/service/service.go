@@ -15,6 +15,8 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/api"
+	"github.com/sluice-queue/sluice/apps/monitor"
 	"github.com/sluice-queue/sluice/apps/workflows/interpreter"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
 	"github.com/sluice-queue/sluice/dispatcher"
@@ -81,6 +83,8 @@ type Service struct {
 	// Hosts are the only host:port pairs that HTTP nodes may call.
 	Hosts  []string
 	Logger *slog.Logger
+	// Monitor watches the database's store. Default: nobody does.
+	Monitor *monitor.Monitor
 }
 
 // Dial connects to Temporal. The server need not be there yet.
@@ -96,11 +100,17 @@ func Dial(address string, logger *slog.Logger) (client.Client, error) {
 func (s Service) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	engines := map[string]sluice.Engine{engineName: temporal.New(s.Temporal, temporal.Options{})}
-	parts := []func(context.Context) error{
-		dispatcher.New(s.Database.Store, dispatcher.Options{Engines: engines, Logger: s.Logger}).Run,
-		upkeep.New(s.Database.Store, upkeep.Options{Engines: engines, Logger: s.Logger, Interval: 250 * time.Millisecond}).Run,
-		s.work,
+	var engine sluice.Engine = temporal.New(s.Temporal, temporal.Options{})
+	if s.Monitor != nil {
+		engine = s.Monitor.Engine(engine, engineName)
+	}
+	engines := map[string]sluice.Engine{engineName: engine}
+	d := dispatcher.New(s.Database.Store, dispatcher.Options{Engines: engines, Logger: s.Logger})
+	u := upkeep.New(s.Database.Store, upkeep.Options{Engines: engines, Logger: s.Logger, Interval: 250 * time.Millisecond})
+	parts := []func(context.Context) error{d.Run, u.Run, s.work}
+	if s.Monitor != nil {
+		s.Monitor.Watch(api.Beats("upkeep", u.Status), api.Beats("dispatch", d.Status), api.Untroubled("breaker", d.Status))
+		parts = append(parts, s.Monitor.Run)
 	}
 	var all sync.WaitGroup
 	errs := make([]error, len(parts))
