@@ -31,7 +31,7 @@ type docLine struct {
 var tried = regexp.MustCompile(`^(?:[^#]*[ |(=])?(?:sluice|go|psql|sqlite3|curl)(?: |$)`)
 
 // asksEngine matches lines that need a Temporal server, which there is only without -short.
-var asksEngine = regexp.MustCompile(`:7233|HOST:PORT|^sluice (ask-engine|engine|dispatch)`)
+var asksEngine = regexp.MustCompile(`:7233|HOST:PORT|^sluice (ask-engine|engine|dispatch)|^go -C|^curl`)
 
 // TestDocsRun types every document's lines into a shell, in their order, beside a prepared store.
 func TestDocsRun(t *testing.T) {
@@ -105,10 +105,15 @@ func documentedLines(t *testing.T) map[string][]docLine {
 			t.Fatal(err)
 		}
 		for i, block := range regexp.MustCompile("(?sm)^ *```(?:sh|shell|console)\n(.*?)^ *```").FindAllSubmatch(text, -1) {
+			unended := "" // a line that goes on within its quotes
 			for line := range strings.Lines(string(block[1])) {
-				if line = strings.TrimSpace(line); line != "" {
-					all[path] = append(all[path], docLine{i, line})
+				if unended += strings.TrimSpace(line); openQuote(unended) {
+					continue
 				}
+				if unended != "" {
+					all[path] = append(all[path], docLine{i, unended})
+				}
+				unended = ""
 			}
 		}
 	}
@@ -168,8 +173,8 @@ func (r *docRun) line(line docLine) {
 		r.endBackground()
 		r.block = line.block
 	}
-	if name, value, is := strings.Cut(strings.TrimPrefix(line.text, "export "), "="); is && strings.HasPrefix(line.text, "export ") {
-		r.env[name] = strings.Trim(r.here(value), "'\"")
+	if set := regexp.MustCompile(`^(?:export )?(\w+)=(\S+)$`).FindStringSubmatch(line.text); set != nil {
+		r.env[set[1]] = strings.Trim(r.here(set[2]), "'\"")
 		return
 	}
 	if !tried.MatchString(line.text) || testing.Short() && asksEngine.MatchString(line.text) {
@@ -187,6 +192,9 @@ func (r *docRun) line(line docLine) {
 	for until := time.Now().Add(10 * time.Second); len(r.background) > 0 && !slices.Contains(want, code) && time.Now().Before(until); {
 		time.Sleep(50 * time.Millisecond)
 		printed, code = r.try(text)
+	}
+	if id := regexp.MustCompile(`"id": ?"(.+?)"`).FindStringSubmatch(printed); id != nil {
+		r.places["ID"] = id[1]
 	}
 	if !slices.Contains(want, code) {
 		r.Errorf("%s: the exit code is %d, want one of %d\ntyped: %s\n%s", line.text, code, want, text, printed)
@@ -239,7 +247,7 @@ type background struct {
 
 // lasting says that a command ends only when somebody interrupts it.
 func lasting(line string) bool {
-	return regexp.MustCompile(`^sluice (serve|upkeep|dispatch|work|top|forward)\b`).MatchString(line) &&
+	return regexp.MustCompile(`^(sluice|\./app) (serve|upkeep|dispatch|work|top|forward|match)\b`).MatchString(line) &&
 		!regexp.MustCompile(` (--once|--until-empty)\b|^sluice forward status`).MatchString(line)
 }
 
@@ -294,7 +302,7 @@ func (r *docRun) here(line string) string {
 	line = regexp.MustCompile(`\$RESTORED\b`).ReplaceAllStringFunc(line, r.database)
 	line = regexp.MustCompile(`127\.0\.0\.1:7233|temporal\.internal:7233|\b\w+\.example\.com:7233|HOST:PORT`).ReplaceAllStringFunc(line, r.engineAddress)
 	line = strings.ReplaceAll(line, "/etc/sluice/", r.folder+"/")
-	line = regexp.MustCompile(`(?:127\.0\.0\.1|0\.0\.0\.0):740[01]|\b9464\b`).ReplaceAllStringFunc(line, func(address string) string {
+	line = regexp.MustCompile(`(?:127\.0\.0\.1|0\.0\.0\.0|localhost):(?:740[01]|80[0-9]{2})|\b9464\b`).ReplaceAllStringFunc(line, func(address string) string {
 		port := r.place(address[max(0, len(address)-4):], func() string {
 			free, err := freeport.Find()
 			r.ok(err)
@@ -367,6 +375,22 @@ func shellWords(line string) (words []string, plain bool) {
 		words = append(words, word.String())
 	}
 	return words, plain && len(words) > 0
+}
+
+// openQuote says that a quote of a line has not ended.
+func openQuote(line string) bool {
+	quote := rune(0)
+	for i, c := range line {
+		switch {
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case quote == 0 && c == '#' && i > 0 && line[i-1] == ' ':
+			return false
+		}
+	}
+	return quote != 0
 }
 
 // markOf gives the mark of a line; nil: it has none, and is run.
