@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/sluice-queue/sluice"
@@ -36,7 +35,8 @@ type Traces interface {
 	Shutdown(ctx context.Context) error
 }
 
-// Monitor watches a store and all that works on it. It is an http.Handler that answers /metrics, /healthz and /readyz.
+// Monitor watches a store and all that works on it. It is an http.Handler that answers /metrics, /healthz and /readyz. The
+// metrics are those of the store and of prometheus.DefaultRegisterer, where a program has its own.
 type Monitor struct {
 	*api.Site
 	// Store is the store, observed: give it to clients, workers, dispatchers and upkeep.
@@ -57,7 +57,6 @@ func New(store sluice.Store, options Options) (*Monitor, error) {
 		m.logger = slog.Default()
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	measured := metric.Options{Registerer: registry}
 	counts, err := metric.New(measured)
 	if err != nil {
@@ -74,7 +73,7 @@ func New(store sluice.Store, options Options) (*Monitor, error) {
 	m.readiness = api.NewReadiness()
 	m.Watch()
 	m.Site, err = api.New(api.Options{
-		Metrics:   promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry, MaxRequestsInFlight: 8}),
+		Metrics:   promhttp.HandlerFor(prometheus.Gatherers{registry, prometheus.DefaultGatherer}, promhttp.HandlerOpts{Registry: registry, MaxRequestsInFlight: 8}),
 		Readiness: m.readiness, Logger: m.logger,
 	})
 	return m, err

@@ -17,8 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/payments/demo"
 	"github.com/sluice-queue/sluice/apps/payments/kafka"
@@ -95,10 +93,7 @@ func runServe(ctx context.Context, args []string) error {
 func serve(ctx context.Context, s *service.Service, listen string, source kafka.Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	mux := http.NewServeMux()
-	mux.Handle("/", s.Handler())
-	mux.Handle("GET /metrics", promhttp.Handler())
-	server := &http.Server{Addr: listen, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Addr: listen, Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	taken := make(chan error, 1)
 	go func() {
 		if len(source.Brokers) == 0 {

@@ -101,7 +101,7 @@ func TestServeTakesPaymentsInFromKafka(t *testing.T) {
 	metrics := get(t, url+"/metrics")
 	for _, want := range []string{
 		`payments_kafka_lag{partition="0",topic="payments"} 0`, `payments_kafka_messages_total{outcome="scheduled",topic="payments"} 2`,
-		`payments_kafka_messages_total{outcome="dead_letter",topic="payments"} 1`,
+		`payments_kafka_messages_total{outcome="dead_letter",topic="payments"} 1`, `sluice_build_info{`,
 	} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("metrics lack %s", want)
