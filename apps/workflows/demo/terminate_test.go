@@ -45,7 +45,9 @@ func TestTerminatedExecutionIsFailedInTheList(t *testing.T) {
 	id, _, err := d.Enqueue(ctx, "acme", records.NewExecution{Definition: "wait"})
 	must(err)
 	ended := make(chan error, 1)
-	go func() { ended <- service.Service{Database: d, Temporal: temporal, TaskQueue: taskQueue, Logger: logger}.Run(ctx) }()
+	go func() {
+		ended <- service.Service{Database: d, Temporal: temporal, TaskQueue: taskQueue, Logger: logger}.Run(ctx)
+	}()
 	t.Cleanup(func() { <-ended })
 
 	await := func(state records.State) records.Execution {
