@@ -32,7 +32,7 @@ func troublesOfDatabases() []trouble {
 			},
 		},
 		{
-			sees: noCommand, cause: "the disk is full", asks: "doctor", says: `✖ disk +the disk of the file has .* left`, mend: "sluice settings set QUEUE keep_completed=1d", log: "disk is full",
+			sees: noCommand, cause: "the disk is full", asks: "doctor", says: `✖ disk +the disk of the file has .* left`, mend: "sluice settings set QUEUE keep_completed=1d",
 			make: func(s *scene) sluice.ID {
 				disk := smalldisk.New(s, "4m")
 				s.db = "sqlite:" + filepath.Join(disk, "jobs.db")

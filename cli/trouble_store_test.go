@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"context"
+	"database/sql"
 	"net/url"
 	"strings"
 
@@ -9,7 +10,6 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/store/postgres"
-	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
 // troublesOfStores are those of files, servers, roles and schemas.
@@ -76,10 +76,13 @@ func troublesOfStores() []trouble {
 	}
 }
 
-// sql runs a statement in the SQLite file.
+// sql runs a statement in the SQLite file as another program would: that of an open store may not change the schema.
 func (s *scene) sql(statement string) {
 	s.Helper()
-	_, err := s.store.(*sqlite.Store).DB().ExecContext(s.Context(), statement)
+	file, err := sql.Open("sqlite", strings.TrimPrefix(s.db, "sqlite:"))
+	s.ok(err)
+	defer func() { _ = file.Close() }()
+	_, err = file.ExecContext(s.Context(), "pragma busy_timeout = 60000; "+statement)
 	s.ok(err)
 }
 
