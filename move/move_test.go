@@ -55,9 +55,9 @@ func open(t *testing.T, address string) sluice.Store {
 func tryOpen(t *testing.T, address string) (sluice.Store, error) {
 	if path, isFile := strings.CutPrefix(address, "sqlite:"); isFile {
 		litetest.MakeFile(t, path)
-		return sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
+		return sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true, NoStatistics: true})
 	}
-	return postgres.Open(t.Context(), address, postgres.Options{Migrate: true})
+	return postgres.Open(t.Context(), address, postgres.Options{Migrate: true, NoStatistics: true})
 }
 
 func mustMove(t *testing.T, from, to string) Report {

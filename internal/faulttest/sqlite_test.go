@@ -1,9 +1,7 @@
 package faulttest
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/smalldisk"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
@@ -26,23 +25,17 @@ func openFile(t *testing.T, path string) *sqlite.Store {
 
 func TestFullDiskIsSaidAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	store := openFile(t, filepath.Join(t.TempDir(), "sluice.db"))
+	disk := smalldisk.New(t, "8m")
+	store := openFile(t, filepath.Join(disk, "sluice.db"))
 	client := sluice.NewClient(store, sluice.ClientOptions{})
-	limit := func(pages int) {
-		t.Helper()
-		err := store.Transact(t.Context(), func(tx sqlite.Tx) error {
-			_, err := tx.ExecContext(context.Background(), fmt.Sprintf("pragma max_page_count = %d", pages))
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	payload := []byte(`"` + strings.Repeat("x", 50_000) + `"`)
-	limit(200) // as a disk that has room for 200 pages
+	ballast := filepath.Join(disk, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 2<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var stored []sluice.ID
 	var refused error
-	for range 100 {
+	for range 1000 {
 		receipt, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: payload})
 		if err != nil {
 			refused = err
@@ -53,7 +46,9 @@ func TestFullDiskIsSaidAndLosesNothing(t *testing.T) {
 	if !errors.Is(refused, sluice.ErrUnavailable) || !strings.Contains(refused.Error(), "disk is full") {
 		t.Fatalf("after %d jobs: %v", len(stored), refused)
 	}
-	limit(1_000_000)
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: payload}); err != nil {
 		t.Errorf("with room again: %v", err)
 	}

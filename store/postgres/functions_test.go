@@ -396,7 +396,7 @@ func TestDocsOfSQLRun(t *testing.T) {
 			results = append(results, tag.RowsAffected())
 		}
 	}
-	if got := fmt.Sprint(results); got != "[1 1 1 1 2 1 1 1 6 1 0]" {
+	if got := fmt.Sprint(results); got != "[1 1 1 1 2 1 1 1 6 1 0 0]" {
 		t.Errorf("the statements gave %s rows", got)
 	}
 	jobs, err := r.owner.Jobs(t.Context(), sluice.JobFilter{Queue: "scraper", States: []sluice.State{sluice.StateCompleted}, Limit: 10})
