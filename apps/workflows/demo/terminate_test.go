@@ -48,7 +48,11 @@ func TestTerminatedExecutionIsFailedInTheList(t *testing.T) {
 	go func() {
 		ended <- service.Service{Database: d, Temporal: temporal, TaskQueue: taskQueue, Logger: logger}.Run(ctx)
 	}()
-	t.Cleanup(func() { <-ended })
+	t.Cleanup(func() {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 
 	await := func(state records.State) records.Execution {
 		t.Helper()
