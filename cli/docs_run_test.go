@@ -265,9 +265,15 @@ func (r *docRun) startLasting(line string) {
 		case <-b.ended:
 			return true
 		default:
-			return b.said.String() != "" || strings.HasPrefix(line, "sluice forward") && r.forwards()
+			return b.said.String() != "" || strings.HasPrefix(line, "sluice forward") && r.forwards() || strings.Contains(line, "--log-level warn") && r.works()
 		}
 	})
+}
+
+// works says that a worker runs, which says nothing while all goes well if it was told so.
+func (r *docRun) works() bool {
+	printed, _ := cli.Run(r.Context(), "holders", "--db", r.db)
+	return regexp.MustCompile(`(?m) worker `).MatchString(printed)
 }
 
 // forwards says that a forwarder runs, which says nothing while all goes well.
