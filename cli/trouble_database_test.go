@@ -124,7 +124,7 @@ func troublesOfDatabases() []trouble {
 				s.postgres("create role " + role + " login connection limit 0")
 				owner := s.db
 				s.Cleanup(func() { s.postgresAt(owner, "drop role "+role) })
-				s.db = at(s, func(u *url.URL) { u.User = url.User(role) })
+				s.db, s.within = at(s, func(u *url.URL) { u.User = url.User(role) }), "2s"
 				return sluice.ID{}
 			},
 		},

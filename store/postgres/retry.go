@@ -30,7 +30,7 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 	if s.closed.Load() {
 		return fmt.Errorf("%s: the store is closed: %w", verb, sluice.ErrUnavailable)
 	}
-	var fault error // of the try before
+	var fault error // why the last try failed that was made to its end
 	wait := 5 * time.Millisecond
 	for again := false; ; again = true {
 		err := s.mayWork(ctx, s.pool)
@@ -52,13 +52,15 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 		if !transient(err) {
 			return fmt.Errorf("%s: %w", verb, s.refusal(ctx, typed(err)))
 		}
-		fault = err
+		if fault == nil || ctx.Err() == nil { // that the time was over in the midst of a try is no cause
+			fault = err
+		}
 		select {
 		case <-ctx.Done():
 			if callerCtx.Err() != nil {
-				return fmt.Errorf("%s: %w: %w: %w", verb, callerCtx.Err(), sluice.ErrUnavailable, err)
+				return fmt.Errorf("%s: %w: %w: %w", verb, callerCtx.Err(), sluice.ErrUnavailable, fault)
 			}
-			return fmt.Errorf("%s: gave up after %s: %w: %w", verb, s.options.CallTimeout, sluice.ErrUnavailable, err)
+			return fmt.Errorf("%s: gave up after %s: %w: %w", verb, s.options.CallTimeout, sluice.ErrUnavailable, fault)
 		case <-time.After(wait/2 + rand.N(wait)):
 		}
 		wait = min(2*wait, 500*time.Millisecond)
