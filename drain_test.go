@@ -31,7 +31,7 @@ func TestDrainAgreesWithSmallSteps(t *testing.T) {
 			t.Fatalf("%d of %d lines, %d of %d marks", len(got.last), len(lines), len(got.by), len(marks))
 		}
 		// The steps share what there is at an instant a little later, and so round parts of a job.
-		tolerated := 0.2 + 0.4/slowestOf(limits, lines)
+		tolerated := 0.2 + 0.2/slowestOf(limits, lines)
 		for n, line := range lines {
 			if len(got.last[n]) != len(line.arrivals) {
 				t.Fatalf("%d of %d arrivals", len(got.last[n]), len(line.arrivals))
