@@ -200,15 +200,22 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 	callerCtx := ctx
 	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
 	defer cancel()
+	var fault error // why the last try failed that was made to its end
 	wait := 5 * time.Millisecond
 	for again := false; ; again = true {
 		if s.closed.Load() {
 			return fmt.Errorf("%s: the store is closed: %w", verb, sluice.ErrUnavailable)
 		}
 		err := do(ctx, again)
-		switch {
-		case err == nil:
+		if err == nil {
 			return nil
+		}
+		if fault == nil || ctx.Err() == nil { // that the time was over in the midst of a try is no cause
+			fault = err
+		}
+		switch {
+		case callerCtx.Err() != nil && busy(fault):
+			return fmt.Errorf("%s: %w: %w: %w", verb, callerCtx.Err(), sluice.ErrUnavailable, fault)
 		case callerCtx.Err() != nil:
 			return fmt.Errorf("%s: %w", verb, callerCtx.Err())
 		case s.closed.Load():
@@ -219,9 +226,9 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 		select {
 		case <-ctx.Done():
 			if callerCtx.Err() != nil {
-				return fmt.Errorf("%s: %w: %w: %w", verb, callerCtx.Err(), sluice.ErrUnavailable, err)
+				return fmt.Errorf("%s: %w: %w: %w", verb, callerCtx.Err(), sluice.ErrUnavailable, fault)
 			}
-			return fmt.Errorf("%s: gave up after %s: %w: %w", verb, s.options.CallTimeout, sluice.ErrUnavailable, err)
+			return fmt.Errorf("%s: gave up after %s: %w: %w", verb, s.options.CallTimeout, sluice.ErrUnavailable, fault)
 		case <-time.After(wait/2 + rand.N(wait)):
 		}
 		wait = min(2*wait, 500*time.Millisecond)

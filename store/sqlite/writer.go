@@ -39,6 +39,7 @@ type writer struct {
 	quit     chan struct{}
 	done     chan struct{}
 	watchers atomic.Int32
+	locking  atomic.Bool // it waits for the file's lock
 	version  int64 // of the file, as PRAGMA data_version counts what others commit
 	waits    waits
 }
@@ -62,6 +63,9 @@ const (
 // errUndone is what became of a write that was undone together with others, through no fault of its
 // own. Nothing of it is stored.
 var errUndone = fmt.Errorf("undone together with another write: %w", sluice.ErrUnavailable)
+
+// errLocked is why a write was given up before its turn came.
+var errLocked = errors.New("another process holds the file's lock: database is locked")
 
 func startWriter(ctx context.Context, s *Store) (*writer, error) {
 	conn, err := s.db.Conn(ctx)
@@ -142,7 +146,7 @@ func (w *writer) transact(ctx context.Context, do func(tx *groupTx) error) error
 	case <-job.done:
 	case <-ctx.Done():
 		if job.state.CompareAndSwap(writeQueued, writeGivenUp) {
-			return ctx.Err()
+			return w.givenUp(ctx)
 		}
 		select { // its turn came in this moment
 		case tx := <-turn:
@@ -184,7 +188,7 @@ func (w *writer) await(job *write) error {
 		return job.err
 	case <-job.ctx.Done():
 		if job.state.CompareAndSwap(writeQueued, writeGivenUp) {
-			return job.ctx.Err()
+			return w.givenUp(job.ctx)
 		}
 	case <-w.done:
 	}
@@ -199,6 +203,14 @@ func (w *writer) await(job *write) error {
 			return sluice.ErrUnavailable
 		}
 	}
+}
+
+// givenUp says why a write waited until its caller gave it up.
+func (w *writer) givenUp(ctx context.Context) error {
+	if w.locking.Load() {
+		return fmt.Errorf("%w: %w", errLocked, ctx.Err())
+	}
+	return ctx.Err()
 }
 
 func (w *writer) run() {
@@ -299,7 +311,11 @@ func (w *writer) begin(ctx context.Context) error {
 		return err
 	}
 	begun := time.Now()
-	defer func() { w.waits.took(time.Since(begun)) }()
+	w.locking.Store(true)
+	defer func() {
+		w.locking.Store(false)
+		w.waits.took(time.Since(begun))
+	}()
 	for ctx.Err() == nil {
 		if err = w.end("begin immediate"); err == nil {
 			return w.checkSchema(ctx)
@@ -311,7 +327,7 @@ func (w *writer) begin(ctx context.Context) error {
 	if err == nil { // it was given up before its turn came
 		return ctx.Err()
 	}
-	return fmt.Errorf("another process holds the file's lock: %w", err)
+	return errLocked
 }
 
 // checkSchema ends a transaction that has just begun if this program is too old for the schema. Nobody can change the
