@@ -265,21 +265,23 @@ func (r *docRun) startLasting(line string) {
 		case <-b.ended:
 			return true
 		default:
-			return b.said.String() != "" || strings.HasPrefix(line, "sluice forward") && r.forwards() || strings.Contains(line, "--log-level warn") && r.works()
+			return b.said.String() != "" || r.beganSilently(line)
 		}
 	})
 }
 
-// works says that a worker runs, which says nothing while all goes well if it was told so.
-func (r *docRun) works() bool {
-	printed, _ := cli.Run(r.Context(), "holders", "--db", r.db)
-	return regexp.MustCompile(`(?m) worker `).MatchString(printed)
-}
-
-// forwards says that a forwarder runs, which says nothing while all goes well.
-func (r *docRun) forwards() bool {
-	printed, _ := cli.Run(r.Context(), "forward", "status", "--from", "sqlite:"+filepath.Join(r.folder, "edge.db"), "--db", r.db)
-	return regexp.MustCompile(`(?m) 1$`).MatchString(printed)
+// beganSilently says that a forwarder runs, or a worker that was told to say warnings alone: they say nothing while all
+// goes well.
+func (r *docRun) beganSilently(line string) bool {
+	ask, shows := []string{"holders"}, ` worker `
+	switch {
+	case strings.HasPrefix(line, "sluice forward"):
+		ask, shows = []string{"forward", "status", "--from", "sqlite:" + filepath.Join(r.folder, "edge.db")}, ` 1$`
+	case !strings.Contains(line, "--log-level warn"):
+		return false
+	}
+	printed, _ := cli.Run(r.Context(), append(ask, "--db", r.db)...)
+	return regexp.MustCompile(`(?m)` + shows).MatchString(printed)
 }
 
 // endBackground interrupts what runs. It must have run until then, and end well; exit code 130 says that it was not quite there.

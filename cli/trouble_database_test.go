@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"errors"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/internal/smalldisk"
-	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
@@ -79,8 +77,7 @@ func troublesOfDatabases() []trouble {
 		{
 			sees: failing, cause: "a trigger of the schema is switched off", needs: "postgres", asks: "doctor", says: `✖ trigger .*audit_stays`, mend: "enable",
 			make: func(s *scene) sluice.ID {
-				_, err := postgres.Migrate(s.Context(), s.db)
-				s.ok(err)
+				s.migrate()
 				s.postgres("alter table sluice.audit disable trigger audit_stays")
 				return sluice.ID{}
 			},
@@ -88,8 +85,7 @@ func troublesOfDatabases() []trouble {
 		{
 			sees: slow, cause: "a table is never vacuumed", needs: "postgres", asks: "doctor", says: `✖ autovacuum .*for the table live`, mend: `alter table sluice."live" reset`,
 			make: func(s *scene) sluice.ID {
-				_, err := postgres.Migrate(s.Context(), s.db)
-				s.ok(err)
+				s.migrate()
 				s.postgres("alter table sluice.live set (autovacuum_enabled = off)")
 				return sluice.ID{}
 			},
@@ -97,8 +93,7 @@ func troublesOfDatabases() []trouble {
 		{
 			sees: slow, cause: "a pooler is between, in transaction mode", needs: "postgres", asks: "doctor", says: `• notify +off: .* a pooler in transaction mode`, mend: "give workers a URL that goes to PostgreSQL itself",
 			make: func(s *scene) sluice.ID {
-				_, err := postgres.Migrate(s.Context(), s.db)
-				s.ok(err)
+				s.migrate()
 				_, s.db = pgtest.NewPooler(s, s.db, pgtest.PoolerOptions{})
 				return sluice.ID{}
 			},
@@ -106,8 +101,7 @@ func troublesOfDatabases() []trouble {
 		{
 			sees: noCommand, cause: "the pooler is away", needs: "postgres", asks: "doctor", says: `connection refused`, mend: "--db (or SLUICE_DB)",
 			make: func(s *scene) sluice.ID {
-				_, err := postgres.Migrate(s.Context(), s.db)
-				s.ok(err)
+				s.migrate()
 				var pooler *pgtest.Pooler
 				pooler, s.db = pgtest.NewPooler(s, s.db, pgtest.PoolerOptions{})
 				pooler.Kill()
@@ -118,13 +112,8 @@ func troublesOfDatabases() []trouble {
 		{
 			sees: noCommand, cause: "the role may open no more connections", needs: "postgres", asks: "doctor", says: `too many connections for role`, mend: "connection",
 			make: func(s *scene) sluice.ID {
-				parsed, err := url.Parse(s.db)
-				s.ok(err)
-				role := strings.TrimPrefix(parsed.Path, "/") + "_narrow"
-				s.postgres("create role " + role + " login connection limit 0")
-				owner := s.db
-				s.Cleanup(func() { s.postgresAt(owner, "drop role "+role) })
-				s.db, s.within = at(s, func(u *url.URL) { u.User = url.User(role) }), "2s"
+				s.asRole("narrow", "login connection limit 0")
+				s.within = "2s"
 				return sluice.ID{}
 			},
 		},

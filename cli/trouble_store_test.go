@@ -50,23 +50,15 @@ func troublesOfStores() []trouble {
 		{
 			sees: noCommand, cause: "the role may not use the schema", needs: "postgres", asks: "doctor", says: `✖ grant +permission denied for schema sluice`, mend: "grant usage on schema sluice to ROLE",
 			make: func(s *scene) sluice.ID {
-				_, err := postgres.Migrate(s.Context(), s.db)
-				s.ok(err)
-				parsed, err := url.Parse(s.db)
-				s.ok(err)
-				role := strings.TrimPrefix(parsed.Path, "/") + "_stranger"
-				s.postgres("create role " + role + " login")
-				owner := s.db
-				s.Cleanup(func() { s.postgresAt(owner, "drop role "+role) })
-				s.db = at(s, func(u *url.URL) { u.User = url.User(role) })
+				s.migrate()
+				s.asRole("stranger", "login")
 				return sluice.ID{}
 			},
 		},
 		{
 			sees: noCommand, cause: "the database takes no writes", needs: "postgres", asks: "doctor", says: `✖ server .*read-only`, mend: "default_transaction_read_only",
 			make: func(s *scene) sluice.ID {
-				_, err := postgres.Migrate(s.Context(), s.db)
-				s.ok(err)
+				s.migrate()
 				parsed, err := url.Parse(s.db)
 				s.ok(err)
 				s.postgres("alter database " + strings.TrimPrefix(parsed.Path, "/") + " set default_transaction_read_only = on")
@@ -74,6 +66,24 @@ func troublesOfStores() []trouble {
 			},
 		},
 	}
+}
+
+// migrate makes the schema, and nothing else.
+func (s *scene) migrate() {
+	s.Helper()
+	_, err := postgres.Migrate(s.Context(), s.db)
+	s.ok(err)
+}
+
+// asRole makes a role with these rights, and lets all that follows log in as it.
+func (s *scene) asRole(name, rights string) {
+	s.Helper()
+	parsed, err := url.Parse(s.db)
+	s.ok(err)
+	role, owner := strings.TrimPrefix(parsed.Path, "/")+"_"+name, s.db
+	s.postgres("create role " + role + " " + rights)
+	s.Cleanup(func() { s.postgresAt(owner, "drop role "+role) })
+	s.db = at(s, func(u *url.URL) { u.User = url.User(role) })
 }
 
 // sql runs a statement in the SQLite file as another program would: that of an open store may not change the schema.
