@@ -84,6 +84,7 @@ var doors = map[string][]string{
 	},
 	"cmd/sluice": {"cli"},
 
+	"apps/apptest":      {"", "internal/freeport"},
 	"apps/monitor":      {"", "api", "metric", "observe"},
 	"apps/monitor/otlp": {"trace"},
 

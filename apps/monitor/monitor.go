@@ -126,16 +126,21 @@ func (m *Monitor) Beside(ctx context.Context, address string, work func(context.
 
 // Serve answers at a loopback address until ctx ends, for programs that answer nothing else.
 func (m *Monitor) Serve(ctx context.Context, address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return err
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("listen on %s: nothing here asks who calls, so it only listens on loopback", address)
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	listener, err := ListenLoopback(ctx, address)
 	if err != nil {
 		return err
 	}
 	return api.Serve(ctx, listener, m, m.logger)
+}
+
+// ListenLoopback listens at an address of this machine, and refuses all others: nothing here asks who calls.
+func ListenLoopback(ctx context.Context, address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("listen on %s: nothing here asks who calls, so it only listens on loopback", address)
+	}
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sluice-queue/sluice/apps/apptest"
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
@@ -25,12 +25,7 @@ func serving(t *testing.T, broker string) (url string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_ = free.Close() // for the program to listen at
+	address := apptest.FreeAddress(t)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {

@@ -99,7 +99,7 @@ func serve(ctx context.Context, args []string) error {
 		return err
 	}
 	defer temporal.Close()
-	rest, err := listenLoopback(ctx, *listen)
+	rest, err := monitor.ListenLoopback(ctx, *listen)
 	if err != nil {
 		return err
 	}
@@ -118,19 +118,6 @@ func serve(ctx context.Context, args []string) error {
 	err = s.Run(ctx)
 	stop()
 	return errors.Join(err, <-ended)
-}
-
-// listenLoopback refuses other addresses: the REST interface has no authentication.
-func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("listen on %s: the REST interface has no authentication, and so only listens on loopback", address)
-	}
-	var config net.ListenConfig
-	return config.Listen(ctx, "tcp", address)
 }
 
 // answer serves the REST interface until ctx ends.

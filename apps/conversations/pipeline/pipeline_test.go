@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/apptest"
 	"github.com/sluice-queue/sluice/apps/conversations/hook"
 	"github.com/sluice-queue/sluice/apps/conversations/mind"
 	"github.com/sluice-queue/sluice/apps/conversations/pipeline"
@@ -54,40 +52,18 @@ func newHouse(t *testing.T) *house {
 func TestWorkIsWatched(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.options.Monitor = listener.Addr().String()
-	_ = listener.Close() // the pipeline takes the port
+	h.options.Monitor = apptest.FreeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- pipeline.New(h.db, h.options).Run(ctx) }()
 	h.say("what is said is worked on")
-	for path, want := range map[string]string{"/healthz": "live", "/readyz": "upkeep", "/metrics": "sluice_moves_total{event=\"complete\""} {
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-			if text := look("http://" + h.options.Monitor + path); strings.Contains(text, want) {
-				break
-			} else if time.Now().After(deadline) {
-				t.Fatalf("%s says nothing of %s:\n%s", path, want, text)
-			}
-		}
-	}
+	apptest.Answers(t, "http://"+h.options.Monitor, map[string]string{
+		"/healthz": "live", "/readyz": "upkeep", "/metrics": `sluice_moves_total{event="complete"`,
+	})
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-}
-
-// look gives what is answered with 200; empty: nothing yet.
-func look(url string) string {
-	answer, err := http.Get(url)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		return ""
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, _ := io.ReadAll(answer.Body)
-	return string(text)
 }
 
 // say lets a message through the hook.

@@ -4,19 +4,15 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/apptest"
 	"github.com/sluice-queue/sluice/apps/payments/books"
 	"github.com/sluice-queue/sluice/apps/payments/payment"
 )
-
-// moverVariable makes the test program a process that moves jobs until it is killed; it is the database's address.
-const moverVariable = "PAYMENTS_TEST_MOVER"
 
 // Whoever moves the jobs, and whenever a process is killed, no payment says something else than its job.
 func TestPaymentsNeverDisagreeWithTheirJobs(t *testing.T) {
@@ -31,7 +27,7 @@ func TestPaymentsNeverDisagreeWithTheirJobs(t *testing.T) {
 			}
 			d.init(all...)
 			d.execute(m, 8)
-			d.killMover()
+			apptest.KillMover(d, d.address)
 			astray, err := payment.Astray(d.Context(), d.books.DB(), d.books.Jobs())
 			if err != nil || len(astray) > 0 {
 				d.Fatalf("%d payments disagree with their jobs: %v\n%s", len(astray), err, strings.Join(astray, "\n"))
@@ -88,33 +84,11 @@ func (d *desk) execute(m *mover, n int) {
 	}
 }
 
-// killMover lets another process move jobs for a while, and kills it in the middle.
-func (d *desk) killMover() {
-	d.Helper()
-	cmd := exec.CommandContext(d.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), moverVariable+"="+d.address)
-	var out strings.Builder
-	cmd.Stderr = &out
-	if err := cmd.Start(); err != nil {
-		d.Fatal(err)
-	}
-	time.Sleep(400*time.Millisecond + rand.N(300*time.Millisecond))
-	if err := cmd.Process.Kill(); err != nil {
-		d.Fatal(err)
-	}
-	if err := cmd.Wait(); !strings.Contains(fmt.Sprint(err), "killed") {
-		d.Fatalf("the other process: %v\n%s", err, out.String())
-	}
-}
-
-func moveUntilKilled(address string) int {
+// openMover opens the books in another process, for moves until it is killed.
+func openMover(address string) (move func() error, err error) {
 	b, err := books.Open(context.Background(), address)
 	m := &mover{books: b, ctx: context.Background()}
-	for err == nil {
-		err = m.move()
-	}
-	fmt.Fprintln(os.Stderr, err)
-	return 1
+	return m.move, err
 }
 
 // mover makes moves of every kind but the good end, as dispatchers, upkeep and persons do.
@@ -150,18 +124,8 @@ func (m *mover) move() error {
 	return err
 }
 
-// some acts on a few jobs of a state. Others may have moved them meanwhile.
-func (m *mover) some(state sluice.State, do func(ids []sluice.ID) error) error {
-	page, err := m.books.Client.Jobs(m.ctx, sluice.JobFilter{Queue: payment.Queue, States: []sluice.State{state}, Limit: 2})
-	if err != nil || len(page.Jobs) == 0 {
-		return err
-	}
-	var ids []sluice.ID
-	for _, job := range page.Jobs {
-		ids = append(ids, job.ID)
-	}
-	_ = do(ids)
-	return nil
+func (m *mover) some(state sluice.State, act func(ids []sluice.ID) error) error {
+	return apptest.Some(m.ctx, m.books.Client, payment.Queue, state, act)
 }
 
 func (m *mover) claim(limit int) ([]*sluice.Claim, error) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/apptest"
 	"github.com/sluice-queue/sluice/apps/payments/books"
 	"github.com/sluice-queue/sluice/apps/payments/domain"
 	"github.com/sluice-queue/sluice/apps/payments/payment"
@@ -21,9 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if address := os.Getenv(moverVariable); address != "" {
-		os.Exit(moveUntilKilled(address))
-	}
+	apptest.MoveIfAsked(openMover)
 	pgtest.Main(m)
 }
 

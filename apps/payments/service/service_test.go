@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/apptest"
 	"github.com/sluice-queue/sluice/apps/payments/domain"
 	"github.com/sluice-queue/sluice/apps/payments/service"
 	"github.com/sluice-queue/sluice/internal/temporaltest"
@@ -174,27 +175,5 @@ func TestServiceSaysWhatIsWrongWithARequest(t *testing.T) {
 		var any map[string]any
 		s.ask(c.method, c.path, c.body, c.code, &any)
 	}
-	for path, want := range map[string]string{"/healthz": "live", "/readyz": "breaker", "/metrics": "sluice_moves_total{"} {
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // the first heartbeats come a moment later
-			if code, text := s.look(path); code == http.StatusOK && strings.Contains(text, want) {
-				break
-			} else if time.Now().After(deadline) {
-				t.Fatalf("%s answers %d without %s:\n%s", path, code, want, text)
-			}
-		}
-	}
-}
-
-func (s *site) look(path string) (code int, text string) {
-	s.Helper()
-	answer, err := http.Get(s.url + path)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return answer.StatusCode, string(body)
+	apptest.Answers(t, s.url, map[string]string{"/healthz": "live", "/readyz": "breaker", "/metrics": "sluice_moves_total{"})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/apptest"
 	"github.com/sluice-queue/sluice/apps/monitor"
 	"github.com/sluice-queue/sluice/apps/workflows/api"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
@@ -126,12 +127,9 @@ func TestMonitorIsAnswered(t *testing.T) {
 	if _, err := d.Client.Enqueue(t.Context(), sluice.NewJob{Queue: records.Queue, Payload: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
-	handler := (&api.API{Database: d, Logger: slog.New(slog.DiscardHandler), Monitor: m}).Handler()
-	for path, want := range map[string]string{"/healthz": "live", "/readyz": "store", "/metrics": `sluice_moves_total{event="enqueue",queue="executions"`} {
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
-			t.Errorf("%s answers %d without %s:\n%s", path, w.Code, want, w.Body)
-		}
-	}
+	server := httptest.NewServer((&api.API{Database: d, Logger: slog.New(slog.DiscardHandler), Monitor: m}).Handler())
+	defer server.Close()
+	apptest.Answers(t, server.URL, map[string]string{
+		"/healthz": "live", "/readyz": "store", "/metrics": `sluice_moves_total{event="enqueue",queue="executions"`,
+	})
 }

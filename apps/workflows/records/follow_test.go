@@ -2,20 +2,15 @@ package records_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/apptest"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
 )
-
-// moverVariable makes the test program a process that moves jobs until it is killed; it is the database's address.
-const moverVariable = "WORKFLOWS_TEST_MOVER"
 
 // Whoever moves the jobs, and whenever a process is killed, no record says something else than its job.
 func TestRecordsNeverDisagreeWithTheirJobs(t *testing.T) {
@@ -29,7 +24,7 @@ func TestRecordsNeverDisagreeWithTheirJobs(t *testing.T) {
 				err = m.move()
 			}
 			check(t, err)
-			killMover(t, d.Address())
+			apptest.KillMover(t, d.Address())
 			agree(t, d)
 		}
 		states := make(map[records.State]int)
@@ -54,29 +49,11 @@ func agree(t *testing.T, d *records.Database) {
 	}
 }
 
-// killMover lets another process move jobs for a while, and kills it in the middle.
-func killMover(t *testing.T, address string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), moverVariable+"="+address)
-	var out strings.Builder
-	cmd.Stderr = &out
-	check(t, cmd.Start())
-	time.Sleep(500*time.Millisecond + rand.N(300*time.Millisecond))
-	check(t, cmd.Process.Kill())
-	if err := cmd.Wait(); !strings.Contains(fmt.Sprint(err), "killed") {
-		t.Fatalf("the other process: %v\n%s", err, out.String())
-	}
-}
-
-func moveUntilKilled(address string) int {
+// openMover opens the records in another process, for moves until it is killed.
+func openMover(address string) (move func() error, err error) {
 	d, err := records.Open(context.Background(), address)
 	m := &mover{d: d, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), ctx: context.Background()}
-	for err == nil {
-		err = m.move()
-	}
-	fmt.Fprintln(os.Stderr, err)
-	return 1
+	return m.move, err
 }
 
 // mover makes moves of every kind, as dispatchers, upkeep, runs and persons do.
@@ -111,18 +88,8 @@ func (m *mover) move() error {
 	return m.work()
 }
 
-// some acts on a few jobs of a state. Others may have moved them meanwhile.
-func (m *mover) some(state sluice.State, do func(ids []sluice.ID) error) error {
-	page, err := m.d.Client.Jobs(m.ctx, sluice.JobFilter{Queue: records.Queue, States: []sluice.State{state}, Limit: 3})
-	if err != nil || len(page.Jobs) == 0 {
-		return err
-	}
-	var ids []sluice.ID
-	for _, job := range page.Jobs {
-		ids = append(ids, job.ID)
-	}
-	_ = do(ids)
-	return nil
+func (m *mover) some(state sluice.State, act func(ids []sluice.ID) error) error {
+	return apptest.Some(m.ctx, m.d.Client, records.Queue, state, act)
 }
 
 // work claims jobs and starts their runs, each of which gets as far as it happens to.

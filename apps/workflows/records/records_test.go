@@ -3,22 +3,20 @@ package records_test
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/apptest"
 	"github.com/sluice-queue/sluice/apps/workflows/graph"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
 func TestMain(m *testing.M) {
-	if address := os.Getenv(moverVariable); address != "" {
-		os.Exit(moveUntilKilled(address))
-	}
+	apptest.MoveIfAsked(openMover)
 	pgtest.Main(m)
 }
 
