@@ -24,7 +24,8 @@ type token struct {
 	name string
 }
 
-// shapes are the tokens that SQLite and PostgreSQL read alike, each at the beginning of what is left.
+// shapes are the tokens that SQLite and PostgreSQL read alike, each at the beginning of what is left. They spell out upper
+// and lower case: to fold a range of all characters takes 7 ms, in each process that links a store.
 var shapes = []struct {
 	kind  kind
 	shape *regexp.Regexp
@@ -32,8 +33,8 @@ var shapes = []struct {
 	{blank, regexp.MustCompile(`^(?:[ \t\r\n\f]+|--[^\n]*(?:\n|$)|(?s:/\*.*?\*/))`)},
 	{text, regexp.MustCompile(`^'(?:[^']|'')*'`)},
 	{word, regexp.MustCompile(`^"(?:[^"]|"")+"`)},
-	{moved, regexp.MustCompile(`(?i)^moved\.[a-z0-9_$\x{80}-\x{10ffff}]+`)},
-	{word, regexp.MustCompile(`(?i)^[a-z0-9_\x{80}-\x{10ffff}][a-z0-9_$\x{80}-\x{10ffff}]*`)},
+	{moved, regexp.MustCompile(`^(?i:moved)\.[A-Za-z0-9_$\x{80}-\x{10ffff}]+`)},
+	{word, regexp.MustCompile(`^[A-Za-z0-9_\x{80}-\x{10ffff}][A-Za-z0-9_$\x{80}-\x{10ffff}]*`)},
 }
 
 // read takes a statement apart.
