@@ -35,6 +35,8 @@ type alertRow struct {
 	Metric  string `json:"metric"`
 	Op      string `json:"op"`
 	Message string `json:"message"`
+	// Unknown says that upkeep has looked since At, and found no figure: the alert stays as it was.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 func (a *app) alertsListCommand() *cobra.Command {
@@ -44,7 +46,8 @@ func (a *app) alertsListCommand() *cobra.Command {
 		Use:   "ls",
 		Short: "List the alerts that are pending, fire or are silenced",
 		Long: `Lists the alerts that are not inactive, as upkeep found them last. A pending one fires when its condition has held for as
-long as its rule says; a silenced one would fire. With --all also those that were pending or fired once.`,
+long as its rule says; a silenced one would fire. One whose figure is no longer known stays as it was, and says so. With --all
+also those that were pending or fired once.`,
 		Example: "  sluice alerts ls\n  sluice alerts ls --all --queue payments\n  sluice alerts ls -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -69,11 +72,12 @@ long as its rule says; a silenced one would fire. With --all also those that wer
 
 func alertRows(book sluice.AlertBook, all bool, queue string) []alertRow {
 	var rows []alertRow
+	looked := lastLook(book)
 	for _, one := range book.Alerts {
 		if queue != "" && one.Queue != queue || !all && one.State == sluice.AlertInactive {
 			continue
 		}
-		row := alertRow{Alert: one}
+		row := alertRow{Alert: one, Unknown: one.State != sluice.AlertInactive && looked.Sub(one.At) > time.Minute}
 		for _, r := range book.Rules {
 			if r.Name == one.Rule && (r.Queue == "" && row.Metric == "" || r.Queue == one.Queue) {
 				row.Metric, row.Op, row.Message = r.Metric, r.Op, r.Says
@@ -94,7 +98,12 @@ func alertColumns() []column[alertRow] {
 		{"SEVERITY", func(r alertRow) string { return string(r.Severity) }, false},
 		{"RULE", func(r alertRow) string { return r.Rule }, false},
 		{"QUEUE", func(r alertRow) string { return orDash(r.Queue) }, false},
-		{"VALUE", func(r alertRow) string { return figureText(r.Value) }, true},
+		{"VALUE", func(r alertRow) string {
+			if r.Unknown {
+				return "not known; " + ago(r.At) + " " + figureText(r.Value)
+			}
+			return figureText(r.Value)
+		}, true},
 		{"THRESHOLD", func(r alertRow) string { return r.Op + " " + figureText(r.Threshold) }, true},
 		{"SINCE", func(r alertRow) string { return ago(r.Since) }, true},
 		{"MESSAGE", func(r alertRow) string { return orDash(r.Message) }, false},
@@ -109,14 +118,19 @@ func figureText(value float64) string {
 	return strconv.FormatFloat(value, 'g', 4, 64)
 }
 
-// noteBook says what a list of alerts does not show: that nobody looks, and that a receiver is not reached.
-func (a *app) noteBook(book sluice.AlertBook, rows int) {
-	var looked time.Time
+// lastLook is when somebody has looked at alerts last; zero: nobody has.
+func lastLook(book sluice.AlertBook) (looked time.Time) {
 	for _, one := range book.Alerts {
 		if one.At.After(looked) {
 			looked = one.At
 		}
 	}
+	return looked
+}
+
+// noteBook says what a list of alerts does not show: that nobody looks, and that a receiver is not reached.
+func (a *app) noteBook(book sluice.AlertBook, rows int) {
+	looked := lastLook(book)
 	switch {
 	case looked.IsZero():
 		a.note("nobody has looked at alerts yet; «sluice upkeep» does")
