@@ -35,8 +35,8 @@ type handler func(r *http.Request) (status int, body any, err error)
 
 // Handler serves:
 //
-//	PUT    /workspaces/{workspace}                                          {"name", "plan"}
-//	PUT    /workspaces/{workspace}/definitions/{definition}                 {"name"}
+//	PUT    /workspaces/{workspace}                                          {"name", "plan", "max_attempts"}
+//	PUT    /workspaces/{workspace}/definitions/{definition}                 {"name", "max_attempts"}
 //	PUT    /workspaces/{workspace}/definitions/{definition}/versions/{version}   the graph
 //	DELETE each of the three
 //	POST   /workspaces/{workspace}/executions                               {"definition", "version", "variables", …}
@@ -135,15 +135,12 @@ func (a *API) saveWorkspace(r *http.Request) (int, any, error) {
 }
 
 func (a *API) saveDefinition(r *http.Request) (int, any, error) {
-	var d struct {
-		ID   string `json:"id"`
-		Name string `json:"name"`
-	}
+	var d records.Definition
 	if err := read(r, &d); err != nil {
 		return 0, nil, err
 	}
 	d.ID = r.PathValue("definition")
-	return http.StatusOK, d, a.Database.SaveDefinition(r.Context(), r.PathValue("workspace"), d.ID, d.Name)
+	return http.StatusOK, d, a.Database.SaveDefinition(r.Context(), r.PathValue("workspace"), d)
 }
 
 func (a *API) saveVersion(r *http.Request) (int, any, error) {

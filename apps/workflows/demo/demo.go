@@ -198,7 +198,7 @@ func (s *show) define(ctx context.Context, w records.Workspace) error {
 	if err := s.database.SaveWorkspace(ctx, w, "demo"); err != nil {
 		return err
 	}
-	if err := s.database.SaveDefinition(ctx, w.ID, definitionName, "Call, look and wait"); err != nil {
+	if err := s.database.SaveDefinition(ctx, w.ID, records.Definition{ID: definitionName, Name: "Call, look and wait"}); err != nil {
 		return err
 	}
 	return s.database.SaveVersion(ctx, w.ID, definitionName, 1, []byte(fmt.Sprintf(definition, s.target.host)))

@@ -40,7 +40,7 @@ func TestTerminatedExecutionIsFailedInTheList(t *testing.T) {
 	}
 	must(service.Prepare(ctx, d, taskQueue))
 	must(d.SaveWorkspace(ctx, records.Workspace{ID: "acme", Name: "Acme", Plan: "PRO"}, "test"))
-	must(d.SaveDefinition(ctx, "acme", "wait", "Wait"))
+	must(d.SaveDefinition(ctx, "acme", records.Definition{ID: "wait", Name: "Wait"}))
 	must(d.SaveVersion(ctx, "acme", "wait", 1, []byte(`{"start":"wait","nodes":[{"id":"wait","kind":"delay","for":"1h"}]}`)))
 	id, _, err := d.Enqueue(ctx, "acme", records.NewExecution{Definition: "wait"})
 	must(err)

@@ -26,6 +26,12 @@ var (
 	definitionSaveSQL string
 	//go:embed sql/definition_delete.sql
 	definitionDeleteSQL string
+	//go:embed sql/attempts_save.sql
+	attemptsSaveSQL string
+	//go:embed sql/attempts_find.sql
+	attemptsFindSQL string
+	//go:embed sql/attempts_delete.sql
+	attemptsDeleteSQL string
 	//go:embed sql/version_insert.sql
 	versionInsertSQL string
 	//go:embed sql/version_find.sql
@@ -43,6 +49,16 @@ type Workspace struct {
 	Name string `json:"name"`
 	// Plan is FREE, PRO or ENTERPRISE.
 	Plan string `json:"plan"`
+	// MaxAttempts is after how many failed starts and runs an execution is given up. Default: as the queue says.
+	MaxAttempts int `json:"max_attempts,omitempty"`
+}
+
+// Definition is a workflow definition of a workspace.
+type Definition struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// MaxAttempts is that of the workspace, for this definition alone. Default: as the workspace says.
+	MaxAttempts int `json:"max_attempts,omitempty"`
 }
 
 // name is what workspaces and definitions may be called.
@@ -55,10 +71,20 @@ func checkName(what, id string) error {
 	return nil
 }
 
+// maxAttempts is what Sluice allows a job at the most.
+const maxAttempts = 10_000
+
+func checkAttempts(n int) error {
+	if n < 0 || n > maxAttempts {
+		return &sluice.InvalidError{Field: "max_attempts", Rule: fmt.Sprintf("%d is not from 1 to %d, or 0 for the default", n, maxAttempts)}
+	}
+	return nil
+}
+
 // SaveWorkspace stores a workspace, or changes it. Its tier is changed first: if that is all that comes about, the next
 // try sets it right, and so does SyncTiers.
 func (d *Database) SaveWorkspace(ctx context.Context, w Workspace, by string) error {
-	if err := checkName("workspace", w.ID); err != nil {
+	if err := errors.Join(checkName("workspace", w.ID), checkAttempts(w.MaxAttempts)); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(sluice.PresetTiers(), func(t sluice.TenantLimits) bool { return t.Tier == w.Plan }) {
@@ -67,7 +93,7 @@ func (d *Database) SaveWorkspace(ctx context.Context, w Workspace, by string) er
 	if _, err := d.Client.SetTier(ctx, w.ID, w.Plan, sluice.Act{By: by, Reason: "the plan of the workspace"}); err != nil {
 		return fmt.Errorf("save workspace %s: %w", w.ID, err)
 	}
-	return d.write(ctx, do(workspaceSaveSQL, w.ID, w.Name, w.Plan, now()))
+	return d.write(ctx, do(workspaceSaveSQL, w.ID, w.Name, w.Plan, now()), do(attemptsSaveSQL, w.ID, "", w.MaxAttempts))
 }
 
 // Workspaces lists all workspaces by id.
@@ -87,7 +113,7 @@ func (d *Database) Workspace(ctx context.Context, id string) (Workspace, error) 
 	return found[0], nil
 }
 
-func scanWorkspace(rows *sql.Rows, w *Workspace) error { return rows.Scan(&w.ID, &w.Name, &w.Plan) }
+func scanWorkspace(rows *sql.Rows, w *Workspace) error { return rows.Scan(&w.ID, &w.Name, &w.Plan, &w.MaxAttempts) }
 
 // SyncTiers puts each workspace into the tier that its plan says, for plans that were changed by plain SQL.
 func (d *Database) SyncTiers(ctx context.Context, by string) error {
@@ -113,18 +139,19 @@ func (d *Database) SyncTiers(ctx context.Context, by string) error {
 // DeleteWorkspace deletes a workspace with its definitions. Executions that wait end dead, with that reason, when it is
 // their turn.
 func (d *Database) DeleteWorkspace(ctx context.Context, id string) error {
-	return d.write(ctx, do(versionDeleteSQL, id, "", 0), do(definitionDeleteSQL, id, ""), do(workspaceDeleteSQL, id))
+	return d.write(ctx, do(versionDeleteSQL, id, "", 0), do(definitionDeleteSQL, id, ""), do(attemptsDeleteSQL, id, ""), do(workspaceDeleteSQL, id))
 }
 
-// SaveDefinition stores a workflow definition, or changes its name.
-func (d *Database) SaveDefinition(ctx context.Context, workspace, id, title string) error {
-	if err := checkName("definition", id); err != nil {
+// SaveDefinition stores a workflow definition, or changes its name and its attempts.
+func (d *Database) SaveDefinition(ctx context.Context, workspace string, definition Definition) error {
+	if err := errors.Join(checkName("definition", definition.ID), checkAttempts(definition.MaxAttempts)); err != nil {
 		return err
 	}
 	if _, err := d.Workspace(ctx, workspace); err != nil {
 		return err
 	}
-	return d.write(ctx, do(definitionSaveSQL, workspace, id, title, now()))
+	return d.write(ctx, do(definitionSaveSQL, workspace, definition.ID, definition.Name, now()),
+		do(attemptsSaveSQL, workspace, definition.ID, definition.MaxAttempts))
 }
 
 // DeleteDefinition deletes a definition with its versions; see DeleteWorkspace.
@@ -132,7 +159,7 @@ func (d *Database) DeleteDefinition(ctx context.Context, workspace, id string) e
 	if err := checkName("definition", id); err != nil {
 		return err
 	}
-	return d.write(ctx, do(versionDeleteSQL, workspace, id, 0), do(definitionDeleteSQL, workspace, id))
+	return d.write(ctx, do(versionDeleteSQL, workspace, id, 0), do(attemptsDeleteSQL, workspace, id), do(definitionDeleteSQL, workspace, id))
 }
 
 // SaveVersion stores a version of a definition. The same version with the same graph may be stored again; with another

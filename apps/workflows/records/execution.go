@@ -59,8 +59,8 @@ type NewExecution struct {
 	Variables map[string]any `json:"variables"`
 	// Priority is 1 (first) to 10 (last) within the workspace. Default 5.
 	Priority int `json:"priority"`
-	// MaxAttempts is after how many failed starts and runs it is given up, for workspaces and definitions that differ.
-	// Default: as the queue's max_attempts says.
+	// MaxAttempts is after how many failed starts and runs it is given up. Default: as its definition says, or else its
+	// workspace, or else the queue's max_attempts.
 	MaxAttempts int `json:"max_attempts"`
 	// DueAt is when it may start. Default: now.
 	DueAt time.Time `json:"due_at"`
@@ -137,6 +137,11 @@ func enqueue(ctx context.Context, tx tx, client *sluice.Client, workspace string
 	if inserted, err := done.RowsAffected(); err != nil || inserted == 0 {
 		return e.ID, false, errors.Join(err, belongs(ctx, tx, workspace, e.ID))
 	}
+	if e.MaxAttempts == 0 {
+		if e.MaxAttempts, err = attemptsOf(ctx, tx, workspace, e.Definition); err != nil {
+			return e.ID, false, err
+		}
+	}
 	text, err := json.Marshal(payload{e.ID, workspace})
 	if err != nil {
 		return e.ID, false, err
@@ -146,6 +151,16 @@ func enqueue(ctx context.Context, tx tx, client *sluice.Client, workspace string
 		Labels: map[string]string{"definition": e.Definition},
 	}})
 	return e.ID, err == nil, err
+}
+
+// attemptsOf is after how many attempts the executions of a definition are given up; 0: as the queue says.
+func attemptsOf(ctx context.Context, tx tx, workspace, definition string) (int, error) {
+	scan := func(rows *sql.Rows, n *int) error { return rows.Scan(n) }
+	found, err := list(ctx, tx, scan, attemptsFindSQL, workspace, definition)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0], nil
 }
 
 // belongs makes sure that an execution which is there already is the workspace's own.

@@ -65,7 +65,7 @@ func define(t *testing.T, d *records.Database, workspace string) {
 	t.Helper()
 	ctx := t.Context()
 	check(t, d.SaveWorkspace(ctx, records.Workspace{ID: workspace, Name: "A", Plan: "PRO"}, "test"),
-		d.SaveDefinition(ctx, workspace, "order", "Order"),
+		d.SaveDefinition(ctx, workspace, records.Definition{ID: "order", Name: "Order"}),
 		d.SaveVersion(ctx, workspace, "order", 1, []byte(simple)),
 		d.SaveVersion(ctx, workspace, "order", 2, []byte(simple)))
 }
@@ -116,6 +116,40 @@ func TestAnExecutionAndItsJobAreStoredTogether(t *testing.T) {
 		check(t, err)
 		if len(all) != 1 || depth(t, d) != 1 {
 			t.Errorf("a call that failed left %d executions and %d jobs, want those of before: 1", len(all), depth(t, d))
+		}
+	})
+}
+
+func TestAttemptsAreThoseOfTheRequestTheDefinitionTheWorkspaceOrTheQueue(t *testing.T) {
+	onEach(t, func(t *testing.T, d *records.Database) {
+		ctx := t.Context()
+		attempts := func(of string, asked, want int) {
+			t.Helper()
+			id, _, err := d.Enqueue(ctx, "acme", records.NewExecution{Definition: "order", MaxAttempts: asked})
+			check(t, err)
+			if job, err := d.Client.Job(ctx, id); err != nil || job.MaxAttempts != want {
+				t.Errorf("the attempts of the %s are %d, %v; want %d", of, job.MaxAttempts, err, want)
+			}
+		}
+		w, o := records.Workspace{ID: "acme", Name: "A", Plan: "PRO", MaxAttempts: 4}, records.Definition{ID: "order", Name: "Order", MaxAttempts: 2}
+		attempts("queue", 0, 0)
+		check(t, d.SaveWorkspace(ctx, w, "test"))
+		attempts("workspace", 0, 4)
+		check(t, d.SaveDefinition(ctx, "acme", o))
+		attempts("definition", 0, 2)
+		attempts("request", 9, 9)
+		if stored, err := d.Workspace(ctx, "acme"); err != nil || stored != w {
+			t.Errorf("the workspace is %+v, %v", stored, err)
+		}
+		o.MaxAttempts = 0
+		check(t, d.SaveDefinition(ctx, "acme", o))
+		attempts("workspace", 0, 4)
+		check(t, d.DeleteWorkspace(ctx, "acme"))
+		define(t, d, "acme")
+		attempts("queue", 0, 0)
+		o.MaxAttempts = -1
+		if err := d.SaveDefinition(ctx, "acme", o); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("attempts below 0 gave %v, want an ErrInvalid", err)
 		}
 	})
 }

@@ -16,6 +16,15 @@ create table if not exists workflow_definitions (
     primary key (workspace_id, id)
 );
 
+-- After how many attempts executions are given up, where that is not as the queue says: in a definition, or with an empty
+-- one in its whole workspace.
+create table if not exists workflow_attempts (
+    workspace_id  text not null,
+    definition_id text not null,
+    max_attempts  integer not null,
+    primary key (workspace_id, definition_id)
+);
+
 -- A version is never changed.
 create table if not exists workflow_versions (
     workspace_id  text not null,
