@@ -113,7 +113,9 @@ func (d *Database) Workspace(ctx context.Context, id string) (Workspace, error) 
 	return found[0], nil
 }
 
-func scanWorkspace(rows *sql.Rows, w *Workspace) error { return rows.Scan(&w.ID, &w.Name, &w.Plan, &w.MaxAttempts) }
+func scanWorkspace(rows *sql.Rows, w *Workspace) error {
+	return rows.Scan(&w.ID, &w.Name, &w.Plan, &w.MaxAttempts)
+}
 
 // SyncTiers puts each workspace into the tier that its plan says, for plans that were changed by plain SQL.
 func (d *Database) SyncTiers(ctx context.Context, by string) error {
