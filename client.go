@@ -98,12 +98,25 @@ func (c *Client) enqueueInto(ctx context.Context, jobs []NewJob, receipts []Rece
 	inserts := make([]Insert, 0, len(jobs))
 	places := make([]int, 0, len(jobs))
 	failed := make(map[int]error)
-	c.settings.Expect(queuesOf(jobs)...)
-	made := newQueues{client: c, refused: make(map[string]error)}
 	for i, job := range jobs {
-		insert, err := c.prepare(ctx, job, &made)
+		if err := job.check(); err != nil {
+			failed[i] = err
+		}
+	}
+	refused, err := c.admit(ctx, jobs, failed)
+	if err != nil {
+		return enqueueError(jobs, err)
+	}
+	for i, job := range jobs {
+		if err := refused[job.Queue]; err != nil && failed[i] == nil {
+			failed[i] = err
+		}
+		if failed[i] != nil {
+			continue
+		}
+		insert, err := c.prepare(ctx, job)
 		switch {
-		case errors.Is(err, ErrInvalid) || refusalOf(err) != nil:
+		case errors.Is(err, ErrInvalid):
 			failed[i] = err
 		case err != nil:
 			return enqueueError(jobs, err)
@@ -136,12 +149,47 @@ func (c *Client) enqueueInto(ctx context.Context, jobs []NewJob, receipts []Rece
 	return nil
 }
 
-// queuesOf names the queues of jobs.
-func queuesOf(jobs []NewJob) []string {
+// admit has the queues made that jobs name and that are not stored, and says which were refused, and why. Within the caller's
+// transaction nothing else may write, because SQLite has one writer: the queues are only admitted, and upkeep stores their
+// settings later.
+func (c *Client) admit(ctx context.Context, jobs []NewJob, failed map[int]error) (map[string]error, error) {
+	names := queuesOf(jobs, failed)
+	c.settings.Expect(names...)
+	var fresh []string
+	for _, name := range names {
+		queue, err := c.settings.queueBy(ctx, c.enqueuer, c.inTx, name)
+		if err != nil {
+			return nil, err
+		}
+		if queue.Version == 0 {
+			fresh = append(fresh, name)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil, nil
+	}
+	errs, err := c.enqueuer.Admit(ctx, fresh, Act{By: "sluice", Reason: "first job", ID: NewID()})
+	if err != nil {
+		return nil, err
+	}
+	if !c.inTx {
+		c.settings.Forget()
+	}
+	refused := make(map[string]error)
+	for i, err := range errs {
+		if err != nil {
+			refused[fresh[i]] = err
+		}
+	}
+	return refused, nil
+}
+
+// queuesOf names the queues of those jobs that have not failed.
+func queuesOf(jobs []NewJob, failed map[int]error) []string {
 	var names []string
 	seen := make(map[string]bool)
-	for _, job := range jobs {
-		if !seen[job.Queue] {
+	for i, job := range jobs {
+		if failed[i] == nil && !seen[job.Queue] {
 			seen[job.Queue] = true
 			names = append(names, job.Queue)
 		}
@@ -174,19 +222,11 @@ func inOrder(inserts []Insert, places []int, failed map[int]error) ([]Insert, []
 	return sorted, sortedPlaces
 }
 
-// prepare checks a job by the rules of jobs and of its queue, and fills in what it leaves open.
-func (c *Client) prepare(ctx context.Context, job NewJob, made *newQueues) (Insert, error) {
-	if err := job.check(); err != nil {
-		return Insert{}, err
-	}
+// prepare checks a job by the rules of its queue, and fills in what it leaves open.
+func (c *Client) prepare(ctx context.Context, job NewJob) (Insert, error) {
 	queue, err := c.settings.queueBy(ctx, c.enqueuer, c.inTx, job.Queue)
 	if err != nil {
 		return Insert{}, err
-	}
-	if queue.Version == 0 {
-		if queue, err = made.make(ctx, queue); err != nil {
-			return Insert{}, err
-		}
 	}
 	now := c.settings.Now()
 	if now.IsZero() && !job.ExpiresAt.IsZero() { // nothing was stored that shows the store's clock
@@ -216,34 +256,6 @@ func (c *Client) prepare(ctx context.Context, job NewJob, made *newQueues) (Inse
 		job.AfterFailure = orElse(job.AfterFailure, FailureCancels)
 	}
 	return Insert{NewJob: job, AuditFull: queue.Settings.Audit == AuditFull, ByTenant: queue.ByTenant, Known: !c.inTx}, nil
-}
-
-// newQueues makes the queues of a batch that are not stored yet, and remembers why some of them were refused, so that each
-// is asked for once.
-type newQueues struct {
-	client  *Client
-	refused map[string]error // nil: the queue was admitted within a transaction
-}
-
-// make makes a queue of which nobody has said the settings. Within the caller's transaction nothing else may write, because
-// SQLite has one writer: the queue is only admitted, and upkeep stores its settings later.
-func (n *newQueues) make(ctx context.Context, queue Queue) (Queue, error) {
-	if err, asked := n.refused[queue.Name]; asked {
-		return queue, err
-	}
-	var err error
-	if n.client.inTx {
-		if err = n.client.enqueuer.Admit(ctx, queue.Name); err == nil {
-			n.refused[queue.Name] = nil
-		}
-	} else {
-		queue.Undeclared = true
-		queue, err = n.client.ensureQueue(ctx, queue, Act{By: "sluice", Reason: "first job"})
-	}
-	if refusal := refusalOf(err); refusal != nil {
-		n.refused[queue.Name], err = refusal, refusal
-	}
-	return queue, err
 }
 
 func orElse[T comparable](value, otherwise T) T {

@@ -3,8 +3,8 @@ package sluice
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -48,8 +48,8 @@ func (p QueuePolicy) Check() error {
 // Used is the share of MaxQueues that is stored: 0.8 is 80 %.
 func (p QueuePolicy) Used() float64 { return float64(p.Stored) / float64(max(p.MaxQueues, 1)) }
 
-// Admit says why a queue that is not stored may not be made: it is an *UnknownQueueError or a *QueueLimitError. Stores call
-// it with the policy and the count of the transaction that makes the queue.
+// Admit says why a queue that is not stored may not be made: it is a *QueueLimitError, or an *UnknownQueueError where
+// nobody has declared the queue. Stores call it with the policy and the count of the transaction that makes the queue.
 func (p QueuePolicy) Admit(queue string, undeclared bool) error {
 	switch {
 	case undeclared && p.Declared:
@@ -58,6 +58,27 @@ func (p QueuePolicy) Admit(queue string, undeclared bool) error {
 		return &QueueLimitError{Queue: queue, Stored: p.Stored, MaxQueues: p.MaxQueues}
 	}
 	return nil
+}
+
+// AdmitAll says of each of some queues why a job may not name it, and which of them are to be made, by name. Stored are
+// those that are there.
+func (p QueuePolicy) AdmitAll(queues, stored []string) (refused []error, fresh []string) {
+	refused = make([]error, len(queues))
+	known := make(map[string]bool, len(stored))
+	for _, name := range stored {
+		known[name] = true
+	}
+	for i, name := range queues {
+		if known[name] {
+			continue
+		}
+		if refused[i] = p.Admit(name, true); refused[i] == nil {
+			known[name], fresh = true, append(fresh, name)
+			p.Stored++
+		}
+	}
+	slices.Sort(fresh)
+	return refused, fresh
 }
 
 // ForAudit is what the audit keeps of a policy before and after a change.
@@ -94,19 +115,6 @@ func (e *QueueLimitError) Error() string {
 
 // Is makes a QueueLimitError an ErrNotAllowed.
 func (e *QueueLimitError) Is(target error) bool { return target == ErrNotAllowed }
-
-// refusalOf finds in an error why a new queue was refused; nil: that is not what it tells.
-func refusalOf(err error) error {
-	var unknown *UnknownQueueError
-	var limit *QueueLimitError
-	switch {
-	case errors.As(err, &unknown):
-		return unknown
-	case errors.As(err, &limit):
-		return limit
-	}
-	return nil
-}
 
 // QueuePolicy reads which new queues the store takes, and how many queues it has.
 func (c *Client) QueuePolicy(ctx context.Context) (QueuePolicy, error) {

@@ -123,9 +123,6 @@ type Queue struct {
 	Wrong string
 	// Now is the store's clock when the queue was read or stored.
 	Now time.Time
-	// Undeclared says, when a new queue is saved, that nobody has declared it: a job that names it makes it. A store whose
-	// QueuePolicy wants declared queues refuses it then. It is not stored.
-	Undeclared bool
 
 	told string // the settings as the audit last told of them, as JSON; empty: it never did
 }

@@ -32,10 +32,11 @@ type Enqueuer interface {
 	Queues(ctx context.Context, filter QueueFilter) ([]Queue, error)
 	// Now reads the store's clock. It costs less than every other question.
 	Now(ctx context.Context) (time.Time, error)
-	// Admit says why a job may not name a queue: an *UnknownQueueError or a *QueueLimitError; see QueuePolicy. A queue that
-	// is stored is always admitted. It makes no queue. Ask it of a queue that was not stored when its settings were read,
-	// before jobs are stored in it without a SaveQueue.
-	Admit(ctx context.Context, queue string) error
+	// Admit makes room for jobs that name queues, of which none need be stored and each is given once. A Store stores those
+	// that are new in one transaction, with the default settings; a transaction of the caller's own only says which may be,
+	// and upkeep stores them later. A queue that is stored is always admitted; another one may be refused by an
+	// *UnknownQueueError or a *QueueLimitError, see QueuePolicy. The first of the slice come first.
+	Admit(ctx context.Context, queues []string, act Act) ([]error, error)
 }
 
 // QueueFilter chooses queues. The zero value chooses all, which with thousands of queues takes long; a program that works

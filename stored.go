@@ -124,7 +124,6 @@ func (q Queue) Untold() bool {
 func (q Queue) Stored(at time.Time, act Act) Queue {
 	q.Version++
 	q.ChangedAt, q.ChangedBy, q.Reason, q.Now, q.Wrong = storedInstant(at), act.By, act.Reason, storedInstant(at), ""
-	q.Undeclared = false
 	q.Plans = clonePlans(q.Plans)
 	for i := range q.Plans {
 		q.Plans[i].stamp(q.Version, q.ChangedAt)

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -76,19 +77,26 @@ func (f *Forwarder) cycle(ctx context.Context, l *lane) (sent Sent, err error) {
 // land looks at the centre's clock, and how long it keeps the history of a queue. A queue that it does not have is made,
 // with the default settings, unless the centre wants declared queues: then the jobs stay here until somebody declares it.
 func (f *Forwarder) land(ctx context.Context, queue string) (at shore, err error) {
+	name := []string{queue}
 	err = f.call(ctx, func(ctx context.Context) error {
-		queues, err := f.centre.Queues(ctx, sluice.QueueFilter{Names: []string{queue}})
+		queues, err := f.centre.Queues(ctx, sluice.QueueFilter{Names: name})
 		if err != nil {
 			return err
 		}
-		if len(queues) > 0 {
-			at = shoreOf(queues[0])
-			return nil
+		if len(queues) == 0 {
+			refused, err := f.centre.Admit(ctx, name, sluice.Act{By: f.holder.ID, Reason: "jobs are forwarded to it", ID: sluice.NewID()})
+			if err = errors.Join(append(refused, err)...); err != nil {
+				return err
+			}
+			if queues, err = f.centre.Queues(ctx, sluice.QueueFilter{Names: name}); err != nil {
+				return err
+			}
 		}
-		fresh := sluice.Queue{Name: queue, Settings: sluice.DefaultSettings(), Undeclared: true}
-		made, err := f.centre.SaveQueue(ctx, fresh, sluice.Act{By: f.holder.ID, Reason: "jobs are forwarded to it", ID: sluice.NewID()})
-		at = shoreOf(made)
-		return err
+		if len(queues) == 0 {
+			return fmt.Errorf("queue %q of the centre was deleted: %w", queue, sluice.ErrNotFound)
+		}
+		at = shoreOf(queues[0])
+		return nil
 	})
 	return at, err
 }

@@ -15,9 +15,8 @@ func (s *store) Now(ctx context.Context) (time.Time, error) {
 	return do(ctx, s, "now", "", s.Store.Now)
 }
 
-func (s *store) Admit(ctx context.Context, queue string) error {
-	_, err := do(ctx, s, "admit", queue, func(ctx context.Context) (none, error) { return none{}, s.Store.Admit(ctx, queue) })
-	return err
+func (s *store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]error, error) {
+	return do(ctx, s, "admit", "", func(ctx context.Context) ([]error, error) { return s.Store.Admit(ctx, queues, act) })
 }
 
 func (s *store) QueuePolicy(ctx context.Context) (sluice.QueuePolicy, error) {

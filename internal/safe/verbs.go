@@ -248,9 +248,9 @@ func (s store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, a
 	return s.Store.SaveQueuePolicy(ctx, policy, act)
 }
 
-func (s store) Admit(ctx context.Context, queue string) (err error) {
+func (s store) Admit(ctx context.Context, queues []string, act sluice.Act) (_ []error, err error) {
 	defer s.caught(&err)
-	return s.Store.Admit(ctx, queue)
+	return s.Store.Admit(ctx, queues, act)
 }
 
 func (s store) Tenant(ctx context.Context, name string) (_ sluice.Tenant, err error) {

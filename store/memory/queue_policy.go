@@ -2,6 +2,8 @@ package memory
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -41,19 +43,26 @@ func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, 
 	return s.queuePolicy(), nil
 }
 
-// Admit says why a job may not name a queue.
-func (s *Store) Admit(ctx context.Context, queue string) error {
+// Admit makes the queues that are new.
+func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]error, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer leave()
-	return s.admit(queue, true)
+	refused, fresh := s.queuePolicy().AdmitAll(queues, slices.Collect(maps.Keys(s.queues)))
+	for _, name := range fresh {
+		if _, err := s.saveQueue(sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}, act); err != nil {
+			return nil, err
+		}
+	}
+	return refused, nil
 }
 
-func (s *Store) admit(queue string, undeclared bool) error {
+// admit says why a queue may not be made that somebody declares.
+func (s *Store) admit(queue string) error {
 	if _, stored := s.queues[queue]; stored {
 		return nil
 	}
-	return s.queuePolicy().Admit(queue, undeclared)
+	return s.queuePolicy().Admit(queue, false)
 }

@@ -54,7 +54,7 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 	}
 	defer leave()
 	if queue.Version == 0 {
-		if err := s.admit(queue.Name, queue.Undeclared); err != nil {
+		if err := s.admit(queue.Name); err != nil {
 			return sluice.Queue{}, err
 		}
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,6 +13,12 @@ import (
 
 //go:embed sql/queue_policy.sql
 var queuePolicySQL string
+
+//go:embed sql/queues_stored.sql
+var queuesStoredSQL string
+
+//go:embed sql/queues_made.sql
+var queuesMadeSQL string
 
 //go:embed sql/queue_policy_lock.sql
 var queuePolicyLockSQL string
@@ -75,24 +82,71 @@ func isNextPolicy(stored, policy sluice.QueuePolicy, act sluice.Act) bool {
 		stored.ChangedBy == act.By && stored.Reason == act.Reason
 }
 
-// Admit says why a job may not name a queue.
-func (s *Store) Admit(ctx context.Context, queue string) error {
-	return s.call(ctx, "admit queue", func(ctx context.Context, _ bool) error { return admit(ctx, s.pool, queue, true) })
+// Admit makes the queues that are new. Those that others have made meanwhile are found before it keeps others from making
+// some, so that callers who name the same new queue do not wait for each other.
+func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]error, error) {
+	var refused []error
+	err := s.call(ctx, "admit queues", func(ctx context.Context, _ bool) error {
+		var fresh []string
+		var err error
+		if refused, fresh, err = admit(ctx, s.pool, queues); err != nil || len(fresh) == 0 {
+			return err
+		}
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
+			if err := exec(ctx, tx, queuePolicyLockSQL); err != nil {
+				return err
+			}
+			if refused, fresh, err = admit(ctx, tx, queues); err != nil {
+				return err
+			}
+			return makeQueues(ctx, tx, fresh, act)
+		})
+	})
+	return refused, err
 }
 
-func admit(ctx context.Context, db rowsQuerier, queue string, undeclared bool) error {
-	policy, stored, err := readPolicy(ctx, db, queue)
-	if err != nil || stored {
+// admit says which queues a job may not name, and which are to be made.
+func admit(ctx context.Context, db rowsQuerier, queues []string) (refused []error, fresh []string, err error) {
+	policy, _, err := readPolicy(ctx, db, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	stored, err := list(ctx, db, pgx.RowTo[string], queuesStoredSQL, queues)
+	if err != nil {
+		return nil, nil, err
+	}
+	refused, fresh = policy.AdmitAll(queues, stored)
+	return refused, fresh, nil
+}
+
+// makeQueues stores queues that are new, with the default settings, and tells the audit. It leaves alone those that are
+// stored.
+func makeQueues(ctx context.Context, tx pgx.Tx, names []string, act sluice.Act) error {
+	if len(names) == 0 {
+		return nil
+	}
+	fresh := sluice.Queue{Settings: sluice.DefaultSettings()}
+	told, _ := fresh.Stored(time.Time{}, act).Columns()
+	after, err := json.Marshal(fresh.ForAudit())
+	if err != nil {
 		return err
 	}
-	return policy.Admit(queue, undeclared)
+	made, _, err := insertQueues(ctx, tx, names, fresh.Settings, act)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, tx, queuesMadeSQL, made, told, act.By, act.Reason, after, nullUUID(act.ID))
 }
 
-// admitNew says why a new queue may not be made, and keeps others from making one until the transaction ends. If somebody
-// else has made it, the insert finds that out.
-func admitNew(ctx context.Context, tx pgx.Tx, queue sluice.Queue) error {
+// admitDeclared says why a queue may not be made that somebody declares, and keeps others from making one until the
+// transaction ends. If somebody else has made it, the insert finds that out.
+func admitDeclared(ctx context.Context, tx pgx.Tx, queue string) error {
 	if err := exec(ctx, tx, queuePolicyLockSQL); err != nil {
 		return err
 	}
-	return admit(ctx, tx, queue.Name, queue.Undeclared)
+	policy, stored, err := readPolicy(ctx, tx, queue)
+	if err != nil || stored {
+		return err
+	}
+	return policy.Admit(queue, false)
 }

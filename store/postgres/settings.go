@@ -108,14 +108,9 @@ func scanQueue(row pgx.CollectableRow) (sluice.Queue, error) {
 
 // SaveQueue stores a queue's settings and plans, and tells the audit.
 func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
-	return s.saveQueue(ctx, queue, act, admitNew)
-}
-
-// saveQueue asks first whether a queue that is new may be made.
-func (s *Store) saveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act, mayMake func(context.Context, pgx.Tx, sluice.Queue) error) (sluice.Queue, error) {
 	return s.putQueue(ctx, "save queue", queue, act, func(tx pgx.Tx, stored *sluice.Queue) (sluice.Queue, error) {
 		if stored == nil {
-			if err := mayMake(ctx, tx, queue); err != nil {
+			if err := admitDeclared(ctx, tx, queue.Name); err != nil {
 				return sluice.Queue{}, err
 			}
 		}
@@ -177,16 +172,33 @@ func isNext(stored, queue sluice.Queue, act sluice.Act) bool {
 
 // writeQueue stores a queue's settings, and says when, by the server's clock.
 func writeQueue(ctx context.Context, tx pgx.Tx, queue sluice.Queue, act sluice.Act) (time.Time, error) {
-	arguments := []any{queue.Name, act.By, act.Reason}
-	for _, setting := range sluice.StoredSettings() {
-		arguments = append(arguments, setting.Stored(queue.Settings))
-	}
-	sql := queueUpdateSQL
 	if queue.Version == 0 {
-		sql = queueInsertSQL
+		made, changedAt, err := insertQueues(ctx, tx, []string{queue.Name}, queue.Settings, act)
+		if err == nil && len(made) == 0 {
+			err = sluice.ErrConflict // somebody else has made it in between
+		}
+		return changedAt, err
 	}
-	_, changedAt, err := savedRow(ctx, tx, sql, arguments...)
+	_, changedAt, err := savedRow(ctx, tx, queueUpdateSQL, queueArguments(queue.Name, queue.Settings, act)...)
 	return changedAt, err
+}
+
+// insertQueues stores those queues that are new, and says which these are, and when that was by the server's clock.
+func insertQueues(ctx context.Context, tx pgx.Tx, names []string, settings sluice.Settings, act sluice.Act) (made []string, at time.Time, err error) {
+	made, err = list(ctx, tx, func(row pgx.CollectableRow) (name string, err error) {
+		err = row.Scan(&name, &at)
+		return name, err
+	}, queueInsertSQL, queueArguments(names, settings, act)...)
+	return made, at.UTC(), err
+}
+
+// queueArguments are those of a statement that stores the settings of one queue, or of some.
+func queueArguments[T string | []string](name T, settings sluice.Settings, act sluice.Act) []any {
+	arguments := []any{name, act.By, act.Reason}
+	for _, setting := range sluice.StoredSettings() {
+		arguments = append(arguments, setting.Stored(settings))
+	}
+	return arguments
 }
 
 // tellQueue keeps what the audit is told of a queue, and tells it.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -162,13 +160,16 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 	if err != nil {
 		return freed, err
 	}
-	anyway := func(context.Context, pgx.Tx, sluice.Queue) error { return nil } // their jobs are stored
-	for _, name := range orphans {
-		queue := sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}
-		act := sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}
-		if _, err := s.saveQueue(ctx, queue, act, anyway); err != nil && !errors.Is(err, sluice.ErrConflict) {
-			return freed, fmt.Errorf("mend queue %q: %w", name, err)
-		}
+	if len(orphans) == 0 {
+		return freed, nil
+	}
+	err = s.call(ctx, "mend queues", func(ctx context.Context, _ bool) error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			return makeQueues(ctx, tx, orphans, sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"})
+		})
+	})
+	if err != nil {
+		return freed, err
 	}
 	return freed + len(orphans), nil
 }

@@ -106,20 +106,21 @@ func (e txEnqueuer) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sl
 	return queues, nil
 }
 
-// Admit says through the transaction why a job may not name a queue.
-func (e txEnqueuer) Admit(ctx context.Context, queue string) error {
+// Admit says through the transaction which queues a job may not name.
+func (e txEnqueuer) Admit(ctx context.Context, queues []string, _ sluice.Act) ([]error, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
 	if err := checkDriver(e.tx); err != nil {
-		return fmt.Errorf("admit queue: %w", err)
+		return nil, fmt.Errorf("admit queues: %w", err)
 	}
 	if err := e.store.mayWork(ctx, e.tx); err != nil {
-		return fmt.Errorf("admit queue: %w", typed(err))
+		return nil, fmt.Errorf("admit queues: %w", typed(err))
 	}
-	if err := admit(ctx, e.tx, queue, true); err != nil {
-		return typed(err)
+	refused, _, err := admit(ctx, e.tx, queues)
+	if err != nil {
+		return nil, typed(err)
 	}
-	return nil
+	return refused, nil
 }
 
 // Now reads the store's clock through the transaction.

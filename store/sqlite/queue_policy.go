@@ -4,12 +4,16 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"fmt"
 
 	"github.com/sluice-queue/sluice"
 )
 
 //go:embed sql/queue_policy.sql
 var queuePolicySQL string
+
+//go:embed sql/queues_stored.sql
+var queuesStoredSQL string
 
 //go:embed sql/queue_policy_save.sql
 var queuePolicySaveSQL string
@@ -60,15 +64,52 @@ func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, 
 	return saved, err
 }
 
-// Admit says why a job may not name a queue.
-func (s *Store) Admit(ctx context.Context, queue string) error {
-	return s.read(ctx, "admit queue", func(tx runner) error { return admit(tx, queue, true) })
+// Admit makes the queues that are new.
+func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]error, error) {
+	var refused []error
+	err := s.write(ctx, "admit queues", func(tx runner, _ bool) (err error) {
+		var fresh []string
+		if refused, fresh, err = admit(tx, queues); err != nil {
+			return err
+		}
+		return makeQueues(tx, fresh, act)
+	})
+	return refused, err
 }
 
-func admit(tx runner, queue string, undeclared bool) error {
+// admit says which queues a job may not name, and which are to be made.
+func admit(tx runner, queues []string) (refused []error, fresh []string, err error) {
+	policy, _, err := readPolicy(tx, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	names, err := jsonOf(queues)
+	if err != nil {
+		return nil, nil, err
+	}
+	stored, err := list(tx, scanOne[string], queuesStoredSQL, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	refused, fresh = policy.AdmitAll(queues, stored)
+	return refused, fresh, nil
+}
+
+// makeQueues stores queues that are new, with the default settings.
+func makeQueues(tx runner, names []string, act sluice.Act) error {
+	for _, name := range names {
+		if _, err := putQueue(tx, nil, sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}, act); err != nil {
+			return fmt.Errorf("make queue %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// admitDeclared says why a queue may not be made that somebody declares.
+func admitDeclared(tx runner, queue string) error {
 	policy, stored, err := readPolicy(tx, queue)
 	if err != nil || stored {
 		return err
 	}
-	return policy.Admit(queue, undeclared)
+	return policy.Admit(queue, false)
 }

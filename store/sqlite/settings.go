@@ -129,7 +129,7 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 	var saved sluice.Queue
 	err := s.write(ctx, "save queue", func(tx runner, _ bool) (err error) {
 		if queue.Version == 0 {
-			if err := admit(tx, queue.Name, queue.Undeclared); err != nil {
+			if err := admitDeclared(tx, queue.Name); err != nil {
 				return err
 			}
 		}
@@ -144,6 +144,11 @@ func saveQueue(tx runner, queue sluice.Queue, act sluice.Act) (sluice.Queue, err
 	if err != nil {
 		return sluice.Queue{}, err
 	}
+	return putQueue(tx, stored, queue, act)
+}
+
+// putQueue stores the next version of a queue, which is stored as it is said; nil: it is new.
+func putQueue(tx runner, stored *sluice.Queue, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
 	next := queue.Stored(time.UnixMicro(now()), act)
 	arguments := []any{next.Name, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason}
 	for _, setting := range sluice.StoredSettings() {

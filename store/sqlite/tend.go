@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	_ "embed"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -126,11 +125,8 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 		if err != nil {
 			return err
 		}
-		for _, name := range orphans {
-			queue := sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}
-			if _, err := saveQueue(tx, queue, sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}); err != nil {
-				return fmt.Errorf("mend queue %q: %w", name, err)
-			}
+		if err := makeQueues(tx, orphans, sluice.Act{By: by, Reason: "jobs wait in it, and it had no settings"}); err != nil {
+			return err
 		}
 		mended = len(orphans)
 		_, err = tx.exec(forgetHoldersSQL, now()-time.Hour.Microseconds())

@@ -128,17 +128,18 @@ func (e *txEnqueuer) Queues(ctx context.Context, filter sluice.QueueFilter) ([]s
 	return queues, nil
 }
 
-// Admit says through the transaction why a job may not name a queue.
-func (e *txEnqueuer) Admit(ctx context.Context, queue string) error {
+// Admit says through the transaction which queues a job may not name.
+func (e *txEnqueuer) Admit(ctx context.Context, queues []string, _ sluice.Act) ([]error, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
 	if err := e.check(ctx); err != nil {
-		return fmt.Errorf("admit queue: %w", err)
+		return nil, fmt.Errorf("admit queues: %w", err)
 	}
-	if err := admit(runnerOf(ctx, e.tx), queue, true); err != nil {
-		return typed(err)
+	refused, _, err := admit(runnerOf(ctx, e.tx), queues)
+	if err != nil {
+		return nil, typed(err)
 	}
-	return nil
+	return refused, nil
 }
 
 // Now reads the store's clock through the transaction.

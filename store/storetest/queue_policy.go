@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -47,7 +48,7 @@ func queuePolicyRules() []Rule {
 			_, err := w.Store.Enqueue(w.ctx, []sluice.Insert{other})
 			w.ok(err)
 			w.limitQueues(func(p *sluice.QueuePolicy) { p.Declared = true })
-			fresh := sluice.Queue{Name: queue, Settings: sluice.DefaultSettings(), Undeclared: true}
+			fresh := sluice.Queue{Name: queue, Settings: sluice.DefaultSettings()}
 			unknown := func(err error) {
 				w.Helper()
 				w.is(err, sluice.ErrNotFound)
@@ -56,16 +57,12 @@ func queuePolicyRules() []Rule {
 					w.Fatalf("error %v", err)
 				}
 			}
-			_, err = w.Store.SaveQueue(w.ctx, fresh, person("first job"))
-			unknown(err)
-			unknown(w.Store.Admit(w.ctx, queue))
+			unknown(w.admit(queue)[0])
 			equal(w, "queues", w.policy().Stored, 0)
-			fresh.Undeclared = false
 			saved, err := w.Other.SaveQueue(w.ctx, fresh, person("declared"))
 			w.ok(err)
-			w.ok(w.Store.Admit(w.ctx, queue))
-			fresh.Undeclared = true
-			_, err = w.Store.SaveQueue(w.ctx, fresh, person("first job"))
+			w.ok(w.admit(queue)[0])
+			_, err = w.Store.SaveQueue(w.ctx, fresh, person("declared"))
 			w.is(err, sluice.ErrConflict)
 			_, err = w.Store.SaveQueue(w.ctx, saved, person("a change"))
 			w.ok(err)
@@ -81,8 +78,13 @@ func queuePolicyRules() []Rule {
 			for n := range errs {
 				store := []sluice.Store{w.Store, w.Other}[n%2]
 				all.Go(func() {
-					made := sluice.Queue{Name: fmt.Sprint("new-", n), Settings: sluice.DefaultSettings(), Undeclared: n%3 == 0}
-					_, errs[n] = store.SaveQueue(w.ctx, made, person("test"))
+					name := fmt.Sprint("new-", n)
+					if n%3 > 0 {
+						_, errs[n] = store.SaveQueue(w.ctx, sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}, person("test"))
+						return
+					}
+					refused, err := store.Admit(w.ctx, []string{name}, person("test"))
+					errs[n] = errors.Join(append(refused, err)...)
 				})
 			}
 			all.Wait()
@@ -96,17 +98,58 @@ func queuePolicyRules() []Rule {
 			}
 			equal(w, "queues made", made, 3)
 			equal(w, "queues", w.policy().Stored, 4)
-			w.tooMany(w.Store.Admit(w.ctx, "another"))
-			w.ok(w.Store.Admit(w.ctx, queue))
+			w.tooMany(w.admit("another")[0])
+			w.ok(w.admit(queue)[0])
 			q.Settings.MaxAttempts = 9
 			_, err := w.Store.SaveQueue(w.ctx, q, person("test"))
 			w.ok(err)
 			w.ok(w.Store.DeleteQueue(w.ctx, queue, person("test")))
 			w.save(func(*sluice.Settings) {})
 			w.limitQueues(func(p *sluice.QueuePolicy) { p.MaxQueues = 1 })
-			w.tooMany(w.Store.Admit(w.ctx, "another"))
+			w.tooMany(w.admit("another")[0])
+		}},
+		{"R-535", "The new queues that jobs name are made together, with the default settings, and told with who and why; those that are stored stay as they are, and the last ones are refused where not all have room.", "I-15", func(w *world) {
+			kept := w.save(func(s *sluice.Settings) { s.MaxAttempts = 9 })
+			w.limitQueues(func(p *sluice.QueuePolicy) { p.MaxQueues = 3 })
+			refused := w.admit("zebra", queue, "ant", "bee")
+			equal(w, "refused", errors.Join(refused[:3]...), nil)
+			w.tooMany(refused[3])
+			equal(w, "refused again", errors.Join(w.admit("ant", "zebra")...), nil)
+			stored, err := w.Other.Queues(w.ctx, sluice.QueueFilter{})
+			w.ok(err)
+			var names []string
+			for _, q := range stored {
+				names = append(names, q.Name)
+				if q.Name == queue {
+					equal(w, "kept", q.Version, kept.Version)
+					continue
+				}
+				equal(w, "settings", q.Settings, sluice.DefaultSettings())
+				equal(w, "version", q.Version, 1)
+				equal(w, "changed by", q.ChangedBy, "ada")
+				equal(w, "untold", q.Untold(), false)
+				w.near("changed at", q.ChangedAt, w.Now())
+				told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: q.Name, Limit: 10})
+				w.ok(err)
+				equal(w, "entries", len(told), 1)
+				equal(w, "reason", told[0].Reason, "first job")
+				equal(w, "before", len(told[0].Before), 0)
+				var after sluice.Settings
+				w.ok(json.Unmarshal(told[0].After, &after))
+				equal(w, "after", after, q.Settings)
+			}
+			equal(w, "queues", fmt.Sprint(names), fmt.Sprint([]string{"ant", queue, "zebra"}))
 		}},
 	}
+}
+
+// admit asks for queues that jobs name.
+func (w *world) admit(queues ...string) []error {
+	w.Helper()
+	refused, err := w.Store.Admit(w.ctx, queues, person("first job"))
+	w.ok(err)
+	equal(w, "answers", len(refused), len(queues))
+	return refused
 }
 
 // policy reads which new queues are made.

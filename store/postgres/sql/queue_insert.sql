@@ -1,5 +1,5 @@
--- Stores a queue that is new. The settings stand in the order of sluice.StoredSettings.
--- $1 text name   $2 text by whom   $3 text reason   $4 … the settings
+-- Stores those queues that are new. The settings stand in the order of sluice.StoredSettings.
+-- $1 text[] names   $2 text by whom   $3 text reason   $4 … the settings
 insert into sluice.queue (name, changed_by, reason,
        paused, lease_ms, timeout_ms, max_attempts, max_recoveries, backoff_base_ms, backoff_factor, backoff_max_ms,
        backoff_jitter_ms, backoff_full_jitter, recover_interval_ms, recover_batch, keep_completed_ms,
@@ -7,12 +7,14 @@ insert into sluice.queue (name, changed_by, reason,
        in_flight_limit, paused_until, ageing, fair, tenant_capacity, tenant_rate, tenant_burst, batch, interval_ms, lead_ms, jitter_ms,
        engine, run_namespace, run_type, run_task_queue, run_timeout_ms, run_ref, run_results, retry_runs, follow_interval_ms, rate_per_ms,
        tenant_rate_per_ms)
-values ($1::text, $2::text, $3::text,
+select fresh, $2::text, $3::text,
        $4::boolean, $5::bigint, $6::bigint, $7::bigint, $8::bigint, $9::bigint, $10::double precision, $11::bigint,
        $12::bigint, $13::boolean, $14::bigint, $15::bigint, $16::bigint, $17::bigint, $18::bigint, $19::bigint,
        $20::text, $21::text, $22::double precision, $23::bigint, $24::bigint, $25::timestamptz, $26::double precision,
        $27::boolean, $28::bigint, $29::double precision, $30::bigint, $31::bigint, $32::bigint, $33::bigint, $34::bigint,
        $35::text, $36::text, $37::text, $38::text, $39::bigint, $40::text, $41::boolean, $42::boolean, $43::bigint, $44::bigint,
-       $45::bigint)
+       $45::bigint
+from unnest($1::text[]) fresh
+order by fresh
 on conflict (name) do nothing
-returning version, changed_at
+returning name, changed_at

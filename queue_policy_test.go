@@ -1,0 +1,55 @@
+package sluice_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// verbs counts the calls of a store that make or read queues.
+type verbs struct {
+	sluice.Store
+	queues, admits, saves, enqueues int
+}
+
+func (v *verbs) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
+	v.queues++
+	return v.Store.Queues(ctx, filter)
+}
+
+func (v *verbs) Admit(ctx context.Context, queues []string, act sluice.Act) ([]error, error) {
+	v.admits++
+	return v.Store.Admit(ctx, queues, act)
+}
+
+func (v *verbs) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
+	v.saves++
+	return v.Store.SaveQueue(ctx, queue, act)
+}
+
+func (v *verbs) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
+	v.enqueues++
+	return v.Store.Enqueue(ctx, jobs)
+}
+
+func TestManyNewQueuesAreMadeInOneCall(t *testing.T) {
+	t.Parallel()
+	_, store := newClient(t)
+	counted := &verbs{Store: store}
+	client := sluice.NewClient(counted, sluice.ClientOptions{})
+	jobs := make([]sluice.NewJob, 1000)
+	for i := range jobs {
+		jobs[i] = sluice.NewJob{Queue: fmt.Sprint("q", i), Payload: []byte("1")}
+	}
+	if _, err := client.EnqueueMany(t.Context(), jobs); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(counted.queues, counted.admits, counted.saves, counted.enqueues); got != "2 1 0 1" {
+		t.Errorf("%s calls that read, admit and save queues and store jobs; want 2 1 0 1", got)
+	}
+	if policy, err := client.QueuePolicy(t.Context()); err != nil || policy.Stored != len(jobs) {
+		t.Errorf("%d queues, %v", policy.Stored, err)
+	}
+}
