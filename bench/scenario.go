@@ -92,6 +92,8 @@ var plans = []plan{
 	{postgresWorkName, postgresWork},
 	{"postgres-million", postgresMillion},
 	{"postgres-latency", postgresLatency},
+	{"postgres-enqueue-callers", postgresCallers},
+	{"postgres-enqueue-one", postgresOneCaller},
 	{"postgres-flat-cost", postgresFlatCost},
 	{"postgres-limits", postgresLimits},
 	{"postgres-tenants", postgresTenants},

@@ -39,8 +39,7 @@ func measureCallers(ctx context.Context, task Task) (Result, error) {
 	}
 	result := percentiles(took)
 	result[EnqueueRate] = float64(len(took)) / elapsed.Seconds()
-	result[ClientCPU] = millis(after.client-before.client) * 1000 / float64(len(took))
-	result[TotalCPU] = result[ClientCPU]
+	after.minus(before).into(result, len(took), task)
 	return result, q.stop(ctx)
 }
 

@@ -56,6 +56,8 @@ const (
 	RiverSQLite  = "river-sqlite"
 	Goqite       = "goqite"
 	Backlite     = "backlite"
+	// Bare is no queue: it stores rows in a plain table of PostgreSQL, which is the least that any queue must do.
+	Bare = "bare"
 )
 
 // The stores of the systems.

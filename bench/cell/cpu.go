@@ -24,6 +24,15 @@ type cpu struct{ client, server time.Duration }
 func (c cpu) minus(before cpu) cpu { return cpu{c.client - before.client, c.server - before.server} }
 func (c cpu) plus(more cpu) cpu    { return cpu{c.client + more.client, c.server + more.server} }
 
+// into adds the processor times of n jobs to a result, those of the server only if there is one.
+func (c cpu) into(result Result, n int, task Task) {
+	per1000 := func(d time.Duration) float64 { return millis(d) * 1000 / float64(n) }
+	result[ClientCPU], result[TotalCPU] = per1000(c.client), per1000(c.client+c.server)
+	if task.ServerPID != 0 {
+		result[ServerCPU] = per1000(c.server)
+	}
+}
+
 // usedCPU reads how much this process and all processes of a server have used so far. It reads our
 // own time at once, and the server's after a wait.
 func usedCPU(serverPID int) (cpu, error) {

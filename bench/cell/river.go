@@ -44,9 +44,9 @@ func openRiver(ctx context.Context, task Task, handle handle) (queue, error) {
 	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
-	config := &river.Config{
-		Queues:  map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: task.Slots}},
-		Workers: river.NewWorkers(), Logger: quietLogger(),
+	config := &river.Config{Workers: river.NewWorkers(), Logger: quietLogger()}
+	if task.Slots > 0 { // else it only stores
+		config.Queues = map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: task.Slots}}
 	}
 	if task.Tuned {
 		config.FetchCooldown, config.FetchPollInterval = time.Millisecond, 5*time.Millisecond

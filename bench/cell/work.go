@@ -49,6 +49,7 @@ type opener func(ctx context.Context, task Task, handle handle) (queue, error)
 
 var openers = map[string]opener{
 	Sluice: openSluice, SluiceAcross: openSluice, River: openRiver, Goqite: openGoqite, Backlite: openBacklite,
+	Bare: openBare,
 }
 
 func open(ctx context.Context, task Task, handle handle) (queue, error) {
@@ -84,15 +85,9 @@ func measureWork(ctx context.Context, task Task) (Result, error) {
 }
 
 func workResult(task Task, enqueueTook, workTook time.Duration, used cpu) Result {
-	per1000 := func(d time.Duration) float64 { return millis(d) * 1000 / float64(task.Jobs) }
 	rate := func(d time.Duration) float64 { return float64(task.Jobs) / d.Seconds() }
-	result := Result{
-		EnqueueRate: rate(enqueueTook), WorkRate: rate(workTook), WholeRate: rate(enqueueTook + workTook),
-		ClientCPU: per1000(used.client), TotalCPU: per1000(used.client + used.server),
-	}
-	if task.ServerPID != 0 {
-		result[ServerCPU] = per1000(used.server)
-	}
+	result := Result{EnqueueRate: rate(enqueueTook), WorkRate: rate(workTook), WholeRate: rate(enqueueTook + workTook)}
+	used.into(result, task.Jobs, task)
 	return result
 }
 
