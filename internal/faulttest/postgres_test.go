@@ -223,6 +223,53 @@ func TestLostAnswersChangeNothing(t *testing.T) {
 	}
 }
 
+// TestLostAnswersToSharedTransactionsStoreEachJobOnce cuts answers while many callers enqueue, who share transactions.
+func TestLostAnswersToSharedTransactionsStoreEachJobOnce(t *testing.T) {
+	t.Parallel()
+	store, p := behindProxy(t)
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	enqueue := func() {
+		receipt, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`{}`)})
+		if err != nil || receipt.Duplicate {
+			t.Errorf("enqueue: %+v, %v", receipt, err)
+		}
+	}
+	enqueue() // the statement's shape is known from here on
+	p.slow.Store(int64(2 * time.Millisecond))
+	const callers, each, cuts = 8, 20, 3
+	var wait sync.WaitGroup
+	for range callers {
+		wait.Go(func() {
+			for range each {
+				enqueue()
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		wait.Wait()
+	}()
+	for n := range int32(cuts) {
+		p.cutAnswerTo("insert into sluice.job")
+		for over := false; p.cuts.Load() == n && !over; {
+			select {
+			case <-ended:
+				over = true
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	<-ended
+	if p.cuts.Load() == 0 {
+		t.Error("no answer was cut")
+	}
+	page, err := client.Jobs(t.Context(), sluice.JobFilter{Queue: "q", Limit: 1000})
+	if err != nil || len(page.Jobs) != 1+callers*each {
+		t.Errorf("%d jobs, want %d: %v", len(page.Jobs), 1+callers*each, err)
+	}
+}
+
 // TestReleasedJobIsFoundAtOnceOnASlowNetwork counts claims, not time: each takes as long as the network makes it.
 func TestReleasedJobIsFoundAtOnceOnASlowNetwork(t *testing.T) {
 	t.Parallel()

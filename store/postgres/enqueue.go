@@ -29,6 +29,10 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 	}
 	var out enqueued
 	err := s.call(ctx, "enqueue", func(ctx context.Context, again bool) (err error) {
+		if !again && mayShare(jobs) {
+			out.receipts, err = s.groups.enqueue(ctx, jobs)
+			return err
+		}
 		if !keyed(jobs) {
 			out, err = enqueue(ctx, s.pool, jobs, enqueuing{again: again, brief: true, alone: !again})
 			return err

@@ -103,3 +103,13 @@ func FunctionSignatures() ([]string, error) {
 	}
 	return out, err
 }
+
+// WaitForEnqueues makes calls wait so long for those that are under way before they start beside them.
+func (s *Store) WaitForEnqueues(patience time.Duration) { s.groups.patience = patience }
+
+// WaitingEnqueues counts the calls that wait to share a transaction.
+func (s *Store) WaitingEnqueues() int {
+	s.groups.mu.Lock()
+	defer s.groups.mu.Unlock()
+	return len(s.groups.waiting)
+}

@@ -47,6 +47,7 @@ type Store struct {
 	// session is what connections ask for, nil: the pool is the caller's. Pooled: behind a pooler in transaction mode.
 	session  *session
 	pooled   bool
+	groups   *enqueueGroups
 	signals  broadcast.Broadcaster
 	notifier *notifier
 	marks    marks
@@ -117,6 +118,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, options Options) (*Store, erro
 
 func open(ctx context.Context, pool *pgxpool.Pool, session *session, options Options) (*Store, error) {
 	s := &Store{pool: pool, session: session, options: options.withDefaults(), waveSlice: waveSlice, checks: checkup.Checks("postgres"), bigIndex: bigIndex, lookTimeout: lookTimeout}
+	s.groups = newEnqueueGroups(s)
 	s.log = event.NewLog(s.options.Logger, "", 0)
 	s.pipelines = pool.Config().ConnConfig.DefaultQueryExecMode == planEachTime
 	if err := s.lookForPooler(ctx); err != nil {
@@ -147,6 +149,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	s.groups.wait()
 	s.notifier.stop()
 	s.log.Flush()
 	if s.ownsPool {

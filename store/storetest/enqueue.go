@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -93,5 +95,45 @@ func enqueueRules() []Rule {
 			wait.Wait()
 			equal(w, "claimed", len(w.claim(2*callers*each)), callers*each)
 		}},
+		{"R-561", "Of many callers at once, each gets the receipt or the error of its own job.", "I-1, I-7", func(w *world) {
+			const callers = 8
+			stored, shared := insertOf(sluice.EnqueueOptions{}), insertOf(sluice.EnqueueOptions{})
+			w.receipts(stored)
+			var wait sync.WaitGroup
+			var made atomic.Int32
+			for range callers {
+				wait.Go(func() {
+					in := insertOf(sluice.EnqueueOptions{})
+					w.callerGets("a new job", sluice.Receipt{ID: in.ID}, in)
+				})
+				wait.Go(func() { w.callerGets("a stored job", sluice.Receipt{ID: stored.ID, Duplicate: true}, stored) })
+				wait.Go(func() {
+					got, err := w.Store.Enqueue(w.ctx, []sluice.Insert{shared})
+					if err != nil || got[0].ID != shared.ID {
+						w.Errorf("a job of many callers: %v, %v", got, err)
+					} else if !got[0].Duplicate {
+						made.Add(1)
+					}
+				})
+				wait.Go(func() {
+					var refused *sluice.BatchError
+					behind := insertOf(sluice.EnqueueOptions{After: []sluice.ID{sluice.NewID()}})
+					if _, err := w.Store.Enqueue(w.ctx, []sluice.Insert{behind}); !errors.As(err, &refused) || refused.Failed[0] == nil {
+						w.Errorf("a job after one that is not stored: %v", err)
+					}
+				})
+			}
+			wait.Wait()
+			equal(w, "who made the job of many callers", made.Load(), 1)
+			equal(w, "claimed", len(w.claim(10*callers)), callers+2)
+		}},
+	}
+}
+
+// callerGets enqueues one job, beside others who do.
+func (w *world) callerGets(what string, want sluice.Receipt, in sluice.Insert) {
+	got, err := w.Store.Enqueue(w.ctx, []sluice.Insert{in})
+	if err != nil || len(got) != 1 || got[0] != want {
+		w.Errorf("%s: receipts %+v, error %v", what, got, err)
 	}
 }
