@@ -254,7 +254,7 @@ func (d *demoRun) run(ctx context.Context) error {
 
 // enqueue puts the file in, and gives how many payments are stored.
 func (d *demoRun) enqueue(ctx context.Context) (int, error) {
-	lines := lineEnqueuer{app: d.app, client: d.client, batchSize: 1000, prepare: func(job *sluice.NewJob) error {
+	lines := lineEnqueuer{app: d.app, client: d.client, batchSize: 1000, run: newFileRun(), prepare: func(job *sluice.NewJob) error {
 		if !d.flags.dueAt.IsZero() {
 			job.DueAt, job.Delay = d.flags.dueAt, 0
 		}
@@ -266,13 +266,13 @@ func (d *demoRun) enqueue(ctx context.Context) (int, error) {
 		}
 		return nil
 	}}
-	file, err := lines.open(d.flags.file)
+	file, err := lines.open(ctx, d.flags.file)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = file.Close() }()
 	begun := time.Now()
-	out, err := lines.run(ctx)
+	out, err := lines.store(ctx)
 	d.summary.EnqueueSeconds = time.Since(begun).Seconds()
 	d.summary.Refused, d.summary.Duplicates = out.Refused, out.Duplicates
 	if err == nil && out.Stored == 0 {

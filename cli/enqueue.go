@@ -21,7 +21,7 @@ type enqueueFlags struct {
 	scope, onDuplicate string
 	labels, after      []string
 	afterFailure       string
-	file               string
+	file, resume       string
 	skip, batch        int
 }
 
@@ -38,12 +38,19 @@ options, by these names:
   %s
 
 Lines that are refused are reported with their number and do not keep the others from being stored;
-the exit code is then 6. After an interrupt it says with which --skip to go on.`, jobFieldNames()),
+the exit code is then 6.
+
+A run of a file has an id, and so has the job of each of its lines that names none: that of the run, which ends with the
+line's number in hexadecimal. If a run is cut off, by an interrupt or whatever else, go on with the same file (or the same
+standard input) and --resume: lines that are stored already are found by their ids, and not stored twice; a file that has
+changed is refused. --skip spares looking for lines that are known to be stored: an interrupted run says how many. Finished
+jobs are found as long as their queue keeps them.`, jobFieldNames()),
 		Example: `  sluice enqueue mail '{"to":"ada"}' --tenant acme --delay 10m
   generate-report | sluice enqueue reports -
   sluice enqueue reports @report.json --key report-7 --on-duplicate replace
   sluice enqueue ledger '{"cents":100}' --order-key account-7
-  sluice enqueue payments --file wave.jsonl`,
+  sluice enqueue payments --file wave.jsonl
+  sluice enqueue payments --file wave.jsonl --resume 01a205c4-54b2-70f5-bda8-4c2000000000 --skip 3000`,
 		Args: arguments(0, 2),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := f.check(command); err != nil {
@@ -73,14 +80,15 @@ the exit code is then 6. After an interrupt it says with which --skip to go on.`
 	flags.StringVar(&f.afterFailure, "after-failure", "", "what becomes of the job when one of those dies or is cancelled: cancel, run (it counts as done), wait (until it was requeued and has completed) (default: cancel)")
 	flags.StringVar(&f.id, "id", "", "the job's id (default: a new one); the same id stores a job once")
 	flags.StringVar(&f.file, "file", "", "a file of jobs, one JSON object per line; - for standard input")
-	flags.IntVar(&f.skip, "skip", 0, "with --file: lines to leave out at the beginning, to go on where it was interrupted")
+	flags.StringVar(&f.resume, "resume", "", "with --file: the id of a run that was cut off, to go on with it; no line is stored twice")
+	flags.IntVar(&f.skip, "skip", 0, "with --file: lines to leave out at the beginning, because they are stored")
 	flags.IntVar(&f.batch, "batch", 1000, "with --file: lines stored in one transaction")
 	return command
 }
 
 // check refuses flags that would be passed over in silence.
 func (f enqueueFlags) check(command *cobra.Command) error {
-	ofFile := []string{"skip", "batch"}
+	ofFile := []string{"resume", "skip", "batch"}
 	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "delay", "priority", "expires-at", "label", "max-attempts", "id", "order-key", "after", "after-failure"}
 	unfit, why := ofFile, "only goes with --file"
 	if f.file != "" {

@@ -10,24 +10,38 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 )
 
 // enqueued tells what became of a file of jobs.
 type enqueued struct {
-	Lines      int `json:"lines"`
-	Stored     int `json:"stored"`
-	Duplicates int `json:"duplicates"`
-	Refused    int `json:"refused"`
+	Run        sluice.ID `json:"run"`
+	Lines      int       `json:"lines"`
+	Stored     int       `json:"stored"`
+	Before     int       `json:"stored_before"`
+	Duplicates int       `json:"duplicates"`
+	Refused    int       `json:"refused"`
+
+	doubtful int // the last line of a batch of which no answer came; 0: none
 }
 
 // String is the same for people.
 func (e enqueued) String() string {
-	return fmt.Sprintf("%s stored, %s duplicates, %s refused", count(e.Stored), count(e.Duplicates), count(e.Refused))
+	text := fmt.Sprintf("%s stored, ", count(e.Stored))
+	if e.Before > 0 {
+		text += fmt.Sprintf("%s stored before, ", count(e.Before))
+	}
+	return text + fmt.Sprintf("%s duplicates, %s refused", count(e.Duplicates), count(e.Refused))
 }
 
-func (a *app) enqueueFile(ctx context.Context, args []string, f enqueueFlags) error {
+// goOn says how a run that was cut off goes on.
+func (e enqueued) goOn() string {
+	return fmt.Sprintf("go on with --resume %s --skip %d", e.Run, e.Lines)
+}
+
+func (a *app) enqueueFile(ctx context.Context, args []string, f enqueueFlags) (err error) {
 	queue := ""
 	switch len(args) {
 	case 0:
@@ -36,9 +50,15 @@ func (a *app) enqueueFile(ctx context.Context, args []string, f enqueueFlags) er
 	default:
 		return usagef("with --file the payloads come from the file")
 	}
-	lines := lineEnqueuer{app: a, in: a.stdin, queue: queue, skip: f.skip, batchSize: f.batch}
+	lines := lineEnqueuer{app: a, in: a.stdin, queue: queue, skip: f.skip, batchSize: f.batch, run: newFileRun()}
+	if f.resume != "" {
+		if lines.run, err = parseFileRun(f.resume); err != nil {
+			return err
+		}
+		lines.resumed = true
+	}
 	if f.file != "-" {
-		file, err := lines.open(f.file)
+		file, err := lines.open(ctx, f.file)
 		if err != nil {
 			return err
 		}
@@ -48,12 +68,14 @@ func (a *app) enqueueFile(ctx context.Context, args []string, f enqueueFlags) er
 	if err != nil {
 		return err
 	}
-	defer a.close(store)
+	defer a.closeSoon(ctx, store)
 	lines.client = a.client(store)
-	out, err := lines.run(ctx)
+	if !lines.resumed {
+		a.note("run %s: if it is cut off, go on with --resume %s", sluice.ID(lines.run), sluice.ID(lines.run))
+	}
+	out, err := lines.store(ctx)
 	if err != nil {
-		a.note("%s; go on with --skip %d", out, out.Lines)
-		return err
+		return a.cutOff(ctx, out, err)
 	}
 	if err := a.printOne(out, func() error {
 		_, err := fmt.Fprintln(a.stdout, out)
@@ -67,6 +89,44 @@ func (a *app) enqueueFile(ctx context.Context, args []string, f enqueueFlags) er
 	return nil
 }
 
+// cutOff tells how far a run came, also if it is to be quiet: from the beginning, jobs would be stored twice.
+func (a *app) cutOff(ctx context.Context, out enqueued, err error) error {
+	doubt := ""
+	if out.doubtful > 0 {
+		doubt = fmt.Sprintf(", and lines %d to %d may be", out.Lines+1, out.doubtful)
+	}
+	fmt.Fprintf(a.stderr, "%s%s; %s\n", out, doubt, out.goOn())
+	if ctx.Err() != nil {
+		return codedError{ctx.Err(), exitInterrupted, out.goOn() + "; from the beginning, jobs would be stored twice"}
+	}
+	return err
+}
+
+// closeSoon closes a store, and waits no longer than a moment for it after an interrupt: a store that is out of reach is
+// asked once more to take the figures.
+func (a *app) closeSoon(ctx context.Context, store sluice.Store) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		a.close(store)
+	}()
+	select {
+	case <-closed:
+		return
+	case <-ctx.Done():
+	}
+	select {
+	case <-closed:
+	case <-time.After(closeGrace):
+	}
+}
+
+// After an interrupt, a batch that is under way has batchGrace to end, and the store closeGrace to close.
+const (
+	batchGrace = 500 * time.Millisecond
+	closeGrace = 300 * time.Millisecond
+)
+
 // maxLine bounds a line of a file: the largest payload a queue may take, and its options.
 const maxLine = 65 << 20
 
@@ -77,6 +137,8 @@ type lineEnqueuer struct {
 	in        io.Reader
 	size      int64 // of the file; 0: not known
 	queue     string
+	run       fileRun
+	resumed   bool // the run was begun before
 	skip      int
 	batchSize int
 	prepare   func(*sluice.NewJob) error // changes or refuses a job; nil: takes all
@@ -92,8 +154,8 @@ type refusedLine struct {
 	err    error
 }
 
-// open makes a file what is read.
-func (l *lineEnqueuer) open(path string) (io.Closer, error) {
+// open makes a file what is read, until the context ends.
+func (l *lineEnqueuer) open(ctx context.Context, path string) (io.Closer, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, usagef("%w", err)
@@ -106,13 +168,13 @@ func (l *lineEnqueuer) open(path string) (io.Closer, error) {
 		_ = file.Close() // it was only read
 		return nil, err
 	}
-	l.in, l.size = file, info.Size()
+	l.in, l.size = interruptible{ctx, file}, info.Size()
 	return file, nil
 }
 
-// run stores the lines. Lines of what it returns counts those that were dealt with for good. An
-// interrupt is seen between batches, so that the count is right.
-func (l *lineEnqueuer) run(ctx context.Context) (enqueued, error) {
+// store stores the lines. Lines of what it returns counts those that were dealt with for good.
+func (l *lineEnqueuer) store(ctx context.Context) (enqueued, error) {
+	l.out.Run = sluice.ID(l.run)
 	counting := &countingReader{reader: l.in}
 	lines := bufio.NewScanner(counting)
 	lines.Buffer(make([]byte, 0, 1<<20), maxLine)
@@ -120,7 +182,9 @@ func (l *lineEnqueuer) run(ctx context.Context) (enqueued, error) {
 	defer bar.leave()
 	number := 0
 	for lines.Scan() {
-		number++
+		if number++; number > maxLines {
+			return l.out, usagef("more than %d lines: split the file", maxLines)
+		}
 		if number <= l.skip {
 			l.out.Lines = number
 			continue
@@ -163,7 +227,7 @@ func (l *lineEnqueuer) take(number int, text []byte) {
 		return
 	}
 	if job.ID.IsZero() {
-		job.ID = sluice.NewID() // chosen here, so that trying again finds it
+		job.ID = l.run.id(number)
 	}
 	l.batch, l.numbers = append(l.batch, job), append(l.numbers, number)
 }
@@ -173,20 +237,8 @@ func (l *lineEnqueuer) flush(ctx context.Context, upTo int, bar *progress) error
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var refused *sluice.BatchError
-	receipts, err := l.client.EnqueueMany(context.WithoutCancel(ctx), l.batch) // the store has its own deadline
-	if err != nil && !errors.As(err, &refused) {
+	if err := l.put(ctx, upTo); err != nil {
 		return err
-	}
-	for i, receipt := range receipts {
-		switch {
-		case refused != nil && refused.Failed[i] != nil:
-			l.refused = append(l.refused, refusedLine{l.numbers[i], refused.Failed[i]})
-		case receipt.Duplicate:
-			l.out.Duplicates++
-		default:
-			l.out.Stored++
-		}
 	}
 	slices.SortFunc(l.refused, func(a, b refusedLine) int { return cmp.Compare(a.number, b.number) })
 	for _, r := range l.refused {
@@ -196,6 +248,37 @@ func (l *lineEnqueuer) flush(ctx context.Context, upTo int, bar *progress) error
 	l.out.Refused += len(l.refused)
 	l.out.Lines = max(l.out.Lines, upTo)
 	l.batch, l.numbers, l.refused = l.batch[:0], l.numbers[:0], l.refused[:0]
+	return nil
+}
+
+// put stores the batch. After an interrupt it waits a moment for the answer.
+func (l *lineEnqueuer) put(ctx context.Context, upTo int) error {
+	soon, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the store has its own deadline
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(batchGrace, cancel) })()
+	if l.resumed {
+		if err := l.verify(soon); err != nil {
+			return err
+		}
+	}
+	receipts, err := l.client.EnqueueMany(soon, l.batch)
+	var refused *sluice.BatchError
+	if err != nil && !errors.As(err, &refused) {
+		l.out.doubtful = upTo
+		return err
+	}
+	for i, receipt := range receipts {
+		switch {
+		case refused != nil && refused.Failed[i] != nil:
+			l.refused = append(l.refused, refusedLine{l.numbers[i], refused.Failed[i]})
+		case receipt.Duplicate && l.resumed && receipt.ID == l.run.id(l.numbers[i]):
+			l.out.Before++
+		case receipt.Duplicate:
+			l.out.Duplicates++
+		default:
+			l.out.Stored++
+		}
+	}
 	return nil
 }
 

@@ -173,3 +173,15 @@ func ExaminePlans(queue sluice.Queue, tended bool) []finding {
 func WarnOfRate(ctx context.Context, client *sluice.Client, queue string, pairs ...string) (string, error) {
 	return warnOfRate(ctx, client, queue, pairs)
 }
+
+// StoreLines stores lines as «sluice enqueue --file» does, and gives how far it came, and what it was cut off by.
+func StoreLines(ctx context.Context, client *sluice.Client, lines string) (told string, err error) {
+	var out bytes.Buffer
+	a := &app{stderr: &out}
+	l := lineEnqueuer{app: a, client: client, in: strings.NewReader(lines), queue: "mail", batchSize: 2, run: newFileRun()}
+	done, err := l.store(ctx)
+	if err != nil {
+		err = a.cutOff(ctx, done, err)
+	}
+	return out.String(), err
+}
