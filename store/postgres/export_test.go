@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice/internal/flow"
@@ -113,3 +115,9 @@ func (s *Store) WaitingEnqueues() int {
 	defer s.groups.mu.Unlock()
 	return len(s.groups.waiting)
 }
+
+// PerJob are the statements whose plans connections keep.
+func PerJob() []string { return slices.Sorted(maps.Keys(perJob)) }
+
+// HurryPlans has connections plan anew after each statement.
+func (s *Store) HurryPlans() { s.pool.plans.slow, s.pool.plans.age = 0, 0 }

@@ -4,14 +4,13 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // pipeline is a transaction whose statements are sent together where none needs the rows of another. Beside busy
 // handlers each wait for an answer costs a claim about a millisecond.
 type pipeline struct {
-	conn     *pgxpool.Conn
-	together bool // the connection plans the statements of a batch each time, as query does
+	conn     keepingConn
+	together bool // the connection sends statements of a batch as query does
 	queued   []queuedStatement
 }
 
@@ -23,10 +22,11 @@ type queuedStatement struct {
 
 // pipelined runs do in a transaction, and commits it together with what is still queued.
 func (s *Store) pipelined(ctx context.Context, do func(p *pipeline) error) error {
-	conn, err := s.pool.Acquire(ctx)
+	acquired, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
+	conn := keepingConn{acquired, s.pool.keepsPlans()}
 	defer conn.Release() // which closes one that is still in the transaction
 	p := &pipeline{conn: conn, together: s.pipelines}
 	p.queue("begin", nil)
@@ -88,5 +88,5 @@ func (p *pipeline) Query(ctx context.Context, sql string, arguments ...any) (pgx
 	if err := p.flush(ctx); err != nil {
 		return nil, err
 	}
-	return p.conn.Query(ctx, sql, arguments...)
+	return query(ctx, p.conn, sql, arguments...)
 }

@@ -76,7 +76,9 @@ func (s *Store) lookForPooler(ctx context.Context) error {
 		if err != nil || pid == conn.Conn().PgConn().PID() {
 			return err // the process that the server named when we connected
 		}
-		s.pooled = s.sharesProcesses(ctx, conn.Conn())
+		if s.pooled = s.sharesProcesses(ctx, conn.Conn()); s.pooled {
+			s.pool.forgetPlans()
+		}
 		return nil
 	})
 }

@@ -49,7 +49,9 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 		if s.closed.Load() {
 			return fmt.Errorf("%s: the store was closed: %w: %w", verb, sluice.ErrUnavailable, err)
 		}
-		if !transient(err) {
+		if unknownStatement(err) {
+			s.pool.forgetPlans()
+		} else if !transient(err) {
 			return fmt.Errorf("%s: %w", verb, s.refusal(ctx, typed(err)))
 		}
 		if fault == nil || ctx.Err() == nil { // that the time was over in the midst of a try is no cause
@@ -88,6 +90,8 @@ func transient(err error) bool {
 			"57P01", "57P02", "57P03", // the server shuts down or starts up
 			"53300": // too many connections
 			return true
+		case "0A000":
+			return outdatedPlan(server)
 		case "23505": // two of one order were about to be let go in the same moment
 			return server.ConstraintName == "live_open"
 		}

@@ -13,14 +13,17 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// planEachTime sends a statement without keeping its plan. A plan that was made while a table was
-// small reads all of it for ever after; planning costs a few hundredths of a millisecond per job
-// in a batch of 100. It also works behind a pooler in transaction mode.
+// planEachTime sends a statement without keeping its plan. It counts for all but those that each job costs (see perJob), for
+// all of them in transactions and pools of a caller's, and behind a pooler in transaction mode.
 const planEachTime = pgx.QueryExecModeCacheDescribe
 
 // query runs a statement of ours that gives rows.
 func query(ctx context.Context, db rowsQuerier, sql string, args ...any) (pgx.Rows, error) {
-	return db.Query(ctx, sql, append([]any{planEachTime}, args...)...)
+	mode := planEachTime
+	if keepsPlans(db, sql) {
+		mode = pgx.QueryExecModeCacheStatement
+	}
+	return db.Query(ctx, sql, append([]any{mode}, args...)...)
 }
 
 // exec runs a statement of ours whose rows nobody needs.

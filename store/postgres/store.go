@@ -41,7 +41,7 @@ type Options struct {
 
 // Store is a sluice.Store in PostgreSQL. It may be used by many goroutines.
 type Store struct {
-	pool     *pgxpool.Pool
+	pool     pool
 	ownsPool bool
 	options  Options
 	// session is what connections ask for, nil: the pool is the caller's. Pooled: behind a pooler in transaction mode.
@@ -94,14 +94,17 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	session := newSession(options)
 	session.apply(config)
 	config.ConnConfig.DefaultQueryExecMode = planEachTime
+	own := pool{plans: new(plans)}
+	if !options.TransactionPooler {
+		own.plans.apply(config)
+	}
 	markFaults(&config.ConnConfig.Config)
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
+	if own.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	store, err := open(ctx, pool, session, options)
+	store, err := open(ctx, own, session, options)
 	if err != nil {
-		pool.Close()
+		own.Close()
 		return nil, err
 	}
 	store.ownsPool = true
@@ -109,18 +112,18 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 }
 
 // New makes a store of a pool that the caller keeps and closes, and checks the schema.
-func New(ctx context.Context, pool *pgxpool.Pool, options Options) (*Store, error) {
-	if err := sluice.CheckGiven("pool", pool); err != nil {
+func New(ctx context.Context, given *pgxpool.Pool, options Options) (*Store, error) {
+	if err := sluice.CheckGiven("pool", given); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	return open(ctx, pool, nil, options)
+	return open(ctx, pool{Pool: given}, nil, options)
 }
 
-func open(ctx context.Context, pool *pgxpool.Pool, session *session, options Options) (*Store, error) {
-	s := &Store{pool: pool, session: session, options: options.withDefaults(), waveSlice: waveSlice, checks: checkup.Checks("postgres"), bigIndex: bigIndex, lookTimeout: lookTimeout}
+func open(ctx context.Context, from pool, session *session, options Options) (*Store, error) {
+	s := &Store{pool: from, session: session, options: options.withDefaults(), waveSlice: waveSlice, checks: checkup.Checks("postgres"), bigIndex: bigIndex, lookTimeout: lookTimeout}
 	s.groups = newEnqueueGroups(s)
 	s.log = event.NewLog(s.options.Logger, "", 0)
-	s.pipelines = pool.Config().ConnConfig.DefaultQueryExecMode == planEachTime
+	s.pipelines = from.Config().ConnConfig.DefaultQueryExecMode == planEachTime
 	if err := s.lookForPooler(ctx); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
@@ -159,4 +162,4 @@ func (s *Store) Close() error {
 }
 
 // Pool gives the pool of connections, for the caller's own statements and transactions.
-func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+func (s *Store) Pool() *pgxpool.Pool { return s.pool.Pool }

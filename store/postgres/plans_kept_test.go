@@ -1,0 +1,188 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
+)
+
+// TestPlansThatAreKeptReadNoBacklog plans the statements that each job costs for all values alike, as a connection does that
+// keeps their plans: with true statistics, and with those of a time when nothing was there.
+func TestPlansThatAreKeptReadNoBacklog(t *testing.T) {
+	t.Parallel()
+	arguments := planArguments()
+	for name, statistics := range map[string]string{"true": "analyze", "none": "", "old": "empty"} {
+		t.Run("statistics "+name, func(t *testing.T) {
+			t.Parallel()
+			store := openStore(t, pgtest.NewDatabase(t)+"&plan_cache_mode=force_generic_plan")
+			if statistics == "empty" {
+				runPlain(t, store, "vacuum analyze")
+				runPlain(t, store, "alter table sluice.live set (autovacuum_enabled = off)")
+			}
+			runPlain(t, store, backlogSQL)
+			if statistics == "analyze" {
+				runPlain(t, store, "set default_statistics_target = 1000; analyze")
+			}
+			for _, text := range postgres.PerJob() {
+				name, args := statementOf(t, text), []any(nil)
+				if args = arguments[name]; args == nil {
+					t.Logf("%s has no arguments", name)
+					continue
+				}
+				var plan []struct{ Plan planNode }
+				if err := json.Unmarshal([]byte(genericPlan(t, store, text, len(args))), &plan); err != nil {
+					t.Fatal(err)
+				}
+				t.Run(name, func(t *testing.T) {
+					if slices.Contains(claimStatements, name) {
+						checkPlan(t, plan[0].Plan)
+					} else if read := readsWhole(plan[0].Plan); read != "" { // others sort the jobs that they are given
+						t.Errorf("it reads the whole of %s:\n%s", read, plan[0].Plan.lines(0))
+					}
+				})
+			}
+		})
+	}
+}
+
+// readsWhole names a large table that a plan reads as a whole.
+func readsWhole(n planNode) string {
+	if n.Type == "Seq Scan" && slices.Contains([]string{"live", "job", "done", "line", "hint", "job_after", "stray_run"}, n.Relation) {
+		return n.Relation
+	}
+	for _, below := range n.Plans {
+		if read := readsWhole(below); read != "" {
+			return read
+		}
+	}
+	return ""
+}
+
+// TestAPlanThatIsSlowIsMadeAnew claims from an empty store until the plan is kept, which reads the whole of a table that has
+// no rows, and then from a full one.
+func TestAPlanThatIsSlowIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, pgtest.NewDatabase(t)+"&pool_max_conns=1&plan_cache_mode=force_generic_plan")
+	runPlain(t, store, "vacuum analyze")
+	claim := func(want int) {
+		t.Helper()
+		claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "q1", Limit: 1, Holder: "h:1:x", Lease: time.Minute, Token: sluice.NewToken()})
+		if err != nil || len(claimed.Jobs) != want {
+			t.Fatalf("claimed %d, want %d: %v", len(claimed.Jobs), want, err)
+		}
+	}
+	for range 10 {
+		claim(0)
+	}
+	if read := readsWhole(keptPlan(t, store, "claim.sql")); read == "" {
+		t.Fatal("the plan of an empty store reads no table as a whole, so that this test shows nothing")
+	}
+	store.HurryPlans()
+	if _, err := sluice.NewClient(store, sluice.ClientOptions{}).EnqueueMany(t.Context(), slices.Repeat([]sluice.NewJob{{Queue: "q1", Payload: []byte("1")}}, 20_000)); err != nil {
+		t.Fatal(err)
+	}
+	claim(1)
+	claim(1)
+	if read := readsWhole(keptPlan(t, store, "claim.sql")); read != "" {
+		t.Errorf("the plan reads the whole of %s:\n%s", read, keptPlan(t, store, "claim.sql").lines(0))
+	}
+}
+
+// A pooler that comes between gives a transaction to a server process that knows none of our statements.
+func TestStatementsThatTheServerDoesNotKnowAreSentAnew(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, pgtest.NewDatabase(t)+"&pool_max_conns=1")
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	for _, n := range []int{0, 1, 2} {
+		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte("1")}); err != nil {
+			t.Fatalf("%d times the server forgot: %v", n, err)
+		}
+		if _, err := store.Pool().Exec(t.Context(), "deallocate all", pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+	}
+	depth, err := store.Depth(t.Context(), "q")
+	if err != nil || depth.Ready != 3 {
+		t.Errorf("%d are ready, want 3: %v", depth.Ready, err)
+	}
+}
+
+// keptPlan is the plan that the only connection of a store keeps of a statement.
+func keptPlan(t *testing.T, store *postgres.Store, name string) planNode {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("sql", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var prepared string
+	err = store.Pool().QueryRow(t.Context(), "select name from pg_prepared_statements where statement = $1", pgx.QueryExecModeExec, string(text)).Scan(&prepared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan []struct{ Plan planNode }
+	arguments := len(planArguments()[name])
+	if err := json.Unmarshal([]byte(explainKept(t, store, "", prepared, arguments)), &plan); err != nil {
+		t.Fatal(err)
+	}
+	return plan[0].Plan
+}
+
+func runPlain(t *testing.T, store *postgres.Store, statement string) {
+	t.Helper()
+	if _, err := store.Pool().Exec(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// statementOf finds the file of a statement.
+func statementOf(t *testing.T, text string) string {
+	t.Helper()
+	files, err := filepath.Glob("sql/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(files, func(file string) bool {
+		kept, err := os.ReadFile(file)
+		return err == nil && string(kept) == text
+	})
+	if i < 0 {
+		t.Fatalf("no file has %.80s", text)
+	}
+	return filepath.Base(files[i])
+}
+
+// genericPlan is how the server would run a statement whatever its values are.
+func genericPlan(t *testing.T, store *postgres.Store, text string, arguments int) string {
+	t.Helper()
+	return explainKept(t, store, "deallocate all; prepare kept as "+text, "kept", arguments)
+}
+
+// explainKept is how the server would run a prepared statement, on a connection that has run another before.
+func explainKept(t *testing.T, store *postgres.Store, before, prepared string, arguments int) string {
+	t.Helper()
+	conn, err := store.Pool().Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	if _, err := conn.Conn().PgConn().Exec(t.Context(), before).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	nulls := strings.TrimSuffix(strings.Repeat("null, ", arguments), ", ")
+	results, err := conn.Conn().PgConn().Exec(t.Context(), fmt.Sprintf("explain (costs off, format json) execute %s(%s)", prepared, nulls)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(results[0].Rows[0][0])
+}
