@@ -69,7 +69,7 @@ func (m missingStore) Operations(context.Context, OperationFilter) ([]Operation,
 
 func (m missingStore) Outlook(context.Context, ID) (Outlook, error) { return Outlook{}, m.err }
 
-func (m missingStore) Prune(context.Context, ID, int) (Pruned, error)        { return Pruned{}, m.err }
+func (m missingStore) Prune(context.Context, string, int) (Pruned, error)    { return Pruned{}, m.err }
 func (m missingStore) PruneJobs(context.Context, []ID, Act) ([]error, error) { return nil, m.err }
 func (m missingStore) QueuePolicy(context.Context) (QueuePolicy, error)      { return QueuePolicy{}, m.err }
 

@@ -117,10 +117,11 @@ type Store interface {
 	// QueuePolicy says, and blocked jobs whose blocker is gone. It returns how many rows it set right. Beside that, and uncounted, it
 	// does what claims leave undone in queues from which nobody claims.
 	Mend(ctx context.Context, by string) (int, error)
-	// Prune deletes finished jobs that were kept as long as their queue's settings ask. It looks
-	// at the limit jobs that follow after, and returns where to go on. Each call also looks at the next limit
-	// tenants that have a turn in a queue, and forgets those of which nothing would be lost.
-	Prune(ctx context.Context, after ID, limit int) (Pruned, error)
+	// Prune deletes finished jobs that were kept as long as their queue's settings ask, and keys whose window has passed:
+	// at most limit of each, and fewer where that many would hold up others. It goes on after the place that the call
+	// before it returned, and looks at no job that is kept longer. An empty after begins a pass. The last call of a pass
+	// also looks at the next limit tenants that have a turn in a queue, and forgets those of which nothing would be lost.
+	Prune(ctx context.Context, after string, limit int) (Pruned, error)
 
 	// CountWaves counts what falls due, for Waves. It reads every unfinished job, in slices, holds
 	// nothing that others write, and writes only what differs from the last count.
@@ -224,10 +225,10 @@ type Recovered struct {
 
 // Pruned tells how far Prune has come.
 type Pruned struct {
-	// Deleted counts the finished lives that are gone.
+	// Deleted counts the jobs that are gone.
 	Deleted int
-	// Next is where to go on; zero: the end was reached.
-	Next ID
+	// Next is where to go on; empty: the pass is over.
+	Next string
 }
 
 // Signal tells a worker to look now instead of at its next poll.

@@ -47,6 +47,7 @@ var columns = []report.Column{
 	{Key: string(cell.NearP50), Title: "near p50 ms", Decimals: 2},
 	{Key: string(cell.NearP99), Title: "near p99 ms", Decimals: 2},
 	{Key: string(cell.CountTime), Title: "count ms", Decimals: 0},
+	{Key: string(cell.Overdue), Title: "overdue ms", Decimals: 0},
 	{Key: string(cell.ReadTime), Title: "read ms", Decimals: 1},
 	{Key: string(cell.ClientCPU), Title: "client CPU", Decimals: 1},
 	{Key: string(cell.ServerCPU), Title: "server CPU", Decimals: 1},

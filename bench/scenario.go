@@ -101,12 +101,14 @@ var plans = []plan{
 	{"postgres-scrape", postgresScrape},
 	{"postgres-wave", postgresWave},
 	{"postgres-looks", postgresLooks},
+	{"postgres-prune", postgresPrune},
 	{"sqlite-limits", sqliteLimits},
 	{"sqlite-tenants", sqliteTenants},
 	{"sqlite-metrics", sqliteMetrics},
 	{"sqlite-scrape", sqliteScrape},
 	{"sqlite-wave", sqliteWave},
 	{"sqlite-looks", sqliteLooks},
+	{"sqlite-prune", sqlitePrune},
 	{"postgres-waves", postgresWaves},
 	{"sqlite-waves", sqliteWaves},
 	{"sqlite-flat-cost", sqliteFlatCost},
@@ -156,9 +158,11 @@ type sizes struct {
 	seconds  float64
 	// starts is how many workflows are started, payments how many wait for Temporal.
 	starts, payments int
+	// prune is how many jobs a second are worked off beside deletions.
+	prune int
 }
 
 var (
-	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10, starts: 3000, payments: 2000}
-	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1, starts: 50, payments: 100}
+	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10, starts: 3000, payments: 2000, prune: 20_000}
+	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1, starts: 50, payments: 100, prune: 2_000}
 )

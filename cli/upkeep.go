@@ -70,7 +70,7 @@ looked at; webhooks are told by every upkeep that names them, whichever leads.`,
 	flags.Var(newDuration(&options.AlertInterval, 15*time.Second), "alert-interval", "how often to look at the rules of alerts")
 	flags.BoolVar(&once, "once", false, "do everything once, whether it is due or not, and end")
 	flags.Var(newDuration(&options.Interval, time.Second), "interval", "how often to look whether something is due")
-	flags.Var(newDuration(&options.PruneInterval, 10*time.Minute), "prune-interval", "how often to go through the history")
-	flags.IntVar(&options.PruneBatch, "prune-batch", 1000, "finished jobs looked at in one transaction")
+	flags.Var(newDuration(&options.PruneInterval, time.Minute), "prune-interval", "how long to rest when all that is too old is deleted")
+	flags.IntVar(&options.PruneBatch, "prune-batch", 1000, "finished jobs deleted in one transaction, at most")
 	return command
 }

@@ -377,7 +377,7 @@ func TestNothingIsSentTwiceHoweverLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(8 * 24 * time.Hour)
-		if pruned, err := s.centre.Prune(t.Context(), sluice.ID{}, 100); err != nil || pruned.Deleted != 1 {
+		if pruned, err := s.centre.Prune(t.Context(), "", 100); err != nil || pruned.Deleted != 1 {
 			t.Fatal(pruned, err)
 		}
 		sent, err := s.other().Once(t.Context())

@@ -44,7 +44,7 @@ func (s *store) Mend(ctx context.Context, by string) (int, error) {
 	return do(ctx, s, "mend", "", func(ctx context.Context) (int, error) { return s.Store.Mend(ctx, by) })
 }
 
-func (s *store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.Pruned, error) {
+func (s *store) Prune(ctx context.Context, after string, limit int) (sluice.Pruned, error) {
 	return do(ctx, s, "prune", "", func(ctx context.Context) (sluice.Pruned, error) { return s.Store.Prune(ctx, after, limit) })
 }
 

@@ -30,8 +30,8 @@ type Options struct {
 	ExpireBatch int
 	// MendInterval is how often orphans are looked for. Default 10 s.
 	MendInterval time.Duration
-	// PruneInterval is how often the history is gone through, PruneBatch how many finished jobs are
-	// looked at in one transaction. Defaults 10 m and 1,000.
+	// PruneInterval is how long pruning rests when it has deleted all that is too old, PruneBatch how many jobs it deletes
+	// in one transaction at the most. While there is more, it goes on for half of the time. Defaults 1 m and 1,000.
 	PruneInterval time.Duration
 	PruneBatch    int
 	// PayloadChecker finds a payload_schema that was stored by plain SQL and is none. Without one, it is
@@ -78,14 +78,13 @@ type Upkeep struct {
 
 	recovered map[string]time.Time // when each queue was last looked at
 	mended    time.Time
-	pruned    time.Time // when the last walk through the history ended
-	pruneAt   sluice.ID // where the present walk goes on
 	folded    time.Time
 	beaten    time.Time
 	told      []sluice.Condition // with the last beat
 	refused   map[string]bool    // the plans that cannot be carried out, as they were logged
 	waves     counting
 	sealing   sealing
+	pruning   pruning
 	alerts    alerting
 	runs      followers
 
@@ -127,7 +126,7 @@ func New(store sluice.Store, options Options) *Upkeep {
 	defaultTo(&options.Interval, time.Second)
 	defaultTo(&options.ExpireBatch, 1000)
 	defaultTo(&options.MendInterval, 10*time.Second)
-	defaultTo(&options.PruneInterval, 10*time.Minute)
+	defaultTo(&options.PruneInterval, time.Minute)
 	defaultTo(&options.PruneBatch, 1000)
 	defaultTo(&options.WavesInterval, 10*time.Second)
 	defaultTo(&options.SealInterval, time.Minute)
@@ -145,8 +144,8 @@ func New(store sluice.Store, options Options) *Upkeep {
 		store: store, client: sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
 		options: options, wrong: wrong, log: event.NewLog(options.Logger, holder, options.LogLimit), holder: sluice.Holder{ID: holder, Role: sluice.RoleUpkeep},
 		recovered: make(map[string]time.Time), waves: counting{ended: make(chan time.Time, 1)},
-		sealing: sealing{work: newBeside()},
-		runs:    followers{queues: make(map[string]*follower)}, tasks: tasksOf(options.Engines),
+		sealing: sealing{work: newBeside()}, pruning: pruning{work: newBeside()},
+		runs: followers{queues: make(map[string]*follower)}, tasks: tasksOf(options.Engines),
 		alerts: newAlerting(alert.New(store, alert.Options{
 			Receivers: options.Receivers, Holder: holder, Logger: options.Logger, LogLimit: options.LogLimit,
 		})),
@@ -177,6 +176,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 	defer u.log.Flush()
 	defer u.waves.wait()
 	defer u.sealing.all.Wait()
+	defer u.pruning.all.Wait()
 	defer u.operations.wait()
 	defer u.alerts.watcher.Flush()
 	defer u.alerts.all.Wait()
@@ -188,6 +188,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 			queues = u.round(ctx)
 			u.countBeside(ctx)
 			u.sealBeside(ctx)
+			u.pruneBeside(ctx)
 			u.operateBeside(ctx)
 		}
 		u.followBeside(ctx, queues, u.engines(led))
@@ -208,11 +209,16 @@ func (u *Upkeep) round(ctx context.Context) []sluice.Queue {
 	if err := u.withoutPlans(ctx, err); err != nil {
 		u.failed(ctx, "round", err)
 	}
-	if done != (Done{}) {
-		u.log.Tell(event.UpkeepDone, "", "recovered", done.Recovered, "poisoned", done.Poisoned,
-			"expired", done.Expired, "followed", done.Followed, "mended", done.Mended, "pruned", done.Pruned, "settings", done.Settings)
-	}
+	u.tellDone(done)
 	return queues
+}
+
+func (u *Upkeep) tellDone(done Done) {
+	if done == (Done{}) {
+		return
+	}
+	u.log.Tell(event.UpkeepDone, "", "recovered", done.Recovered, "poisoned", done.Poisoned,
+		"expired", done.Expired, "followed", done.Followed, "mended", done.Mended, "pruned", done.Pruned, "settings", done.Settings)
 }
 
 func (u *Upkeep) failed(ctx context.Context, what string, err error) {
@@ -240,7 +246,7 @@ func (u *Upkeep) tend(ctx context.Context, all bool) (queues []sluice.Queue, don
 		u.followIf(ctx, queues, all, &done),
 		u.expire(ctx, &done),
 		u.mend(ctx, all, &done),
-		u.prune(ctx, all, &done),
+		u.pruneIf(ctx, all, &done),
 		u.foldStats(ctx, all),
 		u.countIf(ctx, all),
 		u.operateIf(ctx, all, &done),
@@ -288,35 +294,6 @@ func (u *Upkeep) mend(ctx context.Context, all bool, done *Done) error {
 		return fmt.Errorf("mend: %w", err)
 	}
 	return nil
-}
-
-// pruneSlices is how many slices of the history a round deletes at the most, so that recovery never
-// waits for long.
-const pruneSlices = 10
-
-// prune goes on with the walk through the history: some slices a round; with all, to the end.
-func (u *Upkeep) prune(ctx context.Context, all bool, done *Done) error {
-	if !all && u.pruneAt.IsZero() && time.Since(u.pruned) < u.options.PruneInterval {
-		return nil
-	}
-	for n := 1; ; n++ {
-		out, err := u.store.Prune(ctx, u.pruneAt, u.options.PruneBatch)
-		if err != nil {
-			return fmt.Errorf("prune: %w", err)
-		}
-		done.Pruned += out.Deleted
-		u.pruneAt = out.Next
-		if u.pruneAt.IsZero() {
-			u.pruned = time.Now()
-			return nil
-		}
-		if !all && (out.Deleted == 0 || n == pruneSlices) {
-			return nil // the next slice can wait for the next round
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
 }
 
 // beatInterval is how often upkeep tells the store that it is alive.

@@ -39,6 +39,8 @@ const (
 	Waves Kind = "waves"
 	// Scrape times scrapes of metrics, and the readings that they rest on.
 	Scrape Kind = "scrape"
+	// Prune works jobs off at a rate while upkeep deletes what ended a while ago.
+	Prune Kind = "prune"
 	// Starts times how fast workflows are started on a Temporal server.
 	Starts Kind = "starts"
 	// Life lets payments wait for a Temporal server in some way, and then fall due at the same instant.
@@ -118,8 +120,11 @@ type Task struct {
 	// Sleeping is how many more tenants have a job due in the future.
 	Sleeping int
 
-	// Rate is at how many jobs per second those of a Wave or Life cell start, that are all due at once.
+	// Rate is at how many jobs per second those of a Wave or Life cell start, that are all due at once, or those of a Prune
+	// cell are stored.
 	Rate int
+	// KeepSeconds is how long finished jobs of a Prune cell are kept; 0: for ever.
+	KeepSeconds float64
 }
 
 // Figure names something that was measured.
@@ -150,6 +155,8 @@ const (
 	NearP50   Figure = "near_p50"
 	NearP99   Figure = "near_p99"
 	CountTime Figure = "count_time"
+	// Overdue is how much longer a finished job was kept than it should be, at the worst.
+	Overdue Figure = "overdue"
 	// ReadTime is that of reading all gauges.
 	ReadTime Figure = "read_time"
 
@@ -191,7 +198,7 @@ func Main(ctx context.Context) error {
 	}
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
-		Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Starts: measureStarts, Life: measureLife,
+		Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Prune: measurePrune, Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {
 		return fmt.Errorf("there is no kind of cell %q", task.Kind)

@@ -163,7 +163,7 @@ func (s store) Mend(ctx context.Context, by string) (_ int, err error) {
 	return s.Store.Mend(ctx, by)
 }
 
-func (s store) Prune(ctx context.Context, after sluice.ID, limit int) (_ sluice.Pruned, err error) {
+func (s store) Prune(ctx context.Context, after string, limit int) (_ sluice.Pruned, err error) {
 	defer s.caught(&err)
 	return s.Store.Prune(ctx, after, limit)
 }

@@ -118,7 +118,7 @@ func (s *simulation) prune() {
 	if s.finished < 50_000 || s.finished < s.jobs-s.ended {
 		return
 	}
-	_, err := s.store.Prune(s.ctx, sluice.ID{}, s.finished)
+	_, err := s.store.Prune(s.ctx, "", s.finished)
 	s.fail(err)
 	s.finished = 0
 }

@@ -146,6 +146,8 @@ func (s *Store) finish(j *job, event sluice.Event, act sluice.Act) {
 	}
 	s.move(j, event, act)
 	j.live, j.FinishedAt, j.LeaseUntil, j.Engine = false, s.now(), time.Time{}, ""
+	of := class{j.Queue, j.State}
+	s.history[of] = append(s.history[of], ending{j.ID, j.FinishedAt})
 	if j.keyed {
 		s.giveBackKey(j)
 	}

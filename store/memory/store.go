@@ -43,6 +43,7 @@ type Store struct {
 	chains  map[queueKey][]*job       // by order key: the unfinished jobs, by place
 	placed  int64                     // the last place that was given away
 	ended   []sluice.ID               // jobs that have ended, and those behind them were not all looked at
+	history map[class][]ending        // by queue and outcome: what ended, the first first
 	expiry  dueHeap
 	queues  map[string]sluice.Queue
 	policy  sluice.QueuePolicy
@@ -117,6 +118,7 @@ func New(options Options) *Store {
 		now:     options.Now,
 		heed:    options.Signal,
 		jobs:    make(map[sluice.ID]*job),
+		history: make(map[class][]ending),
 		lanes:   make(map[string]*lane),
 		keys:    make(map[queueKey]keyHold),
 		acts:    make(map[actOn]bool),

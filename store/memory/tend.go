@@ -126,38 +126,3 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 	}
 	return mended, nil
 }
-
-// Prune deletes finished jobs that were kept long enough, and lines that have nothing to do.
-func (s *Store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.Pruned, error) {
-	leave, err := s.enter(ctx)
-	if err != nil {
-		return sluice.Pruned{}, err
-	}
-	defer leave()
-	var finished []*job
-	for _, j := range s.jobs {
-		if !j.live && bytes.Compare(j.ID[:], after[:]) > 0 {
-			finished = append(finished, j)
-		}
-	}
-	slices.SortFunc(finished, func(a, b *job) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	var out sluice.Pruned
-	for i, j := range finished {
-		if i == limit {
-			out.Next = finished[i-1].ID
-			break
-		}
-		keep := s.settings(j.Queue).Keep(j.State)
-		if keep > 0 && j.FinishedAt.Add(keep).Before(s.now()) {
-			delete(s.jobs, j.ID)
-			out.Deleted++
-		}
-	}
-	for place, hold := range s.keys {
-		if !hold.until.IsZero() && hold.until.Before(s.now()) {
-			delete(s.keys, place)
-		}
-	}
-	s.pruneLines()
-	return out, nil
-}

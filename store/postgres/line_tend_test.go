@@ -21,7 +21,7 @@ func count(t *testing.T, store *postgres.Store, of string) (n int) {
 // prune lets upkeep go over what is stored, so many rows at once.
 func prune(t *testing.T, store *postgres.Store, limit int) {
 	t.Helper()
-	if _, err := store.Prune(t.Context(), sluice.ID{}, limit); err != nil {
+	if _, err := store.Prune(t.Context(), "", limit); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -209,11 +209,11 @@ func TestPruneLeavesAJobThatIsBeingRequeued(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out, err := s.store.Prune(ctx, sluice.ID{}, 1000); err != nil || out.Deleted != 0 {
+	if out, err := s.store.Prune(ctx, "", 1000); err != nil || out.Deleted != 0 {
 		t.Errorf("pruned %+v, error %v", out, err)
 	}
 	s.commit()
-	if out, err := s.store.Prune(ctx, sluice.ID{}, 1000); err != nil || out.Deleted != 0 {
+	if out, err := s.store.Prune(ctx, "", 1000); err != nil || out.Deleted != 0 {
 		t.Errorf("pruned %+v, error %v", out, err)
 	}
 	s.claim(1)
@@ -224,7 +224,7 @@ func TestPruneLeavesAKeyThatIsBeingTakenAnew(t *testing.T) {
 	s.add(s.client, sluice.EnqueueOptions{Key: "k", KeyScope: sluice.ForWindow, KeyWindow: time.Microsecond})
 	s.begin() // its clock stands still: it must begin after the window has passed
 	second := s.add(s.client.Within(s.store.InTx(s.tx)), sluice.EnqueueOptions{Key: "k", KeyScope: sluice.ForEver})
-	if _, err := s.store.Prune(t.Context(), sluice.ID{}, 1000); err != nil {
+	if _, err := s.store.Prune(t.Context(), "", 1000); err != nil {
 		t.Fatal(err)
 	}
 	s.commit()

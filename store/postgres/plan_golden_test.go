@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
 )
 
 // update writes the plans anew: make plans.
@@ -35,29 +36,29 @@ type planNode struct {
 	Plans     []planNode `json:"Plans"`
 }
 
-// TestPlansOfClaimsAreThoseThatAreKept compares how the server would run each statement of a claim with
+// TestPlansAreThoseThatAreKept compares how the server would run each statement of a claim with
 // testdata/plans, and looks that none of them reads the whole of a backlog, or sorts one.
-func TestPlansOfClaimsAreThoseThatAreKept(t *testing.T) {
+func TestPlansAreThoseThatAreKept(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, pgtest.NewDatabase(t))
 	fillForPlans(t, store)
-	var version string
-	if err := store.Pool().QueryRow(t.Context(), "show server_version").Scan(&version); err != nil {
-		t.Fatal(err)
-	}
 	arguments := planArguments()
 	for _, name := range claimStatements {
 		t.Run(name, func(t *testing.T) {
-			var plan []struct{ Plan planNode }
-			if err := json.Unmarshal([]byte(planOf(t, store, name, arguments[name], "costs off", "format json")), &plan); err != nil {
-				t.Fatal(err)
-			}
-			checkPlan(t, plan[0].Plan)
-			if strings.HasPrefix(version, goldenServer+".") {
-				comparePlan(t, strings.TrimSuffix(name, ".sql"), plan[0].Plan.lines(0))
-			}
+			plan := planNodesOf(t, store, name, arguments[name])
+			checkPlan(t, plan)
+			comparePlan(t, store, strings.TrimSuffix(name, ".sql"), plan.lines(0))
 		})
 	}
+}
+
+func planNodesOf(t *testing.T, store *postgres.Store, name string, arguments []any) planNode {
+	t.Helper()
+	var plan []struct{ Plan planNode }
+	if err := json.Unmarshal([]byte(planOf(t, store, name, arguments, "costs off", "format json")), &plan); err != nil {
+		t.Fatal(err)
+	}
+	return plan[0].Plan
 }
 
 // checkPlan looks that no backlog is read as a whole or sorted.
@@ -107,8 +108,15 @@ func (n planNode) lines(depth int) string {
 	return text
 }
 
-func comparePlan(t *testing.T, name, plan string) {
+func comparePlan(t *testing.T, store *postgres.Store, name, plan string) {
 	t.Helper()
+	var version string
+	if err := store.Pool().QueryRow(t.Context(), "show server_version").Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(version, goldenServer+".") {
+		return
+	}
 	path := filepath.Join("testdata", "plans", name+".txt")
 	if *update {
 		if err := os.WriteFile(path, []byte(plan), 0o644); err != nil {

@@ -260,7 +260,7 @@ func planArguments() map[string][]any {
 		"awaited.sql":           {texts, ids},
 		"key_holders.sql":       {texts, texts, ids},
 		"mend_queues.sql":       {},
-		"prune.sql":             {id, 100, 1, 1, 1},
+		"prune.sql":             {"", "", time.Unix(0, 0), 100, 1, 1, 1},
 		"job.sql":               {id},
 		"attempts.sql":          {id},
 		"acted.sql":             {id},

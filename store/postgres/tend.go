@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/event"
 )
 
 //go:embed sql/late.sql
@@ -27,12 +26,6 @@ var mendLinesSQL string
 
 //go:embed sql/mend_queues.sql
 var mendQueuesSQL string
-
-//go:embed sql/prune.sql
-var pruneSQL string
-
-//go:embed sql/prune_keys.sql
-var pruneKeysSQL string
 
 //go:embed sql/forget_holders.sql
 var forgetHoldersSQL string
@@ -190,39 +183,6 @@ func (s *Store) dissolveLines(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// Prune deletes finished jobs that were kept long enough, keys whose window has passed, and lines that have nothing
-// to do.
-func (s *Store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.Pruned, error) {
-	var out sluice.Pruned
-	defaults := sluice.DefaultSettings()
-	err := s.call(ctx, "prune", func(ctx context.Context, _ bool) error {
-		if err := exec(ctx, s.pool, pruneKeysSQL, limit); err != nil {
-			return err
-		}
-		rows, err := query(ctx, s.pool, pruneSQL, [16]byte(after), limit,
-			defaults.KeepCompleted.Milliseconds(), defaults.KeepCancelled.Milliseconds(), defaults.KeepDead.Milliseconds())
-		if err != nil {
-			return err
-		}
-		var last pgtype.UUID
-		var looked int
-		_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
-			return struct{}{}, row.Scan(&out.Deleted, &last, &looked)
-		})
-		if looked == limit {
-			out.Next = idOf(last)
-		}
-		return err
-	})
-	if err != nil {
-		return out, err
-	}
-	if err := s.pruneLines(ctx, limit); err != nil && ctx.Err() == nil {
-		s.log.Tell(event.LinesNotForgotten, "", "error", err) // the walk through the history goes on all the same
-	}
-	return out, nil
 }
 
 // lineName says which line it is.

@@ -25,12 +25,6 @@ var requeueUncertainSQL string
 //go:embed sql/key_of.sql
 var keyOfSQL string
 
-//go:embed sql/prune_lives.sql
-var pruneLivesSQL string
-
-//go:embed sql/prune_all_attempts.sql
-var pruneAllAttemptsSQL string
-
 //go:embed sql/reschedule.sql
 var rescheduleSQL string
 
@@ -214,10 +208,8 @@ func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) 
 		if err != nil || !at.state.Prunable() {
 			return false, err
 		}
-		for _, text := range []string{pruneLivesSQL, pruneAllAttemptsSQL, pruneJobSQL} {
-			if _, err := tx.exec(text, at.seq); err != nil {
-				return false, err
-			}
+		if err := deleteJobs(tx, []int64{at.seq}); err != nil {
+			return false, err
 		}
 		entry := moveEntry(id, at.queue, at.generation, sluice.EventPrune, at.state, act)
 		entry.To = at.state

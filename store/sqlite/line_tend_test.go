@@ -58,7 +58,7 @@ func TestLinesOfTenantsWhoWentAreForgotten(t *testing.T) {
 	prune := func(times int) {
 		t.Helper()
 		for range times {
-			if _, err := store.Prune(t.Context(), sluice.ID{}, 4); err != nil {
+			if _, err := store.Prune(t.Context(), "", 4); err != nil {
 				t.Fatal(err)
 			}
 		}

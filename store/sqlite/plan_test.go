@@ -22,6 +22,9 @@ var claimStatements = []string{
 	"depth", "outlook", "holding", "late", "intend", "dispatches", "dispatches_overdue", "dispatches_of", "stray_list",
 }
 
+// pruneStatements are what deletes history.
+var pruneStatements = []string{"prune_class", "prune_old", "prune_still", "prune_lives", "prune_attempts", "prune_jobs", "prune_keys"}
+
 // sorted statements sort what is in flight, up to a limit, or the limits of the tenants that a claim serves: never
 // a backlog.
 var sorted = []string{"claimed_before", "line_limits", "holding", "late", "dispatches_overdue", "dispatches_of"}
@@ -32,12 +35,12 @@ var wholeScan = regexp.MustCompile(`SCAN (sluice_\w+|[lw])\b`)
 // inFlight is a look at all that is claimed, which is what asks after an answer that was lost.
 const inFlight = "SCAN sluice_live USING INDEX sluice_live_claimed"
 
-// TestPlansOfClaimsAreThoseThatAreKept compares how each statement of a claim is run with testdata/plans, and
-// looks that none of them reads the whole of a table, or sorts a backlog.
-func TestPlansOfClaimsAreThoseThatAreKept(t *testing.T) {
+// TestPlansAreThoseThatAreKept compares how statements that run often are run with testdata/plans, and looks that none of
+// them reads the whole of a table, or sorts a backlog.
+func TestPlansAreThoseThatAreKept(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
-	for _, name := range claimStatements {
+	for _, name := range slices.Concat(claimStatements, pruneStatements) {
 		t.Run(name, func(t *testing.T) {
 			plan := planOf(t, store.DB(), name)
 			if found := wholeScan.FindString(strings.ReplaceAll(plan, inFlight, "")); found != "" {

@@ -25,15 +25,6 @@ var mendBlockedSQL string
 //go:embed sql/mend_queues.sql
 var mendQueuesSQL string
 
-//go:embed sql/prune_find.sql
-var pruneFindSQL string
-
-//go:embed sql/prune_job.sql
-var pruneJobSQL string
-
-//go:embed sql/prune_keys.sql
-var pruneKeysSQL string
-
 //go:embed sql/forget_holders.sql
 var forgetHoldersSQL string
 
@@ -177,61 +168,6 @@ func (s *Store) mendBlocked(ctx context.Context) (mended int, err error) {
 		after, more = out.last, out.looked == unblockLimit
 	}
 	return mended, err
-}
-
-// pruneRow is a finished life that prune looks at.
-type pruneRow struct {
-	seq int64
-	old bool
-	id  []byte
-}
-
-// Prune deletes finished jobs that were kept long enough, keys whose window has passed, and lines that have nothing
-// to do.
-func (s *Store) Prune(ctx context.Context, after sluice.ID, limit int) (sluice.Pruned, error) {
-	var out sluice.Pruned
-	err := s.write(ctx, "prune", func(tx runner, _ bool) (err error) {
-		out, err = prune(tx, after, limit)
-		return err
-	})
-	if err != nil {
-		return out, err
-	}
-	return out, s.pruneLines(ctx, limit)
-}
-
-func prune(tx runner, after sluice.ID, limit int) (out sluice.Pruned, err error) {
-	if _, err := tx.exec(pruneKeysSQL, now(), limit); err != nil {
-		return out, err
-	}
-	start, err := pageStart(tx, after)
-	if err != nil {
-		return out, err
-	}
-	defaults := sluice.DefaultSettings()
-	slice, err := list(tx, func(rows *sql.Rows) (pruneRow, error) {
-		var r pruneRow
-		err := rows.Scan(&r.seq, &r.old, &r.id)
-		return r, err
-	}, pruneFindSQL, start, limit, now(), defaults.KeepCompleted.Milliseconds(), defaults.KeepCancelled.Milliseconds(), defaults.KeepDead.Milliseconds())
-	if err != nil {
-		return out, err
-	}
-	for _, r := range slice {
-		if !r.old {
-			continue
-		}
-		for _, text := range []string{pruneLivesSQL, pruneAllAttemptsSQL, pruneJobSQL} {
-			if _, err := tx.exec(text, r.seq); err != nil {
-				return out, err
-			}
-		}
-		out.Deleted++
-	}
-	if len(slice) == limit {
-		out.Next = idOf(slice[limit-1].id)
-	}
-	return out, nil
 }
 
 // pageStart gives the seq after which a walk goes on; 0 begins at the front.

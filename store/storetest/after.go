@@ -159,7 +159,7 @@ func afterRules() []Rule {
 			claims := w.claims(a, b)
 			w.done(by(sluice.EventComplete, claims[0]))
 			w.Advance(2 * time.Hour)
-			_, err := w.Store.Prune(w.ctx, sluice.ID{}, 100)
+			_, err := w.Store.Prune(w.ctx, "", 100)
 			w.ok(err)
 			_, err = w.Store.Job(w.ctx, a)
 			w.is(err, sluice.ErrNotFound)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -39,19 +40,38 @@ func tendRules() []Rule {
 				w.done(by(sluice.EventComplete, c))
 			}
 			w.Advance(8 * 24 * time.Hour)
-			var after sluice.ID
+			after := ""
 			deleted, slices := 0, 0
 			for {
 				out, err := w.Store.Prune(w.ctx, after, 10)
 				w.ok(err)
 				deleted += out.Deleted
 				slices++
-				if after = out.Next; after.IsZero() {
+				if after = out.Next; after == "" {
 					break
 				}
 			}
 			equal(w, "deleted", deleted, len(ids))
 			equal(w, "slices", slices, 3)
+		}},
+		{"R-570", "A pass of Prune takes as many calls as what it deletes asks for, however much is kept.", "C-82", func(w *world) {
+			const day = 24 * time.Hour
+			w.save(func(s *sluice.Settings) { s.KeepCompleted = 30 * day })
+			w.addMany(100)
+			for _, c := range w.claim(100) {
+				w.done(by(sluice.EventComplete, c))
+			}
+			_, err := w.Store.Cancel(w.ctx, w.addMany(25), person("test"))
+			w.ok(err)
+			w.Advance(8 * day)
+			var deleted []int
+			after := ""
+			for more := true; more; more = after != "" {
+				out, err := w.Store.Prune(w.ctx, after, 10)
+				w.ok(err)
+				deleted, after = append(deleted, out.Deleted), out.Next
+			}
+			equal(w, "deleted by each call", fmt.Sprint(deleted), "[10 10 5]")
 		}},
 		{"R-92", "A job that lives again is not pruned, however long ago an earlier life of it ended.", "I-1, I-6", func(w *world) {
 			id := w.add(sluice.EnqueueOptions{})
@@ -105,13 +125,13 @@ func tendRules() []Rule {
 // prune goes through the history once.
 func (w *world) prune() int {
 	w.Helper()
-	var after sluice.ID
+	after := ""
 	deleted := 0
 	for {
 		out, err := w.Store.Prune(w.ctx, after, 1000)
 		w.ok(err)
 		deleted += out.Deleted
-		if after = out.Next; after.IsZero() {
+		if after = out.Next; after == "" {
 			return deleted
 		}
 	}

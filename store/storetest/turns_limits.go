@@ -213,6 +213,6 @@ func (m *turnsMachine) upkeep(t *rapid.T) {
 		m.must(err)
 		return
 	}
-	_, err := store.Prune(m.ctx, sluice.ID{}, 1000)
+	_, err := store.Prune(m.ctx, "", 1000)
 	m.must(err)
 }

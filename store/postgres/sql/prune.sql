@@ -1,39 +1,53 @@
--- Deletes finished jobs that were kept as long as their queue asks: every life, every failed attempt, the job, and
--- a key that it left behind. What counts is how the last life ended. Walks the primary key of done in slices, so
--- that it needs no index of its own. A row that is locked is being requeued just now.
--- $1 uuid after   $2 integer how many to look at   $3 bigint, $4 bigint, $5 bigint default keep of completed, cancelled, dead in ms
-with slice as materialized (
-    select d.id, d.generation, d.queue, d.outcome
-    from sluice.done d
-    where d.id > $1::uuid
-    order by d.id
-    limit $2::integer
-), old as materialized (
-    select last.id
-    from slice s
-    left join sluice.queue q on q.name = s.queue
-    cross join lateral (select case s.outcome
-        when 'completed' then coalesce(q.keep_completed_ms, $3::bigint)
-        when 'cancelled' then coalesce(q.keep_cancelled_ms, $4::bigint)
-        else coalesce(q.keep_dead_ms, $5::bigint) end as ms) keep
+-- Deletes finished jobs that were kept as long as their queue asks: every life, every failed attempt, the job, and a key
+-- that it left behind. How the last life ended decides. Walks the index done_ended from one queue and outcome to the next,
+-- and reads of each only the jobs that are too old. A row that is locked is being requeued just now.
+-- $1 text queue, $2 text outcome, $3 timestamptz: where the call before this one ended ('', '', -infinity: at the front)
+-- $4 integer how many to delete   $5 bigint, $6 bigint, $7 bigint default keep of completed, cancelled, dead in ms
+with recursive class as (
+    select $1::text as queue, $2::text as outcome, $3::timestamptz as since
+    union all
+    select n.queue, n.outcome, '-infinity'
+    from class c
     cross join lateral (
-        select d.id
+        select d.queue, d.outcome
         from sluice.done d
-        where d.id = s.id and d.generation = s.generation and d.requeued_at is null
-          and keep.ms > 0 and d.finished_at < now() - keep.ms * interval '1 millisecond'
+        where (d.queue, d.outcome) > (c.queue, c.outcome) and d.requeued_at is null
+        order by d.queue, d.outcome
+        limit 1
+    ) n
+), old as materialized (
+    select c.queue, c.outcome, last.finished_at, last.place
+    from class c
+    left join lateral (
+        select case c.outcome when 'completed' then q.keep_completed_ms when 'cancelled' then q.keep_cancelled_ms else q.keep_dead_ms end as ms
+        from sluice.queue q
+        where q.name = c.queue
+        limit 1
+    ) said on true
+    cross join lateral (select coalesce(said.ms, case c.outcome when 'completed' then $5::bigint when 'cancelled' then $6::bigint else $7::bigint end) as ms) keep
+    cross join lateral (
+        select d.ctid as place, d.finished_at
+        from sluice.done d
+        where d.queue = c.queue and d.outcome = c.outcome and d.requeued_at is null and keep.ms > 0
+          and d.finished_at >= c.since and d.finished_at < now() - keep.ms * interval '1 millisecond'
+        order by d.finished_at
+        limit $4::integer
         for update skip locked
     ) last
+    limit $4::integer
 ), lives as (
-    delete from sluice.done where id = any (array(select id from old))
+    delete from sluice.done where ctid = any (array(select place from old)) returning id, generation, attempts
+), before as (
+    delete from sluice.done where id = any (array(select id from lives where generation > 1)) and requeued_at is not null
 ), attempts as (
-    delete from sluice.attempt where job_id = any (array(select id from old))
+    delete from sluice.attempt where job_id = any (array(select id from lives where generation > 1 or attempts > 0))
 ), jobs as (
-    delete from sluice.job where id = any (array(select id from old)) returning id, queue, key
+    delete from sluice.job where id = any (array(select id from lives)) returning id, queue, key
 ), keys as (
     delete from sluice.job_key k
     using jobs j
     where k.queue = j.queue and k.key = j.key and k.job_id = j.id and k.until is null
 )
-select (select count(*) from old),
-       (select s.id from slice s order by s.id desc limit 1),
-       (select count(*) from slice)
+select (select count(*) from lives), (select count(*) from old), last.queue, last.outcome, last.finished_at
+from (select 1) one
+left join (select queue, outcome, finished_at from old order by queue desc, outcome desc, finished_at desc limit 1) last on true

@@ -1,3 +1,3 @@
--- Deletes every finished life.
--- ?1 seq
-delete from sluice_done where seq = ?1
+-- Deletes every finished life of jobs.
+-- ?1 seqs as a JSON array
+delete from sluice_done where seq in (select value from json_each(?1))

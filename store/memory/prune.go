@@ -1,0 +1,63 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// ending says when a job ended. The job may live again by now, or have ended anew.
+type ending struct {
+	id sluice.ID
+	at time.Time
+}
+
+// class is a queue and outcome: its jobs are kept equally long.
+type class struct {
+	queue   string
+	outcome sluice.State
+}
+
+// Prune deletes finished jobs that were kept long enough, and keys whose window has passed. The last call of a pass
+// forgets lines that have nothing to do.
+func (s *Store) Prune(ctx context.Context, _ string, limit int) (sluice.Pruned, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return sluice.Pruned{}, err
+	}
+	defer leave()
+	var out sluice.Pruned
+	for of := range s.history {
+		if out.Deleted += s.pruneClass(of, limit-out.Deleted); out.Deleted == limit {
+			out.Next = "more" // what is deleted is looked at no more: a pass needs no place to go on at
+			return out, nil
+		}
+	}
+	for place, hold := range s.keys {
+		if !hold.until.IsZero() && hold.until.Before(s.now()) {
+			delete(s.keys, place)
+		}
+	}
+	s.pruneLines()
+	return out, nil
+}
+
+// pruneClass deletes jobs of a class that are too old, at most so many.
+func (s *Store) pruneClass(of class, limit int) (deleted int) {
+	keep, ended := s.settings(of.queue).Keep(of.outcome), s.history[of]
+	for len(ended) > 0 && deleted < limit {
+		if j := s.jobs[ended[0].id]; j != nil && !j.live && j.FinishedAt.Equal(ended[0].at) {
+			if keep == 0 || !j.FinishedAt.Add(keep).Before(s.now()) {
+				break
+			}
+			delete(s.jobs, j.ID)
+			deleted++
+		}
+		ended = ended[1:]
+	}
+	if s.history[of] = ended; len(ended) == 0 {
+		delete(s.history, of)
+	}
+	return deleted
+}

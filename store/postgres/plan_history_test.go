@@ -1,0 +1,76 @@
+package postgres_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice/internal/pgtest"
+)
+
+// historySQL stores finished jobs of some queues; three quarters of them are too old.
+const historySQL = `
+	insert into sluice.queue (name) select 'q' || n from generate_series(1, 5) n;
+	insert into sluice.job (id, queue, tenant, key, priority, payload, created_at)
+		select md5(n::text)::uuid, 'q' || n % 5, 't' || n % 1000, 'k' || n, 5, '{}', now() from generate_series(1, 30000) n;
+	insert into sluice.done (id, generation, queue, tenant, outcome, due_at, finished_at, attempts, releases, recoveries)
+		select md5(n::text)::uuid, 1, 'q' || n % 5, 't' || n % 1000, case when n % 50 = 0 then 'dead' else 'completed' end, now(),
+		       now() - interval '1 day' * (n % 40), 0, 0, 0
+		from generate_series(1, 30000) n
+`
+
+// inOrder is what walk_in_order.sql sets, in an address.
+const inOrder = "&enable_sort=off&enable_incremental_sort=off&jit=off"
+
+// historyPlans are statements on the history, and the index that each has to walk along.
+var historyPlans = []struct {
+	name, index string
+	arguments   []any
+}{
+	{"prune.sql", "done_ended", []any{"q1", "completed", time.Now().Add(-30 * 24 * time.Hour), 1000, 600_000_000, 600_000_000, 0}},
+}
+
+// TestPlansOfTheHistoryHoldWithStaleStatistics plans statements on the history with statistics from before there was any,
+// from when it was short, and fresh ones.
+func TestPlansOfTheHistoryHoldWithStaleStatistics(t *testing.T) {
+	t.Parallel()
+	for state, prepare := range map[string][]string{
+		"none":                  {historySQL},
+		"from an empty history": {"vacuum analyze", historySQL},
+		"fresh":                 {historySQL, "vacuum analyze"},
+		"from a short history":  {historySQL, "delete from sluice.done where finished_at > now() - interval '39 days'", "vacuum analyze", "truncate sluice.done, sluice.job, sluice.queue", historySQL},
+	} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			store := openStore(t, pgtest.NewDatabase(t)+inOrder)
+			for _, text := range prepare {
+				if _, err := store.Pool().Exec(t.Context(), text); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, p := range historyPlans {
+				plan := planNodesOf(t, store, p.name, p.arguments)
+				if scans := plan.scansOf("done", "job"); !slices.Contains(scans, "Index Scan "+p.index) && !slices.Contains(scans, "Index Only Scan "+p.index) {
+					t.Errorf("%s does not walk along %s:\n%s", p.name, p.index, plan.lines(0))
+				} else if slices.ContainsFunc(scans, func(scan string) bool { return scan == "Seq Scan " || scan == "Bitmap Index Scan "+p.index }) {
+					t.Errorf("%s reads all of a table, or of what is wanted in order:\n%s", p.name, plan.lines(0))
+				}
+				if state == "fresh" {
+					comparePlan(t, store, strings.TrimSuffix(p.name, ".sql"), plan.lines(0))
+				}
+			}
+		})
+	}
+}
+
+// scansOf lists how a plan reads some tables: the kind of scan and the index.
+func (n planNode) scansOf(tables ...string) (out []string) {
+	if slices.Contains(tables, n.Relation) && n.Operation == "" || n.Type == "Bitmap Index Scan" {
+		out = append(out, n.Type+" "+n.Index)
+	}
+	for _, below := range n.Plans {
+		out = append(out, below.scansOf(tables...)...)
+	}
+	return out
+}

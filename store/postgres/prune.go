@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/history"
+)
+
+//go:embed sql/prune.sql
+var pruneSQL string
+
+//go:embed sql/prune_keys.sql
+var pruneKeysSQL string
+
+// pruned is what one call deleted.
+type pruned struct {
+	jobs, keys int
+	walked     int           // jobs that were too old; others may have deleted some of them
+	last       history.Place // of the last one that was walked over
+}
+
+// Prune deletes finished jobs that were kept long enough, and keys whose window has passed. The last call of a pass
+// forgets lines that have nothing to do.
+func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Pruned, error) {
+	from, err := history.Parse(after)
+	if err != nil {
+		return sluice.Pruned{}, err
+	}
+	var done pruned
+	err = s.call(ctx, "prune", func(ctx context.Context, _ bool) error {
+		done = pruned{last: from}
+		return s.pipelined(ctx, func(tx *pipeline) error { return prune(ctx, tx, from, limit, &done) })
+	})
+	if err != nil {
+		return sluice.Pruned{}, err
+	}
+	out := sluice.Pruned{Deleted: done.jobs}
+	if done.walked == limit || done.keys == limit {
+		out.Next = done.last.String()
+		return out, nil
+	}
+	if err := s.pruneLines(ctx, limit); err != nil && ctx.Err() == nil {
+		s.log.Tell(event.LinesNotForgotten, "", "error", err) // the history is pruned all the same
+	}
+	return out, nil
+}
+
+// prune deletes what is next in the history. Without the order of the index it would read all that is too old at each call.
+func prune(ctx context.Context, tx *pipeline, from history.Place, limit int, done *pruned) error {
+	tx.queue(walkInOrderSQL, nil)
+	keys, err := list(ctx, tx, pgx.RowTo[int], pruneKeysSQL, limit)
+	if err != nil {
+		return err
+	}
+	done.keys = keys[0]
+	since := pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}
+	if !from.EndedAt.IsZero() {
+		since = pgtype.Timestamptz{Time: from.EndedAt, Valid: true}
+	}
+	defaults := sluice.DefaultSettings()
+	rows, err := query(ctx, tx, pruneSQL, from.Queue, string(from.Outcome), since, limit,
+		defaults.KeepCompleted.Milliseconds(), defaults.KeepCancelled.Milliseconds(), defaults.KeepDead.Milliseconds())
+	if err != nil {
+		return err
+	}
+	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		var queue, outcome *string
+		var endedAt pgtype.Timestamptz
+		err := row.Scan(&done.jobs, &done.walked, &queue, &outcome, &endedAt)
+		if err == nil && queue != nil {
+			done.last = history.Place{Queue: *queue, Outcome: sluice.State(*outcome), EndedAt: timeOf(endedAt)}
+		}
+		return struct{}{}, err
+	})
+	return err
+}

@@ -1,0 +1,164 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/history"
+)
+
+//go:embed sql/prune_class.sql
+var pruneClassSQL string
+
+//go:embed sql/prune_old.sql
+var pruneOldSQL string
+
+//go:embed sql/prune_still.sql
+var pruneStillSQL string
+
+//go:embed sql/prune_lives.sql
+var pruneLivesSQL string
+
+//go:embed sql/prune_attempts.sql
+var pruneAttemptsSQL string
+
+//go:embed sql/prune_jobs.sql
+var pruneJobsSQL string
+
+//go:embed sql/prune_keys.sql
+var pruneKeysSQL string
+
+// maxPruned bounds how many jobs one transaction deletes: other writers wait for it.
+const maxPruned = 250
+
+// pruneClass is a queue and outcome, and how long their jobs are kept.
+type pruneClass struct {
+	queue   string
+	outcome sluice.State
+	keepMs  int64
+}
+
+// oldLife is the last life of a job that was kept long enough.
+type oldLife struct {
+	seq, generation, endedAt int64
+}
+
+// Prune deletes finished jobs that were kept long enough, and keys whose window has passed. The last call of a pass
+// forgets lines that have nothing to do. It looks for the jobs beside the writer.
+func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Pruned, error) {
+	from, err := history.Parse(after)
+	if err != nil {
+		return sluice.Pruned{}, err
+	}
+	most := min(limit, maxPruned)
+	var old []oldLife
+	last := from
+	err = s.read(ctx, "prune", func(tx runner) (err error) {
+		old, last, err = findOld(tx, from, most, now())
+		return err
+	})
+	if err != nil {
+		return sluice.Pruned{}, err
+	}
+	var out sluice.Pruned
+	var keys int64
+	err = s.write(ctx, "prune", func(tx runner, _ bool) (err error) {
+		if keys, err = pruneKeys(tx, most); err != nil {
+			return err
+		}
+		out.Deleted, err = deleteOld(tx, old)
+		return err
+	})
+	if err != nil {
+		return sluice.Pruned{}, err
+	}
+	if len(old) == most || keys == int64(most) {
+		out.Next = last.String()
+		return out, nil
+	}
+	return out, s.pruneLines(ctx, limit)
+}
+
+// findOld goes from one queue and outcome to the next, and reads of each the jobs that are too old.
+func findOld(tx runner, from history.Place, limit int, at int64) (old []oldLife, last history.Place, err error) {
+	defaults := sluice.DefaultSettings()
+	last = from
+	queue, outcome := from.Queue, from.Outcome
+	for len(old) < limit {
+		classes, err := list(tx, func(rows *sql.Rows) (c pruneClass, err error) {
+			err = rows.Scan(&c.queue, &c.outcome, &c.keepMs)
+			return c, err
+		}, pruneClassSQL, queue, outcome, defaults.KeepCompleted.Milliseconds(), defaults.KeepCancelled.Milliseconds(), defaults.KeepDead.Milliseconds())
+		if err != nil || len(classes) == 0 {
+			return old, last, err
+		}
+		c := classes[0]
+		queue, outcome = c.queue, c.outcome+" " // which comes right after it
+		if c.keepMs == 0 {
+			continue // for ever
+		}
+		since := int64(0)
+		if c.queue == from.Queue && c.outcome == from.Outcome && !from.EndedAt.IsZero() {
+			since = from.EndedAt.UnixMicro()
+		}
+		found, err := list(tx, scanOldLife, pruneOldSQL, c.queue, c.outcome, since, at-c.keepMs*1000, limit-len(old))
+		if err != nil {
+			return nil, last, err
+		}
+		if old = append(old, found...); len(found) > 0 {
+			last = history.Place{Queue: c.queue, Outcome: c.outcome, EndedAt: time.UnixMicro(found[len(found)-1].endedAt)}
+		}
+	}
+	return old, last, nil
+}
+
+func scanOldLife(rows *sql.Rows) (l oldLife, err error) {
+	err = rows.Scan(&l.seq, &l.generation, &l.endedAt)
+	return l, err
+}
+
+// pruneKeys forgets keys whose window has passed, and says how many.
+func pruneKeys(tx runner, limit int) (int64, error) {
+	result, err := tx.exec(pruneKeysSQL, now(), limit)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// deleteOld deletes jobs that were found outside of the transaction, unless somebody has requeued them since.
+func deleteOld(tx runner, old []oldLife) (deleted int, err error) {
+	if len(old) == 0 {
+		return 0, nil
+	}
+	pairs := make([][2]int64, len(old))
+	for i, l := range old {
+		pairs[i] = [2]int64{l.seq, l.generation}
+	}
+	text, err := jsonOf(pairs)
+	if err != nil {
+		return 0, err
+	}
+	seqs, err := list(tx, scanOne[int64], pruneStillSQL, text)
+	if err != nil {
+		return 0, err
+	}
+	return len(seqs), deleteJobs(tx, seqs)
+}
+
+// deleteJobs deletes finished jobs: every life, every failed attempt, the job.
+func deleteJobs(tx runner, seqs []int64) error {
+	text, err := jsonOf(seqs)
+	if err != nil {
+		return err
+	}
+	for _, statement := range []string{pruneLivesSQL, pruneAttemptsSQL, pruneJobsSQL} {
+		if _, err := tx.exec(statement, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
