@@ -67,12 +67,17 @@ func (c *Client) Enqueue(ctx context.Context, job NewJob) (Receipt, error) {
 	return receipts[0], err
 }
 
-// EnqueueMany stores jobs in one transaction; a few thousand at a time go fastest. A job that
+// EnqueueMany stores jobs in one transaction; a few thousand at a time go fastest. More than MaxBatch, or than 512 MiB of
+// payloads, are an ErrInvalid of the field "jobs", and nothing is stored: split them. On SQLite every other writer of the
+// file waits until all are stored. A job that
 // breaks a rule, names a new queue that the QueuePolicy refuses, or is to run after one that is not stored, fails alone: the error is then a
 // *BatchError, and the others are stored. Any other
 // error is an *EnqueueError: whether the jobs are stored may not be known, and it has their ids, as the receipts have
 // them, under which they can be sent again.
 func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, error) {
+	if err := checkBatch(jobs); err != nil {
+		return nil, err
+	}
 	jobs = slices.Clone(jobs)
 	receipts := make([]Receipt, len(jobs))
 	for i := range jobs {
@@ -88,6 +93,22 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Receipt, err
 		}
 		c.settings.Forget() // a queue was deleted since: this time it is made anew
 	}
+}
+
+// checkBatch refuses what would keep other writers of a SQLite file waiting until they give up, or is more than PostgreSQL
+// takes in one statement.
+func checkBatch(jobs []NewJob) error {
+	if len(jobs) > MaxBatch {
+		return invalid("jobs", fmt.Sprintf("%d are more than %d in one call; store them in parts", len(jobs), MaxBatch))
+	}
+	bytes := 0
+	for i := range jobs {
+		bytes += len(jobs[i].Payload)
+	}
+	if len(jobs) > 1 && bytes > maxBatchBytes {
+		return invalid("jobs", fmt.Sprintf("payloads of %d bytes are more than %d in one call; store them in parts", bytes, maxBatchBytes))
+	}
+	return nil
 }
 
 // enqueueTries bounds how often jobs are sent whose queue is deleted again and again.

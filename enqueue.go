@@ -18,8 +18,13 @@ const (
 	// of its value.
 	MaxLabels     = 16
 	MaxLabelBytes = 255
+	// MaxBatch is how many jobs one call of EnqueueMany stores at the most.
+	MaxBatch = 100_000
 	// DefaultPriority is the middle of 1 (first) to 10 (last) (C-19).
 	DefaultPriority = 5
+
+	// maxBatchBytes is how long their payloads may be together.
+	maxBatchBytes = 512 << 20
 )
 
 // KeyScope says how long a key keeps others out.

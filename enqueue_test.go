@@ -26,3 +26,29 @@ func TestNamesOfQueues(t *testing.T) {
 		}
 	}
 }
+
+func TestBatchesThatKeepOthersWaitingAreRefused(t *testing.T) {
+	t.Parallel()
+	client, _ := newClient(t)
+	large := []byte("\"" + strings.Repeat("x", 1<<20-2) + "\"")
+	for name, batch := range map[string]struct {
+		jobs    int
+		payload []byte
+		refused bool
+	}{
+		"too many":          {sluice.MaxBatch + 1, []byte("1"), true},
+		"too large":         {513, large, true},
+		"large":             {3, large, false},
+		"as many as can be": {sluice.MaxBatch, []byte("no JSON"), false},
+	} {
+		jobs := make([]sluice.NewJob, batch.jobs)
+		for i := range jobs {
+			jobs[i] = sluice.NewJob{Queue: "q", Payload: batch.payload}
+		}
+		_, err := client.EnqueueMany(t.Context(), jobs)
+		var invalid *sluice.InvalidError
+		if refused := errors.As(err, &invalid) && invalid.Field == "jobs"; refused != batch.refused {
+			t.Errorf("%s: error %.200v", name, err)
+		}
+	}
+}

@@ -130,6 +130,9 @@ const (
 // maxLine bounds a line of a file: the largest payload a queue may take, and its options.
 const maxLine = 65 << 20
 
+// maxBatchBytes ends a batch before it has all its lines.
+const maxBatchBytes = 16 << 20
+
 // lineEnqueuer stores the lines of a file in batches.
 type lineEnqueuer struct {
 	*app
@@ -144,6 +147,7 @@ type lineEnqueuer struct {
 	prepare   func(*sluice.NewJob) error // changes or refuses a job; nil: takes all
 
 	batch   []sluice.NewJob
+	bytes   int   // of its payloads
 	numbers []int // the lines of the batch
 	refused []refusedLine
 	out     enqueued
@@ -190,7 +194,7 @@ func (l *lineEnqueuer) store(ctx context.Context) (enqueued, error) {
 			continue
 		}
 		l.take(number, bytes.TrimSpace(lines.Bytes()))
-		if len(l.batch)+len(l.refused) < l.batchSize {
+		if len(l.batch)+len(l.refused) < l.batchSize && l.bytes < maxBatchBytes {
 			continue
 		}
 		if err := l.flush(ctx, number, bar); err != nil {
@@ -230,6 +234,7 @@ func (l *lineEnqueuer) take(number int, text []byte) {
 		job.ID = l.run.id(number)
 	}
 	l.batch, l.numbers = append(l.batch, job), append(l.numbers, number)
+	l.bytes += len(job.Payload)
 }
 
 // flush stores the batch and reports the refused lines, in the order of the file.
@@ -247,7 +252,7 @@ func (l *lineEnqueuer) flush(ctx context.Context, upTo int, bar *progress) error
 	}
 	l.out.Refused += len(l.refused)
 	l.out.Lines = max(l.out.Lines, upTo)
-	l.batch, l.numbers, l.refused = l.batch[:0], l.numbers[:0], l.refused[:0]
+	l.batch, l.numbers, l.refused, l.bytes = l.batch[:0], l.numbers[:0], l.refused[:0], 0
 	return nil
 }
 

@@ -64,6 +64,7 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) (receipts []sluice.Rec
 	queues := make(map[string]bool)
 	at := now()
 	plain := make(map[bool][]int64) // by whether they stand in line
+	placed := places{awaited: make(map[string]bool)}
 	twins, refused := make(map[sluice.ID]sluice.ID), make(map[int]error)
 	for i := range jobs {
 		if len(jobs[i].After) > 0 { // they may be in the batch
@@ -79,7 +80,7 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) (receipts []sluice.Rec
 			refused[i] = unknown
 			continue
 		}
-		receipt, seq, err := enqueueOne(tx, &jobs[i], others, at)
+		receipt, seq, err := enqueueOne(tx, &jobs[i], others, &placed, at)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -97,7 +98,10 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) (receipts []sluice.Rec
 			tx.signal(sluice.Signal{Queue: jobs[i].Queue})
 		}
 	}
-	return receipts, refused, putPlain(tx, plain, at)
+	if err := putPlain(tx, plain, at); err != nil {
+		return nil, nil, err
+	}
+	return receipts, refused, placed.look(tx)
 }
 
 // putPlain makes the live rows of plain jobs.
@@ -118,7 +122,7 @@ func isStored(tx runner, id sluice.ID) (bool, error) {
 
 // enqueueOne stores a job. The live row of a plain one, which is due now and has no key, is left to the
 // caller, who gets its seq and makes those of many at once.
-func enqueueOne(tx runner, j *sluice.Insert, others before, at int64) (receipt sluice.Receipt, plain int64, err error) {
+func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at int64) (receipt sluice.Receipt, plain int64, err error) {
 	var labels any
 	if len(j.Labels) > 0 {
 		text, err := jsonOf(j.Labels)
@@ -170,7 +174,7 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, at int64) (receipt s
 		})
 	}
 	if err == nil && ordered(j) {
-		err = takePlace(tx, j, seq, others)
+		err = placed.take(tx, j, seq, others)
 	}
 	return sluice.Receipt{ID: j.ID, Replaced: place.replaced}, 0, err
 }

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	_ "embed"
 	"encoding/json"
+	"slices"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -108,13 +109,23 @@ func putOrdered(tx runner, j *sluice.Insert, others before, at int64, labels, ma
 		at, micros(j.ExpiresAt), nullText(j.OrderKey), ids, nullText(string(j.AfterFailure)))
 }
 
-// takePlace makes a new job wait for those before it, if there are any.
-func takePlace(tx runner, j *sluice.Insert, seq int64, others before) error {
+// places are the new jobs of a batch that have their places among others.
+type places struct {
+	awaited map[string]bool // the queues of which it is noted that jobs have others waiting for them
+	seqs    []int64         // of the jobs that are to be looked at
+}
+
+// take makes a new job wait for those before it, if there are any. Until it is looked at, it waits for itself.
+func (p *places) take(tx runner, j *sluice.Insert, seq int64, others before) error {
 	queues := others.queues
 	if j.OrderKey != "" || j.Key != "" { // for its twin may end, too
 		queues = append(queues, j.Queue)
 	}
 	for _, queue := range queues {
+		if p.awaited[queue] {
+			continue
+		}
+		p.awaited[queue] = true
 		if _, err := tx.exec(awaitedSQL, queue); err != nil {
 			return err
 		}
@@ -122,12 +133,22 @@ func takePlace(tx runner, j *sluice.Insert, seq int64, others before) error {
 	if _, err := tx.exec(orderGiveSQL, seq); err != nil {
 		return err
 	}
-	if len(others.waitFor) > 0 {
-		if _, err := tx.exec(afterPutSQL, seq, seqList(others.waitFor)); err != nil {
+	p.seqs = append(p.seqs, seq)
+	if len(others.waitFor) == 0 {
+		return nil
+	}
+	_, err := tx.exec(afterPutSQL, seq, seqList(others.waitFor))
+	return err
+}
+
+// look finds out what each job waits for, in parts that leave room for those that it cancels.
+func (p *places) look(tx runner) error {
+	for seqs := range slices.Chunk(p.seqs, unblockLimit/2) {
+		if err := unblock(tx, nil, seqs); err != nil {
 			return err
 		}
 	}
-	return unblock(tx, nil, []int64{seq})
+	return nil
 }
 
 // takePlaceAgain gives requeued jobs their places among others again.
