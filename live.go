@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +18,9 @@ const SettingsInterval = time.Second
 // later is read then.
 const liveKept = 5 * SettingsInterval
 
+// liveForgotten is how long after it was last asked for a queue is forgotten.
+const liveForgotten = 10 * time.Minute
+
 // LiveSettings reads the settings of those queues that it is asked for, together, at most once per SettingsInterval
 // however often it is asked; a queue that is asked for the first time is read at once. What a store holds beside them
 // costs nothing. It may be used by many goroutines.
@@ -25,8 +29,7 @@ type LiveSettings struct {
 	options LiveOptions
 
 	mu      sync.Mutex
-	queues  map[string]*liveQueue // those that were asked for lately
-	next    time.Time             // when to read them again
+	queues  map[string]*liveQueue // those that were asked for
 	under   *reading              // the reading that is under way; nil: none is
 	changes int                   // how often somebody asked to forget
 
@@ -39,6 +42,7 @@ type liveQueue struct {
 	Queue
 	read  bool // else it was asked for, and not read yet
 	asked time.Time
+	until time.Time // how long what was read counts
 }
 
 // reading is a reading of some queues.
@@ -90,7 +94,7 @@ func (l *LiveSettings) queueBy(ctx context.Context, from Enqueuer, inTx bool, na
 	for {
 		q := l.noteAsked(name)
 		switch {
-		case q.read && (l.under != nil || time.Now().Before(l.next)):
+		case q.read && (time.Now().Before(q.until) || l.readsNow(q)):
 			return q.Queue, nil // while one caller reads, the others go on with what was read last
 		case !q.read && l.under != nil && !inTx:
 			if err := l.wait(ctx, name); err != nil {
@@ -103,6 +107,20 @@ func (l *LiveSettings) queueBy(ctx context.Context, from Enqueuer, inTx bool, na
 			return l.queues[name].Queue, nil
 		}
 	}
+}
+
+// readsNow reports whether a queue is being read.
+func (l *LiveSettings) readsNow(q *liveQueue) bool {
+	return l.under != nil && slices.Contains(l.under.names, q.Name)
+}
+
+// Latest gives a queue's settings as they were read last, and reads nothing. Fresh says that they are as Queue would give
+// them; read, that they were read at all.
+func (l *LiveSettings) Latest(name string) (queue Queue, fresh, read bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.noteAsked(name)
+	return q.Queue, q.read && time.Now().Before(q.until), q.read
 }
 
 // noteAsked finds a queue, and notes that somebody asks for it.
@@ -119,19 +137,19 @@ func (l *LiveSettings) noteAsked(name string) *liveQueue {
 	return q
 }
 
-// due names the queues to read for one: all that were not read yet, and when it is time for that, all. While another
-// reads, one that cannot wait for that is read alone.
-func (l *LiveSettings) due(wanted *liveQueue) (names []string, all bool) {
+// due names the queues to read for one: all that were not read yet and, if that one was, all that were asked for lately.
+// While another reads, one that cannot wait for that is read alone.
+func (l *LiveSettings) due(wanted *liveQueue) (names []string) {
 	if l.under != nil {
-		return []string{wanted.Name}, false
+		return []string{wanted.Name}
 	}
-	all = !time.Now().Before(l.next)
+	again := time.Now().Add(-liveKept)
 	for name, q := range l.queues {
-		if !q.read || all {
+		if !q.read || wanted.read && q.asked.After(again) {
 			names = append(names, name)
 		}
 	}
-	return names, all
+	return names
 }
 
 // wait waits with the lock open until the reading that is under way has ended, and gives its error if it was about this
@@ -180,7 +198,9 @@ func (l *LiveSettings) setClock(shown time.Time, took time.Duration) {
 func (l *LiveSettings) Forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.next = time.Time{}
+	for _, q := range l.queues {
+		q.until = time.Time{}
+	}
 	l.changes++
 }
 
@@ -227,20 +247,30 @@ func queuesAndClock(ctx context.Context, from Enqueuer, names []string) (queues 
 // store but this caller and those that ask for a queue that was never read.
 func (l *LiveSettings) read(ctx context.Context, from Enqueuer, wanted *liveQueue) error {
 	changes, asked := l.changes, time.Now()
-	names, all := l.due(wanted)
+	names := l.due(wanted)
 	queues, shown, err := l.ask(ctx, from, &reading{names: names, done: make(chan struct{})})
 	if err != nil {
-		if ctx.Err() == nil && all {
-			l.next = time.Now().Add(SettingsInterval)
+		if ctx.Err() == nil {
+			l.count(names)
 		}
 		return err
 	}
-	if l.changes == changes && all {
-		l.next = time.Now().Add(SettingsInterval)
-	}
 	l.setClock(shown, time.Since(asked))
 	l.put(names, queues, asked)
+	if l.changes == changes {
+		l.count(names)
+	}
 	return nil
+}
+
+// count lets what was read of queues count for a while.
+func (l *LiveSettings) count(names []string) {
+	until := time.Now().Add(SettingsInterval)
+	for _, name := range names {
+		if q := l.queues[name]; q != nil {
+			q.until = until
+		}
+	}
 }
 
 // put keeps queues as they were read, and forgets those of them that nobody has asked for lately.
@@ -251,13 +281,9 @@ func (l *LiveSettings) put(names []string, queues []Queue, at time.Time) {
 	}
 	for _, name := range names {
 		known := l.queues[name]
-		switch {
-		case known == nil:
+		if known == nil {
 			known = &liveQueue{asked: at}
 			l.queues[name] = known
-		case known.asked.Before(at.Add(-liveKept)):
-			delete(l.queues, name)
-			continue
 		}
 		q, is := stored[name]
 		if !is {
@@ -269,4 +295,5 @@ func (l *LiveSettings) put(names []string, queues []Queue, at time.Time) {
 		}
 		known.Queue, known.read = q, true
 	}
+	maps.DeleteFunc(l.queues, func(_ string, q *liveQueue) bool { return q.asked.Before(at.Add(-liveForgotten)) })
 }

@@ -138,7 +138,10 @@ func (m missingStore) Terminate(context.Context, []ID, Act) ([]error, error)  { 
 func (m missingStore) Terms(context.Context, Queue, []string, time.Time) (map[string]Terms, error) {
 	return nil, m.err
 }
-func (m missingStore) Tiers(context.Context) ([]Tier, error)            { return nil, m.err }
+func (m missingStore) Tiers(context.Context) ([]Tier, error) { return nil, m.err }
+func (m missingStore) Look(context.Context, []string) (map[string]time.Duration, error) {
+	return nil, m.err
+}
 func (m missingStore) Watch(context.Context, func(Signal)) error        { return m.err }
 func (m missingStore) Waves(context.Context, WaveFilter) (Waves, error) { return Waves{}, m.err }
 

@@ -63,6 +63,11 @@ type Store interface {
 	Statistics
 	Alerting
 
+	// Look tells of queues, by name, how long until the first of their waiting jobs is due, by the store's clock: 0 or less if
+	// it is due now. A queue with no waiting job is left out, and so is one that is paused without an end. Limits are not
+	// looked at, so that a claim may get less than Look promises, and never more. It is one question however many queues
+	// are asked of, and costs less than a claim.
+	Look(ctx context.Context, queues []string) (map[string]time.Duration, error)
 	// Claim hands out jobs that are due, the lowest priority figure first and then the longest
 	// due.
 	Claim(ctx context.Context, request ClaimRequest) (Claimed, error)
@@ -237,4 +242,18 @@ type Signal struct {
 	Queue string
 	// Cancelled is a job that was cancelled while it was claimed; zero: none was.
 	Cancelled ID
+	// Hearing tells how far signals are to be relied on from now on. Empty: the signal tells nothing of it. Until a store
+	// has said HearsAll, it is to be looked at as if it heard nothing.
+	Hearing Hearing
 }
+
+// Hearing is how far a store hears the signals of other processes.
+type Hearing string
+
+// What a store may say of its hearing.
+const (
+	// HearsAll: whatever a program of Sluice does in the store is signalled within some milliseconds.
+	HearsAll Hearing = "all"
+	// HearsLess: signals of other processes may be missing.
+	HearsLess Hearing = "less"
+)

@@ -102,6 +102,7 @@ var plans = []plan{
 	{"postgres-wave", postgresWave},
 	{"postgres-looks", postgresLooks},
 	{"postgres-prune", postgresPrune},
+	{"postgres-idle", postgresIdle},
 	{"sqlite-limits", sqliteLimits},
 	{"sqlite-tenants", sqliteTenants},
 	{"sqlite-metrics", sqliteMetrics},

@@ -90,6 +90,10 @@ func (s *store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	})
 }
 
+func (s *store) Look(ctx context.Context, queues []string) (map[string]time.Duration, error) {
+	return do(ctx, s, "look", "", func(ctx context.Context) (map[string]time.Duration, error) { return s.Store.Look(ctx, queues) })
+}
+
 func (s *store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {
 	c := &Call{Kind: KindStore, Name: "renew", Renewals: renewals, Jobs: len(renewals)}
 	if len(renewals) > 0 {

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -79,6 +80,8 @@ func (w *Worker) ahead() int {
 
 // fetchOnce claims once from each hungry queue, in order, and says how long until the next look.
 func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
+	w.takeIn()
+	w.keepClock(ctx)
 	next := time.Now().Add(w.options.Poll)
 	for _, l := range w.served() {
 		if now := time.Now(); now.Before(l.heldUntil) || !l.hungry.Load() && now.Before(l.lookAt) {
@@ -135,11 +138,10 @@ func (w *Worker) earlyRoom(l *lane) int {
 // is looked at again; 0: there may be more at once. Where all that is due was taken, it takes what will be due
 // soon, if the queue has a lead.
 func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Duration {
-	queue, err := w.settings.Queue(ctx, l.queue)
+	queue, err := w.settingsOf(ctx, l)
 	if err != nil {
 		return w.fetchFailed(ctx, l, err)
 	}
-	l.paused = w.log.NoticePause(queue, l.paused)
 	begun := time.Now()
 	got, wait := w.claimWithin(ctx, work, l, &queue, room, 0)
 	if early := w.earlyRoom(l); queue.Settings.Lead > 0 && wait > 0 && early > 0 && got >= 0 && !l.limited() && ctx.Err() == nil {
@@ -155,6 +157,33 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 	return wait
 }
 
+// settingsOf gives the settings that a claim goes by. Those that may be old are read anew beside it; see claimBeside.
+func (w *Worker) settingsOf(ctx context.Context, l *lane) (sluice.Queue, error) {
+	queue, _, read := w.settings.Latest(l.queue)
+	if read {
+		return queue, nil
+	}
+	return w.settings.Queue(ctx, l.queue)
+}
+
+// claimBeside claims, and reads the queue's settings at the same time where they may be old: what was claimed goes by the
+// new ones. A worker that was idle would else lose the time of a question with its first job.
+func (w *Worker) claimBeside(ctx, work context.Context, queue *sluice.Queue, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	if _, fresh, _ := w.settings.Latest(queue.Name); fresh {
+		return w.store.Claim(work, request)
+	}
+	var reading sync.WaitGroup
+	var now sluice.Queue
+	var failed error
+	reading.Go(func() { now, failed = w.settings.Queue(ctx, queue.Name) })
+	claimed, err := w.store.Claim(work, request)
+	reading.Wait()
+	if failed == nil {
+		*queue = now
+	}
+	return claimed, err
+}
+
 // claimWithin claims once, what is due within the lead. It says how many jobs it got, and how long to wait
 // before it is done again. After an error it got -1.
 func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Queue, room int, lead time.Duration) (got int, wait time.Duration) {
@@ -167,7 +196,9 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 	}
 	asked, ended := time.Now(), l.ended.Load()
 	// Not ctx: a claim whose answer is thrown away leaves jobs held by nobody until the lease ends.
-	claimed, err := w.store.Claim(work, request)
+	claimed, err := w.claimBeside(ctx, work, queue, request)
+	l.claimedAt = time.Now()
+	l.paused, l.lead = w.log.NoticePause(*queue, l.paused), queue.Settings.Lead
 	if err != nil {
 		return -1, w.fetchFailed(ctx, l, err)
 	}
@@ -186,7 +217,7 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 		w.start(work, l, claimed.Jobs, queue, asked)
 	}
 	got = len(claimed.Jobs)
-	l.held = claimed.Limited && claimed.Full
+	l.held, l.blocked = claimed.Limited && claimed.Full, claimed.Limited || claimed.Full
 	switch {
 	case got == room:
 		return got, 0
@@ -196,12 +227,15 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 		wait = min(max(claimed.NextDue, minWait), w.options.Poll)
 		l.heldUntil = time.Now().Add(wait) // more jobs make no more tokens
 		return got, wait
+	case got > fewJobs, got > 0 && lead > 0:
+		return got, minWait // there may be more by then; a claim that finds nothing tells when the next job is due
 	case got > 0:
-		return got, minWait // the next look finds nothing and tells when the next job is due
-	case claimed.NextDue < 0:
+		w.lookSoon(l)
 		return got, w.options.Poll
+	case claimed.NextDue < 0:
+		return got, farAway
 	}
-	return got, min(max(claimed.NextDue, minWait), w.options.Poll)
+	return got, max(claimed.NextDue, minWait)
 }
 
 func (w *Worker) tellClaimed(l *lane, claims []*sluice.Claim) {

@@ -108,7 +108,10 @@ type lane struct {
 	// Used by the fetching alone: when to look again if nobody says anything, and whatever anybody says.
 	lookAt    time.Time
 	heldUntil time.Time
-	paused    bool // the queue, as the log was told
+	claimedAt time.Time     // when its last claim was answered
+	blocked   bool          // that claim was held back by limits
+	lead      time.Duration // as the settings had it
+	paused    bool          // the queue, as the log was told
 	// tellAfter is how long the store may not know when jobs began; 0: it does not ask.
 	tellAfter time.Duration
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 )
 
 // maxWait is when those that wait are looked at again at the latest: by then more may be known of the store's
@@ -111,6 +112,22 @@ func (w *Worker) refill() {
 			l.hungry.Store(true)
 			w.nudge()
 		}
+	}
+}
+
+// keepClock has the store's clock read again now and then while jobs wait for an instant by it.
+func (w *Worker) keepClock(ctx context.Context) {
+	w.mu.Lock()
+	var queue string
+	if len(w.waiting) > 0 {
+		queue = w.waiting[0].lane.queue
+	}
+	w.mu.Unlock()
+	if queue == "" {
+		return
+	}
+	if _, err := w.settings.Queue(ctx, queue); err != nil {
+		w.log.Tell(event.ClaimFailed, queue, "error", err)
 	}
 }
 

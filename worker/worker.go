@@ -24,8 +24,9 @@ import (
 type Options struct {
 	// Slots is how many handlers run at once. Default 10.
 	Slots int
-	// Poll is how often a queue is looked at when nobody says that it has jobs; signals make it
-	// quicker, and polling is what is relied on. Default 1 s (C-40).
+	// Poll is how often the queues are looked at when nobody says that they have jobs, all of them by one statement. Signals
+	// make it quicker, and polling is what is relied on. While the store hears the signals of every process, they are looked at
+	// a third as often: what somebody does without a signal, by SQL for example, is found that late. Default 1 s (C-40).
 	Poll time.Duration
 	// Drain is how long handlers may go on after Run's context has ended. Default 30 s (C-58).
 	Drain time.Duration
@@ -71,6 +72,7 @@ type Worker struct {
 	lanes    []*lane // in the order of claiming; guarded by mu, and never changed in place
 
 	wake        chan struct{} // there may be something to claim
+	looks       chan struct{} // there is something to look at
 	look        chan struct{} // one of the waiting may be due
 	ready       chan *run     // claimed jobs that wait for a slot, for some milliseconds at the most
 	settlements chan decided  // what became of jobs
@@ -94,6 +96,7 @@ type Worker struct {
 	relieving     bool               // it will be looked whether more of them are needed
 	pace          time.Duration      // how long handlers take, on a moving average
 	shortestLease time.Duration      // of the queues served so far
+	looking       looking
 	ran           bool
 	stop          context.CancelCauseFunc // ends Run, with why
 	draining      atomic.Bool
@@ -121,7 +124,7 @@ func New(store sluice.Store, options Options) *Worker {
 	return &Worker{
 		store: store, options: options, wrong: wrong, log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
 		holder: sluice.Holder{ID: holder, Role: sluice.RoleWorker, Slots: options.Slots, Version: version()},
-		wake:   make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
+		wake:   make(chan struct{}, 1), looks: make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
 		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxAhead), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
 		held: make(map[sluice.ID]*run), doubted: make(map[*run]struct{}), ask: make(chan struct{}, 1), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseLooks,
 	}
@@ -157,6 +160,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer stopHelping()
 	helpers.Go(func() { w.watch(helping) })
 	helpers.Go(func() { w.keep(helping) })
+	helpers.Go(func() { w.lookOut(helping) })
 	helpers.Go(func() { w.startWaiting(helping) })
 	helpers.Go(func() { w.tenants.Run(helping) })
 	drained := make(chan struct{})
@@ -299,8 +303,12 @@ func (w *Worker) heed(signal sluice.Signal) {
 		w.doubt(signal.Cancelled)
 		return
 	}
+	if signal.Queue == "" || signal.Hearing != "" {
+		w.lookAtAll(signal.Hearing)
+		return
+	}
 	for _, lane := range w.served() {
-		if signal.Queue == "" || signal.Queue == lane.queue {
+		if signal.Queue == lane.queue {
 			lane.hungry.Store(true)
 			w.nudge()
 		}

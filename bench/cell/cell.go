@@ -41,6 +41,8 @@ const (
 	Scrape Kind = "scrape"
 	// Prune works jobs off at a rate while upkeep deletes what ended a while ago.
 	Prune Kind = "prune"
+	// Fleet lets many workers serve many queues, with few jobs or none.
+	Fleet Kind = "fleet"
 	// Starts times how fast workflows are started on a Temporal server.
 	Starts Kind = "starts"
 	// Life lets payments wait for a Temporal server in some way, and then fall due at the same instant.
@@ -120,11 +122,17 @@ type Task struct {
 	// Sleeping is how many more tenants have a job due in the future.
 	Sleeping int
 
-	// Rate is at how many jobs per second those of a Wave or Life cell start, that are all due at once, or those of a Prune
-	// cell are stored.
+	// Rate is at how many jobs per second those of a Wave or Life cell start, that are all due at once, or those of a Prune or
+	// Fleet cell are stored.
 	Rate int
 	// KeepSeconds is how long finished jobs of a Prune cell are kept; 0: for ever.
 	KeepSeconds float64
+
+	// Processes is how many workers a Fleet cell has, Queues how many queues each of them serves, and Stored how many
+	// there are in the store at the least.
+	Processes int
+	Queues    int
+	Stored    int
 }
 
 // Figure names something that was measured.
@@ -157,6 +165,12 @@ const (
 	CountTime Figure = "count_time"
 	// Overdue is how much longer a finished job was kept than it should be, at the worst.
 	Overdue Figure = "overdue"
+	// Statements is how many a second the server runs, ServerCores and ClientCores how many processors were busy, and Started
+	// which share of the jobs began.
+	Statements  Figure = "statements"
+	ServerCores Figure = "server_cores"
+	ClientCores Figure = "client_cores"
+	Started     Figure = "started"
 	// ReadTime is that of reading all gauges.
 	ReadTime Figure = "read_time"
 
@@ -198,7 +212,7 @@ func Main(ctx context.Context) error {
 	}
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
-		Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Prune: measurePrune, Starts: measureStarts, Life: measureLife,
+		Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Prune: measurePrune, Fleet: measureFleet, Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {
 		return fmt.Errorf("there is no kind of cell %q", task.Kind)

@@ -14,14 +14,18 @@ type Broadcaster struct {
 	listeners map[*func(sluice.Signal)]struct{}
 }
 
-// Listen calls signal for each signal that is sent until ctx ends. The function must not block.
-func (b *Broadcaster) Listen(ctx context.Context, signal func(sluice.Signal)) {
+// Listen calls signal for each signal that is sent until ctx ends, and for some as soon as none can be missed any more. The
+// function must not block.
+func (b *Broadcaster) Listen(ctx context.Context, signal func(sluice.Signal), first ...sluice.Signal) {
 	b.mu.Lock()
 	if b.listeners == nil {
 		b.listeners = make(map[*func(sluice.Signal)]struct{})
 	}
 	b.listeners[&signal] = struct{}{}
 	b.mu.Unlock()
+	for _, s := range first {
+		signal(s)
+	}
 
 	<-ctx.Done()
 

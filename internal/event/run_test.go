@@ -242,7 +242,7 @@ func trouble(_ *testing.T, s *shop) {
 	s.after(3 * time.Second)
 	s.store.fail(nil, "settled")
 	s.store.fail(errors.New("lease must be longer"), "settings")
-	s.after(3 * time.Second)
+	s.after(time.Minute)
 }
 
 // tooOld is a worker whose store is migrated by a newer program, and migrated back. It says so once each time.

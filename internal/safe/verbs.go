@@ -78,6 +78,11 @@ func (s store) SettleNotices(ctx context.Context, results []sluice.NoticeResult)
 	return s.Store.SettleNotices(ctx, results)
 }
 
+func (s store) Look(ctx context.Context, queues []string) (_ map[string]time.Duration, err error) {
+	defer s.caught(&err)
+	return s.Store.Look(ctx, queues)
+}
+
 func (s store) Claim(ctx context.Context, request sluice.ClaimRequest) (_ sluice.Claimed, err error) {
 	defer s.caught(&err)
 	return s.Store.Claim(ctx, request)

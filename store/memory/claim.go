@@ -186,6 +186,38 @@ func (s *Store) firstOf(h *dueHeap) (due time.Time, some bool) {
 	}
 }
 
+// Look tells how long until the first waiting job of each queue is due.
+func (s *Store) Look(ctx context.Context, queues []string) (map[string]time.Duration, error) {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	now, out := s.now(), make(map[string]time.Duration)
+	for _, name := range queues {
+		settings := s.settings(name)
+		due, waits := s.firstOfAll(s.lane(name))
+		if settings.PausedAt(now) {
+			due, waits = later(due, settings.PausedUntil), waits && !settings.PausedUntil.IsZero()
+		}
+		if waits {
+			out[name] = due.Sub(now)
+		}
+	}
+	return out, nil
+}
+
+// firstOfAll is firstDue of a queue, those that wait in lines too.
+func (s *Store) firstOfAll(l *lane) (due time.Time, some bool) {
+	due, some = s.firstDue(&l.waiting)
+	for _, line := range l.lines {
+		if first, waits := s.firstDue(&line.waiting); waits && (!some || first.Before(due)) {
+			due, some = first, true
+		}
+	}
+	return due, some
+}
+
 // Renew gives claims more time.
 func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {
 	leave, err := s.enter(ctx)

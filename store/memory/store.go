@@ -199,6 +199,6 @@ func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 	if err := sluice.CheckGiven("signal", signal); err != nil {
 		return err
 	}
-	s.signals.Listen(ctx, signal)
+	s.signals.Listen(ctx, signal, sluice.Signal{Hearing: sluice.HearsAll})
 	return nil
 }

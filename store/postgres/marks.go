@@ -42,6 +42,7 @@ type queueMarks struct {
 	walkedAt  time.Time                // when a claim last walked from the front
 	walks     [keptWalks]time.Duration // how long the last of these walks took, the latest first
 	walked    int                      // how many of them there were
+	peekedAt  time.Time                // when a look last walked from the front
 	disturbed bool                     // this process put a job behind the marks since
 	usual     time.Duration            // how long walks from the marks take: what any statement takes here
 }

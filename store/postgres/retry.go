@@ -24,6 +24,37 @@ var readerSQL string
 // call runs one verb under the store's deadline and tries it again after a transient fault. The
 // verb is told whether an earlier try may have been committed without our knowing.
 func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Context, again bool) error) error {
+	return s.callBy(ctx, verb, func(ctx context.Context, again bool) error {
+		if err := s.mayWork(ctx, s.pool); err != nil {
+			return err
+		}
+		return do(ctx, again)
+	})
+}
+
+// callAndCheck is call for a verb that an idle process uses now and then. Its statement itself says whether the schema has a
+// step that needs a newer program: a question of its own would double what idle processes ask. Such a verb may run on that
+// schema once.
+func (s *Store) callAndCheck(ctx context.Context, verb string, do func(ctx context.Context, knows int) (newer bool, err error)) error {
+	return s.callBy(ctx, verb, func(ctx context.Context, _ bool) error {
+		asked := false
+		err := s.schema.Check(func(knows int) ([]migration.Applied, error) {
+			asked = true
+			newer, err := do(ctx, knows)
+			if err != nil || !newer {
+				return nil, err
+			}
+			return tooNew(ctx, s.pool, knows)
+		})
+		if err == nil && !asked { // it was looked a moment ago
+			_, err = do(ctx, knownSteps())
+		}
+		return err
+	})
+}
+
+// callBy is call without a look at the schema.
+func (s *Store) callBy(ctx context.Context, verb string, do func(ctx context.Context, again bool) error) error {
 	callerCtx := ctx
 	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
 	defer cancel()
@@ -33,10 +64,7 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 	var fault error // why the last try failed that was made to its end
 	wait := 5 * time.Millisecond
 	for again := false; ; again = true {
-		err := s.mayWork(ctx, s.pool)
-		if err == nil {
-			err = do(ctx, again)
-		}
+		err := do(ctx, again)
 		if err == nil {
 			return nil
 		}

@@ -52,6 +52,9 @@ var tierSaveSQL string
 //go:embed sql/beat.sql
 var beatSQL string
 
+// beatAndCheckSQL also says whether the schema has a step that needs a newer program than one that knows $9.
+var beatAndCheckSQL = beatSQL + "\nreturning exists (select from sluice.migration where works_from > $9::integer)"
+
 //go:embed sql/leave.sql
 var leaveSQL string
 
@@ -346,12 +349,14 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 	if err != nil {
 		return err
 	}
-	return s.call(ctx, "beat", func(ctx context.Context, _ bool) error {
-		queues := holder.Queues
-		if queues == nil {
-			queues = []string{}
-		}
-		return exec(ctx, s.pool, beatSQL, holder.ID, holder.Role, queues, holder.Slots, holder.Busy, holder.Version, conditions, s.tally != nil)
+	queues := holder.Queues
+	if queues == nil {
+		queues = []string{}
+	}
+	return s.callAndCheck(ctx, "beat", func(ctx context.Context, knows int) (newer bool, err error) {
+		said, err := list(ctx, s.pool, pgx.RowTo[bool], beatAndCheckSQL,
+			holder.ID, holder.Role, queues, holder.Slots, holder.Busy, holder.Version, conditions, s.tally != nil, knows)
+		return len(said) > 0 && said[0], err
 	})
 }
 

@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +25,9 @@ const (
 	txNotifyInterval = 100 * time.Millisecond
 	// hearInterval is how often one signal of other processes is passed on at the most.
 	hearInterval = 10 * time.Millisecond
+	// aliveChannel is the one by which stores ask whether they hear. Programs that listen to the other are not woken by it.
+	aliveChannel = channel + "_alive"
+	aliveSQL     = "select pg_notify('" + aliveChannel + "', '')"
 	notifySQL    = "select pg_notify('" + channel + "', n) from unnest($1::text[]) as n"
 )
 
@@ -224,18 +229,28 @@ func (s *Store) listenOnce(ctx context.Context, signal func(sluice.Signal)) erro
 		return err
 	}
 	defer hangUp(conn)
+	ctx, quit := context.WithCancelCause(ctx)
+	hearing := newHearing(s, signal)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer quit(nil)
+	watching.Go(func() { hearing.watch(ctx, func() { quit(errDeaf) }) })
 	signal(sluice.Signal{}) // what was sent while nobody listened
 	signal = calm(ctx, signal)
 	for {
 		notification, err := conn.WaitForNotification(ctx)
 		if err != nil {
-			return err
+			return cmp.Or(context.Cause(ctx), err)
 		}
+		hearing.note()
 		if received, ok := s.notifier.parse(notification.Payload); ok {
 			signal(received)
 		}
 	}
 }
+
+// errDeaf ends a connection that hears nothing.
+var errDeaf = errors.New("the connection hears no notification, not even its own")
 
 // calm passes a signal on at most once each hearInterval. One that comes sooner is passed on when that has passed, once.
 // Whoever can connect to the database can send signals, and each may make a process look.
@@ -278,9 +293,11 @@ func (s *Store) listening(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := conn.Exec(ctx, "listen "+channel); err != nil {
-		hangUp(conn)
-		return nil, err
+	for _, heard := range []string{aliveChannel, channel} {
+		if _, err := conn.Exec(ctx, "listen "+heard); err != nil {
+			hangUp(conn)
+			return nil, err
+		}
 	}
 	return conn, nil
 }

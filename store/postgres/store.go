@@ -98,6 +98,7 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	if !options.TransactionPooler {
 		own.plans.apply(config)
 	}
+	config.ShouldPing = pingIdle
 	markFaults(&config.ConnConfig.Config)
 	if own.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -109,6 +110,14 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	}
 	store.ownsPool = true
 	return store, nil
+}
+
+// pingAfter is how long a connection has lain idle that is tried before it is used. Calls try again on another one anyway, and
+// a process with nothing to do looks for jobs more often: each look would cost it two statements.
+const pingAfter = 10 * time.Second
+
+func pingIdle(_ context.Context, params pgxpool.ShouldPingParams) bool {
+	return params.IdleDuration > pingAfter
 }
 
 // New makes a store of a pool that the caller keeps and closes, and checks the schema.

@@ -439,6 +439,6 @@ func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 	}
 	s.writer.watchers.Add(1)
 	defer s.writer.watchers.Add(-1)
-	s.signals.Listen(ctx, signal)
+	s.signals.Listen(ctx, signal, sluice.Signal{Hearing: sluice.HearsAll})
 	return nil
 }

@@ -58,6 +58,42 @@ func claimRules() []Rule {
 				w.Fatalf("next due in %s, want about 10m", claimed.NextDue)
 			}
 		}},
+		{"R-570", "A look tells of many queues at once how long until their first waiting job is due, whatever its priority and the limits; queues with nothing to wait for are left out.", "I-14", func(w *world) {
+			look := func() map[string]time.Duration {
+				found, err := w.Other.Look(w.ctx, []string{queue, "later", "empty", "paused", "closed", "fair"})
+				w.ok(err)
+				return found
+			}
+			equal(w, "queues of an empty store", len(look()), 0)
+			at := w.Now()
+			for _, in := range []struct {
+				queue string
+				due   time.Duration
+			}{{queue, -time.Second}, {"later", time.Hour}, {"later", 10 * time.Minute}, {"paused", 0}, {"closed", 0}, {"fair", 0}} {
+				insert := insertOf(sluice.EnqueueOptions{DueAt: at.Add(in.due), Priority: 3, Tenant: "acme"})
+				insert.Queue = in.queue
+				w.receipts(insert)
+			}
+			w.saveNamed("paused", func(s *sluice.Settings) { s.Paused, s.PausedUntil = true, at.Add(30*time.Minute) })
+			w.saveNamed("closed", func(s *sluice.Settings) { s.Paused = true })
+			w.saveNamed("fair", func(s *sluice.Settings) { s.Fair, s.InFlightLimit = true, 1 })
+			about := func(found map[string]time.Duration, queue string, want time.Duration) {
+				got, waits := found[queue]
+				if !waits || want <= 0 && got > 0 || want > 0 && (got > want || got < want-time.Minute) {
+					w.Errorf("the first job of %s is due in %s (%t), want %s", queue, got, waits, want)
+				}
+			}
+			found := look()
+			equal(w, "queues with something to wait for", len(found), 4)
+			about(found, queue, 0)
+			about(found, "later", 10*time.Minute)
+			about(found, "paused", 30*time.Minute)
+			about(found, "fair", 0)
+			w.claimOne()
+			equal(w, "queues after a claim", len(look()), 3)
+			w.Advance(11 * time.Minute)
+			about(look(), "later", 0)
+		}},
 		{"R-24", "A claimed job is not handed out again while its lease holds.", "I-2, C-89", func(w *world) {
 			id := w.add(sluice.EnqueueOptions{})
 			c := w.claimOne()

@@ -182,7 +182,7 @@ func (w *world) watch(store sluice.Store) *ears {
 }
 
 func wakes(s sluice.Signal) bool {
-	return s.Cancelled.IsZero() && (s.Queue == queue || s.Queue == "")
+	return s.Hearing == "" && s.Cancelled.IsZero() && (s.Queue == queue || s.Queue == "")
 }
 
 func (e *ears) hear(s sluice.Signal) {

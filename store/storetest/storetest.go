@@ -264,13 +264,19 @@ func (w *world) inState(id sluice.ID, want sluice.State) sluice.Job {
 // save stores settings of the usual queue.
 func (w *world) save(change func(*sluice.Settings)) sluice.Queue {
 	w.Helper()
-	q := sluice.Queue{Name: queue, Settings: sluice.DefaultSettings()}
+	return w.saveNamed(queue, change)
+}
+
+// saveNamed stores settings of a queue.
+func (w *world) saveNamed(name string, change func(*sluice.Settings)) sluice.Queue {
+	w.Helper()
+	q := sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}
 	queues, err := w.Store.Queues(w.ctx, sluice.QueueFilter{})
 	if err != nil {
 		w.Fatalf("list queues: %v", err)
 	}
 	for _, stored := range queues {
-		if stored.Name == queue {
+		if stored.Name == name {
 			q = stored
 		}
 	}

@@ -1,0 +1,236 @@
+package cell
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/worker"
+)
+
+const (
+	// fleetSettle is how long a fleet runs before it is measured: by then its connections are made and nobody starts any more.
+	fleetSettle = 12 * time.Second
+	// fleetTail is how long the last jobs of a fleet may take to begin.
+	fleetTail = 10 * time.Second
+	// fleetConnections is how many connections a process of a fleet may have.
+	fleetConnections = 4
+)
+
+// fleet is many workers, each with a store of its own, as in so many processes.
+type fleet struct {
+	task   Task
+	stores []sluice.Store
+	pools  []*pgxpool.Pool
+	ended  chan error
+	quit   context.CancelFunc
+
+	statements tracer
+
+	mu   sync.Mutex
+	took []float64
+}
+
+// measureFleet lets many workers serve many queues, with few jobs or none. It tells what that costs the server, and how
+// long after they were stored jobs began.
+func measureFleet(ctx context.Context, task Task) (Result, error) {
+	f := &fleet{task: task, ended: make(chan error, task.Processes)}
+	defer f.close()
+	if err := f.start(ctx); err != nil {
+		return nil, err
+	}
+	time.Sleep(fleetSettle)
+	sent := 0
+	var statements int64
+	took, used, err := measured(task, func() (time.Duration, error) {
+		begun, before := time.Now(), f.statements.n.Load()
+		var err error
+		sent, err = f.send(ctx)
+		statements = f.statements.n.Load() - before
+		return time.Since(begun), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(fleetTail); f.begun() < sent && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	return f.result(sent, took, used, float64(statements)), nil
+}
+
+func (f *fleet) result(sent int, took time.Duration, used cpu, statements float64) Result {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	result := Result{
+		Statements: statements / took.Seconds(), ServerCores: used.server.Seconds() / took.Seconds(), ClientCores: used.client.Seconds() / took.Seconds(),
+	}
+	if sent == 0 {
+		return result
+	}
+	result[Started] = float64(len(f.took)) / float64(sent)
+	result[TotalCPU] = millis(used.client+used.server) * 1000 / float64(sent)
+	result[ServerCPU] = millis(used.server) * 1000 / float64(sent)
+	took2 := f.took
+	for len(took2) < sent { // one that has not begun is later than all others
+		took2 = append(took2, math.Inf(1))
+	}
+	for figure, value := range percentiles(took2) {
+		result[figure] = min(value, millis(took+fleetTail))
+	}
+	return result
+}
+
+func (f *fleet) start(ctx context.Context) error {
+	ctx, f.quit = context.WithCancel(ctx)
+	for range f.task.Processes {
+		store, err := f.open(ctx)
+		if err != nil {
+			return err
+		}
+		f.stores = append(f.stores, store)
+		if len(f.stores) == 1 {
+			if err := f.fill(ctx); err != nil {
+				return err
+			}
+		}
+		w := worker.New(store, worker.Options{Slots: f.task.Slots})
+		for n := range f.task.Queues {
+			worker.Handle(w, sluice.QueueOf[Parcel](fleetQueue(n)), func(_ context.Context, job *worker.Job[Parcel]) error {
+				f.note(job.Payload)
+				return nil
+			}, worker.QueueOptions{})
+		}
+		go func() { f.ended <- w.Run(ctx) }()
+	}
+	return nil
+}
+
+// fill gives every queue its settings, so that each is stored.
+func (f *fleet) fill(ctx context.Context) error {
+	client := sluice.NewClient(f.stores[0], sluice.ClientOptions{})
+	for n := range max(f.task.Queues, f.task.Stored) {
+		if _, err := client.EnsureQueue(ctx, fleetQueue(n), sluice.DefaultSettings(), sluice.Act{By: "bench"}); err != nil {
+			return fmt.Errorf("store queue %d: %w", n, err)
+		}
+	}
+	return tidy(ctx, f.task)
+}
+
+func fleetQueue(n int) string { return fmt.Sprintf("queue-%05d", n) }
+
+func (f *fleet) note(parcel Parcel) {
+	took := millis(time.Duration(time.Now().UnixNano() - parcel.Sent))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.took = append(f.took, took)
+}
+
+func (f *fleet) begun() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.took)
+}
+
+// send stores single jobs at the rate, of one queue after the other, by a store that no worker has. It says how many.
+func (f *fleet) send(ctx context.Context) (int, error) {
+	length := time.Duration(f.task.Seconds * float64(time.Second))
+	if f.task.Rate == 0 {
+		time.Sleep(length)
+		return 0, nil
+	}
+	store := f.stores[0]
+	if f.task.Store == Postgres {
+		var err error
+		if store, err = openStore(ctx, f.task); err != nil {
+			return 0, err
+		}
+		defer func() { _ = store.Close() }()
+	}
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	jobs := int(f.task.Seconds * float64(f.task.Rate))
+	begun := time.Now()
+	failed := make(chan error, jobs)
+	var sending sync.WaitGroup
+	for n := range jobs {
+		time.Sleep(time.Until(begun.Add(time.Duration(n) * time.Second / time.Duration(f.task.Rate))))
+		sending.Go(func() { failed <- f.sendOne(ctx, client, n) })
+	}
+	sending.Wait()
+	close(failed)
+	for err := range failed {
+		if err != nil {
+			return 0, fmt.Errorf("enqueue: %w", err)
+		}
+	}
+	return jobs, nil
+}
+
+// sendOne stores a job. A prime stride spreads the jobs over the queues.
+func (f *fleet) sendOne(ctx context.Context, client *sluice.Client, n int) error {
+	parcel := newParcel()
+	parcel.Sent = time.Now().UnixNano()
+	_, err := sluice.QueueOf[Parcel](fleetQueue(n*7919%f.task.Queues)).Enqueue(ctx, client, parcel, sluice.EnqueueOptions{})
+	return err
+}
+
+func (f *fleet) close() {
+	if f.quit != nil {
+		f.quit()
+	}
+	for range f.stores {
+		<-f.ended
+	}
+	for _, store := range f.stores {
+		_ = store.Close()
+	}
+	for _, pool := range f.pools {
+		pool.Close()
+	}
+}
+
+// tracer counts the statements that are sent, each of a batch alone.
+type tracer struct{ n atomic.Int64 }
+
+func (t *tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	t.n.Add(1)
+	return ctx
+}
+
+func (*tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (*tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+func (t *tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) { t.n.Add(1) }
+func (*tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)       {}
+
+// open opens the store of one process, with few connections, and counts its statements.
+func (f *fleet) open(ctx context.Context) (sluice.Store, error) {
+	if f.task.Store == SQLite {
+		return openStore(ctx, f.task)
+	}
+	config, err := pgxpool.ParseConfig(f.task.Place)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = fleetConnections
+	config.ConnConfig.Tracer = &f.statements
+	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	config.ConnConfig.RuntimeParams["jit"] = "off"
+	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > 10*time.Second }
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	f.pools = append(f.pools, pool)
+	return postgres.New(ctx, pool, postgres.Options{Migrate: true})
+}
