@@ -10,6 +10,9 @@ import (
 const (
 	// pruneShare is of what part of the time deletions take one at the most: the work of busy queues goes first.
 	pruneShare = 2
+	// pruneRest is the longest rest after a transaction: one that waited long for its turn on a busy machine has disturbed
+	// nobody meanwhile.
+	pruneRest = 20 * time.Millisecond
 	// pruneTurn is how long deletions go on before it is looked whether this upkeep still leads.
 	pruneTurn = 5 * time.Second
 )
@@ -67,7 +70,7 @@ func (u *Upkeep) prune(ctx context.Context, until time.Time) (deleted int, err e
 			continue
 		}
 		took := time.Since(begun)
-		rest := (pruneShare - 1) * took
+		rest := min((pruneShare-1)*took, pruneRest)
 		if time.Now().Add(rest + took).After(until) {
 			return deleted, nil // a later round goes on
 		}

@@ -31,7 +31,8 @@ type Options struct {
 	// MendInterval is how often orphans are looked for. Default 10 s.
 	MendInterval time.Duration
 	// PruneInterval is how long pruning rests when it has deleted all that is too old, PruneBatch how many jobs it deletes
-	// in one transaction at the most. While there is more, it goes on for half of the time. Defaults 1 m and 1,000.
+	// in one transaction at the most. While there is more, it rests after each transaction for as long as that took, and
+	// 20 ms at the most. Defaults 1 m and 1,000.
 	PruneInterval time.Duration
 	PruneBatch    int
 	// PayloadChecker finds a payload_schema that was stored by plain SQL and is none. Without one, it is
