@@ -21,7 +21,25 @@ func (c *Client) Requeue(ctx context.Context, ids []ID, act Act) error {
 	if act.Reason == "" {
 		return invalid("reason", "a requeue needs one; it is kept in the audit")
 	}
+	act.Undo = false
 	return c.act("requeue", ids, &act, func() ([]error, error) { return c.store.Requeue(ctx, ids, act) })
+}
+
+// UndoRequeue takes back the requeue of jobs that still wait, and of which nobody has claimed any since: each is dead or
+// cancelled again, with the error, the figures and the end that it had. Its key is free again, and jobs that wait for it go
+// on. Others are in a *BatchError: ErrNotFound, or ErrNotAllowed; that of an uncertain job cannot be undone, because nothing
+// is left of what was known of its run.
+func (c *Client) UndoRequeue(ctx context.Context, ids []ID, act Act) error {
+	act.Undo = true
+	return c.act("undo the requeue of", ids, &act, func() ([]error, error) {
+		errs, err := c.store.Requeue(ctx, ids, act)
+		for i := range errs {
+			if errors.Is(errs[i], ErrNotAllowed) {
+				errs[i] = fmt.Errorf("it does not wait in a life that a requeue gave to a dead or cancelled job, or was claimed since: %w", errs[i])
+			}
+		}
+		return errs, err
+	})
 }
 
 // Resolve ends uncertain jobs, by what a person found out of their runs: StateCompleted if the work was done, StateDead if

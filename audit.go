@@ -17,6 +17,8 @@ type Act struct {
 	// BesideOpenRun lets Requeue start jobs beside runs of theirs that may still be open; see StrayRun. The audit tells
 	// for which runs a person decided so. Default: the next run waits until those have ended.
 	BesideOpenRun bool
+	// Undo lets Requeue take back what it did: see Client.UndoRequeue.
+	Undo bool
 }
 
 // Object is the kind of thing an audit entry tells of.

@@ -298,6 +298,8 @@ func (t *tally) moved(event Event, n int64, wait, run, total time.Duration) {
 		if run >= 0 {
 			c.Failed += n
 		}
+	case EventUndo:
+		c.Dead += n
 	case EventRelease:
 		c.Released += n
 	case EventRecover:

@@ -51,6 +51,7 @@ const (
 	EventBury     Event = "bury"
 	EventCancel   Event = "cancel"
 	EventRequeue  Event = "requeue"
+	EventUndo     Event = "undo"
 )
 
 // Move is one line of the state machine: an event leads from one of some states to another.
@@ -74,6 +75,7 @@ var moves = [...]Move{
 	{EventBury, []State{StateClaimed, StateDispatched, StateUncertain}, StateDead, "attempts or recoveries are spent, or the error is permanent"},
 	{EventCancel, []State{StateQueued, StateClaimed, StateDispatched}, StateCancelled, "a person, an expiry or a replacement ended it"},
 	{EventRequeue, []State{StateDead, StateCancelled, StateUncertain}, StateQueued, "a person gives it a new life: the next generation"},
+	{EventUndo, []State{StateQueued}, StateDead, "a person undoes the requeue of a dead job, before anybody has claimed it"},
 }
 
 // Moves gives the state machine, line by line. The stores take the guards of their statements from
@@ -101,6 +103,17 @@ func Resolution(outcome State) (Move, bool) {
 	return Move{}, false
 }
 
+// UndoneMove is the move by which the undo of a requeue ends a job as it had ended before; false: none leads there. One that
+// was cancelled is cancelled again.
+func UndoneMove(outcome State) (Move, bool) {
+	for _, event := range []Event{EventUndo, EventCancel} {
+		if m := MoveOf(event); m.To == outcome {
+			return m, true
+		}
+	}
+	return Move{}, false
+}
+
 // Allows reports whether a job in this state may make the move.
 func (m Move) Allows(from State) bool { return slices.Contains(m.From, from) }
 
@@ -108,7 +121,7 @@ func (m Move) Allows(from State) bool { return slices.Contains(m.From, from) }
 // ordinary, and those that persons make.
 func (e Event) Notable() bool {
 	switch e {
-	case EventRecover, EventDoubt, EventBury, EventCancel, EventRequeue:
+	case EventRecover, EventDoubt, EventBury, EventCancel, EventRequeue, EventUndo:
 		return true
 	}
 	return false

@@ -89,7 +89,9 @@ type Store interface {
 	Cancel(ctx context.Context, ids []ID, act Act) ([]error, error)
 	// Requeue gives dead, cancelled and uncertain jobs a new life, due now (C-56, E-10). It is an
 	// ErrDuplicate where another unfinished job holds the job's key. A job of which stray runs are listed waits for itself
-	// until the last of them is forgotten, unless the act says BesideOpenRun.
+	// until the last of them is forgotten, unless the act says BesideOpenRun. An act that says Undo ends queued jobs
+	// instead, by UndoneMove, as the life before the present one ended, with what is known of that: ErrNotAllowed for one
+	// whose life before was no finished one or is not known any more, and for one that was claimed since.
 	Requeue(ctx context.Context, ids []ID, act Act) ([]error, error)
 	// Resolve ends uncertain jobs by the move that Resolution gives for the outcome, which must have one, and counts no
 	// attempt: ErrNotFound for an unknown job, ErrNotAllowed for one that is not uncertain. A dead one has ResolvedError.

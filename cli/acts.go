@@ -281,20 +281,26 @@ func (a *app) cancelCommand() *cobra.Command {
 }
 
 func (a *app) requeueCommand() *cobra.Command {
-	var beside bool
+	var beside, undo bool
 	command := &cobra.Command{
 		Use:   "requeue ID…|-",
 		Short: "Give dead, cancelled or uncertain jobs a new life, due now",
 		Long: `Gives jobs a new life: due now, nothing counted, their history kept. With --all: the dead ones, unless --state says others.
 A job of which a run may still be open at its engine, because it was cancelled, waits until that has ended: «sluice why» names
 the run, and «sluice runs terminate» ends it by force. With --beside-open-run it does not wait: then two runs of one job may
-be open, and the audit tells who wanted that, and why. An uncertain job does not wait: look first what became of its run.`,
+be open, and the audit tells who wanted that, and why. An uncertain job does not wait: look first what became of its run.
+
+With --undo, takes that back for jobs that still wait and that nobody has claimed since: they are dead or cancelled again,
+with the error and the end that they had. Others, and jobs that were uncertain before, are refused and stay as they are.`,
 		Example: `  sluice requeue 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "bank is back"
   sluice requeue --all --queue payments --state cancelled
   sluice requeue --all --queue payments --rate 20/s --canary 10 --reason "bank is back"`,
 	}
 	command.Flags().BoolVar(&beside, "beside-open-run", false, "do not wait for runs of the named jobs that may still be open; needs --reason")
-	return a.requeuing(command, &selection{anyState: true}, &beside)
+	command.Flags().BoolVar(&undo, "undo", false, "take the requeue back of jobs that still wait and that nobody has claimed since")
+	command = a.requeuing(command, &selection{anyState: true}, &beside, &undo)
+	command.Example += "\n  sluice jobs --queue payments --state queued -o ids | sluice requeue --undo - --reason \"the wrong group\""
+	return command
 }
 
 func (a *app) resolveCommand() *cobra.Command {
@@ -325,10 +331,18 @@ and why, is kept in the audit. Look at one first with «sluice why» and «sluic
 	})
 }
 
-func (a *app) requeuing(command *cobra.Command, s *selection, beside *bool) *cobra.Command {
+func (a *app) requeuing(command *cobra.Command, s *selection, beside, undo *bool) *cobra.Command {
 	s.kind = sluice.OperationRequeue
 	return a.actCommand(command, s, func() (verb, error) {
 		switch {
+		case *undo && *beside:
+			return verb{}, usagef("--undo starts nothing; it does not go with --beside-open-run")
+		case *undo && changed(command, paceNames...):
+			return verb{}, usagef("--undo acts at once; it does not go with --%s", strings.Join(paceNames, ", --"))
+		case *undo:
+			return verb{"put back", []sluice.State{sluice.StateQueued}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
+				return c.UndoRequeue(ctx, ids, a.act("requested with «sluice requeue --undo»"))
+			}}, nil
 		case *beside && a.reason == "":
 			return verb{}, usagef("--beside-open-run lets two runs of one job be open at once; say why, with --reason")
 		case *beside && s.all:

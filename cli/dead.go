@@ -22,7 +22,7 @@ func (a *app) deadCommand() *cobra.Command {
 		Short: "Give dead letters a new life, due now",
 		Example: `  sluice dead requeue 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "bank is back"
   sluice dead requeue --all --queue payments --limit 10`,
-	}, &selection{}, new(bool))
+	}, &selection{}, new(bool), new(bool))
 	discard := a.actCommand(&cobra.Command{
 		Use:   "discard ID…|-",
 		Short: "Delete dead letters that were dealt with; the audit keeps who did it and why",

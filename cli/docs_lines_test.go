@@ -58,6 +58,7 @@ var docMarks = []docMark{
 // docExits are the exit codes of lines that may have another than 0.
 var docExits = map[string][]int{
 	`^sluice (doctor|alerts test|engine check)`: {0, 7}, // they say by it what they found
+	`requeue --undo -`:                          {4, 6}, // nobody has requeued the jobs of the reader's store, or not all
 }
 
 // docFiles are in the reader's folder.

@@ -18,7 +18,11 @@ func (s *store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]
 }
 
 func (s *store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	return s.act(ctx, "requeue", sluice.EventRequeue, len(ids), func(ctx context.Context) ([]error, error) { return s.Store.Requeue(ctx, ids, act) })
+	event := sluice.EventRequeue
+	if act.Undo {
+		event = sluice.EventUndo
+	}
+	return s.act(ctx, "requeue", event, len(ids), func(ctx context.Context) ([]error, error) { return s.Store.Requeue(ctx, ids, act) })
 }
 
 func (s *store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.State, act sluice.Act) ([]error, error) {

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -22,6 +23,9 @@ func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]
 
 // Requeue gives jobs a new life.
 func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	if act.Undo {
+		return s.undoRequeue(ctx, ids, act)
+	}
 	var requeued []*job
 	takePlace := func() {
 		for _, j := range requeued { // now that those that they wait for live again, too
@@ -36,6 +40,10 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 			return err
 		}
 		from := j.State
+		if j.before = nil; from.Finished() {
+			before := j.Job
+			j.before = &before
+		}
 		if act.BesideOpenRun {
 			s.letBeside(j, act)
 		}
@@ -55,6 +63,35 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 		requeued = append(requeued, j)
 		return nil
 	})
+}
+
+// undoRequeue ends the lives that requeues gave to jobs, as the lives before them ended.
+func (s *Store) undoRequeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	return s.each(ctx, ids, act, func(j *job) error {
+		if j.State != sluice.StateQueued || j.before == nil || j.Attempts+j.Releases+j.Recoveries > 0 {
+			return notAllowed(sluice.EventUndo, j)
+		}
+		old := *j.before
+		move, known := sluice.UndoneMove(old.State)
+		if !known {
+			return notAllowed(sluice.EventUndo, j)
+		}
+		s.tally.Moved(j.Queue, "", move.Event, 1)
+		s.end(j, move.Event, act)
+		s.endedBefore(j, old.FinishedAt)
+		j.DueAt, j.ClaimedAt, j.DispatchedAt, j.FinishedAt = old.DueAt, old.ClaimedAt, old.DispatchedAt, old.FinishedAt
+		j.Attempts, j.Releases, j.Recoveries = old.Attempts, old.Releases, old.Recoveries
+		j.Holder, j.Ref, j.Result, j.Error = old.Holder, old.Ref, old.Result, old.Error
+		return nil
+	})
+}
+
+// endedBefore puts a job that has just ended where it would stand in the history if it had ended at an instant before.
+func (s *Store) endedBefore(j *job, at time.Time) {
+	of := class{j.Queue, j.State}
+	ended := s.history[of][:len(s.history[of])-1]
+	place, _ := slices.BinarySearchFunc(ended, at, func(e ending, at time.Time) int { return e.at.Compare(at) })
+	s.history[of] = slices.Insert(ended, place, ending{j.ID, at})
 }
 
 // Resolve ends uncertain jobs.

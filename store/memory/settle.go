@@ -144,6 +144,14 @@ func (s *Store) finish(j *job, event sluice.Event, act sluice.Act) {
 	if event == sluice.EventCancel { // no settlement tells of it
 		s.tally.Moved(j.Queue, j.Tenant, event, 1)
 	}
+	s.end(j, event, act)
+	if held && event == sluice.EventCancel {
+		s.signal(sluice.Signal{Cancelled: j.ID})
+	}
+}
+
+// end ends a job, and counts nothing.
+func (s *Store) end(j *job, event sluice.Event, act sluice.Act) {
 	s.move(j, event, act)
 	j.live, j.FinishedAt, j.LeaseUntil, j.Engine = false, s.now(), time.Time{}, ""
 	of := class{j.Queue, j.State}
@@ -154,9 +162,6 @@ func (s *Store) finish(j *job, event sluice.Event, act sluice.Act) {
 	j.BlockedBy = sluice.ID{}
 	s.leaveOrder(j)
 	s.unblock(j.ID)
-	if held && event == sluice.EventCancel {
-		s.signal(sluice.Signal{Cancelled: j.ID})
-	}
 }
 
 // giveBackKey frees the key of a job that ends. One that waited behind its twin hands the key to it.

@@ -73,6 +73,7 @@ type job struct {
 	rest       []sluice.ID // of After: those that it still waits for
 	token      sluice.Token
 	attempts   []sluice.Attempt
+	before     *sluice.Job // the life that a requeue of a finished job left
 }
 
 // lane is a queue's waiting jobs, those in flight, and what its rate allows. The jobs wait in the lines of

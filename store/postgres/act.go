@@ -45,6 +45,9 @@ func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]
 
 // Requeue gives jobs a new life.
 func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	if act.Undo {
+		return s.undoRequeue(ctx, ids, act)
+	}
 	return s.act(ctx, sluice.EventRequeue, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, refused map[sluice.ID]error) (out endings, err error) {
 		placed, err := lockPlaces(ctx, tx, sorted)
 		if err != nil {

@@ -137,6 +137,9 @@ func textOrNull(text string) *string {
 }
 
 func (s functionStore) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	if act.Undo { // for which there is no function
+		return s.Store.Requeue(ctx, ids, act)
+	}
 	var actID *string
 	if !act.ID.IsZero() {
 		text := act.ID.String()

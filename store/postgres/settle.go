@@ -40,6 +40,7 @@ type moved struct {
 	id    sluice.ID
 	queue string
 	from  string
+	event sluice.Event // if it is another than that of the act
 }
 
 func scanMoved(row pgx.CollectableRow) (moved, error) {

@@ -56,7 +56,7 @@ func (s *Store) unblocked(event sluice.Event, rows []moved) {
 func (s *Store) acted(event sluice.Event, rows []moved) {
 	for _, m := range rows {
 		if m.from != letGo {
-			s.tally.Moved(m.queue, "", event, 1)
+			s.tally.Moved(m.queue, "", cmp.Or(m.event, event), 1)
 		}
 	}
 	s.signalMoved(event, rows)

@@ -40,6 +40,9 @@ func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]
 // Requeue gives jobs a new life. Those that have their places among others are given them when all live
 // again.
 func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
+	if act.Undo {
+		return s.undoRequeue(ctx, ids, act)
+	}
 	var again []int64
 	takePlace := func(tx runner) error {
 		seqs := again

@@ -55,6 +55,77 @@ func actRules() []Rule {
 			equal(w, "the last", attempts[2].Generation, 2)
 			w.is(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("again"))), sluice.ErrNotAllowed)
 		}},
+		{"R-536", "The undo of a requeue ends a job that nobody has claimed since as it had ended before: dead or cancelled, with the error, the figures and the end that it had, and told with who and why; another one is not allowed, an unknown one not found.", "I-6, E-10", func(w *world) {
+			dead, cancelled := w.add(sluice.EnqueueOptions{}), w.add(sluice.EnqueueOptions{Delay: 24 * time.Hour})
+			c := w.claimOne()
+			w.done(by(sluice.EventRetry, c))
+			w.Advance(time.Hour)
+			bury := by(sluice.EventBury, w.claimOne())
+			bury.Error = "the bank is away"
+			w.done(bury)
+			w.ok(w.only(w.Store.Cancel(w.ctx, []sluice.ID{cancelled}, person("test"))))
+			ids := []sluice.ID{cancelled, dead}
+			w.Advance(time.Hour)
+			were := []sluice.Job{w.job(cancelled), w.job(dead)}
+			fresh, unknown := w.add(sluice.EnqueueOptions{Delay: 24 * time.Hour}), sluice.NewID()
+			for range 2 { // again after another requeue
+				for _, err := range w.each(w.Store.Requeue(w.ctx, ids, person("all of them"))) {
+					w.ok(err)
+				}
+				w.ok(w.only(w.Store.Reschedule(w.ctx, []sluice.ID{dead}, w.Now().Add(time.Hour), person("later"))))
+				act := undo()
+				errs, err := w.Other.Requeue(w.ctx, append(ids, fresh, unknown), act)
+				w.ok(err)
+				w.ok(errs[0])
+				w.ok(errs[1])
+				w.is(errs[2], sluice.ErrNotAllowed)
+				w.is(errs[3], sluice.ErrNotFound)
+				errs, err = w.Store.Requeue(w.ctx, ids, act) // sent again
+				w.ok(err)
+				w.ok(errs[0])
+				w.is(w.only(w.Store.Requeue(w.ctx, []sluice.ID{dead}, undo())), sluice.ErrNotAllowed)
+				for i, id := range ids {
+					was := were[i]
+					is := w.inState(id, was.State)
+					equal(w, "error", is.Error, was.Error)
+					equal(w, "attempts", is.Attempts, was.Attempts)
+					equal(w, "finished at", is.FinishedAt, was.FinishedAt)
+					equal(w, "due at", is.DueAt, was.DueAt)
+					event := []sluice.Event{sluice.EventCancel, sluice.EventUndo}[i]
+					e := w.told(id, event)
+					equal(w, "reason", e.Reason, "by mistake")
+					equal(w, "from", e.From, sluice.StateQueued)
+					equal(w, "generation", e.Generation, is.Generation)
+				}
+				w.claimNone("they ended")
+			}
+		}},
+		{"R-537", "A requeue cannot be undone once somebody has claimed the job, whatever became of that, nor that of an uncertain job; an undo frees the key and lets those go that wait for the job.", "I-6, I-7", func(w *world) {
+			for _, event := range []sluice.Event{sluice.EventRetry, sluice.EventRelease, sluice.EventDispatch} {
+				id := w.add(sluice.EnqueueOptions{})
+				w.done(by(sluice.EventBury, w.claimOne()))
+				w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("again"))))
+				c := w.claimOne()
+				w.is(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, undo())), sluice.ErrNotAllowed)
+				w.done(by(event, c))
+				w.is(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, undo())), sluice.ErrNotAllowed)
+				w.clear(id)
+			}
+			uncertain := w.add(sluice.EnqueueOptions{})
+			w.done(by(sluice.EventDoubt, w.claimOne()))
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{uncertain}, person("again"))))
+			w.is(w.only(w.Store.Requeue(w.ctx, []sluice.ID{uncertain}, undo())), sluice.ErrNotAllowed)
+			w.clear(uncertain)
+
+			first := w.add(sluice.EnqueueOptions{Key: "k", OrderKey: "o"})
+			w.done(by(sluice.EventBury, w.claimOne()))
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{first}, person("again"))))
+			behind := w.add(sluice.EnqueueOptions{OrderKey: "o"})
+			equal(w, "waits for", w.inState(behind, sluice.StateQueued).BlockedBy, first)
+			w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{first}, undo())))
+			equal(w, "claimed", w.claimOne().ID, behind)
+			equal(w, "duplicate", w.receipts(insertOf(sluice.EnqueueOptions{Key: "k"}))[0].Duplicate, false)
+		}},
 		{"R-72", "A requeue is refused while another unfinished job holds the key, and of two dead twins one is requeued.", "I-7", func(w *world) {
 			first := w.add(sluice.EnqueueOptions{Key: "k"})
 			w.done(by(sluice.EventBury, w.claimOne()))

@@ -46,6 +46,7 @@ func NewModel(ctx context.Context, bench Bench) func(*rapid.T) {
 			"renew":      m.renew,
 			"cancel":     m.cancel,
 			"requeue":    m.requeue,
+			"undo":       m.undo,
 			"resolve":    m.resolve,
 			"reschedule": m.reschedule,
 			"recover":    m.recover,
@@ -93,6 +94,7 @@ type modelJob struct {
 	engine     string
 	blockedBy  sluice.ID
 	holdsKey   bool
+	before     *modelJob // the life that a requeue of a finished job left
 
 	orderKey     string
 	after, rest  []sluice.ID // what it runs after, and what it still waits for of that
@@ -363,34 +365,6 @@ func (m *machine) cancel(t *rapid.T) {
 	m.agreeOn("cancel", errs[0], nil)
 	m.noteStray(id)
 	m.end(id, sluice.StateCancelled)
-}
-
-func (m *machine) requeue(t *rapid.T) {
-	id, job := m.pickJob(t)
-	act := person("model")
-	act.BesideOpenRun = rapid.SampledFrom([]bool{false, false, true}).Draw(t, "beside an open run")
-	m.tick()
-	errs, err := m.store(t).Requeue(m.ctx, []sluice.ID{id}, act)
-	m.must(err)
-	if !sluice.MoveOf(sluice.EventRequeue).Allows(job.state) {
-		m.agreeOn("requeue", errs[0], sluice.ErrNotAllowed)
-		return
-	}
-	if holder, other := m.keyHolder(job.key); other != nil && holder != id {
-		m.agreeOn("requeue", errs[0], sluice.ErrDuplicate)
-		return
-	}
-	m.agreeOn("requeue", errs[0], nil)
-	m.letBeside(id, act)
-	uncertain := job.state == sluice.StateUncertain
-	job.state, job.due, job.generation = sluice.StateQueued, m.now, job.generation+1
-	job.attempts, job.releases, job.recoveries, job.expires = 0, 0, 0, 0
-	job.token, job.holdsKey = sluice.Token{}, job.key != ""
-	job.forgetRun()
-	if !uncertain { // an uncertain one was let go before
-		job.rest = slices.DeleteFunc(slices.Clone(job.after), func(other sluice.ID) bool { return !m.lives(other) })
-		m.look(id)
-	}
 }
 
 func (m *machine) resolve(t *rapid.T) {

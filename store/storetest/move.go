@@ -86,6 +86,10 @@ func (w *world) tryMove(state sluice.State, move sluice.Move) {
 	w.Helper()
 	id := w.add(sluice.EnqueueOptions{})
 	token := w.bring(id, state)
+	if move.Event == sluice.EventUndo && state == sluice.StateQueued {
+		w.done(by(sluice.EventBury, w.claimOne()))
+		w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("test"))))
+	}
 	err := w.cause(id, token, move.Event)
 	now := w.job(id)
 	if move.Allows(state) {
@@ -148,8 +152,24 @@ func (w *world) cause(id sluice.ID, token sluice.Token, event sluice.Event) erro
 		return w.only(w.Store.Cancel(w.ctx, []sluice.ID{id}, person("test")))
 	case sluice.EventRequeue:
 		return w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, person("test")))
+	case sluice.EventUndo:
+		return w.only(w.Store.Requeue(w.ctx, []sluice.ID{id}, undo()))
 	}
 	return w.settle(by(event, &sluice.Claim{Job: sluice.Job{ID: id}, Token: token}))
+}
+
+// each gives what became of each job.
+func (w *world) each(errs []error, err error) []error {
+	w.Helper()
+	w.ok(err)
+	return errs
+}
+
+// undo is the act of a person who takes a requeue back.
+func undo() sluice.Act {
+	act := person("by mistake")
+	act.Undo = true
+	return act
 }
 
 // clear ends a job so that it is not in the way of the next one.

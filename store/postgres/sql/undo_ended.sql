@@ -1,0 +1,6 @@
+-- Says of lives that an undo has ended that they ended when the lives before them did.
+-- $1 uuid[] ids
+update sluice.done d
+set finished_at = b.finished_at
+from sluice.done b
+where d.id = any ($1::uuid[]) and d.requeued_at is null and b.id = d.id and b.generation = d.generation - 1
