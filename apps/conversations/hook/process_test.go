@@ -138,6 +138,18 @@ func (p *place) sayNumber(n int) (string, error) {
 	return string(out), nil
 }
 
+func TestHookPrintsNothingForItsCaller(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for n := range 3 { // all but the first meet the job of the first
+		cmd := p.process("hook", "-db", p.file)
+		cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"event":"Stop","conversation_id":%q,"content":"number %d"}`, conversation, n))
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("hook %d: %v, printed %q", n, err, out)
+		}
+	}
+}
+
 // locked runs do while another process holds the file.
 func (p *place) locked(how string, do func()) {
 	p.Helper()

@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -29,19 +30,20 @@ type Database struct {
 
 // Open opens the file. Its tables must be there: see Prepare.
 func Open(ctx context.Context, path string, checker sluice.PayloadChecker) (*Database, error) {
-	return open(ctx, path, checker, sqlite.Options{}, true)
+	return open(ctx, path, sluice.ClientOptions{PayloadChecker: checker}, sqlite.Options{}, true)
 }
 
 // OpenBriefly opens the file for a process that only adds to it, and gives up each call after a while. It waits for nobody
-// who writes.
+// who writes. Its client logs nothing: a conversation's second message meets the job of the first as a rule.
 func OpenBriefly(ctx context.Context, path string, checker sluice.PayloadChecker, callTimeout time.Duration) (*Database, error) {
-	return open(ctx, path, checker, sqlite.Options{CallTimeout: callTimeout}, false)
+	quiet := sluice.ClientOptions{PayloadChecker: checker, Logger: slog.New(slog.DiscardHandler)}
+	return open(ctx, path, quiet, sqlite.Options{CallTimeout: callTimeout}, false)
 }
 
 // Prepare makes the file and its tables where they are missing, and opens it. It is the only one that changes tables;
 // workers and hooks are given a file that is prepared (C-97).
 func Prepare(ctx context.Context, path string, checker sluice.PayloadChecker) (*Database, error) {
-	d, err := open(ctx, path, checker, sqlite.Options{Migrate: true}, true)
+	d, err := open(ctx, path, sluice.ClientOptions{PayloadChecker: checker}, sqlite.Options{Migrate: true}, true)
 	if err != nil {
 		return nil, err
 	}
@@ -54,12 +56,12 @@ func Prepare(ctx context.Context, path string, checker sluice.PayloadChecker) (*
 	return d, nil
 }
 
-func open(ctx context.Context, path string, checker sluice.PayloadChecker, o sqlite.Options, removes bool) (*Database, error) {
+func open(ctx context.Context, path string, client sluice.ClientOptions, o sqlite.Options, removes bool) (*Database, error) {
 	store, err := sqlite.Open(ctx, path, o)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	d := &Database{Path: path, Store: store, Client: sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: checker}), Checker: checker}
+	d := &Database{Path: path, Store: store, Client: sluice.NewClient(store, client), Checker: client.PayloadChecker}
 	if !removes {
 		return d, nil
 	}
