@@ -97,17 +97,25 @@ func (s Spool) add(e sanitized) (path string, err error) {
 	return "", errors.Join(failed...)
 }
 
-// next names the file of an event, after all that wait: a clock that was set back must not change their order.
+// next names the file of an event, after all that wait: a clock that was set back must not change their order. It does not
+// sort them: many may wait, and a caller does too.
 func (s Spool) next(id string) string {
 	at := time.Now().UnixNano()
-	files, _ := s.waiting() // what cannot be read is told when it is to be taken in
-	for _, file := range files {
-		digits, _, _ := strings.Cut(filepath.Base(file), "-")
-		if taken, err := strconv.ParseInt(digits, 10, 64); err == nil {
-			at = max(at, taken+1)
+	for _, f := range s.folders {
+		names, _ := f.names() // what cannot be read is told when it is to be taken in
+		for _, name := range names {
+			digits, _, _ := strings.Cut(name, "-")
+			if taken, err := strconv.ParseInt(digits, 10, 64); err == nil && isEvent(name) {
+				at = max(at, taken+1)
+			}
 		}
 	}
 	return fmt.Sprintf("%020d-%s.json", at, id)
+}
+
+// isEvent tells the files of events from drafts and from what else is in their folder.
+func isEvent(name string) bool {
+	return strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".")
 }
 
 // add writes a file that is there as a whole or not at all.
@@ -182,7 +190,7 @@ func (s Spool) waiting() ([]string, error) {
 			failed = append(failed, fmt.Errorf("look for events that wait: %w", err))
 		}
 		for _, name := range names {
-			if strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") {
+			if isEvent(name) {
 				files = append(files, filepath.Join(f.path, name))
 			}
 		}
