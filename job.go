@@ -101,7 +101,9 @@ type JobFilter struct {
 	Tenant string
 	Key    string
 	States []State
-	// Labels must all be on the job, with these values.
+	// Labels must all be on the job, with these values. Without a Key or a Tenant beside them, a page looks at
+	// 20,000 unfinished and 20,000 finished jobs at the most, and may hold fewer jobs than its limit, even none, where
+	// another page follows.
 	Labels map[string]string
 	// MinAttempts and MinRecoveries choose jobs in trouble: those of which at least so many attempts failed, and so many
 	// holders were lost, in their present or last life.
@@ -115,7 +117,7 @@ type JobFilter struct {
 	Limit int
 }
 
-// Page is a part of a list of jobs, the newest first.
+// Page is a part of a list of jobs, the newest first. One that is not the last may be empty: see JobFilter.Labels.
 type Page struct {
 	Jobs []Job
 	// Next is the Before of the next page, Mark its Mark; zero: this is the last.
@@ -217,13 +219,18 @@ func SplitStates(states []State) (unfinished, finished []State) {
 }
 
 // NewestPage makes a page of jobs that a store found: the newest first, at most limit. A store
-// looks for one more than the limit, so that the page knows whether another follows.
-func NewestPage(found []Job, limit int) Page {
+// looks for one more than the limit, so that the page knows whether another follows. A floor is the oldest job that it
+// looked at, where older ones are left for another page; zero: it looked at all.
+func NewestPage(found []Job, limit int, floor ID) Page {
 	slices.SortFunc(found, func(a, b Job) int { return bytes.Compare(b.ID[:], a.ID[:]) })
 	page := Page{Jobs: found}
 	if len(found) > limit {
 		page.Jobs = found[:limit]
 		page.Next = found[limit-1].ID
+	} else {
+		page.Next = floor
+	}
+	if !page.Next.IsZero() {
 		page.Mark = idMark + page.Next.String()
 	}
 	return page

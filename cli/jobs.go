@@ -100,14 +100,18 @@ func (a *app) listJobs(ctx context.Context, filter sluice.JobFilter, nothing str
 		if err != nil {
 			return err
 		}
-		if len(page.Jobs) == 0 && a.output == "table" {
+		if len(page.Jobs) == 0 && page.Next.IsZero() && a.output == "table" {
 			a.note("%s", nothing)
 			return nil
 		}
 		if err := printList(a, page.Jobs, func(j sluice.Job) string { return j.ID.String() }, columns); err != nil {
 			return err
 		}
-		if !page.Next.IsZero() {
+		switch {
+		case page.Next.IsZero():
+		case len(page.Jobs) < filter.Limit:
+			a.note("only the newest jobs were looked at; go on with --before %s, or name a tenant or a key", page.Next)
+		default:
 			a.note("more: --before %s", page.Next)
 		}
 		return nil

@@ -66,7 +66,7 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 			found = append(found, listed)
 		}
 	}
-	return sluice.NewestPage(found, filter.Limit), nil
+	return sluice.NewestPage(found, filter.Limit, sluice.ID{}), nil
 }
 
 func chosen(j *job, f sluice.JobFilter) bool {

@@ -88,7 +88,7 @@ func (s *Store) Waves(ctx context.Context, filter sluice.WaveFilter) (sluice.Wav
 			done = append(done, j.Job)
 		}
 	}
-	done = sluice.NewestPage(done, newestDone).Jobs
+	done = sluice.NewestPage(done, newestDone, sluice.ID{}).Jobs
 	for _, counted := range s.waves {
 		if filter.Queue != "" && filter.Queue != counted.Queue {
 			continue

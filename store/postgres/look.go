@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -24,15 +23,6 @@ var jobStatusSQL string
 
 //go:embed sql/attempts.sql
 var attemptsSQL string
-
-//go:embed sql/list_live.sql
-var listLiveSQL string
-
-//go:embed sql/list_done.sql
-var listDoneSQL string
-
-//go:embed sql/list_dead.sql
-var listDeadSQL string
 
 //go:embed sql/outlook.sql
 var outlookSQL string
@@ -141,50 +131,6 @@ func scanAttempt(row pgx.CollectableRow) (sluice.Attempt, error) {
 	a.JobID, a.Holder, a.Stack = idOf(id), orZero(holder), orZero(stack)
 	a.ClaimedAt, a.FailedAt = timeOf(claimedAt), timeOf(failedAt)
 	return a, err
-}
-
-// Jobs lists jobs, the newest first: unfinished and finished ones come from two tables.
-func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page, error) {
-	var labels *string
-	if len(filter.Labels) > 0 {
-		text, err := json.Marshal(filter.Labels)
-		if err != nil {
-			return sluice.Page{}, err
-		}
-		labels = nullText(string(text))
-	}
-	before, err := filter.EndOfPage()
-	if err != nil {
-		return sluice.Page{}, err
-	}
-	unfinished, finished := sluice.SplitStates(filter.States)
-	finishedSQL := listDoneSQL
-	if filter.Queue != "" && slices.Equal(finished, []sluice.State{sluice.StateDead}) {
-		finishedSQL = listDeadSQL
-	}
-	var found []sluice.Job
-	err = s.call(ctx, "list jobs", func(ctx context.Context, _ bool) error {
-		found = nil
-		for _, part := range []struct {
-			sql    string
-			states []sluice.State
-		}{{listLiveSQL, unfinished}, {finishedSQL, finished}} {
-			if len(part.states) == 0 {
-				continue
-			}
-			jobs, err := list(ctx, s.pool, scanJob, part.sql, filter.Queue, filter.Tenant, filter.Key, states(part.states), labels,
-				nullUUID(before), filter.Limit+1, filter.MinAttempts, filter.MinRecoveries)
-			if err != nil {
-				return err
-			}
-			found = append(found, jobs...)
-		}
-		return nil
-	})
-	if err != nil {
-		return sluice.Page{}, err
-	}
-	return sluice.NewestPage(found, filter.Limit), nil
 }
 
 // Outlook tells what is known of a job's turn.

@@ -28,6 +28,8 @@ var historyPlans = []struct {
 	name, index string
 	arguments   []any
 }{
+	{"list_tenant.sql", "job_by_tenant", []any{"", "t1", "", []string{"completed"}, nil, nil, 100, 0, 0}},
+	{"list_key.sql", "job_by_key", []any{"", "", "k1", []string{"completed"}, nil, nil, 100, 0, 0}},
 	{"prune.sql", "done_ended", []any{"q1", "completed", time.Now().Add(-30 * 24 * time.Hour), 1000, 600_000_000, 600_000_000, 0}},
 }
 

@@ -1,14 +1,9 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
-	"math"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -20,15 +15,6 @@ var jobSQL string
 
 //go:embed sql/attempts.sql
 var attemptsSQL string
-
-//go:embed sql/list_live.sql
-var listLiveSQL string
-
-//go:embed sql/list_done.sql
-var listDoneSQL string
-
-//go:embed sql/list_dead.sql
-var listDeadSQL string
 
 //go:embed sql/outlook.sql
 var outlookSQL string
@@ -136,85 +122,6 @@ func (s *Store) Attempts(ctx context.Context, id sluice.ID) ([]sluice.Attempt, e
 		return err
 	})
 	return out, err
-}
-
-// Jobs lists jobs, the newest first by arrival: unfinished and finished ones come from two tables.
-func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page, error) {
-	labels := "{}"
-	if len(filter.Labels) > 0 {
-		var err error
-		if labels, err = jsonOf(filter.Labels); err != nil {
-			return sluice.Page{}, err
-		}
-	}
-	unfinished, finished := sluice.SplitStates(filter.States)
-	finishedSQL := listDoneSQL
-	if filter.Queue != "" && slices.Equal(finished, []sluice.State{sluice.StateDead}) {
-		finishedSQL = listDeadSQL
-	}
-	var rows []listed
-	err := s.read(ctx, "list jobs", func(tx runner) error {
-		rows = nil
-		before, err := pageEnd(tx, filter)
-		if err != nil {
-			return err
-		}
-		for _, part := range []struct {
-			text   string
-			states []sluice.State
-		}{{listLiveSQL, unfinished}, {finishedSQL, finished}} {
-			if len(part.states) == 0 {
-				continue
-			}
-			states, err := jsonOf(part.states)
-			if err != nil {
-				return err
-			}
-			found, err := list(tx, scanJob, part.text, filter.Queue, filter.Tenant, filter.Key, states, labels, before, filter.Limit+1,
-				filter.MinAttempts, filter.MinRecoveries)
-			if err != nil {
-				return err
-			}
-			rows = append(rows, found...)
-		}
-		return nil
-	})
-	for i := range rows {
-		rows[i].job.LeaseUntil = s.steady.onWall(rows[i].job.LeaseUntil)
-	}
-	return pageOf(rows, filter.Limit), err
-}
-
-// seqMark begins the mark of a page.
-const seqMark = "seq:"
-
-// pageEnd gives the seq before which a list goes on; without a mark or an id it begins at the newest.
-func pageEnd(tx runner, filter sluice.JobFilter) (int64, error) {
-	if filter.Mark != "" {
-		text, known := strings.CutPrefix(filter.Mark, seqMark)
-		seq, err := strconv.ParseInt(text, 10, 64)
-		if !known || err != nil {
-			return 0, sluice.BadMark(filter.Mark)
-		}
-		return seq, nil
-	}
-	if filter.Before.IsZero() {
-		return math.MaxInt64, nil
-	}
-	return pageStart(tx, filter.Before)
-}
-
-func pageOf(rows []listed, limit int) sluice.Page {
-	slices.SortFunc(rows, func(a, b listed) int { return cmp.Compare(b.seq, a.seq) })
-	var page sluice.Page
-	for i, row := range rows {
-		if i == limit {
-			page.Next, page.Mark = rows[limit-1].job.ID, seqMark+strconv.FormatInt(rows[limit-1].seq, 10)
-			break
-		}
-		page.Jobs = append(page.Jobs, row.job)
-	}
-	return page
 }
 
 // Outlook tells what is known of a job's turn.

@@ -25,6 +25,9 @@ var claimStatements = []string{
 // pruneStatements are what deletes history.
 var pruneStatements = []string{"prune_class", "prune_old", "prune_still", "prune_lives", "prune_attempts", "prune_jobs", "prune_keys"}
 
+// listStatements list jobs.
+var listStatements = []string{"list_tenant", "list_key", "list_floor"}
+
 // sorted statements sort what is in flight, up to a limit, or the limits of the tenants that a claim serves: never
 // a backlog.
 var sorted = []string{"claimed_before", "line_limits", "holding", "late", "dispatches_overdue", "dispatches_of"}
@@ -40,7 +43,7 @@ const inFlight = "SCAN sluice_live USING INDEX sluice_live_claimed"
 func TestPlansAreThoseThatAreKept(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
-	for _, name := range slices.Concat(claimStatements, pruneStatements) {
+	for _, name := range slices.Concat(claimStatements, pruneStatements, listStatements) {
 		t.Run(name, func(t *testing.T) {
 			plan := planOf(t, store.DB(), name)
 			if found := wholeScan.FindString(strings.ReplaceAll(plan, inFlight, "")); found != "" {

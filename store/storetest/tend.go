@@ -54,7 +54,7 @@ func tendRules() []Rule {
 			equal(w, "deleted", deleted, len(ids))
 			equal(w, "slices", slices, 3)
 		}},
-		{"R-570", "A pass of Prune takes as many calls as what it deletes asks for, however much is kept.", "C-82", func(w *world) {
+		{"R-575", "A pass of Prune takes as many calls as what it deletes asks for, however much is kept.", "C-82", func(w *world) {
 			const day = 24 * time.Hour
 			w.save(func(s *sluice.Settings) { s.KeepCompleted = 30 * day })
 			w.addMany(100)

@@ -1,7 +1,7 @@
 -- A page of finished jobs, the newest first. A job that lives again is not among them.
 -- $1 text queue ('': all)   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] outcomes   $5 jsonb labels (null: all)
 -- $6 uuid before (null: from the newest)   $7 integer limit
--- $8 integer attempts at least   $9 integer recoveries at least
+-- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid the last to look at (null: to the end)
 select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, d.outcome, d.generation,
        d.due_at, d.attempts, d.releases, d.recoveries, d.holder, d.claimed_at, d.dispatched_at, null::timestamptz, d.ref, null::uuid,
        d.finished_at, d.error, null::bytea, null::bytea, null::bytea,
@@ -12,6 +12,6 @@ where ($1::text = '' or d.queue = $1::text) and ($2::text = '' or d.tenant = $2:
   and d.outcome = any ($4::text[]) and d.requeued_at is null
   and d.attempts >= $8::integer and d.recoveries >= $9::integer
   and ($5::jsonb is null or j.labels @> $5::jsonb)
-  and ($6::uuid is null or d.id < $6::uuid)
+  and ($6::uuid is null or d.id < $6::uuid) and ($10::uuid is null or d.id >= $10::uuid and j.id >= $10::uuid)
 order by d.id desc
 limit $7::integer

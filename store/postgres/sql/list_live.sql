@@ -1,7 +1,7 @@
--- A page of unfinished jobs, the newest first.
+-- A page of unfinished jobs, the newest first. The last to look at bounds both tables: a merge of them would read all jobs.
 -- $1 text queue ('': all)   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] states   $5 jsonb labels (null: all)
 -- $6 uuid before (null: from the newest)   $7 integer limit
--- $8 integer attempts at least   $9 integer recoveries at least
+-- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid the last to look at (null: to the end)
 select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, l.state, l.generation,
        l.due_at, l.attempts, l.releases, l.recoveries, l.holder, l.claimed_at, l.dispatched_at, l.lease_until, l.ref, l.blocked_by,
        null::timestamptz, l.error, null::bytea, null::bytea, null::bytea,
@@ -12,6 +12,6 @@ where ($1::text = '' or l.queue = $1::text) and ($2::text = '' or l.tenant = $2:
   and l.state = any ($4::text[])
   and l.attempts >= $8::integer and l.recoveries >= $9::integer
   and ($5::jsonb is null or j.labels @> $5::jsonb)
-  and ($6::uuid is null or l.id < $6::uuid)
+  and ($6::uuid is null or l.id < $6::uuid) and ($10::uuid is null or l.id >= $10::uuid and j.id >= $10::uuid)
 order by l.id desc
 limit $7::integer

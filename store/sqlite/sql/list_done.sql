@@ -1,7 +1,7 @@
 -- A page of finished jobs, the newest first. A job that lives again is not among them.
 -- ?1 queue ('': all)   ?2 tenant ('': all)   ?3 key ('': all)   ?4 outcomes as a JSON array   ?5 labels as a JSON object ('{}': all)
 -- ?6 before (seq)   ?7 limit
--- ?8 attempts at least   ?9 recoveries at least
+-- ?8 attempts at least   ?9 recoveries at least   ?10 the last to look at (seq)
 select d.seq, j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.created_at, j.expires_at, d.outcome,
        d.generation, d.due_at, d.attempts, d.releases, d.recoveries, d.holder, d.claimed_at, d.dispatched_at, null, d.ref, null,
        d.finished_at, d.error, null, null, null,
@@ -13,6 +13,6 @@ where (?1 = '' or d.queue = ?1) and (?2 = '' or d.tenant = ?2) and (?3 = '' or j
   and d.attempts >= ?8 and d.recoveries >= ?9
   and not exists (select 1 from json_each(?5) want
                   where not exists (select 1 from json_each(j.labels) has where has.key = want.key and has.value = want.value))
-  and d.seq < ?6
+  and d.seq < ?6 and d.seq >= ?10
 order by d.seq desc
 limit ?7

@@ -1,0 +1,42 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+)
+
+// TestJobsWithLabelsAreFoundPageByPage has more jobs than a page looks at: the first page holds nothing and says where to
+// go on, and the next one has the job.
+func TestJobsWithLabelsAreFoundPageByPage(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, pgtest.NewDatabase(t))
+	if _, err := store.Pool().Exec(t.Context(), `
+		insert into sluice.job (id, queue, tenant, key, labels, priority, payload)
+			select lpad(to_hex(n), 32, '0')::uuid, 'q', 'acme', 'order-' || n + 41, jsonb_build_object('order', (n + 41)::text), 5, '1' from generate_series(1, 30000) n;
+		insert into sluice.done (id, generation, queue, tenant, outcome, due_at, attempts, releases, recoveries)
+			select id, 1, queue, tenant, 'completed', now(), 0, 0, 0 from sluice.job`); err != nil {
+		t.Fatal(err)
+	}
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	filter := sluice.JobFilter{Labels: map[string]string{"order": "42"}}
+	first, err := client.Jobs(t.Context(), filter)
+	if err != nil || len(first.Jobs) != 0 || first.Mark == "" || first.Next.IsZero() {
+		t.Fatalf("first page: %d jobs, mark %q, next %s, %v", len(first.Jobs), first.Mark, first.Next, err)
+	}
+	for _, next := range []sluice.JobFilter{{Mark: first.Mark}, {Before: first.Next}} {
+		next.Labels = filter.Labels
+		second, err := client.Jobs(t.Context(), next)
+		if err != nil || len(second.Jobs) != 1 || second.Mark != "" || !second.Next.IsZero() {
+			t.Errorf("second page: %d jobs, mark %q, %v", len(second.Jobs), second.Mark, err)
+		}
+	}
+	for _, whole := range []sluice.JobFilter{{Tenant: "acme"}, {Key: "order-42"}} {
+		whole.Labels = filter.Labels
+		page, err := client.Jobs(t.Context(), whole)
+		if err != nil || len(page.Jobs) != 1 || page.Mark != "" || page.Jobs[0].Key != "order-42" {
+			t.Errorf("with %+v: %d jobs, mark %q, %v", whole, len(page.Jobs), page.Mark, err)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	_ "embed"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/history"
+)
+
+//go:embed sql/list_live.sql
+var listLiveSQL string
+
+//go:embed sql/list_done.sql
+var listDoneSQL string
+
+//go:embed sql/list_dead.sql
+var listDeadSQL string
+
+//go:embed sql/list_tenant.sql
+var listTenantSQL string
+
+//go:embed sql/list_key.sql
+var listKeySQL string
+
+//go:embed sql/list_floor.sql
+var listFloorSQL string
+
+// listPart is a statement that lists some of the jobs of a page.
+type listPart struct {
+	text   string
+	states []sluice.State
+}
+
+// listParts are the statements that list what a filter chooses. A key or a tenant leads to the jobs, whatever has become
+// of them; otherwise unfinished and finished ones come from two tables.
+func listParts(filter sluice.JobFilter) []listPart {
+	unfinished, finished := sluice.SplitStates(filter.States)
+	dead := history.OfDead(filter)
+	switch {
+	case filter.Key != "":
+		return []listPart{{listKeySQL, slices.Concat(unfinished, finished)}}
+	case filter.Tenant != "" && !dead:
+		return []listPart{{listTenantSQL, slices.Concat(unfinished, finished)}}
+	case dead:
+		return []listPart{{listLiveSQL, unfinished}, {listDeadSQL, finished}}
+	}
+	return []listPart{{listLiveSQL, unfinished}, {listDoneSQL, finished}}
+}
+
+// Jobs lists jobs, the newest first by arrival.
+func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page, error) {
+	labels := "{}"
+	if len(filter.Labels) > 0 {
+		var err error
+		if labels, err = jsonOf(filter.Labels); err != nil {
+			return sluice.Page{}, err
+		}
+	}
+	var rows []listed
+	var floor listed
+	err := s.read(ctx, "list jobs", func(tx runner) error {
+		rows = nil
+		before, err := pageEnd(tx, filter)
+		if err != nil {
+			return err
+		}
+		if floor, err = listFloor(tx, filter, before); err != nil {
+			return err
+		}
+		for _, part := range listParts(filter) {
+			if len(part.states) == 0 {
+				continue
+			}
+			states, err := jsonOf(part.states)
+			if err != nil {
+				return err
+			}
+			arguments := []any{filter.Queue, filter.Tenant, filter.Key, states, labels, before, filter.Limit + 1, filter.MinAttempts, filter.MinRecoveries}
+			if part.text == listLiveSQL || part.text == listDoneSQL {
+				arguments = append(arguments, floor.seq)
+			}
+			found, err := list(tx, scanJob, part.text, arguments...)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, found...)
+		}
+		return nil
+	})
+	for i := range rows {
+		rows[i].job.LeaseUntil = s.steady.onWall(rows[i].job.LeaseUntil)
+	}
+	return pageOf(rows, filter.Limit, floor), err
+}
+
+// seqMark begins the mark of a page.
+const seqMark = "seq:"
+
+// pageEnd gives the seq before which a list goes on; without a mark or an id it begins at the newest.
+func pageEnd(tx runner, filter sluice.JobFilter) (int64, error) {
+	if filter.Mark != "" {
+		text, known := strings.CutPrefix(filter.Mark, seqMark)
+		seq, err := strconv.ParseInt(text, 10, 64)
+		if !known || err != nil {
+			return 0, sluice.BadMark(filter.Mark)
+		}
+		return seq, nil
+	}
+	if filter.Before.IsZero() {
+		return math.MaxInt64, nil
+	}
+	return pageStart(tx, filter.Before)
+}
+
+// pageOf makes a page. The floor is the job at which the look ended; zero: it went to the end.
+func pageOf(rows []listed, limit int, floor listed) sluice.Page {
+	slices.SortFunc(rows, func(a, b listed) int { return cmp.Compare(b.seq, a.seq) })
+	var page sluice.Page
+	last := floor
+	if len(rows) > limit {
+		rows, last = rows[:limit], rows[limit-1]
+	}
+	for _, row := range rows {
+		page.Jobs = append(page.Jobs, row.job)
+	}
+	if last.seq != 0 {
+		page.Next, page.Mark = last.job.ID, seqMark+strconv.FormatInt(last.seq, 10)
+	}
+	return page
+}
+
+// listFloor says at which job a page ends that has nothing but labels to go by, so that it takes no longer the longer the
+// history is. Zero: it goes to the end.
+func listFloor(tx runner, filter sluice.JobFilter, before int64) (floor listed, err error) {
+	if !history.Bounded(filter) {
+		return floor, nil
+	}
+	found, err := list(tx, func(rows *sql.Rows) (l listed, err error) {
+		var id []byte
+		err = rows.Scan(&l.seq, &id)
+		l.job.ID = idOf(id)
+		return l, err
+	}, listFloorSQL, before, history.ListLimit)
+	if err != nil || len(found) == 0 {
+		return floor, err
+	}
+	return found[0], nil
+}

@@ -1,0 +1,46 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// TestJobsWithLabelsAreFoundPageByPage has more jobs than a page looks at: the first page holds nothing and says where to
+// go on, and the next one has the job.
+func TestJobsWithLabelsAreFoundPageByPage(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
+	for _, text := range []string{
+		`with recursive n (i) as (select 1 union all select i + 1 from n where i < 30000)
+			insert into sluice_job (seq, id, queue, tenant, key, labels, priority, payload, created_at)
+			select i, unhex(printf('%032x', i)), 'q', 'acme', 'order-' || (i + 41), json_object('order', cast(i + 41 as text)), 5, '1', 0 from n`,
+		`insert into sluice_done (seq, generation, queue, tenant, outcome, due_at, finished_at, attempts, releases, recoveries)
+			select seq, 1, queue, tenant, 'completed', 0, 0, 0, 0, 0 from sluice_job`,
+	} {
+		if _, err := store.DB().ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	filter := sluice.JobFilter{Labels: map[string]string{"order": "42"}}
+	first, err := client.Jobs(t.Context(), filter)
+	if err != nil || len(first.Jobs) != 0 || first.Mark == "" || first.Next.IsZero() {
+		t.Fatalf("first page: %d jobs, mark %q, next %s, %v", len(first.Jobs), first.Mark, first.Next, err)
+	}
+	for _, next := range []sluice.JobFilter{{Mark: first.Mark}, {Before: first.Next}} {
+		next.Labels = filter.Labels
+		second, err := client.Jobs(t.Context(), next)
+		if err != nil || len(second.Jobs) != 1 || second.Mark != "" || !second.Next.IsZero() {
+			t.Errorf("second page: %d jobs, mark %q, %v", len(second.Jobs), second.Mark, err)
+		}
+	}
+	for _, whole := range []sluice.JobFilter{{Tenant: "acme"}, {Key: "order-42"}} {
+		whole.Labels = filter.Labels
+		page, err := client.Jobs(t.Context(), whole)
+		if err != nil || len(page.Jobs) != 1 || page.Mark != "" || page.Jobs[0].Key != "order-42" {
+			t.Errorf("with %+v: %d jobs, mark %q, %v", whole, len(page.Jobs), page.Mark, err)
+		}
+	}
+}
