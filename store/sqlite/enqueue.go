@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"errors"
 	"math"
 
 	"github.com/sluice-queue/sluice"
@@ -29,6 +30,12 @@ var coalesceSQL string
 
 //go:embed sql/key_pass.sql
 var keyPassSQL string
+
+//go:embed sql/key_take.sql
+var keyTakeSQL string
+
+//go:embed sql/key_untake.sql
+var keyUntakeSQL string
 
 // forEver is the until of a key that is never given back.
 const forEver = math.MaxInt64
@@ -137,10 +144,6 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at i
 	}
 	var place keyPlace
 	if j.Key != "" {
-		sent, err := isStored(tx, j.ID)
-		if err != nil || sent {
-			return sluice.Receipt{ID: j.ID, Duplicate: true}, 0, err // it is sent again: its key is left as it is
-		}
 		if place, err = placeByKey(tx, j, labels, at); err != nil || !place.duplicateOf.IsZero() {
 			return sluice.Receipt{ID: place.duplicateOf, Duplicate: true}, 0, err
 		}
@@ -150,7 +153,7 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at i
 		return sluice.Receipt{}, 0, err
 	}
 	if n, err := stored.RowsAffected(); err != nil || n == 0 {
-		return sluice.Receipt{ID: j.ID, Duplicate: true}, 0, err
+		return sluice.Receipt{ID: j.ID, Duplicate: true}, 0, errors.Join(err, place.giveBack(tx, j))
 	}
 	seq, err := stored.LastInsertId()
 	if err != nil {
@@ -192,6 +195,16 @@ type keyPlace struct {
 	duplicateOf sluice.ID // it is not stored, because this job holds the key
 	replaced    sluice.ID // it took the place of this waiting job
 	blockedBy   any       // the seq of the job it waits for, or nil
+	taken       bool      // nobody had its key
+}
+
+// giveBack leaves the key of a job that is sent again as it was.
+func (p keyPlace) giveBack(tx runner, j *sluice.Insert) error {
+	if !p.taken {
+		return nil
+	}
+	_, err := tx.exec(keyUntakeSQL, j.Queue, j.Key, j.ID[:])
+	return err
 }
 
 // keyHold is who holds a key.
@@ -230,8 +243,17 @@ func meet(tx runner, j *sluice.Insert, labels any, holder int64) (bool, error) {
 	return n > 0, err
 }
 
-// placeByKey gives a job its key, or works out what becomes of it because another one has it.
+// placeByKey gives a job its key, or works out what becomes of it because another one has it. Most keys are new, and cost
+// one statement.
 func placeByKey(tx runner, j *sluice.Insert, labels any, at int64) (keyPlace, error) {
+	taken, err := affected(tx.exec(keyTakeSQL, j.Queue, j.Key, j.ID[:], keyUntil(j, at)))
+	if err != nil || taken > 0 {
+		return keyPlace{taken: true}, err
+	}
+	sent, err := isStored(tx, j.ID)
+	if err != nil || sent {
+		return keyPlace{duplicateOf: j.ID}, err // it is sent again: its key is left as it is
+	}
 	holds, err := list(tx, scanKeyHold, keyHolderSQL, j.Queue, j.Key)
 	if err != nil {
 		return keyPlace{}, err
@@ -255,14 +277,7 @@ func placeByKey(tx runner, j *sluice.Insert, labels any, at int64) (keyPlace, er
 			return keyPlace{duplicateOf: hold.job}, nil
 		}
 	}
-	var until any
-	switch j.KeyScope {
-	case sluice.ForWindow:
-		until = at + j.KeyWindow.Microseconds()
-	case sluice.ForEver:
-		until = int64(forEver)
-	}
-	if _, err := tx.exec(keyPassSQL, j.Queue, j.Key, j.ID[:], until); err != nil || place.replaced.IsZero() {
+	if _, err := tx.exec(keyPassSQL, j.Queue, j.Key, j.ID[:], keyUntil(j, at)); err != nil || place.replaced.IsZero() {
 		return place, err
 	}
 	_, err = end(tx, ending{
@@ -270,4 +285,15 @@ func placeByKey(tx runner, j *sluice.Insert, labels any, at int64) (keyPlace, er
 		act: sluice.Act{By: "producer", Reason: "replaced by " + j.ID.String()},
 	})
 	return place, err
+}
+
+// keyUntil says how long a job keeps its key; nil: while it is unfinished.
+func keyUntil(j *sluice.Insert, at int64) any {
+	switch j.KeyScope {
+	case sluice.ForWindow:
+		return at + j.KeyWindow.Microseconds()
+	case sluice.ForEver:
+		return int64(forEver)
+	}
+	return nil
 }

@@ -190,6 +190,17 @@ func keyRules() []Rule {
 			equal(w, "receipt", w.receipts(ended)[0], sluice.Receipt{ID: ended.ID, Duplicate: true})
 			equal(w, "a third", w.receipt(sluice.EnqueueOptions{Key: "c"}), sluice.Receipt{ID: holder, Duplicate: true})
 		}},
+		{"R-538", "A job that is sent again after its key's time is over does not keep others out anew.", "I-7", func(w *world) {
+			w.save(func(*sluice.Settings) {})
+			first := insertOf(sluice.EnqueueOptions{Key: "k", KeyScope: sluice.ForWindow, KeyWindow: time.Hour})
+			w.receipts(first)
+			w.done(by(sluice.EventComplete, w.claimOne()))
+			w.Advance(2 * time.Hour)
+			_, err := w.Store.Prune(w.ctx, "", 100) // the key, too
+			w.ok(err)
+			equal(w, "receipt", w.receipts(first)[0], sluice.Receipt{ID: first.ID, Duplicate: true})
+			equal(w, "another is a duplicate", w.receipt(sluice.EnqueueOptions{Key: "k"}).Duplicate, false)
+		}},
 		{"R-122", "An uncertain job whose key went on to another unfinished one is not requeued.", "I-7", func(w *world) {
 			w.add(sluice.EnqueueOptions{Key: "k"})
 			c := w.claimOne()
