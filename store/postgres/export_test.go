@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
@@ -121,3 +124,36 @@ func PerJob() []string { return slices.Sorted(maps.Keys(perJob)) }
 
 // HurryPlans has connections plan anew after each statement.
 func (s *Store) HurryPlans() { s.pool.plans.slow, s.pool.plans.age = 0, 0 }
+
+// AgePlans makes a connection believe that it has prepared statements so long ago.
+func AgePlans(conn *pgx.Conn, age time.Duration) {
+	data := conn.PgConn().CustomData()
+	for key, value := range data {
+		if made, is := value.(time.Time); is {
+			data[key] = made.Add(-age)
+		}
+	}
+}
+
+// DueSignals gives the queues, in order, for which others are woken now, where some were woken just before.
+func (s *Store) DueSignals(queues []string, lately []string) []string {
+	n := &notifier{store: s, wake: make(chan struct{}, 1), pending: make(map[string]bool), sent: make(map[string]time.Time)}
+	now := time.Now()
+	for _, queue := range lately {
+		n.add(sluice.Signal{Queue: queue})
+		for text := range n.pending {
+			n.sent[text] = now.Add(time.Hour)
+		}
+		clear(n.pending)
+	}
+	for _, queue := range queues {
+		n.add(sluice.Signal{Queue: queue})
+	}
+	var out []string
+	for _, text := range n.due() {
+		received, _ := n.parse("another" + text)
+		out = append(out, received.Queue)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -87,6 +87,7 @@ type notifier struct {
 
 	mu      sync.Mutex
 	pending map[string]bool
+	sent    map[string]time.Time // when a signal was sent, if that was within hearInterval
 	inTx    map[string]time.Time // when a caller's transaction last carried a notification, by queue
 }
 
@@ -94,7 +95,7 @@ func startNotifier(s *Store) *notifier {
 	ctx, quit := context.WithCancel(context.Background())
 	n := &notifier{
 		store: s, sender: sluice.NewID().String(), wake: make(chan struct{}, 1), quit: quit, done: make(chan struct{}),
-		pending: make(map[string]bool), inTx: make(map[string]time.Time),
+		pending: make(map[string]bool), sent: make(map[string]time.Time), inTx: make(map[string]time.Time),
 	}
 	go n.run(ctx)
 	return n
@@ -114,6 +115,11 @@ func (n *notifier) add(signal sluice.Signal) {
 	n.mu.Lock()
 	n.pending[text] = true
 	n.mu.Unlock()
+	n.rouse()
+}
+
+// rouse makes the notifier look at what is pending.
+func (n *notifier) rouse() {
 	select {
 	case n.wake <- struct{}{}:
 	default:
@@ -174,18 +180,40 @@ func (n *notifier) run(ctx context.Context) {
 
 // send gives what is pending to the others. What cannot be sent is dropped: polling finds the jobs.
 func (n *notifier) send(ctx context.Context) {
-	n.mu.Lock()
-	texts := make([]string, 0, len(n.pending))
-	for text := range n.pending {
-		texts = append(texts, text)
+	texts := n.due()
+	if len(texts) == 0 {
+		return
 	}
-	clear(n.pending)
-	n.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, n.store.options.CallTimeout)
 	defer cancel()
 	if err := exec(ctx, n.store.pool, notifySQL, texts); err != nil && ctx.Err() == nil {
 		n.store.log.Tell(event.NotNotified, "", "error", err)
 	}
+}
+
+// due takes what is to be sent. Others heed the same signal at most once each hearInterval, so that one which was sent just
+// now stays for a later look.
+func (n *notifier) due() (texts []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := time.Now()
+	for text, at := range n.sent {
+		if now.Sub(at) >= hearInterval {
+			delete(n.sent, text)
+		}
+	}
+	for text := range n.pending {
+		if _, lately := n.sent[text]; lately {
+			continue
+		}
+		n.sent[text] = now
+		delete(n.pending, text)
+		texts = append(texts, text)
+	}
+	if len(n.pending) > 0 {
+		n.rouse()
+	}
+	return texts
 }
 
 // Watch gives the signals of this process and, through LISTEN, those of others, until ctx ends. Behind a pooler in

@@ -77,7 +77,7 @@ func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice
 	if err := e.store.mayWork(ctx, e.tx); err != nil {
 		return nil, fmt.Errorf("enqueue: %w", typed(err))
 	}
-	out, err := enqueue(ctx, e.tx, jobs, enqueuing{})
+	out, err := enqueue(ctx, preparingTx{e.tx, e.store}, jobs, enqueuing{})
 	if err != nil {
 		return nil, typed(err)
 	}
