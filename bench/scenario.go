@@ -94,6 +94,8 @@ var plans = []plan{
 	{"postgres-latency", postgresLatency},
 	{"postgres-enqueue-callers", postgresCallers},
 	{"postgres-enqueue-one", postgresOneCaller},
+	{"postgres-enqueue-tx", postgresOwnTx},
+	{"postgres-first-enqueue", postgresFirst},
 	{"postgres-flat-cost", postgresFlatCost},
 	{"postgres-limits", postgresLimits},
 	{"postgres-tenants", postgresTenants},
@@ -159,11 +161,13 @@ type sizes struct {
 	seconds  float64
 	// starts is how many workflows are started, payments how many wait for Temporal.
 	starts, payments int
+	// queues is how many new queues get their first jobs.
+	queues int
 	// prune is how many jobs a second are worked off beside deletions.
 	prune int
 }
 
 var (
-	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10, starts: 3000, payments: 2000, prune: 20_000}
-	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1, starts: 50, payments: 100, prune: 2_000}
+	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10, starts: 3000, payments: 2000, queues: 50, prune: 20_000}
+	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1, starts: 50, payments: 100, queues: 10, prune: 2_000}
 )

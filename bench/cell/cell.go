@@ -31,6 +31,8 @@ const (
 	Claims Kind = "claims"
 	// Callers times many callers that store single jobs at the same time.
 	Callers Kind = "callers"
+	// First times callers that store the first jobs of a new queue at the same time.
+	First Kind = "first"
 	// Wave starts jobs that are all due at the same instant, at a rate.
 	Wave Kind = "wave"
 	// Looks times what people ask of a store with many waiting jobs.
@@ -60,8 +62,16 @@ const (
 	RiverSQLite  = "river-sqlite"
 	Goqite       = "goqite"
 	Backlite     = "backlite"
+	// SluiceSQL is Sluice by its SQL functions.
+	SluiceSQL = "sluice-sql"
 	// Bare is no queue: it stores rows in a plain table of PostgreSQL, which is the least that any queue must do.
 	Bare = "bare"
+)
+
+// The kinds of transactions of a caller's own.
+const (
+	PGX         = "pgx"
+	DatabaseSQL = "database/sql"
 )
 
 // The stores of the systems.
@@ -109,6 +119,8 @@ type Task struct {
 	// Seconds is how long the callers of a Callers cell go on, Callers how many they are.
 	Seconds float64
 	Callers int
+	// OwnTx has each call store its job in a transaction of the caller's own: of pgx or of database/sql. Default: it does not.
+	OwnTx string
 
 	// Due is how many jobs wait to be claimed in a Claims cell, Ahead how many more, or in a Waves cell
 	// how many at all, are due in the future, and Churn how many were worked off before while an old snapshot was held.
@@ -128,7 +140,8 @@ type Task struct {
 	// KeepSeconds is how long finished jobs of a Prune cell are kept; 0: for ever.
 	KeepSeconds float64
 
-	// Processes is how many workers a Fleet cell has, Queues how many queues each of them serves, and Stored how many
+	// Processes is how many stores, as of so many processes, the callers of a First cell share (default 1), or how many
+	// workers a Fleet cell has, Queues how many queues each of them serves, and Stored how many
 	// there are in the store at the least.
 	Processes int
 	Queues    int
@@ -212,7 +225,8 @@ func Main(ctx context.Context) error {
 	}
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
-		Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Prune: measurePrune, Fleet: measureFleet, Starts: measureStarts, Life: measureLife,
+		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Prune: measurePrune, Fleet: measureFleet,
+		Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {
 		return fmt.Errorf("there is no kind of cell %q", task.Kind)

@@ -20,6 +20,7 @@ type riverQueue struct {
 	pool    *pgxpool.Pool
 	client  *river.Client[pgx.Tx]
 	started bool
+	ownTx   bool
 }
 
 type riverWorker struct {
@@ -56,7 +57,7 @@ func openRiver(ctx context.Context, task Task, handle handle) (queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &riverQueue{pool: pool, client: client}, nil
+	return &riverQueue{pool: pool, client: client, ownTx: task.OwnTx != ""}, nil
 }
 
 func (q *riverQueue) enqueue(ctx context.Context, n int) error {
@@ -69,6 +70,12 @@ func (q *riverQueue) enqueue(ctx context.Context, n int) error {
 }
 
 func (q *riverQueue) enqueueOne(ctx context.Context, parcel Parcel) error {
+	if q.ownTx {
+		return pgx.BeginFunc(ctx, q.pool, func(tx pgx.Tx) error {
+			_, err := q.client.InsertTx(ctx, tx, parcel, nil)
+			return err
+		})
+	}
 	_, err := q.client.Insert(ctx, parcel, nil)
 	return err
 }

@@ -49,13 +49,16 @@ type opener func(ctx context.Context, task Task, handle handle) (queue, error)
 
 var openers = map[string]opener{
 	Sluice: openSluice, SluiceAcross: openSluice, River: openRiver, Goqite: openGoqite, Backlite: openBacklite,
-	Bare: openBare,
+	Bare: openBare, SluiceSQL: openSQL,
 }
 
 func open(ctx context.Context, task Task, handle handle) (queue, error) {
 	opener, known := openers[task.System]
 	if !known {
 		return nil, fmt.Errorf("there is no system %q", task.System)
+	}
+	if task.System == Sluice && task.OwnTx != "" {
+		opener = openOwnTx
 	}
 	return opener(ctx, task, handle)
 }
