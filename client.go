@@ -35,6 +35,7 @@ type Client struct {
 	settings   *LiveSettings
 	checker    PayloadChecker
 	duplicates *duplicateLog
+	fresh      *newQueues
 }
 
 // NewClient makes a client of a store. It does no reading or writing itself. Without a store (nil) each method that gives an
@@ -44,6 +45,7 @@ func NewClient(store Store, options ClientOptions) *Client {
 	live := NewLiveSettings(store, LiveOptions(options))
 	return &Client{
 		store: store, enqueuer: store, settings: live, checker: options.PayloadChecker, duplicates: newDuplicateLog(options.Logger),
+		fresh: newNewQueues(),
 	}
 }
 
@@ -168,41 +170,6 @@ func (c *Client) enqueueInto(ctx context.Context, jobs []NewJob, receipts []Rece
 		return &BatchError{Failed: failed, Total: len(jobs)}
 	}
 	return nil
-}
-
-// admit has the queues made that jobs name and that are not stored, and says which were refused, and why. Within the caller's
-// transaction nothing else may write, because SQLite has one writer: the queues are only admitted, and upkeep stores their
-// settings later.
-func (c *Client) admit(ctx context.Context, jobs []NewJob, failed map[int]error) (map[string]error, error) {
-	names := queuesOf(jobs, failed)
-	c.settings.Expect(names...)
-	var fresh []string
-	for _, name := range names {
-		queue, err := c.settings.queueBy(ctx, c.enqueuer, c.inTx, name)
-		if err != nil {
-			return nil, err
-		}
-		if queue.Version == 0 {
-			fresh = append(fresh, name)
-		}
-	}
-	if len(fresh) == 0 {
-		return nil, nil
-	}
-	errs, err := c.enqueuer.Admit(ctx, fresh, Act{By: "sluice", Reason: "first job", ID: NewID()})
-	if err != nil {
-		return nil, err
-	}
-	if !c.inTx {
-		c.settings.Forget()
-	}
-	refused := make(map[string]error)
-	for i, err := range errs {
-		if err != nil {
-			refused[fresh[i]] = err
-		}
-	}
-	return refused, nil
 }
 
 // queuesOf names the queues of those jobs that have not failed.

@@ -137,5 +137,6 @@ func (c *Client) SaveQueuePolicy(ctx context.Context, policy QueuePolicy, act Ac
 	if err != nil {
 		return QueuePolicy{}, fmt.Errorf("save policy of queues: %w", err)
 	}
+	c.fresh.forget()
 	return saved, nil
 }

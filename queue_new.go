@@ -1,0 +1,156 @@
+package sluice
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// newQueues has each queue that is not stored made by one caller at a time: the others wait for that, and find it stored.
+// It may be used by many goroutines.
+type newQueues struct {
+	mu       sync.Mutex
+	making   map[string]chan struct{} // closed when whoever makes the queue has ended
+	admitted map[string]time.Time     // when a transaction was last told that it may name a queue that is not stored
+}
+
+func newNewQueues() *newQueues {
+	return &newQueues{making: make(map[string]chan struct{}), admitted: make(map[string]time.Time)}
+}
+
+// claim divides queues into those that the caller is to make, and those that others are making, with when these have ended.
+func (n *newQueues) claim(names []string) (mine, theirs []string, ended []chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, name := range names {
+		if made, under := n.making[name]; under {
+			theirs, ended = append(theirs, name), append(ended, made)
+			continue
+		}
+		n.making[name] = make(chan struct{})
+		mine = append(mine, name)
+	}
+	return mine, theirs, ended
+}
+
+// release ends the making of queues, however that went.
+func (n *newQueues) release(names []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, name := range names {
+		close(n.making[name])
+		delete(n.making, name)
+	}
+}
+
+// noteAdmitted notes that transactions may name queues.
+func (n *newQueues) noteAdmitted(names []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := time.Now()
+	for name, at := range n.admitted {
+		if now.Sub(at) >= SettingsInterval {
+			delete(n.admitted, name)
+		}
+	}
+	for _, name := range names {
+		n.admitted[name] = now
+	}
+}
+
+// notAdmitted leaves out the queues that a transaction was allowed to name within the last SettingsInterval.
+func (n *newQueues) notAdmitted(names []string) []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.DeleteFunc(names, func(name string) bool { return time.Since(n.admitted[name]) < SettingsInterval })
+}
+
+// forget has the store asked again of every queue.
+func (n *newQueues) forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.admitted)
+}
+
+// admit has the queues made that jobs name and that are not stored, and says which were refused, and why. Within the caller's
+// transaction nothing else may write, because SQLite has one writer: the queues are only admitted, and upkeep stores their
+// settings later.
+func (c *Client) admit(ctx context.Context, jobs []NewJob, failed map[int]error) (map[string]error, error) {
+	names := queuesOf(jobs, failed)
+	c.settings.Expect(names...)
+	fresh, err := c.notStored(ctx, names)
+	if err != nil || len(fresh) == 0 {
+		return nil, err
+	}
+	refused := make(map[string]error)
+	if c.inTx {
+		fresh = c.fresh.notAdmitted(fresh)
+		err := c.askFor(ctx, fresh, refused)
+		c.fresh.noteAdmitted(slices.DeleteFunc(fresh, func(name string) bool { return err != nil || refused[name] != nil }))
+		return refused, err
+	}
+	mine, theirs, ended := c.fresh.claim(fresh)
+	if err := c.makeQueues(ctx, mine, refused); err != nil {
+		return nil, err
+	}
+	for _, made := range ended {
+		select {
+		case <-made:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if theirs, err = c.notStored(ctx, theirs); err != nil { // whoever was to make them has failed, or they are refused
+		return nil, err
+	}
+	return refused, c.askFor(ctx, theirs, refused)
+}
+
+// notStored gives the queues that are not stored, as far as is known.
+func (c *Client) notStored(ctx context.Context, names []string) ([]string, error) {
+	var fresh []string
+	for _, name := range names {
+		queue, err := c.settings.queueBy(ctx, c.enqueuer, c.inTx, name)
+		if err != nil {
+			return nil, err
+		}
+		if queue.Version == 0 {
+			fresh = append(fresh, name)
+		}
+	}
+	return fresh, nil
+}
+
+// makeQueues makes queues that the caller has claimed, and reads them, so that those who wait for them find them.
+func (c *Client) makeQueues(ctx context.Context, names []string, refused map[string]error) error {
+	if len(names) == 0 {
+		return nil
+	}
+	defer c.fresh.release(names)
+	if err := c.askFor(ctx, names, refused); err != nil {
+		return err
+	}
+	_, err := c.notStored(ctx, names)
+	return err
+}
+
+// askFor asks the store for queues, and adds those that it refused.
+func (c *Client) askFor(ctx context.Context, names []string, refused map[string]error) error {
+	if len(names) == 0 {
+		return nil
+	}
+	errs, err := c.enqueuer.Admit(ctx, names, Act{By: "sluice", Reason: "first job", ID: NewID()})
+	if err != nil {
+		return err
+	}
+	if !c.inTx {
+		c.settings.Forget()
+	}
+	for i, err := range errs {
+		if err != nil {
+			refused[names[i]] = err
+		}
+	}
+	return nil
+}
