@@ -17,6 +17,9 @@ func (s *Store) Again(ctx context.Context) (*Store, error) {
 	return open(ctx, s.pool, s.session, s.options)
 }
 
+// WalkInOrder is the statement that goes before each of ours.
+var WalkInOrder = walkInOrderSQL
+
 // Closed reports whether the store was closed.
 func (s *Store) Closed() bool { return s.closed.Load() }
 

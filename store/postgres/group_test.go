@@ -30,6 +30,17 @@ func (i *inserts) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tra
 
 func (*inserts) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
+// TraceBatchStart counts those that go together with their settings.
+func (i *inserts) TraceBatchStart(ctx context.Context, conn *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	for _, q := range data.Batch.QueuedQueries {
+		i.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{SQL: q.SQL})
+	}
+	return ctx
+}
+
+func (*inserts) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (*inserts) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+
 // crowd is a store that many enqueue into at the same time.
 type crowd struct {
 	*testing.T

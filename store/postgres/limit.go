@@ -28,9 +28,6 @@ var flowTakeSQL string
 //go:embed sql/in_flight.sql
 var inFlightSQL string
 
-//go:embed sql/walk_in_order.sql
-var walkInOrderSQL string
-
 // limits remembers which queues have limits, so that their claims go the right way at once. It may be
 // wrong: each way notices and takes the other.
 type limits struct{ queues sync.Map }
@@ -146,10 +143,8 @@ const straggle = time.Minute
 // process that has it may be frozen, and the worker has other queues to claim from.
 const busyWait = 10 * time.Millisecond
 
-// lockFlow locks what a queue's limits are kept by, and has what follows walk along indexes. No gate: it has none, or
-// another claim has the lock.
+// lockFlow locks what a queue's limits are kept by. No gate: it has none, or another claim has the lock.
 func lockFlow(ctx context.Context, tx *pipeline, queue string) (locked *gate, busy bool, err error) {
-	tx.queue(walkInOrderSQL, nil)
 	if locked, err = tryFlow(ctx, tx, queue); err != nil || locked != nil {
 		return locked, false, err
 	}

@@ -28,8 +28,9 @@ func (s *Store) pipelined(ctx context.Context, do func(p *pipeline) error) error
 	}
 	conn := keepingConn{acquired, s.pool.keepsPlans()}
 	defer conn.Release() // which closes one that is still in the transaction
-	p := &pipeline{conn: conn, together: s.pipelines}
+	p := &pipeline{conn: conn, together: s.pool.together}
 	p.queue("begin", nil)
+	p.queue(walkInOrderSQL, nil)
 	err = do(p)
 	if err == nil {
 		p.queue("commit", nil)

@@ -33,6 +33,8 @@ type planNode struct {
 	Relation  string     `json:"Relation Name"`
 	Index     string     `json:"Index Name"`
 	Subplan   string     `json:"Subplan Name"`
+	Condition string     `json:"Index Cond"`
+	Cost      float64    `json:"Total Cost"`
 	Plans     []planNode `json:"Plans"`
 }
 

@@ -24,7 +24,8 @@ const (
 // pool is where a store's statements get their connections.
 type pool struct {
 	*pgxpool.Pool
-	plans *plans // nil: the pool is the caller's, and keeps no plans for us
+	plans    *plans // nil: the pool is the caller's, and keeps no plans for us
+	together bool   // statements that are sent together are planned as those that are sent alone
 }
 
 func (p pool) keepsPlans() bool { return p.plans != nil && p.plans.kept.Load() }
@@ -37,9 +38,9 @@ func (p pool) forgetPlans() {
 	}
 }
 
-// Begin begins a transaction whose statements keep their plans as those of the pool do.
+// Begin begins a transaction whose statements are planned, and keep their plans, as those of the pool are.
 func (p pool) Begin(ctx context.Context) (pgx.Tx, error) {
-	tx, err := p.Pool.Begin(ctx)
+	tx, err := p.BeginTx(ctx, walkInTx)
 	if err != nil || !p.keepsPlans() {
 		return tx, err
 	}

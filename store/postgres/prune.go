@@ -51,9 +51,8 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 	return out, nil
 }
 
-// prune deletes what is next in the history. Without the order of the index it would read all that is too old at each call.
+// prune deletes what is next in the history.
 func prune(ctx context.Context, tx *pipeline, from history.Place, limit int, done *pruned) error {
-	tx.queue(walkInOrderSQL, nil)
 	keys, err := list(ctx, tx, pgx.RowTo[int], pruneKeysSQL, limit)
 	if err != nil {
 		return err

@@ -60,8 +60,6 @@ type Store struct {
 	forgotten  sync.Map // when starts were forgotten the last time, by queue
 	readings   sync.Map // flow.Reading by queue
 	widths     sync.Map // *flow.Width by queue
-	// pipelines says that the pool's connections plan the statements of a batch each time.
-	pipelines bool
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int64
 	awaited   sync.Map // queues that are noted as awaited
@@ -132,7 +130,7 @@ func open(ctx context.Context, from pool, session *session, options Options) (*S
 	s := &Store{pool: from, session: session, options: options.withDefaults(), waveSlice: waveSlice, checks: checkup.Checks("postgres"), bigIndex: bigIndex, lookTimeout: lookTimeout}
 	s.groups = newEnqueueGroups(s)
 	s.log = event.NewLog(s.options.Logger, "", 0)
-	s.pipelines = from.Config().ConnConfig.DefaultQueryExecMode == planEachTime
+	s.pool.together = from.Config().ConnConfig.DefaultQueryExecMode == planEachTime
 	if err := s.lookForPooler(ctx); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}

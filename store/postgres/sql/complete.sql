@@ -4,7 +4,7 @@
 -- $1 uuid id   $2 uuid token   $3 text[] states the event may leave   $4 bytea result   $5 integer step that the program knows
 with gone as (
     delete from sluice.live
-    where id = $1::uuid and token = $2::uuid and state = any ($3::text[])
+    where id = $1::uuid and token = $2::uuid and coalesce(state = any ($3::text[]), false)
       and not exists (select from sluice.migration where works_from > $5::integer)
     returning *
 ), put as (

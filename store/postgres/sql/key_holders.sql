@@ -4,6 +4,6 @@
 select g.queue, g.key, k.job_id, coalesce(k.until is null, false) as unfinished_only, l.state,
        (select b.id from sluice.job b where b.id = l.blocked_by and b.queue = k.queue and b.key = k.key), j.id is not null as stored
 from unnest($1::text[], $2::text[], $3::uuid[]) as g(queue, key, id)
-left join sluice.job_key k on k.queue = g.queue and k.key = g.key
-left join sluice.live l on l.id = k.job_id
-left join sluice.job j on j.id = g.id
+left join lateral (select * from sluice.job_key w where w.queue = g.queue and w.key = g.key offset 0) k on true
+left join lateral (select w.state, w.blocked_by from sluice.live w where w.id = k.job_id offset 0) l on true
+left join lateral (select w.id from sluice.job w where w.id = g.id offset 0) j on true

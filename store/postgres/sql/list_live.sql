@@ -7,7 +7,10 @@ select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.c
        null::timestamptz, l.error, null::bytea, null::bytea, null::bytea,
        j.order_key, j.after, j.after_failure, l.engine
 from sluice.live l
-join sluice.job j on j.id = l.id
+cross join lateral (
+    select w.id, w.queue, w.tenant, w.priority, w.key, w.labels, w.max_attempts, w.created_at, w.expires_at, w.order_key, w.after, w.after_failure
+    from sluice.job w where w.id = l.id offset 0
+) j
 where ($1::text = '' or l.queue = $1::text) and ($2::text = '' or l.tenant = $2::text) and ($3::text = '' or j.key = $3::text)
   and l.state = any ($4::text[])
   and l.attempts >= $8::integer and l.recoveries >= $9::integer

@@ -7,7 +7,7 @@ with slice as materialized (
     insert into sluice.awaited (queue)
     select distinct b.queue
     from slice w
-    join sluice.live b on b.id = w.blocked_by
+    cross join lateral (select l.queue from sluice.live l where l.id = w.blocked_by offset 0) b
     where (w.order_key is not null or exists (select from sluice.job_after a where a.job_id = w.id))
       and not exists (select from sluice.awaited q where q.queue = b.queue)
     on conflict do nothing
@@ -15,9 +15,9 @@ with slice as materialized (
 select w.blocked_by, bool_or(w.blocked_by = w.id and not exists (select from sluice.stray_run s where s.job_id = w.id and not s.beside)
        or b.id is null and not (coalesce(j.after_failure = 'wait', false)
            and exists (select from sluice.job_after a where a.after_id = w.blocked_by and a.job_id = w.id)
-           and exists (select from sluice.job x where x.id = w.blocked_by))), count(*)
+           and coalesce((select true from sluice.job x where x.id = w.blocked_by), false))), count(*)
 from slice w
-join sluice.job j on j.id = w.id
-left join sluice.live b on b.id = w.blocked_by
+cross join lateral (select o.after_failure from sluice.job o where o.id = w.id offset 0) j
+left join lateral (select l.id from sluice.live l where l.id = w.blocked_by offset 0) b on true
 group by w.blocked_by
 order by w.blocked_by

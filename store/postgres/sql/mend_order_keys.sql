@@ -9,7 +9,7 @@ with slice as materialized (
     select k.queue, k.order_key
     from slice s
     join sluice.order_key k on k.queue = s.queue and k.order_key = s.order_key
-    where not exists (select from sluice.live l where l.queue = k.queue and l.order_key = k.order_key)
+    where (select true from sluice.live l where l.queue = k.queue and l.order_key = k.order_key order by l.order_place limit 1) is null
     for update of k skip locked
 ), gone as (
     delete from sluice.order_key k using old o where k.queue = o.queue and k.order_key = o.order_key

@@ -6,11 +6,12 @@ select now(),
         (select count(*)
          from (values (1), (2), (3), (4), (5), (6), (7), (8), (9)) as p(priority)
          cross join lateral (select from sluice.live w where w.queue = l.queue and w.tenant = l.tenant and w.priority = p.priority
-             and w.state = 'queued' and w.blocked_by is null and w.in_line and w.due_at <= now() limit $2::integer) earlier
+             and w.state = 'queued' and w.blocked_by is null and w.in_line and w.due_at <= now()
+             order by w.due_at, w.id limit $2::integer) earlier
          where p.priority < l.priority)
         + (select count(*) from (select from sluice.live w where w.queue = l.queue and w.tenant = l.tenant and w.priority = l.priority
              and w.state = 'queued' and w.blocked_by is null and w.in_line and w.due_at <= now()
-             and (w.due_at, w.id) < (l.due_at, l.id) limit $2::integer) same)
+             and (w.due_at, w.id) < (l.due_at, l.id) order by w.due_at, w.id limit $2::integer) same)
     else
         (select count(*)
          from (values (1), (2), (3), (4), (5), (6), (7), (8), (9)) as p(priority)

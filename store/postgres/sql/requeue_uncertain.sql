@@ -5,7 +5,7 @@ with back as (
     set state = 'queued', in_line = false, due_at = now(), expires_at = null, generation = generation + 1, attempts = 0, releases = 0,
         recoveries = 0, token = null, holder = null, claimed_at = null, dispatched_at = null, lease_until = null, ref = null, engine = null, error = null,
         checkpoint = null
-    where id = any ($1::uuid[]) and state = 'uncertain'
+    where id = any ($1::uuid[]) and coalesce(state = 'uncertain', false)
     returning id, queue, generation
 ), told as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)

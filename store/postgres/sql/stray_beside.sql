@@ -3,8 +3,8 @@
 -- $1 uuid[] jobs   $2 text by whom   $3 text reason   $4 uuid act
 with found as materialized (
     select s.job_id, s.ref, s.queue from sluice.stray_run s
-    where s.job_id = any ($1::uuid[]) and exists (select from sluice.job j where j.id = s.job_id)
-      and not exists (select from sluice.live l where l.id = s.job_id and l.state <> 'uncertain')
+    where s.job_id = any ($1::uuid[]) and (select true from sluice.job j where j.id = s.job_id)
+      and (select true from sluice.live l where l.id = s.job_id and l.state <> 'uncertain') is null
     order by s.job_id, s.ref
     for update
 ), marked as (

@@ -7,7 +7,7 @@
 -- $1 uuid[] jobs that may have ended   $2 uuid[] jobs to look at whatever they wait for   $3 uuid after   $4 integer limit
 with ended as materialized (
     select e.id from unnest($1::uuid[]) as e(id)
-    where not exists (select from sluice.live l where l.id = e.id and l.blocked_by is distinct from l.id)
+    where (select true from sluice.live l where l.id = e.id and l.blocked_by is distinct from l.id) is null
 ), found as materialized (
     select f.id
     from (select l.id from sluice.live l where l.blocked_by = any (array(select id from ended))
@@ -21,17 +21,17 @@ with ended as materialized (
 ), waiting as materialized (
     select l.id, l.queue, l.order_key, l.order_place, l.blocked_by, l.state
     from sluice.live l
-    where l.id = any (array(select id from found)) and l.blocked_by is not null
+    where l.id = any (array(select id from found)) and coalesce(l.blocked_by is not null, false)
     order by l.id
     for update of l skip locked
 ), rest as materialized (
     select a.job_id, a.after_id, b.id is not null as lives, j.after_failure as rule, o.id is null as gone,
            case when b.id is null then (select d.outcome from sluice.done d where d.id = a.after_id order by d.generation desc limit 1) end as outcome
     from waiting w
-    join sluice.job j on j.id = w.id
+    cross join lateral (select o.after_failure from sluice.job o where o.id = w.id offset 0) j
     join sluice.job_after a on a.job_id = w.id
-    left join sluice.job o on o.id = a.after_id
-    left join sluice.live b on b.id = a.after_id
+    left join lateral (select j.id from sluice.job j where j.id = a.after_id offset 0) o on true
+    left join lateral (select l.id from sluice.live l where l.id = a.after_id offset 0) b on true
 ), judged as materialized (
     select job_id, after_id, lives, outcome,
            case when lives then 'waits' when outcome = 'completed' or rule = 'run' then 'passes'
@@ -41,7 +41,7 @@ with ended as materialized (
     delete from sluice.job_after a
     where a.job_id = any (array(select id from found))
       and (exists (select from judged g where g.job_id = a.job_id and g.after_id = a.after_id and g.verdict <> 'waits')
-           or not exists (select from sluice.live l where l.id = a.job_id))
+           or (select true from sluice.live l where l.id = a.job_id) is null)
 ), next as materialized (
     select w.id, w.queue, w.blocked_by as before, failed.after_id as failed, failed.outcome,
            case when failed.after_id is not null then w.blocked_by
@@ -68,5 +68,5 @@ union all
 select f.id, '', null, null, '', false, true
 from found f
 where not exists (select from waiting w where w.id = f.id)
-  and exists (select from sluice.live l where l.id = f.id and l.blocked_by is not null)
+  and (select l.blocked_by is not null from sluice.live l where l.id = f.id)
 order by 1

@@ -1,0 +1,182 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
+)
+
+// keepStatisticsSQL keeps the server from looking at the tables by itself.
+const keepStatisticsSQL = `
+	do $$ declare t text; begin
+		for t in select oid::regclass from pg_class where relnamespace = 'sluice'::regnamespace and relkind = 'r' loop
+			execute 'alter table ' || t || ' set (autovacuum_enabled = off)';
+		end loop;
+	end $$`
+
+// deleteSQL deletes everything but the last rows of each table, which keep it as large as it is.
+func deleteSQL(but int) string {
+	return fmt.Sprintf(`
+	set session_replication_role = replica;
+	do $$ declare t text; begin
+		for t in select oid::regclass from pg_class where relnamespace = 'sluice'::regnamespace and relkind = 'r' and relname <> 'migration' loop
+			execute 'delete from ' || t || ' where ctid not in (select ctid from ' || t || ' order by ctid desc limit %d)';
+		end loop;
+	end $$;
+	set session_replication_role = origin`, but)
+}
+
+// staleStatistics are what a store went through until the server looked at it the last time.
+var staleStatistics = map[string][]string{
+	"nothing was there":           nil,
+	"few were there":              {backlogSQL, deleteSQL(3), "vacuum full"},
+	"many had passed, few waited": {backlogSQL, deleteSQL(3)},
+	"many had passed":             {backlogSQL, deleteSQL(0)},
+	"one queue waited": {
+		`insert into sluice.job (id, queue, priority, payload) select md5(n::text)::uuid, 'q1', 5, '{}' from generate_series(1, 30000) n`,
+		`insert into sluice.live (id, queue, priority, due_at) select md5(n::text)::uuid, 'q1', 5, now() from generate_series(1, 30000) n`,
+	},
+	"one tenant waited": {
+		`insert into sluice.job (id, queue, tenant, priority, payload) select md5(n::text)::uuid, 'q1', 't1', 5, '{}' from generate_series(1, 30000) n`,
+		`insert into sluice.live (id, queue, tenant, priority, due_at, in_line)
+			select md5(n::text)::uuid, 'q1', 't1', 5, now(), true from generate_series(1, 30000) n`,
+	},
+	"all was claimed": {
+		`insert into sluice.live (id, queue, tenant, priority, due_at, in_line, state, claimed_at, lease_until)
+			select md5(n::text)::uuid, 'q1', 't1', 5, now(), true, 'claimed', now(), now() from generate_series(1, 30000) n`,
+	},
+}
+
+// growing are the tables whose rows are as many as the jobs, or the tenants.
+var growing = []string{"live", "job", "done", "audit", "attempt", "line", "hint", "job_after", "job_key", "order_key", "stray_run", "stat", "stat_part"}
+
+// wholly are the statements that read all there is: they count, or are a page of it.
+var wholly = []string{"list_done.sql", "list_live.sql", "wave_places.sql", "wave_ranks.sql", "wave_tenants.sql", "wave_runs.sql", "mend_queues.sql"}
+
+// TestNoPlanHangsOnStatistics plans each statement for a store that is full, by statistics of another moment. Each reads the
+// tables that grow along the same indexes as by fresh statistics, from a place in them, and sorts no more.
+func TestNoPlanHangsOnStatistics(t *testing.T) {
+	t.Parallel()
+	fresh := openStore(t, pgtest.NewDatabase(t))
+	fillForPlans(t, fresh)
+	want := walksOf(t, fresh, planOf)
+	for what, before := range staleStatistics {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			store := openStore(t, pgtest.NewDatabase(t))
+			batch(t, store, keepStatisticsSQL)
+			for _, statement := range slices.Concat(before, []string{"vacuum analyze", deleteSQL(0), backlogSQL}) {
+				batch(t, store, statement)
+			}
+			compareWalks(t, want, walksOf(t, store, planOf))
+		})
+	}
+	t.Run("plans of an empty store are kept", func(t *testing.T) {
+		t.Parallel()
+		walks := walksOf(t, openStore(t, pgtest.NewDatabase(t)), keptPlanOf)
+		delete(walks, "audit.sql") // planned for its arguments, as this one is
+		delete(walks, "stats.sql")
+		compareWalks(t, want, walks)
+	})
+}
+
+// compareWalks looks that each statement walks along the indexes that are wanted.
+func compareWalks(t *testing.T, want, got map[string][]string) {
+	t.Helper()
+	for name, walks := range got {
+		if slices.Contains(wholly, name) {
+			continue
+		}
+		for _, walk := range walks {
+			if !slices.Contains(alsoWell[name], walk) && (strings.HasPrefix(walk, "the whole") || !slices.Contains(want[name], walk)) {
+				t.Errorf("%s: %s; by fresh statistics %q", name, walk, want[name])
+			}
+		}
+	}
+}
+
+// keptPlanOf is the plan that a connection keeps of a statement, whatever its arguments are.
+func keptPlanOf(t *testing.T, store *postgres.Store, name string, args []any, how ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("sql", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute := "execute kept"
+	if len(args) > 0 {
+		execute += "(null" + strings.Repeat(", null", len(args)-1) + ")"
+	}
+	tx, err := store.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	for _, before := range []string{postgres.WalkInOrder, "set local plan_cache_mode = force_generic_plan", "prepare kept as " + string(text)} {
+		if _, err := tx.Exec(t.Context(), before); err != nil {
+			t.Fatal(name, err)
+		}
+	}
+	var plan string
+	if err := tx.QueryRow(t.Context(), "explain ("+strings.Join(how, ", ")+") "+execute, pgx.QueryExecModeSimpleProtocol).Scan(&plan); err != nil {
+		t.Fatal(name, err)
+	}
+	if _, err := tx.Exec(t.Context(), "deallocate kept"); err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// alsoWell are walks that are as good as those which the server chooses by fresh statistics.
+var alsoWell = map[string][]string{
+	"claimed_before.sql": {"the whole of live by live_claimed, sorted"},
+	"depth.sql":          {"the whole of live by live_blocked"},
+	"mend_blocked.sql":   {"job_after by job_after_pkey"}, // by both of its columns
+	"stray_list.sql":     {"stray_run by stray_run_turn, sorted"},
+}
+
+// planner tells how the server runs a statement.
+type planner func(t *testing.T, store *postgres.Store, name string, args []any, how ...string) string
+
+// walksOf gives the walks of each statement through tables that grow.
+func walksOf(t *testing.T, store *postgres.Store, planOf planner) map[string][]string {
+	t.Helper()
+	out := make(map[string][]string)
+	for name, args := range planArguments() {
+		var plan []struct{ Plan planNode }
+		if err := json.Unmarshal([]byte(planOf(t, store, name, args, "costs off", "format json")), &plan); err != nil {
+			t.Fatal(err)
+		}
+		walks := make(map[string]bool)
+		plan[0].Plan.walks(walks, false)
+		out[name] = slices.Sorted(maps.Keys(walks))
+	}
+	return out
+}
+
+// walks notes how the plan below a node reads tables that grow.
+func (n planNode) walks(into map[string]bool, sorted bool) {
+	sorted = sorted || strings.HasSuffix(n.Type, "Sort")
+	if slices.Contains(growing, n.Relation) && n.Type != "Tid Scan" && n.Type != "ModifyTable" {
+		walk := n.Relation + " by " + n.Index
+		if n.Condition == "" {
+			walk = "the whole of " + walk
+		}
+		if sorted {
+			walk += ", sorted"
+		}
+		into[walk] = true
+	}
+	for _, below := range n.Plans {
+		below.walks(into, sorted)
+	}
+}

@@ -1,0 +1,67 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/pgtest"
+)
+
+// TestSettingsOfOurStatementsEndWithThem looks at what the caller's own statements find on the connection that the store
+// uses: nothing of ours, and nothing that is still under way.
+func TestSettingsOfOurStatementsEndWithThem(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, pgtest.NewDatabase(t)+"&pool_max_conns=1")
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	untouched := func(after string, db interface {
+		QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	}) {
+		t.Helper()
+		var touched int
+		const settings = "select count(*) from pg_settings where name like 'enable\\_%' and setting = 'off' and boot_val = 'on'"
+		if err := db.QueryRow(t.Context(), settings).Scan(&touched); err != nil || touched > 0 {
+			t.Errorf("after %s %d settings of the planner are off (%v)", after, touched, err)
+		}
+	}
+	if _, err := store.Depth(t.Context(), "q"); err != nil {
+		t.Fatal(err)
+	}
+	untouched("a statement", store.Pool())
+	if _, err := client.AddTier(t.Context(), "gold", sluice.Act{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	untouched("a transaction", store.Pool())
+	err := pgx.BeginFunc(t.Context(), store.Pool(), func(tx pgx.Tx) error {
+		_, err := client.Within(store.InTx(tx)).Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`{}`)})
+		untouched("an enqueue in the caller's transaction", tx)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, store, "alter table sluice.stray_run rename to gone")
+	if _, err := store.Depth(t.Context(), "q"); err == nil {
+		t.Fatal("a statement on a table that is gone succeeded")
+	}
+	untouched("a statement that failed", store.Pool())
+	if n := store.Pool().Stat().AcquiredConns(); n != 0 {
+		t.Errorf("%d connections were not given back", n)
+	}
+}
+
+// TestKeptPlansOutliveChangesOfTables changes a table between two runs of a statement whose plan is kept.
+func TestKeptPlansOutliveChangesOfTables(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, pgtest.NewDatabase(t)+"&pool_max_conns=1")
+	for range 2 {
+		enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a", "b")
+		if n := len(claimed(t, store, 10)); n != 2 {
+			t.Errorf("claimed jobs of %d tenants, want 2", n)
+		}
+		run(t, store, "alter table sluice.live add column if not exists extra integer")
+		run(t, store, "drop index if exists sluice.live_line_due")
+	}
+}
