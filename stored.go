@@ -105,13 +105,7 @@ func (q *Queue) lastGood() Settings {
 
 // Told gives the settings as the audit last told of them; false: it never did. They differ from Settings if
 // somebody changed those by plain SQL and nobody has noticed yet.
-func (q Queue) Told() (Settings, bool) {
-	settings := DefaultSettings()
-	if q.told == "" || json.Unmarshal([]byte(q.told), &settings) != nil {
-		return DefaultSettings(), false
-	}
-	return settings, true
-}
+func (q Queue) Told() (Settings, bool) { return toldTexts.settings(q.told) }
 
 // Untold reports whether the settings were changed by plain SQL, and the audit does not tell of it.
 func (q Queue) Untold() bool {
