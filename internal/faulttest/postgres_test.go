@@ -1,7 +1,9 @@
 package faulttest
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"net"
 	"net/url"
@@ -57,13 +59,14 @@ func (p *proxy) serve(client net.Conn) {
 	var swallow atomic.Bool
 	go func() { // requests
 		defer func() { _ = server.Close() }()
-		buffer := make([]byte, 1<<20)
+		buffer, known := make([]byte, 1<<20), make(statements)
 		for {
 			n, err := client.Read(buffer)
 			if err != nil {
 				return
 			}
-			if cut := p.cut.Load(); cut != nil && (*cut)(buffer[:n]) && p.cut.CompareAndSwap(cut, nil) {
+			request := known.read(buffer[:n])
+			if cut := p.cut.Load(); cut != nil && (*cut)(request) && p.cut.CompareAndSwap(cut, nil) {
 				swallow.Store(true)
 			}
 			if _, err := server.Write(buffer[:n]); err != nil {
@@ -89,8 +92,35 @@ func (p *proxy) serve(client net.Conn) {
 	}
 }
 
-// enqueued is a payload by which the message that stores a job is known. Its statement is prepared, and not in it.
+// enqueued is a payload by which the message that stores a job is known.
 const enqueued = `{"is":"enqueued"}`
+
+// statements are the texts of the statements that a connection has prepared, by name.
+type statements map[string]string
+
+// read gives what a request runs: each part of it, and the texts of prepared statements. Preparing one runs nothing.
+func (s statements) read(request []byte) []byte {
+	var runs []byte
+	for rest := request; len(rest) > 5; {
+		size := 1 + int(binary.BigEndian.Uint32(rest[1:5]))
+		if size < 5 || size > len(rest) {
+			return append(runs, rest...) // its end comes later, or it is no message
+		}
+		kind, body := rest[0], rest[5:size]
+		first, more, _ := bytes.Cut(body, []byte{0})
+		second, _, _ := bytes.Cut(more, []byte{0})
+		switch {
+		case kind == 'P' && len(first) > 0:
+			s[string(first)] = string(second)
+		case kind == 'B':
+			runs = append(append(runs, s[string(second)]...), body...)
+		default:
+			runs = append(runs, body...)
+		}
+		rest = rest[size:]
+	}
+	return runs
+}
 
 // cutAnswerTo swallows the answer to the next message that holds a text.
 func (p *proxy) cutAnswerTo(text string) {
