@@ -45,6 +45,8 @@ const (
 	Prune Kind = "prune"
 	// Fleet lets many workers serve many queues, with few jobs or none.
 	Fleet Kind = "fleet"
+	// Find times looks for finished jobs by key, tenant and label.
+	Find Kind = "find"
 	// Starts times how fast workflows are started on a Temporal server.
 	Starts Kind = "starts"
 	// Life lets payments wait for a Temporal server in some way, and then fall due at the same instant.
@@ -127,7 +129,7 @@ type Task struct {
 	Due   int
 	Ahead int
 	Churn int
-	// History is how many jobs have ended before, in a Scrape cell.
+	// History is how many jobs have ended before, in a Scrape or Find cell.
 	History int
 	// Blocked is how many more jobs wait of tenants that are at their capacity.
 	Blocked int
@@ -176,6 +178,10 @@ const (
 	NearP50   Figure = "near_p50"
 	NearP99   Figure = "near_p99"
 	CountTime Figure = "count_time"
+	// KeyP99, TenantP99 and LabelP99 are of looks for finished jobs.
+	KeyP99    Figure = "key_p99"
+	TenantP99 Figure = "tenant_p99"
+	LabelP99  Figure = "label_p99"
 	// Overdue is how much longer a finished job was kept than it should be, at the worst.
 	Overdue Figure = "overdue"
 	// Statements is how many a second the server runs, ServerCores and ClientCores how many processors were busy, and Started
@@ -225,7 +231,7 @@ func Main(ctx context.Context) error {
 	}
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
-		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Prune: measurePrune, Fleet: measureFleet,
+		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Prune: measurePrune, Fleet: measureFleet, Find: measureFind,
 		Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {

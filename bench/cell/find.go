@@ -1,0 +1,84 @@
+package cell
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/bench/stat"
+)
+
+// findTenants is how many tenants the history of a Find cell has.
+const findTenants = 1000
+
+// findRows make a history: each job has a key, a tenant and, one in ten, a label.
+var findRows = map[string][]string{
+	Postgres: {
+		`insert into sluice.job (id, queue, tenant, key, labels, priority, payload)
+			select lpad(to_hex(i), 32, '0')::uuid, 'parcels', 'tenant-' || i % 1000, 'order-' || i,
+			       case when i % 10 = 0 then jsonb_build_object('order', i::text) end, 5, '{}' from generate_series(1, $1::bigint) i`,
+		`insert into sluice.done (id, generation, queue, tenant, outcome, due_at, finished_at, attempts, releases, recoveries)
+			select id, 1, queue, tenant, 'completed', now(), now(), 0, 0, 0 from sluice.job where $1::bigint > 0`,
+	},
+	SQLite: {
+		`with recursive n (i) as (select 1 union all select i + 1 from n where i < ?1)
+			insert into sluice_job (seq, id, queue, tenant, key, labels, priority, payload, created_at)
+			select i, unhex(printf('%032x', i)), 'parcels', 'tenant-' || (i % 1000), 'order-' || i,
+			       iif(i % 10 = 0, json_object('order', cast(i as text)), null), 5, '{}', 0 from n`,
+		`insert into sluice_done (seq, generation, queue, tenant, outcome, due_at, finished_at, attempts, releases, recoveries)
+			select seq, 1, queue, tenant, 'completed', 0, unixepoch() * 1000000, 0, 0, 0 from sluice_job where ?1 > 0`,
+	},
+}
+
+// measureFind times how long it takes to find finished jobs in a long history.
+func measureFind(ctx context.Context, task Task) (Result, error) {
+	store, err := openStore(ctx, task)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	defer func() { _ = store.Close() }()
+	if err := makeHistory(ctx, task); err != nil {
+		return nil, fmt.Errorf("make rows: %w", err)
+	}
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	result := make(Result)
+	for figure, filter := range map[Figure]func(n int) sluice.JobFilter{
+		KeyP99:    func(n int) sluice.JobFilter { return sluice.JobFilter{Key: fmt.Sprintf("order-%d", n)} },
+		TenantP99: func(n int) sluice.JobFilter { return sluice.JobFilter{Tenant: fmt.Sprintf("tenant-%d", n%findTenants)} },
+		LabelP99: func(n int) sluice.JobFilter {
+			return sluice.JobFilter{Labels: map[string]string{"order": fmt.Sprint(n)}}
+		},
+	} {
+		took := make([]float64, 0, task.Jobs)
+		for i := range task.Jobs {
+			begun := time.Now()
+			page, err := client.Jobs(ctx, filter(1+i*7919%task.History)) // a prime leads to every part of the history
+			took = append(took, millis(time.Since(begun)))
+			if err != nil || figure != LabelP99 && len(page.Jobs) == 0 {
+				return nil, fmt.Errorf("%s: %d jobs found: %w", figure, len(page.Jobs), err)
+			}
+		}
+		result[figure] = stat.Percentile(took, 99)
+	}
+	return result, nil
+}
+
+func makeHistory(ctx context.Context, task Task) error {
+	driver, place := "pgx", withoutPool(task.Place)
+	if task.Store == SQLite {
+		driver, place = "sqlite", "file:"+task.Place
+	}
+	db, err := sql.Open(driver, place)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	for _, text := range findRows[task.Store] {
+		if _, err := db.ExecContext(ctx, text, task.History); err != nil {
+			return err
+		}
+	}
+	return nil
+}
