@@ -43,6 +43,7 @@ var columns = []report.Column{
 	{Key: string(cell.NewP50), Title: "new p50 ms", Decimals: 2},
 	{Key: string(cell.NewP99), Title: "new p99 ms", Decimals: 2},
 	{Key: string(cell.Span), Title: "span ×", Decimals: 2},
+	{Key: string(cell.Lowest), Title: "lowest", Decimals: 2},
 	{Key: string(cell.Memory), Title: "memory MiB", Decimals: 0},
 	{Key: string(cell.NearP50), Title: "near p50 ms", Decimals: 2},
 	{Key: string(cell.NearP99), Title: "near p99 ms", Decimals: 2},

@@ -99,6 +99,8 @@ var plans = []plan{
 	{"postgres-flat-cost", postgresFlatCost},
 	{"postgres-limits", postgresLimits},
 	{"postgres-tenants", postgresTenants},
+	{"postgres-giant", postgresGiant},
+	{"postgres-turns", postgresTurns},
 	{"postgres-metrics", postgresMetrics},
 	{"postgres-scrape", postgresScrape},
 	{"postgres-wave", postgresWave},

@@ -39,6 +39,8 @@ const (
 	Looks Kind = "looks"
 	// Waves times forecasts, and counting what they rest on.
 	Waves Kind = "waves"
+	// Steady works off jobs as they come in, at a rate.
+	Steady Kind = "steady"
 	// Scrape times scrapes of metrics, and the readings that they rest on.
 	Scrape Kind = "scrape"
 	// Prune works jobs off at a rate while upkeep deletes what ended a while ago.
@@ -124,7 +126,7 @@ type Task struct {
 	// OwnTx has each call store its job in a transaction of the caller's own: of pgx or of database/sql. Default: it does not.
 	OwnTx string
 
-	// Due is how many jobs wait to be claimed in a Claims cell, Ahead how many more, or in a Waves cell
+	// Due is how many jobs wait to be claimed in a Claims cell, or at the beginning of a Steady one, Ahead how many more, or in a Waves cell
 	// how many at all, are due in the future, and Churn how many were worked off before while an old snapshot was held.
 	Due   int
 	Ahead int
@@ -133,6 +135,14 @@ type Task struct {
 	History int
 	// Blocked is how many more jobs wait of tenants that are at their capacity.
 	Blocked int
+	// Workers is how many workers a Steady cell has, each with connections of its own.
+	Workers int
+	// Fair has Sluice's queue serve its tenants in turns, without any other limit.
+	Fair bool
+	// Giant is how many more jobs wait of one tenant that is at its capacity.
+	Giant int
+	// Stale has a PostgreSQL server keep the statistics of an instant: StaleEmpty or StaleGiant. Empty: they are fresh.
+	Stale string
 	// Sleeping is how many more tenants have a job due in the future.
 	Sleeping int
 
@@ -172,6 +182,8 @@ const (
 	// Span is how long it took from the first start of a wave to the last, divided by what the rate
 	// makes of it.
 	Span Figure = "span"
+	// Lowest is what was worked off in the worst tenth of the time, divided by the mean of all.
+	Lowest Figure = "lowest"
 	// Memory is the most that the process had, in MiB.
 	Memory Figure = "memory"
 	// NearP50 and NearP99 are of forecasts of two hours, CountTime is that of counting all jobs.
@@ -231,7 +243,7 @@ func Main(ctx context.Context) error {
 	}
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
-		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Prune: measurePrune, Fleet: measureFleet, Find: measureFind,
+		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Steady: measureSteady, Prune: measurePrune, Fleet: measureFleet, Find: measureFind,
 		Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {

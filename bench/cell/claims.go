@@ -35,8 +35,17 @@ func measureClaims(ctx context.Context, task Task) (Result, error) {
 	if err := setLimits(ctx, client, task); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
-	if err := block(ctx, client, store, task.Blocked); err != nil {
+	if err := takeStatistics(ctx, task, StaleEmpty); err != nil {
+		return nil, err
+	}
+	if err := block(ctx, client, store, task.Blocked, fullTenants); err != nil {
 		return nil, fmt.Errorf("blocked jobs: %w", err)
+	}
+	if err := block(ctx, client, store, task.Giant, 1); err != nil {
+		return nil, fmt.Errorf("jobs of one tenant: %w", err)
+	}
+	if err := takeStatistics(ctx, task, StaleGiant); err != nil {
+		return nil, err
 	}
 	release := func() {}
 	if task.Churn > 0 {
@@ -154,13 +163,13 @@ func sleeping(i int) sluice.EnqueueOptions {
 // fullTenants is of how many tenants the blocked jobs are.
 const fullTenants = 100
 
-// block stores n jobs of tenants that are at their capacity of one.
-func block(ctx context.Context, client *sluice.Client, store sluice.Store, n int) error {
+// block stores n jobs of some tenants that are at their capacity of one.
+func block(ctx context.Context, client *sluice.Client, store sluice.Store, n, tenants int) error {
 	if n == 0 {
 		return nil
 	}
-	tenant := func(i int) string { return fmt.Sprintf("full-%d", i%fullTenants) }
-	for i := range fullTenants {
+	tenant := func(i int) string { return fmt.Sprintf("full-%d", i%tenants) }
+	for i := range tenants {
 		_, err := client.ChangeTenantLimits(ctx, sluice.TenantLimits{Queue: parcels.Name(), Tenant: tenant(i)}, sluice.Act{By: "bench"},
 			func(l *sluice.TenantLimits) error { l.Capacity = new(1); return nil })
 		if err != nil {
@@ -171,10 +180,10 @@ func block(ctx context.Context, client *sluice.Client, store sluice.Store, n int
 		return err
 	}
 	held := 0
-	for held < fullTenants {
+	for held < tenants {
 		claimed, err := store.Claim(ctx, sluice.ClaimRequest{Queue: parcels.Name(), Limit: claimLimit, Holder: "bench", Lease: 24 * time.Hour, Token: sluice.NewToken()})
 		if err != nil || len(claimed.Jobs) == 0 && claimed.NextDue < 0 {
-			return errors.Join(err, fmt.Errorf("%d tenants hold their slots instead of %d", held, fullTenants))
+			return errors.Join(err, fmt.Errorf("%d tenants hold their slots instead of %d", held, tenants))
 		}
 		held += len(claimed.Jobs)
 	}

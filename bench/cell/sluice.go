@@ -86,15 +86,20 @@ func (q *sluiceQueue) prepare(ctx context.Context) error {
 
 // setLimits gives the queue limits that are never reached.
 func setLimits(ctx context.Context, client *sluice.Client, task Task) error {
-	if !task.Limited && !task.ByTenant {
+	if !task.Limited && !task.ByTenant && !task.Fair {
 		return nil
 	}
 	const never = 1_000_000
 	settings := sluice.DefaultSettings()
 	rate := sluice.Rate{Jobs: never, Per: time.Second}
-	settings.Rate, settings.InFlightLimit = rate, never
-	if task.ByTenant {
-		settings.Fair, settings.TenantCapacity, settings.TenantRate, settings.InFlightLimit = true, never, rate, 0
+	switch {
+	case task.Fair:
+		settings.Fair = true
+	case task.Limited:
+		settings.Rate, settings.InFlightLimit = rate, never
+	case task.ByTenant:
+		settings.Rate = rate
+		settings.Fair, settings.TenantCapacity, settings.TenantRate = true, never, rate
 	}
 	_, err := client.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"})
 	return err

@@ -158,7 +158,7 @@ func waitUntil(ctx context.Context, done func() (bool, error)) error {
 // tidy brings a PostgreSQL database into the same state for each system: planned with fresh
 // statistics, and with no checkpoint due.
 func tidy(ctx context.Context, task Task) error {
-	if task.Store != Postgres {
+	if task.Store != Postgres || task.Stale != "" {
 		return nil
 	}
 	conn, err := pgx.Connect(ctx, withoutPool(task.Place))

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/sluice-queue/sluice/bench/cell"
+)
+
+// postgresGiant times claims of small tenants beside one that has a large backlog, with statistics of other moments.
+func postgresGiant(n sizes, _ map[string]measured) scenario {
+	const jobsAClaim = 100
+	const fresh, empty, alone = "Sluice, fresh statistics", "Sluice, statistics of an empty store", "Sluice, statistics of the one tenant"
+	giant, claims := n.crowd/2, n.claims
+	task := cell.Task{
+		Kind: cell.Claims, System: cell.Sluice, Store: cell.Postgres, Jobs: claims, Due: (claims + 10) * jobsAClaim, Fair: true,
+		Tenants: (claims + 10) * jobsAClaim, Giant: giant,
+	}
+	ofEmpty, ofOne := task, task
+	ofEmpty.Stale, ofOne.Stale = cell.StaleEmpty, cell.StaleGiant
+	claim := func(name string) goal {
+		return goal{name + ": p99 of a claim", 20, true, " ms", figureOf(name, cell.P99)}
+	}
+	return scenario{
+		name: "postgres-giant", title: "PostgreSQL: one tenant's backlog, and statistics of another moment", limit: 3,
+		method: fmt.Sprintf("One tenant of a fair queue has %s jobs waiting and its one allowed job in flight. Then %s tenants store a job each. %d claims of %d jobs are timed. "+
+			"The server took its statistics before anything was stored, or when only the one tenant waited, and looks at nothing again.",
+			thousands(giant), thousands(task.Tenants), claims, jobsAClaim),
+		entrants: []entrant{{fresh, task}, {empty, ofEmpty}, {alone, ofOne}},
+		headline: []cell.Figure{cell.P50, cell.P99},
+		ratio:    "the median time of a claim.",
+		ratios:   func(m measured, name string) []float64 { return m.of(name, cell.P50) },
+		goals:    []goal{claim(fresh), claim(empty), claim(alone)},
+	}
+}
+
+// postgresTurns compares a stream of jobs that tenants take turns in with one in which they do not.
+func postgresTurns(n sizes, _ map[string]measured) scenario {
+	const open, fair, few = "Sluice, no turns", "Sluice, 10,000 tenants in turns", "Sluice, 100 tenants in turns"
+	task := cell.Task{
+		Kind: cell.Steady, System: cell.Sluice, Store: cell.Postgres, Rate: 500, Seconds: 3 * n.seconds, Slots: 20, Workers: 3, Tenants: 10_000,
+	}
+	many, hundred := task, task
+	many.Fair, hundred.Fair, hundred.Tenants = true, true, 100
+	against := func(name string) func(m measured) []float64 {
+		return func(m measured) []float64 { return m.against(name, []string{open}, cell.TotalCPU, true) }
+	}
+	return scenario{
+		name: "postgres-turns", title: "PostgreSQL: tenants in turns, as jobs come in",
+		method: fmt.Sprintf("%d jobs of 1 KB come in each second for %.0f s, of tenants by chance, and three workers of 20 slots do them as they come. "+
+			"The time is cut into ten slices; the lowest is what was worked off in the worst of them, divided by the mean.", task.Rate, task.Seconds),
+		entrants: []entrant{{open, task}, {fair, many}, {few, hundred}},
+		headline: []cell.Figure{cell.TotalCPU, cell.P50, cell.P99, cell.Lowest},
+		ratio:    "CPU a job divided by that without turns in the same round.",
+		ratios:   func(m measured, name string) []float64 { return against(name)(m) },
+		goals: []goal{
+			{"CPU a job with 10,000 tenants in turns against none", 1.4, true, "×", against(fair)},
+			{"100 tenants in turns: the worst slice against the mean", 0.9, false, "×", figureOf(few, cell.Lowest)},
+		},
+	}
+}
