@@ -35,6 +35,27 @@ type ClaimRequest struct {
 	Tells bool
 	// Begun tells what became of earlier claims of the queue. A claim with a Limit of 0 does nothing else.
 	Begun []Begun
+	// Queues, if there are any, are claimed from together instead of Queue, one after the other until Limit is reached. Queues
+	// that have limits, serve their tenants in turns, are paused or whose jobs an engine runs give nothing. Ageing, Lead, Lease
+	// and Begun do not count then; the answer tells of nothing but Jobs.
+	Queues []QueueClaim
+}
+
+// QueueClaim is what a claim from several queues asks of one of them.
+type QueueClaim struct {
+	Queue string
+	// Limit is how many jobs of the queue at the most.
+	Limit int
+	// Lease and Ageing are as in ClaimRequest.
+	Lease  time.Duration
+	Ageing float64
+}
+
+// Of is the claim of one of several queues, if so many jobs are left to be claimed.
+func (r ClaimRequest) Of(q QueueClaim, left int) ClaimRequest {
+	r.Queues, r.Queue, r.Lease, r.Limit = nil, q.Queue, q.Lease, min(q.Limit, left)
+	r.Ageing, r.Lead, r.Begun, r.Engine = q.Ageing, 0, nil, ""
+	return r
 }
 
 // Begun tells of the jobs of one claim that they began, for the queue's rate.

@@ -123,6 +123,17 @@ func (l *LiveSettings) Latest(name string) (queue Queue, fresh, read bool) {
 	return q.Queue, q.read && time.Now().Before(q.until), q.read
 }
 
+// Refresh reads the settings of all queues that were asked for lately, however old what was read is.
+func (l *LiveSettings) Refresh(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lately := &liveQueue{read: true}
+	if l.under != nil || len(l.due(lately)) == 0 {
+		return nil // somebody reads them, or nobody needs them
+	}
+	return l.read(ctx, l.store, lately)
+}
+
 // noteAsked finds a queue, and notes that somebody asks for it.
 func (l *LiveSettings) noteAsked(name string) *liveQueue {
 	if l.queues == nil {

@@ -2,6 +2,25 @@ package main
 
 import "github.com/sluice-queue/sluice/bench/cell"
 
+// postgresQueues looks how soon jobs begin in a worker of very many queues.
+func postgresQueues(n sizes, _ map[string]measured) scenario {
+	const ten, thousand = "10 queues", "1,000 queues"
+	task := cell.Task{Kind: cell.Fleet, System: cell.Sluice, Store: cell.Postgres, Processes: 1, Queues: 10, Slots: 100, Seconds: n.seconds, Rate: 500}
+	many := task
+	many.Queues = 1000
+	return scenario{
+		name: "postgres-queues", title: "PostgreSQL: one worker of many queues",
+		method:   fleetMethod + "500 single jobs/s are stored by another process, in one queue after the other.",
+		entrants: []entrant{{ten, task}, {thousand, many}},
+		headline: []cell.Figure{cell.P50, cell.P99, cell.TotalCPU},
+		ratio:    "the CPU a job divided by that with 10 queues in the same round.",
+		ratios: func(m measured, name string) []float64 {
+			return m.against(name, []string{ten}, cell.TotalCPU, true)
+		},
+		goals: []goal{{"p99 from insert to start with 1,000 queues", 50, true, " ms", figureOf(thousand, cell.P99)}},
+	}
+}
+
 // fleetMethod tells how all cells of many workers measure.
 const fleetMethod = "Each worker has a store of its own with at most 4 connections, as in a process of its own. They have run for 12 s before they are measured. "
 

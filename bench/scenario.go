@@ -108,6 +108,7 @@ var plans = []plan{
 	{"postgres-prune", postgresPrune},
 	{"postgres-find", postgresFind},
 	{"postgres-idle", postgresIdle},
+	{"postgres-queues", postgresQueues},
 	{"sqlite-limits", sqliteLimits},
 	{"sqlite-tenants", sqliteTenants},
 	{"sqlite-metrics", sqliteMetrics},

@@ -194,8 +194,22 @@ func eachError(c *observe.Call, tell func(error)) {
 	}
 }
 
+func jobsByQueue(claims []*sluice.Claim) map[string]int {
+	jobs := make(map[string]int)
+	for _, c := range claims {
+		jobs[c.Queue]++
+	}
+	return jobs
+}
+
 func (o *Observer) claimed(c *observe.Call) {
 	if c.Err != nil {
+		return
+	}
+	if c.Queue == "" { // it was from several queues
+		for queue, jobs := range jobsByQueue(c.Claims) {
+			o.queue(queue).batch.Observe(float64(jobs))
+		}
 		return
 	}
 	q := o.queue(c.Queue)

@@ -49,6 +49,7 @@ func (w *Worker) fetch(ctx, work context.Context) {
 			timer.Reset(wait)
 			continue
 		}
+		w.sparse = false
 		timer.Reset(w.fetchOnce(ctx, work))
 		lastClaim = time.Now()
 	}
@@ -62,8 +63,12 @@ func (w *Worker) holdBack(lastClaim time.Time) time.Duration {
 	w.mu.Lock()
 	most := w.options.Slots + w.ahead()
 	room := most - len(w.running) + w.early
+	several := len(w.lanes) > 1
 	w.mu.Unlock()
 	if 4*room >= most {
+		if several && w.sparse {
+			return togetherWait - time.Since(lastClaim)
+		}
 		return 0
 	}
 	return smallClaimWait - time.Since(lastClaim)
@@ -82,6 +87,7 @@ func (w *Worker) ahead() int {
 func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
 	w.takeIn()
 	w.keepClock(ctx)
+	w.claimAllTogether(ctx, work)
 	next := time.Now().Add(w.options.Poll)
 	for _, l := range w.served() {
 		if now := time.Now(); now.Before(l.heldUntil) || !l.hungry.Load() && now.Before(l.lookAt) {
@@ -93,7 +99,12 @@ func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
 			next = earlier(next, w.tellBegun(work, l))
 			continue
 		}
+		if l.plain && !l.alone { // it became hungry a moment ago
+			next = time.Now()
+			continue
+		}
 		l.hungry.Store(false)
+		l.alone, l.gaveNone = false, false
 		if wait := w.claim(ctx, work, l, room); wait > 0 {
 			l.lookAt = time.Now().Add(wait)
 			next = earlier(next, l.lookAt)
@@ -205,11 +216,7 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 	w.tenants.Saw(*queue, claimed)
 	w.paced(l, queue.Settings, request, claimed)
 	if ctx.Err() != nil { // the claim was under way when the worker was told to end
-		for _, c := range claimed.Jobs {
-			w.unsettled.Add(1)
-			w.begun.Gone(c.Token, 1)
-			w.settlements <- decided{w.release(c, "worker shut down"), l}
-		}
+		w.handBack(l, claimed.Jobs)
 		claimed.Jobs = nil
 	}
 	if len(claimed.Jobs) > 0 {
@@ -217,6 +224,7 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 		w.start(work, l, claimed.Jobs, queue, asked)
 	}
 	got = len(claimed.Jobs)
+	w.sparse = 4*got < room
 	l.held, l.blocked = claimed.Limited && claimed.Full, claimed.Limited || claimed.Full
 	switch {
 	case got == room:

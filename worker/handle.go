@@ -111,6 +111,9 @@ type lane struct {
 	claimedAt time.Time     // when its last claim was answered
 	blocked   bool          // that claim was held back by limits
 	lead      time.Duration // as the settings had it
+	plain     bool          // it is claimed from with others
+	gaveNone  bool          // the last claim from several queues got nothing of it
+	alone     bool          // and the one before that: the next is from it alone
 	paused    bool          // the queue, as the log was told
 	// tellAfter is how long the store may not know when jobs began; 0: it does not ask.
 	tellAfter time.Duration

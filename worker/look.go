@@ -16,6 +16,8 @@ const (
 	// settingsLook is how often a worker reads the settings of queues in which nothing happens, so that it tells of what is
 	// wrong with them. Before a claim they are read anyway.
 	settingsLook = 30 * time.Second
+	// lookWait is how long a queue waits for others to be looked at with it, once its claim got few jobs.
+	lookWait = 10 * time.Millisecond
 	// farAway is when a queue is looked at again in which nothing waits. The looks at all queues find out before.
 	farAway = 24 * time.Hour
 	// fewJobs is how many jobs a claim may get to count as the last one for now: the next is put off until a look, which
@@ -45,10 +47,15 @@ func (w *Worker) lookOut(ctx context.Context) {
 	timer := time.NewTimer(w.options.Poll)
 	defer timer.Stop()
 	var took time.Duration
+	ahead := time.NewTicker(readAhead)
+	defer ahead.Stop()
 	for last, read := time.Now(), time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
+		case <-ahead.C:
+			w.readSettingsAhead(ctx)
+			continue
 		case <-timer.C:
 		case <-w.looks:
 		}
@@ -121,7 +128,7 @@ func (w *Worker) lookSoon(l *lane) {
 	first := len(w.looking.soon) == 1
 	w.mu.Unlock()
 	if first {
-		time.AfterFunc(minWait, w.wakeLooks)
+		time.AfterFunc(lookWait, w.wakeLooks)
 	}
 }
 

@@ -51,8 +51,8 @@ func (m *mute) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.
 // serveMute runs a worker of many queues, and tells which job of which queue started, and when.
 func serveMute(t *testing.T, m *mute, queues int) <-chan time.Time {
 	t.Helper()
-	started := make(chan time.Time, 10)
-	w := worker.New(m, worker.Options{Logger: quiet})
+	started := make(chan time.Time, 100)
+	w := worker.New(m, worker.Options{Slots: 100, Logger: quiet})
 	for n := range queues {
 		worker.Handle(w, sluice.QueueOf[int](muteQueue(n)), func(context.Context, *worker.Job[int]) error {
 			started <- time.Now()
@@ -179,4 +179,45 @@ func TestAStoreThatHearsNoMoreIsLookedAtMoreOften(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHungryQueuesAreClaimedFromTogether stores jobs of many queues at once, and counts the claims that it takes: few, each of
+// many queues. Of queues with limits each is claimed from alone.
+func TestHungryQueuesAreClaimedFromTogether(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name          string
+		limit         int
+		least, atMost int64
+	}{{"plain", 0, 1, 6}, {"limited", 100, 50, 130}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := &mute{Store: memory.New(memory.Options{})}
+				client := sluice.NewClient(m.Store, sluice.ClientOptions{})
+				settings := sluice.DefaultSettings()
+				settings.InFlightLimit = c.limit
+				var jobs []sluice.NewJob
+				for n := range 50 {
+					if _, err := client.EnsureQueue(t.Context(), muteQueue(n), settings, sluice.Act{By: "test"}); err != nil {
+						t.Fatal(err)
+					}
+					jobs = append(jobs, sluice.NewJob{Queue: muteQueue(n), Payload: []byte("7")})
+				}
+				started := serveMute(t, m, 50)
+				time.Sleep(10 * time.Second)
+				before := m.claims.Load()
+				if _, err := client.EnqueueMany(t.Context(), jobs); err != nil {
+					t.Fatal(err)
+				}
+				for range jobs {
+					<-started
+				}
+				time.Sleep(100 * time.Millisecond)
+				if n := m.claims.Load() - before; n < c.least || n > c.atMost {
+					t.Errorf("%d claims for one job in each of 50 queues, want %d to %d", n, c.least, c.atMost)
+				}
+			})
+		})
+	}
 }

@@ -77,6 +77,7 @@ type Worker struct {
 	ready       chan *run     // claimed jobs that wait for a slot, for some milliseconds at the most
 	settlements chan decided  // what became of jobs
 	unsettled   atomic.Int64  // settlements that were decided and are not written yet
+	sparse      bool          // the last claims got little; used by the fetching alone
 	begun       began.Tally   // for queues with a rate
 	drained     chan struct{} // closed when draining and nothing runs
 	noMore      chan struct{} // closed when no job will become ready any more

@@ -22,6 +22,9 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		return sluice.Claimed{}, err
 	}
 	defer leave()
+	if len(request.Queues) > 0 {
+		return s.claimTogether(request), nil
+	}
 	l := s.lane(request.Queue)
 	settings := s.settings(request.Queue)
 	if err := request.CheckRunner(settings.Engine); err != nil {
@@ -54,6 +57,23 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	s.tally.Claimed(jobs)
 	out.Jobs, out.Paced = jobs, !settings.Rate.IsZero()
 	return out, err
+}
+
+// claimTogether claims from several queues that have no limits.
+func (s *Store) claimTogether(request sluice.ClaimRequest) sluice.Claimed {
+	out, now := sluice.Claimed{NextDue: -1}, s.now()
+	for _, q := range request.Queues {
+		settings := s.settings(q.Queue)
+		l := s.lane(q.Queue)
+		s.sortOut(l, q.Queue)
+		if settings.PausedAt(now) || settings.Engine != "" || flow.Limited(settings) || l.byTenant {
+			continue
+		}
+		one := request.Of(q, request.Limit-len(out.Jobs))
+		out.Jobs = append(out.Jobs, s.take(&l.waiting, one, one.Limit, now)...)
+	}
+	s.tally.Claimed(out.Jobs)
+	return out
 }
 
 // hear takes in what a holder tells of when the jobs of earlier claims began.

@@ -37,6 +37,9 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	if err := request.Check(); err != nil {
 		return out, err
 	}
+	if len(request.Queues) > 0 {
+		return s.claimTogether(ctx, request)
+	}
 	err := s.call(ctx, "claim", func(ctx context.Context, again bool) (err error) {
 		if again {
 			out.Jobs, err = list(ctx, s.pool, claimScanner(request), claimedBeforeSQL, [16]byte(request.Token))
@@ -196,8 +199,8 @@ func (w walk) nextDue(ctx context.Context, db rowsQuerier) (wait time.Duration, 
 }
 
 // claimScanner reads the rows of a claim, all through the same variables: a claim of a thousand jobs
-// would else make ten thousand.
-func claimScanner(request sluice.ClaimRequest) pgx.RowToFunc[*sluice.Claim] {
+// would else make ten thousand. More are the targets of columns that follow.
+func claimScanner(request sluice.ClaimRequest, more ...any) pgx.RowToFunc[*sluice.Claim] {
 	var row struct {
 		id                    pgtype.UUID
 		dueAt, expiresAt      pgtype.Timestamptz
@@ -212,9 +215,10 @@ func claimScanner(request sluice.ClaimRequest) pgx.RowToFunc[*sluice.Claim] {
 	return func(rows pgx.CollectableRow) (*sluice.Claim, error) {
 		c := &sluice.Claim{Token: request.Token}
 		c.Queue, c.State, c.Holder = request.Queue, sluice.StateClaimed, request.Holder
-		err := rows.Scan(&row.id, &c.Priority, &row.dueAt, &c.Generation, &c.Attempts, &c.Releases, &c.Recoveries, &row.claimedAt, &row.leaseUntil,
+		targets := append([]any{&row.id, &c.Priority, &row.dueAt, &c.Generation, &c.Attempts, &c.Releases, &c.Recoveries, &row.claimedAt, &row.leaseUntil,
 			&row.failure, &row.checkpoint, &row.tenant, &row.expiresAt, &row.key, (*[]byte)(&c.Payload), &row.labels, &row.maxAttempts, &row.createdAt,
-			&row.orderKey, &row.after, &row.failing)
+			&row.orderKey, &row.after, &row.failing}, more...)
+		err := rows.Scan(targets...)
 		if err != nil {
 			return nil, err
 		}

@@ -265,7 +265,7 @@ func textsOf[T fmt.Stringer](ids []T) []string {
 }
 
 func (s functionStore) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
-	if request.Lead > 0 || request.Engine != "" || request.Tells { // what workers in other languages do not say
+	if len(request.Queues) > 0 || request.Lead > 0 || request.Engine != "" || request.Tells { // what workers in other languages do not say
 		return s.Store.Claim(ctx, request)
 	}
 	jobs, err := again(func() ([]*sluice.Claim, error) {

@@ -215,6 +215,7 @@ func planArguments() map[string][]any {
 	id, payload := [16]byte(sluice.NewID()), json.RawMessage(nil)
 	return map[string][]any{
 		"look.sql":              {texts, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3), 99},
+		"claim_together.sql":    {texts, []int32{5, 5, 5}, []time.Duration{time.Minute, time.Minute, time.Minute}, slices.Repeat(marks, 3), slices.Repeat(markIDs, 3), 100, id, "h", slices.Repeat(priorities, 3)},
 		"claim.sql":             {"q1", priorities, marks, markIDs, 100, id, "h", time.Minute, false, nil, time.Minute, ""},
 		"line_hints.sql":        {"q1", time.Unix(0, 0), 100},
 		"line_adopt.sql":        {"q1", priorities, marks, markIDs, 100, time.Minute},

@@ -67,7 +67,7 @@ func keepsPlans(db rowsQuerier, sql string) bool {
 
 // perJob are the statements that each job, or each look for one, costs.
 var perJob = setOf(
-	enqueueSQL, enqueueNewSQL, claimSQL, nextDueSQL, claimedBeforeSQL, renewSQL, checkpointSQL, intendSQL,
+	enqueueSQL, enqueueNewSQL, claimSQL, claimTogetherSQL, lookSQL, nextDueSQL, claimedBeforeSQL, renewSQL, checkpointSQL, intendSQL,
 	endSQL, backSQL, awaySQL, auditSettledSQL,
 	flowLockSQL, flowAddSQL, flowTakeSQL, flowThereSQL, inFlightSQL, permitHeldSQL, permitPutSQL,
 	lineHintsSQL, lineAdoptSQL, lineDissolveSQL, lineDueSQL, lineWakeSQL, lineFirstSQL, lineLimitsSQL,

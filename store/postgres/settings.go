@@ -65,6 +65,10 @@ var holdersSQL string
 func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	var out []sluice.Queue
 	err := s.call(ctx, "list queues", func(ctx context.Context, _ bool) (err error) {
+		if len(filter.Names) > fewQueues && len(filter.Engines) == 0 {
+			out, err = s.queuesByName(ctx, filter.Names)
+			return err
+		}
 		out, err = listQueues(ctx, s.pool, filter)
 		return err
 	})

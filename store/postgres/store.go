@@ -57,6 +57,7 @@ type Store struct {
 	// Up to where upkeep found no hint that claims left.
 	staleMarks marks
 	limits     limits
+	queues     queueCache
 	forgotten  sync.Map // when starts were forgotten the last time, by queue
 	readings   sync.Map // flow.Reading by queue
 	widths     sync.Map // *flow.Width by queue

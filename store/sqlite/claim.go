@@ -56,6 +56,10 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 				return err
 			}
 		}
+		if len(request.Queues) > 0 {
+			taken, err = claimTogether(tx, request, s.steady.at())
+			return err
+		}
 		taken, err = claim(tx, request, s.steady.at())
 		return err
 	})
@@ -194,6 +198,35 @@ func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error)
 	return out, queue.note(tx, request, out.seqs, at)
 }
 
+// claimTogether claims from several queues that have no limits.
+func claimTogether(tx runner, request sluice.ClaimRequest, steady int64) (taking, error) {
+	out := taking{answer: sluice.Claimed{NextDue: -1}}
+	at := now()
+	for _, q := range request.Queues {
+		one := request.Of(q, request.Limit-len(out.seqs))
+		if one.Limit <= 0 {
+			continue
+		}
+		queue, err := gateOf(tx, q.Queue)
+		if err != nil {
+			return out, err
+		}
+		if queue.paused || queue.engine != "" || queue.byTenant || queue.inLine || flow.Limited(queue.settings) {
+			continue
+		}
+		queue.steady = steady
+		seqs, err := queue.take(tx, one, one.Limit, at)
+		if err != nil {
+			return out, err
+		}
+		if err := queue.note(tx, one, seqs, at); err != nil {
+			return out, err
+		}
+		out.seqs = append(out.seqs, seqs...)
+	}
+	return out, nil
+}
+
 // take claims up to limit jobs.
 func (g *gate) take(tx runner, request sluice.ClaimRequest, limit int, at int64) ([]int64, error) {
 	if g.byTenant {
@@ -299,13 +332,13 @@ func (r *claimRow) targets() []any {
 	return []any{
 		&r.id, &j.Priority, &r.due, &j.Generation, &j.Attempts, &j.Releases, &j.Recoveries, &r.failure, &r.checkpoint, &j.Tenant,
 		&r.expires, &r.key, &r.payload, &r.labels, &r.maxAttempts, &r.created, &r.claimedAt, &r.leaseUntil,
-		&r.orderKey, &r.after, &r.failing,
+		&r.orderKey, &r.after, &r.failing, &j.Queue,
 	}
 }
 
 func (r *claimRow) claim(request sluice.ClaimRequest) (*sluice.Claim, error) {
 	c := &sluice.Claim{Job: r.job, Token: request.Token}
-	c.ID, c.Queue, c.State, c.Holder = idOf(r.id), request.Queue, sluice.StateClaimed, request.Holder
+	c.ID, c.State, c.Holder = idOf(r.id), sluice.StateClaimed, request.Holder
 	c.Key, c.Error, c.MaxAttempts = orZero(r.key), orZero(r.failure), orZero(r.maxAttempts)
 	c.DueAt, c.CreatedAt, c.ExpiresAt = timeOf(&r.due), timeOf(&r.created), timeOf(r.expires)
 	c.ClaimedAt, c.LeaseUntil = timeOf(&r.claimedAt), timeOf(&r.leaseUntil)

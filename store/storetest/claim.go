@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -58,7 +59,7 @@ func claimRules() []Rule {
 				w.Fatalf("next due in %s, want about 10m", claimed.NextDue)
 			}
 		}},
-		{"R-570", "A look tells of many queues at once how long until their first waiting job is due, whatever its priority and the limits; queues with nothing to wait for are left out.", "I-14", func(w *world) {
+		{"R-590", "A look tells of many queues at once how long until their first waiting job is due, whatever its priority and the limits; queues with nothing to wait for are left out.", "I-14", func(w *world) {
 			look := func() map[string]time.Duration {
 				found, err := w.Other.Look(w.ctx, []string{queue, "later", "empty", "paused", "closed", "fair"})
 				w.ok(err)
@@ -93,6 +94,38 @@ func claimRules() []Rule {
 			equal(w, "queues after a claim", len(look()), 3)
 			w.Advance(11 * time.Minute)
 			about(look(), "later", 0)
+		}},
+		{"R-591", "A claim from several queues takes their jobs in their order, each up to its limit; a queue that is paused, has limits or serves tenants in turns gives nothing.", "I-14", func(w *world) {
+			names := []string{"one", "two", "paused", "rated", "fair", "three"}
+			for _, name := range names {
+				for range 5 {
+					insert := insertOf(sluice.EnqueueOptions{})
+					insert.Queue = name
+					w.receipts(insert)
+				}
+			}
+			w.saveNamed("paused", func(s *sluice.Settings) { s.Paused = true })
+			w.saveNamed("rated", func(s *sluice.Settings) { s.Rate = sluice.Rate{Jobs: 100, Per: time.Second} })
+			w.saveNamed("fair", func(s *sluice.Settings) { s.Fair = true })
+			claim := func(limit int) map[string]int {
+				request := claimOf(1, limit)
+				for _, name := range names {
+					request.Queues = append(request.Queues, sluice.QueueClaim{Queue: name, Limit: 3, Lease: time.Hour})
+				}
+				claimed, err := w.Store.Claim(w.ctx, request)
+				w.ok(err)
+				got := make(map[string]int)
+				for _, c := range claimed.Jobs {
+					got[c.Queue]++
+					w.near("lease_until", c.LeaseUntil, w.Now().Add(time.Hour))
+					equal(w, "queue of the job", w.inState(c.ID, sluice.StateClaimed).Queue, c.Queue)
+				}
+				return got
+			}
+			equal(w, "up to a limit", maps.Equal(claim(5), map[string]int{"one": 3, "two": 2}), true)
+			equal(w, "up to the limit of each", maps.Equal(claim(100), map[string]int{"one": 2, "two": 3, "three": 3}), true)
+			equal(w, "the rest", maps.Equal(claim(100), map[string]int{"three": 2}), true)
+			equal(w, "nothing", len(claim(100)), 0)
 		}},
 		{"R-24", "A claimed job is not handed out again while its lease holds.", "I-2, C-89", func(w *world) {
 			id := w.add(sluice.EnqueueOptions{})

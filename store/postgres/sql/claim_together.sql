@@ -1,0 +1,49 @@
+-- Claims jobs of several queues that are due, of one queue after the other; see claim.sql. A queue that has limits, serves
+-- its tenants in turns, is paused or whose jobs an engine runs gives nothing.
+-- $1 text[] queues   $2 integer[] the limit and $3 interval[] the lease of each   $4 timestamptz[] and $5 uuid[] the marks, ten
+-- of each queue   $6 integer limit   $7 uuid token   $8 text holder   $9 smallint[] the priorities in order, ten of each queue
+with claimed as (
+    update sluice.live l
+    set state = 'claimed', token = $7::uuid, holder = $8::text, claimed_at = now(),
+        lease_until = now() + ($3::interval[])[array_position($1::text[], l.queue)]
+    where l.ctid = any (array(
+        select due.place
+        from (
+            select a.queue, a.most, a.place
+            from unnest($1::text[], $2::integer[]) with ordinality as a(queue, most, place)
+            left join sluice.queue q on q.name = a.queue
+            where (q.name is null or q.engine = '' and not (q.paused and (q.paused_until is null or q.paused_until > now()))
+                   and not (q.rate > 0 or q.in_flight_limit > 0 or q.fair or q.tenant_capacity > 0 or q.tenant_rate > 0))
+              and not exists (select from sluice.tenant_limit t where t.queue in (a.queue, '') and t.says)
+            order by a.place
+        ) asked
+        cross join lateral (
+            select first.place
+            from generate_series(asked.place * 10 - 9, asked.place * 10) as p(n)
+            cross join lateral (
+                select w.ctid as place
+                from sluice.live w
+                where w.queue = asked.queue and w.priority = ($9::smallint[])[p.n] and w.state = 'queued' and w.blocked_by is null and not w.in_line
+                  and (w.due_at, w.id) > (($4::timestamptz[])[p.n], ($5::uuid[])[p.n])
+                  and w.due_at <= now()
+                  and (w.expires_at is null or w.expires_at > greatest(now(), w.due_at))
+                order by w.due_at, w.id
+                limit asked.most
+                for update skip locked
+            ) first
+            limit asked.most
+        ) due
+        limit $6::integer
+    ))
+    returning l.*
+), told as (
+    insert into sluice.audit (at, actor, object, name, event, job_id, generation, from_state, to_state)
+    select c.claimed_at, $8::text, 'job', c.queue, 'claim', c.id, c.generation, 'queued', 'claimed'
+    from claimed c
+    join sluice.queue q on q.name = c.queue and q.audit = 'full'
+)
+select c.id, c.priority, c.due_at, c.generation, c.attempts, c.releases, c.recoveries, c.claimed_at, c.lease_until,
+       c.error, c.checkpoint, c.tenant, c.expires_at, j.key, j.payload, j.labels, j.max_attempts, j.created_at,
+       j.order_key, j.after, j.after_failure, c.queue
+from claimed c
+left join sluice.job j on j.id = c.id

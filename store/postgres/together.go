@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+)
+
+//go:embed sql/claim_together.sql
+var claimTogetherSQL string
+
+// claimedTogetherBeforeSQL is claimed_before.sql with the queue of each job.
+var claimedTogetherBeforeSQL = strings.Replace(claimedBeforeSQL, "j.after_failure", "j.after_failure, l.queue", 1)
+
+// claimTogether claims from several queues that have no limits, in one statement.
+func (s *Store) claimTogether(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	out := sluice.Claimed{NextDue: -1}
+	err := s.call(ctx, "claim", func(ctx context.Context, again bool) (err error) {
+		if again {
+			out.Jobs, err = list(ctx, s.pool, togetherScanner(request), claimedTogetherBeforeSQL, [16]byte(request.Token))
+			if err == nil {
+				out.Jobs, err = s.existing(ctx, s.pool, request, out.Jobs)
+			}
+			if err != nil || len(out.Jobs) > 0 {
+				return err
+			}
+		}
+		out.Jobs, err = s.claimAlongAll(ctx, request)
+		return err
+	})
+	if err == nil {
+		s.tally.Claimed(out.Jobs)
+	}
+	return out, err
+}
+
+// claimAlongAll walks through all queues of a request. The queues share what the statement takes: the walks from the front
+// and those from the marks are compared with each other, and for that it is enough.
+func (s *Store) claimAlongAll(ctx context.Context, request sluice.ClaimRequest) ([]*sluice.Claim, error) {
+	var names []string
+	var limits []int32
+	var leases, dueAts = []time.Duration(nil), []time.Time(nil)
+	var ids uuidArray
+	var priorities []int16
+	walks := make(map[string]walk, len(request.Queues))
+	for _, q := range request.Queues {
+		w := s.marks.walk(q.Queue, 0)
+		walks[q.Queue] = w
+		names, limits, leases = append(names, q.Queue), append(limits, int32(q.Limit)), append(leases, q.Lease)
+		order, from, after := w.inOrder(request.Of(q, q.Limit).Priorities())
+		priorities, dueAts, ids = append(priorities, order...), append(dueAts, from...), append(ids, after...)
+	}
+	begun := time.Now()
+	jobs, err := list(ctx, s.pool, togetherScanner(request), claimTogetherSQL, names, limits, leases, dueAts, ids,
+		request.Limit, [16]byte(request.Token), request.Holder, priorities)
+	took := time.Since(begun)
+	for _, w := range walks {
+		w.marks.walked(w.key, took, w.untilFront == 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(jobs, inClaimOrder)
+	if jobs, err = s.existing(ctx, s.pool, request, jobs); err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
+		walks[j.Queue].advance([]*sluice.Claim{j})
+	}
+	return jobs, nil
+}
+
+// togetherScanner is claimScanner of a statement that gives the queue of each job, too.
+func togetherScanner(request sluice.ClaimRequest) pgx.RowToFunc[*sluice.Claim] {
+	var queue string
+	scan := claimScanner(request, &queue)
+	return func(row pgx.CollectableRow) (*sluice.Claim, error) {
+		c, err := scan(row)
+		if err == nil {
+			c.Queue = queue
+		}
+		return c, err
+	}
+}

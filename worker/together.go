@@ -1,0 +1,174 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
+)
+
+const (
+	// maxTogether is from how many queues one statement claims at the most.
+	maxTogether = 100
+	// manyQueues is from how many on their settings are read ahead: a claim would have to wait for that.
+	manyQueues = 100
+	// togetherWait is how long a claim of a worker of several queues waits for more of them to become hungry, if the one
+	// before got little.
+	togetherWait = 5 * time.Millisecond
+	// readAhead is how often that is done while there are claims.
+	readAhead = 800 * time.Millisecond
+)
+
+// together is a claim from several queues.
+type together struct {
+	lanes   []*lane
+	queues  []sluice.Queue // of the lanes, with their settings
+	request sluice.ClaimRequest
+	stale   string // a queue whose settings may be old; empty: none
+}
+
+// claimAllTogether claims from all hungry queues that have no limits, many in one statement. Where there is one, it is claimed
+// from as those with limits are.
+func (w *Worker) claimAllTogether(ctx, work context.Context) {
+	for range len(w.served())/maxTogether + 1 {
+		t := w.gatherHungry(ctx)
+		if len(t.lanes) < 2 || ctx.Err() != nil {
+			for _, l := range t.lanes {
+				l.plain = false // this time it is claimed from alone
+			}
+			return
+		}
+		w.claimTogether(ctx, work, t)
+	}
+}
+
+// claimTogether claims from several queues in one statement.
+func (w *Worker) claimTogether(ctx, work context.Context, t *together) {
+	for _, l := range t.lanes {
+		l.hungry.Store(false)
+	}
+	var reading sync.WaitGroup
+	if t.stale != "" {
+		reading.Go(func() { _, _ = w.settings.Queue(ctx, t.stale) }) // if it fails, what was read before counts
+	}
+	asked := time.Now()
+	claimed, err := w.store.Claim(work, t.request)
+	reading.Wait()
+	if err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+		w.log.Tell(event.ClaimFailed, t.lanes[0].queue, "error", err)
+	}
+	w.sparse = 4*len(claimed.Jobs) < t.request.Limit
+	jobs := make(map[string][]*sluice.Claim, len(t.lanes))
+	for _, c := range claimed.Jobs {
+		jobs[c.Queue] = append(jobs[c.Queue], c)
+	}
+	for i, l := range t.lanes {
+		l.claimedAt, l.blocked, l.held, l.lead = time.Now(), false, false, 0
+		if err != nil {
+			l.lookAt = l.claimedAt.Add(w.options.Poll)
+			continue
+		}
+		if queue, _, read := w.settings.Latest(l.queue); read {
+			t.queues[i] = queue
+		}
+		w.startOne(ctx, work, l, &t.queues[i], jobs[l.queue], asked)
+		w.afterTogether(l, len(jobs[l.queue]), t.request.Queues[i].Limit)
+	}
+}
+
+// gatherHungry chooses the queues to claim from together.
+func (w *Worker) gatherHungry(ctx context.Context) *together {
+	t := &together{}
+	left := min(w.roomInAll(), maxClaim)
+	now := time.Now()
+	for _, l := range w.served() {
+		if len(t.lanes) == maxTogether || left <= 0 {
+			break
+		}
+		if l.alone || now.Before(l.heldUntil) || !l.hungry.Load() && now.Before(l.lookAt) {
+			continue
+		}
+		queue, fresh, read := w.settings.Latest(l.queue)
+		if !read { // which reads those of all others that were not read either
+			var err error
+			queue, err = w.settings.Queue(ctx, l.queue)
+			read, fresh = err == nil, true
+		}
+		room := min(w.room(l), left)
+		if l.plain = read && plain(queue); !read {
+			break // the store does not answer: a claim tells why
+		}
+		if room <= 0 || !l.plain {
+			continue
+		}
+		if !fresh {
+			t.stale = l.queue
+		}
+		t.lanes, t.queues = append(t.lanes, l), append(t.queues, queue)
+		t.request.Queues = append(t.request.Queues, sluice.QueueClaim{Queue: l.queue, Limit: room, Lease: queue.Settings.Lease, Ageing: queue.Settings.Ageing})
+	}
+	t.request.Holder, t.request.Token, t.request.Limit = w.holder.ID, sluice.NewToken(), left
+	return t
+}
+
+// roomInAll is how many jobs may be claimed now.
+func (w *Worker) roomInAll() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.options.Slots + w.ahead() - len(w.running) + w.early
+}
+
+// plain reports whether a claim of several queues may take a queue's jobs, and would take the same.
+func plain(q sluice.Queue) bool {
+	s := q.Settings
+	return !q.ByTenant && s.Rate.IsZero() && s.InFlightLimit == 0 && s.Engine == "" && s.Lead == 0 && s.Interval == 0 && s.Batch == 0
+}
+
+// startOne starts what was claimed of one queue.
+func (w *Worker) startOne(ctx, work context.Context, l *lane, queue *sluice.Queue, jobs []*sluice.Claim, asked time.Time) {
+	l.paused, l.tellAfter = w.log.NoticePause(*queue, l.paused), 0
+	switch {
+	case len(jobs) == 0:
+	case ctx.Err() != nil: // the claim was under way when the worker was told to end
+		w.handBack(l, jobs)
+	default:
+		w.tellClaimed(l, jobs)
+		w.start(work, l, jobs, queue, asked)
+	}
+}
+
+// handBack releases jobs that were claimed when the worker was told to end.
+func (w *Worker) handBack(l *lane, jobs []*sluice.Claim) {
+	for _, c := range jobs {
+		w.unsettled.Add(1)
+		w.begun.Gone(c.Token, 1)
+		w.settlements <- decided{w.release(c, "worker shut down"), l}
+	}
+}
+
+// afterTogether says when a queue is looked at again that gave so many of the jobs that it might have. One that gives nothing
+// again and again although it seems to have jobs is claimed from alone: that claim tells why.
+func (w *Worker) afterTogether(l *lane, got, limit int) {
+	l.alone = got == 0 && l.gaveNone
+	l.gaveNone = got == 0
+	switch {
+	case got == limit:
+		l.hungry.Store(true)
+		w.nudge()
+	case got > fewJobs:
+		l.lookAt = time.Now().Add(minWait)
+	default:
+		l.lookAt = time.Now().Add(w.options.Poll)
+		w.lookSoon(l)
+	}
+}
+
+// readSettingsAhead reads the settings of many queues before those that claims go by are too old.
+func (w *Worker) readSettingsAhead(ctx context.Context) {
+	if len(w.served()) > manyQueues {
+		_ = w.settings.Refresh(ctx) // a claim tells of what goes wrong
+	}
+}
