@@ -3,12 +3,16 @@
 -- key that an enqueue has locked is left as it is, because that transaction may stay open for long; whoever wants it next
 -- sees that its job has ended.
 -- $1 uuid[] ids
-with free as materialized (
-    select k.queue, k.key
+with named as materialized (
+    select e.id, j.queue, j.key
     from unnest($1::uuid[]) as e(id)
-    join sluice.job j on j.id = e.id
-    join sluice.job_key k on k.queue = j.queue and k.key = j.key
-    where j.id = any ($1::uuid[]) and k.job_id = e.id and k.until is null
+    cross join lateral (select w.queue, w.key from sluice.job w where w.id = e.id offset 0) j
+), free as materialized (
+    select k.queue, k.key
+    from named n
+    join sluice.job_key k on k.queue = n.queue and k.key = n.key
+    where k.job_id = n.id and k.until is null
+      and k.queue = any (array(select queue from named)) and k.key = any (array(select key from named))
     for update of k skip locked
 ), given_back as (
     delete from sluice.job_key k using free f where k.queue = f.queue and k.key = f.key

@@ -1,7 +1,14 @@
 -- Hands the keys of jobs that have ended to the twins that these waited for. Before key_free, in the same transaction.
 -- $1 uuid[] ids   $2 uuid[] the job that each waited for, or null
+with heirs as materialized (
+    select e.id as before, b.id, b.queue, b.key
+    from unnest($1::uuid[], $2::uuid[]) as e(id, blocked_by)
+    cross join lateral (select w.queue, w.key from sluice.job w where w.id = e.id offset 0) j
+    cross join lateral (select w.id, w.queue, w.key from sluice.job w where w.id = e.blocked_by offset 0) b
+    where b.queue = j.queue and b.key = j.key
+)
 update sluice.job_key k
-set job_id = b.id
-from unnest($1::uuid[], $2::uuid[]) as e(id, blocked_by), sluice.job j, sluice.job b
-where e.blocked_by is not null and j.id = e.id and j.id = any ($1::uuid[]) and b.id = e.blocked_by and b.queue = j.queue and b.key = j.key
-  and k.queue = j.queue and k.key = j.key and k.job_id = e.id and k.until is null
+set job_id = h.id
+from heirs h
+where k.queue = h.queue and k.key = h.key and k.job_id = h.before and k.until is null
+  and k.queue = any (array(select queue from heirs)) and k.key = any (array(select key from heirs))
