@@ -20,9 +20,12 @@ func (m missingEnqueuer) missing() error { return m.err }
 func (m missingEngine) missing() error { return m.err }
 
 func (m missingEnqueuer) Admit(context.Context, []string, Act) ([]error, error) { return nil, m.err }
-func (m missingEnqueuer) Enqueue(context.Context, []Insert) ([]Receipt, error)  { return nil, m.err }
-func (m missingEnqueuer) Now(context.Context) (time.Time, error)                { return time.Time{}, m.err }
-func (m missingEnqueuer) Queues(context.Context, QueueFilter) ([]Queue, error)  { return nil, m.err }
+
+func (m missingEnqueuer) Enqueue(context.Context, []Insert) ([]Receipt, error) { return nil, m.err }
+
+func (m missingEnqueuer) Now(context.Context) (time.Time, error) { return time.Time{}, m.err }
+
+func (m missingEnqueuer) Queues(context.Context, QueueFilter) ([]Queue, error) { return nil, m.err }
 
 func (m missingStore) AddStats(context.Context, string, []Stat) error { return m.err }
 func (m missingStore) AlertBook(context.Context) (AlertBook, error)   { return AlertBook{}, m.err }

@@ -215,9 +215,11 @@ func claimScanner(request sluice.ClaimRequest, more ...any) pgx.RowToFunc[*sluic
 	return func(rows pgx.CollectableRow) (*sluice.Claim, error) {
 		c := &sluice.Claim{Token: request.Token}
 		c.Queue, c.State, c.Holder = request.Queue, sluice.StateClaimed, request.Holder
-		targets := append([]any{&row.id, &c.Priority, &row.dueAt, &c.Generation, &c.Attempts, &c.Releases, &c.Recoveries, &row.claimedAt, &row.leaseUntil,
+		targets := append([]any{
+			&row.id, &c.Priority, &row.dueAt, &c.Generation, &c.Attempts, &c.Releases, &c.Recoveries, &row.claimedAt, &row.leaseUntil,
 			&row.failure, &row.checkpoint, &row.tenant, &row.expiresAt, &row.key, (*[]byte)(&c.Payload), &row.labels, &row.maxAttempts, &row.createdAt,
-			&row.orderKey, &row.after, &row.failing}, more...)
+			&row.orderKey, &row.after, &row.failing,
+		}, more...)
 		err := rows.Scan(targets...)
 		if err != nil {
 			return nil, err

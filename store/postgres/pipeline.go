@@ -84,10 +84,12 @@ func (p *pipeline) oneByOne(ctx context.Context, queued []queuedStatement) error
 	return nil
 }
 
-// Query sends a statement after those that are queued.
+func (p *pipeline) keepsPlans() bool { return p.conn.keeps }
+
+// Query sends a statement after those that are queued, as query tells it to.
 func (p *pipeline) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error) {
 	if err := p.flush(ctx); err != nil {
 		return nil, err
 	}
-	return query(ctx, p.conn, sql, arguments...)
+	return p.conn.Query(ctx, sql, arguments...)
 }

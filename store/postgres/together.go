@@ -45,7 +45,7 @@ func (s *Store) claimTogether(ctx context.Context, request sluice.ClaimRequest) 
 func (s *Store) claimAlongAll(ctx context.Context, request sluice.ClaimRequest) ([]*sluice.Claim, error) {
 	var names []string
 	var limits []int32
-	var leases, dueAts = []time.Duration(nil), []time.Time(nil)
+	leases, dueAts := []time.Duration(nil), []time.Time(nil)
 	var ids uuidArray
 	var priorities []int16
 	walks := make(map[string]walk, len(request.Queues))

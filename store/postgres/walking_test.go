@@ -18,7 +18,8 @@ func TestSettingsOfOurStatementsEndWithThem(t *testing.T) {
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	untouched := func(after string, db interface {
 		QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-	}) {
+	},
+	) {
 		t.Helper()
 		var touched int
 		const settings = "select count(*) from pg_settings where name like 'enable\\_%' and setting = 'off' and boot_val = 'on'"

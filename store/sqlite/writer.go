@@ -40,7 +40,7 @@ type writer struct {
 	done     chan struct{}
 	watchers atomic.Int32
 	locking  atomic.Bool // it waits for the file's lock
-	version  int64 // of the file, as PRAGMA data_version counts what others commit
+	version  int64       // of the file, as PRAGMA data_version counts what others commit
 	waits    waits
 }
 
