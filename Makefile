@@ -126,7 +126,7 @@ rules: ## Write the rules of package scrub that are made from those of gitleaks
 
 .PHONY: plans
 plans: ## Write the query plans of claims that the tests compare with; made by PostgreSQL 15
-	go run ./internal/testbed go test ./store/sqlite ./store/postgres -run PlansAre -update
+	go run ./internal/testbed go test ./store/sqlite ./store/postgres -run "PlansAre|PlansOfTheHistory" -update
 
 # What the server is started with; TEMPORAL=-help lists what there is.
 TEMPORAL = -port 7233 -ui-port 8233
