@@ -132,7 +132,7 @@ func (o *Observer) alone(ctx context.Context, c *observe.Call) {
 // isTending reports whether a call only keeps who works alive and informed. There are many, whatever the work.
 func isTending(c *observe.Call) bool {
 	switch c.Name {
-	case "renew", "beat", "leave", "lead", "queues":
+	case "renew", "beat", "leave", "lead", "look", "queues":
 		return c.Kind == observe.KindStore
 	}
 	return false
