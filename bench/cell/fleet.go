@@ -2,6 +2,7 @@ package cell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -33,6 +34,8 @@ type fleet struct {
 	ended  chan error
 	quit   context.CancelFunc
 
+	running int // workers
+
 	statements tracer
 
 	mu   sync.Mutex
@@ -41,9 +44,9 @@ type fleet struct {
 
 // measureFleet lets many workers serve many queues, with few jobs or none. It tells what that costs the server, and how
 // long after they were stored jobs began.
-func measureFleet(ctx context.Context, task Task) (Result, error) {
+func measureFleet(ctx context.Context, task Task) (_ Result, err error) {
 	f := &fleet{task: task, ended: make(chan error, task.Processes)}
-	defer f.close()
+	defer func() { err = errors.Join(err, f.close()) }()
 	if err := f.start(ctx); err != nil {
 		return nil, err
 	}
@@ -108,6 +111,7 @@ func (f *fleet) start(ctx context.Context) error {
 				return nil
 			}, worker.QueueOptions{})
 		}
+		f.running++
 		go func() { f.ended <- w.Run(ctx) }()
 	}
 	return nil
@@ -181,12 +185,13 @@ func (f *fleet) sendOne(ctx context.Context, client *sluice.Client, n int) error
 	return err
 }
 
-func (f *fleet) close() {
+// close ends the processes, and tells what any of them failed of.
+func (f *fleet) close() (err error) {
 	if f.quit != nil {
 		f.quit()
 	}
-	for range f.stores {
-		<-f.ended
+	for range f.running {
+		err = errors.Join(err, <-f.ended)
 	}
 	for _, store := range f.stores {
 		_ = store.Close()
@@ -194,6 +199,7 @@ func (f *fleet) close() {
 	for _, pool := range f.pools {
 		pool.Close()
 	}
+	return err
 }
 
 // tracer counts the statements that are sent, each of a batch alone.
