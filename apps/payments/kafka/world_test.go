@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/payments/books"
@@ -143,7 +144,8 @@ func phaseA(d domain.Domain) kafka.Submit {
 		var suite testsuite.WorkflowTestSuite
 		suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 		env := suite.NewTestWorkflowEnvironment()
-		env.SetTestTimeout(time.Minute) // the machine may be busy
+		// The machine may be busy.
+		env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}).SetTestTimeout(time.Minute)
 		d.Init.Register(env)
 		env.ExecuteWorkflow(d.Init.Workflow, items)
 		return result, env.GetWorkflowResult(&result)

@@ -11,6 +11,7 @@ import (
 
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/apptest"
@@ -67,6 +68,8 @@ func (d *desk) run(work domain.Work, argument any) *testsuite.TestWorkflowEnviro
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
+	// The machine may be busy.
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}).SetTestTimeout(time.Minute)
 	work.Register(env)
 	env.ExecuteWorkflow(work.Workflow, argument)
 	if !env.IsWorkflowCompleted() {

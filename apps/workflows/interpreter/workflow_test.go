@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/sluice-queue/sluice/apps/workflows/graph"
 	"github.com/sluice-queue/sluice/apps/workflows/interpreter"
@@ -69,6 +70,8 @@ func execute(t *testing.T, b *book, hosts []string, prepare func(*testsuite.Test
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
+	// The machine may be busy.
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}).SetTestTimeout(time.Minute)
 	interpreter.Register(env, &interpreter.Activities{Records: b, Hosts: hosts})
 	if prepare != nil {
 		prepare(env)
