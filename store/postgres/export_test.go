@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -121,9 +120,6 @@ func (s *Store) WaitingEnqueues() int {
 	defer s.groups.mu.Unlock()
 	return len(s.groups.waiting)
 }
-
-// PerJob are the statements whose plans connections keep.
-func PerJob() []string { return slices.Sorted(maps.Keys(perJob)) }
 
 // HurryPlans has connections plan anew after each statement.
 func (s *Store) HurryPlans() { s.pool.plans.slow, s.pool.plans.age = 0, 0 }

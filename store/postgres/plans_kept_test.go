@@ -17,45 +17,6 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// TestPlansThatAreKeptReadNoBacklog plans the statements that each job costs for all values alike, as a connection does that
-// keeps their plans: with true statistics, and with those of a time when nothing was there.
-func TestPlansThatAreKeptReadNoBacklog(t *testing.T) {
-	t.Parallel()
-	arguments := planArguments()
-	for name, statistics := range map[string]string{"true": "analyze", "none": "", "old": "empty"} {
-		t.Run("statistics "+name, func(t *testing.T) {
-			t.Parallel()
-			store := openStore(t, pgtest.NewDatabase(t)+"&plan_cache_mode=force_generic_plan")
-			if statistics == "empty" {
-				runPlain(t, store, "vacuum analyze")
-				runPlain(t, store, "alter table sluice.live set (autovacuum_enabled = off)")
-			}
-			runPlain(t, store, backlogSQL)
-			if statistics == "analyze" {
-				runPlain(t, store, "set default_statistics_target = 1000; analyze")
-			}
-			for _, text := range postgres.PerJob() {
-				name, args := statementOf(t, text), []any(nil)
-				if args = arguments[name]; args == nil {
-					t.Logf("%s has no arguments", name)
-					continue
-				}
-				var plan []struct{ Plan planNode }
-				if err := json.Unmarshal([]byte(genericPlan(t, store, text, len(args))), &plan); err != nil {
-					t.Fatal(err)
-				}
-				t.Run(name, func(t *testing.T) {
-					if slices.Contains(claimStatements, name) {
-						checkPlan(t, plan[0].Plan)
-					} else if read := readsWhole(plan[0].Plan); read != "" { // others sort the jobs that they are given
-						t.Errorf("it reads the whole of %s:\n%s", read, plan[0].Plan.lines(0))
-					}
-				})
-			}
-		})
-	}
-}
-
 // readsWhole names a large table that a plan reads as a whole.
 func readsWhole(n planNode) string {
 	if n.Type == "Seq Scan" && slices.Contains([]string{"live", "job", "done", "line", "hint", "job_after", "stray_run"}, n.Relation) {
@@ -137,7 +98,7 @@ func keptPlan(t *testing.T, store *postgres.Store, name string) planNode {
 	}
 	var plan []struct{ Plan planNode }
 	arguments := len(planArguments()[name])
-	if err := json.Unmarshal([]byte(explainKept(t, store, "", prepared, arguments)), &plan); err != nil {
+	if err := json.Unmarshal([]byte(explainKept(t, store, prepared, arguments)), &plan); err != nil {
 		t.Fatal(err)
 	}
 	return plan[0].Plan
@@ -150,40 +111,14 @@ func runPlain(t *testing.T, store *postgres.Store, statement string) {
 	}
 }
 
-// statementOf finds the file of a statement.
-func statementOf(t *testing.T, text string) string {
-	t.Helper()
-	files, err := filepath.Glob("sql/*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(files, func(file string) bool {
-		kept, err := os.ReadFile(file)
-		return err == nil && string(kept) == text
-	})
-	if i < 0 {
-		t.Fatalf("no file has %.80s", text)
-	}
-	return filepath.Base(files[i])
-}
-
-// genericPlan is how the server would run a statement whatever its values are.
-func genericPlan(t *testing.T, store *postgres.Store, text string, arguments int) string {
-	t.Helper()
-	return explainKept(t, store, "deallocate all; prepare kept as "+text, "kept", arguments)
-}
-
-// explainKept is how the server would run a prepared statement, on a connection that has run another before.
-func explainKept(t *testing.T, store *postgres.Store, before, prepared string, arguments int) string {
+// explainKept is how the server would run a prepared statement.
+func explainKept(t *testing.T, store *postgres.Store, prepared string, arguments int) string {
 	t.Helper()
 	conn, err := store.Pool().Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	if _, err := conn.Conn().PgConn().Exec(t.Context(), before).ReadAll(); err != nil {
-		t.Fatal(err)
-	}
 	nulls := strings.TrimSuffix(strings.Repeat("null, ", arguments), ", ")
 	results, err := conn.Conn().PgConn().Exec(t.Context(), fmt.Sprintf("explain (format json) execute %s(%s)", prepared, nulls)).ReadAll()
 	if err != nil {
