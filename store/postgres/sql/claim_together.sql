@@ -46,4 +46,4 @@ select c.id, c.priority, c.due_at, c.generation, c.attempts, c.releases, c.recov
        c.error, c.checkpoint, c.tenant, c.expires_at, j.key, j.payload, j.labels, j.max_attempts, j.created_at,
        j.order_key, j.after, j.after_failure, c.queue
 from claimed c
-left join sluice.job j on j.id = c.id
+left join lateral (select * from sluice.job w where w.id = c.id offset 0) j on true
