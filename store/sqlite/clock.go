@@ -33,16 +33,18 @@ var stepped atomic.Int64
 // now is the store's clock, in microseconds: the wall clock of the machine. What is due, and what is told, goes by it.
 func now() int64 { return time.Now().UnixMicro() + stepped.Load() }
 
-// steadyClock is the clock that leases go by. It runs on where the wall clock is set, and stands while the machine
-// sleeps; all processes of one start of the machine read the same. Leases of an earlier start are compared as if the wall
-// clock had gone on.
+// steadyClock is the clock that leases and rates go by. It runs on where the wall clock is set, and stands while the
+// machine sleeps; all processes of one start of the machine read the same. Leases of an earlier start are compared as if
+// the wall clock had gone on.
 type steadyClock struct {
-	base   int64 // what it said at anchor, in microseconds
-	anchor time.Time
+	from int64 // what it said when since was 0, in microseconds
+	// since reads the clock of the machine each time. A process that read it once, and went on by a clock of its own, would
+	// be behind the others for ever if it was stopped between the two.
+	since func() time.Duration
 }
 
 // at is what the clock says.
-func (c steadyClock) at() int64 { return c.base + time.Since(c.anchor).Microseconds() }
+func (c steadyClock) at() int64 { return c.from + c.since().Microseconds() }
 
 // noticeable is from when on a lease is told by another instant than the stored one.
 const noticeable = time.Second
@@ -56,36 +58,22 @@ func (c steadyClock) onWall(at time.Time) time.Time {
 	return at.Add(shift)
 }
 
-// startClock reads by how much the steady clock of the machine is behind the clock of the file's leases. Where the system
-// has no clock that processes share, leases go by a clock that begins with this process as the wall clock says.
+// startClock begins the file's steady clock, or reads when another process began it. Where the system has no clock that
+// processes share, leases go by a clock that begins with this process as the wall clock says.
 func (s *Store) startClock(ctx context.Context) error {
-	boot, since, known := machine()
-	s.steady = steadyClock{base: now(), anchor: time.Now()}
-	if !known {
+	boot, since := machine()
+	if since == nil {
+		begun := time.Now()
+		s.steady = steadyClock{now(), func() time.Duration { return time.Since(begun) }}
 		return nil
 	}
-	begun := s.steady.base - since.Microseconds()
+	s.steady = steadyClock{now() - since().Microseconds(), since}
 	from, err := s.clockFrom(ctx, boot)
 	if err != nil {
 		return err
 	}
 	if len(from) == 0 {
-		err = s.write(ctx, "start the clock", func(tx runner, _ bool) error {
-			first, err := affected(tx.exec(clockStartSQL, boot, begun))
-			if err != nil || first == 0 {
-				return err
-			}
-			if _, err := tx.exec(clockLeasesSQL, s.steady.base, sluice.DefaultSettings().Lease.Milliseconds()); err != nil {
-				return err
-			}
-			for _, statement := range []string{clockStartedSQL, clockStartedForgetSQL, clockPermitsSQL} {
-				if _, err := tx.exec(statement, s.steady.base); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		if err := s.write(ctx, "start the clock", func(tx runner, _ bool) error { return s.steady.begin(tx, boot) }); err != nil {
 			return err
 		}
 		if from, err = s.clockFrom(ctx, boot); err != nil {
@@ -93,7 +81,25 @@ func (s *Store) startClock(ctx context.Context) error {
 		}
 	}
 	if len(from) > 0 {
-		s.steady.base += from[0] - begun
+		s.steady.from = from[0]
+	}
+	return nil
+}
+
+// begin begins the clock of a start of the machine, unless another process has.
+func (c steadyClock) begin(tx runner, boot string) error {
+	first, err := affected(tx.exec(clockStartSQL, boot, c.from))
+	if err != nil || first == 0 {
+		return err
+	}
+	at := c.at()
+	if _, err := tx.exec(clockLeasesSQL, at, sluice.DefaultSettings().Lease.Milliseconds()); err != nil {
+		return err
+	}
+	for _, statement := range []string{clockStartedSQL, clockStartedForgetSQL, clockPermitsSQL} {
+		if _, err := tx.exec(statement, at); err != nil {
+			return err
+		}
 	}
 	return nil
 }

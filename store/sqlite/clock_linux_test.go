@@ -197,6 +197,23 @@ func TestRateIsKeptThroughStepsOfTheClock(t *testing.T) {
 	}
 }
 
+// TestAllProcessesOfAMachineReadTheSameClock opens a file many times. If one clock were behind another, a start that the one
+// counts would leave the window of the other too early.
+func TestAllProcessesOfAMachineReadTheSameClock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	var stores []*sqlite.Store
+	for range 6 {
+		stores = append(stores, openStore(t, path))
+	}
+	for i, a := range stores {
+		for j, b := range stores {
+			if before, then := a.SteadyClock(), b.SteadyClock(); then < before {
+				t.Errorf("the clock of store %d is %d µs behind that of store %d", j, before-then, i)
+			}
+		}
+	}
+}
+
 // TestHundredsOfStepsOfTheClockCostNoAttempt sets the clock back and forth under handlers that renew their leases, and
 // tends the queue after each step.
 func TestHundredsOfStepsOfTheClockCostNoAttempt(t *testing.T) {

@@ -92,3 +92,6 @@ func Migrated(ctx context.Context, tx Tx, change string) error {
 		return err
 	})
 }
+
+// SteadyClock is what the clock says that leases and rates go by.
+func (s *Store) SteadyClock() int64 { return s.steady.at() }

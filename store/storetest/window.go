@@ -103,7 +103,8 @@ func KeepsRate(t testing.TB, starts []time.Time, rate sluice.Rate, burst int) {
 			first++
 		}
 		if n := i - first + 1; n > rate.Jobs+burst {
-			t.Fatalf("%d jobs started in the %s before %s, and %d may", n, rate.Per, start, rate.Jobs+burst)
+			early := rate.Per - start.Sub(starts[i-rate.Jobs-burst])
+			t.Fatalf("%d jobs started in the %s before %s, and %d may: the last came %s too early", n, rate.Per, start, rate.Jobs+burst, early)
 		}
 	}
 }
