@@ -174,7 +174,10 @@ func (s *scene) tend(engines map[string]sluice.Engine) {
 	u := upkeep.New(s.store, upkeep.Options{Interval: 50 * time.Millisecond, Engines: engines, Logger: s.logger})
 	s.checks = append(s.checks, api.Beats("upkeep", u.Status))
 	s.start(u.Run)
-	s.until("upkeep leads", func() bool { return len(u.Status().Tasks) > 0 })
+	s.until("upkeep leads and beats", func() bool {
+		status := u.Status()
+		return len(status.Tasks) > 0 && !status.Beaten.IsZero()
+	})
 }
 
 // dispatch runs a dispatcher.
