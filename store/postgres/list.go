@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -32,26 +31,10 @@ var listKeySQL string
 //go:embed sql/list_floor.sql
 var listFloorSQL string
 
-// listPart is a statement that lists some of the jobs of a page.
-type listPart struct {
-	sql    string
-	states []sluice.State
-}
-
-// listParts are the statements that list what a filter chooses. A key or a tenant leads to the jobs, whatever has become
-// of them; otherwise unfinished and finished ones come from two tables.
-func listParts(filter sluice.JobFilter) []listPart {
-	unfinished, finished := sluice.SplitStates(filter.States)
-	dead := history.OfDead(filter)
-	switch {
-	case filter.Key != "":
-		return []listPart{{listKeySQL, slices.Concat(unfinished, finished)}}
-	case filter.Tenant != "" && !dead:
-		return []listPart{{listTenantSQL, slices.Concat(unfinished, finished)}}
-	case dead:
-		return []listPart{{listLiveSQL, unfinished}, {listDeadSQL, finished}}
-	}
-	return []listPart{{listLiveSQL, unfinished}, {listDoneSQL, finished}}
+// listSQL lists the jobs to which a way leads.
+var listSQL = map[history.Way]string{
+	history.ByKey: listKeySQL, history.ByTenant: listTenantSQL, history.Unfinished: listLiveSQL, history.Finished: listDoneSQL,
+	history.Dead: listDeadSQL,
 }
 
 // Jobs lists jobs, the newest first.
@@ -73,24 +56,18 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	err = s.call(ctx, "list jobs", func(ctx context.Context, _ bool) error {
 		return s.pipelined(ctx, func(tx *pipeline) (err error) {
 			found = nil
-			if filter.Key != "" || filter.Tenant != "" {
-				tx.queue(walkInOrderSQL, nil)
-			}
 			if floor, err = listFloor(ctx, tx, filter, before); err != nil {
 				return err
 			}
-			for _, part := range listParts(filter) {
-				if len(part.states) == 0 {
-					continue
-				}
+			for _, part := range history.PartsOf(filter) {
 				arguments := []any{
-					filter.Queue, filter.Tenant, filter.Key, states(part.states), labels, nullUUID(before), filter.Limit + 1,
+					filter.Queue, filter.Tenant, filter.Key, states(part.States), labels, nullUUID(before), filter.Limit + 1,
 					filter.MinAttempts, filter.MinRecoveries,
 				}
-				if part.sql == listLiveSQL || part.sql == listDoneSQL {
+				if part.Way == history.Unfinished || part.Way == history.Finished {
 					arguments = append(arguments, nullUUID(floor))
 				}
-				jobs, err := list(ctx, tx, scanJob, part.sql, arguments...)
+				jobs, err := list(ctx, tx, scanJob, listSQL[part.Way], arguments...)
 				if err != nil {
 					return err
 				}

@@ -32,26 +32,10 @@ var listKeySQL string
 //go:embed sql/list_floor.sql
 var listFloorSQL string
 
-// listPart is a statement that lists some of the jobs of a page.
-type listPart struct {
-	text   string
-	states []sluice.State
-}
-
-// listParts are the statements that list what a filter chooses. A key or a tenant leads to the jobs, whatever has become
-// of them; otherwise unfinished and finished ones come from two tables.
-func listParts(filter sluice.JobFilter) []listPart {
-	unfinished, finished := sluice.SplitStates(filter.States)
-	dead := history.OfDead(filter)
-	switch {
-	case filter.Key != "":
-		return []listPart{{listKeySQL, slices.Concat(unfinished, finished)}}
-	case filter.Tenant != "" && !dead:
-		return []listPart{{listTenantSQL, slices.Concat(unfinished, finished)}}
-	case dead:
-		return []listPart{{listLiveSQL, unfinished}, {listDeadSQL, finished}}
-	}
-	return []listPart{{listLiveSQL, unfinished}, {listDoneSQL, finished}}
+// listSQL lists the jobs to which a way leads.
+var listSQL = map[history.Way]string{
+	history.ByKey: listKeySQL, history.ByTenant: listTenantSQL, history.Unfinished: listLiveSQL, history.Finished: listDoneSQL,
+	history.Dead: listDeadSQL,
 }
 
 // Jobs lists jobs, the newest first by arrival.
@@ -74,19 +58,16 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 		if floor, err = listFloor(tx, filter, before); err != nil {
 			return err
 		}
-		for _, part := range listParts(filter) {
-			if len(part.states) == 0 {
-				continue
-			}
-			states, err := jsonOf(part.states)
+		for _, part := range history.PartsOf(filter) {
+			states, err := jsonOf(part.States)
 			if err != nil {
 				return err
 			}
 			arguments := []any{filter.Queue, filter.Tenant, filter.Key, states, labels, before, filter.Limit + 1, filter.MinAttempts, filter.MinRecoveries}
-			if part.text == listLiveSQL || part.text == listDoneSQL {
+			if part.Way == history.Unfinished || part.Way == history.Finished {
 				arguments = append(arguments, floor.seq)
 			}
-			found, err := list(tx, scanJob, part.text, arguments...)
+			found, err := list(tx, scanJob, listSQL[part.Way], arguments...)
 			if err != nil {
 				return err
 			}
