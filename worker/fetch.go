@@ -61,8 +61,7 @@ func (w *Worker) holdBack(lastClaim time.Time) time.Duration {
 		return smallClaimWait
 	}
 	w.mu.Lock()
-	most := w.options.Slots + w.ahead()
-	room := most - len(w.running) + w.early
+	room, most := w.roomInAll()
 	several := len(w.lanes) > 1
 	w.mu.Unlock()
 	if 4*room >= most {
@@ -90,7 +89,7 @@ func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
 	w.claimAllTogether(ctx, work)
 	next := time.Now().Add(w.options.Poll)
 	for _, l := range w.served() {
-		if now := time.Now(); now.Before(l.heldUntil) || !l.hungry.Load() && now.Before(l.lookAt) {
+		if l.rests(time.Now()) {
 			next = earlier(earlier(next, l.lookAt), w.tellBegun(work, l))
 			continue
 		}
@@ -126,12 +125,18 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
+// roomInAll is how many more jobs may be claimed now, and how many at the most may be held; w.mu is held.
+func (w *Worker) roomInAll() (room, most int) {
+	most = w.options.Slots + w.ahead()
+	return most - len(w.running) + w.early, most
+}
+
 // room is how many jobs of a queue may be claimed now. A queue that may not use all slots gets
 // nothing ahead.
 func (w *Worker) room(l *lane) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	room := w.options.Slots + w.ahead() - len(w.running) + w.early
+	room, _ := w.roomInAll()
 	if l.slots < w.options.Slots {
 		room = min(room, l.slots-l.taken+l.early)
 	}
@@ -215,15 +220,7 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 	}
 	w.tenants.Saw(*queue, claimed)
 	w.paced(l, queue.Settings, request, claimed)
-	if ctx.Err() != nil { // the claim was under way when the worker was told to end
-		w.handBack(l, claimed.Jobs)
-		claimed.Jobs = nil
-	}
-	if len(claimed.Jobs) > 0 {
-		w.tellClaimed(l, claimed.Jobs)
-		w.start(work, l, claimed.Jobs, queue, asked)
-	}
-	got = len(claimed.Jobs)
+	got = w.startOrHandBack(ctx, work, l, queue, claimed.Jobs, asked)
 	w.sparse = 4*got < room
 	l.held, l.blocked = claimed.Limited && claimed.Full, claimed.Limited || claimed.Full
 	switch {
@@ -246,11 +243,31 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 	return got, max(claimed.NextDue, minWait)
 }
 
+// startOrHandBack starts what was claimed of a queue, and says how many jobs it started: none if the worker was told to end
+// while the claim was under way.
+func (w *Worker) startOrHandBack(ctx, work context.Context, l *lane, queue *sluice.Queue, jobs []*sluice.Claim, asked time.Time) int {
+	switch {
+	case len(jobs) == 0:
+		return 0
+	case ctx.Err() != nil:
+		w.handBack(l, jobs)
+		return 0
+	}
+	w.tellClaimed(l, jobs)
+	w.start(work, l, jobs, queue, asked)
+	return len(jobs)
+}
+
 func (w *Worker) tellClaimed(l *lane, claims []*sluice.Claim) {
 	w.log.Tell(event.JobsClaimed, l.queue, "jobs", len(claims))
 	for _, c := range claims {
 		w.log.TellJob(event.JobClaimed, c, "priority", c.Priority)
 	}
+}
+
+// rests reports whether the queue is not to be looked at yet.
+func (l *lane) rests(now time.Time) bool {
+	return now.Before(l.heldUntil) || !l.hungry.Load() && now.Before(l.lookAt)
 }
 
 // limited reports whether the queue's limits hold its jobs back now.

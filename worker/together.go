@@ -74,7 +74,8 @@ func (w *Worker) claimTogether(ctx, work context.Context, t *together) {
 		if queue, _, read := w.settings.Latest(l.queue); read {
 			t.queues[i] = queue
 		}
-		w.startOne(ctx, work, l, &t.queues[i], jobs[l.queue], asked)
+		l.paused, l.tellAfter = w.log.NoticePause(t.queues[i], l.paused), 0
+		w.startOrHandBack(ctx, work, l, &t.queues[i], jobs[l.queue], asked)
 		w.afterTogether(l, len(jobs[l.queue]), t.request.Queues[i].Limit)
 	}
 }
@@ -82,13 +83,16 @@ func (w *Worker) claimTogether(ctx, work context.Context, t *together) {
 // gatherHungry chooses the queues to claim from together.
 func (w *Worker) gatherHungry(ctx context.Context) *together {
 	t := &together{}
-	left := min(w.roomInAll(), maxClaim)
+	w.mu.Lock()
+	left, _ := w.roomInAll()
+	w.mu.Unlock()
+	left = min(left, maxClaim)
 	now := time.Now()
 	for _, l := range w.served() {
 		if len(t.lanes) == maxTogether || left <= 0 {
 			break
 		}
-		if l.alone || now.Before(l.heldUntil) || !l.hungry.Load() && now.Before(l.lookAt) {
+		if l.alone || l.rests(now) {
 			continue
 		}
 		queue, fresh, read := w.settings.Latest(l.queue)
@@ -114,30 +118,10 @@ func (w *Worker) gatherHungry(ctx context.Context) *together {
 	return t
 }
 
-// roomInAll is how many jobs may be claimed now.
-func (w *Worker) roomInAll() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.options.Slots + w.ahead() - len(w.running) + w.early
-}
-
 // plain reports whether a claim of several queues may take a queue's jobs, and would take the same.
 func plain(q sluice.Queue) bool {
 	s := q.Settings
 	return !q.ByTenant && s.Rate.IsZero() && s.InFlightLimit == 0 && s.Engine == "" && s.Lead == 0 && s.Interval == 0 && s.Batch == 0
-}
-
-// startOne starts what was claimed of one queue.
-func (w *Worker) startOne(ctx, work context.Context, l *lane, queue *sluice.Queue, jobs []*sluice.Claim, asked time.Time) {
-	l.paused, l.tellAfter = w.log.NoticePause(*queue, l.paused), 0
-	switch {
-	case len(jobs) == 0:
-	case ctx.Err() != nil: // the claim was under way when the worker was told to end
-		w.handBack(l, jobs)
-	default:
-		w.tellClaimed(l, jobs)
-		w.start(work, l, jobs, queue, asked)
-	}
 }
 
 // handBack releases jobs that were claimed when the worker was told to end.

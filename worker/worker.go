@@ -26,7 +26,7 @@ type Options struct {
 	Slots int
 	// Poll is how often the queues are looked at when nobody says that they have jobs, all of them by one statement. Signals
 	// make it quicker, and polling is what is relied on. While the store hears the signals of every process, they are looked at
-	// a third as often: what somebody does without a signal, by SQL for example, is found that late. Default 1 s (C-40).
+	// a third as often: what somebody does without a signal, by SQL for example, is found that late. Default 1 s.
 	Poll time.Duration
 	// Drain is how long handlers may go on after Run's context has ended. Default 30 s (C-58).
 	Drain time.Duration
