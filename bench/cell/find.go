@@ -66,11 +66,7 @@ func measureFind(ctx context.Context, task Task) (Result, error) {
 }
 
 func makeHistory(ctx context.Context, task Task) error {
-	driver, place := "pgx", withoutPool(task.Place)
-	if task.Store == SQLite {
-		driver, place = "sqlite", "file:"+task.Place
-	}
-	db, err := sql.Open(driver, place)
+	db, err := openDatabase(task)
 	if err != nil {
 		return err
 	}

@@ -81,11 +81,11 @@ func (f *fleet) result(sent int, took time.Duration, used cpu, statements float6
 	result[Started] = float64(len(f.took)) / float64(sent)
 	result[TotalCPU] = millis(used.client+used.server) * 1000 / float64(sent)
 	result[ServerCPU] = millis(used.server) * 1000 / float64(sent)
-	took2 := f.took
-	for len(took2) < sent { // one that has not begun is later than all others
-		took2 = append(took2, math.Inf(1))
+	waits := f.took
+	for len(waits) < sent { // one that has not begun is later than all others
+		waits = append(waits, math.Inf(1))
 	}
-	for figure, value := range percentiles(took2) {
+	for figure, value := range percentiles(waits) {
 		result[figure] = min(value, millis(took+fleetTail))
 	}
 	return result

@@ -15,16 +15,24 @@ type look struct {
 
 // openLook opens it. A job that ended is not in the table of live ones.
 func openLook(ctx context.Context, task Task) (*look, error) {
-	driver, place, table := "pgx", withoutPool(task.Place), "sluice.live"
+	table := "sluice.live"
 	if task.Store == SQLite {
-		driver, place, table = "sqlite", "file:"+task.Place, "sluice_live"
+		table = "sluice_live"
 	}
-	db, err := sql.Open(driver, place)
+	db, err := openDatabase(task)
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
 	return &look{db: db, query: "select exists (select 1 from " + table + ")"}, db.PingContext(ctx)
+}
+
+// openDatabase opens the database of a task for SQL of our own.
+func openDatabase(task Task) (*sql.DB, error) {
+	if task.Store == SQLite {
+		return sql.Open("sqlite", "file:"+task.Place)
+	}
+	return sql.Open("pgx", withoutPool(task.Place))
 }
 
 func (l *look) unfinished(ctx context.Context) (bool, error) {

@@ -99,11 +99,7 @@ func pruneBesideWork(ctx context.Context, store sluice.Store, client *sluice.Cli
 
 // watchHistory looks how old the oldest finished job is until ctx ends, and gives the greatest age.
 func watchHistory(ctx context.Context, task Task) (worst float64, err error) {
-	driver, place := "pgx", withoutPool(task.Place)
-	if task.Store == SQLite {
-		driver, place = "sqlite", "file:"+task.Place
-	}
-	db, err := sql.Open(driver, place)
+	db, err := openDatabase(task)
 	if err != nil {
 		return 0, err
 	}

@@ -112,11 +112,7 @@ func timeScrapes(ctx context.Context, store sluice.Store, n int) (Result, error)
 
 // fillBySQL makes the rows of a Scrape cell.
 func fillBySQL(ctx context.Context, task Task) error {
-	driver, place := "pgx", withoutPool(task.Place)
-	if task.Store == SQLite {
-		driver, place = "sqlite", "file:"+task.Place
-	}
-	db, err := sql.Open(driver, place)
+	db, err := openDatabase(task)
 	if err != nil {
 		return err
 	}
