@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"flag"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/sluice-queue/sluice/cli"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
 )
 
 // cluster is the PostgreSQL of these tests, started by the first that needs one. The package's own
@@ -53,6 +55,7 @@ func (m mainWithPostgres) Run() int {
 		panic(err)
 	}
 	code := m.M.Run()
+	pgtest.DropTemplates()
 	if cluster.started != nil {
 		cluster.started.Stop()
 	}
@@ -82,8 +85,7 @@ func TestScriptsOnPostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, parameters("postgres", scripts(t, onBoth), func(env *testscript.Env) (string, error) {
-		// The database is dropped when the whole test ends: by then no script uses it.
-		return pgtest.NewDatabase(t), nil
+		return databaseOf(t, env), nil
 	}))
 }
 
@@ -94,9 +96,25 @@ func TestScriptsThroughAPooler(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, parameters("postgres", scripts(t, onBoth), func(env *testscript.Env) (string, error) {
-		_, through := pgtest.NewPooler(t, pgtest.NewDatabase(t), pgtest.PoolerOptions{})
+		_, through := pgtest.NewPooler(t, databaseOf(t, env), pgtest.PoolerOptions{})
 		return through, nil
 	}))
+}
+
+// migrated is a database that «sluice migrate» finds up to date.
+var migrated = pgtest.Template{Fill: func(ctx context.Context, url string) error {
+	_, err := postgres.Migrate(ctx, url)
+	return err
+}}
+
+// databaseOf gives a script its database: migrated, as that is what nearly all begin with, or empty if it is about that. It is
+// dropped when the whole test ends: by then no script uses it.
+func databaseOf(t *testing.T, env *testscript.Env) string {
+	t.Helper()
+	if filepath.Base(env.WorkDir) == "script-migrate" {
+		return pgtest.NewDatabase(t)
+	}
+	return migrated.Copy(t)
 }
 
 // scripts lists those that say something.
@@ -130,7 +148,9 @@ func parameters(kind string, files []string, database func(*testscript.Env) (str
 			env.Setenv("SLUICE_DB", url)
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
-			env.Setenv("GORACE", os.Getenv("GORACE"))
+			for _, name := range []string{"GORACE", "GOGC", "GOMEMLIMIT"} {
+				env.Setenv(name, os.Getenv(name))
+			}
 			return err
 		},
 		Condition: func(condition string) (bool, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,7 +17,8 @@ var (
 	server    = sync.OnceValues(startServer)
 	started   *Cluster
 	databases atomic.Int64
-	kept      []string // names of databases that Main drops
+	keeping   sync.Mutex
+	kept      []string // names of databases that DropTemplates drops
 )
 
 func startServer() (string, error) {
@@ -36,15 +36,23 @@ func startServer() (string, error) {
 // from TestMain.
 func Main(m *testing.M) {
 	code := m.Run()
+	DropTemplates()
+	if started != nil {
+		started.Stop()
+	}
+	os.Exit(code)
+}
+
+// DropTemplates drops what a Template keeps. Main does it for packages that use it.
+func DropTemplates() {
+	keeping.Lock()
+	defer keeping.Unlock()
 	for _, name := range kept {
 		if base, err := server(); err == nil {
 			_ = admin(base, "drop database if exists "+name+" with (force)") // the server may be gone
 		}
 	}
-	if started != nil {
-		started.Stop()
-	}
-	os.Exit(code)
+	kept = nil
 }
 
 // NewDatabase gives the URL of a new and empty database, which is dropped at the end of the test.
@@ -54,14 +62,37 @@ func NewDatabase(t testing.TB) string {
 	return dropped(t, "")
 }
 
-// CopyDatabase is NewDatabase for a copy of a database that nobody is connected to, given by its URL.
-func CopyDatabase(t testing.TB, from string) string {
+// Template is a database that tests get copies of: a copy costs a tenth of what most ways to fill it cost.
+type Template struct {
+	// Fill fills the one that is copied, which it gets the URL of.
+	Fill func(ctx context.Context, url string) error
+
+	once sync.Once
+	name string
+	err  error
+}
+
+// Copy gives the URL of a new copy, which is dropped at the end of the test. The first call fills what is copied;
+// DropTemplates drops it.
+func (p *Template) Copy(t testing.TB) string {
 	t.Helper()
-	at, err := url.Parse(from)
-	if err != nil {
-		t.Fatal(err)
+	p.once.Do(p.make)
+	if p.err != nil {
+		t.Fatal(p.err)
 	}
-	return dropped(t, " template "+strings.TrimPrefix(at.Path, "/"))
+	return dropped(t, " template "+p.name)
+}
+
+func (p *Template) make() {
+	at, name, err := create("")
+	if p.err = err; err != nil {
+		return
+	}
+	p.name = name
+	keeping.Lock()
+	kept = append(kept, name)
+	keeping.Unlock()
+	p.err = p.Fill(context.Background(), at)
 }
 
 func dropped(t testing.TB, how string) string {
@@ -77,16 +108,6 @@ func dropped(t testing.TB, how string) string {
 		}
 	})
 	return at
-}
-
-// KeepDatabase gives the URL of a new database that several tests need. Main drops it. It must not be called by two at
-// the same time.
-func KeepDatabase() (string, error) {
-	at, name, err := create("")
-	if err == nil {
-		kept = append(kept, name)
-	}
-	return at, err
 }
 
 func create(how string) (at, name string, err error) {

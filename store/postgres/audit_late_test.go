@@ -9,7 +9,6 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/audit"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -21,7 +20,7 @@ func TestEntryThatIsCommittedLateIsSealedInItsPlace(t *testing.T) {
 	for _, commits := range []bool{true, false} {
 		t.Run(map[bool]string{true: "committed", false: "rolled back"}[commits], func(t *testing.T) {
 			t.Parallel()
-			url := pgtest.NewDatabase(t)
+			url := migrated.Copy(t)
 			l := &lateAudit{T: t, stores: []*postgres.Store{openStore(t, url), openStore(t, url)}}
 			l.note()
 			l.seal()

@@ -74,7 +74,7 @@ func TestMigrationTakesBackTheRightToChangeTheAudit(t *testing.T) {
 // TestOwnerDoesNotChangeTheAuditByMistake has triggers that refuse it.
 func TestOwnerDoesNotChangeTheAuditByMistake(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, newWithFunctions(t))
+	store := openStore(t, migrated.Copy(t))
 	if err := store.Note(t.Context(), []sluice.AuditEntry{{Object: sluice.ObjectQueue, Name: "scraper", Event: sluice.EventBreaker, Actor: "ada"}}); err != nil {
 		t.Fatal(err)
 	}

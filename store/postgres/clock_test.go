@@ -5,13 +5,12 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
 func TestLeasesThatRanOutInAStepOfTheServersClockGetASecondLook(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t))
+	store := openStore(t, migrated.Copy(t))
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	for range 2 {
 		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte("1")}); err != nil {
@@ -50,7 +49,7 @@ func TestLeasesThatRanOutInAStepOfTheServersClockGetASecondLook(t *testing.T) {
 // TestRateIsKeptThroughAStepOfTheServersClock sets it forward: starts of a moment ago look old, and the bucket is full.
 func TestRateIsKeptThroughAStepOfTheServersClock(t *testing.T) {
 	t.Parallel()
-	bench := openAt(t, pgtest.NewDatabase(t))
+	bench := openAt(t, migrated.Copy(t))
 	client := sluice.NewClient(bench.Store, sluice.ClientOptions{})
 	settings := sluice.DefaultSettings()
 	settings.Rate, settings.Burst = sluice.Rate{Jobs: 1, Per: time.Hour}, 9

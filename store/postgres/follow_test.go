@@ -88,7 +88,7 @@ func currentOwner(r *roles) (name string) {
 // The row and the job go back together when the caller's transaction does, also where plain SQL moves the job.
 func TestFollowerIsPartOfTheCallersTransaction(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, newWithFunctions(t))
+	store := openStore(t, migrated.Copy(t))
 	exec := func(db interface {
 		Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	}, sql string,

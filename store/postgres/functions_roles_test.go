@@ -24,7 +24,7 @@ type roles struct {
 
 func newRoles(t *testing.T) *roles {
 	t.Helper()
-	r := &roles{T: t, url: newWithFunctions(t)}
+	r := &roles{T: t, url: migrated.Copy(t)}
 	r.owner = openStore(t, r.url)
 	r.worker, r.producer, r.operator = r.role("worker"), r.role("producer"), r.role("operator")
 	r.exec(`select sluice.grant_worker(role => $1, queues => '{scraper}')`, r.worker)

@@ -53,7 +53,7 @@ var closedPool = sync.OnceValue(func() *pgxpool.Pool {
 
 func openFunctions(t *testing.T) storetest.Bench {
 	t.Helper()
-	return throughFunctions(openAt(t, newWithFunctions(t)))
+	return throughFunctions(openAt(t, migrated.Copy(t)))
 }
 
 func throughFunctions(bench storetest.Bench) storetest.Bench {
@@ -64,7 +64,7 @@ func throughFunctions(bench storetest.Bench) storetest.Bench {
 
 func TestFunctionsObeyTheRules(t *testing.T) {
 	t.Parallel()
-	used := &databases{owner: t, make: newWithFunctions}
+	used := &databases{owner: t, make: migrated.Copy}
 	storetest.Run(t, func(t *testing.T) storetest.Bench { return throughFunctions(used.open(t)) })
 }
 
@@ -329,20 +329,8 @@ func scanFunctionClaim(row pgx.CollectableRow, request sluice.ClaimRequest) (*sl
 	return c, nil
 }
 
-// withFunctions is a database with the functions, which are made once; each test has a copy of it.
-var withFunctions = sync.OnceValues(func() (string, error) {
-	url, err := pgtest.KeepDatabase()
-	if err == nil {
-		_, err = postgres.Migrate(context.Background(), url)
-	}
-	return url, err
-})
-
-func newWithFunctions(t testing.TB) string {
-	t.Helper()
-	template, err := withFunctions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pgtest.CopyDatabase(t, template)
-}
+// migrated is a database with the schema and the functions.
+var migrated = pgtest.Template{Fill: func(ctx context.Context, url string) error {
+	_, err := postgres.Migrate(ctx, url)
+	return err
+}}

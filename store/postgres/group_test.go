@@ -53,7 +53,7 @@ type crowd struct {
 func newCrowd(t *testing.T, options postgres.Options) *crowd {
 	t.Helper()
 	t.Parallel()
-	config, err := pgxpool.ParseConfig(newWithFunctions(t) + "&pool_max_conns=10")
+	config, err := pgxpool.ParseConfig(migrated.Copy(t) + "&pool_max_conns=10")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -249,7 +249,7 @@ func asRole(to, role string) string {
 // TestHealthTellsOfAPooler has no server to itself: it is about what the program was told.
 func TestHealthTellsOfAPooler(t *testing.T) {
 	t.Parallel()
-	store, err := postgres.Open(t.Context(), newWithFunctions(t), postgres.Options{TransactionPooler: true})
+	store, err := postgres.Open(t.Context(), migrated.Copy(t), postgres.Options{TransactionPooler: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestHealthTellsOfAPooler(t *testing.T) {
 // TestHealthGoesOnWhereATableIsLocked holds a lock for ever: the look at it ends, and the others are made.
 func TestHealthGoesOnWhereATableIsLocked(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, newWithFunctions(t))
+	store := openStore(t, migrated.Copy(t))
 	store.LookFor(50 * time.Millisecond)
 	tx, err := store.Pool().Begin(t.Context())
 	if err != nil {

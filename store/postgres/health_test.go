@@ -297,7 +297,7 @@ func TestSchemaIsReadAsTheServerMakesIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := pgx.Connect(t.Context(), newWithFunctions(t))
+	conn, err := pgx.Connect(t.Context(), migrated.Copy(t))
 	if err != nil {
 		t.Fatal(err)
 	}

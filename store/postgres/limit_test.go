@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -18,7 +17,7 @@ var buffersHit = regexp.MustCompile(`shared hit=(\d+)`)
 // openLimited makes a store with a queue q of n jobs, of which limit may be in flight.
 func openLimited(t *testing.T, limit, n int) *postgres.Store {
 	t.Helper()
-	store := openStore(t, pgtest.NewDatabase(t))
+	store := openStore(t, migrated.Copy(t))
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	settings := sluice.DefaultSettings()
 	settings.InFlightLimit = limit

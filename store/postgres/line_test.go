@@ -8,14 +8,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
 // openFair makes a store with a queue q that serves its tenants in turns.
 func openFair(t *testing.T, change func(*sluice.Settings)) *postgres.Store {
 	t.Helper()
-	store := openStore(t, pgtest.NewDatabase(t))
+	store := openStore(t, migrated.Copy(t))
 	settings := sluice.DefaultSettings()
 	settings.Fair = true
 	change(&settings)

@@ -68,7 +68,7 @@ func TestClaimsWalkInOrderWhateverTheStatisticsSay(t *testing.T) {
 		for _, waited := range []int{3, 10, 30} {
 			t.Run(fmt.Sprintf("%s, %d waited", name, waited), func(t *testing.T) {
 				t.Parallel()
-				store := openStore(t, newWithFunctions(t))
+				store := openStore(t, migrated.Copy(t))
 				settings := sluice.DefaultSettings()
 				settings.Fair = true
 				if _, err := sluice.NewClient(store, sluice.ClientOptions{}).EnsureQueue(t.Context(), "q", settings, sluice.Act{By: "test"}); err != nil {

@@ -4,14 +4,13 @@ import (
 	"testing"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
 // TestJobsWithLabelsAreFoundPageByPage has more jobs than a page looks at: the first page holds nothing and says where to
 // go on, and the next one has the job.
 func TestJobsWithLabelsAreFoundPageByPage(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t))
+	store := openStore(t, migrated.Copy(t))
 	if _, err := store.Pool().Exec(t.Context(), `
 		insert into sluice.job (id, queue, tenant, key, labels, priority, payload)
 			select lpad(to_hex(n), 32, '0')::uuid, 'q', 'acme', 'order-' || n + 41, jsonb_build_object('order', (n + 41)::text), 5, '1' from generate_series(1, 30000) n;

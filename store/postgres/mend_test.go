@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
 // TestMendWakesLinesThatNobodyWouldWake loses what was told of a tenant's jobs, as plain SQL may.
@@ -18,7 +17,7 @@ func TestMendWakesLinesThatNobodyWouldWake(t *testing.T) {
 	} {
 		t.Run(lost, func(t *testing.T) {
 			t.Parallel()
-			store := openStore(t, pgtest.NewDatabase(t))
+			store := openStore(t, migrated.Copy(t))
 			client := sluice.NewClient(store, sluice.ClientOptions{})
 			settings := sluice.DefaultSettings()
 			settings.Fair = true

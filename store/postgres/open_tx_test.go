@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -33,7 +32,7 @@ func newShop(t *testing.T) *shop {
 	t.Helper()
 	t.Parallel()
 	// A call that waits for the transaction, which stays open, never ends well.
-	store, err := postgres.Open(t.Context(), pgtest.NewDatabase(t)+"&pool_max_conns=10",
+	store, err := postgres.Open(t.Context(), migrated.Copy(t)+"&pool_max_conns=10",
 		postgres.Options{Migrate: true, CallTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +235,7 @@ func TestPruneLeavesAKeyThatIsBeingTakenAnew(t *testing.T) {
 
 func TestEnqueueInATransactionNeedsNoOtherConnection(t *testing.T) {
 	t.Parallel()
-	store, err := postgres.Open(t.Context(), pgtest.NewDatabase(t)+"&pool_max_conns=1", postgres.Options{Migrate: true, CallTimeout: 30 * time.Second})
+	store, err := postgres.Open(t.Context(), migrated.Copy(t)+"&pool_max_conns=1", postgres.Options{Migrate: true, CallTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

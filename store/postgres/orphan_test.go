@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -26,11 +25,7 @@ func TestClaimsTakeAwayJobsWhoseRowIsGone(t *testing.T) {
 		for by, claim := range map[string]func(context.Context, *postgres.Store, sluice.Token) (int, error){"Go": claimByGo, "SQL": claimByFunction} {
 			t.Run(way+" by "+by, func(t *testing.T) {
 				t.Parallel()
-				url := pgtest.NewDatabase(t)
-				if _, err := postgres.Migrate(t.Context(), url); err != nil { // with the functions
-					t.Fatal(err)
-				}
-				store := openStore(t, url)
+				store := openStore(t, migrated.Copy(t))
 				client := sluice.NewClient(store, sluice.ClientOptions{})
 				settings := sluice.DefaultSettings()
 				change(&settings)
@@ -83,7 +78,7 @@ func claimByFunction(ctx context.Context, store *postgres.Store, token sluice.To
 // run is in flight until it has ended.
 func TestRunsOfJobsWhoseRowIsGoneAreStray(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t))
+	store := openStore(t, migrated.Copy(t))
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	settings := sluice.DefaultSettings()
 	settings.Engine = "temporal"

@@ -7,14 +7,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
 // TestErrorsOfFunctionsAreNoOutage raises, in a handler's statement, the codes that a server has for its own faults. A job
 // that meets them again and again must not be released for ever.
 func TestErrorsOfFunctionsAreNoOutage(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t))
+	store := openStore(t, migrated.Copy(t))
 	for _, code := range []string{"57P01", "57P03", "53300", "08001", "08006"} {
 		_, err := store.Pool().Exec(t.Context(), fmt.Sprintf("do $do$ begin raise exception 'the kitchen is closed' using errcode = '%s'; end $do$", code))
 		if err == nil || sluice.Outage(store, fmt.Errorf("cook: %w", err)) {

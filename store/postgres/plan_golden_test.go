@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -42,7 +41,7 @@ type planNode struct {
 // testdata/plans, and looks that none of them reads the whole of a backlog, or sorts one.
 func TestPlansAreThoseThatAreKept(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t))
+	store := openStore(t, migrated.Copy(t))
 	fillForPlans(t, store)
 	arguments := planArguments()
 	for _, name := range claimStatements {

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
 // historySQL stores finished jobs of some queues; three quarters of them are too old.
@@ -45,7 +43,7 @@ func TestPlansOfTheHistoryHoldWithStaleStatistics(t *testing.T) {
 	} {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
-			store := openStore(t, pgtest.NewDatabase(t)+inOrder)
+			store := openStore(t, migrated.Copy(t)+inOrder)
 			for _, text := range prepare {
 				if _, err := store.Pool().Exec(t.Context(), text); err != nil {
 					t.Fatal(err)

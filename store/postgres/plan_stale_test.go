@@ -12,7 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -67,13 +66,13 @@ var wholly = []string{"list_done.sql", "list_live.sql", "wave_places.sql", "wave
 // tables that grow along the same indexes as by fresh statistics, from a place in them, and sorts no more.
 func TestNoPlanHangsOnStatistics(t *testing.T) {
 	t.Parallel()
-	fresh := openStore(t, pgtest.NewDatabase(t))
+	fresh := openStore(t, migrated.Copy(t))
 	fillForPlans(t, fresh)
 	want := walksOf(t, fresh, planOf)
 	for what, before := range staleStatistics {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			store := openStore(t, pgtest.NewDatabase(t))
+			store := openStore(t, migrated.Copy(t))
 			batch(t, store, keepStatisticsSQL)
 			for _, statement := range slices.Concat(before, []string{"vacuum analyze", deleteSQL(0), backlogSQL}) {
 				batch(t, store, statement)
@@ -83,7 +82,7 @@ func TestNoPlanHangsOnStatistics(t *testing.T) {
 	}
 	t.Run("plans of an empty store are kept", func(t *testing.T) {
 		t.Parallel()
-		walks := walksOf(t, openStore(t, pgtest.NewDatabase(t)), keptPlanOf)
+		walks := walksOf(t, openStore(t, migrated.Copy(t)), keptPlanOf)
 		delete(walks, "audit.sql") // planned for its arguments, as this one is
 		delete(walks, "stats.sql")
 		compareWalks(t, want, walks)

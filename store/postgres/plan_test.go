@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -27,7 +26,7 @@ func TestClaimKeepsItsLimitUnderHostilePlans(t *testing.T) {
 	} {
 		t.Run(hostile, func(t *testing.T) {
 			t.Parallel()
-			store := openStore(t, pgtest.NewDatabase(t)+"&"+hostile)
+			store := openStore(t, migrated.Copy(t)+"&"+hostile)
 			client := sluice.NewClient(store, sluice.ClientOptions{})
 			var jobs []sluice.NewJob
 			for i := range 300 {
@@ -66,7 +65,7 @@ func TestClaimKeepsItsLimitUnderHostilePlans(t *testing.T) {
 // and looks that none reads the whole of a large table.
 func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t))
+	store := openStore(t, migrated.Copy(t))
 	fillForPlans(t, store)
 	// What may read a table as a whole: the blocked are few, what is listed is a page, and a count is of
 	// everything.
@@ -140,7 +139,7 @@ func fillForPlans(t *testing.T, store *postgres.Store) {
 // for the claimed one, and compares what it finds with each job of the batch.
 func TestJobsAreFoundByIDWhateverTheStatisticsSay(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t))
+	store := openStore(t, migrated.Copy(t))
 	if _, err := store.Pool().Exec(t.Context(), `
 		insert into sluice.live (id, queue, priority, due_at) select md5(n::text)::uuid, 'q', 5, now() from generate_series(1, 10000) n;
 		analyze;

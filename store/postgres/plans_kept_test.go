@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -34,7 +33,7 @@ func readsWhole(n planNode) string {
 // thought to cost tells for how many rows it was made.
 func TestAPlanThatIsSlowIsMadeAnew(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t)+"&pool_max_conns=1&plan_cache_mode=force_generic_plan")
+	store := openStore(t, migrated.Copy(t)+"&pool_max_conns=1&plan_cache_mode=force_generic_plan")
 	runPlain(t, store, "vacuum analyze")
 	claim := func(want int) {
 		t.Helper()
@@ -68,7 +67,7 @@ func TestAPlanThatIsSlowIsMadeAnew(t *testing.T) {
 // A pooler that comes between gives a transaction to a server process that knows none of our statements.
 func TestStatementsThatTheServerDoesNotKnowAreSentAnew(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t)+"&pool_max_conns=1")
+	store := openStore(t, migrated.Copy(t)+"&pool_max_conns=1")
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	for _, n := range []int{0, 1, 2} {
 		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte("1")}); err != nil {

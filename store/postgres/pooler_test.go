@@ -42,7 +42,7 @@ func listens(t *testing.T, store *postgres.Store) bool {
 
 func TestPoolerIsNoticed(t *testing.T) {
 	t.Parallel()
-	server := newWithFunctions(t)
+	server := migrated.Copy(t)
 	ignore := "ignore_startup_parameters = extra_float_digits, statement_timeout, lock_timeout, idle_in_transaction_session_timeout, jit"
 	for name, c := range map[string]struct {
 		pooler  *pgtest.PoolerOptions
@@ -103,7 +103,7 @@ func TestProcessesMigrateAtOnceThroughAPooler(t *testing.T) {
 // killed in the middle, and counts what was run and what attempts it cost.
 func TestWorkGoesOnThroughAPoolerThatIsRestarted(t *testing.T) {
 	t.Parallel()
-	pooler, through := pgtest.NewPooler(t, newWithFunctions(t), pgtest.PoolerOptions{Size: 5})
+	pooler, through := pgtest.NewPooler(t, migrated.Copy(t), pgtest.PoolerOptions{Size: 5})
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -165,7 +165,7 @@ func TestWorkGoesOnThroughAPoolerThatIsRestarted(t *testing.T) {
 // TestNoSettingIsLeftBehindThroughAPooler looks at the server's own sessions for what would be another's.
 func TestNoSettingIsLeftBehindThroughAPooler(t *testing.T) {
 	t.Parallel()
-	server := newWithFunctions(t)
+	server := migrated.Copy(t)
 	_, through := pgtest.NewPooler(t, server, pgtest.PoolerOptions{Size: 1})
 	store := openStore(t, through)
 	client := sluice.NewClient(store, sluice.ClientOptions{})

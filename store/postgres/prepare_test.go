@@ -53,7 +53,7 @@ func preparedOn(t *testing.T, row interface{ Scan(...any) error }) int {
 
 func TestInsertsInATransactionArePreparedWhereItsOwnStatementsAre(t *testing.T) {
 	t.Parallel()
-	url := newWithFunctions(t)
+	url := migrated.Copy(t)
 	store := openAs(t, url)
 	for mode, want := range map[string]int{"": 1, "&default_query_exec_mode=cache_describe": 0, "&default_query_exec_mode=simple_protocol": 0} {
 		config, err := pgxpool.ParseConfig(url + mode)
@@ -93,7 +93,7 @@ func TestInsertsInATransactionArePreparedWhereItsOwnStatementsAre(t *testing.T) 
 
 func TestPreparedInsertsAreMadeAnewNowAndThen(t *testing.T) {
 	t.Parallel()
-	url := newWithFunctions(t)
+	url := migrated.Copy(t)
 	store := openAs(t, url)
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -122,7 +122,7 @@ func TestPreparedInsertsAreMadeAnewNowAndThen(t *testing.T) {
 
 func TestManyCallersEnqueueThroughAPoolerInTransactionMode(t *testing.T) {
 	t.Parallel()
-	server := newWithFunctions(t)
+	server := migrated.Copy(t)
 	_, at := pgtest.NewPooler(t, server, pgtest.PoolerOptions{Size: 3})
 	store, err := postgres.Open(t.Context(), at+"&pool_max_conns=8", postgres.Options{CallTimeout: time.Minute})
 	if err != nil {
@@ -161,7 +161,7 @@ func TestManyCallersEnqueueThroughAPoolerInTransactionMode(t *testing.T) {
 
 func TestOthersAreNotToldTwiceOfAQueueBeforeTheyHeedIt(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, newWithFunctions(t))
+	store := openStore(t, migrated.Copy(t))
 	if got := store.DueSignals([]string{"a", "b", "c"}, []string{"b"}); !slices.Equal(got, []string{"a", "c"}) {
 		t.Errorf("others are told of %v, want a and c", got)
 	}

@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
 // TestManyQueuesAreReadAsTheyAre reads many queues by name again and again, which a store keeps as they were read: a change by
 // SQL is seen at once, and so is a queue that is gone.
 func TestManyQueuesAreReadAsTheyAre(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t))
+	store := openStore(t, migrated.Copy(t))
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	act := sluice.Act{By: "test", Reason: "test"}
 	var names []string

@@ -38,7 +38,7 @@ var timeColumns = []string{
 // open makes two stores on a new database.
 func open(t *testing.T) storetest.Bench {
 	t.Helper()
-	return openAt(t, newWithFunctions(t)) // a copy costs less than migrating
+	return openAt(t, migrated.Copy(t)) // a copy costs less than migrating
 }
 
 // openAt makes two stores on an empty database.
@@ -98,7 +98,7 @@ func openStore(t *testing.T, url string) *postgres.Store {
 
 func TestPostgresObeysTheRules(t *testing.T) {
 	t.Parallel()
-	used := &databases{owner: t, make: newWithFunctions}
+	used := &databases{owner: t, make: migrated.Copy}
 	storetest.Run(t, used.open)
 }
 

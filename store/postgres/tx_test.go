@@ -66,7 +66,7 @@ func begin(t *testing.T, store *postgres.Store) map[string]func() anyTx {
 
 func newStore(t *testing.T) (*postgres.Store, *sluice.Client) {
 	t.Helper()
-	store := openStore(t, pgtest.NewDatabase(t))
+	store := openStore(t, migrated.Copy(t))
 	return store, sluice.NewClient(store, sluice.ClientOptions{})
 }
 
@@ -257,7 +257,7 @@ func TestCompletionInATransactionLetsTheLaterRunGo(t *testing.T) {
 
 func TestEnqueueInATransactionWakesWorkersOfAllProcesses(t *testing.T) {
 	t.Parallel()
-	url := pgtest.NewDatabase(t)
+	url := migrated.Copy(t)
 	store, other := openStore(t, url), openStore(t, url)
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -335,7 +335,7 @@ func TestNewerDatabaseIsRefusedUnlessItSaysThatItWorks(t *testing.T) {
 		worksFrom int
 		want      error
 	}{"works with this program": {1, nil}, "needs a newer program": {99, sluice.ErrNewerSchema}} {
-		url := pgtest.NewDatabase(t)
+		url := migrated.Copy(t)
 		store := openStore(t, url)
 		if _, err := store.Pool().Exec(t.Context(), "insert into sluice.migration values (99, 'of the future', 'x', $1)", c.worksFrom); err != nil {
 			t.Fatal(err)
@@ -353,7 +353,7 @@ func TestNewerDatabaseIsRefusedUnlessItSaysThatItWorks(t *testing.T) {
 // TestOneOfManyLeadsHoweverManyAsk has many ask for the same tasks at once, in different orders.
 func TestOneOfManyLeadsHoweverManyAsk(t *testing.T) {
 	t.Parallel()
-	url := pgtest.NewDatabase(t)
+	url := migrated.Copy(t)
 	stores := []*postgres.Store{openStore(t, url), openStore(t, url)}
 	var mu sync.Mutex
 	led := make(map[string][]string)

@@ -7,14 +7,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
 // TestSettingsOfOurStatementsEndWithThem looks at what the caller's own statements find on the connection that the store
 // uses: nothing of ours, and nothing that is still under way.
 func TestSettingsOfOurStatementsEndWithThem(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t)+"&pool_max_conns=1")
+	store := openStore(t, migrated.Copy(t)+"&pool_max_conns=1")
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	untouched := func(after string, db interface {
 		QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
@@ -56,7 +55,7 @@ func TestSettingsOfOurStatementsEndWithThem(t *testing.T) {
 // TestKeptPlansOutliveChangesOfTables changes a table between two runs of a statement whose plan is kept.
 func TestKeptPlansOutliveChangesOfTables(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t)+"&pool_max_conns=1")
+	store := openStore(t, migrated.Copy(t)+"&pool_max_conns=1")
 	for range 2 {
 		enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "a", "b")
 		if n := len(claimed(t, store, 10)); n != 2 {

@@ -5,12 +5,11 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
 func TestWavesAreCountedSliceBySlice(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, pgtest.NewDatabase(t))
+	store := openStore(t, migrated.Copy(t))
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	var jobs []sluice.NewJob
 	for i := range 100 {
