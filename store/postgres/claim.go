@@ -40,6 +40,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	if len(request.Queues) > 0 {
 		return s.claimTogether(ctx, request)
 	}
+	before := s.crowds.before(request)
 	err := s.call(ctx, "claim", func(ctx context.Context, again bool) (err error) {
 		if again {
 			out.Jobs, err = list(ctx, s.pool, claimScanner(request), claimedBeforeSQL, [16]byte(request.Token))
@@ -56,6 +57,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	})
 	if err == nil {
 		s.tally.Claimed(out.Jobs)
+		s.tellTaken(request, out.Jobs, before)
 	}
 	return out, err
 }

@@ -136,7 +136,7 @@ func AgePlans(conn *pgx.Conn, age time.Duration) {
 
 // DueSignals gives the queues, in order, for which others are woken now, where some were woken just before.
 func (s *Store) DueSignals(queues []string, lately []string) []string {
-	n := &notifier{store: s, wake: make(chan struct{}, 1), pending: make(map[string]bool), sent: make(map[string]time.Time)}
+	n := &notifier{store: s, wake: make(chan struct{}, 1), pending: make(map[message]bool), sent: make(map[message]time.Time)}
 	now := time.Now()
 	for _, queue := range lately {
 		n.add(sluice.Signal{Queue: queue})
@@ -149,10 +149,19 @@ func (s *Store) DueSignals(queues []string, lately []string) []string {
 		n.add(sluice.Signal{Queue: queue})
 	}
 	var out []string
-	for _, text := range n.due() {
+	for _, text := range n.due()[channel] {
 		received, _ := n.parse("another" + text)
 		out = append(out, received.Queue)
 	}
 	slices.Sort(out)
 	return out
 }
+
+// CountCrowds counts the processes that serve each queue now.
+func (s *Store) CountCrowds(ctx context.Context) error { return s.countCrowds(ctx) }
+
+// MostPutOff bounds by how much a look at a crowded queue is put off.
+const MostPutOff = crowdMost
+
+// Sender is how the store names itself where it signals.
+func (s *Store) Sender() string { return s.notifier.sender }

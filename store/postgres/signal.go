@@ -28,7 +28,11 @@ const (
 	// aliveChannel is the one by which stores ask whether they hear. Programs that listen to the other are not woken by it.
 	aliveChannel = channel + "_alive"
 	aliveSQL     = "select pg_notify('" + aliveChannel + "', '')"
+	// takenChannel is the one by which a process spares the others their looks at a queue of which it has taken all jobs.
+	takenChannel = channel + "_taken"
 	notifySQL    = "select pg_notify('" + channel + "', n) from unnest($1::text[]) as n"
+	// notifyTakenSQL notifies of the jobs first: what is taken was there before.
+	notifyTakenSQL = notifySQL + " union all select pg_notify('" + takenChannel + "', n) from unnest($2::text[]) as n"
 )
 
 // signalQueues wakes workers of these queues, in this process at once and in others by NOTIFY.
@@ -39,6 +43,9 @@ func (s *Store) signalQueues(queues map[string]bool) {
 }
 
 func (s *Store) signal(signal sluice.Signal) {
+	if signal.Queue != "" {
+		s.crowds.signalled(signal.Queue) // this process looks at once
+	}
 	s.signals.Send(signal)
 	s.notifier.add(signal)
 }
@@ -77,6 +84,9 @@ func (s *Store) signalMoved(event sluice.Event, rows []moved) {
 	s.signalQueues(queues)
 }
 
+// message is what a process notifies the others of.
+type message struct{ channel, text string }
+
 // notifier sends signals to other processes, many in one statement.
 type notifier struct {
 	store  *Store
@@ -86,16 +96,16 @@ type notifier struct {
 	done   chan struct{}
 
 	mu      sync.Mutex
-	pending map[string]bool
-	sent    map[string]time.Time // when a signal was sent, if that was within hearInterval
-	inTx    map[string]time.Time // when a caller's transaction last carried a notification, by queue
+	pending map[message]bool
+	sent    map[message]time.Time // when it was sent, if that was within hearInterval
+	inTx    map[string]time.Time  // when a caller's transaction last carried a notification, by queue
 }
 
 func startNotifier(s *Store) *notifier {
 	ctx, quit := context.WithCancel(context.Background())
 	n := &notifier{
 		store: s, sender: sluice.NewID().String(), wake: make(chan struct{}, 1), quit: quit, done: make(chan struct{}),
-		pending: make(map[string]bool), sent: make(map[string]time.Time), inTx: make(map[string]time.Time),
+		pending: make(map[message]bool), sent: make(map[message]time.Time), inTx: make(map[string]time.Time),
 	}
 	go n.run(ctx)
 	return n
@@ -112,8 +122,15 @@ func (n *notifier) add(signal sluice.Signal) {
 	if !signal.Cancelled.IsZero() {
 		text = n.sender + " cancelled " + signal.Cancelled.String()
 	}
+	n.put(message{channel, text})
+}
+
+// taken queues the message that all jobs of a queue were taken.
+func (n *notifier) taken(queue string) { n.put(message{takenChannel, n.sender + " " + queue}) }
+
+func (n *notifier) put(m message) {
 	n.mu.Lock()
-	n.pending[text] = true
+	n.pending[m] = true
 	n.mu.Unlock()
 	n.rouse()
 }
@@ -184,31 +201,36 @@ func (n *notifier) send(ctx context.Context) {
 	if len(texts) == 0 {
 		return
 	}
+	statement, arguments := notifySQL, []any{texts[channel]}
+	if taken := texts[takenChannel]; len(taken) > 0 {
+		statement, arguments = notifyTakenSQL, append(arguments, taken)
+	}
 	ctx, cancel := context.WithTimeout(ctx, n.store.options.CallTimeout)
 	defer cancel()
-	if err := exec(ctx, n.store.pool, notifySQL, texts); err != nil && ctx.Err() == nil {
+	if err := exec(ctx, n.store.pool, statement, arguments...); err != nil && ctx.Err() == nil {
 		n.store.log.Tell(event.NotNotified, "", "error", err)
 	}
 }
 
-// due takes what is to be sent. Others heed the same signal at most once each hearInterval, so that one which was sent just
+// due takes what is to be sent, by channel. Others heed the same signal at most once each hearInterval, so that one which was sent just
 // now stays for a later look.
-func (n *notifier) due() (texts []string) {
+func (n *notifier) due() map[string][]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	texts := make(map[string][]string)
 	now := time.Now()
-	for text, at := range n.sent {
+	for m, at := range n.sent {
 		if now.Sub(at) >= hearInterval {
-			delete(n.sent, text)
+			delete(n.sent, m)
 		}
 	}
-	for text := range n.pending {
-		if _, lately := n.sent[text]; lately {
+	for m := range n.pending {
+		if _, lately := n.sent[m]; lately {
 			continue
 		}
-		n.sent[text] = now
-		delete(n.pending, text)
-		texts = append(texts, text)
+		n.sent[m] = now
+		delete(n.pending, m)
+		texts[m.channel] = append(texts[m.channel], m.text)
 	}
 	if len(n.pending) > 0 {
 		n.rouse()
@@ -263,17 +285,32 @@ func (s *Store) listenOnce(ctx context.Context, signal func(sluice.Signal)) erro
 	defer watching.Wait()
 	defer quit(nil)
 	watching.Go(func() { hearing.watch(ctx, func() { quit(errDeaf) }) })
+	watching.Go(func() { s.counting(ctx) })
 	signal(sluice.Signal{}) // what was sent while nobody listened
 	signal = calm(ctx, signal)
+	looks := &putOff{ctx: ctx, crowds: &s.crowds, signal: signal, looks: make(map[string]*time.Timer)}
 	for {
 		notification, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return cmp.Or(context.Cause(ctx), err)
 		}
 		hearing.note()
-		if received, ok := s.notifier.parse(notification.Payload); ok {
-			signal(received)
+		if notification.Channel == takenChannel {
+			s.hearTaken(notification.Payload, looks)
+		} else if received, ok := s.notifier.parse(notification.Payload); ok {
+			looks.hear(received)
 		}
+	}
+}
+
+// hearTaken drops the look at a queue of which another process has taken all jobs. That process hears itself too: jobs that
+// came after its claim began were signalled before, and the others have dropped their looks at those as well.
+func (s *Store) hearTaken(text string, looks *putOff) {
+	sender, queue, _ := strings.Cut(text, " ")
+	if sender != s.notifier.sender {
+		looks.drop(queue)
+	} else if s.crowds.missed(queue) {
+		s.signal(sluice.Signal{Queue: queue})
 	}
 }
 
@@ -321,7 +358,7 @@ func (s *Store) listening(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, heard := range []string{aliveChannel, channel} {
+	for _, heard := range []string{aliveChannel, takenChannel, channel} {
 		if _, err := conn.Exec(ctx, "listen "+heard); err != nil {
 			hangUp(conn)
 			return nil, err

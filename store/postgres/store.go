@@ -50,6 +50,7 @@ type Store struct {
 	groups   *enqueueGroups
 	signals  broadcast.Broadcaster
 	notifier *notifier
+	crowds   crowds
 	marks    marks
 	// Those of tenants' lines, and of what is told of lines.
 	lineMarks marks

@@ -21,6 +21,7 @@ var claimedTogetherBeforeSQL = strings.Replace(claimedBeforeSQL, "j.after_failur
 // claimTogether claims from several queues that have no limits, in one statement.
 func (s *Store) claimTogether(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	out := sluice.Claimed{NextDue: -1}
+	before := s.crowds.before(request)
 	err := s.call(ctx, "claim", func(ctx context.Context, again bool) (err error) {
 		if again {
 			out.Jobs, err = list(ctx, s.pool, togetherScanner(request), claimedTogetherBeforeSQL, [16]byte(request.Token))
@@ -36,6 +37,7 @@ func (s *Store) claimTogether(ctx context.Context, request sluice.ClaimRequest) 
 	})
 	if err == nil {
 		s.tally.Claimed(out.Jobs)
+		s.tellTaken(request, out.Jobs, before)
 	}
 	return out, err
 }

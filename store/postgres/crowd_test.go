@@ -1,0 +1,174 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/postgres"
+)
+
+// crowdOfLookers are processes that serve one queue, each with a store of its own, and claim only when they are signalled.
+type crowdOfLookers struct {
+	*testing.T
+	stores []*postgres.Store
+	limit  int
+	claims atomic.Int64 // how often they looked
+	got    chan sluice.ID
+}
+
+func newCrowdOfLookers(t *testing.T, size, limit int) *crowdOfLookers {
+	t.Helper()
+	url := migrated.Copy(t)
+	c := &crowdOfLookers{T: t, limit: limit, got: make(chan sluice.ID, 10_000)}
+	for i := range size {
+		store := openStore(t, url)
+		c.stores = append(c.stores, store)
+		if err := store.Beat(t.Context(), sluice.Holder{ID: fmt.Sprintf("h:%d:x", i), Role: sluice.RoleWorker, Queues: []string{"q"}, Slots: limit}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	t.Cleanup(func() { stop(); watching.Wait() })
+	var hear sync.WaitGroup
+	for i, store := range c.stores {
+		if err := store.CountCrowds(ctx); err != nil {
+			t.Fatal(err)
+		}
+		hear.Add(1)
+		look := make(chan struct{}, 1)
+		heard := sync.OnceFunc(hear.Done)
+		watching.Go(func() {
+			_ = store.Watch(ctx, func(signal sluice.Signal) {
+				if signal.Hearing == sluice.HearsAll {
+					heard()
+				}
+				if signal.Queue == "q" {
+					select {
+					case look <- struct{}{}:
+					default:
+					}
+				}
+			})
+		})
+		watching.Go(func() { c.serve(ctx, i, look) })
+	}
+	hear.Wait()
+	return c
+}
+
+// serve claims whenever it is signalled. While there may be more, it goes on.
+func (c *crowdOfLookers) serve(ctx context.Context, i int, look chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look:
+		}
+		for got := c.limit; got == c.limit; {
+			c.claims.Add(1)
+			claimed, err := c.stores[i].Claim(ctx, sluice.ClaimRequest{
+				Queue: "q", Limit: c.limit, Holder: fmt.Sprintf("h:%d:x", i), Lease: time.Hour, Token: sluice.NewToken(),
+			})
+			if err != nil {
+				if ctx.Err() == nil {
+					c.Error(err)
+				}
+				return
+			}
+			got = len(claimed.Jobs)
+			for _, job := range claimed.Jobs {
+				c.got <- job.ID
+			}
+		}
+	}
+}
+
+// TestJobsAreTakenThoughProcessesSpareEachOtherTheirLooks puts jobs in, alone and close together, into a queue that many
+// serve, none of which polls. Each job is taken: a process that drops a look drops none that finds a job.
+func TestJobsAreTakenThoughProcessesSpareEachOtherTheirLooks(t *testing.T) {
+	t.Parallel()
+	const size, jobs = 12, 400
+	c := newCrowdOfLookers(t, size, 3)
+	client := sluice.NewClient(openStore(t, c.stores[0].Pool().Config().ConnString()), sluice.ClientOptions{})
+	for range jobs {
+		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`1`)}); err != nil {
+			t.Fatal(err)
+		}
+		if rand.IntN(3) == 0 {
+			time.Sleep(rand.N(15 * time.Millisecond)) // so that claims are under way at all stages
+		}
+	}
+	for n := range jobs {
+		select {
+		case <-c.got:
+		case <-time.After(time.Minute):
+			t.Fatalf("%d of %d jobs were taken, and nobody looks any more", n, jobs)
+		}
+	}
+	t.Logf("%d looks of %d processes for %d jobs", c.claims.Load(), size, jobs)
+}
+
+// TestJobOfACrowdedQueueWakesFewProcesses puts jobs in one by one. On a busy machine all may look before they hear that the
+// job is taken, but not each time.
+func TestJobOfACrowdedQueueWakesFewProcesses(t *testing.T) {
+	t.Parallel()
+	const size, tries = 30, 100
+	c := newCrowdOfLookers(t, size, 3)
+	client := sluice.NewClient(openStore(t, c.stores[0].Pool().Config().ConnString()), sluice.ClientOptions{})
+	for range tries {
+		before := c.claims.Load()
+		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`1`)}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-c.got:
+		case <-time.After(time.Minute):
+			t.Fatal("nobody takes the job")
+		}
+		time.Sleep(postgres.MostPutOff) // until all that look have
+		if n := c.claims.Load() - before; n < size/2 {
+			t.Logf("%d of %d processes looked", n, size)
+			return
+		}
+	}
+	t.Errorf("most of %d processes look for each job", size)
+}
+
+// TestProcessThatSparesOthersTheirLooksSignalsWhatCameMeanwhile has a process take the jobs of a queue, which is signalled
+// again before the others hear of it.
+func TestProcessThatSparesOthersTheirLooksSignalsWhatCameMeanwhile(t *testing.T) {
+	t.Parallel()
+	c := newCrowdOfLookers(t, 6, 3)
+	conn, err := pgx.ConnectConfig(t.Context(), c.stores[0].Pool().Config().ConnConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	sender := c.stores[0].Sender()
+	if _, err := conn.Exec(t.Context(), "listen sluice"); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{"select pg_notify('sluice', 'another queue q')", "select pg_notify('sluice_taken', '" + sender + " q')"} {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for {
+		heard, err := conn.WaitForNotification(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if heard.Payload == sender+" queue q" {
+			return
+		}
+	}
+}
