@@ -44,9 +44,14 @@ with recursive class as (
 ), jobs as (
     delete from sluice.job where id = any (array(select id from lives)) returning id, queue, key
 ), keys as (
-    delete from sluice.job_key k
-    using jobs j
-    where k.queue = j.queue and k.key = j.key and k.job_id = j.id and k.until is null
+    -- By their places, found one by one: a join may read the whole table by old statistics. Whose a key is is asked again, as
+    -- it may have changed hands just now.
+    delete from sluice.job_key
+    where ctid = any (array(
+        select k.place
+        from jobs j
+        cross join lateral (select ctid as place from sluice.job_key w where w.queue = j.queue and w.key = j.key offset 0) k
+    )) and job_id = any (array(select id from jobs)) and until is null
 )
 select (select count(*) from lives), (select count(*) from old), last.queue, last.outcome, last.finished_at
 from (select 1) one
