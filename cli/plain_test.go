@@ -2,5 +2,5 @@
 
 package cli_test
 
-// beQuick does nothing: without the race detector, commands are quick.
-func beQuick() error { return nil }
+// racing says that the tests run with the race detector.
+const racing = false
