@@ -64,7 +64,9 @@ func answerer() {
 				fmt.Printf(`{"id": %q, "result": "at last"}`+"\n", job.ID)
 				continue
 			}
-			_ = os.WriteFile("again", nil, 0o600)
+			if job.Payload.Do == "try again" {
+				_ = os.WriteFile("again", nil, 0o600)
+			}
 			os.Exit(map[string]int{"try again": 75, "give up": 65}[job.Payload.Do])
 		}
 	}
@@ -75,7 +77,7 @@ func answerer() {
 // jobs it had answered for.
 const counts = `n=0
 while read -r line; do
-	case $line in *bad*) echo "crashed after $n" >>"$0"; exit 3;; esac
+	case $line in *'"bad"'*) echo "crashed after $n" >>"$0"; exit 3;; esac
 	id=${line#*'"id":"'}; echo "{\"id\":\"${id%%'"'*}\",\"result\":null}"; n=$((n+1))
 done
 echo $n >>"$0"`
