@@ -192,7 +192,7 @@ Then: vacuum (verbose) sluice.live;`,
 		Name: "wal-size", Metric: MetricWAL, Op: ">", Threshold: 1 << 30, For: 5 * time.Minute, Severity: SeverityWarning, Covers: CoversStore,
 		Says: "the write-ahead log beside the file has more than 1 GiB",
 		Runbook: `A reader that stays open keeps it from being cut; find it: sluice doctor
-Stop it, and then: sqlite3 jobs.db "pragma wal_checkpoint(truncate)"`,
+Stop it, and then: sqlite3 -cmd ".timeout 10000" jobs.db "pragma wal_checkpoint(truncate)"`,
 	},
 	{
 		Name: "connections", Metric: MetricConnections, Op: ">", Threshold: 0.8, For: 2 * time.Minute, Severity: SeverityError, Covers: CoversStore,

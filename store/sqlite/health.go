@@ -90,9 +90,9 @@ func (c *examination) judge(check string, value float64) sluice.Severity {
 	return c.store.checks[check].Judge(value)
 }
 
-// shell writes a command that runs a statement on the file.
+// shell writes a command that runs a statement on the file, and waits for programs that use it.
 func (c *examination) shell(statement string) string {
-	return "sqlite3 " + quoted(c.path) + " " + quoted(statement)
+	return "sqlite3 -cmd '.timeout 10000' " + quoted(c.path) + " " + quoted(statement)
 }
 
 // quoted writes a text for a shell.

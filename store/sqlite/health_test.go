@@ -43,7 +43,11 @@ func newPatient(t *testing.T) *patient {
 // sqlite3 is what this program does under that name, as far as findings name it: it runs a statement on a file. With
 // «hold» it leaves a transaction open until it is ended.
 func sqlite3(args []string) int {
-	db, err := sql.Open("sqlite", "file:"+strings.ReplaceAll(args[0], "?", "%3f"))
+	timeout := "0"
+	if args[0] == "-cmd" {
+		timeout, args = strings.TrimPrefix(args[1], ".timeout "), args[2:]
+	}
+	db, err := sql.Open("sqlite", "file:"+strings.ReplaceAll(args[0], "?", "%3f")+"?_pragma=busy_timeout("+timeout+")")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
