@@ -5,10 +5,13 @@ import (
 	"database/sql"
 	"net/url"
 	"strings"
+	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -65,7 +68,39 @@ func troublesOfStores() []trouble {
 				return sluice.ID{}
 			},
 		},
+		{
+			sees: slow, cause: "a transaction stays open", needs: "clock", asks: "doctor", says: `✖ transaction +open for 20m.*idle in transaction`, mend: "select pg_terminate_backend(",
+			make: func(s *scene) sluice.ID {
+				s.migrate()
+				conn, err := pgx.Connect(s.Context(), s.db)
+				s.ok(err)
+				s.Cleanup(func() { _ = conn.Close(context.WithoutCancel(s.Context())) })
+				_, err = conn.Exec(s.Context(), "begin isolation level repeatable read; select count(*) from sluice.job")
+				s.ok(err)
+				s.ok(s.server.SetClock(20 * time.Minute))
+				return sluice.ID{}
+			},
+		},
+		{
+			sees: slow, cause: "a clock is off", needs: "clock", asks: "doctor", says: `✖ clock +this machine's clock is 2m off the server's`, mend: "timedatectl set-ntp true",
+			make: func(s *scene) sluice.ID {
+				s.migrate()
+				s.ok(s.server.SetClock(2 * time.Minute))
+				return sluice.ID{}
+			},
+		},
 	}
+}
+
+// serverWithClock starts a PostgreSQL whose clock can be set.
+func serverWithClock(t *testing.T) *pgtest.Cluster {
+	t.Helper()
+	server, err := pgtest.Start(pgtest.Options{Clock: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	return server
 }
 
 // migrate makes the schema, and nothing else.

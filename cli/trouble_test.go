@@ -45,7 +45,8 @@ type trouble struct {
 	log string
 	// make causes the trouble, and gives the job to ask of, if there is one.
 	make func(s *scene) sluice.ID
-	// needs says what the row needs beside a SQLite file: "temporal" or "postgres".
+	// needs says what the row needs beside a SQLite file: "temporal", "postgres", or "clock", a PostgreSQL of its own whose clock
+	// can be set.
 	needs string
 }
 
@@ -58,6 +59,7 @@ func troubles() []trouble {
 type scene struct {
 	*testing.T
 	db     string // its address, as --db takes it
+	server *pgtest.Cluster // of its own; nil: it has none
 	store  sluice.Store
 	client *sluice.Client
 	checks []api.Check
@@ -108,6 +110,11 @@ func newScene(t *testing.T, needs string) *scene {
 	t.Helper()
 	s := &scene{T: t}
 	s.logger = slog.New(slog.NewJSONHandler(&s.log, nil))
+	if needs == "clock" {
+		s.server = serverWithClock(t)
+		s.db = s.server.URL
+		return s
+	}
 	if needs == "postgres" {
 		if err := cluster.start(); err != nil {
 			t.Fatal(err)

@@ -34,6 +34,8 @@ type Cluster struct {
 	folder string
 	owner  *syscall.Credential
 	port   int
+	// environment is what its programs get beside the environment of this one.
+	environment []string
 }
 
 // Options adjust a cluster.
@@ -43,6 +45,8 @@ type Options struct {
 	Durable bool
 	// Settings are further lines for postgresql.conf.
 	Settings []string
+	// Clock lets SetClock set the clock of the server, and of no other program.
+	Clock bool
 }
 
 // ErrNoPostgres says that no PostgreSQL was found, and how to get one.
@@ -77,6 +81,11 @@ func (c *Cluster) start(options Options) error {
 	}
 	if err := c.run("initdb", "-D", c.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"); err != nil {
 		return err
+	}
+	if options.Clock {
+		if err := c.fakeClock(); err != nil {
+			return err
+		}
 	}
 	if c.port, err = freeport.Find(); err != nil {
 		return err
@@ -192,7 +201,7 @@ func (c *Cluster) run(program string, args ...string) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, program), args...)
 	cmd.Dir = c.folder
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.Env = append(append(os.Environ(), "LC_ALL=C"), c.environment...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.owner, Setpgid: true}
 	// A file instead of a pipe: the server keeps it open after pg_ctl has ended.
 	out, err := os.CreateTemp("", "sluice-postgres-out-")

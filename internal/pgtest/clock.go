@@ -1,0 +1,56 @@
+package pgtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sluice-queue/sluice/internal/debian"
+)
+
+// fakeClocks is where Debian puts the library that tells a program another time.
+const fakeClocks = "/usr/lib/*/faketime/libfaketime.so.1"
+
+// ErrNoFakeClock says how to get what a clock that can be set takes.
+var ErrNoFakeClock = errors.New("no clock can be set for PostgreSQL: apt-get install libfaketime")
+
+// installFakeClock gives the library, and installs it where it can.
+func installFakeClock() (string, error) {
+	for try := range 2 {
+		if found, _ := filepath.Glob(fakeClocks); len(found) > 0 {
+			return found[0], nil
+		}
+		if try == 1 {
+			break
+		}
+		if err := debian.Install("libfaketime"); err != nil {
+			return "", errors.Join(err, ErrNoFakeClock)
+		}
+	}
+	return "", ErrNoFakeClock
+}
+
+// fakeClock has the programs that run from now on go by a clock that SetClock sets.
+func (c *Cluster) fakeClock() error {
+	library, err := installFakeClock()
+	if err != nil {
+		return err
+	}
+	c.environment = []string{
+		"LD_PRELOAD=" + library, "FAKETIME_TIMESTAMP_FILE=" + c.clockFile(), "FAKETIME_NO_CACHE=1", "DONT_FAKE_MONOTONIC=1",
+	}
+	return c.SetClock(0)
+}
+
+func (c *Cluster) clockFile() string { return filepath.Join(c.folder, "clock") }
+
+// SetClock sets by how much the server's clock is ahead, if the cluster was started with Clock.
+func (c *Cluster) SetClock(ahead time.Duration) error {
+	next := c.clockFile() + ".next"
+	if err := os.WriteFile(next, fmt.Appendf(nil, "%+.3f\n", ahead.Seconds()), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, c.clockFile())
+}
