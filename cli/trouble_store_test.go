@@ -82,7 +82,7 @@ func troublesOfStores() []trouble {
 			},
 		},
 		{
-			sees: slow, cause: "a clock is off", needs: "clock", asks: "doctor", says: `✖ clock +this machine's clock is 2m off the server's`, mend: "timedatectl set-ntp true",
+			sees: notStarted, cause: "a clock is off", needs: "clock", asks: "doctor", says: `✖ clock +this machine's clock is 2m off the server's`, mend: "timedatectl set-ntp true",
 			make: func(s *scene) sluice.ID {
 				s.migrate()
 				s.ok(s.server.SetClock(2 * time.Minute))

@@ -58,7 +58,7 @@ func troubles() []trouble {
 // scene is where a trouble is caused: a store, and processes that work on it.
 type scene struct {
 	*testing.T
-	db     string // its address, as --db takes it
+	db     string          // its address, as --db takes it
 	server *pgtest.Cluster // of its own; nil: it has none
 	store  sluice.Store
 	client *sluice.Client
