@@ -208,7 +208,7 @@ func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
 	var queues []Queue
 	if CheckQueueName(name) == nil {
 		var err error
-		if queues, err = c.queues(ctx, named(name)); err != nil {
+		if queues, err = c.Queues(ctx, named(name)); err != nil {
 			return Queue{}, err
 		}
 	}
@@ -218,9 +218,13 @@ func (c *Client) Queue(ctx context.Context, name string) (Queue, error) {
 	return queues[0], nil
 }
 
-// Queues lists every queue with its settings, by name.
-func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
-	return c.queues(ctx, QueueFilter{})
+// Queues lists queues with their settings, by name.
+func (c *Client) Queues(ctx context.Context, filter QueueFilter) ([]Queue, error) {
+	queues, err := c.store.Queues(ctx, filter)
+	for i := range queues {
+		queues[i].keepGoodSchema(c.checker)
+	}
+	return queues, err
 }
 
 // named chooses a queue by its name; empty: all queues.
@@ -229,14 +233,6 @@ func named(queue string) QueueFilter {
 		return QueueFilter{}
 	}
 	return QueueFilter{Names: []string{queue}}
-}
-
-func (c *Client) queues(ctx context.Context, filter QueueFilter) ([]Queue, error) {
-	queues, err := c.store.Queues(ctx, filter)
-	for i := range queues {
-		queues[i].keepGoodSchema(c.checker)
-	}
-	return queues, err
 }
 
 // ChangeSettings changes a queue's settings. It reads them, lets change edit them, checks the whole

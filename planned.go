@@ -190,7 +190,7 @@ func undonePlans(now, before, after []Plan) []Plan {
 // calls it once a second; two that do it at the same time do no harm. The plans that cannot be carried out here are told
 // in the error, each as a PlanError; it joins them with what else has failed.
 func (c *Client) TendSettings(ctx context.Context, by string) (queues []Queue, done int, err error) {
-	queues, err = c.Queues(ctx)
+	queues, err = c.Queues(ctx, QueueFilter{})
 	if err != nil {
 		return nil, 0, fmt.Errorf("tend settings: %w", err)
 	}

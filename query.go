@@ -123,16 +123,11 @@ func (c *Client) queueAfter(ctx context.Context, q JobQuery, queue string) (stri
 		}
 		return "", nil
 	}
-	queues, err := c.store.Queues(ctx, QueueFilter{})
-	if err != nil {
+	next, err := c.store.Queues(ctx, QueueFilter{After: queue, Limit: 1})
+	if err != nil || len(next) == 0 {
 		return "", err
 	}
-	for _, next := range queues {
-		if next.Name > queue {
-			return next.Name, nil
-		}
-	}
-	return "", nil
+	return next[0].Name, nil
 }
 
 // LookLimit is how many jobs Search, Preview and DeadGroups look at, at the most, if they are not told otherwise.

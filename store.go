@@ -46,6 +46,10 @@ type QueueFilter struct {
 	Names []string
 	// Engines chooses queues whose setting `engine` is one of these. Default: all.
 	Engines []string
+	// After chooses queues whose names come after this one. Default: all.
+	After string
+	// Limit is how many are given at the most, the first by name. Default: all.
+	Limit int
 }
 
 // Store keeps the jobs. It is the port that SQLite, PostgreSQL and memory implement; package

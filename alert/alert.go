@@ -94,7 +94,7 @@ func (w *Watcher) read(ctx context.Context) ([]Finding, sluice.AlertBook, error)
 	if err != nil {
 		return nil, book, fmt.Errorf("read rules: %w", err)
 	}
-	queues, err := w.client.Queues(ctx)
+	queues, err := w.client.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {
 		return nil, book, fmt.Errorf("read queues: %w", err)
 	}

@@ -130,6 +130,9 @@ func denied(err error) ([]finding, error) {
 	}}, nil
 }
 
+// doctorQueues is how many queues doctor looks at, at the most.
+const doctorQueues = 1000
+
 // examineWork checks that every job that waits has somebody who will take it.
 func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) {
 	holders, err := client.Holders(ctx)
@@ -140,11 +143,21 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 	if err != nil {
 		return nil, err
 	}
-	rows, err := queueRows(ctx, client)
+	queues, more, err := someQueues(ctx, client, nil, doctorQueues)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := queueRows(ctx, client, queues)
 	if err != nil {
 		return nil, err
 	}
 	var out []finding
+	if more {
+		out = append(out, finding{
+			Check: "queues", Severity: sluice.SeverityNote, Well: true, What: fmt.Sprintf("only the first %s queues by name were looked at", count(doctorQueues)),
+			Why: "there are more, and each takes a look of its own", Mend: "ask of others by name: sluice queues NAME, sluice why ID",
+		})
+	}
 	served := map[string]map[string]int{sluice.RoleWorker: {}, sluice.RoleDispatcher: {}}
 	tended := false
 	for _, h := range holders {

@@ -21,7 +21,7 @@ func (a *app) examineEngines(ctx context.Context, client *sluice.Client, flags e
 		return nil, err
 	}
 	defer done()
-	queues, err := client.Queues(ctx)
+	queues, err := client.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {
 		return nil, err
 	}

@@ -193,7 +193,7 @@ What is dead was refused, and what is uncertain may have arrived: both wait for 
 			a.takeFrom(from)
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
 				if len(queues) == 0 {
-					all, err := client.Queues(ctx)
+					all, err := client.Queues(ctx, sluice.QueueFilter{})
 					if err != nil {
 						return err
 					}

@@ -144,7 +144,7 @@ func (a *app) settingsPlansCommand() *cobra.Command {
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				queues, err := client.Queues(ctx)
+				queues, err := client.Queues(ctx, sluice.QueueFilter{})
 				if err != nil {
 					return err
 				}

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,19 +32,39 @@ type queueRow struct {
 }
 
 func (a *app) queuesCommand() *cobra.Command {
+	var limit int
 	command := &cobra.Command{
-		Use:     "queues",
-		Short:   "List queues with their figures",
-		Long:    fmt.Sprintf("Lists the queues and how many jobs each has by state. Counting stops at %s.", count(sluice.DepthLimit)),
-		Example: "  sluice queues\n  sluice queues -o json",
-		Args:    arguments(0, 0),
-		RunE: func(command *cobra.Command, _ []string) error {
+		Use:   "queues [QUEUE…]",
+		Short: "List queues with their figures",
+		Long: fmt.Sprintf(`Lists the queues and how many jobs each has by state. Counting stops at %s. Names choose queues; a * in
+one stands for any part of a name.`, count(sluice.DepthLimit)),
+		Example: "  sluice queues\n  sluice queues 'mail.*' -o json",
+		Args:    arguments(0, math.MaxInt),
+		RunE: func(command *cobra.Command, chosen []string) error {
+			if limit < 1 {
+				return usagef("--limit %d is not 1 or more", limit)
+			}
+			for _, pattern := range chosen {
+				if _, err := path.Match(pattern, ""); err != nil {
+					return usagef("queue %q: %w", pattern, err)
+				}
+			}
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				rows, err := queueRows(ctx, client)
+				queues, more, err := someQueues(ctx, client, chosen, limit)
 				if err != nil {
 					return err
 				}
-				if len(rows) == 0 && a.output == "table" {
+				rows, err := queueRows(ctx, client, queues)
+				if err != nil {
+					return err
+				}
+				if more {
+					a.note("there are more queues than these %d: name some, or raise --limit", limit)
+				}
+				switch {
+				case len(rows) == 0 && len(chosen) > 0:
+					return codedError{fmt.Errorf("no queue is named %s", strings.Join(chosen, " or ")), exitNotFound, "«sluice queues» lists all"}
+				case len(rows) == 0 && a.output == "table":
 					a.note("no queues; «sluice enqueue QUEUE PAYLOAD» makes one")
 					return nil
 				}
@@ -55,6 +78,7 @@ func (a *app) queuesCommand() *cobra.Command {
 			})
 		},
 	}
+	command.Flags().IntVar(&limit, "limit", 200, "how many queues at the most, the first by name")
 	command.AddCommand(a.queuesRmCommand(), a.queuesPolicyCommand())
 	return command
 }
@@ -97,11 +121,37 @@ func (a *app) noteQueue(q queueRow) {
 	}
 }
 
-func queueRows(ctx context.Context, client *sluice.Client) ([]queueRow, error) {
-	queues, err := client.Queues(ctx)
-	if err != nil {
-		return nil, err
+// someQueues gives the first queues that match any of some patterns, or all, and whether there are more.
+func someQueues(ctx context.Context, client *sluice.Client, patterns []string, limit int) (queues []sluice.Queue, more bool, err error) {
+	for page := (sluice.QueueFilter{Limit: 1000}); ; {
+		found, err := client.Queues(ctx, page)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, q := range found {
+			if !matchesAny(q.Name, patterns) {
+				continue
+			}
+			if len(queues) == limit {
+				return queues, true, nil
+			}
+			queues = append(queues, q)
+		}
+		if len(found) < page.Limit {
+			return queues, false, nil
+		}
+		page.After = found[len(found)-1].Name
 	}
+}
+
+func matchesAny(name string, patterns []string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
+		matches, _ := path.Match(pattern, name)
+		return matches
+	})
+}
+
+func queueRows(ctx context.Context, client *sluice.Client, queues []sluice.Queue) ([]queueRow, error) {
 	var rows []queueRow
 	for _, q := range queues {
 		depth, err := client.Depth(ctx, q.Name)

@@ -140,7 +140,7 @@ func summariesOf(ctx context.Context, client *sluice.Client, queue string, f sta
 }
 
 func queueNames(ctx context.Context, client *sluice.Client) ([]string, error) {
-	queues, err := client.Queues(ctx)
+	queues, err := client.Queues(ctx, sluice.QueueFilter{})
 	var names []string
 	for _, q := range queues {
 		names = append(names, q.Name)
@@ -159,7 +159,7 @@ func (a *app) noteNoStats(queues []string, f statsFlags) {
 
 // listSlots tells what happened slot by slot.
 func (a *app) listSlots(ctx context.Context, client *sluice.Client, queues []string, f statsFlags) error {
-	stored, err := client.Queues(ctx)
+	stored, err := client.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {
 		return err
 	}

@@ -151,7 +151,7 @@ func TestStoreRefusesOnceAnotherLibraryOpensItsFile(t *testing.T) {
 	if !errors.Is(refused, sqlite.ErrTwoLibraries) || !errors.Is(refused, sluice.ErrUnavailable) {
 		t.Fatalf("after %d jobs: %v", acknowledged, refused)
 	}
-	if _, err := client.Queues(t.Context()); !errors.Is(err, sqlite.ErrTwoLibraries) {
+	if _, err := client.Queues(t.Context(), sluice.QueueFilter{}); !errors.Is(err, sqlite.ErrTwoLibraries) {
 		t.Errorf("a read: %v", err)
 	}
 	if err := errors.Join(store.Close(), db.Close()); err != nil {

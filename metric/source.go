@@ -24,7 +24,8 @@ type round struct {
 // readQueues reads the settings of the queues.
 func (g *Gauges) readQueues(ctx context.Context, told *told) error {
 	g.round = round{}
-	queues, err := bounded(ctx, g, func(ctx context.Context) ([]sluice.Queue, error) { return g.store.Queues(ctx, sluice.QueueFilter{}) })
+	first := sluice.QueueFilter{Limit: g.options.MaxQueues}
+	queues, err := bounded(ctx, g, func(ctx context.Context) ([]sluice.Queue, error) { return g.store.Queues(ctx, first) })
 	if err != nil {
 		return err
 	}
@@ -32,9 +33,8 @@ func (g *Gauges) readQueues(ctx context.Context, told *told) error {
 	if err != nil {
 		return err
 	}
-	told.add("sluice_queues", float64(len(queues)))
+	told.add("sluice_queues", float64(policy.Stored))
 	told.add("sluice_queues_used", policy.Used())
-	queues = queues[:min(len(queues), g.options.MaxQueues)]
 	g.round.queues = append([]sluice.Queue{}, queues...)
 	for _, q := range queues {
 		told.flag("sluice_queue_paused", q.Settings.PausedAt(q.Now), q.Name)

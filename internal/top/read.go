@@ -61,7 +61,7 @@ func read(ctx context.Context, client *sluice.Client, window time.Duration) (sna
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	begun := time.Now()
-	queues, err := client.Queues(ctx)
+	queues, err := client.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {
 		return snapshot{}, err
 	}

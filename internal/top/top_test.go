@@ -195,7 +195,7 @@ func TestAQueueIsPausedByKeysWithAReason(t *testing.T) {
 	_, look := m.Update(pause())
 	m.Update(look())
 
-	queues, err := client.Queues(t.Context())
+	queues, err := client.Queues(t.Context(), sluice.QueueFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}

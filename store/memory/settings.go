@@ -22,9 +22,12 @@ func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice
 	}
 	defer leave()
 	queues := slices.DeleteFunc(byName(s.queues, func(q sluice.Queue) string { return q.Name }), func(q sluice.Queue) bool {
-		return len(filter.Names) > 0 && !slices.Contains(filter.Names, q.Name) ||
+		return q.Name <= filter.After || len(filter.Names) > 0 && !slices.Contains(filter.Names, q.Name) ||
 			len(filter.Engines) > 0 && !slices.Contains(filter.Engines, q.Settings.Engine)
 	})
+	if filter.Limit > 0 {
+		queues = queues[:min(filter.Limit, len(queues))]
+	}
 	for i := range queues {
 		queues[i].ByTenant = s.byTenant(queues[i].Name)
 		queues[i].Now = s.now()

@@ -86,7 +86,7 @@ func settingRules() []Rule {
 				equal(w, "name", queues[i].Name, name)
 			}
 		}},
-		{"R-520", "Queues are listed by names, by engines, or both; names that are not stored are left out.", "", func(w *world) {
+		{"R-520", "Queues are listed by names, by engines, after a name, or all of it, at most so many; names that are not stored are left out.", "", func(w *world) {
 			for name, engine := range map[string]string{"a": "", "b": "temporal", "c": "temporal"} {
 				settings := sluice.DefaultSettings()
 				settings.Engine = engine
@@ -102,6 +102,11 @@ func settingRules() []Rule {
 				"":      {Names: []string{"none"}},
 				"b c":   {Engines: []string{"temporal", "none"}},
 				"b":     {Names: []string{"a", "b"}, Engines: []string{"temporal"}},
+				"a b":   {Limit: 2},
+				"c":     {After: "b"},
+				"c ":    {Engines: []string{"temporal"}, After: "b", Limit: 1},
+				"b ":    {Names: []string{"a", "b", "c"}, After: "a", Limit: 1},
+				" ":     {After: "c", Limit: 1},
 			} {
 				queues, err := w.Other.Queues(w.ctx, filter)
 				w.ok(err)
@@ -109,7 +114,7 @@ func settingRules() []Rule {
 				for _, q := range queues {
 					names = append(names, q.Name)
 				}
-				equal(w, "queues", strings.Join(names, " "), want)
+				equal(w, "queues", strings.Join(names, " "), strings.TrimSpace(want))
 			}
 		}},
 		{"R-521", "The store's clock is read also where no queue is stored, and it is the clock that queues are read with.", "", func(w *world) {
