@@ -54,13 +54,13 @@ func (t Task) Unfollowed() (Condition, bool) {
 func (c *Client) Leads(ctx context.Context) ([]Lead, error) { return c.store.Leads(ctx) }
 
 // Tasks lists what a process must lead: upkeep, and following the runs at each engine that a queue names or has runs at.
-// It reads a few rows, and one or two of each queue.
+// It reads a few rows, and one or two of each queue that has to do with an engine.
 func (c *Client) Tasks(ctx context.Context) ([]Task, error) {
 	leads, err := c.store.Leads(ctx)
 	if err != nil {
 		return nil, err
 	}
-	queues, err := c.store.Queues(ctx, QueueFilter{})
+	queues, err := c.store.Queues(ctx, QueueFilter{Engined: true})
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,8 @@ type QueueFilter struct {
 	Names []string
 	// Engines chooses queues whose setting `engine` is one of these. Default: all.
 	Engines []string
+	// Engined chooses queues that name an engine, or that have jobs at one. Default: all.
+	Engined bool
 	// After chooses queues whose names come after this one. Default: all.
 	After string
 	// Limit is how many are given at the most, the first by name. Default: all.

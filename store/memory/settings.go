@@ -23,7 +23,8 @@ func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice
 	defer leave()
 	queues := slices.DeleteFunc(byName(s.queues, func(q sluice.Queue) string { return q.Name }), func(q sluice.Queue) bool {
 		return q.Name <= filter.After || len(filter.Names) > 0 && !slices.Contains(filter.Names, q.Name) ||
-			len(filter.Engines) > 0 && !slices.Contains(filter.Engines, q.Settings.Engine)
+			len(filter.Engines) > 0 && !slices.Contains(filter.Engines, q.Settings.Engine) ||
+			filter.Engined && q.Settings.Engine == "" && !s.lane(q.Name).atEngine()
 	})
 	if filter.Limit > 0 {
 		queues = queues[:min(filter.Limit, len(queues))]
@@ -33,6 +34,18 @@ func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice
 		queues[i].Now = s.now()
 	}
 	return queues, nil
+}
+
+// atEngine reports whether jobs of a queue are at an engine.
+func (l *lane) atEngine() bool {
+	for _, in := range []map[sluice.ID]*job{l.claimed, l.dispatched} {
+		for _, j := range in {
+			if j.Engine != "" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Now reads the store's clock.

@@ -65,7 +65,7 @@ var holdersSQL string
 func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	var out []sluice.Queue
 	err := s.call(ctx, "list queues", func(ctx context.Context, _ bool) (err error) {
-		if len(filter.Names) > fewQueues && len(filter.Engines) == 0 && filter.After == "" && filter.Limit == 0 {
+		if len(filter.Names) > fewQueues && len(filter.Engines) == 0 && filter.After == "" && filter.Limit == 0 && !filter.Engined {
 			out, err = s.queuesByName(ctx, filter.Names)
 			return err
 		}
@@ -76,7 +76,7 @@ func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice
 }
 
 func listQueues(ctx context.Context, db rowsQuerier, filter sluice.QueueFilter) ([]sluice.Queue, error) {
-	return list(ctx, db, scanQueue, queuesSQL, unlessNone(filter.Names), unlessNone(filter.Engines), filter.After, filter.Limit)
+	return list(ctx, db, scanQueue, queuesSQL, unlessNone(filter.Names), unlessNone(filter.Engines), filter.After, filter.Limit, filter.Engined)
 }
 
 // unlessNone makes an argument of names, with none as null.

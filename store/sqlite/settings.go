@@ -70,7 +70,7 @@ func listQueues(tx runner, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list(tx, scanQueue, queuesSQL, now(), names, engines, filter.After, cmp.Or(filter.Limit, -1))
+	return list(tx, scanQueue, queuesSQL, now(), names, engines, filter.After, cmp.Or(filter.Limit, -1), filter.Engined)
 }
 
 // jsonUnlessNone makes an argument of names, each once, with none as null.

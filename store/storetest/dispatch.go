@@ -32,6 +32,21 @@ func intentRules() []Rule {
 			equal(w, "engine of the other", j.Engine, "")
 			w.done(by(sluice.EventDispatch, claims[0])) // its token is still good
 		}},
+		{"R-592", "Queues with jobs at an engine are listed as such though they name none, until the last of these has ended.", "", func(w *world) {
+			listed := func() int {
+				queues, err := w.Other.Queues(w.ctx, sluice.QueueFilter{Engined: true})
+				w.ok(err)
+				return len(queues)
+			}
+			w.save(func(*sluice.Settings) {})
+			equal(w, "before", listed(), 0)
+			intended, under := w.intended(), w.dispatched("r-1")
+			equal(w, "with two", listed(), 1)
+			w.done(by(sluice.EventComplete, intended))
+			equal(w, "with one", listed(), 1)
+			w.done(by(sluice.EventComplete, under))
+			equal(w, "after", listed(), 0)
+		}},
 		{"R-441", "A queue whose jobs an engine runs gives a worker nothing, nor a dispatcher of another engine; one without an engine gives a dispatcher nothing. With limits and without, and as soon as the setting changes.", "I-16", func(w *world) {
 			ids := w.addMany(3)
 			claim := func(engine string, jobs int) {

@@ -104,6 +104,8 @@ func settingRules() []Rule {
 				"b":     {Names: []string{"a", "b"}, Engines: []string{"temporal"}},
 				"a b":   {Limit: 2},
 				"c":     {After: "b"},
+				"b c ":  {Engined: true},
+				" c":    {Engined: true, After: "b", Limit: 2},
 				"c ":    {Engines: []string{"temporal"}, After: "b", Limit: 1},
 				"b ":    {Names: []string{"a", "b", "c"}, After: "a", Limit: 1},
 				" ":     {After: "c", Limit: 1},
