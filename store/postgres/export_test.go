@@ -136,7 +136,7 @@ func AgePlans(conn *pgx.Conn, age time.Duration) {
 
 // DueSignals gives the queues, in order, for which others are woken now, where some were woken just before.
 func (s *Store) DueSignals(queues []string, lately []string) []string {
-	n := &notifier{store: s, wake: make(chan struct{}, 1), pending: make(map[message]bool), sent: make(map[message]time.Time)}
+	n := &notifier{store: s, wake: make(chan struct{}, 1), pending: make(map[message]bool), sent: make(pace[message])}
 	now := time.Now()
 	for _, queue := range lately {
 		n.add(sluice.Signal{Queue: queue})
@@ -165,3 +165,9 @@ const MostPutOff = crowdMost
 
 // Sender is how the store names itself where it signals.
 func (s *Store) Sender() string { return s.notifier.sender }
+
+// Pace says for how long a signal must wait at an instant; 0: it is sent.
+func Pace() func(now time.Time) time.Duration {
+	p := make(pace[string])
+	return func(now time.Time) time.Duration { return p.wait("q", now) }
+}

@@ -23,8 +23,10 @@ const (
 	// txNotifyInterval is how often a caller's own transaction carries a notification, per queue.
 	// Those in between are notified outside of it, this much later.
 	txNotifyInterval = 100 * time.Millisecond
-	// hearInterval is how often one signal of other processes is passed on at the most.
+	// hearInterval is how often one signal of other processes is passed on, and sent to them, on average at the most. A few may
+	// follow each other at once: jobs that come now and then must not wait for it.
 	hearInterval = 10 * time.Millisecond
+	hearAtOnce   = 5
 	// aliveChannel is the one by which stores ask whether they hear. Programs that listen to the other are not woken by it.
 	aliveChannel = channel + "_alive"
 	aliveSQL     = "select pg_notify('" + aliveChannel + "', '')"
@@ -84,6 +86,32 @@ func (s *Store) signalMoved(event sluice.Event, rows []moved) {
 	s.signalQueues(queues)
 }
 
+// pace lets each of several things be done once each hearInterval on average, and hearAtOnce times in a row. It holds until
+// when each has used up its turns.
+type pace[K comparable] map[K]time.Time
+
+// wait says for how long something must not be done yet; 0: it is done now, and counted.
+func (p pace[K]) wait(what K, now time.Time) time.Duration {
+	used := now
+	if until, there := p[what]; there && until.After(now) {
+		used = until
+	}
+	if wait := used.Sub(now) - (hearAtOnce-1)*hearInterval; wait > 0 {
+		return wait
+	}
+	p[what] = used.Add(hearInterval)
+	return 0
+}
+
+// forget drops what has all its turns again.
+func (p pace[K]) forget(now time.Time) {
+	for what, until := range p {
+		if !until.After(now) {
+			delete(p, what)
+		}
+	}
+}
+
 // message is what a process notifies the others of.
 type message struct{ channel, text string }
 
@@ -97,15 +125,15 @@ type notifier struct {
 
 	mu      sync.Mutex
 	pending map[message]bool
-	sent    map[message]time.Time // when it was sent, if that was within hearInterval
-	inTx    map[string]time.Time  // when a caller's transaction last carried a notification, by queue
+	sent    pace[message]
+	inTx    map[string]time.Time // when a caller's transaction last carried a notification, by queue
 }
 
 func startNotifier(s *Store) *notifier {
 	ctx, quit := context.WithCancel(context.Background())
 	n := &notifier{
 		store: s, sender: sluice.NewID().String(), wake: make(chan struct{}, 1), quit: quit, done: make(chan struct{}),
-		pending: make(map[message]bool), sent: make(map[message]time.Time), inTx: make(map[string]time.Time),
+		pending: make(map[message]bool), sent: make(pace[message]), inTx: make(map[string]time.Time),
 	}
 	go n.run(ctx)
 	return n
@@ -212,23 +240,18 @@ func (n *notifier) send(ctx context.Context) {
 	}
 }
 
-// due takes what is to be sent, by channel. Others heed the same signal at most once each hearInterval, so that one which was sent just
-// now stays for a later look.
+// due takes what is to be sent, by channel. Others heed the same signal no more often than pace says, so that one which was
+// sent often just now stays for a later look.
 func (n *notifier) due() map[string][]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	texts := make(map[string][]string)
 	now := time.Now()
-	for m, at := range n.sent {
-		if now.Sub(at) >= hearInterval {
-			delete(n.sent, m)
-		}
-	}
+	n.sent.forget(now)
 	for m := range n.pending {
-		if _, lately := n.sent[m]; lately {
+		if n.sent.wait(m, now) > 0 {
 			continue
 		}
-		n.sent[m] = now
 		delete(n.pending, m)
 		texts[m.channel] = append(texts[m.channel], m.text)
 	}
@@ -317,36 +340,43 @@ func (s *Store) hearTaken(text string, looks *putOff) {
 // errDeaf ends a connection that hears nothing.
 var errDeaf = errors.New("the connection hears no notification, not even its own")
 
-// calm passes a signal on at most once each hearInterval. One that comes sooner is passed on when that has passed, once.
-// Whoever can connect to the database can send signals, and each may make a process look.
+// manyPaced is from how many signals on those that are over are forgotten.
+const manyPaced = 1000
+
+// calm passes a signal on as often as pace says. One that comes sooner is passed on when that has passed, once. Whoever can
+// connect to the database can send signals, and each may make a process look.
 func calm(ctx context.Context, signal func(sluice.Signal)) func(sluice.Signal) {
 	var mu sync.Mutex
-	heard := make(map[sluice.Signal]bool) // within hearInterval; true: again
-	var over func(sluice.Signal) func()
-	over = func(received sluice.Signal) func() {
-		return func() {
-			mu.Lock()
-			again := heard[received]
-			if delete(heard, received); again && ctx.Err() == nil {
-				heard[received] = false
-				time.AfterFunc(hearInterval, over(received))
-			}
-			mu.Unlock()
-			if again && ctx.Err() == nil {
-				signal(received)
-			}
-		}
-	}
+	passed := make(pace[sluice.Signal])
+	later := make(map[sluice.Signal]bool)
 	return func(received sluice.Signal) {
 		mu.Lock()
-		_, lately := heard[received]
-		if heard[received] = lately; !lately {
-			time.AfterFunc(hearInterval, over(received))
+		if later[received] {
+			mu.Unlock()
+			return
+		}
+		now := time.Now()
+		if len(passed) > manyPaced {
+			passed.forget(now)
+		}
+		wait := passed.wait(received, now)
+		if wait > 0 {
+			later[received] = true
 		}
 		mu.Unlock()
-		if !lately {
+		if wait == 0 {
 			signal(received)
+			return
 		}
+		time.AfterFunc(wait, func() {
+			mu.Lock()
+			delete(later, received)
+			_ = passed.wait(received, time.Now()) // it counts
+			mu.Unlock()
+			if ctx.Err() == nil {
+				signal(received)
+			}
+		})
 	}
 }
 
