@@ -34,6 +34,7 @@ const (
 type crowds struct {
 	mu     sync.Mutex
 	queues map[string]*crowd
+	hears  bool // what this process tells of itself, too
 }
 
 // crowd is a queue that many processes serve.
@@ -56,6 +57,14 @@ func (c *crowds) set(processes map[string]int) {
 		}
 		c.queues[queue].processes = n
 	}
+}
+
+// hear takes in whether the store hears signals. One that does not tells nobody that jobs are taken: it would not hear what
+// came meanwhile.
+func (c *crowds) hear(hears bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hears = hears
 }
 
 // signalled notes that a queue was signalled, and says by how much a look at it is to be put off.
@@ -108,7 +117,7 @@ func (c *crowds) takes(queue string, signals int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.queues[queue]
-	if q == nil || time.Since(q.last) > crowdMost {
+	if q == nil || !c.hears || time.Since(q.last) > crowdMost {
 		return false
 	}
 	q.told = signals

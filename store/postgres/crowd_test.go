@@ -19,6 +19,7 @@ import (
 type crowdOfLookers struct {
 	*testing.T
 	stores []*postgres.Store
+	client *sluice.Client // of a process that only puts jobs in
 	limit  int
 	claims atomic.Int64 // how often they looked
 	got    chan sluice.ID
@@ -62,7 +63,16 @@ func newCrowdOfLookers(t *testing.T, size, limit int) *crowdOfLookers {
 		watching.Go(func() { c.serve(ctx, i, look) })
 	}
 	hear.Wait()
+	c.client = sluice.NewClient(openStore(t, url), sluice.ClientOptions{})
 	return c
+}
+
+// put puts a job in.
+func (c *crowdOfLookers) put() {
+	c.Helper()
+	if _, err := c.client.Enqueue(c.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`1`)}); err != nil {
+		c.Fatal(err)
+	}
 }
 
 // serve claims whenever it is signalled. While there may be more, it goes on.
@@ -98,11 +108,8 @@ func TestJobsAreTakenThoughProcessesSpareEachOtherTheirLooks(t *testing.T) {
 	t.Parallel()
 	const size, jobs = 12, 400
 	c := newCrowdOfLookers(t, size, 3)
-	client := sluice.NewClient(openStore(t, c.stores[0].Pool().Config().ConnString()), sluice.ClientOptions{})
 	for range jobs {
-		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`1`)}); err != nil {
-			t.Fatal(err)
-		}
+		c.put()
 		if rand.IntN(3) == 0 {
 			time.Sleep(rand.N(15 * time.Millisecond)) // so that claims are under way at all stages
 		}
@@ -123,12 +130,9 @@ func TestJobOfACrowdedQueueWakesFewProcesses(t *testing.T) {
 	t.Parallel()
 	const size, tries = 30, 100
 	c := newCrowdOfLookers(t, size, 3)
-	client := sluice.NewClient(openStore(t, c.stores[0].Pool().Config().ConnString()), sluice.ClientOptions{})
 	for range tries {
 		before := c.claims.Load()
-		if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`1`)}); err != nil {
-			t.Fatal(err)
-		}
+		c.put()
 		select {
 		case <-c.got:
 		case <-time.After(time.Minute):
@@ -170,5 +174,19 @@ func TestProcessThatSparesOthersTheirLooksSignalsWhatCameMeanwhile(t *testing.T)
 		if heard.Payload == sender+" queue q" {
 			return
 		}
+	}
+}
+
+// TestProcessThatHearsNothingSparesNobodyTheirLooks has one take jobs that it put in itself, once as it hears and once as it
+// does not: it would not hear of jobs that came meanwhile, and the others would have dropped their looks at those.
+func TestProcessThatHearsNothingSparesNobodyTheirLooks(t *testing.T) {
+	t.Parallel()
+	store := newCrowdOfLookers(t, 6, 3).stores[0]
+	if !store.TellsTaken("q") {
+		t.Error("a process that hears tells nobody that it has taken the jobs")
+	}
+	store.Hear(false)
+	if store.TellsTaken("q") {
+		t.Error("a process that hears nothing tells the others to drop their looks")
 	}
 }

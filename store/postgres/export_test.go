@@ -171,3 +171,12 @@ func Pace() func(now time.Time) time.Duration {
 	p := make(pace[string])
 	return func(now time.Time) time.Duration { return p.wait("q", now) }
 }
+
+// Hear has the store take in that it hears signals, or does not.
+func (s *Store) Hear(hears bool) { s.crowds.hear(hears) }
+
+// TellsTaken reports whether the store would tell others that it has taken all jobs of a queue that was signalled just now.
+func (s *Store) TellsTaken(queue string) bool {
+	s.crowds.signalled(queue)
+	return s.crowds.takes(queue, 0)
+}

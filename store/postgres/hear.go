@@ -45,6 +45,7 @@ func (h *hearing) note() {
 func (h *hearing) tell(says sluice.Hearing) {
 	if h.says != says {
 		h.says = says
+		h.store.crowds.hear(says == sluice.HearsAll)
 		h.signal(sluice.Signal{Hearing: says})
 	}
 }
