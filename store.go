@@ -50,7 +50,7 @@ type QueueFilter struct {
 	Engined bool
 	// After chooses queues whose names come after this one. Default: all.
 	After string
-	// Limit is how many are given at the most, the first by name. Default: all.
+	// Limit is how many are given at the most, the first by name. Default, and less than nothing: all.
 	Limit int
 }
 

@@ -76,7 +76,7 @@ func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice
 }
 
 func listQueues(ctx context.Context, db rowsQuerier, filter sluice.QueueFilter) ([]sluice.Queue, error) {
-	return list(ctx, db, scanQueue, queuesSQL, unlessNone(filter.Names), unlessNone(filter.Engines), filter.After, filter.Limit, filter.Engined)
+	return list(ctx, db, scanQueue, queuesSQL, unlessNone(filter.Names), unlessNone(filter.Engines), filter.After, max(filter.Limit, 0), filter.Engined)
 }
 
 // unlessNone makes an argument of names, with none as null.

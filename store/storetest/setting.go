@@ -97,18 +97,19 @@ func settingRules() []Rule {
 				w.ok(err)
 			}
 			for want, filter := range map[string]sluice.QueueFilter{
-				"a b c": {},
-				"a c":   {Names: []string{"c", "a", "c", "none"}},
-				"":      {Names: []string{"none"}},
-				"b c":   {Engines: []string{"temporal", "none"}},
-				"b":     {Names: []string{"a", "b"}, Engines: []string{"temporal"}},
-				"a b":   {Limit: 2},
-				"c":     {After: "b"},
-				"b c ":  {Engined: true},
-				" c":    {Engined: true, After: "b", Limit: 2},
-				"c ":    {Engines: []string{"temporal"}, After: "b", Limit: 1},
-				"b ":    {Names: []string{"a", "b", "c"}, After: "a", Limit: 1},
-				" ":     {After: "c", Limit: 1},
+				"a b c":  {},
+				"a c":    {Names: []string{"c", "a", "c", "none"}},
+				"":       {Names: []string{"none"}},
+				"b c":    {Engines: []string{"temporal", "none"}},
+				"b":      {Names: []string{"a", "b"}, Engines: []string{"temporal"}},
+				"a b":    {Limit: 2},
+				"a b c ": {Limit: -1},
+				"c":      {After: "b"},
+				"b c ":   {Engined: true},
+				" c":     {Engined: true, After: "b", Limit: 2},
+				"c ":     {Engines: []string{"temporal"}, After: "b", Limit: 1},
+				"b ":     {Names: []string{"a", "b", "c"}, After: "a", Limit: 1},
+				" ":      {After: "c", Limit: 1},
 			} {
 				queues, err := w.Other.Queues(w.ctx, filter)
 				w.ok(err)
