@@ -11,8 +11,8 @@ import (
 // keepRacing are the commands that run for long and do much at once. They keep the race detector.
 const keepRacing = "work|serve|upkeep|dispatch|forward|demo|top|move"
 
-// beQuick lets all other commands run as they are shipped, if the tests run with the race detector. Scripts run thousands that are over at once, and with the race
-// detector each takes three times as long.
+// beQuick lets all other commands run as they are shipped, if the tests run with the race detector. Scripts run thousands that
+// are over at once, and with the race detector each takes three times as long.
 func beQuick() error {
 	if !racing {
 		return nil
@@ -22,8 +22,8 @@ func beQuick() error {
 		return err
 	}
 	folder := filepath.Dir(filepath.Dir(command))
-	racing, plain := filepath.Join(folder, "racing", "sluice"), filepath.Join(folder, "plain", "sluice")
-	if err := errors.Join(os.Mkdir(filepath.Dir(racing), 0o755), os.Rename(command, racing)); err != nil {
+	raced, plain := filepath.Join(folder, "racing", "sluice"), filepath.Join(folder, "plain", "sluice")
+	if err := errors.Join(os.Mkdir(filepath.Dir(raced), 0o755), os.Rename(command, raced)); err != nil {
 		return err
 	}
 	build := exec.Command("go", "test", "-c", "-vet=off", "-o", plain, ".")
@@ -31,6 +31,6 @@ func beQuick() error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the command without the race detector: %w\n%s", err, out)
 	}
-	choose := fmt.Sprintf("#!/bin/sh\nfor word; do\n\tcase $word in\n\t%s) exec '%s' \"$@\" ;;\n\t--) break ;;\n\tesac\ndone\nexec '%s' \"$@\"\n", keepRacing, racing, plain)
+	choose := fmt.Sprintf("#!/bin/sh\nfor word; do\n\tcase $word in\n\t%s) exec '%s' \"$@\" ;;\n\t--) break ;;\n\tesac\ndone\nexec '%s' \"$@\"\n", keepRacing, raced, plain)
 	return os.WriteFile(command, []byte(choose), 0o755)
 }

@@ -18,16 +18,18 @@ var ErrNoFakeClock = errors.New("no clock can be set for PostgreSQL: apt-get ins
 
 // installFakeClock gives the library, and installs it where it can.
 func installFakeClock() (string, error) {
-	for try := range 2 {
-		if found, _ := filepath.Glob(fakeClocks); len(found) > 0 {
-			return found[0], nil
-		}
-		if try == 1 {
-			break
-		}
-		if err := debian.Install("libfaketime"); err != nil {
-			return "", errors.Join(err, ErrNoFakeClock)
-		}
+	if library, err := findFakeClock(); err == nil {
+		return library, nil
+	}
+	if err := debian.Install("libfaketime"); err != nil {
+		return "", errors.Join(err, ErrNoFakeClock)
+	}
+	return findFakeClock()
+}
+
+func findFakeClock() (string, error) {
+	if found, _ := filepath.Glob(fakeClocks); len(found) > 0 {
+		return found[0], nil
 	}
 	return "", ErrNoFakeClock
 }
