@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -54,6 +55,9 @@ func (t *groupTx) exec(text string, args ...any) (sql.Result, error) {
 }
 
 func (t *groupTx) query(text string, args ...any) (*sql.Rows, error) {
+	if explains(text) {
+		return t.writer.conn.QueryContext(context.Background(), text, args...)
+	}
 	stmt, err := t.writer.prepare(text)
 	if err != nil {
 		return nil, err
@@ -125,8 +129,9 @@ func runnerOf(ctx context.Context, tx Tx) runner {
 
 // readTx runs our statements for a look-up.
 type readTx struct {
-	ctx context.Context
-	db  *sql.DB
+	ctx  context.Context
+	db   *sql.DB
+	kept *statements // nil: none are kept prepared
 }
 
 func (t readTx) exec(text string, args ...any) (sql.Result, error) {
@@ -134,12 +139,69 @@ func (t readTx) exec(text string, args ...any) (sql.Result, error) {
 }
 
 func (t readTx) query(text string, args ...any) (*sql.Rows, error) {
-	return t.db.QueryContext(t.ctx, text, args...)
+	stmt, err := t.kept.prepare(t.ctx, t.db, text)
+	if err != nil {
+		return nil, err
+	}
+	if stmt == nil {
+		return t.db.QueryContext(t.ctx, text, args...)
+	}
+	return stmt.QueryContext(t.ctx, args...)
 }
 
 func (readTx) signal(sluice.Signal) {}
 
 func (readTx) moved(string, string, sluice.Event) {}
+
+// statements keeps those of look-ups prepared: SQLite reads the text of most of them longer than it runs them.
+type statements struct {
+	mu     sync.Mutex
+	byText map[string]*sql.Stmt
+	closed bool
+}
+
+// maxStatements is how many are kept. There are fewer; texts that differ by what is in them would fill the memory.
+const maxStatements = 256
+
+// explains reports whether a statement tells how another would be run. Kept prepared, it tells how it would have been run then,
+// though a table that it names is gone.
+func explains(text string) bool { return strings.HasPrefix(text, "explain ") }
+
+// prepare gives a statement, which is prepared on each connection that runs it; nil, if it is not to be kept.
+func (s *statements) prepare(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, error) {
+	if s == nil || explains(text) {
+		return nil, nil
+	}
+	s.mu.Lock()
+	stmt, full := s.byText[text], s.closed || len(s.byText) >= maxStatements
+	s.mu.Unlock()
+	if stmt != nil || full {
+		return stmt, nil
+	}
+	stmt, err := db.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.byText[text]; other != nil || s.closed { // somebody was faster
+		return other, stmt.Close()
+	}
+	s.byText[text] = stmt
+	return stmt, nil
+}
+
+// close gives the statements back: the database may be the caller's.
+func (s *statements) close() (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, stmt := range s.byText {
+		err = errors.Join(err, stmt.Close())
+	}
+	clear(s.byText)
+	return err
+}
 
 // list collects the rows of a statement.
 func list[T any](r runner, scan func(*sql.Rows) (T, error), text string, args ...any) ([]T, error) {
@@ -189,7 +251,7 @@ func (s *Store) look(ctx context.Context, do func(tx runner) error) error {
 	if err := s.writer.file.check(); err != nil {
 		return err
 	}
-	tx := readTx{ctx, s.db}
+	tx := readTx{ctx, s.db, &s.lookUps}
 	if err := s.mayWork(tx); err != nil {
 		return err
 	}
@@ -221,7 +283,7 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 		case s.closed.Load():
 			return fmt.Errorf("%s: the store was closed: %w: %w", verb, sluice.ErrUnavailable, err)
 		case ctx.Err() == nil && !busy(err) && !errors.Is(err, errUndone):
-			return fmt.Errorf("%s: %w", verb, typed(ofFollower(readTx{ctx, s.db}, err)))
+			return fmt.Errorf("%s: %w", verb, typed(ofFollower(readTx{ctx, s.db, &s.lookUps}, err)))
 		}
 		select {
 		case <-ctx.Done():

@@ -46,7 +46,7 @@ var madeObjects = sync.OnceValues(func() ([]object, error) {
 	}
 	defer func() { _ = db.Close() }()
 	db.SetMaxOpenConns(1) // each connection has a memory of its own
-	tx := readTx{context.Background(), db}
+	tx := readTx{context.Background(), db, nil}
 	for _, step := range steps {
 		if _, err := tx.exec(step.SQL); err != nil {
 			return nil, err

@@ -54,7 +54,7 @@ func PendingMigrations(ctx context.Context, path string) ([]sluice.Migration, er
 		return nil, fmt.Errorf("look at the schema: %w", err)
 	}
 	defer func() { _ = db.Close() }()
-	return pending(readTx{ctx, db})
+	return pending(readTx{ctx, db, nil})
 }
 
 func migrate(ctx context.Context, conn *sql.Conn) ([]sluice.Migration, error) {

@@ -70,6 +70,28 @@ func TestPlansAreThoseThatAreKept(t *testing.T) {
 	}
 }
 
+// A limit that is a variable and nothing else has SQLite plan a statement anew each time that it is run, which takes longer than
+// most of ours run: it looks whether another plan would be better for that limit. It does not look into a sum.
+func TestNoStatementIsPlannedAnewForItsLimit(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("sql/*.sql")
+	if err != nil || len(files) < 100 {
+		t.Fatalf("%d statements: %v", len(files), err)
+	}
+	bare := regexp.MustCompile(`(?m)^(?:[^-].*)?limit \?\d+(?: \+ 0)?`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range bare.FindAllString(string(text), -1) {
+			if !strings.HasSuffix(found, " + 0") {
+				t.Errorf("%s: write «+ 0» behind the variable: %s", file, found)
+			}
+		}
+	}
+}
+
 var parameter = regexp.MustCompile(`\?(\d+)`)
 
 // planOf is how SQLite would run one of our statements.

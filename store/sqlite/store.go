@@ -5,6 +5,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -49,6 +50,7 @@ type Store struct {
 	tally   *counter.Tally // nil: nothing is counted
 	closing sync.Once
 	reading sync.RWMutex // held by reads
+	lookUps statements
 	steady  steadyClock
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int
@@ -78,7 +80,7 @@ func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
 	if db.Stats().MaxOpenConnections == 1 {
 		return nil, &sluice.InvalidError{Field: "db", Rule: "it allows one connection, and the store needs two; see SetMaxOpenConns"}
 	}
-	s := &Store{db: db, options: options, waveSlice: waveSlice, checks: checkup.Checks("sqlite"), diskOf: diskOf, lookTimeout: lookTimeout}
+	s := &Store{db: db, options: options, lookUps: statements{byText: make(map[string]*sql.Stmt)}, waveSlice: waveSlice, checks: checkup.Checks("sqlite"), diskOf: diskOf, lookTimeout: lookTimeout}
 	var err error
 	if s.writer, err = startWriter(ctx, s); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -110,8 +112,9 @@ func (s *Store) Close() error {
 		s.writer.stop()
 		s.reading.Lock() // a connection that is in use outlives the database, and leaves the log behind
 		defer s.reading.Unlock()
+		err = s.lookUps.close()
 		if s.ownsDB {
-			err = s.db.Close()
+			err = errors.Join(err, s.db.Close())
 		}
 	})
 	return err

@@ -289,7 +289,14 @@ func (f *followWorld) doctor() {
 	if found := f.findings(); !strings.Contains(found, `follower: the statement of the follower "rows" of queue payments cannot be run`) {
 		f.Errorf("findings: %s", found)
 	}
+	if err := f.b.Store.Unfollow(f.ctx, "rows"); err != nil {
+		f.Fatal(err)
+	}
+	if err := f.b.Store.Follow(f.ctx, sluice.Follower{Name: "rows", Queue: queue, Statement: followed}); !errors.Is(err, sluice.ErrInvalid) {
+		f.Errorf("a statement that could be run once, and whose table is gone: error %v", err)
+	}
 	f.sql("create table followed as select * from elsewhere")
+	f.follow(sluice.Follower{Name: "rows", Queue: queue, Statement: followed})
 	f.sql(f.b.LoseTrigger)
 	if found := f.findings(); !strings.Contains(found, `follower: the follower "rows" of queue payments is not run with each move`) {
 		f.Errorf("findings: %s", found)

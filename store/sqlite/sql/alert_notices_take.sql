@@ -8,5 +8,5 @@ where seq in (
     where n.receiver = ?1 and n.due_at <= ?3
       and not exists (select 1 from sluice_alert_notice e where e.receiver = n.receiver and e.rule = n.rule and e.queue = n.queue and e.seq < n.seq)
     order by n.seq
-    limit ?2)
+    limit ?2 + 0)
 returning seq, receiver, message, created_at, attempts, error

@@ -5,4 +5,4 @@ from sluice_audit
 where (?1 = '' or object = ?1) and (?2 = '' or name = ?2) and (?4 = 0 or seq < ?4)
   and (length(?3) = 0 or job_id = ?3)
 order by seq desc
-limit ?5
+limit ?5 + 0

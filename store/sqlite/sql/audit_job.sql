@@ -4,4 +4,4 @@ select seq, at, actor, object, name, event, job_id, generation, from_state, to_s
 from sluice_audit
 where job_id = ?3 and (?1 = '' or object = ?1) and (?2 = '' or name = ?2) and (?4 = 0 or seq < ?4)
 order by seq desc
-limit ?5
+limit ?5 + 0

@@ -4,4 +4,4 @@ select seq, at, actor, object, name, event, job_id, generation, from_state, to_s
 from sluice_audit
 where object = ?1 and object <> 'job' and name = ?2 and ?3 = ?3 and (?4 = 0 or seq < ?4)
 order by seq desc
-limit ?5
+limit ?5 + 0

@@ -4,4 +4,4 @@ select seq, at, actor, object, name, event, from_state, to_state, reason, genera
 from sluice_audit
 where seq > ?1 and seq <= ?2
 order by seq
-limit ?3
+limit ?3 + 0

@@ -4,4 +4,4 @@ select no, at, upto, previous, notable_entries, notable_hash, notable_gone, nota
 from sluice_audit_seal
 where no >= ?1
 order by no
-limit ?2
+limit ?2 + 0

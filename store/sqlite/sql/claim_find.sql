@@ -6,4 +6,4 @@ from sluice_live
 where queue = ?1 and priority = ?2 and state = 'queued' and blocked_by is null and in_line = 0 and due_at <= ?5
   and (expires_at is null or expires_at > max(?3, due_at))
 order by due_at, seq
-limit ?4
+limit ?4 + 0

@@ -10,4 +10,4 @@ from sluice_live l indexed by sluice_live_engine
 left join sluice_job j on j.seq = l.seq
 where l.queue = ?1 and l.run_of > ?2 and l.engine is not null and l.state in ('claimed', 'dispatched')
 order by l.run_of
-limit ?3
+limit ?3 + 0

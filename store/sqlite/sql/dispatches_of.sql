@@ -12,4 +12,4 @@ left join sluice_job j on j.seq = l.seq
 where l.run_of > ?2 and l.engine is not null and l.state in ('claimed', 'dispatched')
   and (not ?6 or l.state = 'claimed' and l.lease_until < ?4)
 order by l.run_of
-limit ?3
+limit ?3 + 0

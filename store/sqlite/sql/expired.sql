@@ -5,4 +5,4 @@ from sluice_live l
 join sluice_job j on j.seq = l.seq
 where l.expires_at <= ?1 and l.state = 'queued'
 order by l.expires_at
-limit ?2
+limit ?2 + 0

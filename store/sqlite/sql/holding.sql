@@ -10,4 +10,4 @@ from (select j.id, f.claimed_at
       select job_id, claimed_at
       from (select job_id, claimed_at from sluice_stray_run where queue = ?1 and tenant = ?2 and tenant <> '' limit 1000)) h
 order by h.claimed_at, h.id
-limit ?3
+limit ?3 + 0

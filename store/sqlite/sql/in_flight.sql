@@ -1,6 +1,6 @@
 -- Counts what is in flight in a queue, up to a limit, and the runs of ended jobs that may be open; walks along the indexes sluice_live_claimed and sluice_live_away.
 -- SQLite takes the second only where the statement says its condition word by word.
 -- ?1 queue   ?2 limit
-select (select count(*) from (select 1 from sluice_live where queue = ?1 and state = 'claimed' limit ?2))
-     + (select count(*) from (select 1 from sluice_live where queue = ?1 and state in ('dispatched', 'uncertain') and state = 'dispatched' limit ?2))
-     + (select count(*) from (select 1 from sluice_stray_run where queue = ?1 limit ?2))
+select (select count(*) from (select 1 from sluice_live where queue = ?1 and state = 'claimed' limit ?2 + 0))
+     + (select count(*) from (select 1 from sluice_live where queue = ?1 and state in ('dispatched', 'uncertain') and state = 'dispatched' limit ?2 + 0))
+     + (select count(*) from (select 1 from sluice_stray_run where queue = ?1 limit ?2 + 0))

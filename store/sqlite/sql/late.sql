@@ -6,4 +6,4 @@ from sluice_live l
 join sluice_job j on j.seq = l.seq
 where l.state = 'claimed' and l.lease_until < ?2 and l.queue = ?1 and l.engine is null
 order by l.lease_until, l.seq
-limit ?3
+limit ?3 + 0

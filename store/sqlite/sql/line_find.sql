@@ -6,4 +6,4 @@ from sluice_live
 where queue = ?1 and tenant = ?2 and priority = ?3 and state = 'queued' and blocked_by is null and in_line = 1 and due_at <= ?6
   and (expires_at is null or expires_at > max(?4, due_at))
 order by due_at, seq
-limit ?5
+limit ?5 + 0

@@ -4,4 +4,4 @@ select tenant, turn, jobs, tokens, filled_at
 from sluice_line
 where queue = ?1 and active = 1 and (turn, tenant) >= (?2, ?3)
 order by turn, tenant
-limit ?4
+limit ?4 + 0

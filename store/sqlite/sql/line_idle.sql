@@ -8,4 +8,4 @@ select l.queue, l.tenant, l.turn, l.active, l.at_capacity, l.wake_at, l.tokens, 
 from sluice_line l
 where (l.queue, l.tenant) > (?1, ?2)
 order by l.queue, l.tenant
-limit ?3
+limit ?3 + 0

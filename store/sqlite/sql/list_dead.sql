@@ -15,4 +15,4 @@ where d.queue = ?1 and d.outcome = 'dead' and d.requeued_at is null
                   where not exists (select 1 from json_each(j.labels) has where has.key = want.key and has.value = want.value))
   and d.seq < ?6
 order by d.seq desc
-limit ?7
+limit ?7 + 0

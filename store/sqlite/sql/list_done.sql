@@ -15,4 +15,4 @@ where (?1 = '' or d.queue = ?1) and (?2 = '' or d.tenant = ?2) and (?3 = '' or j
                   where not exists (select 1 from json_each(j.labels) has where has.key = want.key and has.value = want.value))
   and d.seq < ?6 and d.seq >= ?10
 order by d.seq desc
-limit ?7
+limit ?7 + 0

@@ -15,4 +15,4 @@ where (?1 = '' or l.queue = ?1) and (?2 = '' or l.tenant = ?2) and (?3 = '' or j
                   where not exists (select 1 from json_each(j.labels) has where has.key = want.key and has.value = want.value))
   and l.seq < ?6 and l.seq >= ?10
 order by l.seq desc
-limit ?7
+limit ?7 + 0

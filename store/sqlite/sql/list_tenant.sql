@@ -19,4 +19,4 @@ where j.tenant = ?2 and j.tenant <> '' and (?1 = '' or j.queue = ?1) and (?3 = '
                   where not exists (select 1 from json_each(j.labels) has where has.key = want.key and has.value = want.value))
   and j.seq < ?6
 order by j.seq desc
-limit ?7
+limit ?7 + 0

@@ -5,7 +5,7 @@ select w.blocked_by, max(w.blocked_by = w.seq and not exists (select 1 from slui
     or b.seq is null and not (
     j.after_failure is 'wait' and exists (select 1 from sluice_after a where a.after_seq = w.blocked_by and a.seq = w.seq)
     and exists (select 1 from sluice_job x where x.seq = w.blocked_by))), count(*)
-from (select seq, blocked_by from sluice_live where blocked_by > ?1 order by blocked_by limit ?2) w
+from (select seq, blocked_by from sluice_live where blocked_by > ?1 order by blocked_by limit ?2 + 0) w
 join sluice_job j on j.seq = w.seq
 left join sluice_live b on b.seq = w.blocked_by
 group by w.blocked_by

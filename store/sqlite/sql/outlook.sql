@@ -6,24 +6,24 @@ select
     min(?3,
         (select coalesce(sum(iif(not b.yes,
             (select count(*) from (select 1 from sluice_live w where w.queue = l.queue and w.priority = p
-                and w.state = 'queued' and w.blocked_by is null and w.in_line = 0 and w.due_at <= ?2 limit ?3)),
+                and w.state = 'queued' and w.blocked_by is null and w.in_line = 0 and w.due_at <= ?2 limit ?3 + 0)),
             (select count(*) from (select 1 from sluice_live w where w.queue = l.queue and w.tenant = l.tenant and w.priority = p
-                and w.state = 'queued' and w.blocked_by is null and w.in_line = 1 and w.due_at <= ?2 limit ?3)))), 0) from priority where p < l.priority)
+                and w.state = 'queued' and w.blocked_by is null and w.in_line = 1 and w.due_at <= ?2 limit ?3 + 0)))), 0) from priority where p < l.priority)
         + iif(not b.yes,
             (select count(*) from (select 1 from sluice_live w where w.queue = l.queue and w.priority = l.priority
-                and w.state = 'queued' and w.blocked_by is null and w.in_line = 0 and w.due_at <= ?2 and (w.due_at, w.seq) < (l.due_at, l.seq) limit ?3)),
+                and w.state = 'queued' and w.blocked_by is null and w.in_line = 0 and w.due_at <= ?2 and (w.due_at, w.seq) < (l.due_at, l.seq) limit ?3 + 0)),
             (select count(*) from (select 1 from sluice_live w where w.queue = l.queue and w.tenant = l.tenant and w.priority = l.priority
-                and w.state = 'queued' and w.blocked_by is null and w.in_line = 1 and w.due_at <= ?2 and (w.due_at, w.seq) < (l.due_at, l.seq) limit ?3)))),
+                and w.state = 'queued' and w.blocked_by is null and w.in_line = 1 and w.due_at <= ?2 and (w.due_at, w.seq) < (l.due_at, l.seq) limit ?3 + 0)))),
     min(?3,
-        (select count(*) from (select 1 from sluice_live w where w.queue = j.queue and w.state = 'claimed' limit ?3))
+        (select count(*) from (select 1 from sluice_live w where w.queue = j.queue and w.state = 'claimed' limit ?3 + 0))
         + (select count(*) from (select 1 from sluice_live w where w.queue = j.queue and w.state in ('dispatched', 'uncertain')
-            and w.state = 'dispatched' limit ?3))
-        + (select count(*) from (select 1 from sluice_stray_run s where s.queue = j.queue limit ?3))),
+            and w.state = 'dispatched' limit ?3 + 0))
+        + (select count(*) from (select 1 from sluice_stray_run s where s.queue = j.queue limit ?3 + 0))),
     q.rate, q.rate_per_ms, q.burst, f.tokens, f.filled_at,
     b.yes, j.queue, j.tenant, n.tokens, n.filled_at,
     min(?3, (select count(*) from (select 1 from sluice_live w where w.queue = j.queue and w.tenant = j.tenant and w.tenant <> ''
-            and w.state in ('claimed', 'dispatched') limit ?3))
-        + (select count(*) from (select 1 from sluice_stray_run s where s.queue = j.queue and s.tenant = j.tenant and s.tenant <> '' limit ?3))),
+            and w.state in ('claimed', 'dispatched') limit ?3 + 0))
+        + (select count(*) from (select 1 from sluice_stray_run s where s.queue = j.queue and s.tenant = j.tenant and s.tenant <> '' limit ?3 + 0))),
     q.tenant_capacity, q.tenant_rate, q.tenant_rate_per_ms, q.tenant_burst
 from sluice_job j
 join (select coalesce(x.fair or x.tenant_capacity > 0 or x.tenant_rate > 0, 0)

@@ -4,4 +4,4 @@ select seq, generation, finished_at
 from sluice_done
 where queue = ?1 and outcome = ?2 and requeued_at is null and finished_at >= ?3 and finished_at < ?4
 order by finished_at
-limit ?5
+limit ?5 + 0

@@ -17,4 +17,4 @@ where q.name > ?4 and (?3 is null or q.engine in (select value from json_each(?3
       select 1 from sluice_live l where l.queue = q.name and l.engine is not null and l.state in ('claimed', 'dispatched')
   ))
 order by name
-limit ?5
+limit ?5 + 0

@@ -9,7 +9,7 @@ select * from (
     from sluice_stat
     where every_s = ?1 and at >= ?2 and at < ?3 and (?4 = '' or queue = ?4)
     order by at, queue
-    limit ?7
+    limit ?7 + 0
 )
 union all
 select null, at, queue, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '', body

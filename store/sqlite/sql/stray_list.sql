@@ -4,4 +4,4 @@ select job_id, queue, engine, ref, cancelled_at, tenant, generation, claimed_at,
 from sluice_stray_run
 where queue = ?1 and (cancelled_at, job_id, ref) > (?2, ?3, ?5)
 order by cancelled_at, job_id, ref
-limit ?4
+limit ?4 + 0

@@ -4,4 +4,4 @@ select job_id, queue, engine, ref, cancelled_at, tenant, generation, claimed_at,
 from sluice_stray_run
 where job_id = ?1
 order by cancelled_at, ref
-limit ?2
+limit ?2 + 0

@@ -15,4 +15,4 @@ cross join sluice_job j on j.seq = l.seq
 left join sluice_live b on b.seq = l.blocked_by
 where l.blocked_by is not null and l.seq > ?3
 order by l.seq
-limit ?4
+limit ?4 + 0

@@ -11,4 +11,4 @@ select seq, queue, tenant,
 from sluice_live
 where seq > ?3
 order by seq
-limit ?4
+limit ?4 + 0

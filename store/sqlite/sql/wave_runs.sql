@@ -2,6 +2,6 @@
 -- those are.
 -- ?1 how many to look at
 select queue, avg(finished_at - claimed_at), count(*)
-from (select queue, outcome, claimed_at, finished_at from sluice_done order by seq desc, generation desc limit ?1)
+from (select queue, outcome, claimed_at, finished_at from sluice_done order by seq desc, generation desc limit ?1 + 0)
 where claimed_at is not null and outcome <> 'cancelled'
 group by queue
