@@ -113,7 +113,11 @@ var functionSet = sync.OnceValues(func() (madeSet, error) {
 			if err != nil {
 				return madeSet{}, err
 			}
-			filled, err := fill(string(template), given)
+			whole, err := keepPlans(string(template), folder == "functions")
+			if err != nil {
+				return madeSet{}, fmt.Errorf("%s: %w", file, err)
+			}
+			filled, err := fill(whole, given)
 			if err != nil {
 				return madeSet{}, fmt.Errorf("%s: %w", file, err)
 			}
@@ -214,7 +218,12 @@ begin
     delete from sluice.queue_grant g where not exists (select from pg_roles r where r.oid = g.role);
     perform sluice._apply_grants(r.rolname) from pg_roles r where r.oid in (select g.role from sluice.queue_grant g);
     if current_setting('server_version_num')::integer >= 130000 then
-        alter function sluice._claim(text, integer, text, uuid, interval, smallint[], boolean) set enable_incremental_sort = off;
+        for f in
+            select p.oid::regprocedure::text as signature from pg_proc p
+            where p.pronamespace = 'sluice'::regnamespace and 'enable_sort=off' = any (p.proconfig)
+        loop
+            execute 'alter function ' || f.signature || ' set enable_incremental_sort = off';
+        end loop;
     end if;
 end
 $finish$;

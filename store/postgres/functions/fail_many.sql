@@ -37,9 +37,9 @@ begin
         select g.n, l.state, l.attempts + 1 as attempt, j.queue, coalesce(j.max_attempts, q.max_attempts, {{max attempts}}) as most,
                (l.state = 'queued' or l.id is null and d.outcome = 'dead' and d.token = g.token) as decided
         from unnest(ids, tokens) with ordinality as g(id, token, n)
-        join sluice.job j on j.id = g.id
+        join lateral (select * from sluice.job w where w.id = g.id offset 0) j on true
         left join sluice.queue q on q.name = j.queue
-        left join sluice.live l on l.id = g.id and l.token = g.token
+        left join lateral (select * from sluice.live w where w.id = g.id and w.token = g.token offset 0) l on true
         left join lateral (
             select o.outcome, o.token from sluice.done o where o.id = g.id order by o.generation desc limit 1
         ) d on true

@@ -1,9 +1,8 @@
 -- Claims jobs of one queue, or only looks. The last row has no id: it says how many seconds until a claim may get
 -- something (null: nothing that waits starts by itself), whether limits hold jobs back, and whether a job must end first.
--- It walks along indexes, for the reason that walk_in_order.sql gives.
 create or replace function sluice._claim(of_queue text, most integer, by_holder text, with_token uuid, lease interval, in_order smallint[], look_only boolean)
 returns table ({{columns}}, wait double precision, limited boolean, is_full boolean)
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off set jit = off as $function$
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     fronts  constant timestamptz[] := array_fill('-infinity'::timestamptz, array[10]);
     zeroes  constant uuid[] := array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[10]);

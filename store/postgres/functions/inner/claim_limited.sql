@@ -29,6 +29,7 @@ declare
     got     integer := 0;
     more    boolean := false;
     due     double precision;
+    dissolved uuid;
     row     record;
 begin
     execute {{flow_lock.sql}} into paused, rate, rate_per, burst, in_flight_limit, version, tokens, filled_at, stored, counted_from, counted_version,
@@ -42,7 +43,9 @@ begin
         return;
     end if;
     if not by_tenant and not look_only then
-        execute {{line_dissolve.sql}} using of_queue, {{max moved}};
+        for dissolved in execute {{line_dissolve.sql}} using of_queue, {{max moved}} loop
+            null; -- it says which, and a statement in a function must tell somebody
+        end loop;
     end if;
     if not by_tenant and rate <= 0 and in_flight_limit <= 0 then
         return;

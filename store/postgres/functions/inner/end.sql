@@ -3,7 +3,7 @@
 create or replace function sluice._end(event text, states text[], ids uuid[], tokens uuid[], results bytea[], errors text[],
     stacks text[], reasons text[], actors text[], counts text, late boolean)
 returns table (id uuid, queue text, state text, awaited boolean)
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off set jit = off as $function$
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     move     record;
     keyed    boolean;

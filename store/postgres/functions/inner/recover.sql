@@ -1,6 +1,6 @@
 -- Takes back jobs of a queue whose lease ran out, or buries them as poison.
 create or replace function sluice._recover(of_queue text, most integer, by_whom text, out requeued integer, out buried integer)
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off set jit = off as $function$
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     job_id   uuid;
     token    uuid;

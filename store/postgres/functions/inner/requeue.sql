@@ -74,7 +74,7 @@ begin
     perform sluice._unblock(behind);
     return query
     select i, case when i = any (moved) or i = any (acted) then 'queued' when i = any (refused) then 'duplicate'
-        when exists (select from sluice.job j where j.id = i) then 'not allowed' else 'unknown' end
+        when (select true from sluice.job j where j.id = i) then 'not allowed' else 'unknown' end
     from unnest(ids) as i;
 end
 $function$;

@@ -4,7 +4,7 @@ create or replace function sluice._settle(ids uuid[], tokens uuid[], event text,
     errors text[] default null, stacks text[] default null, reasons text[] default null, refs text[] default null,
     actors text[] default null, poison boolean default false, in_tx boolean[] default null)
 returns table (no integer, id uuid, state text)
-language plpgsql volatile set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off set jit = off as $function$
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $function$
 declare
     move    record;
     row     record;

@@ -1,0 +1,135 @@
+package postgres
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+)
+
+// A session of a program in another language keeps the plans of what each job costs, as a connection of a store does. In a
+// function, PostgreSQL keeps the plan of a statement that stands in its text, and plans one that «execute» runs each time.
+// So that a statement is written once, «execute {{claim.sql}} using …» in a template becomes the statement itself, with
+// variables for its arguments.
+
+// keptInFunctions are statements that only the functions run for each claim.
+var keptInFunctions = setOf(lateSQL, permitsSQL, startedSQL, startedAddSQL, queuePolicySQL)
+
+// walking is how a function is declared that programs call, or whose statements keep their plans: see walk_in_order.sql. What
+// such a function calls walks, too. A plan that is kept knows no arguments, from the first time on: a walk is the same for
+// all of them.
+const walking = "set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off set jit = off set plan_cache_mode = force_generic_plan "
+
+var (
+	functionStart = regexp.MustCompile(`(?m)^create or replace function `)
+	functionBody  = regexp.MustCompile(`(?s)^(.*?)(as \$function\$\n)(declare\n)?(.*)$`)
+	// The groups: a loop or «return query», the statement, what its text is followed by, where its row goes, its arguments, what ends it.
+	executed = regexp.MustCompile(`(?s)((?:for [^;]{1,400}? in\s+)?(?:return query )?)execute \{\{(\w+\.sql)\}\}(?: \|\| '([^']*)')?(\s+into [^;]*?)?\s+using\s+([^;]*?)(;|\s+loop\n)`)
+	named    = regexp.MustCompile(`\{\{(\w+\.sql)\}\}`)
+	argument = regexp.MustCompile(`\$(\d+)::((?:double precision|\w+)(?:\[\])?)`)
+)
+
+// keepPlans puts the statements whose plans are kept into the text of functions. Called says that programs call them.
+func keepPlans(template string, called bool) (string, error) {
+	starts := functionStart.FindAllStringIndex(template, -1)
+	if starts == nil {
+		return template, nil
+	}
+	var out strings.Builder
+	out.WriteString(template[:starts[0][0]])
+	for i, start := range starts {
+		end := len(template)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		function, err := keepPlansOf(template[start[0]:end], called)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(function)
+	}
+	return out.String(), nil
+}
+
+func keepPlansOf(function string, called bool) (string, error) {
+	var declared, failed []string
+	body := executed.ReplaceAllStringFunc(function, func(found string) string {
+		parts := executed.FindStringSubmatch(found)
+		before, name, behind, into, arguments, after := parts[1], parts[2], parts[3], parts[4], splitArguments(parts[5]), parts[6]
+		text := keptStatement(name)
+		if text == "" {
+			return found
+		}
+		text = schemaComment.ReplaceAllString(text, "")
+		prefix := fmt.Sprintf("given_%s_%d_", strings.TrimSuffix(name, ".sql"), len(declared))
+		types := make(map[string]string)
+		text = argument.ReplaceAllStringFunc(text, func(said string) string {
+			no, kind := argument.FindStringSubmatch(said)[1], argument.FindStringSubmatch(said)[2]
+			types[no] = kind
+			return prefix + no
+		})
+		var set strings.Builder
+		for i, value := range arguments {
+			no := fmt.Sprint(i + 1)
+			if types[no] == "" {
+				failed = append(failed, fmt.Sprintf("%s has no argument $%s of a type", name, no))
+				continue
+			}
+			declared = append(declared, fmt.Sprintf("    %s%s %s;\n", prefix, no, types[no]))
+			fmt.Fprintf(&set, "%s%s := %s; ", prefix, no, value)
+		}
+		if strings.Contains(text, "$") || len(arguments) != len(types) {
+			failed = append(failed, fmt.Sprintf("%s wants other arguments than %q", name, parts[5]))
+		}
+		return set.String() + "\n" + before + strings.TrimSpace(text) + behind + into + after
+	})
+	for _, left := range named.FindAllStringSubmatch(body, -1) {
+		if keptStatement(left[1]) != "" {
+			failed = append(failed, left[1]+" is run in a way that keeps no plan")
+		}
+	}
+	if failed != nil {
+		return "", fmt.Errorf("%s", strings.Join(failed, "; "))
+	}
+	parts := functionBody.FindStringSubmatch(body)
+	switch {
+	case declared == nil && (!called || parts == nil):
+		return function, nil
+	case declared == nil:
+		return parts[1] + walking + parts[2] + parts[3] + parts[4], nil
+	case parts == nil:
+		return "", fmt.Errorf("the body of %.80q was not found", body)
+	}
+	// In a statement a name is that of a column first, which it is where the statement stands alone.
+	return parts[1] + walking + parts[2] + "#variable_conflict use_column\ndeclare\n" + strings.Join(declared, "") + parts[4], nil
+}
+
+// keptStatement gives the text of a statement whose plan functions keep, by the name of its file; else nothing.
+func keptStatement(name string) string {
+	text, err := fs.ReadFile(statementFiles, "sql/"+name)
+	if err != nil || !perJob[string(text)] && !keptInFunctions[string(text)] {
+		return ""
+	}
+	return string(text)
+}
+
+// splitArguments splits a list at the commas that are in no parentheses, brackets or texts.
+func splitArguments(list string) []string {
+	var out []string
+	depth, quoted, from := 0, false, 0
+	for i, c := range list {
+		switch {
+		case c == '\'':
+			quoted = !quoted
+		case quoted:
+		case c == '(' || c == '[':
+			depth++
+		case c == ')' || c == ']':
+			depth--
+		case c == ',' && depth == 0:
+			out = append(out, strings.TrimSpace(list[from:i]))
+			from = i + 1
+		}
+	}
+	return append(out, strings.TrimSpace(list[from:]))
+}
