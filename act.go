@@ -227,13 +227,8 @@ func (c *Client) Queues(ctx context.Context, filter QueueFilter) ([]Queue, error
 	return queues, err
 }
 
-// named chooses a queue by its name; empty: all queues.
-func named(queue string) QueueFilter {
-	if queue == "" {
-		return QueueFilter{}
-	}
-	return QueueFilter{Names: []string{queue}}
-}
+// named chooses a queue by its name.
+func named(queue string) QueueFilter { return QueueFilter{Names: []string{queue}} }
 
 // ChangeSettings changes a queue's settings. It reads them, lets change edit them, checks the whole
 // and stores it with one audit entry; if somebody else changed them in between, it begins anew. A

@@ -138,8 +138,8 @@ func (s Stat) CheckNew() error {
 
 // StatFilter chooses what Stats lists.
 type StatFilter struct {
-	// Queue; empty: every queue.
-	Queue string
+	// Queues are those whose slots are listed. Default: all.
+	Queues []string
 	// Tenant lists the slots of one tenant instead of those of whole queues. Tenants lists those of the largest tenants
 	// beside those of whole queues.
 	Tenant  string
@@ -233,8 +233,8 @@ func (f StatFilter) until(now time.Time) StatFilter {
 }
 
 func (f StatFilter) check() error {
-	if f.Queue != "" {
-		if err := CheckQueueName(f.Queue); err != nil {
+	for _, name := range f.Queues {
+		if err := CheckQueueName(name); err != nil {
 			return err
 		}
 	}

@@ -190,7 +190,7 @@ func TestSummaryTellsTheFiguresOfTheSources(t *testing.T) {
 	inSlot(t, func(t *testing.T, began time.Time) {
 		store := memory.New(memory.Options{NoStatistics: true})
 		client := sluice.NewClient(store, sluice.ClientOptions{})
-		empty, err := client.Summaries(t.Context(), 0)
+		empty, err := client.Summaries(t.Context(), sluice.QueueFilter{}, 0)
 		if err != nil || len(empty) != 0 {
 			t.Errorf("without queues: %+v, %v", empty, err)
 		}
@@ -280,7 +280,7 @@ func TestStatsFillsInWhatIsLeftOpen(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		for _, wrong := range []sluice.StatFilter{{Every: time.Second}, {Limit: -1}, {Limit: 10_001}, {Queue: "no queue"}} {
+		for _, wrong := range []sluice.StatFilter{{Every: time.Second}, {Limit: -1}, {Limit: 10_001}, {Queues: []string{"no queue"}}} {
 			if _, err := client.Stats(t.Context(), wrong); !errors.Is(err, sluice.ErrInvalid) {
 				t.Errorf("%+v: %v", wrong, err)
 			}
@@ -328,4 +328,45 @@ func TestStatisticsAreKnownWhereSomebodyCounts(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, got, c.want)
 		}
 	}
+}
+
+// TestSummariesAreOfTheQueuesThatAreChosen has more queues in one slot than are read at once.
+func TestSummariesAreOfTheQueuesThatAreChosen(t *testing.T) {
+	inSlot(t, func(t *testing.T, began time.Time) {
+		store := memory.New(memory.Options{NoStatistics: true})
+		client := sluice.NewClient(store, sluice.ClientOptions{})
+		if _, err := client.SaveQueuePolicy(t.Context(), sluice.QueuePolicy{MaxQueues: 20_000}, sluice.Act{By: "test", Reason: "many"}); err != nil {
+			t.Fatal(err)
+		}
+		var jobs []sluice.NewJob
+		var stats []sluice.Stat
+		for n := range 10_500 {
+			name := fmt.Sprintf("q%05d", n)
+			jobs = append(jobs, sluice.NewJob{Queue: name, Payload: []byte("1")})
+			stats = append(stats, sluice.Stat{Queue: name, At: began, Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 1}})
+		}
+		if _, err := client.EnqueueMany(t.Context(), jobs); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.AddStats(t.Context(), "h", stats); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		for of, filter := range map[string]sluice.QueueFilter{
+			"q00000 to q10499": {}, "q00003 to q00104": {Names: []string{"q00003", "q00104"}}, "q00201 to q00400": {After: "q00200", Limit: 200},
+		} {
+			found, err := client.Summaries(t.Context(), filter, time.Minute)
+			if err != nil || len(found) == 0 {
+				t.Fatalf("%s: %d found, %v", of, len(found), err)
+			}
+			if has := found[0].Queue + " to " + found[len(found)-1].Queue; has != of {
+				t.Errorf("%+v chose %s, want %s", filter, has, of)
+			}
+			for _, s := range found {
+				if s.Counts.Enqueued != 1 || s.Depth.Ready != 1 {
+					t.Fatalf("%s: %+v", s.Queue, s)
+				}
+			}
+		}
+	})
 }

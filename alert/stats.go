@@ -2,7 +2,6 @@ package alert
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -62,7 +61,7 @@ func (f *figures) slots(ctx context.Context, window, every time.Duration) (map[s
 		if err != nil {
 			return nil, err
 		}
-		full := len(stats) == statPage
+		full := len(stats) == filter.Limit
 		for _, s := range stats {
 			if full && s.At.Equal(stats[len(stats)-1].At) {
 				break // it may go on, so it is read again
@@ -76,9 +75,9 @@ func (f *figures) slots(ctx context.Context, window, every time.Duration) (map[s
 		}
 		if last := stats[len(stats)-1].At; last.After(filter.From) {
 			filter.From = last
-			continue
+		} else { // a slot has more queues than are read at once
+			filter.Limit *= 2
 		}
-		return nil, fmt.Errorf("a slot has more than %d queues", statPage)
 	}
 }
 

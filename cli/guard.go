@@ -181,7 +181,7 @@ func warnOfRate(ctx context.Context, client *sluice.Client, name string, pairs [
 		return "", nil // nothing is raised
 	}
 	now := time.Now()
-	slots, err := client.Stats(ctx, sluice.StatFilter{Queue: name, Every: sluice.StatMinute, From: now.Add(-guardWindow), To: now.Add(sluice.StatMinute)})
+	slots, err := client.Stats(ctx, sluice.StatFilter{Queues: []string{name}, Every: sluice.StatMinute, From: now.Add(-guardWindow), To: now.Add(sluice.StatMinute)})
 	if err != nil {
 		return "", err
 	}

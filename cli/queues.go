@@ -41,16 +41,11 @@ one stands for any part of a name.`, count(sluice.DepthLimit)),
 		Example: "  sluice queues\n  sluice queues 'mail.*' -o json",
 		Args:    arguments(0, math.MaxInt),
 		RunE: func(command *cobra.Command, chosen []string) error {
-			if limit < 1 {
-				return usagef("--limit %d is not 1 or more", limit)
-			}
-			for _, pattern := range chosen {
-				if _, err := path.Match(pattern, ""); err != nil {
-					return usagef("queue %q: %w", pattern, err)
-				}
+			if err := checkChosen(chosen, limit); err != nil {
+				return err
 			}
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				queues, more, err := someQueues(ctx, client, chosen, limit)
+				queues, err := a.chosenQueues(ctx, client, chosen, limit)
 				if err != nil {
 					return err
 				}
@@ -58,13 +53,7 @@ one stands for any part of a name.`, count(sluice.DepthLimit)),
 				if err != nil {
 					return err
 				}
-				if more {
-					a.note("there are more queues than these %d: name some, or raise --limit", limit)
-				}
-				switch {
-				case len(rows) == 0 && len(chosen) > 0:
-					return codedError{fmt.Errorf("no queue is named %s", strings.Join(chosen, " or ")), exitNotFound, "«sluice queues» lists all"}
-				case len(rows) == 0 && a.output == "table":
+				if len(rows) == 0 && a.output == "table" {
 					a.note("no queues; «sluice enqueue QUEUE PAYLOAD» makes one")
 					return nil
 				}
@@ -78,7 +67,7 @@ one stands for any part of a name.`, count(sluice.DepthLimit)),
 			})
 		},
 	}
-	command.Flags().IntVar(&limit, "limit", 200, "how many queues at the most, the first by name")
+	flagLimit(command, &limit)
 	command.AddCommand(a.queuesRmCommand(), a.queuesPolicyCommand())
 	return command
 }
@@ -121,9 +110,50 @@ func (a *app) noteQueue(q queueRow) {
 	}
 }
 
+// flagLimit adds the option of how many queues are shown.
+func flagLimit(command *cobra.Command, limit *int) {
+	command.Flags().IntVar(limit, "limit", 200, "how many queues at the most, the first by name")
+}
+
+// checkChosen refuses patterns and limits that choose no queues whatever there is.
+func checkChosen(patterns []string, limit int) error {
+	if limit < 1 {
+		return usagef("--limit %d is not 1 or more", limit)
+	}
+	for _, pattern := range patterns {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return usagef("queue %q: %w", pattern, err)
+		}
+	}
+	return nil
+}
+
+// chosenQueues gives the first queues that match any of some patterns, or all, and says that there are more. A pattern that
+// matches none is an error.
+func (a *app) chosenQueues(ctx context.Context, client *sluice.Client, patterns []string, limit int) ([]sluice.Queue, error) {
+	queues, more, err := someQueues(ctx, client, patterns, limit)
+	if err != nil {
+		return nil, err
+	}
+	if more {
+		a.note("there are more queues than these %d: name some, or raise --limit", limit)
+		return queues, nil
+	}
+	for _, pattern := range patterns {
+		if !slices.ContainsFunc(queues, func(q sluice.Queue) bool { return matchesAny(q.Name, []string{pattern}) }) {
+			return nil, codedError{fmt.Errorf("no queue is named %s", pattern), exitNotFound, "«sluice queues» lists all"}
+		}
+	}
+	return queues, nil
+}
+
 // someQueues gives the first queues that match any of some patterns, or all, and whether there are more.
 func someQueues(ctx context.Context, client *sluice.Client, patterns []string, limit int) (queues []sluice.Queue, more bool, err error) {
-	for page := (sluice.QueueFilter{Limit: 1000}); ; {
+	page := sluice.QueueFilter{Limit: 1000}
+	if len(patterns) > 0 && !strings.ContainsAny(strings.Join(patterns, ""), `*?[\`) {
+		page.Names = patterns
+	}
+	for {
 		found, err := client.Queues(ctx, page)
 		if err != nil {
 			return nil, false, err

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -17,6 +16,7 @@ type statsFlags struct {
 	every  time.Duration
 	tenant string
 	by     string
+	limit  int
 }
 
 func (a *app) statsCommand() *cobra.Command {
@@ -33,20 +33,28 @@ and both; and pictures of the window. Of a single queue it shows all, of several
 It reads what every process of Sluice counts and upkeep adds up, some tens of rows, and never counts
 jobs: slots of 10 s are kept for 2 h, minutes for 48 h, hours for 90 d. --every lists them one by one.
 The times are at most 4.4 % off. Tenants are told apart if they were among the 20 of their queue that
-moved the most jobs in the slot.`,
+moved the most jobs in the slot. Names choose queues; a * in one stands for any part of a name.`,
 		Example: "  sluice stats\n  sluice stats payments\n  sluice stats payments --window 24h --by tenant\n  sluice stats payments --tenant acme\n  sluice stats payments --every 1m --window 15m -o json",
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
+			if err := checkChosen(args, f.limit); err != nil {
+				return err
+			}
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				if f.every > 0 {
-					return a.listSlots(ctx, client, args, f)
+				queues, err := a.chosenQueues(ctx, client, args, f.limit)
+				if err != nil {
+					return err
 				}
-				return a.summarise(ctx, client, args, f)
+				if f.every > 0 {
+					return a.listSlots(ctx, client, args, queues, f)
+				}
+				return a.summarise(ctx, client, args, queues, f)
 			})
 		},
 	}
+	flagLimit(command, &f.limit)
 	flags := command.Flags()
 	flags.Var(duration{&f.window}, "window", "how far back, up to 90d (default: 1h, with --every 1h: 24h)")
 	flags.Var(duration{&f.every}, "every", "list slots of this length one by one: 10s, 1m or 1h")
@@ -82,70 +90,49 @@ func (f *statsFlags) check() error {
 }
 
 // summarise tells the figures of the window.
-func (a *app) summarise(ctx context.Context, client *sluice.Client, queues []string, f statsFlags) error {
+func (a *app) summarise(ctx context.Context, client *sluice.Client, patterns []string, queues []sluice.Queue, f statsFlags) error {
 	rows, err := summaries(ctx, client, queues, f)
 	if err != nil {
 		return err
 	}
 	if len(rows) == 0 && a.output == "table" {
-		a.noteNoStats(queues, f)
+		a.noteNoStats(patterns, f)
 		return nil
 	}
-	if a.output == "table" && len(rows) == 1 && len(queues) == 1 && f.by == "queue" {
+	if a.output == "table" && len(rows) == 1 && len(patterns) == 1 && f.by == "queue" {
 		return a.printSummary(rows[0], f)
 	}
 	return printList(a, statsRows(rows), func(r statsRow) string { return r.Queue }, statsColumns(f))
 }
 
-// summaries reads them for the queues that are named, or for all.
-func summaries(ctx context.Context, client *sluice.Client, queues []string, f statsFlags) ([]sluice.Summary, error) {
+// summaries reads them of the queues that are chosen.
+func summaries(ctx context.Context, client *sluice.Client, queues []sluice.Queue, f statsFlags) ([]sluice.Summary, error) {
 	if len(queues) == 0 {
-		names, err := queueNames(ctx, client)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case f.tenant != "":
-			queues = names
-		case f.by == "tenant":
-			return client.TenantSummaries(ctx, "", f.window)
-		default:
-			return client.Summaries(ctx, f.window)
-		}
+		return nil, nil
+	}
+	chosen := sluice.QueueFilter{Names: namesOf(queues)}
+	switch {
+	case f.by == "tenant":
+		return client.TenantSummaries(ctx, chosen, f.window)
+	case f.tenant == "":
+		return client.Summaries(ctx, chosen, f.window)
 	}
 	var out []sluice.Summary
-	for _, queue := range queues {
-		found, err := summariesOf(ctx, client, queue, f)
+	for _, name := range chosen.Names {
+		s, err := client.TenantSummary(ctx, name, f.tenant, f.window)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, found...)
+		out = append(out, s)
 	}
 	return out, nil
 }
 
-func summariesOf(ctx context.Context, client *sluice.Client, queue string, f statsFlags) ([]sluice.Summary, error) {
-	if f.by == "tenant" {
-		if _, err := client.Queue(ctx, queue); err != nil {
-			return nil, err
-		}
-		return client.TenantSummaries(ctx, queue, f.window)
-	}
-	read := func() (sluice.Summary, error) { return client.Summary(ctx, queue, f.window) }
-	if f.tenant != "" {
-		read = func() (sluice.Summary, error) { return client.TenantSummary(ctx, queue, f.tenant, f.window) }
-	}
-	s, err := read()
-	return []sluice.Summary{s}, err
-}
-
-func queueNames(ctx context.Context, client *sluice.Client) ([]string, error) {
-	queues, err := client.Queues(ctx, sluice.QueueFilter{})
-	var names []string
+func namesOf(queues []sluice.Queue) (names []string) {
 	for _, q := range queues {
 		names = append(names, q.Name)
 	}
-	return names, err
+	return names
 }
 
 // noteNoStats says why there is nothing.
@@ -158,22 +145,10 @@ func (a *app) noteNoStats(queues []string, f statsFlags) {
 }
 
 // listSlots tells what happened slot by slot.
-func (a *app) listSlots(ctx context.Context, client *sluice.Client, queues []string, f statsFlags) error {
-	stored, err := client.Queues(ctx, sluice.QueueFilter{})
-	if err != nil {
-		return err
-	}
-	for _, name := range queues {
-		if !slices.ContainsFunc(stored, func(q sluice.Queue) bool { return q.Name == name }) {
-			return fmt.Errorf("queue %.80q: %w", name, sluice.ErrNotFound)
-		}
-	}
-	filter := sluice.StatFilter{Every: f.every, Tenant: f.tenant, Tenants: f.by == "tenant"}
-	if len(queues) == 1 {
-		filter.Queue = queues[0]
-	}
-	if len(stored) > 0 {
-		filter.To = stored[0].Now
+func (a *app) listSlots(ctx context.Context, client *sluice.Client, patterns []string, queues []sluice.Queue, f statsFlags) error {
+	filter := sluice.StatFilter{Queues: namesOf(queues), Every: f.every, Tenant: f.tenant, Tenants: f.by == "tenant"}
+	if len(queues) > 0 {
+		filter.To = queues[0].Now
 		filter.From = filter.To.Add(-f.window)
 	}
 	slots, err := client.Stats(ctx, filter)
@@ -183,14 +158,12 @@ func (a *app) listSlots(ctx context.Context, client *sluice.Client, queues []str
 	if len(slots) == mostSlots {
 		a.note("only the first %s slots are listed; ask for a queue, or for a shorter window", count(mostSlots))
 	}
-	slots = slices.DeleteFunc(slots, func(s sluice.Stat) bool {
-		return len(queues) > 0 && !slices.Contains(queues, s.Queue) || filter.Tenants && s.Tenant == ""
-	})
+	slots = slices.DeleteFunc(slots, func(s sluice.Stat) bool { return filter.Tenants && s.Tenant == "" })
 	if len(slots) == 0 && a.output == "table" {
-		a.noteNoStats(queues, f)
+		a.noteNoStats(patterns, f)
 		return nil
 	}
-	return printList(a, slotRows(slots), func(r slotRow) string { return r.Queue }, slotColumns(len(queues) != 1, f))
+	return printList(a, slotRows(slots), func(r slotRow) string { return r.Queue }, slotColumns(len(patterns) != 1 || len(queues) != 1, f))
 }
 
 // mostSlots is how many Client.Stats lists at the most.

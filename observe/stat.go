@@ -12,7 +12,11 @@ func (s *store) AddStats(ctx context.Context, holder string, stats []sluice.Stat
 }
 
 func (s *store) Stats(ctx context.Context, filter sluice.StatFilter) ([]sluice.Stat, error) {
-	return do(ctx, s, "stats", filter.Queue, func(ctx context.Context) ([]sluice.Stat, error) { return s.Store.Stats(ctx, filter) })
+	queue := ""
+	if len(filter.Queues) == 1 {
+		queue = filter.Queues[0]
+	}
+	return do(ctx, s, "stats", queue, func(ctx context.Context) ([]sluice.Stat, error) { return s.Store.Stats(ctx, filter) })
 }
 
 func (s *store) FoldStats(ctx context.Context, limit int) (int, error) {

@@ -3,6 +3,7 @@ package rollup
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -114,7 +115,7 @@ func Bounds(filter sluice.StatFilter) (from, to time.Time) {
 
 // Chosen reports whether a filter asks for a slot of a queue.
 func Chosen(filter sluice.StatFilter, queue string, at time.Time) bool {
-	return (filter.Queue == "" || filter.Queue == queue) && !at.Before(filter.From) && at.Before(filter.To)
+	return (len(filter.Queues) == 0 || slices.Contains(filter.Queues, queue)) && !at.Before(filter.From) && at.Before(filter.To)
 }
 
 // AddChosen counts a part if a filter asks for its slot.

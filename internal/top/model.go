@@ -71,7 +71,7 @@ func (m *model) Init() tea.Cmd { return m.look() }
 
 func (m *model) look() tea.Cmd {
 	return func() tea.Msg {
-		s, err := read(m.ctx, m.options.Client, m.options.Window)
+		s, err := read(m.ctx, m.options)
 		return snapshotMsg{s, err}
 	}
 }

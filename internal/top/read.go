@@ -17,6 +17,7 @@ type snapshot struct {
 	at      time.Time
 	took    time.Duration
 	queues  []queueRow
+	more    bool // there are more queues than these
 	holders []sluice.Holder
 	tended  bool
 	tenants []tenantRow    // the most in flight first
@@ -57,15 +58,16 @@ func (q queueRow) state() string {
 }
 
 // read looks at the store once, by bounded reads.
-func read(ctx context.Context, client *sluice.Client, window time.Duration) (snapshot, error) {
+func read(ctx context.Context, options Options) (snapshot, error) {
+	client := options.Client
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	begun := time.Now()
-	queues, err := client.Queues(ctx, sluice.QueueFilter{})
+	queues, more, err := options.Queues(ctx)
 	if err != nil {
 		return snapshot{}, err
 	}
-	summaries, err := client.Summaries(ctx, window)
+	summaries, err := summariesOf(ctx, client, queues, options.Window)
 	if err != nil {
 		return snapshot{}, err
 	}
@@ -81,7 +83,7 @@ func read(ctx context.Context, client *sluice.Client, window time.Duration) (sna
 	if err != nil {
 		return snapshot{}, err
 	}
-	s := snapshot{at: time.Now(), tenants: tenantRows(flows), alerts: alertsShown(book.Alerts)}
+	s := snapshot{at: time.Now(), more: more, tenants: tenantRows(flows), alerts: alertsShown(book.Alerts)}
 	for _, h := range holders {
 		if h.Silent() {
 			continue
@@ -90,10 +92,7 @@ func read(ctx context.Context, client *sluice.Client, window time.Duration) (sna
 		s.holders = append(s.holders, h)
 	}
 	for _, q := range queues {
-		row := queueRow{Queue: q}
-		if i := slices.IndexFunc(summaries, func(s sluice.Summary) bool { return s.Queue == q.Name }); i >= 0 {
-			row.Summary = summaries[i]
-		}
+		row := queueRow{Queue: q, Summary: summaries[q.Name]}
 		for _, h := range s.holders {
 			if slices.Contains(h.Queues, q.Name) {
 				row.workers++
@@ -103,6 +102,23 @@ func read(ctx context.Context, client *sluice.Client, window time.Duration) (sna
 	}
 	s.took = time.Since(begun)
 	return s, nil
+}
+
+// summariesOf reads the figures of queues, by name.
+func summariesOf(ctx context.Context, client *sluice.Client, queues []sluice.Queue, window time.Duration) (map[string]sluice.Summary, error) {
+	if len(queues) == 0 {
+		return nil, nil
+	}
+	var chosen sluice.QueueFilter
+	for _, q := range queues {
+		chosen.Names = append(chosen.Names, q.Name)
+	}
+	found, err := client.Summaries(ctx, chosen, window)
+	byName := make(map[string]sluice.Summary, len(found))
+	for _, s := range found {
+		byName[s.Queue] = s
+	}
+	return byName, err
 }
 
 // tenantRows are the tenants of all queues, those first that have as much in flight as they may.

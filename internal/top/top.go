@@ -13,9 +13,11 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Options say what is looked at, and how. Client is required.
+// Options say what is looked at, and how. Client and Queues are required.
 type Options struct {
 	Client *sluice.Client
+	// Queues gives the queues that are shown, by name, and whether there are more.
+	Queues func(ctx context.Context) (queues []sluice.Queue, more bool, err error)
 	// Store is how the store is called on the screen, without a password.
 	Store string
 	// Every is how often the store is looked at. Default 2 s.

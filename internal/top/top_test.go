@@ -1,6 +1,7 @@
 package top
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"io"
@@ -104,6 +105,7 @@ func TestScreens(t *testing.T) {
 			m.Update(detailMsg{detail: d})
 		}},
 		"wide": {132, 40, func(*model) {}},
+		"more": {80, 24, func(m *model) { m.snapshot.more = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -188,7 +190,7 @@ func shop(t *testing.T) *sluice.Client {
 func TestAQueueIsPausedByKeysWithAReason(t *testing.T) {
 	t.Parallel()
 	client := shop(t)
-	m := newModel(t.Context(), Options{Client: client, By: "ada", Window: time.Minute})
+	m := newModel(t.Context(), Options{Client: client, Queues: allOf(client), By: "ada", Window: time.Minute})
 	m.Update(m.look()())
 	keys(m, "p", "b", "a", "n", "k")
 	_, pause := m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
@@ -228,7 +230,9 @@ func TestRunShowsTheScreenUntilThePersonLeaves(t *testing.T) {
 	out := terminal{make(chan struct{}, 1)}
 	ended := make(chan error, 1)
 	client := shop(t)
-	go func() { ended <- Run(t.Context(), Options{Client: client, In: in, Out: out, Width: 80, Height: 24}) }()
+	go func() {
+		ended <- Run(t.Context(), Options{Client: client, Queues: allOf(client), In: in, Out: out, Width: 80, Height: 24})
+	}()
 	<-out.wrote
 	if _, err := io.WriteString(typed, "q"); err != nil {
 		t.Fatal(err)
@@ -248,5 +252,13 @@ func TestAQueueWithNothingDueHasNoOldestJob(t *testing.T) {
 	m.chosen = "mail"
 	if text := strings.Join(m.inspected(), "\n"); !strings.Contains(text, "oldest due -") {
 		t.Errorf("an empty queue is shown as\n%s", text)
+	}
+}
+
+// allOf gives all queues of a store.
+func allOf(client *sluice.Client) func(context.Context) ([]sluice.Queue, bool, error) {
+	return func(ctx context.Context) ([]sluice.Queue, bool, error) {
+		queues, err := client.Queues(ctx, sluice.QueueFilter{})
+		return queues, false, err
 	}
 }

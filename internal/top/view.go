@@ -85,8 +85,12 @@ func (m *model) totals() string {
 		in += perSecond(q.Counts.Enqueued, q.Summary)
 		done += q.Rate
 	}
+	shown := "queues " + count(len(m.snapshot.queues))
+	if m.snapshot.more { // the figures are of these alone
+		shown += "+"
+	}
 	parts := []string{
-		"queues " + count(len(m.snapshot.queues)), "ready " + count(ready), "in flight " + count(flight),
+		shown, "ready " + count(ready), "in flight " + count(flight),
 		fmt.Sprintf("in %s/s", rate(in)), fmt.Sprintf("done %s/s", rate(done)), styled(dead > 0, warning, "dead "+count(dead)),
 	}
 	if firing := m.firing(); firing > 0 {

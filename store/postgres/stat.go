@@ -86,7 +86,7 @@ func (s *Store) Stats(ctx context.Context, filter sluice.StatFilter) ([]sluice.S
 		limit = &filter.Limit // each row is a slot, and what follows the last of them is not asked for
 	}
 	err := s.call(ctx, "look at statistics", func(ctx context.Context, _ bool) error {
-		found, err := list(ctx, s.pool, scanStat, statsSQL, int(filter.Every.Seconds()), from, filter.To, filter.Queue, filter.Tenant,
+		found, err := list(ctx, s.pool, scanStat, statsSQL, int(filter.Every.Seconds()), from, filter.To, unlessNone(filter.Queues), filter.Tenant,
 			filter.Tenants, limit, partsTo)
 		if err != nil {
 			return err

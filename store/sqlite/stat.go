@@ -88,8 +88,12 @@ func (s *Store) Stats(ctx context.Context, filter sluice.StatFilter) ([]sluice.S
 	if filter.Tenant != "" {
 		limit = -1
 	}
-	err := s.read(ctx, "look at statistics", func(tx runner) error {
-		found, err := list(tx, scanStat, statsSQL, int(filter.Every.Seconds()), from.UnixMicro(), filter.To.UnixMicro(), filter.Queue,
+	queues, err := jsonUnlessNone(filter.Queues)
+	if err != nil {
+		return nil, err
+	}
+	err = s.read(ctx, "look at statistics", func(tx runner) error {
+		found, err := list(tx, scanStat, statsSQL, int(filter.Every.Seconds()), from.UnixMicro(), filter.To.UnixMicro(), queues,
 			filter.Tenant, filter.Tenants, limit, partsTo.UnixMicro())
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ func statRules() []Rule {
 				mine[i].Every = sluice.StatMinute
 			}
 			check := func(when string) {
-				minutes := sluice.StatFilter{Queue: queue, Every: sluice.StatMinute}
+				minutes := sluice.StatFilter{Queues: []string{queue}, Every: sluice.StatMinute}
 				w.lists(when, minutes, mine...)
 				minutes.Limit = 3
 				w.lists(when+", three", minutes, mine[:3]...)
@@ -79,8 +79,10 @@ func statRules() []Rule {
 				w.lists(when+", in between", minutes, mine[1:3]...)
 				minutes.From, minutes.To = base.Add(time.Second), base.Add(2*sluice.StatMinute+time.Second)
 				w.lists(when+", at odd instants", minutes, mine[1:3]...)
-				minutes.Queue = "nobody"
+				minutes.Queues = []string{"nobody"}
 				w.lists(when+", of no queue", minutes)
+				minutes.Queues = []string{"nobody", queue, "mail"}
+				w.lists(when+", of several queues", minutes, mine[1:3]...)
 			}
 			check("before")
 			w.fold()

@@ -1,15 +1,15 @@
 -- What happened in slots of a kind, as it has been added up, and what has not been yet: that is the rows whose every_s
 -- is null, with the body for tenants. Tenants is what is known of one tenant, if it is asked for.
--- $1 integer every_s   $2 timestamptz from   $3 timestamptz to   $4 text queue; empty: every   $5 text tenant; empty: none
+-- $1 integer every_s   $2 timestamptz from   $3 timestamptz to   $4 text[] queues, null: all   $5 text tenant; empty: none
 -- $6 boolean all tenants   $7 integer limit; null: none   $8 timestamptz to, of what has not been added up
 (select s.every_s, s.at, s.queue, s.enqueued, s.requeued, s.claimed, s.dispatched, s.completed, s.dead, s.cancelled, s.uncertain,
         s.failed, s.released, s.recovered, s.start_failed, s.wait, s.run, s.total,
         case when $6::boolean then s.tenants when $5::text <> '' then (s.tenants::json -> $5::text)::text else '' end
  from sluice.stat s
- where s.every_s = $1::integer and s.at >= $2::timestamptz and s.at < $3::timestamptz and ($4::text = '' or s.queue = $4::text)
+ where s.every_s = $1::integer and s.at >= $2::timestamptz and s.at < $3::timestamptz and ($4::text[] is null or s.queue = any ($4::text[]))
  order by s.at, s.queue
  limit $7::integer)
 union all
 select null, p.at, p.queue, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '', p.body
 from sluice.stat_part p
-where p.at >= $2::timestamptz and p.at < $8::timestamptz and ($4::text = '' or p.queue = $4::text)
+where p.at >= $2::timestamptz and p.at < $8::timestamptz and ($4::text[] is null or p.queue = any ($4::text[]))

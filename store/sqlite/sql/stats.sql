@@ -1,17 +1,17 @@
 -- What happened in slots of a kind, as it has been added up, and what has not been yet: that is the rows whose every_s
 -- is null, with the body for tenants. Tenants is what is known of one tenant, if it is asked for.
--- ?1 every_s   ?2 from   ?3 to   ?4 queue; empty: every   ?5 tenant; empty: none   ?6 whether all tenants
+-- ?1 every_s   ?2 from   ?3 to   ?4 queues as JSON, null: all   ?5 tenant; empty: none   ?6 whether all tenants
 -- ?7 limit; -1: none   ?8 to, of what has not been added up
 select * from (
     select every_s, at, queue, enqueued, requeued, claimed, dispatched, completed, dead, cancelled, uncertain,
            failed, released, recovered, start_failed, wait, run, total,
            case when ?6 then tenants when ?5 <> '' then (select t.value from json_each(tenants) t where t.key = ?5) else '' end
     from sluice_stat
-    where every_s = ?1 and at >= ?2 and at < ?3 and (?4 = '' or queue = ?4)
+    where every_s = ?1 and at >= ?2 and at < ?3 and (?4 is null or queue in (select value from json_each(?4)))
     order by at, queue
     limit ?7 + 0
 )
 union all
 select null, at, queue, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '', body
 from sluice_stat_part
-where at >= ?2 and at < ?8 and (?4 = '' or queue = ?4)
+where at >= ?2 and at < ?8 and (?4 is null or queue in (select value from json_each(?4)))
