@@ -157,6 +157,7 @@ func (p *patient) mend(mend string) bool {
 
 func (p *patient) restart() {
 	p.Helper()
+	p.exec("checkpoint") // the server halts as in a crash, and would forget what was committed a moment ago
 	if err := p.cluster.Halt(); err != nil {
 		p.Fatal(err)
 	}

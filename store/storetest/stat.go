@@ -81,7 +81,7 @@ func statRules() []Rule {
 				w.lists(when+", at odd instants", minutes, mine[1:3]...)
 				minutes.Queues = []string{"nobody"}
 				w.lists(when+", of no queue", minutes)
-				minutes.Queues = []string{"nobody", queue, "mail"}
+				minutes.Queues = []string{"nobody", queue, "nobody.else"}
 				w.lists(when+", of several queues", minutes, mine[1:3]...)
 			}
 			check("before")
