@@ -19,6 +19,9 @@ import (
 //go:embed sql/enqueue.sql
 var enqueueSQL string
 
+//go:embed sql/enqueue_one.sql
+var enqueueOneSQL string
+
 //go:embed sql/enqueue_new.sql
 var enqueueNewSQL string
 
@@ -148,6 +151,9 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 	if len(chosen) == 0 {
 		return nil, nil
 	}
+	if i := chosen[0]; len(chosen) == 1 && plain(&jobs[i]) {
+		return insertOne(ctx, db, &jobs[i])
+	}
 	order := sortedByID(len(chosen), func(i int) sluice.ID { return jobs[chosen[i]].ID })
 	bytes := 0
 	for _, i := range chosen {
@@ -161,19 +167,45 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 	}
 	arguments, known := columns.arguments(), knownQueues(jobs, chosen)
 	if mayFail && unlessZero(columns.inLine) == nil {
-		taken, err := takenIDs(ctx, db, enqueueNewSQL, slices.Clip(arguments), known)
+		taken, err := takenIDs(ctx, db, enqueueNewSQL, append(slices.Clip(arguments), known), known...)
 		if !violatesUnique(err) {
 			return taken, err
 		}
 	}
-	return takenIDs(ctx, db, enqueueSQL, append(arguments, columns.places()...), known)
+	return takenIDs(ctx, db, enqueueSQL, append(append(arguments, columns.places()...), known), known...)
 }
 
-// takenIDs runs a statement that stores jobs, and returns the ids that were taken. If one of the known queues, the last of
-// the arguments, is gone, it is an ErrQueueGone. The statement locks the table of jobs before it looks for them, and
+// plain reports whether a job says nothing that only the statements for many write.
+func plain(j *sluice.Insert) bool {
+	return j.Key == "" && !ordered(j) && !j.ByTenant && !j.AuditFull
+}
+
+// insertOne stores a plain job.
+func insertOne(ctx context.Context, db rowsQuerier, j *sluice.Insert) (map[sluice.ID]bool, error) {
+	labels, err := labelsText(*j)
+	if err != nil {
+		return nil, err
+	}
+	return takenIDs(ctx, db, enqueueOneSQL, []any{
+		[16]byte(j.ID), j.Queue, j.Tenant, int16(j.Priority), []byte(j.Payload), orNull(labels), orNull(int16(j.MaxAttempts)), nullTime(j.DueAt), orNull(j.Delay),
+		nullTime(j.ExpiresAt), j.Known,
+	}, j.Queue)
+}
+
+// orNull gives nil for the value that says nothing.
+func orNull[T comparable](value T) *T {
+	var nothing T
+	if value == nothing {
+		return nil
+	}
+	return &value
+}
+
+// takenIDs runs a statement that stores jobs, and returns the ids that were taken. If one of the known queues is gone, it is
+// an ErrQueueGone. The statement locks the table of jobs before it looks for them, and
 // DeleteQueue keeps those that do so waiting: none can miss that a queue goes.
-func takenIDs(ctx context.Context, db rowsQuerier, text string, arguments []any, known []string) (map[sluice.ID]bool, error) {
-	ids, err := list(ctx, db, pgx.RowTo[pgtype.UUID], text, append(arguments, known)...)
+func takenIDs(ctx context.Context, db rowsQuerier, text string, arguments []any, known ...string) (map[sluice.ID]bool, error) {
+	ids, err := list(ctx, db, pgx.RowTo[pgtype.UUID], text, arguments...)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func keepsPlans(db rowsQuerier, sql string) bool {
 
 // perJob are the statements that each job, or each look for one, costs; and those that look at each of many queues.
 var perJob = setOf(
-	enqueueSQL, enqueueNewSQL, claimSQL, claimTogetherSQL, lookSQL, nextDueSQL, claimedBeforeSQL, renewSQL, checkpointSQL, intendSQL,
+	enqueueSQL, enqueueNewSQL, enqueueOneSQL, claimSQL, claimTogetherSQL, lookSQL, nextDueSQL, claimedBeforeSQL, renewSQL, checkpointSQL, intendSQL,
 	endSQL, backSQL, awaySQL, auditSettledSQL, unblockSQL, jobSQL, jobStatusSQL, depthSQL,
 	flowLockSQL, flowAddSQL, flowTakeSQL, flowThereSQL, inFlightSQL, permitHeldSQL, permitPutSQL,
 	lineHintsSQL, lineAdoptSQL, lineDissolveSQL, lineDueSQL, lineWakeSQL, lineFirstSQL, lineLimitsSQL,

@@ -16,7 +16,7 @@ type preparingTx struct {
 
 // Query runs a statement in the transaction.
 func (t preparingTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if sql == enqueueSQL && !t.store.pooled {
+	if (sql == enqueueSQL || sql == enqueueOneSQL) && !t.store.pooled {
 		args = append([]any{preparing{}}, args...)
 	}
 	return t.rowsQuerier.Query(ctx, sql, args...)

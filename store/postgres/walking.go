@@ -19,7 +19,7 @@ const planForArgumentsSQL = "select set_config('plan_cache_mode', 'force_custom_
 
 // Query runs a statement in a transaction of its own. One of ours goes together with its settings.
 func (p pool) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error) {
-	if !p.together || !ours(arguments) {
+	if !p.together || sql == enqueueOneSQL || !ours(arguments) {
 		return p.Pool.Query(ctx, sql, arguments...)
 	}
 	conn, err := p.Acquire(ctx)
