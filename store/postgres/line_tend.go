@@ -34,7 +34,7 @@ const (
 	// nobody works for it.
 	hintPatience = 10 * time.Second
 	// hintSlices bounds how many times maxHints upkeep takes in from a queue at once.
-	hintSlices = 10
+	hintSlices = 34
 	// maxForgotten bounds how many lines are deleted while claims of their queue stand back.
 	maxForgotten = 200
 )

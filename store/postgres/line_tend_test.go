@@ -273,8 +273,8 @@ func TestUpkeepOfManyHintsIsBounded(t *testing.T) {
 	run(t, store, "insert into sluice.flow (queue) values ('q')")
 	run(t, store, "insert into sluice.hint (queue, at, tenant, jobs, room) select 'q', now() - interval '1 hour', 'a', 0, true from generate_series(1, 60000) n")
 	mend(t, store)
-	if n := count(t, store, "hint"); n != 10000 {
-		t.Errorf("%d hints are left of 60,000, want 10,000", n)
+	if n := count(t, store, "hint"); n != 9000 {
+		t.Errorf("%d hints are left of 60,000, want 9,000", n)
 	}
 	mend(t, store)
 	if n := count(t, store, "hint"); n != 0 {

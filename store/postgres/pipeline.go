@@ -30,7 +30,11 @@ func (s *Store) pipelined(ctx context.Context, do func(p *pipeline) error) error
 	defer conn.Release() // which closes one that is still in the transaction
 	p := &pipeline{conn: conn, together: s.pool.together}
 	p.queue("begin", nil)
-	p.queue(walkInOrderSQL, nil)
+	if p.conn.keeps {
+		p.queue(walkKeptSQL, nil)
+	} else {
+		p.queue(walkInOrderSQL, nil)
+	}
 	err = do(p)
 	if err == nil {
 		p.queue("commit", nil)

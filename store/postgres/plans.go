@@ -40,9 +40,12 @@ func (p pool) forgetPlans() {
 
 // Begin begins a transaction whose statements are planned, and keep their plans, as those of the pool are.
 func (p pool) Begin(ctx context.Context) (pgx.Tx, error) {
-	tx, err := p.BeginTx(ctx, walkInTx)
-	if err != nil || !p.keepsPlans() {
-		return tx, err
+	if !p.keepsPlans() {
+		return p.BeginTx(ctx, walkInTx)
+	}
+	tx, err := p.BeginTx(ctx, walkKeptInTx)
+	if err != nil {
+		return nil, err
 	}
 	return keepingTx{tx}, nil
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	_ "embed"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -12,6 +13,10 @@ import (
 
 //go:embed sql/walk_in_order.sql
 var walkInOrderSQL string
+
+// walkKeptSQL are the same settings for plans that are kept, which then know no arguments from the first time on. A walk is the
+// same for all of them, and the server would go on planning for each where it takes arrays to have fewer entries than usual.
+var walkKeptSQL = strings.TrimSpace(walkInOrderSQL) + ",\n       set_config('plan_cache_mode', 'force_generic_plan', true)"
 
 // planForArgumentsSQL has the statements after it planned for their arguments, though they are known by name. Which of
 // them say nothing may decide along which index to walk.
@@ -27,8 +32,13 @@ func (p pool) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows
 		return nil, err
 	}
 	var batch pgx.Batch
-	batch.Queue(walkInOrderSQL)
-	if p.keepsPlans() && !perJob[sql] {
+	switch {
+	case !p.keepsPlans():
+		batch.Queue(walkInOrderSQL)
+	case perJob[sql]:
+		batch.Queue(walkKeptSQL)
+	default:
+		batch.Queue(walkInOrderSQL)
 		batch.Queue(planForArgumentsSQL)
 	}
 	settings := batch.Len()
@@ -56,8 +66,11 @@ func ours(arguments []any) bool {
 	return !formats
 }
 
-// walkInTx are the options of a transaction of ours.
-var walkInTx = pgx.TxOptions{BeginQuery: "begin;\n" + walkInOrderSQL}
+// walkInTx and walkKeptInTx are the options of a transaction of ours.
+var (
+	walkInTx     = pgx.TxOptions{BeginQuery: "begin;\n" + walkInOrderSQL}
+	walkKeptInTx = pgx.TxOptions{BeginQuery: "begin;\n" + walkKeptSQL}
+)
 
 // walkedRows are the rows of a statement that was sent after its settings. Closing them ends the transaction.
 type walkedRows struct {
