@@ -37,22 +37,27 @@ type crowds struct {
 	hears  bool // what this process tells of itself, too
 }
 
-// crowd is a queue that many processes serve.
+// crowd is a queue that many processes serve, or did.
 type crowd struct {
-	processes int
+	processes int       // 0: few
 	signals   int       // how often it was signalled
 	last      time.Time // when it was signalled last
 	told      int       // how often it had been when the claim began that was told of last
 }
 
-// set takes in how many processes serve each queue.
+// set takes in how many processes serve each queue that many serve. What was noted of the others stays: a claim may be under way
+// that the others will be told of.
 func (c *crowds) set(processes map[string]int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := c.queues
-	c.queues = make(map[string]*crowd, len(processes))
+	if c.queues == nil {
+		c.queues = make(map[string]*crowd)
+	}
+	for _, q := range c.queues {
+		q.processes = 0
+	}
 	for queue, n := range processes {
-		if c.queues[queue] = before[queue]; c.queues[queue] == nil {
+		if c.queues[queue] == nil {
 			c.queues[queue] = &crowd{}
 		}
 		c.queues[queue].processes = n
@@ -77,7 +82,7 @@ func (c *crowds) signalled(queue string) time.Duration {
 	}
 	q.signals++
 	q.last = time.Now()
-	if rand.IntN(q.processes) < crowdFirst {
+	if q.processes <= crowdFirst || rand.IntN(q.processes) < crowdFirst {
 		return 0
 	}
 	return crowdRest + rand.N(min(time.Duration(q.processes)*crowdStep, crowdMost-crowdRest))
@@ -130,7 +135,7 @@ func (c *crowds) missed(queue string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.queues[queue]
-	return q != nil && q.signals > q.told
+	return q == nil || q.signals > q.told
 }
 
 // counting counts the processes that serve each queue, until ctx ends. What goes wrong leaves what was counted before.

@@ -190,3 +190,14 @@ func TestProcessThatHearsNothingSparesNobodyTheirLooks(t *testing.T) {
 		t.Error("a process that hears nothing tells the others to drop their looks")
 	}
 }
+
+// TestSignalIsMissedHoweverTheProcessesAreCounted counts them between a claim that took all jobs and the message of it, by which
+// the others drop their looks.
+func TestSignalIsMissedHoweverTheProcessesAreCounted(t *testing.T) {
+	t.Parallel()
+	for _, counts := range [][]int{nil, {9}, {0}, {0, 9}, {0, 0}} {
+		if !postgres.MissesWhatCame(9, counts...) {
+			t.Errorf("counted as %v, a signal that came meanwhile is not sent anew", counts)
+		}
+	}
+}

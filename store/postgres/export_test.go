@@ -180,3 +180,25 @@ func (s *Store) TellsTaken(queue string) bool {
 	s.crowds.signalled(queue)
 	return s.crowds.takes(queue, 0)
 }
+
+// MissesWhatCame has a claim take all jobs of a queue that so many processes serve, and a signal come before the others hear
+// of it, while the processes are counted anew. It reports whether the signal is known to be missed.
+func MissesWhatCame(processes int, counts ...int) bool {
+	of := func(n int) map[string]int {
+		if n == 0 {
+			return nil
+		}
+		return map[string]int{"q": n}
+	}
+	var c crowds
+	c.hear(true)
+	c.set(of(processes))
+	c.signalled("q")
+	before := c.before(sluice.ClaimRequest{Queue: "q", Limit: 9})
+	c.takes("q", before["q"])
+	c.signalled("q")
+	for _, n := range counts {
+		c.set(of(n))
+	}
+	return c.missed("q")
+}
