@@ -330,30 +330,28 @@ func TestStatisticsAreKnownWhereSomebodyCounts(t *testing.T) {
 	}
 }
 
-// TestSummariesAreOfTheQueuesThatAreChosen has more queues in one slot than are read at once.
+// TestSummariesAreOfTheQueuesThatAreChosen has more queues in one slot than are read at once, most of which are gone since.
 func TestSummariesAreOfTheQueuesThatAreChosen(t *testing.T) {
 	inSlot(t, func(t *testing.T, began time.Time) {
 		store := memory.New(memory.Options{NoStatistics: true})
 		client := sluice.NewClient(store, sluice.ClientOptions{})
-		if _, err := client.SaveQueuePolicy(t.Context(), sluice.QueuePolicy{MaxQueues: 20_000}, sluice.Act{By: "test", Reason: "many"}); err != nil {
-			t.Fatal(err)
-		}
-		var jobs []sluice.NewJob
 		var stats []sluice.Stat
 		for n := range 10_500 {
 			name := fmt.Sprintf("q%05d", n)
-			jobs = append(jobs, sluice.NewJob{Queue: name, Payload: []byte("1")})
 			stats = append(stats, sluice.Stat{Queue: name, At: began, Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 1}})
-		}
-		if _, err := client.EnqueueMany(t.Context(), jobs); err != nil {
-			t.Fatal(err)
+			if n%1000 > 0 {
+				continue
+			}
+			if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: name, Payload: []byte("1")}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := store.AddStats(t.Context(), "h", stats); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
 		for of, filter := range map[string]sluice.QueueFilter{
-			"q00000 to q10499": {}, "q00003 to q00104": {Names: []string{"q00003", "q00104"}}, "q00201 to q00400": {After: "q00200", Limit: 200},
+			"q00000 to q10000": {}, "q03000 to q09000": {Names: []string{"q03000", "q09000"}}, "q02000 to q04000": {After: "q01000", Limit: 3},
 		} {
 			found, err := client.Summaries(t.Context(), filter, time.Minute)
 			if err != nil || len(found) == 0 {

@@ -32,6 +32,16 @@ const maxHolders = 1000
 //go:embed functions/*.sql functions/inner/*.sql
 var functionFiles embed.FS
 
+// functionsSum is the version and the checksum of the functions: whoever opens a store compares it, and need not write them.
+//
+//go:embed functions.sum
+var functionsSum string
+
+func functionsChecksum() string {
+	_, checksum, _ := strings.Cut(strings.TrimSpace(functionsSum), " ")
+	return checksum
+}
+
 //go:embed sql/*.sql
 var statementFiles embed.FS
 
@@ -368,22 +378,20 @@ func grantedValues(functions []Function) string {
 
 // missingFunctions gives the step that makes the functions; nil, if the database has these or newer ones.
 func missingFunctions(ctx context.Context, db rowsQuerier) (*sluice.Migration, error) {
-	set, err := functionSet()
-	if err != nil {
-		return nil, err
-	}
-	step := &sluice.Migration{Name: "functions for other languages", Checksum: set.checksum, SQL: set.text + fmt.Sprintf(noteFunctions, FunctionsVersion, set.checksum)}
 	rows, err := query(ctx, db, hasTable, "function_set")
 	if err != nil {
 		return nil, err
 	}
 	exists, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
-	if err != nil || !exists {
-		return step, err
+	if err != nil {
+		return nil, err
+	}
+	if !exists {
+		return functionsStep()
 	}
 	has, err := list(ctx, db, pgx.RowTo[bool],
 		"select version > $1::integer or version = $1::integer and checksum = $2::text from sluice.function_set",
-		FunctionsVersion, set.checksum)
+		FunctionsVersion, functionsChecksum())
 	if err != nil {
 		return nil, err
 	}
@@ -393,7 +401,16 @@ func missingFunctions(ctx context.Context, db rowsQuerier) (*sluice.Migration, e
 			return nil, err
 		}
 	}
-	return step, nil
+	return functionsStep()
+}
+
+// functionsStep is the step that makes the functions.
+func functionsStep() (*sluice.Migration, error) {
+	set, err := functionSet()
+	if err != nil {
+		return nil, err
+	}
+	return &sluice.Migration{Name: "functions for other languages", Checksum: set.checksum, SQL: set.text + fmt.Sprintf(noteFunctions, FunctionsVersion, set.checksum)}, nil
 }
 
 // readersLack reports whether readers may not see columns that they should: those of tables that were made later.

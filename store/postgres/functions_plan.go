@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // A session of a program in another language keeps the plans of what each job costs, as a connection of a store does. In a
@@ -20,18 +21,20 @@ var keptInFunctions = setOf(lateSQL, permitsSQL, startedSQL, startedAddSQL, queu
 // all of them.
 const walking = "set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off set jit = off set plan_cache_mode = force_generic_plan "
 
-var (
-	functionStart = regexp.MustCompile(`(?m)^create or replace function `)
-	functionBody  = regexp.MustCompile(`(?s)^(.*?)(as \$function\$\n)(declare\n)?(.*)$`)
+// planWords find what keepPlans looks for. They are made when functions are: few programs make any.
+var planWords = sync.OnceValue(func() (w struct{ start, body, executed, named, argument *regexp.Regexp }) {
+	w.start = regexp.MustCompile(`(?m)^create or replace function `)
+	w.body = regexp.MustCompile(`(?s)^(.*?)(as \$function\$\n)(declare\n)?(.*)$`)
 	// The groups: a loop or «return query», the statement, what its text is followed by, where its row goes, its arguments, what ends it.
-	executed = regexp.MustCompile(`(?s)((?:for [^;]{1,400}? in\s+)?(?:return query )?)execute \{\{(\w+\.sql)\}\}(?: \|\| '([^']*)')?(\s+into [^;]*?)?\s+using\s+([^;]*?)(;|\s+loop\n)`)
-	named    = regexp.MustCompile(`\{\{(\w+\.sql)\}\}`)
-	argument = regexp.MustCompile(`\$(\d+)::((?:double precision|\w+)(?:\[\])?)`)
-)
+	w.executed = regexp.MustCompile(`(?s)((?:for [^;]{1,400}? in\s+)?(?:return query )?)execute \{\{(\w+\.sql)\}\}(?: \|\| '([^']*)')?(\s+into [^;]*?)?\s+using\s+([^;]*?)(;|\s+loop\n)`)
+	w.named = regexp.MustCompile(`\{\{(\w+\.sql)\}\}`)
+	w.argument = regexp.MustCompile(`\$(\d+)::((?:double precision|\w+)(?:\[\])?)`)
+	return w
+})
 
 // keepPlans puts the statements whose plans are kept into the text of functions. Called says that programs call them.
 func keepPlans(template string, called bool) (string, error) {
-	starts := functionStart.FindAllStringIndex(template, -1)
+	starts := planWords().start.FindAllStringIndex(template, -1)
 	if starts == nil {
 		return template, nil
 	}
@@ -52,9 +55,10 @@ func keepPlans(template string, called bool) (string, error) {
 }
 
 func keepPlansOf(function string, called bool) (string, error) {
+	words := planWords()
 	var declared, failed []string
-	body := executed.ReplaceAllStringFunc(function, func(found string) string {
-		parts := executed.FindStringSubmatch(found)
+	body := words.executed.ReplaceAllStringFunc(function, func(found string) string {
+		parts := words.executed.FindStringSubmatch(found)
 		before, name, behind, into, arguments, after := parts[1], parts[2], parts[3], parts[4], splitArguments(parts[5]), parts[6]
 		text := keptStatement(name)
 		if text == "" {
@@ -63,8 +67,8 @@ func keepPlansOf(function string, called bool) (string, error) {
 		text = schemaComment.ReplaceAllString(text, "")
 		prefix := fmt.Sprintf("given_%s_%d_", strings.TrimSuffix(name, ".sql"), len(declared))
 		types := make(map[string]string)
-		text = argument.ReplaceAllStringFunc(text, func(said string) string {
-			no, kind := argument.FindStringSubmatch(said)[1], argument.FindStringSubmatch(said)[2]
+		text = words.argument.ReplaceAllStringFunc(text, func(said string) string {
+			no, kind := words.argument.FindStringSubmatch(said)[1], words.argument.FindStringSubmatch(said)[2]
 			types[no] = kind
 			return prefix + no
 		})
@@ -83,7 +87,7 @@ func keepPlansOf(function string, called bool) (string, error) {
 		}
 		return set.String() + "\n" + before + strings.TrimSpace(text) + behind + into + after
 	})
-	for _, left := range named.FindAllStringSubmatch(body, -1) {
+	for _, left := range words.named.FindAllStringSubmatch(body, -1) {
 		if keptStatement(left[1]) != "" {
 			failed = append(failed, left[1]+" is run in a way that keeps no plan")
 		}
@@ -91,7 +95,7 @@ func keepPlansOf(function string, called bool) (string, error) {
 	if failed != nil {
 		return "", fmt.Errorf("%s", strings.Join(failed, "; "))
 	}
-	parts := functionBody.FindStringSubmatch(body)
+	parts := words.body.FindStringSubmatch(body)
 	switch {
 	case declared == nil && (!called || parts == nil):
 		return function, nil

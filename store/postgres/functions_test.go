@@ -25,7 +25,7 @@ var updateFunctions = flag.Bool("functions", false, "write the checksum of the f
 // other's place, again and again.
 func TestFunctionsVersionIsRaisedWithTheirText(t *testing.T) {
 	t.Parallel()
-	const path = "testdata/functions.sum"
+	const path = "functions.sum"
 	checksum, err := postgres.FunctionsChecksum()
 	if err != nil {
 		t.Fatal(err)
