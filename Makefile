@@ -73,10 +73,11 @@ cover: ## The coverage of the library and of the store in memory, without the ra
 	go test -vet=off -coverpkg=$(call listed,$(COVERED_PLAIN)) -coverprofile=coverage-plain.out $(COVERED_PLAIN) $(COVERING)
 	go run ./internal/coverage -profile=coverage-plain.out -least=85 $(COVERED_PLAIN)
 
-# The tests of a module of its own. The linter vets it.
+# The tests of a module of its own. The linter vets it. Go keeps no result of theirs: they build and run programs, and Go does
+# not know what of.
 .PHONY: $(MODULES:%=test/%)
 $(MODULES:%=test/%):
-	cd $(@:test/%=%) && go test -vet=off -timeout=30m ./...
+	cd $(@:test/%=%) && go test -vet=off -count=1 -timeout=30m ./...
 
 # Its tests start an IPFS node. Built beside each other, they would all build it.
 test/apps/conversations: ipfs
