@@ -187,6 +187,9 @@ func (s *statements) prepare(ctx context.Context, db *sql.DB, text string) (*sql
 	if other := s.byText[text]; other != nil || s.closed { // somebody was faster
 		return other, stmt.Close()
 	}
+	if s.byText == nil {
+		s.byText = make(map[string]*sql.Stmt)
+	}
 	s.byText[text] = stmt
 	return stmt, nil
 }

@@ -80,25 +80,29 @@ func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
 	if db.Stats().MaxOpenConnections == 1 {
 		return nil, &sluice.InvalidError{Field: "db", Rule: "it allows one connection, and the store needs two; see SetMaxOpenConns"}
 	}
-	s := &Store{db: db, options: options, lookUps: statements{byText: make(map[string]*sql.Stmt)}, waveSlice: waveSlice, checks: checkup.Checks("sqlite"), diskOf: diskOf, lookTimeout: lookTimeout}
+	s := &Store{db: db, options: options, waveSlice: waveSlice, checks: checkup.Checks("sqlite"), diskOf: diskOf, lookTimeout: lookTimeout}
 	var err error
 	if s.writer, err = startWriter(ctx, s); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	if err := s.checkSchema(ctx); err != nil {
+	if err := s.begin(ctx); err != nil {
 		s.writer.stop()
-		return nil, fmt.Errorf("open store: %w", err)
-	}
-	s.schema.Arm(knownSteps())
-	if err := s.startClock(ctx); err != nil {
-		s.writer.stop()
-		return nil, fmt.Errorf("open store: %w", err)
+		return nil, fmt.Errorf("open store: %w", errors.Join(err, s.lookUps.close()))
 	}
 	if !options.NoStatistics {
 		s.tally = counter.New(s, counter.Options{Logger: scrubbed.Logger(options.Logger, nil), Last: options.CallTimeout})
 	}
 	s.enlist()
 	return s, nil
+}
+
+// begin looks whether the store can be worked with.
+func (s *Store) begin(ctx context.Context) error {
+	if err := s.checkSchema(ctx); err != nil {
+		return err
+	}
+	s.schema.Arm(knownSteps())
+	return s.startClock(ctx)
 }
 
 // Close adds what was counted to the statistics and ends the store, and the database if the store opened it. It waits for reads that are under way, and lets no
