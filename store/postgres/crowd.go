@@ -82,7 +82,7 @@ func (c *crowds) signalled(queue string) time.Duration {
 	}
 	q.signals++
 	q.last = time.Now()
-	if q.processes <= crowdFirst || rand.IntN(q.processes) < crowdFirst {
+	if q.processes == 0 || rand.IntN(q.processes) < crowdFirst {
 		return 0
 	}
 	return crowdRest + rand.N(min(time.Duration(q.processes)*crowdStep, crowdMost-crowdRest))
@@ -135,7 +135,7 @@ func (c *crowds) missed(queue string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.queues[queue]
-	return q == nil || q.signals > q.told
+	return q != nil && q.signals > q.told
 }
 
 // counting counts the processes that serve each queue, until ctx ends. What goes wrong leaves what was counted before.

@@ -213,8 +213,8 @@ $drop$;
 `
 
 // finishFunctions takes from everybody what PostgreSQL grants to everybody, and gives roles again what they may do, which
-// may be more by now. The text of bytes is for everybody: see the step that makes the function. Claims use no incremental
-// sort, which PostgreSQL has from 13 on.
+// may be more by now. The text of bytes is for everybody: see the step that makes the function. What walks along indexes uses
+// no incremental sort, which PostgreSQL has from 13 on.
 const finishFunctions = `do $finish$
 declare
     f record;
@@ -241,8 +241,8 @@ $finish$;
 
 var placeholder = regexp.MustCompile(`\{\{([^}]+)\}\}`)
 
-// fill puts statements and figures in place of their names. A statement is put there as a text, character for character,
-// for execute: so it is planned each time by its arguments, as the store has it planned.
+// fill puts statements and figures in place of their names. A statement that keepPlans has left is put there as a text, character
+// for character, for execute: so it is planned each time by its arguments, as the store has it planned.
 func fill(template string, given map[string]string) (string, error) {
 	var missing error
 	filled := placeholder.ReplaceAllStringFunc(template, func(found string) string {

@@ -16,17 +16,26 @@ import (
 // keptInFunctions are statements that only the functions run for each claim.
 var keptInFunctions = setOf(lateSQL, permitsSQL, startedSQL, startedAddSQL, queuePolicySQL)
 
-// walking is how a function is declared that programs call, or whose statements keep their plans: see walk_in_order.sql. What
-// such a function calls walks, too. A plan that is kept knows no arguments, from the first time on: a walk is the same for
-// all of them.
-const walking = "set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off set jit = off set plan_cache_mode = force_generic_plan "
+// walking is how a function is declared that programs call, or whose statements keep their plans: by the settings of statements
+// whose plans a store keeps. What such a function calls walks, too. Incremental sorts are switched off when the functions are
+// there, since not each server knows them.
+var walking = sync.OnceValue(func() string {
+	var out strings.Builder
+	for _, setting := range planWords().setting.FindAllStringSubmatch(walkKeptSQL, -1) {
+		if setting[1] != "enable_incremental_sort" {
+			fmt.Fprintf(&out, "set %s = %s ", setting[1], setting[2])
+		}
+	}
+	return out.String()
+})
 
 // planWords find what keepPlans looks for. They are made when functions are: few programs make any.
-var planWords = sync.OnceValue(func() (w struct{ start, body, executed, named, argument *regexp.Regexp }) {
+var planWords = sync.OnceValue(func() (w struct{ start, body, executed, named, argument, setting *regexp.Regexp }) {
 	w.start = regexp.MustCompile(`(?m)^create or replace function `)
 	w.body = regexp.MustCompile(`(?s)^(.*?)(as \$function\$\n)(declare\n)?(.*)$`)
 	// The groups: a loop or «return query», the statement, what its text is followed by, where its row goes, its arguments, what ends it.
 	w.executed = regexp.MustCompile(`(?s)((?:for [^;]{1,400}? in\s+)?(?:return query )?)execute \{\{(\w+\.sql)\}\}(?: \|\| '([^']*)')?(\s+into [^;]*?)?\s+using\s+([^;]*?)(;|\s+loop\n)`)
+	w.setting = regexp.MustCompile(`set_config\('(\w+)', '(\w+)', true\)`)
 	w.named = regexp.MustCompile(`\{\{(\w+\.sql)\}\}`)
 	w.argument = regexp.MustCompile(`\$(\d+)::((?:double precision|\w+)(?:\[\])?)`)
 	return w
@@ -100,12 +109,12 @@ func keepPlansOf(function string, called bool) (string, error) {
 	case declared == nil && (!called || parts == nil):
 		return function, nil
 	case declared == nil:
-		return parts[1] + walking + parts[2] + parts[3] + parts[4], nil
+		return parts[1] + walking() + parts[2] + parts[3] + parts[4], nil
 	case parts == nil:
 		return "", fmt.Errorf("the body of %.80q was not found", body)
 	}
 	// In a statement a name is that of a column first, which it is where the statement stands alone.
-	return parts[1] + walking + parts[2] + "#variable_conflict use_column\ndeclare\n" + strings.Join(declared, "") + parts[4], nil
+	return parts[1] + walking() + parts[2] + "#variable_conflict use_column\ndeclare\n" + strings.Join(declared, "") + parts[4], nil
 }
 
 // keptStatement gives the text of a statement whose plan functions keep, by the name of its file; else nothing.

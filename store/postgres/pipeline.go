@@ -30,11 +30,7 @@ func (s *Store) pipelined(ctx context.Context, do func(p *pipeline) error) error
 	defer conn.Release() // which closes one that is still in the transaction
 	p := &pipeline{conn: conn, together: s.pool.together}
 	p.queue("begin", nil)
-	if p.conn.keeps {
-		p.queue(walkKeptSQL, nil)
-	} else {
-		p.queue(walkInOrderSQL, nil)
-	}
+	p.queue(walkSQL(p.conn.keeps), nil)
 	err = do(p)
 	if err == nil {
 		p.queue("commit", nil)

@@ -40,12 +40,10 @@ func (p pool) forgetPlans() {
 
 // Begin begins a transaction whose statements are planned, and keep their plans, as those of the pool are.
 func (p pool) Begin(ctx context.Context) (pgx.Tx, error) {
-	if !p.keepsPlans() {
-		return p.BeginTx(ctx, walkInTx)
-	}
-	tx, err := p.BeginTx(ctx, walkKeptInTx)
-	if err != nil {
-		return nil, err
+	keeps := p.keepsPlans()
+	tx, err := p.BeginTx(ctx, pgx.TxOptions{BeginQuery: "begin;\n" + walkSQL(keeps)})
+	if err != nil || !keeps {
+		return tx, err
 	}
 	return keepingTx{tx}, nil
 }

@@ -18,11 +18,20 @@ var walkInOrderSQL string
 // same for all of them, and the server would go on planning for each where it takes arrays to have fewer entries than usual.
 var walkKeptSQL = strings.TrimSpace(walkInOrderSQL) + ",\n       set_config('plan_cache_mode', 'force_generic_plan', true)"
 
+// walkSQL gives the settings of a statement or a transaction of ours.
+func walkSQL(keepsPlans bool) string {
+	if keepsPlans {
+		return walkKeptSQL
+	}
+	return walkInOrderSQL
+}
+
 // planForArgumentsSQL has the statements after it planned for their arguments, though they are known by name. Which of
 // them say nothing may decide along which index to walk.
 const planForArgumentsSQL = "select set_config('plan_cache_mode', 'force_custom_plan', true)"
 
-// Query runs a statement in a transaction of its own. One of ours goes together with its settings.
+// Query runs a statement in a transaction of its own. One of ours goes together with its settings, but that for a plain job,
+// which walks a key alone.
 func (p pool) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error) {
 	if !p.together || sql == enqueueOneSQL || !ours(arguments) {
 		return p.Pool.Query(ctx, sql, arguments...)
@@ -32,13 +41,9 @@ func (p pool) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows
 		return nil, err
 	}
 	var batch pgx.Batch
-	switch {
-	case !p.keepsPlans():
-		batch.Queue(walkInOrderSQL)
-	case perJob[sql]:
-		batch.Queue(walkKeptSQL)
-	default:
-		batch.Queue(walkInOrderSQL)
+	kept := keepsPlans(p, sql)
+	batch.Queue(walkSQL(kept))
+	if p.keepsPlans() && !kept {
 		batch.Queue(planForArgumentsSQL)
 	}
 	settings := batch.Len()
@@ -65,12 +70,6 @@ func ours(arguments []any) bool {
 	_, formats := arguments[1].(pgx.QueryResultFormats)
 	return !formats
 }
-
-// walkInTx and walkKeptInTx are the options of a transaction of ours.
-var (
-	walkInTx     = pgx.TxOptions{BeginQuery: "begin;\n" + walkInOrderSQL}
-	walkKeptInTx = pgx.TxOptions{BeginQuery: "begin;\n" + walkKeptSQL}
-)
 
 // walkedRows are the rows of a statement that was sent after its settings. Closing them ends the transaction.
 type walkedRows struct {
