@@ -233,8 +233,9 @@ func (d *drainage) startSteadily(to float64) bool {
 	}
 	d.flow(rate, took)
 	if took == opens-d.now {
-		d.now = opens
-		d.startAtOnce()
+		if d.now = opens; opens < to { // else what arrives at this instant shares in what there is
+			d.startAtOnce()
+		}
 		return true
 	}
 	if took == to-d.now {

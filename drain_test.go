@@ -186,6 +186,25 @@ func pass(limits []flowLimit, jobs float64) {
 	}
 }
 
+// TestLineThatOpensAsJobsArriveSharesWithThem has a line open at the instant at which jobs of another arrive, and at a mark.
+func TestLineThatOpensAsJobsArriveSharesWithThem(t *testing.T) {
+	t.Parallel()
+	lines := []flowLine{
+		{arrivals: []arrival{{at: 0, jobs: 10}}, weight: 1, opens: 45},
+		{arrivals: []arrival{{at: 45, jobs: 10}}, weight: 1},
+		{arrivals: []arrival{{at: 0, jobs: 100}}, weight: 1, limits: []flowLimit{{burst: 1, rate: 0.1}}}, // goes on all the time
+	}
+	got := drain(lines, []flowLimit{{tokens: 10, burst: 10, rate: 0.5}}, []float64{45, 60})
+	for n, last := range got.last[:2] {
+		if math.Abs(last[0]-70) > 0.01 {
+			t.Errorf("the last of line %d starts at %.2f, want 70: both get half of ten tokens, and of two each 5 s", n, last[0])
+		}
+	}
+	if math.Abs(got.by[0]-4.5) > 0.01 || math.Abs(got.by[1]-22) > 0.01 {
+		t.Errorf("%v have started before 45 and by 60, want 4.5 and 22", got.by)
+	}
+}
+
 func TestDrainThatNeverOpens(t *testing.T) {
 	t.Parallel()
 	for _, limits := range [][]flowLimit{nil, {{tokens: 1, burst: 1, rate: 1}}} {
