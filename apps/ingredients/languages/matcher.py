@@ -47,24 +47,26 @@ class Leases(threading.Thread):
             self.held.pop(job_id, None)
 
     def run(self):
+        db = None
         while not self.end.wait(min(self.options.lease / 3, 10)):
             try:
-                self.renew()
+                if db is None or db.closed:  # it broke: a new one
+                    db = psycopg.connect(self.options.db, autocommit=True)
+                self.renew(db)
             except psycopg.Error as error:
                 log("leases not renewed", error=str(error))
 
-    def renew(self):
+    def renew(self, db):
         with self.lock:
             held = dict(self.held)
-        with psycopg.connect(self.options.db, autocommit=True) as db:
-            db.execute("select sluice.beat(holder => %s, queues => %s, busy => %s)", (self.holder, self.options.queues, len(held)))
-            rows = db.execute(
-                "select id, held from sluice.renew_many(ids => %s, tokens => %s, lease_seconds => %s)",
-                (list(held), list(held.values()), self.options.lease),
-            )
-            for job_id, still in rows:
-                if not still:
-                    self.drop(job_id)
+        db.execute("select sluice.beat(holder => %s, queues => %s, busy => %s)", (self.holder, self.options.queues, len(held)))
+        rows = db.execute(
+            "select id, held from sluice.renew_many(ids => %s, tokens => %s, lease_seconds => %s)",
+            (list(held), list(held.values()), self.options.lease),
+        )
+        for job_id, still in rows:
+            if not still:
+                self.drop(job_id)
 
 
 class Matcher:

