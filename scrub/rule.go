@@ -21,7 +21,14 @@ type rule struct {
 	// whole says that the word may be anywhere in the text.
 	whole bool
 
-	compiled func() *compiled
+	compileOnce sync.Once
+	form        *compiled
+}
+
+// compiled compiles the pattern when it is needed for the first time: most texts need few.
+func (r *rule) compiled() *compiled {
+	r.compileOnce.Do(func() { r.form = compile(r) })
+	return r.form
 }
 
 // index is every rule, and the words that lead to them.
@@ -34,10 +41,9 @@ type index struct {
 
 var theIndex = sync.OnceValue(func() *index {
 	ix := &index{rules: slices.Concat(ownRules(), vendorRules())}
-	places := make(map[string]int)
+	places := make(map[string]int, 1000)
 	var list []string
 	for i, r := range ix.rules {
-		r.compiled = sync.OnceValue(func() *compiled { return compile(r) })
 		for _, word := range r.words {
 			place, known := places[word]
 			if !known {

@@ -1,33 +1,21 @@
 package scrub
 
-import (
-	_ "embed"
-	"encoding/json"
-	"fmt"
-	"strings"
-)
-
-//go:embed gitleaks.json
-var gitleaksJSON []byte
+import "strings"
 
 // vendorRule is a rule of gitleaks, as «make rules» writes it.
 type vendorRule struct {
-	ID      string   `json:"id"`
-	Words   []string `json:"words"`
-	Pattern string   `json:"pattern"`
-	Entropy float64  `json:"entropy,omitempty"`
-	Whole   bool     `json:"whole,omitempty"`
+	id      string
+	words   []string
+	pattern string
+	entropy float64
+	whole   bool
 }
 
-// vendorRules are the rules of gitleaks. The file is part of the program, so that an error in it is one of the program.
+// vendorRules are the rules of gitleaks.
 func vendorRules() []*rule {
-	var listed []vendorRule
-	if err := json.Unmarshal(gitleaksJSON, &listed); err != nil {
-		panic(fmt.Sprintf("gitleaks.json: %v", err))
-	}
-	rules := make([]*rule, len(listed))
-	for i, v := range listed {
-		rules[i] = &rule{family: familyOf(v.ID), name: v.ID, words: v.Words, pattern: v.Pattern, entropy: v.Entropy, whole: v.Whole}
+	rules := make([]*rule, len(gitleaks))
+	for i, v := range gitleaks {
+		rules[i] = &rule{family: familyOf(v.id), name: v.id, words: v.words, pattern: v.pattern, entropy: v.entropy, whole: v.whole}
 	}
 	return rules
 }

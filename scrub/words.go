@@ -41,45 +41,36 @@ func newWords(list []string) *words {
 		w.ends[state] = append(w.ends[state], int16(i))
 	}
 	w.link()
-	w.pack()
 	return w
 }
 
-// pack turns the numbers of states into places of rows.
-func (w *words) pack() {
-	for i, state := range w.next {
-		w.next[i] = state * uint32(w.width) << 1
-		if len(w.ends[state]) > 0 {
-			w.next[i] |= 1
+// link fills in where to go on when a word does not: by the longest of its ends that begins a word. It goes through the rows
+// by the length of what leads to them, so that all shorter ones are ready, and turns the numbers in a row into places.
+func (w *words) link() {
+	fail := make([]uint32, len(w.ends)) // the place of the row where a state goes on
+	line := make([]uint32, 1, len(w.ends))
+	for i := 0; i < len(line); i++ {
+		state := line[i]
+		row, onFail := w.row(state*uint32(w.width)), w.row(fail[state])
+		for class, child := range row {
+			if child == 0 {
+				row[class] = onFail[class]
+				continue
+			}
+			line = append(line, child)
+			if state != 0 {
+				fail[child] = onFail[class] >> 1
+				w.ends[child] = append(w.ends[child], w.ends[int(fail[child])/w.width]...)
+			}
+			row[class] = child * uint32(w.width) << 1
+			if len(w.ends[child]) > 0 {
+				row[class] |= 1
+			}
 		}
 	}
 }
 
-// link fills in where to go on when a word does not: by the longest of its ends that begins a word.
-func (w *words) link() {
-	fail := make([]uint32, len(w.ends))
-	line := make([]uint32, 0, len(w.ends))
-	for class := range w.width {
-		if state := w.next[class]; state != 0 {
-			line = append(line, state)
-		}
-	}
-	for len(line) > 0 {
-		state := line[0]
-		line = line[1:]
-		w.ends[state] = append(w.ends[state], w.ends[fail[state]]...)
-		for class := range w.width {
-			place := int(state)*w.width + class
-			onFail := w.next[int(fail[state])*w.width+class]
-			if w.next[place] == 0 {
-				w.next[place] = onFail
-				continue
-			}
-			fail[w.next[place]] = onFail
-			line = append(line, w.next[place])
-		}
-	}
-}
+func (w *words) row(place uint32) []uint32 { return w.next[place:][:w.width] }
 
 // find calls back for each word that is in the text, with the place where it ends.
 func (w *words) find(text string, found func(word, end int)) {

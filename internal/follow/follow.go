@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -13,10 +14,9 @@ import (
 // maxStatement is how long a statement may be, in bytes.
 const maxStatement = 10_000
 
-var (
-	name = regexp.MustCompile(`^[a-z][a-z0-9_]{0,29}$`)
-	verb = regexp.MustCompile(`(?i)^(update|insert|delete)$`)
-)
+var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,29}$`) })
+
+var verbs = []string{"update", "insert", "delete"}
 
 // Columns are those of moved, in the order in which sluice.Follower documents them.
 func Columns() []string {
@@ -39,7 +39,7 @@ func Sample() Expressions {
 
 // CheckName returns an ErrInvalid if a follower cannot be called so.
 func CheckName(of string) error {
-	if !name.MatchString(of) {
+	if !name().MatchString(of) {
 		return invalid("name", "%.60q must be a lower-case letter, then up to 29 lower-case letters, digits and _", of)
 	}
 	return nil
@@ -71,7 +71,7 @@ func Check(f sluice.Follower, ours func(name string) bool) error {
 
 func checkTokens(tokens []token, ours func(name string) bool) error {
 	words := slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.kind == blank })
-	if len(words) == 0 || !verb.MatchString(words[0].text) {
+	if len(words) == 0 || !slices.Contains(verbs, strings.ToLower(words[0].text)) {
 		return invalid("statement", "it must begin with update, insert or delete")
 	}
 	for i, t := range words {

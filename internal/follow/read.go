@@ -3,6 +3,7 @@ package follow
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // kind tells the tokens of a statement apart.
@@ -25,16 +26,20 @@ type token struct {
 }
 
 // shapes are the tokens that SQLite and PostgreSQL read alike, each at the beginning of what is left. They spell out upper
-// and lower case: to fold a range of all characters takes 7 ms, in each process that links a store.
-var shapes = []struct {
-	kind  kind
-	shape *regexp.Regexp
-}{
-	{blank, regexp.MustCompile(`^(?:[ \t\r\n\f]+|--[^\n]*(?:\n|$)|(?s:/\*.*?\*/))`)},
-	{text, regexp.MustCompile(`^'(?:[^']|'')*'`)},
-	{word, regexp.MustCompile(`^"(?:[^"]|"")+"`)},
-	{moved, regexp.MustCompile(`^(?i:moved)\.[A-Za-z0-9_$\x{80}-\x{10ffff}]+`)},
-	{word, regexp.MustCompile(`^[A-Za-z0-9_\x{80}-\x{10ffff}][A-Za-z0-9_$\x{80}-\x{10ffff}]*`)},
+// and lower case: to fold a range of all characters takes 7 ms. Few processes that link a store need them.
+var shapes = sync.OnceValue(func() []shape {
+	return []shape{
+		{blank, regexp.MustCompile(`^(?:[ \t\r\n\f]+|--[^\n]*(?:\n|$)|(?s:/\*.*?\*/))`)},
+		{text, regexp.MustCompile(`^'(?:[^']|'')*'`)},
+		{word, regexp.MustCompile(`^"(?:[^"]|"")+"`)},
+		{moved, regexp.MustCompile(`^(?i:moved)\.[A-Za-z0-9_$\x{80}-\x{10ffff}]+`)},
+		{word, regexp.MustCompile(`^[A-Za-z0-9_\x{80}-\x{10ffff}][A-Za-z0-9_$\x{80}-\x{10ffff}]*`)},
+	}
+})
+
+type shape struct {
+	kind    kind
+	pattern *regexp.Regexp
 }
 
 // read takes a statement apart.
@@ -58,8 +63,8 @@ func read(statement string) ([]token, error) {
 }
 
 func first(rest string) token {
-	for _, s := range shapes {
-		found := s.shape.FindString(rest)
+	for _, s := range shapes() {
+		found := s.pattern.FindString(rest)
 		if found == "" {
 			continue
 		}

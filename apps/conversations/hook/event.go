@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/sluice-queue/sluice"
@@ -44,8 +43,6 @@ type wire struct {
 	Content      string `json:"content"`
 	Prompt       string `json:"prompt"`
 }
-
-var namePattern = regexp.MustCompile(`^[A-Z][A-Za-z]{1,40}$`)
 
 // Read reads one event.
 func Read(in io.Reader) (Event, error) {
@@ -88,7 +85,7 @@ func (e Event) check() error {
 		return fmt.Errorf("%w: conversation_id (or session_id) is neither a ULID nor a UUID", ErrMalformed)
 	case !stages.IsID(e.ID):
 		return fmt.Errorf("%w: id is neither a ULID nor a UUID", ErrMalformed)
-	case !namePattern.MatchString(e.Name):
+	case !isName(e.Name):
 		return fmt.Errorf("%w: event (or hook_event_name) is not a name such as UserPromptSubmit", ErrMalformed)
 	case e.Role != "user" && e.Role != "assistant" && e.Role != "system" && e.Role != "tool":
 		return fmt.Errorf("%w: role is none of user, assistant, system and tool", ErrMalformed)
@@ -96,6 +93,12 @@ func (e Event) check() error {
 		return fmt.Errorf("%w: content (or prompt) is empty", ErrMalformed)
 	}
 	return nil
+}
+
+// isName reports whether a text is a name such as UserPromptSubmit.
+func isName(text string) bool {
+	const upper, lower = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
+	return len(text) >= 2 && len(text) <= 41 && strings.Contains(upper, text[:1]) && strings.Trim(text, upper+lower) == ""
 }
 
 func first(a, b string) string {

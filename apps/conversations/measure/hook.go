@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/sluice-queue/sluice/apps/conversations/hook"
@@ -29,18 +30,28 @@ func Build(ctx context.Context, folder string) (program string, err error) {
 	return program, nil
 }
 
+// starting lets one process at a time begin: this program starts them one by one in any case, and what one waits for the start of
+// the others is not its own time.
+var starting sync.Mutex
+
 // Run runs one hook as a process of its own, as a caller does, and measures it from its start to its end.
 func Run(ctx context.Context, program, db, log string, event []byte, more ...string) (took time.Duration, taken hook.Taken, err error) {
 	args := append([]string{"-db", db, "-log", log, "-tell", "-fail-exit", "1"}, more...)
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Stdin = bytes.NewReader(event)
+	var out bytes.Buffer
+	cmd.Stdin, cmd.Stdout = bytes.NewReader(event), &out
+	starting.Lock()
 	began := time.Now()
-	out, err := cmd.Output()
+	err = cmd.Start()
+	starting.Unlock()
+	if err == nil {
+		err = cmd.Wait()
+	}
 	took = time.Since(began)
 	if err != nil {
 		return took, taken, fmt.Errorf("the hook failed, see %s: %w", log, err)
 	}
-	if err := json.Unmarshal(out, &taken); err != nil {
+	if err := json.Unmarshal(out.Bytes(), &taken); err != nil {
 		return took, taken, errors.Join(errors.New("the hook said something else than what it took"), err)
 	}
 	return took, taken, nil

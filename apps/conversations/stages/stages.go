@@ -5,7 +5,7 @@ package stages
 import (
 	"context"
 	"fmt"
-	"regexp"
+	"strings"
 	"time"
 
 	"github.com/sluice-queue/sluice"
@@ -56,15 +56,21 @@ const (
 	uploadingPriority  = 10
 )
 
-var idPattern = regexp.MustCompile(`^(?:[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$`)
-
-// IsID reports whether a text is a ULID or a UUID, and so neither raw text nor anything else (C-96, S-6).
-func IsID(text string) bool { return idPattern.MatchString(text) }
-
-var versionPattern = regexp.MustCompile(`^[0-9a-z.]{1,20}$`)
+// IsID reports whether a text is a ULID or a UUID, and so neither raw text nor anything else (C-96, S-6). It is what idSchema
+// says. The hook's caller waits, so no regular expression is compiled for it.
+func IsID(text string) bool {
+	if len(text) == 26 {
+		return strings.Trim(text, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == ""
+	}
+	parts := strings.Split(text, "-")
+	return len(text) == 36 && len(parts) == 5 && len(parts[0]) == 8 && len(parts[1]) == 4 && len(parts[2]) == 4 && len(parts[3]) == 4 &&
+		strings.Trim(strings.Join(parts, ""), "0123456789abcdef") == ""
+}
 
 // IsVersion reports whether a text is a version of the rules.
-func IsVersion(text string) bool { return versionPattern.MatchString(text) }
+func IsVersion(text string) bool {
+	return len(text) >= 1 && len(text) <= 20 && strings.Trim(text, "0123456789abcdefghijklmnopqrstuvwxyz.") == ""
+}
 
 // NewValidation makes the job that looks at a conversation. One that waits takes further messages along; behind one that
 // runs there is one more.
@@ -95,7 +101,7 @@ const (
 // schemas are those of the payloads. They are checked at enqueue, and again before a handler sees them (C-95).
 var schemas = map[string]string{
 	Validation.Name(): objectSchema + `"required":["conversation_id","sanitization_version"],"properties":{
-		"conversation_id":` + idSchema + `,"sanitization_version":{"type":"string","pattern":"` + versionPattern.String() + `"}}}`,
+		"conversation_id":` + idSchema + `,"sanitization_version":{"type":"string","pattern":"^[0-9a-z.]{1,20}$"}}}`,
 	Extraction.Name(): objectSchema + `"required":["conversation_id","min_confidence"],"properties":{
 		"conversation_id":` + idSchema + `,"min_confidence":{"type":"number","minimum":0,"maximum":1},
 		"categories":{"type":["array","null"],"maxItems":20,"items":{"type":"string","pattern":"^[a-z_]{1,40}$"}}}}`,
