@@ -82,7 +82,7 @@ func SaidLines(each func(line string, cut int)) (w io.Writer, end func()) {
 // Batch gives the handler of «work --batch» for a program, of which one runs at a time.
 func Batch(size int, program ...string) func(context.Context, *worker.Job[json.RawMessage]) error {
 	one := runner{
-		program: program, running: &programs{}, log: event.NewLog(slog.New(slog.DiscardHandler), "", 0),
+		program: program, running: &programs{}, settings: func(context.Context, string) sluice.Settings { return sluice.DefaultSettings() }, log: event.NewLog(slog.New(slog.DiscardHandler), "", 0),
 		said:  event.NewLog(slog.New(slog.DiscardHandler), "", 0),
 		clean: func(text string) string { return text },
 	}

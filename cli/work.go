@@ -127,7 +127,7 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 		Slots: f.slots * max(1, f.batch), Poll: f.poll, Drain: f.grace, PayloadChecker: schema.New(), Logger: logger, LogLimit: a.log.limit, Scrub: a.log.clean(),
 	})
 	one := runner{
-		program: program, running: &a.programs, store: store, log: log, said: event.NewLog(logger, "", -1), pass: f.pass, clean: a.log.clean(),
+		program: program, running: &a.programs, settings: settingsOf(store), log: log, said: event.NewLog(logger, "", -1), pass: f.pass, clean: a.log.clean(),
 		silence: f.silence,
 	}
 	handler := one.run

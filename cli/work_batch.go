@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -120,7 +121,7 @@ func (b *batches) do(next *batchRun) {
 	for i, t := range left {
 		switch {
 		case t.ctx.Err() != nil: // its handler is about to return
-		case len(left) == 1 || codeOf(err) == exitTryAgain:
+		case len(left) == 1 || isNoAttempt(err):
 			t.done <- b.failed(t.ctx, t.job, err)
 		default:
 			t.alone, t.batch = true, nil
@@ -172,7 +173,7 @@ func (n *batchRun) run() error {
 	said := func(line string, cut int) {
 		n.of.said.Tell(event.ProgramSaid, "", "line", line, "cut", event.Count(cut))
 	}
-	err = n.of.execute(n.ctx, input, out, said)
+	err = n.of.execute(n.ctx, n.lease(), input, out, said)
 	out.end()
 	n.mu.Lock()
 	odd := n.odd
@@ -186,6 +187,15 @@ func (n *batchRun) run() error {
 		return fmt.Errorf("it ended without an answer for the job, and printed a line that is none: %w", odd)
 	}
 	return errors.New("it ended without an answer for the job")
+}
+
+// lease is the shortest of its jobs.
+func (n *batchRun) lease() time.Duration {
+	shortest := time.Duration(math.MaxInt64)
+	for _, t := range n.tickets {
+		shortest = min(shortest, n.of.settings(n.ctx, t.job.Queue).Lease)
+	}
+	return shortest
 }
 
 // unanswered are the jobs without an answer, in order.

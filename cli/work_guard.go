@@ -3,8 +3,10 @@ package cli
 import (
 	"bufio"
 	"io"
+	"math"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -24,8 +26,9 @@ const (
 	endWithin = 10 * time.Second // longer than that only a process lives that the kernel cannot kill
 )
 
-// guard is a process that outlives a worker which is killed, to end the programs that ran then. The worker
-// tells it by lines which runs begin (+RUN) and end (-RUN).
+// guard is a process that ends the programs of a worker which is killed, or which is stopped for so long that others may get its
+// jobs. The worker tells it by lines which runs begin (+RUN, and after how many milliseconds without a line the run is to be
+// ended) and end (-RUN), and by empty lines that it is alive.
 type guard struct {
 	lines *os.File
 	ended chan struct{}
@@ -77,25 +80,90 @@ func (g *guard) dismiss() {
 	}
 }
 
-// guardRuns is what a guard does: it waits for the worker's end, and kills what is left of its runs.
+// guardRuns is what a guard does: it waits for the worker's end, and kills what is left of its runs. It kills those of a worker
+// that is silent for too long before.
 func guardRuns(worker io.Reader) {
-	open := make(map[string]bool)
-	lines := bufio.NewScanner(worker)
-	for lines.Scan() {
-		if run, begins := strings.CutPrefix(lines.Text(), "+"); begins {
-			open[run] = true
-		} else {
-			delete(open, strings.TrimPrefix(run, "-"))
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for read := bufio.NewScanner(worker); read.Scan(); {
+			lines <- read.Text()
+		}
+	}()
+	open := make(patiences)
+	look := time.NewTicker(open.interval())
+	defer look.Stop()
+	// Looks are counted, not time: a guard that is stopped, or that gets no processor, has lines that it has not read.
+	var silent time.Duration
+	for {
+		select {
+		case line, alive := <-lines:
+			if !alive {
+				killRuns(open.over(math.MaxInt64))
+				return
+			}
+			silent = 0
+			if open.hear(line) {
+				look.Reset(open.interval())
+			}
+		case <-look.C:
+			silent += open.interval()
+			killRuns(open.over(silent))
 		}
 	}
-	killRuns(open)
 }
+
+// patiences says of each run for how long its worker may be silent.
+type patiences map[string]time.Duration
+
+// hear takes a line in, and reports whether a run began or ended.
+func (p patiences) hear(line string) bool {
+	run, milliseconds, begins := strings.Cut(strings.TrimPrefix(line, "+"), " ")
+	if begins {
+		number, err := strconv.Atoi(milliseconds)
+		if err != nil {
+			return false
+		}
+		p[run] = time.Duration(number) * time.Millisecond
+		return true
+	}
+	delete(p, strings.TrimPrefix(run, "-"))
+	return line != ""
+}
+
+// over takes out the runs whose worker was silent for too long.
+func (p patiences) over(silent time.Duration) map[string]bool {
+	over := make(map[string]bool)
+	for run, patience := range p {
+		if silent > patience {
+			over[run] = true
+			delete(p, run)
+		}
+	}
+	return over
+}
+
+// interval is how often a worker says that it is alive, and how often its guard looks.
+func (p patiences) interval() time.Duration {
+	interval := time.Second
+	for _, patience := range p {
+		interval = min(interval, patience/signsOfLife)
+	}
+	return max(interval, 10*time.Millisecond)
+}
+
+// signsOfLife is how many a worker gives in the time for which it may be silent.
+const signsOfLife = 8
+
+// patienceOf is for how long the worker of a program may be silent. A worker that runs keeps half of each lease before it, see
+// the renewing of package worker. Its programs end while their jobs are still its own.
+func patienceOf(lease time.Duration) time.Duration { return lease * 2 / 5 }
 
 // guardProgramsCommand is what the guard of a worker runs.
 func (a *app) guardProgramsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               guardName,
-		Short:             "End the programs of a worker that was killed, when standard input ends",
+		Short:             "End the programs of a worker that was killed or stopped, when standard input ends or is silent",
 		Hidden:            true,
 		Args:              arguments(0, 0),
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // it has no use for the settings of others

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // guardOf finds the guard of a worker, which is its child until the worker ends.
@@ -74,6 +77,44 @@ func TestKilledWorkerTakesAllProcessesOfItsProgramsAlong(t *testing.T) {
 			t.Fatal("the guard still runs")
 		}
 	}
+}
+
+// A worker that is stopped renews nothing. Its programs end while its jobs are still its own, and cost no attempt.
+func TestStoppedWorkerHasNoProgramsBesideItsSuccessors(t *testing.T) {
+	t.Parallel()
+	work, pipe := startMany(t, "timeout=1h", "lease=20s")
+	signal := func(s os.Signal) {
+		if err := work.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	job := func() (job sluice.Job) {
+		cmd := exec.Command("sluice", "jobs", "-o", "jsonl")
+		cmd.Env = work.Env
+		out, err := cmd.Output()
+		if err == nil {
+			err = json.Unmarshal(out, &job)
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return job
+	}
+	signal(syscall.SIGSTOP)
+	gone(t, pipe)
+	if held := job(); held.State != sluice.StateClaimed || time.Until(held.LeaseUntil) < 5*time.Second {
+		t.Errorf("the programs ended when the job was %s, held until %s", held.State, held.LeaseUntil)
+	}
+	signal(syscall.SIGCONT)
+	work.says(t, "all of them run")
+	if again := job(); again.Attempts != 0 || again.Releases != 1 || again.Recoveries != 0 {
+		t.Errorf("to be stopped cost %d attempts, %d releases and %d recoveries", again.Attempts, again.Releases, again.Recoveries)
+	}
+	work.interrupt(t)
+	work.says(t, "worker draining")
+	work.interrupt(t)
+	work.ends(t, 130)
+	gone(t, pipe)
 }
 
 func TestTimeOutEndsAProcessInASessionOfItsOwn(t *testing.T) {

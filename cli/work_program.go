@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"slices"
@@ -36,12 +37,26 @@ const (
 type runner struct {
 	program []string
 	running *programs
-	store   sluice.Store
-	log     *event.Log
-	said    *event.Log          // gets every line that a program says
-	pass    []string            // variables of Sluice's that a program gets all the same
-	clean   func(string) string // removes secrets from what a program says
-	silence time.Duration       // for how long a program may say nothing; 0: for ever
+	// settings gives those of a queue, which may be as old as LiveSettings allow.
+	settings func(ctx context.Context, queue string) sluice.Settings
+	log      *event.Log
+	said     *event.Log          // gets every line that a program says
+	pass     []string            // variables of Sluice's that a program gets all the same
+	clean    func(string) string // removes secrets from what a program says
+	silence  time.Duration       // for how long a program may say nothing; 0: for ever
+}
+
+// settingsOf gives what runner.settings asks for. Where the store does not answer, a queue's settings are those of a new one.
+// The worker tells of what is wrong with them.
+func settingsOf(store sluice.Store) func(ctx context.Context, queue string) sluice.Settings {
+	live := sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: slog.New(slog.DiscardHandler)})
+	return func(ctx context.Context, name string) sluice.Settings {
+		queue, err := live.Queue(ctx, name)
+		if err != nil {
+			return sluice.DefaultSettings()
+		}
+		return queue.Settings
+	}
 }
 
 // run runs the program for one job.
@@ -50,7 +65,7 @@ func (r *runner) run(ctx context.Context, job *worker.Job[json.RawMessage]) erro
 	said := func(line string, cut int) {
 		r.said.Tell(event.ProgramSaid, job.Queue, "job", job.ID, "line", line, "cut", event.Count(cut))
 	}
-	err := r.execute(ctx, job.Payload, out, said, append(traceEnvironment(ctx), "SLUICE_JOB_ID="+job.ID.String(), "SLUICE_QUEUE="+job.Queue,
+	err := r.execute(ctx, r.settings(ctx, job.Queue).Lease, job.Payload, out, said, append(traceEnvironment(ctx), "SLUICE_JOB_ID="+job.ID.String(), "SLUICE_QUEUE="+job.Queue,
 		"SLUICE_TENANT="+job.Tenant, "SLUICE_KEY="+job.Key, fmt.Sprintf("SLUICE_ATTEMPT=%d", job.Attempt()))...)
 	if err == nil {
 		return r.keep(job, out)
@@ -63,14 +78,18 @@ func (r *runner) run(ctx context.Context, job *worker.Job[json.RawMessage]) erro
 
 // failed is what a program's end says of a job for which it said nothing else.
 func (r *runner) failed(ctx context.Context, job *worker.Job[json.RawMessage], err error) error {
-	switch codeOf(err) {
-	case exitTryAgain:
+	switch {
+	case isNoAttempt(err):
 		return worker.Snooze(r.wait(ctx, job))
-	case exitPermanent:
+	case codeOf(err) == exitPermanent:
 		return worker.Permanent(err)
 	}
 	return err
 }
+
+// isNoAttempt reports whether a program's end is nothing that its jobs can help: they are tried again later, and no attempt is
+// counted.
+func isNoAttempt(err error) bool { return codeOf(err) == exitTryAgain || errors.Is(err, errFrozen) }
 
 // codeOf is the exit code of a program that ended by itself; else it is 0 or less.
 func codeOf(err error) int {
@@ -82,7 +101,7 @@ func codeOf(err error) int {
 }
 
 // execute runs the program to its end. An error has the end of what it said on standard error.
-func (r *runner) execute(ctx context.Context, stdin []byte, stdout io.Writer, said func(line string, cut int), environment ...string) error {
+func (r *runner) execute(ctx context.Context, lease time.Duration, stdin []byte, stdout io.Writer, said func(line string, cut int), environment ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ear := listen(r.silence, cancel)
@@ -97,7 +116,7 @@ func (r *runner) execute(ctx context.Context, stdin []byte, stdout io.Writer, sa
 	inGroup(cmd)
 	dieWithUs(cmd)
 	cmd.WaitDelay = killAfter
-	err := r.running.run(cmd)
+	err := r.running.run(cmd, lease)
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // it left a child behind that kept its output open
 		return nil
 	}
@@ -153,9 +172,5 @@ func (r *runner) keep(job *worker.Job[json.RawMessage], out *boundedBuffer) erro
 
 // wait is how long a job waits that is to be tried again: as if its releases had been attempts.
 func (r *runner) wait(ctx context.Context, job *worker.Job[json.RawMessage]) time.Duration {
-	queue, err := sluice.NewLiveSettings(r.store, sluice.LiveOptions{}).Queue(ctx, job.Queue)
-	if err != nil {
-		queue.Settings = sluice.DefaultSettings()
-	}
-	return queue.Settings.Backoff.Delay(job.Releases + 1)
+	return r.settings(ctx, job.Queue).Backoff.Delay(job.Releases + 1)
 }
