@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -62,7 +63,15 @@ func (a *app) canAsk() bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// stands reports whether a figure is raised, and to a multiple of what is usual; 0: nothing is usual.
+// ceiling is how much a limit allows: one of 0 is no limit, which is more than any figure.
+func ceiling(limit float64) float64 {
+	if limit == 0 {
+		return math.Inf(1)
+	}
+	return limit
+}
+
+// stands reports whether a figure is raised, and to a multiple of the usual figure; usual 0: no figure is usual.
 func stands(figure, before, usual float64) bool {
 	return usual > 0 && figure > before && figure >= guardFactor*usual
 }
@@ -111,15 +120,19 @@ func warnOfTenant(ctx context.Context, client *sluice.Client, of sluice.TenantLi
 	usual, before := nearest(granted, of.Queue), nearest(own, of.Queue)
 	var parts []string
 	tell := func(name, figure, of string, now, was, tier float64) {
-		if stands(now, was, tier) {
+		switch {
+		case !stands(now, was, tier):
+		case math.IsInf(now, 1):
+			parts = append(parts, fmt.Sprintf("no limit of %s instead of the %s", name, of))
+		default:
 			parts = append(parts, fmt.Sprintf("%s %s, %.3g times the %s", name, figure, now/tier, of))
 		}
 	}
-	if given.Capacity != nil && usual.Capacity != nil {
-		tell("capacity", count(*given.Capacity), count(*usual.Capacity), float64(*given.Capacity), float64(figureOf(before.Capacity)), float64(*usual.Capacity))
+	if now, was, tier := given.Capacity, before.Capacity, usual.Capacity; now != nil && tier != nil {
+		tell("capacity", count(*now), count(*tier), ceiling(float64(*now)), allowed(was, func(n int) float64 { return float64(n) }), float64(*tier))
 	}
-	if given.Rate != nil && usual.Rate != nil {
-		tell("rate", given.Rate.String(), usual.Rate.String(), given.Rate.PerSecond(), figureOf(before.Rate).PerSecond(), usual.Rate.PerSecond())
+	if now, was, tier := given.Rate, before.Rate, usual.Rate; now != nil && tier != nil {
+		tell("rate", now.String(), tier.String(), ceiling(now.PerSecond()), allowed(was, sluice.Rate.PerSecond), tier.PerSecond())
 	}
 	if len(parts) == 0 {
 		return "", nil
@@ -145,12 +158,12 @@ func nearest(all []sluice.TenantLimits, queue string) (out sluice.TenantLimits) 
 	return out
 }
 
-// figureOf is a figure; one that is not said is zero.
-func figureOf[T any](figure *T) (out T) {
-	if figure != nil {
-		out = *figure
+// allowed is how much a tenant's own limit allows; 0: it has none, so that its tier's counts.
+func allowed[T any](limit *T, figure func(T) float64) float64 {
+	if limit == nil {
+		return 0
 	}
-	return out
+	return ceiling(figure(*limit))
 }
 
 // guardRate asks before settings raise the rate of a queue beyond what its engine took lately.

@@ -96,8 +96,8 @@ func (a *app) setTenantCommand() *cobra.Command {
 		Short: "Put a tenant into a tier, or say what it is granted itself: capacity, rate, burst, weight",
 		Long: `Puts a tenant into a tier (--tier "" takes it out), or gives it limits of its own, which count before
 those of its tier: in one queue with --queue, else in every queue; for a while with --for. An empty
-value takes a limit away. Who raises a capacity or a rate to twice that of the tier or more is asked, and needs --yes where
-nobody can be asked.`,
+value takes a limit away, so that the tier's counts. A capacity or a rate of 0 is no limit. Who raises one to twice that of
+the tier or more, or to no limit, is asked, and needs --yes where nobody can be asked.`,
 		Example: "  sluice tenants set acme --tier PRO\n  sluice tenants set acme capacity=50 --for 2h --reason \"their migration\" --yes\n  sluice tenants set acme rate=100/s weight=3 --queue payments\n  sluice tenants set acme capacity=",
 		Args:    arguments(1, 5),
 		RunE: func(command *cobra.Command, args []string) error {
