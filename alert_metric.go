@@ -79,6 +79,10 @@ var alertMetrics = [...]AlertMetric{
 	{MetricClock, "seconds", false, false, "How far the store's clock and this machine's are apart."},
 }
 
+// NeedsStatistics reports whether the figure comes from the statistics that processes keep. Where no process counts, it is
+// not known, and alerts of rules that look at it stay as they are.
+func (m AlertMetric) NeedsStatistics() bool { return m.Windowed }
+
 // AlertMetrics lists what rules can look at.
 func AlertMetrics() []AlertMetric { return slices.Clone(alertMetrics[:]) }
 

@@ -175,6 +175,29 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 	}
 }
 
+// TestMetricsThatNeedStatisticsAreThoseThatSaySo reads every metric of a queue in which no process counts.
+func TestMetricsThatNeedStatisticsAreThoseThatSaySo(t *testing.T) {
+	t.Parallel()
+	for _, metric := range sluice.AlertMetrics() {
+		if !metric.OfQueue {
+			continue
+		}
+		synctest.Test(t, func(t *testing.T) {
+			store := memory.New(memory.Options{NoStatistics: true})
+			y := &yard{t, store, sluice.NewClient(store, sluice.ClientOptions{Logger: quiet})}
+			settings := sluice.DefaultSettings()
+			settings.Rate = sluice.RatePerSecond(2)
+			_, err := y.client.EnsureQueue(t.Context(), "mail", settings, ada)
+			y.ok(err)
+			y.add(1)
+			time.Sleep(2 * time.Hour)
+			if unknown := y.figure(metric.Name) == "?"; unknown != metric.NeedsStatistics() {
+				t.Errorf("%s: not known where nobody counts: %v, and it says %v", metric.Name, unknown, metric.NeedsStatistics())
+			}
+		})
+	}
+}
+
 // near allows for the width of a histogram's bucket.
 func near(got, want string) bool {
 	var a, b float64

@@ -20,7 +20,8 @@ func (a *app) alertRulesCommand() *cobra.Command {
 		Use:   "rules [RULE]",
 		Short: "List the rules of alerts, or show one with what to do when it fires",
 		Long: `Lists the rules as they count: the presets, and those that somebody changed or made. A rule of one queue counts there in
-place of that for all. Of one rule it also shows what it means and what to do.`,
+place of that for all. An alert of a rule that needs statistics stays as it is where no process counts. Of one rule it also
+shows what it means and what to do.`,
 		Example: "  sluice alerts rules\n  sluice alerts rules dead-letters\n  sluice alerts rules -o json",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -68,6 +69,7 @@ func ruleColumns() []column[sluice.AlertRule] {
 			}
 			return r.Covers.Says()
 		}, false},
+		{"NEEDS", func(r sluice.AlertRule) string { return orDash(ruleNeeds(r)) }, false},
 		{"", func(r sluice.AlertRule) string {
 			switch {
 			case r.Disabled:
@@ -79,6 +81,14 @@ func ruleColumns() []column[sluice.AlertRule] {
 		}, false},
 		{"SAYS", field("says"), false},
 	}
+}
+
+// ruleNeeds names what a rule cannot do without: the figures of some metrics come from the statistics.
+func ruleNeeds(r sluice.AlertRule) string {
+	if metric, err := sluice.AlertMetricNamed(r.Metric); err == nil && metric.NeedsStatistics() {
+		return "statistics"
+	}
+	return ""
 }
 
 func (a *app) showRules(rules []sluice.AlertRule) error {
@@ -95,6 +105,9 @@ func (a *app) showRules(rules []sluice.AlertRule) error {
 		}
 		if metric, err := sluice.AlertMetricNamed(r.Metric); err == nil {
 			text += "  " + r.Metric + ", in " + metric.Unit + ": " + metric.Meaning + "\n"
+		}
+		if needs := ruleNeeds(r); needs != "" {
+			text += "  needs " + needs + ": where no process counts, its alert stays as it is\n"
 		}
 		text += "what to do:\n  " + strings.ReplaceAll(orDash(r.Runbook), "\n", "\n  ") + "\n"
 		if r.Version > 0 {
