@@ -3,19 +3,33 @@ package deploy_test
 import (
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 )
 
-// TestExamplesAskForAPool looks for the pool of 5 to 20 connections in the address of every example of a program, and in the guide.
+// TestExamplesAskForAPool looks for the pool of 5 to 20 connections in every address of PostgreSQL that examples and guides give to
+// programs that go on: those of the role sluice_app. The role sluice_owner migrates and dumps, and needs no pool.
 func TestExamplesAskForAPool(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"kubernetes/secret.example.yaml", "systemd/sluice.env.example", "../docs/guide/production.md"} {
+	address, pool := regexp.MustCompile("(postgres://|…)[^\\s'\"`]*/jobs\\b[^\\s'\"`]*"), regexp.MustCompile(`[?&]pool_min_conns=5&pool_max_conns=20(&|$)`)
+	for _, path := range []string{
+		"README.md", "kubernetes/secret.example.yaml", "systemd/sluice.env.example", "../docs/guide/production.md", "../docs/guide/failover.md",
+	} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !regexp.MustCompile(`jobs\?sslmode=[a-z-]+&pool_min_conns=5&pool_max_conns=20\b`).Match(text) {
-			t.Errorf("%s has no address with a pool of 5 to 20 connections", path)
+		found := 0
+		for _, at := range address.FindAllString(string(text), -1) {
+			if strings.Contains(at, "sluice_owner") {
+				continue
+			}
+			if found++; !pool.MatchString(at) {
+				t.Errorf("%s: the address %s has no pool of 5 to 20 connections", path, at)
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s has no address of PostgreSQL", path)
 		}
 	}
 }
