@@ -2,10 +2,15 @@ package sluice_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"testing"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/export"
 )
 
@@ -64,6 +69,54 @@ func alertRunbooks() string {
 		text.WriteString("\n")
 	}
 	return strings.TrimSuffix(text.String(), "\n")
+}
+
+// pagedRules lists the presets that need a person now.
+func pagedRules() string {
+	var text strings.Builder
+	text.WriteString("| rule | fires when |\n| --- | --- |\n")
+	for _, r := range sluice.AlertPresets() {
+		if r.Severity == sluice.SeverityCritical {
+			fmt.Fprintf(&text, "| [`%s`](../alerts.md#%s) | %s |\n", r.Name, r.Name, r.Says)
+		}
+	}
+	return text.String()
+}
+
+// TestGuidesPageOnAlertsAndNotOnALevel looks for advice to page on ERROR, where attempts that are tried again are, and at the lines
+// that the guide names instead.
+func TestGuidesPageOnAlertsAndNotOnALevel(t *testing.T) {
+	t.Parallel()
+	advice := regexp.MustCompile(`(?i)\b(alert|alerts? belongs?|page) on (the level )?ERROR`)
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/guide/*.md", "deploy/*.md"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, paths, err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := advice.Find(text); found != nil {
+				t.Errorf("%s says %q", path, found)
+			}
+		}
+	}
+	text, err := os.ReadFile("docs/guide/production.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "### What to page on\n")
+	if !found {
+		t.Fatal("the guide does not say what to page on")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, name := range regexp.MustCompile("(?:lines?|and|,) `([a-z]+ [a-z ]+)`").FindAllStringSubmatch(section, -1) {
+		if !slices.ContainsFunc(event.All(), func(e *event.Event) bool { return e.Name == name[1] }) {
+			t.Errorf("the guide names a line %q, which nobody writes", name[1])
+		}
+	}
 }
 
 func alertMetricsTable() string {

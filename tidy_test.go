@@ -362,6 +362,7 @@ func TestDocsAreMadeFromTheCode(t *testing.T) {
 		{"docs/alerts.md", "presets", alertPresetsTable()},
 		{"docs/alerts.md", "runbooks", alertRunbooks()},
 		{"docs/alerts.md", "metrics", alertMetricsTable()},
+		{"docs/guide/production.md", "paged", pagedRules()},
 		{"docs/events.md", "events", eventsTable()},
 		{"docs/events.md", "fields", fieldsTable()},
 		{"docs/metrics.md", "metrics", metricsTable()},
