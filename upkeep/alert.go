@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
 // tellInterval is how often the receivers of this process are told what they were not told yet, if alerts are not looked at
@@ -96,4 +98,28 @@ func (u *Upkeep) alertIf(ctx context.Context, all bool, done *Done) (err error) 
 	}
 	_, err = u.alerts.watcher.Tell(ctx)
 	return err
+}
+
+// listening is a receiver whose errors are scrubbed before the audit gets a cut one: of half a secret no rule knows that it is
+// one.
+type listening struct {
+	alert.Receiver
+	clean func(string) string
+}
+
+// Tell scrubs the answer.
+func (l *listening) Tell(ctx context.Context, message sluice.AlertMessage) error {
+	return scrubbed.Error(l.Receiver.Tell(ctx, message), l.clean)
+}
+
+// listeningAll gives receivers whose errors are scrubbed. One that is nil stays so, and is refused when it is told.
+func listeningAll(receivers []alert.Receiver, clean func(string) string) []alert.Receiver {
+	out := make([]alert.Receiver, len(receivers))
+	for i, r := range receivers {
+		out[i] = r
+		if sluice.CheckGiven("receiver", r) == nil {
+			out[i] = &listening{r, scrubbed.Text(clean)}
+		}
+	}
+	return out
 }

@@ -251,6 +251,36 @@ func TestRuleThatIsDisabledWhileItFiresIsOver(t *testing.T) {
 	})
 }
 
+// leaky is a receiver that quotes an address where the audit cuts an error.
+type leaky struct{}
+
+func (leaky) Name() string { return "leaky" }
+
+func (leaky) Tell(context.Context, sluice.AlertMessage) error {
+	return errors.New("no such user ann.maria.lee.smith@example.com" + strings.Repeat(", so", 100))
+}
+
+func TestReceiverThatIsGivenUpLeavesNoPartOfASecret(t *testing.T) {
+	inFarm(t, func(f *farm) {
+		defer f.every(20*time.Minute, leaky{})()
+		f.dead(11)
+		pass(sluice.AlertNoticeKept + 3*time.Hour)
+		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: sluice.ObjectAlert})
+		given := 0
+		for _, entry := range entries {
+			if entry.Event == sluice.EventAlertUntold {
+				given++
+			}
+			if strings.Contains(entry.Reason, "ann.maria") {
+				f.Errorf("the audit says %q", entry.Reason)
+			}
+		}
+		if err != nil || given == 0 {
+			f.Errorf("the audit tells %+v, %v", entries, err)
+		}
+	})
+}
+
 // hook is a webhook's other end, which may be down.
 type hook struct {
 	phone

@@ -139,6 +139,7 @@ func New(store sluice.Store, options Options) *Upkeep {
 	}
 	options.Logger = scrubbed.Logger(options.Logger, options.Scrub)
 	options.Engines = scrubbed.Engines(options.Engines, options.Scrub)
+	options.Receivers = listeningAll(options.Receivers, options.Scrub)
 	store = scrubbed.Store(store, options.Scrub)
 	holder := sluice.NewHolderID()
 	return &Upkeep{

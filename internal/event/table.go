@@ -275,7 +275,7 @@ var fields = []Field{
 	{"severity", "how much it matters: note, warning, error or critical"},
 	{"value", "the figure that the rule looks at"},
 	{"threshold", "where it begins to matter in this queue"},
-	{"message", "what is wrong, in a sentence"},
+	{"message", "what is wrong, in a sentence: what the rule says, scrubbed"},
 	{"receiver", "whom alerts are told to"},
 	{"address", "where it listens"},
 	{"answers", "the paths that are answered there"},

@@ -93,19 +93,22 @@ func (e *listening) errors(errs []error) []error {
 	return errs
 }
 
-func (e *listening) error(err error) error {
+func (e *listening) error(err error) error { return Error(err, e.clean) }
+
+// Error gives an error whose text is scrubbed. What it is can still be asked for.
+func Error(err error, clean func(string) string) error {
 	if err == nil {
 		return nil
 	}
 	text := err.Error()
-	clean := e.clean(text)
-	if clean == text {
+	cleaned := clean(text)
+	if cleaned == text {
 		return err
 	}
-	return &told{clean, err}
+	return &told{cleaned, err}
 }
 
-// told is an error whose text was scrubbed. What it is can still be asked for.
+// told is an error whose text was scrubbed.
 type told struct {
 	text string
 	err  error

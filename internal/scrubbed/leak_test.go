@@ -117,7 +117,7 @@ func rows(t *testing.T, pool *pgxpool.Pool) string {
 	return all.String()
 }
 
-// TestNoErrorLeavesASecretBehind has handlers, engines and centres fail with errors that quote secrets.
+// TestNoErrorLeavesASecretBehind has handlers, engines, centres and receivers of alerts fail with errors that quote secrets.
 func TestNoErrorLeavesASecretBehind(t *testing.T) {
 	t.Parallel()
 	for name, open := range places(t) {
@@ -132,27 +132,36 @@ func TestNoErrorLeavesASecretBehind(t *testing.T) {
 				var log locked
 				spans := tracetest.NewInMemoryExporter()
 				observer := trace.New(trace.Options{TracerProvider: sdk.NewTracerProvider(sdk.WithSyncer(spans)), Scrub: how.scrub})
+				counted := newMeter(t, store)
+				seen := observe.Store(store, observer, counted)
 				o := office{
-					T: t, store: observe.Store(store, observer), client: sluice.NewClient(store, sluice.ClientOptions{}), scrub: how.scrub, observer: observer,
+					T: t, store: seen, client: sluice.NewClient(seen, sluice.ClientOptions{}), scrub: how.scrub, observers: []observe.Observer{observer, counted},
 					logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 				}
 				o.work()
 				o.dispatch()
 				o.forward()
+				o.act()
+				webhook := o.alert()
 				for where, text := range map[string]string{
-					"what the store tells": o.told(), "the bytes of the store": bytesOf(), "the log": log.String(), "the spans": textOf(t, spans),
+					"what the store tells": o.told(), "the bytes of the store": bytesOf(), "the log": log.String(), "the spans": textOf(t, spans), "the webhook": webhook,
 				} {
-					if !strings.Contains(text, found) && text != "" {
+					brief := where == "the webhook" // is told of one error, and little of it
+					if !strings.Contains(text, found) && text != "" && !brief {
 						t.Errorf("%s does not have the errors at all", where)
 					}
 					for _, s := range secrets {
-						has := strings.Contains(text, s.secret) || strings.Contains(text, hex.EncodeToString([]byte(s.secret))) ||
-							!how.leaves && strings.Contains(text, s.secret[:len(s.secret)/3]) && s == secrets[0]
-						if has != how.leaves && text != "" {
+						if has := holds(text, s.secret); has != how.leaves && text != "" && (has || !brief) {
 							t.Errorf("%s: %q is there: %v", where, s.secret, has)
 						}
 					}
+					if key := secrets[0].secret; !how.leaves && strings.Contains(text, key[:len(key)/3]) {
+						t.Errorf("%s: a part of %q is there", where, key)
+					}
 				}
+				o.tellsNothingGiven(bytesOf(), how.leaves, map[string]string{
+					"the log": log.String(), "the spans": textOf(t, spans), "the webhook": webhook, "the scrape": counted.scrape(t),
+				})
 				must(t, store.Close())
 			})
 		}
@@ -167,7 +176,12 @@ type office struct {
 	logger *slog.Logger
 	scrub  func(string) string
 
-	observer *trace.Observer
+	observers []observe.Observer
+}
+
+// holds says that a text has a secret, as it is or as the bytes of a column.
+func holds(text, secret string) bool {
+	return strings.Contains(text, secret) || strings.Contains(text, hex.EncodeToString([]byte(secret)))
 }
 
 // textOf is all that spans say.
@@ -231,7 +245,7 @@ func (o *office) work() {
 // dispatch has an engine refuse, be busy, be gone, and have runs that fail.
 func (o *office) dispatch() {
 	o.Helper()
-	engines := map[string]sluice.Engine{"far": observe.Engine(failing{}, "far", o.observer)}
+	engines := map[string]sluice.Engine{"far": observe.Engine(failing{}, "far", o.observers...)}
 	d := dispatcher.New(o.store, dispatcher.Options{Engines: engines, Logger: o.logger, LogLimit: -1, Scrub: o.scrub})
 	for queue := range answers {
 		o.queue(queue, "far")
@@ -301,8 +315,8 @@ func (o *office) told() string {
 	encoder.SetEscapeHTML(false)
 	page, err := o.client.Jobs(o.Context(), sluice.JobFilter{})
 	must(o.T, err)
-	if len(page.Jobs) != 8 {
-		o.Errorf("there are %d jobs, want 8", len(page.Jobs))
+	if len(page.Jobs) != 9 {
+		o.Errorf("there are %d jobs, want 9", len(page.Jobs))
 	}
 	for _, listed := range page.Jobs {
 		job, err := o.client.Job(o.Context(), listed.ID)
@@ -315,7 +329,9 @@ func (o *office) told() string {
 	must(o.T, err)
 	holders, err := o.client.Holders(o.Context())
 	must(o.T, err)
-	must(o.T, encoder.Encode([]any{audit, holders}))
+	alerts, err := o.client.Alerts(o.Context())
+	must(o.T, err)
+	must(o.T, encoder.Encode([]any{audit, holders, alerts}))
 	return all.String()
 }
 

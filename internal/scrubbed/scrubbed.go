@@ -41,10 +41,11 @@ func bounded(clean func(string) string) func(string) string {
 	}
 }
 
-// keys are the attributes of our lines that may quote anything.
-var keys = []string{"error", "Error", "reason"}
+// keys are the attributes of our lines that may quote anything: errors, the reasons that people give, the labels of jobs and
+// the words of alert rules.
+var keys = []string{"error", "Error", "reason", "labels", "message"}
 
-// Logger gives a logger whose lines are scrubbed: errors, and what tells of them. One that scrubs already stays as it is.
+// Logger gives a logger whose lines are scrubbed where they may quote anything. One that scrubs already stays as it is.
 // Nil is slog.Default.
 func Logger(logger *slog.Logger, clean func(string) string) *slog.Logger {
 	if logger == nil {
