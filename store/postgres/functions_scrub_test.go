@@ -3,6 +3,8 @@ package postgres_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // secretErrors are errors as drivers and servers write them, with what must not be left. Keys of vendors are put together here,
@@ -56,14 +58,10 @@ func TestFunctionsKeepSecretsOutOfWhatTheyStore(t *testing.T) {
 	const fault = "open db password=s3cr3tXYZ: no such host"
 	value[string](r, worker, `select sluice.fail(id => $1::text::uuid, token => $2::text::uuid, error => $3, retry_seconds => 0, stack => $3)`, mine, claim(), fault)
 	value[string](r, worker, `select sluice.release(id => $1::text::uuid, token => $2::text::uuid, reason => $3)::text`, mine, claim(), fault)
-	for _, statement := range []string{"select coalesce(string_agg(l::text, ''), '') from sluice.live l", "select string_agg(a::text, '') from sluice.attempt a", "select string_agg(a::text, '') from sluice.audit a"} {
-		if all := value[string](r, owner, statement); strings.Contains(all, "s3cr3t") {
-			t.Errorf("%s gives %s", statement, all)
-		}
-	}
 	if kept := value[string](r, owner, "select error from sluice.attempt"); kept != "open db password=[redacted:password]: no such host" {
 		t.Errorf("kept is %q", kept)
 	}
+	keepsNone(t, r, owner, "s3cr3tXYZ")
 	for _, e := range secretErrors {
 		clean := value[string](r, owner, "select sluice._scrubbed($1)", e[0])
 		if strings.Contains(clean, e[1]) {
@@ -85,4 +83,47 @@ func TestFunctionsKeepSecretsOutOfWhatTheyStore(t *testing.T) {
 	if kept := value[string](r, owner, "select sluice._stored_text($1)", long+fault); strings.Contains(kept, "s3cr3t") || !strings.HasSuffix(kept, ": no such host") {
 		t.Error("the end of a long text is kept as it was, or not at all")
 	}
+}
+
+// keepsNone looks for secrets in every row of every table.
+func keepsNone(t *testing.T, r *roles, owner *pgx.Conn, secrets ...string) {
+	t.Helper()
+	const tables = `select string_agg(format('select %1$L || t::text as line from sluice.%1$I t', tablename), ' union all ') from pg_tables where schemaname = 'sluice'`
+	all := value[string](r, owner, "select string_agg(line, E'\\n') from ("+value[string](r, owner, tables)+") every")
+	if !strings.Contains(all, "[redacted:") {
+		t.Error("no table has what was left of the errors")
+	}
+	for _, secret := range secrets {
+		if at := strings.Index(all, secret); at >= 0 {
+			t.Errorf("a table has %q: %s", secret, all[max(0, at-200):at+len(secret)])
+		}
+	}
+}
+
+// TestFunctionsForManyKeepSecretsOutOfWhatTheyStore fails and releases a job for each of the errors, all of them at once.
+func TestFunctionsForManyKeepSecretsOutOfWhatTheyStore(t *testing.T) {
+	t.Parallel()
+	r := newRoles(t)
+	worker, owner := r.as(r.worker), r.as("postgres")
+	r.exec("update sluice.queue set audit = 'full' where name = 'scraper'")
+	var errs, secrets []string
+	for _, e := range secretErrors {
+		errs, secrets = append(errs, e[0]), append(secrets, e[1])
+		r.exec("select sluice.enqueue(queue => 'scraper', payload => '{}')")
+	}
+	const claimed = "with c as (select id, token from sluice.claim(queues => '{scraper}', holder => 'w1', batch => 1000)) "
+	for _, call := range []string{
+		"sluice.release_many(ids => array_agg(c.id), tokens => array_agg(c.token), reason => $1)",
+		"sluice.fail_many(ids => array_agg(c.id), tokens => array_agg(c.token), errors => $1, retry_seconds => array_agg(0), stacks => $1)",
+		"sluice.fail_many(ids => array_agg(c.id), tokens => array_agg(c.token), errors => $1, retryable => array_agg(false), stacks => $1)",
+	} {
+		var argument any = errs
+		if strings.Contains(call, "reason") {
+			argument = strings.Join(errs, "\n")
+		}
+		if done := value[int](r, worker, claimed+"select count(*) from (select "+call+" from c) done", argument); done != len(errs) {
+			t.Errorf("%s was of %d jobs, want %d", call, done, len(errs))
+		}
+	}
+	keepsNone(t, r, owner, secrets...)
 }
