@@ -4,12 +4,14 @@ package apptest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,7 +99,7 @@ func KillMover(t testing.TB, address string) {
 	}
 }
 
-// Some acts on at most three jobs of a queue that are in a state. That others have moved them meanwhile is no failure.
+// Some acts on at most three jobs of a queue that are in a state. Jobs that others moved meanwhile are no failure.
 func Some(ctx context.Context, client *sluice.Client, queue string, state sluice.State, act func(ids []sluice.ID) error) error {
 	page, err := client.Jobs(ctx, sluice.JobFilter{Queue: queue, States: []sluice.State{state}, Limit: 3})
 	if err != nil || len(page.Jobs) == 0 {
@@ -107,6 +109,38 @@ func Some(ctx context.Context, client *sluice.Client, queue string, state sluice
 	for _, job := range page.Jobs {
 		ids = append(ids, job.ID)
 	}
-	_ = act(ids)
+	return unlessMoved(act(ids))
+}
+
+// unlessMoved passes on the error of an act, unless it only says that some jobs are in another state, or are deleted.
+func unlessMoved(err error) error {
+	var batch *sluice.BatchError
+	if !errors.As(err, &batch) {
+		return err
+	}
+	for _, refused := range batch.Failed {
+		if !errors.Is(refused, sluice.ErrNotAllowed) && !errors.Is(refused, sluice.ErrNotFound) {
+			return err
+		}
+	}
 	return nil
+}
+
+// Unseen lists those of some events of which the audit does not tell for any job of a queue. It shows whether moves that are
+// chosen by chance, and may be refused, were all made.
+func Unseen(ctx context.Context, client *sluice.Client, queue string, events ...sluice.Event) ([]sluice.Event, error) {
+	seen := make(map[sluice.Event]bool)
+	filter := sluice.AuditFilter{Object: sluice.ObjectJob, Name: queue, Limit: 1000}
+	for {
+		entries, err := client.Audit(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			filter.Before, seen[e.Event] = e.Seq, true
+		}
+		if len(entries) < filter.Limit {
+			return slices.DeleteFunc(slices.Clone(events), func(event sluice.Event) bool { return seen[event] }), nil
+		}
+	}
 }

@@ -6,6 +6,7 @@ package books
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -98,8 +99,24 @@ func (b *Books) Prepare(ctx context.Context, tables string, f sluice.Follower) e
 	return b.follow(ctx, f)
 }
 
-// Jobs names Sluice's view of all jobs.
-func (b *Books) Jobs() string { return b.jobs }
+// Astray tells of each item of a domain that does not say what became of its job. There should be none, ever. The statement
+// is the domain's; {jobs} in it stands for Sluice's view of all jobs, whose name differs between databases.
+func (b *Books) Astray(ctx context.Context, statement string) ([]string, error) {
+	rows, err := b.db.QueryContext(ctx, strings.ReplaceAll(statement, "{jobs}", b.jobs))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var all []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, errors.Join(rows.Err(), rows.Close())
+}
 
 // Transact does its work in one transaction. What the client enqueues meanwhile is stored if and only if the
 // transaction commits. Do must use nothing but tx and that client.

@@ -116,7 +116,7 @@ func (d *demo) wave(ctx context.Context) (Proof, error) {
 	if err = errors.Join(err, <-ended); err != nil {
 		return Proof{}, err
 	}
-	proof, err := prove(ctx, d.service.Books, payment.Queue)
+	proof, err := prove(ctx, d.service.Books, payment.New(d.service.Books))
 	if err != nil {
 		return proof, err
 	}

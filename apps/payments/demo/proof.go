@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/sluice-queue/sluice/apps/payments/books"
-	"github.com/sluice-queue/sluice/apps/payments/payment"
+	"github.com/sluice-queue/sluice/apps/payments/domain"
 )
 
 //go:embed sql/payments.sql
@@ -47,16 +47,16 @@ type Proof struct {
 }
 
 // prove reads the database.
-func prove(ctx context.Context, b *books.Books, queue string) (Proof, error) {
+func prove(ctx context.Context, b *books.Books, d domain.Domain) (Proof, error) {
 	db := b.DB()
-	astray, astrayErr := payment.Astray(ctx, db, b.Jobs())
+	astray, astrayErr := b.Astray(ctx, d.Astray)
 	p := Proof{Astray: len(astray)}
 	var micros int64
 	err := errors.Join(
 		astrayErr,
 		db.QueryRowContext(ctx, paymentsSQL).Scan(&p.Payments, &p.Once, &p.Never, &p.Twice, &p.Early, &p.Unfinished, &p.Misposted, &micros),
-		db.QueryRowContext(ctx, jobsSQL, queue).Scan(&p.Jobs, &p.Completed, &p.Misnamed, &p.Attempts, &p.Releases, &p.Recoveries),
-		db.QueryRowContext(ctx, paceSQL, queue).Scan(&p.Claims, &p.ClaimSeconds, &p.Fullest, &p.Burst, &p.Rate),
+		db.QueryRowContext(ctx, jobsSQL, d.Queue).Scan(&p.Jobs, &p.Completed, &p.Misnamed, &p.Attempts, &p.Releases, &p.Recoveries),
+		db.QueryRowContext(ctx, paceSQL, d.Queue).Scan(&p.Claims, &p.ClaimSeconds, &p.Fullest, &p.Burst, &p.Rate),
 	)
 	p.TookSeconds = float64(micros) / 1e6
 	if err != nil {

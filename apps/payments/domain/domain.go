@@ -31,6 +31,8 @@ type Domain struct {
 	Tables string
 	// Follow keeps an item as its job is, whoever moves the job; see sluice.Follower.
 	Follow string
+	// Astray lists the items that do not say what became of their jobs; see books.Books.Astray.
+	Astray string
 	// Init is phase A, Exec is phase B.
 	Init, Exec Work
 	// Status tells how one item stands; sluice.ErrNotFound: there is none of that id.

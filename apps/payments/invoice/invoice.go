@@ -21,6 +21,9 @@ import (
 //go:embed sql/tables.sql
 var tablesSQL string
 
+//go:embed sql/astray.sql
+var astraySQL string
+
 //go:embed sql/follow.sql
 var followSQL string
 
@@ -56,7 +59,7 @@ func New(b *books.Books) domain.Domain {
 	steps := &Steps{b}
 	preset := Preset()
 	return domain.Domain{
-		Queue: Queue, Preset: preset, Path: "/invoices", Tables: tablesSQL, Follow: followSQL,
+		Queue: Queue, Preset: preset, Path: "/invoices", Tables: tablesSQL, Follow: followSQL, Astray: astraySQL,
 		Init: domain.Work{
 			Workflow: "InvoiceInitWorkflow", TaskQueue: "invoice-init-task-queue", Workflows: 10, Activities: 20,
 			Register: func(r domain.Registry) {

@@ -1,44 +1,103 @@
 package payment_test
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/apptest"
-	"github.com/sluice-queue/sluice/apps/payments/books"
+	"github.com/sluice-queue/sluice/apps/payments/domain"
+	"github.com/sluice-queue/sluice/apps/payments/invoice"
 	"github.com/sluice-queue/sluice/apps/payments/payment"
 )
 
-// Whoever moves the jobs, and whenever a process is killed, no payment says something else than its job.
+// Whoever moves the jobs, and whenever a process is killed, no payment and no invoice says something else than its job.
 func TestPaymentsNeverDisagreeWithTheirJobs(t *testing.T) {
 	onBoth(t, func(d *desk) {
-		m := &mover{books: d.books, ctx: d.Context()}
-		for round := range 4 {
-			var all []any
-			for i := range 40 {
-				r := request(fmt.Sprintf("p%d-%d", round, i))
-				r.DueAt = time.Now().Add(-time.Minute)
-				all = append(all, r)
-			}
-			d.init(all...)
-			d.execute(m, 8)
-			apptest.KillMover(d, d.address)
-			astray, err := payment.Astray(d.Context(), d.books.DB(), d.books.Jobs())
-			if err != nil || len(astray) > 0 {
-				d.Fatalf("%d payments disagree with their jobs: %v\n%s", len(astray), err, strings.Join(astray, "\n"))
+		invoices := invoice.New(d.books)
+		d.prepare(invoices)
+		for _, queue := range []string{payment.Queue, invoice.Queue} {
+			_, err := d.books.Client.ChangeSettings(d.Context(), queue, sluice.Act{By: "test"}, func(s *sluice.Settings) error {
+				s.Rate, s.Burst, s.Lead, s.Jitter = sluice.Rate{}, 0, 0, 0 // moves are to be many
+				s.Batch, s.Lease = 3, time.Second
+				return nil
+			})
+			if err != nil {
+				d.Fatal(err)
 			}
 		}
-		for _, status := range []payment.Status{payment.Scheduled, payment.Processing, payment.Failed} {
-			if d.count("select count(*) from payment where status = '"+string(status)+"'") == 0 {
-				d.Errorf("no payment is %s; the test needs some", status)
+		m := newMover(d.Context(), d.books)
+		d.Cleanup(m.run(d))
+		for round, missing := 0, ""; round < 4 || missing != ""; round++ {
+			d.fill(round, invoices)
+			for range 60 {
+				if err := m.move(); err != nil {
+					d.Fatal(err)
+				}
 			}
+			if round < 4 {
+				apptest.KillMover(d, d.address)
+			}
+			d.agree(m)
+			missing = d.missing()
+			d.Logf("after round %d there is none of: %s", round, missing)
+		}
+		if n := d.count("select count(*) from (select 1 from payment_entry group by payment_id having count(*) <> 2) as wrong"); n > 0 {
+			d.Errorf("the ledger has not two entries for each of %d payments", n)
 		}
 	})
+}
+
+// fill takes in payments and invoices that are due.
+func (d *desk) fill(round int, invoices domain.Domain) {
+	d.Helper()
+	var payments, bills []any
+	for i := range 30 {
+		r := request(fmt.Sprintf("p%d-%d", round, i))
+		r.DueAt = time.Now().Add(-time.Minute)
+		payments = append(payments, r)
+		bills = append(bills, invoice.Invoice{ID: fmt.Sprintf("i%d-%d", round, i), Customer: "ada", Cents: 5, DueAt: r.DueAt})
+	}
+	d.init(payments...)
+	d.submit(invoices.Init, bills...)
+}
+
+// agree looks for items that do not say what became of their jobs.
+func (d *desk) agree(m *mover) {
+	d.Helper()
+	for _, domain := range m.domains {
+		astray, err := d.books.Astray(d.Context(), domain.Astray)
+		if err != nil || len(astray) > 0 {
+			d.Fatalf("queue %s: %d items disagree with their jobs: %v\n%s", domain.Queue, len(astray), err, strings.Join(astray, "\n"))
+		}
+	}
+}
+
+// missing names what the test needs and has not had yet: each kind of move, and items of each status.
+func (d *desk) missing() string {
+	d.Helper()
+	var missing []string
+	for _, queue := range []string{payment.Queue, invoice.Queue} {
+		unseen, err := apptest.Unseen(d.Context(), d.books.Client, queue,
+			sluice.EventDispatch, sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury,
+			sluice.EventCancel, sluice.EventRequeue, sluice.EventUndo, sluice.EventBeside, sluice.EventTerminate, sluice.EventPrune)
+		if err != nil {
+			d.Fatal(err)
+		}
+		for _, event := range unseen {
+			missing = append(missing, queue+" "+string(event))
+		}
+		for _, status := range map[string][]string{
+			payment.Queue: {string(payment.Scheduled), string(payment.Processing), string(payment.Failed)}, invoice.Queue: {"ISSUED", "SENT", "FAILED"},
+		}[queue] {
+			if d.count("select count(*) from "+queue+" where status = '"+status+"'") == 0 {
+				missing = append(missing, queue+" "+status)
+			}
+		}
+	}
+	return strings.Join(missing, ", ")
 }
 
 // A run that is on its way when its job is cancelled moves no money, and the requeued payment is executed once.
@@ -65,82 +124,4 @@ func TestACancelledPaymentIsNotExecuted(t *testing.T) {
 			d.Errorf("%v, status %s", err, d.status("p1"))
 		}
 	})
-}
-
-// execute runs phase B of some payments to its end, and completes their jobs.
-func (d *desk) execute(m *mover, n int) {
-	d.Helper()
-	claimed, err := m.claim(n)
-	if err != nil {
-		d.Fatal(err)
-	}
-	for _, c := range claimed {
-		if err := d.run(d.domain.Exec, c.Payload).GetWorkflowError(); err != nil {
-			d.Fatal(err)
-		}
-		if err := m.settle(c, sluice.EventComplete); err != nil {
-			d.Fatal(err)
-		}
-	}
-}
-
-// openMover opens the books in another process, for moves until it is killed.
-func openMover(address string) (move func() error, err error) {
-	b, err := books.Open(context.Background(), address)
-	m := &mover{books: b, ctx: context.Background()}
-	return m.move, err
-}
-
-// mover makes moves of every kind but the good end, as dispatchers, upkeep and persons do.
-type mover struct {
-	books *books.Books
-	ctx   context.Context
-}
-
-func (m *mover) move() error {
-	act, client := sluice.Act{By: "test", Reason: "test"}, m.books.Client
-	switch rand.IntN(8) {
-	case 0:
-		return m.some(sluice.StateQueued, func(ids []sluice.ID) error { return client.Cancel(m.ctx, ids, act) })
-	case 1:
-		return m.some(sluice.StateDead, func(ids []sluice.ID) error { return client.Requeue(m.ctx, ids, act) })
-	case 2:
-		return m.some(sluice.StateCancelled, func(ids []sluice.ID) error { return client.Requeue(m.ctx, ids, act) })
-	case 3:
-		return m.some(sluice.StateDead, func(ids []sluice.ID) error { return client.Prune(m.ctx, ids, act) })
-	case 4:
-		return m.some(sluice.StateClaimed, func(ids []sluice.ID) error { return client.Terminate(m.ctx, ids, act) })
-	case 5:
-		_, err := m.books.Store.Recover(m.ctx, payment.Queue, 100, "test")
-		return err
-	}
-	claimed, err := m.claim(1 + rand.IntN(3))
-	for _, c := range claimed {
-		events := []sluice.Event{sluice.EventRetry, sluice.EventRelease, sluice.EventBury, ""} // none: its lease runs out
-		if event := events[rand.IntN(len(events))]; event != "" && err == nil {
-			err = m.settle(c, event)
-		}
-	}
-	return err
-}
-
-func (m *mover) some(state sluice.State, act func(ids []sluice.ID) error) error {
-	return apptest.Some(m.ctx, m.books.Client, payment.Queue, state, act)
-}
-
-func (m *mover) claim(limit int) ([]*sluice.Claim, error) {
-	claimed, err := m.books.Store.Claim(m.ctx, sluice.ClaimRequest{
-		Queue: payment.Queue, Limit: limit, Holder: "test", Lease: 300 * time.Millisecond, Token: sluice.NewToken(), Engine: "temporal",
-	})
-	return claimed.Jobs, err
-}
-
-// settle writes what became of a claim that may be lost.
-func (m *mover) settle(c *sluice.Claim, event sluice.Event) error {
-	s := sluice.Settlement{ID: c.ID, Token: c.Token, Holder: c.Holder, Event: event}
-	if event == sluice.EventRetry || event == sluice.EventBury {
-		s.Error = "no route to bank"
-	}
-	_, err := m.books.Store.Settle(m.ctx, []sluice.Settlement{s})
-	return err
 }

@@ -22,6 +22,9 @@ import (
 //go:embed sql/tables.sql
 var tablesSQL string
 
+//go:embed sql/astray.sql
+var astraySQL string
+
 //go:embed sql/follow.sql
 var followSQL string
 
@@ -93,7 +96,7 @@ func New(b *books.Books) domain.Domain {
 	initSteps, execSteps := &Init{b}, &Exec{b}
 	preset := Preset()
 	return domain.Domain{
-		Queue: Queue, Preset: preset, Path: "/payments", Tables: tablesSQL, Follow: followSQL,
+		Queue: Queue, Preset: preset, Path: "/payments", Tables: tablesSQL, Follow: followSQL, Astray: astraySQL,
 		Init: domain.Work{
 			Workflow: "PaymentInitWorkflow", TaskQueue: "payment-init-task-queue", Workflows: 100, Activities: 200,
 			Register: func(r domain.Registry) {

@@ -50,27 +50,39 @@ func onBoth(t *testing.T, test func(d *desk)) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = b.Close() })
-			d := payment.New(b)
-			if err := b.Prepare(t.Context(), d.Tables, d.Follower()); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := b.Client.EnsureQueue(t.Context(), d.Queue, d.Preset, sluice.Act{By: "test"}); err != nil {
-				t.Fatal(err)
-			}
-			test(&desk{t, b, d, at})
+			d := &desk{t, b, payment.New(b), at}
+			d.prepare(d.domain)
+			test(d)
 		})
 	}
 }
 
-// run runs a workflow with the domain's own activities.
-func (d *desk) run(work domain.Work, argument any) *testsuite.TestWorkflowEnvironment {
+// prepare makes the tables and the queue of a domain.
+func (d *desk) prepare(of domain.Domain) {
 	d.Helper()
+	if err := d.books.Prepare(d.Context(), of.Tables, of.Follower()); err != nil {
+		d.Fatal(err)
+	}
+	if _, err := d.books.Client.EnsureQueue(d.Context(), of.Queue, of.Preset, sluice.Act{By: "test"}); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// environment runs a workflow with the domain's own activities.
+func environment(work domain.Work) *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	// The machine may be busy.
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}).SetTestTimeout(time.Minute)
 	work.Register(env)
+	return env
+}
+
+// run runs a workflow to its end.
+func (d *desk) run(work domain.Work, argument any) *testsuite.TestWorkflowEnvironment {
+	d.Helper()
+	env := environment(work)
 	env.ExecuteWorkflow(work.Workflow, argument)
 	if !env.IsWorkflowCompleted() {
 		d.Fatal("the workflow has not ended")
@@ -78,18 +90,25 @@ func (d *desk) run(work domain.Work, argument any) *testsuite.TestWorkflowEnviro
 	return env
 }
 
+// init runs phase A of payments.
 func (d *desk) init(payments ...any) domain.Result {
 	d.Helper()
+	return d.submit(d.domain.Init, payments...)
+}
+
+// submit runs phase A of a domain.
+func (d *desk) submit(phaseA domain.Work, all ...any) domain.Result {
+	d.Helper()
 	var items []json.RawMessage
-	for _, p := range payments {
-		text, err := json.Marshal(p)
+	for _, one := range all {
+		text, err := json.Marshal(one)
 		if err != nil {
 			d.Fatal(err)
 		}
 		items = append(items, text)
 	}
 	var result domain.Result
-	if err := d.run(d.domain.Init, items).GetWorkflowResult(&result); err != nil {
+	if err := d.run(phaseA, items).GetWorkflowResult(&result); err != nil {
 		d.Fatal(err)
 	}
 	return result
