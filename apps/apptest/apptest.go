@@ -129,7 +129,7 @@ func unlessMoved(err error) error {
 // Unseen lists those of some events of which the audit does not tell for any job of a queue. It shows whether moves that are
 // chosen by chance, and may be refused, were all made.
 func Unseen(ctx context.Context, client *sluice.Client, queue string, events ...sluice.Event) ([]sluice.Event, error) {
-	seen := make(map[sluice.Event]bool)
+	unseen := slices.Clone(events)
 	filter := sluice.AuditFilter{Object: sluice.ObjectJob, Name: queue, Limit: 1000}
 	for {
 		entries, err := client.Audit(ctx, filter)
@@ -137,10 +137,11 @@ func Unseen(ctx context.Context, client *sluice.Client, queue string, events ...
 			return nil, err
 		}
 		for _, e := range entries {
-			filter.Before, seen[e.Event] = e.Seq, true
+			filter.Before = e.Seq
+			unseen = slices.DeleteFunc(unseen, func(event sluice.Event) bool { return event == e.Event })
 		}
-		if len(entries) < filter.Limit {
-			return slices.DeleteFunc(slices.Clone(events), func(event sluice.Event) bool { return seen[event] }), nil
+		if len(unseen) == 0 || len(entries) < filter.Limit {
+			return unseen, nil
 		}
 	}
 }

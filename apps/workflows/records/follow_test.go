@@ -2,7 +2,9 @@ package records_test
 
 import (
 	"context"
+	"database/sql"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,15 +19,27 @@ func TestRecordsNeverDisagreeWithTheirJobs(t *testing.T) {
 	onEach(t, func(t *testing.T, d *records.Database) {
 		seed := uint64(time.Now().UnixNano())
 		t.Logf("seed %d", seed)
-		m := &mover{d: d, random: rand.New(rand.NewPCG(seed, 0)), ctx: t.Context()}
-		for range 6 {
-			var err error
-			for n := 0; n < 25 && err == nil; n++ {
-				err = m.move()
+		_, err := d.Client.ChangeSettings(t.Context(), records.Queue, sluice.Act{By: "test"}, func(s *sluice.Settings) error {
+			s.Audit = sluice.AuditFull
+			return nil
+		})
+		check(t, err)
+		m, err := newMover(t.Context(), d, seed)
+		check(t, err)
+		if m.plain != nil {
+			t.Cleanup(func() { _ = m.plain.Close() })
+		}
+		for round, missing := 0, events; round < 6 || len(missing)+len(m.functions) > 0; round++ {
+			for range 25 {
+				check(t, m.move())
 			}
-			check(t, err)
-			apptest.KillMover(t, d.Address())
+			if round < 6 {
+				apptest.KillMover(t, d.Address())
+			}
 			agree(t, d)
+			missing, err = apptest.Unseen(t.Context(), d.Client, records.Queue, events...)
+			check(t, err)
+			t.Logf("after round %d none of %v, %q moved a job", round, missing, m.functions)
 		}
 		states := make(map[records.State]int)
 		all, err := d.Executions(t.Context(), "acme", 10_000)
@@ -40,6 +54,12 @@ func TestRecordsNeverDisagreeWithTheirJobs(t *testing.T) {
 	})
 }
 
+// events are the moves that the test must have seen.
+var events = []sluice.Event{
+	sluice.EventDispatch, sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury, sluice.EventCancel,
+	sluice.EventRequeue, sluice.EventUndo, sluice.EventBeside, sluice.EventTerminate, sluice.EventPrune,
+}
+
 func agree(t *testing.T, d *records.Database) {
 	t.Helper()
 	astray, err := d.Astray(t.Context())
@@ -52,44 +72,107 @@ func agree(t *testing.T, d *records.Database) {
 // openMover opens the records in another process, for moves until it is killed.
 func openMover(address string) (move func() error, err error) {
 	d, err := records.Open(context.Background(), address)
-	m := &mover{d: d, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), ctx: context.Background()}
-	return m.move, err
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMover(context.Background(), d, uint64(time.Now().UnixNano()))
+	if err != nil {
+		return nil, err
+	}
+	return m.move, nil
 }
 
-// mover makes moves of every kind, as dispatchers, upkeep, runs and persons do.
+// mover makes moves of every kind, as dispatchers, upkeep, runs, persons and programs in other languages do.
 type mover struct {
 	d      *records.Database
 	random *rand.Rand
 	ctx    context.Context
 	moves  int
+	// plain is the database without Sluice, and functions are the calls that have moved no job yet; SQLite has none.
+	plain     *sql.DB
+	functions []string
+}
+
+// calls move jobs by Sluice's SQL functions.
+var calls = []string{
+	"select sluice.complete(id => c.id, token => c.token) from sluice.claim(queues => '{executions}', holder => 'psql', batch => 2) c",
+	"select sluice.fail(id => c.id, token => c.token, error => 'no route') from sluice.claim(queues => '{executions}', holder => 'psql', batch => 2) c",
+	"select sluice.fail(id => c.id, token => c.token, error => 'nonsense', retryable => false) from sluice.claim(queues => '{executions}', holder => 'psql') c",
+	"select sluice.release(id => c.id, token => c.token) from sluice.claim(queues => '{executions}', holder => 'psql', batch => 2) c",
+	"select state from sluice.requeue_dead(queue => 'executions', reason => 'mended', batch => 2) where state = 'queued'",
+}
+
+func newMover(ctx context.Context, d *records.Database, seed uint64) (*mover, error) {
+	m := &mover{d: d, random: rand.New(rand.NewPCG(seed, 0)), ctx: ctx}
+	if !strings.HasPrefix(d.Address(), "postgres") {
+		return m, nil
+	}
+	var err error
+	m.functions = slices.Clone(calls)
+	m.plain, err = sql.Open("pgx", d.Address())
+	return m, err
 }
 
 func (m *mover) move() error {
 	m.moves++
-	act := sluice.Act{By: "test", Reason: "test"}
-	client, store := m.d.Client, m.d.Store
-	switch m.random.IntN(10) {
+	client := m.d.Client
+	switch m.random.IntN(16) {
 	case 0, 1, 2:
 		e := records.NewExecution{Definition: "order"}
 		_, _, err := m.d.EnqueueMany(m.ctx, "acme", []records.NewExecution{e, e, e})
 		return err
 	case 3:
-		return m.some(sluice.StateQueued, func(ids []sluice.ID) error { return client.Cancel(m.ctx, ids, act) })
+		return m.some(sluice.StateQueued, client.Cancel)
 	case 4:
-		return m.some(sluice.StateDead, func(ids []sluice.ID) error { return client.Requeue(m.ctx, ids, act) })
+		return m.some(sluice.StateDispatched, client.Cancel)
 	case 5:
-		return m.some(sluice.StateDead, func(ids []sluice.ID) error { return client.Prune(m.ctx, ids, act) })
+		return m.some(sluice.StateCancelled, client.Terminate)
 	case 6:
-		return m.some(sluice.StateDispatched, func(ids []sluice.ID) error { return client.Terminate(m.ctx, ids, act) })
+		return m.some(sluice.StateDead, client.Requeue)
 	case 7:
-		_, err := store.Recover(m.ctx, records.Queue, 100, "test")
+		return m.some(sluice.StateCancelled, func(ctx context.Context, ids []sluice.ID, act sluice.Act) error {
+			act.BesideOpenRun = true
+			return client.Requeue(ctx, ids, act)
+		})
+	case 8:
+		return m.some(sluice.StateDead, func(ctx context.Context, ids []sluice.ID, act sluice.Act) error {
+			if err := client.Requeue(ctx, ids, act); err != nil {
+				return err
+			}
+			return client.UndoRequeue(ctx, ids, act)
+		})
+	case 9:
+		return m.some(sluice.StateDead, client.Prune)
+	case 10:
+		_, err := m.d.Store.Recover(m.ctx, records.Queue, 100, "test")
 		return err
+	case 11, 12:
+		return m.call()
 	}
 	return m.work()
 }
 
-func (m *mover) some(state sluice.State, act func(ids []sluice.ID) error) error {
-	return apptest.Some(m.ctx, m.d.Client, records.Queue, state, act)
+func (m *mover) some(state sluice.State, do func(ctx context.Context, ids []sluice.ID, act sluice.Act) error) error {
+	return apptest.Some(m.ctx, m.d.Client, records.Queue, state, func(ids []sluice.ID) error {
+		return do(m.ctx, ids, sluice.Act{By: "test", Reason: "test"})
+	})
+}
+
+// call calls one of the SQL functions.
+func (m *mover) call() error {
+	if m.plain == nil {
+		return nil
+	}
+	statement := calls[m.random.IntN(len(calls))]
+	result, err := m.plain.ExecContext(m.ctx, statement)
+	if err != nil {
+		return err
+	}
+	moved, err := result.RowsAffected()
+	if moved > 0 {
+		m.functions = slices.DeleteFunc(m.functions, func(one string) bool { return one == statement })
+	}
+	return err
 }
 
 // work claims jobs and starts their runs, each of which gets as far as it happens to.
@@ -116,7 +199,7 @@ func (m *mover) run(c *sluice.Claim) error {
 		return nil // its lease runs out
 	}
 	if far == 1 {
-		return m.settle(by(sluice.EventRetry))
+		return m.settle(by([]sluice.Event{sluice.EventRetry, sluice.EventRelease}[m.random.IntN(2)]))
 	}
 	if errs, err := m.d.Store.Intend(m.ctx, []sluice.Intent{{ID: c.ID, Token: c.Token, Engine: "temporal", Ref: ref, Lease: time.Minute}}); err != nil || errs[0] != nil {
 		return err // somebody was faster
