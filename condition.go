@@ -34,6 +34,9 @@ const (
 	ConditionLost ConditionKind = "lost"
 	// ConditionSilent: as ConditionLost, of a process that holds no jobs.
 	ConditionSilent ConditionKind = "silent"
+	// ConditionTooOld: a newer program has changed the schema, so the store refuses all that the process does. Store.Holders
+	// finds it.
+	ConditionTooOld ConditionKind = "too_old"
 	// ConditionOther: a program before this version says so, in words alone.
 	ConditionOther ConditionKind = "other"
 )
@@ -74,6 +77,11 @@ func engineFault(err error) ConditionKind {
 		return ConditionEngineTarget
 	}
 	return ConditionEngineAway
+}
+
+// TooOld makes the condition of a process whose program does not know a step that the schema needs.
+func TooOld(step int) Condition {
+	return Condition{Kind: ConditionTooOld, Text: fmt.Sprintf("its program is too old for the schema, which needs one that knows step %d", step)}
 }
 
 // OfEngine reports whether the condition says that an engine cannot be used. A dispatcher's breaker is open then.

@@ -47,14 +47,28 @@ const (
 // Trouble says in one line for people what keeps it from its work; empty: nothing does.
 func (h Holder) Trouble() string { return Trouble(h.Conditions) }
 
-// Alive reports whether it has told the store of itself within HolderSilence before now, by the store's clock.
-func (h Holder) Alive(now time.Time) bool { return now.Sub(h.Seen) <= HolderSilence }
+// Alive reports whether it has told the store of itself within HolderSilence before now, by the store's clock, and the
+// store lets it work.
+func (h Holder) Alive(now time.Time) bool {
+	_, old := h.tooOld()
+	return h.heard(now) && !old
+}
 
-// Silent reports whether Client.Holders found that it was not heard of lately: it was killed, stands still, or does not
-// reach the store.
+// heard reports whether it has told the store of itself within HolderSilence before now.
+func (h Holder) heard(now time.Time) bool { return now.Sub(h.Seen) <= HolderSilence }
+
+// Silent reports whether Client.Holders found that it does no work: it was killed, stands still, does not reach the store,
+// or its program is too old for the schema.
 func (h Holder) Silent() bool {
-	_, silent := h.condition("", func(c Condition) bool { return c.Kind == ConditionSilent || c.Kind == ConditionLost })
+	_, silent := h.condition("", func(c Condition) bool {
+		return c.Kind == ConditionSilent || c.Kind == ConditionLost || c.Kind == ConditionTooOld
+	})
 	return silent
+}
+
+// tooOld is what Store.Holders says of a process whose program is too old for the schema.
+func (h Holder) tooOld() (Condition, bool) {
+	return h.condition("", func(c Condition) bool { return c.Kind == ConditionTooOld })
 }
 
 // BreakerOpen reports whether it is a dispatcher that leaves a queue alone because the queue's engine cannot be used.

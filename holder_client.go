@@ -3,12 +3,14 @@ package sluice
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
 // Holders lists the processes that work, as they last told the store, and what they lead. One that has told nothing for
-// longer than HolderSilence has the condition ConditionLost, which says when its last lease ends, or ConditionSilent. It reads a few rows,
-// and of each queue of silent processes at most 200 jobs.
+// longer than HolderSilence has the condition ConditionLost, which says when its last lease ends, or ConditionSilent. One whose
+// program is too old for the schema says so there, or has ConditionTooOld. It reads a few rows, and of each queue of such
+// processes at most 200 jobs.
 func (c *Client) Holders(ctx context.Context) ([]Holder, error) {
 	holders, err := c.store.Holders(ctx)
 	if err != nil {
@@ -37,7 +39,8 @@ func (c *Client) Holders(ctx context.Context) ([]Holder, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.Conditions = append([]Condition{silent}, h.Conditions...)
+		rest := slices.DeleteFunc(slices.Clone(h.Conditions), func(c Condition) bool { return c.Kind == ConditionTooOld })
+		h.Conditions = append([]Condition{silent}, rest...)
 	}
 	return holders, nil
 }
@@ -60,7 +63,7 @@ func (c claimedJobs) read(ctx context.Context, queue string) ([]Job, error) {
 	return page.Jobs, err
 }
 
-// silent says of a process that it was not heard of lately, and until when its leases keep its jobs from others.
+// silent says of a process that does no work why, and until when its leases keep its jobs from others.
 func (c claimedJobs) silent(ctx context.Context, h Holder, now time.Time) (Condition, error) {
 	held, until := 0, time.Time{}
 	for _, queue := range h.Queues {
@@ -78,7 +81,7 @@ func (c claimedJobs) silent(ctx context.Context, h Holder, now time.Time) (Condi
 			}
 		}
 	}
-	text, kind := silentSince(h.Seen, now), ConditionLost
+	text, kind, mend := silentSince(h, now), ConditionLost, startAgain(h)
 	switch {
 	case held > 0 && until.After(now):
 		text += fmt.Sprintf("; its %d jobs are kept from others until the last lease ends at %s", held, instant(until))
@@ -87,7 +90,13 @@ func (c claimedJobs) silent(ctx context.Context, h Holder, now time.Time) (Condi
 	default:
 		text, kind = text+"; it holds no jobs", ConditionSilent
 	}
-	return Condition{Kind: kind, Since: h.Seen, Text: text, Mend: startAgain(h)}, nil
+	if _, old := h.tooOld(); old {
+		mend = "deploy the newer program; " + mend
+		if h.heard(now) {
+			kind = ConditionTooOld
+		}
+	}
+	return Condition{Kind: kind, Since: h.Seen, Text: text, Mend: mend}, nil
 }
 
 // startAgain is the command that starts another process of a role.

@@ -26,7 +26,7 @@ func (g *Gate) hindered(holders []Holder, job Job, now time.Time) {
 		}
 	}
 	if silent {
-		g.Says += "; " + silentSince(holders[at].Seen, now)
+		g.Says += "; " + silentSince(holders[at], now)
 	}
 	if (silent || !job.LeaseUntil.After(now)) && !tended(holders, now) {
 		g.Says, g.Mend = g.Says+"; no upkeep runs, which would take it back when its lease has ended", "sluice upkeep"
@@ -38,9 +38,13 @@ func tended(holders []Holder, now time.Time) bool {
 	return slices.ContainsFunc(holders, func(h Holder) bool { return h.Role == RoleUpkeep && h.Alive(now) })
 }
 
-// silentSince says of a process that it was not heard of lately.
-func silentSince(seen, now time.Time) string {
-	return fmt.Sprintf("the process was last heard of at %s, %s ago: it was killed, stands still, or does not reach the store", instant(seen), now.Sub(seen).Round(time.Second))
+// silentSince says since when a process does no work, and why.
+func silentSince(h Holder, now time.Time) string {
+	cause := "it was killed, stands still, or does not reach the store"
+	if c, old := h.tooOld(); old {
+		cause = c.Text
+	}
+	return fmt.Sprintf("the process was last heard of at %s, %s ago: %s", instant(h.Seen), now.Sub(h.Seen).Round(time.Second), cause)
 }
 
 // blameRuns adds to closed gates that wait for runs to end why these may never do.
@@ -93,7 +97,7 @@ func lastOf(holders []Holder, queue string, now time.Time) string {
 		}
 	}
 	if last.ID != "" {
-		return fmt.Sprintf("; the last one is %s: ", last.ID) + silentSince(last.Seen, now)
+		return fmt.Sprintf("; the last one is %s: ", last.ID) + silentSince(last, now)
 	}
 	if len(others) > 0 {
 		slices.Sort(others)

@@ -324,6 +324,30 @@ func TestRunsThatNobodyTakesAreTheCauseOfAFullQueue(t *testing.T) {
 	})
 }
 
+// TestAProgramThatIsTooOldForTheSchemaServesNothing, although its heartbeats may still be stored.
+func TestAProgramThatIsTooOldForTheSchemaServesNothing(t *testing.T) {
+	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
+		old := sluice.Holder{ID: "h", Role: sluice.RoleWorker, Queues: []string{"q"}, Slots: 2, Conditions: []sluice.Condition{sluice.TooOld(26)}}
+		if err := e.store.Beat(e.Context(), old); err != nil {
+			e.Fatal(err)
+		}
+		for _, kind := range []sluice.ConditionKind{sluice.ConditionTooOld, sluice.ConditionSilent} {
+			gate := e.closed("workers").Closed()[0]
+			if !strings.Contains(gate.Says, "the last one is h: ") || !strings.Contains(gate.Says, "which needs one that knows step 26") {
+				e.Errorf("it says %q", gate.Says)
+			}
+			holders, err := e.client.Holders(e.Context())
+			if err != nil || len(holders) != 1 || len(holders[0].Conditions) != 1 {
+				e.Fatalf("%+v, %v", holders, err)
+			}
+			if c := holders[0].Conditions[0]; c.Kind != kind || !strings.Contains(c.Text, "too old") || !strings.Contains(c.Mend, "deploy the newer program") {
+				e.Errorf("it is told as %+v", c)
+			}
+			time.Sleep(sluice.HolderSilence + time.Second)
+		}
+	})
+}
+
 // TestAKilledWorkerIsToldByItsJobAndByTheHolders: since when it is silent, and when its lease ends.
 func TestAKilledWorkerIsToldByItsJobAndByTheHolders(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {

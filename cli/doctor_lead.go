@@ -65,6 +65,8 @@ func examineHolder(h sluice.Holder) []finding {
 			continue
 		case sluice.ConditionNoPollers:
 			f.Why = "the runs hold their places in the limits, and never begin"
+		case sluice.ConditionTooOld:
+			f.Why = "the store refuses all that it does"
 		case sluice.ConditionLost:
 			f.Severity, f.Why = sluice.SeverityWarning, "its jobs do not go on until upkeep takes them back, when their leases have ended"
 		case sluice.ConditionSilent:

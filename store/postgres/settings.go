@@ -378,8 +378,12 @@ func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (sluice.Holder, error) {
 			var h sluice.Holder
 			var conditions string
-			err := row.Scan(&h.ID, &h.Role, &h.Queues, &h.Slots, &h.Busy, &h.Version, &h.Started, &h.Seen, &conditions, &h.Counts)
+			var needs *int
+			err := row.Scan(&h.ID, &h.Role, &h.Queues, &h.Slots, &h.Busy, &h.Version, &h.Started, &h.Seen, &conditions, &h.Counts, &needs)
 			h.Started, h.Seen, h.Conditions = h.Started.UTC(), h.Seen.UTC(), sluice.ConditionsFromRow(conditions)
+			if needs != nil {
+				h.Conditions = append(h.Conditions, sluice.TooOld(*needs))
+			}
 			return h, err
 		}, holdersSQL)
 		return err

@@ -347,10 +347,14 @@ func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 			var h sluice.Holder
 			var queues, conditions string
 			var started, seen int64
-			if err := rows.Scan(&h.ID, &h.Role, &queues, &h.Slots, &h.Busy, &h.Version, &started, &seen, &conditions, &h.Counts); err != nil {
+			var needs *int
+			if err := rows.Scan(&h.ID, &h.Role, &queues, &h.Slots, &h.Busy, &h.Version, &started, &seen, &conditions, &h.Counts, &needs); err != nil {
 				return h, err
 			}
 			h.Started, h.Seen, h.Conditions = timeOf(&started), timeOf(&seen), sluice.ConditionsFromRow(conditions)
+			if needs != nil {
+				h.Conditions = append(h.Conditions, sluice.TooOld(*needs))
+			}
 			return h, json.Unmarshal([]byte(queues), &h.Queues)
 		}, holdersSQL, now()-time.Hour.Microseconds())
 		return err
