@@ -155,6 +155,9 @@ func TestWhyNamesTheJobsThatAreWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(last.closed("after"), "after", "cancelled")
+	if gate := last.closed("after").Closed()[0]; !strings.Contains(gate.Mend, "then: sluice requeue "+second.id.String()) {
+		t.Errorf("what mends it is %q", gate.Mend)
+	}
 	if err := client.Prune(t.Context(), []sluice.ID{second.id}, ada); err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,9 @@ func (c *Client) afterGate(ctx context.Context, j Job) (Gate, error) {
 		default:
 			says += fmt.Sprintf("; job %s is %s", id, other.State)
 			open = open && (other.State.Finished() && j.BlockedBy.IsZero())
-			mend = "sluice why " + id.String()
+			if mend == "" || other.State.Finished() {
+				mend = mendBefore(j, other)
+			}
 		}
 	}
 	says = fmt.Sprintf("%d of the %d jobs that it runs after have completed", completed, len(j.After)) + says
@@ -89,6 +91,14 @@ func (c *Client) afterGate(ctx context.Context, j Job) (Gate, error) {
 		}[j.AfterFailure]
 	}
 	return Gate{Name: "after", Open: open, Says: says, Mend: mend}, nil
+}
+
+// mendBefore is what lets a job go on that runs after another.
+func mendBefore(j, other Job) string {
+	if !other.State.Finished() {
+		return "sluice why " + other.ID.String()
+	}
+	return fmt.Sprintf("mend the cause, which «sluice why %s» names; then: sluice requeue %s; or give this one up: sluice cancel %s", other.ID, other.ID, j.ID)
 }
 
 // openRunGates say which runs of a job may be open beside what it is now. It waits for those that nobody has let it run

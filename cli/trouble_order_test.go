@@ -39,7 +39,7 @@ func troublesOfOrder() []trouble {
 			},
 		},
 		{
-			sees: fewStart, cause: "a job that it runs after is dead", asks: "why", says: `0 of the 1 jobs that it runs after have completed; job .* is dead; if one fails, it waits until that was requeued`, mend: "sluice why ",
+			sees: fewStart, cause: "a job that it runs after is dead", asks: "why", says: `0 of the 1 jobs that it runs after have completed; job .* is dead; if one fails, it waits until that was requeued`, mend: "then: sluice requeue ",
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
