@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
@@ -16,21 +17,21 @@ import (
 func troublesOfDatabases() []trouble {
 	return []trouble{
 		{
-			sees: noCommand, cause: "the file is no database", asks: "doctor", says: `file is not a database`, mend: "--db",
+			sees: noCommand, cause: "the file is no database", asks: "doctor", says: `file is not a database`, mend: "name another file with --db", alert: noStore, unready: serveEnds, log: "file is not a database",
 			make: func(s *scene) sluice.ID {
 				s.ok(os.WriteFile(strings.TrimPrefix(s.db, "sqlite:"), []byte(strings.Repeat("a list of jobs\n", 300)), 0o600))
 				return sluice.ID{}
 			},
 		},
 		{
-			sees: noCommand, cause: "the folder of the file is missing", asks: "doctor", says: `there is no file .*nowhere/jobs.db`, mend: "or add --migrate",
+			sees: noCommand, cause: "the folder of the file is missing", asks: "doctor", says: `there is no file .*nowhere/jobs.db`, mend: "or add --migrate", alert: noStore, unready: serveEnds, log: "there is no file",
 			make: func(s *scene) sluice.ID {
 				s.db = "sqlite:" + filepath.Join(s.TempDir(), "nowhere", "jobs.db")
 				return sluice.ID{}
 			},
 		},
 		{
-			sees: noCommand, cause: "the disk is full", asks: "doctor", says: `✖ disk +the disk of the file has .* left`, mend: "sluice settings set QUEUE keep_completed=1d",
+			sees: noCommand, cause: "the disk is full", asks: "doctor", says: `✖ disk +the disk of the file has .* left`, mend: "sluice settings set QUEUE keep_completed=1d", unready: "leaders", log: "disk is full", besides: "unserved upkeep",
 			make: func(s *scene) sluice.ID {
 				disk := smalldisk.New(s, "4m")
 				s.db = "sqlite:" + filepath.Join(disk, "jobs.db")
@@ -42,6 +43,7 @@ func troublesOfDatabases() []trouble {
 				if !errors.Is(err, sluice.ErrUnavailable) || !strings.Contains(err.Error(), "disk is full") {
 					s.Errorf("an enqueue says %v", err)
 				}
+				s.loseLead()
 				return sluice.ID{}
 			},
 		},
@@ -55,13 +57,14 @@ func troublesOfDatabases() []trouble {
 			},
 		},
 		{
-			sees: slow, cause: "another program keeps the write lock", asks: "doctor", says: `✖ lock +the write lock was not to be had in .*; it was held by pid .*\(cli.test\)`, mend: "let that program commit or roll back, or end it: kill ",
+			sees: slow, cause: "another program keeps the write lock", asks: "doctor", says: `✖ lock +the write lock was not to be had in .*; it was held by pid .*\(cli.test\)`, mend: "let that program commit or roll back, or end it: kill ", unready: "leaders", besides: "upkeep", log: "database is locked",
 			make: func(s *scene) sluice.ID {
-				s.open()
+				s.openWithin(2 * time.Second) // no longer than a lead lasts
+				s.tend(nil)
 				tx, err := s.store.(*sqlite.Store).DB().BeginTx(s.Context(), nil) // immediate, as the store's connections begin
 				s.ok(err)
 				s.Cleanup(func() { _ = tx.Rollback() })
-				s.store = nil // it would wait for the lock too
+				s.loseLead()
 				return sluice.ID{}
 			},
 		},
@@ -75,9 +78,11 @@ func troublesOfDatabases() []trouble {
 			},
 		},
 		{
-			sees: failing, cause: "a trigger of the schema is switched off", needs: "postgres", asks: "doctor", says: `✖ trigger .*audit_stays`, mend: "enable",
+			sees: failing, cause: "a trigger of the schema is switched off", needs: "postgres", asks: "doctor", says: `✖ trigger .*audit_stays`, mend: "alter table sluice.\"audit\" enable trigger \"audit_stays\"",
 			make: func(s *scene) sluice.ID {
 				s.migrate()
+				s.open()
+				s.tend(nil)
 				s.postgres("alter table sluice.audit disable trigger audit_stays")
 				return sluice.ID{}
 			},
@@ -86,6 +91,8 @@ func troublesOfDatabases() []trouble {
 			sees: slow, cause: "a table is never vacuumed", needs: "postgres", asks: "doctor", says: `✖ autovacuum .*for the table live`, mend: `alter table sluice."live" reset`,
 			make: func(s *scene) sluice.ID {
 				s.migrate()
+				s.open()
+				s.tend(nil)
 				s.postgres("alter table sluice.live set (autovacuum_enabled = off)")
 				return sluice.ID{}
 			},
@@ -95,11 +102,13 @@ func troublesOfDatabases() []trouble {
 			make: func(s *scene) sluice.ID {
 				s.migrate()
 				_, s.db = pgtest.NewPooler(s, s.db, pgtest.PoolerOptions{})
+				s.open()
+				s.tend(nil)
 				return sluice.ID{}
 			},
 		},
 		{
-			sees: noCommand, cause: "the pooler is away", needs: "postgres", asks: "doctor", says: `connection refused`, mend: "--db (or SLUICE_DB)",
+			sees: noCommand, cause: "the pooler is away", needs: "postgres", asks: "doctor", says: `connection refused`, mend: "--db (or SLUICE_DB)", alert: noStore, unready: "store", log: "connection refused",
 			make: func(s *scene) sluice.ID {
 				s.migrate()
 				var pooler *pgtest.Pooler
@@ -110,7 +119,7 @@ func troublesOfDatabases() []trouble {
 			},
 		},
 		{
-			sees: noCommand, cause: "the role may open no more connections", needs: "postgres", asks: "doctor", says: `too many connections for role`, mend: "connection",
+			sees: noCommand, cause: "the role may open no more connections", needs: "postgres", asks: "doctor", says: `too many connections for role`, mend: "alter role ROLE connection limit N", alert: noStore, unready: "store", log: "too many connections for role",
 			make: func(s *scene) sluice.ID {
 				s.asRole("narrow", "login connection limit 0")
 				s.within = "2s"
@@ -118,4 +127,14 @@ func troublesOfDatabases() []trouble {
 			},
 		},
 	}
+}
+
+// loseLead waits until nobody leads upkeep any more, because nobody can write that he does.
+func (s *scene) loseLead() {
+	s.Helper()
+	s.until("nobody leads upkeep", func() bool {
+		leads, err := s.store.Leads(s.Context())
+		s.ok(err)
+		return len(leads) == 1 && !leads[0].Held
+	})
 }

@@ -22,6 +22,11 @@ Ask in this order. Each command names the cause and the command that mends it.
 ` + "```sh\nsluice why JOB                    # why a job does not run, or does not end\nsluice doctor                     # what is wrong with the store and the work\nsluice doctor --temporal HOST:PORT # the same, and what the engine says\nsluice holders                    # which processes run, and what keeps them from their work\n```" + `
 
 Find what you see below. A test causes each of these troubles and asks these commands, the [alerts](../alerts.md), ` + "`/readyz` of `sluice serve`" + ` and the log.
+
+| column | in it |
+| --- | --- |
+| alert | the rules that are broken, and go off once that has lasted. –: none is. no store: nobody can look, because the store cannot be opened |
+` + "| `/readyz` fails | the checks that are not well; [some are only told](production.md). –: each is well. serve ends: `sluice serve` does not start, and says why |\n| log | a part of a line that a process logs, `sluice serve` where no store can be opened. –: no process logs a line at WARN or ERROR |" + `
 `)
 	sees := ""
 	for _, row := range rows {
@@ -29,7 +34,7 @@ Find what you see below. A test causes each of these troubles and asks these com
 			sees = row.sees
 			fmt.Fprintf(&page, "\n## %s\n\n| cause | ask | it says | what mends it | alert | `/readyz` fails | log |\n| --- | --- | --- | --- | --- | --- | --- |\n", sees)
 		}
-		fmt.Fprintf(&page, "| %s | `sluice %s` | %s | %s | %s | %s | %s |\n", row.cause, asked(row.asks), cell(plainPattern(row.says)), cell(row.mend), linked(row.alert), cell(row.unready), cell(row.log))
+		fmt.Fprintf(&page, "| %s | `sluice %s` | %s | %s | %s | %s | %s |\n", row.cause, asked(row.asks), cell(plainPattern(row.says)), cell(row.mend), linked(row.alert), checks(row.unready), cell(row.log))
 	}
 	return page.String()
 }
@@ -54,9 +59,20 @@ func cell(text string) string {
 	return "`" + strings.ReplaceAll(strings.TrimSpace(text), "|", "\\|") + "`"
 }
 
-func linked(rule string) string {
-	if rule == "" {
-		return "–"
+func linked(rules string) string {
+	if rules == "" || rules == noStore {
+		return cmp.Or(rules, "–")
 	}
-	return fmt.Sprintf("[`%s`](../alerts.md#%s)", rule, rule)
+	all := strings.Fields(rules)
+	for i, rule := range all {
+		all[i] = fmt.Sprintf("[`%s`](../alerts.md#%s)", rule, rule)
+	}
+	return strings.Join(all, ", ")
+}
+
+func checks(names string) string {
+	if names == "" || names == serveEnds {
+		return cmp.Or(names, "–")
+	}
+	return "`" + strings.ReplaceAll(names, " ", "`, `") + "`"
 }

@@ -30,7 +30,7 @@ func troublesOfEngines() []trouble {
 			},
 		},
 		{
-			sees: notStarted, cause: "the namespace is missing", needs: "temporal", asks: "doctor", says: `✖ engine +queue pay: runs can neither be started nor followed: engine temporal: .*Namespace nowhere is not found`, mend: "run_namespace=NAME", alert: "breaker-open", unready: "breaker",
+			sees: notStarted, cause: "the namespace is missing", needs: "temporal", asks: "doctor", says: `✖ engine +queue pay: runs can neither be started nor followed: engine temporal: .*Namespace nowhere is not found`, mend: "run_namespace=NAME", alert: "breaker-open", unready: "breaker", log: "Namespace nowhere is not found",
 			make: func(s *scene) sluice.ID {
 				return s.pays(s.dial(s.temporal(), temporal.Options{}), sluice.ConditionEngineTarget, func(settings *sluice.Settings) { settings.RunNamespace = "nowhere" })
 			},
@@ -57,7 +57,7 @@ func troublesOfEngines() []trouble {
 			},
 		},
 		{
-			sees: notStarted, cause: "the dispatcher was given another engine", asks: "holders", says: `queue pay names the engine eu, which this process was not given`, mend: "sluice dispatch pay --engine eu=temporal://HOST:PORT/NAMESPACE", alert: "holders-in-trouble", unready: "breaker",
+			sees: notStarted, cause: "the dispatcher was given another engine", asks: "holders", says: `queue pay names the engine eu, which this process was not given`, mend: "sluice dispatch pay --engine eu=temporal://HOST:PORT/NAMESPACE", alert: "holders-in-trouble unserved", unready: "breaker", log: "which this process was not given",
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
@@ -68,7 +68,7 @@ func troublesOfEngines() []trouble {
 			},
 		},
 		{
-			sees: notEnding, cause: "nobody follows the runs", needs: "temporal", asks: "doctor", says: `nobody follows the runs at the engine temporal \(queues: pay\)`, mend: "sluice upkeep --temporal HOST:PORT", unready: "leaders",
+			sees: notEnding, cause: "nobody follows the runs", needs: "temporal", asks: "doctor", says: `nobody follows the runs at the engine temporal \(queues: pay\)`, mend: "sluice upkeep --temporal HOST:PORT", unready: "leaders", besides: "holders-in-trouble",
 			make: func(s *scene) sluice.ID {
 				engines := s.dial(s.temporal(), temporal.Options{})
 				s.open()

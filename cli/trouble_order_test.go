@@ -39,7 +39,7 @@ func troublesOfOrder() []trouble {
 			},
 		},
 		{
-			sees: fewStart, cause: "a job that it runs after is dead", asks: "why", says: `0 of the 1 jobs that it runs after have completed; job .* is dead; if one fails, it waits until that was requeued`, mend: "then: sluice requeue ",
+			sees: fewStart, cause: "a job that it runs after is dead", asks: "why", says: `0 of the 1 jobs that it runs after have completed; job .* is dead; if one fails, it waits until that was requeued`, mend: "then: sluice requeue ", log: "no route to the bank", besides: "success-rate",
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
@@ -63,7 +63,7 @@ func troublesOfOrder() []trouble {
 			},
 		},
 		{
-			sees: notStarted, cause: "it is to be tried again much later", asks: "doctor", says: `mail: job .* does not start: it is due at .*, after failed attempt 1: no route to the bank`, mend: "sluice run-now ",
+			sees: notStarted, cause: "it is to be tried again much later", asks: "doctor", says: `mail: job .* does not start: it is due at .*, after failed attempt 1: no route to the bank`, mend: "sluice run-now ", log: "no route to the bank",
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
@@ -77,7 +77,7 @@ func troublesOfOrder() []trouble {
 			},
 		},
 		{
-			sees: failing, cause: "the handler takes longer than its timeout", asks: "why", says: `it is dead since .*: attempt timed out after 20ms`, mend: "sluice settings set mail timeout=TIME", log: "timed out",
+			sees: failing, cause: "the handler takes longer than its timeout", asks: "why", says: `it is dead since .*: attempt timed out after 20ms`, mend: "sluice settings set mail timeout=TIME", alert: "success-rate", log: "timed out",
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
@@ -89,7 +89,7 @@ func troublesOfOrder() []trouble {
 			},
 		},
 		{
-			sees: failing, cause: "the payload is not what the handler reads", asks: "why", says: `it is dead since .*: .*payload`, mend: "let the handler read the payload", log: "payload",
+			sees: failing, cause: "the payload is not what the handler reads", asks: "why", says: `it is dead since .*: .*payload`, mend: "let the handler read the payload", alert: "success-rate", log: "payload",
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)

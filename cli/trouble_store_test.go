@@ -3,6 +3,7 @@ package cli_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -19,39 +20,43 @@ import (
 func troublesOfStores() []trouble {
 	return []trouble{
 		{
-			sees: noCommand, cause: "the address of the store is wrong", asks: "doctor", says: `connection refused`, mend: "--db (or SLUICE_DB)",
+			sees: noCommand, cause: "the address of the store is wrong", asks: "doctor", says: `connection refused`, mend: "--db (or SLUICE_DB)", alert: noStore, unready: "store", log: "connection refused",
 			make: func(s *scene) sluice.ID {
 				s.db, s.within = "postgres://ada@127.0.0.1:1/jobs", "200ms"
 				return sluice.ID{}
 			},
 		},
 		{
-			sees: noCommand, cause: "the database does not exist", needs: "postgres", asks: "doctor", says: `database "nowhere" does not exist`, mend: "--db (or SLUICE_DB)",
+			sees: noCommand, cause: "the database does not exist", needs: "postgres", asks: "doctor", says: `database "nowhere" does not exist`, mend: "--db (or SLUICE_DB)", alert: noStore, unready: serveEnds, log: "does not exist",
 			make: func(s *scene) sluice.ID {
 				s.db = at(s, func(u *url.URL) { u.Path = "/nowhere" })
 				return sluice.ID{}
 			},
 		},
 		{
-			sees: noCommand, cause: "the schema is too old", asks: "doctor", says: `✖ schema`, mend: "sluice migrate",
+			sees: noCommand, cause: "the schema is too old", asks: "doctor", says: `✖ schema`, mend: "sluice migrate", unready: "schema",
 			make: func(s *scene) sluice.ID {
 				s.open()
+				s.tend(nil)
 				s.sql("delete from sluice_migration where version > 20")
-				s.store = nil
 				return sluice.ID{}
 			},
 		},
 		{
-			sees: noCommand, cause: "the schema is too new", asks: "doctor", says: `✖ schema .*step 99.*newer than this program`, mend: "install the newer sluice",
+			sees: noCommand, cause: "the schema is too new", asks: "doctor", says: `✖ schema .*step 99.*newer than this program`, mend: "install the newer sluice", alert: noStore, unready: "store leaders schema", besides: "upkeep", log: "program too old for the schema",
 			make: func(s *scene) sluice.ID {
 				s.open()
+				s.tend(nil)
 				s.sql("insert into sluice_migration values (99, 'future', 'x', 99, 0)")
-				s.store = nil
+				s.until("the store refuses this program", func() bool {
+					_, err := s.store.Now(s.Context())
+					return errors.Is(err, sluice.ErrNewerSchema)
+				})
 				return sluice.ID{}
 			},
 		},
 		{
-			sees: noCommand, cause: "the role may not use the schema", needs: "postgres", asks: "doctor", says: `✖ grant +permission denied for schema sluice`, mend: "grant usage on schema sluice to ROLE",
+			sees: noCommand, cause: "the role may not use the schema", needs: "postgres", asks: "doctor", says: `✖ grant +permission denied for schema sluice`, mend: "grant usage on schema sluice to ROLE", alert: noStore, unready: serveEnds, log: "permission denied for schema sluice",
 			make: func(s *scene) sluice.ID {
 				s.migrate()
 				s.asRole("stranger", "login")
@@ -59,17 +64,19 @@ func troublesOfStores() []trouble {
 			},
 		},
 		{
-			sees: noCommand, cause: "the database takes no writes", needs: "postgres", asks: "doctor", says: `✖ server .*read-only`, mend: "default_transaction_read_only",
+			sees: noCommand, cause: "the database takes no writes", needs: "postgres", asks: "doctor", says: `✖ server .*read-only`, mend: "default_transaction_read_only", unready: "leaders upkeep", log: "read-only transaction",
 			make: func(s *scene) sluice.ID {
 				s.migrate()
 				parsed, err := url.Parse(s.db)
 				s.ok(err)
 				s.postgres("alter database " + strings.TrimPrefix(parsed.Path, "/") + " set default_transaction_read_only = on")
+				s.open()
+				s.upkeep(nil)
 				return sluice.ID{}
 			},
 		},
 		{
-			sees: slow, cause: "a transaction stays open", needs: "clock", asks: "doctor", says: `✖ transaction +open for 20m.*idle in transaction`, mend: "select pg_terminate_backend(",
+			sees: slow, cause: "a transaction stays open", needs: "clock", asks: "doctor", says: `✖ transaction +open for 20m.*idle in transaction`, mend: "select pg_terminate_backend(", alert: "old-transaction", besides: "clock",
 			make: func(s *scene) sluice.ID {
 				s.migrate()
 				conn, err := pgx.Connect(s.Context(), s.db)
@@ -78,14 +85,18 @@ func troublesOfStores() []trouble {
 				_, err = conn.Exec(s.Context(), "begin isolation level repeatable read; select count(*) from sluice.job")
 				s.ok(err)
 				s.ok(s.server.SetClock(20 * time.Minute))
+				s.open()
+				s.tend(nil)
 				return sluice.ID{}
 			},
 		},
 		{
-			sees: notStarted, cause: "a clock is off", needs: "clock", asks: "doctor", says: `✖ clock +this machine's clock is 2m off the server's`, mend: "timedatectl set-ntp true",
+			sees: notStarted, cause: "a clock is off", needs: "clock", asks: "doctor", says: `✖ clock +this machine's clock is 2m off the server's`, mend: "timedatectl set-ntp true", alert: "clock",
 			make: func(s *scene) sluice.ID {
 				s.migrate()
 				s.ok(s.server.SetClock(2 * time.Minute))
+				s.open()
+				s.tend(nil)
 				return sluice.ID{}
 			},
 		},

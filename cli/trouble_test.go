@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"github.com/sluice-queue/sluice/cli"
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
@@ -37,18 +39,26 @@ type trouble struct {
 	// asks is the command of sluice that names the cause, says a pattern of what it prints, and mend a part of what it
 	// prints of the command that mends it.
 	asks, says, mend string
-	// alert is the rule that goes off, in time; empty: none is about it.
+	// alert is the rule that goes off, in time; empty: none does. With noStore, nobody can look at the rules.
 	alert string
-	// unready is the check by which /readyz of «sluice serve» fails; empty: it is ready, because it does its own work.
+	// unready are the checks by which /readyz of «sluice serve» fails; empty: none does, because it does its own work. With
+	// serveEnds, it does not even start.
 	unready string
-	// log is a part of a line that one of the processes logs; empty: none knows of it.
+	// log is a part of a line that one of the processes logs; empty: none warns of anything.
 	log string
+	// besides are rules and checks that may fail too, because of how the trouble is made here.
+	besides string
 	// make causes the trouble, and gives the job to ask of, if there is one.
 	make func(s *scene) sluice.ID
 	// needs says what the row needs beside a SQLite file: "temporal", "postgres", or "clock", a PostgreSQL of its own whose clock
 	// can be set.
 	needs string
 }
+
+const (
+	noStore   = "no store"
+	serveEnds = "serve ends"
+)
 
 // troubles are all rows. A file with more of them adds its own here.
 func troubles() []trouble {
@@ -89,6 +99,20 @@ func (b *lockedBuffer) String() string {
 
 var troubler = sluice.Act{By: "ada", Reason: "the bank is down"}
 
+func TestTheTableOfTroublesIsLongAndNamesEachOnce(t *testing.T) {
+	t.Parallel()
+	rows, causes := troubles(), make(map[string]bool)
+	for _, row := range rows {
+		if causes[row.cause] {
+			t.Errorf("there are two rows of %q", row.cause)
+		}
+		causes[row.cause] = true
+	}
+	if len(rows) < 40 {
+		t.Errorf("the table has %d rows", len(rows))
+	}
+}
+
 // TestTroubles causes each trouble, and asks why, doctor, holders, the alerts, /readyz and the log.
 func TestTroubles(t *testing.T) {
 	t.Parallel()
@@ -126,10 +150,25 @@ func newScene(t *testing.T, needs string) *scene {
 	return s
 }
 
-// open opens the SQLite file, which is migrated, for the processes of the scene.
+// open opens the store for the processes of the scene. A SQLite file is migrated.
 func (s *scene) open() {
 	s.Helper()
-	store, err := sqlite.Open(s.Context(), strings.TrimPrefix(s.db, "sqlite:"), sqlite.Options{Migrate: true, Logger: s.logger})
+	s.openWithin(0)
+}
+
+// openWithin opens the store, each call of which may take so long; 0: as long as usual.
+func (s *scene) openWithin(timeout time.Duration) {
+	s.Helper()
+	var store interface {
+		sluice.Store
+		Close() error
+	}
+	var err error
+	if path, is := strings.CutPrefix(s.db, "sqlite:"); is {
+		store, err = sqlite.Open(s.Context(), path, sqlite.Options{Migrate: true, Logger: s.logger, CallTimeout: timeout})
+	} else {
+		store, err = postgres.Open(s.Context(), s.db, postgres.Options{Logger: s.logger, CallTimeout: timeout})
+	}
 	s.ok(err)
 	s.Cleanup(func() { _ = store.Close() })
 	s.store, s.client = store, sluice.NewClient(store, sluice.ClientOptions{Logger: s.logger})
@@ -176,15 +215,21 @@ func (s *scene) start(run func(context.Context) error) {
 	s.Cleanup(func() { stop(); ended.Wait() })
 }
 
-// tend runs an upkeep.
+// tend runs an upkeep, which leads.
 func (s *scene) tend(engines map[string]sluice.Engine) {
-	u := upkeep.New(s.store, upkeep.Options{Interval: 50 * time.Millisecond, Engines: engines, Logger: s.logger})
-	s.checks = append(s.checks, api.Beats("upkeep", u.Status))
-	s.start(u.Run)
+	s.Helper()
+	u := s.upkeep(engines)
 	s.until("upkeep leads and beats", func() bool {
 		status := u.Status()
 		return len(status.Tasks) > 0 && !status.Beaten.IsZero()
 	})
+}
+
+func (s *scene) upkeep(engines map[string]sluice.Engine) *upkeep.Upkeep {
+	u := upkeep.New(s.store, upkeep.Options{Interval: 50 * time.Millisecond, Engines: engines, Logger: s.logger})
+	s.checks = append(s.checks, api.Beats("upkeep", u.Status))
+	s.start(u.Run)
+	return u
 }
 
 // dispatch runs a dispatcher.
@@ -196,7 +241,13 @@ func (s *scene) dispatch(engines map[string]sluice.Engine, queues ...string) {
 
 // work runs a worker of a queue.
 func (s *scene) work(queue string, handler worker.Handler[json.RawMessage]) {
-	w := worker.New(s.store, worker.Options{Slots: 2, Poll: 50 * time.Millisecond, Logger: s.logger, Drain: 100 * time.Millisecond})
+	s.Helper()
+	s.workAt(s.store, queue, handler)
+}
+
+func (s *scene) workAt(store sluice.Store, queue string, handler worker.Handler[json.RawMessage]) {
+	s.Helper()
+	w := worker.New(store, worker.Options{Slots: 2, Poll: 50 * time.Millisecond, Logger: s.logger, Drain: 100 * time.Millisecond})
 	worker.Handle(w, sluice.QueueOf[json.RawMessage](queue), handler, worker.QueueOptions{})
 	s.start(w.Run)
 	s.until("the worker beats", func() bool { return s.told(func(h sluice.Holder) bool { return h.Role == sluice.RoleWorker }) })
@@ -280,10 +331,7 @@ func (s *scene) judge(row trouble, job sluice.ID) {
 		commands = append(commands, []string{"why", job.String()})
 	}
 	for _, args := range commands {
-		if s.within != "" {
-			args = append(args, "--timeout", s.within)
-		}
-		said[args[0]], _ = cli.Run(s.Context(), append(args, "--db", s.db)...)
+		said[args[0]], _ = cli.Run(s.Context(), s.command(args...)...)
 	}
 	all := fmt.Sprintf("doctor:\n%s\nholders:\n%s\nwhy:\n%s", said["doctor"], said["holders"], said["why"])
 	if named := said[row.asks]; !regexp.MustCompile(row.says).MatchString(named) || !strings.Contains(named, row.mend) {
@@ -295,38 +343,123 @@ func (s *scene) judge(row trouble, job sluice.ID) {
 	if strings.Contains(said["why"], "it should start now") {
 		s.Errorf("why says that it starts\n%s", all)
 	}
-	if !strings.Contains(s.log.String(), row.log) {
-		s.Errorf("the log does not say %q:\n%s", row.log, s.log.String())
+	if strings.Contains(said["holders"], "✔") { // it has no word for that all is well, and gets none
+		s.Errorf("holders says that all is well\n%s", all)
+	}
+	if row.alert == noStore {
+		if text, code := cli.Run(s.Context(), s.command("alerts", "ls")...); code == 0 {
+			s.Errorf("the rules of alerts can be looked at:\n%s", text)
+		}
+	} else {
+		s.judgeAlerts(row)
 	}
 	if s.store != nil {
-		s.judgeAlerts(row)
 		s.judgeReadiness(row)
+	} else {
+		s.judgeServe(row)
+	}
+	s.judgeLog(row)
+}
+
+// command is a command line for the store of the scene.
+func (s *scene) command(args ...string) []string {
+	if s.within != "" {
+		args = append(args, "--timeout", s.within)
+	}
+	return append(args, "--db", s.db)
+}
+
+// nowAndThen is how often it is looked whether an alert goes off: rules read statistics, which are stored every 10 s.
+const nowAndThen = 200 * time.Millisecond
+
+// judgeAlerts looks which rules are broken: the row's, in time, and no others.
+func (s *scene) judgeAlerts(row trouble) {
+	s.Helper()
+	wanted := strings.Fields(row.alert)
+	for end := time.Now().Add(patience); ; time.Sleep(nowAndThen) {
+		broken := s.broken()
+		if others := without(broken, row.alert+" "+row.besides); len(others) > 0 {
+			s.Errorf("the alerts %q go off, want %q", broken, row.alert)
+			return
+		}
+		if len(without(wanted, strings.Join(broken, " "))) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			s.Errorf("the alerts %q go off, want %q", broken, row.alert)
+			return
+		}
 	}
 }
 
-// judgeAlerts looks which rules are broken now.
-func (s *scene) judgeAlerts(row trouble) {
+// broken are the rules that go off if it stays so.
+func (s *scene) broken() (rules []string) {
 	s.Helper()
 	found, err := alert.New(s.store, alert.Options{Logger: slog.New(slog.DiscardHandler)}).Read(s.Context())
 	s.ok(err)
-	var broken []string
 	for _, f := range found {
+		if f.Err != nil {
+			s.Errorf("the rule %s cannot be looked at: %v", f.Rule.Name, f.Err)
+		}
 		if f.Alert.State == sluice.AlertPending || f.Alert.State == sluice.AlertFiring {
-			broken = append(broken, f.Rule.Name)
+			rules = append(rules, f.Rule.Name)
 		}
 	}
-	if got := strings.Join(broken, " "); row.alert != "" && !strings.Contains(" "+got+" ", " "+row.alert+" ") {
-		s.Errorf("the alerts %q go off, want %q", got, row.alert)
-	}
+	return rules
+}
+
+// without takes the words of a text out of a list.
+func without(all []string, text string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(strings.Fields(text), name) })
 }
 
 // judgeReadiness asks for /readyz of what «sluice serve» would look at.
 func (s *scene) judgeReadiness(row trouble) {
 	s.Helper()
+	var failing []string
 	report := api.NewReadiness(s.checks...).Report()
-	if failing := regexp.MustCompile(`(?m)^✖ (\S+)`).FindStringSubmatch(report.String()); row.unready == "" && failing != nil || row.unready != "" && (failing == nil || failing[1] != row.unready) {
+	for _, check := range report.Checks {
+		if !check.Well {
+			failing = append(failing, check.Check)
+		}
+	}
+	if got := strings.Join(without(failing, row.besides), " "); got != row.unready {
 		s.Errorf("/readyz fails by %q, want %q:\n%s", failing, row.unready, report)
 	}
+}
+
+// judgeServe starts a server with a store that cannot be opened: it ends with the error, or answers that it is not ready, and
+// waits for the store.
+func (s *scene) judgeServe(row trouble) {
+	s.Helper()
+	server := serve(s.T, s.db)
+	if row.unready == serveEnds {
+		said, err := io.ReadAll(server.stderr)
+		s.ok(err)
+		if server.Wait() == nil || !strings.Contains(string(said), "error: sluice serve failed") {
+			s.Errorf("the server ends, and says:\n%s", said)
+		}
+		_, _ = s.log.Write(said)
+		return
+	}
+	server.becomes(s.T, 503, "✖ "+row.unready)
+	_, _ = s.log.Write([]byte(server.finds(s.T, "(.*store awaited.*)")))
+	s.ok(server.Process.Kill())
+	server.ends(s.T, -1)
+}
+
+// loud finds what a process warns of.
+var loud = regexp.MustCompile(`(?m)^.*"level":"(WARN|ERROR)".*$`)
+
+func (s *scene) judgeLog(row trouble) {
+	s.Helper()
+	if row.log == "" {
+		if lines := loud.FindAllString(s.log.String(), -1); len(lines) > 0 {
+			s.Errorf("the row has no log, and the processes log:\n%s", strings.Join(lines, "\n"))
+		}
+		return
+	}
+	s.until("a process logs "+row.log, func() bool { return strings.Contains(s.log.String(), row.log) })
 }
 
 // silence makes processes look as if they had been killed a minute ago: nobody waits that long here.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -45,8 +44,25 @@ func troublesOfWork() []trouble {
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
-				s.ok(s.store.Beat(s.Context(), sluice.Holder{ID: sluice.NewHolderID(), Role: sluice.RoleWorker, Queues: []string{"mail"}}))
+				worker := start(s.T, s.db, "work", "mail", "--", "true")
+				s.until("the worker beats", func() bool { return s.told(func(h sluice.Holder) bool { return h.Role == sluice.RoleWorker }) })
+				s.kill(worker)
 				s.silence()
+				return s.add("mail", 1, sluice.EnqueueOptions{})
+			},
+		},
+		{
+			sees: notStarted, cause: "the worker is of an old version", asks: "holders", says: `its program is too old for the schema, which needs one that knows step`, mend: "deploy the newer program; start the worker again: sluice work mail -- COMMAND", alert: "unserved", log: "program too old for the schema",
+			make: func(s *scene) sluice.ID {
+				s.open()
+				worker := start(s.T, s.db, "work", "mail", "--poll", "100ms", "--", "true")
+				s.until("the worker beats", func() bool { return s.told(func(h sluice.Holder) bool { return h.Role == sluice.RoleWorker }) })
+				s.sql("insert into sluice_migration values (99, 'future', 'x', 99, cast(1000000 * unixepoch('subsec') as integer))")
+				_, _ = s.log.Write([]byte(worker.finds(s.T, "(.*program too old for the schema.*)")))
+				s.kill(worker)
+				s.beNewer()
+				s.silence()
+				s.tend(nil)
 				return s.add("mail", 1, sluice.EnqueueOptions{})
 			},
 		},
@@ -122,7 +138,7 @@ func troublesOfWork() []trouble {
 			},
 		},
 		{
-			sees: failing, cause: "the handler always fails", asks: "why", says: `it is dead since .*: no route to the bank`, mend: "sluice requeue ", log: "no route to the bank",
+			sees: failing, cause: "the handler always fails", asks: "why", says: `it is dead since .*: no route to the bank`, mend: "sluice requeue ", alert: "success-rate", log: "no route to the bank",
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
@@ -133,23 +149,21 @@ func troublesOfWork() []trouble {
 			},
 		},
 		{
-			sees: failing, cause: "the lease is shorter than the job", asks: "why", says: `it is dead since .*: poison: `, mend: "sluice settings set mail lease=TIME", log: "jobs recovered",
+			sees: failing, cause: "the lease is shorter than the job", asks: "why", says: `it is dead since .*: poison: `, mend: "sluice settings set mail lease=TIME", alert: "lease-expiry", log: "jobs recovered", besides: "success-rate",
 			make: func(s *scene) sluice.ID {
 				s.open()
-				s.queue("mail", func(settings *sluice.Settings) { settings.MaxRecoveries = 1 })
-				id := s.add("mail", 1, sluice.EnqueueOptions{})
-				u := upkeep.New(s.store, upkeep.Options{Logger: s.logger})
-				s.until("it is buried", func() bool {
-					job, err := s.client.Job(s.Context(), id)
-					s.ok(err)
-					if job.State == sluice.StateQueued && !job.DueAt.After(time.Now()) {
-						s.claim("mail", time.Millisecond)
-					}
-					_, err = u.Once(s.Context(), true)
-					s.ok(err)
-					return job.State == sluice.StateDead
-				})
 				s.tend(nil)
+				s.queue("mail", func(settings *sluice.Settings) {
+					settings.MaxRecoveries, settings.Lease, settings.RecoverInterval = 1, 100*time.Millisecond, 100*time.Millisecond
+				})
+				id := s.add("mail", 1, sluice.EnqueueOptions{})
+				ended := make(chan struct{})
+				s.workAt(unrenewed{s.store}, "mail", func(context.Context, *worker.Job[json.RawMessage]) error {
+					<-ended
+					return nil
+				})
+				s.Cleanup(func() { close(ended) })
+				s.becomes(id, func(j sluice.Job) bool { return j.State == sluice.StateDead })
 				return id
 			},
 		},
@@ -158,8 +172,11 @@ func troublesOfWork() []trouble {
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
-				s.add("mail", 1, sluice.EnqueueOptions{})
-				id := s.claim("mail", time.Hour)
+				s.queue("mail", func(settings *sluice.Settings) { settings.Lease = time.Hour })
+				id := s.add("mail", 1, sluice.EnqueueOptions{})
+				worker := start(s.T, s.db, "work", "mail", "--", "sh", "-c", "echo the program runs >&2; exec sleep 1000")
+				worker.says(s.T, "the program runs")
+				s.kill(worker)
 				s.silence()
 				return id
 			},
@@ -175,6 +192,29 @@ func troublesOfWork() []trouble {
 			},
 		},
 	}
+}
+
+// unrenewed is a store that takes no renewals: a worker renews leases itself, however long the job takes.
+type unrenewed struct{ sluice.Store }
+
+func (unrenewed) Renew(context.Context, []sluice.Renewal) ([]sluice.ID, error) {
+	return nil, sluice.ErrUnavailable
+}
+
+// beNewer makes the test the newer program that has made step 99: from here on the last step that the test knows is the one
+// that came then, and that programs of before do not work with.
+func (s *scene) beNewer() {
+	s.Helper()
+	s.sql(`update sluice_migration set works_from = version, applied_at = (select applied_at from sluice_migration where version = 99)
+		where version = (select max(version) from sluice_migration where version < 99);
+		delete from sluice_migration where version = 99`)
+}
+
+// kill kills a process, as the kernel does where memory is short.
+func (s *scene) kill(p *process) {
+	s.Helper()
+	s.ok(p.Process.Kill())
+	p.ends(s.T, -1)
 }
 
 // untilTheEnd is a handler that is stuck.
