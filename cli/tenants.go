@@ -10,9 +10,14 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// tenantRow is a tenant with its own limits and those of its tier.
+// tenantRow is a tenant with its jobs, its own limits and those of its tier. Its jobs are those of all queues; nil: not known.
 type tenantRow struct {
 	sluice.Tenant
+	InFlight     *int `json:"in_flight"`
+	InFlightMore bool `json:"in_flight_or_more,omitempty"`
+	Waiting      *int `json:"waiting"`
+	WaitingMore  bool `json:"waiting_or_more,omitempty"`
+
 	Limits     []sluice.TenantLimits `json:"limits,omitempty"`
 	TierLimits []sluice.TenantLimits `json:"tier_limits,omitempty"`
 }
@@ -35,6 +40,7 @@ func (a *app) tenantsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "tenants",
 		Short:   "List the tenants that have tiers or limits, and change these",
+		Long:    tenantsHelp(),
 		Example: "  sluice tenants\n  sluice tenants set acme --tier PRO",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -50,6 +56,8 @@ func (a *app) tenantsCommand() *cobra.Command {
 				return printList(a, rows, func(t tenantRow) string { return t.Name }, []column[tenantRow]{
 					{"TENANT", func(t tenantRow) string { return t.Name }, false},
 					{"TIER", func(t tenantRow) string { return orDash(t.Tier) }, false},
+					{"IN FLIGHT", func(t tenantRow) string { return loadText(t.InFlight, t.InFlightMore) }, true},
+					{"WAITING", func(t tenantRow) string { return loadText(t.Waiting, t.WaitingMore) }, true},
 					{"LIMITS", tenantRow.limits, false},
 					{"CHANGED", func(t tenantRow) string { return ago(t.ChangedAt) }, true},
 					{"BY", func(t tenantRow) string { return t.ChangedBy }, false},
@@ -61,6 +69,13 @@ func (a *app) tenantsCommand() *cobra.Command {
 	command.Flags().IntVar(&limit, "limit", 100, "how many at the most")
 	command.AddCommand(a.setTenantCommand(), a.deleteCommand(sluice.ObjectTenant, "its jobs stay, and go on by what the queue says"))
 	return command
+}
+
+func tenantsHelp() string {
+	return fmt.Sprintf(`Lists the tenants that have tiers or limits, with their jobs in all queues. IN FLIGHT are those that are claimed or
+dispatched; counting stops at %s in a queue. WAITING are those that are queued, due or not, as upkeep counted them last: it counts
+the %d tenants of each queue that have the most. A + says that there may be more, a - that the figure is not known: no upkeep
+counts, or the tenant is not among those.`, count(sluice.DepthLimit), sluice.WaveTenants)
 }
 
 func tenantRows(ctx context.Context, client *sluice.Client, after string, limit int) ([]tenantRow, error) {
@@ -76,13 +91,23 @@ func tenantRows(ctx context.Context, client *sluice.Client, after string, limit 
 	for _, t := range tiers {
 		granted[t.Name] = t.Limits
 	}
+	if len(tenants) == 0 {
+		return nil, nil
+	}
+	inFlight, waiting, err := tenantLoads(ctx, client)
+	if err != nil {
+		return nil, err
+	}
 	var rows []tenantRow
 	for _, t := range tenants {
 		limits, err := client.TenantLimits(ctx, "", t.Name)
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, tenantRow{t, limits, granted[t.Tier]})
+		row := tenantRow{Tenant: t, Limits: limits, TierLimits: granted[t.Tier]}
+		row.InFlight, row.InFlightMore = inFlight.of(t.Name)
+		row.Waiting, row.WaitingMore = waiting.of(t.Name)
+		rows = append(rows, row)
 	}
 	return rows, nil
 }

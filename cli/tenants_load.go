@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// mostTenants is how many tenants of a queue are asked for, those with the most jobs in flight.
+const mostTenants = 10_000
+
+// load is how many jobs tenants have in all queues.
+type load struct {
+	jobs map[string]int
+	// cut counts the queues of which not every tenant is known; named counts those of them in which a tenant is known.
+	cut   int
+	named map[string]int
+}
+
+func newLoad() load { return load{jobs: make(map[string]int), named: make(map[string]int)} }
+
+// add adds the figures of one queue. Whole says that other tenants have no jobs there, exact that counting did not stop before the
+// end.
+func (l *load) add(jobs map[string]int, whole, exact bool) {
+	for tenant, n := range jobs {
+		l.jobs[tenant] += n
+		if exact && !whole {
+			l.named[tenant]++
+		}
+	}
+	if !exact || !whole {
+		l.cut++
+	}
+}
+
+// of gives a tenant's figure; more says that there may be more jobs. It is nil where nothing is known.
+func (l *load) of(tenant string) (jobs *int, more bool) {
+	n := l.jobs[tenant]
+	more = l.cut > l.named[tenant]
+	if more && n == 0 {
+		return nil, false
+	}
+	return &n, more
+}
+
+// loadText writes a figure of a load.
+func loadText(jobs *int, more bool) string {
+	switch {
+	case jobs == nil:
+		return "-"
+	case more:
+		return count(*jobs) + "+"
+	}
+	return count(*jobs)
+}
+
+// tenantLoads tells what tenants have in flight now, and how many jobs waited when upkeep last counted them. Neither counts the jobs
+// of the store: what is in flight is read along an index, at most sluice.DepthLimit jobs of a queue, and of what waits a
+// bounded number of rows.
+func tenantLoads(ctx context.Context, client *sluice.Client) (inFlight, waiting load, err error) {
+	flows, err := client.Flows(ctx, mostTenants)
+	if err != nil {
+		return inFlight, waiting, err
+	}
+	waves, err := client.Waves(ctx, sluice.WaveFilter{Tenants: true})
+	return loadInFlight(flows), loadWaiting(flows, waves), err
+}
+
+func loadInFlight(flows []sluice.Flow) load {
+	out := newLoad()
+	for _, f := range flows {
+		jobs, all := make(map[string]int, len(f.Tenants)), 0
+		for _, t := range f.Tenants {
+			jobs[t.Tenant] = t.InFlight
+			all += t.InFlight
+		}
+		out.add(jobs, len(f.Tenants) < mostTenants, all < sluice.DepthLimit)
+	}
+	return out
+}
+
+// loadWaiting adds up queued jobs, whenever they are due. A queue that nobody has counted lately tells nothing.
+func loadWaiting(flows []sluice.Flow, waves sluice.Waves) load {
+	counted := make(map[string]sluice.QueueWaves, len(waves.Queues))
+	for _, q := range waves.Queues {
+		counted[q.Queue] = q
+	}
+	out := newLoad()
+	for _, f := range flows {
+		q := counted[f.Queue]
+		if q.Stale(waves.Now) {
+			out.add(nil, false, false)
+			continue
+		}
+		jobs, others := make(map[string]int), 0
+		tallies := []sluice.Tally{q.Due, q.Blocked, q.Later}
+		for _, w := range q.Ahead {
+			tallies = append(tallies, w.Tally)
+		}
+		for _, t := range tallies {
+			others += t.Jobs
+			for tenant, n := range t.Tenants {
+				jobs[tenant] += n
+				others -= n
+			}
+		}
+		out.add(jobs, others == 0, true)
+	}
+	return out
+}
