@@ -87,8 +87,8 @@ func countDocLines(t *testing.T, all map[string][]docLine) {
 	}
 }
 
-// documentedLines reads the shell blocks of all documents.
-func documentedLines(t *testing.T) map[string][]docLine {
+// documents lists the files that readers follow.
+func documents(t *testing.T) []string {
 	t.Helper()
 	paths := []string{"../README.md", "../CONTRIBUTING.md", "../deploy/README.md"}
 	for _, pattern := range []string{"../docs/*.md", "../docs/guide/*.md", "../apps/*/README.md"} {
@@ -98,8 +98,14 @@ func documentedLines(t *testing.T) map[string][]docLine {
 		}
 		paths = append(paths, found...)
 	}
+	return paths
+}
+
+// documentedLines reads the shell blocks of all documents.
+func documentedLines(t *testing.T) map[string][]docLine {
+	t.Helper()
 	all := map[string][]docLine{}
-	for _, path := range paths {
+	for _, path := range documents(t) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
