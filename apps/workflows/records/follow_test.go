@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/apptest"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
+	"github.com/sluice-queue/sluice/store/postgres"
 )
 
 // Whoever moves the jobs, and whenever a process is killed, no record says something else than its job.
@@ -106,6 +107,9 @@ func newMover(ctx context.Context, d *records.Database, seed uint64) (*mover, er
 	m := &mover{d: d, random: rand.New(rand.NewPCG(seed, 0)), ctx: ctx}
 	if !strings.HasPrefix(d.Address(), "postgres") {
 		return m, nil
+	}
+	if _, err := postgres.Migrate(ctx, d.Address()); err != nil { // makes the functions
+		return nil, err
 	}
 	var err error
 	m.functions = slices.Clone(calls)
