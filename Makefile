@@ -98,7 +98,7 @@ SLOW_PACKAGES = crashtest$$|faulttest$$|internal/sim$$|internal/export$$
 SLOW_TESTS = ^TestScripts|^TestServe|^TestFunctionsObeyTheRules|^TestClaimsWalkInOrder|^TestFailover|^TestPoolerIsNoticed|^TestHealthFindsWhatIsWrong
 .PHONY: quick
 quick: ## What to run after each change, in about a minute: most tests, once, without the race detector
-	go test -short -skip='$(SLOW_TESTS)' $$(go list ./... | grep -vE '$(SLOW_PACKAGES)')
+	go run ./internal/testbed go test -short -vet=off -skip='$(SLOW_TESTS)' $$(go list ./... | grep -vE '$(SLOW_PACKAGES)')
 
 # The linter is built once, and then run in each module: it takes one at a time.
 .PHONY: lint
