@@ -15,7 +15,7 @@ func (c *Client) Cancel(ctx context.Context, ids []ID, act Act) error {
 }
 
 // Requeue gives dead, cancelled and uncertain jobs a new life: due now, attempts at zero, the next
-// generation; their history stays (C-56, E-10 … E-14). It needs a reason. A job of which a run may still be open waits
+// generation; their history stays. It needs a reason. A job of which a run may still be open waits
 // until that has ended, unless the act says BesideOpenRun; an uncertain one does not wait: whoever requeues it has decided.
 func (c *Client) Requeue(ctx context.Context, ids []ID, act Act) error {
 	if act.Reason == "" {

@@ -17,7 +17,7 @@ import (
 // alertPresetsTable lists the presets: what holds for how long, how much it matters and where.
 func alertPresetsTable() string {
 	var text strings.Builder
-	text.WriteString("| rule | fires when | for | severity | looked at in | needs | source |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	text.WriteString("| rule | fires when | for | severity | looked at in | needs |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, r := range sluice.AlertPresets() {
 		metric, err := sluice.AlertMetricNamed(r.Metric)
 		if err != nil {
@@ -34,11 +34,7 @@ func alertPresetsTable() string {
 		if metric.NeedsStatistics() {
 			needs = "[statistics](guide/statistics.md#where-nobody-counts)"
 		}
-		source := r.Source
-		if source == "" {
-			source = "–"
-		}
-		fmt.Fprintf(&text, "| [`%s`](#%s) | %s | %s | %s | %s | %s | %s |\n", r.Name, r.Name, condition, alertField(r, "for"), r.Severity, r.Covers.Says(), needs, source)
+		fmt.Fprintf(&text, "| [`%s`](#%s) | %s | %s | %s | %s | %s |\n", r.Name, r.Name, condition, alertField(r, "for"), r.Severity, r.Covers.Says(), needs)
 	}
 	return text.String()
 }

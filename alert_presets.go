@@ -7,7 +7,7 @@ import (
 )
 
 // alertPresets are the rules that count unless somebody changes them. Thresholds with a source are the source's own. The
-// sources look every five minutes (C-74) and tell at once; we look every 15 s, and For keeps a moment from being told of.
+// sources look every five minutes and tell at once; we look every 15 s, and For keeps a moment from being told of.
 var alertPresets = [...]AlertRule{
 	{
 		Name: "backlog", Metric: MetricReady, Op: ">", Threshold: 1000, For: 5 * time.Minute, Severity: SeverityWarning,

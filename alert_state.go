@@ -145,7 +145,7 @@ func (a Alert) Withdraw(now time.Time) (Alert, AlertChange) {
 // Name names the alert: its rule, and its queue if it has one.
 func (a Alert) Name() string { return AlertName(a.Rule, a.Queue) }
 
-// AlertMessage is what a receiver is told. Its JSON is what a webhook gets (C-74: severity, metric, value, threshold,
+// AlertMessage is what a receiver is told. Its JSON is what a webhook gets (severity, metric, value, threshold,
 // message).
 type AlertMessage struct {
 	// ID tells this message from every other: one that comes twice is the same.

@@ -7,7 +7,7 @@ import (
 )
 
 // Backoff says how long a failed job waits before its next attempt:
-// Base × Factor^(attempt−1), at most Max, plus up to Jitter by chance (C-51, C-52).
+// Base × Factor^(attempt−1), at most Max, plus up to Jitter by chance.
 type Backoff struct {
 	// Base is the wait after the first failed attempt. Default 2 s.
 	Base time.Duration

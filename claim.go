@@ -14,7 +14,7 @@ type ClaimRequest struct {
 	Queue string
 	// Limit is how many at the most.
 	Limit int
-	// Holder names who claims, as host:pid:nonce (C-21).
+	// Holder names who claims, as host:pid:nonce.
 	Holder string
 	// Lease is how long the claim holds without being renewed.
 	Lease time.Duration
@@ -28,7 +28,7 @@ type ClaimRequest struct {
 	// worker. A queue of other jobs refuses the claim by an *OtherRunnerError.
 	Engine string
 	// Lead is how long before they are due jobs may be claimed, by the store's clock. The holder must not
-	// start one before it is due (I-3). Default 0.
+	// start one before it is due. Default 0.
 	Lead time.Duration
 	// Tells says that the holder will tell when the jobs begin, if the answer is that the claim is Paced. Without it, a
 	// job counts as begun when it is claimed.
@@ -80,7 +80,7 @@ func (r ClaimRequest) Check() error {
 
 // Priorities is the order in which a claim serves the priorities: from 1 to 10, but that of all claims
 // the share Ageing begins with one of the others, so that none of them starves however much there is to
-// do at the first: each of the nine gets at least a ninth of that share (I-14). The token draws the lot, so
+// do at the first: each of the nine gets at least a ninth of that share. The token draws the lot, so
 // that a claim that is sent again is served alike.
 func (r ClaimRequest) Priorities() []int {
 	order := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
@@ -227,7 +227,7 @@ type Settlement struct {
 	// Delay is how long a retried job waits, by the store's clock. A released job with a Delay of
 	// 0 keeps its place.
 	Delay time.Duration
-	// Result is what the handler returned, as JSON (C-25). One that is larger than MaxResultBytes is an ErrInvalid, and the
+	// Result is what the handler returned, as JSON. One that is larger than MaxResultBytes is an ErrInvalid, and the
 	// job stays claimed.
 	Result json.RawMessage
 	// Error and Stack tell of the failed attempt, for retry and bury.
@@ -267,7 +267,7 @@ func CheckResult(field string, text json.RawMessage) error {
 const MaxErrorBytes = 8 << 10
 
 // FailureOf settles a failed attempt by the queue's rules: the last attempt buries the job, the
-// ones before retry it after the backoff (I-6).
+// ones before retry it after the backoff.
 func FailureOf(c *Claim, s Settings, cause string) Settlement {
 	out := Settlement{ID: c.ID, Token: c.Token, Holder: c.Holder, Claim: c, Event: EventRetry, Error: cause}
 	limit := c.MaxAttempts

@@ -20,7 +20,7 @@ const (
 	MaxLabelBytes = 255
 	// MaxBatch is how many jobs one call of EnqueueMany stores at the most.
 	MaxBatch = 100_000
-	// DefaultPriority is the middle of 1 (first) to 10 (last) (C-19).
+	// DefaultPriority is the middle of 1 (first) to 10 (last).
 	DefaultPriority = 5
 
 	// maxBatchBytes is how long their payloads may be together.
@@ -76,7 +76,7 @@ type EnqueueOptions struct {
 	DueAt time.Time
 	// Delay is a DueAt counted from now, by the store's clock.
 	Delay time.Duration
-	// Priority is 1 (first) to 10 (last). Default 5 (C-19).
+	// Priority is 1 (first) to 10 (last). Default 5.
 	Priority int
 	// ExpiresAt cancels the job if it waits then, or comes back to wait later. Default: never.
 	ExpiresAt time.Time

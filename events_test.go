@@ -18,13 +18,13 @@ import (
 // eventsTable shows the events as docs/events.md does.
 func eventsTable() string {
 	var text strings.Builder
-	text.WriteString("| event | level | by | when | fields | source |\n| --- | --- | --- | --- | --- | --- |\n")
+	text.WriteString("| event | level | by | when | fields |\n| --- | --- | --- | --- | --- |\n")
 	for _, e := range event.All() {
 		fields := "–"
 		if e.Fields != "" {
 			fields = regexp.MustCompile(`[a-z_]+`).ReplaceAllString(e.Fields, "`$0`")
 		}
-		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s | %s |\n", e.Name, e.Level, e.By, e.When, fields, orNone(e.Source))
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", e.Name, e.Level, e.By, e.When, fields)
 	}
 	return text.String()
 }

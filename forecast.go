@@ -27,7 +27,7 @@ type ForecastRequest struct {
 type WhatIf struct {
 	// Rate is supposed instead of the queue's rate, with a second's worth as its burst.
 	Rate Rate
-	// Batch jobs start together every Every, as dispatchers of batches do it (D-36), instead of at the
+	// Batch jobs start together every Every, as dispatchers of batches do it, instead of at the
 	// queue's rate. With a Rate both hold.
 	Batch int
 	Every time.Duration

@@ -113,7 +113,7 @@ func (h Histogram) Buckets(yield func(bucket int, n int64) bool) {
 }
 
 // Quantile is the time that a part p of all does not exceed: the one at place ceil(n·p)−1 of the n that were counted,
-// in order (C-68), at most HistogramError off. Nothing was counted: 0.
+// in order, at most HistogramError off. Nothing was counted: 0.
 func (h Histogram) Quantile(p float64) time.Duration {
 	n := h.Count()
 	place := min(max(int64(math.Ceil(float64(n)*p))-1, 0), n-1)

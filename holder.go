@@ -109,7 +109,7 @@ func followed(holders []Holder, queue string, now time.Time) (Condition, bool) {
 	return Condition{}, false
 }
 
-// NewHolderID names a process among all that claim or tend jobs: host:pid:nonce (C-21).
+// NewHolderID names a process among all that claim or tend jobs: host:pid:nonce.
 func NewHolderID() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ID names a job: a UUID of version 7, so that ids sort by the time they were made (C-15, C-96).
+// ID names a job: a UUID of version 7, so that ids sort by the time they were made.
 // Ids are chosen by the client, so that an enqueue whose answer was lost can be sent again and
 // finds the job it already stored.
 type ID [16]byte

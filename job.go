@@ -113,7 +113,7 @@ type JobFilter struct {
 	// Mark is that of the page before this one, instead of Before: it holds also where jobs of that page have been deleted
 	// since. A mark of another kind of store is an ErrInvalid.
 	Mark string
-	// Limit is the size of a page, 1 to 10,000. Default 100 (C-55).
+	// Limit is the size of a page, 1 to 10,000. Default 100.
 	Limit int
 }
 

@@ -19,7 +19,7 @@ type TenantLimits struct {
 	// Tier or Tenant says for whom; exactly one of them is set.
 	Tier   string `json:"tier,omitempty"`
 	Tenant string `json:"tenant,omitempty"`
-	// Capacity is how many jobs of a tenant may be claimed or dispatched at the same time (A-25);
+	// Capacity is how many jobs of a tenant may be claimed or dispatched at the same time;
 	// 0: as many as there are.
 	Capacity *int `json:"capacity,omitempty"`
 	// Rate and Burst are how many of its jobs may be claimed per time, and at once after a lull. They bound claims, not
@@ -272,7 +272,7 @@ func (c *Client) setTenantPaused(ctx context.Context, queue, tenant string, paus
 	})
 }
 
-// PresetTiers are the tiers of the source designs and their capacities (A-25). None is stored unless
+// PresetTiers are the tiers of the source designs and their capacities. None is stored unless
 // somebody asks for it.
 func PresetTiers() []TenantLimits {
 	return []TenantLimits{

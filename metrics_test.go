@@ -12,13 +12,13 @@ import (
 // metricsTable shows the metrics as docs/metrics.md does.
 func metricsTable() string {
 	var text strings.Builder
-	text.WriteString("| metric | type | labels | meaning | source |\n| --- | --- | --- | --- | --- |\n")
+	text.WriteString("| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n")
 	for _, d := range metric.Names() {
 		labels := "–"
 		if len(d.Labels) > 0 {
 			labels = "`" + strings.Join(d.Labels, "` `") + "`"
 		}
-		fmt.Fprintf(&text, "| `%s` | %s | %s | %s | %s |\n", d.Name, d.Type, labels, d.Help, orNone(d.Source))
+		fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", d.Name, d.Type, labels, d.Help)
 	}
 	return text.String()
 }
@@ -35,9 +35,9 @@ func reasonsTable() string {
 // sourceMetricsTable maps the metrics of the source designs to ours.
 func sourceMetricsTable() string {
 	var text strings.Builder
-	text.WriteString("| source | its name | query | what differs |\n| --- | --- | --- | --- |\n")
+	text.WriteString("| its name | query | what differs |\n| --- | --- | --- |\n")
 	for _, s := range metric.SourceNames() {
-		fmt.Fprintf(&text, "| %s | %s | `%s` | %s |\n", s.Source, s.Name, strings.ReplaceAll(s.Query, "|", `\|`), orNone(s.Note))
+		fmt.Fprintf(&text, "| %s | `%s` | %s |\n", s.Name, strings.ReplaceAll(s.Query, "|", `\|`), orNone(s.Note))
 	}
 	return text.String()
 }

@@ -118,8 +118,8 @@ func (r Rate) fits() bool {
 	return r == Rate{} || r.Jobs > 0 && r.Per >= time.Millisecond && r.Per%time.Millisecond == 0 && r.Per <= maxRatePer && r.PerSecond() <= maxRate
 }
 
-// ParseRate reads a number per time: 100/s, 20/m, 3/h or, as the source designs say it, 500/5s
-// (D-36). A number alone is per second.
+// ParseRate reads a number per time: 100/s, 20/m, 3/h or, as the source designs say it, 500/5s.
+// A number alone is per second.
 func ParseRate(text string) (Rate, error) {
 	number, per, found := strings.Cut(strings.TrimSpace(text), "/")
 	count, err := strconv.ParseFloat(strings.TrimSpace(number), 64)

@@ -17,7 +17,7 @@ var refFields = []string{"{queue}", "{type}", "{id}", "{key}", "{tenant}"}
 
 // RefOf names the run of a job: by the queue's template, in which {queue}, {type}, {id}, {key} and {tenant} stand for
 // the job's, and by its life and attempt where these are not the first. A job without a key has its id there. The name
-// depends on nothing else, so that whoever asks for the run names it alike (D-24, D-72).
+// depends on nothing else, so that whoever asks for the run names it alike.
 func RefOf(j Job, s Settings) string {
 	template := s.RunRef
 	if template == "" {

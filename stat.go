@@ -89,7 +89,7 @@ type Stat struct {
 	Every  time.Duration `json:"-"`
 	Counts StatCounts    `json:"counts"`
 	// Wait is from due to claim, by when jobs were claimed. Run is from claim to end and Total from due to end, of jobs
-	// that completed, by when they did (C-68).
+	// that completed, by when they did.
 	Wait  Histogram `json:"wait"`
 	Run   Histogram `json:"run"`
 	Total Histogram `json:"total"`
@@ -147,8 +147,8 @@ type StatFilter struct {
 	// Every is StatFine, StatMinute or StatHour. Client: by default the longest that gives From to To 60 slots or more,
 	// as far as such slots are kept.
 	Every time.Duration
-	// From and To: slots that begin at From or later, and before To. Client: To is now by default, From an hour before
-	// (C-66), and From is moved to where its slot begins.
+	// From and To: slots that begin at From or later, and before To. Client: To is now by default, From an hour before,
+	// and From is moved to where its slot begins.
 	From, To time.Time
 	// Limit is how many are listed, the oldest. Client: 10,000 by default and at the most.
 	Limit int
@@ -196,7 +196,7 @@ func StatEvery(window time.Duration) time.Duration {
 	return StatFine
 }
 
-// StatWindow is the window of which figures are told where nobody says another (C-66).
+// StatWindow is the window of which figures are told where nobody says another.
 const StatWindow = time.Hour
 
 // Stats lists what happened in queues, slot by slot; see StatFilter for what is left open.

@@ -80,7 +80,7 @@ type Store interface {
 	// Renew gives claims more time and returns those that their holder has lost. A claim that has
 	// more than two thirds of its lease left is only looked at, so that asking often costs little.
 	Renew(ctx context.Context, renewals []Renewal) (lost []ID, err error)
-	// SaveCheckpoint keeps how far a claimed job has come (C-50). It is an ErrLost for an old
+	// SaveCheckpoint keeps how far a claimed job has come. It is an ErrLost for an old
 	// token, and an ErrInvalid for a checkpoint of more than MaxResultBytes.
 	SaveCheckpoint(ctx context.Context, id ID, token Token, checkpoint json.RawMessage) error
 	// Intend notes the runs that an engine is about to be asked for, and renews their claims. From then on only the
@@ -93,7 +93,7 @@ type Store interface {
 
 	// Cancel ends unfinished jobs: ErrNotFound for an unknown one, ErrNotAllowed for a finished.
 	Cancel(ctx context.Context, ids []ID, act Act) ([]error, error)
-	// Requeue gives dead, cancelled and uncertain jobs a new life, due now (C-56, E-10). It is an
+	// Requeue gives dead, cancelled and uncertain jobs a new life, due now. It is an
 	// ErrDuplicate where another unfinished job holds the job's key. A job of which stray runs are listed waits for itself
 	// until the last of them is forgotten, unless the act says BesideOpenRun. An act that says Undo ends queued jobs
 	// instead, by UndoneMove, as the life before the present one ended, with what is known of that: ErrNotAllowed for one

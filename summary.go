@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Summary tells how a queue is, or one tenant in it, over a window of time (C-65).
+// Summary tells how a queue is, or one tenant in it, over a window of time.
 type Summary struct {
 	Queue  string `json:"queue"`
 	Tenant string `json:"tenant,omitempty"`
@@ -19,8 +19,8 @@ type Summary struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 
-	// Depth counts the queue's jobs as they are now; jobs that are ready are the depth of C-65. OldestAge is how long
-	// the one that waits longest has been due, InFlight what Depth.InFlight says. They are of whole queues.
+	// Depth counts the queue's jobs as they are now. OldestAge is how long the one that waits longest has been due, InFlight
+	// what Depth.InFlight says. They are of whole queues.
 	Depth     Depth         `json:"depth"`
 	OldestAge time.Duration `json:"-"`
 	InFlight  int           `json:"in_flight"`
@@ -34,12 +34,12 @@ type Summary struct {
 	Counts StatCounts `json:"counts"`
 	// Rate is how many jobs completed per second.
 	Rate float64 `json:"rate"`
-	// SuccessRate is completed / (completed + dead); 1 when no job ended (C-66). An attempt that failed and is tried again
+	// SuccessRate is completed / (completed + dead); 1 when no job ended. An attempt that failed and is tried again
 	// does not lower it.
 	SuccessRate float64 `json:"success_rate"`
-	// LeaseExpiryRate is recovered / claimed: how many hand-outs ended by their lease (C-67). 0 when none was claimed.
+	// LeaseExpiryRate is recovered / claimed: how many hand-outs ended by their lease. 0 when none was claimed.
 	LeaseExpiryRate float64 `json:"lease_expiry_rate"`
-	// Wait is from due to claim, Run from claim to end, Total from due to end, the latter two of jobs that completed (C-68).
+	// Wait is from due to claim, Run from claim to end, Total from due to end, the latter two of jobs that completed.
 	Wait  Quantiles `json:"wait"`
 	Run   Quantiles `json:"run"`
 	Total Quantiles `json:"total"`
@@ -91,7 +91,7 @@ func share(part, whole int64, otherwise float64) float64 {
 	return math.Min(float64(part)/float64(whole), 1)
 }
 
-// Summary tells how a queue is, and how it was over a window up to now; 0: StatWindow (C-66). An unknown queue is an
+// Summary tells how a queue is, and how it was over a window up to now; 0: StatWindow. An unknown queue is an
 // ErrNotFound. It reads some tens of slots and the queue's Depth.
 func (c *Client) Summary(ctx context.Context, queue string, window time.Duration) (Summary, error) {
 	all, err := c.summaries(ctx, named(queue), StatFilter{}, window)

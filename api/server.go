@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// The bounds of a connection (S-8). Nothing that is answered takes long; what is asked fits in a few lines.
+// The bounds of a connection. Nothing that is answered takes long; what is asked fits in a few lines.
 const (
 	readTimeout    = 5 * time.Second
 	writeTimeout   = 30 * time.Second

@@ -20,12 +20,12 @@ type Options struct {
 	// Base is the path below which everything is answered, such as «/sluice» behind a proxy. Default: the root.
 	Base string
 	// Hosts are the only names, without a port, that requests may be made to; else a page of a foreign site could ask in
-	// its visitor's name under a name that it lets point here (S-2). Default: none is refused. LoopbackHosts are
+	// its visitor's name under a name that it lets point here. Default: none is refused. LoopbackHosts are
 	// right for a listener on loopback.
 	Hosts []string
 	// Readiness is what /readyz tells. Default: /readyz is not there.
 	Readiness *Readiness
-	// Metrics answers /metrics. It must never be within reach of the public (S-8). Default: /metrics is not there.
+	// Metrics answers /metrics. It must never be within reach of the public. Default: /metrics is not there.
 	Metrics http.Handler
 	// Logger is told of handlers that panic (see docs/events.md). Default: slog.Default.
 	Logger *slog.Logger

@@ -106,7 +106,7 @@ func (f *filterFlags) parseIn(args []string) (sluice.JobFilter, error) {
 	return filter, nil
 }
 
-// listDead prints what a person needs to decide (C-84).
+// listDead prints what a person needs to decide.
 func (a *app) listDead(ctx context.Context, filter sluice.JobFilter) error {
 	filter.States = []sluice.State{sluice.StateDead}
 	return a.listJobs(ctx, filter, "no dead letters", deadColumns())

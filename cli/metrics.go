@@ -35,7 +35,7 @@ func (m *metricsServer) addTo(flags *pflag.FlagSet) {
 }
 
 // listenAddress gives the address that a person meant: without a host it is on loopback, so that nothing is open to
-// others unless somebody says so (S-1).
+// others unless somebody says so.
 func listenAddress(text string) (string, error) {
 	if !strings.Contains(text, ":") {
 		text = ":" + text

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// defaultListen is where a server answers that is not told another address: on loopback (S-1).
+// defaultListen is where a server answers that is not told another address: on loopback.
 const defaultListen = "127.0.0.1:7400"
 
 // serveFlags are the options of «serve».

@@ -129,7 +129,7 @@ func (d *Dispatcher) learn(l *lane, holds []*hold, errs []error) (worked bool, f
 }
 
 // delayOf is how long the engine must wait before the run of a claimed job begins: until the job is due by the
-// store's clock, which shows now at the least, and for its share of the jitter (D-24).
+// store's clock, which shows now at the least, and for its share of the jitter.
 func delayOf(c *sluice.Claim, s sluice.Settings, now time.Time) time.Duration {
 	delay := max(c.DueAt.Sub(now), 0)
 	if s.Lead == 0 {

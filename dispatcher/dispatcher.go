@@ -28,8 +28,7 @@ type Options struct {
 	Engines map[string]sluice.Engine
 	// Queues are the only ones that are served, if there are any. Default: all that name one of the engines.
 	Queues []string
-	// Batch is how many jobs are claimed at once at the most, where the queue's own setting says nothing. Default 500
-	// (D-18).
+	// Batch is how many jobs are claimed at once at the most, where the queue's own setting says nothing. Default 500.
 	Batch int
 	// Poll is how often a queue is looked at in which nothing was due. Default 1 s.
 	Poll time.Duration
@@ -43,7 +42,7 @@ type Options struct {
 	// LogLimit is how many lines of an event are logged for one queue within 10 s; of those beyond it only the number is.
 	// Default 10, negative: all.
 	LogLimit int
-	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged (S-4). That
+	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged. That
 	// of a scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
 	Scrub func(text string) string
 }

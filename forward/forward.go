@@ -1,5 +1,5 @@
 // Package forward moves the jobs of queues from a local store to a central one, whenever that can be reached: who
-// enqueues never waits for the network (C-7). A job arrives once, by its id, and those of an order key in their order.
+// enqueues never waits for the network. A job arrives once, by its id, and those of an order key in their order.
 // It takes any two stores; a program that links SQLite alone stays so.
 package forward
 
@@ -46,7 +46,7 @@ type Options struct {
 	// LogLimit is how many lines of an event are logged for one queue within 10 s; of those beyond it only the number is.
 	// Default 10, negative: all.
 	LogLimit int
-	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged (S-4). That
+	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged. That
 	// of a scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
 	Scrub func(text string) string
 }

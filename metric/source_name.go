@@ -36,7 +36,7 @@ func SourceNames() []SourceName {
 		{"C-65", "queue age (oldest)", `max by (queue) (sluice_oldest_due_seconds)`, "since it was due"},
 		{"C-65", "in-progress count", `max by (queue) (sluice_in_flight)`, ""},
 		{"C-65", "processing rate (jobs/min)", `60 * ` + ended, ""},
-		{"C-65, C-66", "success rate", `(` + done + ` / ` + ended + `) >= 0 or max by (queue) (sluice_queue_paused >= bool 0)`, "1 where nothing ended, as C-66 asks"},
+		{"C-65, C-66", "success rate", `(` + done + ` / ` + ended + `) >= 0 or max by (queue) (sluice_queue_paused >= bool 0)`, "1 where nothing ended"},
 		{"C-65", "dead-letter count", `max by (queue) (sluice_jobs{state="dead"})`, ""},
 		{"C-65, C-68", "latency p50, p95, p99", `histogram_quantile(0.95, sum by (queue, le) (rate(sluice_run_seconds_bucket` + lastHour + `)))`, "between the bounds of the histogram"},
 		{"C-65, C-67", "lease expiry rate", `60 * sum by (queue) (rate(sluice_moves_total{reason=~"lease_expired|recoveries_spent"}` + lastHour + `))`, "per minute"},

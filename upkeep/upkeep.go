@@ -44,8 +44,8 @@ type Options struct {
 	// Engines are those whose runs are followed, by the names that the setting `engine` of queues has for them.
 	// Default: none; jobs that dispatchers handed over stay dispatched then.
 	Engines map[string]sluice.Engine
-	// AlertInterval is how often the rules of alerts are looked at, by the upkeep that leads; negative: never. Source C-74
-	// looks every five minutes; a look is a few bounded reads for each queue. Default 15 s.
+	// AlertInterval is how often the rules of alerts are looked at, by the upkeep that leads; negative: never. A look is
+	// a few bounded reads for each queue. Default 15 s.
 	AlertInterval time.Duration
 	// SealInterval is how long entries of the audit wait for a seal; 10,000 of them are sealed at once. The upkeep that leads
 	// seals, in at most a thirtieth of the time: where more is written than that is enough for, entries wait longer.
@@ -62,7 +62,7 @@ type Options struct {
 	// LogLimit is how many lines of an event are logged for one queue within 10 s; of those beyond it only the number is.
 	// Default 10, negative: all.
 	LogLimit int
-	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged (S-4). That
+	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged. That
 	// of a scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
 	Scrub func(text string) string
 }

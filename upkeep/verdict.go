@@ -11,7 +11,7 @@ import (
 //
 // An engine that does not have a run never had it, if it was asked before it could have forgotten one that ended. Then
 // the job may go again: its next run has the same ref, so that a start which is still on its way finds it. An engine
-// that had a run and has it no more leaves the job uncertain; it is never run twice (I-16).
+// that had a run and has it no more leaves the job uncertain; it is never run twice.
 func verdict(c *sluice.Claim, run sluice.RunOutcome, s sluice.Settings, retention time.Duration, now time.Time) sluice.Settlement {
 	out := sluice.Settlement{ID: c.ID, Token: c.Token, Claim: c}
 	switch run.State {

@@ -19,7 +19,7 @@ type QueueOptions struct {
 
 // Handler does a job. If it returns nil, the job is completed. An error is a failed attempt: the
 // job is retried after the queue's backoff, or dead after its last attempt; see Snooze, Permanent
-// and RetryAfter for the other ways. A handler must be safe to run again (C-46), and should end
+// and RetryAfter for the other ways. A handler must be safe to run again, and should end
 // when its context does.
 type Handler[T any] func(ctx context.Context, job *Job[T]) error
 

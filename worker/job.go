@@ -31,7 +31,7 @@ func (j *Job[T]) Attempt() int {
 	return j.Attempts + 1
 }
 
-// SetResult stores a value, as JSON, with the job when the handler returns nil (C-25). A value that is no JSON, or is
+// SetResult stores a value, as JSON, with the job when the handler returns nil. A value that is no JSON, or is
 // larger than sluice.MaxResultBytes (then an ErrInvalid), is not stored. The error is permanent: a handler that returns it
 // ends its job as a dead letter, and its work is not done again. One that returns nil completes the job without a result.
 func (j *Job[T]) SetResult(result any) error {
@@ -52,7 +52,7 @@ func (j *Job[T]) SetResult(result any) error {
 
 // SaveCheckpoint stores how far the job has come, as JSON. A later attempt resumes from it: see
 // LoadCheckpoint. If the job was cancelled it is an ErrCancelled, and if the claim is lost otherwise an ErrLost; the handler
-// should end (C-50). A checkpoint that is larger than sluice.MaxResultBytes is an ErrInvalid, and the one before stays.
+// should end. A checkpoint that is larger than sluice.MaxResultBytes is an ErrInvalid, and the one before stays.
 func (j *Job[T]) SaveCheckpoint(ctx context.Context, progress any) error {
 	text, err := json.Marshal(progress)
 	if err != nil {

@@ -19,7 +19,7 @@ const maxWait = time.Second
 const reserveTime = 50 * time.Millisecond
 
 // startOf is when a claimed job may start, by the store's clock, which shows now at the least; zero: at once.
-// A job is never started before it is due (I-3): it waits until it is sure that the store's clock shows its
+// A job is never started before it is due: it waits until it is sure that the store's clock shows its
 // instant, and is late by as long as an answer of the store takes at the most. Counting from the claim instead
 // would go wrong where the clock is set, and by what two clocks differ in speed.
 func startOf(c *sluice.Claim, s sluice.Settings, now time.Time) time.Time {

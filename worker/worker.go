@@ -28,12 +28,12 @@ type Options struct {
 	// make it quicker, and polling is what is relied on. While the store hears the signals of every process, they are looked at
 	// a third as often: what somebody does without a signal, by SQL for example, is found that late. Default 1 s.
 	Poll time.Duration
-	// Drain is how long handlers may go on after Run's context has ended. Default 30 s (C-58).
+	// Drain is how long handlers may go on after Run's context has ended. Default 30 s.
 	Drain time.Duration
 	// Abandon is how long a handler may ignore that its context has ended, by its timeout or by the
 	// drain, before its attempt is settled without it. Default 5 s.
 	Abandon time.Duration
-	// PayloadChecker checks payloads before they run, in queues that have a payload_schema (C-95).
+	// PayloadChecker checks payloads before they run, in queues that have a payload_schema.
 	// Without one, jobs of such a queue are buried. Default: none.
 	PayloadChecker sluice.PayloadChecker
 	// Logger gets one line per event; see docs/events.md. Default: slog.Default.
@@ -41,7 +41,7 @@ type Options struct {
 	// LogLimit is how many lines of an event are logged for one queue within 10 s; of those beyond it only the number is.
 	// Default 10, negative: all.
 	LogLimit int
-	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged (S-4). That
+	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged. That
 	// of a scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
 	Scrub func(text string) string
 }

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// DefaultCycleInterval is how often a cycle begins where the queue's settings say nothing (D-4).
+	// DefaultCycleInterval is how often a cycle begins where the queue's settings say nothing.
 	DefaultCycleInterval = 5 * time.Second
 	// DefaultScheduleTaskQueue is where the cycles run.
 	DefaultScheduleTaskQueue = "sluice-dispatch"
-	// DefaultCycleWorkflows is how many of the cycles' workflows one process works on at once (D-56).
+	// DefaultCycleWorkflows is how many of the cycles' workflows one process works on at once.
 	DefaultCycleWorkflows = 5
-	// DefaultCycleActivities is how many cycles it does at once (D-56).
+	// DefaultCycleActivities is how many cycles it does at once.
 	DefaultCycleActivities = 10
 	// cycleStop is how long a cycle that is under way may take to its end when the process ends.
 	cycleStop = 10 * time.Second
@@ -48,15 +48,15 @@ type Schedules struct {
 	// TaskQueue is where the cycles run. Default: sluice-dispatch.
 	TaskQueue string
 	// Workflows and Activities are how many of the cycles' workflows and of the cycles themselves this process works on at
-	// once. Defaults: 5 and 10 (D-56).
+	// once. Defaults: 5 and 10.
 	Workflows, Activities int
 	// Failed is told of an interval that could not be kept up to date. It is tried again. Default: nobody is.
 	Failed func(err error)
 }
 
 // RunSchedules installs a Temporal Schedule for each queue, keeps its interval up to date, and does the cycles that it
-// begins, until ctx ends; it returns nil then. No cycle of a queue begins while one is under way, in whichever process
-// (D-34, D-43). The schedules stay when it ends: without a process that does their cycles they wait for one.
+// begins, until ctx ends; it returns nil then. No cycle of a queue begins while one is under way, in whichever process.
+// The schedules stay when it ends: without a process that does their cycles they wait for one.
 func (e *Engine) RunSchedules(ctx context.Context, s Schedules) error {
 	if s.TaskQueue == "" {
 		s.TaskQueue = DefaultScheduleTaskQueue

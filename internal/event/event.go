@@ -19,8 +19,6 @@ type Event struct {
 	When string
 	// Fields are what is in it beside the holder, in order. One in brackets is there where it is known.
 	Fields string
-	// Source is where it comes from in the source designs.
-	Source string
 }
 
 // Must lists the fields that are in every line of the event.
@@ -45,8 +43,8 @@ func All() []*Event { return slices.Clone(all) }
 var all []*Event
 
 // is puts an event in the table.
-func is(name string, level slog.Level, by, fields, source, when string) *Event {
-	e := &Event{Name: name, Level: level, By: by, When: when, Fields: fields, Source: source}
+func is(name string, level slog.Level, by, fields, when string) *Event {
+	e := &Event{Name: name, Level: level, By: by, When: when, Fields: fields}
 	all = append(all, e)
 	return e
 }

@@ -1,5 +1,5 @@
 // Package scrubbed is how those who run, dispatch, follow and forward jobs keep secrets and personal data out of what
-// they store and log (S-4): every text passes here on its way to the store, to the log, and from an engine.
+// they store and log: every text passes here on its way to the store, to the log, and from an engine.
 package scrubbed
 
 import (
