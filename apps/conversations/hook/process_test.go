@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -301,33 +303,106 @@ func TestHookBeforeTheFileIsPrepared(t *testing.T) {
 func TestManyHooksAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	const hooks = 20
-	failed := make(chan error, hooks)
-	for n := range hooks {
-		go func() {
-			_, err := p.sayNumber(n)
-			failed <- err
-		}()
-	}
-	for range hooks {
-		if err := <-failed; err != nil {
-			t.Error(err)
+	p.sayAtOnce(20)
+	p.takeIn()
+	p.isWholeInAnyOrder()
+}
+
+// While the file is locked, hooks that come in waves of 20 at once leave their events in the spool. These are taken in by the
+// order of the files' names, and each event of a wave comes before those of the next.
+func TestManyHooksAtOnceDoNotWaitForALockedFile(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	var names []string
+	p.locked("begin immediate", func() {
+		for wave := 1; wave <= 2; wave++ {
+			for _, out := range p.sayAtOnce(20) {
+				if !strings.Contains(out, `"spooled":true`) {
+					t.Errorf("a hook said %s", out)
+				}
+			}
+			if names = p.spooled(); len(names) != wave*20 {
+				t.Fatalf("after wave %d %d events wait", wave, len(names))
+			}
+		}
+	})
+	slices.Sort(names)
+	var want []string
+	for i, name := range names {
+		event := p.event(name)
+		want = append(want, event.Content)
+		var number int
+		if _, err := fmt.Sscanf(event.Content, "number %d", &number); err != nil || (number > 20) != (i >= 20) {
+			t.Errorf("event %d by name is %q, %v", i, event.Content, err)
 		}
 	}
 	p.takeIn()
-	db, err := records.Open(t.Context(), p.file, schema.New())
+	var got []string
+	for _, m := range p.isWholeInAnyOrder() {
+		got = append(got, m.Content)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the events were taken in as %q, and their files' names say %q", got, want)
+	}
+}
+
+// sayAtOnce lets the next events through as many hooks, which begin in one moment, and gives what they printed.
+func (p *place) sayAtOnce(hooks int) []string {
+	p.Helper()
+	type said struct {
+		out string
+		err error
+	}
+	all := make(chan said, hooks)
+	for range hooks {
+		p.n++
+		n := p.n
+		go func() {
+			out, err := p.sayNumber(n)
+			all <- said{out, err}
+		}()
+	}
+	var outs []string
+	for range hooks {
+		s := <-all
+		if s.err != nil {
+			p.Error(s.err)
+		}
+		outs = append(outs, s.out)
+	}
+	return outs
+}
+
+// isWholeInAnyOrder says whether each event is in the store once, and gives the messages in the order of the store.
+func (p *place) isWholeInAnyOrder() []records.Message {
+	p.Helper()
+	db, err := records.Open(p.Context(), p.file, schema.New())
 	if err != nil {
-		t.Fatal(err)
+		p.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
+	messages, err := db.ToValidate(p.Context(), conversation)
 	seen := make(map[string]bool)
-	messages, err := db.ToValidate(t.Context(), conversation)
 	for _, m := range messages {
 		seen[m.Content] = true
 	}
-	if err != nil || len(messages) != hooks || len(seen) != hooks {
-		t.Errorf("%d messages, %d different ones, %v", len(messages), len(seen), err)
+	if err != nil || len(messages) != p.n || len(seen) != p.n {
+		p.Errorf("%d messages of %d, %d different ones, %v", len(messages), p.n, len(seen), err)
 	}
+	return messages
+}
+
+// event reads an event that waits.
+func (p *place) event(file string) (event struct{ Content string }) {
+	p.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &event)
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+	return event
 }
 
 // TestTakersThatAreKilledLoseNothing kills processes while they take events in, until none waits.
