@@ -79,6 +79,11 @@ func New(store sluice.Store, options Options) (*Monitor, error) {
 	return m, err
 }
 
+// Enqueuer observes what enqueues inside a transaction of the program's own: the store that is watched does not see that.
+func (m *Monitor) Enqueuer(jobs sluice.Enqueuer) sluice.Enqueuer {
+	return observe.Enqueuer(jobs, m.observers...)
+}
+
 // Engine observes an engine, which the settings of queues call so.
 func (m *Monitor) Engine(engine sluice.Engine, name string) sluice.Engine {
 	return observe.Engine(engine, name, m.observers...)

@@ -87,6 +87,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.db = p.db.Watched(watched.Enqueuer)
 	w := worker.New(watched.Store, worker.Options{Slots: p.options.Slots, PayloadChecker: p.db.Checker, Logger: p.options.Logger, Scrub: logs.Scrub})
 	worker.Handle(w, stages.Validation, guarded(p, p.validate), worker.QueueOptions{})
 	worker.Handle(w, stages.Extraction, guarded(p, p.extract), worker.QueueOptions{})

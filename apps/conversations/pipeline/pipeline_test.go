@@ -60,6 +60,7 @@ func TestWorkIsWatched(t *testing.T) {
 	apptest.Answers(t, "http://"+h.options.Monitor, map[string]string{
 		"/healthz": "live", "/readyz": "upkeep", "/metrics": `sluice_moves_total{event="complete"`,
 	})
+	apptest.Answers(t, "http://"+h.options.Monitor, map[string]string{"/metrics": `sluice_moves_total{event="enqueue",queue="extract_learning",reason=""} 1`})
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -26,6 +26,8 @@ type Database struct {
 	Store   *sqlite.Store
 	Client  *sluice.Client
 	Checker sluice.PayloadChecker
+	// watch observes what enqueues in a transaction.
+	watch func(jobs sluice.Enqueuer) sluice.Enqueuer
 }
 
 // Open opens the file. Its tables must be there: see Prepare.
@@ -75,6 +77,13 @@ func open(ctx context.Context, path string, client sluice.ClientOptions, o sqlit
 	return d, nil
 }
 
+// Watched is the same database for work whose enqueues are observed.
+func (d *Database) Watched(watch func(jobs sluice.Enqueuer) sluice.Enqueuer) *Database {
+	watched := *d
+	watched.watch = watch
+	return &watched
+}
+
 // Close closes the file.
 func (d *Database) Close() error { return d.Store.Close() }
 
@@ -97,7 +106,11 @@ type Tx struct {
 // Transact runs do in one transaction: all of it is stored, or nothing.
 func (d *Database) Transact(ctx context.Context, do func(tx Tx) error) error {
 	return d.Store.Transact(ctx, func(tx sqlite.Tx) error {
-		return do(Tx{tx, d.Client.Within(d.Store.InTx(tx)), time.Now()})
+		jobs := d.Store.InTx(tx)
+		if d.watch != nil {
+			jobs = d.watch(jobs)
+		}
+		return do(Tx{tx, d.Client.Within(jobs), time.Now()})
 	})
 }
 

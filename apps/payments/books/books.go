@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/apps/monitor"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
@@ -35,6 +36,8 @@ type Books struct {
 	follow   func(ctx context.Context, f sluice.Follower) error
 	transact func(ctx context.Context, do func(tx Tx, jobs sluice.Enqueuer) error) error
 	close    func() error
+	// watch observes what enqueues in a transaction.
+	watch func(jobs sluice.Enqueuer) sluice.Enqueuer
 }
 
 // Open opens the database at a PostgreSQL URL, or in the SQLite file of that name, which is made if it is not there.
@@ -88,6 +91,17 @@ func openPostgres(ctx context.Context, url string) (*Books, error) {
 	}, nil
 }
 
+// Monitor lets the store be watched from now on. It must be called before the books are used.
+func (b *Books) Monitor(options monitor.Options) (*monitor.Monitor, error) {
+	m, err := monitor.New(b.Store, options)
+	if err != nil {
+		return nil, err
+	}
+	b.watch = m.Enqueuer
+	b.Store, b.Client = m.Store, sluice.NewClient(m.Store, sluice.ClientOptions{Logger: options.Logger})
+	return m, nil
+}
+
 // Close closes the database.
 func (b *Books) Close() error { return b.close() }
 
@@ -121,7 +135,12 @@ func (b *Books) Astray(ctx context.Context, statement string) ([]string, error) 
 // Transact does its work in one transaction. What the client enqueues meanwhile is stored if and only if the
 // transaction commits. Do must use nothing but tx and that client.
 func (b *Books) Transact(ctx context.Context, do func(tx Tx, client *sluice.Client) error) error {
-	return b.transact(ctx, func(tx Tx, jobs sluice.Enqueuer) error { return do(tx, b.Client.Within(jobs)) })
+	return b.transact(ctx, func(tx Tx, jobs sluice.Enqueuer) error {
+		if b.watch != nil {
+			jobs = b.watch(jobs)
+		}
+		return do(tx, b.Client.Within(jobs))
+	})
 }
 
 // DB is for looking things up.

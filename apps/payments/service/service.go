@@ -66,11 +66,10 @@ func Open(ctx context.Context, options Options) (*Service, error) {
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	watched, err := monitor.New(b.Store, monitor.Options{Logger: options.Logger, Traces: traces})
+	watched, err := b.Monitor(monitor.Options{Logger: options.Logger, Traces: traces})
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	b.Store, b.Client = watched.Store, sluice.NewClient(watched.Store, sluice.ClientOptions{Logger: options.Logger})
 	c, err := client.DialContext(ctx, client.Options{
 		HostPort: options.Temporal, Namespace: options.Namespace, Logger: sdklog.NewStructuredLogger(options.Logger),
 	})

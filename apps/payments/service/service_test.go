@@ -148,6 +148,7 @@ func TestServiceTakesInAndExecutesWhatBothDomainsGet(t *testing.T) {
 				s.await("/payments/"+id, "PROCESSING")
 			}
 			s.await("/invoices/i1", "SENT")
+			apptest.Answers(t, s.url, map[string]string{"/metrics": `sluice_moves_total{event="enqueue",queue="payment",reason=""} 4`})
 			var waits struct{ Status string }
 			if s.ask("GET", "/payments/four", "", http.StatusOK, &waits); waits.Status != "SCHEDULED" {
 				t.Errorf("the one that is due in an hour has status %s", waits.Status)

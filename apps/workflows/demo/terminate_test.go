@@ -1,16 +1,11 @@
 package demo
 
 import (
-	"io"
-	"log/slog"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
-	"github.com/sluice-queue/sluice/apps/workflows/service"
-	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
 // A run that somebody ends in Temporal is told by the list, and a requeue begins it anew.
@@ -19,41 +14,10 @@ func TestTerminatedExecutionIsFailedInTheList(t *testing.T) {
 		t.Skip("needs a Temporal server")
 	}
 	t.Parallel()
-	ctx := t.Context()
-	d, err := records.Open(ctx, filepath.Join(t.TempDir(), "workflows.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
-	temporal, err := service.Dial(temporaltest.Address(t), logger)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(temporal.Close)
-	taskQueue := "terminate-" + sluice.NewID().String()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(service.Prepare(ctx, d, taskQueue))
-	must(d.SaveWorkspace(ctx, records.Workspace{ID: "acme", Name: "Acme", Plan: "PRO"}, "test"))
-	must(d.SaveDefinition(ctx, "acme", records.Definition{ID: "wait", Name: "Wait"}))
-	must(d.SaveVersion(ctx, "acme", "wait", 1, []byte(`{"start":"wait","nodes":[{"id":"wait","kind":"delay","for":"1h"}]}`)))
+	ctx, s := t.Context(), newSite(t, "1h", nil)
+	d, temporal, must := s.db, s.temporal, s.must
 	id, _, err := d.Enqueue(ctx, "acme", records.NewExecution{Definition: "wait"})
 	must(err)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- service.Service{Database: d, Temporal: temporal, TaskQueue: taskQueue, Logger: logger}.Run(ctx)
-	}()
-	t.Cleanup(func() {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-
 	await := func(state records.State) records.Execution {
 		t.Helper()
 		for {

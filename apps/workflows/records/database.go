@@ -38,6 +38,8 @@ type Database struct {
 	follow   func(ctx context.Context, f sluice.Follower) error
 	transact func(ctx context.Context, do func(tx tx, jobs sluice.Enqueuer) error) error
 	close    func() error
+	// watch observes what enqueues in a transaction.
+	watch func(jobs sluice.Enqueuer) sluice.Enqueuer
 }
 
 // Open opens the PostgreSQL database of a URL, or the SQLite file of a name, which is made if it is not there. The
@@ -70,6 +72,7 @@ func (d *Database) Monitor(options monitor.Options) (*monitor.Monitor, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.watch = m.Enqueuer
 	d.Store, d.Client = m.Store, sluice.NewClient(m.Store, sluice.ClientOptions{Logger: options.Logger})
 	return m, nil
 }

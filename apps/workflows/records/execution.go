@@ -105,6 +105,9 @@ func (d *Database) Enqueue(ctx context.Context, workspace string, e NewExecution
 func (d *Database) EnqueueMany(ctx context.Context, workspace string, all []NewExecution) (ids []sluice.ID, fresh bool, err error) {
 	err = d.transact(ctx, func(tx tx, jobs sluice.Enqueuer) error {
 		ids, fresh = nil, true
+		if d.watch != nil {
+			jobs = d.watch(jobs)
+		}
 		client := d.Client.Within(jobs)
 		for _, e := range all {
 			id, isNew, err := enqueue(ctx, tx, client, workspace, e)
