@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/conversations/hook"
@@ -77,7 +78,7 @@ func TestEventOfClaudeCodeIsUnderstood(t *testing.T) {
 // TestMessageAndJobAreStoredTogether is the first part of C-94, C-88 and C-11.
 func TestMessageAndJobAreStoredTogether(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db, began := open(t), time.Now()
 	e := read(t, `{"event":"UserPromptSubmit","conversation_id":"`+conversation+`","id":"01ARZ3NDEKTSV4RRFFQ69G5FAW","content":"mail john@example.com, key sk_live_a1B2c3D4e5F6g7H8i9J0"}`)
 	for i := range 2 { // the same event may come twice
 		taken, err := hook.Store(t.Context(), db, e, []byte("key"))
@@ -88,6 +89,13 @@ func TestMessageAndJobAreStoredTogether(t *testing.T) {
 	messages, err := db.ToValidate(t.Context(), conversation)
 	if err != nil || len(messages) != 1 || messages[0].Content != "mail [redacted:email], key [redacted:vendor_key]" {
 		t.Errorf("messages %+v, %v", messages, err)
+	}
+	var said int64
+	if err := db.Store.DB().QueryRowContext(t.Context(), "select created_at from message").Scan(&said); err != nil {
+		t.Fatal(err)
+	}
+	if at := time.UnixMicro(said); at.Before(began.Truncate(time.Microsecond)) || at.After(time.Now()) {
+		t.Errorf("the message was said at %s by its row, after %s", at, began)
 	}
 	jobs := jobsOf(t, db)
 	if len(jobs) != 1 || jobs[0].Priority != 1 || jobs[0].Key != "sanitize-ai-validation-"+conversation {

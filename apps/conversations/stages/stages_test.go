@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/conversations/records"
@@ -20,6 +21,9 @@ func TestPresetsAreThoseOfTheSource(t *testing.T) {
 		s, there := stages.Presets()[queue]
 		if !there || s.MaxAttempts != attempts || s.Lease.Seconds() != 60 || s.Check() != nil {
 			t.Errorf("%s: %+v", queue, s)
+		}
+		if want := (sluice.Backoff{Base: 2 * time.Second, Factor: 2, Max: time.Minute, Jitter: time.Second}); s.Backoff != want {
+			t.Errorf("%s: backoff %+v, want %+v", queue, s.Backoff, want)
 		}
 	}
 	validation, _ := stages.NewValidation(id, "1.0.0")

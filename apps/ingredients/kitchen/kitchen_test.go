@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-queue/sluice/apps/ingredients/kitchen"
 	"github.com/sluice-queue/sluice/internal/pgtest"
@@ -27,6 +28,13 @@ func open(t *testing.T) *kitchen.Kitchen {
 	}
 	t.Cleanup(func() { _ = k.Close() })
 	return k
+}
+
+func TestThePresetIsThatOfTheSource(t *testing.T) {
+	t.Parallel()
+	if s := kitchen.Preset(); s.Lease != 3*time.Minute || s.MaxAttempts != 5 || s.Check() != nil {
+		t.Errorf("the preset is %+v", s)
+	}
 }
 
 func TestNamesAreResolvedOrHeldWithAReason(t *testing.T) {

@@ -159,6 +159,9 @@ func TestPhaseAStoresPaymentsWithTheirJobs(t *testing.T) {
 		if result := d.init(request("p1"), request("p2")); result.Scheduled != 2 || len(result.Refused) > 0 {
 			d.Fatalf("result %+v", result)
 		}
+		if n := d.count("select count(*) from payment where init_workflow <> ''"); n != 2 {
+			d.Errorf("%d payments name the run of phase A that stored them", n)
+		}
 		job := d.job("p1")
 		if job == nil || d.status("p1") != "SCHEDULED" {
 			d.Fatalf("status %q, job %v", d.status("p1"), job)
