@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/sluice-queue/sluice"
@@ -113,7 +114,24 @@ func TestInterruptEndsABatchThatTheStoreDoesNotAnswer(t *testing.T) {
 func TestEnqueueOfAFileGoesOnAfterAKill(t *testing.T) {
 	t.Parallel()
 	w := newWave(t, 3000, "--batch", "10")
-	enqueue := start(t, w.db, w.arguments...)
+	// It reads from a pipe that has half of the lines and does not end, so that it cannot be done before it is killed.
+	text, err := os.ReadFile(w.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fifo := w.file + ".fifo"
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := os.OpenFile(fifo, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pipe.Close() }()
+	if _, err := pipe.Write(text[:len(text)/2]); err != nil {
+		t.Fatal(err)
+	}
+	enqueue := start(t, w.db, "enqueue", "mail", "--batch", "10", "--file", fifo)
 	line, err := enqueue.stderr.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
