@@ -43,16 +43,16 @@ type Domain struct {
 type Standing struct {
 	// Status is the domain's word for it.
 	Status string
-	// Failure is why its job is dead or cancelled; empty: it is neither.
+	// Failure is why its job is dead or cancelled, or that a person has said that it was done; empty: none of these.
 	Failure string
 }
 
 // Follower has each item follow its job from when it is scheduled to its end. A job that is requeued revives it; that it
-// is done is told by phase B.
+// is done is told by phase B, or by a person who resolves a job that is uncertain.
 func (d Domain) Follower() sluice.Follower {
 	return sluice.Follower{
 		Name: d.Queue, Queue: d.Queue, Statement: d.Follow,
-		States: []sluice.State{sluice.StateQueued, sluice.StateDead, sluice.StateCancelled},
+		States: []sluice.State{sluice.StateQueued, sluice.StateCompleted, sluice.StateDead, sluice.StateCancelled},
 	}
 }
 

@@ -82,7 +82,7 @@ func (d *desk) missing() string {
 	for _, queue := range []string{payment.Queue, invoice.Queue} {
 		unseen, err := apptest.Unseen(d.Context(), d.books.Client, queue,
 			sluice.EventDispatch, sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury,
-			sluice.EventCancel, sluice.EventRequeue, sluice.EventUndo, sluice.EventBeside, sluice.EventTerminate, sluice.EventPrune)
+			sluice.EventCancel, sluice.EventDoubt, sluice.EventRequeue, sluice.EventUndo, sluice.EventBeside, sluice.EventTerminate, sluice.EventPrune)
 		if err != nil {
 			d.Fatal(err)
 		}
@@ -95,6 +95,9 @@ func (d *desk) missing() string {
 			if d.count("select count(*) from "+queue+" where status = '"+status+"'") == 0 {
 				missing = append(missing, queue+" "+status)
 			}
+		}
+		if d.count("select count(*) from "+queue+" where failure like 'a person says%'") == 0 {
+			missing = append(missing, queue+" done by a person's word")
 		}
 	}
 	return strings.Join(missing, ", ")

@@ -101,7 +101,7 @@ func (m *mover) move() error {
 	on := func(state sluice.State, do func(ctx context.Context, ids []sluice.ID, act sluice.Act) error) error {
 		return apptest.Some(m.ctx, client, queue, state, func(ids []sluice.ID) error { return do(m.ctx, ids, act) })
 	}
-	switch rand.IntN(16) {
+	switch rand.IntN(17) {
 	case 0:
 		return on(sluice.StateQueued, client.Cancel)
 	case 1:
@@ -131,6 +131,10 @@ func (m *mover) move() error {
 		return err
 	case 12:
 		return m.giveUp(queue)
+	case 13:
+		return on(sluice.StateUncertain, func(ctx context.Context, ids []sluice.ID, act sluice.Act) error {
+			return client.Resolve(ctx, ids, []sluice.State{sluice.StateCompleted, sluice.StateDead}[rand.IntN(2)], act)
+		})
 	}
 	_, err := m.dispatcher.Once(m.ctx, queue)
 	return err
@@ -143,13 +147,15 @@ func (m *mover) giveUp(queue string) error {
 	})
 	for _, c := range claimed.Jobs {
 		s := sluice.Settlement{ID: c.ID, Token: c.Token, Holder: c.Holder, Error: "no route to bank"}
-		switch rand.IntN(6) {
+		switch rand.IntN(8) {
 		case 0:
 			s.Event = sluice.EventRetry
 		case 1:
 			s.Event, s.Error = sluice.EventRelease, ""
 		case 2:
 			s.Event = sluice.EventBury
+		case 3, 4:
+			s.Event = sluice.EventDoubt
 		default:
 			continue // its lease runs out
 		}
