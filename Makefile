@@ -34,8 +34,9 @@ MODULES = \
 # The module of Temporal's server is only formatted: to lint it takes compiling the whole of Temporal once more.
 LINTED = . $(MODULES)
 FORMATTED = $(LINTED) tools/temporal
-# All that must hold, as steps of which STEPS run at a time. The longest come first.
-HOLDS = race plain $(MODULES:%=test/%) lint cross cover tidy vuln
+# All that must hold, as steps of which STEPS run at a time. The longest come first, on a machine that has built nothing yet: while
+# IPFS is built and the linter runs, Temporal is built for the others.
+HOLDS = race plain test/apps/conversations lint $(filter-out test/apps/conversations,$(MODULES:%=test/%)) cross cover tidy vuln
 STEPS = 3
 
 # Everything but the race detector does without C, as what is shipped is built: so nothing is compiled twice.
@@ -95,10 +96,10 @@ soak: ## Only the soak, for as long as SOAK says (make soak SOAK=1h)
 # Left out are processes that are killed, simulated hours, servers that are restarted, the scripts of the command, and the
 # rules once more by the SQL functions.
 SLOW_PACKAGES = crashtest$$|faulttest$$|internal/sim$$|internal/export$$
-SLOW_TESTS = ^TestScripts|^TestServe|^TestFunctionsObeyTheRules|^TestClaimsWalkInOrder|^TestFailover|^TestPoolerIsNoticed|^TestHealthFindsWhatIsWrong
+SLOW_TESTS = ^TestScripts|^TestTroubles|^TestServe|^TestFunctionsObeyTheRules|^TestClaimsWalkInOrder|^TestFailover|^TestPoolerIsNoticed|^TestHealthFindsWhatIsWrong
 .PHONY: quick
 quick: ## What to run after each change, in about a minute: most tests, once, without the race detector
-	go run ./internal/testbed go test -short -vet=off -skip='$(SLOW_TESTS)' $$(go list ./... | grep -vE '$(SLOW_PACKAGES)')
+	go run ./internal/testbed go test -short -vet=off -p=3 -skip='$(SLOW_TESTS)' $$(go list ./... | grep -vE '$(SLOW_PACKAGES)')
 
 # The linter is built once, and then run in each module: it takes one at a time.
 .PHONY: lint
