@@ -164,16 +164,23 @@ func (e *enqueueGroups) giveUp(call *enqueueCall) {
 func (e *enqueueGroups) startBeside(call *enqueueCall) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if call.group == nil {
+	e.forgetGivenUp()
+	if call.group == nil && len(e.waiting) > 0 {
 		e.underWay++
 		e.start()
 	}
+}
+
+// forgetGivenUp takes back the calls whose context has ended, though they may not have noticed yet. The mutex is held.
+func (e *enqueueGroups) forgetGivenUp() {
+	e.waiting = slices.DeleteFunc(e.waiting, func(c *enqueueCall) bool { return c.ctx.Err() != nil })
 }
 
 // ended lets the next group go after a transaction.
 func (e *enqueueGroups) ended() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.forgetGivenUp()
 	if len(e.waiting) > 0 && e.underWay <= groupsAtOnce {
 		e.start()
 		return
