@@ -89,6 +89,9 @@ func Batch(size int, program ...string) func(context.Context, *worker.Job[json.R
 	return (&batches{runner: one, size: size, programs: 1}).run
 }
 
+// GuardRuns is what a guard does with what its worker says.
+func GuardRuns(worker io.Reader) { guardRuns(worker) }
+
 // ParseAddress reads the value of --db.
 func ParseAddress(text string) (postgres, sqlite string, err error) {
 	at, err := parseAddress(text)

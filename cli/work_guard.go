@@ -91,7 +91,8 @@ func guardRuns(worker io.Reader) {
 		}
 	}()
 	open := make(patiences)
-	look := time.NewTicker(open.interval())
+	interval := open.interval()
+	look := time.NewTicker(interval)
 	defer look.Stop()
 	// Looks are counted, not time: a guard that is stopped, or that gets no processor, has lines that it has not read.
 	var silent time.Duration
@@ -104,10 +105,11 @@ func guardRuns(worker io.Reader) {
 			}
 			silent = 0
 			if open.hear(line) {
-				look.Reset(open.interval())
+				interval = open.interval()
+				look.Reset(interval)
 			}
 		case <-look.C:
-			silent += open.interval()
+			silent += interval
 			killRuns(open.over(silent))
 		}
 	}

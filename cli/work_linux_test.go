@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/cli"
 )
 
 // guardOf finds the guard of a worker, which is its child until the worker ends.
@@ -115,6 +118,41 @@ func TestStoppedWorkerHasNoProgramsBesideItsSuccessors(t *testing.T) {
 	work.interrupt(t)
 	work.ends(t, 130)
 	gone(t, pipe)
+}
+
+// The guard of a stopped worker ends each program when its own lease is nearly over, not when the shortest is.
+func TestGuardGivesEachProgramItsOwnTime(t *testing.T) {
+	t.Parallel()
+	worker, say := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		cli.GuardRuns(worker)
+	}()
+	t.Cleanup(func() {
+		_ = say.Close()
+		<-ended
+	})
+	began := time.Now()
+	for _, run := range []struct {
+		name     string
+		patience time.Duration
+	}{{"short", 200 * time.Millisecond}, {"long", 3 * time.Second}} {
+		program := exec.Command("sleep", "1000")
+		program.Env = append(os.Environ(), "SLUICE_RUN="+run.name+t.Name())
+		if err := program.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprintf(say, "+%s%s %d\n", run.name, t.Name(), run.patience.Milliseconds()); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = program.Wait() // it was killed
+			if lived := time.Since(began); lived < run.patience*2/3 {
+				t.Errorf("the %s one was ended after %s", run.name, lived)
+			}
+		}()
+	}
 }
 
 func TestTimeOutEndsAProcessInASessionOfItsOwn(t *testing.T) {
