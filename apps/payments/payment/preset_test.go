@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// TestThePresetIsThatOfTheSource is D-18, D-20, D-36 and D-63, as the queue has it when the service begins.
+// The queue has what the source asks for when the service begins.
 func TestThePresetIsThatOfTheSource(t *testing.T) {
 	onBoth(t, func(d *desk) {
 		q, err := d.books.Client.Queue(d.Context(), payment.Queue)
@@ -51,7 +51,7 @@ func (s *started) Start(ctx context.Context, target sluice.RunTarget, runs []slu
 	return s.Engine.Start(ctx, target, runs)
 }
 
-// TestRunsOfAWaveAreSpreadOverTheJitter is D-24 and D-46.
+// The runs of a wave begin spread over the jitter.
 func TestRunsOfAWaveAreSpreadOverTheJitter(t *testing.T) {
 	onBoth(t, func(d *desk) {
 		const payments = 100

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/workflows/service"
 )
 
-// TestTheQueueAndTheTiersAreThoseOfTheSource is; what an operator changed stays when the service begins again.
+// The queue and the capacities of the tiers are those that the source asks for. What an operator changed stays when the service begins again.
 func TestTheQueueAndTheTiersAreThoseOfTheSource(t *testing.T) {
 	t.Parallel()
 	d, err := records.Open(t.Context(), filepath.Join(t.TempDir(), "workflows.db"))
