@@ -30,12 +30,13 @@ func walkSQL(keepsPlans bool) string {
 // them say nothing may decide along which index to walk.
 const planForArgumentsSQL = "select set_config('plan_cache_mode', 'force_custom_plan', true)"
 
-// byKey are statements that put or find one row by its key, however they are planned. They go without settings.
-var byKey = setOf(enqueueOneSQL, beatAndCheckSQL)
+// anyPlan are statements that have one plan only: they put or find rows by their keys, or read no table. They go without
+// settings.
+var anyPlan = setOf(enqueueOneSQL, beatAndCheckSQL, aliveSQL)
 
 // Query runs a statement in a transaction of its own. One of ours goes together with its settings, if plans matter to it.
 func (p pool) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error) {
-	if !p.together || byKey[sql] || !ours(arguments) {
+	if !p.together || anyPlan[sql] || !ours(arguments) {
 		return p.Pool.Query(ctx, sql, arguments...)
 	}
 	conn, err := p.Acquire(ctx)
