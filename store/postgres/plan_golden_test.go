@@ -41,8 +41,7 @@ type planNode struct {
 // testdata/plans, and looks that none of them reads the whole of a backlog, or sorts one.
 func TestPlansAreThoseThatAreKept(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, migrated.Copy(t))
-	fillForPlans(t, store)
+	store := openStore(t, known.Copy(t))
 	arguments := planArguments()
 	for _, name := range claimStatements {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -65,8 +67,7 @@ func TestClaimKeepsItsLimitUnderHostilePlans(t *testing.T) {
 // and looks that none reads the whole of a large table.
 func TestEveryStatementIsPlannedByIndex(t *testing.T) {
 	t.Parallel()
-	store := openStore(t, migrated.Copy(t))
-	fillForPlans(t, store)
+	store := openStore(t, known.Copy(t))
 	// What may read a table as a whole: the blocked are few, what is listed is a page, and a count is of
 	// everything.
 	allowed := map[string]bool{
@@ -124,14 +125,30 @@ const backlogSQL = `
 	insert into sluice.flow (queue) select 'q' || n from generate_series(1, 3000) n -- last: changes of tenants are told to each
 `
 
-// fillForPlans fills a store, and has the server look at every row of it: plans must not hang on a sample.
-func fillForPlans(t *testing.T, store *postgres.Store) {
-	t.Helper()
-	for _, statement := range []string{backlogSQL, "set default_statistics_target = 1000; analyze"} {
-		if _, err := store.Pool().Exec(t.Context(), statement); err != nil {
-			t.Fatal(err)
+// backlog is a database with many jobs, at which the server has not looked yet.
+var backlog = pgtest.Template{Fill: func(ctx context.Context, url string) error { return fillWith(ctx, url, backlogSQL) }}
+
+// known is one with many jobs of which the server knows every row: plans must not hang on a sample.
+var known = pgtest.Template{Fill: func(ctx context.Context, url string) error {
+	return fillWith(ctx, url, backlogSQL, "set default_statistics_target = 1000; analyze")
+}}
+
+// fillWith makes the schema in a database, and runs statements in it.
+func fillWith(ctx context.Context, url string, statements ...string) error {
+	if _, err := postgres.Migrate(ctx, url); err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // TestJobsAreFoundByIDWhateverTheStatisticsSay plans against statistics that were taken while every job
