@@ -126,11 +126,13 @@ const backlogSQL = `
 `
 
 // backlog is a database with many jobs, at which the server has not looked yet.
-var backlog = pgtest.Template{Fill: func(ctx context.Context, url string) error { return fillWith(ctx, url, backlogSQL) }}
+var backlog = pgtest.Template{Fill: func(ctx context.Context, url string) error {
+	return fillWith(ctx, url, keepStatisticsSQL, backlogSQL)
+}}
 
 // known is one with many jobs of which the server knows every row: plans must not hang on a sample.
 var known = pgtest.Template{Fill: func(ctx context.Context, url string) error {
-	return fillWith(ctx, url, backlogSQL, "set default_statistics_target = 1000; analyze")
+	return fillWith(ctx, url, keepStatisticsSQL, backlogSQL, "set default_statistics_target = 1000; analyze")
 }}
 
 // fillWith makes the schema in a database, and runs statements in it.

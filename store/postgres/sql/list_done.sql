@@ -1,4 +1,5 @@
--- A page of finished jobs, the newest first. A job that lives again is not among them.
+-- A page of finished jobs, the newest first. A job that lives again is not among them. Each row of a job is looked up by its
+-- id: a server that knows nothing of what has ended takes it for one row, and reads it once for every job.
 -- $1 text queue ('': all)   $2 text tenant ('': all)   $3 text key ('': all)   $4 text[] outcomes   $5 jsonb labels (null: all)
 -- $6 uuid before (null: from the newest)   $7 integer limit
 -- $8 integer attempts at least   $9 integer recoveries at least   $10 uuid the last to look at (null: to the end)
@@ -7,7 +8,10 @@ select j.id, j.queue, j.tenant, j.priority, j.key, j.labels, j.max_attempts, j.c
        d.finished_at, d.error, null::bytea, null::bytea, null::bytea,
        j.order_key, j.after, j.after_failure, null::text
 from sluice.done d
-join sluice.job j on j.id = d.id
+cross join lateral (
+    select w.id, w.queue, w.tenant, w.priority, w.key, w.labels, w.max_attempts, w.created_at, w.expires_at, w.order_key, w.after, w.after_failure
+    from sluice.job w where w.id = d.id offset 0
+) j
 where ($1::text = '' or d.queue = $1::text) and ($2::text = '' or d.tenant = $2::text) and ($3::text = '' or j.key = $3::text)
   and d.outcome = any ($4::text[]) and d.requeued_at is null
   and d.attempts >= $8::integer and d.recoveries >= $9::integer
