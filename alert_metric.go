@@ -65,7 +65,7 @@ var alertMetrics = [...]AlertMetric{
 	{MetricDeadRate, "per second", true, true, "Jobs that became dead letters, per second of the window."},
 	{MetricRecoveredRate, "per second", true, true, "Jobs that were recovered because their lease ran out, per second of the window."},
 	{MetricStartFailures, "per second", true, true, "Runs that an engine did not start, per second of the window."},
-	{MetricLeaseExpiry, "share", true, true, "Leases that ran out, of the claims in the window; 0 where nothing was claimed."},
+	{MetricLeaseExpiry, "share", true, true, "Leases that ran out, of the claims in the window, at most 1; 0 where none ran out."},
 	{MetricRunP95, "seconds", true, true, "Of the jobs that completed in the window, 95 of 100 ran no longer than this, from claim to end; no figure where none did."},
 	{MetricBreakerOpen, "holders", true, false, "Dispatchers whose breaker is open for the queue: its engine cannot be used."},
 	{MetricSettingsWrong, "queues", true, false, "1 where the queue's settings were changed by plain SQL to something that breaks a rule and does not count."},

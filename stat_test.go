@@ -237,6 +237,15 @@ func TestSummaryTellsTheFiguresOfTheSources(t *testing.T) {
 	})
 }
 
+func TestLeasesOfClaimsBeforeTheWindowRunOutInIt(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	slots := []sluice.Stat{{Counts: sluice.StatCounts{Recovered: 3}}, {Counts: sluice.StatCounts{Claimed: 1}}}
+	if got := sluice.NewSummary(slots, at.Add(-time.Hour), at).LeaseExpiryRate; got != 1 {
+		t.Errorf("of one claim in the window three ran out, a share of %v", got)
+	}
+}
+
 // summaryIs makes sure of the figures one by one.
 func summaryIs(t *testing.T, got sluice.Summary, began time.Time) {
 	t.Helper()

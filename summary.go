@@ -37,7 +37,8 @@ type Summary struct {
 	// SuccessRate is completed / (completed + dead); 1 when no job ended. An attempt that failed and is tried again
 	// does not lower it.
 	SuccessRate float64 `json:"success_rate"`
-	// LeaseExpiryRate is recovered / claimed: how many hand-outs ended by their lease. 0 when none was claimed.
+	// LeaseExpiryRate is recovered / claimed: how many hand-outs ended by their lease. 0 when none was claimed or recovered; 1
+	// when more were recovered than claimed, for their claims came before the window.
 	LeaseExpiryRate float64 `json:"lease_expiry_rate"`
 	// Wait is from due to claim, Run from claim to end, Total from due to end, the latter two of jobs that completed.
 	Wait  Quantiles `json:"wait"`
@@ -70,7 +71,7 @@ func NewSummary(stats []Stat, from, to time.Time) Summary {
 		From: from, To: to, Counts: c, Slots: stats,
 		Rate:            perSecond(c.Completed, to.Sub(from)),
 		SuccessRate:     share(c.Completed, c.Completed+c.Dead, 1),
-		LeaseExpiryRate: share(c.Recovered, c.Claimed, 0),
+		LeaseExpiryRate: share(c.Recovered, max(c.Recovered, c.Claimed), 0),
 		Wait:            sum.Wait.Quantiles(), Run: sum.Run.Quantiles(), Total: sum.Total.Quantiles(),
 	}
 }
