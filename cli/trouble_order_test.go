@@ -67,9 +67,7 @@ func troublesOfOrder() []trouble {
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
-				s.queue("mail", func(settings *sluice.Settings) {
-					settings.Backoff.Base, settings.Backoff.Max = 24*time.Hour, 24*time.Hour
-				})
+				s.queue("mail", longBackoff)
 				id := s.add("mail", 1, sluice.EnqueueOptions{})
 				s.work("mail", func(context.Context, *worker.Job[json.RawMessage]) error { return errors.New("no route to the bank") })
 				s.becomes(id, func(j sluice.Job) bool { return j.Attempts == 1 && j.State == sluice.StateQueued })

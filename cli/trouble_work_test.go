@@ -131,6 +131,7 @@ func troublesOfWork() []trouble {
 			make: func(s *scene) sluice.ID {
 				s.open()
 				s.tend(nil)
+				s.queue("mail", longBackoff)
 				id := s.add("mail", 1, sluice.EnqueueOptions{})
 				s.work("mail", func(context.Context, *worker.Job[json.RawMessage]) error { panic("no such template") })
 				s.becomes(id, func(j sluice.Job) bool { return j.Attempts == 1 && j.State == sluice.StateQueued })

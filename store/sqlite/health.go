@@ -47,13 +47,13 @@ func (s *Store) Health(ctx context.Context, options sluice.HealthOptions) (sluic
 type inspection struct {
 	check string
 	see   func(context.Context) error
-	// patient looks have only the caller's deadline.
+	// patient looks have only the caller's deadline: they work, and wait for nobody.
 	patient bool
 }
 
 func (c *examination) looks() []inspection {
 	all := []inspection{
-		{check: "index", see: c.objects},
+		{check: "index", see: c.objects, patient: true},
 		{check: "follower", see: c.followers},
 		{check: "wal", see: c.log},
 		{check: "lock", see: c.lock},
