@@ -4,20 +4,25 @@ import "github.com/sluice-queue/sluice/bench/cell"
 
 // postgresQueues looks how soon jobs begin in a worker of very many queues.
 func postgresQueues(n sizes, _ map[string]measured) scenario {
-	const ten, thousand = "10 queues", "1,000 queues"
+	const ten, thousand, tenThousand = "10 queues", "1,000 queues", "10,000 queues"
 	task := cell.Task{Kind: cell.Fleet, System: cell.Sluice, Store: cell.Postgres, Processes: 1, Queues: 10, Slots: 100, Seconds: n.seconds, Rate: 500}
 	many := task
 	many.Queues = 1000
+	most := task
+	most.Queues = 10_000
 	return scenario{
 		name: "postgres-queues", title: "PostgreSQL: one worker of many queues",
 		method:   fleetMethod + "500 single jobs/s are stored by another process, in one queue after the other.",
-		entrants: []entrant{{ten, task}, {thousand, many}},
+		entrants: []entrant{{ten, task}, {thousand, many}, {tenThousand, most}},
 		headline: []cell.Figure{cell.P50, cell.P99, cell.TotalCPU},
 		ratio:    "the CPU a job divided by that with 10 queues in the same round.",
 		ratios: func(m measured, name string) []float64 {
 			return m.against(name, []string{ten}, cell.TotalCPU, true)
 		},
-		goals: []goal{{"p99 from insert to start with 1,000 queues", 50, true, " ms", figureOf(thousand, cell.P99)}},
+		goals: []goal{
+			{"p99 from insert to start with 1,000 queues", 50, true, " ms", figureOf(thousand, cell.P99)},
+			{"p99 from insert to start with 10,000 queues", 200, true, " ms", figureOf(tenThousand, cell.P99)},
+		},
 	}
 }
 

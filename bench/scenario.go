@@ -108,6 +108,9 @@ var plans = []plan{
 	{"postgres-prune", postgresPrune},
 	{"postgres-find", postgresFind},
 	{"postgres-idle", postgresIdle},
+	{"postgres-age", postgresAge},
+	{"postgres-audit", postgresAudit},
+	{"postgres-minutes", postgresMinutes},
 	{"postgres-queues", postgresQueues},
 	{"sqlite-limits", sqliteLimits},
 	{"sqlite-tenants", sqliteTenants},
@@ -170,9 +173,11 @@ type sizes struct {
 	queues int
 	// prune is how many jobs a second are worked off beside deletions.
 	prune int
+	// age is how many jobs go through one store.
+	age int
 }
 
 var (
-	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10, starts: 3000, payments: 2000, queues: 50, prune: 20_000}
-	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1, starts: 50, payments: 100, queues: 10, prune: 2_000}
+	whole = sizes{backlog: 100_000, million: 1_000_000, latency: 1000, claims: 200, crowd: 1_000_000, tenants: 100_000, wave: 500_000, sqlite: 100_000, fraction: 1, seconds: 10, starts: 3000, payments: 2000, queues: 50, prune: 20_000, age: 5_000_000}
+	small = sizes{backlog: 10_000, million: 30_000, latency: 100, claims: 30, crowd: 20_000, tenants: 2_000, wave: 4_000, sqlite: 10_000, fraction: 10, seconds: 1, starts: 50, payments: 100, queues: 10, prune: 2_000, age: 20_000}
 )

@@ -58,3 +58,22 @@ func postgresTurns(n sizes, _ map[string]measured) scenario {
 		},
 	}
 }
+
+// postgresMinutes looks whether the work of few tenants in turns goes evenly for ten minutes.
+func postgresMinutes(n sizes, _ map[string]measured) scenario {
+	const ours = "Sluice, 100 tenants in turns"
+	task := cell.Task{
+		Kind: cell.Steady, System: cell.Sluice, Store: cell.Postgres, Rate: 500, Seconds: 60 * n.seconds, Slots: 20, Workers: 3, Tenants: 100, Fair: true,
+	}
+	return scenario{
+		name: "postgres-minutes", title: "PostgreSQL: tenants in turns for ten minutes",
+		limit: 1,
+		method: fmt.Sprintf("%d jobs of 1 KB come in each second for %.0f s, of 100 tenants by chance, and three workers of 20 slots do them as they come. "+
+			"The lowest is what was worked off in the worst tenth of the time, divided by the mean.", task.Rate, task.Seconds),
+		entrants: []entrant{{ours, task}},
+		headline: []cell.Figure{cell.TotalCPU, cell.P50, cell.P99, cell.Lowest},
+		ratio:    "the worst tenth divided by the mean.",
+		ratios:   func(m measured, name string) []float64 { return m.of(name, cell.Lowest) },
+		goals:    []goal{{"the worst minute against the mean", 0.9, false, "×", figureOf(ours, cell.Lowest)}},
+	}
+}

@@ -49,6 +49,8 @@ const (
 	Fleet Kind = "fleet"
 	// Find times looks for finished jobs by key, tenant and label.
 	Find Kind = "find"
+	// Age times claims while very many jobs go through one store.
+	Age Kind = "age"
 	// Starts times how fast workflows are started on a Temporal server.
 	Starts Kind = "starts"
 	// Life lets payments wait for a Temporal server in some way, and then fall due at the same instant.
@@ -127,12 +129,16 @@ type Task struct {
 	OwnTx string
 
 	// Due is how many jobs wait to be claimed in a Claims cell, or at the beginning of a Steady one, Ahead how many more, or in a Waves cell
-	// how many at all, are due in the future, and Churn how many were worked off before while an old snapshot was held.
+	// how many at all, are due in the future, and Churn how many were worked off before, or in an Age cell early, while an old
+	// snapshot was held.
 	Due   int
 	Ahead int
 	Churn int
 	// History is how many jobs have ended before, in a Scrape or Find cell.
 	History int
+	// AuditFull has the queue of a Claims or Looks cell audit every job, and Audited is how many entries there are before.
+	AuditFull bool
+	Audited   int
 	// Blocked is how many more jobs wait of tenants that are at their capacity.
 	Blocked int
 	// Workers is how many workers a Steady cell has, each with connections of its own.
@@ -196,6 +202,13 @@ const (
 	LabelP99  Figure = "label_p99"
 	// Overdue is how much longer a finished job was kept than it should be, at the worst.
 	Overdue Figure = "overdue"
+	// FirstP99 is that of the first tenth of the claims of an Age cell, whose other percentiles are of the last one, and Aged the
+	// latter divided by it. Size is that of the tables of what has not ended, in MiB, and Grown what they grew to since the
+	// third tenth.
+	FirstP99 Figure = "first_p99"
+	Aged     Figure = "aged"
+	Size     Figure = "size"
+	Grown    Figure = "grown"
 	// Statements is how many a second the server runs, ServerCores and ClientCores how many processors were busy, and Started
 	// which share of the jobs began.
 	Statements  Figure = "statements"
@@ -243,7 +256,7 @@ func Main(ctx context.Context) error {
 	}
 	measure, known := map[Kind]func(context.Context, Task) (Result, error){
 		Work: measureWork, Latency: measureLatency, LatencyWorker: serveLatency, Claims: measureClaims, Callers: measureCallers,
-		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Steady: measureSteady, Prune: measurePrune, Fleet: measureFleet, Find: measureFind,
+		First: measureFirst, Wave: measureWave, Looks: measureLooks, Waves: measureWaves, Scrape: measureScrape, Steady: measureSteady, Prune: measurePrune, Fleet: measureFleet, Find: measureFind, Age: measureAge,
 		Starts: measureStarts, Life: measureLife,
 	}[task.Kind]
 	if !known {

@@ -1,0 +1,109 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/bench/stat"
+	"github.com/sluice-queue/sluice/upkeep"
+)
+
+const (
+	// ageTenths is into how many parts the life of a store is cut.
+	ageTenths = 10
+	// agePart is how many jobs are stored before they are claimed and completed.
+	agePart = 10_000
+	// ageHeld is after which tenth the old snapshot is taken, ageLevel after which one the sizes should not grow any more.
+	ageHeld, ageLevel = 1, 3
+)
+
+// sizeSQL adds up the tables that do not hold what has ended, with their indexes.
+const sizeSQL = `
+	select coalesce(sum(pg_total_relation_size(c.oid)), 0)::double precision
+	from pg_class c
+	where c.relnamespace = 'sluice'::regnamespace and c.relkind = 'r' and c.relname not in ('job', 'done')`
+
+// measureAge works very many jobs off, and tells how much dearer claims and how much larger tables are in the end. While
+// Churn of the jobs are worked off somebody holds an old snapshot.
+func measureAge(ctx context.Context, task Task) (Result, error) {
+	store, err := openStore(ctx, task)
+	if err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	defer func() { _ = store.Close() }()
+	tending, quit := context.WithCancel(ctx)
+	tended := make(chan error, 1)
+	go func() { tended <- upkeep.New(store, upkeep.Options{}).Run(tending) }()
+	a := &age{task: task, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), release: func() {}}
+	err = a.live(ctx)
+	a.release()
+	quit()
+	if err := errors.Join(err, <-tended); err != nil {
+		return nil, err
+	}
+	return a.result(), nil
+}
+
+// age is the life of a store.
+type age struct {
+	task    Task
+	store   sluice.Store
+	client  *sluice.Client
+	took    [ageTenths][]float64
+	sizes   [ageTenths]float64
+	release func() // lets go of the old snapshot
+	held    int    // jobs that were worked off since it was taken, or since the beginning
+}
+
+func (a *age) live(ctx context.Context) error {
+	for tenth := range ageTenths {
+		if tenth == ageHeld && a.task.Churn > 0 {
+			var err error
+			if a.release, err = holdSnapshot(ctx, a.task); err != nil {
+				return fmt.Errorf("hold a snapshot: %w", err)
+			}
+			a.held = 0
+		}
+		for done := 0; done < a.task.Jobs/ageTenths; done += agePart {
+			part := min(agePart, a.task.Jobs/ageTenths-done)
+			if err := fill(ctx, a.client, part, nil); err != nil {
+				return fmt.Errorf("store: %w", err)
+			}
+			took, err := timeClaims(ctx, a.store, part/claimLimit)
+			if err != nil {
+				return fmt.Errorf("work off: %w", err)
+			}
+			a.took[tenth] = append(a.took[tenth], took...)
+			if a.held += part; tenth >= ageHeld && a.held >= a.task.Churn {
+				a.release()
+				a.release = func() {}
+			}
+		}
+		if err := a.measureSize(ctx, tenth); err != nil {
+			return fmt.Errorf("measure the tables: %w", err)
+		}
+	}
+	return nil
+}
+
+func (a *age) measureSize(ctx context.Context, tenth int) error {
+	db, err := openDatabase(a.task)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return db.QueryRowContext(ctx, sizeSQL).Scan(&a.sizes[tenth])
+}
+
+func (a *age) result() Result {
+	first, last := stat.Percentile(a.took[0], 99), stat.Percentile(a.took[ageTenths-1], 99)
+	return Result{
+		P50: stat.Percentile(a.took[ageTenths-1], 50), P99: last, FirstP99: first, Aged: last / first,
+		Size: a.sizes[ageTenths-1] / (1 << 20), Grown: a.sizes[ageTenths-1] / a.sizes[ageLevel-1],
+	}
+}
