@@ -186,7 +186,9 @@ func (s *scene) ok(err error) {
 }
 
 // longBackoff lets nobody try a job again while it is asked about.
-func longBackoff(settings *sluice.Settings) { settings.Backoff = sluice.Backoff{Base: 24 * time.Hour, Factor: 1, Max: 24 * time.Hour} }
+func longBackoff(settings *sluice.Settings) {
+	settings.Backoff = sluice.Backoff{Base: 24 * time.Hour, Factor: 1, Max: 24 * time.Hour}
+}
 
 // queue makes a queue.
 func (s *scene) queue(name string, change func(*sluice.Settings)) {
