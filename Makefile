@@ -62,7 +62,7 @@ test: ## Everything that must hold
 # steps of test: alone it finds or starts servers for itself.
 .PHONY: race
 race: ## The tests with the race detector, a soak, and the coverage of the stores
-	CGO_ENABLED=1 go test $(RACE) -vet=off -p=3 -shuffle=on -timeout=30m -coverpkg=$(call listed,$(COVERED_RACING)) -coverprofile=coverage.out $(LONGEST) $$(go list ./... | grep -vxF $(patsubst %,-e %,- $(WITHOUT_RACE)))
+	CGO_ENABLED=1 go test $(RACE) -vet=off -p=2 -shuffle=on -timeout=30m -coverpkg=$(call listed,$(COVERED_RACING)) -coverprofile=coverage.out $(LONGEST) $$(go list ./... | grep -vxF $(patsubst %,-e %,- $(WITHOUT_RACE)))
 	go run ./internal/coverage -profile=coverage.out -least=85 $(COVERED_RACING)
 
 .PHONY: plain
