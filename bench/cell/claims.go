@@ -95,7 +95,11 @@ func fillAudit(ctx context.Context, client *sluice.Client, task Task) error {
 	if !task.AuditFull {
 		return nil
 	}
-	_, err := client.ChangeSettings(ctx, parcels.Name(), sluice.Act{By: "bench"}, func(s *sluice.Settings) error {
+	act := sluice.Act{By: "bench"}
+	if _, err := client.EnsureQueue(ctx, parcels.Name(), sluice.DefaultSettings(), act); err != nil {
+		return err
+	}
+	_, err := client.ChangeSettings(ctx, parcels.Name(), act, func(s *sluice.Settings) error {
 		s.Audit = sluice.AuditFull
 		return nil
 	})
