@@ -2,7 +2,6 @@ package pgtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -38,7 +37,6 @@ func startServer() (string, error) {
 func Main(m *testing.M) {
 	code := m.Run()
 	DropTemplates()
-	hangUp()
 	if started != nil {
 		started.Stop()
 	}
@@ -153,48 +151,14 @@ func admin(base, statement string) error {
 	})
 }
 
-// onServer does something on a connection to the server that no other call uses meanwhile. A database is made and dropped for
-// most tests: a connection for each would be a third of all connections that the server sees.
+// onServer does something on a connection of its own.
 func onServer(base string, do func(context.Context, *pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	conn, err := connected(ctx, base)
+	conn, err := pgx.Connect(ctx, base)
 	if err != nil {
 		return fmt.Errorf("connect to the test server: %w", err)
 	}
-	if err := do(ctx, conn); err != nil {
-		return errors.Join(err, conn.Close(ctx))
-	}
-	spare.mu.Lock()
-	defer spare.mu.Unlock()
-	spare.conns = append(spare.conns, conn)
-	return nil
-}
-
-// spare are the connections to the server that no call uses.
-var spare struct {
-	mu    sync.Mutex
-	conns []*pgx.Conn
-}
-
-// connected gives a spare connection, or makes one.
-func connected(ctx context.Context, base string) (*pgx.Conn, error) {
-	spare.mu.Lock()
-	defer spare.mu.Unlock()
-	if last := len(spare.conns) - 1; last >= 0 {
-		conn := spare.conns[last]
-		spare.conns = spare.conns[:last]
-		return conn, nil
-	}
-	return pgx.Connect(ctx, base)
-}
-
-// hangUp closes the spare connections.
-func hangUp() {
-	spare.mu.Lock()
-	defer spare.mu.Unlock()
-	for _, conn := range spare.conns {
-		_ = conn.Close(context.Background())
-	}
-	spare.conns = nil
+	defer func() { _ = conn.Close(ctx) }()
+	return do(ctx, conn)
 }
