@@ -23,7 +23,7 @@ var (
 	_ sluice.FigureReporter = (*Store)(nil)
 )
 
-// lookTimeout is how long one look may take, but for those that are thorough.
+// lookTimeout is how long one look may take, but for those that are patient.
 const lookTimeout = 3 * time.Second
 
 // Health looks at the file, its log, the disk, and who holds the file's locks. It writes nothing.
