@@ -12,7 +12,7 @@ func postgresAge(n sizes, _ map[string]measured) scenario {
 	const plain, held = "Sluice", "Sluice, an old snapshot held"
 	task := cell.Task{Kind: cell.Age, System: cell.Sluice, Store: cell.Postgres, Jobs: n.age}
 	beside := task
-	beside.Churn = n.age / 10
+	beside.OldSnapshot = true
 	return scenario{
 		name: "postgres-age", title: "PostgreSQL: a store that grows old",
 		limit: 2, // a round takes ten minutes

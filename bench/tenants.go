@@ -33,21 +33,30 @@ func postgresGiant(n sizes, _ map[string]measured) scenario {
 	}
 }
 
+// comingIn is a stream of jobs of some tenants, and three workers.
+func comingIn(seconds float64, tenants int) cell.Task {
+	return cell.Task{
+		Kind: cell.Steady, System: cell.Sluice, Store: cell.Postgres, Rate: 500, Seconds: seconds, Slots: 20, Workers: 3, Tenants: tenants,
+	}
+}
+
+func comingInMethod(task cell.Task) string {
+	return fmt.Sprintf("%d jobs of 1 KB come in each second for %.0f s, of tenants by chance, and three workers of 20 slots do them as they come. "+
+		"The time is cut into ten slices; the lowest is what was worked off in the worst of them, divided by the mean.", task.Rate, task.Seconds)
+}
+
 // postgresTurns compares a stream of jobs that tenants take turns in with one in which they do not.
 func postgresTurns(n sizes, _ map[string]measured) scenario {
 	const open, fair, few = "Sluice, no turns", "Sluice, 10,000 tenants in turns", "Sluice, 100 tenants in turns"
-	task := cell.Task{
-		Kind: cell.Steady, System: cell.Sluice, Store: cell.Postgres, Rate: 500, Seconds: 3 * n.seconds, Slots: 20, Workers: 3, Tenants: 10_000,
-	}
-	many, hundred := task, task
-	many.Fair, hundred.Fair, hundred.Tenants = true, true, 100
+	task := comingIn(3*n.seconds, 10_000)
+	many, hundred := task, comingIn(3*n.seconds, 100)
+	many.Fair, hundred.Fair = true, true
 	against := func(name string) func(m measured) []float64 {
 		return func(m measured) []float64 { return m.against(name, []string{open}, cell.TotalCPU, true) }
 	}
 	return scenario{
 		name: "postgres-turns", title: "PostgreSQL: tenants in turns, as jobs come in",
-		method: fmt.Sprintf("%d jobs of 1 KB come in each second for %.0f s, of tenants by chance, and three workers of 20 slots do them as they come. "+
-			"The time is cut into ten slices; the lowest is what was worked off in the worst of them, divided by the mean.", task.Rate, task.Seconds),
+		method:   comingInMethod(task),
 		entrants: []entrant{{open, task}, {fair, many}, {few, hundred}},
 		headline: []cell.Figure{cell.TotalCPU, cell.P50, cell.P99, cell.Lowest},
 		ratio:    "CPU a job divided by that without turns in the same round.",
@@ -62,14 +71,12 @@ func postgresTurns(n sizes, _ map[string]measured) scenario {
 // postgresMinutes looks whether the work of few tenants in turns goes evenly for ten minutes.
 func postgresMinutes(n sizes, _ map[string]measured) scenario {
 	const ours = "Sluice, 100 tenants in turns"
-	task := cell.Task{
-		Kind: cell.Steady, System: cell.Sluice, Store: cell.Postgres, Rate: 500, Seconds: 60 * n.seconds, Slots: 20, Workers: 3, Tenants: 100, Fair: true,
-	}
+	task := comingIn(60*n.seconds, 100)
+	task.Fair = true
 	return scenario{
 		name: "postgres-minutes", title: "PostgreSQL: tenants in turns for ten minutes",
-		limit: 1,
-		method: fmt.Sprintf("%d jobs of 1 KB come in each second for %.0f s, of 100 tenants by chance, and three workers of 20 slots do them as they come. "+
-			"The lowest is what was worked off in the worst tenth of the time, divided by the mean.", task.Rate, task.Seconds),
+		limit:    1,
+		method:   comingInMethod(task),
 		entrants: []entrant{{ours, task}},
 		headline: []cell.Figure{cell.TotalCPU, cell.P50, cell.P99, cell.Lowest},
 		ratio:    "the worst tenth divided by the mean.",

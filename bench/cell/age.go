@@ -16,7 +16,7 @@ const (
 	ageTenths = 10
 	// agePart is how many jobs are stored before they are claimed and completed.
 	agePart = 10_000
-	// ageHeld is after which tenth the old snapshot is taken, ageLevel after which one the sizes should not grow any more.
+	// ageHeld is after which tenth the old snapshot is taken, for the next one, ageLevel after which one the sizes should not grow any more.
 	ageHeld, ageLevel = 1, 3
 )
 
@@ -26,8 +26,7 @@ const sizeSQL = `
 	from pg_class c
 	where c.relnamespace = 'sluice'::regnamespace and c.relkind = 'r' and c.relname not in ('job', 'done')`
 
-// measureAge works very many jobs off, and tells how much dearer claims and how much larger tables are in the end. While
-// Churn of the jobs are worked off somebody holds an old snapshot.
+// measureAge works very many jobs off, and tells how much dearer claims and how much larger tables are in the end.
 func measureAge(ctx context.Context, task Task) (Result, error) {
 	store, err := openStore(ctx, task)
 	if err != nil {
@@ -37,9 +36,8 @@ func measureAge(ctx context.Context, task Task) (Result, error) {
 	tending, quit := context.WithCancel(ctx)
 	tended := make(chan error, 1)
 	go func() { tended <- upkeep.New(store, upkeep.Options{}).Run(tending) }()
-	a := &age{task: task, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), release: func() {}}
+	a := &age{task: task, store: store, client: sluice.NewClient(store, sluice.ClientOptions{})}
 	err = a.live(ctx)
-	a.release()
 	quit()
 	if err := errors.Join(err, <-tended); err != nil {
 		return nil, err
@@ -49,42 +47,44 @@ func measureAge(ctx context.Context, task Task) (Result, error) {
 
 // age is the life of a store.
 type age struct {
-	task    Task
-	store   sluice.Store
-	client  *sluice.Client
-	took    [ageTenths][]float64
-	sizes   [ageTenths]float64
-	release func() // lets go of the old snapshot
-	held    int    // jobs that were worked off since it was taken, or since the beginning
+	task   Task
+	store  sluice.Store
+	client *sluice.Client
+	took   [ageTenths][]float64
+	sizes  [ageTenths]float64
 }
 
 func (a *age) live(ctx context.Context) error {
 	for tenth := range ageTenths {
-		if tenth == ageHeld && a.task.Churn > 0 {
-			var err error
-			if a.release, err = holdSnapshot(ctx, a.task); err != nil {
-				return fmt.Errorf("hold a snapshot: %w", err)
-			}
-			a.held = 0
-		}
-		for done := 0; done < a.task.Jobs/ageTenths; done += agePart {
-			part := min(agePart, a.task.Jobs/ageTenths-done)
-			if err := fill(ctx, a.client, part, nil); err != nil {
-				return fmt.Errorf("store: %w", err)
-			}
-			took, err := timeClaims(ctx, a.store, part/claimLimit)
-			if err != nil {
-				return fmt.Errorf("work off: %w", err)
-			}
-			a.took[tenth] = append(a.took[tenth], took...)
-			if a.held += part; tenth >= ageHeld && a.held >= a.task.Churn {
-				a.release()
-				a.release = func() {}
-			}
+		if err := a.workOff(ctx, tenth); err != nil {
+			return err
 		}
 		if err := a.measureSize(ctx, tenth); err != nil {
 			return fmt.Errorf("measure the tables: %w", err)
 		}
+	}
+	return nil
+}
+
+// workOff stores a tenth of the jobs, some at a time, and works them off.
+func (a *age) workOff(ctx context.Context, tenth int) error {
+	if tenth == ageHeld && a.task.OldSnapshot {
+		release, err := holdSnapshot(ctx, a.task)
+		if err != nil {
+			return fmt.Errorf("hold a snapshot: %w", err)
+		}
+		defer release()
+	}
+	for left := a.task.Jobs / ageTenths; left > 0; left -= agePart {
+		part := min(agePart, left)
+		if err := fill(ctx, a.client, part, nil); err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
+		took, err := timeClaims(ctx, a.store, part/claimLimit)
+		if err != nil {
+			return fmt.Errorf("work off: %w", err)
+		}
+		a.took[tenth] = append(a.took[tenth], took...)
 	}
 	return nil
 }

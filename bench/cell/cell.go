@@ -129,11 +129,12 @@ type Task struct {
 	OwnTx string
 
 	// Due is how many jobs wait to be claimed in a Claims cell, or at the beginning of a Steady one, Ahead how many more, or in a Waves cell
-	// how many at all, are due in the future, and Churn how many were worked off before, or in an Age cell early, while an old
-	// snapshot was held.
+	// how many at all, are due in the future, and Churn how many were worked off before while an old snapshot was held.
 	Due   int
 	Ahead int
 	Churn int
+	// OldSnapshot has somebody hold a snapshot while the second tenth of the jobs of an Age cell is worked off.
+	OldSnapshot bool
 	// History is how many jobs have ended before, in a Scrape or Find cell.
 	History int
 	// AuditFull has the queue of a Claims or Looks cell audit every job, and Audited is how many entries there are before.

@@ -35,7 +35,7 @@ func measureClaims(ctx context.Context, task Task) (Result, error) {
 	if err := setLimits(ctx, client, task); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
-	if err := fillAudit(ctx, client, task); err != nil {
+	if err := fillAudit(ctx, task); err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	if err := takeStatistics(ctx, task, StaleEmpty); err != nil {
@@ -90,21 +90,10 @@ const auditSQL = `
 	insert into sluice.audit (actor, object, name, event, job_id, from_state, to_state)
 	select 'bench', 'job', $2::text, 'complete', gen_random_uuid(), 'claimed', 'completed' from generate_series(1, $1::integer)`
 
-// fillAudit has the queue audit every job, and makes entries in PostgreSQL.
-func fillAudit(ctx context.Context, client *sluice.Client, task Task) error {
-	if !task.AuditFull {
+// fillAudit makes entries in PostgreSQL.
+func fillAudit(ctx context.Context, task Task) error {
+	if task.Audited == 0 {
 		return nil
-	}
-	act := sluice.Act{By: "bench"}
-	if _, err := client.EnsureQueue(ctx, parcels.Name(), sluice.DefaultSettings(), act); err != nil {
-		return err
-	}
-	_, err := client.ChangeSettings(ctx, parcels.Name(), act, func(s *sluice.Settings) error {
-		s.Audit = sluice.AuditFull
-		return nil
-	})
-	if err != nil || task.Audited == 0 {
-		return err
 	}
 	db, err := openDatabase(task)
 	if err != nil {

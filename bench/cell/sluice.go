@@ -86,7 +86,7 @@ func (q *sluiceQueue) prepare(ctx context.Context) error {
 
 // setLimits gives the queue limits that are never reached.
 func setLimits(ctx context.Context, client *sluice.Client, task Task) error {
-	if !task.Limited && !task.ByTenant && !task.Fair {
+	if !task.Limited && !task.ByTenant && !task.Fair && !task.AuditFull {
 		return nil
 	}
 	const never = 1_000_000
@@ -100,6 +100,9 @@ func setLimits(ctx context.Context, client *sluice.Client, task Task) error {
 	case task.ByTenant:
 		settings.Rate = rate
 		settings.Fair, settings.TenantCapacity, settings.TenantRate = true, never, rate
+	}
+	if task.AuditFull {
+		settings.Audit = sluice.AuditFull
 	}
 	_, err := client.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"})
 	return err

@@ -108,7 +108,7 @@ func measureLooks(ctx context.Context, task Task) (Result, error) {
 	if err := setLimits(ctx, client, task); err != nil {
 		return nil, err
 	}
-	if err := fillAudit(ctx, client, task); err != nil {
+	if err := fillAudit(ctx, task); err != nil {
 		return nil, err
 	}
 	if err := fill(ctx, client, task.Due, ofTenants(task.Tenants)); err != nil {
