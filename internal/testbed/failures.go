@@ -4,9 +4,9 @@ import "strings"
 
 const (
 	// mostFailures bounds the lines that are repeated of one step.
-	mostFailures = 12
-	// afterFailure is how many lines are kept with the one that names a failed test: where, and what it says.
-	afterFailure = 2
+	mostFailures = 40
+	// afterFailure is how many lines are kept with the one that names a failed test: what it noted, where it failed, and why.
+	afterFailure = 8
 )
 
 // failures keeps the lines of a step's output that say what failed: those that name a failed test, a panic or a race
