@@ -71,7 +71,7 @@ func (r *run) begins() {
 		if !r.startAt.IsZero() {
 			r.worker.nudge()
 		}
-		r.worker.begun.Began(r.claim.Token, time.Time{})
+		r.worker.begun.Begins(r.claim.Token)
 	}
 }
 

@@ -127,6 +127,8 @@ func (w *Worker) renew(ctx context.Context, runs []*run) {
 		delete(held, id)
 	}
 	asking.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, r := range held {
 		// The store renews when less than two thirds are left.
 		r.leaseUntil = asked.Add(r.queue.Settings.Lease * 2 / 3)
@@ -150,7 +152,7 @@ func (w *Worker) renewFailed(ctx context.Context, held map[sluice.ID]*run, err e
 	}
 	w.log.Tell(event.NotRenewed, "", "jobs", len(held), "error", err)
 	for _, r := range held {
-		if time.Now().After(r.leaseUntil) {
+		if r.mayBeAnothers() {
 			r.cancel(fmt.Errorf("the lease ran out and could not be renewed: %w", sluice.ErrLost))
 		}
 	}

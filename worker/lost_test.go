@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -100,6 +101,46 @@ func TestAHandlerIsToldWhetherItsJobWasCancelledOrLost(t *testing.T) {
 					}
 				}
 				_ = s.end()
+			})
+		})
+	}
+}
+
+// lateAnswer is a store whose first claim of a job is answered after its lease.
+type lateAnswer struct {
+	sluice.Store
+	late time.Duration
+	once sync.Once
+}
+
+func (l *lateAnswer) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
+	claimed, err := l.Store.Claim(ctx, request)
+	if len(claimed.Jobs) > 0 {
+		l.once.Do(func() { time.Sleep(l.late) })
+	}
+	return claimed, err
+}
+
+// Another may have the job by then, and the rate of its queue does not count that it begins any more.
+func TestJobWhoseClaimIsAnsweredAfterItsLeaseGoesBackAndDoesNotBegin(t *testing.T) {
+	for name, c := range map[string]struct{ late, releases int }{
+		"before the lease ends": {late: 59},
+		"when it has ended":     {late: 60, releases: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inShop(t, func(s *shop) {
+				s.use(&lateAnswer{Store: s.store, late: time.Duration(c.late) * time.Second})
+				s.settings(func(q *sluice.Settings) { q.Lease = time.Minute })
+				releases := make(chan int, 10)
+				s.run(worker.Options{}, func(_ context.Context, job *worker.Job[payment]) error {
+					releases <- job.Releases
+					return nil
+				})
+				s.becomes(s.add(sluice.EnqueueOptions{}), sluice.StateCompleted)
+				_ = s.end()
+				if before := <-releases; before != c.releases || len(releases) > 0 {
+					t.Errorf("the job began after it was handed back %d times, want %d; and began %d times more", before, c.releases, len(releases))
+				}
 			})
 		})
 	}

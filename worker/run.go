@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/pause"
 )
 
 // run is one attempt at one job.
@@ -31,8 +32,9 @@ type run struct {
 	// wantsSlot is since when it is known to be due and without a slot; guarded by Worker.mu.
 	wantsSlot time.Time
 
-	ctx        context.Context
-	leaseUntil time.Time // by this process's clock; used by the keeping alone
+	ctx context.Context
+	// leaseUntil is until when the lease holds at the least, by this process's clock; guarded by Worker.mu.
+	leaseUntil time.Time
 }
 
 // settle reports true to the one caller that may say what became of the job, and must then send a
@@ -181,12 +183,22 @@ func (r *run) late() string {
 		return "worker shut down"
 	case r.settled.Load(), r.ctx.Err() != nil:
 		return "cancelled or lost before it began"
+	case r.mayBeAnothers():
+		return "its lease may have run out before it began"
 	}
 	why, err := r.worker.pauses.Why(r.ctx, r.claim, r.asked)
 	if err != nil {
 		return err.Error()
 	}
 	return why
+}
+
+// mayBeAnothers reports whether the lease may be over, and another may have the job: this process may have stood still, or
+// the answer to its claim been on its way, for as long as one likes.
+func (r *run) mayBeAnothers() bool {
+	r.worker.mu.Lock()
+	defer r.worker.mu.Unlock()
+	return pause.Since(r.leaseUntil) >= 0
 }
 
 // call calls the handler; whatever it does comes back as an error.

@@ -10,9 +10,15 @@ import (
 
 // Tally is what a holder has to tell of its claims. The zero value is one with nothing to tell.
 type Tally struct {
+	// Now is what the time is. Default: time.Now.
+	Now func() time.Time
+
 	mu     sync.Mutex
 	claims map[sluice.Token]*claim
 }
+
+// stall is how long it takes at most to return, unless the process stood still meanwhile.
+const stall = 50 * time.Microsecond
 
 // claim is what became of the jobs of one claim.
 type claim struct {
@@ -34,17 +40,37 @@ func (t *Tally) Claimed(queue string, token sluice.Token, jobs int) {
 	t.claims[token] = &claim{queue: queue, jobs: jobs}
 }
 
-// Began notes that a job of a claim begins when this returns, or that it will at an instant to come.
+func (t *Tally) now() time.Time {
+	if t.Now == nil {
+		return time.Now()
+	}
+	return t.Now()
+}
+
+// Begins notes that a job of a claim begins when this returns. A process that is stopped, or gets no processor, between that
+// and what it noted notes the later instant.
+func (t *Tally) Begins(token sluice.Token) {
+	at := t.began(token, 1, t.now)
+	for !at.IsZero() && t.now().Sub(at) > stall {
+		at = t.began(token, 0, t.now)
+	}
+}
+
+// Began notes that a job of a claim began at an instant, or will.
 func (t *Tally) Began(token sluice.Token, at time.Time) {
+	t.began(token, 1, func() time.Time { return at })
+}
+
+// began notes when the last jobs of a claim began. It looks at the clock once nothing is left to wait for; zero: nobody asks
+// for the claim.
+func (t *Tally) began(token sluice.Token, jobs int, clock func() time.Time) (at time.Time) {
 	t.note(token, func(c *claim) {
-		c.begun++
-		if at.IsZero() {
-			at = time.Now() // not before the lock was free
-		}
-		if at.After(c.last) {
+		c.begun += jobs
+		if at = clock(); at.After(c.last) {
 			c.last = at
 		}
 	})
+	return at
 }
 
 // Gone notes that a job of a claim will never begin.
@@ -59,7 +85,7 @@ func (t *Tally) note(token sluice.Token, what func(*claim)) {
 	}
 	what(c)
 	if c.since.IsZero() {
-		c.since = time.Now()
+		c.since = t.now()
 	}
 }
 
@@ -74,7 +100,7 @@ func (t *Tally) Tell(queue string) []sluice.Begun {
 		}
 		b := sluice.Begun{Token: token, Jobs: c.begun, Gone: c.gone}
 		if c.begun > 0 {
-			b.Ago = time.Since(c.last)
+			b.Ago = t.now().Sub(c.last)
 		}
 		news = append(news, b)
 	}
@@ -94,7 +120,7 @@ func (t *Tally) Heard(told []sluice.Begun) {
 		case b.Jobs == c.begun && b.Gone == c.gone:
 			c.since = time.Time{}
 		default:
-			c.since = time.Now()
+			c.since = t.now()
 		}
 	}
 }
@@ -106,7 +132,7 @@ func (t *Tally) Queues(since time.Duration) []string {
 	var queues []string
 	seen := make(map[string]bool)
 	for _, c := range t.claims {
-		if !c.since.IsZero() && !seen[c.queue] && time.Since(c.since) >= since {
+		if !c.since.IsZero() && !seen[c.queue] && t.now().Sub(c.since) >= since {
 			seen[c.queue] = true
 			queues = append(queues, c.queue)
 		}
@@ -123,7 +149,7 @@ func (t *Tally) Waits(queue string, while time.Duration) time.Duration {
 		if c.queue != queue || c.since.IsZero() {
 			continue
 		}
-		if left := max(while-time.Since(c.since), 0); wait < 0 || left < wait {
+		if left := max(while-t.now().Sub(c.since), 0); wait < 0 || left < wait {
 			wait = left
 		}
 	}

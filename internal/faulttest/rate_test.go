@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/demo"
 	"github.com/sluice-queue/sluice/store/storetest"
@@ -32,7 +34,7 @@ func runStarter(ctx context.Context, store sluice.Store, queue string) error {
 	defer func() { _ = file.Close() }()
 	w := worker.New(store, worker.Options{Slots: 5, Poll: 100 * time.Millisecond, Logger: quiet})
 	worker.Handle(w, sluice.QueueOf[demo.Payment](queue), func(ctx context.Context, _ *worker.Job[demo.Payment]) error {
-		if _, err := fmt.Fprintln(file, time.Now().UnixMicro()); err != nil {
+		if _, err := fmt.Fprintln(file, steadily().UnixMicro()); err != nil {
 			return err
 		}
 		select {
@@ -63,7 +65,7 @@ func TestNoWindowHasMoreStartsThanTheRateWithProcessesThatDie(t *testing.T) {
 			workers := []*exec.Cmd{b.spawn("starter"), b.spawn("starter"), b.spawn("starter")}
 			b.disturb(workers, 5*time.Second)
 			b.limit(rates[1])
-			changed := time.Now().Add(sluice.SettingsInterval)
+			changed := steadily().Add(sluice.SettingsInterval)
 			b.disturb(workers, 6*time.Second)
 			seen := readStarts(t, starts)
 			cut := slices.IndexFunc(seen, changed.Before)
@@ -76,6 +78,15 @@ func TestNoWindowHasMoreStartsThanTheRateWithProcessesThatDie(t *testing.T) {
 			}
 		})
 	}
+}
+
+// steadily tells the time by the clock that nobody sets, which all processes of a machine read alike.
+func steadily() time.Time {
+	var at unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &at); err != nil {
+		panic(err)
+	}
+	return time.Unix(at.Unix())
 }
 
 // limit changes the rate of the bank's queue.
