@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -123,7 +122,7 @@ func (l *LiveSettings) Latest(name string) (queue Queue, fresh, read bool) {
 	return q.Queue, q.read && time.Now().Before(q.until), q.read
 }
 
-// Refresh reads the settings of all queues that were asked for lately, however old what was read is.
+// Refresh reads the settings of all queues that were asked for lately and will be too old within half an interval.
 func (l *LiveSettings) Refresh(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,15 +147,20 @@ func (l *LiveSettings) noteAsked(name string) *liveQueue {
 	return q
 }
 
-// due names the queues to read for one: all that were not read yet and, if that one was, all that were asked for lately.
-// While another reads, one that cannot wait for that is read alone.
+// due names the queues to read for one: all that were not read yet and, if that one was, all that were asked for lately and
+// whose settings are too old soon. Of ten thousand, each asked for now and then, that is a few. While another reads, one
+// that cannot wait for that is read alone. Queues that nobody has asked for in a long time are forgotten.
 func (l *LiveSettings) due(wanted *liveQueue) (names []string) {
 	if l.under != nil {
 		return []string{wanted.Name}
 	}
-	again := time.Now().Add(-liveKept)
+	now := time.Now()
+	lately, soon, long := now.Add(-liveKept), now.Add(SettingsInterval/2), now.Add(-liveForgotten)
 	for name, q := range l.queues {
-		if !q.read || wanted.read && q.asked.After(again) {
+		switch {
+		case q.asked.Before(long):
+			delete(l.queues, name)
+		case !q.read, wanted.read && q.asked.After(lately) && q.until.Before(soon):
 			names = append(names, name)
 		}
 	}
@@ -284,7 +288,7 @@ func (l *LiveSettings) count(names []string) {
 	}
 }
 
-// put keeps queues as they were read, and forgets those of them that nobody has asked for lately.
+// put keeps queues as they were read.
 func (l *LiveSettings) put(names []string, queues []Queue, at time.Time) {
 	stored := make(map[string]Queue, len(queues))
 	for _, q := range queues {
@@ -306,5 +310,4 @@ func (l *LiveSettings) put(names []string, queues []Queue, at time.Time) {
 		}
 		known.Queue, known.read = q, true
 	}
-	maps.DeleteFunc(l.queues, func(_ string, q *liveQueue) bool { return q.asked.Before(at.Add(-liveForgotten)) })
 }

@@ -212,6 +212,35 @@ func TestOnlyQueuesThatAreAskedForAreReadAndForgottenLater(t *testing.T) {
 	})
 }
 
+func TestAQueueThatIsAskedForSeldomIsReadWithoutThoseThatAreKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &manyQueues{Store: memory.New(memory.Options{})}
+		live := sluice.NewLiveSettings(store, sluice.LiveOptions{})
+		ask := func(names ...string) {
+			t.Helper()
+			for _, name := range names {
+				if _, err := live.Queue(t.Context(), name); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		ask("seldom", "often", "too")
+		for range 6 { // by then nobody has asked for it lately
+			time.Sleep(sluice.SettingsInterval)
+			ask("often", "too")
+		}
+		time.Sleep(sluice.SettingsInterval / 4)
+		ask("seldom")
+		time.Sleep(sluice.SettingsInterval * 3 / 4)
+		ask("often", "seldom", "too")
+		last := store.reads[len(store.reads)-2:]
+		if want := [][]string{{"seldom"}, {"often", "seldom", "too"}}; !reflect.DeepEqual(last, want) {
+			t.Errorf("last read %v, want %v", last, want)
+		}
+	})
+}
+
 func TestManyUnknownQueuesAreReadTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -66,11 +66,11 @@ func keepsPlans(db rowsQuerier, sql string) bool {
 	return may && keeper.keepsPlans() && perJob[sql]
 }
 
-// perJob are the statements that each job, each look for one, or each process that waits for one costs; and those that look at
-// each of many queues.
+// perJob are the statements that each job, each look for one, or each process that waits for one costs, with the settings of its
+// queue; and those that look at each of many queues.
 var perJob = setOf(
 	enqueueSQL, enqueueNewSQL, enqueueOneSQL, claimSQL, claimTogetherSQL, lookSQL, nextDueSQL, claimedBeforeSQL, renewSQL, checkpointSQL, intendSQL,
-	endSQL, backSQL, awaySQL, auditSettledSQL, unblockSQL, jobSQL, jobStatusSQL, depthSQL, beatAndCheckSQL,
+	endSQL, backSQL, awaySQL, auditSettledSQL, unblockSQL, jobSQL, jobStatusSQL, depthSQL, beatAndCheckSQL, queuesNamedSQL, queueMarksSQL,
 	flowLockSQL, flowAddSQL, flowTakeSQL, flowThereSQL, inFlightSQL, permitHeldSQL, permitPutSQL,
 	lineHintsSQL, lineAdoptSQL, lineDissolveSQL, lineDueSQL, lineWakeSQL, lineFirstSQL, lineLimitsSQL,
 	lineHeldSQL, lineClaimSQL, lineLookSQL, lineKeepSQL, lineNextSQL,

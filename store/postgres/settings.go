@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,6 +16,9 @@ import (
 
 //go:embed sql/queues.sql
 var queuesSQL string
+
+// queuesNamedSQL is queues.sql for some names alone, which has one plan.
+var queuesNamedSQL = queuesSQL[:strings.Index(queuesSQL, "where q.name > ")] + "where q.name = any($1::text[])\norder by q.name"
 
 //go:embed sql/now.sql
 var nowSQL string
@@ -65,7 +69,7 @@ var holdersSQL string
 func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	var out []sluice.Queue
 	err := s.call(ctx, "list queues", func(ctx context.Context, _ bool) (err error) {
-		if len(filter.Names) > fewQueues && len(filter.Engines) == 0 && filter.After == "" && filter.Limit == 0 && !filter.Engined {
+		if len(filter.Names) > fewQueues && onlyNames(filter) {
 			out, err = s.queuesByName(ctx, filter.Names)
 			return err
 		}
@@ -75,7 +79,15 @@ func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice
 	return out, err
 }
 
+// onlyNames reports whether a filter says nothing but which queues.
+func onlyNames(f sluice.QueueFilter) bool {
+	return len(f.Names) > 0 && len(f.Engines) == 0 && f.After == "" && f.Limit == 0 && !f.Engined
+}
+
 func listQueues(ctx context.Context, db rowsQuerier, filter sluice.QueueFilter) ([]sluice.Queue, error) {
+	if onlyNames(filter) {
+		return list(ctx, db, scanQueue, queuesNamedSQL, filter.Names)
+	}
 	return list(ctx, db, scanQueue, queuesSQL, unlessNone(filter.Names), unlessNone(filter.Engines), filter.After, max(filter.Limit, 0), filter.Engined)
 }
 

@@ -1,4 +1,5 @@
--- Queues with their settings, by name. It is planned each time, for the arguments of that time: with names it looks those up. The settings stand in the order of sluice.StoredSettings.
+-- Queues with their settings, by name. It is planned each time, for the arguments of that time. Of a few names another statement is made
+-- of this one, whose plan is kept. The settings stand in the order of sluice.StoredSettings.
 -- $1 text[] names, null: all   $2 text[] engines, null: all   $3 text after this name   $4 integer limit, 0: none
 -- $5 boolean only those that name an engine, or that have jobs at one
 select name, version, changed_at, changed_by, reason, clock_timestamp(), told::text, plans::text,
