@@ -124,6 +124,20 @@ func (s *Store) WaitingEnqueues() int {
 // HurryPlans has connections plan anew after each statement.
 func (s *Store) HurryPlans() { s.pool.plans.slow, s.pool.plans.age = 0, 0 }
 
+// PlansAnew says after which times a connection plans anew that is used each 100 ms, with slow statements at some of them.
+func PlansAnew(while time.Duration, slow func(after time.Duration) bool) (made []time.Duration) {
+	age := planAge{since: time.Unix(0, 0)}
+	for after := time.Duration(0); after <= while; after += 100 * time.Millisecond {
+		age.slow = age.slow || slow(after)
+		next, anew := age.anew(time.Unix(0, int64(after)), minPlanAge)
+		if anew {
+			made = append(made, after)
+		}
+		age = next
+	}
+	return made
+}
+
 // AgePlans makes a connection believe that it has prepared statements so long ago.
 func AgePlans(conn *pgx.Conn, age time.Duration) {
 	data := conn.PgConn().CustomData()

@@ -14,7 +14,7 @@ import (
 
 // A connection of a store's own keeps the plans of the statements that each job costs. To plan one takes the server three
 // to ten times as long as to run it for a job. A plan that was made while a table was small may read all of it later, so
-// that plans are made anew once a statement was slow, and now and then.
+// that plans are made anew once a statement was slow, and each minute.
 const (
 	slowStatement = 10 * time.Millisecond
 	minPlanAge    = time.Second // however slow statements are: they may wait for a lock
@@ -95,6 +95,22 @@ type plans struct {
 type planAge struct {
 	since time.Time
 	slow  bool
+	wait  time.Duration // how old they become although a statement was slow, if that is more than at first
+}
+
+// anew says whether plans are to be made anew now, and how old those may become. Statements that are slow again and again are
+// slow for another reason, such as a machine that is full or a disk that takes long to write: each time plans are kept twice
+// as long.
+func (a planAge) anew(now time.Time, first time.Duration) (next planAge, is bool) {
+	kept, wait := now.Sub(a.since), max(a.wait, first)
+	if kept < wait || !a.slow && kept < maxPlanAge {
+		return a, false
+	}
+	next.since = now
+	if a.slow {
+		next.wait = min(2*wait, maxPlanAge)
+	}
+	return next, true
 }
 
 const planAgeKey = "sluice plans"
@@ -128,11 +144,11 @@ func (p *plans) apply(config *pgxpool.Config) {
 // refresh has a connection plan anew what it runs next, if it is time for that.
 func (p *plans) refresh(ctx context.Context, conn *pgx.Conn) (usable bool, err error) {
 	age := ageOf(conn)
-	kept := time.Since(age.since)
-	if kept < p.age || !age.slow && kept < maxPlanAge || !p.kept.Load() {
+	next, anew := age.anew(time.Now(), p.age)
+	if !anew || !p.kept.Load() {
 		return true, nil
 	}
-	*age = planAge{since: time.Now()}
+	*age = next
 	_, err = conn.PgConn().Exec(ctx, "discard plans").ReadAll()
 	return err == nil, nil // another connection is taken
 }

@@ -64,6 +64,20 @@ func TestAPlanThatIsSlowIsMadeAnew(t *testing.T) {
 	}
 }
 
+func TestPlansOfStatementsThatStaySlowAreKeptForLonger(t *testing.T) {
+	t.Parallel()
+	made := postgres.PlansAnew(7*time.Minute, func(after time.Duration) bool {
+		return after < 2*time.Minute || after > 5*time.Minute
+	})
+	var seconds []int
+	for _, after := range made {
+		seconds = append(seconds, int(after.Seconds()))
+	}
+	if want := []int{1, 3, 7, 15, 31, 63, 123, 183, 243, 300, 302, 306, 314, 330, 362}; !slices.Equal(seconds, want) {
+		t.Errorf("made anew after %v seconds, want %v", seconds, want)
+	}
+}
+
 // A pooler that comes between gives a transaction to a server process that knows none of our statements.
 func TestStatementsThatTheServerDoesNotKnowAreSentAnew(t *testing.T) {
 	t.Parallel()
