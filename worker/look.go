@@ -10,12 +10,12 @@ import (
 const (
 	// hearingPolls is how many times Options.Poll may pass between two looks at all queues while the store hears the signals
 	// of every process. They find what somebody did without a signal, by SQL for example.
-	hearingPolls = 3
+	hearingPolls = 6
 	// lookShare bounds what looks cost: so many times what one took passes until the next.
 	lookShare = 20
 	// settingsLook is how often a worker reads the settings of queues in which nothing happens, so that it tells of what is
 	// wrong with them. Before a claim they are read anyway.
-	settingsLook = 30 * time.Second
+	settingsLook = time.Minute
 	// lookWait is how long a queue waits for others to be looked at with it, once its claim got few jobs.
 	lookWait = 10 * time.Millisecond
 	// farAway is when a queue is looked at again in which nothing waits. The looks at all queues find out before.
