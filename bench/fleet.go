@@ -37,7 +37,7 @@ func postgresIdle(n sizes, _ map[string]measured) scenario {
 	busy.Rate = 5
 	return scenario{
 		name: "postgres-idle", title: "PostgreSQL: 50 processes with 10 queues each and nothing to do",
-		method: fleetMethod + "Statements are those that the processes send. With jobs, one in 200 ms is stored by another process, in one queue after the other; " +
+		method: fleetMethod + "Statements are those that the server runs. With jobs, one in 200 ms is stored by another process, in one queue after the other; " +
 			"every process serves each queue. The time is from just before the insert to the first line of the handler.",
 		entrants: []entrant{{idle, task}, {sparse, busy}},
 		headline: []cell.Figure{cell.Statements, cell.ServerCores, cell.P99},

@@ -114,7 +114,9 @@ func (r *rig) clear(remove func() error) {
 // prepare makes what a task needs besides its place, and names the program that does it.
 func (r *rig) prepare(ctx context.Context, task *cell.Task) (program string, err error) {
 	if task.Store == cell.Postgres && r.cluster == nil {
-		if r.cluster, err = pgtest.Start(pgtest.Options{Durable: true, Settings: []string{"max_connections = 300"}}); err != nil {
+		if r.cluster, err = pgtest.Start(pgtest.Options{Durable: true, Settings: []string{
+			"max_connections = 300", "shared_preload_libraries = pg_stat_statements", "pg_stat_statements.track = none",
+		}}); err != nil {
 			return "", err
 		}
 	}

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
+	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -30,13 +29,10 @@ const (
 type fleet struct {
 	task   Task
 	stores []sluice.Store
-	pools  []*pgxpool.Pool
 	ended  chan error
 	quit   context.CancelFunc
 
 	running int // workers
-
-	statements tracer
 
 	mu   sync.Mutex
 	took []float64
@@ -47,26 +43,35 @@ type fleet struct {
 func measureFleet(ctx context.Context, task Task) (_ Result, err error) {
 	f := &fleet{task: task, ended: make(chan error, task.Processes)}
 	defer func() { err = errors.Join(err, f.close()) }()
+	if err := countStatements(ctx, task); err != nil {
+		return nil, fmt.Errorf("count statements: %w", err)
+	}
 	if err := f.start(ctx); err != nil {
 		return nil, err
 	}
 	time.Sleep(fleetSettle)
 	sent := 0
-	var statements int64
+	before, err := statements(ctx, task)
+	if err != nil {
+		return nil, err
+	}
 	took, used, err := measured(task, func() (time.Duration, error) {
-		begun, before := time.Now(), f.statements.n.Load()
+		begun := time.Now()
 		var err error
 		sent, err = f.send(ctx)
-		statements = f.statements.n.Load() - before
 		return time.Since(begun), err
 	})
+	if err != nil {
+		return nil, err
+	}
+	after, err := statements(ctx, task)
 	if err != nil {
 		return nil, err
 	}
 	for end := time.Now().Add(fleetTail); f.begun() < sent && time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond)
 	}
-	return f.result(sent, took, used, float64(statements)), nil
+	return f.result(sent, took, used, after-before), nil
 }
 
 func (f *fleet) result(sent int, took time.Duration, used cpu, statements float64) Result {
@@ -196,47 +201,44 @@ func (f *fleet) close() (err error) {
 	for _, store := range f.stores {
 		_ = store.Close()
 	}
-	for _, pool := range f.pools {
-		pool.Close()
-	}
 	return err
 }
 
-// tracer counts the statements that are sent, each of a batch alone.
-type tracer struct{ n atomic.Int64 }
-
-func (t *tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	t.n.Add(1)
-	return ctx
+// countStatements has the server count the statements of connections to come.
+func countStatements(ctx context.Context, task Task) error {
+	if task.Store == SQLite {
+		return nil
+	}
+	conn, err := pgx.Connect(ctx, withoutPool(task.Place))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	database := pgx.Identifier{conn.Config().Database}.Sanitize()
+	_, err = conn.Exec(ctx, "create extension pg_stat_statements; alter database "+database+" set pg_stat_statements.track = 'top'")
+	return err
 }
 
-func (*tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-func (*tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return ctx
+// statements is how many the server has run in the database, each of a batch alone. On SQLite nobody counts them.
+func statements(ctx context.Context, task Task) (run float64, err error) {
+	if task.Store == SQLite {
+		return 0, nil
+	}
+	conn, err := pgx.Connect(ctx, withoutPool(task.Place))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	const text = "select coalesce(sum(s.calls), 0) from pg_stat_statements s join pg_database d on d.oid = s.dbid where d.datname = current_database()"
+	err = conn.QueryRow(ctx, text).Scan(&run)
+	return run, err
 }
 
-func (t *tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) { t.n.Add(1) }
-func (*tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)       {}
-
-// open opens the store of one process, with few connections, and counts its statements.
+// open opens the store of one process, with few connections.
 func (f *fleet) open(ctx context.Context) (sluice.Store, error) {
-	if f.task.Store == SQLite {
-		return openStore(ctx, f.task)
+	task := f.task
+	if task.Store == Postgres {
+		task.Place = withQuery(task.Place, func(query url.Values) { query.Set("pool_max_conns", strconv.Itoa(fleetConnections)) })
 	}
-	config, err := pgxpool.ParseConfig(f.task.Place)
-	if err != nil {
-		return nil, err
-	}
-	config.MaxConns = fleetConnections
-	config.ConnConfig.Tracer = &f.statements
-	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	config.ConnConfig.RuntimeParams["jit"] = "off"
-	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > 10*time.Second }
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	f.pools = append(f.pools, pool)
-	return postgres.New(ctx, pool, postgres.Options{Migrate: true})
+	return openStore(ctx, task)
 }

@@ -170,12 +170,16 @@ func (q *sluiceQueue) stop(context.Context) error {
 
 // withoutPool gives a database's URL without what only pgxpool understands.
 func withoutPool(place string) string {
+	return withQuery(place, func(query url.Values) { query.Del("pool_max_conns") })
+}
+
+func withQuery(place string, change func(url.Values)) string {
 	at, err := url.Parse(place)
 	if err != nil {
 		return place // whoever connects tells what is wrong with it
 	}
 	query := at.Query()
-	query.Del("pool_max_conns")
+	change(query)
 	at.RawQuery = query.Encode()
 	return at.String()
 }
