@@ -32,7 +32,7 @@ const planForArgumentsSQL = "select set_config('plan_cache_mode', 'force_custom_
 
 // anyPlan are statements that have one plan only: they put or find rows by their keys, or read no table. They go without
 // settings.
-var anyPlan = setOf(enqueueOneSQL, beatAndCheckSQL, aliveSQL)
+var anyPlan = setOf(enqueueOneSQL, beatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL)
 
 // Query runs a statement in a transaction of its own. One of ours goes together with its settings, if plans matter to it.
 func (p pool) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error) {
