@@ -78,7 +78,6 @@ func (n *newQueues) forget() {
 // settings later.
 func (c *Client) admit(ctx context.Context, jobs []NewJob, failed map[int]error) (map[string]error, error) {
 	names := queuesOf(jobs, failed)
-	c.settings.Expect(names...)
 	fresh, err := c.notStored(ctx, names)
 	if err != nil || len(fresh) == 0 {
 		return nil, err
@@ -107,8 +106,10 @@ func (c *Client) admit(ctx context.Context, jobs []NewJob, failed map[int]error)
 	return refused, c.askFor(ctx, theirs, refused)
 }
 
-// notStored gives the queues that are not stored, as far as is known.
+// notStored gives the queues that are not stored, as far as is known. What has to be read is read together, however long ago
+// the caller asked for it last.
 func (c *Client) notStored(ctx context.Context, names []string) ([]string, error) {
+	c.settings.Expect(names...)
 	var fresh []string
 	for _, name := range names {
 		queue, err := c.settings.queueBy(ctx, c.enqueuer, c.inTx, name)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -11,6 +13,7 @@ import (
 // verbs counts the calls of a store that make or read queues.
 type verbs struct {
 	sluice.Store
+	slow                            time.Duration // that admitting queues takes
 	queues, admits, saves, enqueues int
 }
 
@@ -21,6 +24,7 @@ func (v *verbs) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice
 
 func (v *verbs) Admit(ctx context.Context, queues []string, act sluice.Act) ([]error, error) {
 	v.admits++
+	time.Sleep(v.slow)
 	return v.Store.Admit(ctx, queues, act)
 }
 
@@ -36,20 +40,27 @@ func (v *verbs) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 
 func TestManyNewQueuesAreMadeInOneCall(t *testing.T) {
 	t.Parallel()
-	_, store := newClient(t)
-	counted := &verbs{Store: store}
-	client := sluice.NewClient(counted, sluice.ClientOptions{})
-	jobs := make([]sluice.NewJob, 1000)
-	for i := range jobs {
-		jobs[i] = sluice.NewJob{Queue: fmt.Sprint("q", i), Payload: []byte("1")}
-	}
-	if _, err := client.EnqueueMany(t.Context(), jobs); err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprint(counted.queues, counted.admits, counted.saves, counted.enqueues); got != "2 1 0 1" {
-		t.Errorf("%s calls that read, admit and save queues and store jobs; want 2 1 0 1", got)
-	}
-	if policy, err := client.QueuePolicy(t.Context()); err != nil || policy.Stored != len(jobs) {
-		t.Errorf("%d queues, %v", policy.Stored, err)
+	for name, slow := range map[string]time.Duration{"quick": 0, "slow": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				_, store := newClient(t)
+				counted := &verbs{Store: store, slow: slow}
+				client := sluice.NewClient(counted, sluice.ClientOptions{})
+				jobs := make([]sluice.NewJob, 1000)
+				for i := range jobs {
+					jobs[i] = sluice.NewJob{Queue: fmt.Sprint("q", i), Payload: []byte("1")}
+				}
+				if _, err := client.EnqueueMany(t.Context(), jobs); err != nil {
+					t.Fatal(err)
+				}
+				if got := fmt.Sprint(counted.queues, counted.admits, counted.saves, counted.enqueues); got != "2 1 0 1" {
+					t.Errorf("%s calls that read, admit and save queues and store jobs; want 2 1 0 1", got)
+				}
+				if policy, err := client.QueuePolicy(t.Context()); err != nil || policy.Stored != len(jobs) {
+					t.Errorf("%d queues, %v", policy.Stored, err)
+				}
+			})
+		})
 	}
 }
