@@ -70,7 +70,7 @@ func keepsPlans(db rowsQuerier, sql string) bool {
 // queue; and those that look at each of many queues.
 var perJob = setOf(
 	enqueueSQL, enqueueNewSQL, enqueueOneSQL, claimSQL, claimTogetherSQL, lookSQL, nextDueSQL, claimedBeforeSQL, renewSQL, checkpointSQL, intendSQL,
-	endSQL, backSQL, awaySQL, auditSettledSQL, unblockSQL, jobSQL, jobStatusSQL, depthSQL, beatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, queuesNamedSQL, queueMarksSQL,
+	endSQL, backSQL, awaySQL, auditSettledSQL, unblockSQL, jobSQL, jobStatusSQL, depthSQL, beatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL, queuesNamedSQL, queueMarksSQL,
 	flowLockSQL, flowAddSQL, flowTakeSQL, flowThereSQL, inFlightSQL, permitHeldSQL, permitPutSQL,
 	lineHintsSQL, lineAdoptSQL, lineDissolveSQL, lineDueSQL, lineWakeSQL, lineFirstSQL, lineLimitsSQL,
 	lineHeldSQL, lineClaimSQL, lineLookSQL, lineKeepSQL, lineNextSQL,

@@ -30,9 +30,9 @@ func walkSQL(keepsPlans bool) string {
 // them say nothing may decide along which index to walk.
 const planForArgumentsSQL = "select set_config('plan_cache_mode', 'force_custom_plan', true)"
 
-// anyPlan are statements that have one plan only: they put or find rows by their keys, or read no table. They go without
-// settings.
-var anyPlan = setOf(enqueueOneSQL, beatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL)
+// anyPlan are statements of which any plan will do: they put or find rows by their keys, or read no table or a tiny one. They go
+// without settings.
+var anyPlan = setOf(enqueueOneSQL, beatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL)
 
 // Query runs a statement in a transaction of its own. One of ours goes together with its settings, if plans matter to it.
 func (p pool) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error) {
