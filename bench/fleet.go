@@ -27,7 +27,7 @@ func postgresQueues(n sizes, _ map[string]measured) scenario {
 }
 
 // fleetMethod tells how all cells of many workers measure.
-const fleetMethod = "Each worker has a store of its own with at most 4 connections, as in a process of its own. They have run for 12 s before they are measured. "
+const fleetMethod = "Each worker has a store of its own with at most 4 connections, as in a process of its own. They have run for 12 s, and once as they are measured then, before they are measured. "
 
 // postgresIdle looks what processes cost that have nothing to do, and how soon they begin when they have.
 func postgresIdle(n sizes, _ map[string]measured) scenario {

@@ -13,7 +13,7 @@ import (
 
 const (
 	// beatInterval is how often the worker tells the store that it is alive.
-	beatInterval = 5 * time.Second
+	beatInterval = 10 * time.Second
 	// maxKeepInterval is how often the jobs that run are looked after, and leaseLooks how often at
 	// the least within a lease.
 	maxKeepInterval = time.Second

@@ -26,7 +26,7 @@ const (
 	// crowdMost bounds by how much a look is put off.
 	crowdMost = 200 * time.Millisecond
 	// crowdCount is how often the processes are counted. The first time some may not have told of themselves yet.
-	crowdCount      = 30 * time.Second
+	crowdCount      = 45 * time.Second
 	crowdFirstCount = 5 * time.Second
 )
 

@@ -14,11 +14,11 @@ import (
 
 // A connection of a store's own keeps the plans of the statements that each job costs. To plan one takes the server three
 // to ten times as long as to run it for a job. A plan that was made while a table was small may read all of it later, so
-// that plans are made anew once a statement was slow, and each minute.
+// that plans are made anew once a statement was slow, and each two minutes.
 const (
 	slowStatement = 10 * time.Millisecond
 	minPlanAge    = time.Second // however slow statements are: they may wait for a lock
-	maxPlanAge    = time.Minute
+	maxPlanAge    = 2 * time.Minute
 )
 
 // pool is where a store's statements get their connections.
@@ -70,7 +70,7 @@ func keepsPlans(db rowsQuerier, sql string) bool {
 // queue; and those that look at each of many queues.
 var perJob = setOf(
 	enqueueSQL, enqueueNewSQL, enqueueOneSQL, claimSQL, claimTogetherSQL, lookSQL, nextDueSQL, claimedBeforeSQL, renewSQL, checkpointSQL, intendSQL,
-	endSQL, backSQL, awaySQL, auditSettledSQL, unblockSQL, jobSQL, jobStatusSQL, depthSQL, beatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL, queuesNamedSQL, queueMarksSQL,
+	endSQL, backSQL, awaySQL, auditSettledSQL, unblockSQL, jobSQL, jobStatusSQL, depthSQL, beatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL, crowdsSQL, queuesNamedSQL, queueMarksSQL,
 	flowLockSQL, flowAddSQL, flowTakeSQL, flowThereSQL, inFlightSQL, permitHeldSQL, permitPutSQL,
 	lineHintsSQL, lineAdoptSQL, lineDissolveSQL, lineDueSQL, lineWakeSQL, lineFirstSQL, lineLimitsSQL,
 	lineHeldSQL, lineClaimSQL, lineLookSQL, lineKeepSQL, lineNextSQL,

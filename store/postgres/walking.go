@@ -32,7 +32,7 @@ const planForArgumentsSQL = "select set_config('plan_cache_mode', 'force_custom_
 
 // anyPlan are statements of which any plan will do: they put or find rows by their keys, or read no table or a tiny one. They go
 // without settings.
-var anyPlan = setOf(enqueueOneSQL, beatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL)
+var anyPlan = setOf(enqueueOneSQL, beatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL, crowdsSQL)
 
 // Query runs a statement in a transaction of its own. One of ours goes together with its settings, if plans matter to it.
 func (p pool) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error) {
