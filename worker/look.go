@@ -15,7 +15,7 @@ const (
 	lookShare = 20
 	// settingsLook is how often a worker reads the settings of queues in which nothing happens, so that it tells of what is
 	// wrong with them. Before a claim they are read anyway.
-	settingsLook = 2 * time.Minute
+	settingsLook = time.Minute
 	// lookWait is how long a queue waits for others to be looked at with it, once its claim got few jobs.
 	lookWait = 10 * time.Millisecond
 	// farAway is when a queue is looked at again in which nothing waits. The looks at all queues find out before.

@@ -226,7 +226,7 @@ func trouble(_ *testing.T, s *shop) {
 	s.hire("mail")
 	s.after(time.Second)
 	s.store.fail(errGone, "beat")
-	s.after(7 * time.Second)
+	s.after(11 * time.Second)
 	s.store.fail(nil, "watch", "claim", "beat")
 	s.add("mail", `"slow"`, "")
 	s.after(3 * time.Second)
@@ -242,7 +242,7 @@ func trouble(_ *testing.T, s *shop) {
 	s.after(3 * time.Second)
 	s.store.fail(nil, "settled")
 	s.store.fail(errors.New("lease must be longer"), "settings")
-	s.after(time.Minute)
+	s.after(2 * time.Minute)
 }
 
 // tooOld is a worker whose store is migrated by a newer program, and migrated back. It says so once each time.
