@@ -71,9 +71,7 @@ func measureFleet(ctx context.Context, task Task) (_ Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for end := time.Now().Add(fleetTail); f.begun() < sent && time.Now().Before(end); {
-		time.Sleep(50 * time.Millisecond)
-	}
+	f.await(sent)
 	return f.result(sent, took, used, after-before), nil
 }
 
@@ -151,6 +149,13 @@ func (f *fleet) begun() int {
 	return len(f.took)
 }
 
+// await waits until so many jobs have begun, as long as the last ones may take.
+func (f *fleet) await(sent int) {
+	for end := time.Now().Add(fleetTail); f.begun() < sent && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
 // warmUp sends jobs that are not measured, for as long as those that are: processes that run for long have claimed before, by
 // each of their connections.
 func (f *fleet) warmUp(ctx context.Context) error {
@@ -158,9 +163,7 @@ func (f *fleet) warmUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for end := time.Now().Add(fleetTail); f.begun() < sent && time.Now().Before(end); {
-		time.Sleep(50 * time.Millisecond)
-	}
+	f.await(sent)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.took) < sent {
@@ -231,14 +234,11 @@ func countStatements(ctx context.Context, task Task) error {
 	if task.Store == SQLite {
 		return nil
 	}
-	conn, err := pgx.Connect(ctx, withoutPool(task.Place))
-	if err != nil {
+	return onServer(ctx, task, func(conn *pgx.Conn) error {
+		database := pgx.Identifier{conn.Config().Database}.Sanitize()
+		_, err := conn.Exec(ctx, "create extension pg_stat_statements; alter database "+database+" set pg_stat_statements.track = 'top'")
 		return err
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	database := pgx.Identifier{conn.Config().Database}.Sanitize()
-	_, err = conn.Exec(ctx, "create extension pg_stat_statements; alter database "+database+" set pg_stat_statements.track = 'top'")
-	return err
+	})
 }
 
 // statements is how many the server has run in the database, each of a batch alone. On SQLite nobody counts them.
@@ -246,13 +246,8 @@ func statements(ctx context.Context, task Task) (run float64, err error) {
 	if task.Store == SQLite {
 		return 0, nil
 	}
-	conn, err := pgx.Connect(ctx, withoutPool(task.Place))
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = conn.Close(ctx) }()
 	const text = "select coalesce(sum(s.calls), 0) from pg_stat_statements s join pg_database d on d.oid = s.dbid where d.datname = current_database()"
-	err = conn.QueryRow(ctx, text).Scan(&run)
+	err = onServer(ctx, task, func(conn *pgx.Conn) error { return conn.QueryRow(ctx, text).Scan(&run) })
 	return run, err
 }
 

@@ -1,11 +1,6 @@
 package cell
 
-import (
-	"context"
-	"fmt"
-
-	"github.com/jackc/pgx/v5"
-)
+import "context"
 
 // When a PostgreSQL server took its statistics, if they are to be old.
 const (
@@ -20,22 +15,11 @@ func takeStatistics(ctx context.Context, task Task, instant string) error {
 	if task.Stale != instant || task.Store != Postgres {
 		return nil
 	}
-	conn, err := pgx.Connect(ctx, withoutPool(task.Place))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	for _, statement := range []string{
+	return runOnServer(ctx, task,
 		`do $$ declare t text; begin
 			for t in select oid::regclass from pg_class where relnamespace = 'sluice'::regnamespace and relkind = 'r' loop
 				execute 'alter table ' || t || ' set (autovacuum_enabled = off)';
 			end loop;
 		end $$`,
-		"vacuum analyze",
-	} {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("%s: %w", statement, err)
-		}
-	}
-	return nil
+		"vacuum analyze")
 }

@@ -161,17 +161,29 @@ func tidy(ctx context.Context, task Task) error {
 	if task.Store != Postgres || task.Stale != "" {
 		return nil
 	}
+	return runOnServer(ctx, task, "analyze", "checkpoint")
+}
+
+// runOnServer runs statements, one after the other, on a connection of its own.
+func runOnServer(ctx context.Context, task Task, statements ...string) error {
+	return onServer(ctx, task, func(conn *pgx.Conn) error {
+		for _, statement := range statements {
+			if _, err := conn.Exec(ctx, statement); err != nil {
+				return fmt.Errorf("%s: %w", statement, err)
+			}
+		}
+		return nil
+	})
+}
+
+// onServer does something on a connection of its own to a task's database in PostgreSQL.
+func onServer(ctx context.Context, task Task, do func(*pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, withoutPool(task.Place))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	for _, statement := range []string{"analyze", "checkpoint"} {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("%s: %w", statement, err)
-		}
-	}
-	return nil
+	return do(conn)
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
