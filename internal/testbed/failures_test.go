@@ -9,8 +9,7 @@ import (
 
 func TestFailedTestsAreRepeatedWithWhatTheySay(t *testing.T) {
 	t.Parallel()
-	heard := hear(
-		"ok  \tmodule/one\t1.2s",
+	failed := []string{
 		"--- FAIL: TestPays (0.10s)",
 		"    --- FAIL: TestPays/twice (0.10s)",
 		"        pay_test.go:12: paid twice",
@@ -21,25 +20,16 @@ func TestFailedTestsAreRepeatedWithWhatTheySay(t *testing.T) {
 		"        pay_test.go:17: and again",
 		"        pay_test.go:18: and again",
 		"        pay_test.go:19: and again",
+	}
+	const other = "FAIL\tmodule/two\t0.3s"
+	heard := hear(slices.Concat([]string{"ok  \tmodule/one\t1.2s"}, failed, []string{
 		"        pay_test.go:20: and again, which nobody reads",
 		"FAIL",
-		"FAIL\tmodule/two\t0.3s",
+		other,
 		"ok  \tmodule/three\t1.2s",
 		"make: *** [race] Error 1",
-	)
-	want := []string{
-		"--- FAIL: TestPays (0.10s)",
-		"    --- FAIL: TestPays/twice (0.10s)",
-		"        pay_test.go:12: paid twice",
-		"        pay_test.go:13: and once more",
-		"        pay_test.go:14: and again",
-		"        pay_test.go:15: and again",
-		"        pay_test.go:16: and again",
-		"        pay_test.go:17: and again",
-		"        pay_test.go:18: and again",
-		"        pay_test.go:19: and again",
-		"FAIL\tmodule/two\t0.3s",
-	}
+	})...)
+	want := append(failed, other)
 	if !slices.Equal(heard, want) {
 		t.Errorf("repeated:\n%s\nwant:\n%s", strings.Join(heard, "\n"), strings.Join(want, "\n"))
 	}
