@@ -260,27 +260,29 @@ func (panicking) Check(context.Context, sluice.RunTarget) (sluice.EngineReport, 
 
 func TestOnlyTheEngineThatIsAwayIsSaidToBe(t *testing.T) {
 	t.Parallel()
-	store := memory.New(memory.Options{})
-	engines := map[string]sluice.Engine{"a": hanging{}, "b": answering{}, "c": panicking{}}
-	for name := range engines {
-		settings := sluice.DefaultSettings()
-		settings.Engine = name
-		if _, err := sluice.NewClient(store, sluice.ClientOptions{}).EnsureQueue(t.Context(), "queue-"+name, settings, sluice.Act{By: "test"}); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) { // the time is up when the others have answered
+		store := memory.New(memory.Options{})
+		engines := map[string]sluice.Engine{"a": hanging{}, "b": answering{}, "c": panicking{}}
+		for name := range engines {
+			settings := sluice.DefaultSettings()
+			settings.Engine = name
+			if _, err := sluice.NewClient(store, sluice.ClientOptions{}).EnsureQueue(t.Context(), "queue-"+name, settings, sluice.Act{By: "test"}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer stop()
-	_, err := api.EngineAnswers(store, engines).Look(ctx)
-	const want = "engine \"a\", asked about queue \"queue-a\": engine unavailable\nengine \"c\", asked about queue \"queue-c\": its check panicked: a fault"
-	if err == nil || err.Error() != want {
-		t.Errorf("it says %v", err)
-	}
-	delete(engines, "a")
-	delete(engines, "c")
-	if what, err := api.EngineAnswers(store, engines).Look(t.Context()); what != "can be reached: b" || err != nil {
-		t.Errorf("of the one that answers it says %q, %v", what, err)
-	}
+		ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer stop()
+		_, err := api.EngineAnswers(store, engines).Look(ctx)
+		const want = "engine \"a\", asked about queue \"queue-a\": engine unavailable\nengine \"c\", asked about queue \"queue-c\": its check panicked: a fault"
+		if err == nil || err.Error() != want {
+			t.Errorf("it says %v", err)
+		}
+		delete(engines, "a")
+		delete(engines, "c")
+		if what, err := api.EngineAnswers(store, engines).Look(t.Context()); what != "can be reached: b" || err != nil {
+			t.Errorf("of the one that answers it says %q, %v", what, err)
+		}
+	})
 }
 
 func TestCheckThatPanicsIsNotWell(t *testing.T) {
