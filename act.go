@@ -164,7 +164,7 @@ func (c *Client) Prune(ctx context.Context, ids []ID, act Act) error {
 }
 
 func (c *Client) act(verb string, ids []ID, act *Act, do func() ([]error, error)) error {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return err
 	}
 	if len(ids) == 0 {
@@ -186,8 +186,9 @@ func (c *Client) act(verb string, ids []ID, act *Act, do func() ([]error, error)
 	return nil
 }
 
-// complete checks an act and fills in what it leaves open.
-func (a *Act) complete() error {
+// Check says which rule an act breaks, as an [ErrInvalid], and gives it an ID if it has none. Every verb that a person
+// causes checks its act; a feature with verbs of its own does it too.
+func (a *Act) Check() error {
 	if a.By == "" {
 		return invalid("by", "who acts must be said; it is kept in the audit")
 	}
@@ -238,7 +239,7 @@ func (c *Client) ChangeSettings(ctx context.Context, name string, act Act, chang
 }
 
 func (c *Client) saveQueue(ctx context.Context, queue Queue, act Act) (Queue, error) {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return Queue{}, err
 	}
 	if err := c.checkSettings(queue.Settings); err != nil {

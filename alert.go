@@ -21,9 +21,6 @@ const (
 	AlertSilenced AlertState = "silenced"
 )
 
-// SeverityCritical wants somebody now, at night too. The source designs know warning, error and critical.
-const SeverityCritical Severity = "critical"
-
 // AlertSeverities lists the severities of rules, the mildest first.
 func AlertSeverities() []Severity {
 	return []Severity{SeverityNote, SeverityWarning, SeverityError, SeverityCritical}
@@ -92,11 +89,11 @@ type alertRuleText struct {
 // MarshalJSON writes the rule's fields by their names, durations as settings write them.
 func (r AlertRule) MarshalJSON() ([]byte, error) {
 	text := alertRuleText{
-		r.Name, r.Queue, r.Metric, r.Op, r.Threshold, r.RateShare, formatDuration(r.For), "", r.Severity,
+		r.Name, r.Queue, r.Metric, r.Op, r.Threshold, r.RateShare, FormatDuration(r.For), "", r.Severity,
 		r.Covers, r.Says, r.Runbook, r.Source, r.Disabled, r.Version,
 	}
 	if r.Window > 0 {
-		text.Window = formatDuration(r.Window)
+		text.Window = FormatDuration(r.Window)
 	}
 	return json.Marshal(text)
 }
@@ -165,9 +162,9 @@ func (r AlertRule) Check() error {
 	case math.IsNaN(r.Threshold) || math.IsInf(r.Threshold, 0) || math.Abs(r.Threshold) > 1e15:
 		return invalid("threshold", "it is no figure that can be reached")
 	case r.For < 0 || r.For > maxAlertFor:
-		return invalid("for", fmt.Sprintf("%s is not from 0s to %s", r.For, formatDuration(maxAlertFor)))
+		return invalid("for", fmt.Sprintf("%s is not from 0s to %s", r.For, FormatDuration(maxAlertFor)))
 	case metric.Windowed && (r.Window < minAlertWindow || r.Window > maxAlertWindow):
-		return invalid("window", fmt.Sprintf("%s is not from %s to %s; %s tells of a while", r.Window, formatDuration(minAlertWindow), formatDuration(maxAlertWindow), metric.Name))
+		return invalid("window", fmt.Sprintf("%s is not from %s to %s; %s tells of a while", r.Window, FormatDuration(minAlertWindow), FormatDuration(maxAlertWindow), metric.Name))
 	case !slices.Contains(AlertSeverities(), r.Severity):
 		return invalid("severity", fmt.Sprintf("%.20q is none of note, warning, error, critical", r.Severity))
 	case r.RateShare < 0 || r.RateShare > 1:

@@ -53,7 +53,7 @@ func (r AlertRule) withSource() AlertRule {
 // rule that counts there now; an unknown name as a new rule, whose metric must be said. It gives the rule as it was and as
 // it is.
 func (c *Client) SetAlertRule(ctx context.Context, name, queue string, act Act, change func(*AlertRule) error) (before, after AlertRule, err error) {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return before, after, err
 	}
 	book, err := c.store.AlertBook(ctx)
@@ -108,7 +108,7 @@ func ruleFor(stored []AlertRule, name, queue string) AlertRule {
 // ResetAlertRule forgets what somebody stored of a rule: of a preset that counts again, of any other that it is gone. It is
 // an ErrNotFound where nothing is stored.
 func (c *Client) ResetAlertRule(ctx context.Context, name, queue string, act Act) error {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return err
 	}
 	if err := c.store.DeleteAlertRule(ctx, name, queue, act); err != nil {
@@ -123,14 +123,14 @@ func (c *Client) Silence(ctx context.Context, silence Silence, act Act) (Silence
 		return Silence{}, invalid("reason", "who silences alerts must say why; it is kept in the audit")
 	}
 	if silence.During <= 0 || silence.During > maxSilence {
-		return Silence{}, invalid("for", fmt.Sprintf("%s is not longer than nothing and at most %s", silence.During, formatDuration(maxSilence)))
+		return Silence{}, invalid("for", fmt.Sprintf("%s is not longer than nothing and at most %s", silence.During, FormatDuration(maxSilence)))
 	}
 	if silence.Queue != "" {
 		if err := CheckQueueName(silence.Queue); err != nil {
 			return Silence{}, err
 		}
 	}
-	if err := errors.Join(act.complete(), c.knowsRule(ctx, silence.Rule)); err != nil {
+	if err := errors.Join(act.Check(), c.knowsRule(ctx, silence.Rule)); err != nil {
 		return Silence{}, err
 	}
 	if silence.ID.IsZero() {
@@ -156,7 +156,7 @@ func (c *Client) knowsRule(ctx context.Context, name string) error {
 
 // Unsilence ends a silence before its time. One that is unknown or over is an ErrNotFound.
 func (c *Client) Unsilence(ctx context.Context, id ID, act Act) error {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return err
 	}
 	if err := c.store.EndSilence(ctx, id, act); err != nil {

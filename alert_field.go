@@ -53,7 +53,7 @@ func (f AlertField) Format(r AlertRule) string {
 	case *float64:
 		return strconv.FormatFloat(*v, 'f', -1, 64)
 	case *time.Duration:
-		return formatDuration(*v)
+		return FormatDuration(*v)
 	case *Severity:
 		return string(*v)
 	case *AlertScope:

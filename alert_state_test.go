@@ -45,7 +45,7 @@ func TestAlertGoesThroughItsStates(t *testing.T) {
 // play lets looks pass, and gives the states and changes.
 func play(holds time.Duration, looks string) string {
 	rule := sluice.AlertRule{Name: "dead-letters", Metric: sluice.MetricDead, Op: ">", Threshold: 10, For: holds}
-	alert := sluice.Alert{Rule: rule.Name, Queue: "payments"}
+	one := sluice.Alert{Rule: rule.Name, Queue: "payments"}
 	now := time.Date(2026, 11, 21, 16, 0, 0, 0, time.UTC)
 	var out []string
 	for _, look := range looks {
@@ -59,10 +59,10 @@ func play(holds time.Duration, looks string) string {
 		if look == '>' {
 			now = now.Add(90 * time.Minute)
 		}
-		before := alert
+		before := one
 		var change sluice.AlertChange
-		alert, change = alert.Next(rule, rule.Threshold, reading, look == 'X' || look == '_', now)
-		word := string(alert.State[0])
+		one, change = one.Next(rule, rule.Threshold, reading, look == 'X' || look == '_', now)
+		word := string(one.State[0])
 		switch {
 		case change == sluice.AlertResolves && !change.Reaches(before):
 			word += "r"

@@ -234,7 +234,7 @@ func CheckFollowing(s Settings, report EngineReport) error {
 	}
 	return invalid("follow_interval", fmt.Sprintf(
 		"%s is unsafe: the engine keeps runs that ended for %s only, and a run must be asked for at least %d times before it is forgotten, every %s at the most; shorten it, or let the engine keep runs longer",
-		formatDuration(s.FollowInterval), formatDuration(report.Retention), FollowLooks, formatDuration(every)))
+		FormatDuration(s.FollowInterval), FormatDuration(report.Retention), FollowLooks, FormatDuration(every)))
 }
 
 // UnknownEngineError says that the settings of a queue name an engine that the process was not given.

@@ -119,7 +119,7 @@ func (f Forecast) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		plain
 		Bucket string `json:"bucket"`
-	}{plain(f), formatDuration(f.Bucket)})
+	}{plain(f), FormatDuration(f.Bucket)})
 }
 
 // MarshalJSON writes durations as they are written elsewhere.
@@ -129,7 +129,7 @@ func (q QueueForecast) MarshalJSON() ([]byte, error) {
 		plain
 		Took    string `json:"took"`
 		RunTime string `json:"run_time,omitempty"`
-	}{plain(q), formatDuration(q.Took.Round(time.Millisecond)), durationIfAny(q.RunTime)})
+	}{plain(q), FormatDuration(q.Took.Round(time.Millisecond)), durationIfAny(q.RunTime)})
 }
 
 // MarshalJSON writes durations as they are written elsewhere.
@@ -139,7 +139,7 @@ func (w WaveForecast) MarshalJSON() ([]byte, error) {
 		plain
 		Span string `json:"span"`
 		Late string `json:"late,omitempty"`
-	}{plain(w), formatDuration(w.Span), durationIfAny(w.Late)})
+	}{plain(w), FormatDuration(w.Span), durationIfAny(w.Late)})
 }
 
 // MarshalJSON writes durations as they are written elsewhere.
@@ -155,7 +155,7 @@ func durationIfAny(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return formatDuration(d.Round(time.Millisecond))
+	return FormatDuration(d.Round(time.Millisecond))
 }
 
 // Forecast looks ahead: what falls due, and when it starts and is finished by the present limits, or by
@@ -244,11 +244,11 @@ func (r ForecastRequest) complete() (ForecastRequest, error) {
 	w := r.WhatIf
 	switch {
 	case r.Ahead < time.Minute || r.Ahead > WaveHorizon:
-		return r, invalid("ahead", fmt.Sprintf("%s is not from 1m to %s", formatDuration(r.Ahead), formatDuration(WaveHorizon)))
+		return r, invalid("ahead", fmt.Sprintf("%s is not from 1m to %s", FormatDuration(r.Ahead), FormatDuration(WaveHorizon)))
 	case !slices.Contains(buckets, r.Bucket):
-		return r, invalid("bucket", formatDuration(r.Bucket)+" is none of 1m, 5m and 1h")
+		return r, invalid("bucket", FormatDuration(r.Bucket)+" is none of 1m, 5m and 1h")
 	case r.Bucket < time.Hour && r.Ahead > WaveMinutes:
-		return r, invalid("bucket", fmt.Sprintf("more than %s ahead jobs are counted by the hour; ask for buckets of 1h", formatDuration(WaveMinutes)))
+		return r, invalid("bucket", fmt.Sprintf("more than %s ahead jobs are counted by the hour; ask for buckets of 1h", FormatDuration(WaveMinutes)))
 	case !w.Rate.fits():
 		return r, invalid("rate", fmt.Sprintf("it is not from 0 to %d/s", maxRate))
 	case w.Batch < 0 || w.Batch > maxFlow || (w.Batch > 0) != (w.Every > 0):

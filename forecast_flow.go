@@ -64,7 +64,7 @@ func (f *queueFlow) addBatch(waiting bool, what WhatIf) {
 	}
 	batch := float64(what.Batch)
 	f.add(flowLimit{tokens: batch, burst: batch, rate: batch / what.Every.Seconds()}, waiting, "batch",
-		fmt.Sprintf("%d every %s", what.Batch, formatDuration(what.Every)))
+		fmt.Sprintf("%d every %s", what.Batch, FormatDuration(what.Every)))
 }
 
 // addCapacity takes up what may be in flight at once: by the queue's limit, and by the slots of its
@@ -90,7 +90,7 @@ func (f *queueFlow) addCapacity(q Queue, counted QueueWaves, holders []Holder, n
 	case f.runTime <= 0:
 		f.notes = append(f.notes, fmt.Sprintf("the forecast leaves %s out, because how long a job runs is not known: none finished lately", says))
 	default:
-		f.add(placesLimit(float64(capacity), counted.InFlight.Jobs, f.runTime), false, "in_flight", fmt.Sprintf("%s, each job %s", says, formatDuration(roundRun(f.runTime))))
+		f.add(placesLimit(float64(capacity), counted.InFlight.Jobs, f.runTime), false, "in_flight", fmt.Sprintf("%s, each job %s", says, FormatDuration(roundRun(f.runTime))))
 	}
 }
 

@@ -156,7 +156,7 @@ func (f *queueFlow) addLine(line tenantLine, t Terms, tenants int, counted Queue
 		f.unknownCapacity = true
 	default:
 		line.limits = append(line.limits, placesLimit(many*float64(t.Capacity), inFlight, f.runTime))
-		says = append(says, fmt.Sprintf("capacity %d, each job %s", t.Capacity, formatDuration(roundRun(f.runTime))))
+		says = append(says, fmt.Sprintf("capacity %d, each job %s", t.Capacity, FormatDuration(roundRun(f.runTime))))
 	}
 	f.lines = append(f.lines, line)
 	if len(says) > 0 {

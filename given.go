@@ -50,6 +50,22 @@ func CheckGiven(field string, value any) error {
 	}
 }
 
+// StoreAs finds what a store can do beside its port, such as [HealthReporter], in it or in a store that it decorates: a decorator
+// has the method Unwrap() Store. It reports whether it found anything.
+func StoreAs[T any](store Store) (found T, ok bool) {
+	for store != nil {
+		if found, ok = store.(T); ok {
+			return found, true
+		}
+		decorator, decorates := store.(interface{ Unwrap() Store })
+		if !decorates {
+			break
+		}
+		store = decorator.Unwrap()
+	}
+	return found, false
+}
+
 func notGiven(field string) error {
 	return invalid(field, fmt.Sprintf("no %s was given, it is nil: make one, and hand it over", field))
 }

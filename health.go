@@ -16,6 +16,8 @@ const (
 	SeverityWarning Severity = "warning"
 	// SeverityError is wrong now: jobs are held up, or may be lost.
 	SeverityError Severity = "error"
+	// SeverityCritical wants somebody now, at night too. Only alerts have it.
+	SeverityCritical Severity = "critical"
 )
 
 // Finding is what a check has seen. One that is not well says why it matters and what mends it.
@@ -107,7 +109,7 @@ type FigureReporter interface {
 
 // HealthOf asks a store, or the one that it decorates, of its health. One that cannot tell gives the zero Health.
 func HealthOf(ctx context.Context, store Store, options HealthOptions) (Health, error) {
-	reporter, found := inStore[HealthReporter](GivenStore(store))
+	reporter, found := StoreAs[HealthReporter](GivenStore(store))
 	if !found {
 		return Health{}, nil
 	}
@@ -116,24 +118,9 @@ func HealthOf(ctx context.Context, store Store, options HealthOptions) (Health, 
 
 // HealthFiguresOf gives the figures that a store, or the one that it decorates, has in memory; nil: it has none.
 func HealthFiguresOf(store Store) []HealthFigure {
-	reporter, found := inStore[FigureReporter](store)
+	reporter, found := StoreAs[FigureReporter](store)
 	if !found {
 		return nil
 	}
 	return reporter.HealthFigures()
-}
-
-// inStore looks for what a store can do, through those that decorate it.
-func inStore[T any](store Store) (found T, ok bool) {
-	for store != nil {
-		if found, ok = store.(T); ok {
-			return found, true
-		}
-		decorator, decorates := store.(interface{ Unwrap() Store })
-		if !decorates {
-			return found, false
-		}
-		store = decorator.Unwrap()
-	}
-	return found, false
 }

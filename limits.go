@@ -170,7 +170,7 @@ func (c *Client) TenantLimits(ctx context.Context, tier, tenant string) ([]Tenan
 // stores it with one audit entry; if somebody else changed them in between, it begins anew. A tier must be
 // stored, and is an ErrNotFound otherwise; a tenant is stored with its limits.
 func (c *Client) ChangeTenantLimits(ctx context.Context, of TenantLimits, act Act, change func(*TenantLimits) error) (TenantLimits, error) {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return TenantLimits{}, err
 	}
 	if err := c.checkTier(ctx, of.Tier); err != nil {
@@ -283,7 +283,7 @@ func PresetTiers() []TenantLimits {
 // DeleteTier forgets a tier and its limits. The tenants that are in it go on as tenants without a tier. An
 // unknown one is an ErrNotFound.
 func (c *Client) DeleteTier(ctx context.Context, name string, act Act) error {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return err
 	}
 	return c.store.Delete(ctx, ObjectTier, name, act)
@@ -292,7 +292,7 @@ func (c *Client) DeleteTier(ctx context.Context, name string, act Act) error {
 // DeleteTenant forgets a tenant's tier and limits. Its jobs stay, and go on by what the queue says of
 // tenants. An unknown one is an ErrNotFound.
 func (c *Client) DeleteTenant(ctx context.Context, name string, act Act) error {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return err
 	}
 	return c.store.Delete(ctx, ObjectTenant, name, act)

@@ -11,7 +11,7 @@ import (
 // Limit, Rate, Canary, StopIfFailed, and Expected and ExpectedMore, as Preview counted them; ID if it is to be sent again
 // after an answer was lost. Who begins it, and why, are those of the act. A requeue needs a reason.
 func (c *Client) StartOperation(ctx context.Context, operation Operation, act Act) (Operation, error) {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return Operation{}, err
 	}
 	begun := Operation{
@@ -103,7 +103,7 @@ func (c *Client) PaceOperation(ctx context.Context, id ID, rate Rate, act Act) (
 
 // changeOperation changes an operation; if somebody else changed it in between, it begins anew.
 func (c *Client) changeOperation(ctx context.Context, id ID, act Act, change func(*Operation) error) (Operation, error) {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return Operation{}, err
 	}
 	for {

@@ -15,6 +15,6 @@ func Outage(store Store, err error) bool {
 	if err == nil || errors.Is(err, ErrUnavailable) {
 		return err != nil
 	}
-	reporter, found := inStore[OutageReporter](store)
+	reporter, found := StoreAs[OutageReporter](store)
 	return found && reporter.Outage(err)
 }

@@ -22,7 +22,7 @@ const (
 // stays; the audit tells so.
 func (c *Client) ChangeSettingsFor(ctx context.Context, name string, while time.Duration, act Act, change func(*Settings) error) (Queue, error) {
 	if while <= 0 || while > maxRevertIn {
-		return Queue{}, invalid("while", fmt.Sprintf("%s is not longer than nothing and at most %s", while, formatDuration(maxRevertIn)))
+		return Queue{}, invalid("while", fmt.Sprintf("%s is not longer than nothing and at most %s", while, FormatDuration(maxRevertIn)))
 	}
 	return c.changeQueue(ctx, name, act, func(q *Queue) error {
 		before := q.Settings

@@ -69,7 +69,7 @@ func atMost(n int) string {
 // The audit, the statistics, the grants of SQL roles and the keys that were taken for ever or for a window stay: they count
 // again if the queue is made anew. The next job that names the queue makes it, with the default settings.
 func (c *Client) DeleteQueue(ctx context.Context, name string, act Act) error {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return err
 	}
 	if act.Reason == "" {

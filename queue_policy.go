@@ -124,7 +124,7 @@ func (c *Client) QueuePolicy(ctx context.Context) (QueuePolicy, error) {
 // SaveQueuePolicy changes which new queues the store takes. The policy is one that was read before: if somebody else has
 // changed it since, it is an ErrConflict. It needs a reason.
 func (c *Client) SaveQueuePolicy(ctx context.Context, policy QueuePolicy, act Act) (QueuePolicy, error) {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return QueuePolicy{}, err
 	}
 	if act.Reason == "" {

@@ -150,7 +150,7 @@ func perTime(text string) (time.Duration, error) {
 	case d <= 0:
 		err = errors.New("it must be longer than nothing")
 	case d%time.Millisecond != 0, d > maxRatePer:
-		err = fmt.Errorf("it must be whole milliseconds, and at most %s", formatDuration(maxRatePer))
+		err = fmt.Errorf("it must be whole milliseconds, and at most %s", FormatDuration(maxRatePer))
 	}
 	return d, err
 }
@@ -160,7 +160,7 @@ func (r Rate) String() string {
 	if r.IsZero() {
 		return "0"
 	}
-	per := formatDuration(r.Per)
+	per := FormatDuration(r.Per)
 	if unit, one := strings.CutPrefix(per, "1"); one && len(unit) == 1 {
 		per = unit
 	}

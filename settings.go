@@ -234,7 +234,7 @@ func (d Setting) Format(s Settings) string {
 	case *int:
 		return strconv.Itoa(*v)
 	case *time.Duration:
-		return formatDuration(*v)
+		return FormatDuration(*v)
 	case *float64:
 		return strconv.FormatFloat(*v, 'g', -1, 64)
 	case *Rate:
@@ -406,7 +406,8 @@ func ParseDuration(text string) (time.Duration, error) {
 // maxDays is how many days a time.Duration can hold.
 const maxDays = int64(math.MaxInt64 / day)
 
-func formatDuration(d time.Duration) string {
+// FormatDuration writes a duration as settings write it, such as 7d, 1h or 90s. ParseDuration reads it.
+func FormatDuration(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
 	}

@@ -10,7 +10,7 @@ import (
 // checkTogether checks the rules that are about more than the range of one setting.
 func (s Settings) checkTogether() error {
 	if s.Backoff.Max < s.Backoff.Base {
-		return invalid("backoff_max", fmt.Sprintf("%s is shorter than backoff_base, %s", formatDuration(s.Backoff.Max), formatDuration(s.Backoff.Base)))
+		return invalid("backoff_max", fmt.Sprintf("%s is shorter than backoff_base, %s", FormatDuration(s.Backoff.Max), FormatDuration(s.Backoff.Base)))
 	}
 	if strings.Contains(s.Engine, "/") {
 		return invalid("engine", "its name must not have a slash, which parts it from the namespace")
@@ -65,8 +65,8 @@ func (d Setting) rangeText(s *Settings) (low, high string) {
 	case *Rate:
 		high = fmt.Sprintf("%d/s, of at least one job in whole milliseconds", maxRate)
 	case *time.Duration:
-		low = formatDuration(time.Duration(d.low) * time.Millisecond)
-		high = formatDuration(time.Duration(d.high)*time.Millisecond) + ", in whole milliseconds"
+		low = FormatDuration(time.Duration(d.low) * time.Millisecond)
+		high = FormatDuration(time.Duration(d.high)*time.Millisecond) + ", in whole milliseconds"
 	}
 	return low, high
 }

@@ -91,16 +91,8 @@ func (c *StatCounter) StartFailed(queue, tenant string, n int) {
 // CountStartFailed tells a store, or the one that it decorates, that an engine did not start a run: no verb of the store
 // shows that. Dispatchers call it. A store that keeps no statistics forgets it.
 func CountStartFailed(store Store, queue, tenant string) {
-	for {
-		if counts, is := store.(interface{ CountStartFailed(queue, tenant string) }); is {
-			counts.CountStartFailed(queue, tenant)
-			return
-		}
-		decorated, is := store.(interface{ Unwrap() Store })
-		if !is {
-			return
-		}
-		store = decorated.Unwrap()
+	if counts, is := StoreAs[interface{ CountStartFailed(queue, tenant string) }](store); is {
+		counts.CountStartFailed(queue, tenant)
 	}
 }
 

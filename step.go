@@ -42,14 +42,8 @@ type StepObserver interface {
 // BeginStep tells a store that a step begins, if it is a StepObserver or decorates one. Workers, dispatchers, forwarders and upkeep
 // call it; who writes one of their own may too.
 func BeginStep(ctx context.Context, store Store, step Step) (_ context.Context, end func(StepEnd)) {
-	for {
-		if observer, observes := store.(StepObserver); observes {
-			return observer.BeginStep(ctx, step)
-		}
-		decorated, is := store.(interface{ Unwrap() Store })
-		if !is {
-			return ctx, func(StepEnd) {}
-		}
-		store = decorated.Unwrap()
+	if observer, observes := StoreAs[StepObserver](store); observes {
+		return observer.BeginStep(ctx, step)
 	}
+	return ctx, func(StepEnd) {}
 }

@@ -44,7 +44,7 @@ func (c *Client) Tiers(ctx context.Context) ([]Tier, error) { return c.store.Tie
 
 // AddTier stores a tier. One of that name that is there already is an ErrConflict.
 func (c *Client) AddTier(ctx context.Context, name string, act Act) (Tier, error) {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return Tier{}, err
 	}
 	if err := checkRequiredName("tier", name); err != nil {
@@ -56,7 +56,7 @@ func (c *Client) AddTier(ctx context.Context, name string, act Act) (Tier, error
 // SetTier stores which tier a tenant is in, and the tenant with it. The tier must be stored; an
 // empty one takes the tenant out of its tier.
 func (c *Client) SetTier(ctx context.Context, tenant, tier string, act Act) (Tenant, error) {
-	if err := act.complete(); err != nil {
+	if err := act.Check(); err != nil {
 		return Tenant{}, err
 	}
 	if err := checkRequiredName("tenant", tenant); err != nil {

@@ -33,18 +33,13 @@ type schemaChecker interface {
 // SchemaIsUpToDate looks every ten seconds whether the schema of a store is one that this program works with: another
 // program may have changed it, or a backup may have been restored. ok: the store has one.
 func SchemaIsUpToDate(store sluice.Store) (check Check, ok bool) {
-	for {
-		if checker, has := store.(schemaChecker); has {
-			return Check{Name: "schema", Every: 10 * time.Second, Look: func(ctx context.Context) (string, error) {
-				return "it is up to date", checker.CheckSchema(ctx)
-			}}, true
-		}
-		decorated, is := store.(interface{ Unwrap() sluice.Store })
-		if !is {
-			return Check{}, false
-		}
-		store = decorated.Unwrap()
+	checker, ok := sluice.StoreAs[schemaChecker](store)
+	if !ok {
+		return Check{}, false
 	}
+	return Check{Name: "schema", Every: 10 * time.Second, Look: func(ctx context.Context) (string, error) {
+		return "it is up to date", checker.CheckSchema(ctx)
+	}}, true
 }
 
 // Silence is from when on an upkeep or a dispatcher whose heartbeat the store did not take is not well: six times as long

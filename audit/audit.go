@@ -161,15 +161,8 @@ func Of(store sluice.Store) (Store, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return nil, err
 	}
-	for store != nil {
-		if chain, ok := store.(Store); ok {
-			return chain, nil
-		}
-		decorated, is := store.(interface{ Unwrap() sluice.Store })
-		if !is {
-			break
-		}
-		store = decorated.Unwrap()
+	if chain, ok := sluice.StoreAs[Store](store); ok {
+		return chain, nil
 	}
 	return nil, fmt.Errorf("this store does not seal its audit: %w", sluice.ErrNotFound)
 }

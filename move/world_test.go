@@ -122,13 +122,13 @@ func (w *world) alerts() {
 	_, err = w.store.TakeNotices(ctx, "hook", 1, time.Second)
 	w.ok(err)
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	alert := sluice.Alert{
+	firing := sluice.Alert{
 		Rule: rule.Name, Queue: "plain", State: sluice.AlertFiring, Since: now, PendingSince: now, FiredAt: now, Told: true, Value: 3, Threshold: 2.5,
 		Severity: rule.Severity, At: now,
 	}
-	message := alert.Message(rule, sluice.AlertFires, now)
+	message := firing.Message(rule, sluice.AlertFires, now)
 	w.ok(w.store.SaveAlerts(ctx, sluice.AlertRound{
-		Alerts: []sluice.Alert{alert}, Messages: []sluice.AlertMessage{message}, Entries: []sluice.AuditEntry{message.Entry("upkeep")},
+		Alerts: []sluice.Alert{firing}, Messages: []sluice.AlertMessage{message}, Entries: []sluice.AuditEntry{message.Entry("upkeep")},
 	}))
 }
 

@@ -95,17 +95,10 @@ func (c *Check) targets() []any {
 
 // NewLedger gives the ledger that lies beside a store.
 func NewLedger(store sluice.Store) (Ledger, error) {
-	for {
-		decorated, is := store.(interface{ Unwrap() sluice.Store })
-		if !is {
-			break
-		}
-		store = decorated.Unwrap()
-	}
-	switch s := store.(type) {
-	case *sqlite.Store:
+	if s, ok := sluice.StoreAs[*sqlite.Store](store); ok {
 		return sqliteLedger{s}, nil
-	case *postgres.Store:
+	}
+	if s, ok := sluice.StoreAs[*postgres.Store](store); ok {
 		return postgresLedger{s}, nil
 	}
 	return nil, fmt.Errorf("there is no ledger beside a %T", store)
