@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/export"
 )
@@ -18,8 +19,8 @@ import (
 func alertPresetsTable() string {
 	var text strings.Builder
 	text.WriteString("| rule | fires when | for | severity | looked at in | needs |\n| --- | --- | --- | --- | --- | --- |\n")
-	for _, r := range sluice.AlertPresets() {
-		metric, err := sluice.AlertMetricNamed(r.Metric)
+	for _, r := range alert.Presets() {
+		metric, err := alert.MetricNamed(r.Metric)
 		if err != nil {
 			panic(err)
 		}
@@ -39,15 +40,15 @@ func alertPresetsTable() string {
 	return text.String()
 }
 
-func alertField(r sluice.AlertRule, name string) string {
-	f, err := sluice.AlertFieldNamed(name)
+func alertField(r alert.Rule, name string) string {
+	f, err := alert.FieldNamed(name)
 	if err != nil {
 		panic(err)
 	}
 	return f.Format(r)
 }
 
-func unitOf(metric sluice.AlertMetric) string {
+func unitOf(metric alert.Metric) string {
 	return map[string]string{"seconds": " s", "per second": " a second", "bytes": " bytes"}[metric.Unit]
 }
 
@@ -57,7 +58,7 @@ var command = regexp.MustCompile(`(?m)(: )((?:sluice|select|alter|vacuum|sqlite3
 // alertRunbooks tells of each preset what it means and what to do.
 func alertRunbooks() string {
 	var text strings.Builder
-	for _, r := range sluice.AlertPresets() {
+	for _, r := range alert.Presets() {
 		fmt.Fprintf(&text, "### %s\n\n%s%s.\n\n", r.Name, strings.ToUpper(r.Says[:1]), r.Says[1:])
 		for _, line := range strings.Split(r.Runbook, "\n") {
 			fmt.Fprintf(&text, "- %s\n", command.ReplaceAllString(line, "$1`$2`"))
@@ -71,7 +72,7 @@ func alertRunbooks() string {
 func pagedRules() string {
 	var text strings.Builder
 	text.WriteString("| rule | fires when |\n| --- | --- |\n")
-	for _, r := range sluice.AlertPresets() {
+	for _, r := range alert.Presets() {
 		if r.Severity == sluice.SeverityCritical {
 			fmt.Fprintf(&text, "| [`%s`](../alerts.md#%s) | %s |\n", r.Name, r.Name, r.Says)
 		}
@@ -118,7 +119,7 @@ func TestGuidesPageOnAlertsAndNotOnALevel(t *testing.T) {
 func alertMetricsTable() string {
 	var text strings.Builder
 	text.WriteString("| metric | of | unit | meaning | in Prometheus |\n| --- | --- | --- | --- | --- |\n")
-	for _, m := range sluice.AlertMetrics() {
+	for _, m := range alert.Metrics() {
 		of, differs := "the store", export.Differs(m.Name)
 		if m.OfQueue {
 			of = "a queue"

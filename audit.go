@@ -46,7 +46,7 @@ type AuditEntry struct {
 	At     time.Time `json:"at"`
 	Actor  string    `json:"actor"`
 	Object Object    `json:"object"`
-	// Name is that of the queue, tenant or tier; for a job it is the name of its queue, for an alert what AlertName gives,
+	// Name is that of the queue, tenant or tier; for a job it is the name of its queue, for an alert what alert.RuleName gives,
 	// for an operation its id, for a policy queues, for the audit keep or head.
 	Name string `json:"name"`
 	// Event is a move of the state machine, or one of the words below.

@@ -28,7 +28,6 @@ func (m missingEnqueuer) Now(context.Context) (time.Time, error) { return time.T
 func (m missingEnqueuer) Queues(context.Context, QueueFilter) ([]Queue, error) { return nil, m.err }
 
 func (m missingStore) AddStats(context.Context, string, []Stat) error { return m.err }
-func (m missingStore) AlertBook(context.Context) (AlertBook, error)   { return AlertBook{}, m.err }
 
 func (m missingStore) Attempts(context.Context, ID) ([]Attempt, error) { return nil, m.err }
 
@@ -36,18 +35,16 @@ func (m missingStore) Audit(context.Context, AuditFilter) ([]AuditEntry, error) 
 func (m missingStore) Beat(context.Context, Holder) error                       { return m.err }
 func (m missingStore) Cancel(context.Context, []ID, Act) ([]error, error)       { return nil, m.err }
 
-func (m missingStore) Claim(context.Context, ClaimRequest) (Claimed, error)       { return Claimed{}, m.err }
-func (m missingStore) Close() error                                               { return m.err }
-func (m missingStore) CountWaves(context.Context) (WaveCount, error)              { return WaveCount{}, m.err }
-func (m missingStore) Delete(context.Context, Object, string, Act) error          { return m.err }
-func (m missingStore) DeleteAlertRule(context.Context, string, string, Act) error { return m.err }
-func (m missingStore) DeleteQueue(context.Context, string, Act) error             { return m.err }
-func (m missingStore) Depth(context.Context, string) (Depth, error)               { return Depth{}, m.err }
+func (m missingStore) Claim(context.Context, ClaimRequest) (Claimed, error) { return Claimed{}, m.err }
+func (m missingStore) Close() error                                         { return m.err }
+func (m missingStore) CountWaves(context.Context) (WaveCount, error)        { return WaveCount{}, m.err }
+func (m missingStore) Delete(context.Context, Object, string, Act) error    { return m.err }
+func (m missingStore) DeleteQueue(context.Context, string, Act) error       { return m.err }
+func (m missingStore) Depth(context.Context, string) (Depth, error)         { return Depth{}, m.err }
 
 func (m missingStore) Dispatches(context.Context, DispatchFilter) ([]*Claim, error) {
 	return nil, m.err
 }
-func (m missingStore) EndSilence(context.Context, ID, Act) error          { return m.err }
 func (m missingStore) Expire(context.Context, int, string) (int, error)   { return 0, m.err }
 func (m missingStore) Flows(context.Context, int) ([]Flow, error)         { return nil, m.err }
 func (m missingStore) FoldStats(context.Context, int) (int, error)        { return 0, m.err }
@@ -87,12 +84,6 @@ func (m missingStore) Reschedule(context.Context, []ID, time.Time, Act) ([]error
 
 func (m missingStore) Resolve(context.Context, []ID, State, Act) ([]error, error) { return nil, m.err }
 
-func (m missingStore) SaveAlertRule(context.Context, AlertRule, Act) (AlertRule, error) {
-	return AlertRule{}, m.err
-}
-
-func (m missingStore) SaveAlerts(context.Context, AlertRound) error { return m.err }
-
 func (m missingStore) SaveCheckpoint(context.Context, ID, Token, json.RawMessage) error { return m.err }
 
 func (m missingStore) SaveOperation(context.Context, Operation, Act) (Operation, error) {
@@ -105,10 +96,6 @@ func (m missingStore) SaveQueuePolicy(context.Context, QueuePolicy, Act) (QueueP
 	return QueuePolicy{}, m.err
 }
 
-func (m missingStore) SaveSilence(context.Context, Silence, Act) (Silence, error) {
-	return Silence{}, m.err
-}
-
 func (m missingStore) SaveTenant(context.Context, Tenant, Act) (Tenant, error) {
 	return Tenant{}, m.err
 }
@@ -119,13 +106,8 @@ func (m missingStore) SaveTenantLimits(context.Context, TenantLimits, Act) (Tena
 
 func (m missingStore) SaveTier(context.Context, Tier, Act) (Tier, error)     { return Tier{}, m.err }
 func (m missingStore) Settle(context.Context, []Settlement) ([]error, error) { return nil, m.err }
-func (m missingStore) SettleNotices(context.Context, []NoticeResult) error   { return m.err }
 func (m missingStore) Stats(context.Context, StatFilter) ([]Stat, error)     { return nil, m.err }
 func (m missingStore) StrayRuns(context.Context, string, StrayRun, int) ([]StrayRun, error) {
-	return nil, m.err
-}
-
-func (m missingStore) TakeNotices(context.Context, string, int, time.Duration) ([]AlertNotice, error) {
 	return nil, m.err
 }
 

@@ -67,7 +67,6 @@ type QueueFilter struct {
 type Store interface {
 	Enqueuer
 	Statistics
-	Alerting
 
 	// Look tells of queues, by name, how long until the first of their waiting jobs is due, by the store's clock: 0 or less if
 	// it is due now. A queue with no waiting job is left out, and so is one that is paused without an end. Limits are not

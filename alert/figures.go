@@ -17,7 +17,7 @@ const leastCount = 1000
 type figures struct {
 	watcher *Watcher
 	store   sluice.Store
-	book    sluice.AlertBook
+	book    Book
 	limit   int // of counting jobs
 
 	depths  map[string]sluice.Depth
@@ -28,13 +28,13 @@ type figures struct {
 	counted map[string]bool // queues of which something was counted in the last day
 }
 
-func newFigures(w *Watcher, book sluice.AlertBook, targets []sluice.AlertTarget) *figures {
+func newFigures(w *Watcher, book Book, targets []Target) *figures {
 	f := &figures{
 		watcher: w, store: w.store, book: book, limit: leastCount,
 		depths: make(map[string]sluice.Depth), stats: make(map[time.Duration]map[string]sluice.Stat),
 	}
 	for _, t := range targets {
-		if metric, err := sluice.AlertMetricNamed(t.Rule.Metric); err == nil && metric.Unit == "jobs" {
+		if metric, err := MetricNamed(t.Rule.Metric); err == nil && metric.Unit == "jobs" {
 			f.limit = max(f.limit, int(math.Min(t.Threshold, sluice.DepthLimit-1))+1)
 		}
 	}
@@ -42,54 +42,54 @@ func newFigures(w *Watcher, book sluice.AlertBook, targets []sluice.AlertTarget)
 }
 
 // read reads the figure of a target.
-func (f *figures) read(ctx context.Context, t sluice.AlertTarget) (sluice.AlertReading, error) {
+func (f *figures) read(ctx context.Context, t Target) (Reading, error) {
 	switch t.Rule.Metric {
-	case sluice.MetricUpkeepMissing:
+	case MetricUpkeepMissing:
 		return f.upkeepMissing(t), nil
-	case sluice.MetricTrouble:
+	case MetricTrouble:
 		return f.trouble(ctx)
-	case sluice.MetricQueues:
+	case MetricQueues:
 		return f.queuesUsed(ctx)
-	case sluice.MetricOldestTx, sluice.MetricDeadRows, sluice.MetricWAL, sluice.MetricConnections, sluice.MetricClock:
+	case MetricOldestTx, MetricDeadRows, MetricWAL, MetricConnections, MetricClock:
 		return f.ofStore(ctx, t.Rule.Metric)
-	case sluice.MetricSuccessRate, sluice.MetricDeadRate, sluice.MetricRecoveredRate, sluice.MetricStartFailures, sluice.MetricLeaseExpiry, sluice.MetricRunP95:
+	case MetricSuccessRate, MetricDeadRate, MetricRecoveredRate, MetricStartFailures, MetricLeaseExpiry, MetricRunP95:
 		return f.overTime(ctx, t)
-	case sluice.MetricDrainTime:
+	case MetricDrainTime:
 		return f.drainTime(ctx, t.Queue)
-	case sluice.MetricPace, sluice.MetricStalled:
+	case MetricPace, MetricStalled:
 		return f.moving(ctx, t)
-	case sluice.MetricBreakerOpen:
+	case MetricBreakerOpen:
 		return f.breakerOpen(ctx, t.Queue.Name)
-	case sluice.MetricSettingsWrong:
+	case MetricSettingsWrong:
 		return settingsWrong(t.Queue), nil
 	}
 	return f.now(ctx, t)
 }
 
 // queuesUsed is which share there is of the queues that the store takes.
-func (f *figures) queuesUsed(ctx context.Context) (sluice.AlertReading, error) {
+func (f *figures) queuesUsed(ctx context.Context) (Reading, error) {
 	policy, err := f.store.QueuePolicy(ctx)
 	if err != nil {
-		return sluice.AlertReading{}, err
+		return Reading{}, err
 	}
-	return sluice.AlertReading{Value: policy.Used(), Detail: fmt.Sprintf("%d of %d", policy.Stored, policy.MaxQueues)}, nil
+	return Reading{Value: policy.Used(), Detail: fmt.Sprintf("%d of %d", policy.Stored, policy.MaxQueues)}, nil
 }
 
 // upkeepMissing is how long ago somebody looked last, by what the look stored of this very rule.
-func (f *figures) upkeepMissing(t sluice.AlertTarget) sluice.AlertReading {
+func (f *figures) upkeepMissing(t Target) Reading {
 	last := stored(f.book.Alerts, t.Rule.Name, "").At
 	if last.IsZero() {
-		return sluice.AlertReading{}
+		return Reading{}
 	}
 	missing := f.book.Now.Sub(last).Seconds()
-	return sluice.AlertReading{Value: math.Max(0, missing), Detail: "since " + last.UTC().Format(time.RFC3339)}
+	return Reading{Value: math.Max(0, missing), Detail: "since " + last.UTC().Format(time.RFC3339)}
 }
 
-func settingsWrong(q sluice.Queue) sluice.AlertReading {
+func settingsWrong(q sluice.Queue) Reading {
 	if q.Wrong == "" {
-		return sluice.AlertReading{}
+		return Reading{}
 	}
-	return sluice.AlertReading{Value: 1, Detail: q.Wrong}
+	return Reading{Value: 1, Detail: q.Wrong}
 }
 
 // alive lists the holders that were seen lately.
@@ -125,10 +125,10 @@ func (f *figures) serves(ctx context.Context, queue string) (bool, error) {
 
 // trouble counts holders with conditions. Open breakers have a rule of their own, which also tells of an engine that upkeep
 // cannot ask meanwhile.
-func (f *figures) trouble(ctx context.Context) (sluice.AlertReading, error) {
+func (f *figures) trouble(ctx context.Context) (Reading, error) {
 	holders, err := f.alive(ctx)
 	if err != nil {
-		return sluice.AlertReading{}, err
+		return Reading{}, err
 	}
 	return f.conditions(ctx, func(h sluice.Holder, c sluice.Condition) bool {
 		broken := slices.ContainsFunc(holders, func(d sluice.Holder) bool { return d.BreakerOpen(c.Queue) })
@@ -136,16 +136,16 @@ func (f *figures) trouble(ctx context.Context) (sluice.AlertReading, error) {
 	})
 }
 
-func (f *figures) breakerOpen(ctx context.Context, queue string) (sluice.AlertReading, error) {
+func (f *figures) breakerOpen(ctx context.Context, queue string) (Reading, error) {
 	return f.conditions(ctx, func(h sluice.Holder, c sluice.Condition) bool {
 		return h.Role == sluice.RoleDispatcher && c.OfEngine() && c.Queue == queue
 	})
 }
 
 // conditions counts the holders that have some condition of a kind, and tells of the last of them with all of these.
-func (f *figures) conditions(ctx context.Context, which func(sluice.Holder, sluice.Condition) bool) (sluice.AlertReading, error) {
+func (f *figures) conditions(ctx context.Context, which func(sluice.Holder, sluice.Condition) bool) (Reading, error) {
 	holders, err := f.alive(ctx)
-	var out sluice.AlertReading
+	var out Reading
 	for _, h := range holders {
 		var found []sluice.Condition
 		for _, c := range h.Conditions {
@@ -187,42 +187,42 @@ func (f *figures) age(d sluice.Depth) time.Duration {
 }
 
 // now reads figures that tell of this moment.
-func (f *figures) now(ctx context.Context, t sluice.AlertTarget) (sluice.AlertReading, error) {
+func (f *figures) now(ctx context.Context, t Target) (Reading, error) {
 	d, err := f.depth(ctx, t.Queue.Name)
 	if err != nil {
-		return sluice.AlertReading{}, err
+		return Reading{}, err
 	}
 	paused := f.paused(t.Queue)
 	value := 0.0
 	switch t.Rule.Metric {
-	case sluice.MetricDead:
+	case MetricDead:
 		value = float64(d.Dead)
-	case sluice.MetricUncertain:
+	case MetricUncertain:
 		value = float64(d.Uncertain)
-	case sluice.MetricPausedReady:
+	case MetricPausedReady:
 		if paused && t.Queue.Settings.PausedUntil.IsZero() && !plansPause(t.Queue) {
 			value = float64(d.Ready)
 		}
-	case sluice.MetricReady:
+	case MetricReady:
 		if !paused {
 			value = float64(d.Ready)
 		}
-	case sluice.MetricOldestAge:
+	case MetricOldestAge:
 		if !paused {
 			value = f.age(d).Seconds()
 		}
-	case sluice.MetricUnserved:
+	case MetricUnserved:
 		served, err := f.serves(ctx, t.Queue.Name)
 		if err != nil {
-			return sluice.AlertReading{}, err
+			return Reading{}, err
 		}
 		if !paused && !served && d.Claimed == 0 {
 			value = float64(d.Ready)
 		}
 	default:
-		return sluice.AlertReading{}, fmt.Errorf("metric %q: %w", t.Rule.Metric, sluice.ErrNotFound)
+		return Reading{}, fmt.Errorf("metric %q: %w", t.Rule.Metric, sluice.ErrNotFound)
 	}
-	return sluice.AlertReading{Value: value}, nil
+	return Reading{Value: value}, nil
 }
 
 // plansPause reports whether a queue is opened and closed by the clock.
@@ -238,18 +238,18 @@ func plansPause(q sluice.Queue) bool {
 }
 
 // drainTime is how long the rate takes for what is ready. Counting stops early; the count of waves does not.
-func (f *figures) drainTime(ctx context.Context, q sluice.Queue) (sluice.AlertReading, error) {
+func (f *figures) drainTime(ctx context.Context, q sluice.Queue) (Reading, error) {
 	rate := q.Settings.Rate.PerSecond()
 	if rate <= 0 {
-		return sluice.AlertReading{Unknown: true}, nil
+		return Reading{Unknown: true}, nil
 	}
 	if f.paused(q) {
-		return sluice.AlertReading{}, nil
+		return Reading{}, nil
 	}
 	if f.waves == nil {
 		waves, err := f.store.Waves(ctx, sluice.WaveFilter{Ahead: time.Microsecond})
 		if err != nil {
-			return sluice.AlertReading{}, err
+			return Reading{}, err
 		}
 		f.waves = make(map[string]sluice.QueueWaves, len(waves.Queues))
 		for _, w := range waves.Queues {
@@ -257,8 +257,8 @@ func (f *figures) drainTime(ctx context.Context, q sluice.Queue) (sluice.AlertRe
 		}
 	}
 	if w, known := f.waves[q.Name]; known && !w.Stale(f.book.Now) {
-		return sluice.AlertReading{Value: float64(w.Due.Jobs) / rate}, nil
+		return Reading{Value: float64(w.Due.Jobs) / rate}, nil
 	}
 	d, err := f.depth(ctx, q.Name)
-	return sluice.AlertReading{Value: float64(d.Ready) / rate, Unknown: d.Ready >= f.limit}, err
+	return Reading{Value: float64(d.Ready) / rate, Unknown: d.Ready >= f.limit}, err
 }

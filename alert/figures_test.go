@@ -100,64 +100,64 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 		make   func(y *yard)
 		want   string
 	}{
-		"jobs that are ready":                {sluice.MetricReady, func(y *yard) { y.add(3) }, "3"},
-		"none in a paused queue":             {sluice.MetricReady, func(y *yard) { y.add(3); y.set(pause) }, "0"},
-		"counting stops above the threshold": {sluice.MetricReady, func(y *yard) { y.add(1200) }, "1000"},
-		"how long the first has been due":    {sluice.MetricOldestAge, func(y *yard) { y.add(1); time.Sleep(time.Hour) }, "3600"},
-		"how long the rate takes, counted":   {sluice.MetricDrainTime, func(y *yard) { y.set(rate); y.add(150); y.count() }, "75"},
-		"or looked at":                       {sluice.MetricDrainTime, func(y *yard) { y.set(rate); y.add(50) }, "25"},
-		"unless that is not known":           {sluice.MetricDrainTime, func(y *yard) { y.set(rate); y.add(1200) }, "?"},
-		"behind the rate": {sluice.MetricPace, func(y *yard) {
+		"jobs that are ready":                {alert.MetricReady, func(y *yard) { y.add(3) }, "3"},
+		"none in a paused queue":             {alert.MetricReady, func(y *yard) { y.add(3); y.set(pause) }, "0"},
+		"counting stops above the threshold": {alert.MetricReady, func(y *yard) { y.add(1200) }, "1000"},
+		"how long the first has been due":    {alert.MetricOldestAge, func(y *yard) { y.add(1); time.Sleep(time.Hour) }, "3600"},
+		"how long the rate takes, counted":   {alert.MetricDrainTime, func(y *yard) { y.set(rate); y.add(150); y.count() }, "75"},
+		"or looked at":                       {alert.MetricDrainTime, func(y *yard) { y.set(rate); y.add(50) }, "25"},
+		"unless that is not known":           {alert.MetricDrainTime, func(y *yard) { y.set(rate); y.add(1200) }, "?"},
+		"behind the rate": {alert.MetricPace, func(y *yard) {
 			y.set(rate)
 			y.add(1)
 			time.Sleep(2 * time.Hour)
 			y.counts(sluice.StatCounts{Claimed: 720})
 		}, "0.1"},
-		"no judgement while jobs have just come": {sluice.MetricPace, func(y *yard) { y.set(rate); y.add(1); time.Sleep(time.Minute); y.counts(sluice.StatCounts{Claimed: 1}) }, "1"},
-		"nobody counts who claims":               {sluice.MetricPace, func(y *yard) { y.set(rate); y.add(1); time.Sleep(2 * time.Hour) }, "?"},
-		"nothing moves": {sluice.MetricStalled, func(y *yard) {
+		"no judgement while jobs have just come": {alert.MetricPace, func(y *yard) { y.set(rate); y.add(1); time.Sleep(time.Minute); y.counts(sluice.StatCounts{Claimed: 1}) }, "1"},
+		"nobody counts who claims":               {alert.MetricPace, func(y *yard) { y.set(rate); y.add(1); time.Sleep(2 * time.Hour) }, "?"},
+		"nothing moves": {alert.MetricStalled, func(y *yard) {
 			y.add(2)
 			time.Sleep(2 * time.Hour)
 			y.counts(sluice.StatCounts{Enqueued: 2})
 			y.serves()
 		}, "2"},
-		"something does": {sluice.MetricStalled, func(y *yard) {
+		"something does": {alert.MetricStalled, func(y *yard) {
 			y.add(2)
 			time.Sleep(2 * time.Hour)
 			y.counts(sluice.StatCounts{Claimed: 2})
 			y.serves()
 		}, "0"},
-		"nobody serves it":            {sluice.MetricUnserved, func(y *yard) { y.add(2) }, "2"},
-		"somebody does":               {sluice.MetricUnserved, func(y *yard) { y.add(2); y.serves() }, "0"},
-		"somebody did":                {sluice.MetricUnserved, func(y *yard) { y.add(2); y.serves(); time.Sleep(time.Minute) }, "2"},
-		"ready while it is paused":    {sluice.MetricPausedReady, func(y *yard) { y.add(2); y.set(pause) }, "2"},
-		"unless the pause ends":       {sluice.MetricPausedReady, func(y *yard) { y.add(2); y.pauseFor(time.Hour) }, "0"},
-		"dead letters":                {sluice.MetricDead, func(y *yard) { y.add(2); y.ends(2, sluice.EventBury) }, "2"},
-		"uncertain jobs":              {sluice.MetricUncertain, func(y *yard) { y.add(2); y.ends(1, sluice.EventDoubt) }, "1"},
-		"one of four died":            {sluice.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Completed: 3, Dead: 1, Failed: 9}) }, "0.75"},
-		"none ended":                  {sluice.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 3}) }, "1"},
-		"nobody counts":               {sluice.MetricSuccessRate, func(*yard) {}, "?"},
-		"nobody counts who serves it": {sluice.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Completed: 3, Dead: 1}); y.serves() }, "?"},
-		"longer ago than the window":  {sluice.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Dead: 1}); time.Sleep(2 * time.Hour) }, "1"},
-		"dead letters by the second":  {sluice.MetricDeadRate, func(y *yard) { y.counts(sluice.StatCounts{Dead: 360}) }, "0.1"},
-		"recoveries by the second":    {sluice.MetricRecoveredRate, func(y *yard) { y.counts(sluice.StatCounts{Recovered: 7200}) }, "2"},
-		"starts that failed":          {sluice.MetricStartFailures, func(y *yard) { y.counts(sluice.StatCounts{StartFailed: 3600}) }, "1"},
-		"leases that ran out":         {sluice.MetricLeaseExpiry, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 10, Recovered: 1}) }, "0.1"},
-		"how long jobs run, about":    {sluice.MetricRunP95, func(y *yard) { y.counts(sluice.StatCounts{Completed: 1}, 30*time.Second) }, "~30"},
-		"nothing ran":                 {sluice.MetricRunP95, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 1}) }, "0"},
-		"a breaker":                   {sluice.MetricBreakerOpen, func(y *yard) { y.serves(broken("mail")) }, "1"},
-		"that of another queue":       {sluice.MetricBreakerOpen, func(y *yard) { y.serves(broken("other")) }, "0"},
-		"trouble":                     {sluice.MetricTrouble, func(y *yard) { y.serves(unsafe) }, "1"},
-		"but not that of breakers":    {sluice.MetricTrouble, func(y *yard) { y.serves(broken("mail")) }, "0"},
-		"trouble beside a breaker":    {sluice.MetricTrouble, func(y *yard) { y.serves(broken("mail"), unsafe) }, "1"},
-		"an engine that upkeep asks":  {sluice.MetricTrouble, func(y *yard) { y.follows(broken("mail")) }, "1"},
-		"while a breaker is open":     {sluice.MetricTrouble, func(y *yard) { y.serves(broken("mail")); y.follows(broken("mail")) }, "0"},
-		"a breaker beside trouble":    {sluice.MetricBreakerOpen, func(y *yard) { y.serves(unsafe, broken("mail")) }, "1"},
-		"words of a breaker alone": {sluice.MetricBreakerOpen, func(y *yard) {
+		"nobody serves it":            {alert.MetricUnserved, func(y *yard) { y.add(2) }, "2"},
+		"somebody does":               {alert.MetricUnserved, func(y *yard) { y.add(2); y.serves() }, "0"},
+		"somebody did":                {alert.MetricUnserved, func(y *yard) { y.add(2); y.serves(); time.Sleep(time.Minute) }, "2"},
+		"ready while it is paused":    {alert.MetricPausedReady, func(y *yard) { y.add(2); y.set(pause) }, "2"},
+		"unless the pause ends":       {alert.MetricPausedReady, func(y *yard) { y.add(2); y.pauseFor(time.Hour) }, "0"},
+		"dead letters":                {alert.MetricDead, func(y *yard) { y.add(2); y.ends(2, sluice.EventBury) }, "2"},
+		"uncertain jobs":              {alert.MetricUncertain, func(y *yard) { y.add(2); y.ends(1, sluice.EventDoubt) }, "1"},
+		"one of four died":            {alert.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Completed: 3, Dead: 1, Failed: 9}) }, "0.75"},
+		"none ended":                  {alert.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 3}) }, "1"},
+		"nobody counts":               {alert.MetricSuccessRate, func(*yard) {}, "?"},
+		"nobody counts who serves it": {alert.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Completed: 3, Dead: 1}); y.serves() }, "?"},
+		"longer ago than the window":  {alert.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Dead: 1}); time.Sleep(2 * time.Hour) }, "1"},
+		"dead letters by the second":  {alert.MetricDeadRate, func(y *yard) { y.counts(sluice.StatCounts{Dead: 360}) }, "0.1"},
+		"recoveries by the second":    {alert.MetricRecoveredRate, func(y *yard) { y.counts(sluice.StatCounts{Recovered: 7200}) }, "2"},
+		"starts that failed":          {alert.MetricStartFailures, func(y *yard) { y.counts(sluice.StatCounts{StartFailed: 3600}) }, "1"},
+		"leases that ran out":         {alert.MetricLeaseExpiry, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 10, Recovered: 1}) }, "0.1"},
+		"how long jobs run, about":    {alert.MetricRunP95, func(y *yard) { y.counts(sluice.StatCounts{Completed: 1}, 30*time.Second) }, "~30"},
+		"nothing ran":                 {alert.MetricRunP95, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 1}) }, "0"},
+		"a breaker":                   {alert.MetricBreakerOpen, func(y *yard) { y.serves(broken("mail")) }, "1"},
+		"that of another queue":       {alert.MetricBreakerOpen, func(y *yard) { y.serves(broken("other")) }, "0"},
+		"trouble":                     {alert.MetricTrouble, func(y *yard) { y.serves(unsafe) }, "1"},
+		"but not that of breakers":    {alert.MetricTrouble, func(y *yard) { y.serves(broken("mail")) }, "0"},
+		"trouble beside a breaker":    {alert.MetricTrouble, func(y *yard) { y.serves(broken("mail"), unsafe) }, "1"},
+		"an engine that upkeep asks":  {alert.MetricTrouble, func(y *yard) { y.follows(broken("mail")) }, "1"},
+		"while a breaker is open":     {alert.MetricTrouble, func(y *yard) { y.serves(broken("mail")); y.follows(broken("mail")) }, "0"},
+		"a breaker beside trouble":    {alert.MetricBreakerOpen, func(y *yard) { y.serves(unsafe, broken("mail")) }, "1"},
+		"words of a breaker alone": {alert.MetricBreakerOpen, func(y *yard) {
 			y.serves(sluice.Condition{Kind: sluice.ConditionOther, Queue: "mail", Text: "the breaker is open"})
 		}, "0"},
-		"queues":                       {sluice.MetricQueues, func(y *yard) { y.takes(4) }, "0.25"},
-		"what the store does not tell": {sluice.MetricWAL, func(*yard) {}, "?"},
+		"queues":                       {alert.MetricQueues, func(y *yard) { y.takes(4) }, "0.25"},
+		"what the store does not tell": {alert.MetricWAL, func(*yard) {}, "?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,7 +178,7 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 // TestMetricsThatNeedStatisticsAreThoseThatSaySo reads every metric of a queue in which no process counts.
 func TestMetricsThatNeedStatisticsAreThoseThatSaySo(t *testing.T) {
 	t.Parallel()
-	for _, metric := range sluice.AlertMetrics() {
+	for _, metric := range alert.Metrics() {
 		if !metric.OfQueue {
 			continue
 		}
@@ -227,13 +227,13 @@ func (y *yard) pauseFor(d time.Duration) {
 // figure reads a metric by a rule of its own, over an hour; ? is unknown.
 func (y *yard) figure(metric string) string {
 	y.Helper()
-	_, _, err := y.client.SetAlertRule(y.Context(), "mine", "", ada, func(r *sluice.AlertRule) error {
+	_, _, err := alert.SetRule(y.Context(), y.store, "mine", "", ada, func(r *alert.Rule) error {
 		r.Metric, r.Threshold, r.Window = metric, 100, time.Hour
 		return nil
 	})
 	y.ok(err)
-	for _, preset := range sluice.AlertPresets() { // so that counting stops by the rule alone
-		_, _, err := y.client.SetAlertRule(y.Context(), preset.Name, "", ada, func(r *sluice.AlertRule) error { r.Disabled = true; return nil })
+	for _, preset := range alert.Presets() { // so that counting stops by the rule alone
+		_, _, err := alert.SetRule(y.Context(), y.store, preset.Name, "", ada, func(r *alert.Rule) error { r.Disabled = true; return nil })
 		y.ok(err)
 	}
 	found, err := alert.New(y.store, alert.Options{Logger: quiet}).Read(y.Context())

@@ -48,7 +48,7 @@ func (f *figures) somebodyCounts(ctx context.Context, queue string) (bool, error
 const countedWithin = 24 * time.Hour
 
 // notCounted is the answer where nobody counts.
-var notCounted = sluice.AlertReading{
+var notCounted = Reading{
 	Unknown: true, Detail: sluice.NotCounted + ": the rule needs statistics, and no process that counts has served the queue for a day, or one that does not serves it",
 }
 
@@ -82,7 +82,7 @@ func (f *figures) slots(ctx context.Context, window, every time.Duration) (map[s
 }
 
 // overTime reads figures that tell of a while.
-func (f *figures) overTime(ctx context.Context, t sluice.AlertTarget) (sluice.AlertReading, error) {
+func (f *figures) overTime(ctx context.Context, t Target) (Reading, error) {
 	window := t.Rule.Window
 	stat, known, err := f.window(ctx, t.Queue.Name, window)
 	if err != nil || !known {
@@ -91,31 +91,31 @@ func (f *figures) overTime(ctx context.Context, t sluice.AlertTarget) (sluice.Al
 	summary := sluice.NewSummary([]sluice.Stat{stat}, f.book.Now.Add(-window), f.book.Now)
 	perSecond := func(n int64) float64 { return float64(n) / window.Seconds() }
 	switch t.Rule.Metric {
-	case sluice.MetricSuccessRate:
-		return sluice.AlertReading{Value: summary.SuccessRate}, nil
-	case sluice.MetricDeadRate:
-		return sluice.AlertReading{Value: perSecond(stat.Counts.Dead)}, nil
-	case sluice.MetricRecoveredRate:
-		return sluice.AlertReading{Value: perSecond(stat.Counts.Recovered)}, nil
-	case sluice.MetricStartFailures:
-		return sluice.AlertReading{Value: perSecond(stat.Counts.StartFailed)}, nil
-	case sluice.MetricLeaseExpiry:
-		return sluice.AlertReading{Value: summary.LeaseExpiryRate}, nil
+	case MetricSuccessRate:
+		return Reading{Value: summary.SuccessRate}, nil
+	case MetricDeadRate:
+		return Reading{Value: perSecond(stat.Counts.Dead)}, nil
+	case MetricRecoveredRate:
+		return Reading{Value: perSecond(stat.Counts.Recovered)}, nil
+	case MetricStartFailures:
+		return Reading{Value: perSecond(stat.Counts.StartFailed)}, nil
+	case MetricLeaseExpiry:
+		return Reading{Value: summary.LeaseExpiryRate}, nil
 	}
 	if stat.Run.Count() == 0 {
-		return sluice.AlertReading{}, nil // nothing ran, so nothing is slow
+		return Reading{}, nil // nothing ran, so nothing is slow
 	}
-	return sluice.AlertReading{Value: summary.Run.P95.Seconds()}, nil
+	return Reading{Value: summary.Run.P95.Seconds()}, nil
 }
 
 // moving tells whether a queue whose jobs have been ready for the whole window goes on as it may.
-func (f *figures) moving(ctx context.Context, t sluice.AlertTarget) (sluice.AlertReading, error) {
+func (f *figures) moving(ctx context.Context, t Target) (Reading, error) {
 	d, err := f.depth(ctx, t.Queue.Name)
 	if err != nil {
-		return sluice.AlertReading{}, err
+		return Reading{}, err
 	}
-	well := sluice.AlertReading{}
-	if t.Rule.Metric == sluice.MetricPace {
+	well := Reading{}
+	if t.Rule.Metric == MetricPace {
 		well.Value = 1
 	}
 	if d.Ready == 0 || f.paused(t.Queue) || f.age(d) < t.Rule.Window {
@@ -125,18 +125,18 @@ func (f *figures) moving(ctx context.Context, t sluice.AlertTarget) (sluice.Aler
 	if err != nil || !known {
 		return notCounted, err
 	}
-	if t.Rule.Metric == sluice.MetricPace {
+	if t.Rule.Metric == MetricPace {
 		allowed := t.Queue.Settings.Rate.PerSecond() * t.Rule.Window.Seconds()
 		if allowed <= 0 {
-			return sluice.AlertReading{Unknown: true}, nil
+			return Reading{Unknown: true}, nil
 		}
-		return sluice.AlertReading{Value: math.Min(1, float64(stat.Counts.Claimed)/allowed)}, nil
+		return Reading{Value: math.Min(1, float64(stat.Counts.Claimed)/allowed)}, nil
 	}
 	served, err := f.serves(ctx, t.Queue.Name)
 	if err != nil || !served || stat.Counts.Claimed > 0 || d.InFlight() > 0 {
 		return well, err
 	}
-	return sluice.AlertReading{Value: float64(d.Ready)}, nil
+	return Reading{Value: float64(d.Ready)}, nil
 }
 
 // healthEvery is how often the store is asked how it is. Rules of the store hold for minutes.
@@ -149,21 +149,21 @@ type healthCache struct {
 }
 
 // ofStore reads figures of the store. Of those that there are for each table it is the highest.
-func (f *figures) ofStore(ctx context.Context, metric string) (sluice.AlertReading, error) {
+func (f *figures) ofStore(ctx context.Context, metric string) (Reading, error) {
 	cache := &f.watcher.health
 	if cache.at.IsZero() || time.Since(cache.at) >= healthEvery {
 		health, err := sluice.HealthOf(ctx, f.store, sluice.HealthOptions{})
 		if err != nil {
-			return sluice.AlertReading{}, err
+			return Reading{}, err
 		}
 		cache.at, cache.health = time.Now(), health
 	}
 	name := healthFigures[metric]
-	out := sluice.AlertReading{Unknown: true}
+	out := Reading{Unknown: true}
 	for _, figure := range cache.health.Figures {
 		value := math.Abs(figure.Value)
 		if figure.Name == name && (out.Unknown || value > out.Value) {
-			out = sluice.AlertReading{Value: value, Detail: strings.TrimSpace(figure.Label.Name + " " + figure.Label.Value)}
+			out = Reading{Value: value, Detail: strings.TrimSpace(figure.Label.Name + " " + figure.Label.Value)}
 		}
 	}
 	return out, nil
@@ -171,6 +171,6 @@ func (f *figures) ofStore(ctx context.Context, metric string) (sluice.AlertReadi
 
 // healthFigures are what stores call the figures.
 var healthFigures = map[string]string{
-	sluice.MetricOldestTx: "oldest_transaction_seconds", sluice.MetricDeadRows: "dead_rows", sluice.MetricWAL: "wal_bytes",
-	sluice.MetricConnections: "connections_used", sluice.MetricClock: "clock_difference_seconds",
+	MetricOldestTx: "oldest_transaction_seconds", MetricDeadRows: "dead_rows", MetricWAL: "wal_bytes",
+	MetricConnections: "connections_used", MetricClock: "clock_difference_seconds",
 }

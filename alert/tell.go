@@ -44,24 +44,24 @@ func (w *Watcher) tell(ctx context.Context, receiver Receiver) (told int, err er
 		return 0, err
 	}
 	for {
-		notices, err := w.store.TakeNotices(ctx, receiver.Name(), tellBatch, tellHold)
+		notices, err := w.alerts.TakeNotices(ctx, receiver.Name(), tellBatch, tellHold)
 		if err != nil || len(notices) == 0 {
 			return told, err
 		}
 		results, done, reached := w.tellAll(ctx, receiver, notices)
 		told += done
 		// What was told is struck although we are to end: it would else be told twice.
-		if err := w.store.SettleNotices(context.WithoutCancel(ctx), results); err != nil || !reached || ctx.Err() != nil {
+		if err := w.alerts.SettleNotices(context.WithoutCancel(ctx), results); err != nil || !reached || ctx.Err() != nil {
 			return told, err
 		}
 	}
 }
 
 // tellAll tells notices one by one. If the receiver cannot be reached the rest is put off untried.
-func (w *Watcher) tellAll(ctx context.Context, receiver Receiver, notices []sluice.AlertNotice) (results []sluice.NoticeResult, told int, reached bool) {
+func (w *Watcher) tellAll(ctx context.Context, receiver Receiver, notices []Notice) (results []NoticeResult, told int, reached bool) {
 	for i, n := range notices {
 		err := w.tellOne(ctx, receiver, n.Message)
-		result := sluice.NoticeResult{Seq: n.Seq, Done: err == nil}
+		result := NoticeResult{Seq: n.Seq, Done: err == nil}
 		var refused *RefusedError
 		if err == nil {
 			told++
@@ -74,33 +74,33 @@ func (w *Watcher) tellAll(ctx context.Context, receiver Receiver, notices []slui
 			continue
 		}
 		for _, rest := range notices[i+1:] {
-			results = append(results, sluice.NoticeResult{Seq: rest.Seq, Again: result.Again, Error: rest.Error})
+			results = append(results, NoticeResult{Seq: rest.Seq, Again: result.Again, Error: rest.Error})
 		}
 		return results, told, false
 	}
 	return results, told, true
 }
 
-func (w *Watcher) tellOne(ctx context.Context, receiver Receiver, message sluice.AlertMessage) error {
+func (w *Watcher) tellOne(ctx context.Context, receiver Receiver, message Message) error {
 	ctx, cancel := context.WithTimeout(ctx, TellTimeout)
 	defer cancel()
 	return receiver.Tell(ctx, message)
 }
 
 // putOff says when a notice is tried again: later each time, and after a week no more, which the audit is told.
-func (w *Watcher) putOff(ctx context.Context, n sluice.AlertNotice, cause error) sluice.NoticeResult {
-	result := sluice.NoticeResult{Seq: n.Seq, Again: againAfter(n.Attempts), Error: cause.Error()}
+func (w *Watcher) putOff(ctx context.Context, n Notice, cause error) NoticeResult {
+	result := NoticeResult{Seq: n.Seq, Again: againAfter(n.Attempts), Error: cause.Error()}
 	if ctx.Err() != nil {
 		result.Again = 0 // we end; another process may try at once
 		return result
 	}
 	m := n.Message
-	if time.Since(n.CreatedAt) < sluice.AlertNoticeKept {
+	if time.Since(n.CreatedAt) < NoticeKept {
 		w.log.Tell(event.AlertUntold, m.Queue, "rule", m.Rule, "receiver", n.Receiver, "error", cause, "retry_in", result.Again)
 		return result
 	}
 	entry := sluice.AuditEntry{
-		Object: sluice.ObjectAlert, Name: sluice.AlertName(m.Rule, m.Queue), Event: sluice.EventAlertUntold, Actor: w.options.Holder,
+		Object: sluice.ObjectAlert, Name: RuleName(m.Rule, m.Queue), Event: sluice.EventAlertUntold, Actor: w.options.Holder,
 		Reason: sluice.Brief(n.Receiver + " was not told that it is " + string(m.Event) + ": " + cause.Error()),
 	}
 	if err := w.store.Note(ctx, []sluice.AuditEntry{entry}); err != nil {

@@ -31,7 +31,7 @@ is given.`,
 
 // alertRow is an alert, and what its rule says.
 type alertRow struct {
-	sluice.Alert
+	alert.Alert
 	Metric  string `json:"metric"`
 	Op      string `json:"op"`
 	Message string `json:"message"`
@@ -51,8 +51,8 @@ also those that were pending or fired once.`,
 		Example: "  sluice alerts ls\n  sluice alerts ls --all --queue payments\n  sluice alerts ls -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				book, err := client.Alerts(ctx)
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				book, err := alert.Read(ctx, store)
 				if err != nil {
 					return err
 				}
@@ -70,14 +70,14 @@ also those that were pending or fired once.`,
 	return command
 }
 
-func alertRows(book sluice.AlertBook, all bool, queue string) []alertRow {
+func alertRows(book alert.Book, all bool, queue string) []alertRow {
 	var rows []alertRow
 	looked := lastLook(book)
 	for _, one := range book.Alerts {
-		if queue != "" && one.Queue != queue || !all && one.State == sluice.AlertInactive {
+		if queue != "" && one.Queue != queue || !all && one.State == alert.Inactive {
 			continue
 		}
-		row := alertRow{Alert: one, Unknown: one.State != sluice.AlertInactive && looked.Sub(one.At) > time.Minute}
+		row := alertRow{Alert: one, Unknown: one.State != alert.Inactive && looked.Sub(one.At) > time.Minute}
 		for _, r := range book.Rules {
 			if r.Name == one.Rule && (r.Queue == "" && row.Metric == "" || r.Queue == one.Queue) {
 				row.Metric, row.Op, row.Message = r.Metric, r.Op, r.Says
@@ -90,7 +90,7 @@ func alertRows(book sluice.AlertBook, all bool, queue string) []alertRow {
 }
 
 // alertOrder is what people see first.
-var alertOrder = []sluice.AlertState{sluice.AlertFiring, sluice.AlertPending, sluice.AlertSilenced, sluice.AlertInactive}
+var alertOrder = []alert.State{alert.Firing, alert.Pending, alert.Silenced, alert.Inactive}
 
 func alertColumns() []column[alertRow] {
 	return []column[alertRow]{
@@ -119,7 +119,7 @@ func figureText(value float64) string {
 }
 
 // lastLook is when somebody has looked at alerts last; zero: nobody has.
-func lastLook(book sluice.AlertBook) (looked time.Time) {
+func lastLook(book alert.Book) (looked time.Time) {
 	for _, one := range book.Alerts {
 		if one.At.After(looked) {
 			looked = one.At
@@ -129,7 +129,7 @@ func lastLook(book sluice.AlertBook) (looked time.Time) {
 }
 
 // noteBook says what a list of alerts does not show: that nobody looks, and that a receiver is not reached.
-func (a *app) noteBook(book sluice.AlertBook, rows int) {
+func (a *app) noteBook(book alert.Book, rows int) {
 	looked := lastLook(book)
 	switch {
 	case looked.IsZero():
@@ -194,8 +194,8 @@ nobody is told. Exit code 7 if one is. With --alert-webhook it sends that addres
 
 // tryReceivers sends each receiver a message.
 func (a *app) tryReceivers(ctx context.Context, receivers []alert.Receiver) error {
-	message := sluice.AlertMessage{
-		ID: sluice.NewID(), Event: sluice.AlertFires, Rule: "test", Metric: "test", Op: ">", Value: 1, Severity: sluice.SeverityNote,
+	message := alert.Message{
+		ID: sluice.NewID(), Event: alert.Fires, Rule: "test", Metric: "test", Op: ">", Value: 1, Severity: sluice.SeverityNote,
 		Message: "a test by " + a.by + ": nothing is wrong", At: time.Now().UTC(), FiredAt: time.Now().UTC(),
 	}
 	var failed []error
@@ -235,7 +235,7 @@ func (a *app) printLook(found []alert.Finding, args []string, queue string) erro
 	if len(rows) == 0 {
 		return fmt.Errorf("no rule of that name is looked at there: %w", sluice.ErrNotFound)
 	}
-	if err := printList(a, rows, func(r lookRow) string { return sluice.AlertName(r.Rule, r.Queue) }, lookColumns()); err != nil {
+	if err := printList(a, rows, func(r lookRow) string { return alert.RuleName(r.Rule, r.Queue) }, lookColumns()); err != nil {
 		return err
 	}
 	if broken > 0 {

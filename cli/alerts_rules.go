@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 func (a *app) alertRulesCommand() *cobra.Command {
@@ -25,12 +26,12 @@ shows what it means and what to do.`,
 		Example: "  sluice alerts rules\n  sluice alerts rules dead-letters\n  sluice alerts rules -o json",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				book, err := client.Alerts(ctx)
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				book, err := alert.Read(ctx, store)
 				if err != nil {
 					return err
 				}
-				rules := slices.DeleteFunc(book.Rules, func(r sluice.AlertRule) bool {
+				rules := slices.DeleteFunc(book.Rules, func(r alert.Rule) bool {
 					return len(args) > 0 && r.Name != args[0] || queue != "" && r.Queue != "" && r.Queue != queue
 				})
 				if len(rules) == 0 {
@@ -39,7 +40,7 @@ shows what it means and what to do.`,
 				if len(args) > 0 && a.output == "table" {
 					return a.showRules(rules)
 				}
-				return printList(a, rules, func(r sluice.AlertRule) string { return r.Object() }, ruleColumns())
+				return printList(a, rules, func(r alert.Rule) string { return r.Object() }, ruleColumns())
 			})
 		},
 	}
@@ -47,30 +48,30 @@ shows what it means and what to do.`,
 	return command
 }
 
-func ruleColumns() []column[sluice.AlertRule] {
-	field := func(name string) func(sluice.AlertRule) string {
-		f, err := sluice.AlertFieldNamed(name)
-		return func(r sluice.AlertRule) string {
+func ruleColumns() []column[alert.Rule] {
+	field := func(name string) func(alert.Rule) string {
+		f, err := alert.FieldNamed(name)
+		return func(r alert.Rule) string {
 			if err != nil {
 				return "-"
 			}
 			return f.Format(r)
 		}
 	}
-	return []column[sluice.AlertRule]{
-		{"RULE", func(r sluice.AlertRule) string { return r.Name }, false},
-		{"QUEUE", func(r sluice.AlertRule) string { return orDash(r.Queue) }, false},
-		{"CONDITION", func(r sluice.AlertRule) string { return r.Metric + " " + r.Op + " " + field("threshold")(r) }, false},
+	return []column[alert.Rule]{
+		{"RULE", func(r alert.Rule) string { return r.Name }, false},
+		{"QUEUE", func(r alert.Rule) string { return orDash(r.Queue) }, false},
+		{"CONDITION", func(r alert.Rule) string { return r.Metric + " " + r.Op + " " + field("threshold")(r) }, false},
 		{"FOR", field("for"), true},
 		{"SEVERITY", field("severity"), false},
-		{"COVERS", func(r sluice.AlertRule) string {
+		{"COVERS", func(r alert.Rule) string {
 			if r.Queue != "" {
 				return "the queue"
 			}
 			return r.Covers.Says()
 		}, false},
-		{"NEEDS", func(r sluice.AlertRule) string { return orDash(ruleNeeds(r)) }, false},
-		{"", func(r sluice.AlertRule) string {
+		{"NEEDS", func(r alert.Rule) string { return orDash(ruleNeeds(r)) }, false},
+		{"", func(r alert.Rule) string {
 			switch {
 			case r.Disabled:
 				return "disabled"
@@ -84,26 +85,26 @@ func ruleColumns() []column[sluice.AlertRule] {
 }
 
 // ruleNeeds names what a rule cannot do without: the figures of some metrics come from the statistics.
-func ruleNeeds(r sluice.AlertRule) string {
-	if metric, err := sluice.AlertMetricNamed(r.Metric); err == nil && metric.NeedsStatistics() {
+func ruleNeeds(r alert.Rule) string {
+	if metric, err := alert.MetricNamed(r.Metric); err == nil && metric.NeedsStatistics() {
 		return "statistics"
 	}
 	return ""
 }
 
-func (a *app) showRules(rules []sluice.AlertRule) error {
+func (a *app) showRules(rules []alert.Rule) error {
 	for i, r := range rules {
 		text := ""
 		if i > 0 {
 			text = "\n"
 		}
 		text += r.Object() + ": " + r.Says + "\n"
-		for _, f := range sluice.AlertFields() {
+		for _, f := range alert.Fields() {
 			if value := f.Format(r); value != "" && f.Name != "says" && f.Name != "runbook" {
 				text += fmt.Sprintf("  %-11s%s\n", f.Name, value)
 			}
 		}
-		if metric, err := sluice.AlertMetricNamed(r.Metric); err == nil {
+		if metric, err := alert.MetricNamed(r.Metric); err == nil {
 			text += "  " + r.Metric + ", in " + metric.Unit + ": " + metric.Meaning + "\n"
 		}
 		if needs := ruleNeeds(r); needs != "" {
@@ -130,7 +131,7 @@ func unknownRule(err error) error {
 func alertFieldsHelp() string {
 	var text strings.Builder
 	text.WriteString("What can be set:\n")
-	for _, f := range sluice.AlertFields() {
+	for _, f := range alert.Fields() {
 		fmt.Fprintf(&text, "  %-11s %s\n", f.Name, f.Meaning)
 	}
 	return text.String()
@@ -148,7 +149,7 @@ covers. A name that is not there makes a rule, which needs a metric. Metrics are
 		Example: "  sluice alerts set dead-letters threshold=100 for=10m --reason \"we read them daily\"\n  sluice alerts set slow-runs threshold=300 --queue reports --reason \"reports take long\"\n  sluice alerts set many-scheduled metric=ready threshold=500 severity=note says=\"more than usual\"",
 		Args:    arguments(2, math.MaxInt),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.changeRule(command.Context(), args[0], queue, func(r *sluice.AlertRule) error { return applyFields(r, args[1:]) })
+			return a.changeRule(command.Context(), args[0], queue, func(r *alert.Rule) error { return applyFields(r, args[1:]) })
 		},
 	}
 	command.Flags().StringVar(&queue, "queue", "", "only in this queue")
@@ -156,13 +157,13 @@ covers. A name that is not there makes a rule, which needs a metric. Metrics are
 }
 
 // applyFields reads name=value pairs into a rule; a value @FILE is read from the file.
-func applyFields(rule *sluice.AlertRule, pairs []string) error {
+func applyFields(rule *alert.Rule, pairs []string) error {
 	for _, pair := range pairs {
 		name, value, found := strings.Cut(pair, "=")
 		if !found {
 			return usagef("%q is not NAME=VALUE", pair)
 		}
-		field, err := sluice.AlertFieldNamed(name)
+		field, err := alert.FieldNamed(name)
 		if err != nil {
 			return usagef("%w", err)
 		}
@@ -180,14 +181,14 @@ func applyFields(rule *sluice.AlertRule, pairs []string) error {
 	return nil
 }
 
-func (a *app) changeRule(ctx context.Context, name, queue string, change func(*sluice.AlertRule) error) error {
-	return a.withClient(ctx, func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-		before, after, err := client.SetAlertRule(ctx, name, queue, a.act(""), change)
+func (a *app) changeRule(ctx context.Context, name, queue string, change func(*alert.Rule) error) error {
+	return a.withClient(ctx, func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+		before, after, err := alert.SetRule(ctx, store, name, queue, a.act(""), change)
 		if err != nil {
 			return err
 		}
 		changed := false
-		for _, f := range sluice.AlertFields() {
+		for _, f := range alert.Fields() {
 			if old, now := f.Format(before), f.Format(after); old != now {
 				changed = true
 				if _, err := fmt.Fprintf(a.stdout, "%s.%s  %s → %s\n", after.Object(), f.Name, orDash(oneLine(old)), orDash(oneLine(now))); err != nil {
@@ -214,7 +215,7 @@ func (a *app) alertSwitchCommand(verb string, disabled bool) *cobra.Command {
 		Example: "  sluice alerts " + verb + " slow-runs\n  sluice alerts " + verb + " unserved --queue reports --reason \"a cron starts its worker\"",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.changeRule(command.Context(), args[0], queue, func(r *sluice.AlertRule) error {
+			return a.changeRule(command.Context(), args[0], queue, func(r *alert.Rule) error {
 				if r.Metric == "" {
 					return unknownRule(fmt.Errorf("rule %.80q: %w", args[0], sluice.ErrNotFound))
 				}
@@ -235,13 +236,13 @@ func (a *app) alertResetCommand() *cobra.Command {
 		Example: "  sluice alerts reset dead-letters\n  sluice alerts reset dead-letters --queue mail --reason \"as everywhere\"",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				err := client.ResetAlertRule(ctx, args[0], queue, a.act(""))
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				err := alert.ResetRule(ctx, store, args[0], queue, a.act(""))
 				if errors.Is(err, sluice.ErrNotFound) {
 					return codedError{err, exitNotFound, "nothing was said of it there; look at «sluice alerts rules»"}
 				}
 				if err == nil {
-					a.note("%s is as it was", sluice.AlertName(args[0], queue))
+					a.note("%s is as it was", alert.RuleName(args[0], queue))
 				}
 				return err
 			})

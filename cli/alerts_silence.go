@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) silenceCommand() *cobra.Command {
-	var silence sluice.Silence
+	var silence alert.Silence
 	var all bool
 	command := &cobra.Command{
 		Use:   "silence [RULE]",
@@ -36,13 +36,13 @@ that it is over all the same.`,
 			if silence.During <= 0 || a.reason == "" {
 				return usagef("--for says for how long, and --reason why; both must be given")
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				saved, err := client.Silence(ctx, silence, a.act(""))
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				saved, err := alert.StartSilence(ctx, store, silence, a.act(""))
 				if err != nil {
 					return unknownRule(err)
 				}
 				a.note("%s is silenced until %s; end that with «sluice alerts unsilence %s»", saved.Name(), saved.Until.Format(time.RFC3339), saved.ID)
-				return printList(a, []sluice.Silence{saved}, silenceID, silenceColumns())
+				return printList(a, []alert.Silence{saved}, silenceID, silenceColumns())
 			})
 		},
 	}
@@ -53,16 +53,16 @@ that it is over all the same.`,
 	return command
 }
 
-func silenceID(s sluice.Silence) string { return s.ID.String() }
+func silenceID(s alert.Silence) string { return s.ID.String() }
 
-func silenceColumns() []column[sluice.Silence] {
-	return []column[sluice.Silence]{
+func silenceColumns() []column[alert.Silence] {
+	return []column[alert.Silence]{
 		{"ID", silenceID, false},
-		{"RULE", func(s sluice.Silence) string { return orDash(s.Rule) }, false},
-		{"QUEUE", func(s sluice.Silence) string { return orDash(s.Queue) }, false},
-		{"UNTIL", func(s sluice.Silence) string { return s.Until.Format(time.RFC3339) }, false},
-		{"BY", func(s sluice.Silence) string { return s.By }, false},
-		{"REASON", func(s sluice.Silence) string { return s.Reason }, false},
+		{"RULE", func(s alert.Silence) string { return orDash(s.Rule) }, false},
+		{"QUEUE", func(s alert.Silence) string { return orDash(s.Queue) }, false},
+		{"UNTIL", func(s alert.Silence) string { return s.Until.Format(time.RFC3339) }, false},
+		{"BY", func(s alert.Silence) string { return s.By }, false},
+		{"REASON", func(s alert.Silence) string { return s.Reason }, false},
 	}
 }
 
@@ -77,8 +77,8 @@ func (a *app) unsilenceCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				err := client.Unsilence(ctx, id, a.act(""))
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				err := alert.StopSilence(ctx, store, id, a.act(""))
 				if errors.Is(err, sluice.ErrNotFound) {
 					return codedError{err, exitNotFound, "look at «sluice alerts silences»; it may be over"}
 				}
@@ -98,8 +98,8 @@ func (a *app) silencesCommand() *cobra.Command {
 		Example: "  sluice alerts silences\n  sluice alerts silences -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				book, err := client.Alerts(ctx)
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				book, err := alert.Read(ctx, store)
 				if err != nil {
 					return err
 				}
@@ -128,7 +128,7 @@ func (a *app) alertHistoryCommand() *cobra.Command {
 				return usagef("--queue needs a rule")
 			}
 			if len(args) > 0 {
-				filter.Name = sluice.AlertName(args[0], queue)
+				filter.Name = alert.RuleName(args[0], queue)
 			}
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 				entries, err := client.Audit(ctx, filter)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/cli"
 	"github.com/sluice-queue/sluice/internal/litetest"
 	"github.com/sluice-queue/sluice/store/sqlite"
@@ -22,10 +23,10 @@ func TestAnAlertWhoseFigureIsNotKnownSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	firing := func(rule string, value float64, at time.Time) sluice.Alert {
-		return sluice.Alert{Rule: rule, Queue: "mail", State: sluice.AlertFiring, Severity: sluice.SeverityError, Value: value, Since: at, At: at}
+	firing := func(rule string, value float64, at time.Time) alert.Alert {
+		return alert.Alert{Rule: rule, Queue: "mail", State: alert.Firing, Severity: sluice.SeverityError, Value: value, Since: at, At: at}
 	}
-	err = store.SaveAlerts(t.Context(), sluice.AlertRound{Alerts: []sluice.Alert{
+	err = alert.Given(store).SaveAlerts(t.Context(), alert.Evaluation{Alerts: []alert.Alert{
 		firing("success-rate", 0.25, now.Add(-10*time.Minute)), firing("dead-letters", 12, now),
 	}})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/cli"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -190,7 +191,7 @@ var ids = []struct {
 	{`^sluice operations resume`, func(r *docRun) sluice.ID { return r.operation(sluice.OperationPaused) }},
 	{`^sluice operations`, func(r *docRun) sluice.ID { return r.operation(sluice.OperationRunning) }},
 	{`^sluice alerts unsilence`, func(r *docRun) sluice.ID {
-		silence, err := r.client.Silence(r.Context(), sluice.Silence{Rule: "unserved", During: time.Hour}, troubler)
+		silence, err := alert.StartSilence(r.Context(), r.store, alert.Silence{Rule: "unserved", During: time.Hour}, troubler)
 		r.ok(err)
 		return silence.ID
 	}},

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/internal/export"
 )
 
@@ -24,17 +25,17 @@ presets.`,
 	return command
 }
 
-func (a *app) exportOf(name, short, file string, write func([]sluice.AlertRule) ([]byte, error)) *cobra.Command {
+func (a *app) exportOf(name, short, file string, write func([]alert.Rule) ([]byte, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     name,
 		Short:   short,
 		Example: "  sluice export " + name + " > " + file,
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			rules := sluice.AlertPresets()
+			rules := alert.Presets()
 			if a.db != "" {
-				err := a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-					book, err := client.Alerts(ctx)
+				err := a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+					book, err := alert.Read(ctx, store)
 					rules = book.Rules
 					return err
 				})

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/internal/top"
 )
 
@@ -39,6 +40,10 @@ name. The figures above are of the queues shown; a + says that there are more.`,
 			options.Client, options.Store, options.By = a.client(store), redactURL(a.db), a.by
 			options.Queues = func(ctx context.Context) ([]sluice.Queue, bool, error) {
 				return someQueues(ctx, options.Client, chosen, limit)
+			}
+			options.Alerts = func(ctx context.Context) ([]alert.Alert, error) {
+				book, err := alert.Read(ctx, store)
+				return book.Alerts, err
 			}
 			options.In, options.Out = os.Stdin, a.stdout
 			return top.Run(command.Context(), options)

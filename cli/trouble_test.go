@@ -406,7 +406,7 @@ func (s *scene) broken() (rules []string) {
 		if f.Err != nil {
 			s.Errorf("the rule %s cannot be looked at: %v", f.Rule.Name, f.Err)
 		}
-		if f.Alert.State == sluice.AlertPending || f.Alert.State == sluice.AlertFiring {
+		if f.Alert.State == alert.Pending || f.Alert.State == alert.Firing {
 			rules = append(rules, f.Rule.Name)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/metric"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/store/memory"
@@ -80,6 +81,8 @@ type failing struct {
 	sluice.Store
 	err atomic.Pointer[error]
 }
+
+func (f *failing) Unwrap() sluice.Store { return f.Store }
 
 func (f *failing) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
 	if err := f.err.Load(); err != nil {
@@ -253,11 +256,11 @@ func TestABreakerIsToldByItsQueue(t *testing.T) {
 func TestAlertsAreToldByStateAndSeverity(t *testing.T) {
 	t.Parallel()
 	s := told(t, memory.New(memory.Options{}), metric.Options{})
-	var alerts []sluice.Alert
-	for i, state := range []sluice.AlertState{sluice.AlertFiring, sluice.AlertFiring, sluice.AlertPending, sluice.AlertInactive} {
-		alerts = append(alerts, sluice.Alert{Rule: fmt.Sprint("rule-", i), State: state, Severity: sluice.SeverityError})
+	var alerts []alert.Alert
+	for i, state := range []alert.State{alert.Firing, alert.Firing, alert.Pending, alert.Inactive} {
+		alerts = append(alerts, alert.Alert{Rule: fmt.Sprint("rule-", i), State: state, Severity: sluice.SeverityError})
 	}
-	if err := s.store.SaveAlerts(t.Context(), sluice.AlertRound{Alerts: alerts}); err != nil {
+	if err := alert.Given(s.store).SaveAlerts(t.Context(), alert.Evaluation{Alerts: alerts}); err != nil {
 		t.Fatal(err)
 	}
 	s.gauges.Read(t.Context())

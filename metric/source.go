@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 // silence is after how long without a sign of life a holder counts as gone.
@@ -243,19 +244,19 @@ func (g *Gauges) tellRole(told *told, role string, holders []sluice.Holder) {
 
 // readAlerts reads what the rules of alerts have found.
 func (g *Gauges) readAlerts(ctx context.Context, told *told) error {
-	book, err := bounded(ctx, g, g.store.AlertBook)
+	book, err := bounded(ctx, g, alert.Given(g.store).AlertBook)
 	if err != nil {
 		return err
 	}
 	type kind struct {
-		state    sluice.AlertState
+		state    alert.State
 		severity sluice.Severity
 	}
 	counts := make(map[kind]int)
 	for _, alert := range book.Alerts {
 		counts[kind{alert.State, alert.Severity}]++
 	}
-	for _, state := range []sluice.AlertState{sluice.AlertPending, sluice.AlertFiring, sluice.AlertSilenced} {
+	for _, state := range []alert.State{alert.Pending, alert.Firing, alert.Silenced} {
 		for _, severity := range []sluice.Severity{sluice.SeverityWarning, sluice.SeverityError, sluice.SeverityCritical} {
 			told.add("sluice_alerts", float64(counts[kind{state, severity}]), string(state), string(severity))
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
@@ -112,23 +113,23 @@ func (w *world) settings() {
 // alerts makes a rule, an alert that fires, a silence, and a receiver that was not told.
 func (w *world) alerts() {
 	ctx := w.Context()
-	_, rule, err := w.client.SetAlertRule(ctx, "dead-letters", "plain", by("fewer"), func(r *sluice.AlertRule) error {
+	_, rule, err := alert.SetRule(ctx, w.store, "dead-letters", "plain", by("fewer"), func(r *alert.Rule) error {
 		r.Threshold = 2.5
 		return nil
 	})
 	w.ok(err)
-	_, err = w.client.Silence(ctx, sluice.Silence{Rule: "clock", During: time.Hour}, by("it is known"))
+	_, err = alert.StartSilence(ctx, w.store, alert.Silence{Rule: "clock", During: time.Hour}, by("it is known"))
 	w.ok(err)
-	_, err = w.store.TakeNotices(ctx, "hook", 1, time.Second)
+	_, err = alert.Given(w.store).TakeNotices(ctx, "hook", 1, time.Second)
 	w.ok(err)
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	firing := sluice.Alert{
-		Rule: rule.Name, Queue: "plain", State: sluice.AlertFiring, Since: now, PendingSince: now, FiredAt: now, Told: true, Value: 3, Threshold: 2.5,
+	firing := alert.Alert{
+		Rule: rule.Name, Queue: "plain", State: alert.Firing, Since: now, PendingSince: now, FiredAt: now, Told: true, Value: 3, Threshold: 2.5,
 		Severity: rule.Severity, At: now,
 	}
-	message := firing.Message(rule, sluice.AlertFires, now)
-	w.ok(w.store.SaveAlerts(ctx, sluice.AlertRound{
-		Alerts: []sluice.Alert{firing}, Messages: []sluice.AlertMessage{message}, Entries: []sluice.AuditEntry{message.Entry("upkeep")},
+	message := firing.Message(rule, alert.Fires, now)
+	w.ok(alert.Given(w.store).SaveAlerts(ctx, alert.Evaluation{
+		Alerts: []alert.Alert{firing}, Messages: []alert.Message{message}, Entries: []sluice.AuditEntry{message.Entry("upkeep")},
 	}))
 }
 

@@ -108,7 +108,7 @@ type listening struct {
 }
 
 // Tell scrubs the answer.
-func (l *listening) Tell(ctx context.Context, message sluice.AlertMessage) error {
+func (l *listening) Tell(ctx context.Context, message alert.Message) error {
 	return scrubbed.Error(l.Receiver.Tell(ctx, message), l.clean)
 }
 

@@ -30,14 +30,14 @@ type phone struct {
 
 func (*phone) Name() string { return "phone" }
 
-func (p *phone) Tell(_ context.Context, m sluice.AlertMessage) error {
+func (p *phone) Tell(_ context.Context, m alert.Message) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tries++
 	if p.down {
 		return errors.New("no route to phone")
 	}
-	p.heard = append(p.heard, string(m.Event)+" "+sluice.AlertName(m.Rule, m.Queue))
+	p.heard = append(p.heard, string(m.Event)+" "+alert.RuleName(m.Rule, m.Queue))
 	return nil
 }
 
@@ -194,7 +194,7 @@ func TestWhatCannotBeToldForAWeekIsGivenUpAndAudited(t *testing.T) {
 		if err != nil || len(entries) != 2 || entries[0].Event != sluice.EventAlertUntold || !strings.Contains(entries[0].Reason, "no route to phone") {
 			f.Errorf("the audit tells %+v, %v", entries, err)
 		}
-		book, err := f.client.Alerts(f.Context())
+		book, err := alert.Read(f.Context(), f.store)
 		if err != nil || len(book.Receivers) != 1 || book.Receivers[0].Waiting != 0 {
 			f.Errorf("receivers are %+v, %v", book.Receivers, err)
 		}
@@ -205,7 +205,7 @@ func TestSilencedAlertIsNotToldUntilTheSilenceIsOver(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		p := &phone{}
 		defer f.every(5*time.Second, p)()
-		if _, err := f.client.Silence(f.Context(), sluice.Silence{Rule: "dead-letters", During: 20 * time.Minute}, ada); err != nil {
+		if _, err := alert.StartSilence(f.Context(), f.store, alert.Silence{Rule: "dead-letters", During: 20 * time.Minute}, ada); err != nil {
 			f.Fatal(err)
 		}
 		f.dead(11)
@@ -241,7 +241,7 @@ func TestRuleThatIsDisabledWhileItFiresIsOver(t *testing.T) {
 		defer f.with(p)()
 		f.dead(11)
 		pass(2 * time.Minute)
-		if _, _, err := f.client.SetAlertRule(f.Context(), "dead-letters", "", ada, func(r *sluice.AlertRule) error { r.Disabled = true; return nil }); err != nil {
+		if _, _, err := alert.SetRule(f.Context(), f.store, "dead-letters", "", ada, func(r *alert.Rule) error { r.Disabled = true; return nil }); err != nil {
 			f.Fatal(err)
 		}
 		pass(time.Minute)
@@ -256,7 +256,7 @@ type leaky struct{}
 
 func (leaky) Name() string { return "leaky" }
 
-func (leaky) Tell(context.Context, sluice.AlertMessage) error {
+func (leaky) Tell(context.Context, alert.Message) error {
 	return errors.New("no such user ann.maria.lee.smith@example.com" + strings.Repeat(", so", 100))
 }
 
@@ -264,7 +264,7 @@ func TestReceiverThatIsGivenUpLeavesNoPartOfASecret(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		defer f.every(20*time.Minute, leaky{})()
 		f.dead(11)
-		pass(sluice.AlertNoticeKept + 3*time.Hour)
+		pass(alert.NoticeKept + 3*time.Hour)
 		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: sluice.ObjectAlert})
 		given := 0
 		for _, entry := range entries {
@@ -291,7 +291,7 @@ type hook struct {
 
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	var m sluice.AlertMessage
+	var m alert.Message
 	if err = errors.Join(err, webhook.Verify(h.secret, r.Header.Get(webhook.SignatureHeader), body, time.Now(), time.Minute), json.Unmarshal(body, &m)); err != nil {
 		h.Error(err)
 	}
@@ -311,7 +311,7 @@ func TestAlertsReachWebhooksForReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &farm{t, store, sluice.NewClient(store, sluice.ClientOptions{Logger: quiet})}
-	if _, _, err := f.client.SetAlertRule(t.Context(), "dead-letters", "", ada, func(r *sluice.AlertRule) error {
+	if _, _, err := alert.SetRule(t.Context(), f.store, "dead-letters", "", ada, func(r *alert.Rule) error {
 		r.Threshold, r.For = 0, 0
 		return nil
 	}); err != nil {

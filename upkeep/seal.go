@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/event"
 )
@@ -124,7 +125,7 @@ func (u *Upkeep) tellHead(ctx context.Context, last audit.Seal) error {
 			return nil
 		}
 	}
-	book, err := u.store.AlertBook(ctx)
+	book, err := alert.Given(u.store).AlertBook(ctx)
 	if err != nil || len(book.Receivers) == 0 {
 		return err
 	}
@@ -132,8 +133,8 @@ func (u *Upkeep) tellHead(ctx context.Context, last audit.Seal) error {
 	if err != nil {
 		return err
 	}
-	return u.store.SaveAlerts(ctx, sluice.AlertRound{
-		Messages: []sluice.AlertMessage{sluice.HeadMessage(last.Head().String(), last.At)},
+	return alert.Given(u.store).SaveAlerts(ctx, alert.Evaluation{
+		Messages: []alert.Message{alert.HeadMessage(last.Head().String(), last.At)},
 		Entries:  []sluice.AuditEntry{{Object: sluice.ObjectAudit, Name: "head", Event: sluice.EventHead, Actor: u.holder.ID, After: after}},
 	})
 }

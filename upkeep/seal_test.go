@@ -51,7 +51,7 @@ func TestUpkeepSealsAndTellsTheHeadOutsideOfTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var message sluice.AlertMessage
+	var message alert.Message
 	select {
 	case body := <-bodies:
 		if err := json.Unmarshal(body, &message); err != nil {
@@ -60,7 +60,7 @@ func TestUpkeepSealsAndTellsTheHeadOutsideOfTheStore(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("the receiver was not told of the head")
 	}
-	if message.Event != sluice.AlertHead || message.AuditHead == "" || len(bodies) > 0 {
+	if message.Event != alert.HeadOfAudit || message.AuditHead == "" || len(bodies) > 0 {
 		t.Errorf("the receiver was told %+v, and %d more", message, len(bodies))
 	}
 	head, err := audit.ParseHead(message.AuditHead)

@@ -70,7 +70,7 @@ func New(address string, options Options) (*Webhook, error) {
 func (h *Webhook) Name() string { return h.name }
 
 // Tell sends a message. Any answer but 2xx is a RefusedError.
-func (h *Webhook) Tell(ctx context.Context, message sluice.AlertMessage) error {
+func (h *Webhook) Tell(ctx context.Context, message alert.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, h.options.Timeout)
 	defer cancel()
 	body, err := json.Marshal(message)

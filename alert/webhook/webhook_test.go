@@ -31,7 +31,7 @@ func hook(t *testing.T, answer http.HandlerFunc) *webhook.Webhook {
 
 func TestWebhookSendsSignedJSON(t *testing.T) {
 	t.Parallel()
-	message := sluice.AlertMessage{ID: sluice.NewID(), Event: sluice.AlertFires, Rule: "clock", Message: "a < b"}
+	message := alert.Message{ID: sluice.NewID(), Event: alert.Fires, Rule: "clock", Message: "a < b"}
 	h := hook(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || r.Method != http.MethodPost || r.URL.Path != "/services/token" || r.Header.Get("Content-Type") != "application/json" {
@@ -78,7 +78,7 @@ func TestWebhookThatDoesNotTakeAMessageRefusesIt(t *testing.T) {
 			calls := 0
 			h := hook(t, func(w http.ResponseWriter, r *http.Request) { calls++; answer(w, r) })
 			var refused *alert.RefusedError
-			if err := h.Tell(t.Context(), sluice.AlertMessage{}); !errors.As(err, &refused) || calls != 1 {
+			if err := h.Tell(t.Context(), alert.Message{}); !errors.As(err, &refused) || calls != 1 {
 				t.Errorf("after %d calls it gives %v", calls, err)
 			}
 		})
@@ -91,7 +91,7 @@ func TestWebhookTellsNoSecretWhenItIsNotReached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = h.Tell(t.Context(), sluice.AlertMessage{})
+	err = h.Tell(t.Context(), alert.Message{})
 	var refused *alert.RefusedError
 	if err == nil || errors.As(err, &refused) {
 		t.Fatalf("it gives %v", err)
@@ -115,7 +115,7 @@ func TestWebhookThatHangsEndsWithItsCaller(t *testing.T) {
 	defer close(over)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-called; cancel() }()
-	if err := h.Tell(ctx, sluice.AlertMessage{}); !errors.Is(err, context.Canceled) {
+	if err := h.Tell(ctx, alert.Message{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("it gives %v", err)
 	}
 }

@@ -35,7 +35,6 @@ var elsewhere = map[*event.Event]string{
 	event.LinesNotForgotten: "a PostgreSQL whose connection is cut",
 	event.JobsMissing:       "a PostgreSQL out of which somebody deleted jobs; see store/postgres/orphan_test.go",
 	event.SchedulesFailed:   "a Temporal server that is gone",
-	event.AuditHead:         "an upkeep of a real store; see upkeep/seal_test.go",
 	event.AuditPruned:       "an upkeep of a store whose audit is a month old",
 	event.OddLine:           "a program that «sluice work --batch» runs; see cli/testdata/script/log.txt",
 	event.ProgramSaid:       "the same",
@@ -388,17 +387,17 @@ type deaf struct{}
 
 func (deaf) Name() string { return "deaf" }
 
-func (deaf) Tell(context.Context, sluice.AlertMessage) error { return errGone }
+func (deaf) Tell(context.Context, alert.Message) error { return errGone }
 
 // alerts lets one alert fire that nobody can be told of, one be over, and one be silenced.
 func alerts(t *testing.T, s *shop) {
 	s.queue("mail", func(q *sluice.Settings) { q.MaxAttempts = 1 })
 	s.queue("chat", func(q *sluice.Settings) { q.MaxAttempts = 1 })
-	_, err := s.client.Silence(s.ctx, sluice.Silence{Queue: "chat", During: 24 * time.Hour}, act)
+	_, err := alert.StartSilence(s.ctx, s.store, alert.Silence{Queue: "chat", During: 24 * time.Hour}, act)
 	must(t, err)
 	var dead []sluice.ID
 	for _, queue := range []string{"mail", "chat"} {
-		_, _, err = s.client.SetAlertRule(s.ctx, "dead-letters", queue, act, func(r *sluice.AlertRule) error { r.Threshold = 0; return nil })
+		_, _, err = alert.SetRule(s.ctx, s.store, "dead-letters", queue, act, func(r *alert.Rule) error { r.Threshold = 0; return nil })
 		must(t, err)
 		id := s.add(queue, `"fine"`, "")
 		token := sluice.NewToken()
@@ -413,7 +412,7 @@ func alerts(t *testing.T, s *shop) {
 	}()
 	s.after(time.Hour)
 	must(t, s.client.Prune(s.ctx, dead[:1], act))
-	s.after(sluice.AlertNoticeKept + 2*time.Hour)
+	s.after(alert.NoticeKept + 2*time.Hour)
 }
 
 func record(t *testing.T, s *shop) {
@@ -468,19 +467,19 @@ type silent struct{}
 
 func (silent) Name() string { return "phone" }
 
-func (silent) Tell(context.Context, sluice.AlertMessage) error { return errors.New("nobody answers") }
+func (silent) Tell(context.Context, alert.Message) error { return errors.New("nobody answers") }
 
 func alarm(t *testing.T, s *shop) {
 	for _, queue := range []string{"mail", "sms"} {
 		s.queue(queue, func(*sluice.Settings) {})
-		_, _, err := s.client.SetAlertRule(s.ctx, "dead-letters", queue, act, func(r *sluice.AlertRule) error {
+		_, _, err := alert.SetRule(s.ctx, s.store, "dead-letters", queue, act, func(r *alert.Rule) error {
 			r.Threshold, r.For = 0, 0
 			return nil
 		})
 		must(t, err)
 		s.add(queue, `"never"`, "")
 	}
-	_, err := s.client.Silence(s.ctx, sluice.Silence{Queue: "sms", During: 24 * time.Hour}, act)
+	_, err := alert.StartSilence(s.ctx, s.store, alert.Silence{Queue: "sms", During: 24 * time.Hour}, act)
 	must(t, err)
 	dismiss := s.hire("mail", "sms")
 	s.after(3 * time.Second)

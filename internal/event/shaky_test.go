@@ -74,6 +74,9 @@ type shaky struct {
 
 func newShaky(store sluice.Store) *shaky { return &shaky{Store: store, fails: make(map[string]error)} }
 
+// Unwrap gives the store that is decorated.
+func (s *shaky) Unwrap() sluice.Store { return s.Store }
+
 // fail makes a verb fail from now on; with nil it works again.
 func (s *shaky) fail(err error, verbs ...string) {
 	s.mu.Lock()

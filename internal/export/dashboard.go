@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 // question is a row of the dashboard: what somebody wants to know who looks at it.
@@ -33,41 +33,41 @@ var questions = []question{
 		{"Jobs that end", "ops", []line{
 			{ended("complete"), "{{queue}} completed"},
 			{ended("bury"), "{{queue}} dead"},
-		}, []string{sluice.MetricStalled}},
+		}, []string{alert.MetricStalled}},
 		{"Claims against the rate", "ops", []line{
 			{ended("claim"), "{{queue}} claimed"},
 			{`max by (queue) (sluice_rate_limit{queue=~"$queue"})`, "{{queue}} rate"},
-		}, []string{sluice.MetricPace}},
+		}, []string{alert.MetricPace}},
 		{"Jobs by state", "short", []line{{`sum by (state) (max by (queue, state) (sluice_jobs{queue=~"$queue"}))`, "{{state}}"}}, nil},
 		{"Who works", "short", []line{
 			{`max by (role) (sluice_holders)`, "{{role}}"},
 			{`max by (role) (sluice_holders_in_trouble) > 0`, "{{role}} in trouble"},
-		}, []string{sluice.MetricTrouble, sluice.MetricUpkeepMissing, sluice.MetricUnserved}},
+		}, []string{alert.MetricTrouble, alert.MetricUpkeepMissing, alert.MetricUnserved}},
 		{"Slots that are busy", "percentunit", []line{{`max by (role) (sluice_holder_busy) / max by (role) (sluice_holder_slots)`, "{{role}}"}}, nil},
 	}},
 	{"Is it late?", []chart{
-		{"Since when the oldest job is ready", "s", []line{{`max by (queue) (sluice_oldest_due_seconds{queue=~"$queue"})`, "{{queue}}"}}, []string{sluice.MetricOldestAge}},
-		{"Jobs that are ready", "short", []line{{`max by (queue) (sluice_jobs{queue=~"$queue",state="ready"})`, "{{queue}}"}}, []string{sluice.MetricReady, sluice.MetricDrainTime}},
+		{"Since when the oldest job is ready", "s", []line{{`max by (queue) (sluice_oldest_due_seconds{queue=~"$queue"})`, "{{queue}}"}}, []string{alert.MetricOldestAge}},
+		{"Jobs that are ready", "short", []line{{`max by (queue) (sluice_jobs{queue=~"$queue",state="ready"})`, "{{queue}}"}}, []string{alert.MetricReady, alert.MetricDrainTime}},
 		{"Wait from due to claim", "s", quantiles("sluice_wait_seconds"), nil},
 		{"From due to end", "s", quantiles("sluice_total_seconds"), nil},
 	}},
 	{"What fails?", []chart{
-		{"Jobs that completed, of those that ended", "percentunit", []line{{ended("complete") + ` / sum by (queue) (rate(sluice_moves_total{queue=~"$queue",event=~"complete|bury"}[$__rate_interval]))`, "{{queue}}"}}, []string{sluice.MetricSuccessRate}},
+		{"Jobs that completed, of those that ended", "percentunit", []line{{ended("complete") + ` / sum by (queue) (rate(sluice_moves_total{queue=~"$queue",event=~"complete|bury"}[$__rate_interval]))`, "{{queue}}"}}, []string{alert.MetricSuccessRate}},
 		{"Dead letters, and jobs whose outcome nobody knows", "short", []line{
 			{`max by (queue) (sluice_jobs{queue=~"$queue",state="dead"})`, "{{queue}} dead"},
 			{`max by (queue) (sluice_jobs{queue=~"$queue",state="uncertain"}) > 0`, "{{queue}} uncertain"},
-		}, []string{sluice.MetricDead, sluice.MetricUncertain}},
+		}, []string{alert.MetricDead, alert.MetricUncertain}},
 		{"Why jobs die, and are tried again", "ops", []line{
 			{`sum by (event, reason) (rate(sluice_moves_total{queue=~"$queue",event=~"bury|retry|recover"}[$__rate_interval])) > 0`, "{{event}} {{reason}}"},
-		}, []string{sluice.MetricDeadRate, sluice.MetricRecoveredRate, sluice.MetricLeaseExpiry}},
-		{"How long runs take", "s", quantiles("sluice_run_seconds"), []string{sluice.MetricRunP95}},
+		}, []string{alert.MetricDeadRate, alert.MetricRecoveredRate, alert.MetricLeaseExpiry}},
+		{"How long runs take", "s", quantiles("sluice_run_seconds"), []string{alert.MetricRunP95}},
 		{"Starts that an engine refused, and open breakers", "short", []line{
 			{`sum by (queue) (rate(sluice_engine_start_failures_total{queue=~"$queue"}[$__rate_interval])) > 0`, "{{queue}} starts per second"},
 			{`max by (queue) (sluice_breaker_open{queue=~"$queue"}) > 0`, "{{queue}} breaker"},
-		}, []string{sluice.MetricStartFailures, sluice.MetricBreakerOpen}},
+		}, []string{alert.MetricStartFailures, alert.MetricBreakerOpen}},
 	}},
 	{"Who is held back?", []chart{
-		{"Jobs that may not start, by what holds them", "short", []line{{`sum by (reason) (max by (queue, reason) (sluice_blocked_jobs{queue=~"$queue"}))`, "{{reason}}"}}, []string{sluice.MetricPausedReady}},
+		{"Jobs that may not start, by what holds them", "short", []line{{`sum by (reason) (max by (queue, reason) (sluice_blocked_jobs{queue=~"$queue"}))`, "{{reason}}"}}, []string{alert.MetricPausedReady}},
 		{"In flight against the limit", "short", []line{
 			{`max by (queue) (sluice_in_flight{queue=~"$queue"})`, "{{queue}}"},
 			{`max by (queue) (sluice_in_flight_limit{queue=~"$queue"})`, "{{queue}} limit"},
@@ -84,17 +84,17 @@ var questions = []question{
 			{`sum by (call, kind) (rate(sluice_store_errors_total[$__rate_interval])) > 0`, "{{call}}: {{kind}}"},
 			{`sum by (engine, kind) (rate(sluice_engine_errors_total[$__rate_interval])) > 0`, "engine {{engine}}: {{kind}}"},
 		}, nil},
-		{"What «sluice doctor» finds", "short", []line{{`max by (check, severity) (sluice_health_findings)`, "{{severity}}: {{check}}"}}, []string{sluice.MetricSettingsWrong, sluice.MetricClock}},
-		{"How long the oldest transaction is open (PostgreSQL)", "s", []line{{`max(sluice_postgres_oldest_transaction_seconds)`, "oldest"}}, []string{sluice.MetricOldestTx}},
-		{"Dead rows (PostgreSQL)", "short", []line{{`max by (table) (sluice_postgres_dead_rows)`, "{{table}}"}}, []string{sluice.MetricDeadRows}},
+		{"What «sluice doctor» finds", "short", []line{{`max by (check, severity) (sluice_health_findings)`, "{{severity}}: {{check}}"}}, []string{alert.MetricSettingsWrong, alert.MetricClock}},
+		{"How long the oldest transaction is open (PostgreSQL)", "s", []line{{`max(sluice_postgres_oldest_transaction_seconds)`, "oldest"}}, []string{alert.MetricOldestTx}},
+		{"Dead rows (PostgreSQL)", "short", []line{{`max by (table) (sluice_postgres_dead_rows)`, "{{table}}"}}, []string{alert.MetricDeadRows}},
 		{"What is used up: connections, queues", "percentunit", []line{
 			{`max(sluice_postgres_connections_used)`, "connections"},
 			{`max(sluice_queues_used)`, "queues"},
-		}, []string{sluice.MetricConnections, sluice.MetricQueues}},
+		}, []string{alert.MetricConnections, alert.MetricQueues}},
 		{"The write-ahead log and free space (SQLite)", "bytes", []line{
 			{`max(sluice_sqlite_wal_bytes)`, "log"},
 			{`min(sluice_sqlite_disk_free_bytes)`, "free on the disk"},
-		}, []string{sluice.MetricWAL}},
+		}, []string{alert.MetricWAL}},
 	}},
 }
 
@@ -113,8 +113,8 @@ func quantiles(histogram string) []line {
 }
 
 // judges are the rules that look at what a chart shows, by metric. Those of single queues are left out.
-func (c chart) judges(rules []sluice.AlertRule) []sluice.AlertRule {
-	var out []sluice.AlertRule
+func (c chart) judges(rules []alert.Rule) []alert.Rule {
+	var out []alert.Rule
 	for _, metric := range c.metrics {
 		for _, r := range rules {
 			if r.Metric == metric && !r.Disabled && r.Queue == "" {
@@ -126,7 +126,7 @@ func (c chart) judges(rules []sluice.AlertRule) []sluice.AlertRule {
 }
 
 // describe says which alerts go off by what the chart shows, and what to do then.
-func describe(rules []sluice.AlertRule) string {
+func describe(rules []alert.Rule) string {
 	var texts []string
 	for _, r := range rules {
 		texts = append(texts, fmt.Sprintf("**%s** (%s): %s (%s %s %s).\n\n%s", AlertName(r.Name), r.Severity, r.Says, r.Metric, r.Op, number(r.Threshold), r.Runbook))
@@ -135,7 +135,7 @@ func describe(rules []sluice.AlertRule) string {
 }
 
 // bound is the rule whose threshold is drawn: the first metric's only one.
-func (c chart) bound(rules []sluice.AlertRule) *sluice.AlertRule {
+func (c chart) bound(rules []alert.Rule) *alert.Rule {
 	if len(rules) == 0 || rules[0].Metric != c.metrics[0] || len(rules) > 1 && rules[1].Metric == rules[0].Metric || !c.measures(rules[0]) {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (c chart) bound(rules []sluice.AlertRule) *sluice.AlertRule {
 }
 
 // measures reports whether the figures of a chart are those that a rule compares with its threshold.
-func (c chart) measures(r sluice.AlertRule) bool {
-	metric, err := sluice.AlertMetricNamed(r.Metric)
+func (c chart) measures(r alert.Rule) bool {
+	metric, err := alert.MetricNamed(r.Metric)
 	return err == nil && units[metric.Unit] == c.unit && r.Threshold > 0
 }

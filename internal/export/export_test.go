@@ -15,7 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/internal/export"
 	"github.com/sluice-queue/sluice/metric"
 )
@@ -138,7 +138,7 @@ type object = map[string]any
 func TestRulesFireInPrometheus(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	text, err := export.PrometheusRules(sluice.AlertPresets())
+	text, err := export.PrometheusRules(alert.Presets())
 	written(t, folder, "rules.yml", text, err)
 	fired := map[string]bool{}
 	var tests []object
@@ -162,7 +162,7 @@ func TestRulesFireInPrometheus(t *testing.T) {
 	written(t, folder, "tests.yml", text, err)
 	promtool(t, folder, "check", "rules", "rules.yml")
 	promtool(t, folder, "test", "rules", "tests.yml")
-	for _, r := range sluice.AlertPresets() {
+	for _, r := range alert.Presets() {
 		if name := export.AlertName(r.Name); !fired[strings.TrimPrefix(name, "Sluice")] {
 			t.Errorf("no case lets %s fire", name)
 		}
@@ -182,9 +182,9 @@ func sortedKeys(s series) []string {
 func TestQueuesOwnRulesAreExportedAndReplaceThoseOfAll(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	all := sluice.AlertPresets()
-	own := all[slices.IndexFunc(all, func(r sluice.AlertRule) bool { return r.Name == "dead-letters" })]
-	own.Queue, own.Threshold, own.Covers = "a.b", 100, sluice.CoversAll
+	all := alert.Presets()
+	own := all[slices.IndexFunc(all, func(r alert.Rule) bool { return r.Name == "dead-letters" })]
+	own.Queue, own.Threshold, own.Covers = "a.b", 100, alert.CoversAll
 	off := own
 	off.Queue, off.Disabled = "c", true
 	text, err := export.PrometheusRules(append(all, own, off))
@@ -219,16 +219,16 @@ func TestEveryMetricOfTheExportsIsOneOfOurs(t *testing.T) {
 	for _, d := range metric.Names() {
 		known[d.Name] = d
 	}
-	for _, m := range sluice.AlertMetrics() {
+	for _, m := range alert.Metrics() {
 		if export.Value(m.Name, 0) == "" {
 			t.Errorf("metric %s has no expression", m.Name)
 		}
 	}
-	exprs, err := export.Expressions(sluice.AlertPresets())
+	exprs, err := export.Expressions(alert.Presets())
 	if err != nil {
 		t.Fatal(err)
 	}
-	dashboard, err := export.GrafanaDashboard(sluice.AlertPresets())
+	dashboard, err := export.GrafanaDashboard(alert.Presets())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ type variable struct {
 
 func dashboard(t *testing.T) (out board) {
 	t.Helper()
-	text, err := export.GrafanaDashboard(sluice.AlertPresets())
+	text, err := export.GrafanaDashboard(alert.Presets())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +401,7 @@ func TestDashboardAnswersQuestions(t *testing.T) {
 			}
 			lines[target.Expr] = p.Title
 		}
-		for _, r := range sluice.AlertPresets() {
+		for _, r := range alert.Presets() {
 			if !strings.Contains(p.Description, "**"+export.AlertName(r.Name)+"**") {
 				continue
 			}
@@ -411,7 +411,7 @@ func TestDashboardAnswersQuestions(t *testing.T) {
 			named[r.Name] = p.Title
 		}
 	}
-	for _, r := range sluice.AlertPresets() {
+	for _, r := range alert.Presets() {
 		if named[r.Name] == "" {
 			t.Errorf("no chart names the rule %s", r.Name)
 		}

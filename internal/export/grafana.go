@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 // units are Grafana's names for those of metrics.
@@ -24,7 +24,7 @@ const (
 )
 
 // GrafanaDashboard writes a dashboard as JSON. It answers questions; its charts name the rules that look at the same figures.
-func GrafanaDashboard(rules []sluice.AlertRule) ([]byte, error) {
+func GrafanaDashboard(rules []alert.Rule) ([]byte, error) {
 	var panels []object
 	y := 0
 	add := func(p object, x, w, h int) {
@@ -55,7 +55,7 @@ func GrafanaDashboard(rules []sluice.AlertRule) ([]byte, error) {
 }
 
 // panel is the chart for Grafana, with the threshold of a rule where the chart shows its figure.
-func (c chart) panel(rules []sluice.AlertRule) object {
+func (c chart) panel(rules []alert.Rule) object {
 	var targets []object
 	for i, l := range c.lines {
 		targets = append(targets, object{
@@ -93,7 +93,7 @@ func variables() []object {
 }
 
 // Expressions lists every expression of the rules' file and of the dashboard.
-func Expressions(rules []sluice.AlertRule) ([]string, error) {
+func Expressions(rules []alert.Rule) ([]string, error) {
 	var all []string
 	for _, r := range rules {
 		condition, err := Condition(r, []string{"other"})

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 // expression is a figure of a rule as Prometheus has it.
@@ -35,45 +36,45 @@ const (
 
 // expressions are the figures by metric.
 var expressions = map[string]expression{
-	sluice.MetricReady:     {value: ready, only: notPaused},
-	sluice.MetricOldestAge: {value: oldest, only: notPaused},
-	sluice.MetricDrainTime: {value: ready + " / on (queue) " + rateLimit, only: notPaused},
-	sluice.MetricPace: {
+	alert.MetricReady:     {value: ready, only: notPaused},
+	alert.MetricOldestAge: {value: oldest, only: notPaused},
+	alert.MetricDrainTime: {value: ready + " / on (queue) " + rateLimit, only: notPaused},
+	alert.MetricPace: {
 		value: moves("claim") + " / on (queue) " + rateLimit,
 		only:  " and on (queue) " + oldest + " > $seconds" + notPaused,
 	},
-	sluice.MetricStalled: {
+	alert.MetricStalled: {
 		value: ready,
 		only: " and on (queue) " + oldest + " > $seconds and on (queue) sum by (queue) (sluice_queue_holders) > 0 unless on (queue) max by (queue) (sluice_in_flight) > 0" +
 			" unless on (queue) " + moves("claim") + " > 0" + notPaused,
 	},
-	sluice.MetricUnserved: {
+	alert.MetricUnserved: {
 		value: ready,
 		only:  " unless on (queue) sum by (queue) (sluice_queue_holders) > 0 unless on (queue) max by (queue) (sluice_jobs{state=\"claimed\"}) > 0" + notPaused,
 	},
-	sluice.MetricPausedReady: {value: ready, only: " and on (queue) max by (queue) (sluice_queue_paused) > 0", differs: "a pause that ends by itself counts too"},
-	sluice.MetricDead:        {value: `max by (queue) (sluice_jobs{state="dead"})`},
-	sluice.MetricUncertain:   {value: `max by (queue) (sluice_jobs{state="uncertain"})`},
-	sluice.MetricSuccessRate: {
+	alert.MetricPausedReady: {value: ready, only: " and on (queue) max by (queue) (sluice_queue_paused) > 0", differs: "a pause that ends by itself counts too"},
+	alert.MetricDead:        {value: `max by (queue) (sluice_jobs{state="dead"})`},
+	alert.MetricUncertain:   {value: `max by (queue) (sluice_jobs{state="uncertain"})`},
+	alert.MetricSuccessRate: {
 		value: `1 - sum by (queue) (rate(sluice_moves_total{event="bury"}[$window])) / on (queue) (sum by (queue) (rate(sluice_moves_total{event=~"complete|bury"}[$window])) > 0)`,
 	},
-	sluice.MetricDeadRate:      {value: moves("bury")},
-	sluice.MetricRecoveredRate: {value: moves("recover"), differs: "jobs that are buried by their last recovery are not counted"},
-	sluice.MetricStartFailures: {value: `sum by (queue) (rate(sluice_engine_start_failures_total[$window]))`},
-	sluice.MetricLeaseExpiry: {
+	alert.MetricDeadRate:      {value: moves("bury")},
+	alert.MetricRecoveredRate: {value: moves("recover"), differs: "jobs that are buried by their last recovery are not counted"},
+	alert.MetricStartFailures: {value: `sum by (queue) (rate(sluice_engine_start_failures_total[$window]))`},
+	alert.MetricLeaseExpiry: {
 		value: moves("recover") + " / on (queue) (" + moves("claim") + " > 0)",
 	},
-	sluice.MetricRunP95:        {value: `histogram_quantile(0.95, sum by (queue, le) (rate(sluice_run_seconds_bucket[$window])))`, differs: "every end of an attempt counts, not completions alone"},
-	sluice.MetricBreakerOpen:   {value: `max by (queue) (sluice_breaker_open)`},
-	sluice.MetricSettingsWrong: {value: `max by (queue) (sluice_queue_settings_wrong)`},
-	sluice.MetricUpkeepMissing: {value: `(1 - clamp_max(max(sluice_holders{role="upkeep"}), 1)) * 1e9`, differs: "it tells while nobody does it: the figure is 0, or more than any threshold"},
-	sluice.MetricTrouble:       {value: `sum(max by (role) (sluice_holders_in_trouble))`},
-	sluice.MetricQueues:        {value: `max(sluice_queues_used)`},
-	sluice.MetricOldestTx:      {value: `max(sluice_postgres_oldest_transaction_seconds)`},
-	sluice.MetricDeadRows:      {value: `max(sluice_postgres_dead_rows)`},
-	sluice.MetricWAL:           {value: `max(sluice_sqlite_wal_bytes)`},
-	sluice.MetricConnections:   {value: `max(sluice_postgres_connections_used)`},
-	sluice.MetricClock:         {value: `max(abs(sluice_postgres_clock_difference_seconds))`},
+	alert.MetricRunP95:        {value: `histogram_quantile(0.95, sum by (queue, le) (rate(sluice_run_seconds_bucket[$window])))`, differs: "every end of an attempt counts, not completions alone"},
+	alert.MetricBreakerOpen:   {value: `max by (queue) (sluice_breaker_open)`},
+	alert.MetricSettingsWrong: {value: `max by (queue) (sluice_queue_settings_wrong)`},
+	alert.MetricUpkeepMissing: {value: `(1 - clamp_max(max(sluice_holders{role="upkeep"}), 1)) * 1e9`, differs: "it tells while nobody does it: the figure is 0, or more than any threshold"},
+	alert.MetricTrouble:       {value: `sum(max by (role) (sluice_holders_in_trouble))`},
+	alert.MetricQueues:        {value: `max(sluice_queues_used)`},
+	alert.MetricOldestTx:      {value: `max(sluice_postgres_oldest_transaction_seconds)`},
+	alert.MetricDeadRows:      {value: `max(sluice_postgres_dead_rows)`},
+	alert.MetricWAL:           {value: `max(sluice_sqlite_wal_bytes)`},
+	alert.MetricConnections:   {value: `max(sluice_postgres_connections_used)`},
+	alert.MetricClock:         {value: `max(abs(sluice_postgres_clock_difference_seconds))`},
 }
 
 // moves is how many jobs of a queue make a move in a second.
@@ -85,17 +86,17 @@ func moves(event string) string {
 const limitedQueues = ` unless on (queue) sluice_rate_limit unless on (queue) sluice_in_flight_limit unless on (queue) sluice_tenant_capacity`
 
 // scopes narrow the queues to those that a rule covers.
-var scopes = map[sluice.AlertScope]string{
-	sluice.CoversWorkers: " unless on (queue) " + byEngine, sluice.CoversEngines: " and on (queue) " + byEngine,
-	sluice.CoversUnlimited:        limitedQueues,
-	sluice.CoversUnlimitedWorkers: limitedQueues + " unless on (queue) " + byEngine,
-	sluice.CoversUnlimitedEngines: limitedQueues + " and on (queue) " + byEngine,
-	sluice.CoversRated:            " and on (queue) sluice_rate_limit",
+var scopes = map[alert.Scope]string{
+	alert.CoversWorkers: " unless on (queue) " + byEngine, alert.CoversEngines: " and on (queue) " + byEngine,
+	alert.CoversUnlimited:        limitedQueues,
+	alert.CoversUnlimitedWorkers: limitedQueues + " unless on (queue) " + byEngine,
+	alert.CoversUnlimitedEngines: limitedQueues + " and on (queue) " + byEngine,
+	alert.CoversRated:            " and on (queue) sluice_rate_limit",
 }
 
 // Condition is the rule's condition as Prometheus has it. Except are the queues that have a rule of the same name of their
 // own.
-func Condition(r sluice.AlertRule, except []string) (string, error) {
+func Condition(r alert.Rule, except []string) (string, error) {
 	e, known := expressions[r.Metric]
 	if !known {
 		return "", fmt.Errorf("metric %q: %w", r.Metric, sluice.ErrNotFound)
@@ -172,7 +173,7 @@ type rule struct {
 }
 
 // PrometheusRules writes the rules that count as a rule file. Disabled ones are left out.
-func PrometheusRules(rules []sluice.AlertRule) ([]byte, error) {
+func PrometheusRules(rules []alert.Rule) ([]byte, error) {
 	own := make(map[string][]string)
 	for _, r := range rules {
 		if r.Queue != "" {
@@ -204,7 +205,7 @@ func PrometheusRules(rules []sluice.AlertRule) ([]byte, error) {
 	return text.Bytes(), encoder.Close()
 }
 
-func promRule(r sluice.AlertRule, condition string) rule {
+func promRule(r alert.Rule, condition string) rule {
 	out := rule{
 		Alert: AlertName(r.Name), Expr: condition, Labels: map[string]string{"severity": string(r.Severity), "rule": r.Name},
 		Annotations: map[string]string{"summary": r.Says, "runbook": r.RunbookIn(r.Queue)},
@@ -212,7 +213,7 @@ func promRule(r sluice.AlertRule, condition string) rule {
 	if r.For > 0 {
 		out.For = promDuration(r.For)
 	}
-	if metric, err := sluice.AlertMetricNamed(r.Metric); err == nil {
+	if metric, err := alert.MetricNamed(r.Metric); err == nil {
 		subject := "the store"
 		if metric.OfQueue {
 			subject = "queue {{ $labels.queue }}"

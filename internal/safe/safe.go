@@ -7,12 +7,23 @@ import (
 	"runtime/debug"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
-type store struct{ sluice.Store }
+type (
+	// Their names keep the ports apart where they are embedded.
+	alerts = alert.Store
+
+	store struct {
+		sluice.Store
+		alerts
+	}
+)
 
 // Store gives a store whose panics are errors. Of a nil store every verb is an error, too.
-func Store(inner sluice.Store) sluice.Store { return store{sluice.GivenStore(inner)} }
+func Store(inner sluice.Store) sluice.Store {
+	return store{sluice.GivenStore(inner), alert.Given(inner)}
+}
 
 // Unwrap gives the store that is called.
 func (s store) Unwrap() sluice.Store { return s.Store }

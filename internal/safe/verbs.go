@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 func (s store) Enqueue(ctx context.Context, jobs []sluice.Insert) (_ []sluice.Receipt, err error) {
@@ -38,44 +39,44 @@ func (s store) FoldStats(ctx context.Context, limit int) (_ int, err error) {
 	return s.Store.FoldStats(ctx, limit)
 }
 
-func (s store) AlertBook(ctx context.Context) (_ sluice.AlertBook, err error) {
+func (s store) AlertBook(ctx context.Context) (_ alert.Book, err error) {
 	defer s.caught(&err)
-	return s.Store.AlertBook(ctx)
+	return s.alerts.AlertBook(ctx)
 }
 
-func (s store) SaveAlertRule(ctx context.Context, rule sluice.AlertRule, act sluice.Act) (_ sluice.AlertRule, err error) {
+func (s store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.Act) (_ alert.Rule, err error) {
 	defer s.caught(&err)
-	return s.Store.SaveAlertRule(ctx, rule, act)
+	return s.alerts.SaveAlertRule(ctx, rule, act)
 }
 
 func (s store) DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) (err error) {
 	defer s.caught(&err)
-	return s.Store.DeleteAlertRule(ctx, name, queue, act)
+	return s.alerts.DeleteAlertRule(ctx, name, queue, act)
 }
 
-func (s store) SaveAlerts(ctx context.Context, round sluice.AlertRound) (err error) {
+func (s store) SaveAlerts(ctx context.Context, round alert.Evaluation) (err error) {
 	defer s.caught(&err)
-	return s.Store.SaveAlerts(ctx, round)
+	return s.alerts.SaveAlerts(ctx, round)
 }
 
-func (s store) SaveSilence(ctx context.Context, silence sluice.Silence, act sluice.Act) (_ sluice.Silence, err error) {
+func (s store) SaveSilence(ctx context.Context, silence alert.Silence, act sluice.Act) (_ alert.Silence, err error) {
 	defer s.caught(&err)
-	return s.Store.SaveSilence(ctx, silence, act)
+	return s.alerts.SaveSilence(ctx, silence, act)
 }
 
 func (s store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) (err error) {
 	defer s.caught(&err)
-	return s.Store.EndSilence(ctx, id, act)
+	return s.alerts.EndSilence(ctx, id, act)
 }
 
-func (s store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) (_ []sluice.AlertNotice, err error) {
+func (s store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) (_ []alert.Notice, err error) {
 	defer s.caught(&err)
-	return s.Store.TakeNotices(ctx, receiver, limit, hold)
+	return s.alerts.TakeNotices(ctx, receiver, limit, hold)
 }
 
-func (s store) SettleNotices(ctx context.Context, results []sluice.NoticeResult) (err error) {
+func (s store) SettleNotices(ctx context.Context, results []alert.NoticeResult) (err error) {
 	defer s.caught(&err)
-	return s.Store.SettleNotices(ctx, results)
+	return s.alerts.SettleNotices(ctx, results)
 }
 
 func (s store) Look(ctx context.Context, queues []string) (_ map[string]time.Duration, err error) {

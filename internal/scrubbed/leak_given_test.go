@@ -80,7 +80,7 @@ func (o *office) alert() string {
 // rule makes an alert fire at once, and say a secret.
 func (o *office) rule(name string) {
 	o.Helper()
-	_, _, err := o.client.SetAlertRule(o.Context(), name, "", sluice.Act{By: "ada"}, func(r *sluice.AlertRule) error {
+	_, _, err := alert.SetRule(o.Context(), o.store, name, "", sluice.Act{By: "ada"}, func(r *alert.Rule) error {
 		r.For, r.Says = 0, secretly(given.says)
 		return nil
 	})
@@ -90,8 +90,8 @@ func (o *office) rule(name string) {
 // deaf is a receiver of alerts that takes none.
 type deaf struct{}
 
-func (deaf) Name() string                                    { return "deaf" }
-func (deaf) Tell(context.Context, sluice.AlertMessage) error { return leaky(7) }
+func (deaf) Name() string                              { return "deaf" }
+func (deaf) Tell(context.Context, alert.Message) error { return leaky(7) }
 
 // tellsNothingGiven looks for what people gave. The words of a rule are for receivers.
 func (o *office) tellsNothingGiven(bytes string, leaves bool, places map[string]string) {

@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/forward"
 	"github.com/sluice-queue/sluice/internal/pgtest"
@@ -329,7 +330,7 @@ func (o *office) told() string {
 	must(o.T, err)
 	holders, err := o.client.Holders(o.Context())
 	must(o.T, err)
-	alerts, err := o.client.Alerts(o.Context())
+	alerts, err := alert.Read(o.Context(), o.store)
 	must(o.T, err)
 	must(o.T, encoder.Encode([]any{audit, holders, alerts}))
 	return all.String()

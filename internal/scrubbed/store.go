@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/internal/safe"
 )
 
@@ -12,13 +13,17 @@ import (
 // settlements, reasons in the audit, what troubles a holder, why an operation ended, and why nobody could be told of alerts.
 // A panic of the store is an error of the call, because holders call it in goroutines of their own.
 func Store(store sluice.Store, clean func(string) string) sluice.Store {
-	return &scrubbing{safe.Store(store), Text(clean)}
+	inner := safe.Store(store)
+	return &scrubbing{inner, alert.Given(inner), Text(clean)}
 }
 
 type scrubbing struct {
 	sluice.Store
+	alerts
 	clean func(string) string
 }
+
+type alerts = alert.Store // its name keeps it apart from the other port
 
 // Unwrap gives the store that is decorated.
 func (s *scrubbing) Unwrap() sluice.Store { return s.Store }
@@ -64,10 +69,10 @@ func (s *scrubbing) SaveOperation(ctx context.Context, operation sluice.Operatio
 }
 
 // SettleNotices scrubs why receivers of alerts could not be told.
-func (s *scrubbing) SettleNotices(ctx context.Context, results []sluice.NoticeResult) error {
+func (s *scrubbing) SettleNotices(ctx context.Context, results []alert.NoticeResult) error {
 	results = slices.Clone(results)
 	for i := range results {
 		results[i].Error = s.clean(results[i].Error)
 	}
-	return s.Store.SettleNotices(ctx, results)
+	return s.alerts.SettleNotices(ctx, results)
 }

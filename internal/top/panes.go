@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 // queueWidths are those of the table of queues: 79 columns with the mark before them.
@@ -146,7 +147,7 @@ func (m *model) alertLines() []string {
 		text := row(alertWidths, string(a.State), string(a.Severity), a.Rule, a.Queue, strconv.FormatFloat(a.Value, 'g', 5, 64), short(max(m.snapshot.at.Sub(a.Since), 0)))
 		style := warning
 		switch {
-		case a.State != sluice.AlertFiring:
+		case a.State != alert.Firing:
 			style = faint
 		case a.Severity == sluice.SeverityCritical || a.Severity == sluice.SeverityError:
 			style = alarm

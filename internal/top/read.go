@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 // readTimeout is the deadline of one look at the store.
@@ -20,8 +21,8 @@ type snapshot struct {
 	more    bool // there are more queues than these
 	holders []sluice.Holder
 	tended  bool
-	tenants []tenantRow    // the most in flight first
-	alerts  []sluice.Alert // that fire, are silenced or pending
+	tenants []tenantRow   // the most in flight first
+	alerts  []alert.Alert // that fire, are silenced or pending
 }
 
 // tenantRow is a tenant in a queue with what it has in flight.
@@ -79,11 +80,11 @@ func read(ctx context.Context, options Options) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, err
 	}
-	book, err := client.Alerts(ctx)
+	alerts, err := options.Alerts(ctx)
 	if err != nil {
 		return snapshot{}, err
 	}
-	s := snapshot{at: time.Now(), more: more, tenants: tenantRows(flows), alerts: alertsShown(book.Alerts)}
+	s := snapshot{at: time.Now(), more: more, tenants: tenantRows(flows), alerts: alertsShown(alerts)}
 	for _, h := range holders {
 		if h.Silent() {
 			continue
@@ -141,8 +142,8 @@ func tenantRows(flows []sluice.Flow) (rows []tenantRow) {
 }
 
 // alertsShown leaves out what is inactive; what fires comes first.
-func alertsShown(all []sluice.Alert) (shown []sluice.Alert) {
-	for _, state := range []sluice.AlertState{sluice.AlertFiring, sluice.AlertSilenced, sluice.AlertPending} {
+func alertsShown(all []alert.Alert) (shown []alert.Alert) {
+	for _, state := range []alert.State{alert.Firing, alert.Silenced, alert.Pending} {
 		for _, a := range all {
 			if a.State == state {
 				shown = append(shown, a)

@@ -11,13 +11,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
-// Options say what is looked at, and how. Client and Queues are required.
+// Options say what is looked at, and how. Client, Queues and Alerts are required.
 type Options struct {
 	Client *sluice.Client
 	// Queues gives the queues that are shown, by name, and whether there are more.
 	Queues func(ctx context.Context) (queues []sluice.Queue, more bool, err error)
+	// Alerts gives the alerts, in any state.
+	Alerts func(ctx context.Context) ([]alert.Alert, error)
 	// Store is how the store is called on the screen, without a password.
 	Store string
 	// Every is how often the store is looked at. Default 2 s.

@@ -16,6 +16,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -55,10 +56,10 @@ func busy() snapshot {
 			{Tenant: "acme", InFlight: 5, Terms: sluice.Terms{Capacity: 5}},
 			{Tenant: "nobody-in-particular", InFlight: 2},
 		}}}),
-		alerts: alertsShown([]sluice.Alert{
-			{Rule: "backlog", Queue: "mail", State: sluice.AlertPending, Severity: sluice.SeverityWarning, Value: 1200, Since: at.Add(-time.Minute)},
-			{Rule: "quiet", Queue: "mail", State: sluice.AlertInactive},
-			{Rule: "breaker-open", Queue: "payments", State: sluice.AlertFiring, Severity: sluice.SeverityCritical, Value: 1, Since: at.Add(-time.Hour)},
+		alerts: alertsShown([]alert.Alert{
+			{Rule: "backlog", Queue: "mail", State: alert.Pending, Severity: sluice.SeverityWarning, Value: 1200, Since: at.Add(-time.Minute)},
+			{Rule: "quiet", Queue: "mail", State: alert.Inactive},
+			{Rule: "breaker-open", Queue: "payments", State: alert.Firing, Severity: sluice.SeverityCritical, Value: 1, Since: at.Add(-time.Hour)},
 		}),
 	}
 }
@@ -177,6 +178,9 @@ func TestAQuestionCanBeMendedAndLeft(t *testing.T) {
 	}
 }
 
+// quiet is a system without alerts.
+func quiet(context.Context) ([]alert.Alert, error) { return nil, nil }
+
 // shop is a system with one queue.
 func shop(t *testing.T) *sluice.Client {
 	t.Helper()
@@ -190,7 +194,7 @@ func shop(t *testing.T) *sluice.Client {
 func TestAQueueIsPausedByKeysWithAReason(t *testing.T) {
 	t.Parallel()
 	client := shop(t)
-	m := newModel(t.Context(), Options{Client: client, Queues: allOf(client), By: "ada", Window: time.Minute})
+	m := newModel(t.Context(), Options{Client: client, Queues: allOf(client), Alerts: quiet, By: "ada", Window: time.Minute})
 	m.Update(m.look()())
 	keys(m, "p", "b", "a", "n", "k")
 	_, pause := m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
@@ -231,7 +235,7 @@ func TestRunShowsTheScreenUntilThePersonLeaves(t *testing.T) {
 	ended := make(chan error, 1)
 	client := shop(t)
 	go func() {
-		ended <- Run(t.Context(), Options{Client: client, Queues: allOf(client), In: in, Out: out, Width: 80, Height: 24})
+		ended <- Run(t.Context(), Options{Client: client, Queues: allOf(client), Alerts: quiet, In: in, Out: out, Width: 80, Height: 24})
 	}()
 	<-out.wrote
 	if _, err := io.WriteString(typed, "q"); err != nil {

@@ -10,6 +10,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 // The usual size of a terminal, for one that does not say its own.
@@ -107,7 +108,7 @@ func (m *model) totals() string {
 
 func (m *model) firing() (n int) {
 	for _, a := range m.snapshot.alerts {
-		if a.State == sluice.AlertFiring {
+		if a.State == alert.Firing {
 			n++
 		}
 	}

@@ -88,8 +88,8 @@ func (o only) Run(ctx context.Context) error { return o.run(ctx) }
 // deaf is a receiver.
 type deaf struct{}
 
-func (deaf) Name() string                                    { return "deaf" }
-func (deaf) Tell(context.Context, sluice.AlertMessage) error { return nil }
+func (deaf) Name() string                              { return "deaf" }
+func (deaf) Tell(context.Context, alert.Message) error { return nil }
 
 func handled(store sluice.Store) *worker.Worker {
 	w := worker.New(store, worker.Options{})
@@ -102,6 +102,9 @@ func executed(store sluice.Store) only {
 	local.Handle[int](e, "x", nil, worker.QueueOptions{})
 	return only{e.Run}
 }
+
+// silence is one that can be stored.
+var silence = alert.Silence{During: time.Hour}
 
 // calls are functions and methods that are given nil. Each must give an ErrInvalid.
 var calls = map[string]func(ctx context.Context) error{
@@ -136,8 +139,17 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := clientWithQueue(ctx).ChangeTenantLimits(ctx, sluice.TenantLimits{Tenant: "x"}, act, nil)
 		return err
 	},
-	"sluice.SetAlertRule": func(ctx context.Context) error {
-		_, _, err := clientWithQueue(ctx).SetAlertRule(ctx, "x", "", act, nil)
+	"alert.SetRule": func(ctx context.Context) error {
+		_, _, err := alert.SetRule(ctx, memory.New(memory.Options{}), "x", "", act, nil)
+		return err
+	},
+	"alert.Read":         func(ctx context.Context) error { _, err := alert.Read(ctx, nil); return err },
+	"alert.Given":        func(ctx context.Context) error { _, err := alert.Given(nil).AlertBook(ctx); return err },
+	"alert.ResetRule":    func(ctx context.Context) error { return alert.ResetRule(ctx, nil, "x", "", act) },
+	"alert.StartSilence": func(ctx context.Context) error { _, err := alert.StartSilence(ctx, nil, silence, act); return err },
+	"alert.StopSilence":  func(ctx context.Context) error { return alert.StopSilence(ctx, nil, sluice.NewID(), act) },
+	"alert.SetRule, store": func(ctx context.Context) error {
+		_, _, err := alert.SetRule(ctx, nil, "x", "", act, func(*alert.Rule) error { return nil })
 		return err
 	},
 	"audit.Of":          func(context.Context) error { _, err := audit.Of(nil); return err },
@@ -191,6 +203,7 @@ var harmless = map[string]func(){
 	"sluice.Outage":           func() { sluice.Outage(nil, errors.New("x")) },
 	"sluice.HealthFiguresOf":  func() { sluice.HealthFiguresOf(nil) },
 	"sluice.CountStartFailed": func() { sluice.CountStartFailed(nil, "payments", "") },
+	"sluice.StoreAs":          func() { sluice.StoreAs[sluice.HealthReporter](nil) },
 	"sluice.BeginStep":        func() { _, end := sluice.BeginStep(context.Background(), nil, sluice.Step{}); end(sluice.StepEnd{}) },
 	"api.SchemaIsUpToDate":    func() { api.SchemaIsUpToDate(nil) },
 	"api.NewReadiness":        func() { api.NewReadiness(api.Check{Name: "x"}).Report() },

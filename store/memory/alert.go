@@ -8,13 +8,16 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
+
+var _ alert.Store = (*Store)(nil)
 
 // alerting is what is known of alerts.
 type alerting struct {
-	rules     map[alertKey]sluice.AlertRule
-	alerts    map[alertKey]sluice.Alert
-	silences  []sluice.Silence
+	rules     map[alertKey]alert.Rule
+	alerts    map[alertKey]alert.Alert
+	silences  []alert.Silence
 	receivers map[string]time.Time // when each was last seen
 	notices   []*notice            // the oldest first
 	seq       int64
@@ -25,24 +28,24 @@ type alertKey struct{ rule, queue string }
 
 // notice is what a receiver is still to be told.
 type notice struct {
-	sluice.AlertNotice
+	alert.Notice
 	dueAt time.Time
 }
 
 func newAlerting() alerting {
 	return alerting{
-		rules: make(map[alertKey]sluice.AlertRule), alerts: make(map[alertKey]sluice.Alert), receivers: make(map[string]time.Time),
+		rules: make(map[alertKey]alert.Rule), alerts: make(map[alertKey]alert.Alert), receivers: make(map[string]time.Time),
 	}
 }
 
 // AlertBook reads all that is stored of alerts.
-func (s *Store) AlertBook(ctx context.Context) (sluice.AlertBook, error) {
+func (s *Store) AlertBook(ctx context.Context) (alert.Book, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return sluice.AlertBook{}, err
+		return alert.Book{}, err
 	}
 	defer leave()
-	book := sluice.AlertBook{Now: s.now()}
+	book := alert.Book{Now: s.now()}
 	for _, r := range s.alerting.rules {
 		book.Rules = append(book.Rules, r)
 	}
@@ -57,19 +60,19 @@ func (s *Store) AlertBook(ctx context.Context) (sluice.AlertBook, error) {
 	for name, seen := range s.alerting.receivers {
 		book.Receivers = append(book.Receivers, s.receiver(name, seen))
 	}
-	slices.SortFunc(book.Rules, func(a, b sluice.AlertRule) int {
+	slices.SortFunc(book.Rules, func(a, b alert.Rule) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Queue, b.Queue))
 	})
-	slices.SortFunc(book.Alerts, func(a, b sluice.Alert) int {
+	slices.SortFunc(book.Alerts, func(a, b alert.Alert) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Queue, b.Queue))
 	})
-	slices.SortStableFunc(book.Silences, func(a, b sluice.Silence) int { return a.Until.Compare(b.Until) })
-	slices.SortFunc(book.Receivers, func(a, b sluice.AlertReceiver) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(book.Silences, func(a, b alert.Silence) int { return a.Until.Compare(b.Until) })
+	slices.SortFunc(book.Receivers, func(a, b alert.ReceiverStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return book, nil
 }
 
-func (s *Store) receiver(name string, seen time.Time) sluice.AlertReceiver {
-	out := sluice.AlertReceiver{Name: name, Seen: seen}
+func (s *Store) receiver(name string, seen time.Time) alert.ReceiverStatus {
+	out := alert.ReceiverStatus{Name: name, Seen: seen}
 	for _, n := range s.alerting.notices {
 		if n.Receiver != name {
 			continue
@@ -82,16 +85,16 @@ func (s *Store) receiver(name string, seen time.Time) sluice.AlertReceiver {
 }
 
 // SaveAlertRule stores a rule.
-func (s *Store) SaveAlertRule(ctx context.Context, rule sluice.AlertRule, act sluice.Act) (sluice.AlertRule, error) {
+func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.Act) (alert.Rule, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return sluice.AlertRule{}, err
+		return alert.Rule{}, err
 	}
 	defer leave()
 	key := alertKey{rule.Name, rule.Queue}
 	old, known := s.alerting.rules[key]
 	if old.Version != rule.Version {
-		return sluice.AlertRule{}, sluice.ErrConflict
+		return alert.Rule{}, sluice.ErrConflict
 	}
 	var before any
 	if known {
@@ -101,7 +104,7 @@ func (s *Store) SaveAlertRule(ctx context.Context, rule sluice.AlertRule, act sl
 	rule.Version++
 	rule.ChangedAt, rule.ChangedBy, rule.Reason = s.now(), act.By, act.Reason
 	if err := s.tellChange(sluice.ObjectAlert, rule.Object(), before, rule, act); err != nil {
-		return sluice.AlertRule{}, err
+		return alert.Rule{}, err
 	}
 	s.alerting.rules[key] = rule
 	return rule, nil
@@ -120,13 +123,13 @@ func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act slu
 	}
 	delete(s.alerting.rules, key)
 	s.add(sluice.AuditEntry{
-		Object: sluice.ObjectAlert, Name: sluice.AlertName(name, queue), Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+		Object: sluice.ObjectAlert, Name: alert.RuleName(name, queue), Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
 	})
 	return nil
 }
 
 // SaveAlerts stores what a look has found.
-func (s *Store) SaveAlerts(ctx context.Context, round sluice.AlertRound) error {
+func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return err
@@ -150,7 +153,7 @@ func (s *Store) SaveAlerts(ctx context.Context, round sluice.AlertRound) error {
 		for receiver := range s.alerting.receivers {
 			s.alerting.seq++
 			s.alerting.notices = append(s.alerting.notices, &notice{
-				AlertNotice: sluice.AlertNotice{Seq: s.alerting.seq, Receiver: receiver, Message: m, CreatedAt: now}, dueAt: now,
+				Notice: alert.Notice{Seq: s.alerting.seq, Receiver: receiver, Message: m, CreatedAt: now}, dueAt: now,
 			})
 		}
 	}
@@ -159,9 +162,9 @@ func (s *Store) SaveAlerts(ctx context.Context, round sluice.AlertRound) error {
 
 // forgetAlerting forgets silences that are over, and receivers that nobody asks for.
 func (s *Store) forgetAlerting(now time.Time) {
-	s.alerting.silences = slices.DeleteFunc(s.alerting.silences, func(silence sluice.Silence) bool { return !now.Before(silence.Until) })
+	s.alerting.silences = slices.DeleteFunc(s.alerting.silences, func(silence alert.Silence) bool { return !now.Before(silence.Until) })
 	for name, seen := range s.alerting.receivers {
-		if now.Sub(seen) > sluice.AlertReceiverKept {
+		if now.Sub(seen) > alert.ReceiverKept {
 			delete(s.alerting.receivers, name)
 			s.alerting.notices = slices.DeleteFunc(s.alerting.notices, func(n *notice) bool { return n.Receiver == name })
 		}
@@ -169,10 +172,10 @@ func (s *Store) forgetAlerting(now time.Time) {
 }
 
 // SaveSilence stores a silence that begins now.
-func (s *Store) SaveSilence(ctx context.Context, silence sluice.Silence, act sluice.Act) (sluice.Silence, error) {
+func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act sluice.Act) (alert.Silence, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return sluice.Silence{}, err
+		return alert.Silence{}, err
 	}
 	defer leave()
 	for _, known := range s.alerting.silences {
@@ -186,7 +189,7 @@ func (s *Store) SaveSilence(ctx context.Context, silence sluice.Silence, act slu
 	return silence, s.tellSilence(silence, sluice.EventSilence, act)
 }
 
-func (s *Store) tellSilence(silence sluice.Silence, event sluice.Event, act sluice.Act) error {
+func (s *Store) tellSilence(silence alert.Silence, event sluice.Event, act sluice.Act) error {
 	after, err := json.Marshal(silence)
 	s.add(sluice.AuditEntry{
 		Object: sluice.ObjectAlert, Name: silence.Name(), Event: event, Actor: act.By, Reason: act.Reason, ActID: act.ID, After: after,
@@ -201,7 +204,7 @@ func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) er
 		return err
 	}
 	defer leave()
-	at := slices.IndexFunc(s.alerting.silences, func(silence sluice.Silence) bool { return silence.ID == id && s.now().Before(silence.Until) })
+	at := slices.IndexFunc(s.alerting.silences, func(silence alert.Silence) bool { return silence.ID == id && s.now().Before(silence.Until) })
 	if at < 0 {
 		return sluice.ErrNotFound
 	}
@@ -211,7 +214,7 @@ func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) er
 }
 
 // TakeNotices makes a receiver known, and gives what it is to be told now.
-func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]sluice.AlertNotice, error) {
+func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]alert.Notice, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -220,7 +223,7 @@ func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hol
 	now := s.now()
 	s.alerting.receivers[receiver] = now
 	behind := make(map[alertKey]bool) // of these an older one was not told yet
-	var out []sluice.AlertNotice
+	var out []alert.Notice
 	for _, n := range s.alerting.notices {
 		key := alertKey{n.Message.Rule, n.Message.Queue}
 		if n.Receiver != receiver || behind[key] || len(out) == limit {
@@ -232,13 +235,13 @@ func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hol
 		}
 		n.dueAt = now.Add(hold)
 		n.Attempts++
-		out = append(out, n.AlertNotice)
+		out = append(out, n.Notice)
 	}
 	return out, nil
 }
 
 // SettleNotices strikes what a receiver was told, and puts off the rest.
-func (s *Store) SettleNotices(ctx context.Context, results []sluice.NoticeResult) error {
+func (s *Store) SettleNotices(ctx context.Context, results []alert.NoticeResult) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return err

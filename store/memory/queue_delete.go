@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 // DeleteQueue deletes a queue that holds nothing.
@@ -41,7 +42,7 @@ func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 			delete(s.alerting.alerts, key)
 		}
 	}
-	s.alerting.silences = slices.DeleteFunc(s.alerting.silences, func(silence sluice.Silence) bool { return silence.Queue == name })
+	s.alerting.silences = slices.DeleteFunc(s.alerting.silences, func(silence alert.Silence) bool { return silence.Queue == name })
 	s.waves = slices.DeleteFunc(s.waves, func(w sluice.QueueWaves) bool { return w.Queue == name })
 	s.add(sluice.AuditEntry{Object: sluice.ObjectQueue, Name: name, Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
 	return nil

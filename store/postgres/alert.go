@@ -11,7 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
+
+var _ alert.Store = (*Store)(nil)
 
 //go:embed sql/alert_rules.sql
 var alertRulesSQL string
@@ -50,9 +53,9 @@ var alertSilenceSQL string
 var alertSilenceEndSQL string
 
 // AlertBook reads all that is stored of alerts.
-func (s *Store) AlertBook(ctx context.Context) (book sluice.AlertBook, err error) {
+func (s *Store) AlertBook(ctx context.Context) (book alert.Book, err error) {
 	err = s.call(ctx, "read alerts", func(ctx context.Context, _ bool) (err error) {
-		book = sluice.AlertBook{}
+		book = alert.Book{}
 		if book.Rules, err = list(ctx, s.pool, scanAlertRule, alertRulesSQL); err != nil {
 			return err
 		}
@@ -67,9 +70,9 @@ func (s *Store) AlertBook(ctx context.Context) (book sluice.AlertBook, err error
 	return book, err
 }
 
-func (s *Store) readReceivers(ctx context.Context, book *sluice.AlertBook) error {
+func (s *Store) readReceivers(ctx context.Context, book *alert.Book) error {
 	_, err := list(ctx, s.pool, func(row pgx.CollectableRow) (struct{}, error) {
-		var r sluice.AlertReceiver
+		var r alert.ReceiverStatus
 		var name *string
 		var seen, oldest pgtype.Timestamptz
 		err := row.Scan(&book.Now, &name, &seen, &r.Waiting, &oldest, &r.Error)
@@ -83,8 +86,8 @@ func (s *Store) readReceivers(ctx context.Context, book *sluice.AlertBook) error
 	return err
 }
 
-func scanAlertRule(row pgx.CollectableRow) (sluice.AlertRule, error) {
-	var r sluice.AlertRule
+func scanAlertRule(row pgx.CollectableRow) (alert.Rule, error) {
+	var r alert.Rule
 	var holds, window int64
 	err := row.Scan(&r.Name, &r.Queue, &r.Metric, &r.Op, &r.Threshold, &r.RateShare, &holds, &window, &r.Severity, &r.Covers, &r.Says, &r.Runbook,
 		&r.Disabled, &r.Version, &r.ChangedAt, &r.ChangedBy, &r.Reason)
@@ -92,8 +95,8 @@ func scanAlertRule(row pgx.CollectableRow) (sluice.AlertRule, error) {
 	return r, err
 }
 
-func scanAlert(row pgx.CollectableRow) (sluice.Alert, error) {
-	var a sluice.Alert
+func scanAlert(row pgx.CollectableRow) (alert.Alert, error) {
+	var a alert.Alert
 	var pending, fired, resolved, at pgtype.Timestamptz
 	err := row.Scan(&a.Rule, &a.Queue, &a.State, &a.Since, &pending, &fired, &resolved, &a.Told, &a.Value, &a.Threshold, &a.Severity, &at, &a.Detail,
 		&a.Version)
@@ -101,8 +104,8 @@ func scanAlert(row pgx.CollectableRow) (sluice.Alert, error) {
 	return a, err
 }
 
-func scanSilence(row pgx.CollectableRow) (sluice.Silence, error) {
-	var out sluice.Silence
+func scanSilence(row pgx.CollectableRow) (alert.Silence, error) {
+	var out alert.Silence
 	var id pgtype.UUID
 	err := row.Scan(&id, &out.Rule, &out.Queue, &out.CreatedAt, &out.Until, &out.By, &out.Reason)
 	out.ID, out.CreatedAt, out.Until = idOf(id), out.CreatedAt.UTC(), out.Until.UTC()
@@ -110,7 +113,7 @@ func scanSilence(row pgx.CollectableRow) (sluice.Silence, error) {
 }
 
 // SaveAlertRule stores a rule, and tells the audit.
-func (s *Store) SaveAlertRule(ctx context.Context, rule sluice.AlertRule, act sluice.Act) (sluice.AlertRule, error) {
+func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.Act) (alert.Rule, error) {
 	saved := rule
 	saved.Source, saved.ChangedBy, saved.Reason = "", act.By, act.Reason
 	err := s.call(ctx, "save rule", func(ctx context.Context, again bool) error {
@@ -141,7 +144,7 @@ func (s *Store) SaveAlertRule(ctx context.Context, rule sluice.AlertRule, act sl
 
 // DeleteAlertRule forgets what somebody stored of a rule, and tells the audit.
 func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) error {
-	return s.strike(ctx, "delete rule", alertRuleDeleteSQL, name, queue, sluice.AlertName(name, queue), act.By, act.Reason, nullUUID(act.ID))
+	return s.strike(ctx, "delete rule", alertRuleDeleteSQL, name, queue, alert.RuleName(name, queue), act.By, act.Reason, nullUUID(act.ID))
 }
 
 // strike runs a statement that deletes something and gives what it was; nothing is an ErrNotFound.
@@ -157,12 +160,12 @@ func (s *Store) strike(ctx context.Context, verb, sql string, arguments ...any) 
 
 // storedAlert is an alert as the statement takes it.
 type storedAlert struct {
-	sluice.Alert
+	alert.Alert
 	Version int64 `json:"version"` // the one that it gets
 }
 
 // SaveAlerts stores what a look has found.
-func (s *Store) SaveAlerts(ctx context.Context, round sluice.AlertRound) error {
+func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 	rows := make([]storedAlert, len(round.Alerts))
 	for i, a := range round.Alerts {
 		rows[i] = storedAlert{a, a.Version + 1}
@@ -187,7 +190,7 @@ func (s *Store) SaveAlerts(ctx context.Context, round sluice.AlertRound) error {
 			if err != nil {
 				return err
 			}
-			if err := exec(ctx, tx, alertForgetSQL, sluice.AlertReceiverKept); err != nil {
+			if err := exec(ctx, tx, alertForgetSQL, alert.ReceiverKept); err != nil {
 				return err
 			}
 			return tellRound(ctx, tx, round)
@@ -196,9 +199,9 @@ func (s *Store) SaveAlerts(ctx context.Context, round sluice.AlertRound) error {
 }
 
 // alertsStored reports whether an earlier try has stored the alerts.
-func alertsStored(stored []sluice.Alert, rows []storedAlert) bool {
+func alertsStored(stored []alert.Alert, rows []storedAlert) bool {
 	for _, row := range rows {
-		if !slices.ContainsFunc(stored, func(a sluice.Alert) bool {
+		if !slices.ContainsFunc(stored, func(a alert.Alert) bool {
 			return a.Rule == row.Rule && a.Queue == row.Queue && a.Version == row.Version && a.State == row.State &&
 				a.At.Equal(row.At.Truncate(time.Microsecond))
 		}) {

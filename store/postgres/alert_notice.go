@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 //go:embed sql/alert_receiver_seen.sql
@@ -26,12 +27,12 @@ var alertNoticesTakeSQL string
 var alertNoticesSettleSQL string
 
 // compareAlerts is the order in which alerts are locked.
-func compareAlerts(a, b sluice.Alert) int {
+func compareAlerts(a, b alert.Alert) int {
 	return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Queue, b.Queue))
 }
 
 // tellRound tells the audit what a look has found, and notes what receivers are to be told.
-func tellRound(ctx context.Context, tx pgx.Tx, round sluice.AlertRound) error {
+func tellRound(ctx context.Context, tx pgx.Tx, round alert.Evaluation) error {
 	if err := noteEntries(ctx, tx, round.Entries); err != nil || len(round.Messages) == 0 {
 		return err
 	}
@@ -47,8 +48,8 @@ func tellRound(ctx context.Context, tx pgx.Tx, round sluice.AlertRound) error {
 }
 
 // SaveSilence stores a silence that begins now, and tells the audit.
-func (s *Store) SaveSilence(ctx context.Context, silence sluice.Silence, act sluice.Act) (sluice.Silence, error) {
-	var saved []sluice.Silence
+func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act sluice.Act) (alert.Silence, error) {
+	var saved []alert.Silence
 	err := s.call(ctx, "save silence", func(ctx context.Context, _ bool) (err error) {
 		saved, err = list(ctx, s.pool, scanSilence, alertSilenceSaveSQL, [16]byte(silence.ID), silence.Rule, silence.Queue, silence.During, act.By,
 			act.Reason, silence.Name(), nullUUID(act.ID))
@@ -61,7 +62,7 @@ func (s *Store) SaveSilence(ctx context.Context, silence sluice.Silence, act slu
 		return err
 	})
 	if err != nil {
-		return sluice.Silence{}, err
+		return alert.Silence{}, err
 	}
 	return saved[0], nil
 }
@@ -72,8 +73,8 @@ func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) er
 }
 
 // TakeNotices makes a receiver known, and gives what it is to be told now.
-func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]sluice.AlertNotice, error) {
-	var out []sluice.AlertNotice
+func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]alert.Notice, error) {
+	var out []alert.Notice
 	err := s.call(ctx, "take notices", func(ctx context.Context, _ bool) (err error) {
 		if err := exec(ctx, s.pool, alertReceiverSeenSQL, receiver); err != nil {
 			return err
@@ -81,12 +82,12 @@ func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hol
 		out, err = list(ctx, s.pool, scanNotice, alertNoticesTakeSQL, receiver, limit, hold)
 		return err
 	})
-	slices.SortFunc(out, func(a, b sluice.AlertNotice) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(out, func(a, b alert.Notice) int { return cmp.Compare(a.Seq, b.Seq) })
 	return out, err
 }
 
-func scanNotice(row pgx.CollectableRow) (sluice.AlertNotice, error) {
-	var n sluice.AlertNotice
+func scanNotice(row pgx.CollectableRow) (alert.Notice, error) {
+	var n alert.Notice
 	var message []byte
 	if err := row.Scan(&n.Seq, &n.Receiver, &message, &n.CreatedAt, &n.Attempts, &n.Error); err != nil {
 		return n, err
@@ -96,9 +97,9 @@ func scanNotice(row pgx.CollectableRow) (sluice.AlertNotice, error) {
 }
 
 // SettleNotices strikes what a receiver was told, and puts off the rest.
-func (s *Store) SettleNotices(ctx context.Context, results []sluice.NoticeResult) error {
+func (s *Store) SettleNotices(ctx context.Context, results []alert.NoticeResult) error {
 	results = slices.Clone(results)
-	slices.SortFunc(results, func(a, b sluice.NoticeResult) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(results, func(a, b alert.NoticeResult) int { return cmp.Compare(a.Seq, b.Seq) })
 	var seqs, again []int64
 	var done []bool
 	var errors []string

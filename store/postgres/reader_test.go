@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -129,7 +130,7 @@ func TestReaderIsServedByTheStore(t *testing.T) {
 		"tasks":      func() error { _, err := client.Tasks(ctx); return err },
 		"tenants":    func() error { _, err := store.Tenants(ctx, "", 10); return err },
 		"tiers":      func() error { _, err := store.Tiers(ctx); return err },
-		"alerts":     func() error { _, err := client.Alerts(ctx); return err },
+		"alerts":     func() error { _, err := alert.Read(ctx, store); return err },
 		"stray runs": func() error { _, err := store.StrayRuns(ctx, "scraper", sluice.StrayRun{}, 10); return err },
 	} {
 		if err := look(); err != nil {

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
+
+var _ alert.Store = (*Store)(nil)
 
 //go:embed sql/alert_rules.sql
 var alertRulesSQL string
@@ -44,10 +47,10 @@ var alertSilenceSQL string
 var alertSilenceEndSQL string
 
 // AlertBook reads all that is stored of alerts.
-func (s *Store) AlertBook(ctx context.Context) (book sluice.AlertBook, err error) {
+func (s *Store) AlertBook(ctx context.Context) (book alert.Book, err error) {
 	err = s.read(ctx, "read alerts", func(tx runner) (err error) {
 		at := now()
-		book = sluice.AlertBook{Now: timeOf(&at)}
+		book = alert.Book{Now: timeOf(&at)}
 		if book.Rules, err = list(tx, scanAlertRule, alertRulesSQL); err != nil {
 			return err
 		}
@@ -63,8 +66,8 @@ func (s *Store) AlertBook(ctx context.Context) (book sluice.AlertBook, err error
 	return book, err
 }
 
-func scanAlertRule(rows *sql.Rows) (sluice.AlertRule, error) {
-	var r sluice.AlertRule
+func scanAlertRule(rows *sql.Rows) (alert.Rule, error) {
+	var r alert.Rule
 	var holds, window, changed int64
 	err := rows.Scan(&r.Name, &r.Queue, &r.Metric, &r.Op, &r.Threshold, &r.RateShare, &holds, &window, &r.Severity, &r.Covers, &r.Says, &r.Runbook,
 		&r.Disabled, &r.Version, &changed, &r.ChangedBy, &r.Reason)
@@ -72,8 +75,8 @@ func scanAlertRule(rows *sql.Rows) (sluice.AlertRule, error) {
 	return r, err
 }
 
-func scanAlert(rows *sql.Rows) (sluice.Alert, error) {
-	var a sluice.Alert
+func scanAlert(rows *sql.Rows) (alert.Alert, error) {
+	var a alert.Alert
 	var since int64
 	var pending, fired, resolved, at *int64
 	err := rows.Scan(&a.Rule, &a.Queue, &a.State, &since, &pending, &fired, &resolved, &a.Told, &a.Value, &a.Threshold, &a.Severity, &at, &a.Detail,
@@ -82,8 +85,8 @@ func scanAlert(rows *sql.Rows) (sluice.Alert, error) {
 	return a, err
 }
 
-func scanSilence(rows *sql.Rows) (sluice.Silence, error) {
-	var out sluice.Silence
+func scanSilence(rows *sql.Rows) (alert.Silence, error) {
+	var out alert.Silence
 	var id []byte
 	var created, until int64
 	err := rows.Scan(&id, &out.Rule, &out.Queue, &created, &until, &out.By, &out.Reason)
@@ -91,8 +94,8 @@ func scanSilence(rows *sql.Rows) (sluice.Silence, error) {
 	return out, err
 }
 
-func scanReceiver(rows *sql.Rows) (sluice.AlertReceiver, error) {
-	var r sluice.AlertReceiver
+func scanReceiver(rows *sql.Rows) (alert.ReceiverStatus, error) {
+	var r alert.ReceiverStatus
 	var seen int64
 	var oldest *int64
 	err := rows.Scan(&r.Name, &seen, &r.Waiting, &oldest, &r.Error)
@@ -101,7 +104,7 @@ func scanReceiver(rows *sql.Rows) (sluice.AlertReceiver, error) {
 }
 
 // SaveAlertRule stores a rule, and tells the audit.
-func (s *Store) SaveAlertRule(ctx context.Context, rule sluice.AlertRule, act sluice.Act) (sluice.AlertRule, error) {
+func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.Act) (alert.Rule, error) {
 	saved := rule
 	err := s.write(ctx, "save rule", func(tx runner, again bool) error {
 		stored, err := list(tx, scanAlertRule, alertRuleSQL, rule.Name, rule.Queue)
@@ -148,14 +151,14 @@ func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act slu
 			return sluice.ErrNotFound
 		}
 		return tell(tx, sluice.AuditEntry{
-			Object: sluice.ObjectAlert, Name: sluice.AlertName(name, queue), Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+			Object: sluice.ObjectAlert, Name: alert.RuleName(name, queue), Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
 		})
 	})
 }
 
 // SaveSilence stores a silence that begins now, and tells the audit.
-func (s *Store) SaveSilence(ctx context.Context, silence sluice.Silence, act sluice.Act) (sluice.Silence, error) {
-	var saved sluice.Silence
+func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act sluice.Act) (alert.Silence, error) {
+	var saved alert.Silence
 	err := s.write(ctx, "save silence", func(tx runner, _ bool) error {
 		at := now()
 		put, err := affected(tx.exec(alertSilenceSaveSQL, silence.ID[:], silence.Rule, silence.Queue, at, at+silence.During.Microseconds(), act.By, act.Reason))
@@ -175,7 +178,7 @@ func (s *Store) SaveSilence(ctx context.Context, silence sluice.Silence, act slu
 	return saved, err
 }
 
-func tellSilence(tx runner, silence sluice.Silence, event sluice.Event, act sluice.Act) error {
+func tellSilence(tx runner, silence alert.Silence, event sluice.Event, act sluice.Act) error {
 	after, err := json.Marshal(silence)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 //go:embed sql/alert_forget_silences.sql
@@ -40,7 +41,7 @@ var alertNoticeToldSQL string
 var alertNoticeAgainSQL string
 
 // SaveAlerts stores what a look has found.
-func (s *Store) SaveAlerts(ctx context.Context, round sluice.AlertRound) error {
+func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 	return s.write(ctx, "save alerts", func(tx runner, again bool) error {
 		if again {
 			stored, err := list(tx, scanAlert, alertsSQL)
@@ -66,9 +67,9 @@ func (s *Store) SaveAlerts(ctx context.Context, round sluice.AlertRound) error {
 }
 
 // alertsStored reports whether an earlier try has stored the alerts.
-func alertsStored(stored, alerts []sluice.Alert) bool {
+func alertsStored(stored, alerts []alert.Alert) bool {
 	for _, want := range alerts {
-		if !slices.ContainsFunc(stored, func(a sluice.Alert) bool {
+		if !slices.ContainsFunc(stored, func(a alert.Alert) bool {
 			return a.Rule == want.Rule && a.Queue == want.Queue && a.Version == want.Version+1 && a.State == want.State &&
 				a.At.Equal(want.At.Truncate(time.Microsecond))
 		}) {
@@ -80,7 +81,7 @@ func alertsStored(stored, alerts []sluice.Alert) bool {
 
 // forgetAlerting forgets silences that are over, and receivers that nobody asks for.
 func forgetAlerting(tx runner) error {
-	unseen := now() - sluice.AlertReceiverKept.Microseconds()
+	unseen := now() - alert.ReceiverKept.Microseconds()
 	for _, forget := range []struct {
 		text string
 		at   int64
@@ -93,7 +94,7 @@ func forgetAlerting(tx runner) error {
 }
 
 // tellRound tells the audit what a look has found, and notes what receivers are to be told.
-func tellRound(tx runner, round sluice.AlertRound) error {
+func tellRound(tx runner, round alert.Evaluation) error {
 	for _, e := range round.Entries {
 		e.At = time.Time{}
 		if err := tell(tx, e); err != nil {
@@ -113,7 +114,7 @@ func tellRound(tx runner, round sluice.AlertRound) error {
 }
 
 // TakeNotices makes a receiver known, and gives what it is to be told now. Where there is nothing to say, it only reads.
-func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]sluice.AlertNotice, error) {
+func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]alert.Notice, error) {
 	var known, waiting bool
 	err := s.read(ctx, "look at notices", func(tx runner) error {
 		at := now()
@@ -124,7 +125,7 @@ func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hol
 	if err != nil || known && !waiting {
 		return nil, err
 	}
-	var out []sluice.AlertNotice
+	var out []alert.Notice
 	err = s.write(ctx, "take notices", func(tx runner, _ bool) (err error) {
 		at := now()
 		if _, err := tx.exec(alertReceiverSeenSQL, receiver, at); err != nil {
@@ -133,12 +134,12 @@ func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hol
 		out, err = list(tx, scanNotice, alertNoticesTakeSQL, receiver, limit, at, at+hold.Microseconds())
 		return err
 	})
-	slices.SortFunc(out, func(a, b sluice.AlertNotice) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(out, func(a, b alert.Notice) int { return cmp.Compare(a.Seq, b.Seq) })
 	return out, err
 }
 
-func scanNotice(rows *sql.Rows) (sluice.AlertNotice, error) {
-	var n sluice.AlertNotice
+func scanNotice(rows *sql.Rows) (alert.Notice, error) {
+	var n alert.Notice
 	var message string
 	var created int64
 	if err := rows.Scan(&n.Seq, &n.Receiver, &message, &created, &n.Attempts, &n.Error); err != nil {
@@ -149,7 +150,7 @@ func scanNotice(rows *sql.Rows) (sluice.AlertNotice, error) {
 }
 
 // SettleNotices strikes what a receiver was told, and puts off the rest.
-func (s *Store) SettleNotices(ctx context.Context, results []sluice.NoticeResult) error {
+func (s *Store) SettleNotices(ctx context.Context, results []alert.NoticeResult) error {
 	if len(results) == 0 {
 		return nil
 	}

@@ -7,47 +7,48 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 // deadRule is a rule as a person stores it.
-func deadRule(queue string) sluice.AlertRule {
-	return sluice.AlertRule{
-		Name: "dead-letters", Queue: queue, Metric: sluice.MetricDead, Op: ">", Threshold: 5.5, RateShare: 0.25, For: 90 * time.Second,
-		Window: time.Hour, Severity: sluice.SeverityError, Covers: sluice.CoversUnlimited, Says: "they wait", Runbook: "look\nmend", Disabled: true,
+func deadRule(queue string) alert.Rule {
+	return alert.Rule{
+		Name: "dead-letters", Queue: queue, Metric: alert.MetricDead, Op: ">", Threshold: 5.5, RateShare: 0.25, For: 90 * time.Second,
+		Window: time.Hour, Severity: sluice.SeverityError, Covers: alert.CoversUnlimited, Says: "they wait", Runbook: "look\nmend", Disabled: true,
 	}
 }
 
 // firing is an alert that fires, and what is told of it.
-func (w *world) firing(rule, queue string, version int64) (sluice.Alert, sluice.AlertMessage) {
+func (w *world) firing(rule, queue string, version int64) (alert.Alert, alert.Message) {
 	now := w.Now().UTC().Truncate(time.Microsecond)
-	a := sluice.Alert{
-		Rule: rule, Queue: queue, State: sluice.AlertFiring, Since: now, PendingSince: now.Add(-time.Minute), FiredAt: now, Told: true, Value: 12.5,
+	a := alert.Alert{
+		Rule: rule, Queue: queue, State: alert.Firing, Since: now, PendingSince: now.Add(-time.Minute), FiredAt: now, Told: true, Value: 12.5,
 		Threshold: 10, Severity: sluice.SeverityCritical, At: now, Detail: "the oldest is from Monday", Version: version,
 	}
-	return a, a.Message(sluice.AlertRule{Name: rule, Metric: sluice.MetricDead, Op: ">", Says: "dead letters wait"}, sluice.AlertFires, now)
+	return a, a.Message(alert.Rule{Name: rule, Metric: alert.MetricDead, Op: ">", Says: "dead letters wait"}, alert.Fires, now)
 }
 
 // round is a look that has found alerts, each of which is told.
-func (w *world) round(alerts ...sluice.Alert) sluice.AlertRound {
-	out := sluice.AlertRound{Alerts: alerts}
+func (w *world) round(alerts ...alert.Alert) alert.Evaluation {
+	out := alert.Evaluation{Alerts: alerts}
 	for _, a := range alerts {
-		m := a.Message(sluice.AlertRule{Name: a.Rule, Metric: sluice.MetricDead, Op: ">"}, sluice.AlertFires, w.Now())
+		m := a.Message(alert.Rule{Name: a.Rule, Metric: alert.MetricDead, Op: ">"}, alert.Fires, w.Now())
 		out.Messages, out.Entries = append(out.Messages, m), append(out.Entries, m.Entry("upkeep"))
 	}
 	return out
 }
 
-func (w *world) book() sluice.AlertBook {
+func (w *world) book() alert.Book {
 	w.Helper()
-	book, err := w.Other.AlertBook(w.ctx)
+	book, err := alert.Given(w.Other).AlertBook(w.ctx)
 	w.ok(err)
 	return book
 }
 
 // take gives what a receiver is to be told.
-func (w *world) take(receiver string) []sluice.AlertNotice {
+func (w *world) take(receiver string) []alert.Notice {
 	w.Helper()
-	notices, err := w.Other.TakeNotices(w.ctx, receiver, 10, time.Minute)
+	notices, err := alert.Given(w.Other).TakeNotices(w.ctx, receiver, 10, time.Minute)
 	w.ok(err)
 	return notices
 }
@@ -70,13 +71,13 @@ func alertBookRules() []Rule {
 		{"R-340", "A rule of alerts is stored by its name and queue, with all that it says; a change needs the version that was read, and is audited with who and why.", "C-74", func(w *world) {
 			for _, q := range []string{"", queue} {
 				rule := deadRule(q)
-				saved, err := w.Store.SaveAlertRule(w.ctx, rule, person("they pile up"))
+				saved, err := alert.Given(w.Store).SaveAlertRule(w.ctx, rule, person("they pile up"))
 				w.ok(err)
 				equal(w, "version", saved.Version, 1)
-				_, err = w.Other.SaveAlertRule(w.ctx, rule, person("late"))
+				_, err = alert.Given(w.Other).SaveAlertRule(w.ctx, rule, person("late"))
 				w.is(err, sluice.ErrConflict)
 				saved.Threshold = 7
-				saved, err = w.Other.SaveAlertRule(w.ctx, saved, person("more"))
+				saved, err = alert.Given(w.Other).SaveAlertRule(w.ctx, saved, person("more"))
 				w.ok(err)
 				w.near("changed at", saved.ChangedAt, w.Now())
 				rule.Threshold, rule.Version, rule.ChangedAt, rule.ChangedBy, rule.Reason = 7, 2, saved.ChangedAt, "ada", "more"
@@ -87,19 +88,19 @@ func alertBookRules() []Rule {
 			}
 			stale := deadRule("")
 			stale.Version = 7
-			_, err := w.Store.SaveAlertRule(w.ctx, stale, person("stale"))
+			_, err := alert.Given(w.Store).SaveAlertRule(w.ctx, stale, person("stale"))
 			w.is(err, sluice.ErrConflict)
 			equal(w, "rules", len(w.book().Rules), 2)
 			equal(w, "told", len(w.alertTold("dead-letters/"+queue)), 2)
 		}},
 		{"R-341", "A rule that is deleted is gone, that of a queue or that of all, once; one that is not stored is not found.", "C-74", func(w *world) {
 			for _, q := range []string{"", queue} {
-				_, err := w.Store.SaveAlertRule(w.ctx, deadRule(q), person("test"))
+				_, err := alert.Given(w.Store).SaveAlertRule(w.ctx, deadRule(q), person("test"))
 				w.ok(err)
 			}
-			w.ok(w.Store.DeleteAlertRule(w.ctx, "dead-letters", queue, person("enough")))
-			w.is(w.Other.DeleteAlertRule(w.ctx, "dead-letters", queue, person("enough")), sluice.ErrNotFound)
-			w.is(w.Store.DeleteAlertRule(w.ctx, "nobody", "", person("enough")), sluice.ErrNotFound)
+			w.ok(alert.Given(w.Store).DeleteAlertRule(w.ctx, "dead-letters", queue, person("enough")))
+			w.is(alert.Given(w.Other).DeleteAlertRule(w.ctx, "dead-letters", queue, person("enough")), sluice.ErrNotFound)
+			w.is(alert.Given(w.Store).DeleteAlertRule(w.ctx, "nobody", "", person("enough")), sluice.ErrNotFound)
 			book := w.book()
 			equal(w, "rules", len(book.Rules), 1)
 			equal(w, "of", book.Rules[0].Queue, "")
@@ -108,9 +109,9 @@ func alertBookRules() []Rule {
 		{"R-342", "Alerts are stored with all that is known of them, together with what the audit is told, so that another process goes on from there.", "C-74, I-25", func(w *world) {
 			first, message := w.firing("dead-letters", queue, 0)
 			second, _ := w.firing("clock", "", 0)
-			second.State, second.FiredAt, second.Told, second.Detail = sluice.AlertPending, time.Time{}, false, ""
-			w.ok(w.Store.SaveAlerts(w.ctx, sluice.AlertRound{
-				Alerts: []sluice.Alert{first, second}, Messages: []sluice.AlertMessage{message}, Entries: []sluice.AuditEntry{message.Entry("upkeep")},
+			second.State, second.FiredAt, second.Told, second.Detail = alert.Pending, time.Time{}, false, ""
+			w.ok(alert.Given(w.Store).SaveAlerts(w.ctx, alert.Evaluation{
+				Alerts: []alert.Alert{first, second}, Messages: []alert.Message{message}, Entries: []sluice.AuditEntry{message.Entry("upkeep")},
 			}))
 			first.Version, second.Version = 1, 1
 			book := w.book()
@@ -133,7 +134,7 @@ func alertBookRules() []Rule {
 			var all sync.WaitGroup
 			for n, store := range []sluice.Store{w.Store, w.Other} {
 				all.Go(func() {
-					err := store.SaveAlerts(w.ctx, w.round(other, a))
+					err := alert.Given(store).SaveAlerts(w.ctx, w.round(other, a))
 					if err == nil {
 						stored.Store(n, true)
 					} else {
@@ -148,16 +149,16 @@ func alertBookRules() []Rule {
 			equal(w, "stored", winners, 1)
 			a.Version = 1
 			stale := other // the second of the round is stale
-			w.is(w.Store.SaveAlerts(w.ctx, w.round(a, stale)), sluice.ErrConflict)
+			w.is(alert.Given(w.Store).SaveAlerts(w.ctx, w.round(a, stale)), sluice.ErrConflict)
 			equal(w, "version", w.book().Alerts[1].Version, 1)
 			equal(w, "told", len(w.take("hook")), 2)
 			equal(w, "audited", len(w.alertTold("dead-letters/"+queue)), 1)
 		}},
 		{"R-344", "A silence begins when it is stored and is listed until it is over; the same id again changes nothing; ended before, it is gone; each is audited with who and why.", "C-74", func(w *world) {
-			short := sluice.Silence{ID: sluice.NewID(), Rule: "dead-letters", Queue: queue, During: time.Minute}
-			long := sluice.Silence{ID: sluice.NewID(), During: time.Hour}
-			for _, silence := range []sluice.Silence{long, short, long} {
-				saved, err := w.Store.SaveSilence(w.ctx, silence, person("the bank moves"))
+			short := alert.Silence{ID: sluice.NewID(), Rule: "dead-letters", Queue: queue, During: time.Minute}
+			long := alert.Silence{ID: sluice.NewID(), During: time.Hour}
+			for _, silence := range []alert.Silence{long, short, long} {
+				saved, err := alert.Given(w.Store).SaveSilence(w.ctx, silence, person("the bank moves"))
 				w.ok(err)
 				w.near("until", saved.Until, w.Now().Add(silence.During))
 				if saved.By != "ada" || saved.Reason != "the bank moves" || saved.Rule != silence.Rule || saved.Queue != silence.Queue {
@@ -170,9 +171,9 @@ func alertBookRules() []Rule {
 			w.near("made at", book.Silences[0].CreatedAt, w.Now())
 			w.Advance(2 * time.Minute)
 			equal(w, "left", len(w.book().Silences), 1)
-			w.is(w.Store.EndSilence(w.ctx, short.ID, person("late")), sluice.ErrNotFound)
-			w.ok(w.Other.EndSilence(w.ctx, long.ID, person("it has moved")))
-			w.is(w.Store.EndSilence(w.ctx, long.ID, person("again")), sluice.ErrNotFound)
+			w.is(alert.Given(w.Store).EndSilence(w.ctx, short.ID, person("late")), sluice.ErrNotFound)
+			w.ok(alert.Given(w.Other).EndSilence(w.ctx, long.ID, person("it has moved")))
+			w.is(alert.Given(w.Store).EndSilence(w.ctx, long.ID, person("again")), sluice.ErrNotFound)
 			equal(w, "after the end", len(w.book().Silences), 0)
 			if told := w.alertTold("*"); !slices.Equal(told, []sluice.Event{sluice.EventUnsilence, sluice.EventSilence}) {
 				w.Fatalf("told %v", told)
@@ -189,7 +190,7 @@ func noticeRules() []Rule {
 			}
 			a, _ := w.firing("dead-letters", queue, 0)
 			round := w.round(a)
-			w.ok(w.Store.SaveAlerts(w.ctx, round))
+			w.ok(alert.Given(w.Store).SaveAlerts(w.ctx, round))
 			for _, receiver := range []string{"hook", "pager"} {
 				taken := w.take(receiver)
 				equal(w, "notices of "+receiver, len(taken), 1)
@@ -201,7 +202,7 @@ func noticeRules() []Rule {
 				got.At, got.FiredAt, want.At, want.FiredAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 				equal(w, "message", got, want)
 				equal(w, "attempts", taken[0].Attempts, 1)
-				w.ok(w.Store.SettleNotices(w.ctx, []sluice.NoticeResult{{Seq: taken[0].Seq, Done: true}}))
+				w.ok(alert.Given(w.Store).SettleNotices(w.ctx, []alert.NoticeResult{{Seq: taken[0].Seq, Done: true}}))
 			}
 			w.Advance(time.Hour)
 			equal(w, "after", len(w.take("hook"))+len(w.take("pager")), 0)
@@ -213,12 +214,12 @@ func noticeRules() []Rule {
 		{"R-346", "A notice that was taken is nobody else's until its hold has passed; then it is given again, with how often that was.", "I-20", func(w *world) {
 			w.take("hook")
 			a, _ := w.firing("dead-letters", queue, 0)
-			w.ok(w.Store.SaveAlerts(w.ctx, w.round(a)))
+			w.ok(alert.Given(w.Store).SaveAlerts(w.ctx, w.round(a)))
 			var got sync.Map
 			var all sync.WaitGroup
 			for n, store := range []sluice.Store{w.Store, w.Other, w.Store, w.Other} {
 				all.Go(func() {
-					notices, err := store.TakeNotices(w.ctx, "hook", 10, time.Minute)
+					notices, err := alert.Given(store).TakeNotices(w.ctx, "hook", 10, time.Minute)
 					if err != nil {
 						got.Store(-n, err)
 					}
@@ -246,13 +247,13 @@ func noticeRules() []Rule {
 			w.take("hook")
 			a, _ := w.firing("dead-letters", queue, 0)
 			other, _ := w.firing("clock", "", 0)
-			w.ok(w.Store.SaveAlerts(w.ctx, w.round(a)))
+			w.ok(alert.Given(w.Store).SaveAlerts(w.ctx, w.round(a)))
 			a.Version = 1
-			w.ok(w.Store.SaveAlerts(w.ctx, w.round(a, other)))
+			w.ok(alert.Given(w.Store).SaveAlerts(w.ctx, w.round(a, other)))
 			first := w.take("hook")
 			equal(w, "notices", len(first), 2)
 			equal(w, "of", first[0].Message.Rule+" and "+first[1].Message.Rule, "dead-letters and clock")
-			w.ok(w.Store.SettleNotices(w.ctx, []sluice.NoticeResult{{Seq: first[1].Seq, Done: true}, {Seq: first[0].Seq, Again: 10 * time.Minute, Error: "no route to hook"}}))
+			w.ok(alert.Given(w.Store).SettleNotices(w.ctx, []alert.NoticeResult{{Seq: first[1].Seq, Done: true}, {Seq: first[0].Seq, Again: 10 * time.Minute, Error: "no route to hook"}}))
 			equal(w, "while it is put off", len(w.take("hook")), 0)
 			r := w.book().Receivers[0]
 			equal(w, "waiting", r.Waiting, 2)
@@ -263,7 +264,7 @@ func noticeRules() []Rule {
 			equal(w, "again", len(again), 1)
 			equal(w, "the same", again[0].Seq, first[0].Seq)
 			equal(w, "error", again[0].Error, "no route to hook")
-			w.ok(w.Store.SettleNotices(w.ctx, []sluice.NoticeResult{{Seq: again[0].Seq, Done: true}}))
+			w.ok(alert.Given(w.Store).SettleNotices(w.ctx, []alert.NoticeResult{{Seq: again[0].Seq, Done: true}}))
 			last := w.take("hook")
 			equal(w, "last", len(last), 1)
 			if last[0].Seq <= again[0].Seq {
@@ -274,14 +275,14 @@ func noticeRules() []Rule {
 			w.take("gone")
 			w.take("hook")
 			a, _ := w.firing("dead-letters", queue, 0)
-			w.ok(w.Store.SaveAlerts(w.ctx, w.round(a)))
+			w.ok(alert.Given(w.Store).SaveAlerts(w.ctx, w.round(a)))
 			for range 2 {
-				w.Advance(sluice.AlertReceiverKept/2 + time.Hour)
-				_, err := w.Other.TakeNotices(w.ctx, "hook", 10, time.Second)
+				w.Advance(alert.ReceiverKept/2 + time.Hour)
+				_, err := alert.Given(w.Other).TakeNotices(w.ctx, "hook", 10, time.Second)
 				w.ok(err)
 			}
 			a.Version = 1
-			w.ok(w.Store.SaveAlerts(w.ctx, w.round(a)))
+			w.ok(alert.Given(w.Store).SaveAlerts(w.ctx, w.round(a)))
 			book := w.book()
 			equal(w, "receivers", len(book.Receivers), 1)
 			equal(w, "that stays", book.Receivers[0].Name, "hook")

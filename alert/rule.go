@@ -1,40 +1,43 @@
-package sluice
+package alert
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
-// AlertState is where an alert is.
-type AlertState string
+// State is the state of an alert.
+type State string
 
 // The states. An alert is pending from when its condition holds until it has held for the rule's For. A silenced one
 // would fire, but somebody said that nobody is to be told.
 const (
-	AlertInactive AlertState = "inactive"
-	AlertPending  AlertState = "pending"
-	AlertFiring   AlertState = "firing"
-	AlertSilenced AlertState = "silenced"
+	Inactive State = "inactive"
+	Pending  State = "pending"
+	Firing   State = "firing"
+	Silenced State = "silenced"
 )
 
-// AlertSeverities lists the severities of rules, the mildest first.
-func AlertSeverities() []Severity {
-	return []Severity{SeverityNote, SeverityWarning, SeverityError, SeverityCritical}
+// Severities lists the severities of rules, the mildest first.
+func Severities() []sluice.Severity {
+	return []sluice.Severity{sluice.SeverityNote, sluice.SeverityWarning, sluice.SeverityError, sluice.SeverityCritical}
 }
 
-// AlertRule says when people are to be told of something. There is one alert for each queue that the rule covers, or one
+// Rule says when people are to be told of something. There is one alert for each queue that the rule covers, or one
 // for the store, as its metric tells of queues or of the store.
-type AlertRule struct {
+type Rule struct {
 	// Name is the rule's, such as dead-letters. A stored rule of a preset's name counts in its place.
 	Name string
 	// Queue is the only one that the rule covers; empty: all that Covers names. The rule of a queue counts there in
 	// place of the one of its name for all.
 	Queue string
-	// Metric names the figure that is looked at, one of AlertMetrics.
+	// Metric names the figure that is looked at, one of Metrics.
 	Metric string
 	// Op is ">" or "<": on which side of the threshold the figure is to be told of.
 	Op string
@@ -48,9 +51,9 @@ type AlertRule struct {
 	// Window is how far back a metric looks that tells of a while; for others it has no meaning.
 	Window time.Duration
 	// Severity says how much it matters.
-	Severity Severity
+	Severity sluice.Severity
 	// Covers says of which queues the rule tells, unless Queue names one.
-	Covers AlertScope
+	Covers Scope
 	// Says is one sentence: what is wrong when it fires. Runbook is what to do then, one step a line.
 	Says    string
 	Runbook string
@@ -68,41 +71,41 @@ type AlertRule struct {
 }
 
 // alertRuleText is how a rule is written as JSON, with durations as people write them.
-type alertRuleText struct {
-	Name      string     `json:"name"`
-	Queue     string     `json:"queue,omitempty"`
-	Metric    string     `json:"metric"`
-	Op        string     `json:"op"`
-	Threshold float64    `json:"threshold"`
-	RateShare float64    `json:"rate_share,omitempty"`
-	For       string     `json:"for"`
-	Window    string     `json:"window,omitempty"`
-	Severity  Severity   `json:"severity"`
-	Covers    AlertScope `json:"covers,omitempty"`
-	Says      string     `json:"says,omitempty"`
-	Runbook   string     `json:"runbook,omitempty"`
-	Source    string     `json:"source,omitempty"`
-	Disabled  bool       `json:"disabled"`
-	Version   int64      `json:"version,omitempty"`
+type ruleText struct {
+	Name      string          `json:"name"`
+	Queue     string          `json:"queue,omitempty"`
+	Metric    string          `json:"metric"`
+	Op        string          `json:"op"`
+	Threshold float64         `json:"threshold"`
+	RateShare float64         `json:"rate_share,omitempty"`
+	For       string          `json:"for"`
+	Window    string          `json:"window,omitempty"`
+	Severity  sluice.Severity `json:"severity"`
+	Covers    Scope           `json:"covers,omitempty"`
+	Says      string          `json:"says,omitempty"`
+	Runbook   string          `json:"runbook,omitempty"`
+	Source    string          `json:"source,omitempty"`
+	Disabled  bool            `json:"disabled"`
+	Version   int64           `json:"version,omitempty"`
 }
 
 // MarshalJSON writes the rule's fields by their names, durations as settings write them.
-func (r AlertRule) MarshalJSON() ([]byte, error) {
-	text := alertRuleText{
-		r.Name, r.Queue, r.Metric, r.Op, r.Threshold, r.RateShare, FormatDuration(r.For), "", r.Severity,
+func (r Rule) MarshalJSON() ([]byte, error) {
+	text := ruleText{
+		r.Name, r.Queue, r.Metric, r.Op, r.Threshold, r.RateShare, sluice.FormatDuration(r.For), "", r.Severity,
 		r.Covers, r.Says, r.Runbook, r.Source, r.Disabled, r.Version,
 	}
 	if r.Window > 0 {
-		text.Window = FormatDuration(r.Window)
+		text.Window = sluice.FormatDuration(r.Window)
 	}
 	return json.Marshal(text)
 }
 
 // Object names the rule in the audit: its name, and the queue where it is one queue's.
-func (r AlertRule) Object() string { return AlertName(r.Name, r.Queue) }
+func (r Rule) Object() string { return RuleName(r.Name, r.Queue) }
 
-// AlertName names an alert, or the rule of a queue: dead-letters, dead-letters/payments.
-func AlertName(rule, queue string) string {
+// RuleName names an alert, or the rule of a queue: dead-letters, dead-letters/payments.
+func RuleName(rule, queue string) string {
 	if queue == "" {
 		return rule
 	}
@@ -110,13 +113,13 @@ func AlertName(rule, queue string) string {
 }
 
 // Preset reports whether there is a preset of the rule's name.
-func (r AlertRule) Preset() bool {
+func (r Rule) Preset() bool {
 	_, found := presetOf(r.Name)
 	return found
 }
 
 // Breaks reports whether a figure is on the wrong side of a threshold.
-func (r AlertRule) Breaks(value, threshold float64) bool {
+func (r Rule) Breaks(value, threshold float64) bool {
 	if r.Op == "<" {
 		return value < threshold
 	}
@@ -124,7 +127,7 @@ func (r AlertRule) Breaks(value, threshold float64) bool {
 }
 
 // ThresholdIn is the threshold that counts in a queue, by the queue's own rate.
-func (r AlertRule) ThresholdIn(queue Queue) float64 {
+func (r Rule) ThresholdIn(queue sluice.Queue) float64 {
 	if r.RateShare > 0 && !queue.Settings.Rate.IsZero() {
 		return math.Min(r.Threshold, r.RateShare*queue.Settings.Rate.PerSecond())
 	}
@@ -133,23 +136,23 @@ func (r AlertRule) ThresholdIn(queue Queue) float64 {
 
 // bounds of what a rule may say.
 const (
-	maxAlertFor    = 30 * day
-	minAlertWindow = time.Minute
-	maxAlertWindow = 90 * day
-	maxRunbook     = 10_000
+	maxFor     = 30 * 24 * time.Hour
+	minWindow  = time.Minute
+	maxWindow  = 90 * 24 * time.Hour
+	maxRunbook = 10_000
 )
 
 // Check says which rule of rules it breaks, as an ErrInvalid.
-func (r AlertRule) Check() error {
-	if err := CheckQueueName(r.Name); err != nil {
+func (r Rule) Check() error {
+	if err := sluice.CheckQueueName(r.Name); err != nil {
 		return invalid("rule", fmt.Sprintf("%.80q is no name: up to 64 letters, figures, and . _ : - behind the first", r.Name))
 	}
-	metric, err := AlertMetricNamed(r.Metric)
+	metric, err := MetricNamed(r.Metric)
 	if err != nil {
 		return invalid("metric", err.Error())
 	}
 	if r.Queue != "" {
-		if err := CheckQueueName(r.Queue); err != nil {
+		if err := sluice.CheckQueueName(r.Queue); err != nil {
 			return err
 		}
 		if !metric.OfQueue {
@@ -161,11 +164,11 @@ func (r AlertRule) Check() error {
 		return invalid("op", fmt.Sprintf("%.20q is neither > nor <", r.Op))
 	case math.IsNaN(r.Threshold) || math.IsInf(r.Threshold, 0) || math.Abs(r.Threshold) > 1e15:
 		return invalid("threshold", "it is no figure that can be reached")
-	case r.For < 0 || r.For > maxAlertFor:
-		return invalid("for", fmt.Sprintf("%s is not from 0s to %s", r.For, FormatDuration(maxAlertFor)))
-	case metric.Windowed && (r.Window < minAlertWindow || r.Window > maxAlertWindow):
-		return invalid("window", fmt.Sprintf("%s is not from %s to %s; %s tells of a while", r.Window, FormatDuration(minAlertWindow), FormatDuration(maxAlertWindow), metric.Name))
-	case !slices.Contains(AlertSeverities(), r.Severity):
+	case r.For < 0 || r.For > maxFor:
+		return invalid("for", fmt.Sprintf("%s is not from 0s to %s", r.For, sluice.FormatDuration(maxFor)))
+	case metric.Windowed && (r.Window < minWindow || r.Window > maxWindow):
+		return invalid("window", fmt.Sprintf("%s is not from %s to %s; %s tells of a while", r.Window, sluice.FormatDuration(minWindow), sluice.FormatDuration(maxWindow), metric.Name))
+	case !slices.Contains(Severities(), r.Severity):
 		return invalid("severity", fmt.Sprintf("%.20q is none of note, warning, error, critical", r.Severity))
 	case r.RateShare < 0 || r.RateShare > 1:
 		return invalid("rate_share", "it is not from 0 to 1")
@@ -175,30 +178,30 @@ func (r AlertRule) Check() error {
 	return r.Covers.check(metric)
 }
 
-// AlertScope says of which queues a rule tells.
-type AlertScope string
+// Scope says which queues a rule covers.
+type Scope string
 
 // The scopes. Limits are a rate, an in_flight_limit, and whatever tenants are granted: in a queue that has them jobs
 // wait because they are meant to, so how many wait and how long says nothing of trouble.
 const (
 	// CoversAll is every queue.
-	CoversAll AlertScope = ""
+	CoversAll Scope = ""
 	// CoversWorkers are queues whose jobs workers run, CoversEngines those that have an engine.
-	CoversWorkers AlertScope = "workers"
-	CoversEngines AlertScope = "engines"
+	CoversWorkers Scope = "workers"
+	CoversEngines Scope = "engines"
 	// CoversUnlimited are queues without limits, CoversUnlimitedWorkers and CoversUnlimitedEngines those of a kind.
-	CoversUnlimited        AlertScope = "unlimited"
-	CoversUnlimitedWorkers AlertScope = "unlimited workers"
-	CoversUnlimitedEngines AlertScope = "unlimited engines"
+	CoversUnlimited        Scope = "unlimited"
+	CoversUnlimitedWorkers Scope = "unlimited workers"
+	CoversUnlimitedEngines Scope = "unlimited engines"
 	// CoversRated are queues that have a rate.
-	CoversRated AlertScope = "rated"
+	CoversRated Scope = "rated"
 	// CoversStore is the store as a whole, and no queue.
-	CoversStore AlertScope = "store"
+	CoversStore Scope = "store"
 )
 
 // check says whether a scope fits a metric.
-func (s AlertScope) check(metric AlertMetric) error {
-	known := []AlertScope{CoversAll, CoversWorkers, CoversEngines, CoversUnlimited, CoversUnlimitedWorkers, CoversUnlimitedEngines, CoversRated, CoversStore}
+func (s Scope) check(metric Metric) error {
+	known := []Scope{CoversAll, CoversWorkers, CoversEngines, CoversUnlimited, CoversUnlimitedWorkers, CoversUnlimitedEngines, CoversRated, CoversStore}
 	if !slices.Contains(known, s) {
 		return invalid("covers", fmt.Sprintf("%.40q is none of %q", s, known[1:]))
 	}
@@ -209,8 +212,8 @@ func (s AlertScope) check(metric AlertMetric) error {
 }
 
 // Says names the queues for people.
-func (s AlertScope) Says() string {
-	return map[AlertScope]string{
+func (s Scope) Says() string {
+	return map[Scope]string{
 		CoversAll: "every queue", CoversWorkers: "queues whose jobs workers run", CoversEngines: "queues with an engine",
 		CoversUnlimited:        "queues without limits",
 		CoversUnlimitedWorkers: "queues without limits whose jobs workers run", CoversUnlimitedEngines: "queues without limits with an engine",
@@ -219,7 +222,7 @@ func (s AlertScope) Says() string {
 }
 
 // Covers reports whether a rule tells of a queue.
-func (s AlertScope) Covers(queue Queue) bool {
+func (s Scope) Covers(queue sluice.Queue) bool {
 	engine := queue.Settings.Engine != ""
 	switch s {
 	case CoversAll:
@@ -241,14 +244,14 @@ func (s AlertScope) Covers(queue Queue) bool {
 }
 
 // limited reports whether jobs of a queue wait because they are meant to.
-func limited(queue Queue) bool {
+func limited(queue sluice.Queue) bool {
 	s := queue.Settings
 	return !s.Rate.IsZero() || s.InFlightLimit > 0 || s.TenantCapacity > 0 || !s.TenantRate.IsZero() || queue.ByTenant
 }
 
 // Silence keeps receivers from being told of alerts for a while.
 type Silence struct {
-	ID ID `json:"id"`
+	ID sluice.ID `json:"id"`
 	// Rule and Queue say of which; empty: of every one.
 	Rule  string `json:"rule,omitempty"`
 	Queue string `json:"queue,omitempty"`
@@ -270,4 +273,6 @@ func (s Silence) Hides(rule, queue string, now time.Time) bool {
 func figure(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64) }
 
 // Name is what the audit calls the silence: its rule and queue, with * for every one.
-func (s Silence) Name() string { return AlertName(orElse(s.Rule, "*"), s.Queue) }
+func (s Silence) Name() string { return RuleName(cmp.Or(s.Rule, "*"), s.Queue) }
+
+func invalid(field, rule string) error { return &sluice.InvalidError{Field: field, Rule: rule} }

@@ -33,7 +33,7 @@ type Receiver interface {
 	Name() string
 	// Tell tells it one message, within a deadline of its own. A message may come twice, with the same id. An error means
 	// that it is to be told again; one that is a *RefusedError, that it can be reached all the same.
-	Tell(ctx context.Context, message sluice.AlertMessage) error
+	Tell(ctx context.Context, message Message) error
 }
 
 // RefusedError is the error of a receiver that answers, and does not take a message.
@@ -45,6 +45,7 @@ func (e *RefusedError) Error() string { return "refused: " + e.Answer }
 // Watcher looks at rules and tells receivers. Look and Tell may run beside each other, each once at a time.
 type Watcher struct {
 	store   sluice.Store
+	alerts  Store
 	client  *sluice.Client
 	options Options
 	log     *event.Log
@@ -63,7 +64,7 @@ func New(store sluice.Store, options Options) *Watcher {
 	}
 	store = sluice.GivenStore(store)
 	return &Watcher{
-		store: store, client: sluice.NewClient(store, sluice.ClientOptions{Logger: options.Logger}), options: options,
+		store: store, alerts: Given(store), client: sluice.NewClient(store, sluice.ClientOptions{Logger: options.Logger}), options: options,
 		log: event.NewLog(options.Logger, options.Holder, options.LogLimit),
 	}
 }
@@ -73,14 +74,14 @@ func (w *Watcher) Flush() { w.log.Flush() }
 
 // Finding is what a look found of a rule in a queue, or in the store.
 type Finding struct {
-	sluice.AlertTarget
-	Reading sluice.AlertReading
+	Target
+	Reading Reading
 	// Err is why there is no reading.
 	Err error
 	// Before is the alert as it is stored, Alert as it is now, and Change what people are told of that.
-	Before sluice.Alert
-	Alert  sluice.Alert
-	Change sluice.AlertChange
+	Before Alert
+	Alert  Alert
+	Change Change
 }
 
 // Read looks at all rules, and changes nothing. A figure that cannot be read does not keep the others from being looked at.
@@ -89,8 +90,8 @@ func (w *Watcher) Read(ctx context.Context) ([]Finding, error) {
 	return found, err
 }
 
-func (w *Watcher) read(ctx context.Context) ([]Finding, sluice.AlertBook, error) {
-	book, err := w.client.Alerts(ctx)
+func (w *Watcher) read(ctx context.Context) ([]Finding, Book, error) {
+	book, err := Read(ctx, w.store)
 	if err != nil {
 		return nil, book, fmt.Errorf("read rules: %w", err)
 	}
@@ -98,16 +99,16 @@ func (w *Watcher) read(ctx context.Context) ([]Finding, sluice.AlertBook, error)
 	if err != nil {
 		return nil, book, fmt.Errorf("read queues: %w", err)
 	}
-	targets := sluice.AlertTargets(book.Rules, queues)
+	targets := Targets(book.Rules, queues)
 	figures := newFigures(w, book, targets)
 	found := make([]Finding, 0, len(targets))
 	for _, target := range targets {
-		f := Finding{AlertTarget: target, Before: stored(book.Alerts, target.Rule.Name, target.Queue.Name)}
+		f := Finding{Target: target, Before: stored(book.Alerts, target.Rule.Name, target.Queue.Name)}
 		f.Reading, f.Err = figures.read(ctx, target)
 		if f.Err != nil {
-			f.Reading = sluice.AlertReading{Unknown: true}
+			f.Reading = Reading{Unknown: true}
 		}
-		hidden := slices.ContainsFunc(book.Silences, func(s sluice.Silence) bool { return s.Hides(target.Rule.Name, target.Queue.Name, book.Now) })
+		hidden := slices.ContainsFunc(book.Silences, func(s Silence) bool { return s.Hides(target.Rule.Name, target.Queue.Name, book.Now) })
 		f.Alert, f.Change = f.Before.Next(target.Rule, target.Threshold, f.Reading, hidden, book.Now)
 		found = append(found, f)
 	}
@@ -115,13 +116,13 @@ func (w *Watcher) read(ctx context.Context) ([]Finding, sluice.AlertBook, error)
 }
 
 // stored gives an alert as it is stored, or a new one.
-func stored(alerts []sluice.Alert, rule, queue string) sluice.Alert {
+func stored(alerts []Alert, rule, queue string) Alert {
 	for _, a := range alerts {
 		if a.Rule == rule && a.Queue == queue {
 			return a
 		}
 	}
-	return sluice.Alert{Rule: rule, Queue: queue}
+	return Alert{Rule: rule, Queue: queue}
 }
 
 // Look looks at all rules, stores what it finds, notes it for all receivers and logs it. It returns how many changes people
@@ -137,7 +138,7 @@ func (w *Watcher) Look(ctx context.Context) (changes int, err error) {
 	}
 	found = append(found, withdrawn(found, book)...)
 	var failed []error
-	round := sluice.AlertRound{}
+	round := Evaluation{}
 	for _, f := range found {
 		if f.Err != nil {
 			failed = append(failed, fmt.Errorf("alert %s: %w", f.Alert.Name(), f.Err))
@@ -155,7 +156,7 @@ func (w *Watcher) Look(ctx context.Context) (changes int, err error) {
 		}
 	}
 	if len(round.Alerts) > 0 {
-		switch err := w.store.SaveAlerts(ctx, round); {
+		switch err := w.alerts.SaveAlerts(ctx, round); {
 		case errors.Is(err, sluice.ErrConflict):
 			return 0, nil // another one looks, and tells
 		case err != nil:
@@ -168,24 +169,24 @@ func (w *Watcher) Look(ctx context.Context) (changes int, err error) {
 
 // matters reports whether a finding is to be stored. When upkeep was seen last is stored by the rule that tells of it.
 func (f Finding) matters() bool {
-	if f.Alert.State == sluice.AlertInactive && f.Before.State != sluice.AlertPending && f.Change == "" {
-		return f.Rule.Metric == sluice.MetricUpkeepMissing
+	if f.Alert.State == Inactive && f.Before.State != Pending && f.Change == "" {
+		return f.Rule.Metric == MetricUpkeepMissing
 	}
 	return f.Alert != f.Before
 }
 
 // withdrawn are alerts that are stored, not inactive, and no longer looked at.
-func withdrawn(found []Finding, book sluice.AlertBook) []Finding {
+func withdrawn(found []Finding, book Book) []Finding {
 	var out []Finding
 	for _, a := range book.Alerts {
 		looked := slices.ContainsFunc(found, func(f Finding) bool { return f.Alert.Rule == a.Rule && f.Alert.Queue == a.Queue })
-		if looked || a.State == sluice.AlertInactive {
+		if looked || a.State == Inactive {
 			continue
 		}
 		f := Finding{Before: a}
 		f.Alert, f.Change = a.Withdraw(book.Now)
-		f.Rule = sluice.AlertRule{Name: a.Rule, Queue: a.Queue, Severity: a.Severity, Says: "the rule is no longer looked at"}
-		if i := slices.IndexFunc(book.Rules, func(r sluice.AlertRule) bool { return r.Name == a.Rule }); i >= 0 {
+		f.Rule = Rule{Name: a.Rule, Queue: a.Queue, Severity: a.Severity, Says: "the rule is no longer looked at"}
+		if i := slices.IndexFunc(book.Rules, func(r Rule) bool { return r.Name == a.Rule }); i >= 0 {
 			f.Rule = book.Rules[i]
 		}
 		out = append(out, f)
@@ -194,8 +195,8 @@ func withdrawn(found []Finding, book sluice.AlertBook) []Finding {
 }
 
 func (w *Watcher) tellLog(found []Finding) {
-	events := map[sluice.AlertChange]*event.Event{
-		sluice.AlertFires: event.AlertFiring, sluice.AlertResolves: event.AlertResolved, sluice.AlertHides: event.AlertSilenced,
+	events := map[Change]*event.Event{
+		Fires: event.AlertFiring, Resolves: event.AlertResolved, Hides: event.AlertSilenced,
 	}
 	for _, f := range found {
 		if f.Change != "" {
@@ -215,7 +216,7 @@ func (w *Watcher) register(ctx context.Context) error {
 		if err := sluice.CheckGiven("receiver", r); err != nil {
 			return err
 		}
-		if _, err := w.store.TakeNotices(ctx, r.Name(), 0, time.Second); err != nil {
+		if _, err := w.alerts.TakeNotices(ctx, r.Name(), 0, time.Second); err != nil {
 			return fmt.Errorf("register receiver %q: %w", r.Name(), err)
 		}
 	}

@@ -1,14 +1,16 @@
-package sluice
+package alert
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sluice-queue/sluice"
 )
 
-// AlertMetric is a figure that rules look at. None is found by counting all jobs: counts stop where the highest
+// Metric is a figure that rules evaluate. None is found by counting all jobs: counts stop where the highest
 // threshold is reached.
-type AlertMetric struct {
+type Metric struct {
 	// Name is what rules call it.
 	Name string
 	// Unit is that of thresholds: jobs, seconds, bytes, rows, holders, queues, share (0 to 1), per second.
@@ -51,7 +53,7 @@ const (
 )
 
 // alertMetrics lists every metric.
-var alertMetrics = [...]AlertMetric{
+var metrics = [...]Metric{
 	{MetricReady, "jobs", true, false, "Jobs that are due and may be claimed; none in a paused queue. Counting stops just above the highest threshold."},
 	{MetricOldestAge, "seconds", true, false, "How long the job that has been ready longest has been due; 0 in a paused queue."},
 	{MetricDrainTime, "seconds", true, false, "How long the queue's rate takes for the jobs that are ready now, as upkeep counted them last; 0 in a paused queue."},
@@ -81,19 +83,19 @@ var alertMetrics = [...]AlertMetric{
 
 // NeedsStatistics reports whether the figure comes from the statistics that processes keep. Where no process counts, it is
 // not known, and alerts of rules that look at it stay as they are.
-func (m AlertMetric) NeedsStatistics() bool { return m.Windowed }
+func (m Metric) NeedsStatistics() bool { return m.Windowed }
 
-// AlertMetrics lists what rules can look at.
-func AlertMetrics() []AlertMetric { return slices.Clone(alertMetrics[:]) }
+// Metrics lists what rules can evaluate.
+func Metrics() []Metric { return slices.Clone(metrics[:]) }
 
-// AlertMetricNamed finds a metric by its name. An unknown name is an ErrNotFound that lists them.
-func AlertMetricNamed(name string) (AlertMetric, error) {
+// MetricNamed finds a metric by its name. An unknown name is an ErrNotFound that lists them.
+func MetricNamed(name string) (Metric, error) {
 	var names []string
-	for _, m := range alertMetrics {
+	for _, m := range metrics {
 		if m.Name == name {
 			return m, nil
 		}
 		names = append(names, m.Name)
 	}
-	return AlertMetric{}, fmt.Errorf("metric %.60q: %w; there are: %s", name, ErrNotFound, strings.Join(names, ", "))
+	return Metric{}, fmt.Errorf("metric %.60q: %w; there are: %s", name, sluice.ErrNotFound, strings.Join(names, ", "))
 }

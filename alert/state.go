@@ -1,17 +1,19 @@
-package sluice
+package alert
 
 import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // Alert is what is known of a rule in a queue, or in the store.
 type Alert struct {
 	Rule string `json:"rule"`
 	// Queue is empty for a rule about the store.
-	Queue string     `json:"queue,omitempty"`
-	State AlertState `json:"state"`
+	Queue string `json:"queue,omitempty"`
+	State State  `json:"state"`
 	// Since is when it came into its state, PendingSince since when its condition has held; zero: it does not.
 	Since        time.Time `json:"since"`
 	PendingSince time.Time `json:"pending_since,omitzero"`
@@ -21,18 +23,18 @@ type Alert struct {
 	// Told says that receivers were told that it fires, and not yet that it is over.
 	Told bool `json:"told"`
 	// Value and Threshold are the figures as they were looked at last, at the instant At.
-	Value     float64   `json:"value"`
-	Threshold float64   `json:"threshold"`
-	Severity  Severity  `json:"severity"`
-	At        time.Time `json:"at"`
+	Value     float64         `json:"value"`
+	Threshold float64         `json:"threshold"`
+	Severity  sluice.Severity `json:"severity"`
+	At        time.Time       `json:"at"`
 	// Detail says more of the figure, such as which table has the most; empty: there is no more.
 	Detail string `json:"detail,omitempty"`
 	// Version counts how often it was stored; 0: it never was.
 	Version int64 `json:"-"`
 }
 
-// AlertReading is a figure at an instant.
-type AlertReading struct {
+// Reading is a figure at an instant.
+type Reading struct {
 	Value float64
 	// Unknown says that there is no figure: it could not be read, or there is nothing that it would tell of. The alert
 	// stays as it is then.
@@ -41,45 +43,45 @@ type AlertReading struct {
 	Detail string
 }
 
-// AlertChange is something that people are told of an alert.
-type AlertChange string
+// Change is a change of an alert that people are notified of.
+type Change string
 
 // The changes. The audit and the log are told of each, receivers of those that Reaches says.
 const (
-	AlertFires    AlertChange = "firing"
-	AlertResolves AlertChange = "resolved"
-	AlertHides    AlertChange = "silenced"
-	// AlertHead is no alert: receivers are told of the head of the audit's chain.
-	AlertHead AlertChange = "audit head"
+	Fires    Change = "firing"
+	Resolves Change = "resolved"
+	Hides    Change = "silenced"
+	// HeadOfAudit is no alert: receivers are told of the head of the audit's chain.
+	HeadOfAudit Change = "audit head"
 )
 
 // Reaches reports whether receivers are told of a change of an alert, as it was before. That one is over is only told to
 // whom it was told that it fires.
-func (c AlertChange) Reaches(before Alert) bool {
-	return c == AlertFires || c == AlertResolves && before.Told
+func (c Change) Reaches(before Alert) bool {
+	return c == Fires || c == Resolves && before.Told
 }
 
 // Event is what the audit calls the change.
-func (c AlertChange) Event() Event { return Event("alert " + string(c)) }
+func (c Change) Event() sluice.Event { return sluice.Event("alert " + string(c)) }
 
 // alertMemory is for how long a condition counts as having held although nobody has looked. A leader of upkeep that takes
 // over goes on from what the last one saw; after a night without any, a condition is seen anew.
-const alertMemory = time.Hour
+const memory = time.Hour
 
 // Next gives an alert as it is after a look, and what people are to be told, if anything; an empty change is nothing.
 // Whoever was told that it fires is told when that is over, silence or not.
-func (a Alert) Next(rule AlertRule, threshold float64, reading AlertReading, hidden bool, now time.Time) (Alert, AlertChange) {
+func (a Alert) Next(rule Rule, threshold float64, reading Reading, hidden bool, now time.Time) (Alert, Change) {
 	if a.State == "" {
-		a.State, a.Since = AlertInactive, now
+		a.State, a.Since = Inactive, now
 	}
 	breaks := rule.Breaks(reading.Value, threshold)
 	if reading.Unknown {
-		if a.State == AlertInactive || a.State == AlertPending {
+		if a.State == Inactive || a.State == Pending {
 			return a, ""
 		}
 		breaks = true // what fires does so until it is known to be over
 	} else {
-		if !a.PendingSince.IsZero() && now.Sub(a.At) > alertMemory && a.State == AlertPending {
+		if !a.PendingSince.IsZero() && now.Sub(a.At) > memory && a.State == Pending {
 			a.PendingSince = now
 		}
 		a.Value, a.Detail, a.At = reading.Value, reading.Detail, now
@@ -91,78 +93,78 @@ func (a Alert) Next(rule AlertRule, threshold float64, reading AlertReading, hid
 	if a.PendingSince.IsZero() {
 		a.PendingSince = now
 	}
-	if a.State == AlertInactive {
-		a.State, a.Since = AlertPending, now
+	if a.State == Inactive {
+		a.State, a.Since = Pending, now
 	}
-	if a.State == AlertPending && now.Sub(a.PendingSince) < rule.For {
+	if a.State == Pending && now.Sub(a.PendingSince) < rule.For {
 		return a, ""
 	}
 	return a.fire(hidden, now)
 }
 
 // fire is what becomes of an alert whose condition has held for long enough.
-func (a Alert) fire(hidden bool, now time.Time) (Alert, AlertChange) {
-	if a.State == AlertPending {
+func (a Alert) fire(hidden bool, now time.Time) (Alert, Change) {
+	if a.State == Pending {
 		a.FiredAt = now
 	}
 	switch {
-	case hidden && a.State != AlertSilenced:
-		a.State, a.Since = AlertSilenced, now
-		return a, AlertHides
-	case hidden || a.State == AlertFiring:
+	case hidden && a.State != Silenced:
+		a.State, a.Since = Silenced, now
+		return a, Hides
+	case hidden || a.State == Firing:
 		return a, ""
 	}
-	a.State, a.Since = AlertFiring, now
+	a.State, a.Since = Firing, now
 	if a.Told {
 		return a, "" // it was silenced for a while after they were told
 	}
 	a.Told = true
-	return a, AlertFires
+	return a, Fires
 }
 
 // end is what becomes of an alert whose condition does not hold, or whose rule is gone.
-func (a Alert) end(now time.Time) (Alert, AlertChange) {
+func (a Alert) end(now time.Time) (Alert, Change) {
 	a.PendingSince = time.Time{}
-	if a.State == AlertInactive {
+	if a.State == Inactive {
 		return a, ""
 	}
 	was := a.State
-	a.State, a.Since = AlertInactive, now
-	if was == AlertPending {
+	a.State, a.Since = Inactive, now
+	if was == Pending {
 		return a, ""
 	}
 	a.ResolvedAt, a.Told = now, false
-	return a, AlertResolves
+	return a, Resolves
 }
 
 // Withdraw gives an alert whose rule is no longer looked at: it was disabled or deleted, or its queue is none that the
 // rule covers.
-func (a Alert) Withdraw(now time.Time) (Alert, AlertChange) {
+func (a Alert) Withdraw(now time.Time) (Alert, Change) {
 	a.At, a.Detail = now, "the rule is no longer looked at here"
 	return a.end(now)
 }
 
 // Name names the alert: its rule, and its queue if it has one.
-func (a Alert) Name() string { return AlertName(a.Rule, a.Queue) }
+func (a Alert) Name() string { return RuleName(a.Rule, a.Queue) }
 
-// AlertMessage is what a receiver is told. Its JSON is what a webhook gets (severity, metric, value, threshold,
+// Message is what a receiver is told. Its JSON is what a webhook gets (severity, metric, value, threshold,
 // message).
-type AlertMessage struct {
+type Message struct {
 	// ID tells this message from every other: one that comes twice is the same.
-	ID     ID          `json:"id"`
-	Event  AlertChange `json:"event"`
-	Rule   string      `json:"rule"`
-	Queue  string      `json:"queue,omitempty"`
-	Metric string      `json:"metric"`
-	Op     string      `json:"op"`
+	ID     sluice.ID `json:"id"`
+	Event  Change    `json:"event"`
+	Rule   string    `json:"rule"`
+	Queue  string    `json:"queue,omitempty"`
+	Metric string    `json:"metric"`
+	Op     string    `json:"op"`
 	// Value and Threshold are the figures; of one that is over, the last.
-	Value     float64  `json:"value"`
-	Threshold float64  `json:"threshold"`
-	Severity  Severity `json:"severity"`
+	Value     float64         `json:"value"`
+	Threshold float64         `json:"threshold"`
+	Severity  sluice.Severity `json:"severity"`
 	// Message is one sentence for people, Runbook what to do, one step a line.
 	Message string `json:"message"`
 	Runbook string `json:"runbook,omitempty"`
-	// AuditHead is the head of the audit's chain, for «sluice audit verify»; only where Event is AlertHead.
+	// AuditHead is the head of the audit's chain, for «sluice audit verify»; only where Event is HeadOfAudit.
 	AuditHead string `json:"audit_head,omitempty"`
 	// FiredAt is since when it fires, At when this was seen, by the store's clock.
 	FiredAt time.Time `json:"fired_at,omitzero"`
@@ -170,17 +172,17 @@ type AlertMessage struct {
 }
 
 // HeadMessage makes what receivers are told of the head of the audit's chain.
-func HeadMessage(head string, at time.Time) AlertMessage {
-	return AlertMessage{
-		ID: NewID(), Event: AlertHead, Rule: "audit-head", Severity: SeverityNote, AuditHead: head, At: at,
+func HeadMessage(head string, at time.Time) Message {
+	return Message{
+		ID: sluice.NewID(), Event: HeadOfAudit, Rule: "audit-head", Severity: sluice.SeverityNote, AuditHead: head, At: at,
 		Message: "the audit is sealed up to " + head + "; keep this, it is no alert",
 	}
 }
 
 // Message makes what is told of a change of an alert.
-func (a Alert) Message(rule AlertRule, change AlertChange, now time.Time) AlertMessage {
-	m := AlertMessage{
-		ID: NewID(), Event: change, Rule: a.Rule, Queue: a.Queue, Metric: rule.Metric, Op: rule.Op, Value: a.Value, Threshold: a.Threshold,
+func (a Alert) Message(rule Rule, change Change, now time.Time) Message {
+	m := Message{
+		ID: sluice.NewID(), Event: change, Rule: a.Rule, Queue: a.Queue, Metric: rule.Metric, Op: rule.Op, Value: a.Value, Threshold: a.Threshold,
 		Severity: a.Severity, Runbook: rule.RunbookIn(a.Queue), FiredAt: a.FiredAt, At: now,
 	}
 	what := "the store"
@@ -188,18 +190,18 @@ func (a Alert) Message(rule AlertRule, change AlertChange, now time.Time) AlertM
 		what = "queue " + a.Queue
 	}
 	state := figure(a.Value) + " " + rule.Op + " " + figure(a.Threshold)
-	if change == AlertResolves {
+	if change == Resolves {
 		state = "over; last " + figure(a.Value)
 	}
 	m.Message = fmt.Sprintf("%s: %s (%s %s)", what, rule.Says, rule.Metric, state)
 	if a.Detail != "" {
-		m.Message += ": " + Brief(a.Detail)
+		m.Message += ": " + sluice.Brief(a.Detail)
 	}
 	return m
 }
 
 // Entry is the line that tells the audit of a message.
-func (m AlertMessage) Entry(by string) AuditEntry {
+func (m Message) Entry(by string) sluice.AuditEntry {
 	after, _ := json.Marshal(m) // it holds nothing that cannot be written
-	return AuditEntry{Object: ObjectAlert, Name: AlertName(m.Rule, m.Queue), Event: m.Event.Event(), Actor: by, Reason: m.Message, After: after}
+	return sluice.AuditEntry{Object: sluice.ObjectAlert, Name: RuleName(m.Rule, m.Queue), Event: m.Event.Event(), Actor: by, Reason: m.Message, After: after}
 }

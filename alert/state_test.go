@@ -1,4 +1,4 @@
-package sluice_test
+package alert_test
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/alert"
 )
 
 // TestAlertGoesThroughItsStates lets looks pass every 15 s on a virtual clock. Each step is a figure (x: breaks, .: does not,
@@ -44,12 +45,12 @@ func TestAlertGoesThroughItsStates(t *testing.T) {
 
 // play lets looks pass, and gives the states and changes.
 func play(holds time.Duration, looks string) string {
-	rule := sluice.AlertRule{Name: "dead-letters", Metric: sluice.MetricDead, Op: ">", Threshold: 10, For: holds}
-	one := sluice.Alert{Rule: rule.Name, Queue: "payments"}
+	rule := alert.Rule{Name: "dead-letters", Metric: alert.MetricDead, Op: ">", Threshold: 10, For: holds}
+	one := alert.Alert{Rule: rule.Name, Queue: "payments"}
 	now := time.Date(2026, 11, 21, 16, 0, 0, 0, time.UTC)
 	var out []string
 	for _, look := range looks {
-		reading := sluice.AlertReading{Value: 10}
+		reading := alert.Reading{Value: 10}
 		switch look {
 		case 'x', 'X', '>':
 			reading.Value = 11
@@ -60,14 +61,14 @@ func play(holds time.Duration, looks string) string {
 			now = now.Add(90 * time.Minute)
 		}
 		before := one
-		var change sluice.AlertChange
+		var change alert.Change
 		one, change = one.Next(rule, rule.Threshold, reading, look == 'X' || look == '_', now)
 		word := string(one.State[0])
 		switch {
-		case change == sluice.AlertResolves && !change.Reaches(before):
+		case change == alert.Resolves && !change.Reaches(before):
 			word += "r"
 		case change != "":
-			word += map[sluice.AlertChange]string{sluice.AlertFires: "F", sluice.AlertResolves: "R", sluice.AlertHides: "H"}[change]
+			word += map[alert.Change]string{alert.Fires: "F", alert.Resolves: "R", alert.Hides: "H"}[change]
 		}
 		out = append(out, word)
 		now = now.Add(15 * time.Second)
@@ -78,7 +79,7 @@ func play(holds time.Duration, looks string) string {
 func TestPresetsKeepTheRulesAndCoverTheSources(t *testing.T) {
 	t.Parallel()
 	names, sources, used := map[string]bool{}, "", map[string]bool{}
-	for _, r := range sluice.AlertPresets() {
+	for _, r := range alert.Presets() {
 		if err := r.Check(); err != nil {
 			t.Errorf("%s: %v", r.Name, err)
 		}
@@ -93,7 +94,7 @@ func TestPresetsKeepTheRulesAndCoverTheSources(t *testing.T) {
 			t.Errorf("no preset is that of %s", source)
 		}
 	}
-	for _, m := range sluice.AlertMetrics() {
+	for _, m := range alert.Metrics() {
 		if !used[m.Name] {
 			t.Errorf("no preset looks at %s", m.Name)
 		}
@@ -123,7 +124,7 @@ func TestRulesCoverTheQueuesTheyAreMeantFor(t *testing.T) {
 		"slow-runs": "plain rated turns narrow", "dying": "engine paced", "dead-letters": "plain rated engine paced turns narrow", "clock": "",
 	} {
 		var got []string
-		for _, target := range sluice.AlertTargets(sluice.AlertPresets(), queues) {
+		for _, target := range alert.Targets(alert.Presets(), queues) {
 			if target.Rule.Name == rule {
 				got = append(got, target.Queue.Name)
 			}
@@ -132,11 +133,11 @@ func TestRulesCoverTheQueuesTheyAreMeantFor(t *testing.T) {
 			t.Errorf("%s covers %v, want %s", rule, got, want)
 		}
 	}
-	own := sluice.AlertRule{Name: "backlog", Queue: "paced", Metric: sluice.MetricReady, Op: ">", Threshold: 7}
-	off := sluice.AlertRule{Name: "dead-letters", Queue: "plain", Metric: sluice.MetricDead, Disabled: true}
-	targets := sluice.AlertTargets(append(sluice.AlertPresets(), own, off), queues)
+	own := alert.Rule{Name: "backlog", Queue: "paced", Metric: alert.MetricReady, Op: ">", Threshold: 7}
+	off := alert.Rule{Name: "dead-letters", Queue: "plain", Metric: alert.MetricDead, Disabled: true}
+	targets := alert.Targets(append(alert.Presets(), own, off), queues)
 	find := func(rule, queue string) int {
-		return slices.IndexFunc(targets, func(t sluice.AlertTarget) bool { return t.Rule.Name == rule && t.Queue.Name == queue })
+		return slices.IndexFunc(targets, func(t alert.Target) bool { return t.Rule.Name == rule && t.Queue.Name == queue })
 	}
 	if i := find("backlog", "paced"); i < 0 || targets[i].Threshold != 7 {
 		t.Errorf("the queue's own rule is %d", i)

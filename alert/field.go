@@ -1,0 +1,90 @@
+package alert
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Field is something that can be set of a rule: its name, which is the same in the store, in JSON and on the command
+// line, and what it means.
+type Field struct {
+	Name    string
+	Meaning string
+	field   func(*Rule) any
+}
+
+var fields = [...]Field{
+	{"metric", "the figure that is looked at", func(r *Rule) any { return &r.Metric }},
+	{"op", "> or <: on which side of the threshold it is to be told of", func(r *Rule) any { return &r.Op }},
+	{"threshold", "in the unit of the metric", func(r *Rule) any { return &r.Threshold }},
+	{"rate_share", "at most so much of the queue's rate, 0 to 1, is the threshold of a queue that has one; 0: the threshold is as it stands", func(r *Rule) any { return &r.RateShare }},
+	{"for", "how long the condition must hold before the alert fires, such as 5m; 0s: not at all", func(r *Rule) any { return &r.For }},
+	{"window", "how far back a metric looks that tells of a while, such as 1h", func(r *Rule) any { return &r.Window }},
+	{"severity", "note, warning, error or critical", func(r *Rule) any { return &r.Severity }},
+	{"covers", "of which queues it tells: workers, engines, unlimited, unlimited workers, unlimited engines, rated; empty: all", func(r *Rule) any { return &r.Covers }},
+	{"says", "what is wrong when it fires, in a sentence", func(r *Rule) any { return &r.Says }},
+	{"runbook", "what to do then, one step a line", func(r *Rule) any { return &r.Runbook }},
+	{"disabled", "true: it is not looked at", func(r *Rule) any { return &r.Disabled }},
+}
+
+// Fields lists what can be set of a rule.
+func Fields() []Field { return slices.Clone(fields[:]) }
+
+// FieldNamed finds a field by its name. An unknown name is an ErrInvalid that lists them.
+func FieldNamed(name string) (Field, error) {
+	var names []string
+	for _, f := range fields {
+		if f.Name == name {
+			return f, nil
+		}
+		names = append(names, f.Name)
+	}
+	return Field{}, invalid("field", fmt.Sprintf("a rule has no %.40q; it has: %s", name, strings.Join(names, ", ")))
+}
+
+// Format writes what a rule says, as people write it.
+func (f Field) Format(r Rule) string {
+	switch v := f.field(&r).(type) {
+	case *string:
+		return *v
+	case *float64:
+		return strconv.FormatFloat(*v, 'f', -1, 64)
+	case *time.Duration:
+		return sluice.FormatDuration(*v)
+	case *sluice.Severity:
+		return string(*v)
+	case *Scope:
+		return string(*v)
+	case *bool:
+		return strconv.FormatBool(*v)
+	}
+	return ""
+}
+
+// Parse sets what a rule says. What cannot be read is an ErrInvalid.
+func (f Field) Parse(r *Rule, value string) error {
+	var err error
+	switch v := f.field(r).(type) {
+	case *string:
+		*v = value
+	case *float64:
+		*v, err = strconv.ParseFloat(value, 64)
+	case *time.Duration:
+		*v, err = sluice.ParseDuration(value)
+	case *sluice.Severity:
+		*v = sluice.Severity(value)
+	case *Scope:
+		*v = Scope(value)
+	case *bool:
+		*v, err = strconv.ParseBool(value)
+	}
+	if err != nil {
+		return invalid(f.Name, fmt.Sprintf("%.40q cannot be read: %s", value, f.Meaning))
+	}
+	return nil
+}
