@@ -116,7 +116,7 @@ func (l TenantLimits) checkFigures() error {
 			return invalid(figure.name, fmt.Sprintf("%d is not from %d to %d", *v, figure.low, figure.high))
 		}
 	}
-	if l.Rate != nil && !l.Rate.fits() {
+	if l.Rate != nil && !l.Rate.Fits() {
 		return invalid("rate", fmt.Sprintf("%s is not from 0 to %d/s, of at least one job in whole milliseconds", *l.Rate, maxRate))
 	}
 	return nil

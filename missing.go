@@ -37,7 +37,6 @@ func (m missingStore) Cancel(context.Context, []ID, Act) ([]error, error)       
 
 func (m missingStore) Claim(context.Context, ClaimRequest) (Claimed, error) { return Claimed{}, m.err }
 func (m missingStore) Close() error                                         { return m.err }
-func (m missingStore) CountWaves(context.Context) (WaveCount, error)        { return WaveCount{}, m.err }
 func (m missingStore) Delete(context.Context, Object, string, Act) error    { return m.err }
 func (m missingStore) DeleteQueue(context.Context, string, Act) error       { return m.err }
 func (m missingStore) Depth(context.Context, string) (Depth, error)         { return Depth{}, m.err }
@@ -127,8 +126,7 @@ func (m missingStore) Tiers(context.Context) ([]Tier, error) { return nil, m.err
 func (m missingStore) Look(context.Context, []string) (map[string]time.Duration, error) {
 	return nil, m.err
 }
-func (m missingStore) Watch(context.Context, func(Signal)) error        { return m.err }
-func (m missingStore) Waves(context.Context, WaveFilter) (Waves, error) { return Waves{}, m.err }
+func (m missingStore) Watch(context.Context, func(Signal)) error { return m.err }
 
 // Health makes HealthOf an error too: a store that cannot tell of its health would be well.
 func (m missingStore) Health(context.Context, HealthOptions) (Health, error) { return Health{}, m.err }

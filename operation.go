@@ -221,7 +221,7 @@ func (o *Operation) checkTerms() error {
 	switch {
 	case o.Limit < 0:
 		return invalid("limit", "it is negative")
-	case !o.Rate.fits() || !o.Rate.IsZero() && o.Rate.PerSecond() < 1.0/86400:
+	case !o.Rate.Fits() || !o.Rate.IsZero() && o.Rate.PerSecond() < 1.0/86400:
 		return invalid("rate", fmt.Sprintf("%s is not one job a day or more", o.Rate))
 	case o.Canary < 0 || o.Canary > MaxCanary:
 		return invalid("canary", fmt.Sprintf("%d is not from 0 to %d", o.Canary, MaxCanary))

@@ -113,8 +113,8 @@ func (r Rate) Tokens(burst int) float64 {
 // IsZero reports whether there is no limit.
 func (r Rate) IsZero() bool { return r.PerSecond() == 0 }
 
-// fits reports whether a rate can be kept.
-func (r Rate) fits() bool {
+// Fits reports whether a rate can be kept: it is zero, or has at least one job in whole milliseconds.
+func (r Rate) Fits() bool {
 	return r == Rate{} || r.Jobs > 0 && r.Per >= time.Millisecond && r.Per%time.Millisecond == 0 && r.Per <= maxRatePer && r.PerSecond() <= maxRate
 }
 

@@ -28,7 +28,7 @@ func (d Setting) checkRange(s *Settings) error {
 	case *float64:
 		inside = *v >= float64(d.low) && *v <= float64(d.high)
 	case *Rate:
-		inside = v.fits()
+		inside = v.Fits()
 	case *time.Duration:
 		inside = v.Milliseconds() >= d.low && v.Milliseconds() <= d.high && *v%time.Millisecond == 0
 	case *AuditLevel:

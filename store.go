@@ -135,10 +135,6 @@ type Store interface {
 	// also looks at the next limit tenants that have a turn in a queue, and forgets those of which nothing would be lost.
 	Prune(ctx context.Context, after string, limit int) (Pruned, error)
 
-	// CountWaves counts what falls due, for Waves. It reads every unfinished job, in slices, holds
-	// nothing that others write, and writes only what differs from the last count.
-	CountWaves(ctx context.Context) (WaveCount, error)
-
 	// Job looks one job up, payload and all. An unknown id is an ErrNotFound.
 	Job(ctx context.Context, id ID) (Job, error)
 	// Attempts lists a job's failed attempts, the oldest first.
@@ -154,8 +150,6 @@ type Store interface {
 	Flows(ctx context.Context, topTenants int) ([]Flow, error)
 	// Glance is Depth with each figure at most limit, so that it costs as little as one wants to know.
 	Glance(ctx context.Context, queue string, limit int) (Depth, error)
-	// Waves tells what CountWaves last counted, by a bounded number of rows of each queue.
-	Waves(ctx context.Context, filter WaveFilter) (Waves, error)
 	// Audit lists what was done, the newest first.
 	Audit(ctx context.Context, filter AuditFilter) ([]AuditEntry, error)
 	// Note adds entries to the audit that tell of no move, all of them or none; one that tells of a move, or of nothing,

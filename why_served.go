@@ -63,7 +63,7 @@ func servedGate(q Queue, holders []Holder, o Outlook) Gate {
 	}
 	workers, slots, busy := 0, 0, 0
 	for _, h := range holders {
-		if h.Role != RoleDispatcher && h.serves(q.Name, o.Now) {
+		if h.Role != RoleDispatcher && h.Serves(q.Name, o.Now) {
 			workers, slots, busy = workers+1, slots+h.Slots, busy+h.Busy
 		}
 	}
@@ -112,7 +112,7 @@ func dispatchersGate(q Queue, holders []Holder, o Outlook) Gate {
 	var trouble Condition
 	for _, h := range holders {
 		c, has := h.condition(q.Name, func(Condition) bool { return true })
-		if h.Role != RoleDispatcher || !h.Alive(o.Now) || !has && !h.serves(q.Name, o.Now) {
+		if h.Role != RoleDispatcher || !h.Alive(o.Now) || !has && !h.Serves(q.Name, o.Now) {
 			continue
 		}
 		dispatchers++
@@ -134,7 +134,7 @@ func dispatchersGate(q Queue, holders []Holder, o Outlook) Gate {
 	return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d dispatchers hand the queue's jobs to the engine %q", dispatchers, q.Settings.Engine)}
 }
 
-// serves reports whether a holder claims from a queue, and was seen lately.
-func (h Holder) serves(queue string, now time.Time) bool {
+// Serves reports whether a holder claims from a queue, and was seen lately.
+func (h Holder) Serves(queue string, now time.Time) bool {
 	return slices.Contains(h.Queues, queue) && h.Alive(now)
 }

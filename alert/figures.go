@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 // leastCount is how far jobs are counted whatever rules ask for.
@@ -23,7 +24,7 @@ type figures struct {
 	depths  map[string]sluice.Depth
 	holders []sluice.Holder // those that are alive
 	asked   bool            // for the holders
-	waves   map[string]sluice.QueueWaves
+	waves   map[string]forecast.QueueCounts
 	stats   map[time.Duration]map[string]sluice.Stat
 	counted map[string]bool // queues of which something was counted in the last day
 }
@@ -247,11 +248,11 @@ func (f *figures) drainTime(ctx context.Context, q sluice.Queue) (Reading, error
 		return Reading{}, nil
 	}
 	if f.waves == nil {
-		waves, err := f.store.Waves(ctx, sluice.WaveFilter{Ahead: time.Microsecond})
+		waves, err := forecast.Given(f.store).Waves(ctx, forecast.Filter{Ahead: time.Microsecond})
 		if err != nil {
 			return Reading{}, err
 		}
-		f.waves = make(map[string]sluice.QueueWaves, len(waves.Queues))
+		f.waves = make(map[string]forecast.QueueCounts, len(waves.Queues))
 		for _, w := range waves.Queues {
 			f.waves[w.Queue] = w
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -214,7 +215,7 @@ func (y *yard) takes(n int) {
 
 func (y *yard) count() {
 	y.Helper()
-	_, err := y.client.CountWaves(y.Context())
+	_, err := forecast.Recount(y.Context(), y.store)
 	y.ok(err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 // tenantRow is a tenant with its jobs, its own limits and those of its tier. Its jobs are those of all queues; nil: not known.
@@ -44,8 +45,8 @@ func (a *app) tenantsCommand() *cobra.Command {
 		Example: "  sluice tenants\n  sluice tenants set acme --tier PRO",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				rows, err := tenantRows(ctx, client, after, limit)
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
+				rows, err := tenantRows(ctx, store, client, after, limit)
 				if err != nil {
 					return err
 				}
@@ -75,10 +76,10 @@ func tenantsHelp() string {
 	return fmt.Sprintf(`Lists the tenants that have tiers or limits, with their jobs in all queues. IN FLIGHT are those that are claimed or
 dispatched; counting stops at %s in a queue. WAITING are those that are queued, due or not, as upkeep counted them last: it counts
 the %d tenants of each queue that have the most. A + says that there may be more, a - that the figure is not known: no upkeep
-counts, or the tenant is not among those.`, count(sluice.DepthLimit), sluice.WaveTenants)
+counts, or the tenant is not among those.`, count(sluice.DepthLimit), forecast.MaxTenants)
 }
 
-func tenantRows(ctx context.Context, client *sluice.Client, after string, limit int) ([]tenantRow, error) {
+func tenantRows(ctx context.Context, store sluice.Store, client *sluice.Client, after string, limit int) ([]tenantRow, error) {
 	tenants, err := client.Tenants(ctx, after, limit)
 	if err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func tenantRows(ctx context.Context, client *sluice.Client, after string, limit 
 	if len(tenants) == 0 {
 		return nil, nil
 	}
-	inFlight, waiting, err := tenantLoads(ctx, client)
+	inFlight, waiting, err := tenantLoads(ctx, store, client)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 // mostTenants is how many tenants of a queue are asked for, those with the most jobs in flight.
@@ -57,12 +58,12 @@ func loadText(jobs *int, more bool) string {
 // tenantLoads tells what tenants have in flight now, and how many jobs waited when upkeep last counted them. Neither counts the jobs
 // of the store: what is in flight is read along an index, at most sluice.DepthLimit jobs of a queue, and of what waits a
 // bounded number of rows.
-func tenantLoads(ctx context.Context, client *sluice.Client) (inFlight, waiting load, err error) {
+func tenantLoads(ctx context.Context, store sluice.Store, client *sluice.Client) (inFlight, waiting load, err error) {
 	flows, err := client.Flows(ctx, mostTenants)
 	if err != nil {
 		return inFlight, waiting, err
 	}
-	waves, err := client.Waves(ctx, sluice.WaveFilter{Tenants: true})
+	waves, err := forecast.Read(ctx, store, forecast.Filter{Tenants: true})
 	return loadInFlight(flows), loadWaiting(flows, waves), err
 }
 
@@ -80,8 +81,8 @@ func loadInFlight(flows []sluice.Flow) load {
 }
 
 // loadWaiting adds up queued jobs, whenever they are due. A queue that nobody has counted lately tells nothing.
-func loadWaiting(flows []sluice.Flow, waves sluice.Waves) load {
-	counted := make(map[string]sluice.QueueWaves, len(waves.Queues))
+func loadWaiting(flows []sluice.Flow, waves forecast.Counts) load {
+	counted := make(map[string]forecast.QueueCounts, len(waves.Queues))
 	for _, q := range waves.Queues {
 		counted[q.Queue] = q
 	}
@@ -93,7 +94,7 @@ func loadWaiting(flows []sluice.Flow, waves sluice.Waves) load {
 			continue
 		}
 		jobs, others := make(map[string]int), 0
-		tallies := []sluice.Tally{q.Due, q.Blocked, q.Later}
+		tallies := []forecast.Tally{q.Due, q.Blocked, q.Later}
 		for _, w := range q.Ahead {
 			tallies = append(tallies, w.Tally)
 		}

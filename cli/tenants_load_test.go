@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 // TestLoadOfATenantSaysHowMuchOfItIsKnown adds up figures of which some are cut off.
@@ -18,19 +19,19 @@ func TestLoadOfATenantSaysHowMuchOfItIsKnown(t *testing.T) {
 	for i := range crowd {
 		crowd[i] = sluice.TenantFlow{Tenant: fmt.Sprint("tenant-", i), InFlight: 1}
 	}
-	tally := func(jobs, acme int) sluice.Tally {
-		return sluice.Tally{Jobs: jobs, Tenants: map[string]int{"acme": acme}}
+	tally := func(jobs, acme int) forecast.Tally {
+		return forecast.Tally{Jobs: jobs, Tenants: map[string]int{"acme": acme}}
 	}
-	count := func(queue string, ago time.Duration, due, blocked, ahead, later sluice.Tally) sluice.QueueWaves {
-		return sluice.QueueWaves{Queue: queue, CountedAt: now.Add(-ago), Due: due, Blocked: blocked, Ahead: []sluice.Wave{{Tally: ahead}}, Later: later}
+	count := func(queue string, ago time.Duration, due, blocked, ahead, later forecast.Tally) forecast.QueueCounts {
+		return forecast.QueueCounts{Queue: queue, CountedAt: now.Add(-ago), Due: due, Blocked: blocked, Ahead: []forecast.Wave{{Tally: ahead}}, Later: later}
 	}
-	none := sluice.Tally{}
+	none := forecast.Tally{}
 	all := count("mail", time.Second, tally(3, 3), tally(1, 1), tally(4, 4), tally(10, 10))
 	some := count("mail", time.Second, tally(30, 3), none, none, none)
-	others := count("sms", time.Second, sluice.Tally{Jobs: 7}, none, none, none)
+	others := count("sms", time.Second, forecast.Tally{Jobs: 7}, none, none, none)
 	old := count("mail", time.Hour, tally(3, 3), none, none, none)
-	waiting := func(flows []sluice.Flow, counted ...sluice.QueueWaves) load {
-		return loadWaiting(flows, sluice.Waves{Now: now, Queues: counted})
+	waiting := func(flows []sluice.Flow, counted ...forecast.QueueCounts) load {
+		return loadWaiting(flows, forecast.Counts{Now: now, Queues: counted})
 	}
 	for name, c := range map[string]struct {
 		load        load

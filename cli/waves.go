@@ -14,11 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 // wavesFlags are the options of «waves».
 type wavesFlags struct {
-	request   sluice.ForecastRequest
+	request   forecast.Request
 	by        string
 	histogram bool
 	count     bool
@@ -46,12 +47,12 @@ there: nothing fails, nothing else comes in, and what is due first starts first.
 			if len(args) > 0 {
 				f.request.Queue = args[0]
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				forecast, err := a.forecast(ctx, client, f)
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				found, err := a.forecast(ctx, store, f)
 				if err != nil {
 					return err
 				}
-				return a.printForecast(forecast, f)
+				return a.printForecast(found, f)
 			})
 		},
 	}
@@ -82,7 +83,7 @@ func (f *wavesFlags) check(command *cobra.Command, output string) error {
 }
 
 // batch is a flag's value of so many jobs every so often.
-type batch struct{ into *sluice.WhatIf }
+type batch struct{ into *forecast.WhatIf }
 
 // String shows the batch.
 func (b batch) String() string {
@@ -111,13 +112,13 @@ func (b batch) Set(text string) error {
 func (batch) Type() string { return "batch" }
 
 // forecast looks ahead, and counts first where it is asked to, or where nobody else does.
-func (a *app) forecast(ctx context.Context, client *sluice.Client, f wavesFlags) (sluice.Forecast, error) {
-	found, err := client.Forecast(ctx, f.request)
+func (a *app) forecast(ctx context.Context, store sluice.Store, f wavesFlags) (forecast.Forecast, error) {
+	found, err := forecast.Of(ctx, store, f.request)
 	if err != nil || !f.count && fresh(found) {
 		return found, err
 	}
 	begun := time.Now()
-	counted, err := client.CountWaves(ctx)
+	counted, err := forecast.Recount(ctx, store)
 	last := lastCount(found)
 	switch {
 	case errors.Is(err, sluice.ErrReader) && !f.count && last.IsZero():
@@ -135,16 +136,16 @@ func (a *app) forecast(ctx context.Context, client *sluice.Client, f wavesFlags)
 	default:
 		a.note("what falls due was last counted %s; counted %s in %s. «sluice upkeep» does it every now and then", ago(last), jobs(counted.Jobs), short(time.Since(begun)))
 	}
-	return client.Forecast(ctx, f.request)
+	return forecast.Of(ctx, store, f.request)
 }
 
 // fresh reports whether somebody counts. A queue that has just been made is not in the last count, and
 // alone no reason to count again.
-func fresh(f sluice.Forecast) bool {
-	return len(f.Queues) == 0 || slices.ContainsFunc(f.Queues, func(q sluice.QueueForecast) bool { return !q.Stale })
+func fresh(f forecast.Forecast) bool {
+	return len(f.Queues) == 0 || slices.ContainsFunc(f.Queues, func(q forecast.Queue) bool { return !q.Stale })
 }
 
-func lastCount(f sluice.Forecast) time.Time {
+func lastCount(f forecast.Forecast) time.Time {
 	var last time.Time
 	for _, q := range f.Queues {
 		if q.CountedAt.After(last) {
@@ -154,9 +155,9 @@ func lastCount(f sluice.Forecast) time.Time {
 	return last
 }
 
-func (a *app) printForecast(f sluice.Forecast, flags wavesFlags) error {
+func (a *app) printForecast(f forecast.Forecast, flags wavesFlags) error {
 	if a.output == "ids" {
-		return printList(a, f.Queues, func(q sluice.QueueForecast) string { return q.Queue }, nil)
+		return printList(a, f.Queues, func(q forecast.Queue) string { return q.Queue }, nil)
 	}
 	return a.printOne(f, func() error {
 		if len(f.Queues) == 0 {
@@ -181,14 +182,14 @@ func (a *app) printForecast(f sluice.Forecast, flags wavesFlags) error {
 
 // waveRow is a line of the table: a bucket of a queue, and of a tenant where those are told apart.
 type waveRow struct {
-	queue   sluice.QueueForecast
-	wave    sluice.WaveForecast
+	queue   forecast.Queue
+	wave    forecast.Bucket
 	tenant  string
 	jobs    int
 	limited bool
 }
 
-func (a *app) printWaves(f sluice.Forecast) error {
+func (a *app) printWaves(f forecast.Forecast) error {
 	var rows []waveRow
 	for _, q := range f.Queues {
 		for _, w := range q.Waves {
@@ -220,7 +221,7 @@ func waveTimes() []column[waveRow] {
 	}
 }
 
-func (a *app) printTenantWaves(f sluice.Forecast) error {
+func (a *app) printTenantWaves(f forecast.Forecast) error {
 	var rows []waveRow
 	for _, q := range f.Queues {
 		for _, w := range q.Waves {
@@ -249,7 +250,7 @@ type share struct {
 }
 
 // ofTenant is a bucket with the times of a tenant, if those are known; else they are those of all.
-func ofTenant(w sluice.WaveForecast, of share) sluice.WaveForecast {
+func ofTenant(w forecast.Bucket, of share) forecast.Bucket {
 	for _, t := range w.ByTenant {
 		if t.Others == of.others && (of.others || t.Tenant == of.name) {
 			w.LastStart, w.Finished, w.Late = t.LastStart, t.Finished, t.Late
@@ -259,7 +260,7 @@ func ofTenant(w sluice.WaveForecast, of share) sluice.WaveForecast {
 }
 
 // shares lists the tenants of a bucket, the largest first, and then those that are not counted by name.
-func shares(t sluice.Tally) []share {
+func shares(t forecast.Tally) []share {
 	var out []share
 	others := t.Jobs
 	for _, name := range slices.Sorted(maps.Keys(t.Tenants)) {
@@ -313,7 +314,7 @@ func late(r waveRow) string {
 }
 
 // noteForecast says on what the figures rest.
-func (a *app) noteForecast(f sluice.Forecast) {
+func (a *app) noteForecast(f forecast.Forecast) {
 	for _, q := range f.Queues {
 		if !q.CountedAt.IsZero() {
 			a.note("%s, counted %s ago: %s", q.Queue, short(f.Now.Sub(q.CountedAt)), q.Held())

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 // noTerminal is how wide a picture is that nobody looks at on a terminal.
@@ -20,7 +20,7 @@ type bar struct {
 }
 
 // printHistogram draws what falls due in each bucket, with a mark at what the limits let through.
-func (a *app) printHistogram(f sluice.Forecast) error {
+func (a *app) printHistogram(f forecast.Forecast) error {
 	width := terminalWidth(a.stdout)
 	if width == 0 {
 		width = noTerminal
@@ -43,7 +43,7 @@ func (a *app) printHistogram(f sluice.Forecast) error {
 	return nil
 }
 
-func barOf(q sluice.QueueForecast, w sluice.WaveForecast) bar {
+func barOf(q forecast.Queue, w forecast.Bucket) bar {
 	out := bar{label: dueAt(waveRow{queue: q, wave: w}), jobs: w.Jobs}
 	if w.Jobs > 0 {
 		out.text = count(w.Jobs)
@@ -58,7 +58,7 @@ func barOf(q sluice.QueueForecast, w sluice.WaveForecast) bar {
 }
 
 // largestShares names the tenants that have most of a bucket.
-func largestShares(t sluice.Tally) string {
+func largestShares(t forecast.Tally) string {
 	var parts []string
 	for i, s := range shares(t) {
 		if i == 3 {
@@ -75,7 +75,7 @@ func largestShares(t sluice.Tally) string {
 }
 
 // throughput is how many jobs the limits let through in a bucket; 0: nothing limits.
-func throughput(q sluice.QueueForecast, f sluice.Forecast) float64 {
+func throughput(q forecast.Queue, f forecast.Forecast) float64 {
 	if len(q.Limits) == 0 {
 		return 0
 	}

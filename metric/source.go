@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 // silence is after how long without a sign of life a holder counts as gone.
@@ -117,7 +118,7 @@ func (g *Gauges) depth(ctx context.Context, queue string) (depth sluice.Depth, i
 	if err != nil || max(depth.Ready, depth.Scheduled, depth.Blocked, inFlight) < countLimit {
 		return depth, inFlight, err
 	}
-	waves, err := g.store.Waves(ctx, sluice.WaveFilter{Queue: queue, Ahead: time.Nanosecond})
+	waves, err := forecast.Given(g.store).Waves(ctx, forecast.Filter{Queue: queue, Ahead: time.Nanosecond})
 	if err != nil || len(waves.Queues) != 1 || waves.Queues[0].Stale(waves.Now) {
 		return depth, inFlight, err
 	}

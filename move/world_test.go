@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
@@ -41,7 +42,7 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 		w.acts()
 	}
 	// What is dispatched, uncertain or held by a process that died stays so.
-	_, err := store.CountWaves(t.Context())
+	_, err := forecast.Recount(t.Context(), store)
 	w.ok(err)
 	w.ok(store.Beat(t.Context(), sluice.Holder{ID: "h:1:x", Role: sluice.RoleWorker, Queues: queues}))
 	_, err = store.Lead(t.Context(), "h:1:x", []string{sluice.TaskUpkeep}, time.Minute)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 func (s *store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
@@ -47,8 +48,8 @@ func (s *store) Flows(ctx context.Context, topTenants int) ([]sluice.Flow, error
 	return do(ctx, s, "flows", "", func(ctx context.Context) ([]sluice.Flow, error) { return s.Store.Flows(ctx, topTenants) })
 }
 
-func (s *store) Waves(ctx context.Context, filter sluice.WaveFilter) (sluice.Waves, error) {
-	return do(ctx, s, "waves", "", func(ctx context.Context) (sluice.Waves, error) { return s.Store.Waves(ctx, filter) })
+func (s *store) Waves(ctx context.Context, filter forecast.Filter) (forecast.Counts, error) {
+	return do(ctx, s, "waves", "", func(ctx context.Context) (forecast.Counts, error) { return s.forecasts.Waves(ctx, filter) })
 }
 
 func (s *store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {

@@ -8,22 +8,27 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 // store is a store whose calls are observed. Calls that wait on purpose, Watch, and that end it, Close, are not.
 type store struct {
 	sluice.Store
 	alerts
+	forecasts
 	observers []Observer
 }
 
 // The names of ports of features keep them apart where they are embedded.
-type alerts = alert.Store
+type (
+	alerts    = alert.Store
+	forecasts = forecast.Store
+)
 
 // Store decorates a store. Unwrap gives the store back. Observers begin in their order, and end in the opposite one; those
 // that are nil are left out. Without a store (nil) every verb is a sluice.ErrInvalid.
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), alert.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), alert.Given(inner), forecast.Given(inner), given(observers)}
 }
 
 // given leaves out the observers that are nil.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 func (s *store) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
@@ -48,8 +49,8 @@ func (s *store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 	return do(ctx, s, "prune", "", func(ctx context.Context) (sluice.Pruned, error) { return s.Store.Prune(ctx, after, limit) })
 }
 
-func (s *store) CountWaves(ctx context.Context) (sluice.WaveCount, error) {
-	return do(ctx, s, "count_waves", "", s.Store.CountWaves)
+func (s *store) CountWaves(ctx context.Context) (forecast.Count, error) {
+	return do(ctx, s, "count_waves", "", s.forecasts.CountWaves)
 }
 
 func (s *store) Note(ctx context.Context, entries []sluice.AuditEntry) error {

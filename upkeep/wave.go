@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 // counting is the count of waves that goes on beside the rounds: recovery does not wait for it.
@@ -42,20 +42,20 @@ func (u *Upkeep) countBeside(ctx context.Context) {
 // countIfOld counts unless somebody has done so lately, and says when to look again.
 func (u *Upkeep) countIfOld(ctx context.Context) (wait time.Duration, err error) {
 	interval := u.options.WavesInterval
-	last, err := u.store.Waves(ctx, sluice.WaveFilter{Ahead: time.Microsecond})
+	last, err := forecast.Given(u.store).Waves(ctx, forecast.Filter{Ahead: time.Microsecond})
 	if err != nil {
 		return interval, err
 	}
 	var took time.Duration
 	for _, q := range last.Queues {
-		wait = max(wait, max(interval, sluice.WaveRest(q.Took))-last.Now.Sub(q.CountedAt))
+		wait = max(wait, max(interval, forecast.Rest(q.Took))-last.Now.Sub(q.CountedAt))
 		took = max(took, q.Took)
 	}
 	if wait > 0 { // another one counts: leave it the time to do so again
 		return wait + took + interval/2, nil
 	}
-	count, err := u.store.CountWaves(ctx)
-	return max(interval, sluice.WaveRest(count.Took)), err
+	count, err := forecast.Given(u.store).CountWaves(ctx)
+	return max(interval, forecast.Rest(count.Took)), err
 }
 
 // countIf counts where everything is to be done.
@@ -63,7 +63,7 @@ func (u *Upkeep) countIf(ctx context.Context, all bool) error {
 	if !all {
 		return nil
 	}
-	if _, err := u.store.CountWaves(ctx); err != nil {
+	if _, err := forecast.Given(u.store).CountWaves(ctx); err != nil {
 		return fmt.Errorf("count waves: %w", err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
@@ -18,21 +19,21 @@ type slowToCount struct {
 	counts atomic.Int64
 }
 
-func (s *slowToCount) CountWaves(ctx context.Context) (sluice.WaveCount, error) {
+func (s *slowToCount) CountWaves(ctx context.Context) (forecast.Count, error) {
 	s.counts.Add(1)
 	select {
 	case <-time.After(s.takes):
 	case <-ctx.Done():
-		return sluice.WaveCount{}, ctx.Err()
+		return forecast.Count{}, ctx.Err()
 	}
-	count, err := s.Store.CountWaves(ctx)
+	count, err := forecast.Given(s.Store).CountWaves(ctx)
 	count.Took = s.takes
 	return count, err
 }
 
 // Waves tells how long counting took.
-func (s *slowToCount) Waves(ctx context.Context, filter sluice.WaveFilter) (sluice.Waves, error) {
-	found, err := s.Store.Waves(ctx, filter)
+func (s *slowToCount) Waves(ctx context.Context, filter forecast.Filter) (forecast.Counts, error) {
+	found, err := forecast.Given(s.Store).Waves(ctx, filter)
 	for i := range found.Queues {
 		found.Queues[i].Took = s.takes
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/bench/stat"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/metric"
 	"github.com/sluice-queue/sluice/observe"
 )
@@ -65,7 +66,7 @@ func measureScrape(ctx context.Context, task Task) (Result, error) {
 	if err := tidy(ctx, task); err != nil {
 		return nil, err
 	}
-	if _, err := client.CountWaves(ctx); err != nil {
+	if _, err := forecast.Recount(ctx, store); err != nil {
 		return nil, err
 	}
 	return timeScrapes(ctx, store, task.Jobs)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/bench/stat"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 const (
@@ -43,18 +44,18 @@ func measureWaves(ctx context.Context, task Task) (Result, error) {
 	counts := make([]float64, 0, waveCounts)
 	for range waveCounts {
 		begun := time.Now()
-		count, err := client.CountWaves(ctx)
+		count, err := forecast.Recount(ctx, store)
 		if err != nil || count.Jobs != task.Ahead {
 			return nil, fmt.Errorf("counted %d of %d jobs: %w", count.Jobs, task.Ahead, err)
 		}
 		counts = append(counts, millis(time.Since(begun)))
 	}
-	what := sluice.WhatIf{RunTime: waveRun}
-	near, err := timeForecasts(ctx, client, task.Jobs, sluice.ForecastRequest{Queue: parcels.Name(), WhatIf: what})
+	what := forecast.WhatIf{RunTime: waveRun}
+	near, err := timeForecasts(ctx, store, task.Jobs, forecast.Request{Queue: parcels.Name(), WhatIf: what})
 	if err != nil {
 		return nil, err
 	}
-	far, err := timeForecasts(ctx, client, task.Jobs, sluice.ForecastRequest{Queue: parcels.Name(), Ahead: 24 * time.Hour, Tenants: true, WhatIf: what})
+	far, err := timeForecasts(ctx, store, task.Jobs, forecast.Request{Queue: parcels.Name(), Ahead: 24 * time.Hour, Tenants: true, WhatIf: what})
 	if err != nil {
 		return nil, err
 	}
@@ -64,11 +65,11 @@ func measureWaves(ctx context.Context, task Task) (Result, error) {
 	return result, nil
 }
 
-func timeForecasts(ctx context.Context, client *sluice.Client, n int, request sluice.ForecastRequest) ([]float64, error) {
+func timeForecasts(ctx context.Context, store sluice.Store, n int, request forecast.Request) ([]float64, error) {
 	took := make([]float64, 0, n)
 	for range n {
 		begun := time.Now()
-		found, err := client.Forecast(ctx, request)
+		found, err := forecast.Of(ctx, store, request)
 		took = append(took, millis(time.Since(begun)))
 		if err != nil {
 			return nil, err

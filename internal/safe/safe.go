@@ -8,21 +8,24 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 type (
 	// Their names keep the ports apart where they are embedded.
-	alerts = alert.Store
+	alerts    = alert.Store
+	forecasts = forecast.Store
 
 	store struct {
 		sluice.Store
 		alerts
+		forecasts
 	}
 )
 
 // Store gives a store whose panics are errors. Of a nil store every verb is an error, too.
 func Store(inner sluice.Store) sluice.Store {
-	return store{sluice.GivenStore(inner), alert.Given(inner)}
+	return store{sluice.GivenStore(inner), alert.Given(inner), forecast.Given(inner)}
 }
 
 // Unwrap gives the store that is called.

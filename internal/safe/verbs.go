@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 func (s store) Enqueue(ctx context.Context, jobs []sluice.Insert) (_ []sluice.Receipt, err error) {
@@ -174,9 +175,9 @@ func (s store) Prune(ctx context.Context, after string, limit int) (_ sluice.Pru
 	return s.Store.Prune(ctx, after, limit)
 }
 
-func (s store) CountWaves(ctx context.Context) (_ sluice.WaveCount, err error) {
+func (s store) CountWaves(ctx context.Context) (_ forecast.Count, err error) {
 	defer s.caught(&err)
-	return s.Store.CountWaves(ctx)
+	return s.forecasts.CountWaves(ctx)
 }
 
 func (s store) Job(ctx context.Context, id sluice.ID) (_ sluice.Job, err error) {
@@ -214,9 +215,9 @@ func (s store) Glance(ctx context.Context, queue string, limit int) (_ sluice.De
 	return s.Store.Glance(ctx, queue, limit)
 }
 
-func (s store) Waves(ctx context.Context, filter sluice.WaveFilter) (_ sluice.Waves, err error) {
+func (s store) Waves(ctx context.Context, filter forecast.Filter) (_ forecast.Counts, err error) {
 	defer s.caught(&err)
-	return s.Store.Waves(ctx, filter)
+	return s.forecasts.Waves(ctx, filter)
 }
 
 func (s store) Audit(ctx context.Context, filter sluice.AuditFilter) (_ []sluice.AuditEntry, err error) {

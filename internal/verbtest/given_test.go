@@ -27,6 +27,7 @@ import (
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/forward"
 	"github.com/sluice-queue/sluice/internal/verbtest"
 	"github.com/sluice-queue/sluice/metric"
@@ -143,6 +144,10 @@ var calls = map[string]func(ctx context.Context) error{
 		_, _, err := alert.SetRule(ctx, memory.New(memory.Options{}), "x", "", act, nil)
 		return err
 	},
+	"forecast.Of":        func(ctx context.Context) error { _, err := forecast.Of(ctx, nil, forecast.Request{}); return err },
+	"forecast.Read":      func(ctx context.Context) error { _, err := forecast.Read(ctx, nil, forecast.Filter{}); return err },
+	"forecast.Recount":   func(ctx context.Context) error { _, err := forecast.Recount(ctx, nil); return err },
+	"forecast.Given":     func(ctx context.Context) error { _, err := forecast.Given(nil).CountWaves(ctx); return err },
 	"alert.Read":         func(ctx context.Context) error { _, err := alert.Read(ctx, nil); return err },
 	"alert.Given":        func(ctx context.Context) error { _, err := alert.Given(nil).AlertBook(ctx); return err },
 	"alert.ResetRule":    func(ctx context.Context) error { return alert.ResetRule(ctx, nil, "x", "", act) },

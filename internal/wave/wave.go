@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 // Place is where a job is counted: one of the places below, or, if it is queued and due between the
@@ -35,8 +36,8 @@ type Frame struct {
 // NewFrame begins at an instant.
 func NewFrame(now time.Time) Frame {
 	now = now.UTC()
-	minutes := now.Add(sluice.WaveMinutes + time.Hour - time.Nanosecond).Truncate(time.Hour)
-	return Frame{Now: now, Minutes: minutes, Until: minutes.Add(sluice.WaveHorizon - sluice.WaveMinutes)}
+	minutes := now.Add(forecast.MinuteHorizon + time.Hour - time.Nanosecond).Truncate(time.Hour)
+	return Frame{Now: now, Minutes: minutes, Until: minutes.Add(forecast.Horizon - forecast.MinuteHorizon)}
 }
 
 // PlaceOf is where a job is counted; the statements of the SQL stores say the same. An uncertain job has
@@ -110,7 +111,7 @@ type Tenant struct{ Queue, Name string }
 // Counter adds up a count.
 type Counter struct {
 	frame  Frame
-	queues map[string]map[spot]*sluice.Tally
+	queues map[string]map[spot]*forecast.Tally
 	ranks  map[Tenant]int
 	most   int // how many tenants are ranked at the most
 }
@@ -120,21 +121,21 @@ const maxRanks = 200_000
 
 // NewCounter makes a counter that has counted nothing.
 func NewCounter(frame Frame) *Counter {
-	return &Counter{frame: frame, queues: make(map[string]map[spot]*sluice.Tally), ranks: make(map[Tenant]int), most: maxRanks}
+	return &Counter{frame: frame, queues: make(map[string]map[spot]*forecast.Tally), ranks: make(map[Tenant]int), most: maxRanks}
 }
 
 // Add counts jobs of a queue in a place.
 func (c *Counter) Add(queue string, p Place, jobs int) { c.tally(queue, p).Jobs += jobs }
 
-func (c *Counter) tally(queue string, p Place) *sluice.Tally {
+func (c *Counter) tally(queue string, p Place) *forecast.Tally {
 	spots := c.queues[queue]
 	if spots == nil {
-		spots = make(map[spot]*sluice.Tally)
+		spots = make(map[spot]*forecast.Tally)
 		c.queues[queue] = spots
 	}
 	at := c.frame.spotOf(p)
 	if spots[at] == nil {
-		spots[at] = &sluice.Tally{}
+		spots[at] = &forecast.Tally{}
 	}
 	return spots[at]
 }
@@ -162,7 +163,7 @@ func (c *Counter) thin() {
 	}
 }
 
-// Largest lists the tenants that are counted by name, at most sluice.WaveTenants of each queue. Of equal
+// Largest lists the tenants that are counted by name, at most forecast.MaxTenants of each queue. Of equal
 // ones the first by name is taken, so that a count differs little from the one before.
 func (c *Counter) Largest() []Tenant {
 	all := make([]Tenant, 0, len(c.ranks))
@@ -178,7 +179,7 @@ func (c *Counter) Largest() []Tenant {
 		if i == 0 || all[i-1].Queue != t.Queue {
 			taken = 0
 		}
-		if taken < sluice.WaveTenants {
+		if taken < forecast.MaxTenants {
 			out = append(out, t)
 		}
 		taken++
@@ -263,8 +264,8 @@ func Differences(stored, counted []Row) (gone, put []Row) {
 
 // Read puts a row into a queue's waves. Rows come in the order of their instants; several of one part add
 // up where they have none.
-func (r Row) Read(into *sluice.QueueWaves) error {
-	tally := sluice.Tally{Jobs: r.Jobs}
+func (r Row) Read(into *forecast.QueueCounts) error {
+	tally := forecast.Tally{Jobs: r.Jobs}
 	if r.Tenants != "" && r.Tenants != "{}" {
 		if err := json.Unmarshal([]byte(r.Tenants), &tally.Tenants); err != nil {
 			return fmt.Errorf("the tenants of a wave of queue %q: %w", into.Queue, err)
@@ -278,11 +279,11 @@ func (r Row) Read(into *sluice.QueueWaves) error {
 	case partBlocked:
 		into.Blocked = tally
 	case partLater:
-		into.Later = sluice.Tally{Jobs: into.Later.Jobs + tally.Jobs, Tenants: tally.Tenants}
+		into.Later = forecast.Tally{Jobs: into.Later.Jobs + tally.Jobs, Tenants: tally.Tenants}
 	case partMinute:
-		into.Ahead = append(into.Ahead, sluice.Wave{At: r.At, Span: time.Minute, Tally: tally})
+		into.Ahead = append(into.Ahead, forecast.Wave{At: r.At, Span: time.Minute, Tally: tally})
 	case partHour:
-		into.Ahead = append(into.Ahead, sluice.Wave{At: r.At, Span: time.Hour, Tally: tally})
+		into.Ahead = append(into.Ahead, forecast.Wave{At: r.At, Span: time.Hour, Tally: tally})
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 func TestTheLargestTenantsComeToTheTopHoweverManyThereAre(t *testing.T) {
@@ -23,7 +24,7 @@ func TestTheLargestTenantsComeToTheTopHoweverManyThereAre(t *testing.T) {
 	}
 	c.Rank(Tenant{"other", "only"}, 1)
 	largest := c.Largest()
-	if len(largest) != sluice.WaveTenants+1 || largest[0] != (Tenant{"other", "only"}) {
+	if len(largest) != forecast.MaxTenants+1 || largest[0] != (Tenant{"other", "only"}) {
 		t.Fatalf("%d: %v", len(largest), largest)
 	}
 	for _, of := range largest[1:] {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/internal/broadcast"
 	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/flow"
@@ -55,8 +56,8 @@ type Store struct {
 	audit   []sluice.AuditEntry
 	chain   chain
 	acts    map[actOn]bool
-	strays  []sluice.StrayRun   // the first that was cancelled first
-	waves   []sluice.QueueWaves // what was last counted
+	strays  []sluice.StrayRun      // the first that was cancelled first
+	waves   []forecast.QueueCounts // what was last counted
 	stats   statistics
 	tally   *counter.Tally // nil: nothing is counted
 

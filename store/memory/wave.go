@@ -7,14 +7,17 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/internal/wave"
 )
 
+var _ forecast.Store = (*Store)(nil)
+
 // CountWaves counts what falls due.
-func (s *Store) CountWaves(ctx context.Context) (sluice.WaveCount, error) {
+func (s *Store) CountWaves(ctx context.Context) (forecast.Count, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return sluice.WaveCount{}, err
+		return forecast.Count{}, err
 	}
 	defer leave()
 	begun := time.Now()
@@ -36,7 +39,7 @@ func (s *Store) CountWaves(ctx context.Context) (sluice.WaveCount, error) {
 			counter.AddTenant(t, p, 1)
 		}
 	})
-	count := sluice.WaveCount{At: frame.Now, Took: time.Since(begun), Jobs: counter.Jobs()}
+	count := forecast.Count{At: frame.Now, Took: time.Since(begun), Jobs: counter.Jobs()}
 	return count, s.keepWaves(counter, count)
 }
 
@@ -51,14 +54,14 @@ func (s *Store) countPlaces(frame wave.Frame, count func(wave.Tenant, wave.Place
 	}
 }
 
-func (s *Store) keepWaves(counter *wave.Counter, count sluice.WaveCount) error {
+func (s *Store) keepWaves(counter *wave.Counter, count forecast.Count) error {
 	stored := make([]sluice.Queue, 0, len(s.queues))
 	for _, q := range s.queues {
 		stored = append(stored, q)
 	}
 	s.waves = nil
 	for _, name := range counter.Queues(stored) {
-		q := sluice.QueueWaves{Queue: name, CountedAt: count.At, Took: count.Took}
+		q := forecast.QueueCounts{Queue: name, CountedAt: count.At, Took: count.Took}
 		rows := counter.Rows(name)
 		slices.SortStableFunc(rows, func(a, b wave.Row) int { return a.At.Compare(b.At) })
 		for _, row := range rows {
@@ -75,13 +78,13 @@ func (s *Store) keepWaves(counter *wave.Counter, count sluice.WaveCount) error {
 const newestDone = 1000
 
 // Waves tells what was last counted.
-func (s *Store) Waves(ctx context.Context, filter sluice.WaveFilter) (sluice.Waves, error) {
+func (s *Store) Waves(ctx context.Context, filter forecast.Filter) (forecast.Counts, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return sluice.Waves{}, err
+		return forecast.Counts{}, err
 	}
 	defer leave()
-	out := sluice.Waves{Now: s.now().UTC()}
+	out := forecast.Counts{Now: s.now().UTC()}
 	var done []sluice.Job
 	for _, j := range s.jobs {
 		if !j.live && !j.ClaimedAt.IsZero() && j.State != sluice.StateCancelled {
@@ -101,7 +104,7 @@ func (s *Store) Waves(ctx context.Context, filter sluice.WaveFilter) (sluice.Wav
 }
 
 // chosenWaves is a copy with what a filter asks for.
-func chosenWaves(q sluice.QueueWaves, filter sluice.WaveFilter, now time.Time) sluice.QueueWaves {
+func chosenWaves(q forecast.QueueCounts, filter forecast.Filter, now time.Time) forecast.QueueCounts {
 	ahead := q.Ahead
 	q.Ahead = nil
 	for _, w := range ahead {
@@ -112,13 +115,13 @@ func chosenWaves(q sluice.QueueWaves, filter sluice.WaveFilter, now time.Time) s
 		w.Tally = chosenTally(w.Tally, filter)
 		q.Ahead = append(q.Ahead, w)
 	}
-	for _, t := range []*sluice.Tally{&q.Due, &q.InFlight, &q.Blocked, &q.Later} {
+	for _, t := range []*forecast.Tally{&q.Due, &q.InFlight, &q.Blocked, &q.Later} {
 		*t = chosenTally(*t, filter)
 	}
 	return q
 }
 
-func chosenTally(t sluice.Tally, filter sluice.WaveFilter) sluice.Tally {
+func chosenTally(t forecast.Tally, filter forecast.Filter) forecast.Tally {
 	t.Tenants = maps.Clone(t.Tenants)
 	if !filter.Tenants {
 		t.Tenants = nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -124,7 +125,7 @@ func TestReaderIsServedByTheStore(t *testing.T) {
 		"jobs":       func() error { _, err := store.Jobs(ctx, sluice.JobFilter{Limit: 10}); return err },
 		"glance":     func() error { _, err := store.Glance(ctx, "scraper", 10); return err },
 		"flows":      func() error { _, err := store.Flows(ctx, 10); return err },
-		"waves":      func() error { _, err := store.Waves(ctx, sluice.WaveFilter{}); return err },
+		"waves":      func() error { _, err := store.Waves(ctx, forecast.Filter{}); return err },
 		"audit":      func() error { _, err := store.Audit(ctx, sluice.AuditFilter{Limit: 10}); return err },
 		"holders":    func() error { _, err := client.Holders(ctx); return err },
 		"tasks":      func() error { _, err := client.Tasks(ctx); return err },

@@ -9,8 +9,11 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/internal/wave"
 )
+
+var _ forecast.Store = (*Store)(nil)
 
 //go:embed sql/wave_size.sql
 var waveSizeSQL string
@@ -51,11 +54,11 @@ type slice struct{ after, upTo pgtype.UUID }
 
 // CountWaves counts what falls due. A job keeps its id, so it is in one slice whatever becomes of it
 // meanwhile.
-func (s *Store) CountWaves(ctx context.Context) (sluice.WaveCount, error) {
+func (s *Store) CountWaves(ctx context.Context) (forecast.Count, error) {
 	begun := time.Now()
 	frame, sliced, err := s.waveFrame(ctx)
 	if err != nil {
-		return sluice.WaveCount{}, err
+		return forecast.Count{}, err
 	}
 	counter := wave.NewCounter(frame)
 	slices, err := s.countWaiting(ctx, counter, frame, sliced)
@@ -63,9 +66,9 @@ func (s *Store) CountWaves(ctx context.Context) (sluice.WaveCount, error) {
 		err = s.countTenants(ctx, counter, frame, slices)
 	}
 	if err != nil {
-		return sluice.WaveCount{}, err
+		return forecast.Count{}, err
 	}
-	count := sluice.WaveCount{At: frame.Now, Took: time.Since(begun), Jobs: counter.Jobs()}
+	count := forecast.Count{At: frame.Now, Took: time.Since(begun), Jobs: counter.Jobs()}
 	return count, s.keepWaves(ctx, counter, count)
 }
 
@@ -182,7 +185,7 @@ func (s *Store) listWaves(ctx context.Context, scan pgx.RowToFunc[placed], text 
 }
 
 // keepWaves stores a count, each queue in a transaction of its own.
-func (s *Store) keepWaves(ctx context.Context, counter *wave.Counter, count sluice.WaveCount) error {
+func (s *Store) keepWaves(ctx context.Context, counter *wave.Counter, count forecast.Count) error {
 	stored, err := s.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {
 		return err
@@ -198,7 +201,7 @@ func (s *Store) keepWaves(ctx context.Context, counter *wave.Counter, count slui
 	})
 }
 
-func (s *Store) keepQueueWaves(ctx context.Context, queue string, counted []wave.Row, count sluice.WaveCount) error {
+func (s *Store) keepQueueWaves(ctx context.Context, queue string, counted []wave.Row, count forecast.Count) error {
 	return s.call(ctx, "keep waves", func(ctx context.Context, _ bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 			latest, err := list(ctx, tx, pgx.RowTo[string], waveCountedSQL, queue, count.At, float64(count.Took)/float64(time.Millisecond))

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/internal/wave"
 )
 
@@ -22,9 +22,9 @@ var waveRunsSQL string
 const newestDone = 1000
 
 // Waves tells what was last counted.
-func (s *Store) Waves(ctx context.Context, filter sluice.WaveFilter) (sluice.Waves, error) {
+func (s *Store) Waves(ctx context.Context, filter forecast.Filter) (forecast.Counts, error) {
 	ahead := pgtype.Interval{Microseconds: filter.Ahead.Microseconds(), Valid: filter.Ahead > 0}
-	var out sluice.Waves
+	var out forecast.Counts
 	err := s.call(ctx, "look at waves", func(ctx context.Context, _ bool) error {
 		found, err := list(ctx, s.pool, scanCounted, wavesSQL, filter.Queue, ahead, filter.Tenants)
 		if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) Waves(ctx context.Context, filter sluice.WaveFilter) (sluice.Wav
 // counted is a row of a count, and of which.
 type counted struct {
 	now time.Time
-	of  sluice.QueueWaves
+	of  forecast.QueueCounts
 	row wave.Row
 }
 
@@ -53,13 +53,13 @@ func scanCounted(row pgx.CollectableRow) (counted, error) {
 	var jobs *int
 	err := row.Scan(&c.now, &queue, &countedAt, &took, &part, &at, &jobs, &tenants)
 	c.now = c.now.UTC()
-	c.of = sluice.QueueWaves{Queue: orZero(queue), CountedAt: timeOf(countedAt), Took: time.Duration(orZero(took) * float64(time.Millisecond))}
+	c.of = forecast.QueueCounts{Queue: orZero(queue), CountedAt: timeOf(countedAt), Took: time.Duration(orZero(took) * float64(time.Millisecond))}
 	c.row = wave.Row{Part: orZero(part), At: timeOf(at), Jobs: orZero(jobs), Tenants: orZero(tenants)}
 	return c, err
 }
 
 // wavesOf gathers rows, which come by queue.
-func wavesOf(found []counted) (out sluice.Waves, err error) {
+func wavesOf(found []counted) (out forecast.Counts, err error) {
 	for _, c := range found {
 		out.Now = c.now
 		if c.of.CountedAt.IsZero() {
@@ -76,7 +76,7 @@ func wavesOf(found []counted) (out sluice.Waves, err error) {
 }
 
 // addRuns tells how long jobs run.
-func (s *Store) addRuns(ctx context.Context, queues []sluice.QueueWaves) error {
+func (s *Store) addRuns(ctx context.Context, queues []forecast.QueueCounts) error {
 	rows, err := query(ctx, s.pool, waveRunsSQL, newestDone)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 func TestWavesAreCountedSliceBySlice(t *testing.T) {
@@ -29,7 +30,7 @@ func TestWavesAreCountedSliceBySlice(t *testing.T) {
 		if err != nil || count.Jobs != 100 {
 			t.Fatalf("slices of %d: %+v, %v", slice, count, err)
 		}
-		found, err := store.Waves(t.Context(), sluice.WaveFilter{Queue: "q", Tenants: true})
+		found, err := store.Waves(t.Context(), forecast.Filter{Queue: "q", Tenants: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/internal/wave"
 )
+
+var _ forecast.Store = (*Store)(nil)
 
 //go:embed sql/wave_jobs.sql
 var waveJobsSQL string
@@ -47,7 +50,7 @@ type slice struct{ after, upTo int64 }
 
 // CountWaves counts what falls due. It reads beside the writer, which gets only the differences. A job
 // keeps its seq, so it is in one slice whatever becomes of it meanwhile.
-func (s *Store) CountWaves(ctx context.Context) (sluice.WaveCount, error) {
+func (s *Store) CountWaves(ctx context.Context) (forecast.Count, error) {
 	begun := time.Now()
 	frame := wave.NewFrame(time.UnixMicro(now()))
 	counter := wave.NewCounter(frame)
@@ -56,9 +59,9 @@ func (s *Store) CountWaves(ctx context.Context) (sluice.WaveCount, error) {
 		err = s.countTenants(ctx, counter, frame, slices)
 	}
 	if err != nil {
-		return sluice.WaveCount{}, err
+		return forecast.Count{}, err
 	}
-	count := sluice.WaveCount{At: frame.Now, Took: time.Since(begun), Jobs: counter.Jobs()}
+	count := forecast.Count{At: frame.Now, Took: time.Since(begun), Jobs: counter.Jobs()}
 	return count, s.keepWaves(ctx, counter, count)
 }
 
@@ -183,7 +186,7 @@ func (s *Store) countTenants(ctx context.Context, counter *wave.Counter, frame w
 }
 
 // keepWaves stores a count, each queue in a write of its own, so that nobody waits for all of them.
-func (s *Store) keepWaves(ctx context.Context, counter *wave.Counter, count sluice.WaveCount) error {
+func (s *Store) keepWaves(ctx context.Context, counter *wave.Counter, count forecast.Count) error {
 	stored, err := s.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {
 		return err
@@ -201,7 +204,7 @@ func (s *Store) keepWaves(ctx context.Context, counter *wave.Counter, count slui
 	return s.forgetWaves(ctx, names)
 }
 
-func keepQueueWaves(tx runner, queue string, counted []wave.Row, count sluice.WaveCount) error {
+func keepQueueWaves(tx runner, queue string, counted []wave.Row, count forecast.Count) error {
 	latest, err := list(tx, scanOne[string], waveCountedSQL, queue, count.At.UnixMicro(), count.Took.Microseconds())
 	if err != nil || len(latest) == 0 {
 		return err

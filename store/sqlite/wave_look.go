@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/internal/wave"
 )
 
@@ -21,13 +21,13 @@ var waveRunsSQL string
 const newestDone = 1000
 
 // Waves tells what was last counted.
-func (s *Store) Waves(ctx context.Context, filter sluice.WaveFilter) (sluice.Waves, error) {
+func (s *Store) Waves(ctx context.Context, filter forecast.Filter) (forecast.Counts, error) {
 	at := now()
 	until := int64(math.MaxInt64)
 	if filter.Ahead > 0 {
 		until = at + filter.Ahead.Microseconds()
 	}
-	var out sluice.Waves
+	var out forecast.Counts
 	err := s.read(ctx, "look at waves", func(tx runner) error {
 		found, err := list(tx, scanCounted, wavesSQL, filter.Queue, until, filter.Tenants)
 		if err != nil {
@@ -44,7 +44,7 @@ func (s *Store) Waves(ctx context.Context, filter sluice.WaveFilter) (sluice.Wav
 
 // counted is a row of a count, and of which.
 type counted struct {
-	of  sluice.QueueWaves
+	of  forecast.QueueCounts
 	row wave.Row
 }
 
@@ -61,7 +61,7 @@ func scanCounted(rows *sql.Rows) (counted, error) {
 }
 
 // wavesOf gathers rows, which come by queue.
-func wavesOf(found []counted) (out sluice.Waves, err error) {
+func wavesOf(found []counted) (out forecast.Counts, err error) {
 	for _, c := range found {
 		if last := len(out.Queues) - 1; last < 0 || out.Queues[last].Queue != c.of.Queue {
 			out.Queues = append(out.Queues, c.of)
@@ -74,9 +74,9 @@ func wavesOf(found []counted) (out sluice.Waves, err error) {
 }
 
 // addRuns tells how long jobs run.
-func addRuns(tx runner, queues []sluice.QueueWaves) error {
-	found, err := list(tx, func(rows *sql.Rows) (sluice.QueueWaves, error) {
-		var q sluice.QueueWaves
+func addRuns(tx runner, queues []forecast.QueueCounts) error {
+	found, err := list(tx, func(rows *sql.Rows) (forecast.QueueCounts, error) {
+		var q forecast.QueueCounts
 		var micros float64
 		err := rows.Scan(&q.Queue, &micros, &q.Runs)
 		q.RunTime = time.Duration(micros * float64(time.Microsecond))

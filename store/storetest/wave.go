@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 )
 
 func waveRules() []Rule {
 	return []Rule{
 		{"R-260", "A count of waves tells how many jobs fall due in each minute, by queue; one that nobody counted is missing.", "I-19", func(w *world) {
-			empty := w.waves(sluice.WaveFilter{})
+			empty := w.waves(forecast.Filter{})
 			equal(w, "queues before a count", len(empty.Queues), 0)
 			w.near("now", empty.Now, w.Now())
 			first, second := w.Now().Add(10*time.Minute), w.Now().Add(90*time.Minute)
@@ -39,7 +40,7 @@ func waveRules() []Rule {
 			q := w.queueWaves(queue)
 			equal(w, "jobs of the first count", total(q), 1)
 			equal(w, "its instant", q.CountedAt.Equal(first.At.Truncate(time.Microsecond)), true)
-			second, err := w.Other.CountWaves(w.ctx)
+			second, err := forecast.Given(w.Other).CountWaves(w.ctx)
 			w.ok(err)
 			q = w.queueWaves(queue)
 			equal(w, "jobs of the second count", total(q), 2)
@@ -109,11 +110,11 @@ func waveRules() []Rule {
 			w.addTenants(due)
 			w.count()
 			equal(w, "tenants that nobody asked for", len(w.queueWaves(queue).Ahead[0].Tenants), 0)
-			found, err := w.Store.Waves(w.ctx, sluice.WaveFilter{Queue: queue, Tenants: true})
+			found, err := forecast.Given(w.Store).Waves(w.ctx, forecast.Filter{Queue: queue, Tenants: true})
 			w.ok(err)
 			wave := found.Queues[0].Ahead[0]
-			equal(w, "jobs", wave.Jobs, 5+3+sluice.WaveTenants)
-			equal(w, "tenants by name", len(wave.Tenants), sluice.WaveTenants)
+			equal(w, "jobs", wave.Jobs, 5+3+forecast.MaxTenants)
+			equal(w, "tenants by name", len(wave.Tenants), forecast.MaxTenants)
 			equal(w, "of the largest", wave.Tenants["acme"], 5)
 			equal(w, "without a tenant", wave.Tenants[""], 3)
 			named := 0
@@ -137,7 +138,7 @@ func waveRules() []Rule {
 			equal(w, "at the hour", q.Ahead[1].At.Equal(week.Truncate(time.Hour)), true)
 			equal(w, "jobs of the hour", q.Ahead[1].Jobs, 2)
 			equal(w, "later", q.Later.Jobs, 1)
-			near, err := w.Store.Waves(w.ctx, sluice.WaveFilter{Queue: queue, Ahead: time.Hour})
+			near, err := forecast.Given(w.Store).Waves(w.ctx, forecast.Filter{Queue: queue, Ahead: time.Hour})
 			w.ok(err)
 			equal(w, "waves within the hour", len(near.Queues[0].Ahead), 0)
 			equal(w, "after it", near.Queues[0].Later.Jobs, 4)
@@ -161,7 +162,7 @@ func waveRules() []Rule {
 			q := w.queueWaves(queue)
 			equal(w, "jobs", total(q), 0)
 			w.near("counted at", q.CountedAt, w.Now())
-			none, err := w.Store.Waves(w.ctx, sluice.WaveFilter{Queue: "nobody"})
+			none, err := forecast.Given(w.Store).Waves(w.ctx, forecast.Filter{Queue: "nobody"})
 			w.ok(err)
 			equal(w, "queues that are not there", len(none.Queues), 0)
 		}},
@@ -193,34 +194,34 @@ func waveRules() []Rule {
 }
 
 // count counts waves.
-func (w *world) count() sluice.WaveCount {
+func (w *world) count() forecast.Count {
 	w.Helper()
-	count, err := w.Store.CountWaves(w.ctx)
+	count, err := forecast.Given(w.Store).CountWaves(w.ctx)
 	w.ok(err)
 	return count
 }
 
-func (w *world) waves(filter sluice.WaveFilter) sluice.Waves {
+func (w *world) waves(filter forecast.Filter) forecast.Counts {
 	w.Helper()
-	found, err := w.Other.Waves(w.ctx, filter)
+	found, err := forecast.Given(w.Other).Waves(w.ctx, filter)
 	w.ok(err)
 	return found
 }
 
 // queueWaves is what was counted in one queue.
-func (w *world) queueWaves(name string) sluice.QueueWaves {
+func (w *world) queueWaves(name string) forecast.QueueCounts {
 	w.Helper()
-	for _, q := range w.waves(sluice.WaveFilter{}).Queues {
+	for _, q := range w.waves(forecast.Filter{}).Queues {
 		if q.Queue == name {
 			return q
 		}
 	}
 	w.Fatalf("queue %q was not counted", name)
-	return sluice.QueueWaves{}
+	return forecast.QueueCounts{}
 }
 
 // ahead makes sure of the minutes in which jobs fall due.
-func (w *world) ahead(q sluice.QueueWaves, want map[time.Time]int) {
+func (w *world) ahead(q forecast.QueueCounts, want map[time.Time]int) {
 	w.Helper()
 	minutes := make(map[time.Time]int)
 	for at, jobs := range want {
@@ -236,7 +237,7 @@ func (w *world) ahead(q sluice.QueueWaves, want map[time.Time]int) {
 }
 
 // total is all that was counted in a queue.
-func total(q sluice.QueueWaves) int {
+func total(q forecast.QueueCounts) int {
 	sum := q.Due.Jobs + q.InFlight.Jobs + q.Blocked.Jobs + q.Later.Jobs
 	for _, wave := range q.Ahead {
 		sum += wave.Jobs
@@ -257,7 +258,7 @@ func (w *world) addTenants(due time.Time) {
 	add("acme", 1, time.Time{})
 	add("acme", 5, due)
 	add("", 3, due)
-	for n := range sluice.WaveTenants {
+	for n := range forecast.MaxTenants {
 		add("tenant \"x\" "+strconv.Itoa(n), 1, due)
 	}
 	w.receipts(inserts...)

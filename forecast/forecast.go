@@ -1,21 +1,24 @@
-package sluice
+package forecast
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
-// ForecastRequest says what to look ahead for. The zero value looks two hours ahead in every queue.
-type ForecastRequest struct {
+// Request says what to look ahead for. The zero value looks two hours ahead in every queue.
+type Request struct {
 	// Queue; empty: every queue that was counted.
 	Queue string
 	// Bucket is what falls due together: a minute, five or an hour. Default: what gives some 24
 	// buckets at the most, as far as there is such a one.
 	Bucket time.Duration
-	// Ahead is how far to look, at most WaveHorizon. Default 2 h.
+	// Ahead is how far to look, at most Horizon. Default 2 h.
 	Ahead time.Duration
 	// Tenants asks for the figures of tenants, too.
 	Tenants bool
@@ -26,7 +29,7 @@ type ForecastRequest struct {
 // WhatIf is what a forecast supposes instead of the present settings. Zero fields suppose nothing.
 type WhatIf struct {
 	// Rate is supposed instead of the queue's rate, with a second's worth as its burst.
-	Rate Rate
+	Rate sluice.Rate
 	// Batch jobs start together every Every, as dispatchers of batches do it, instead of at the
 	// queue's rate. With a Rate both hold.
 	Batch int
@@ -43,16 +46,16 @@ type Forecast struct {
 	// Now is the store's clock.
 	Now time.Time `json:"now"`
 	// Bucket is what was asked for, Until the end of the last one.
-	Bucket time.Duration   `json:"-"`
-	Until  time.Time       `json:"until"`
-	Queues []QueueForecast `json:"queues"`
+	Bucket time.Duration `json:"-"`
+	Until  time.Time     `json:"until"`
+	Queues []Queue       `json:"queues"`
 }
 
-// QueueForecast is the forecast of one queue, from the instant at which its jobs were counted. It knows
+// Queue is the forecast of one queue, from the instant at which its jobs were counted. It knows
 // the jobs that were there, and supposes that nothing fails and nothing else is enqueued; jobs start in
 // the order in which they are due. In a queue that serves its tenants in turns those of each tenant do, as
 // its own limits let them through, and tenants share by their weights what the queue lets through.
-type QueueForecast struct {
+type Queue struct {
 	Queue string `json:"queue"`
 	// CountedAt is the instant; Took is how long counting took, and Stale says that it is so long ago
 	// that nobody seems to count any more. Zero: it was never counted, or more than a week ago.
@@ -67,14 +70,14 @@ type QueueForecast struct {
 	Notes []string `json:"notes,omitempty"`
 	// RunTime is how long a job runs; 0: it is not known.
 	RunTime time.Duration `json:"-"`
-	// Due, InFlight, Blocked and Later are as in QueueWaves.
+	// Due, InFlight, Blocked and Later are as in QueueCounts.
 	Due      Tally `json:"due"`
 	InFlight Tally `json:"in_flight"`
 	Blocked  Tally `json:"blocked"`
 	Later    Tally `json:"later"`
 	// Waves are the buckets, in order and without gaps. What is due already comes first, if there is
 	// any, with a span of 0.
-	Waves []WaveForecast `json:"waves"`
+	Waves []Bucket `json:"waves"`
 }
 
 // Limit is one thing that holds all jobs of a queue back.
@@ -87,8 +90,8 @@ type Limit struct {
 	Says string `json:"says"`
 }
 
-// WaveForecast is what falls due in a bucket, and what becomes of it.
-type WaveForecast struct {
+// Bucket is what falls due in a bucket, and what becomes of it.
+type Bucket struct {
 	// At is the beginning of the bucket, Span how long it is.
 	At   time.Time     `json:"at"`
 	Span time.Duration `json:"-"`
@@ -119,27 +122,27 @@ func (f Forecast) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		plain
 		Bucket string `json:"bucket"`
-	}{plain(f), FormatDuration(f.Bucket)})
+	}{plain(f), sluice.FormatDuration(f.Bucket)})
 }
 
 // MarshalJSON writes durations as they are written elsewhere.
-func (q QueueForecast) MarshalJSON() ([]byte, error) {
-	type plain QueueForecast
+func (q Queue) MarshalJSON() ([]byte, error) {
+	type plain Queue
 	return json.Marshal(struct {
 		plain
 		Took    string `json:"took"`
 		RunTime string `json:"run_time,omitempty"`
-	}{plain(q), FormatDuration(q.Took.Round(time.Millisecond)), durationIfAny(q.RunTime)})
+	}{plain(q), sluice.FormatDuration(q.Took.Round(time.Millisecond)), durationIfAny(q.RunTime)})
 }
 
 // MarshalJSON writes durations as they are written elsewhere.
-func (w WaveForecast) MarshalJSON() ([]byte, error) {
-	type plain WaveForecast
+func (w Bucket) MarshalJSON() ([]byte, error) {
+	type plain Bucket
 	return json.Marshal(struct {
 		plain
 		Span string `json:"span"`
 		Late string `json:"late,omitempty"`
-	}{plain(w), FormatDuration(w.Span), durationIfAny(w.Late)})
+	}{plain(w), sluice.FormatDuration(w.Span), durationIfAny(w.Late)})
 }
 
 // MarshalJSON writes durations as they are written elsewhere.
@@ -155,37 +158,38 @@ func durationIfAny(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return FormatDuration(d.Round(time.Millisecond))
+	return sluice.FormatDuration(d.Round(time.Millisecond))
 }
 
-// Forecast looks ahead: what falls due, and when it starts and is finished by the present limits, or by
-// others. It reads what was last counted, a bounded number of rows. An unknown queue is an ErrNotFound.
-func (c *Client) Forecast(ctx context.Context, request ForecastRequest) (Forecast, error) {
+// Of forecasts when jobs start and finish under the present limits, or under those of request.WhatIf. It reads the last count
+// and a bounded number of rows. An unknown queue is a [sluice.ErrNotFound], a request that breaks a rule a
+// [sluice.ErrInvalid].
+func Of(ctx context.Context, store sluice.Store, request Request) (Forecast, error) {
 	request, err := request.complete()
 	if err != nil {
 		return Forecast{}, err
 	}
-	queues, err := c.forecastQueues(ctx, request.Queue)
+	queues, err := queuesOf(ctx, store, request.Queue)
 	if err != nil {
 		return Forecast{}, err
 	}
-	holders, err := c.store.Holders(ctx)
+	holders, err := sluice.GivenStore(store).Holders(ctx)
 	if err != nil {
 		return Forecast{}, err
 	}
-	waves, err := c.store.Waves(ctx, request.filter(queues))
+	waves, err := Given(store).Waves(ctx, request.filter(queues))
 	if err != nil {
 		return Forecast{}, err
 	}
 	until := waves.Now.Add(request.Ahead + request.Bucket - 1).Truncate(request.Bucket)
-	out := Forecast{Now: waves.Now, Bucket: request.Bucket, Until: until, Queues: []QueueForecast{}}
+	out := Forecast{Now: waves.Now, Bucket: request.Bucket, Until: until, Queues: []Queue{}}
 	for _, q := range queues {
-		counted := QueueWaves{Queue: q.Name}
-		if at := slices.IndexFunc(waves.Queues, func(w QueueWaves) bool { return w.Queue == q.Name }); at >= 0 {
+		counted := QueueCounts{Queue: q.Name}
+		if at := slices.IndexFunc(waves.Queues, func(w QueueCounts) bool { return w.Queue == q.Name }); at >= 0 {
 			counted = waves.Queues[at].orUncounted(waves.Now)
 		}
 		crowd := crowdOf(counted, q.ByTenant)
-		terms, err := c.termsOf(ctx, q, crowd.names, waves.Now)
+		terms, err := termsOf(ctx, store, q, crowd.names, waves.Now)
 		if err != nil {
 			return Forecast{}, err
 		}
@@ -202,38 +206,42 @@ func (c *Client) Forecast(ctx context.Context, request ForecastRequest) (Forecas
 
 // filter is what a forecast of queues reads. How many tenants there are is known from all their jobs,
 // whenever they are due.
-func (r ForecastRequest) filter(queues []Queue) WaveFilter {
-	filter := WaveFilter{Queue: r.Queue, Ahead: r.Ahead + r.Bucket, Tenants: r.Tenants}
-	if slices.ContainsFunc(queues, func(q Queue) bool { return q.ByTenant }) {
+func (r Request) filter(queues []sluice.Queue) Filter {
+	filter := Filter{Queue: r.Queue, Ahead: r.Ahead + r.Bucket, Tenants: r.Tenants}
+	if slices.ContainsFunc(queues, func(q sluice.Queue) bool { return q.ByTenant }) {
 		filter.Ahead, filter.Tenants = 0, true
 	}
 	return filter
 }
 
 // orUncounted is the count, unless it is so old that all it looked ahead to has passed.
-func (q QueueWaves) orUncounted(now time.Time) QueueWaves {
-	if now.Sub(q.CountedAt) > WaveHorizon {
-		return QueueWaves{Queue: q.Queue}
+func (q QueueCounts) orUncounted(now time.Time) QueueCounts {
+	if now.Sub(q.CountedAt) > Horizon {
+		return QueueCounts{Queue: q.Queue}
 	}
 	return q
 }
 
-func (c *Client) forecastQueues(ctx context.Context, name string) ([]Queue, error) {
+// queuesOf reads the queue of a name, or all.
+func queuesOf(ctx context.Context, store sluice.Store, name string) ([]sluice.Queue, error) {
 	if name == "" {
-		return c.store.Queues(ctx, QueueFilter{})
+		return sluice.GivenStore(store).Queues(ctx, sluice.QueueFilter{})
 	}
-	q, err := c.Queue(ctx, name)
+	q, err := sluice.NewClient(store, sluice.ClientOptions{}).Queue(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return []Queue{q}, nil
+	return []sluice.Queue{q}, nil
 }
+
+// maxJobs bounds the jobs of a batch and of a capacity, as it does those of a queue's settings.
+const maxJobs = 1_000_000
 
 // buckets are those that a forecast may have.
 var buckets = []time.Duration{time.Minute, 5 * time.Minute, time.Hour}
 
-func (r ForecastRequest) complete() (ForecastRequest, error) {
-	r.Ahead = orElse(r.Ahead, 2*time.Hour)
+func (r Request) complete() (Request, error) {
+	r.Ahead = cmp.Or(r.Ahead, 2*time.Hour)
 	if r.Bucket == 0 {
 		at := slices.IndexFunc(buckets, func(b time.Duration) bool { return r.Ahead <= 24*b })
 		r.Bucket = time.Hour
@@ -243,18 +251,18 @@ func (r ForecastRequest) complete() (ForecastRequest, error) {
 	}
 	w := r.WhatIf
 	switch {
-	case r.Ahead < time.Minute || r.Ahead > WaveHorizon:
-		return r, invalid("ahead", fmt.Sprintf("%s is not from 1m to %s", FormatDuration(r.Ahead), FormatDuration(WaveHorizon)))
+	case r.Ahead < time.Minute || r.Ahead > Horizon:
+		return r, invalid("ahead", fmt.Sprintf("%s is not from 1m to %s", sluice.FormatDuration(r.Ahead), sluice.FormatDuration(Horizon)))
 	case !slices.Contains(buckets, r.Bucket):
-		return r, invalid("bucket", FormatDuration(r.Bucket)+" is none of 1m, 5m and 1h")
-	case r.Bucket < time.Hour && r.Ahead > WaveMinutes:
-		return r, invalid("bucket", fmt.Sprintf("more than %s ahead jobs are counted by the hour; ask for buckets of 1h", FormatDuration(WaveMinutes)))
-	case !w.Rate.fits():
-		return r, invalid("rate", fmt.Sprintf("it is not from 0 to %d/s", maxRate))
-	case w.Batch < 0 || w.Batch > maxFlow || (w.Batch > 0) != (w.Every > 0):
-		return r, invalid("batch", fmt.Sprintf("it is not 1 to %d jobs every so often", maxFlow))
-	case w.Capacity < 0 || w.Capacity > maxFlow:
-		return r, invalid("capacity", fmt.Sprintf("%d is not from 0 to %d", w.Capacity, maxFlow))
+		return r, invalid("bucket", sluice.FormatDuration(r.Bucket)+" is none of 1m, 5m and 1h")
+	case r.Bucket < time.Hour && r.Ahead > MinuteHorizon:
+		return r, invalid("bucket", fmt.Sprintf("more than %s ahead jobs are counted by the hour; ask for buckets of 1h", sluice.FormatDuration(MinuteHorizon)))
+	case !w.Rate.Fits():
+		return r, invalid("rate", fmt.Sprintf("%v is not a rate that can be kept", w.Rate))
+	case w.Batch < 0 || w.Batch > maxJobs || (w.Batch > 0) != (w.Every > 0):
+		return r, invalid("batch", fmt.Sprintf("it is not 1 to %d jobs every so often", maxJobs))
+	case w.Capacity < 0 || w.Capacity > maxJobs:
+		return r, invalid("capacity", fmt.Sprintf("%d is not from 0 to %d", w.Capacity, maxJobs))
 	case w.RunTime < 0:
 		return r, invalid("duration", "a job does not run for less than nothing")
 	}
@@ -262,7 +270,7 @@ func (r ForecastRequest) complete() (ForecastRequest, error) {
 }
 
 // until leaves out what is due at or after an instant.
-func (q *QueueWaves) until(end time.Time) {
+func (q *QueueCounts) until(end time.Time) {
 	at := slices.IndexFunc(q.Ahead, func(w Wave) bool { return !w.At.Before(end) })
 	if at < 0 {
 		return
@@ -274,7 +282,7 @@ func (q *QueueWaves) until(end time.Time) {
 }
 
 // forgetTenants leaves out the figures of tenants.
-func (q *QueueWaves) forgetTenants() {
+func (q *QueueCounts) forgetTenants() {
 	for _, t := range []*Tally{&q.Due, &q.InFlight, &q.Blocked, &q.Later} {
 		t.Tenants = nil
 	}
@@ -282,3 +290,7 @@ func (q *QueueWaves) forgetTenants() {
 		q.Ahead[i].Tenants = nil
 	}
 }
+
+func invalid(field, rule string) error { return &sluice.InvalidError{Field: field, Rule: rule} }
+
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

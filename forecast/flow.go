@@ -1,4 +1,4 @@
-package sluice
+package forecast
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // queueFlow is how a queue lets jobs through: what a forecast supposes of it.
@@ -24,7 +26,7 @@ type queueFlow struct {
 }
 
 // flowOf gathers what holds the jobs of a queue back as a whole.
-func flowOf(q Queue, counted QueueWaves, holders []Holder, now time.Time, what WhatIf) queueFlow {
+func flowOf(q sluice.Queue, counted QueueCounts, holders []sluice.Holder, now time.Time, what WhatIf) queueFlow {
 	f := queueFlow{tells: []Limit{}, runTime: counted.RunTime}
 	if what.RunTime > 0 {
 		f.runTime = what.RunTime
@@ -46,7 +48,7 @@ func (f *queueFlow) add(limit flowLimit, waiting bool, name, says string) {
 	f.tells = append(f.tells, Limit{Name: name, PerSecond: limit.rate, Says: says})
 }
 
-func (f *queueFlow) addRate(s Settings, waiting bool, what WhatIf) {
+func (f *queueFlow) addRate(s sluice.Settings, waiting bool, what WhatIf) {
 	rate, burst := s.Rate, s.Burst
 	if !what.Rate.IsZero() {
 		rate, burst = what.Rate, 0
@@ -64,16 +66,16 @@ func (f *queueFlow) addBatch(waiting bool, what WhatIf) {
 	}
 	batch := float64(what.Batch)
 	f.add(flowLimit{tokens: batch, burst: batch, rate: batch / what.Every.Seconds()}, waiting, "batch",
-		fmt.Sprintf("%d every %s", what.Batch, FormatDuration(what.Every)))
+		fmt.Sprintf("%d every %s", what.Batch, sluice.FormatDuration(what.Every)))
 }
 
 // addCapacity takes up what may be in flight at once: by the queue's limit, and by the slots of its
 // workers.
-func (f *queueFlow) addCapacity(q Queue, counted QueueWaves, holders []Holder, now time.Time, what WhatIf) {
+func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []sluice.Holder, now time.Time, what WhatIf) {
 	capacity, says := q.Settings.InFlightLimit, fmt.Sprintf("in_flight_limit %d", q.Settings.InFlightLimit)
 	workers, slots := 0, 0
 	for _, h := range holders {
-		if h.serves(q.Name, now) {
+		if h.Serves(q.Name, now) {
 			workers, slots = workers+1, slots+h.Slots
 		}
 	}
@@ -81,7 +83,7 @@ func (f *queueFlow) addCapacity(q Queue, counted QueueWaves, holders []Holder, n
 	case what.Capacity > 0:
 		capacity, says = what.Capacity, fmt.Sprintf("capacity %d", what.Capacity)
 	case workers == 0:
-		f.notes = append(f.notes, "no worker of it was seen in the last "+HolderSilence.String()+"; the forecast supposes that there are enough")
+		f.notes = append(f.notes, "no worker of it was seen in the last "+sluice.HolderSilence.String()+"; the forecast supposes that there are enough")
 	case capacity == 0 || slots < capacity:
 		capacity, says = slots, fmt.Sprintf("%d slots of %d workers", slots, workers)
 	}
@@ -90,7 +92,7 @@ func (f *queueFlow) addCapacity(q Queue, counted QueueWaves, holders []Holder, n
 	case f.runTime <= 0:
 		f.notes = append(f.notes, fmt.Sprintf("the forecast leaves %s out, because how long a job runs is not known: none finished lately", says))
 	default:
-		f.add(placesLimit(float64(capacity), counted.InFlight.Jobs, f.runTime), false, "in_flight", fmt.Sprintf("%s, each job %s", says, FormatDuration(roundRun(f.runTime))))
+		f.add(placesLimit(float64(capacity), counted.InFlight.Jobs, f.runTime), false, "in_flight", fmt.Sprintf("%s, each job %s", says, sluice.FormatDuration(roundRun(f.runTime))))
 	}
 }
 
@@ -102,7 +104,7 @@ func roundRun(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-func (f *queueFlow) addPause(q Queue, counted QueueWaves, now time.Time) {
+func (f *queueFlow) addPause(q sluice.Queue, counted QueueCounts, now time.Time) {
 	switch {
 	case !q.Settings.PausedAt(now):
 	case q.Settings.PausedUntil.IsZero():
@@ -115,12 +117,12 @@ func (f *queueFlow) addPause(q Queue, counted QueueWaves, now time.Time) {
 }
 
 // forecastOf lets what was counted in a queue pass its limits. It tells the times by tenant if it is asked to.
-func forecastOf(counted QueueWaves, flow queueFlow, of Forecast, byTenant bool) QueueForecast {
-	out := QueueForecast{
+func forecastOf(counted QueueCounts, flow queueFlow, of Forecast, byTenant bool) Queue {
+	out := Queue{
 		Queue: counted.Queue, CountedAt: counted.CountedAt, Took: counted.Took, Stale: counted.Stale(of.Now),
 		Limits: flow.tells, HeldTenants: flow.held, Notes: flow.notes, RunTime: flow.runTime,
 		Due: counted.Due, InFlight: counted.InFlight, Blocked: counted.Blocked, Later: counted.Later,
-		Waves: []WaveForecast{},
+		Waves: []Bucket{},
 	}
 	if counted.CountedAt.IsZero() {
 		out.Notes = append(out.Notes, "it was not counted yet")
@@ -148,14 +150,14 @@ func forecastOf(counted QueueWaves, flow queueFlow, of Forecast, byTenant bool) 
 }
 
 // bucketsOf makes the buckets, with what falls due in each.
-func bucketsOf(counted QueueWaves, of Forecast) []WaveForecast {
-	var out []WaveForecast
+func bucketsOf(counted QueueCounts, of Forecast) []Bucket {
+	var out []Bucket
 	if counted.Due.Jobs > 0 {
-		out = append(out, WaveForecast{At: counted.CountedAt, Tally: copyTally(counted.Due)})
+		out = append(out, Bucket{At: counted.CountedAt, Tally: copyTally(counted.Due)})
 	}
 	next := 0
 	for at := counted.CountedAt.Truncate(of.Bucket); at.Before(of.Until); at = at.Add(of.Bucket) {
-		w := WaveForecast{At: at, Span: of.Bucket}
+		w := Bucket{At: at, Span: of.Bucket}
 		for ; next < len(counted.Ahead) && counted.Ahead[next].At.Before(at.Add(of.Bucket)); next++ {
 			w.Tally = sumTally(w.Tally, counted.Ahead[next].Tally)
 		}
@@ -179,7 +181,7 @@ func sumTally(into, t Tally) Tally {
 
 // fillStarts tells how many start in each bucket, and how many are due and wait at its end. Whole jobs
 // are told, and what has not wholly started waits.
-func fillStarts(waves []WaveForecast, starts startsAt) {
+func fillStarts(waves []Bucket, starts startsAt) {
 	before, arrived := 0, 0
 	for i := range waves {
 		w := &waves[i]
@@ -191,12 +193,12 @@ func fillStarts(waves []WaveForecast, starts startsAt) {
 }
 
 // within reports whether jobs belong to a bucket that ends so many seconds after the count.
-func (a arrival) within(w WaveForecast, end float64) bool {
+func (a arrival) within(w Bucket, end float64) bool {
 	return a.due || w.Span > 0 && a.at < end
 }
 
 // fillUse tells what share of the limits' rate each bucket takes.
-func fillUse(waves []WaveForecast, counted QueueWaves, limits []flowLimit) {
+func fillUse(waves []Bucket, counted QueueCounts, limits []flowLimit) {
 	rate := math.Inf(1)
 	for _, l := range limits {
 		rate = math.Min(rate, l.rate)
@@ -215,7 +217,7 @@ func fillUse(waves []WaveForecast, counted QueueWaves, limits []flowLimit) {
 
 // fillTimes tells when the jobs of a line that fall due in each bucket have started and are finished, and
 // how late they are.
-func fillTimes(out *QueueForecast, line tenantLine, lasts []float64, byTenant bool) {
+func fillTimes(out *Queue, line tenantLine, lasts []float64, byTenant bool) {
 	next := 0
 	for i := range out.Waves {
 		w := &out.Waves[i]
@@ -242,7 +244,7 @@ func fillTimes(out *QueueForecast, line tenantLine, lasts []float64, byTenant bo
 }
 
 // take counts a tenant's times among those of the bucket.
-func (w *WaveForecast) take(t TenantTimes, tell bool) {
+func (w *Bucket) take(t TenantTimes, tell bool) {
 	if t.Jobs == 0 {
 		return
 	}
@@ -257,7 +259,7 @@ func (w *WaveForecast) take(t TenantTimes, tell bool) {
 }
 
 // longest is what a forecast tells at the most of how late something is.
-const longest = 100 * 365 * day
+const longest = 100 * 365 * 24 * time.Hour
 
 // seconds makes a duration, which ends where nobody looks any more.
 func seconds(s float64) time.Duration {
@@ -268,10 +270,10 @@ func seconds(s float64) time.Duration {
 }
 
 // Never reports whether jobs of the bucket fall due that never start by the present limits.
-func (w WaveForecast) Never() bool { return w.Jobs > 0 && w.LastStart.IsZero() }
+func (w Bucket) Never() bool { return w.Jobs > 0 && w.LastStart.IsZero() }
 
 // Held is a few words on what holds the queue's jobs back.
-func (q QueueForecast) Held() string {
+func (q Queue) Held() string {
 	if len(q.Limits) == 0 && len(q.HeldTenants) == 0 {
 		return "nothing limits it: each job starts when it is due"
 	}

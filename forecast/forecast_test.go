@@ -1,4 +1,4 @@
-package sluice_test
+package forecast_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -44,12 +45,12 @@ func (a *ahead) due(wait time.Duration, jobs int) {
 	}
 }
 
-func (a *ahead) forecast(request sluice.ForecastRequest) sluice.QueueForecast {
+func (a *ahead) forecast(request forecast.Request) forecast.Queue {
 	a.Helper()
-	if _, err := a.client.CountWaves(a.Context()); err != nil {
+	if _, err := forecast.Recount(a.Context(), a.store); err != nil {
 		a.Fatal(err)
 	}
-	f, err := a.client.Forecast(a.Context(), request)
+	f, err := forecast.Of(a.Context(), a.store, request)
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func (a *ahead) forecast(request sluice.ForecastRequest) sluice.QueueForecast {
 }
 
 // at finds the bucket that begins so long from now.
-func (a *ahead) at(q sluice.QueueForecast, wait time.Duration) sluice.WaveForecast {
+func (a *ahead) at(q forecast.Queue, wait time.Duration) forecast.Bucket {
 	a.Helper()
 	for _, w := range q.Waves {
 		if w.Span > 0 && w.At.Equal(a.now.Add(wait)) {
@@ -65,10 +66,10 @@ func (a *ahead) at(q sluice.QueueForecast, wait time.Duration) sluice.WaveForeca
 		}
 	}
 	a.Fatalf("no bucket begins in %s", wait)
-	return sluice.WaveForecast{}
+	return forecast.Bucket{}
 }
 
-func (a *ahead) times(what string, w sluice.WaveForecast, last, finished, late time.Duration) {
+func (a *ahead) times(what string, w forecast.Bucket, last, finished, late time.Duration) {
 	a.Helper()
 	near := func(x, y time.Duration) bool { return (x - y).Abs() <= 10*time.Millisecond }
 	if !near(w.LastStart.Sub(a.now), last) || finished > 0 && !near(w.Finished.Sub(a.now), finished) || !near(w.Late, late) {
@@ -77,7 +78,7 @@ func (a *ahead) times(what string, w sluice.WaveForecast, last, finished, late t
 	}
 }
 
-func (a *ahead) counts(what string, w sluice.WaveForecast, due, starts, backlog int) {
+func (a *ahead) counts(what string, w forecast.Bucket, due, starts, backlog int) {
 	a.Helper()
 	if w.Jobs != due || w.Starts != starts || w.Backlog != backlog {
 		a.Errorf("%s: %d due, %d start, %d wait; want %d, %d, %d", what, w.Jobs, w.Starts, w.Backlog, due, starts, backlog)
@@ -89,7 +90,7 @@ func TestForecastOfAWaveAtARate(t *testing.T) {
 	a := newAhead(t, func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(2), 10 })
 	a.due(10*time.Minute, 1000)
 	a.due(12*time.Minute, 50)
-	q := a.forecast(sluice.ForecastRequest{Bucket: time.Minute, WhatIf: sluice.WhatIf{RunTime: 30 * time.Second}})
+	q := a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: 30 * time.Second}})
 	// Ten at once, then two a second: the last of 1,000 starts after 495 s, the 50 behind them 25 s later.
 	wave := a.at(q, 10*time.Minute)
 	a.counts("the wave", wave, 1000, 130, 870)
@@ -111,7 +112,7 @@ func TestForecastWithoutLimits(t *testing.T) {
 	a := newAhead(t, func(*sluice.Settings) {})
 	a.due(0, 3)
 	a.due(10*time.Minute, 100)
-	q := a.forecast(sluice.ForecastRequest{})
+	q := a.forecast(forecast.Request{})
 	a.counts("what is due", q.Waves[0], 3, 0, 3)
 	a.times("what is due", q.Waves[0], 0, 0, 0)
 	a.counts("the first bucket", a.at(q, 0), 0, 3, 0)
@@ -130,11 +131,11 @@ func TestForecastOfWhatIsInFlightAtOnce(t *testing.T) {
 	a := newAhead(t, func(s *sluice.Settings) { s.InFlightLimit = 10 })
 	a.due(10*time.Minute, 100)
 	// Ten at once, each 20 s: half a job a second.
-	q := a.forecast(sluice.ForecastRequest{Bucket: time.Minute, WhatIf: sluice.WhatIf{RunTime: 20 * time.Second}})
+	q := a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: 20 * time.Second}})
 	a.counts("the wave", a.at(q, 10*time.Minute), 100, 40, 60)
 	a.times("the wave", a.at(q, 10*time.Minute), 13*time.Minute, 13*time.Minute+20*time.Second, 3*time.Minute)
 	// Unknown run time: it cannot be told.
-	q = a.forecast(sluice.ForecastRequest{Bucket: time.Minute})
+	q = a.forecast(forecast.Request{Bucket: time.Minute})
 	if len(q.Limits) != 0 || !strings.Contains(strings.Join(q.Notes, "\n"), "leaves in_flight_limit 10 out") {
 		t.Errorf("limits %+v, notes %q", q.Limits, q.Notes)
 	}
@@ -143,9 +144,9 @@ func TestForecastOfWhatIsInFlightAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q = a.forecast(sluice.ForecastRequest{Bucket: time.Minute, WhatIf: sluice.WhatIf{RunTime: 20 * time.Second}})
+	q = a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: 20 * time.Second}})
 	a.counts("with five slots", a.at(q, 10*time.Minute), 100, 20, 80)
-	q = a.forecast(sluice.ForecastRequest{Bucket: time.Minute, WhatIf: sluice.WhatIf{RunTime: 20 * time.Second, Capacity: 100}})
+	q = a.forecast(forecast.Request{Bucket: time.Minute, WhatIf: forecast.WhatIf{RunTime: 20 * time.Second, Capacity: 100}})
 	a.counts("with a capacity", a.at(q, 10*time.Minute), 100, 100, 0)
 }
 
@@ -154,19 +155,19 @@ func TestForecastOfWhatIf(t *testing.T) {
 	a := newAhead(t, func(s *sluice.Settings) { s.Rate = sluice.RatePerSecond(1) })
 	a.due(10*time.Minute, 6000)
 	for name, c := range map[string]struct {
-		what sluice.WhatIf
+		what forecast.WhatIf
 		last time.Duration
 	}{
-		"as it is":             {sluice.WhatIf{}, 5999 * time.Second},
-		"a rate":               {sluice.WhatIf{Rate: sluice.RatePerSecond(100)}, 59950 * time.Millisecond},
-		"a batch":              {sluice.WhatIf{Batch: 500, Every: 5 * time.Second}, 55 * time.Second},
-		"a rate and batches":   {sluice.WhatIf{Rate: sluice.RatePerSecond(50), Batch: 500, Every: 5 * time.Second}, 119960 * time.Millisecond},
-		"a rate and slow runs": {sluice.WhatIf{Rate: sluice.RatePerSecond(100), Capacity: 600, RunTime: time.Minute}, 540 * time.Second},
+		"as it is":             {forecast.WhatIf{}, 5999 * time.Second},
+		"a rate":               {forecast.WhatIf{Rate: sluice.RatePerSecond(100)}, 59950 * time.Millisecond},
+		"a batch":              {forecast.WhatIf{Batch: 500, Every: 5 * time.Second}, 55 * time.Second},
+		"a rate and batches":   {forecast.WhatIf{Rate: sluice.RatePerSecond(50), Batch: 500, Every: 5 * time.Second}, 119960 * time.Millisecond},
+		"a rate and slow runs": {forecast.WhatIf{Rate: sluice.RatePerSecond(100), Capacity: 600, RunTime: time.Minute}, 540 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := *a
 			b.T = t
-			q := b.forecast(sluice.ForecastRequest{Bucket: time.Minute, WhatIf: c.what})
+			q := b.forecast(forecast.Request{Bucket: time.Minute, WhatIf: c.what})
 			b.times(name, b.at(q, 10*time.Minute), 10*time.Minute+c.last, 0, c.last)
 		})
 	}
@@ -180,7 +181,7 @@ func TestForecastOfAPausedQueue(t *testing.T) {
 	if err := a.client.Pause(t.Context(), "q", act); err != nil {
 		t.Fatal(err)
 	}
-	q := a.forecast(sluice.ForecastRequest{Bucket: time.Minute})
+	q := a.forecast(forecast.Request{Bucket: time.Minute})
 	if w := a.at(q, time.Minute); !w.Never() || w.Backlog != 60 || w.Late != 0 {
 		t.Errorf("%+v", w)
 	}
@@ -188,7 +189,7 @@ func TestForecastOfAPausedQueue(t *testing.T) {
 	if _, err := a.client.ChangeSettings(t.Context(), "q", act, func(s *sluice.Settings) error { s.PausedUntil = until; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	q = a.forecast(sluice.ForecastRequest{Bucket: time.Minute})
+	q = a.forecast(forecast.Request{Bucket: time.Minute})
 	a.times("after the pause", a.at(q, time.Minute), 10*time.Minute+59*time.Second, 0, 9*time.Minute+59*time.Second)
 }
 
@@ -197,11 +198,11 @@ func TestForecastByTenantByTheHourAndAsJSON(t *testing.T) {
 	a := newAhead(t, func(*sluice.Settings) {})
 	a.due(48*time.Hour, 120)
 	a.due(30*24*time.Hour, 1)
-	q := a.forecast(sluice.ForecastRequest{Ahead: 72 * time.Hour, Tenants: true})
+	q := a.forecast(forecast.Request{Ahead: 72 * time.Hour, Tenants: true})
 	if w := a.at(q, 48*time.Hour); w.Jobs != 120 || w.Starts != 120 || w.Tenants["acme"] != 120 || q.Later.Jobs != 1 {
 		t.Errorf("%+v, later %+v", w, q.Later)
 	}
-	f, err := a.client.Forecast(t.Context(), sluice.ForecastRequest{Ahead: 10 * time.Minute})
+	f, err := forecast.Of(t.Context(), a.store, forecast.Request{Ahead: 10 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,23 +220,23 @@ func TestForecastByTenantByTheHourAndAsJSON(t *testing.T) {
 func TestForecastRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	a := newAhead(t, func(*sluice.Settings) {})
-	for field, request := range map[string]sluice.ForecastRequest{
+	for field, request := range map[string]forecast.Request{
 		"ahead":    {Ahead: 8 * 24 * time.Hour},
 		"bucket":   {Bucket: 7 * time.Minute},
-		"rate":     {WhatIf: sluice.WhatIf{Rate: sluice.Rate{Jobs: -1, Per: 1}}},
-		"batch":    {WhatIf: sluice.WhatIf{Batch: 5}},
-		"capacity": {WhatIf: sluice.WhatIf{Capacity: -1}},
-		"duration": {WhatIf: sluice.WhatIf{RunTime: -time.Second}},
+		"rate":     {WhatIf: forecast.WhatIf{Rate: sluice.Rate{Jobs: -1, Per: 1}}},
+		"batch":    {WhatIf: forecast.WhatIf{Batch: 5}},
+		"capacity": {WhatIf: forecast.WhatIf{Capacity: -1}},
+		"duration": {WhatIf: forecast.WhatIf{RunTime: -time.Second}},
 	} {
 		var invalid *sluice.InvalidError
-		if _, err := a.client.Forecast(t.Context(), request); !errors.As(err, &invalid) || invalid.Field != field {
+		if _, err := forecast.Of(t.Context(), a.store, request); !errors.As(err, &invalid) || invalid.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	if _, err := a.client.Forecast(t.Context(), sluice.ForecastRequest{Ahead: 48 * time.Hour, Bucket: time.Minute}); !errors.Is(err, sluice.ErrInvalid) {
+	if _, err := forecast.Of(t.Context(), a.store, forecast.Request{Ahead: 48 * time.Hour, Bucket: time.Minute}); !errors.Is(err, sluice.ErrInvalid) {
 		t.Errorf("minutes of two days: %v", err)
 	}
-	if _, err := a.client.Forecast(t.Context(), sluice.ForecastRequest{Queue: "nobody"}); !errors.Is(err, sluice.ErrNotFound) {
+	if _, err := forecast.Of(t.Context(), a.store, forecast.Request{Queue: "nobody"}); !errors.Is(err, sluice.ErrNotFound) {
 		t.Errorf("an unknown queue: %v", err)
 	}
 }
@@ -243,16 +244,16 @@ func TestForecastRefusesNonsense(t *testing.T) {
 func TestForecastSaysThatACountIsOld(t *testing.T) {
 	t.Parallel()
 	a := newAhead(t, func(*sluice.Settings) {})
-	f, err := a.client.Forecast(t.Context(), sluice.ForecastRequest{})
+	f, err := forecast.Of(t.Context(), a.store, forecast.Request{})
 	if err != nil || !f.Queues[0].Stale || !f.Queues[0].CountedAt.IsZero() {
 		t.Fatalf("never counted: %+v, %v", f.Queues, err)
 	}
-	if q := a.forecast(sluice.ForecastRequest{}); q.Stale {
+	if q := a.forecast(forecast.Request{}); q.Stale {
 		t.Error("a fresh count is stale")
 	}
 	for _, passed := range []time.Duration{2 * time.Minute, 10 * 24 * time.Hour} {
 		a.now = a.now.Add(passed)
-		f, err = a.client.Forecast(t.Context(), sluice.ForecastRequest{})
+		f, err = forecast.Of(t.Context(), a.store, forecast.Request{})
 		if err != nil || !f.Queues[0].Stale {
 			t.Fatalf("after %s: %+v, %v", passed, f.Queues, err)
 		}

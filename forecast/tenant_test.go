@@ -1,4 +1,4 @@
-package sluice_test
+package forecast_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -47,7 +48,7 @@ func (a *ahead) tier(limits sluice.TenantLimits, tenant string) {
 }
 
 // tenantTimes finds those of a tenant in a bucket.
-func (a *ahead) tenantTimes(w sluice.WaveForecast, tenant string) sluice.TenantTimes {
+func (a *ahead) tenantTimes(w forecast.Bucket, tenant string) forecast.TenantTimes {
 	a.Helper()
 	for _, t := range w.ByTenant {
 		if t.Tenant == tenant && !t.Others {
@@ -55,11 +56,11 @@ func (a *ahead) tenantTimes(w sluice.WaveForecast, tenant string) sluice.TenantT
 		}
 	}
 	a.Fatalf("no times of tenant %q in %+v", tenant, w)
-	return sluice.TenantTimes{}
+	return forecast.TenantTimes{}
 }
 
 // starts compares when the last job of a tenant starts, after now.
-func (a *ahead) starts(w sluice.WaveForecast, tenant string, want time.Duration) {
+func (a *ahead) starts(w forecast.Bucket, tenant string, want time.Duration) {
 	a.Helper()
 	got := a.tenantTimes(w, tenant).LastStart.Sub(a.now)
 	if (got - want).Abs() > 10*time.Millisecond {
@@ -67,8 +68,8 @@ func (a *ahead) starts(w sluice.WaveForecast, tenant string, want time.Duration)
 	}
 }
 
-func minutes(run time.Duration) sluice.ForecastRequest {
-	return sluice.ForecastRequest{Bucket: time.Minute, Tenants: true, WhatIf: sluice.WhatIf{RunTime: run}}
+func minutes(run time.Duration) forecast.Request {
+	return forecast.Request{Bucket: time.Minute, Tenants: true, WhatIf: forecast.WhatIf{RunTime: run}}
 }
 
 func TestForecastOfATenantWithACapacityBesideOthers(t *testing.T) {
@@ -112,7 +113,7 @@ func TestForecastByTheLimitsOfTenants(t *testing.T) {
 	for name, c := range map[string]struct {
 		queue  func(*sluice.Settings)
 		limits func(*ahead)
-		what   sluice.WhatIf
+		what   forecast.WhatIf
 		acme   time.Duration // when the last of its 121 jobs starts after it is due
 		other  time.Duration // and the last of the other's 11
 		says   string
@@ -160,25 +161,25 @@ func TestForecastByTheLimitsOfTenants(t *testing.T) {
 		},
 		"the queue's, what if jobs were quicker": {
 			queue: func(s *sluice.Settings) { s.TenantCapacity = 1 },
-			what:  sluice.WhatIf{RunTime: second},
+			what:  forecast.WhatIf{RunTime: second},
 			acme:  120 * second, other: 10 * second,
 			says: "each of 2 tenants: capacity 1, each job 1s",
 		},
 		"the queue's, what if it had a rate": {
 			queue: func(s *sluice.Settings) { s.TenantCapacity = 10 },
-			what:  sluice.WhatIf{Rate: sluice.RatePerSecond(1)},
+			what:  forecast.WhatIf{Rate: sluice.RatePerSecond(1)},
 			acme:  131 * second, other: 21 * second,
 			says: "1/s; each of 2 tenants: capacity 10, each job 10s",
 		},
 		"what if it had a capacity": {
 			queue: func(s *sluice.Settings) { s.TenantCapacity = 5 },
-			what:  sluice.WhatIf{Capacity: 200},
+			what:  forecast.WhatIf{Capacity: 200},
 			acme:  232 * second, other: 12 * second,
 			says: "capacity 200, each job 10s; each of 2 tenants: capacity 5, each job 10s",
 		},
 		"what if in batches": {
 			queue: func(s *sluice.Settings) { s.TenantRate, s.TenantBurst = sluice.RatePerSecond(1), 1 },
-			what:  sluice.WhatIf{Batch: 50, Every: 10 * second},
+			what:  forecast.WhatIf{Batch: 50, Every: 10 * second},
 			acme:  120 * second, other: 10 * second,
 			says: "50 every 10s; each of 2 tenants: rate 1/s",
 		},
@@ -267,7 +268,7 @@ func TestForecastCountsWhatATenantHasInFlight(t *testing.T) {
 func TestForecastSaysWhatItSupposesOfTenants(t *testing.T) {
 	t.Parallel()
 	a := newAhead(t, func(s *sluice.Settings) { s.TenantCapacity = 1 })
-	for n := range sluice.WaveTenants {
+	for n := range forecast.MaxTenants {
 		a.dueOf(fmt.Sprint("large ", n), 30*time.Minute, 6)
 	}
 	for n := range 10 {
@@ -318,7 +319,7 @@ func (r *reads) Holders(ctx context.Context) ([]sluice.Holder, error) {
 	return r.Store.Holders(ctx)
 }
 
-func (r *reads) Waves(ctx context.Context, filter sluice.WaveFilter) (sluice.Waves, error) {
+func (r *reads) Waves(ctx context.Context, filter forecast.Filter) (forecast.Counts, error) {
 	r.calls = append(r.calls, "waves")
 	return r.Store.Waves(ctx, filter)
 }
@@ -344,11 +345,11 @@ func TestForecastReadsTheLimitsOfTenantsAtOnce(t *testing.T) {
 	for n := range 100 {
 		a.dueOf(fmt.Sprint(n), 10*time.Minute, 1)
 	}
-	if _, err := a.client.CountWaves(t.Context()); err != nil {
+	if _, err := forecast.Recount(t.Context(), a.store); err != nil {
 		t.Fatal(err)
 	}
 	counted := &reads{Store: a.store}
-	f, err := sluice.NewClient(counted, sluice.ClientOptions{}).Forecast(t.Context(), minutes(time.Second))
+	f, err := forecast.Of(t.Context(), counted, minutes(time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

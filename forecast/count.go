@@ -1,20 +1,22 @@
-package sluice
+package forecast
 
 import (
 	"context"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // What a count of waves keeps, whatever the number of jobs and tenants: at most some 1,600 rows for each
 // queue.
 const (
-	// WaveMinutes is how far ahead jobs are counted by the minute, up to the next full hour; from
-	// there to WaveHorizon it is by the hour, and what is due later is one figure.
-	WaveMinutes = 24 * time.Hour
-	WaveHorizon = 7 * 24 * time.Hour
-	// WaveTenants is how many tenants of a queue are counted by name, those with the most queued
+	// MinuteHorizon is how far ahead jobs are counted by the minute, up to the next full hour; from
+	// there to Horizon it is by the hour, and what is due later is one figure.
+	MinuteHorizon = 24 * time.Hour
+	Horizon       = 7 * 24 * time.Hour
+	// MaxTenants is how many tenants of a queue are counted by name, those with the most queued
 	// jobs. All others are one figure.
-	WaveTenants = 20
+	MaxTenants = 20
 )
 
 // Tally is how many jobs there are of a kind, and whose.
@@ -34,8 +36,8 @@ type Wave struct {
 	Tally
 }
 
-// QueueWaves is what falls due in one queue, as it was counted at an instant.
-type QueueWaves struct {
+// QueueCounts is what falls due in one queue, as it was counted at an instant.
+type QueueCounts struct {
 	Queue string
 	// CountedAt is the instant, by the store's clock; Took is how long counting took. A job that
 	// was enqueued or moved meanwhile may be counted or not, but never twice.
@@ -54,16 +56,16 @@ type QueueWaves struct {
 	Runs    int
 }
 
-// Waves is what falls due, by queue.
-type Waves struct {
+// Counts is what falls due, by queue.
+type Counts struct {
 	// Now is the store's clock.
 	Now time.Time
 	// Queues are in the order of their names. A queue that was never counted is missing.
-	Queues []QueueWaves
+	Queues []QueueCounts
 }
 
-// WaveFilter chooses what Waves reads.
-type WaveFilter struct {
+// Filter chooses what Read reads.
+type Filter struct {
 	// Queue; empty: every queue.
 	Queue string
 	// Ahead leaves out what is due later than so long from the store's now; 0: nothing.
@@ -72,8 +74,8 @@ type WaveFilter struct {
 	Tenants bool
 }
 
-// WaveCount tells of a count.
-type WaveCount struct {
+// Count sums up one count.
+type Count struct {
 	// At is the instant that was counted, by the store's clock.
 	At time.Time `json:"counted_at"`
 	// Took is how long it took.
@@ -82,24 +84,26 @@ type WaveCount struct {
 	Jobs int `json:"jobs"`
 }
 
-// CountWaves counts now what falls due, for Waves and Forecast. It reads every unfinished job once or
-// twice. Upkeep does it every now and then; where nobody runs that, somebody has to ask.
-func (c *Client) CountWaves(ctx context.Context) (WaveCount, error) { return c.store.CountWaves(ctx) }
+// Recount counts now what falls due. It reads every unfinished job once or twice. Upkeep counts regularly; call Recount where
+// no upkeep runs.
+func Recount(ctx context.Context, store sluice.Store) (Count, error) {
+	return Given(store).CountWaves(ctx)
+}
 
-// Waves reads what was last counted, a bounded number of rows for each queue.
-func (c *Client) Waves(ctx context.Context, filter WaveFilter) (Waves, error) {
-	return c.store.Waves(ctx, filter)
+// Read reads the last count, a bounded number of rows for each queue.
+func Read(ctx context.Context, store sluice.Store, filter Filter) (Counts, error) {
+	return Given(store).Waves(ctx, filter)
 }
 
 // waveSilence is how old a count may be where counting is quick.
-const waveSilence = time.Minute
+const silence = time.Minute
 
 // Stale reports whether a count is so old that nobody seems to count any more: older than a minute,
 // and than twice the time after which upkeep counts again.
-func (q QueueWaves) Stale(now time.Time) bool {
-	return q.CountedAt.IsZero() || now.Sub(q.CountedAt) > max(waveSilence, 2*WaveRest(q.Took))
+func (q QueueCounts) Stale(now time.Time) bool {
+	return q.CountedAt.IsZero() || now.Sub(q.CountedAt) > max(silence, 2*Rest(q.Took))
 }
 
-// WaveRest is how long upkeep leaves a store alone after a count that took so long: counting takes at
+// Rest is how long upkeep leaves a store alone after a count that took so long: counting takes at
 // most a fiftieth of the time.
-func WaveRest(took time.Duration) time.Duration { return 50 * took }
+func Rest(took time.Duration) time.Duration { return 50 * took }

@@ -1,4 +1,4 @@
-package sluice
+package forecast
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // HeldTenant is how the limits of a tenant hold its jobs back, whoever said them: the tenant, its tier or
@@ -31,7 +33,7 @@ type TenantTimes struct {
 	// counted by name.
 	Tenant string `json:"tenant"`
 	Others bool   `json:"others,omitempty"`
-	// Jobs counts them; LastStart, Finished and NeverJobs are as in WaveForecast.
+	// Jobs counts them; LastStart, Finished and NeverJobs are as in Bucket.
 	Jobs      int       `json:"jobs"`
 	LastStart time.Time `json:"last_start,omitzero"`
 	Finished  time.Time `json:"finished,omitzero"`
@@ -48,7 +50,7 @@ type crowd struct {
 }
 
 // crowdOf counts them in a queue that serves its tenants in turns; in others nobody asks.
-func crowdOf(q QueueWaves, byTenant bool) crowd {
+func crowdOf(q QueueCounts, byTenant bool) crowd {
 	c := crowd{queued: make(map[string]int)}
 	if !byTenant {
 		return c
@@ -99,16 +101,16 @@ type tenantLine struct {
 }
 
 // termsOf reads the limits of the tenants that are counted by name, at once.
-func (c *Client) termsOf(ctx context.Context, q Queue, tenants []string, at time.Time) (map[string]Terms, error) {
+func termsOf(ctx context.Context, store sluice.Store, q sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
 	if !q.ByTenant || len(tenants) == 0 {
 		return nil, nil
 	}
-	return c.store.Terms(ctx, q, tenants, at)
+	return sluice.GivenStore(store).Terms(ctx, q, tenants, at)
 }
 
 // addLines makes the lines in which the jobs wait: one for each tenant that is counted by name and one for
 // the others, in a queue that serves its tenants in turns; else one for all.
-func (f *queueFlow) addLines(q Queue, counted QueueWaves, of crowd, terms map[string]Terms) {
+func (f *queueFlow) addLines(q sluice.Queue, counted QueueCounts, of crowd, terms map[string]sluice.Terms) {
 	if !q.ByTenant {
 		f.lines = []tenantLine{{flowLine: flowLine{arrivals: arrivalsOf(counted, func(t Tally) int { return t.Jobs }), weight: 1, opens: f.opens}}}
 		return
@@ -122,14 +124,14 @@ func (f *queueFlow) addLines(q Queue, counted QueueWaves, of crowd, terms map[st
 		least, s := of.least(), q.Settings
 		line := tenantLine{others: true}
 		line.arrivals = others
-		f.addLine(line, Terms{Capacity: s.TenantCapacity, Rate: s.TenantRate, Burst: s.TenantBurst, Weight: 1}, least, counted, othersOf(counted.InFlight))
+		f.addLine(line, sluice.Terms{Capacity: s.TenantCapacity, Rate: s.TenantRate, Burst: s.TenantBurst, Weight: 1}, least, counted, othersOf(counted.InFlight))
 		f.notes = append(f.notes, fmt.Sprintf("the tenants beyond the %d largest are taken together, as %d or more by the queue's tenant_capacity and tenant_rate; what is granted to them or to their tiers is left out", len(of.names), least))
 	}
 	f.noteTerms(of.names, terms)
 }
 
 // addLine takes up a line of so many tenants, who have jobs in flight already.
-func (f *queueFlow) addLine(line tenantLine, t Terms, tenants int, counted QueueWaves, inFlight int) {
+func (f *queueFlow) addLine(line tenantLine, t sluice.Terms, tenants int, counted QueueCounts, inFlight int) {
 	if len(line.arrivals) == 0 {
 		return
 	}
@@ -156,7 +158,7 @@ func (f *queueFlow) addLine(line tenantLine, t Terms, tenants int, counted Queue
 		f.unknownCapacity = true
 	default:
 		line.limits = append(line.limits, placesLimit(many*float64(t.Capacity), inFlight, f.runTime))
-		says = append(says, fmt.Sprintf("capacity %d, each job %s", t.Capacity, FormatDuration(roundRun(f.runTime))))
+		says = append(says, fmt.Sprintf("capacity %d, each job %s", t.Capacity, sluice.FormatDuration(roundRun(f.runTime))))
 	}
 	f.lines = append(f.lines, line)
 	if len(says) > 0 {
@@ -166,7 +168,7 @@ func (f *queueFlow) addLine(line tenantLine, t Terms, tenants int, counted Queue
 }
 
 // rateLimit is a rate of so many tenants.
-func rateLimit(rate Rate, burst int, many float64) flowLimit {
+func rateLimit(rate sluice.Rate, burst int, many float64) flowLimit {
 	most := rate.Tokens(burst)
 	return flowLimit{tokens: many * most, burst: many * most, rate: many * rate.PerSecond()}
 }
@@ -188,7 +190,7 @@ func slowest(limits []flowLimit) float64 {
 }
 
 // pausedLine says when a paused tenant's jobs may start, and tells of it.
-func (f *queueFlow) pausedLine(line tenantLine, t Terms, counted QueueWaves) float64 {
+func (f *queueFlow) pausedLine(line tenantLine, t sluice.Terms, counted QueueCounts) float64 {
 	jobs := 0
 	for _, a := range line.arrivals {
 		jobs += a.jobs
@@ -208,7 +210,7 @@ func jobsText(n int) string {
 	return strconv.Itoa(n) + " jobs"
 }
 
-func pausedWords(t Terms) string {
+func pausedWords(t sluice.Terms) string {
 	if t.PausedUntil.IsZero() {
 		return "paused"
 	}
@@ -216,7 +218,7 @@ func pausedWords(t Terms) string {
 }
 
 // noteTerms says what is supposed of the limits of tenants.
-func (f *queueFlow) noteTerms(names []string, terms map[string]Terms) {
+func (f *queueFlow) noteTerms(names []string, terms map[string]sluice.Terms) {
 	if f.unknownCapacity {
 		f.notes = append(f.notes, "the capacities of tenants are left out, because how long a job runs is not known: none finished lately")
 	}

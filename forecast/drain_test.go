@@ -1,4 +1,4 @@
-package sluice
+package forecast
 
 import (
 	"math"
@@ -239,7 +239,7 @@ func BenchmarkDrain(b *testing.B) {
 		marks = append(marks, float64(60*(n+1)))
 	}
 	for b.Loop() {
-		lines := make([]flowLine, WaveTenants+1)
+		lines := make([]flowLine, MaxTenants+1)
 		for i := range lines {
 			lines[i] = flowLine{weight: 1, limits: []flowLimit{{tokens: 1, burst: 1, rate: 1 + float64(i)/10}}}
 			for n := range marks {

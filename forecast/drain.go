@@ -1,4 +1,4 @@
-package sluice
+package forecast
 
 import (
 	"math"
@@ -330,7 +330,7 @@ func (d *drainage) start(l *lineDrainage, jobs, rate float64) {
 
 // arrivalsOf gives when the jobs of a count arrive, in seconds after it: those that are due at once, those
 // of a minute at its beginning, because that is when much falls due, and those of an hour spread over it.
-func arrivalsOf(q QueueWaves, jobsOf func(Tally) int) []arrival {
+func arrivalsOf(q QueueCounts, jobsOf func(Tally) int) []arrival {
 	var out []arrival
 	if jobs := jobsOf(q.Due); jobs > 0 {
 		out = append(out, arrival{0, jobs, true})
