@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/export"
 )
@@ -73,7 +73,7 @@ func pagedRules() string {
 	var text strings.Builder
 	text.WriteString("| rule | fires when |\n| --- | --- |\n")
 	for _, r := range alert.Presets() {
-		if r.Severity == sluice.SeverityCritical {
+		if r.Severity == health.SeverityCritical {
 			fmt.Fprintf(&text, "| [`%s`](../alerts.md#%s) | %s |\n", r.Name, r.Name, r.Says)
 		}
 	}

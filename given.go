@@ -50,7 +50,7 @@ func CheckGiven(field string, value any) error {
 	}
 }
 
-// StoreAs finds what a store can do beside its port, such as [HealthReporter], in it or in a store that it decorates: a decorator
+// StoreAs finds what a store can do beside its port, such as [OutageReporter], in it or in a store that it decorates: a decorator
 // has the method Unwrap() Store. It reports whether it found anything.
 func StoreAs[T any](store Store) (found T, ok bool) {
 	for store != nil {

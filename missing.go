@@ -128,9 +128,6 @@ func (m missingStore) Look(context.Context, []string) (map[string]time.Duration,
 }
 func (m missingStore) Watch(context.Context, func(Signal)) error { return m.err }
 
-// Health makes HealthOf an error too: a store that cannot tell of its health would be well.
-func (m missingStore) Health(context.Context, HealthOptions) (Health, error) { return Health{}, m.err }
-
 func (m missingEngine) Check(context.Context, RunTarget) (EngineReport, error) {
 	return EngineReport{}, m.err
 }

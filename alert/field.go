@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // Field is something that can be set of a rule: its name, which is the same in the store, in JSON and on the command
@@ -56,7 +57,7 @@ func (f Field) Format(r Rule) string {
 		return strconv.FormatFloat(*v, 'f', -1, 64)
 	case *time.Duration:
 		return sluice.FormatDuration(*v)
-	case *sluice.Severity:
+	case *health.Severity:
 		return string(*v)
 	case *Scope:
 		return string(*v)
@@ -76,8 +77,8 @@ func (f Field) Parse(r *Rule, value string) error {
 		*v, err = strconv.ParseFloat(value, 64)
 	case *time.Duration:
 		*v, err = sluice.ParseDuration(value)
-	case *sluice.Severity:
-		*v = sluice.Severity(value)
+	case *health.Severity:
+		*v = health.Severity(value)
 	case *Scope:
 		*v = Scope(value)
 	case *bool:

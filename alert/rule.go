@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // State is the state of an alert.
@@ -25,8 +26,8 @@ const (
 )
 
 // Severities lists the severities of rules, the mildest first.
-func Severities() []sluice.Severity {
-	return []sluice.Severity{sluice.SeverityNote, sluice.SeverityWarning, sluice.SeverityError, sluice.SeverityCritical}
+func Severities() []health.Severity {
+	return []health.Severity{health.SeverityNote, health.SeverityWarning, health.SeverityError, health.SeverityCritical}
 }
 
 // Rule says when people are to be told of something. There is one alert for each queue that the rule covers, or one
@@ -51,7 +52,7 @@ type Rule struct {
 	// Window is how far back a metric looks that tells of a while; for others it has no meaning.
 	Window time.Duration
 	// Severity says how much it matters.
-	Severity sluice.Severity
+	Severity health.Severity
 	// Covers says of which queues the rule tells, unless Queue names one.
 	Covers Scope
 	// Says is one sentence: what is wrong when it fires. Runbook is what to do then, one step a line.
@@ -80,7 +81,7 @@ type ruleText struct {
 	RateShare float64         `json:"rate_share,omitempty"`
 	For       string          `json:"for"`
 	Window    string          `json:"window,omitempty"`
-	Severity  sluice.Severity `json:"severity"`
+	Severity  health.Severity `json:"severity"`
 	Covers    Scope           `json:"covers,omitempty"`
 	Says      string          `json:"says,omitempty"`
 	Runbook   string          `json:"runbook,omitempty"`

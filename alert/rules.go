@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // maxSilence bounds how long alerts can be silenced at once.
@@ -108,7 +109,7 @@ func ruleFor(stored []Rule, name, queue string) Rule {
 	if preset, found := presetOf(name); found {
 		return preset
 	}
-	return Rule{Name: name, Op: ">", Window: time.Hour, For: time.Minute, Severity: sluice.SeverityWarning, Says: name}
+	return Rule{Name: name, Op: ">", Window: time.Hour, For: time.Minute, Severity: health.SeverityWarning, Says: name}
 }
 
 // ResetRule deletes a stored rule: a preset of its name takes effect again, any other rule is gone. It is a

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // Alert is what is known of a rule in a queue, or in the store.
@@ -25,7 +26,7 @@ type Alert struct {
 	// Value and Threshold are the figures as they were looked at last, at the instant At.
 	Value     float64         `json:"value"`
 	Threshold float64         `json:"threshold"`
-	Severity  sluice.Severity `json:"severity"`
+	Severity  health.Severity `json:"severity"`
 	At        time.Time       `json:"at"`
 	// Detail says more of the figure, such as which table has the most; empty: there is no more.
 	Detail string `json:"detail,omitempty"`
@@ -160,7 +161,7 @@ type Message struct {
 	// Value and Threshold are the figures; of one that is over, the last.
 	Value     float64         `json:"value"`
 	Threshold float64         `json:"threshold"`
-	Severity  sluice.Severity `json:"severity"`
+	Severity  health.Severity `json:"severity"`
 	// Message is one sentence for people, Runbook what to do, one step a line.
 	Message string `json:"message"`
 	Runbook string `json:"runbook,omitempty"`
@@ -174,7 +175,7 @@ type Message struct {
 // HeadMessage makes what receivers are told of the head of the audit's chain.
 func HeadMessage(head string, at time.Time) Message {
 	return Message{
-		ID: sluice.NewID(), Event: HeadOfAudit, Rule: "audit-head", Severity: sluice.SeverityNote, AuditHead: head, At: at,
+		ID: sluice.NewID(), Event: HeadOfAudit, Rule: "audit-head", Severity: health.SeverityNote, AuditHead: head, At: at,
 		Message: "the audit is sealed up to " + head + "; keep this, it is no alert",
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // statPage is how many slots are read at once.
@@ -145,14 +146,14 @@ const healthEvery = 45 * time.Second
 // healthCache is how the store was when it was asked last.
 type healthCache struct {
 	at     time.Time
-	health sluice.Health
+	health health.Report
 }
 
 // ofStore reads figures of the store. Of those that there are for each table it is the highest.
 func (f *figures) ofStore(ctx context.Context, metric string) (Reading, error) {
 	cache := &f.watcher.health
 	if cache.at.IsZero() || time.Since(cache.at) >= healthEvery {
-		health, err := sluice.HealthOf(ctx, f.store, sluice.HealthOptions{})
+		health, err := health.Of(ctx, f.store, health.Options{})
 		if err != nil {
 			return Reading{}, err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/health"
 )
 
 func (a *app) alertsCommand() *cobra.Command {
@@ -154,7 +155,7 @@ type lookRow struct {
 	Value     *float64        `json:"value"`
 	Op        string          `json:"op"`
 	Threshold float64         `json:"threshold"`
-	Severity  sluice.Severity `json:"severity"`
+	Severity  health.Severity `json:"severity"`
 	Breaks    bool            `json:"breaks"`
 	Detail    string          `json:"detail,omitempty"`
 	Error     string          `json:"error,omitempty"`
@@ -195,7 +196,7 @@ nobody is told. Exit code 7 if one is. With --alert-webhook it sends that addres
 // tryReceivers sends each receiver a message.
 func (a *app) tryReceivers(ctx context.Context, receivers []alert.Receiver) error {
 	message := alert.Message{
-		ID: sluice.NewID(), Event: alert.Fires, Rule: "test", Metric: "test", Op: ">", Value: 1, Severity: sluice.SeverityNote,
+		ID: sluice.NewID(), Event: alert.Fires, Rule: "test", Metric: "test", Op: ">", Value: 1, Severity: health.SeverityNote,
 		Message: "a test by " + a.by + ": nothing is wrong", At: time.Now().UTC(), FiredAt: time.Now().UTC(),
 	}
 	var failed []error

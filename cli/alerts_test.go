@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/cli"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/litetest"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
@@ -24,7 +24,7 @@ func TestAnAlertWhoseFigureIsNotKnownSaysSo(t *testing.T) {
 	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	firing := func(rule string, value float64, at time.Time) alert.Alert {
-		return alert.Alert{Rule: rule, Queue: "mail", State: alert.Firing, Severity: sluice.SeverityError, Value: value, Since: at, At: at}
+		return alert.Alert{Rule: rule, Queue: "mail", State: alert.Firing, Severity: health.SeverityError, Value: value, Since: at, At: at}
 	}
 	err = alert.Given(store).SaveAlerts(t.Context(), alert.Evaluation{Alerts: []alert.Alert{
 		firing("success-rate", 0.25, now.Add(-10*time.Minute)), firing("dead-letters", 12, now),

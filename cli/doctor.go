@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // finding is what the doctor sees.
-type finding = sluice.Finding
+type finding = health.Finding
 
-func well(check, format string, args ...any) finding { return sluice.WellFound(check, format, args...) }
+func well(check, format string, args ...any) finding { return health.Well(check, format, args...) }
 
 func (a *app) doctorCommand() *cobra.Command {
 	thorough := false
@@ -85,9 +86,9 @@ func (a *app) examine(ctx context.Context, thorough bool, engine engineFlags) ([
 	store, err := a.open(ctx)
 	switch {
 	case errors.Is(err, sluice.ErrNotMigrated):
-		return []finding{{Check: "schema", Severity: sluice.SeverityError, What: err.Error(), Why: "no command works without its tables", Mend: "sluice migrate"}}, nil
+		return []finding{{Check: "schema", Severity: health.SeverityError, What: err.Error(), Why: "no command works without its tables", Mend: "sluice migrate"}}, nil
 	case errors.Is(err, sluice.ErrNewerSchema):
-		return []finding{{Check: "schema", Severity: sluice.SeverityError, What: err.Error(), Why: "this program does not know what the newer schema means", Mend: "install the newer sluice"}}, nil
+		return []finding{{Check: "schema", Severity: health.SeverityError, What: err.Error(), Why: "this program does not know what the newer schema means", Mend: "install the newer sluice"}}, nil
 	case err != nil:
 		return denied(err)
 	}
@@ -95,16 +96,16 @@ func (a *app) examine(ctx context.Context, thorough bool, engine engineFlags) ([
 	findings := []finding{
 		well("store", "%s answers in %s", redactURL(a.db), short(time.Since(begun))),
 	}
-	health, err := sluice.HealthOf(ctx, store, sluice.HealthOptions{Statements: true, Thorough: thorough})
+	report, err := health.Of(ctx, store, health.Options{Statements: true, Thorough: thorough})
 	if err != nil {
 		return nil, err
 	}
-	findings = append(findings, health.Findings...)
+	findings = append(findings, report.Findings...)
 	client := a.client(store)
 	workFindings, err := examineWork(ctx, client)
-	if err != nil && health.Ill() { // which may well be why
+	if err != nil && report.Ill() { // which may well be why
 		return append(findings, finding{
-			Check: "work", Severity: sluice.SeverityError, What: "it could not be looked at: " + err.Error(), Why: "a store that is not well does not answer", Mend: "mend the above first",
+			Check: "work", Severity: health.SeverityError, What: "it could not be looked at: " + err.Error(), Why: "a store that is not well does not answer", Mend: "mend the above first",
 		}), nil
 	}
 	if err != nil {
@@ -125,7 +126,7 @@ func denied(err error) ([]finding, error) {
 		return nil, err
 	}
 	return []finding{{
-		Check: "grant", Severity: sluice.SeverityError, What: server.Message, Why: "no command works without it",
+		Check: "grant", Severity: health.SeverityError, What: server.Message, Why: "no command works without it",
 		Mend: "as the owner of the schema, for this role: grant usage on schema sluice to ROLE; grant select, insert, update, delete on all tables in schema sluice to ROLE; revoke update, delete on sluice.audit, sluice.audit_seal, sluice.audit_batch from ROLE; grant execute on function sluice._forget_audit to ROLE; grant usage on all sequences in schema sluice to ROLE; or, if it only reads: select sluice.grant_reader('ROLE')",
 	}}, nil
 }
@@ -154,7 +155,7 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 	var out []finding
 	if more {
 		out = append(out, finding{
-			Check: "queues", Severity: sluice.SeverityNote, Well: true, What: fmt.Sprintf("only the first %s queues by name were looked at", count(doctorQueues)),
+			Check: "queues", Severity: health.SeverityNote, Well: true, What: fmt.Sprintf("only the first %s queues by name were looked at", count(doctorQueues)),
 			Why: "there are more, and each takes a look of its own", Mend: "ask of others by name: sluice queues NAME, sluice why ID",
 		})
 	}
@@ -200,11 +201,11 @@ func examinePolicy(policy sluice.QueuePolicy) finding {
 		return well("queues", "%s", what)
 	}
 	out := finding{
-		Check: "queues", Severity: sluice.SeverityWarning, What: what, Why: "no queue is made beyond that: a job that names a new one is refused",
+		Check: "queues", Severity: health.SeverityWarning, What: what, Why: "no queue is made beyond that: a job that names a new one is refused",
 		Mend: fmt.Sprintf("sluice queues rm QUEUE… --reason WHY; or sluice queues policy --max %d --reason WHY", min(2*policy.MaxQueues, sluice.MaxMaxQueues)),
 	}
 	if policy.Stored >= policy.MaxQueues {
-		out.Severity = sluice.SeverityError
+		out.Severity = health.SeverityError
 	}
 	return out
 }
@@ -223,22 +224,22 @@ func examineQueue(q queueRow, served map[string]map[string]int) []finding {
 	switch {
 	case q.Paused:
 		return []finding{{
-			Check: check, Severity: sluice.SeverityWarning, What: fmt.Sprintf("%s is %s; jobs ready: %s", q.Name, queueStatus(q), bounded(q.Depth.Ready)),
+			Check: check, Severity: health.SeverityWarning, What: fmt.Sprintf("%s is %s; jobs ready: %s", q.Name, queueStatus(q), bounded(q.Depth.Ready)),
 			Why: "a paused queue hands out nothing", Mend: "sluice resume " + q.Name,
 		}}
 	case q.Depth.Ready > 0 && serving == 0:
 		return []finding{{
-			Check: check, Severity: sluice.SeverityError, What: fmt.Sprintf("%s has jobs ready (%s) and no %s; the first was due %s", q.Name, bounded(q.Depth.Ready), who, ago(q.Depth.OldestDue)),
+			Check: check, Severity: health.SeverityError, What: fmt.Sprintf("%s has jobs ready (%s) and no %s; the first was due %s", q.Name, bounded(q.Depth.Ready), who, ago(q.Depth.OldestDue)),
 			Why: "nobody claims them", Mend: mend,
 		}}
 	case q.Depth.Uncertain > 0:
 		return []finding{{
-			Check: check, Severity: sluice.SeverityWarning, What: fmt.Sprintf("%s has %s uncertain jobs", q.Name, bounded(q.Depth.Uncertain)),
+			Check: check, Severity: health.SeverityWarning, What: fmt.Sprintf("%s has %s uncertain jobs", q.Name, bounded(q.Depth.Uncertain)),
 			Why: "whether their runs did the work only a person can find out; until then they are not run again", Mend: "sluice jobs --queue " + q.Name + " --state uncertain",
 		}}
 	case q.Depth.Dead > 0:
 		return []finding{{
-			Check: check, Severity: sluice.SeverityWarning, What: fmt.Sprintf("%s has %s dead letters", q.Name, bounded(q.Depth.Dead)),
+			Check: check, Severity: health.SeverityWarning, What: fmt.Sprintf("%s has %s dead letters", q.Name, bounded(q.Depth.Dead)),
 			Why: "they wait for a person", Mend: "sluice dead ls " + q.Name,
 		}}
 	}
@@ -251,7 +252,7 @@ func examineSettings(q queueRow, tended bool) []finding {
 	var out []finding
 	if q.Wrong != "" {
 		out = append(out, finding{
-			Check: "settings", Severity: sluice.SeverityWarning, What: q.Name + ": " + q.Wrong, Why: "what is stored is not what counts",
+			Check: "settings", Severity: health.SeverityWarning, What: q.Name + ": " + q.Wrong, Why: "what is stored is not what counts",
 			Mend: "sluice settings undo " + q.Name,
 		})
 	}
@@ -266,7 +267,7 @@ func examineSettings(q queueRow, tended bool) []finding {
 // examinePlan says what is to be done about a plan that was not carried out.
 func examinePlan(plan planRow, tended bool) finding {
 	out := finding{
-		Check: "plan", Severity: sluice.SeverityWarning, What: fmt.Sprintf("%s: plan %d, %s: due since %s, %s", plan.Queue, plan.ID, plan.Plan, plan.Next.UTC().Format(time.RFC3339), ago(plan.Next)),
+		Check: "plan", Severity: health.SeverityWarning, What: fmt.Sprintf("%s: plan %d, %s: due since %s, %s", plan.Queue, plan.ID, plan.Plan, plan.Next.UTC().Format(time.RFC3339), ago(plan.Next)),
 		Why: "the settings are not what they were planned to be by now", Mend: "sluice upkeep",
 	}
 	remove := fmt.Sprintf("sluice settings unplan %s %d", plan.Queue, plan.ID)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // enginesAsked is for how many queues doctor asks their engines.
@@ -44,7 +45,7 @@ func (a *app) examineEngines(ctx context.Context, client *sluice.Client, flags e
 // engineFinding says what an engine's answer about a queue means.
 func engineFinding(q sluice.Queue, report sluice.EngineReport, err error) finding {
 	name, target := q.Settings.Engine, sluice.TargetOf(q.Name, q.Settings)
-	ill := finding{Check: "engine", Severity: sluice.SeverityError}
+	ill := finding{Check: "engine", Severity: health.SeverityError}
 	c := sluice.Condition{}
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // examineTasks looks who leads upkeep, and who follows the runs at each engine. Tended says that some upkeep beats, waiting
@@ -24,14 +25,14 @@ func examineUpkeep(lead sluice.Lead, tended bool, waiting int) finding {
 		return well("upkeep", "%s leads, since %s", lead.Holder, ago(lead.Since))
 	case tended:
 		return finding{
-			Check: "upkeep", Severity: sluice.SeverityWarning, What: "upkeep runs, and none leads it", Why: "nothing is recovered, expired or pruned until one does",
+			Check: "upkeep", Severity: health.SeverityWarning, What: "upkeep runs, and none leads it", Why: "nothing is recovered, expired or pruned until one does",
 			Mend: "wait a few seconds if the one that led was killed: another takes over once its lease has passed; else look for «elect» in upkeep's log",
 		}
 	case waiting == 0:
 		return well("upkeep", "nobody does it, and no job waits for it")
 	}
 	return finding{
-		Check: "upkeep", Severity: sluice.SeverityError, What: "no upkeep was seen lately",
+		Check: "upkeep", Severity: health.SeverityError, What: "no upkeep was seen lately",
 		Why: "jobs of workers that die are not handed out again, plans for settings are not carried out, and history is not pruned", Mend: "sluice upkeep",
 	}
 }
@@ -45,7 +46,7 @@ func examineFollowing(task sluice.Task) finding {
 		return well("follow", "nobody follows the runs at the engine %s, and none is under way", task.Engine)
 	}
 	return finding{
-		Check: "follow", Severity: sluice.SeverityError, What: unfollowed.Text,
+		Check: "follow", Severity: health.SeverityError, What: unfollowed.Text,
 		Why:  "their jobs stay dispatched and hold their places in the limits, however the runs end",
 		Mend: unfollowed.Mend,
 	}
@@ -57,7 +58,7 @@ func examineHolder(h sluice.Holder) []finding {
 	var out []finding
 	for _, c := range h.Conditions {
 		f := finding{
-			Check: h.Role, Severity: sluice.SeverityError, What: h.ID + ": " + c.String(),
+			Check: h.Role, Severity: health.SeverityError, What: h.ID + ": " + c.String(),
 			Why: "it does not do that part of its work until this is mended", Mend: c.Mend,
 		}
 		switch c.Kind {
@@ -68,9 +69,9 @@ func examineHolder(h sluice.Holder) []finding {
 		case sluice.ConditionTooOld:
 			f.Why = "the store refuses all that it does"
 		case sluice.ConditionLost:
-			f.Severity, f.Why = sluice.SeverityWarning, "its jobs do not go on until upkeep takes them back, when their leases have ended"
+			f.Severity, f.Why = health.SeverityWarning, "its jobs do not go on until upkeep takes them back, when their leases have ended"
 		case sluice.ConditionSilent:
-			f.Well, f.Severity, f.Why = true, sluice.SeverityNote, "it is listed for an hour after it was last heard of"
+			f.Well, f.Severity, f.Why = true, health.SeverityNote, "it is listed for an hour after it was last heard of"
 		}
 		out = append(out, f)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 const (
@@ -90,7 +91,7 @@ func explainWaiting(ctx context.Context, client *sluice.Client, job sluice.Job, 
 		}
 		told[g.Name] = true
 		f := finding{
-			Check: "wait", Well: true, Severity: sluice.SeverityNote, What: fmt.Sprintf("%s: job %s does not start: %s", job.Queue, job.ID, g.Says),
+			Check: "wait", Well: true, Severity: health.SeverityNote, What: fmt.Sprintf("%s: job %s does not start: %s", job.Queue, job.ID, g.Says),
 			Why: "it has been due since " + job.DueAt.UTC().Format(time.RFC3339), Mend: g.Mend,
 		}
 		if g.Name == "due" {

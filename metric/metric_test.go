@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/metric"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/store/memory"
@@ -259,7 +260,7 @@ func TestAlertsAreToldByStateAndSeverity(t *testing.T) {
 	s := told(t, memory.New(memory.Options{}), metric.Options{})
 	var alerts []alert.Alert
 	for i, state := range []alert.State{alert.Firing, alert.Firing, alert.Pending, alert.Inactive} {
-		alerts = append(alerts, alert.Alert{Rule: fmt.Sprint("rule-", i), State: state, Severity: sluice.SeverityError})
+		alerts = append(alerts, alert.Alert{Rule: fmt.Sprint("rule-", i), State: state, Severity: health.SeverityError})
 	}
 	if err := alert.Given(s.store).SaveAlerts(t.Context(), alert.Evaluation{Alerts: alerts}); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // silence is after how long without a sign of life a holder counts as gone.
@@ -251,14 +252,14 @@ func (g *Gauges) readAlerts(ctx context.Context, told *told) error {
 	}
 	type kind struct {
 		state    alert.State
-		severity sluice.Severity
+		severity health.Severity
 	}
 	counts := make(map[kind]int)
 	for _, alert := range book.Alerts {
 		counts[kind{alert.State, alert.Severity}]++
 	}
 	for _, state := range []alert.State{alert.Pending, alert.Firing, alert.Silenced} {
-		for _, severity := range []sluice.Severity{sluice.SeverityWarning, sluice.SeverityError, sluice.SeverityCritical} {
+		for _, severity := range []health.Severity{health.SeverityWarning, health.SeverityError, health.SeverityCritical} {
 			told.add("sluice_alerts", float64(counts[kind{state, severity}]), string(state), string(severity))
 		}
 	}
@@ -267,25 +268,25 @@ func (g *Gauges) readAlerts(ctx context.Context, told *told) error {
 
 // readFigures takes what the store has in memory.
 func (g *Gauges) readFigures(_ context.Context, told *told) error {
-	g.tellFigures(told, g.kind, sluice.HealthFiguresOf(g.store), nil)
+	g.tellFigures(told, g.kind, health.FiguresOf(g.store), nil)
 	return nil
 }
 
 // readHealth looks at the store's health.
 func (g *Gauges) readHealth(ctx context.Context, told *told) error {
-	health, err := bounded(ctx, g, func(ctx context.Context) (sluice.Health, error) {
-		return sluice.HealthOf(ctx, g.store, sluice.HealthOptions{})
+	report, err := bounded(ctx, g, func(ctx context.Context) (health.Report, error) {
+		return health.Of(ctx, g.store, health.Options{})
 	})
 	if err != nil {
 		return err
 	}
-	g.kind = health.Kind
+	g.kind = report.Kind
 	inMemory := make(map[string]bool)
-	for _, f := range sluice.HealthFiguresOf(g.store) {
+	for _, f := range health.FiguresOf(g.store) {
 		inMemory[f.Name] = true
 	}
-	g.tellFigures(told, health.Kind, health.Figures, inMemory)
-	for _, f := range health.Findings {
+	g.tellFigures(told, report.Kind, report.Figures, inMemory)
+	for _, f := range report.Findings {
 		if !f.Well {
 			told.add("sluice_health_findings", 1, f.Check, string(f.Severity))
 		}
@@ -294,7 +295,7 @@ func (g *Gauges) readHealth(ctx context.Context, told *told) error {
 }
 
 // tellFigures tells figures of a store's health, but for those that another source tells.
-func (g *Gauges) tellFigures(told *told, kind string, figures []sluice.HealthFigure, except map[string]bool) {
+func (g *Gauges) tellFigures(told *told, kind string, figures []health.Figure, except map[string]bool) {
 	for _, f := range figures {
 		if except[f.Name] {
 			continue

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/metric"
 )
 
@@ -152,7 +153,7 @@ func (s *system) wantDocumented() {
 	for _, f := range faults {
 		s.Errorf("%s: %s", f.Metric, f.Text)
 	}
-	health, err := sluice.HealthOf(s.Context(), s.store, sluice.HealthOptions{})
+	health, err := health.Of(s.Context(), s.store, health.Options{})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // LostFollower finds a follower whose statement is not run with each move.
 func (r *Report) LostFollower(f sluice.Follower, trigger string) {
-	r.Find(sluice.SeverityError, "follower",
+	r.Find(health.SeverityError, "follower",
 		fmt.Sprintf("the follower %q of queue %s is not run with each move: %s is missing, or is not as Follow made it", f.Name, f.Queue, trigger),
 		"the rows that it keeps say something else than their jobs",
 		"start the program that calls Follow; then bring the rows up to date from the jobs")
@@ -16,7 +17,7 @@ func (r *Report) LostFollower(f sluice.Follower, trigger string) {
 
 // FailingFollower finds a follower whose statement the store cannot run. End is the statement, or the command, that ends it.
 func (r *Report) FailingFollower(f sluice.Follower, err error, end string) {
-	r.Find(sluice.SeverityError, "follower",
+	r.Find(health.SeverityError, "follower",
 		fmt.Sprintf("the statement of the follower %q of queue %s cannot be run: %v", f.Name, f.Queue, err),
 		"no job of the queue is claimed, finished or cancelled any more: each move fails with the statement. Bring back the table or the column that is "+
 			"missing, or start the program with another statement; if neither can be, end the follower: the jobs move again, and the rows stay behind",

@@ -3,7 +3,7 @@ package checkup
 import (
 	"fmt"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // Orphans counts rows of lives that lack their job, or that are there twice.
@@ -25,7 +25,7 @@ func (r *Report) Tell(o Orphans, prefix string, run func(statement string) strin
 	}
 	find := func(rows int64, what, why, table, condition string) {
 		if rows > 0 {
-			r.Find(sluice.SeverityError, check, fmt.Sprintf("%d rows of %s %s", rows, table, what), why, run("delete from "+table+" as x where "+condition))
+			r.Find(health.SeverityError, check, fmt.Sprintf("%d rows of %s %s", rows, table, what), why, run("delete from "+table+" as x where "+condition))
 		}
 	}
 	noJob := "not exists (select 1 from " + job + " j where j." + key + " = x." + key + ")"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // queueWidths are those of the table of queues: 79 columns with the mark before them.
@@ -149,7 +150,7 @@ func (m *model) alertLines() []string {
 		switch {
 		case a.State != alert.Firing:
 			style = faint
-		case a.Severity == sluice.SeverityCritical || a.Severity == sluice.SeverityError:
+		case a.Severity == health.SeverityCritical || a.Severity == health.SeverityError:
 			style = alarm
 		}
 		lines = append(lines, "  "+style.Render(text))

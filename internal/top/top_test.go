@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -57,9 +58,9 @@ func busy() snapshot {
 			{Tenant: "nobody-in-particular", InFlight: 2},
 		}}}),
 		alerts: alertsShown([]alert.Alert{
-			{Rule: "backlog", Queue: "mail", State: alert.Pending, Severity: sluice.SeverityWarning, Value: 1200, Since: at.Add(-time.Minute)},
+			{Rule: "backlog", Queue: "mail", State: alert.Pending, Severity: health.SeverityWarning, Value: 1200, Since: at.Add(-time.Minute)},
 			{Rule: "quiet", Queue: "mail", State: alert.Inactive},
-			{Rule: "breaker-open", Queue: "payments", State: alert.Firing, Severity: sluice.SeverityCritical, Value: 1, Since: at.Add(-time.Hour)},
+			{Rule: "breaker-open", Queue: "payments", State: alert.Firing, Severity: health.SeverityCritical, Value: 1, Since: at.Add(-time.Hour)},
 		}),
 	}
 }

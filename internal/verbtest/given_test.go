@@ -29,6 +29,7 @@ import (
 	"github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/forward"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/verbtest"
 	"github.com/sluice-queue/sluice/metric"
 	"github.com/sluice-queue/sluice/observe"
@@ -115,8 +116,8 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := sluice.Adopts(ctx, nil, job, sluice.Settings{}, sluice.RunOutcome{Work: run.Work, Job: sluice.NewID()}, time.Time{})
 		return err
 	},
-	"sluice.HealthOf": func(ctx context.Context) error {
-		_, err := sluice.HealthOf(ctx, nil, sluice.HealthOptions{})
+	"health.Of": func(ctx context.Context) error {
+		_, err := health.Of(ctx, nil, health.Options{})
 		return err
 	},
 	"sluice.Enqueue of a TypedQueue": func(ctx context.Context) error {
@@ -206,9 +207,9 @@ var calls = map[string]func(ctx context.Context) error{
 // harmless are functions that take what may be nil and give no error: they do nothing then, or go by a default.
 var harmless = map[string]func(){
 	"sluice.Outage":           func() { sluice.Outage(nil, errors.New("x")) },
-	"sluice.HealthFiguresOf":  func() { sluice.HealthFiguresOf(nil) },
+	"health.FiguresOf":        func() { health.FiguresOf(nil) },
 	"sluice.CountStartFailed": func() { sluice.CountStartFailed(nil, "payments", "") },
-	"sluice.StoreAs":          func() { sluice.StoreAs[sluice.HealthReporter](nil) },
+	"sluice.StoreAs":          func() { sluice.StoreAs[health.Store](nil) },
 	"sluice.BeginStep":        func() { _, end := sluice.BeginStep(context.Background(), nil, sluice.Step{}); end(sluice.StepEnd{}) },
 	"api.SchemaIsUpToDate":    func() { api.SchemaIsUpToDate(nil) },
 	"api.NewReadiness":        func() { api.NewReadiness(api.Check{Name: "x"}).Report() },

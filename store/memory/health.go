@@ -3,12 +3,12 @@ package memory
 import (
 	"context"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
-var _ sluice.HealthReporter = (*Store)(nil)
+var _ health.Store = (*Store)(nil)
 
 // Health has nothing to look at: memory is well, or the process is gone.
-func (s *Store) Health(ctx context.Context, _ sluice.HealthOptions) (sluice.Health, error) {
-	return sluice.Health{Kind: "memory"}, ctx.Err()
+func (s *Store) Health(ctx context.Context, _ health.Options) (health.Report, error) {
+	return health.Report{Kind: "memory"}, ctx.Err()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
@@ -30,7 +31,7 @@ func TestDocumentedRoleOnlyAddsToTheAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusesChanges(t, store, "permission denied")
-	health, err := store.Health(t.Context(), sluice.HealthOptions{})
+	health, err := store.Health(t.Context(), health.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/worker"
@@ -42,18 +43,18 @@ func TestFailover(t *testing.T) {
 func standbyTroubles(standby *pgtest.Cluster) []trouble {
 	reset := func(p *patient) { p.mendAndReset("durability") }
 	return []trouble{
-		{check: "durability", severity: sluice.SeverityNote, says: "standbys", provoke: func(p *patient) {
+		{check: "durability", severity: health.SeverityNote, says: "standbys", provoke: func(p *patient) {
 			p.exec("create role app login", "grant usage on schema sluice to app", "grant select on sluice.migration to app")
 			p.as("app")
 		}},
-		{check: "durability", severity: sluice.SeverityNote, says: "the standby spare follows asynchronously", provoke: func(p *patient) {
+		{check: "durability", severity: health.SeverityNote, says: "the standby spare follows asynchronously", provoke: func(p *patient) {
 			p.as("postgres")
 		}},
-		{check: "durability", severity: sluice.SeverityWarning, says: "synchronous_commit is local although synchronous_standby_names is set", provoke: func(p *patient) {
+		{check: "durability", severity: health.SeverityWarning, says: "synchronous_commit is local although synchronous_standby_names is set", provoke: func(p *patient) {
 			p.exec("alter role postgres set synchronous_commit = local")
 			p.store.Pool().Reset()
 		}, relieve: reset},
-		{check: "durability", severity: sluice.SeverityError, says: "commits wait for 1 synchronous standbys, and 0 are connected", provoke: func(p *patient) {
+		{check: "durability", severity: health.SeverityError, says: "commits wait for 1 synchronous standbys, and 0 are connected", provoke: func(p *patient) {
 			if err := standby.Halt(); err != nil {
 				p.Fatal(err)
 			}
@@ -120,7 +121,7 @@ func (p *patient) goesOn(dsn string, standby *pgtest.Cluster) {
 func (p *patient) awaitWell(says string) {
 	p.Helper()
 	for range 500 {
-		for _, f := range p.health(sluice.HealthOptions{}).Findings {
+		for _, f := range p.health(health.Options{}).Findings {
 			if f.Check == "durability" && f.Well && strings.Contains(f.What, says) {
 				return
 			}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
@@ -17,8 +17,8 @@ import (
 var healthServerSQL string
 
 var (
-	_ sluice.HealthReporter = (*Store)(nil)
-	_ sluice.FigureReporter = (*Store)(nil)
+	_ health.Store       = (*Store)(nil)
+	_ health.FigureStore = (*Store)(nil)
 )
 
 // lookTimeout is how long one look may take. A table that somebody has locked must not hold up the others.
@@ -26,16 +26,16 @@ const lookTimeout = 3 * time.Second
 
 // Health looks at the server, the database and what this role can do with it. It needs one connection of the pool for
 // some ten statements, none of which reads a table of jobs.
-func (s *Store) Health(ctx context.Context, options sluice.HealthOptions) (sluice.Health, error) {
-	c := &examination{store: s, options: options, Report: checkup.Report{Health: sluice.Health{Kind: "postgres"}}}
+func (s *Store) Health(ctx context.Context, options health.Options) (health.Report, error) {
+	c := &examination{store: s, options: options, Report: checkup.Report{Health: health.Report{Kind: "postgres"}}}
 	err := s.call(ctx, "look at the server", func(ctx context.Context, _ bool) error { return c.server(ctx) })
 	if err != nil {
-		return sluice.Health{}, err
+		return health.Report{}, err
 	}
 	for _, one := range c.looks() {
 		if err := c.at(ctx, one); err != nil {
 			if ctx.Err() != nil {
-				return sluice.Health{}, fmt.Errorf("look at the store: %w", ctx.Err())
+				return health.Report{}, fmt.Errorf("look at the store: %w", ctx.Err())
 			}
 			c.unseen(one.check, err)
 		}
@@ -77,7 +77,7 @@ type examination struct {
 	checkup.Report
 
 	store   *Store
-	options sluice.HealthOptions
+	options health.Options
 	on      serverRow
 }
 
@@ -98,11 +98,11 @@ func (c *examination) unseen(check string, err error) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		mend = "mend what the server says"
 	}
-	c.Find(sluice.SeverityWarning, check, "this could not be looked at: "+err.Error(), why, mend)
+	c.Find(health.SeverityWarning, check, "this could not be looked at: "+err.Error(), why, mend)
 }
 
 // judge gives the severity that a figure has for a check.
-func (c *examination) judge(check string, value float64) sluice.Severity {
+func (c *examination) judge(check string, value float64) health.Severity {
 	return c.store.checks[check].Judge(value)
 }
 
@@ -112,12 +112,12 @@ func rowsOf[T any](ctx context.Context, db rowsQuerier, sql string, args ...any)
 }
 
 // HealthFigures tells how the pool of connections is used.
-func (s *Store) HealthFigures() []sluice.HealthFigure {
+func (s *Store) HealthFigures() []health.Figure {
 	stat := s.pool.Stat()
-	of := func(name string, value float64, unit string) sluice.HealthFigure {
-		return sluice.HealthFigure{Name: name, Value: value, Unit: unit}
+	of := func(name string, value float64, unit string) health.Figure {
+		return health.Figure{Name: name, Value: value, Unit: unit}
 	}
-	return []sluice.HealthFigure{
+	return []health.Figure{
 		of("pool_connections", float64(stat.TotalConns()), "connections"),
 		of("pool_in_use", float64(stat.AcquiredConns()), "connections"),
 		of("pool_limit", float64(stat.MaxConns()), "connections"),

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 //go:embed sql/health_foreign.sql
@@ -36,7 +36,7 @@ func (c *examination) foreign(ctx context.Context) error {
 	}
 	for _, row := range rows {
 		if row.OnTable == "" {
-			c.Find(sluice.SeverityNote, "foreign", "the "+row.Kind+" "+brief(row.Name)+" in the schema sluice is not Sluice's",
+			c.Find(health.SeverityNote, "foreign", "the "+row.Kind+" "+brief(row.Name)+" in the schema sluice is not Sluice's",
 				"a later migration may want the name, and «drop schema» takes it along", "keep it in another schema: drop "+row.Kind+" sluice."+name(row.Name))
 			continue
 		}
@@ -44,7 +44,7 @@ func (c *examination) foreign(ctx context.Context) error {
 		if row.Says != "" {
 			what += ": " + cutText(blanks.ReplaceAllString(row.Says, " "), maxStatement)
 		}
-		c.Find(sluice.SeverityError, "foreign", what, "it can change, refuse or swallow what programs write, also entries of the audit",
+		c.Find(health.SeverityError, "foreign", what, "it can change, refuse or swallow what programs write, also entries of the audit",
 			"drop "+row.Kind+" "+name(row.Name)+" on sluice."+name(row.OnTable))
 	}
 	if len(rows) == 0 {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 //go:embed sql/health_grants.sql
@@ -63,9 +63,9 @@ func (c *examination) reads(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Find(sluice.SeverityNote, "grant", "the role "+c.on.Role+" only reads", "commands that change something are refused", "")
+	c.Find(health.SeverityNote, "grant", "the role "+c.on.Role+" only reads", "commands that change something are refused", "")
 	if len(unread) > 0 {
-		c.Find(sluice.SeverityError, "grant", fmt.Sprintf("the role %s may not read all of %s", c.on.Role, strings.Join(unread, ", ")),
+		c.Find(health.SeverityError, "grant", fmt.Sprintf("the role %s may not read all of %s", c.on.Role, strings.Join(unread, ", ")),
 			"commands that need it fail with «permission denied»", "as the owner of the schema: "+grantReader(c.on.Role))
 	}
 	return nil
@@ -98,7 +98,7 @@ func (c *examination) exposed(ctx context.Context) error {
 		if row.Everybody {
 			who, mend = "public", ""
 		}
-		c.Find(sluice.SeverityWarning, "grant", fmt.Sprintf("the role %s may select %s, and only reads", row.Role, row.Sees),
+		c.Find(health.SeverityWarning, "grant", fmt.Sprintf("the role %s may select %s, and only reads", row.Role, row.Sees),
 			"payloads, results and the tokens of claims are for programs; with a token anybody who may write can finish a job that another holds",
 			"revoke select on all tables in schema sluice from "+who+mend)
 	}
@@ -125,11 +125,11 @@ func (c *examination) writes(ctx context.Context) error {
 	missing := slices.DeleteFunc(slices.Clone(rows), isExcess)
 	excess := slices.DeleteFunc(slices.Clone(rows), func(r grantRow) bool { return !isExcess(r) })
 	if len(missing) > 0 {
-		c.Find(sluice.SeverityError, "grant", fmt.Sprintf("the role %s may not %s", c.on.Role, firstGrants(missing)),
+		c.Find(health.SeverityError, "grant", fmt.Sprintf("the role %s may not %s", c.on.Role, firstGrants(missing)),
 			"calls that need it fail with «permission denied»", grantStatements(missing, "grant", "to "+name(c.on.Role)))
 	}
 	if len(excess) > 0 {
-		c.Find(sluice.SeverityWarning, "grant", fmt.Sprintf("the role %s may %s", c.on.Role, firstGrants(excess)),
+		c.Find(health.SeverityWarning, "grant", fmt.Sprintf("the role %s may %s", c.on.Role, firstGrants(excess)),
 			"the audit is only added to: with this right its entries can be changed, which only «sluice audit verify» notices",
 			grantStatements(excess, "revoke", "from "+name(c.on.Role)))
 	}

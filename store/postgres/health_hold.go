@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
@@ -135,7 +135,7 @@ func (c *examination) slot(h heldRow) {
 		c.Find(severity, "slot", fmt.Sprintf("the replication slot %s keeps %s of the log", h.Name, checkup.Bytes(float64(h.WALBytes))),
 			"the log stays until it is read, and fills the disk", mend)
 	case !h.Active && h.Transactions > 0:
-		c.Find(sluice.SeverityWarning, "slot", fmt.Sprintf("the replication slot %s is not read by anybody, and holds back what died in the last %d transactions", h.Name, h.Transactions),
+		c.Find(health.SeverityWarning, "slot", fmt.Sprintf("the replication slot %s is not read by anybody, and holds back what died in the last %d transactions", h.Name, h.Transactions),
 			"rows that died since cannot be removed", mend)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
@@ -55,7 +55,7 @@ func (c *examination) indexes(ctx context.Context) error {
 	for _, index := range made.indexes {
 		ours[index.name] = true
 		if !there[index.name] {
-			c.Find(sluice.SeverityError, "index", "the index "+index.name+" of the table "+index.table+" is missing",
+			c.Find(health.SeverityError, "index", "the index "+index.name+" of the table "+index.table+" is missing",
 				"what goes by it reads the whole table, or is not kept unique", index.mend())
 		}
 	}
@@ -76,10 +76,10 @@ func (c *examination) index(row indexRow, ours bool) {
 	severity := c.judge("bloat", empty)
 	switch {
 	case !row.Valid && ours:
-		c.Find(sluice.SeverityError, "index", "the index "+row.Name+" of the table "+row.Table+" is invalid",
+		c.Find(health.SeverityError, "index", "the index "+row.Name+" of the table "+row.Table+" is invalid",
 			"what goes by it reads the whole table, or is not kept unique", "reindex index concurrently "+index)
 	case !row.Valid:
-		c.Find(sluice.SeverityNote, "index", "the index "+row.Name+" of the table "+row.Table+" is left over from a statement that failed",
+		c.Find(health.SeverityNote, "index", "the index "+row.Name+" of the table "+row.Table+" is left over from a statement that failed",
 			"each change of the table keeps it up to date, and nothing reads it", "drop index concurrently "+index)
 	case severity != "" && empty > 0.75*float64(row.Bytes):
 		c.Find(severity, "bloat", fmt.Sprintf("of %s of the index %s, about %s are empty", checkup.Bytes(float64(row.Bytes)), row.Name, checkup.Bytes(empty)),
@@ -108,7 +108,7 @@ func (c *examination) integrity(ctx context.Context) error {
 	}
 	const check = "integrity"
 	if extension.Schema == nil {
-		c.Find(sluice.SeverityNote, check, "the extension amcheck is not there", "without it the server cannot compare indexes with their tables", extension.mend("amcheck"))
+		c.Find(health.SeverityNote, check, "the extension amcheck is not there", "without it the server cannot compare indexes with their tables", extension.mend("amcheck"))
 		return nil
 	}
 	rows, err := rowsOf[indexRow](ctx, c.store.pool, healthIndexesSQL, c.store.bigIndex)
@@ -124,11 +124,11 @@ func (c *examination) integrity(ctx context.Context) error {
 		switch {
 		case err == nil:
 		case isCode(err, "42501"):
-			c.Find(sluice.SeverityNote, check, "the role "+c.on.Role+" may not compare indexes with their tables", "only superusers may, and who is granted it",
+			c.Find(health.SeverityNote, check, "the role "+c.on.Role+" may not compare indexes with their tables", "only superusers may, and who is granted it",
 				"grant execute on function "+name(*extension.Schema)+".bt_index_check(regclass, boolean) to "+name(c.on.Role))
 			return nil
 		case isCode(err, "XX001"), isCode(err, "XX002"):
-			c.Find(sluice.SeverityError, check, "the index "+row.Name+" of the table "+row.Table+": "+err.Error(), "what goes by it finds the wrong rows, or none",
+			c.Find(health.SeverityError, check, "the index "+row.Name+" of the table "+row.Table+": "+err.Error(), "what goes by it finds the wrong rows, or none",
 				"reindex index concurrently sluice."+name(row.Name)+"; if that fails, the table is damaged: restore a backup; and look for what damaged it (disk, memory, fsync)")
 		default:
 			return err

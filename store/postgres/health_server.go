@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
@@ -64,7 +64,7 @@ func (c *examination) server(ctx context.Context) error {
 	c.wraparound()
 	c.autovacuum()
 	if !c.on.SeesAll {
-		c.Find(sluice.SeverityNote, "sight", "the role "+c.on.Role+" may not see what other roles do",
+		c.Find(health.SeverityNote, "sight", "the role "+c.on.Role+" may not see what other roles do",
 			"transactions of theirs are not told of here", "grant pg_read_all_stats to "+name(c.on.Role))
 	}
 	return nil
@@ -77,10 +77,10 @@ func (c *examination) writable() {
 	const why = "nothing can be enqueued, claimed or settled"
 	switch {
 	case c.on.Standby:
-		c.Find(sluice.SeverityError, "server", "PostgreSQL "+c.on.Version+" is a standby", why,
+		c.Find(health.SeverityError, "server", "PostgreSQL "+c.on.Version+" is a standby", why,
 			"name the primary server with --db (several hosts and target_session_attrs=read-write find it), or select pg_promote()")
 	case c.on.ReadOnly:
-		c.Find(sluice.SeverityError, "server", "transactions are read-only (default_transaction_read_only is on)", why,
+		c.Find(health.SeverityError, "server", "transactions are read-only (default_transaction_read_only is on)", why,
 			"set default_transaction_read_only = off; "+c.reset("default_transaction_read_only", "off", c.on.ReadOnlySource))
 	default:
 		c.Well("server", "PostgreSQL %s", c.on.Version)
@@ -101,9 +101,9 @@ func (c *examination) clock(ours time.Time) {
 
 // durability is about money: what was acknowledged must be there after a crash.
 func (c *examination) durability() {
-	severity, said := sluice.SeverityError, ""
+	severity, said := health.SeverityError, ""
 	if c.on.Throwaway {
-		severity, said = sluice.SeverityNote, ", as the server's configuration means it to be (sluice.throwaway)"
+		severity, said = health.SeverityNote, ", as the server's configuration means it to be (sluice.throwaway)"
 	}
 	const mend = "alter system set %s = on; select pg_reload_conf()"
 	sound := true
@@ -117,8 +117,8 @@ func (c *examination) durability() {
 	}
 	if c.on.SynchronousCommit == "off" {
 		sound = false
-		if severity == sluice.SeverityError {
-			severity = sluice.SeverityWarning
+		if severity == health.SeverityError {
+			severity = health.SeverityWarning
 		}
 		c.Find(severity, "durability", "synchronous_commit is off"+said,
 			"a crash of the server loses the last commits though they were acknowledged: jobs are gone, and those that were done are run again",
@@ -181,7 +181,7 @@ func (c *examination) notification() {
 	on := 1.0
 	if c.store.pooled {
 		on = 0
-		c.Find(sluice.SeverityNote, "notify", "off: the connections of this program go through a pooler in transaction mode",
+		c.Find(health.SeverityNote, "notify", "off: the connections of this program go through a pooler in transaction mode",
 			"its workers find jobs of other processes by polling, by default once a second", "nothing, or give workers a URL that goes to PostgreSQL itself")
 	}
 	c.Figure("notifications", on, "")
@@ -211,10 +211,10 @@ func (c *examination) wraparound() {
 func (c *examination) autovacuum() {
 	const why = "dead rows are never removed; tables and indexes grow, and claims become slow"
 	if !c.on.Autovacuum {
-		c.Find(sluice.SeverityError, "autovacuum", "autovacuum is off on this server", why, "alter system set autovacuum = on; select pg_reload_conf()")
+		c.Find(health.SeverityError, "autovacuum", "autovacuum is off on this server", why, "alter system set autovacuum = on; select pg_reload_conf()")
 	}
 	if !c.on.TrackCounts {
-		c.Find(sluice.SeverityError, "autovacuum", "track_counts is off, without which autovacuum does nothing", why, "alter system set track_counts = on; select pg_reload_conf()")
+		c.Find(health.SeverityError, "autovacuum", "track_counts is off, without which autovacuum does nothing", why, "alter system set track_counts = on; select pg_reload_conf()")
 	}
 }
 
@@ -230,10 +230,10 @@ func (c *examination) schema(ctx context.Context) error {
 	}
 	switch {
 	case c.on.SchemaVersion > len(steps):
-		c.Find(sluice.SeverityNote, "schema", fmt.Sprintf("the database has had schema step %d, this program knows %d", c.on.SchemaVersion, len(steps)),
+		c.Find(health.SeverityNote, "schema", fmt.Sprintf("the database has had schema step %d, this program knows %d", c.on.SchemaVersion, len(steps)),
 			"it works, and does not know what is new", "install the newer sluice")
 	case functions != nil:
-		c.Find(sluice.SeverityNote, "schema", "the functions for other languages are missing, or older than this program",
+		c.Find(health.SeverityNote, "schema", "the functions for other languages are missing, or older than this program",
 			"Go programs have no need of them; programs in other languages have", "sluice migrate")
 	default:
 		c.Well("schema", "up to date")

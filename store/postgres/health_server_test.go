@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -20,7 +21,7 @@ import (
 func holdingTroubles() []trouble {
 	var far link
 	return []trouble{
-		{check: "transaction", severity: sluice.SeverityWarning, says: "of postgres (report) at 127.0.0.1, idle in transaction: select ?, txid_current()", provoke: func(p *patient) {
+		{check: "transaction", severity: health.SeverityWarning, says: "of postgres (report) at 127.0.0.1, idle in transaction: select ?, txid_current()", provoke: func(p *patient) {
 			p.store.JudgeHealth("transaction", 1e-9)
 			conn := p.connect(p.url + "&application_name=report")
 			for _, statement := range []string{"begin", "select 'hunter2', txid_current()"} {
@@ -29,21 +30,21 @@ func holdingTroubles() []trouble {
 				}
 			}
 		}},
-		{check: "prepared", severity: sluice.SeverityWarning, says: "it's of postgres", provoke: func(p *patient) {
+		{check: "prepared", severity: health.SeverityWarning, says: "it's of postgres", provoke: func(p *patient) {
 			p.store.JudgeHealth("prepared", 1e-9)
 			p.exec("begin", "select txid_current()", "prepare transaction 'it''s'")
 		}},
-		{check: "slot", severity: sluice.SeverityWarning, says: "keeps", provoke: func(p *patient) {
+		{check: "slot", severity: health.SeverityWarning, says: "keeps", provoke: func(p *patient) {
 			p.store.JudgeHealth("slot", 1)
 			p.exec("select pg_create_physical_replication_slot('backup', true)", "create table filler as select generate_series(1, 1000)", "drop table filler")
 		}},
-		{check: "slot", severity: sluice.SeverityWarning, says: "is not read by anybody", provoke: func(p *patient) {
+		{check: "slot", severity: health.SeverityWarning, says: "is not read by anybody", provoke: func(p *patient) {
 			p.store.JudgeHealth("slot", 1<<40)
 			p.exec("select pg_create_physical_replication_slot('standby')")
 			standby(p, "standby").Close()
 			p.exec("select txid_current()", "select txid_current()")
 		}},
-		{check: "standby", severity: sluice.SeverityWarning, says: "the standby far_away still reads", provoke: func(p *patient) {
+		{check: "standby", severity: health.SeverityWarning, says: "the standby far_away still reads", provoke: func(p *patient) {
 			p.store.JudgeHealth("standby", 2)
 			far = standby(p, "")
 			p.exec("select txid_current()", "select txid_current()", "select txid_current()")
@@ -127,18 +128,18 @@ func reload(setting string) func(p *patient) {
 func durabilityTroubles() []trouble {
 	const commits = "synchronous_commit is off"
 	return []trouble{
-		{check: "durability", severity: sluice.SeverityNote, says: "fsync is off, as the server's configuration means it to be", stays: true, provoke: does()},
-		{check: "durability", severity: sluice.SeverityError, says: "fsync is off", provoke: func(p *patient) {
+		{check: "durability", severity: health.SeverityNote, says: "fsync is off, as the server's configuration means it to be", stays: true, provoke: does()},
+		{check: "durability", severity: health.SeverityError, says: "fsync is off", provoke: func(p *patient) {
 			p.exec("alter database postgres set sluice.throwaway = off")
 			p.store.Pool().Reset()
 		}},
-		{check: "durability", severity: sluice.SeverityError, says: "full_page_writes is off", provoke: does()},
-		{check: "durability", severity: sluice.SeverityWarning, says: commits, provoke: does()},
-		{check: "durability", severity: sluice.SeverityWarning, says: commits, provoke: func(p *patient) {
+		{check: "durability", severity: health.SeverityError, says: "full_page_writes is off", provoke: does()},
+		{check: "durability", severity: health.SeverityWarning, says: commits, provoke: does()},
+		{check: "durability", severity: health.SeverityWarning, says: commits, provoke: func(p *patient) {
 			p.exec("alter database postgres set synchronous_commit = off")
 			p.store.Pool().Reset()
 		}, relieve: func(p *patient) { p.mendAndReset("durability") }},
-		{check: "durability", severity: sluice.SeverityWarning, says: commits, provoke: func(p *patient) {
+		{check: "durability", severity: health.SeverityWarning, says: commits, provoke: func(p *patient) {
 			p.exec("alter role postgres set synchronous_commit = off")
 			p.store.Pool().Reset()
 		}, relieve: func(p *patient) { p.mendAndReset("durability") }},
@@ -148,50 +149,50 @@ func durabilityTroubles() []trouble {
 // serverTroubles are with how the server is set up.
 func serverTroubles() []trouble {
 	return []trouble{
-		{check: "autovacuum", severity: sluice.SeverityError, says: "autovacuum is off on this server", provoke: reload("autovacuum = off")},
-		{check: "autovacuum", severity: sluice.SeverityError, says: "track_counts is off", provoke: reload("track_counts = off")},
-		{check: "server", severity: sluice.SeverityError, says: "read-only", provoke: func(p *patient) {
+		{check: "autovacuum", severity: health.SeverityError, says: "autovacuum is off on this server", provoke: reload("autovacuum = off")},
+		{check: "autovacuum", severity: health.SeverityError, says: "track_counts is off", provoke: reload("track_counts = off")},
+		{check: "server", severity: health.SeverityError, says: "read-only", provoke: func(p *patient) {
 			p.exec("alter database postgres set default_transaction_read_only = on")
 			p.store.Pool().Reset()
 		}, relieve: func(p *patient) { p.mendAndReset("server") }},
 		{
-			check: "clock", severity: sluice.SeverityWarning, says: "off the server's", provoke: func(p *patient) { p.store.JudgeHealth("clock", 1e-12) },
+			check: "clock", severity: health.SeverityWarning, says: "off the server's", provoke: func(p *patient) { p.store.JudgeHealth("clock", 1e-12) },
 			relieve: func(p *patient) { p.store.JudgeHealth("clock", 2) },
 		},
 		notifyTrouble(),
-		{check: "grant", severity: sluice.SeverityError, says: "the role app may not execute on _forget_audit(text, bigint, bigint), insert on audit, delete on live, insert on live, delete on queue, and", provoke: func(p *patient) {
+		{check: "grant", severity: health.SeverityError, says: "the role app may not execute on _forget_audit(text, bigint, bigint), insert on audit, delete on live, insert on live, delete on queue, and", provoke: func(p *patient) {
 			p.exec("create role app login", "grant usage on schema sluice to app", "grant select on all tables in schema sluice to app",
 				"grant insert, update, delete on all tables in schema sluice to app", "revoke insert on sluice.audit, sluice.live from app",
 				"revoke delete on sluice.live from app", "revoke insert, update, delete on sluice.queue from app")
 			p.as("app")
 		}},
-		{check: "grant", severity: sluice.SeverityWarning, says: "may delete on audit, update on audit", provoke: does("grant update, delete on sluice.audit to app")},
-		{check: "sight", severity: sluice.SeverityNote, says: "may not see what other roles do", provoke: func(*patient) {}},
-		{check: "integrity", severity: sluice.SeverityNote, says: "may not compare", options: sluice.HealthOptions{Thorough: true}, provoke: does()},
-		{check: "statements", severity: sluice.SeverityNote, says: "is not there", options: sluice.HealthOptions{Statements: true}, provoke: does(), stays: true},
-		{check: "connections", severity: sluice.SeverityWarning, says: "of the role app", provoke: func(p *patient) {
+		{check: "grant", severity: health.SeverityWarning, says: "may delete on audit, update on audit", provoke: does("grant update, delete on sluice.audit to app")},
+		{check: "sight", severity: health.SeverityNote, says: "may not see what other roles do", provoke: func(*patient) {}},
+		{check: "integrity", severity: health.SeverityNote, says: "may not compare", options: health.Options{Thorough: true}, provoke: does()},
+		{check: "statements", severity: health.SeverityNote, says: "is not there", options: health.Options{Statements: true}, provoke: does(), stays: true},
+		{check: "connections", severity: health.SeverityWarning, says: "of the role app", provoke: func(p *patient) {
 			p.exec("alter role app connection limit 5")
 			for range 3 {
 				p.connect(asRole(p.url, "app"))
 			}
 		}},
-		{check: "statements", severity: sluice.SeverityNote, says: "is not there", options: sluice.HealthOptions{Statements: true}, stays: true, provoke: func(p *patient) {
+		{check: "statements", severity: health.SeverityNote, says: "is not there", options: health.Options{Statements: true}, stays: true, provoke: func(p *patient) {
 			p.as("postgres")
-			found, _ := p.finding(trouble{check: "statements", options: sluice.HealthOptions{Statements: true}})
+			found, _ := p.finding(trouble{check: "statements", options: health.Options{Statements: true}})
 			before, after, restarts := strings.Cut(found.Mend, "; restart the server; ")
 			if !restarts || after != "create extension pg_stat_statements" {
 				p.Errorf("want a restart before the extension: %q", found.Mend)
 			}
 			p.exec(before) // the server starts again in what follows
 		}},
-		{check: "connections", severity: sluice.SeverityWarning, says: "(max_connections)", provoke: func(p *patient) {
+		{check: "connections", severity: health.SeverityWarning, says: "(max_connections)", provoke: func(p *patient) {
 			p.store.JudgeHealth("connections", 0.8)
 			for range 15 {
 				p.connect(p.url)
 			}
 		}},
-		{check: "statements", severity: sluice.SeverityNote, says: "is not there", options: sluice.HealthOptions{Statements: true}, provoke: does()},
-		{check: "statements", severity: sluice.SeverityNote, says: "calls of", options: sluice.HealthOptions{Statements: true}, stays: true, provoke: func(p *patient) {
+		{check: "statements", severity: health.SeverityNote, says: "is not there", options: health.Options{Statements: true}, provoke: does()},
+		{check: "statements", severity: health.SeverityNote, says: "calls of", options: health.Options{Statements: true}, stays: true, provoke: func(p *patient) {
 			if _, err := p.store.Queues(p.Context(), sluice.QueueFilter{}); err != nil {
 				p.Error(err)
 			}
@@ -201,7 +202,7 @@ func serverTroubles() []trouble {
 
 // notifyTrouble is a session that listens and stays in a transaction, so that the server cannot forget notifications.
 func notifyTrouble() trouble {
-	return trouble{check: "notify", severity: sluice.SeverityWarning, says: "full", provoke: func(p *patient) {
+	return trouble{check: "notify", severity: health.SeverityWarning, says: "full", provoke: func(p *patient) {
 		p.store.JudgeHealth("notify", 1e-9)
 		conn := p.connect(p.url)
 		for _, statement := range []string{"listen sluice", "begin", "select 1"} {
@@ -218,7 +219,7 @@ func notifyTrouble() trouble {
 // mendAndReset does what a finding says, which counts for new connections only.
 func (p *patient) mendAndReset(check string) {
 	p.Helper()
-	for _, f := range p.health(sluice.HealthOptions{}).Findings {
+	for _, f := range p.health(health.Options{}).Findings {
 		if f.Check == check && !f.Well {
 			p.mend(f.Mend)
 		}
@@ -254,19 +255,19 @@ func TestHealthTellsOfAPooler(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	health, err := sluice.HealthOf(t.Context(), store, sluice.HealthOptions{})
+	report, err := health.Of(t.Context(), store, health.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if on, known := health.Figure("notifications", ""); on != 0 || !known {
+	if on, known := report.Figure("notifications", ""); on != 0 || !known {
 		t.Errorf("notifications are %v, want 0", on)
 	}
 	noted := false
-	for _, f := range health.Findings {
-		noted = noted || f.Check == "notify" && f.Severity == sluice.SeverityNote && strings.HasPrefix(f.What, "off")
+	for _, f := range report.Findings {
+		noted = noted || f.Check == "notify" && f.Severity == health.SeverityNote && strings.HasPrefix(f.What, "off")
 	}
 	if !noted {
-		t.Errorf("no note says that notification is off: %+v", health.Findings)
+		t.Errorf("no note says that notification is off: %+v", report.Findings)
 	}
 }
 
@@ -283,16 +284,16 @@ func TestHealthGoesOnWhereATableIsLocked(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "lock table sluice.holder in access exclusive mode"); err != nil {
 		t.Fatal(err)
 	}
-	health, err := store.Health(t.Context(), sluice.HealthOptions{})
+	report, err := store.Health(t.Context(), health.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	unseen, seen := false, false
-	for _, f := range health.Findings {
-		unseen = unseen || f.Check == "vacuum" && f.Severity == sluice.SeverityWarning && strings.Contains(f.What, "could not be looked at")
+	for _, f := range report.Findings {
+		unseen = unseen || f.Check == "vacuum" && f.Severity == health.SeverityWarning && strings.Contains(f.What, "could not be looked at")
 		seen = seen || f.Check == "grant" // which comes last
 	}
 	if !unseen || !seen {
-		t.Errorf("want a warning that the tables could not be looked at, and the looks after that: %+v", health.Findings)
+		t.Errorf("want a warning that the tables could not be looked at, and the looks after that: %+v", report.Findings)
 	}
 }

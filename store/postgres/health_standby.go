@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
@@ -35,7 +35,7 @@ func (c *examination) standbys(ctx context.Context) error {
 		return err
 	}
 	if !c.on.SeesAll && (len(rows) > 0 || c.on.SynchronousStandbys != "") {
-		c.Find(sluice.SeverityNote, "durability", "what a failover loses is not known: the role "+c.on.Role+" may not see the standbys",
+		c.Find(health.SeverityNote, "durability", "what a failover loses is not known: the role "+c.on.Role+" may not see the standbys",
 			"a standby that is behind lacks jobs that were acknowledged", "grant pg_monitor to "+name(c.on.Role))
 		return nil
 	}
@@ -43,7 +43,7 @@ func (c *examination) standbys(ctx context.Context) error {
 	case c.waits():
 		c.synchronous(rows)
 	case c.on.SynchronousStandbys != "":
-		c.Find(sluice.SeverityWarning, "durability", "synchronous_commit is "+c.on.SynchronousCommit+" although synchronous_standby_names is set",
+		c.Find(health.SeverityWarning, "durability", "synchronous_commit is "+c.on.SynchronousCommit+" although synchronous_standby_names is set",
 			"commits do not wait for a standby: a failover loses jobs that were acknowledged in the last moments",
 			c.reset("synchronous_commit", "on", c.on.SynchronousCommitSource))
 	}
@@ -70,7 +70,7 @@ func (c *examination) synchronous(rows []standbyRow) {
 		}
 	}
 	if connected < needed {
-		c.Find(sluice.SeverityError, "durability",
+		c.Find(health.SeverityError, "durability",
 			fmt.Sprintf("commits wait for %d synchronous standbys, and %d are connected (synchronous_standby_names = %s)", needed, connected, literal(c.on.SynchronousStandbys)),
 			"nothing can be enqueued, claimed or settled until a standby connects",
 			"start the standby; or go on without it, and lose acknowledged jobs if this server fails: alter system set synchronous_standby_names = ''; select pg_reload_conf()")
@@ -86,7 +86,7 @@ func (c *examination) followed(row standbyRow) {
 	case row.SyncState == "sync" && c.waits():
 		c.Well("durability", "%s has every commit before it is acknowledged", who)
 	default:
-		c.Find(sluice.SeverityNote, "durability", fmt.Sprintf("%s follows asynchronously, %s behind", who, checkup.Bytes(float64(row.Behind))),
+		c.Find(health.SeverityNote, "durability", fmt.Sprintf("%s follows asynchronously, %s behind", who, checkup.Bytes(float64(row.Behind))),
 			"a failover to it loses jobs that were acknowledged in the last moments, and runs those again that ended in them",
 			"nothing if that may be, or let commits wait for it: alter system set synchronous_standby_names = "+
 				literal(c.withStandby(row.Name))+"; select pg_reload_conf()")

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
@@ -85,19 +85,19 @@ func (c *examination) statements(ctx context.Context) error {
 		mend = append(mend, found.mend(extension))
 	}
 	if len(mend) > 0 {
-		c.Find(sluice.SeverityNote, check, "the extension "+extension+" is not there", "it counts which statements are slow", strings.Join(mend, "; "))
+		c.Find(health.SeverityNote, check, "the extension "+extension+" is not there", "it counts which statements are slow", strings.Join(mend, "; "))
 		return nil
 	}
 	rows, err := rowsOf[statementRow](ctx, c.store.pool, strings.ReplaceAll(healthStatementsSQL, "{schema}", name(*found.Schema)), 3)
 	if isCode(err, "55000") { // it must be loaded when the server starts
-		c.Find(sluice.SeverityNote, check, "the extension "+extension+" is not loaded", "it counts which statements are slow", strings.Join(found.load(extension), "; "))
+		c.Find(health.SeverityNote, check, "the extension "+extension+" is not loaded", "it counts which statements are slow", strings.Join(found.load(extension), "; "))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		c.Find(sluice.SeverityNote, check, fmt.Sprintf("%s in all, %d calls of %s: %s", checkup.Span(row.Total/1000), row.Calls, milliseconds(row.Mean), statement(row.Query)),
+		c.Find(health.SeverityNote, check, fmt.Sprintf("%s in all, %d calls of %s: %s", checkup.Span(row.Total/1000), row.Calls, milliseconds(row.Mean), statement(row.Query)),
 			"it took the server the most time", "")
 	}
 	if len(rows) == 0 {

@@ -5,7 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
@@ -52,11 +52,11 @@ func (c *examination) table(t tableRow) {
 	c.FigureOf("analyze_age_seconds", "table", t.Name, analyzed, "seconds")
 	table := "sluice." + name(t.Name)
 	if !t.Autovacuum {
-		c.Find(sluice.SeverityError, "autovacuum", "autovacuum is off for the table "+t.Name, "its dead rows are never removed; it grows, and claims become slow",
+		c.Find(health.SeverityError, "autovacuum", "autovacuum is off for the table "+t.Name, "its dead rows are never removed; it grows, and claims become slow",
 			"alter table "+table+" reset (autovacuum_enabled)")
 	}
 	for _, trigger := range t.DisabledTriggers {
-		c.Find(sluice.SeverityError, "trigger", "the trigger "+trigger+" of the table "+t.Name+" is disabled", "what it sees to is not done",
+		c.Find(health.SeverityError, "trigger", "the trigger "+trigger+" of the table "+t.Name+" is disabled", "what it sees to is not done",
 			"alter table "+table+" enable trigger "+name(trigger))
 	}
 	c.dead(t, vacuumed, table)

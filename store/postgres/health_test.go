@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
@@ -28,9 +29,9 @@ type body struct {
 // trouble is one thing that can be wrong, and is mended by what the finding of it says.
 type trouble struct {
 	check    string
-	severity sluice.Severity
+	severity health.Severity
 	says     string // what the finding begins with or has in it
-	options  sluice.HealthOptions
+	options  health.Options
 	provoke  func(p *patient)
 	// relieve is what the finding tells a person to do before, or besides; nil: nothing.
 	relieve func(p *patient)
@@ -51,7 +52,7 @@ func TestHealthFindsWhatIsWrongAndSaysWhatMendsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &patient{t, &body{cluster, cluster.URL, openStore(t, cluster.URL)}}
-	if health := p.health(sluice.HealthOptions{}); health.Ill() || health.Kind != "postgres" {
+	if health := p.health(health.Options{}); health.Ill() || health.Kind != "postgres" {
 		t.Fatalf("a new database is not well: %+v", health.Findings)
 	}
 	provoked := make(map[string]bool)
@@ -59,10 +60,10 @@ func TestHealthFindsWhatIsWrongAndSaysWhatMendsIt(t *testing.T) {
 		provoked[one.check] = true
 		t.Run(one.check+"/"+strings.ReplaceAll(one.says, " ", "_"), func(t *testing.T) { p.suffer(t, one) })
 	}
-	if health := p.health(sluice.HealthOptions{}); health.Ill() {
+	if health := p.health(health.Options{}); health.Ill() {
 		t.Errorf("after everything was mended it is not well: %+v", health.Findings)
 	}
-	for _, check := range sluice.HealthChecks() {
+	for _, check := range health.Checks() {
 		if check.Kind == "postgres" && !provoked[check.Name] {
 			t.Errorf("nothing provokes the check %q", check.Name)
 		}
@@ -77,7 +78,7 @@ func (p *patient) suffer(t *testing.T, one trouble) {
 	if !is {
 		t.Fatalf("not found: %+v", p.health(one.options).Findings)
 	}
-	if found.Severity != one.severity || found.Well != (one.severity == sluice.SeverityNote) || found.Why == "" {
+	if found.Severity != one.severity || found.Well != (one.severity == health.SeverityNote) || found.Why == "" {
 		t.Errorf("found %+v, want the severity %s and a reason", found, one.severity)
 	}
 	if one.relieve != nil {
@@ -101,7 +102,7 @@ func (p *patient) suffer(t *testing.T, one trouble) {
 
 // await waits until a finding is there, or, if it said what mends it, until none says so any more: sessions that are
 // ended and settings that are loaded again take a moment.
-func (p *patient) await(one trouble, mended string) (found sluice.Finding, is bool) {
+func (p *patient) await(one trouble, mended string) (found health.Finding, is bool) {
 	p.Helper()
 	for range 200 {
 		found, is = p.finding(one)
@@ -112,23 +113,23 @@ func (p *patient) await(one trouble, mended string) (found sluice.Finding, is bo
 	return found, is
 }
 
-func (p *patient) health(options sluice.HealthOptions) sluice.Health {
+func (p *patient) health(options health.Options) health.Report {
 	p.Helper()
-	health, err := sluice.HealthOf(p.Context(), p.store, options)
+	health, err := health.Of(p.Context(), p.store, options)
 	if err != nil {
 		p.Fatal(err)
 	}
 	return health
 }
 
-func (p *patient) finding(one trouble) (sluice.Finding, bool) {
+func (p *patient) finding(one trouble) (health.Finding, bool) {
 	p.Helper()
 	for _, f := range p.health(one.options).Findings {
 		if f.Check == one.check && f.Severity != "" && strings.Contains(f.What, one.says) {
 			return f, true
 		}
 	}
-	return sluice.Finding{}, false
+	return health.Finding{}, false
 }
 
 // mend does what a finding says: statements between semicolons, each after what leads to it.
@@ -212,45 +213,45 @@ func does(statements ...string) func(p *patient) {
 func schemaTroubles() []trouble {
 	const missing, invalid = "is missing", "is invalid"
 	return []trouble{
-		{check: "index", severity: sluice.SeverityError, says: missing, provoke: does("drop index sluice.live_claim, sluice.live_open", "alter table sluice.holder drop constraint holder_pkey")},
-		{check: "index", severity: sluice.SeverityError, says: invalid, provoke: does("update pg_index set indisvalid = false where indexrelid = 'sluice.live_claim'::regclass")},
-		{check: "index", severity: sluice.SeverityNote, says: "left over", provoke: func(p *patient) {
+		{check: "index", severity: health.SeverityError, says: missing, provoke: does("drop index sluice.live_claim, sluice.live_open", "alter table sluice.holder drop constraint holder_pkey")},
+		{check: "index", severity: health.SeverityError, says: invalid, provoke: does("update pg_index set indisvalid = false where indexrelid = 'sluice.live_claim'::regclass")},
+		{check: "index", severity: health.SeverityNote, says: "left over", provoke: func(p *patient) {
 			p.exec("insert into sluice.holder (id, role) values ('a', 'worker'), ('b', 'worker')")
 			conn := p.connect(p.url)
 			if _, err := conn.Exec(p.Context(), "create unique index concurrently holder_role on sluice.holder (role)"); err == nil {
 				p.Error("two of one role are unique")
 			}
 		}},
-		{check: "foreign", severity: sluice.SeverityError, says: "the trigger swallow on the table audit", provoke: does(
+		{check: "foreign", severity: health.SeverityError, says: "the trigger swallow on the table audit", provoke: does(
 			"create function public.swallow() returns trigger language plpgsql as 'begin return null; end'",
 			"create trigger swallow before insert on sluice.audit for each row execute function public.swallow()",
 		)},
-		{check: "foreign", severity: sluice.SeverityError, says: "the rule swallow on the table audit", provoke: does(
+		{check: "foreign", severity: health.SeverityError, says: "the rule swallow on the table audit", provoke: does(
 			"create rule swallow as on insert to sluice.audit do instead nothing",
 		)},
-		{check: "foreign", severity: sluice.SeverityError, says: "the policy mine on the table live", provoke: does("create policy mine on sluice.live using (true)")},
-		{check: "foreign", severity: sluice.SeverityNote, says: "the view late", provoke: does("create view sluice.late as select 1")},
-		{check: "follower", severity: sluice.SeverityError, says: "is not run with each move", provoke: func(p *patient) {
+		{check: "foreign", severity: health.SeverityError, says: "the policy mine on the table live", provoke: does("create policy mine on sluice.live using (true)")},
+		{check: "foreign", severity: health.SeverityNote, says: "the view late", provoke: does("create view sluice.late as select 1")},
+		{check: "follower", severity: health.SeverityError, says: "is not run with each move", provoke: func(p *patient) {
 			p.follow()
 			p.exec("drop trigger follow_rows_ended on sluice.done")
 		}, relieve: (*patient).follow},
-		{check: "follower", severity: sluice.SeverityError, says: `relation "rows" does not exist`, provoke: func(p *patient) {
+		{check: "follower", severity: health.SeverityError, says: `relation "rows" does not exist`, provoke: func(p *patient) {
 			p.follow()
 			p.exec("drop table rows")
 		}},
-		{check: "trigger", severity: sluice.SeverityError, says: "audit_stays", provoke: does("alter table sluice.audit disable trigger audit_stays")},
-		{check: "trigger", severity: sluice.SeverityError, says: "terms_changed", provoke: does("alter table sluice.tenant disable trigger terms_changed")},
+		{check: "trigger", severity: health.SeverityError, says: "audit_stays", provoke: does("alter table sluice.audit disable trigger audit_stays")},
+		{check: "trigger", severity: health.SeverityError, says: "terms_changed", provoke: does("alter table sluice.tenant disable trigger terms_changed")},
 		{
-			check: "schema", severity: sluice.SeverityNote, says: "this program knows", provoke: does("insert into sluice.migration values (99, 'later', 'x', 1)"),
+			check: "schema", severity: health.SeverityNote, says: "this program knows", provoke: does("insert into sluice.migration values (99, 'later', 'x', 1)"),
 			relieve: does("delete from sluice.migration where version = 99"),
 		},
-		{check: "schema", severity: sluice.SeverityNote, says: "functions", provoke: does("delete from sluice.function_set"), relieve: func(p *patient) {
+		{check: "schema", severity: health.SeverityNote, says: "functions", provoke: does("delete from sluice.function_set"), relieve: func(p *patient) {
 			if _, err := postgres.Migrate(p.Context(), p.url); err != nil {
 				p.Error(err)
 			}
 		}},
-		{check: "integrity", severity: sluice.SeverityNote, says: "amcheck", options: sluice.HealthOptions{Thorough: true}, provoke: does()},
-		{check: "integrity", severity: sluice.SeverityError, says: "holder_pkey", options: sluice.HealthOptions{Thorough: true}, provoke: does(
+		{check: "integrity", severity: health.SeverityNote, says: "amcheck", options: health.Options{Thorough: true}, provoke: does()},
+		{check: "integrity", severity: health.SeverityError, says: "holder_pkey", options: health.Options{Thorough: true}, provoke: does(
 			"update pg_index set indisready = false where indexrelid = 'sluice.holder_pkey'::regclass",
 			"insert into sluice.holder (id, role) values ('c', 'worker')",
 			"update pg_index set indisready = true where indexrelid = 'sluice.holder_pkey'::regclass",
@@ -267,27 +268,27 @@ func rowTroubles() []trouble {
 			p.exec(statements...)
 		}
 	}
-	thorough := sluice.HealthOptions{Thorough: true}
+	thorough := health.Options{Thorough: true}
 	const (
 		live = "insert into sluice.live (id, queue, priority, due_at) values (md5('%s')::uuid, 'q', 5, now())"
 		done = "insert into sluice.done (id, generation, queue, outcome, due_at, attempts, releases, recoveries) values (md5('%s')::uuid, 1, 'q', 'dead', now(), 0, 0, 0)"
 		job  = "insert into sluice.job (id, queue, priority, payload) values (md5('%s')::uuid, 'q', 5, '1')"
 	)
 	return []trouble{
-		{check: "orphan", severity: sluice.SeverityError, says: "1 rows of sluice.live have no job", options: thorough, provoke: does(fmt.Sprintf(live, "a"))},
-		{check: "orphan", severity: sluice.SeverityError, says: "1 rows of sluice.done have no job", options: thorough, provoke: does(fmt.Sprintf(done, "b"))},
-		{check: "orphan", severity: sluice.SeverityError, says: "1 rows of sluice.live have ended", options: thorough, provoke: does(
+		{check: "orphan", severity: health.SeverityError, says: "1 rows of sluice.live have no job", options: thorough, provoke: does(fmt.Sprintf(live, "a"))},
+		{check: "orphan", severity: health.SeverityError, says: "1 rows of sluice.done have no job", options: thorough, provoke: does(fmt.Sprintf(done, "b"))},
+		{check: "orphan", severity: health.SeverityError, says: "1 rows of sluice.live have ended", options: thorough, provoke: does(
 			fmt.Sprintf(job, "c"), fmt.Sprintf(live, "c"), fmt.Sprintf(done, "c"))},
-		{check: "autovacuum", severity: sluice.SeverityError, says: "for the table holder", provoke: does("alter table sluice.holder set (autovacuum_enabled = off)")},
-		{check: "analyze", severity: sluice.SeverityWarning, says: "rows of holder have changed", provoke: judged("analyze", 1e-9, rows)},
-		{check: "vacuum", severity: sluice.SeverityWarning, says: "holder was not vacuumed", provoke: judged("vacuum", 1e-9, "delete from sluice.holder")},
-		{check: "dead", severity: sluice.SeverityWarning, says: "dead rows in holder", provoke: judged("dead", 1000, rows, "delete from sluice.holder")},
-		{check: "bloat", severity: sluice.SeverityWarning, says: "holder_pkey", provoke: func(p *patient) {
+		{check: "autovacuum", severity: health.SeverityError, says: "for the table holder", provoke: does("alter table sluice.holder set (autovacuum_enabled = off)")},
+		{check: "analyze", severity: health.SeverityWarning, says: "rows of holder have changed", provoke: judged("analyze", 1e-9, rows)},
+		{check: "vacuum", severity: health.SeverityWarning, says: "holder was not vacuumed", provoke: judged("vacuum", 1e-9, "delete from sluice.holder")},
+		{check: "dead", severity: health.SeverityWarning, says: "dead rows in holder", provoke: judged("dead", 1000, rows, "delete from sluice.holder")},
+		{check: "bloat", severity: health.SeverityWarning, says: "holder_pkey", provoke: func(p *patient) {
 			p.store.EstimateIndexes(64 << 10)
 			p.Cleanup(func() { p.store.EstimateIndexes(8 << 20) })
 			judged("bloat", 64<<10, "vacuum analyze sluice.holder")(p)
 		}},
-		{check: "wraparound", severity: sluice.SeverityWarning, says: "transactions old", provoke: judged("wraparound", 20)},
+		{check: "wraparound", severity: health.SeverityWarning, says: "transactions old", provoke: judged("wraparound", 20)},
 	}
 }
 

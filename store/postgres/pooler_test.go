@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -24,16 +25,16 @@ var quiet = slog.New(slog.DiscardHandler)
 // listens reports what doctor says of notifications: whether processes wake each other.
 func listens(t *testing.T, store *postgres.Store) bool {
 	t.Helper()
-	health, err := sluice.HealthOf(t.Context(), store, sluice.HealthOptions{})
+	report, err := health.Of(t.Context(), store, health.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	on, known := health.Figure("notifications", "")
+	on, known := report.Figure("notifications", "")
 	if !known {
 		t.Fatal("nothing is said of notifications")
 	}
-	for _, f := range health.Findings {
-		if f.Check == "notify" && f.Severity == sluice.SeverityNote && on == 1 {
+	for _, f := range report.Findings {
+		if f.Check == "notify" && f.Severity == health.SeverityNote && on == 1 {
 			t.Errorf("notifications are on, and doctor says %q", f.What)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -176,7 +177,7 @@ func TestGrantReaderTakesBackWhatTheRoleSawBefore(t *testing.T) {
 	r.exec("grant usage on schema sluice to " + before)
 	r.exec("grant select on all tables in schema sluice to " + before)
 	found := r.grantFindings(r.owner)
-	if len(found) != 1 || found[0].Severity != sluice.SeverityWarning || !strings.Contains(found[0].What, before) {
+	if len(found) != 1 || found[0].Severity != health.SeverityWarning || !strings.Contains(found[0].What, before) {
 		t.Fatalf("doctor finds %+v, want the role that sees payloads", found)
 	}
 	for statement := range strings.SplitSeq(found[0].Mend, "; ") {
@@ -189,7 +190,7 @@ func TestGrantReaderTakesBackWhatTheRoleSawBefore(t *testing.T) {
 	r.refused(conn, "42501", "select token from sluice.live")
 	value[int](r, conn, "select count(*) from sluice.live")
 	store := openStore(t, asRole(r.url, before))
-	if found = r.grantFindings(store); len(found) != 1 || found[0].Severity != sluice.SeverityNote || !strings.HasSuffix(found[0].What, "only reads") {
+	if found = r.grantFindings(store); len(found) != 1 || found[0].Severity != health.SeverityNote || !strings.HasSuffix(found[0].What, "only reads") {
 		t.Errorf("of itself the reader is told %+v", found)
 	}
 	r.exec("select sluice.revoke_grants($1)", before)
@@ -202,13 +203,13 @@ func TestGrantReaderTakesBackWhatTheRoleSawBefore(t *testing.T) {
 }
 
 // grantFindings are the findings of doctor about rights that are not simply well.
-func (r *roles) grantFindings(store *postgres.Store) []sluice.Finding {
+func (r *roles) grantFindings(store *postgres.Store) []health.Finding {
 	r.Helper()
-	health, err := store.Health(r.Context(), sluice.HealthOptions{})
+	report, err := store.Health(r.Context(), health.Options{})
 	if err != nil {
 		r.Fatal(err)
 	}
-	return slices.DeleteFunc(health.Findings, func(f sluice.Finding) bool { return f.Check != "grant" || f.Severity == "" })
+	return slices.DeleteFunc(report.Findings, func(f health.Finding) bool { return f.Check != "grant" || f.Severity == "" })
 }
 
 // TestRoleOfProgramsIsNoReaderAndKeepsItsRights tries to make it one, and takes back grants that it has beside.
@@ -249,7 +250,7 @@ func TestMigrateLetsReadersSeeWhatIsNew(t *testing.T) {
 	conn := r.as(reader)
 	r.exec("alter table sluice.holder add column zone text, add column key_of_it bytea")
 	r.refused(conn, "42501", "select zone from sluice.holder")
-	if found := r.grantFindings(openStore(t, asRole(r.url, reader))); !slices.ContainsFunc(found, func(f sluice.Finding) bool {
+	if found := r.grantFindings(openStore(t, asRole(r.url, reader))); !slices.ContainsFunc(found, func(f health.Finding) bool {
 		return strings.Contains(f.What, "may not read all of holder") && strings.HasSuffix(f.Mend, "select sluice.grant_reader('"+reader+"')")
 	}) {
 		t.Errorf("the reader is told %+v", found)

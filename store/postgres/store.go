@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/broadcast"
 	"github.com/sluice-queue/sluice/internal/checkup"
 	"github.com/sluice-queue/sluice/internal/counter"
@@ -66,7 +67,7 @@ type Store struct {
 	waveSlice int64
 	awaited   sync.Map // queues that are noted as awaited
 	// checks are what health is judged by.
-	checks map[string]sluice.HealthCheck
+	checks map[string]health.Check
 	// bigIndex is from how many bytes on an index is estimated.
 	bigIndex int64
 	// lookTimeout is how long one look of Health may take.

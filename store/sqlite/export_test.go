@@ -4,22 +4,22 @@ import (
 	"context"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // SliceWaves makes counts of waves read so many jobs at a time.
 func (s *Store) SliceWaves(jobs int) { s.waveSlice = jobs }
 
 // JudgeHealth judges a check by another limit, so that a test need not fill a disk.
-func (s *Store) JudgeHealth(check string, severity sluice.Severity, limit float64) {
+func (s *Store) JudgeHealth(check string, severity health.Severity, limit float64) {
 	changed := s.checks[check]
 	changed.Note, changed.Warning, changed.Error = 0, 0, 0
 	switch severity {
-	case sluice.SeverityNote:
+	case health.SeverityNote:
 		changed.Note = limit
-	case sluice.SeverityWarning:
+	case health.SeverityWarning:
 		changed.Warning = limit
-	case sluice.SeverityError:
+	case health.SeverityError:
 		changed.Error = limit
 	}
 	s.checks[check] = changed

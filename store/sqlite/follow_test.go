@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/store/sqlite"
 	"github.com/sluice-queue/sluice/store/storetest"
 )
@@ -55,12 +56,12 @@ func TestFollowersOutliveTheSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	exec("create table rows (id text, state text)")
-	health, err := store.Health(t.Context(), sluice.HealthOptions{})
+	report, err := store.Health(t.Context(), health.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(health.Findings, func(f sluice.Finding) bool { return f.Check == "follower" && f.Well }) {
-		t.Errorf("health is %+v", health.Findings)
+	if !slices.ContainsFunc(report.Findings, func(f health.Finding) bool { return f.Check == "follower" && f.Well }) {
+		t.Errorf("health is %+v", report.Findings)
 	}
 }
 

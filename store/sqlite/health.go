@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
@@ -19,25 +19,25 @@ import (
 var healthFileSQL string
 
 var (
-	_ sluice.HealthReporter = (*Store)(nil)
-	_ sluice.FigureReporter = (*Store)(nil)
+	_ health.Store       = (*Store)(nil)
+	_ health.FigureStore = (*Store)(nil)
 )
 
 // lookTimeout is how long one look may take, but for those that are patient.
 const lookTimeout = 3 * time.Second
 
 // Health looks at the file, its log, the disk, and who holds the file's locks. It writes nothing.
-func (s *Store) Health(ctx context.Context, options sluice.HealthOptions) (sluice.Health, error) {
+func (s *Store) Health(ctx context.Context, options health.Options) (health.Report, error) {
 	c := &examination{store: s, options: options, path: s.writer.file.path}
 	if err := s.read(ctx, "look at the file", c.file); err != nil {
-		return sluice.Health{}, err
+		return health.Report{}, err
 	}
 	for _, one := range c.looks() {
 		if err := c.at(ctx, one); err != nil {
 			if ctx.Err() != nil {
-				return sluice.Health{}, fmt.Errorf("look at the store: %w", ctx.Err())
+				return health.Report{}, fmt.Errorf("look at the store: %w", ctx.Err())
 			}
-			c.Find(sluice.SeverityWarning, one.check, "this could not be looked at: "+err.Error(), "what cannot be seen cannot be mended", "look again in a minute")
+			c.Find(health.SeverityWarning, one.check, "this could not be looked at: "+err.Error(), "what cannot be seen cannot be mended", "look again in a minute")
 		}
 	}
 	return c.Health, nil
@@ -80,13 +80,13 @@ type examination struct {
 	checkup.Report
 
 	store   *Store
-	options sluice.HealthOptions
+	options health.Options
 	path    string
 	on      fileRow
 }
 
 // judge gives the severity that a figure has for a check.
-func (c *examination) judge(check string, value float64) sluice.Severity {
+func (c *examination) judge(check string, value float64) health.Severity {
 	return c.store.checks[check].Judge(value)
 }
 
@@ -109,12 +109,12 @@ func quoted(text string) string {
 }
 
 // HealthFigures tells of the writer's queue, and of the log as the file system knows it. It asks the database nothing.
-func (s *Store) HealthFigures() []sluice.HealthFigure {
-	of := func(name string, value float64, unit string) sluice.HealthFigure {
-		return sluice.HealthFigure{Name: name, Value: value, Unit: unit}
+func (s *Store) HealthFigures() []health.Figure {
+	of := func(name string, value float64, unit string) health.Figure {
+		return health.Figure{Name: name, Value: value, Unit: unit}
 	}
 	state := logOf(s.writer.file.path)
-	return []sluice.HealthFigure{
+	return []health.Figure{
 		of("writer_queue", float64(len(s.writer.queue)), ""),
 		of("busy_waits_total", float64(s.writer.waits.times.Load()), ""),
 		of("busy_wait_seconds_total", s.writer.waits.waited().Seconds(), "seconds"),
@@ -180,7 +180,7 @@ func (c *examination) file(tx runner) error {
 		return err
 	}
 	c.on = rows[0]
-	c.Health = sluice.Health{Kind: "sqlite", Figures: c.store.HealthFigures()}
+	c.Health = health.Report{Kind: "sqlite", Figures: c.store.HealthFigures()}
 	c.Well("server", "SQLite %s", c.on.version)
 	c.schema()
 	c.journal()
@@ -191,7 +191,7 @@ func (c *examination) file(tx runner) error {
 func (c *examination) schema() {
 	c.Figure("schema_version", float64(c.on.step), "")
 	if known := knownSteps(); c.on.step > known {
-		c.Find(sluice.SeverityNote, "schema", fmt.Sprintf("the file has had schema step %d, this program knows %d", c.on.step, known),
+		c.Find(health.SeverityNote, "schema", fmt.Sprintf("the file has had schema step %d, this program knows %d", c.on.step, known),
 			"it works, and does not know what is new", "install the newer sluice")
 		return
 	}
@@ -201,7 +201,7 @@ func (c *examination) schema() {
 func (c *examination) journal() {
 	c.Well("journal", "%s", c.on.mode) // no store is opened that has another one than the write-ahead log
 	if c.store.options.Relaxed {
-		c.Find(sluice.SeverityWarning, "durability", "this process acknowledges commits before they are on the disk (Options.Relaxed)",
+		c.Find(health.SeverityWarning, "durability", "this process acknowledges commits before they are on the disk (Options.Relaxed)",
 			"a power cut loses the last of them: jobs are gone, and those that were done are run again", "open the store without Relaxed")
 	} else {
 		c.Well("durability", "every commit is on the disk before it is acknowledged")

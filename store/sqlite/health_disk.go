@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
@@ -20,24 +20,24 @@ type diskState struct {
 // fileSystem is one of those on which a store is not safe.
 type fileSystem struct {
 	name     string
-	severity sluice.Severity
+	severity health.Severity
 }
 
 // badFileSystems are known by the number that Linux gives them.
 var badFileSystems = map[int64]fileSystem{
-	0x6969:     {"NFS", sluice.SeverityError},
-	0x517B:     {"SMB", sluice.SeverityError},
-	0xFF534D42: {"CIFS", sluice.SeverityError},
-	0xFE534D42: {"SMB2", sluice.SeverityError},
-	0x5346414F: {"AFS", sluice.SeverityError},
-	0x73757245: {"Coda", sluice.SeverityError},
-	0x00C36400: {"Ceph", sluice.SeverityError},
-	0x0BD00BD0: {"Lustre", sluice.SeverityError},
-	0x65735546: {"FUSE", sluice.SeverityWarning},
-	0x01021997: {"9P", sluice.SeverityWarning},
-	0x786F4256: {"a VirtualBox share", sluice.SeverityWarning},
-	0x01021994: {"tmpfs", sluice.SeverityNote},
-	0x858458F6: {"ramfs", sluice.SeverityNote},
+	0x6969:     {"NFS", health.SeverityError},
+	0x517B:     {"SMB", health.SeverityError},
+	0xFF534D42: {"CIFS", health.SeverityError},
+	0xFE534D42: {"SMB2", health.SeverityError},
+	0x5346414F: {"AFS", health.SeverityError},
+	0x73757245: {"Coda", health.SeverityError},
+	0x00C36400: {"Ceph", health.SeverityError},
+	0x0BD00BD0: {"Lustre", health.SeverityError},
+	0x65735546: {"FUSE", health.SeverityWarning},
+	0x01021997: {"9P", health.SeverityWarning},
+	0x786F4256: {"a VirtualBox share", health.SeverityWarning},
+	0x01021994: {"tmpfs", health.SeverityNote},
+	0x858458F6: {"ramfs", health.SeverityNote},
 }
 
 // disk looks at where the file lies.
@@ -69,11 +69,11 @@ func (c *examination) space(free int64) {
 func (c *examination) fileSystem(bad fileSystem) {
 	move := "end the programs that use the file, and move it to a local disk: " + c.shell(".backup /var/lib/sluice/jobs.db")
 	switch bad.severity {
-	case sluice.SeverityError:
+	case health.SeverityError:
 		c.Find(bad.severity, "filesystem", "the file lies on "+bad.name, "locks over a network cannot be trusted: two machines may write at the same time, and destroy the file", move)
-	case sluice.SeverityWarning:
+	case health.SeverityWarning:
 		c.Find(bad.severity, "filesystem", "the file lies on "+bad.name, "whether it locks and writes as a disk does depends on who serves it", move)
-	case sluice.SeverityNote:
+	case health.SeverityNote:
 		c.Find(bad.severity, "filesystem", "the file lies on "+bad.name+", which is memory", "it is gone when the machine ends", move)
 	default:
 		c.Well("filesystem", "one of this machine")
@@ -85,12 +85,12 @@ func (c *examination) writable(state diskState) {
 	folder := filepath.Dir(c.path)
 	switch {
 	case state.readOnly:
-		c.Find(sluice.SeverityError, "writable", "the file system of "+folder+" is mounted read-only", why,
+		c.Find(health.SeverityError, "writable", "the file system of "+folder+" is mounted read-only", why,
 			"look why (dmesg), since Linux does so after a fault of the disk, and then: mount -o remount,rw "+quoted(mountOf(folder)))
 	case !mayWrite(c.path):
-		c.Find(sluice.SeverityError, "writable", "this user may not write the file "+c.path, why, "chmod u+w "+quoted(c.path)+"; or chown it to the user that runs this")
+		c.Find(health.SeverityError, "writable", "this user may not write the file "+c.path, why, "chmod u+w "+quoted(c.path)+"; or chown it to the user that runs this")
 	case !mayWrite(folder):
-		c.Find(sluice.SeverityError, "writable", "this user may not write the folder "+folder, "the log beside the file cannot be made",
+		c.Find(health.SeverityError, "writable", "this user may not write the folder "+folder, "the log beside the file cannot be made",
 			"chmod u+wx "+quoted(folder)+"; or chown it to the user that runs this")
 	default:
 		c.Well("writable", "the file and its folder")

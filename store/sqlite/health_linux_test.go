@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 const plenty = 1 << 40
@@ -21,13 +21,13 @@ func systemTroubles() []trouble {
 	}
 	local := lieOn(0xEF53, plenty, false)
 	return []trouble{
-		{check: "wal", severity: sluice.SeverityWarning, says: "a read is kept open by pid", provoke: func(p *patient) {
-			p.store.JudgeHealth("wal", sluice.SeverityWarning, 1<<20)
+		{check: "wal", severity: health.SeverityWarning, says: "a read is kept open by pid", provoke: func(p *patient) {
+			p.store.JudgeHealth("wal", health.SeverityWarning, 1<<20)
 			p.sql("pragma wal_checkpoint(truncate)")
 			p.hold("begin", "select count(*) from sluice_queue")
 			p.fill(2)
 		}},
-		{check: "lock", severity: sluice.SeverityError, says: "it was held by pid", provoke: func(p *patient) {
+		{check: "lock", severity: health.SeverityError, says: "it was held by pid", provoke: func(p *patient) {
 			p.store.LookFor(200 * time.Millisecond)
 			p.hold("begin immediate")
 		}, relieve: func(p *patient) {
@@ -38,20 +38,20 @@ func systemTroubles() []trouble {
 			p.store.LookFor(3 * time.Second)
 			p.mend(found.Mend)
 		}},
-		{check: "disk", severity: sluice.SeverityWarning, says: "has 10 MiB left", provoke: func(p *patient) {
-			p.store.JudgeHealth("disk", sluice.SeverityWarning, 1<<30)
+		{check: "disk", severity: health.SeverityWarning, says: "has 10 MiB left", provoke: func(p *patient) {
+			p.store.JudgeHealth("disk", health.SeverityWarning, 1<<30)
 			p.store.LieOn(0xEF53, 10<<20, false)
 		}, relieve: local},
-		{check: "filesystem", severity: sluice.SeverityError, says: "NFS", provoke: lieOn(0x6969, plenty, false), relieve: local},
-		{check: "filesystem", severity: sluice.SeverityError, says: "CIFS", provoke: lieOn(-0xACB2BE, plenty, false), relieve: local}, // as 32 bits give it
-		{check: "filesystem", severity: sluice.SeverityWarning, says: "FUSE", provoke: lieOn(0x65735546, plenty, false), relieve: local},
-		{check: "filesystem", severity: sluice.SeverityNote, says: "tmpfs", provoke: lieOn(0x01021994, plenty, false), relieve: local},
-		{check: "writable", severity: sluice.SeverityError, says: "mounted read-only", provoke: lieOn(0xEF53, plenty, true), relieve: local},
-		{check: "writable", severity: sluice.SeverityError, says: "may not write the file", provoke: func(p *patient) {
+		{check: "filesystem", severity: health.SeverityError, says: "NFS", provoke: lieOn(0x6969, plenty, false), relieve: local},
+		{check: "filesystem", severity: health.SeverityError, says: "CIFS", provoke: lieOn(-0xACB2BE, plenty, false), relieve: local}, // as 32 bits give it
+		{check: "filesystem", severity: health.SeverityWarning, says: "FUSE", provoke: lieOn(0x65735546, plenty, false), relieve: local},
+		{check: "filesystem", severity: health.SeverityNote, says: "tmpfs", provoke: lieOn(0x01021994, plenty, false), relieve: local},
+		{check: "writable", severity: health.SeverityError, says: "mounted read-only", provoke: lieOn(0xEF53, plenty, true), relieve: local},
+		{check: "writable", severity: health.SeverityError, says: "may not write the file", provoke: func(p *patient) {
 			asNobody(p)
 			p.chmod(p.path, 0o444)
 		}},
-		{check: "writable", severity: sluice.SeverityError, says: "may not write the folder", provoke: func(p *patient) {
+		{check: "writable", severity: health.SeverityError, says: "may not write the folder", provoke: func(p *patient) {
 			asNobody(p)
 			p.chmod(filepath.Dir(p.path), 0o555)
 		}},

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
@@ -118,9 +118,9 @@ func holdersOf(watch *time.Timer, holders <-chan []lockHolder) []lockHolder {
 }
 
 func (c *examination) locked(err error, waited float64, holders []lockHolder) {
-	severity, what := sluice.SeverityWarning, "it took "+checkup.Span(waited)+" to get the write lock"
+	severity, what := health.SeverityWarning, "it took "+checkup.Span(waited)+" to get the write lock"
 	if err != nil {
-		severity, what = sluice.SeverityError, "the write lock was not to be had in "+checkup.Span(waited)
+		severity, what = health.SeverityError, "the write lock was not to be had in "+checkup.Span(waited)
 	}
 	mend := "end the transaction that holds it; keep your own short, or join the writer's with Store.Transact"
 	if len(holders) > 0 {

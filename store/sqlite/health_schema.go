@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
@@ -105,16 +105,16 @@ func (c *examination) foreign(made, stored []object) {
 		text, is := ours[o.kind+" "+o.name]
 		switch {
 		case o.kind == "trigger" && is && text != flat(o.text):
-			c.Find(sluice.SeverityError, "foreign", "the trigger "+o.name+" on "+o.table+" is not as Sluice made it: "+cut(flat(o.text)),
+			c.Find(health.SeverityError, "foreign", "the trigger "+o.name+" on "+o.table+" is not as Sluice made it: "+cut(flat(o.text)),
 				"what it sees to is not done, or something else is", c.shell("drop trigger "+o.name+"; "+text))
 		case o.kind == "trigger" && !is:
-			c.Find(sluice.SeverityError, "foreign", "the trigger "+o.name+" on "+o.table+" is not Sluice's: "+cut(flat(o.text)),
+			c.Find(health.SeverityError, "foreign", "the trigger "+o.name+" on "+o.table+" is not Sluice's: "+cut(flat(o.text)),
 				"it can change, refuse or swallow what programs write, also entries of the audit", c.shell("drop trigger "+identifier(o.name)))
 		case o.kind == "view" && is && text != flat(o.text):
-			c.Find(sluice.SeverityError, "foreign", "the view "+o.name+" is not as Sluice made it: "+cut(flat(o.text)),
+			c.Find(health.SeverityError, "foreign", "the view "+o.name+" is not as Sluice made it: "+cut(flat(o.text)),
 				"what reads it is told something else", "restore the file from a backup, or make it as the schema of this version does")
 		case (o.kind == "view" || o.kind == "table") && !is && !slices.Contains(notOfSteps, o.name):
-			c.Find(sluice.SeverityNote, "foreign", "the "+o.kind+" "+o.name+" is not Sluice's", "a later migration may want the name",
+			c.Find(health.SeverityNote, "foreign", "the "+o.kind+" "+o.name+" is not Sluice's", "a later migration may want the name",
 				"give it another name: names with sluice_ are Sluice's")
 		}
 	}
@@ -149,7 +149,7 @@ func (c *examination) missing(o object) {
 	case "table":
 		why, mend = "what needs it fails", "restore the file from a backup"
 	}
-	c.Find(sluice.SeverityError, "index", "the "+o.kind+" "+o.name+" is missing", why, mend)
+	c.Find(health.SeverityError, "index", "the "+o.kind+" "+o.name+" is missing", why, mend)
 }
 
 // orphans looks for lives without a job.
@@ -195,6 +195,6 @@ func (c *examination) integrity(ctx context.Context) error {
 	if len(faults) > 3 {
 		what += "; and more"
 	}
-	c.Find(sluice.SeverityError, "integrity", "the file is damaged: "+what, "look-ups find the wrong rows, or none, and writes may make it worse", mend)
+	c.Find(health.SeverityError, "integrity", "the file is damaged: "+what, "look-ups find the wrong rows, or none, and writes may make it worse", mend)
 	return nil
 }

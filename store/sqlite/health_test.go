@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
@@ -70,7 +71,7 @@ func sqlite3(args []string) int {
 // trouble is one thing that can be wrong, and is mended by the command that the finding of it says.
 type trouble struct {
 	check    string
-	severity sluice.Severity
+	severity health.Severity
 	says     string
 	thorough bool
 	provoke  func(p *patient)
@@ -88,7 +89,7 @@ func TestHealthFindsWhatIsWrongAndSaysWhatMendsIt(t *testing.T) {
 			newPatient(t).suffer(one)
 		})
 	}
-	for _, check := range sluice.HealthChecks() {
+	for _, check := range health.Checks() {
 		if len(systemTroubles()) > 0 && check.Kind == "sqlite" && !provoked[check.Name] && (check.Figure != "" || check.Otherwise != "") {
 			t.Errorf("nothing provokes the check %q", check.Name)
 		}
@@ -105,7 +106,7 @@ func (p *patient) suffer(one trouble) {
 	if !is {
 		p.Fatalf("not found: %+v", p.health(one.thorough).Findings)
 	}
-	if found.Severity != one.severity || found.Well != (one.severity == sluice.SeverityNote) || found.Why == "" || found.Mend == "" {
+	if found.Severity != one.severity || found.Well != (one.severity == health.SeverityNote) || found.Why == "" || found.Mend == "" {
 		p.Errorf("found %+v, want the severity %s, a reason, and what mends it", found, one.severity)
 	}
 	if one.relieve != nil {
@@ -122,23 +123,23 @@ func (p *patient) suffer(one trouble) {
 	}
 }
 
-func (p *patient) health(thorough bool) sluice.Health {
+func (p *patient) health(thorough bool) health.Report {
 	p.Helper()
-	health, err := sluice.HealthOf(p.Context(), p.store, sluice.HealthOptions{Thorough: thorough})
+	health, err := health.Of(p.Context(), p.store, health.Options{Thorough: thorough})
 	if err != nil {
 		p.Fatal(err)
 	}
 	return health
 }
 
-func (p *patient) finding(one trouble) (sluice.Finding, bool) {
+func (p *patient) finding(one trouble) (health.Finding, bool) {
 	p.Helper()
 	for _, f := range p.health(one.thorough).Findings {
 		if f.Check == one.check && f.Severity != "" && strings.Contains(f.What, one.says) {
 			return f, true
 		}
 	}
-	return sluice.Finding{}, false
+	return health.Finding{}, false
 }
 
 // mend runs the commands of a finding, which stand between semicolons, each after what leads to it.
@@ -237,57 +238,57 @@ func (p *patient) follow() {
 // troubles are those of any system.
 func troubles() []trouble {
 	return []trouble{
-		{check: "index", severity: sluice.SeverityError, says: "is missing", provoke: func(p *patient) {
+		{check: "index", severity: health.SeverityError, says: "is missing", provoke: func(p *patient) {
 			p.sql("drop index sluice_live_claim", "drop index sluice_live_open", "drop trigger sluice_live_end", "drop view sluice_jobs")
 		}},
-		{check: "foreign", severity: sluice.SeverityError, says: "the trigger swallow on sluice_audit", provoke: func(p *patient) {
+		{check: "foreign", severity: health.SeverityError, says: "the trigger swallow on sluice_audit", provoke: func(p *patient) {
 			p.sql("create trigger swallow before insert on sluice_audit begin select raise(ignore); end")
 		}},
-		{check: "foreign", severity: sluice.SeverityError, says: "the trigger sluice_audit_stays on sluice_audit", provoke: func(p *patient) {
+		{check: "foreign", severity: health.SeverityError, says: "the trigger sluice_audit_stays on sluice_audit", provoke: func(p *patient) {
 			p.sql("drop trigger sluice_audit_stays", "create trigger sluice_audit_stays before update on sluice_audit when false begin select 1; end")
 		}},
-		{check: "follower", severity: sluice.SeverityError, says: "is not run with each move", provoke: func(p *patient) {
+		{check: "follower", severity: health.SeverityError, says: "is not run with each move", provoke: func(p *patient) {
 			p.follow()
 			p.sql("drop trigger sluice_follow_rows_ended")
 		}, relieve: (*patient).follow},
-		{check: "follower", severity: sluice.SeverityError, says: "no such table: rows", provoke: func(p *patient) {
+		{check: "follower", severity: health.SeverityError, says: "no such table: rows", provoke: func(p *patient) {
 			p.follow()
 			p.sql("drop table rows")
 		}},
-		{check: "schema", severity: sluice.SeverityNote, says: "this program knows", provoke: func(p *patient) {
+		{check: "schema", severity: health.SeverityNote, says: "this program knows", provoke: func(p *patient) {
 			p.sql("insert into sluice_migration values (99, 'later', 'x', 1, 0)")
 		}, relieve: func(p *patient) { p.sql("delete from sluice_migration where version = 99") }},
-		{check: "durability", severity: sluice.SeverityWarning, says: "before they are on the disk", provoke: func(p *patient) {
+		{check: "durability", severity: health.SeverityWarning, says: "before they are on the disk", provoke: func(p *patient) {
 			p.open(sqlite.Options{Relaxed: true})
 		}, relieve: func(p *patient) { p.open(sqlite.Options{}) }},
-		{check: "pages", severity: sluice.SeverityNote, says: "are free", provoke: func(p *patient) {
-			p.store.JudgeHealth("pages", sluice.SeverityNote, 1<<20)
+		{check: "pages", severity: health.SeverityNote, says: "are free", provoke: func(p *patient) {
+			p.store.JudgeHealth("pages", health.SeverityNote, 1<<20)
 			p.fill(2)
 		}},
-		{check: "busy", severity: sluice.SeverityWarning, says: "of its time", provoke: func(p *patient) {
-			p.store.JudgeHealth("busy", sluice.SeverityWarning, 5e-4)
+		{check: "busy", severity: health.SeverityWarning, says: "of its time", provoke: func(p *patient) {
+			p.store.JudgeHealth("busy", health.SeverityWarning, 5e-4)
 			p.waitForLock()
 			p.store.LetPass(time.Minute)
 		}, relieve: func(p *patient) { p.store.LetPass(time.Hour) }}, // on a busy machine a look waits a little, too
-		{check: "orphan", severity: sluice.SeverityError, says: "1 rows of sluice_live have no job", thorough: true, provoke: func(p *patient) {
+		{check: "orphan", severity: health.SeverityError, says: "1 rows of sluice_live have no job", thorough: true, provoke: func(p *patient) {
 			p.sql("insert into sluice_live (seq, queue, priority, due_at) values (99, 'q', 5, 1)")
 		}},
-		{check: "orphan", severity: sluice.SeverityError, says: "1 rows of sluice_done have no job", thorough: true, provoke: func(p *patient) {
+		{check: "orphan", severity: health.SeverityError, says: "1 rows of sluice_done have no job", thorough: true, provoke: func(p *patient) {
 			p.sql("insert into sluice_done (seq, generation, queue, outcome, due_at, finished_at, attempts, releases, recoveries) values (99, 1, 'q', 'dead', 1, 1, 0, 0, 0)")
 		}},
-		{check: "orphan", severity: sluice.SeverityError, says: "1 rows of sluice_live have ended", thorough: true, provoke: func(p *patient) {
+		{check: "orphan", severity: health.SeverityError, says: "1 rows of sluice_live have ended", thorough: true, provoke: func(p *patient) {
 			p.sql("insert into sluice_job (seq, id, queue, priority, payload, created_at) values (98, x'01', 'q', 5, x'31', 1)")
 			p.sql("insert into sluice_live (seq, queue, priority, due_at) values (98, 'q', 5, 1)")
 			p.sql("insert into sluice_done (seq, generation, queue, outcome, due_at, finished_at, attempts, releases, recoveries) values (98, 1, 'q', 'dead', 1, 1, 0, 0, 0)")
 		}},
-		{check: "integrity", severity: sluice.SeverityError, says: "missing from index sluice_audit_act", thorough: true, provoke: func(p *patient) {
+		{check: "integrity", severity: health.SeverityError, says: "missing from index sluice_audit_act", thorough: true, provoke: func(p *patient) {
 			// Another process believes for a moment that the index has no rows.
 			const says = "pragma writable_schema = on; update sqlite_master set sql = replace(sql, '%s', '%s') where name = 'sluice_audit_act'"
 			p.sql(fmt.Sprintf(says, "act_id is not null", "act_id = 0"))
 			p.sql("insert into sluice_audit (at, actor, object, event, act_id) values (1, 'ada', 'queue', 'set', x'01')")
 			p.sql(fmt.Sprintf(says, "act_id = 0", "act_id is not null"))
 		}},
-		{check: "integrity", severity: sluice.SeverityError, says: "the file is damaged", thorough: true, provoke: func(p *patient) {
+		{check: "integrity", severity: health.SeverityError, says: "the file is damaged", thorough: true, provoke: func(p *patient) {
 			page := 0
 			if err := p.store.DB().QueryRowContext(p.Context(), "select rootpage from sqlite_master where name = 'sluice_audit'").Scan(&page); err != nil {
 				p.Fatal(err)
@@ -333,7 +334,7 @@ func (p *patient) waitForLock() {
 
 // figure reads one of those that are in memory.
 func figure(p *patient, name string) float64 {
-	for _, f := range sluice.HealthFiguresOf(p.store) {
+	for _, f := range health.FiguresOf(p.store) {
 		if f.Name == name {
 			return f.Value
 		}

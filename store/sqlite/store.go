@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/broadcast"
 	"github.com/sluice-queue/sluice/internal/checkup"
 	"github.com/sluice-queue/sluice/internal/counter"
@@ -55,7 +56,7 @@ type Store struct {
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int
 	// checks are what health is judged by, lookTimeout bounds one look, and diskOf tells where the file lies.
-	checks      map[string]sluice.HealthCheck
+	checks      map[string]health.Check
 	lookTimeout time.Duration
 	diskOf      func(folder string) (diskState, error)
 

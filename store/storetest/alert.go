@@ -8,13 +8,14 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // deadRule is a rule as a person stores it.
 func deadRule(queue string) alert.Rule {
 	return alert.Rule{
 		Name: "dead-letters", Queue: queue, Metric: alert.MetricDead, Op: ">", Threshold: 5.5, RateShare: 0.25, For: 90 * time.Second,
-		Window: time.Hour, Severity: sluice.SeverityError, Covers: alert.CoversUnlimited, Says: "they wait", Runbook: "look\nmend", Disabled: true,
+		Window: time.Hour, Severity: health.SeverityError, Covers: alert.CoversUnlimited, Says: "they wait", Runbook: "look\nmend", Disabled: true,
 	}
 }
 
@@ -23,7 +24,7 @@ func (w *world) firing(rule, queue string, version int64) (alert.Alert, alert.Me
 	now := w.Now().UTC().Truncate(time.Microsecond)
 	a := alert.Alert{
 		Rule: rule, Queue: queue, State: alert.Firing, Since: now, PendingSince: now.Add(-time.Minute), FiredAt: now, Told: true, Value: 12.5,
-		Threshold: 10, Severity: sluice.SeverityCritical, At: now, Detail: "the oldest is from Monday", Version: version,
+		Threshold: 10, Severity: health.SeverityCritical, At: now, Detail: "the oldest is from Monday", Version: version,
 	}
 	return a, a.Message(alert.Rule{Name: rule, Metric: alert.MetricDead, Op: ">", Says: "dead letters wait"}, alert.Fires, now)
 }

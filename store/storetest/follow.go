@@ -11,12 +11,13 @@ import (
 	"testing"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/health"
 )
 
 // Following is a store that has followers.
 type Following interface {
 	sluice.Store
-	sluice.HealthReporter
+	health.Store
 	Follow(ctx context.Context, f sluice.Follower) error
 	Unfollow(ctx context.Context, name string) error
 	Followers(ctx context.Context) ([]sluice.Follower, error)
@@ -308,7 +309,7 @@ func (f *followWorld) doctor() {
 // findings lists what the store's health says of followers and of what is not Sluice's.
 func (f *followWorld) findings() string {
 	f.Helper()
-	health, err := f.b.Store.Health(f.ctx, sluice.HealthOptions{})
+	health, err := f.b.Store.Health(f.ctx, health.Options{})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,7 +1,7 @@
-package sluice
+package health
 
-// HealthCheck is one of the things that a store looks at, and from which figure on it is not well.
-type HealthCheck struct {
+// Check is one of the things that a store looks at, and from which figure on it is not well.
+type Check struct {
 	// Kind of the store: postgres or sqlite.
 	Kind string
 	// Name is that of the findings.
@@ -18,7 +18,7 @@ type HealthCheck struct {
 }
 
 // Judge gives the severity of a figure; empty: it is well.
-func (c HealthCheck) Judge(value float64) Severity {
+func (c Check) Judge(value float64) Severity {
 	switch {
 	case c.reaches(value, c.Error):
 		return SeverityError
@@ -30,7 +30,7 @@ func (c HealthCheck) Judge(value float64) Severity {
 	return ""
 }
 
-func (c HealthCheck) reaches(value, limit float64) bool {
+func (c Check) reaches(value, limit float64) bool {
 	if c.Below {
 		return limit > 0 && value < limit
 	}
@@ -42,13 +42,13 @@ const (
 	gibibyte = 1 << 30
 )
 
-// HealthChecks lists what the stores look at. The docs' table is made from it.
-func HealthChecks() []HealthCheck {
+// Checks lists what the stores look at. The docs' table is made from it.
+func Checks() []Check {
 	return append(postgresChecks(), sqliteChecks()...)
 }
 
-func postgresChecks() []HealthCheck {
-	return []HealthCheck{
+func postgresChecks() []Check {
+	return []Check{
 		{Kind: "postgres", Name: "server", Looks: "version; whether it can be written to", Otherwise: "error: a standby, or transactions are read-only"},
 		{Kind: "postgres", Name: "schema", Looks: "schema step and functions against the program's", Otherwise: "note: the database is newer, or its functions are older"},
 		{Kind: "postgres", Name: "durability", Looks: "`fsync`, `full_page_writes`, `synchronous_commit`; each connected standby, and whether commits wait for it", Otherwise: "error: one of the first two is off, or commits wait for a synchronous standby that is not connected; warning: the third is off, or `local` beside `synchronous_standby_names`; note: a standby that follows asynchronously, standbys that this role may not see, or the server's configuration says `sluice.throwaway = on`"},
@@ -77,8 +77,8 @@ func postgresChecks() []HealthCheck {
 	}
 }
 
-func sqliteChecks() []HealthCheck {
-	return []HealthCheck{
+func sqliteChecks() []Check {
+	return []Check{
 		{Kind: "sqlite", Name: "server", Looks: "version of SQLite"},
 		{Kind: "sqlite", Name: "schema", Looks: "schema step against the program's", Otherwise: "note: the file is newer"},
 		{Kind: "sqlite", Name: "journal", Looks: "journal mode; a file without a write-ahead log is not opened"},
