@@ -249,6 +249,10 @@ func (j NewJob) checkLabels() error {
 }
 
 // checkName accepts an empty name; where one is required, the caller says so.
+// CheckTenantName says which rule of tenants' names a name breaks, as an [ErrInvalid]: at most MaxTenantBytes, and no
+// characters that cannot be seen. The empty name is nobody's, and fine.
+func CheckTenantName(name string) error { return checkName("tenant", name, MaxTenantBytes) }
+
 func checkName(field, name string, limit int) error {
 	if len(name) > limit {
 		return invalid(field, fmt.Sprintf("%d bytes are more than %d", len(name), limit))

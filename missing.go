@@ -27,8 +27,6 @@ func (m missingEnqueuer) Now(context.Context) (time.Time, error) { return time.T
 
 func (m missingEnqueuer) Queues(context.Context, QueueFilter) ([]Queue, error) { return nil, m.err }
 
-func (m missingStore) AddStats(context.Context, string, []Stat) error { return m.err }
-
 func (m missingStore) Attempts(context.Context, ID) ([]Attempt, error) { return nil, m.err }
 
 func (m missingStore) Audit(context.Context, AuditFilter) ([]AuditEntry, error) { return nil, m.err }
@@ -46,7 +44,6 @@ func (m missingStore) Dispatches(context.Context, DispatchFilter) ([]*Claim, err
 }
 func (m missingStore) Expire(context.Context, int, string) (int, error)   { return 0, m.err }
 func (m missingStore) Flows(context.Context, int) ([]Flow, error)         { return nil, m.err }
-func (m missingStore) FoldStats(context.Context, int) (int, error)        { return 0, m.err }
 func (m missingStore) ForgetStrayRuns(context.Context, []StrayRun) error  { return m.err }
 func (m missingStore) Glance(context.Context, string, int) (Depth, error) { return Depth{}, m.err }
 func (m missingStore) Holders(context.Context) ([]Holder, error)          { return nil, m.err }
@@ -105,7 +102,6 @@ func (m missingStore) SaveTenantLimits(context.Context, TenantLimits, Act) (Tena
 
 func (m missingStore) SaveTier(context.Context, Tier, Act) (Tier, error)     { return Tier{}, m.err }
 func (m missingStore) Settle(context.Context, []Settlement) ([]error, error) { return nil, m.err }
-func (m missingStore) Stats(context.Context, StatFilter) ([]Stat, error)     { return nil, m.err }
 func (m missingStore) StrayRuns(context.Context, string, StrayRun, int) ([]StrayRun, error) {
 	return nil, m.err
 }

@@ -66,7 +66,6 @@ type QueueFilter struct {
 // one entry per item, nil for each that succeeded.
 type Store interface {
 	Enqueuer
-	Statistics
 
 	// Look tells of queues, by name, how long until the first of their waiting jobs is due, by the store's clock: 0 or less if
 	// it is due now. A queue with no waiting job is left out, and so is one that is paused without an end. Limits are not

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // leastCount is how far jobs are counted whatever rules ask for.
@@ -25,14 +26,14 @@ type figures struct {
 	holders []sluice.Holder // those that are alive
 	asked   bool            // for the holders
 	waves   map[string]forecast.QueueCounts
-	stats   map[time.Duration]map[string]sluice.Stat
+	stats   map[time.Duration]map[string]stat.Stat
 	counted map[string]bool // queues of which something was counted in the last day
 }
 
 func newFigures(w *Watcher, book Book, targets []Target) *figures {
 	f := &figures{
 		watcher: w, store: w.store, book: book, limit: leastCount,
-		depths: make(map[string]sluice.Depth), stats: make(map[time.Duration]map[string]sluice.Stat),
+		depths: make(map[string]sluice.Depth), stats: make(map[time.Duration]map[string]stat.Stat),
 	}
 	for _, t := range targets {
 		if metric, err := MetricNamed(t.Rule.Metric); err == nil && metric.Unit == "jobs" {

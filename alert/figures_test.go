@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -83,13 +84,13 @@ func broken(queue string) sluice.Condition {
 var unsafe = sluice.NewCondition(sluice.ConditionUnsafe, "mail", "eu", time.Time{}, "runs could not be followed")
 
 // counts adds to the statistics of the last slot that is over.
-func (y *yard) counts(counts sluice.StatCounts, runs ...time.Duration) {
+func (y *yard) counts(counts stat.Counts, runs ...time.Duration) {
 	y.Helper()
-	stat := sluice.Stat{Queue: "mail", At: time.Now().Add(-20 * time.Second).Truncate(sluice.StatFine), Every: sluice.StatFine, Counts: counts}
+	counted := stat.Stat{Queue: "mail", At: time.Now().Add(-20 * time.Second).Truncate(stat.Fine), Every: stat.Fine, Counts: counts}
 	for _, d := range runs {
-		stat.Run.Add(d)
+		counted.Run.Add(d)
 	}
-	y.ok(y.store.AddStats(y.Context(), sluice.NewHolderID(), []sluice.Stat{stat}))
+	y.ok(stat.Given(y.store).AddStats(y.Context(), sluice.NewHolderID(), []stat.Stat{counted}))
 }
 
 // TestFiguresAreReadAsTheirMetricsSay makes a queue of each kind and reads one figure of it.
@@ -112,20 +113,20 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 			y.set(rate)
 			y.add(1)
 			time.Sleep(2 * time.Hour)
-			y.counts(sluice.StatCounts{Claimed: 720})
+			y.counts(stat.Counts{Claimed: 720})
 		}, "0.1"},
-		"no judgement while jobs have just come": {alert.MetricPace, func(y *yard) { y.set(rate); y.add(1); time.Sleep(time.Minute); y.counts(sluice.StatCounts{Claimed: 1}) }, "1"},
+		"no judgement while jobs have just come": {alert.MetricPace, func(y *yard) { y.set(rate); y.add(1); time.Sleep(time.Minute); y.counts(stat.Counts{Claimed: 1}) }, "1"},
 		"nobody counts who claims":               {alert.MetricPace, func(y *yard) { y.set(rate); y.add(1); time.Sleep(2 * time.Hour) }, "?"},
 		"nothing moves": {alert.MetricStalled, func(y *yard) {
 			y.add(2)
 			time.Sleep(2 * time.Hour)
-			y.counts(sluice.StatCounts{Enqueued: 2})
+			y.counts(stat.Counts{Enqueued: 2})
 			y.serves()
 		}, "2"},
 		"something does": {alert.MetricStalled, func(y *yard) {
 			y.add(2)
 			time.Sleep(2 * time.Hour)
-			y.counts(sluice.StatCounts{Claimed: 2})
+			y.counts(stat.Counts{Claimed: 2})
 			y.serves()
 		}, "0"},
 		"nobody serves it":            {alert.MetricUnserved, func(y *yard) { y.add(2) }, "2"},
@@ -135,17 +136,17 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 		"unless the pause ends":       {alert.MetricPausedReady, func(y *yard) { y.add(2); y.pauseFor(time.Hour) }, "0"},
 		"dead letters":                {alert.MetricDead, func(y *yard) { y.add(2); y.ends(2, sluice.EventBury) }, "2"},
 		"uncertain jobs":              {alert.MetricUncertain, func(y *yard) { y.add(2); y.ends(1, sluice.EventDoubt) }, "1"},
-		"one of four died":            {alert.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Completed: 3, Dead: 1, Failed: 9}) }, "0.75"},
-		"none ended":                  {alert.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 3}) }, "1"},
+		"one of four died":            {alert.MetricSuccessRate, func(y *yard) { y.counts(stat.Counts{Completed: 3, Dead: 1, Failed: 9}) }, "0.75"},
+		"none ended":                  {alert.MetricSuccessRate, func(y *yard) { y.counts(stat.Counts{Claimed: 3}) }, "1"},
 		"nobody counts":               {alert.MetricSuccessRate, func(*yard) {}, "?"},
-		"nobody counts who serves it": {alert.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Completed: 3, Dead: 1}); y.serves() }, "?"},
-		"longer ago than the window":  {alert.MetricSuccessRate, func(y *yard) { y.counts(sluice.StatCounts{Dead: 1}); time.Sleep(2 * time.Hour) }, "1"},
-		"dead letters by the second":  {alert.MetricDeadRate, func(y *yard) { y.counts(sluice.StatCounts{Dead: 360}) }, "0.1"},
-		"recoveries by the second":    {alert.MetricRecoveredRate, func(y *yard) { y.counts(sluice.StatCounts{Recovered: 7200}) }, "2"},
-		"starts that failed":          {alert.MetricStartFailures, func(y *yard) { y.counts(sluice.StatCounts{StartFailed: 3600}) }, "1"},
-		"leases that ran out":         {alert.MetricLeaseExpiry, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 10, Recovered: 1}) }, "0.1"},
-		"how long jobs run, about":    {alert.MetricRunP95, func(y *yard) { y.counts(sluice.StatCounts{Completed: 1}, 30*time.Second) }, "~30"},
-		"nothing ran":                 {alert.MetricRunP95, func(y *yard) { y.counts(sluice.StatCounts{Claimed: 1}) }, "0"},
+		"nobody counts who serves it": {alert.MetricSuccessRate, func(y *yard) { y.counts(stat.Counts{Completed: 3, Dead: 1}); y.serves() }, "?"},
+		"longer ago than the window":  {alert.MetricSuccessRate, func(y *yard) { y.counts(stat.Counts{Dead: 1}); time.Sleep(2 * time.Hour) }, "1"},
+		"dead letters by the second":  {alert.MetricDeadRate, func(y *yard) { y.counts(stat.Counts{Dead: 360}) }, "0.1"},
+		"recoveries by the second":    {alert.MetricRecoveredRate, func(y *yard) { y.counts(stat.Counts{Recovered: 7200}) }, "2"},
+		"starts that failed":          {alert.MetricStartFailures, func(y *yard) { y.counts(stat.Counts{StartFailed: 3600}) }, "1"},
+		"leases that ran out":         {alert.MetricLeaseExpiry, func(y *yard) { y.counts(stat.Counts{Claimed: 10, Recovered: 1}) }, "0.1"},
+		"how long jobs run, about":    {alert.MetricRunP95, func(y *yard) { y.counts(stat.Counts{Completed: 1}, 30*time.Second) }, "~30"},
+		"nothing ran":                 {alert.MetricRunP95, func(y *yard) { y.counts(stat.Counts{Claimed: 1}) }, "0"},
 		"a breaker":                   {alert.MetricBreakerOpen, func(y *yard) { y.serves(broken("mail")) }, "1"},
 		"that of another queue":       {alert.MetricBreakerOpen, func(y *yard) { y.serves(broken("other")) }, "0"},
 		"trouble":                     {alert.MetricTrouble, func(y *yard) { y.serves(unsafe) }, "1"},

@@ -6,22 +6,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // statPage is how many slots are read at once.
 const statPage = 10_000
 
 // window gives what happened in a queue in a window up to now. Known is false where nobody counts.
-func (f *figures) window(ctx context.Context, queue string, window time.Duration) (stat sluice.Stat, known bool, err error) {
+func (f *figures) window(ctx context.Context, queue string, window time.Duration) (s stat.Stat, known bool, err error) {
 	if known, err = f.somebodyCounts(ctx, queue); err != nil || !known {
-		return stat, false, err
+		return s, false, err
 	}
 	if f.stats[window] == nil {
-		byQueue, err := f.slots(ctx, window, sluice.StatEvery(window))
+		byQueue, err := f.slots(ctx, window, stat.Every(window))
 		if err != nil {
-			return stat, false, err
+			return s, false, err
 		}
 		f.stats[window] = byQueue
 	}
@@ -32,7 +32,7 @@ func (f *figures) window(ctx context.Context, queue string, window time.Duration
 // the queue count.
 func (f *figures) somebodyCounts(ctx context.Context, queue string) (bool, error) {
 	if f.counted == nil {
-		byQueue, err := f.slots(ctx, countedWithin, sluice.StatHour)
+		byQueue, err := f.slots(ctx, countedWithin, stat.Hour)
 		if err != nil {
 			return false, err
 		}
@@ -42,7 +42,7 @@ func (f *figures) somebodyCounts(ctx context.Context, queue string) (bool, error
 		}
 	}
 	holders, err := f.alive(ctx)
-	return sluice.StatsKnown(queue, f.counted[queue], holders, f.book.Now), err
+	return stat.Known(queue, f.counted[queue], holders, f.book.Now), err
 }
 
 // countedWithin is how long ago something may have been counted in a queue for 0 to mean that nothing happened since.
@@ -50,15 +50,15 @@ const countedWithin = 24 * time.Hour
 
 // notCounted is the answer where nobody counts.
 var notCounted = Reading{
-	Unknown: true, Detail: sluice.NotCounted + ": the rule needs statistics, and no process that counts has served the queue for a day, or one that does not serves it",
+	Unknown: true, Detail: stat.NotCounted + ": the rule needs statistics, and no process that counts has served the queue for a day, or one that does not serves it",
 }
 
 // slots adds up the slots of a window by queue, a page at a time.
-func (f *figures) slots(ctx context.Context, window, every time.Duration) (map[string]sluice.Stat, error) {
-	filter := sluice.StatFilter{Every: every, From: f.book.Now.Add(-window).Truncate(every), To: f.book.Now, Limit: statPage}
-	out := make(map[string]sluice.Stat)
+func (f *figures) slots(ctx context.Context, window, every time.Duration) (map[string]stat.Stat, error) {
+	filter := stat.Filter{Every: every, From: f.book.Now.Add(-window).Truncate(every), To: f.book.Now, Limit: statPage}
+	out := make(map[string]stat.Stat)
 	for {
-		stats, err := f.store.Stats(ctx, filter)
+		stats, err := stat.Given(f.store).Stats(ctx, filter)
 		if err != nil {
 			return nil, err
 		}
@@ -85,25 +85,25 @@ func (f *figures) slots(ctx context.Context, window, every time.Duration) (map[s
 // overTime reads figures that tell of a while.
 func (f *figures) overTime(ctx context.Context, t Target) (Reading, error) {
 	window := t.Rule.Window
-	stat, known, err := f.window(ctx, t.Queue.Name, window)
+	s, known, err := f.window(ctx, t.Queue.Name, window)
 	if err != nil || !known {
 		return notCounted, err
 	}
-	summary := sluice.NewSummary([]sluice.Stat{stat}, f.book.Now.Add(-window), f.book.Now)
+	summary := stat.NewSummary([]stat.Stat{s}, f.book.Now.Add(-window), f.book.Now)
 	perSecond := func(n int64) float64 { return float64(n) / window.Seconds() }
 	switch t.Rule.Metric {
 	case MetricSuccessRate:
 		return Reading{Value: summary.SuccessRate}, nil
 	case MetricDeadRate:
-		return Reading{Value: perSecond(stat.Counts.Dead)}, nil
+		return Reading{Value: perSecond(s.Counts.Dead)}, nil
 	case MetricRecoveredRate:
-		return Reading{Value: perSecond(stat.Counts.Recovered)}, nil
+		return Reading{Value: perSecond(s.Counts.Recovered)}, nil
 	case MetricStartFailures:
-		return Reading{Value: perSecond(stat.Counts.StartFailed)}, nil
+		return Reading{Value: perSecond(s.Counts.StartFailed)}, nil
 	case MetricLeaseExpiry:
 		return Reading{Value: summary.LeaseExpiryRate}, nil
 	}
-	if stat.Run.Count() == 0 {
+	if s.Run.Count() == 0 {
 		return Reading{}, nil // nothing ran, so nothing is slow
 	}
 	return Reading{Value: summary.Run.P95.Seconds()}, nil
@@ -122,7 +122,7 @@ func (f *figures) moving(ctx context.Context, t Target) (Reading, error) {
 	if d.Ready == 0 || f.paused(t.Queue) || f.age(d) < t.Rule.Window {
 		return well, nil
 	}
-	stat, known, err := f.window(ctx, t.Queue.Name, t.Rule.Window)
+	s, known, err := f.window(ctx, t.Queue.Name, t.Rule.Window)
 	if err != nil || !known {
 		return notCounted, err
 	}
@@ -131,10 +131,10 @@ func (f *figures) moving(ctx context.Context, t Target) (Reading, error) {
 		if allowed <= 0 {
 			return Reading{Unknown: true}, nil
 		}
-		return Reading{Value: math.Min(1, float64(stat.Counts.Claimed)/allowed)}, nil
+		return Reading{Value: math.Min(1, float64(s.Counts.Claimed)/allowed)}, nil
 	}
 	served, err := f.serves(ctx, t.Queue.Name)
-	if err != nil || !served || stat.Counts.Claimed > 0 || d.InFlight() > 0 {
+	if err != nil || !served || s.Counts.Claimed > 0 || d.InFlight() > 0 {
 		return well, err
 	}
 	return Reading{Value: float64(d.Ready)}, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 func (a *app) alertsCommand() *cobra.Command {
@@ -261,8 +262,8 @@ func lookColumns() []column[lookRow] {
 		{"METRIC", func(r lookRow) string { return r.Metric }, false},
 		{"VALUE", func(r lookRow) string {
 			switch {
-			case r.Value == nil && strings.HasPrefix(r.Detail, sluice.NotCounted):
-				return sluice.NotCounted
+			case r.Value == nil && strings.HasPrefix(r.Detail, stat.NotCounted):
+				return stat.NotCounted
 			case r.Value == nil:
 				return "unknown"
 			}

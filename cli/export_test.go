@@ -173,8 +173,8 @@ func ExaminePlans(queue sluice.Queue, tended bool) []finding {
 }
 
 // WarnOfRate is what a person is asked before settings of a queue are changed.
-func WarnOfRate(ctx context.Context, client *sluice.Client, queue string, pairs ...string) (string, error) {
-	return warnOfRate(ctx, client, queue, pairs)
+func WarnOfRate(ctx context.Context, store sluice.Store, client *sluice.Client, queue string, pairs ...string) (string, error) {
+	return warnOfRate(ctx, store, client, queue, pairs)
 }
 
 // StoreLines stores lines as «sluice enqueue --file» does, and gives how far it came, and what it was cut off by.

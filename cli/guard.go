@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // guardFactor is how many times as much as usual a figure must be for a person to be asked.
@@ -167,8 +168,8 @@ func allowed[T any](limit *T, figure func(T) float64) float64 {
 }
 
 // guardRate asks before settings raise the rate of a queue beyond what its engine took lately.
-func (a *app) guardRate(ctx context.Context, client *sluice.Client, name string, pairs []string, yes bool) error {
-	warning, err := warnOfRate(ctx, client, name, pairs)
+func (a *app) guardRate(ctx context.Context, store sluice.Store, client *sluice.Client, name string, pairs []string, yes bool) error {
+	warning, err := warnOfRate(ctx, store, client, name, pairs)
 	if err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func (a *app) guardRate(ctx context.Context, client *sluice.Client, name string,
 
 // warnOfRate says how far a queue's rate would be raised beyond what its engine took lately. It says nothing where nobody
 // counted any start.
-func warnOfRate(ctx context.Context, client *sluice.Client, name string, pairs []string) (string, error) {
+func warnOfRate(ctx context.Context, store sluice.Store, client *sluice.Client, name string, pairs []string) (string, error) {
 	queue, err := client.Queue(ctx, name)
 	if errors.Is(err, sluice.ErrNotFound) {
 		return "", nil
@@ -194,7 +195,7 @@ func warnOfRate(ctx context.Context, client *sluice.Client, name string, pairs [
 		return "", nil // nothing is raised
 	}
 	now := time.Now()
-	slots, err := client.Stats(ctx, sluice.StatFilter{Queues: []string{name}, Every: sluice.StatMinute, From: now.Add(-guardWindow), To: now.Add(sluice.StatMinute)})
+	slots, err := stat.Read(ctx, store, stat.Filter{Queues: []string{name}, Every: stat.Minute, From: now.Add(-guardWindow), To: now.Add(stat.Minute)})
 	if err != nil {
 		return "", err
 	}
@@ -207,7 +208,7 @@ func warnOfRate(ctx context.Context, client *sluice.Client, name string, pairs [
 
 // rateWarning compares a rate with the most runs that the engine took in a minute.
 func rateWarning(after sluice.Settings, before sluice.Rate, most int64) string {
-	took := float64(most) / sluice.StatMinute.Seconds()
+	took := float64(most) / stat.Minute.Seconds()
 	lately := fmt.Sprintf("engine %s took at most %s runs a minute (%.3g/s) in the last day", after.Engine, count(int(most)), took)
 	switch {
 	case most == 0:

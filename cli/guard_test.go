@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/cli"
 	"github.com/sluice-queue/sluice/internal/litetest"
+	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
@@ -38,22 +39,22 @@ func TestARateBeyondWhatTheEngineTookIsAskedAbout(t *testing.T) {
 		{"mail", "rate=500/s", ""},
 		{"nowhere", "rate=500/s", ""},
 	} {
-		if got, err := cli.WarnOfRate(t.Context(), client, c.queue, c.pair); err != nil || got != c.want {
+		if got, err := cli.WarnOfRate(t.Context(), store, client, c.queue, c.pair); err != nil || got != c.want {
 			t.Errorf("%s %s: %q, %v; want %q", c.queue, c.pair, got, err, c.want)
 		}
 	}
 }
 
 // engineTook600 stores that the engine of queue payments took 600 runs in its busiest minute.
-func engineTook600(t *testing.T, store sluice.Statistics) {
+func engineTook600(t *testing.T, store stat.Store) {
 	t.Helper()
-	slot := time.Now().Add(-time.Hour).Truncate(sluice.StatMinute)
+	slot := time.Now().Add(-time.Hour).Truncate(stat.Minute)
 	for i, runs := range []int64{300, 300, 50} {
-		stat := sluice.Stat{Queue: "payments", Every: sluice.StatFine, At: slot.Add(time.Duration(i) * sluice.StatFine), Counts: sluice.StatCounts{Dispatched: runs}}
+		s := stat.Stat{Queue: "payments", Every: stat.Fine, At: slot.Add(time.Duration(i) * stat.Fine), Counts: stat.Counts{Dispatched: runs}}
 		if i == 2 {
-			stat.At = slot.Add(sluice.StatMinute)
+			s.At = slot.Add(stat.Minute)
 		}
-		if err := store.AddStats(t.Context(), "test", []sluice.Stat{stat}); err != nil {
+		if err := store.AddStats(t.Context(), "test", []stat.Stat{s}); err != nil {
 			t.Fatal(err)
 		}
 	}

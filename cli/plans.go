@@ -38,8 +38,8 @@ last day is asked about, as by «sluice settings set».`,
 			if err != nil {
 				return err
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				if err := a.guardRate(ctx, client, args[0], args[1:], *yes); err != nil {
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
+				if err := a.guardRate(ctx, store, client, args[0], args[1:], *yes); err != nil {
 					return err
 				}
 				queue, err := client.ScheduleSettings(ctx, args[0], window, set, a.act(""))

@@ -108,8 +108,8 @@ func (a *app) settingsSetCommand() *cobra.Command {
 		Example: "  sluice settings set payments lease=2m max_attempts=5 --reason \"slow bank\"\n  sluice settings set payments rate=20/s --revert-in 30m --reason \"the bank's maintenance\"\n  sluice settings set payments payload_schema=@payment.schema.json",
 		Args:    arguments(2, math.MaxInt),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				if err := a.guardRate(ctx, client, args[0], args[1:], *yes); err != nil {
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
+				if err := a.guardRate(ctx, store, client, args[0], args[1:], *yes); err != nil {
 					return err
 				}
 				before, after, err := a.changeSettings(ctx, client, args[0], args[1:], revertIn)

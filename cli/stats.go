@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // statsFlags are the options of «stats».
@@ -42,15 +43,15 @@ moved the most jobs in the slot. Names choose queues; a * in one stands for any 
 			if err := checkChosen(args, f.limit); err != nil {
 				return err
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
 				queues, err := a.chosenQueues(ctx, client, args, f.limit)
 				if err != nil {
 					return err
 				}
 				if f.every > 0 {
-					return a.listSlots(ctx, client, args, queues, f)
+					return a.listSlots(ctx, store, args, queues, f)
 				}
-				return a.summarise(ctx, client, args, queues, f)
+				return a.summarise(ctx, store, args, queues, f)
 			})
 		},
 	}
@@ -71,27 +72,27 @@ func (f *statsFlags) check() error {
 		return usagef("--by tenant is for all tenants; leave out --tenant %s", f.tenant)
 	}
 	if f.window == 0 {
-		f.window = sluice.StatWindow
-		if f.every == sluice.StatHour {
+		f.window = stat.DefaultWindow
+		if f.every == stat.Hour {
 			f.window = 24 * time.Hour
 		}
 	}
 	if f.every == 0 {
 		return nil
 	}
-	kind := slices.IndexFunc(sluice.Slots(), func(s sluice.StatSlot) bool { return s.Every == f.every })
+	kind := slices.IndexFunc(stat.Slots(), func(s stat.SlotKind) bool { return s.Every == f.every })
 	if kind < 0 {
 		return usagef("--every %s is not 10s, 1m or 1h", duration{&f.every})
 	}
-	if kept := sluice.Slots()[kind].Kept; f.window > kept {
+	if kept := stat.Slots()[kind].Kept; f.window > kept {
 		return usagef("slots of %s are kept for %s; a window of %s needs longer ones", duration{&f.every}, duration{&kept}, duration{&f.window})
 	}
 	return nil
 }
 
 // summarise tells the figures of the window.
-func (a *app) summarise(ctx context.Context, client *sluice.Client, patterns []string, queues []sluice.Queue, f statsFlags) error {
-	rows, err := summaries(ctx, client, queues, f)
+func (a *app) summarise(ctx context.Context, store sluice.Store, patterns []string, queues []sluice.Queue, f statsFlags) error {
+	rows, err := summaries(ctx, store, queues, f)
 	if err != nil {
 		return err
 	}
@@ -106,20 +107,20 @@ func (a *app) summarise(ctx context.Context, client *sluice.Client, patterns []s
 }
 
 // summaries reads them of the queues that are chosen.
-func summaries(ctx context.Context, client *sluice.Client, queues []sluice.Queue, f statsFlags) ([]sluice.Summary, error) {
+func summaries(ctx context.Context, store sluice.Store, queues []sluice.Queue, f statsFlags) ([]stat.Summary, error) {
 	if len(queues) == 0 {
 		return nil, nil
 	}
 	chosen := sluice.QueueFilter{Names: namesOf(queues)}
 	switch {
 	case f.by == "tenant":
-		return client.TenantSummaries(ctx, chosen, f.window)
+		return stat.OfTenants(ctx, store, chosen, f.window)
 	case f.tenant == "":
-		return client.Summaries(ctx, chosen, f.window)
+		return stat.OfQueues(ctx, store, chosen, f.window)
 	}
-	var out []sluice.Summary
+	var out []stat.Summary
 	for _, name := range chosen.Names {
-		s, err := client.TenantSummary(ctx, name, f.tenant, f.window)
+		s, err := stat.OfTenant(ctx, store, name, f.tenant, f.window)
 		if err != nil {
 			return nil, err
 		}
@@ -145,20 +146,20 @@ func (a *app) noteNoStats(queues []string, f statsFlags) {
 }
 
 // listSlots tells what happened slot by slot.
-func (a *app) listSlots(ctx context.Context, client *sluice.Client, patterns []string, queues []sluice.Queue, f statsFlags) error {
-	filter := sluice.StatFilter{Queues: namesOf(queues), Every: f.every, Tenant: f.tenant, Tenants: f.by == "tenant"}
+func (a *app) listSlots(ctx context.Context, store sluice.Store, patterns []string, queues []sluice.Queue, f statsFlags) error {
+	filter := stat.Filter{Queues: namesOf(queues), Every: f.every, Tenant: f.tenant, Tenants: f.by == "tenant"}
 	if len(queues) > 0 {
 		filter.To = queues[0].Now
 		filter.From = filter.To.Add(-f.window)
 	}
-	slots, err := client.Stats(ctx, filter)
+	slots, err := stat.Read(ctx, store, filter)
 	if err != nil {
 		return err
 	}
 	if len(slots) == mostSlots {
 		a.note("only the first %s slots are listed; ask for a queue, or for a shorter window", count(mostSlots))
 	}
-	slots = slices.DeleteFunc(slots, func(s sluice.Stat) bool { return filter.Tenants && s.Tenant == "" })
+	slots = slices.DeleteFunc(slots, func(s stat.Stat) bool { return filter.Tenants && s.Tenant == "" })
 	if len(slots) == 0 && a.output == "table" {
 		a.noteNoStats(patterns, f)
 		return nil
@@ -166,5 +167,5 @@ func (a *app) listSlots(ctx context.Context, client *sluice.Client, patterns []s
 	return printList(a, slotRows(slots), func(r slotRow) string { return r.Queue }, slotColumns(len(patterns) != 1 || len(queues) != 1, f))
 }
 
-// mostSlots is how many Client.Stats lists at the most.
+// mostSlots is how many stat.Read lists at the most.
 const mostSlots = 10_000

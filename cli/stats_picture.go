@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // heights are those of the columns of a picture. The lowest is nothing at all.
@@ -15,7 +15,7 @@ var heights = []rune("▁▂▃▄▅▆▇█")
 const noFigure = '·'
 
 // countsPicture draws how many jobs made a move, over the window.
-func countsPicture(s sluice.Summary, width int, jobs func(sluice.StatCounts) int64) string {
+func countsPicture(s stat.Summary, width int, jobs func(stat.Counts) int64) string {
 	figures := make([]float64, columnsOf(s, width))
 	for _, slot := range s.Slots {
 		figures[columnAt(s, slot.At, len(figures))] += float64(jobs(slot.Counts))
@@ -24,8 +24,8 @@ func countsPicture(s sluice.Summary, width int, jobs func(sluice.StatCounts) int
 }
 
 // timesPicture draws what 95 of 100 times did not exceed, over the window.
-func timesPicture(s sluice.Summary, width int, of func(sluice.Stat) sluice.Histogram) string {
-	times := make([]sluice.Histogram, columnsOf(s, width))
+func timesPicture(s stat.Summary, width int, of func(stat.Stat) stat.Histogram) string {
+	times := make([]stat.Histogram, columnsOf(s, width))
 	for _, slot := range s.Slots {
 		times[columnAt(s, slot.At, len(times))].Merge(of(slot))
 	}
@@ -40,13 +40,13 @@ func timesPicture(s sluice.Summary, width int, of func(sluice.Stat) sluice.Histo
 }
 
 // columnsOf is how many columns a picture has: no more than there are slots.
-func columnsOf(s sluice.Summary, width int) int {
+func columnsOf(s stat.Summary, width int) int {
 	slots := int((s.To.Sub(s.From) + s.Every - 1) / s.Every)
 	return max(min(width, slots), 1)
 }
 
 // columnAt is the column of an instant.
-func columnAt(s sluice.Summary, at time.Time, columns int) int {
+func columnAt(s stat.Summary, at time.Time, columns int) int {
 	slots := int((s.To.Sub(s.From) + s.Every - 1) / s.Every)
 	slot := int(at.Sub(s.From) / s.Every)
 	return min(max(slot*columns/max(slots, 1), 0), columns-1)

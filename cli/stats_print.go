@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // statsRow is what happened in a queue, or of a tenant in it, over a window.
@@ -21,9 +22,9 @@ type statsRow struct {
 	InFlight      *int          `json:"in_flight,omitempty"`
 
 	// Counted says whether somebody counts; else all that follows is null.
-	Counted   bool               `json:"counted"`
-	Counts    *sluice.StatCounts `json:"counts"`
-	PerSecond *float64           `json:"completed_per_second"`
+	Counted   bool         `json:"counted"`
+	Counts    *stat.Counts `json:"counts"`
+	PerSecond *float64     `json:"completed_per_second"`
 	// SuccessRate and LeaseExpiryRate are null also where no job ended or none was claimed.
 	SuccessRate     *float64     `json:"success_rate"`
 	LeaseExpiryRate *float64     `json:"lease_expiry_rate"`
@@ -31,7 +32,7 @@ type statsRow struct {
 	Run             *quantileRow `json:"run_seconds"`
 	Total           *quantileRow `json:"total_seconds"`
 
-	summary sluice.Summary
+	summary stat.Summary
 }
 
 // quantileRow is in seconds.
@@ -41,7 +42,7 @@ type quantileRow struct {
 	P99 float64 `json:"p99"`
 }
 
-func quantilesOf(q sluice.Quantiles) quantileRow {
+func quantilesOf(q stat.Quantiles) quantileRow {
 	return quantileRow{threeDigits(q.P50), threeDigits(q.P95), threeDigits(q.P99)}
 }
 
@@ -52,12 +53,12 @@ func threeDigits(d time.Duration) float64 {
 }
 
 // tell fills in the figures of a window in which somebody counted.
-func (row *statsRow) tell(s sluice.Summary) {
+func (row *statsRow) tell(s stat.Summary) {
 	wait, run, total := quantilesOf(s.Wait), quantilesOf(s.Run), quantilesOf(s.Total)
 	row.Counts, row.PerSecond, row.Wait, row.Run, row.Total = &s.Counts, &s.Rate, &wait, &run, &total
 }
 
-func statsRows(all []sluice.Summary) []statsRow {
+func statsRows(all []stat.Summary) []statsRow {
 	var rows []statsRow
 	for _, s := range all {
 		row := statsRow{
@@ -77,16 +78,16 @@ func statsRows(all []sluice.Summary) []statsRow {
 }
 
 // rate writes how many there were as so many per second, minute or hour.
-func (row *statsRow) rate(of func(sluice.StatCounts) int64) string {
+func (row *statsRow) rate(of func(stat.Counts) int64) string {
 	if row.Counts == nil {
-		return sluice.NotCounted
+		return stat.NotCounted
 	}
 	return rateOf(of(*row.Counts), row.summary)
 }
 
 func (row *statsRow) share(part *float64) string {
 	if !row.Counted {
-		return sluice.NotCounted
+		return stat.NotCounted
 	}
 	return partOf(part)
 }
@@ -107,8 +108,8 @@ func statsColumns(f statsFlags) []column[statsRow] {
 		)
 	}
 	return append(columns,
-		column[statsRow]{title: "ENQUEUED", text: func(r statsRow) string { return r.rate(func(c sluice.StatCounts) int64 { return c.Enqueued }) }, numeric: true},
-		column[statsRow]{title: "COMPLETED", text: func(r statsRow) string { return r.rate(func(c sluice.StatCounts) int64 { return c.Completed }) }, numeric: true},
+		column[statsRow]{title: "ENQUEUED", text: func(r statsRow) string { return r.rate(func(c stat.Counts) int64 { return c.Enqueued }) }, numeric: true},
+		column[statsRow]{title: "COMPLETED", text: func(r statsRow) string { return r.rate(func(c stat.Counts) int64 { return c.Completed }) }, numeric: true},
 		column[statsRow]{title: "SUCCESS", text: func(r statsRow) string { return r.share(r.SuccessRate) }, numeric: true},
 		column[statsRow]{title: "EXPIRED", text: func(r statsRow) string { return r.share(r.LeaseExpiryRate) }, numeric: true},
 		column[statsRow]{title: "WAIT P95", text: func(r statsRow) string { return took(r.summary.Wait.P95) }, numeric: true},
@@ -118,9 +119,9 @@ func statsColumns(f statsFlags) []column[statsRow] {
 		column[statsRow]{title: "TOTAL P95", text: func(r statsRow) string { return took(r.summary.Total.P95) }, numeric: true},
 		column[statsRow]{title: "OVER TIME", text: func(r statsRow) string {
 			if !r.Counted {
-				return sluice.NotCounted
+				return stat.NotCounted
 			}
-			return countsPicture(r.summary, tablePicture, func(c sluice.StatCounts) int64 { return c.Completed })
+			return countsPicture(r.summary, tablePicture, func(c stat.Counts) int64 { return c.Completed })
 		}},
 	)
 }
@@ -128,30 +129,30 @@ func statsColumns(f statsFlags) []column[statsRow] {
 // moveRow is how many jobs made a move.
 type moveRow struct {
 	name  string
-	jobs  func(sluice.StatCounts) int64
+	jobs  func(stat.Counts) int64
 	usual bool // it is shown even if no job did
 }
 
 var moveRows = []moveRow{
-	{"enqueued", func(c sluice.StatCounts) int64 { return c.Enqueued }, true},
-	{"claimed", func(c sluice.StatCounts) int64 { return c.Claimed }, true},
-	{"dispatched", func(c sluice.StatCounts) int64 { return c.Dispatched }, false},
-	{"start failed", func(c sluice.StatCounts) int64 { return c.StartFailed }, false},
-	{"completed", func(c sluice.StatCounts) int64 { return c.Completed }, true},
-	{"failed", func(c sluice.StatCounts) int64 { return c.Failed }, true},
-	{"dead", func(c sluice.StatCounts) int64 { return c.Dead }, true},
-	{"released", func(c sluice.StatCounts) int64 { return c.Released }, false},
-	{"recovered", func(c sluice.StatCounts) int64 { return c.Recovered }, false},
-	{"cancelled", func(c sluice.StatCounts) int64 { return c.Cancelled }, false},
-	{"uncertain", func(c sluice.StatCounts) int64 { return c.Uncertain }, false},
-	{"requeued", func(c sluice.StatCounts) int64 { return c.Requeued }, false},
+	{"enqueued", func(c stat.Counts) int64 { return c.Enqueued }, true},
+	{"claimed", func(c stat.Counts) int64 { return c.Claimed }, true},
+	{"dispatched", func(c stat.Counts) int64 { return c.Dispatched }, false},
+	{"start failed", func(c stat.Counts) int64 { return c.StartFailed }, false},
+	{"completed", func(c stat.Counts) int64 { return c.Completed }, true},
+	{"failed", func(c stat.Counts) int64 { return c.Failed }, true},
+	{"dead", func(c stat.Counts) int64 { return c.Dead }, true},
+	{"released", func(c stat.Counts) int64 { return c.Released }, false},
+	{"recovered", func(c stat.Counts) int64 { return c.Recovered }, false},
+	{"cancelled", func(c stat.Counts) int64 { return c.Cancelled }, false},
+	{"uncertain", func(c stat.Counts) int64 { return c.Uncertain }, false},
+	{"requeued", func(c stat.Counts) int64 { return c.Requeued }, false},
 }
 
 // timeRow is how long something took.
 type timeRow struct {
 	name      string
-	quantiles sluice.Quantiles
-	of        func(sluice.Stat) sluice.Histogram
+	quantiles stat.Quantiles
+	of        func(stat.Stat) stat.Histogram
 }
 
 // widestPicture is how wide a picture below another is at the most, besidePicture what is beside it.
@@ -161,12 +162,12 @@ const (
 )
 
 // printSummary shows all of one queue, or of one tenant in it.
-func (a *app) printSummary(s sluice.Summary, f statsFlags) error {
+func (a *app) printSummary(s stat.Summary, f statsFlags) error {
 	if _, err := fmt.Fprint(a.stdout, headOf(s)); err != nil {
 		return err
 	}
 	if !s.Counted {
-		_, err := fmt.Fprintln(a.stdout, sluice.NotCounted+": in this window no process counted what it does, or one that serves the queue does not count; see NoStatistics in docs/guide/statistics.md")
+		_, err := fmt.Fprintln(a.stdout, stat.NotCounted+": in this window no process counted what it does, or one that serves the queue does not count; see NoStatistics in docs/guide/statistics.md")
 		return err
 	}
 	picture := widestPicture
@@ -193,9 +194,9 @@ func (a *app) printSummary(s sluice.Summary, f statsFlags) error {
 		return err
 	}
 	times := []timeRow{
-		{"wait", s.Wait, func(s sluice.Stat) sluice.Histogram { return s.Wait }},
-		{"run", s.Run, func(s sluice.Stat) sluice.Histogram { return s.Run }},
-		{"total", s.Total, func(s sluice.Stat) sluice.Histogram { return s.Total }},
+		{"wait", s.Wait, func(s stat.Stat) stat.Histogram { return s.Wait }},
+		{"run", s.Run, func(s stat.Stat) stat.Histogram { return s.Run }},
+		{"total", s.Total, func(s stat.Stat) stat.Histogram { return s.Total }},
 	}
 	return printTable(a, times, []column[timeRow]{
 		{title: "TIME", text: func(t timeRow) string { return t.name }},
@@ -207,7 +208,7 @@ func (a *app) printSummary(s sluice.Summary, f statsFlags) error {
 }
 
 // successOf is the success rate of a window; nil: no job ended in it, or nobody counted.
-func successOf(s sluice.Summary) *float64 {
+func successOf(s stat.Summary) *float64 {
 	if !s.Counted || s.Counts.Completed+s.Counts.Dead == 0 {
 		return nil
 	}
@@ -215,7 +216,7 @@ func successOf(s sluice.Summary) *float64 {
 }
 
 // expiryOf is the share of claims whose lease ran out; nil: nothing was claimed, or nobody counted.
-func expiryOf(s sluice.Summary) *float64 {
+func expiryOf(s stat.Summary) *float64 {
 	if !s.Counted || s.Counts.Claimed == 0 {
 		return nil
 	}
@@ -223,7 +224,7 @@ func expiryOf(s sluice.Summary) *float64 {
 }
 
 // headOf tells how a queue is now, and what came of its jobs.
-func headOf(s sluice.Summary) string {
+func headOf(s stat.Summary) string {
 	name := s.Queue
 	if s.Tenant != "" {
 		name += ", tenant " + oneLine(s.Tenant)
@@ -241,19 +242,19 @@ func headOf(s sluice.Summary) string {
 
 // slotRow is what happened in a slot.
 type slotRow struct {
-	At     time.Time         `json:"at"`
-	Every  string            `json:"every"`
-	Queue  string            `json:"queue"`
-	Tenant string            `json:"tenant,omitempty"`
-	Counts sluice.StatCounts `json:"counts"`
-	Wait   quantileRow       `json:"wait_seconds"`
-	Run    quantileRow       `json:"run_seconds"`
-	Total  quantileRow       `json:"total_seconds"`
+	At     time.Time   `json:"at"`
+	Every  string      `json:"every"`
+	Queue  string      `json:"queue"`
+	Tenant string      `json:"tenant,omitempty"`
+	Counts stat.Counts `json:"counts"`
+	Wait   quantileRow `json:"wait_seconds"`
+	Run    quantileRow `json:"run_seconds"`
+	Total  quantileRow `json:"total_seconds"`
 
-	stat sluice.Stat
+	stat stat.Stat
 }
 
-func slotRows(slots []sluice.Stat) []slotRow {
+func slotRows(slots []stat.Stat) []slotRow {
 	var rows []slotRow
 	for _, s := range slots {
 		rows = append(rows, slotRow{
@@ -294,7 +295,7 @@ func depthOf(n int) string {
 	return count(n)
 }
 
-func age(s sluice.Summary) string {
+func age(s stat.Summary) string {
 	if s.Depth.OldestDue.IsZero() {
 		return "-"
 	}
@@ -303,7 +304,7 @@ func age(s sluice.Summary) string {
 
 // rateOf writes how many there were in a window as so many per second, minute or hour, whatever makes a figure of 1 or
 // more.
-func rateOf(n int64, s sluice.Summary) string {
+func rateOf(n int64, s stat.Summary) string {
 	seconds := s.To.Sub(s.From).Seconds()
 	if n == 0 || seconds <= 0 {
 		return "0"

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/internal/top"
 )
 
@@ -37,13 +36,9 @@ name. The figures above are of the queues shown; a + says that there are more.`,
 				return err
 			}
 			defer a.close(store)
-			options.Client, options.Store, options.By = a.client(store), redactURL(a.db), a.by
+			options.Client, options.Store, options.Label, options.By = a.client(store), store, redactURL(a.db), a.by
 			options.Queues = func(ctx context.Context) ([]sluice.Queue, bool, error) {
 				return someQueues(ctx, options.Client, chosen, limit)
-			}
-			options.Alerts = func(ctx context.Context) ([]alert.Alert, error) {
-				book, err := alert.Read(ctx, store)
-				return book.Alerts, err
 			}
 			options.In, options.Out = os.Stdin, a.stdout
 			return top.Run(command.Context(), options)

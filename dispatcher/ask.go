@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // start has runs started, and learns from it how the engine does. It tells for how many it was the first time.
@@ -93,7 +94,7 @@ func (d *Dispatcher) askAt(work context.Context, l *lane, q sluice.Queue, where 
 			errs[i] = d.adopt(work, q, target, name, h, errs[i])
 		}
 		if errs[i] != nil {
-			sluice.CountStartFailed(d.store, l.queue, h.claim.Tenant)
+			stat.CountStartFailed(d.store, l.queue, h.claim.Tenant)
 			d.log.TellJob(event.StartFailed, h.claim, "ref", h.run.Ref, "error", errs[i])
 		}
 	}

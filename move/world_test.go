@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
@@ -48,7 +49,7 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 	_, err = store.Lead(t.Context(), "h:1:x", []string{sluice.TaskUpkeep}, time.Minute)
 	w.ok(err)
 	w.count(time.Now().Add(-10 * time.Minute))
-	_, err = store.FoldStats(t.Context(), 100)
+	_, err = stat.Given(store).FoldStats(t.Context(), 100)
 	w.ok(err)
 	w.count(time.Now())
 }
@@ -56,11 +57,11 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 // count adds what happened in a slot.
 func (w *world) count(at time.Time) {
 	w.Helper()
-	s := sluice.Stat{Queue: queues[0], At: at.Truncate(sluice.StatFine), Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 3, StartFailed: 1}}
+	s := stat.Stat{Queue: queues[0], At: at.Truncate(stat.Fine), Every: stat.Fine, Counts: stat.Counts{Enqueued: 3, StartFailed: 1}}
 	s.Total.Add(time.Minute)
 	tenant := s
 	tenant.Tenant = "acme «1»"
-	w.ok(w.store.AddStats(w.Context(), "h:1:x", []sluice.Stat{s, tenant}))
+	w.ok(stat.Given(w.store).AddStats(w.Context(), "h:1:x", []stat.Stat{s, tenant}))
 }
 
 func (w *world) ok(err error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/counter"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // Move is one move of the state machine that a call has made, or several alike.
@@ -29,7 +30,7 @@ type Move struct {
 }
 
 // unknown is a time that a move does not have.
-const unknown = sluice.Unknown
+const unknown = stat.Unknown
 
 // Moves goes through the moves that a call has made. It is to be asked at the end of the call, and costs no memory.
 func (c *Call) Moves() iter.Seq[Move] {

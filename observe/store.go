@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // store is a store whose calls are observed. Calls that wait on purpose, Watch, and that end it, Close, are not.
@@ -16,6 +17,7 @@ type store struct {
 	sluice.Store
 	alerts
 	forecasts
+	stats
 	observers []Observer
 }
 
@@ -23,12 +25,13 @@ type store struct {
 type (
 	alerts    = alert.Store
 	forecasts = forecast.Store
+	stats     = stat.Store
 )
 
 // Store decorates a store. Unwrap gives the store back. Observers begin in their order, and end in the opposite one; those
 // that are nil are left out. Without a store (nil) every verb is a sluice.ErrInvalid.
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), alert.Given(inner), forecast.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), alert.Given(inner), forecast.Given(inner), stat.Given(inner), given(observers)}
 }
 
 // given leaves out the observers that are nil.

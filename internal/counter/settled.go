@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // Settled is the move that a settlement made.
@@ -20,7 +21,7 @@ type Settled struct {
 // SettledBy is the move that a settlement made at an instant.
 func SettledBy(s *sluice.Settlement, now time.Time) Settled {
 	move := Settled{
-		Event: s.Event, Run: sluice.Unknown, Total: sluice.Unknown,
+		Event: s.Event, Run: stat.Unknown, Total: stat.Unknown,
 		Failed: s.Event == sluice.EventRetry || s.Event == sluice.EventBury && !s.Poison,
 	}
 	if s.InTx && s.Returned { // what is settled here is what would be if that had come to nothing

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
 	"github.com/sluice-queue/sluice/worker"
@@ -111,11 +112,11 @@ func TestAProgramIsCountedByItself(t *testing.T) {
 		if err := store.Close(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := sluice.NewClient(open(t, false), sluice.ClientOptions{}).Summary(t.Context(), "mail", 0)
+		got, err := stat.Of(t.Context(), open(t, false), "mail", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := sluice.StatCounts{Enqueued: 30, Claimed: 30, Completed: 20, Dead: 10, Failed: 10, Requeued: 2, Cancelled: 1}
+		want := stat.Counts{Enqueued: 30, Claimed: 30, Completed: 20, Dead: 10, Failed: 10, Requeued: 2, Cancelled: 1}
 		if got.Counts != want {
 			t.Errorf("%+v, want %+v", got.Counts, want)
 		}
@@ -129,7 +130,7 @@ func TestAProgramThatDoesNotWantToIsNotCounted(t *testing.T) {
 	t.Parallel()
 	onStores(t, func(t *testing.T, open opener) {
 		mailProgram(t, open(t, true))
-		stats, err := open(t, true).Stats(t.Context(), sluice.StatFilter{Every: sluice.StatFine, From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour), Limit: 10})
+		stats, err := stat.Given(open(t, true)).Stats(t.Context(), stat.Filter{Every: stat.Fine, From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour), Limit: 10})
 		if err != nil || len(stats) > 0 {
 			t.Error(stats, err)
 		}
@@ -143,7 +144,7 @@ func TestWhereNobodyCountsTheSummarySaysSo(t *testing.T) {
 	onStores(t, func(t *testing.T, open opener) {
 		counted := func(want bool) {
 			t.Helper()
-			got, err := sluice.NewClient(open(t, true), sluice.ClientOptions{}).Summary(t.Context(), "mail", 0)
+			got, err := stat.Of(t.Context(), open(t, true), "mail", 0)
 			if err != nil || got.Counted != want || got.Depth.Dead == 0 {
 				t.Errorf("counted: %v, want %v; dead %d; %v", got.Counted, want, got.Depth.Dead, err)
 			}

@@ -12,11 +12,12 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // keeper is the part of a store that a tally adds to.
 type keeper interface {
-	AddStats(ctx context.Context, holder string, stats []sluice.Stat) error
+	AddStats(ctx context.Context, holder string, stats []stat.Stat) error
 	Now(ctx context.Context) (time.Time, error)
 }
 
@@ -25,7 +26,7 @@ type Tally struct {
 	keeper  keeper
 	log     *event.Log
 	holder  string
-	counter sluice.StatCounter
+	counter stat.Counter
 	last    time.Duration
 
 	begin  sync.Once
@@ -36,7 +37,7 @@ type Tally struct {
 	// What follows belongs to the goroutine that adds, and to Close when that has ended.
 	ahead   time.Duration // how far the store's clock is ahead of this machine's
 	known   bool          // it was asked
-	pending []sluice.Stat // taken and not stored yet
+	pending []stat.Stat   // taken and not stored yet
 }
 
 // Options adjust a Tally.
@@ -71,9 +72,9 @@ func (t *Tally) Enqueued(jobs []sluice.Insert, receipts []sluice.Receipt) {
 	if t == nil {
 		return
 	}
-	t.counter.Batch(func(moved sluice.StatMoved) {
+	t.counter.Batch(func(moved stat.Moved) {
 		for job := range Stored(jobs, receipts) {
-			moved(job.Queue, job.Tenant, sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+			moved(job.Queue, job.Tenant, sluice.EventEnqueue, 1, stat.Unknown, stat.Unknown, stat.Unknown)
 		}
 	})
 	t.work()
@@ -96,10 +97,10 @@ func (t *Tally) Claimed(claims []*sluice.Claim) {
 		return
 	}
 	now := time.Now()
-	t.counter.Batch(func(moved sluice.StatMoved) {
+	t.counter.Batch(func(moved stat.Moved) {
 		for _, c := range claims {
 			c.ReceivedAt = now
-			moved(c.Queue, c.Tenant, sluice.EventClaim, 1, max(c.ClaimedAt.Sub(c.DueAt), 0), sluice.Unknown, sluice.Unknown)
+			moved(c.Queue, c.Tenant, sluice.EventClaim, 1, max(c.ClaimedAt.Sub(c.DueAt), 0), stat.Unknown, stat.Unknown)
 		}
 	})
 	t.work()
@@ -111,7 +112,7 @@ func (t *Tally) Settled(settlements []sluice.Settlement, errs []error) {
 		return
 	}
 	now := time.Now()
-	t.counter.Batch(func(moved sluice.StatMoved) {
+	t.counter.Batch(func(moved stat.Moved) {
 		for i := range settlements {
 			if errs[i] == nil {
 				countSettled(moved, SettledBy(&settlements[i], now))
@@ -121,12 +122,12 @@ func (t *Tally) Settled(settlements []sluice.Settlement, errs []error) {
 	t.work()
 }
 
-func countSettled(moved sluice.StatMoved, move Settled) {
+func countSettled(moved stat.Moved, move Settled) {
 	if move.Event == sluice.EventBury && !move.Failed { // it has lost its holders: its lease ran out, too
-		moved(move.Queue, move.Tenant, sluice.EventRecover, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
-		move.Run = sluice.Unknown
+		moved(move.Queue, move.Tenant, sluice.EventRecover, 1, stat.Unknown, stat.Unknown, stat.Unknown)
+		move.Run = stat.Unknown
 	}
-	moved(move.Queue, move.Tenant, move.Event, 1, sluice.Unknown, move.Run, move.Total)
+	moved(move.Queue, move.Tenant, move.Event, 1, stat.Unknown, move.Run, move.Total)
 }
 
 // Recovered counts what became of jobs whose leases ran out.
@@ -148,7 +149,7 @@ func (t *Tally) Moved(queue, tenant string, event sluice.Event, jobs int) {
 	if t == nil || jobs == 0 {
 		return
 	}
-	t.counter.Moved(queue, tenant, event, jobs, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+	t.counter.Moved(queue, tenant, event, jobs, stat.Unknown, stat.Unknown, stat.Unknown)
 	t.work()
 }
 
@@ -162,7 +163,7 @@ func (t *Tally) StartFailed(queue, tenant string) {
 }
 
 // Take gives what was counted in slots that are over at an instant by the store's clock: for a store without a keeper.
-func (t *Tally) Take(now time.Time) []sluice.Stat {
+func (t *Tally) Take(now time.Time) []stat.Stat {
 	if t == nil || t.counter.Empty() {
 		return nil
 	}
@@ -198,7 +199,7 @@ func (t *Tally) work() {
 
 func (t *Tally) run() {
 	defer close(t.ended)
-	ticker := time.NewTicker(sluice.StatFine)
+	ticker := time.NewTicker(stat.Fine)
 	defer ticker.Stop()
 	for {
 		select {
@@ -261,7 +262,7 @@ func (t *Tally) askClock(ctx context.Context) error {
 // forgetOld drops slots that no store takes any more.
 func (t *Tally) forgetOld(now time.Time) {
 	first := 0
-	for first < len(t.pending) && t.pending[first].At.Before(now.Add(-sluice.StatFineKept)) {
+	for first < len(t.pending) && t.pending[first].At.Before(now.Add(-stat.FineKept)) {
 		first++
 	}
 	t.pending = t.pending[first:]

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/counter"
+	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -23,11 +24,11 @@ type forgetful struct {
 	lost, came atomic.Bool
 }
 
-func (f *forgetful) AddStats(ctx context.Context, holder string, stats []sluice.Stat) error {
+func (f *forgetful) AddStats(ctx context.Context, holder string, stats []stat.Stat) error {
 	if f.lost.Load() && !f.came.Load() {
 		return sluice.ErrUnavailable
 	}
-	err := f.Store.AddStats(ctx, holder, stats)
+	err := stat.Given(f.Store).AddStats(ctx, holder, stats)
 	if f.lost.Load() {
 		return sluice.ErrUnavailable
 	}
@@ -133,12 +134,11 @@ func (r *counted) recover() {
 }
 
 // summary is that of the queue, or of the tenant.
-func (r *counted) summary(tenant string) sluice.Summary {
+func (r *counted) summary(tenant string) stat.Summary {
 	r.Helper()
-	client := sluice.NewClient(r.store, sluice.ClientOptions{})
-	sum := func() (sluice.Summary, error) { return client.Summary(r.Context(), "payments", 0) }
+	sum := func() (stat.Summary, error) { return stat.Of(r.Context(), r.store, "payments", 0) }
 	if tenant != "" {
-		sum = func() (sluice.Summary, error) { return client.TenantSummary(r.Context(), "payments", tenant, 0) }
+		sum = func() (stat.Summary, error) { return stat.OfTenant(r.Context(), r.store, "payments", tenant, 0) }
 	}
 	s, err := sum()
 	if err != nil {
@@ -163,7 +163,7 @@ func TestWhatAProcessDoesIsRecorded(t *testing.T) {
 		r.recover() // two for the first time, one for the second, which buries it
 		sleep(20 * time.Second)
 		got := r.summary("")
-		want := sluice.StatCounts{Enqueued: 5, Claimed: 7, Completed: 1, Failed: 2, Dead: 2, Recovered: 4}
+		want := stat.Counts{Enqueued: 5, Claimed: 7, Completed: 1, Failed: 2, Dead: 2, Recovered: 4}
 		if got.Counts != want {
 			t.Errorf("%+v, want %+v", got.Counts, want)
 		}
@@ -207,7 +207,7 @@ func TestAJobThatWasCompletedInATransactionIsCompleted(t *testing.T) {
 		r.tally.Close()
 		sleep(time.Second)
 		got := r.summary("acme")
-		if want := (sluice.StatCounts{Enqueued: 2, Claimed: 2, Completed: 1, Dead: 1, Failed: 1}); got.Counts != want {
+		if want := (stat.Counts{Enqueued: 2, Claimed: 2, Completed: 1, Dead: 1, Failed: 1}); got.Counts != want {
 			t.Errorf("%+v, want %+v", got.Counts, want)
 		}
 		if off := (got.Run.P99 - 2*time.Second).Abs(); off > 100*time.Millisecond {
@@ -265,7 +265,7 @@ type silent struct{}
 
 func (silent) Now(ctx context.Context) (time.Time, error) { return time.Time{}, wait(ctx) }
 
-func (silent) AddStats(ctx context.Context, _ string, _ []sluice.Stat) error { return wait(ctx) }
+func (silent) AddStats(ctx context.Context, _ string, _ []stat.Stat) error { return wait(ctx) }
 
 func wait(ctx context.Context) error {
 	<-ctx.Done()

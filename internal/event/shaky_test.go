@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // journal keeps the lines of a log.
@@ -73,6 +74,10 @@ type shaky struct {
 }
 
 func newShaky(store sluice.Store) *shaky { return &shaky{Store: store, fails: make(map[string]error)} }
+
+func (s *shaky) AddStats(ctx context.Context, holder string, stats []stat.Stat) error {
+	return stat.Given(s.Store).AddStats(ctx, holder, stats)
+}
 
 // Unwrap gives the store that is decorated.
 func (s *shaky) Unwrap() sluice.Store { return s.Store }

@@ -6,21 +6,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // figures are what happened in a queue, or of one tenant in it, as they are stored in a JSON object.
 type figures struct {
-	Counts sluice.StatCounts `json:"counts"`
-	Wait   sluice.Histogram  `json:"wait"`
-	Run    sluice.Histogram  `json:"run"`
-	Total  sluice.Histogram  `json:"total"`
+	Counts stat.Counts    `json:"counts"`
+	Wait   stat.Histogram `json:"wait"`
+	Run    stat.Histogram `json:"run"`
+	Total  stat.Histogram `json:"total"`
 }
 
-func figuresOf(s sluice.Stat) figures { return figures{s.Counts, s.Wait, s.Run, s.Total} }
+func figuresOf(s stat.Stat) figures { return figures{s.Counts, s.Wait, s.Run, s.Total} }
 
-func (f figures) stat(queue, tenant string, at time.Time, every time.Duration) sluice.Stat {
-	return sluice.Stat{Queue: queue, Tenant: tenant, At: at, Every: every, Counts: f.Counts, Wait: f.Wait, Run: f.Run, Total: f.Total}
+func (f figures) stat(queue, tenant string, at time.Time, every time.Duration) stat.Stat {
+	return stat.Stat{Queue: queue, Tenant: tenant, At: at, Every: every, Counts: f.Counts, Wait: f.Wait, Run: f.Run, Total: f.Total}
 }
 
 // Body is a part as SQL stores keep it until it is folded: a JSON object with the figures of the tenants by name, and
@@ -47,7 +47,7 @@ func PartOf(at time.Time, queue, body string) (Part, error) {
 		return part, fmt.Errorf("statistics of queue %q at %s: %w", queue, at, err)
 	}
 	for tenant, f := range read {
-		part.Stats = append(part.Stats, f.stat(queue, tenant, part.At, sluice.StatFine))
+		part.Stats = append(part.Stats, f.stat(queue, tenant, part.At, stat.Fine))
 	}
 	return part, nil
 }
@@ -56,7 +56,7 @@ func PartOf(at time.Time, queue, body string) (Part, error) {
 // object by name.
 type Stored struct {
 	Key
-	Counts           sluice.StatCounts
+	Counts           stat.Counts
 	Wait, Run, Total string
 	Tenants          string
 }
@@ -105,7 +105,7 @@ func (s Stored) Row() (*Row, error) {
 }
 
 // Bounds are which parts may belong to the slots that a filter asks for: from an instant on, up to another.
-func Bounds(filter sluice.StatFilter) (from, to time.Time) {
+func Bounds(filter stat.Filter) (from, to time.Time) {
 	from, to = filter.From, filter.To
 	if whole := to.Truncate(filter.Every); !whole.Equal(to) {
 		to = whole.Add(filter.Every)
@@ -114,19 +114,19 @@ func Bounds(filter sluice.StatFilter) (from, to time.Time) {
 }
 
 // Chosen reports whether a filter asks for a slot of a queue.
-func Chosen(filter sluice.StatFilter, queue string, at time.Time) bool {
+func Chosen(filter stat.Filter, queue string, at time.Time) bool {
 	return (len(filter.Queues) == 0 || slices.Contains(filter.Queues, queue)) && !at.Before(filter.From) && at.Before(filter.To)
 }
 
 // AddChosen counts a part if a filter asks for its slot.
-func (rows Rows) AddChosen(part Part, filter sluice.StatFilter) {
+func (rows Rows) AddChosen(part Part, filter stat.Filter) {
 	if Chosen(filter, part.Queue, part.At.Truncate(filter.Every)) {
 		rows.Add(part, filter.Every)
 	}
 }
 
 // AddStored counts a stored row, or, if it is of no kind of slot, a part whose body it holds.
-func (rows Rows) AddStored(s Stored, filter sluice.StatFilter) error {
+func (rows Rows) AddStored(s Stored, filter stat.Filter) error {
 	if s.Every == 0 {
 		part, err := PartOf(s.At, s.Queue, s.Tenants)
 		if err == nil {

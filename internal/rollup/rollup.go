@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // grace is how long after its end a minute waits for holders that are late. One that comes later is merged all the same,
@@ -20,14 +21,14 @@ const Ahead = time.Minute
 
 // Taken reports whether a slot that a holder adds now is neither too old nor too far ahead.
 func Taken(at, now time.Time) bool {
-	return !at.Before(now.Add(-sluice.StatFineKept)) && !at.After(now.Add(Ahead))
+	return !at.Before(now.Add(-stat.FineKept)) && !at.After(now.Add(Ahead))
 }
 
 // Part is what one holder added for a queue in a slot: the whole queue, and tenants.
 type Part struct {
 	At    time.Time
 	Queue string
-	Stats []sluice.Stat
+	Stats []stat.Stat
 }
 
 // Slot is all that one holder added for an instant.
@@ -37,12 +38,12 @@ type Slot struct {
 }
 
 // Split checks what a holder adds and sorts it by slot and queue.
-func Split(holder string, stats []sluice.Stat) ([]Slot, error) {
+func Split(holder string, stats []stat.Stat) ([]Slot, error) {
 	if holder == "" {
 		return nil, &sluice.InvalidError{Field: "holder", Rule: "it must not be empty"}
 	}
 	stats = slices.Clone(stats)
-	slices.SortStableFunc(stats, sluice.CompareStats)
+	slices.SortStableFunc(stats, stat.Compare)
 	var out []Slot
 	for _, s := range stats {
 		if err := s.CheckNew(); err != nil {
@@ -63,7 +64,7 @@ func Split(holder string, stats []sluice.Stat) ([]Slot, error) {
 }
 
 // FoldUntil is until when parts are folded: those of minutes that are over.
-func FoldUntil(now time.Time) time.Time { return now.UTC().Add(-grace).Truncate(sluice.StatMinute) }
+func FoldUntil(now time.Time) time.Time { return now.UTC().Add(-grace).Truncate(stat.Minute) }
 
 // Key names a stored slot of a queue.
 type Key struct {
@@ -75,27 +76,27 @@ type Key struct {
 // Row is a slot of a queue: what happened in the whole, and of its tenants.
 type Row struct {
 	Key
-	Whole   sluice.Stat
-	Tenants map[string]*sluice.Stat
+	Whole   stat.Stat
+	Tenants map[string]*stat.Stat
 }
 
 // NewRow is a slot in which nothing happened.
 func NewRow(key Key) *Row {
 	return &Row{
-		Key: key, Tenants: make(map[string]*sluice.Stat),
-		Whole: sluice.Stat{Queue: key.Queue, At: key.At, Every: key.Every},
+		Key: key, Tenants: make(map[string]*stat.Stat),
+		Whole: stat.Stat{Queue: key.Queue, At: key.At, Every: key.Every},
 	}
 }
 
 // Add counts what happened in a part of the slot, of the queue or of a tenant.
-func (r *Row) Add(s sluice.Stat) {
+func (r *Row) Add(s stat.Stat) {
 	if s.Tenant == "" {
 		r.Whole.Merge(s)
 		return
 	}
 	t := r.Tenants[s.Tenant]
 	if t == nil {
-		t = &sluice.Stat{Queue: r.Queue, Tenant: s.Tenant, At: r.At, Every: r.Every}
+		t = &stat.Stat{Queue: r.Queue, Tenant: s.Tenant, At: r.At, Every: r.Every}
 		r.Tenants[s.Tenant] = t
 	}
 	t.Merge(s)
@@ -111,17 +112,17 @@ func (r *Row) Merge(other *Row) {
 
 // Cut forgets all tenants but the largest.
 func (r *Row) Cut() {
-	if len(r.Tenants) <= sluice.StatTenants {
+	if len(r.Tenants) <= stat.MaxTenants {
 		return
 	}
-	ranked := make([]*sluice.Stat, 0, len(r.Tenants))
+	ranked := make([]*stat.Stat, 0, len(r.Tenants))
 	for _, t := range r.Tenants {
 		ranked = append(ranked, t)
 	}
-	slices.SortFunc(ranked, func(a, b *sluice.Stat) int {
+	slices.SortFunc(ranked, func(a, b *stat.Stat) int {
 		return cmp.Or(cmp.Compare(b.Counts.Sum(), a.Counts.Sum()), strings.Compare(a.Tenant, b.Tenant))
 	})
-	for _, t := range ranked[sluice.StatTenants:] {
+	for _, t := range ranked[stat.MaxTenants:] {
 		delete(r.Tenants, t.Tenant)
 	}
 }
@@ -151,7 +152,7 @@ func (rows Rows) Add(part Part, every time.Duration) {
 func Fold(parts []Part) []*Row {
 	rows := make(Rows)
 	for _, p := range parts {
-		for _, slot := range sluice.Slots() {
+		for _, slot := range stat.Slots() {
 			rows.Add(p, slot.Every)
 		}
 	}
@@ -171,8 +172,8 @@ func (rows Rows) Sorted() []*Row {
 }
 
 // List gives what a filter asks for of slots that the store chose by queue and time.
-func (rows Rows) List(filter sluice.StatFilter) []sluice.Stat {
-	var out []sluice.Stat
+func (rows Rows) List(filter stat.Filter) []stat.Stat {
+	var out []stat.Stat
 	for _, r := range rows {
 		if filter.Tenant != "" {
 			if t := r.Tenants[filter.Tenant]; t != nil {
@@ -187,6 +188,6 @@ func (rows Rows) List(filter sluice.StatFilter) []sluice.Stat {
 			}
 		}
 	}
-	slices.SortFunc(out, sluice.CompareStats)
+	slices.SortFunc(out, stat.Compare)
 	return out[:min(len(out), filter.Limit)]
 }

@@ -9,23 +9,26 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 type (
 	// Their names keep the ports apart where they are embedded.
 	alerts    = alert.Store
 	forecasts = forecast.Store
+	stats     = stat.Store
 
 	store struct {
 		sluice.Store
 		alerts
 		forecasts
+		stats
 	}
 )
 
 // Store gives a store whose panics are errors. Of a nil store every verb is an error, too.
 func Store(inner sluice.Store) sluice.Store {
-	return store{sluice.GivenStore(inner), alert.Given(inner), forecast.Given(inner)}
+	return store{sluice.GivenStore(inner), alert.Given(inner), forecast.Given(inner), stat.Given(inner)}
 }
 
 // Unwrap gives the store that is called.

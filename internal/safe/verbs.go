@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 func (s store) Enqueue(ctx context.Context, jobs []sluice.Insert) (_ []sluice.Receipt, err error) {
@@ -25,19 +26,19 @@ func (s store) Now(ctx context.Context) (_ time.Time, err error) {
 	return s.Store.Now(ctx)
 }
 
-func (s store) AddStats(ctx context.Context, holder string, stats []sluice.Stat) (err error) {
+func (s store) AddStats(ctx context.Context, holder string, stats []stat.Stat) (err error) {
 	defer s.caught(&err)
-	return s.Store.AddStats(ctx, holder, stats)
+	return s.stats.AddStats(ctx, holder, stats)
 }
 
-func (s store) Stats(ctx context.Context, filter sluice.StatFilter) (_ []sluice.Stat, err error) {
+func (s store) Stats(ctx context.Context, filter stat.Filter) (_ []stat.Stat, err error) {
 	defer s.caught(&err)
-	return s.Store.Stats(ctx, filter)
+	return s.stats.Stats(ctx, filter)
 }
 
 func (s store) FoldStats(ctx context.Context, limit int) (_ int, err error) {
 	defer s.caught(&err)
-	return s.Store.FoldStats(ctx, limit)
+	return s.stats.FoldStats(ctx, limit)
 }
 
 func (s store) AlertBook(ctx context.Context) (_ alert.Book, err error) {

@@ -82,7 +82,7 @@ func (m *model) lookClosely() tea.Cmd {
 	}
 	queue := m.chosen
 	return func() tea.Msg {
-		d, err := readDetail(m.ctx, m.options.Client, queue)
+		d, err := readDetail(m.ctx, m.options.Store, m.options.Client, queue)
 		return detailMsg{d, err}
 	}
 }

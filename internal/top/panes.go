@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // queueWidths are those of the table of queues: 79 columns with the mark before them.
@@ -206,7 +207,7 @@ func (m *model) hourLines() []string {
 		return []string{"  looking …", ""}
 	}
 	if !h.Counted {
-		return []string{bold.Render("  the last hour"), "  " + sluice.NotCounted, ""}
+		return []string{bold.Render("  the last hour"), "  " + stat.NotCounted, ""}
 	}
 	done, came := make([]float64, 60), make([]float64, 60)
 	from := m.snapshot.at.Add(-time.Hour)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // readTimeout is the deadline of one look at the store.
@@ -39,7 +40,7 @@ const tenantsShown = 10
 // queueRow is a queue with its figures.
 type queueRow struct {
 	sluice.Queue
-	sluice.Summary
+	stat.Summary
 	workers int
 }
 
@@ -68,7 +69,7 @@ func read(ctx context.Context, options Options) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, err
 	}
-	summaries, err := summariesOf(ctx, client, queues, options.Window)
+	summaries, err := summariesOf(ctx, options.Store, queues, options.Window)
 	if err != nil {
 		return snapshot{}, err
 	}
@@ -80,11 +81,11 @@ func read(ctx context.Context, options Options) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, err
 	}
-	alerts, err := options.Alerts(ctx)
+	book, err := alert.Read(ctx, options.Store)
 	if err != nil {
 		return snapshot{}, err
 	}
-	s := snapshot{at: time.Now(), more: more, tenants: tenantRows(flows), alerts: alertsShown(alerts)}
+	s := snapshot{at: time.Now(), more: more, tenants: tenantRows(flows), alerts: alertsShown(book.Alerts)}
 	for _, h := range holders {
 		if h.Silent() {
 			continue
@@ -106,7 +107,7 @@ func read(ctx context.Context, options Options) (snapshot, error) {
 }
 
 // summariesOf reads the figures of queues, by name.
-func summariesOf(ctx context.Context, client *sluice.Client, queues []sluice.Queue, window time.Duration) (map[string]sluice.Summary, error) {
+func summariesOf(ctx context.Context, store sluice.Store, queues []sluice.Queue, window time.Duration) (map[string]stat.Summary, error) {
 	if len(queues) == 0 {
 		return nil, nil
 	}
@@ -114,8 +115,8 @@ func summariesOf(ctx context.Context, client *sluice.Client, queues []sluice.Que
 	for _, q := range queues {
 		chosen.Names = append(chosen.Names, q.Name)
 	}
-	found, err := client.Summaries(ctx, chosen, window)
-	byName := make(map[string]sluice.Summary, len(found))
+	found, err := stat.OfQueues(ctx, store, chosen, window)
+	byName := make(map[string]stat.Summary, len(found))
 	for _, s := range found {
 		byName[s.Queue] = s
 	}
@@ -156,19 +157,19 @@ func alertsShown(all []alert.Alert) (shown []alert.Alert) {
 // detail is one queue, looked at closely.
 type detail struct {
 	queue string
-	hour  sluice.Summary
+	hour  stat.Summary
 	dead  []sluice.Job
 }
 
 // deadShown is how many dead letters are shown of a queue.
 const deadShown = 5
 
-func readDetail(ctx context.Context, client *sluice.Client, queue string) (detail, error) {
+func readDetail(ctx context.Context, store sluice.Store, client *sluice.Client, queue string) (detail, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	d := detail{queue: queue}
 	var err error
-	if d.hour, err = client.Summary(ctx, queue, time.Hour); err != nil {
+	if d.hour, err = stat.Of(ctx, store, queue, time.Hour); err != nil {
 		return d, err
 	}
 	page, err := client.Jobs(ctx, sluice.JobFilter{Queue: queue, States: []sluice.State{sluice.StateDead}, Limit: deadShown})

@@ -11,18 +11,17 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/sluice-queue/sluice"
-	"github.com/sluice-queue/sluice/alert"
 )
 
-// Options say what is looked at, and how. Client, Queues and Alerts are required.
+// Options say what is looked at, and how. Client, Store and Queues are required.
 type Options struct {
 	Client *sluice.Client
 	// Queues gives the queues that are shown, by name, and whether there are more.
 	Queues func(ctx context.Context) (queues []sluice.Queue, more bool, err error)
-	// Alerts gives the alerts, in any state.
-	Alerts func(ctx context.Context) ([]alert.Alert, error)
-	// Store is how the store is called on the screen, without a password.
-	Store string
+	// Store is looked at by Client, too.
+	Store sluice.Store
+	// Label is how the store is called on the screen, without a password.
+	Label string
 	// Every is how often the store is looked at. Default 2 s.
 	Every time.Duration
 	// Window is over how long rates and times are told. Default 1 min.

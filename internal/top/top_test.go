@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -33,19 +34,19 @@ func busy() snapshot {
 		}
 		return q
 	}
-	minute := func(s sluice.Summary) sluice.Summary {
+	minute := func(s stat.Summary) stat.Summary {
 		s.From, s.To = at.Add(-time.Minute), at
 		return s
 	}
 	return snapshot{
 		at: at, took: 12 * time.Millisecond, tended: true,
 		queues: []queueRow{
-			{workers: 2, Queue: queue("payments", func(s *sluice.Settings) { s.InFlightLimit, s.Rate = 200, sluice.RatePerSecond(500) }), Summary: minute(sluice.Summary{
+			{workers: 2, Queue: queue("payments", func(s *sluice.Settings) { s.InFlightLimit, s.Rate = 200, sluice.RatePerSecond(500) }), Summary: minute(stat.Summary{
 				Counted: true, Depth: sluice.Depth{Ready: 12430, Dead: 3}, OldestAge: 182 * time.Second, InFlight: 120, Rate: 398,
-				Counts: sluice.StatCounts{Enqueued: 24612}, Run: sluice.Quantiles{P95: 41 * time.Millisecond},
+				Counts: stat.Counts{Enqueued: 24612}, Run: stat.Quantiles{P95: 41 * time.Millisecond},
 			})},
-			{Queue: queue("mail", nil), Summary: minute(sluice.Summary{Depth: sluice.Depth{Ready: 7}, OldestAge: 90 * time.Minute})},
-			{workers: 1, Queue: queue("reports-of-every-customer", func(s *sluice.Settings) { s.Paused = true }), Summary: minute(sluice.Summary{Depth: sluice.Depth{Ready: 100000}})},
+			{Queue: queue("mail", nil), Summary: minute(stat.Summary{Depth: sluice.Depth{Ready: 7}, OldestAge: 90 * time.Minute})},
+			{workers: 1, Queue: queue("reports-of-every-customer", func(s *sluice.Settings) { s.Paused = true }), Summary: minute(stat.Summary{Depth: sluice.Depth{Ready: 100000}})},
 		},
 		holders: []sluice.Holder{
 			{ID: "web-1:4711:28f61421", Role: sluice.RoleWorker, Queues: []string{"payments", "reports-of-every-customer"}, Slots: 100, Busy: 97, Seen: at.Add(-time.Second)},
@@ -95,13 +96,13 @@ func TestScreens(t *testing.T) {
 		"inspect": {80, 24, func(m *model) {
 			keys(m, "enter")
 			from := m.snapshot.at.Add(-time.Hour)
-			d := detail{queue: "payments", hour: sluice.Summary{
-				Counted: true, Queue: "payments", SuccessRate: 0.998, LeaseExpiryRate: 0.0012, Counts: sluice.StatCounts{Claimed: 155000, Completed: 154000, Dead: 309, Failed: 311},
-				Wait: sluice.Quantiles{P50: 2 * time.Second, P95: time.Minute, P99: 3 * time.Minute},
-				Run:  sluice.Quantiles{P50: 8 * time.Millisecond, P95: 41 * time.Millisecond, P99: 1200 * time.Millisecond},
+			d := detail{queue: "payments", hour: stat.Summary{
+				Counted: true, Queue: "payments", SuccessRate: 0.998, LeaseExpiryRate: 0.0012, Counts: stat.Counts{Claimed: 155000, Completed: 154000, Dead: 309, Failed: 311},
+				Wait: stat.Quantiles{P50: 2 * time.Second, P95: time.Minute, P99: 3 * time.Minute},
+				Run:  stat.Quantiles{P50: 8 * time.Millisecond, P95: 41 * time.Millisecond, P99: 1200 * time.Millisecond},
 			}}
 			for i := range 60 {
-				d.hour.Slots = append(d.hour.Slots, sluice.Stat{At: from.Add(time.Duration(i) * time.Minute), Counts: sluice.StatCounts{Enqueued: int64(i * i), Completed: int64(60 - i)}})
+				d.hour.Slots = append(d.hour.Slots, stat.Stat{At: from.Add(time.Duration(i) * time.Minute), Counts: stat.Counts{Enqueued: int64(i * i), Completed: int64(60 - i)}})
 			}
 			d.dead = []sluice.Job{{Error: "the bank says: no such account", FinishedAt: time.Now().Add(-5*time.Hour - 20*time.Second)}}
 			m.Update(detailMsg{detail: d})
@@ -111,7 +112,7 @@ func TestScreens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newModel(t.Context(), Options{Store: "postgres://host/jobs", Width: of.width, Height: of.height})
+			m := newModel(t.Context(), Options{Label: "postgres://host/jobs", Width: of.width, Height: of.height})
 			m.Update(snapshotMsg{snapshot: busy()})
 			of.prepare(m)
 			compare(t, name, m, of.width, of.height)
@@ -179,23 +180,21 @@ func TestAQuestionCanBeMendedAndLeft(t *testing.T) {
 	}
 }
 
-// quiet is a system without alerts.
-func quiet(context.Context) ([]alert.Alert, error) { return nil, nil }
-
 // shop is a system with one queue.
-func shop(t *testing.T) *sluice.Client {
+func shop(t *testing.T) (*sluice.Client, sluice.Store) {
 	t.Helper()
-	client := sluice.NewClient(memory.New(memory.Options{}), sluice.ClientOptions{})
+	store := memory.New(memory.Options{})
+	client := sluice.NewClient(store, sluice.ClientOptions{})
 	if _, err := client.EnsureQueue(t.Context(), "payments", sluice.DefaultSettings(), sluice.Act{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	return client
+	return client, store
 }
 
 func TestAQueueIsPausedByKeysWithAReason(t *testing.T) {
 	t.Parallel()
-	client := shop(t)
-	m := newModel(t.Context(), Options{Client: client, Queues: allOf(client), Alerts: quiet, By: "ada", Window: time.Minute})
+	client, store := shop(t)
+	m := newModel(t.Context(), Options{Client: client, Store: store, Queues: allOf(client), By: "ada", Window: time.Minute})
 	m.Update(m.look()())
 	keys(m, "p", "b", "a", "n", "k")
 	_, pause := m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
@@ -234,9 +233,9 @@ func TestRunShowsTheScreenUntilThePersonLeaves(t *testing.T) {
 	in, typed := io.Pipe()
 	out := terminal{make(chan struct{}, 1)}
 	ended := make(chan error, 1)
-	client := shop(t)
+	client, store := shop(t)
 	go func() {
-		ended <- Run(t.Context(), Options{Client: client, Queues: allOf(client), Alerts: quiet, In: in, Out: out, Width: 80, Height: 24})
+		ended <- Run(t.Context(), Options{Client: client, Store: store, Queues: allOf(client), In: in, Out: out, Width: 80, Height: 24})
 	}()
 	<-out.wrote
 	if _, err := io.WriteString(typed, "q"); err != nil {

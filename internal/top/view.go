@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // The usual size of a terminal, for one that does not say its own.
@@ -62,9 +63,9 @@ func (m *model) screen() string {
 func (m *model) title() string {
 	s := m.snapshot
 	if s.at.IsZero() && m.failed == nil {
-		return bold.Render("sluice top") + "  " + m.options.Store + "  looking …"
+		return bold.Render("sluice top") + "  " + m.options.Label + "  looking …"
 	}
-	text := bold.Render("sluice top") + "  " + m.options.Store + "  "
+	text := bold.Render("sluice top") + "  " + m.options.Label + "  "
 	if !s.at.IsZero() {
 		text += s.at.Format(time.TimeOnly) + "  " + faint.Render("read in "+short(s.took))
 	}
@@ -115,7 +116,7 @@ func (m *model) firing() (n int) {
 	return n
 }
 
-func perSecond(n int64, s sluice.Summary) float64 {
+func perSecond(n int64, s stat.Summary) float64 {
 	if window := s.To.Sub(s.From).Seconds(); window > 0 {
 		return float64(n) / window
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/sluice-queue/sluice/metric"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/scrub"
+	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
@@ -145,10 +146,22 @@ var calls = map[string]func(ctx context.Context) error{
 		_, _, err := alert.SetRule(ctx, memory.New(memory.Options{}), "x", "", act, nil)
 		return err
 	},
-	"forecast.Of":        func(ctx context.Context) error { _, err := forecast.Of(ctx, nil, forecast.Request{}); return err },
-	"forecast.Read":      func(ctx context.Context) error { _, err := forecast.Read(ctx, nil, forecast.Filter{}); return err },
-	"forecast.Recount":   func(ctx context.Context) error { _, err := forecast.Recount(ctx, nil); return err },
-	"forecast.Given":     func(ctx context.Context) error { _, err := forecast.Given(nil).CountWaves(ctx); return err },
+	"forecast.Of":      func(ctx context.Context) error { _, err := forecast.Of(ctx, nil, forecast.Request{}); return err },
+	"forecast.Read":    func(ctx context.Context) error { _, err := forecast.Read(ctx, nil, forecast.Filter{}); return err },
+	"forecast.Recount": func(ctx context.Context) error { _, err := forecast.Recount(ctx, nil); return err },
+	"forecast.Given":   func(ctx context.Context) error { _, err := forecast.Given(nil).CountWaves(ctx); return err },
+	"stat.Read":        func(ctx context.Context) error { _, err := stat.Read(ctx, nil, stat.Filter{}); return err },
+	"stat.Given":       func(ctx context.Context) error { return stat.Given(nil).AddStats(ctx, "h", nil) },
+	"stat.Of":          func(ctx context.Context) error { _, err := stat.Of(ctx, nil, "x", 0); return err },
+	"stat.OfQueues": func(ctx context.Context) error {
+		_, err := stat.OfQueues(ctx, nil, sluice.QueueFilter{}, 0)
+		return err
+	},
+	"stat.OfTenant": func(ctx context.Context) error { _, err := stat.OfTenant(ctx, nil, "x", "x", 0); return err },
+	"stat.OfTenants": func(ctx context.Context) error {
+		_, err := stat.OfTenants(ctx, nil, sluice.QueueFilter{}, 0)
+		return err
+	},
 	"alert.Read":         func(ctx context.Context) error { _, err := alert.Read(ctx, nil); return err },
 	"alert.Given":        func(ctx context.Context) error { _, err := alert.Given(nil).AlertBook(ctx); return err },
 	"alert.ResetRule":    func(ctx context.Context) error { return alert.ResetRule(ctx, nil, "x", "", act) },
@@ -206,13 +219,13 @@ var calls = map[string]func(ctx context.Context) error{
 
 // harmless are functions that take what may be nil and give no error: they do nothing then, or go by a default.
 var harmless = map[string]func(){
-	"sluice.Outage":           func() { sluice.Outage(nil, errors.New("x")) },
-	"health.FiguresOf":        func() { health.FiguresOf(nil) },
-	"sluice.CountStartFailed": func() { sluice.CountStartFailed(nil, "payments", "") },
-	"sluice.StoreAs":          func() { sluice.StoreAs[health.Store](nil) },
-	"sluice.BeginStep":        func() { _, end := sluice.BeginStep(context.Background(), nil, sluice.Step{}); end(sluice.StepEnd{}) },
-	"api.SchemaIsUpToDate":    func() { api.SchemaIsUpToDate(nil) },
-	"api.NewReadiness":        func() { api.NewReadiness(api.Check{Name: "x"}).Report() },
+	"sluice.Outage":         func() { sluice.Outage(nil, errors.New("x")) },
+	"health.FiguresOf":      func() { health.FiguresOf(nil) },
+	"stat.CountStartFailed": func() { stat.CountStartFailed(nil, "payments", "") },
+	"sluice.StoreAs":        func() { sluice.StoreAs[health.Store](nil) },
+	"sluice.BeginStep":      func() { _, end := sluice.BeginStep(context.Background(), nil, sluice.Step{}); end(sluice.StepEnd{}) },
+	"api.SchemaIsUpToDate":  func() { api.SchemaIsUpToDate(nil) },
+	"api.NewReadiness":      func() { api.NewReadiness(api.Check{Name: "x"}).Report() },
 	"api.Handle": func() {
 		site, _ := api.New(api.Options{Base: "/base"})
 		site.Handle("/x", nil)

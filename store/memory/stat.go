@@ -4,9 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/rollup"
+	"github.com/sluice-queue/sluice/stat"
 )
+
+var _ stat.Store = (*Store)(nil)
 
 // statistics are what holders counted.
 type statistics struct {
@@ -16,7 +18,7 @@ type statistics struct {
 }
 
 // AddStats keeps what a holder counted.
-func (s *Store) AddStats(ctx context.Context, holder string, stats []sluice.Stat) error {
+func (s *Store) AddStats(ctx context.Context, holder string, stats []stat.Stat) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return err
@@ -54,9 +56,9 @@ func (s *Store) addSlots(holder string, slots []rollup.Slot) {
 
 // copyOf shares nothing with what the holder goes on counting in.
 func copyOf(part rollup.Part) rollup.Part {
-	stats := make([]sluice.Stat, len(part.Stats))
+	stats := make([]stat.Stat, len(part.Stats))
 	for i, s := range part.Stats {
-		stats[i] = sluice.Stat{Queue: s.Queue, Tenant: s.Tenant, At: s.At, Every: s.Every}
+		stats[i] = stat.Stat{Queue: s.Queue, Tenant: s.Tenant, At: s.At, Every: s.Every}
 		stats[i].Merge(s)
 	}
 	part.Stats = stats
@@ -64,7 +66,7 @@ func copyOf(part rollup.Part) rollup.Part {
 }
 
 // Stats lists slots.
-func (s *Store) Stats(ctx context.Context, filter sluice.StatFilter) ([]sluice.Stat, error) {
+func (s *Store) Stats(ctx context.Context, filter stat.Filter) ([]stat.Stat, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -116,7 +118,7 @@ func (s *Store) FoldStats(ctx context.Context, limit int) (int, error) {
 // added.
 func (s *Store) forgetSlots(limit int) int {
 	forgotten := 0
-	for _, slot := range sluice.Slots() {
+	for _, slot := range stat.Slots() {
 		for key := range s.stats.rows {
 			if forgotten < limit && key.Every == slot.Every && key.At.Before(s.now().Add(-slot.Kept)) {
 				delete(s.stats.rows, key)
@@ -125,7 +127,7 @@ func (s *Store) forgetSlots(limit int) int {
 		}
 	}
 	for holder, last := range s.stats.last {
-		if last.Before(s.now().Add(-sluice.StatFineKept)) {
+		if last.Before(s.now().Add(-stat.FineKept)) {
 			delete(s.stats.last, holder)
 		}
 	}

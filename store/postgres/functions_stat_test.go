@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 // TestFunctionsCountByThemselves works by functions alone, with the few rights of roles, and reads the statistics after
@@ -44,20 +44,19 @@ func TestFunctionsCountByThemselves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	client := sluice.NewClient(r.owner, sluice.ClientOptions{})
-	got, err := client.Summary(t.Context(), "scraper", 0)
+	got, err := stat.Of(t.Context(), r.owner, "scraper", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := sluice.StatCounts{Enqueued: 4, Requeued: 1, Claimed: 8, Completed: 2, Dead: 1, Failed: 1, Released: 1, Recovered: 2}
+	want := stat.Counts{Enqueued: 4, Requeued: 1, Claimed: 8, Completed: 2, Dead: 1, Failed: 1, Released: 1, Recovered: 2}
 	if got.Counts != want {
 		t.Errorf("%+v, want %+v", got.Counts, want)
 	}
 	if got.Wait.P95 < 10*time.Millisecond || got.Wait.P95 > time.Hour || got.Run.P50 <= 0 || got.Total.P50 < 10*time.Millisecond {
 		t.Errorf("wait %v, run %v, total %v", got.Wait, got.Run, got.Total)
 	}
-	of, err := client.TenantSummary(t.Context(), "scraper", "acme", 0)
-	if want := (sluice.StatCounts{Enqueued: 2, Claimed: 2, Completed: 2}); err != nil || of.Counts != want {
+	of, err := stat.OfTenant(t.Context(), r.owner, "scraper", "acme", 0)
+	if want := (stat.Counts{Enqueued: 2, Claimed: 2, Completed: 2}); err != nil || of.Counts != want {
 		t.Errorf("of the tenant %+v, want %+v, %v", of.Counts, want, err)
 	}
 }

@@ -7,9 +7,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/rollup"
+	"github.com/sluice-queue/sluice/stat"
 )
+
+var _ stat.Store = (*Store)(nil)
 
 //go:embed sql/stat_sent.sql
 var statSentSQL string
@@ -39,7 +41,7 @@ var statForgetHoldersSQL string
 var statsSQL string
 
 // AddStats keeps what a holder counted, each slot in a transaction of its own.
-func (s *Store) AddStats(ctx context.Context, holder string, stats []sluice.Stat) error {
+func (s *Store) AddStats(ctx context.Context, holder string, stats []stat.Stat) error {
 	slots, err := rollup.Split(holder, stats)
 	if err != nil {
 		return err
@@ -55,7 +57,7 @@ func (s *Store) AddStats(ctx context.Context, holder string, stats []sluice.Stat
 func (s *Store) addSlot(ctx context.Context, holder string, slot rollup.Slot) error {
 	return s.call(ctx, "add statistics", func(ctx context.Context, _ bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			sent, err := list(ctx, tx, pgx.RowTo[string], statSentSQL, holder, slot.At, sluice.StatFineKept, rollup.Ahead)
+			sent, err := list(ctx, tx, pgx.RowTo[string], statSentSQL, holder, slot.At, stat.FineKept, rollup.Ahead)
 			if err != nil || len(sent) == 0 {
 				return err
 			}
@@ -78,8 +80,8 @@ func addParts(ctx context.Context, tx pgx.Tx, holder string, slot rollup.Slot) e
 }
 
 // Stats lists slots.
-func (s *Store) Stats(ctx context.Context, filter sluice.StatFilter) ([]sluice.Stat, error) {
-	var out []sluice.Stat
+func (s *Store) Stats(ctx context.Context, filter stat.Filter) ([]stat.Stat, error) {
+	var out []stat.Stat
 	from, partsTo := rollup.Bounds(filter)
 	var limit *int
 	if filter.Tenant == "" {
@@ -191,12 +193,12 @@ func statColumns(r rollup.Stored) []any {
 
 func forgetStats(ctx context.Context, tx pgx.Tx, limit int) (int, error) {
 	forgotten := 0
-	for _, slot := range sluice.Slots() {
+	for _, slot := range stat.Slots() {
 		gone, err := list(ctx, tx, pgx.RowTo[int], statForgetSQL, int(slot.Every.Seconds()), slot.Kept, limit-forgotten)
 		if err != nil {
 			return 0, err
 		}
 		forgotten += gone[0]
 	}
-	return forgotten, exec(ctx, tx, statForgetHoldersSQL, sluice.StatFineKept)
+	return forgotten, exec(ctx, tx, statForgetHoldersSQL, stat.FineKept)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/rollup"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 //go:embed sql/stat_call_take.sql
@@ -53,16 +54,16 @@ func foldCalls(ctx context.Context, tx pgx.Tx, limit int) (int, error) {
 }
 
 // statsOf are calls by slot, queue and tenant.
-func statsOf(calls []statCall) []sluice.Stat {
-	byName := make(map[statOf]*sluice.Stat)
+func statsOf(calls []statCall) []stat.Stat {
+	byName := make(map[statOf]*stat.Stat)
 	for _, c := range calls {
-		of := statOf{c.at.UTC().Truncate(sluice.StatFine), c.queue, ""}
+		of := statOf{c.at.UTC().Truncate(stat.Fine), c.queue, ""}
 		c.countIn(byName, of)
 		if of.tenant = c.tenant; of.tenant != "" {
 			c.countIn(byName, of)
 		}
 	}
-	out := make([]sluice.Stat, 0, len(byName))
+	out := make([]stat.Stat, 0, len(byName))
 	for _, s := range byName {
 		out = append(out, *s)
 	}
@@ -75,14 +76,14 @@ type statOf struct {
 	queue, tenant string
 }
 
-func (c statCall) countIn(stats map[statOf]*sluice.Stat, of statOf) {
+func (c statCall) countIn(stats map[statOf]*stat.Stat, of statOf) {
 	s := stats[of]
 	if s == nil {
-		s = &sluice.Stat{Queue: of.queue, Tenant: of.tenant, At: of.at, Every: sluice.StatFine}
+		s = &stat.Stat{Queue: of.queue, Tenant: of.tenant, At: of.at, Every: stat.Fine}
 		stats[of] = s
 	}
 	if len(c.waits)+len(c.runs) == 0 {
-		s.Moved(c.event, c.jobs, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+		s.Moved(c.event, c.jobs, stat.Unknown, stat.Unknown, stat.Unknown)
 		return
 	}
 	for i := range c.jobs {
@@ -92,7 +93,7 @@ func (c statCall) countIn(stats map[statOf]*sluice.Stat, of statOf) {
 
 func timeAt(micros []int64, i int) time.Duration {
 	if i >= len(micros) {
-		return sluice.Unknown
+		return stat.Unknown
 	}
 	return time.Duration(micros[i]) * time.Microsecond
 }

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/rollup"
+	"github.com/sluice-queue/sluice/stat"
 )
+
+var _ stat.Store = (*Store)(nil)
 
 //go:embed sql/stat_sent.sql
 var statSentSQL string
@@ -42,7 +44,7 @@ var statForgetHoldersSQL string
 var statsSQL string
 
 // AddStats keeps what a holder counted, each slot in a write of its own.
-func (s *Store) AddStats(ctx context.Context, holder string, stats []sluice.Stat) error {
+func (s *Store) AddStats(ctx context.Context, holder string, stats []stat.Stat) error {
 	slots, err := rollup.Split(holder, stats)
 	if err != nil {
 		return err
@@ -81,8 +83,8 @@ func (s *Store) addSlot(ctx context.Context, holder string, slot rollup.Slot) er
 }
 
 // Stats lists slots.
-func (s *Store) Stats(ctx context.Context, filter sluice.StatFilter) ([]sluice.Stat, error) {
-	var out []sluice.Stat
+func (s *Store) Stats(ctx context.Context, filter stat.Filter) ([]stat.Stat, error) {
+	var out []stat.Stat
 	from, partsTo := rollup.Bounds(filter)
 	limit := filter.Limit // each row is a slot, and what follows the last of them is not asked for
 	if filter.Tenant != "" {
@@ -167,7 +169,7 @@ func scanDuePart(row *sql.Rows) (t duePart, err error) {
 func minutesOf(due []duePart) map[rollup.Key][]duePart {
 	groups := make(map[rollup.Key][]duePart)
 	for _, t := range due {
-		key := rollup.Key{Every: sluice.StatMinute, At: t.At.Truncate(sluice.StatMinute), Queue: t.Queue}
+		key := rollup.Key{Every: stat.Minute, At: t.At.Truncate(stat.Minute), Queue: t.Queue}
 		groups[key] = append(groups[key], t)
 	}
 	return groups
@@ -228,9 +230,9 @@ func putParts(tx runner, parts []rollup.Part) error {
 // forgetStats deletes old slots. It asks beside the writer first whether there are any.
 func (s *Store) forgetStats(ctx context.Context, limit int) (int, error) {
 	at := time.UnixMicro(now())
-	holders := at.Add(-sluice.StatFineKept).UnixMicro()
+	holders := at.Add(-stat.FineKept).UnixMicro()
 	forgotten := 0
-	for _, slot := range sluice.Slots() {
+	for _, slot := range stat.Slots() {
 		every, before := int(slot.Every.Seconds()), at.Add(-slot.Kept).UnixMicro()
 		var old []bool
 		err := s.read(ctx, "fold statistics", func(tx runner) (err error) {

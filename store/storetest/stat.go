@@ -9,50 +9,51 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 func statRules() []Rule {
 	return []Rule{
 		{"R-400", "What holders counted is listed by slot, merged over holders, the oldest slot first and then by queue; every figure and every time comes back.", "C-65, C-68", func(w *world) {
 			base := w.base()
-			first, second := w.figures(base, queue, 100), w.figures(base.Add(sluice.StatFine), queue, 200)
-			other := w.figures(base.Add(sluice.StatFine), "mail", 300)
-			w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{second, other, first}))
-			w.lists("of one holder", sluice.StatFilter{Every: sluice.StatFine}, first, other, second)
-			w.ok(w.Other.AddStats(w.ctx, holder(2), []sluice.Stat{w.figures(base, queue, 1000)}))
+			first, second := w.figures(base, queue, 100), w.figures(base.Add(stat.Fine), queue, 200)
+			other := w.figures(base.Add(stat.Fine), "mail", 300)
+			w.ok(stat.Given(w.Store).AddStats(w.ctx, holder(1), []stat.Stat{second, other, first}))
+			w.lists("of one holder", stat.Filter{Every: stat.Fine}, first, other, second)
+			w.ok(stat.Given(w.Other).AddStats(w.ctx, holder(2), []stat.Stat{w.figures(base, queue, 1000)}))
 			both := merged(w.figures(base, queue, 1000), first)
-			w.lists("of both", sluice.StatFilter{Every: sluice.StatFine}, both, other, second)
+			w.lists("of both", stat.Filter{Every: stat.Fine}, both, other, second)
 		}},
 		{"R-401", "A slot that a holder sends again changes nothing, before it is folded and after; nor does one that is not later than another that the holder has sent.", "I-20", func(w *world) {
 			base := w.base()
-			s, next := w.figures(base, queue, 1), w.figures(base.Add(sluice.StatFine), "mail", 2)
+			s, next := w.figures(base, queue, 1), w.figures(base.Add(stat.Fine), "mail", 2)
 			for range 2 {
-				w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{s, next}))
+				w.ok(stat.Given(w.Store).AddStats(w.ctx, holder(1), []stat.Stat{s, next}))
 			}
-			w.lists("when it is sent twice", sluice.StatFilter{Every: sluice.StatFine}, s, next)
+			w.lists("when it is sent twice", stat.Filter{Every: stat.Fine}, s, next)
 			w.fold()
-			w.ok(w.Other.AddStats(w.ctx, holder(1), []sluice.Stat{s, next}))
-			w.ok(w.Other.AddStats(w.ctx, holder(1), []sluice.Stat{s}))
-			w.lists("when it was folded", sluice.StatFilter{Every: sluice.StatFine}, s, next)
+			w.ok(stat.Given(w.Other).AddStats(w.ctx, holder(1), []stat.Stat{s, next}))
+			w.ok(stat.Given(w.Other).AddStats(w.ctx, holder(1), []stat.Stat{s}))
+			w.lists("when it was folded", stat.Filter{Every: stat.Fine}, s, next)
 			w.fold()
-			w.lists("and again", sluice.StatFilter{Every: sluice.StatFine}, s, next)
+			w.lists("and again", stat.Filter{Every: stat.Fine}, s, next)
 		}},
 		{"R-402", "Folding keeps what is listed as it is, by ten seconds, by the minute and by the hour; what comes late is added.", "I-25", func(w *world) {
 			base := w.base()
 			minute, hour := w.addMinutes(base)
 			check := func(when string) {
-				w.lists(when, sluice.StatFilter{Every: sluice.StatMinute}, minute...)
-				w.lists(when, sluice.StatFilter{Every: sluice.StatHour}, hour)
+				w.lists(when, stat.Filter{Every: stat.Minute}, minute...)
+				w.lists(when, stat.Filter{Every: stat.Hour}, hour)
 			}
 			check("before")
-			fine, err := w.Store.Stats(w.ctx, w.all(sluice.StatFilter{Every: sluice.StatFine}))
+			fine, err := stat.Given(w.Store).Stats(w.ctx, w.all(stat.Filter{Every: stat.Fine}))
 			w.ok(err)
 			equal(w, "slots of ten seconds", len(fine), 4)
 			w.fold()
 			check("after")
-			w.lists("after", sluice.StatFilter{Every: sluice.StatFine}, fine...)
-			late := w.figures(base.Add(sluice.StatMinute), queue, 70)
-			w.ok(w.Store.AddStats(w.ctx, "late", []sluice.Stat{late}))
+			w.lists("after", stat.Filter{Every: stat.Fine}, fine...)
+			late := w.figures(base.Add(stat.Minute), queue, 70)
+			w.ok(stat.Given(w.Store).AddStats(w.ctx, "late", []stat.Stat{late}))
 			minute[1], hour = merged(minute[1], late), merged(hour, late)
 			check("with a late one")
 			w.fold()
@@ -61,23 +62,23 @@ func statRules() []Rule {
 		}},
 		{"R-403", "A filter chooses slots of a queue, those that begin from an instant on and before another, and the oldest up to a limit.", "S-8", func(w *world) {
 			base := w.base()
-			var mine []sluice.Stat
+			var mine []stat.Stat
 			for n := range 4 {
-				at := base.Add(time.Duration(n) * sluice.StatMinute)
+				at := base.Add(time.Duration(n) * stat.Minute)
 				mine = append(mine, w.figures(at, queue, int64(n+1)))
-				w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{mine[n], w.figures(at, "mail", 50)}))
+				w.ok(stat.Given(w.Store).AddStats(w.ctx, holder(1), []stat.Stat{mine[n], w.figures(at, "mail", 50)}))
 			}
 			for i := range mine {
-				mine[i].Every = sluice.StatMinute
+				mine[i].Every = stat.Minute
 			}
 			check := func(when string) {
-				minutes := sluice.StatFilter{Queues: []string{queue}, Every: sluice.StatMinute}
+				minutes := stat.Filter{Queues: []string{queue}, Every: stat.Minute}
 				w.lists(when, minutes, mine...)
 				minutes.Limit = 3
 				w.lists(when+", three", minutes, mine[:3]...)
-				minutes.From, minutes.To, minutes.Limit = base.Add(sluice.StatMinute), base.Add(3*sluice.StatMinute), 10
+				minutes.From, minutes.To, minutes.Limit = base.Add(stat.Minute), base.Add(3*stat.Minute), 10
 				w.lists(when+", in between", minutes, mine[1:3]...)
-				minutes.From, minutes.To = base.Add(time.Second), base.Add(2*sluice.StatMinute+time.Second)
+				minutes.From, minutes.To = base.Add(time.Second), base.Add(2*stat.Minute+time.Second)
 				w.lists(when+", at odd instants", minutes, mine[1:3]...)
 				minutes.Queues = []string{"nobody"}
 				w.lists(when+", of no queue", minutes)
@@ -91,12 +92,12 @@ func statRules() []Rule {
 		{"R-404", "Slots of ten seconds are kept for two hours, minutes for two days, hours for ninety days, and then deleted, a limited number at a time.", "S-5", func(w *world) {
 			base := w.base()
 			for n := range 3 {
-				w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{w.figures(base.Add(time.Duration(n)*sluice.StatMinute), queue, 1)}))
+				w.ok(stat.Given(w.Store).AddStats(w.ctx, holder(1), []stat.Stat{w.figures(base.Add(time.Duration(n)*stat.Minute), queue, 1)}))
 			}
 			w.fold()
 			left := func(when string, fine, minutes, hours int) {
-				for every, want := range map[time.Duration]int{sluice.StatFine: fine, sluice.StatMinute: minutes, sluice.StatHour: hours} {
-					found, err := w.Store.Stats(w.ctx, w.all(sluice.StatFilter{Every: every}))
+				for every, want := range map[time.Duration]int{stat.Fine: fine, stat.Minute: minutes, stat.Hour: hours} {
+					found, err := stat.Given(w.Store).Stats(w.ctx, w.all(stat.Filter{Every: every}))
 					w.ok(err)
 					equal(w, fmt.Sprintf("slots of %s %s", every, when), len(found), want)
 				}
@@ -118,64 +119,64 @@ func statRules() []Rule {
 			base := w.base()
 			name := func(n int) string { return fmt.Sprintf(`tenant "%02d" $.<x>`, n) }
 			for h := range 2 {
-				stats := []sluice.Stat{w.figures(base, queue, 1000)}
-				for n := range sluice.StatTenants + 5 {
+				stats := []stat.Stat{w.figures(base, queue, 1000)}
+				for n := range stat.MaxTenants + 5 {
 					s := w.figures(base, queue, int64(n+1))
 					s.Tenant = name(n)
 					stats = append(stats, s)
 				}
-				w.ok(w.Store.AddStats(w.ctx, holder(h), stats))
+				w.ok(stat.Given(w.Store).AddStats(w.ctx, holder(h), stats))
 			}
 			one := func(when string) {
 				want := merged(w.figures(base, queue, 10), w.figures(base, queue, 10))
 				want.Tenant = name(9)
-				w.lists(when, sluice.StatFilter{Every: sluice.StatFine, Tenant: name(9)}, want)
-				w.lists(when, sluice.StatFilter{Every: sluice.StatFine, Tenant: "nobody"})
+				w.lists(when, stat.Filter{Every: stat.Fine, Tenant: name(9)}, want)
+				w.lists(when, stat.Filter{Every: stat.Fine, Tenant: "nobody"})
 			}
 			one("before")
 			w.fold()
 			one("after")
-			found, err := w.Other.Stats(w.ctx, w.all(sluice.StatFilter{Every: sluice.StatMinute, Tenants: true}))
+			found, err := stat.Given(w.Other).Stats(w.ctx, w.all(stat.Filter{Every: stat.Minute, Tenants: true}))
 			w.ok(err)
-			equal(w, "slots", len(found), 1+sluice.StatTenants)
+			equal(w, "slots", len(found), 1+stat.MaxTenants)
 			equal(w, "the first is the queue's", found[0].Tenant, "")
 			equal(w, "what is claimed in all", found[0].Counts.Claimed, 2*w.figures(base, queue, 1000).Counts.Claimed)
 			equal(w, "the smallest that is told", found[1].Tenant, name(5))
-			equal(w, "the largest", found[sluice.StatTenants].Tenant, name(sluice.StatTenants+4))
-			w.lists("without tenants", sluice.StatFilter{Every: sluice.StatMinute}, found[0])
-			w.lists("a small one", sluice.StatFilter{Every: sluice.StatMinute, Tenant: name(4)})
+			equal(w, "the largest", found[stat.MaxTenants].Tenant, name(stat.MaxTenants+4))
+			w.lists("without tenants", stat.Filter{Every: stat.Minute}, found[0])
+			w.lists("a small one", stat.Filter{Every: stat.Minute, Tenant: name(4)})
 		}},
 		{"R-406", "A slot that began more than two hours ago, or begins more than a minute from now, is left out, and so are no others with it; what is no slot is refused.", "I-26, S-8", func(w *world) {
 			base := w.base()
 			old, now, ahead := w.figures(base.Add(-3*time.Hour), queue, 1), w.figures(base, queue, 2), w.figures(base.Add(24*time.Hour), queue, 3)
-			w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{old, now, ahead}))
-			w.lists("of the three", sluice.StatFilter{Every: sluice.StatFine, To: w.Now().Add(48 * time.Hour)}, now)
-			w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{w.figures(base.Add(sluice.StatFine), queue, 4)}))
-			found, err := w.Store.Stats(w.ctx, w.all(sluice.StatFilter{Every: sluice.StatFine}))
+			w.ok(stat.Given(w.Store).AddStats(w.ctx, holder(1), []stat.Stat{old, now, ahead}))
+			w.lists("of the three", stat.Filter{Every: stat.Fine, To: w.Now().Add(48 * time.Hour)}, now)
+			w.ok(stat.Given(w.Store).AddStats(w.ctx, holder(1), []stat.Stat{w.figures(base.Add(stat.Fine), queue, 4)}))
+			found, err := stat.Given(w.Store).Stats(w.ctx, w.all(stat.Filter{Every: stat.Fine}))
 			w.ok(err)
 			equal(w, "slots when the holder has sent another", len(found), 2)
-			w.is(w.Store.AddStats(w.ctx, "", []sluice.Stat{now}), sluice.ErrInvalid)
+			w.is(stat.Given(w.Store).AddStats(w.ctx, "", []stat.Stat{now}), sluice.ErrInvalid)
 			odd := now
 			odd.At = odd.At.Add(time.Second)
-			w.is(w.Store.AddStats(w.ctx, holder(2), []sluice.Stat{odd}), sluice.ErrInvalid)
-			w.ok(w.Store.AddStats(w.ctx, holder(2), nil))
+			w.is(stat.Given(w.Store).AddStats(w.ctx, holder(2), []stat.Stat{odd}), sluice.ErrInvalid)
+			w.ok(stat.Given(w.Store).AddStats(w.ctx, holder(2), nil))
 		}},
 		{"R-407", "Several that fold, add and list at once neither lose a count nor count one twice.", "I-25", func(w *world) {
 			base := w.base()
 			const holders, slots = 3, 12
 			add := func(h int) {
 				for n := range slots {
-					s := w.figures(base.Add(time.Duration(n)*sluice.StatFine), queue, 1)
-					if err := w.Store.AddStats(w.ctx, holder(h), []sluice.Stat{s}); err != nil {
+					s := w.figures(base.Add(time.Duration(n)*stat.Fine), queue, 1)
+					if err := stat.Given(w.Store).AddStats(w.ctx, holder(h), []stat.Stat{s}); err != nil {
 						w.Errorf("add: %v", err)
 					}
 				}
 			}
 			foldAndLook := func(store sluice.Store, limit int) {
-				if _, err := store.FoldStats(w.ctx, limit); err != nil {
+				if _, err := stat.Given(store).FoldStats(w.ctx, limit); err != nil {
 					w.Errorf("fold: %v", err)
 				}
-				found, err := store.Stats(w.ctx, w.all(sluice.StatFilter{Every: sluice.StatHour}))
+				found, err := stat.Given(store).Stats(w.ctx, w.all(stat.Filter{Every: stat.Hour}))
 				if err != nil || len(found) > 1 || len(found) == 1 && found[0].Counts.Enqueued > 2*holders*slots {
 					w.Errorf("listed %+v, %v", found, err)
 				}
@@ -201,8 +202,8 @@ func statRules() []Rule {
 			}
 			all.Wait()
 			w.fold()
-			for _, every := range []time.Duration{sluice.StatFine, sluice.StatMinute, sluice.StatHour} {
-				found, err := w.Other.Stats(w.ctx, w.all(sluice.StatFilter{Every: every}))
+			for _, every := range []time.Duration{stat.Fine, stat.Minute, stat.Hour} {
+				found, err := stat.Given(w.Other).Stats(w.ctx, w.all(stat.Filter{Every: every}))
 				w.ok(err)
 				enqueued, waits := int64(0), int64(0)
 				for _, s := range found {
@@ -213,11 +214,11 @@ func statRules() []Rule {
 			}
 		}},
 		{"R-408", "A minute that is not over is listed before it is folded, and is not folded yet.", "C-65", func(w *world) {
-			now := w.figures(w.Now().UTC().Add(30*time.Second).Truncate(sluice.StatFine), queue, 3)
-			w.ok(w.Store.AddStats(w.ctx, holder(1), []sluice.Stat{now}))
+			now := w.figures(w.Now().UTC().Add(30*time.Second).Truncate(stat.Fine), queue, 3)
+			w.ok(stat.Given(w.Store).AddStats(w.ctx, holder(1), []stat.Stat{now}))
 			equal(w, "folded", w.foldOnce(w.Store, 100), 0)
-			now.At, now.Every = now.At.Truncate(sluice.StatMinute), sluice.StatMinute
-			w.lists("at once", sluice.StatFilter{Every: sluice.StatMinute}, now)
+			now.At, now.Every = now.At.Truncate(stat.Minute), stat.Minute
+			w.lists("at once", stat.Filter{Every: stat.Minute}, now)
 			w.Advance(time.Hour)
 			equal(w, "folded when it is over", w.foldOnce(w.Other, 100), 1)
 		}},
@@ -228,8 +229,8 @@ func statRules() []Rule {
 func (w *world) base() time.Time { return w.Now().UTC().Add(-20 * time.Minute).Truncate(time.Hour) }
 
 // figures is what happened in a slot of ten seconds: each figure is another multiple of n.
-func (w *world) figures(at time.Time, queue string, n int64) sluice.Stat {
-	s := sluice.Stat{Queue: queue, At: at, Every: sluice.StatFine}
+func (w *world) figures(at time.Time, queue string, n int64) stat.Stat {
+	s := stat.Stat{Queue: queue, At: at, Every: stat.Fine}
 	for i, figure := range s.Counts.Figures() {
 		*figure = int64(i+1) * n
 	}
@@ -241,23 +242,23 @@ func (w *world) figures(at time.Time, queue string, n int64) sluice.Stat {
 }
 
 // merged is the sum of two, in the slot of the first.
-func merged(a, b sluice.Stat) sluice.Stat {
-	sum := sluice.Stat{Queue: a.Queue, Tenant: a.Tenant, At: a.At, Every: a.Every}
+func merged(a, b stat.Stat) stat.Stat {
+	sum := stat.Stat{Queue: a.Queue, Tenant: a.Tenant, At: a.At, Every: a.Every}
 	sum.Merge(a)
 	sum.Merge(b)
 	return sum
 }
 
 // addMinutes adds four slots in two minutes, of two holders, and gives the minutes and the hour that they make.
-func (w *world) addMinutes(base time.Time) (minutes []sluice.Stat, hour sluice.Stat) {
+func (w *world) addMinutes(base time.Time) (minutes []stat.Stat, hour stat.Stat) {
 	w.Helper()
-	hour = sluice.Stat{Queue: queue, At: base, Every: sluice.StatHour}
+	hour = stat.Stat{Queue: queue, At: base, Every: stat.Hour}
 	for m := range 2 {
-		minute := sluice.Stat{Queue: queue, At: base.Add(time.Duration(m) * sluice.StatMinute), Every: sluice.StatMinute}
+		minute := stat.Stat{Queue: queue, At: base.Add(time.Duration(m) * stat.Minute), Every: stat.Minute}
 		for n := range 2 {
 			for h := range 2 {
-				s := w.figures(minute.At.Add(time.Duration(n*5)*sluice.StatFine), queue, int64(1+h+10*n+100*m))
-				w.ok(w.Store.AddStats(w.ctx, holder(h), []sluice.Stat{s}))
+				s := w.figures(minute.At.Add(time.Duration(n*5)*stat.Fine), queue, int64(1+h+10*n+100*m))
+				w.ok(stat.Given(w.Store).AddStats(w.ctx, holder(h), []stat.Stat{s}))
 				minute.Merge(s)
 			}
 		}
@@ -268,7 +269,7 @@ func (w *world) addMinutes(base time.Time) (minutes []sluice.Stat, hour sluice.S
 }
 
 // all fills in a window that nothing falls out of.
-func (w *world) all(filter sluice.StatFilter) sluice.StatFilter {
+func (w *world) all(filter stat.Filter) stat.Filter {
 	if filter.From.IsZero() {
 		filter.From = w.Now().Add(-200 * 24 * time.Hour).Truncate(time.Hour)
 	}
@@ -282,17 +283,17 @@ func (w *world) all(filter sluice.StatFilter) sluice.StatFilter {
 }
 
 // lists makes sure of what another process lists.
-func (w *world) lists(when string, filter sluice.StatFilter, want ...sluice.Stat) {
+func (w *world) lists(when string, filter stat.Filter, want ...stat.Stat) {
 	w.Helper()
-	got, err := w.Other.Stats(w.ctx, w.all(filter))
+	got, err := stat.Given(w.Other).Stats(w.ctx, w.all(filter))
 	w.ok(err)
-	if slices.EqualFunc(got, want, sluice.Stat.Equal) {
+	if slices.EqualFunc(got, want, stat.Stat.Equal) {
 		return
 	}
 	w.Fatalf("slots of %s, %s:\n%s\nwant:\n%s", filter.Every, when, lines(got), lines(want))
 }
 
-func lines(stats []sluice.Stat) string {
+func lines(stats []stat.Stat) string {
 	var text strings.Builder
 	for _, s := range stats {
 		fmt.Fprintf(&text, "%+v\n", s)
@@ -309,7 +310,7 @@ func (w *world) fold() {
 
 func (w *world) foldOnce(store sluice.Store, limit int) int {
 	w.Helper()
-	n, err := store.FoldStats(w.ctx, limit)
+	n, err := stat.Given(store).FoldStats(w.ctx, limit)
 	w.ok(err)
 	return n
 }

@@ -1,4 +1,4 @@
-package sluice
+package stat
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package sluice
+package stat
 
 import (
 	"cmp"
@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // Summary tells how a queue is, or one tenant in it, over a window of time.
@@ -21,17 +23,17 @@ type Summary struct {
 
 	// Depth counts the queue's jobs as they are now. OldestAge is how long the one that waits longest has been due, InFlight
 	// what Depth.InFlight says. They are of whole queues.
-	Depth     Depth         `json:"depth"`
+	Depth     sluice.Depth  `json:"depth"`
 	OldestAge time.Duration `json:"-"`
 	InFlight  int           `json:"in_flight"`
 
 	// Counted says whether the figures below tell anything: something was counted in the window, or processes that serve the
 	// queue count, and nothing happened. Without it they are those of an empty window, and must not be shown as figures. See
-	// StatsKnown.
+	// Known.
 	Counted bool `json:"counted"`
 
 	// Counts are those of the window.
-	Counts StatCounts `json:"counts"`
+	Counts Counts `json:"counts"`
 	// Rate is how many jobs completed per second.
 	Rate float64 `json:"rate"`
 	// SuccessRate is completed / (completed + dead); 1 when no job ended. An attempt that failed and is tried again
@@ -92,59 +94,59 @@ func share(part, whole int64, otherwise float64) float64 {
 	return math.Min(float64(part)/float64(whole), 1)
 }
 
-// Summary tells how a queue is, and how it was over a window up to now; 0: StatWindow. An unknown queue is an
-// ErrNotFound. It reads some tens of slots and the queue's Depth.
-func (c *Client) Summary(ctx context.Context, queue string, window time.Duration) (Summary, error) {
-	all, err := c.summaries(ctx, named(queue), StatFilter{}, window)
+// Of sums up a queue: its depth now, and its statistics over a window up to now. Window 0 means [DefaultWindow]. An unknown queue
+// is a [sluice.ErrNotFound]. Of reads some tens of slots and the queue's depth.
+func Of(ctx context.Context, store sluice.Store, queue string, window time.Duration) (Summary, error) {
+	all, err := summaries(ctx, store, sluice.QueueFilter{Names: []string{queue}}, Filter{}, window)
 	if err != nil {
 		return Summary{}, err
 	}
 	if len(all) == 0 {
-		return Summary{}, fmt.Errorf("queue %.80q: %w", queue, ErrNotFound)
+		return Summary{}, fmt.Errorf("queue %.80q: %w", queue, sluice.ErrNotFound)
 	}
 	return all[0], nil
 }
 
-// Summaries tells it of the queues that a filter chooses, by name. It reads the slots and the Depth of each.
-func (c *Client) Summaries(ctx context.Context, filter QueueFilter, window time.Duration) ([]Summary, error) {
-	return c.summaries(ctx, filter, StatFilter{}, window)
+// OfQueues sums up the queues that a filter chooses, by name. It reads the slots and the depth of each.
+func OfQueues(ctx context.Context, store sluice.Store, filter sluice.QueueFilter, window time.Duration) ([]Summary, error) {
+	return summaries(ctx, store, filter, Filter{}, window)
 }
 
-// TenantSummary tells how a tenant's jobs in a queue went. What is as of now is left out: nobody counts it by tenant. A
-// slot in which the tenant was not among the StatTenants largest is not counted.
-func (c *Client) TenantSummary(ctx context.Context, queue, tenant string, window time.Duration) (Summary, error) {
+// OfTenant sums up a tenant's jobs in a queue over a window; depths are not counted by tenant and left out. Slots in which the
+// tenant was not among the [MaxTenants] largest are missing.
+func OfTenant(ctx context.Context, store sluice.Store, queue, tenant string, window time.Duration) (Summary, error) {
 	if tenant == "" {
 		return Summary{}, invalid("tenant", "name one; without, it is a Summary")
 	}
-	all, err := c.summaries(ctx, named(queue), StatFilter{Tenant: tenant}, window)
+	all, err := summaries(ctx, store, sluice.QueueFilter{Names: []string{queue}}, Filter{Tenant: tenant}, window)
 	if err != nil {
 		return Summary{}, err
 	}
 	if len(all) == 0 {
-		return Summary{}, fmt.Errorf("queue %.80q: %w", queue, ErrNotFound)
+		return Summary{}, fmt.Errorf("queue %.80q: %w", queue, sluice.ErrNotFound)
 	}
 	return all[0], nil
 }
 
-// TenantSummaries tells it of the largest tenants of the queues that a filter chooses: by queue, and then the one that
-// moved the most jobs first.
-func (c *Client) TenantSummaries(ctx context.Context, filter QueueFilter, window time.Duration) ([]Summary, error) {
-	return c.summaries(ctx, filter, StatFilter{Tenants: true}, window)
+// OfTenants sums up the largest tenants of the queues that a filter chooses: by queue, then the tenant that moved the most
+// jobs first.
+func OfTenants(ctx context.Context, store sluice.Store, filter sluice.QueueFilter, window time.Duration) ([]Summary, error) {
+	return summaries(ctx, store, filter, Filter{Tenants: true}, window)
 }
 
-func (c *Client) summaries(ctx context.Context, chosen QueueFilter, filter StatFilter, window time.Duration) ([]Summary, error) {
+func summaries(ctx context.Context, store sluice.Store, chosen sluice.QueueFilter, filter Filter, window time.Duration) ([]Summary, error) {
 	if window == 0 {
-		window = StatWindow
+		window = DefaultWindow
 	}
-	if window < StatFine || window > StatHourKept {
-		return nil, invalid("window", fmt.Sprintf("%s is not from %s to %s", window, StatFine, StatHourKept))
+	if window < Fine || window > HourKept {
+		return nil, invalid("window", fmt.Sprintf("%s is not from %s to %s", window, Fine, HourKept))
 	}
 	for _, name := range chosen.Names {
-		if err := CheckQueueName(name); err != nil {
+		if err := sluice.CheckQueueName(name); err != nil {
 			return nil, err
 		}
 	}
-	queues, err := c.Queues(ctx, chosen)
+	queues, err := sluice.GivenStore(store).Queues(ctx, chosen)
 	if err != nil || len(queues) == 0 {
 		return nil, err
 	}
@@ -154,13 +156,13 @@ func (c *Client) summaries(ctx context.Context, chosen QueueFilter, filter StatF
 		}
 	}
 	filter.To = queues[0].Now
-	filter.Every = StatEvery(window)
+	filter.Every = Every(window)
 	filter.From = filter.To.Add(-window).Truncate(filter.Every)
-	byQueue, err := c.slotsByQueue(ctx, filter)
+	byQueue, err := slotsByQueue(ctx, store, filter)
 	if err != nil {
 		return nil, err
 	}
-	holders, err := c.store.Holders(ctx)
+	holders, err := store.Holders(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -168,29 +170,29 @@ func (c *Client) summaries(ctx context.Context, chosen QueueFilter, filter StatF
 	for _, q := range queues {
 		if filter.Tenants {
 			for _, s := range tenantSummaries(q.Name, byQueue[q.Name], filter) {
-				s.Counted = StatsKnown(q.Name, true, holders, filter.To)
+				s.Counted = Known(q.Name, true, holders, filter.To)
 				out = append(out, s)
 			}
 			continue
 		}
 		s := summaryOf(q.Name, filter.Tenant, byQueue[q.Name], filter)
-		s.Counted = StatsKnown(q.Name, len(s.Slots) > 0, holders, filter.To)
+		s.Counted = Known(q.Name, len(s.Slots) > 0, holders, filter.To)
 		if filter.Tenant == "" {
-			err = errors.Join(err, c.addDepth(ctx, &s))
+			err = errors.Join(err, addDepth(ctx, store, &s))
 		}
 		out = append(out, s)
 	}
 	return out, err
 }
 
-func summaryOf(queue, tenant string, slots []Stat, filter StatFilter) Summary {
+func summaryOf(queue, tenant string, slots []Stat, filter Filter) Summary {
 	s := NewSummary(slots, filter.From, filter.To)
 	s.Queue, s.Tenant, s.Every = queue, tenant, filter.Every
 	return s
 }
 
 // tenantSummaries takes the slots of a queue apart by tenant.
-func tenantSummaries(queue string, slots []Stat, filter StatFilter) []Summary {
+func tenantSummaries(queue string, slots []Stat, filter Filter) []Summary {
 	byTenant := make(map[string][]Stat)
 	for _, s := range slots {
 		if s.Tenant != "" {
@@ -208,11 +210,11 @@ func tenantSummaries(queue string, slots []Stat, filter StatFilter) []Summary {
 }
 
 // slotsByQueue reads all slots of a window, a page at a time.
-func (c *Client) slotsByQueue(ctx context.Context, filter StatFilter) (map[string][]Stat, error) {
-	filter.Limit = statLimit
+func slotsByQueue(ctx context.Context, store sluice.Store, filter Filter) (map[string][]Stat, error) {
+	filter.Limit = maxSlots
 	out := make(map[string][]Stat)
 	for {
-		stats, err := c.store.Stats(ctx, filter)
+		stats, err := Given(store).Stats(ctx, filter)
 		if err != nil {
 			return nil, err
 		}
@@ -236,8 +238,8 @@ func (c *Client) slotsByQueue(ctx context.Context, filter StatFilter) (map[strin
 	}
 }
 
-func (c *Client) addDepth(ctx context.Context, s *Summary) error {
-	depth, err := c.store.Depth(ctx, s.Queue)
+func addDepth(ctx context.Context, store sluice.Store, s *Summary) error {
+	depth, err := store.Depth(ctx, s.Queue)
 	if err != nil {
 		return fmt.Errorf("queue %q: %w", s.Queue, err)
 	}

@@ -1,19 +1,21 @@
-package sluice
+package stat
 
 import (
 	"slices"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // NotCounted is shown in place of a figure that the statistics cannot give, because nobody counted.
 const NotCounted = "not counted"
 
-// StatsKnown reports whether statistics tell of a queue, so that a figure of 0 means that nothing happened. They do where
+// Known reports whether statistics tell of a queue, so that a figure of 0 means that nothing happened. They do where
 // something was counted lately, or processes that are alive serve the queue and count. They do not where one of these does
 // not count: then a part is missing, or all. Now is by the store's clock.
-func StatsKnown(queue string, counted bool, holders []Holder, now time.Time) bool {
+func Known(queue string, counted bool, holders []sluice.Holder, now time.Time) bool {
 	for _, h := range holders {
-		if now.Sub(h.Seen) > HolderSilence || !slices.Contains(h.Queues, queue) {
+		if now.Sub(h.Seen) > sluice.HolderSilence || !slices.Contains(h.Queues, queue) {
 			continue
 		}
 		if !h.Counts {

@@ -1,4 +1,4 @@
-package sluice_test
+package stat_test
 
 import (
 	"encoding/json"
@@ -8,18 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/stat"
 )
 
 func TestBucketsGrowByTheSameFactorUpToHalfAYear(t *testing.T) {
 	t.Parallel()
-	for bucket := 1; bucket <= sluice.HistogramLast; bucket++ {
-		low, high := sluice.HistogramBound(bucket-1), sluice.HistogramBound(bucket)
+	for bucket := 1; bucket <= stat.HistogramLast; bucket++ {
+		low, high := stat.HistogramBound(bucket-1), stat.HistogramBound(bucket)
 		if factor := float64(high) / float64(low); math.Abs(factor-math.Exp2(1.0/8)) > 1e-4 {
 			t.Errorf("bucket %d grows by %v", bucket, factor)
 		}
 		for d, want := range map[time.Duration]int{low: bucket - 1, low + 1: bucket, high: bucket} {
-			var h sluice.Histogram
+			var h stat.Histogram
 			h.Add(d)
 			for got := range h.Buckets {
 				if got != want {
@@ -28,7 +28,7 @@ func TestBucketsGrowByTheSameFactorUpToHalfAYear(t *testing.T) {
 			}
 		}
 	}
-	if last := sluice.HistogramBound(sluice.HistogramLast); last < 150*24*time.Hour {
+	if last := stat.HistogramBound(stat.HistogramLast); last < 150*24*time.Hour {
 		t.Errorf("the last bucket ends at %s", last)
 	}
 }
@@ -39,16 +39,16 @@ func TestQuantilesAreThoseOfASortedListWithinTheStatedError(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 	for range 50 {
-		var h sluice.Histogram
+		var h stat.Histogram
 		times := make([]time.Duration, 1+random.IntN(200))
 		for i := range times {
-			times[i] = sluice.HistogramFirst + time.Duration(random.Int64N(int64(1)<<(10+random.IntN(40))))
+			times[i] = stat.HistogramFirst + time.Duration(random.Int64N(int64(1)<<(10+random.IntN(40))))
 			h.Add(times[i])
 		}
 		slices.Sort(times)
 		for _, p := range []float64{0, 0.01, 0.5, 0.95, 0.99, 1} {
 			want := times[max(int(math.Ceil(float64(len(times))*p))-1, 0)] // C-68
-			if off := math.Abs(float64(h.Quantile(p)-want)) / float64(want); off > sluice.HistogramError {
+			if off := math.Abs(float64(h.Quantile(p)-want)) / float64(want); off > stat.HistogramError {
 				t.Fatalf("p%v of %d is %s, want %s: %.1f %% off", p*100, len(times), h.Quantile(p), want, off*100)
 			}
 		}
@@ -57,7 +57,7 @@ func TestQuantilesAreThoseOfASortedListWithinTheStatedError(t *testing.T) {
 
 func TestQuantilesAtTheEdges(t *testing.T) {
 	t.Parallel()
-	var h sluice.Histogram
+	var h stat.Histogram
 	if got := h.Quantile(0.95); got != 0 || h.Count() != 0 {
 		t.Errorf("of nothing: %s of %d", got, h.Count())
 	}
@@ -65,17 +65,17 @@ func TestQuantilesAtTheEdges(t *testing.T) {
 		h.Add(-time.Second)
 	}
 	h.Add(100 * 365 * 24 * time.Hour)
-	if got := h.Quantile(0.95); got != sluice.HistogramFirst { // the 19th of 20
+	if got := h.Quantile(0.95); got != stat.HistogramFirst { // the 19th of 20
 		t.Errorf("p95 is %s", got)
 	}
-	if got := h.Quantile(0.951); got != sluice.HistogramBound(sluice.HistogramLast) {
+	if got := h.Quantile(0.951); got != stat.HistogramBound(stat.HistogramLast) {
 		t.Errorf("the longest is %s", got)
 	}
 }
 
 func TestHistogramsMergeAndAreRead(t *testing.T) {
 	t.Parallel()
-	var a, b, both sluice.Histogram
+	var a, b, both stat.Histogram
 	for i, d := range []time.Duration{time.Millisecond, time.Second, time.Second, time.Hour, 0} {
 		both.Add(d)
 		if i%2 == 0 {
@@ -84,7 +84,7 @@ func TestHistogramsMergeAndAreRead(t *testing.T) {
 			b.Add(d)
 		}
 	}
-	var merged sluice.Histogram
+	var merged stat.Histogram
 	merged.Merge(a)
 	merged.Merge(b)
 	if !merged.Equal(both) || merged.Equal(a) || merged.Count() != 5 {
@@ -97,7 +97,7 @@ func TestHistogramsMergeAndAreRead(t *testing.T) {
 	if err != nil || string(text) != `{"0":1,"27":1,"107":2,"201":1}` {
 		t.Fatalf("%s, %v", text, err)
 	}
-	var read sluice.Histogram
+	var read stat.Histogram
 	if err := json.Unmarshal(text, &read); err != nil || !read.Equal(both) {
 		t.Errorf("read %v, %v", read, err)
 	}

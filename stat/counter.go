@@ -1,4 +1,4 @@
-package sluice
+package stat
 
 import (
 	"cmp"
@@ -6,15 +6,17 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
-// Unknown is a time that StatCounter.Moved is not told.
+// Unknown is a time that Counter.Moved is not told.
 const Unknown time.Duration = -1
 
-// StatCounter counts what one process did, by slot of StatFine, queue and tenant, for Statistics.AddStats. It does no
+// Counter counts what one process did, by slot of Fine, queue and tenant, for Store.AddStats. It does no
 // reading or writing. Counting costs less than 0.1 µs a job and allocates nothing once a slot has seen its queues,
 // tenants and times. The zero value is ready; it may be used by many goroutines, and must not be copied.
-type StatCounter struct {
+type Counter struct {
 	mu     sync.Mutex
 	begun  time.Time     // by the clock of this machine, when the slots were last set right
 	until  time.Duration // from then on, how long the present slot lasts
@@ -35,7 +37,7 @@ type queueTally struct {
 
 // tally is what happened in a queue, or of one tenant in it.
 type tally struct {
-	counts           StatCounts
+	counts           Counts
 	wait, run, total Histogram
 }
 
@@ -47,22 +49,22 @@ const heldTenants = 256
 // total from due to end, for what ends or fails; Unknown where it is not known or makes no sense, and the same for all
 // n. A bury with a known run time is a failed attempt, too; that of a lost job, or by a person, has none. A tenant that is
 // empty is nobody's; jobs of which nobody knows the queue are not counted.
-func (c *StatCounter) Moved(queue, tenant string, event Event, n int, wait, run, total time.Duration) {
-	c.Batch(func(moved StatMoved) { moved(queue, tenant, event, n, wait, run, total) })
+func (c *Counter) Moved(queue, tenant string, event sluice.Event, n int, wait, run, total time.Duration) {
+	c.Batch(func(moved Moved) { moved(queue, tenant, event, n, wait, run, total) })
 }
 
-// StatMoved counts a move, with the arguments of StatCounter.Moved.
-type StatMoved func(queue, tenant string, event Event, n int, wait, run, total time.Duration)
+// Moved counts a move, with the arguments of Counter.Moved.
+type Moved func(queue, tenant string, event sluice.Event, n int, wait, run, total time.Duration)
 
 // Batch counts several moves as of one instant, for a third of what each costs by itself. Count must not use the counter.
-func (c *StatCounter) Batch(count func(moved StatMoved)) {
+func (c *Counter) Batch(count func(moved Moved)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now()
 	count(c.moved)
 }
 
-func (c *StatCounter) moved(queue, tenant string, event Event, n int, wait, run, total time.Duration) {
+func (c *Counter) moved(queue, tenant string, event sluice.Event, n int, wait, run, total time.Duration) {
 	if queue == "" {
 		return
 	}
@@ -74,7 +76,7 @@ func (c *StatCounter) moved(queue, tenant string, event Event, n int, wait, run,
 }
 
 // StartFailed counts runs that an engine did not start.
-func (c *StatCounter) StartFailed(queue, tenant string, n int) {
+func (c *Counter) StartFailed(queue, tenant string, n int) {
 	if queue == "" {
 		return
 	}
@@ -90,8 +92,8 @@ func (c *StatCounter) StartFailed(queue, tenant string, n int) {
 
 // CountStartFailed tells a store, or the one that it decorates, that an engine did not start a run: no verb of the store
 // shows that. Dispatchers call it. A store that keeps no statistics forgets it.
-func CountStartFailed(store Store, queue, tenant string) {
-	if counts, is := StoreAs[interface{ CountStartFailed(queue, tenant string) }](store); is {
+func CountStartFailed(store sluice.Store, queue, tenant string) {
+	if counts, is := sluice.StoreAs[interface{ CountStartFailed(queue, tenant string) }](store); is {
 		counts.CountStartFailed(queue, tenant)
 	}
 }
@@ -99,16 +101,16 @@ func CountStartFailed(store Store, queue, tenant string) {
 // Take gives the slots that are over at an instant, and forgets them. The instant is by the store's clock: from then on
 // slots begin as they do there, whatever the clock of this machine says. Nothing is ever counted in a slot that was
 // taken, or in one before it.
-func (c *StatCounter) Take(now time.Time) []Stat { return c.take(now, false) }
+func (c *Counter) Take(now time.Time) []Stat { return c.take(now, false) }
 
 // TakeAll gives the present slot, too, which ends by that: for a process that ends.
-func (c *StatCounter) TakeAll(now time.Time) []Stat { return c.take(now, true) }
+func (c *Counter) TakeAll(now time.Time) []Stat { return c.take(now, true) }
 
-func (c *StatCounter) take(now time.Time, all bool) []Stat {
+func (c *Counter) take(now time.Time, all bool) []Stat {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn()
-	here := now.UTC().Truncate(StatFine)
+	here := now.UTC().Truncate(Fine)
 	if !c.taken {
 		c.shift(here.Sub(c.slot))
 		c.taken = true
@@ -117,20 +119,20 @@ func (c *StatCounter) take(now time.Time, all bool) []Stat {
 		c.close(here)
 	}
 	if all {
-		c.close(c.slot.Add(StatFine))
+		c.close(c.slot.Add(Fine))
 	}
-	c.begun, c.until = time.Now(), c.slot.Add(StatFine).Sub(now)
+	c.begun, c.until = time.Now(), c.slot.Add(Fine).Sub(now)
 	over := c.over
 	c.over = nil
 	return over
 }
 
 // Empty reports whether there is nothing to take.
-func (c *StatCounter) Empty() bool {
+func (c *Counter) Empty() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, q := range c.queues {
-		if q.whole.counts != (StatCounts{}) {
+		if q.whole.counts != (Counts{}) {
 			return false
 		}
 	}
@@ -138,7 +140,7 @@ func (c *StatCounter) Empty() bool {
 }
 
 // shift moves what was counted before anybody told the time to where it belongs.
-func (c *StatCounter) shift(by time.Duration) {
+func (c *Counter) shift(by time.Duration) {
 	for i := range c.over {
 		c.over[i].At = c.over[i].At.Add(by)
 	}
@@ -146,26 +148,26 @@ func (c *StatCounter) shift(by time.Duration) {
 }
 
 // turn begins the next slot if the present one is over.
-func (c *StatCounter) turn() {
+func (c *Counter) turn() {
 	if c.begun.IsZero() {
 		c.begun = time.Now()
-		c.slot = c.begun.UTC().Truncate(StatFine)
-		c.until = c.slot.Add(StatFine).Sub(c.begun)
+		c.slot = c.begun.UTC().Truncate(Fine)
+		c.until = c.slot.Add(Fine).Sub(c.begun)
 		return
 	}
 	since := time.Since(c.begun)
 	if since < c.until {
 		return
 	}
-	slots := 1 + (since-c.until)/StatFine
-	c.close(c.slot.Add(slots * StatFine))
-	c.until += slots * StatFine
+	slots := 1 + (since-c.until)/Fine
+	c.close(c.slot.Add(slots * Fine))
+	c.until += slots * Fine
 }
 
 // close ends the present slot and begins another.
-func (c *StatCounter) close(next time.Time) {
+func (c *Counter) close(next time.Time) {
 	for name, q := range c.queues {
-		if q.whole.counts == (StatCounts{}) {
+		if q.whole.counts == (Counts{}) {
 			delete(c.queues, name) // it rests
 			continue
 		}
@@ -175,14 +177,14 @@ func (c *StatCounter) close(next time.Time) {
 }
 
 // now begins the next slot if the present one is over.
-func (c *StatCounter) now() {
+func (c *Counter) now() {
 	if c.begun.IsZero() || time.Since(c.begun) >= c.until {
 		c.turn()
 	}
 }
 
 // queue is what happened in a queue in the present slot.
-func (c *StatCounter) queue(name string) *queueTally {
+func (c *Counter) queue(name string) *queueTally {
 	if c.last != nil && c.last.name == name {
 		return c.last
 	}
@@ -244,7 +246,7 @@ func (q *queueTally) take(stats []Stat, at time.Time) []Stat {
 	stats = append(stats, q.whole.stat(q.name, "", at))
 	q.whole.empty()
 	ranked := q.ranked()
-	for _, tenant := range ranked[:min(len(ranked), StatTenants)] {
+	for _, tenant := range ranked[:min(len(ranked), MaxTenants)] {
 		stats = append(stats, q.tenants[tenant].stat(q.name, tenant, at))
 	}
 	for _, tenant := range ranked {
@@ -255,50 +257,50 @@ func (q *queueTally) take(stats []Stat, at time.Time) []Stat {
 
 func (t *tally) stat(queue, tenant string, at time.Time) Stat {
 	return Stat{
-		Queue: queue, Tenant: tenant, At: at, Every: StatFine, Counts: t.counts,
+		Queue: queue, Tenant: tenant, At: at, Every: Fine, Counts: t.counts,
 		Wait: t.wait.clone(), Run: t.run.clone(), Total: t.total.clone(),
 	}
 }
 
 func (t *tally) empty() {
-	t.counts = StatCounts{}
+	t.counts = Counts{}
 	t.wait.empty()
 	t.run.empty()
 	t.total.empty()
 }
 
-func (t *tally) moved(event Event, n int64, wait, run, total time.Duration) {
+func (t *tally) moved(event sluice.Event, n int64, wait, run, total time.Duration) {
 	c := &t.counts
 	switch event {
-	case EventEnqueue:
+	case sluice.EventEnqueue:
 		c.Enqueued += n
-	case EventRequeue:
+	case sluice.EventRequeue:
 		c.Requeued += n
-	case EventClaim:
+	case sluice.EventClaim:
 		c.Claimed += n
 		add(&t.wait, wait, n)
-	case EventDispatch:
+	case sluice.EventDispatch:
 		c.Dispatched += n
-	case EventComplete:
+	case sluice.EventComplete:
 		c.Completed += n
 		add(&t.run, run, n)
 		add(&t.total, total, n)
-	case EventRetry:
+	case sluice.EventRetry:
 		c.Failed += n
-	case EventBury:
+	case sluice.EventBury:
 		c.Dead += n
 		if run >= 0 {
 			c.Failed += n
 		}
-	case EventUndo:
+	case sluice.EventUndo:
 		c.Dead += n
-	case EventRelease:
+	case sluice.EventRelease:
 		c.Released += n
-	case EventRecover:
+	case sluice.EventRecover:
 		c.Recovered += n
-	case EventCancel:
+	case sluice.EventCancel:
 		c.Cancelled += n
-	case EventDoubt:
+	case sluice.EventDoubt:
 		c.Uncertain += n
 	}
 }

@@ -1,4 +1,4 @@
-package sluice_test
+package stat_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -20,34 +21,34 @@ func inSlot(t *testing.T, test func(t *testing.T, began time.Time)) {
 
 func TestCounterGivesSlotsThatAreOver(t *testing.T) {
 	inSlot(t, func(t *testing.T, began time.Time) {
-		var c sluice.StatCounter
-		c.Moved("payments", "", sluice.EventEnqueue, 3, sluice.Unknown, sluice.Unknown, sluice.Unknown)
-		c.Moved("payments", "", sluice.EventClaim, 2, time.Second, sluice.Unknown, sluice.Unknown)
+		var c stat.Counter
+		c.Moved("payments", "", sluice.EventEnqueue, 3, stat.Unknown, stat.Unknown, stat.Unknown)
+		c.Moved("payments", "", sluice.EventClaim, 2, time.Second, stat.Unknown, stat.Unknown)
 		time.Sleep(9 * time.Second)
-		c.Moved("payments", "", sluice.EventComplete, 1, sluice.Unknown, 0, 2*time.Second)
+		c.Moved("payments", "", sluice.EventComplete, 1, stat.Unknown, 0, 2*time.Second)
 		if got := c.Take(time.Now()); len(got) != 0 {
 			t.Errorf("took %+v of a slot that is not over", got)
 		}
 		time.Sleep(time.Second)
-		c.Moved("mail", "", sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
-		want := sluice.Stat{Queue: "payments", At: began, Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 3, Claimed: 2, Completed: 1}}
+		c.Moved("mail", "", sluice.EventEnqueue, 1, stat.Unknown, stat.Unknown, stat.Unknown)
+		want := stat.Stat{Queue: "payments", At: began, Every: stat.Fine, Counts: stat.Counts{Enqueued: 3, Claimed: 2, Completed: 1}}
 		want.Wait.Add(time.Second)
 		want.Wait.Add(time.Second)
 		want.Run.Add(0)
 		want.Total.Add(2 * time.Second)
 		took(t, c.Take(time.Now()), want)
 		time.Sleep(35 * time.Second)
-		took(t, c.Take(time.Now()), sluice.Stat{Queue: "mail", At: began.Add(10 * time.Second), Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 1}})
+		took(t, c.Take(time.Now()), stat.Stat{Queue: "mail", At: began.Add(10 * time.Second), Every: stat.Fine, Counts: stat.Counts{Enqueued: 1}})
 		took(t, c.Take(time.Now()))
-		c.Moved("mail", "", sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
-		took(t, c.TakeAll(time.Now()), sluice.Stat{Queue: "mail", At: began.Add(40 * time.Second), Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 1}})
-		c.Moved("mail", "", sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
-		took(t, c.TakeAll(time.Now()), sluice.Stat{Queue: "mail", At: began.Add(50 * time.Second), Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 1}})
+		c.Moved("mail", "", sluice.EventEnqueue, 1, stat.Unknown, stat.Unknown, stat.Unknown)
+		took(t, c.TakeAll(time.Now()), stat.Stat{Queue: "mail", At: began.Add(40 * time.Second), Every: stat.Fine, Counts: stat.Counts{Enqueued: 1}})
+		c.Moved("mail", "", sluice.EventEnqueue, 1, stat.Unknown, stat.Unknown, stat.Unknown)
+		took(t, c.TakeAll(time.Now()), stat.Stat{Queue: "mail", At: began.Add(50 * time.Second), Every: stat.Fine, Counts: stat.Counts{Enqueued: 1}})
 	})
 }
 
 // took makes sure of what a counter gave.
-func took(t *testing.T, got []sluice.Stat, want ...sluice.Stat) {
+func took(t *testing.T, got []stat.Stat, want ...stat.Stat) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("took %+v, want %+v", got, want)
@@ -61,15 +62,15 @@ func took(t *testing.T, got []sluice.Stat, want ...sluice.Stat) {
 
 func TestEachMoveIsCountedAsWhatItIs(t *testing.T) {
 	t.Parallel()
-	for event, want := range map[sluice.Event]sluice.StatCounts{
+	for event, want := range map[sluice.Event]stat.Counts{
 		sluice.EventEnqueue: {Enqueued: 2}, sluice.EventRequeue: {Requeued: 2}, sluice.EventClaim: {Claimed: 2}, sluice.EventDispatch: {Dispatched: 2},
 		sluice.EventComplete: {Completed: 2}, sluice.EventRetry: {Failed: 2}, sluice.EventBury: {Dead: 2, Failed: 2}, sluice.EventRelease: {Released: 2},
 		sluice.EventRecover: {Recovered: 2}, sluice.EventCancel: {Cancelled: 2}, sluice.EventDoubt: {Uncertain: 2}, sluice.EventChange: {},
 	} {
-		var c sluice.StatCounter
+		var c stat.Counter
 		c.Moved("q", "acme", event, 2, time.Second, time.Second, time.Second)
 		got := c.TakeAll(time.Now())
-		if want == (sluice.StatCounts{}) {
+		if want == (stat.Counts{}) {
 			took(t, got)
 			continue
 		}
@@ -77,10 +78,10 @@ func TestEachMoveIsCountedAsWhatItIs(t *testing.T) {
 			t.Errorf("%s: %+v", event, got)
 		}
 	}
-	var c sluice.StatCounter
-	c.Moved("q", "", sluice.EventBury, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+	var c stat.Counter
+	c.Moved("q", "", sluice.EventBury, 1, stat.Unknown, stat.Unknown, stat.Unknown)
 	c.StartFailed("q", "", 4)
-	if got := c.TakeAll(time.Now()); len(got) != 1 || got[0].Counts != (sluice.StatCounts{Dead: 1, StartFailed: 4}) {
+	if got := c.TakeAll(time.Now()); len(got) != 1 || got[0].Counts != (stat.Counts{Dead: 1, StartFailed: 4}) {
 		t.Errorf("a lost job's end: %+v", got)
 	}
 }
@@ -88,8 +89,8 @@ func TestEachMoveIsCountedAsWhatItIs(t *testing.T) {
 func TestEveryMoveOfTheStateMachineIsCounted(t *testing.T) {
 	t.Parallel()
 	for _, move := range sluice.Moves() {
-		var c sluice.StatCounter
-		c.Moved("q", "", move.Event, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+		var c stat.Counter
+		c.Moved("q", "", move.Event, 1, stat.Unknown, stat.Unknown, stat.Unknown)
 		if got := c.TakeAll(time.Now()); len(got) != 1 || got[0].Counts.Sum() != 1 {
 			t.Errorf("%s: %+v", move.Event, got)
 		}
@@ -98,8 +99,8 @@ func TestEveryMoveOfTheStateMachineIsCounted(t *testing.T) {
 
 func TestTheLargestTenantsAreTold(t *testing.T) {
 	inSlot(t, func(t *testing.T, _ time.Time) {
-		var c sluice.StatCounter
-		const small, large = 3000, sluice.StatTenants
+		var c stat.Counter
+		const small, large = 3000, stat.MaxTenants
 		for n := range small {
 			if n%10 == 0 {
 				for big := range large {
@@ -124,28 +125,28 @@ func TestSlotsGoByTheClockOfTheStore(t *testing.T) {
 	inSlot(t, func(t *testing.T, began time.Time) {
 		for _, skew := range []time.Duration{-24 * time.Hour, 24*time.Hour + 3*time.Second} {
 			began := time.Now().UTC()
-			var c sluice.StatCounter
-			c.Moved("q", "", sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+			var c stat.Counter
+			c.Moved("q", "", sluice.EventEnqueue, 1, stat.Unknown, stat.Unknown, stat.Unknown)
 			time.Sleep(10 * time.Second)
-			c.Moved("q", "", sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+			c.Moved("q", "", sluice.EventEnqueue, 1, stat.Unknown, stat.Unknown, stat.Unknown)
 			got := c.Take(time.Now().Add(skew))
-			at := began.Add(skew).Truncate(sluice.StatFine)
+			at := began.Add(skew).Truncate(stat.Fine)
 			if len(got) != 1 || !got[0].At.Equal(at) {
 				t.Errorf("skew %s: took %+v, want the slot at %s", skew, got, at)
 			}
 			time.Sleep(10 * time.Second)
 			got = c.Take(time.Now().Add(skew))
-			if len(got) != 1 || !got[0].At.Equal(at.Add(sluice.StatFine)) {
+			if len(got) != 1 || !got[0].At.Equal(at.Add(stat.Fine)) {
 				t.Errorf("skew %s: took %+v, want the next slot", skew, got)
 			}
 			// The clock that is told goes back: no slot comes twice.
-			c.Moved("q", "", sluice.EventEnqueue, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
+			c.Moved("q", "", sluice.EventEnqueue, 1, stat.Unknown, stat.Unknown, stat.Unknown)
 			if got = c.Take(time.Now().Add(skew - 15*time.Second)); len(got) != 0 {
 				t.Errorf("skew %s: took %+v", skew, got)
 			}
 			time.Sleep(25 * time.Second)
 			got = c.Take(time.Now().Add(skew - 15*time.Second))
-			if len(got) != 1 || !got[0].At.Equal(at.Add(2*sluice.StatFine)) || got[0].Counts.Enqueued != 1 {
+			if len(got) != 1 || !got[0].At.Equal(at.Add(2*stat.Fine)) || got[0].Counts.Enqueued != 1 {
 				t.Errorf("skew %s: took %+v, want the one after it", skew, got)
 			}
 		}
@@ -155,16 +156,16 @@ func TestSlotsGoByTheClockOfTheStore(t *testing.T) {
 func TestWhatIsNoSlotIsRefused(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2030, 1, 1, 12, 0, 10, 0, time.UTC)
-	good := sluice.Stat{Queue: "q", At: at, Every: sluice.StatFine}
+	good := stat.Stat{Queue: "q", At: at, Every: stat.Fine}
 	if err := good.CheckNew(); err != nil {
 		t.Error(err)
 	}
-	for what, change := range map[string]func(*sluice.Stat){
-		"no queue":   func(s *sluice.Stat) { s.Queue = "" },
-		"a tenant":   func(s *sluice.Stat) { s.Tenant = strings.Repeat("x", sluice.MaxTenantBytes+1) },
-		"an instant": func(s *sluice.Stat) { s.At = at.Add(time.Second) },
-		"a minute":   func(s *sluice.Stat) { s.Every = sluice.StatMinute },
-		"a count":    func(s *sluice.Stat) { s.Counts.StartFailed = -1 },
+	for what, change := range map[string]func(*stat.Stat){
+		"no queue":   func(s *stat.Stat) { s.Queue = "" },
+		"a tenant":   func(s *stat.Stat) { s.Tenant = strings.Repeat("x", sluice.MaxTenantBytes+1) },
+		"an instant": func(s *stat.Stat) { s.At = at.Add(time.Second) },
+		"a minute":   func(s *stat.Stat) { s.Every = stat.Minute },
+		"a count":    func(s *stat.Stat) { s.Counts.StartFailed = -1 },
 	} {
 		s := good
 		change(&s)
@@ -177,10 +178,10 @@ func TestWhatIsNoSlotIsRefused(t *testing.T) {
 func TestSlotsOfAWindow(t *testing.T) {
 	t.Parallel()
 	for window, want := range map[time.Duration]time.Duration{
-		time.Minute: sluice.StatFine, 59 * time.Minute: sluice.StatFine, time.Hour: sluice.StatMinute, 59 * time.Hour: sluice.StatMinute,
-		60 * time.Hour: sluice.StatHour, 90 * 24 * time.Hour: sluice.StatHour,
+		time.Minute: stat.Fine, 59 * time.Minute: stat.Fine, time.Hour: stat.Minute, 59 * time.Hour: stat.Minute,
+		60 * time.Hour: stat.Hour, 90 * 24 * time.Hour: stat.Hour,
 	} {
-		if got := sluice.StatEvery(window); got != want {
+		if got := stat.Every(window); got != want {
 			t.Errorf("%s: %s, want %s", window, got, want)
 		}
 	}
@@ -190,7 +191,7 @@ func TestSummaryTellsTheFiguresOfTheSources(t *testing.T) {
 	inSlot(t, func(t *testing.T, began time.Time) {
 		store := memory.New(memory.Options{NoStatistics: true})
 		client := sluice.NewClient(store, sluice.ClientOptions{})
-		empty, err := client.Summaries(t.Context(), sluice.QueueFilter{}, 0)
+		empty, err := stat.OfQueues(t.Context(), store, sluice.QueueFilter{}, 0)
 		if err != nil || len(empty) != 0 {
 			t.Errorf("without queues: %+v, %v", empty, err)
 		}
@@ -202,36 +203,36 @@ func TestSummaryTellsTheFiguresOfTheSources(t *testing.T) {
 		if _, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: "payments", Limit: 1, Holder: "h", Lease: time.Hour, Token: sluice.NewToken()}); err != nil {
 			t.Fatal(err)
 		}
-		idle, err := client.Summary(t.Context(), "payments", 0)
-		if err != nil || idle.SuccessRate != 1 || idle.LeaseExpiryRate != 0 || idle.Rate != 0 || idle.Run != (sluice.Quantiles{}) {
+		idle, err := stat.Of(t.Context(), store, "payments", 0)
+		if err != nil || idle.SuccessRate != 1 || idle.LeaseExpiryRate != 0 || idle.Rate != 0 || idle.Run != (stat.Quantiles{}) {
 			t.Errorf("when nothing ended: %+v, %v", idle, err)
 		}
-		var c sluice.StatCounter
+		var c stat.Counter
 		c.Take(time.Now())
-		c.Moved("payments", "acme", sluice.EventClaim, 20, time.Second, sluice.Unknown, sluice.Unknown)
-		c.Moved("payments", "acme", sluice.EventRecover, 1, sluice.Unknown, sluice.Unknown, sluice.Unknown)
-		c.Moved("payments", "acme", sluice.EventRetry, 5, sluice.Unknown, time.Hour, time.Hour)
+		c.Moved("payments", "acme", sluice.EventClaim, 20, time.Second, stat.Unknown, stat.Unknown)
+		c.Moved("payments", "acme", sluice.EventRecover, 1, stat.Unknown, stat.Unknown, stat.Unknown)
+		c.Moved("payments", "acme", sluice.EventRetry, 5, stat.Unknown, time.Hour, time.Hour)
 		for n := range 19 {
-			c.Moved("payments", "", sluice.EventComplete, 1, sluice.Unknown, time.Duration(n+1)*time.Second, time.Minute)
+			c.Moved("payments", "", sluice.EventComplete, 1, stat.Unknown, time.Duration(n+1)*time.Second, time.Minute)
 		}
-		c.Moved("payments", "", sluice.EventBury, 1, sluice.Unknown, time.Second, time.Minute)
+		c.Moved("payments", "", sluice.EventBury, 1, stat.Unknown, time.Second, time.Minute)
 		time.Sleep(time.Minute)
 		if err := store.AddStats(t.Context(), "h", c.Take(time.Now())); err != nil {
 			t.Fatal(err)
 		}
-		got, err := client.Summary(t.Context(), "payments", 0)
+		got, err := stat.Of(t.Context(), store, "payments", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		summaryIs(t, got, began)
-		tenant, err := client.TenantSummary(t.Context(), "payments", "acme", time.Hour)
-		if err != nil || tenant.Counts != (sluice.StatCounts{Claimed: 20, Recovered: 1, Failed: 5}) || tenant.SuccessRate != 1 {
+		tenant, err := stat.OfTenant(t.Context(), store, "payments", "acme", time.Hour)
+		if err != nil || tenant.Counts != (stat.Counts{Claimed: 20, Recovered: 1, Failed: 5}) || tenant.SuccessRate != 1 {
 			t.Errorf("of the tenant: %+v, %v", tenant, err)
 		}
-		if _, err := client.Summary(t.Context(), "nobody", 0); !errors.Is(err, sluice.ErrNotFound) {
+		if _, err := stat.Of(t.Context(), store, "nobody", 0); !errors.Is(err, sluice.ErrNotFound) {
 			t.Errorf("of no queue: %v", err)
 		}
-		if _, err := client.Summary(t.Context(), "payments", time.Second); !errors.Is(err, sluice.ErrInvalid) {
+		if _, err := stat.Of(t.Context(), store, "payments", time.Second); !errors.Is(err, sluice.ErrInvalid) {
 			t.Errorf("of a second: %v", err)
 		}
 	})
@@ -240,14 +241,14 @@ func TestSummaryTellsTheFiguresOfTheSources(t *testing.T) {
 func TestLeasesOfClaimsBeforeTheWindowRunOutInIt(t *testing.T) {
 	t.Parallel()
 	at := time.Now()
-	slots := []sluice.Stat{{Counts: sluice.StatCounts{Recovered: 3}}, {Counts: sluice.StatCounts{Claimed: 1}}}
-	if got := sluice.NewSummary(slots, at.Add(-time.Hour), at).LeaseExpiryRate; got != 1 {
+	slots := []stat.Stat{{Counts: stat.Counts{Recovered: 3}}, {Counts: stat.Counts{Claimed: 1}}}
+	if got := stat.NewSummary(slots, at.Add(-time.Hour), at).LeaseExpiryRate; got != 1 {
 		t.Errorf("of one claim in the window three ran out, a share of %v", got)
 	}
 }
 
 // summaryIs makes sure of the figures one by one.
-func summaryIs(t *testing.T, got sluice.Summary, began time.Time) {
+func summaryIs(t *testing.T, got stat.Summary, began time.Time) {
 	t.Helper()
 	if got.Depth.Ready != 1 || got.InFlight != 1 || got.OldestAge != time.Minute {
 		t.Errorf("now: %+v", got)
@@ -268,7 +269,7 @@ func summaryIs(t *testing.T, got sluice.Summary, began time.Time) {
 		{"p50 of wait", got.Wait.P50, time.Second},
 		{"p95 of total", got.Total.P95, time.Minute},
 	} {
-		if off := (q.got - q.want).Abs(); float64(off) > sluice.HistogramError*float64(q.want) {
+		if off := (q.got - q.want).Abs(); float64(off) > stat.HistogramError*float64(q.want) {
 			t.Errorf("%s is %s, want %s", q.what, q.got, q.want)
 		}
 	}
@@ -277,20 +278,19 @@ func summaryIs(t *testing.T, got sluice.Summary, began time.Time) {
 func TestStatsFillsInWhatIsLeftOpen(t *testing.T) {
 	inSlot(t, func(t *testing.T, began time.Time) {
 		store := memory.New(memory.Options{})
-		client := sluice.NewClient(store, sluice.ClientOptions{})
-		s := sluice.Stat{Queue: "q", At: began.Add(-time.Hour), Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 1}}
-		if err := store.AddStats(t.Context(), "h", []sluice.Stat{s}); err != nil {
+		s := stat.Stat{Queue: "q", At: began.Add(-time.Hour), Every: stat.Fine, Counts: stat.Counts{Enqueued: 1}}
+		if err := store.AddStats(t.Context(), "h", []stat.Stat{s}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Second)
-		got, err := client.Stats(t.Context(), sluice.StatFilter{})
-		s.Every = sluice.StatMinute
+		got, err := stat.Read(t.Context(), store, stat.Filter{})
+		s.Every = stat.Minute
 		took(t, got, s)
 		if err != nil {
 			t.Error(err)
 		}
-		for _, wrong := range []sluice.StatFilter{{Every: time.Second}, {Limit: -1}, {Limit: 10_001}, {Queues: []string{"no queue"}}} {
-			if _, err := client.Stats(t.Context(), wrong); !errors.Is(err, sluice.ErrInvalid) {
+		for _, wrong := range []stat.Filter{{Every: time.Second}, {Limit: -1}, {Limit: 10_001}, {Queues: []string{"no queue"}}} {
+			if _, err := stat.Read(t.Context(), store, wrong); !errors.Is(err, sluice.ErrInvalid) {
 				t.Errorf("%+v: %v", wrong, err)
 			}
 		}
@@ -304,7 +304,7 @@ func BenchmarkMoved(b *testing.B) {
 	}
 	for name, tenant := range map[string]func(int) string{"whole queue": func(int) string { return "" }, "by tenant": func(i int) string { return tenants[i%len(tenants)] }} {
 		b.Run(name, func(b *testing.B) {
-			var c sluice.StatCounter
+			var c stat.Counter
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				c.Moved("payments", tenant(i), sluice.EventComplete, 1, 0, time.Duration(i%1000)*time.Millisecond, 30*time.Second)
@@ -333,7 +333,7 @@ func TestStatisticsAreKnownWhereSomebodyCounts(t *testing.T) {
 		"a worker that is gone did not":        {true, []sluice.Holder{holder(false, time.Minute, "mail")}, true},
 		"a worker that is gone counted no job": {false, []sluice.Holder{holder(true, time.Minute, "mail")}, false},
 	} {
-		if got := sluice.StatsKnown("mail", c.counted, c.holders, now); got != c.want {
+		if got := stat.Known("mail", c.counted, c.holders, now); got != c.want {
 			t.Errorf("%s: %v, want %v", what, got, c.want)
 		}
 	}
@@ -344,10 +344,10 @@ func TestSummariesAreOfTheQueuesThatAreChosen(t *testing.T) {
 	inSlot(t, func(t *testing.T, began time.Time) {
 		store := memory.New(memory.Options{NoStatistics: true})
 		client := sluice.NewClient(store, sluice.ClientOptions{})
-		var stats []sluice.Stat
+		var stats []stat.Stat
 		for n := range 10_500 {
 			name := fmt.Sprintf("q%05d", n)
-			stats = append(stats, sluice.Stat{Queue: name, At: began, Every: sluice.StatFine, Counts: sluice.StatCounts{Enqueued: 1}})
+			stats = append(stats, stat.Stat{Queue: name, At: began, Every: stat.Fine, Counts: stat.Counts{Enqueued: 1}})
 			if n%1000 > 0 {
 				continue
 			}
@@ -362,7 +362,7 @@ func TestSummariesAreOfTheQueuesThatAreChosen(t *testing.T) {
 		for of, filter := range map[string]sluice.QueueFilter{
 			"q00000 to q10000": {}, "q03000 to q09000": {Names: []string{"q03000", "q09000"}}, "q02000 to q04000": {After: "q01000", Limit: 3},
 		} {
-			found, err := client.Summaries(t.Context(), filter, time.Minute)
+			found, err := stat.OfQueues(t.Context(), store, filter, time.Minute)
 			if err != nil || len(found) == 0 {
 				t.Fatalf("%s: %d found, %v", of, len(found), err)
 			}
