@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// StoreAnswers looks whether a store answers: it reads the store's clock.
+// StoreAnswers checks that a store answers: it reads the store's clock.
 func StoreAnswers(store sluice.Store) Check {
 	store = sluice.GivenStore(store)
 	return Check{Name: "store", Look: func(ctx context.Context) (string, error) {
@@ -25,13 +25,13 @@ func StoreAnswers(store sluice.Store) Check {
 	}}
 }
 
-// schemaChecker is a store that can tell whether its schema is one that this program works with. Those in databases are.
+// schemaChecker is a store that can tell whether this program supports its schema, as stores in databases can.
 type schemaChecker interface {
 	CheckSchema(ctx context.Context) error
 }
 
-// SchemaIsUpToDate looks every ten seconds whether the schema of a store is one that this program works with: another
-// program may have changed it, or a backup may have been restored. ok: the store has one.
+// SchemaIsUpToDate checks every 10 s that this program supports the store's schema. Another program may have
+// changed the schema, or somebody may have restored a backup. ok is false if the store has no schema.
 func SchemaIsUpToDate(store sluice.Store) (check Check, ok bool) {
 	checker, ok := sluice.StoreAs[schemaChecker](store)
 	if !ok {
@@ -42,12 +42,12 @@ func SchemaIsUpToDate(store sluice.Store) (check Check, ok bool) {
 	}}, true
 }
 
-// Silence is from when on an upkeep or a dispatcher whose heartbeat the store did not take is not well: six times as long
-// as one takes to come.
+// Silence is the age of the last heartbeat at which an upkeep or a dispatcher is unhealthy: 6 heartbeat
+// intervals.
 const Silence = 30 * time.Second
 
-// Beats looks whether the store took a heartbeat lately of what this process runs, such as its upkeep, which does the
-// work or stands by, ready to. It reads nothing.
+// Beats checks that the store recently accepted a heartbeat from a part of this process. The part may be its
+// upkeep, at work or on standby. The check reads only memory.
 func Beats(name string, status func() sluice.HolderStatus) Check {
 	return ofStatus(name, status, func(s sluice.HolderStatus) (string, error) {
 		if s.Beaten.IsZero() {
@@ -64,8 +64,8 @@ func Beats(name string, status func() sluice.HolderStatus) Check {
 	})
 }
 
-// Led looks every fifteen seconds who leads upkeep, and who follows the runs at each engine: it is not well if nobody does
-// upkeep, or if runs are at an engine that nobody follows.
+// Led checks every 15 s which processes lead upkeep and follow the runs at each engine. The check fails if no
+// process leads upkeep, or if no process follows an engine that has runs.
 func Led(store sluice.Store) Check {
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	return Check{Name: "leaders", Every: 15 * time.Second, Look: func(ctx context.Context) (string, error) {
@@ -90,8 +90,8 @@ func Led(store sluice.Store) Check {
 	}}
 }
 
-// Untroubled looks whether anything keeps what this process runs from its work, such as an open breaker. It reads
-// nothing.
+// Untroubled checks that nothing keeps a part of this process from its work, such as an open breaker. The check
+// reads only memory.
 func Untroubled(name string, status func() sluice.HolderStatus) Check {
 	return ofStatus(name, status, func(s sluice.HolderStatus) (string, error) {
 		if trouble := s.Trouble(); trouble != "" {
@@ -101,7 +101,7 @@ func Untroubled(name string, status func() sluice.HolderStatus) Check {
 	})
 }
 
-// ofStatus is a check that looks at what a part of this process says of itself. Without a status it is not well.
+// ofStatus makes a check of the status of a part of this process. Without a status function, the check fails.
 func ofStatus(name string, status func() sluice.HolderStatus, judge func(sluice.HolderStatus) (string, error)) Check {
 	return Check{Name: name, Look: func(context.Context) (string, error) {
 		if err := sluice.CheckGiven("status", status); err != nil {
@@ -111,8 +111,8 @@ func ofStatus(name string, status func() sluice.HolderStatus, judge func(sluice.
 	}}
 }
 
-// EngineAnswers looks every fifteen seconds whether the engines of queues can be reached, by asking each about one of the
-// queues that name it, all at once.
+// EngineAnswers checks every 15 s that the engines of queues are reachable. Each engine is asked about one
+// queue that names it, all in parallel.
 func EngineAnswers(store sluice.Store, engines map[string]sluice.Engine) Check {
 	store = sluice.GivenStore(store)
 	return Check{Name: "engine", Every: 15 * time.Second, Look: func(ctx context.Context) (string, error) {
@@ -137,7 +137,7 @@ func EngineAnswers(store sluice.Store, engines map[string]sluice.Engine) Check {
 	}}
 }
 
-// askAll asks engines about a queue of each, all at once: one that hangs takes the time of no other.
+// askAll asks each engine about one queue, in parallel: a hanging engine delays no other.
 func askAll(ctx context.Context, engines map[string]sluice.Engine, names []string, about map[string]sluice.Queue) error {
 	faults := make([]error, len(names))
 	var all sync.WaitGroup
@@ -153,7 +153,7 @@ func askAll(ctx context.Context, engines map[string]sluice.Engine, names []strin
 	return errors.Join(faults...)
 }
 
-// askSafely makes a panic of an engine its answer.
+// askSafely returns a panic of an engine as an error.
 func askSafely(ctx context.Context, engine sluice.Engine, q sluice.Queue) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {

@@ -6,15 +6,15 @@ import (
 	"net/http"
 )
 
-// Problem is an error as it is told over HTTP, by RFC 9457 (application/problem+json).
+// Problem is an error in an HTTP answer, by RFC 9457 (application/problem+json).
 type Problem struct {
-	// Type names the kind of problem by a URI. Default: about:blank, which says that the status tells it all.
+	// Type is a URI for the kind of problem. Default: about:blank, which means that the status says it all.
 	Type string `json:"type"`
-	// Title says what kind it is. Default: what the status is called.
+	// Title is the kind of problem in words. Default: the text of the status.
 	Title string `json:"title"`
-	// Status is the code of the answer.
+	// Status is the status code of the answer.
 	Status int `json:"status"`
-	// Detail says what went wrong this time, and what to do. It never shows a secret.
+	// Detail describes this problem and its remedy. Detail must never show a secret.
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -29,7 +29,7 @@ func WriteProblem(w http.ResponseWriter, p Problem) {
 	writeJSON(w, "application/problem+json", p.Status, p)
 }
 
-// writeJSON answers with a value. Whoever asks may be gone by then; nobody else can be told.
+// writeJSON answers with a value. Write errors are ignored, because the client may be gone.
 func writeJSON(w http.ResponseWriter, kind string, status int, value any) {
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)

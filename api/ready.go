@@ -11,50 +11,53 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Check looks at one thing that work depends on.
+// Check examines one condition for the work of a process.
 type Check struct {
-	// Name is what it looks at: «store», «upkeep».
+	// Name is the subject, such as "store" or "upkeep".
 	Name string
-	// Look says how that is, and as an error why it is not well. It is given up when ctx ends.
+	// Look examines the subject and returns a description, or an error with the fault. Look is abandoned when
+	// ctx ends.
 	Look func(ctx context.Context) (what string, err error)
-	// Told: what it finds is told, and the process is ready whatever it finds. So a fault that every process sees, such
-	// as an engine that is away, does not take all of them out of service at once.
+	// Told makes the check informative: the process is ready even if the check fails. A fault that every
+	// process sees, such as an unreachable engine, then does not take all of them out of service at once.
 	Told bool
-	// Every is how long what it found counts, however often it is asked for. Default 1 s.
+	// Every is how long a result is reused, however often it is requested. Default 1 s.
 	Every time.Duration
-	// Within is how long it may take. Default 2 s.
+	// Within is the deadline of Look. Default 2 s.
 	Within time.Duration
 }
 
-// Found is what a check found.
+// Found is the result of a check.
 type Found struct {
 	Check string `json:"check"`
 	Well  bool   `json:"well"`
-	// Needed: the process is not ready while this is not well.
+	// Needed is true if the process is not ready while this check fails.
 	Needed bool   `json:"needed"`
 	What   string `json:"what"`
 }
 
-// Report is what /readyz tells.
+// Report is the answer of /readyz.
 type Report struct {
 	Ready  bool    `json:"ready"`
 	Checks []Found `json:"checks"`
 }
 
-// Readiness tells whether a process is ready, and why not. It may be used by many goroutines.
+// Readiness decides whether a process is ready, and lists the reasons if not. Many goroutines may use it at
+// once.
 type Readiness struct {
 	mu       sync.Mutex
 	draining bool
 	checks   []*standing
 }
 
-// standing is a check and what it found last.
+// standing is a check and its last result.
 type standing struct {
 	Check
 	mu    sync.Mutex
 	found Found
 	until time.Time
-	// looking is closed when the look under way has ended; nil: none is. By then whoever asks does not wait any longer.
+	// looking is closed when the current look has ended; nil: no look is under way. by is when callers stop
+	// waiting for it.
 	looking chan struct{}
 	by      time.Time
 }
@@ -66,7 +69,7 @@ func NewReadiness(checks ...Check) *Readiness {
 	return r
 }
 
-// Watch makes other checks count from now on, instead of those so far.
+// Watch replaces the checks from now on.
 func (r *Readiness) Watch(checks ...Check) {
 	stands := make([]*standing, len(checks))
 	for i, c := range checks {
@@ -83,21 +86,21 @@ func (r *Readiness) Watch(checks ...Check) {
 	r.checks = stands
 }
 
-// Drain makes the process unready for good, at once: it ends, and is to get nothing new.
+// Drain makes the process unready at once and for good: it is ending and must get no new work.
 func (r *Readiness) Drain() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.draining = true
 }
 
-// Report says how things are. The checks look side by side, those whose last look still counts not at all. What they
-// find does not depend on who asks: a caller that leaves early does not spoil it for others.
+// Report runs the checks in parallel, except those whose last result still counts. The results do not depend on
+// the caller: if one leaves early, the others still get them.
 func (r *Readiness) Report() Report {
 	r.mu.Lock()
 	checks, draining := r.checks, r.draining
 	r.mu.Unlock()
 	report := Report{Ready: !draining, Checks: make([]Found, len(checks))}
-	if draining { // what the store says does not matter any more
+	if draining { // the state of the store no longer matters
 		report.Checks = []Found{{Check: "process", Needed: true, What: "it is draining: it ends when what it has begun is done"}}
 		return report
 	}
@@ -112,8 +115,8 @@ func (r *Readiness) Report() Report {
 	return report
 }
 
-// look gives what counts, and looks where nothing does. Whoever asks while it looks waits for what it finds, but never
-// longer than it may take: one that does not heed its context is left to itself, and no second one is begun beside it.
+// look returns the result that still counts, or runs the check. Callers wait for the check, but never beyond
+// its deadline. A check that ignores its context is abandoned, and no second one starts beside it.
 func (s *standing) look() Found {
 	s.mu.Lock()
 	if time.Now().Before(s.until) {
@@ -137,7 +140,7 @@ func (s *standing) look() Found {
 	}
 }
 
-// slack is what a look may take longer that heeds its context, to say what it was waiting for.
+// slack is the extra time for a check that heeds its context to return its error.
 const slack = 500 * time.Millisecond
 
 func (s *standing) lookNow(ended chan struct{}) {
@@ -150,7 +153,7 @@ func (s *standing) lookNow(ended chan struct{}) {
 	close(ended)
 }
 
-// lookSafely looks in a goroutine of ours: a panic, such as one of a store, is what the check has found.
+// lookSafely runs the check and returns a panic as an error.
 func (s *standing) lookSafely(ctx context.Context) (what string, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -170,10 +173,10 @@ func (s *standing) told(what string, err error) Found {
 	return Found{Check: s.Name, Well: err == nil, Needed: !s.Told, What: oneLine(what)}
 }
 
-// maxWhat bounds what a check tells; some errors carry a statement.
+// maxWhat is the most characters of a result; some errors contain a statement.
 const maxWhat = 400
 
-// oneLine writes a text on one line, and cuts it where it is long.
+// oneLine writes a text on one line, and cuts a long one.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if letters := []rune(text); len(letters) > maxWhat {
@@ -182,8 +185,8 @@ func oneLine(text string) string {
 	return text
 }
 
-// ServeHTTP tells the report: 200 where the process is ready, 503 where it is not. As JSON to whoever asks for that, and
-// else as text.
+// ServeHTTP writes the report with status 200 if the process is ready, 503 if not. The format is JSON if the
+// request accepts it, else text.
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	report := r.Report()
 	status := http.StatusOK
@@ -198,7 +201,7 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	writeText(w, status, report.String())
 }
 
-// String is the report for people: a line that says whether it is ready, and one for each check.
+// String returns the report for people: a line that says whether the process is ready, and a line per check.
 func (r Report) String() string {
 	var text strings.Builder
 	text.WriteString("ready\n")

@@ -15,22 +15,22 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// The bounds of a connection. Nothing that is answered takes long; what is asked fits in a few lines.
+// The limits of a connection. Every answer is quick, and every request is small.
 const (
 	readTimeout    = 5 * time.Second
 	writeTimeout   = 30 * time.Second
 	idleTimeout    = 60 * time.Second
 	maxHeaderBytes = 16 << 10
-	// maxConnections is how many connections a server keeps open: each needs one of the process's files, of which its store
-	// needs some too.
+	// maxConnections is the most open connections of a server. Each takes one of the process's file
+	// descriptors, which the store needs too.
 	maxConnections = 100
-	// leaving is how long answers that are under way may take when the server ends.
+	// leaving is how long answers under way may take when the server ends.
 	leaving = 5 * time.Second
 )
 
-// Serve answers what comes to a listener until ctx ends, and then what is under way; it returns nil then. It closes the
-// listener. It keeps 100 connections open: one more closes the oldest, so that callers who hold theirs open keep nobody from
-// asking how the process does. The logger gets what clients do wrong; default: slog.Default.
+// Serve answers requests on a listener until ctx ends, finishes the answers under way, and returns nil. Serve
+// closes the listener. Serve keeps at most 100 connections open: another one closes the oldest, so that idle
+// callers never block a health check. The logger gets clients' errors at level debug; default: slog.Default.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, logger *slog.Logger) error {
 	if err := cmp.Or(sluice.CheckGiven("listener", listener), sluice.CheckGiven("handler", handler)); err != nil {
 		return fmt.Errorf("serve: %w", err)
@@ -46,7 +46,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnState:         (&crowd{most: maxConnections}).note,
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug), // what clients do wrong is theirs
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug), // clients' errors are not the process's
 	}
 	ended := make(chan struct{})
 	defer func() { <-ended }()
@@ -67,7 +67,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 	return nil
 }
 
-// crowd is the open connections of a server, the oldest first.
+// crowd holds the open connections of a server, the oldest first.
 type crowd struct {
 	most int
 
@@ -75,7 +75,7 @@ type crowd struct {
 	open []net.Conn
 }
 
-// note hears of each connection, and closes the oldest where there are too many.
+// note is called for each change of a connection, and closes the oldest if there are too many.
 func (c *crowd) note(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *crowd) note(conn net.Conn, state http.ConnState) {
 		c.open = slices.DeleteFunc(c.open, func(other net.Conn) bool { return other == conn })
 	}
 	if len(c.open) > c.most {
-		_ = c.open[0].Close() // the server hears of it, and says that it is closed
+		_ = c.open[0].Close() // the server notices and reports it as closed
 		c.open = c.open[1:]
 	}
 }

@@ -1,5 +1,11 @@
-// Package api is what a server answers over HTTP: whether it lives (/healthz), whether it is ready and why not
-// (/readyz), its metrics (/metrics), and whatever is hung in beside them. It needs the standard library and the nouns of Sluice only.
+// Package api answers questions about a process over HTTP: is it alive (/healthz), is it ready and if not, why
+// (/readyz), and its metrics (/metrics). Programs can add paths of their own.
+//
+// Begin with [New], which makes a [Site], and [Serve], which serves it on a listener. For /readyz, make a
+// [Readiness] of checks, such as [StoreAnswers] and [Beats], with [NewReadiness].
+//
+// The package imports only the standard library and Sluice's own types; package metric provides the metrics.
+// Next, read docs/guide/health.md.
 package api
 
 import (
@@ -15,26 +21,26 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// Options adjust a Site. The zero value works.
+// Options adjust a [Site]. The zero value works.
 type Options struct {
-	// Base is the path below which everything is answered, such as «/sluice» behind a proxy. Default: the root.
+	// Base is the path prefix of everything, such as "/sluice" behind a proxy. Default: the root.
 	Base string
-	// Hosts are the only names, without a port, that requests may be made to; else a page of a foreign site could ask in
-	// its visitor's name under a name that it lets point here. Default: none is refused. LoopbackHosts are
-	// right for a listener on loopback.
+	// Hosts are the only names, without a port, that requests may be made to. Otherwise a page of a foreign
+	// site could use its visitor's browser to ask, by a name that points here. Default: every name is accepted.
+	// [LoopbackHosts] are right for a listener on loopback.
 	Hosts []string
-	// Readiness is what /readyz tells. Default: /readyz is not there.
+	// Readiness answers /readyz. Default: /readyz does not exist.
 	Readiness *Readiness
-	// Metrics answers /metrics. It must never be within reach of the public. Default: /metrics is not there.
+	// Metrics answers /metrics. The public must never be able to reach it. Default: /metrics does not exist.
 	Metrics http.Handler
-	// Logger is told of handlers that panic (see docs/events.md). Default: slog.Default.
+	// Logger gets panics of handlers (see docs/events.md). Default: slog.Default.
 	Logger *slog.Logger
 }
 
-// LoopbackHosts are the names by which a machine calls itself.
+// LoopbackHosts returns the names by which a machine addresses itself.
 func LoopbackHosts() []string { return []string{"localhost", "127.0.0.1", "::1"} }
 
-// Site is the paths of a server and what answers them. It is an http.Handler.
+// Site maps the paths of a server to handlers. A Site is an http.Handler.
 type Site struct {
 	options Options
 	log     *event.Log
@@ -42,7 +48,7 @@ type Site struct {
 	all     http.Handler
 }
 
-// New makes a site. A base that is no clean path is an error.
+// New makes a site. A base that is not a clean path is an error.
 func New(options Options) (*Site, error) {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
@@ -64,9 +70,9 @@ func New(options Options) (*Site, error) {
 	return s, nil
 }
 
-// Handle hangs a handler in at a path below the base; with a / at its end, at all paths that begin with it. The handler
-// sees the path without the base. It must be called before the site is served. Without a handler (nil) nothing is answered
-// there (404).
+// Handle adds a handler for a path below the base; with a trailing slash, for all paths that begin with it. The
+// handler sees the path without the base. Call Handle before the site is served. With a nil handler, the path
+// answers 404.
 func (s *Site) Handle(at string, handler http.Handler) {
 	if sluice.CheckGiven("handler", handler) != nil {
 		handler = http.HandlerFunc(notFound)
@@ -74,23 +80,24 @@ func (s *Site) Handle(at string, handler http.Handler) {
 	s.mux.Handle(s.options.Base+at, http.StripPrefix(s.options.Base, handler))
 }
 
-// Base is the path below which everything is answered; empty: the root.
+// Base returns the path prefix of everything; empty: the root.
 func (s *Site) Base() string { return s.options.Base }
 
 // ServeHTTP answers a request.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.all.ServeHTTP(w, r) }
 
-// alive says that the process answers. It looks at nothing: a process whose store is away is not mended by a new start.
+// alive reports that the process answers. Nothing else is checked: a restart does not help if the store is
+// unreachable.
 func alive(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "live\n") }
 
 func notFound(w http.ResponseWriter, r *http.Request) {
 	WriteProblem(w, Problem{Status: http.StatusNotFound, Detail: "nothing is answered at " + r.URL.Path})
 }
 
-// maxBody is how large the body of a request may be; nothing that is answered so far reads one.
+// maxBody is the largest body of a request, in bytes; no handler reads one so far.
 const maxBody = 64 << 10
 
-// headers go with every answer: it is never kept, framed, sniffed, or given to a page of another site.
+// headers go with every answer: it is never cached, framed, sniffed, or shared with a page of another site.
 var headers = map[string]string{
 	"Cache-Control":                "no-store",
 	"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -100,7 +107,7 @@ var headers = map[string]string{
 	"X-Frame-Options":              "DENY",
 }
 
-// guard refuses what no handler is to see, and answers where one panics.
+// guard refuses requests that no handler should see, and answers if a handler panics.
 func (s *Site) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range headers {
@@ -119,7 +126,7 @@ func (s *Site) guard(next http.Handler) http.Handler {
 	})
 }
 
-// refuse says why a request is not answered; a zero problem: it is.
+// refuse returns why a request is refused; the zero Problem: it is answered.
 func (s *Site) refuse(r *http.Request) Problem {
 	switch {
 	case !s.knows(r.Host):
@@ -132,7 +139,7 @@ func (s *Site) refuse(r *http.Request) Problem {
 	return Problem{}
 }
 
-// knows reports whether a request may be made to a host.
+// knows reports whether requests may be made to a host.
 func (s *Site) knows(host string) bool {
 	if len(s.options.Hosts) == 0 {
 		return true
@@ -150,7 +157,7 @@ func (s *Site) knows(host string) bool {
 	return false
 }
 
-// answerPanic ends a request whose handler panicked, without a word of why: that is in the log.
+// answerPanic ends a request whose handler panicked, without details: those are in the log.
 func (s *Site) answerPanic(w http.ResponseWriter, r *http.Request) {
 	value := recover()
 	if value == nil {

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Row is an entry as a store holds it.
+// Row is an entry as stored.
 type Row struct {
 	Seq int64
 	// At is in microseconds since 1970, UTC.
 	At                                           int64
 	Actor, Object, Name, Event, From, To, Reason []byte
 	Generation                                   int64
-	// JobID and ActID have 16 bytes; nil: there is none. Before and After are JSON as the store gives it; nil: none.
+	// JobID and ActID have 16 bytes; nil: none. Before and After are JSON as the store returns it; nil: none.
 	JobID, ActID, Before, After []byte
 }
 
-// Digest is what is known of an entry without its text.
+// Digest describes an entry without its text.
 type Digest struct {
 	Seq   int64
 	At    time.Time
@@ -25,12 +25,12 @@ type Digest struct {
 	Sum   Hash
 }
 
-// Digester digests rows. It keeps a buffer between them.
+// Digester digests rows, and reuses its buffer.
 type Digester struct{ text []byte }
 
 const entryKind = "sluice audit entry 1\n"
 
-// Digest digests a row: every column, each with its length, so that no two rows have the same text.
+// Digest digests a row: every column with its length, so that no two rows have the same text.
 func (d *Digester) Digest(r *Row) Digest {
 	text := append(d.text[:0], entryKind...)
 	text = binary.BigEndian.AppendUint64(text, uint64(r.Seq))
@@ -39,7 +39,7 @@ func (d *Digester) Digest(r *Row) Digest {
 	for _, column := range [...][]byte{r.Actor, r.Object, r.Name, r.Event, r.From, r.To, r.Reason} {
 		text = append(binary.AppendUvarint(text, uint64(len(column))), column...)
 	}
-	for _, column := range [...][]byte{r.JobID, r.ActID, r.Before, r.After} { // of which there may be none
+	for _, column := range [...][]byte{r.JobID, r.ActID, r.Before, r.After} { // these columns may be absent
 		if column == nil {
 			text = append(text, 0)
 			continue
@@ -70,13 +70,13 @@ func (s *Seal) seal() Hash {
 	return sha256.Sum256(text)
 }
 
-// markBytes is how much of an entry's digest a batch keeps, so that the entry that was changed can be named. All of each
-// digest is in the batch's sum.
+// markBytes is how much of an entry's digest a batch keeps, so that a fault can name the changed entry. The
+// batch's sum covers every digest in full.
 const markBytes = 8
 
 const batchKind = "sluice audit batch 1\n"
 
-// batch lists the entries that a seal covers, of one level.
+// batch lists the entries of one level that a seal covers.
 type batch struct {
 	entries int64
 	last    int64 // the seq before
@@ -90,8 +90,8 @@ func (b *batch) add(d Digest) {
 	b.entries, b.last = b.entries+1, d.Seq
 }
 
-// body is what is stored: the kind, the sum over all digests, and for each entry its distance from the one before and the
-// beginning of its digest.
+// body returns the stored form: the kind, then the sum over all digests. Per entry, its distance from the one
+// before and the beginning of its digest follow.
 func (b *batch) body() []byte {
 	if b.entries == 0 {
 		return nil
@@ -108,13 +108,13 @@ func hashOf(body []byte) Hash {
 	return sha256.Sum256(body)
 }
 
-// mark is an entry as a batch lists it.
+// mark is an entry in a batch.
 type mark struct {
 	seq int64
 	sum [markBytes]byte
 }
 
-// marksOf reads a body. One that cannot be read gives what could be.
+// marksOf reads the marks of a body, up to the first unreadable one.
 func marksOf(body []byte) (marks []mark) {
 	rest := body[min(len(body), len(batchKind)+sha256.Size):]
 	seq := int64(0)

@@ -8,9 +8,10 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Successor makes the first seal of a store to which another one was moved, whose last seal is given. It keeps entries for
-// as long, and its entry tells from which head of which store the chain goes on. The entries that were moved are sealed
-// anew, because stores write JSON each in its own way. Now is the clock of who moves, and by is who that is.
+// Successor makes the first seal of a store into which another store was moved; last is the last seal of the
+// other store. The retention stays the same, and an entry records the store and the head that the chain
+// continues. Moved entries are sealed anew, because each store writes JSON in its own way. now is the clock of
+// the moving process; act names its user and reason.
 func Successor(last Seal, from string, now time.Time, act sluice.Act) (Addition, error) {
 	s := next(Seal{}, now)
 	for _, level := range Levels() {

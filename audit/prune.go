@@ -8,21 +8,20 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// pruneSeals is how many seals a step of retention goes over at the most.
+// pruneSeals is the most seals that one step of retention covers.
 const pruneSeals = 100
 
-// Pruned tells what Prune did.
+// Pruned is the result of [Prune].
 type Pruned struct {
-	// Entries were deleted, by level.
+	// Entries is how many entries were deleted, by level.
 	Entries map[Level]int64
 }
 
-// Any gives how many entries were deleted in all.
+// Any returns how many entries were deleted in all.
 func (p Pruned) Any() int64 { return p.Entries[Notable] + p.Entries[Full] }
 
-// Prune deletes the entries that were sealed longer ago than their level is kept, seal after seal, in steps of some
-// 10,000. Each step is a seal of its own, which says what is gone, in the transaction that deletes it. By is who does it,
-// for the audit.
+// Prune deletes entries whose seal is older than their level is kept, seal after seal, in steps of some 10,000.
+// Each step adds a seal, which records the deletion in the same transaction. by is the actor for the audit.
 func Prune(ctx context.Context, store Store, by string) (Pruned, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return Pruned{}, err
@@ -44,7 +43,7 @@ func Prune(ctx context.Context, store Store, by string) (Pruned, error) {
 	return done, ctx.Err()
 }
 
-// pruneStep deletes some entries of a level. Found is false where there is nothing to delete.
+// pruneStep deletes some entries of a level. found is false if there is nothing to delete.
 func pruneStep(ctx context.Context, store Store, level Level, by string) (deleted int64, added, found bool, err error) {
 	last, err := store.LastAuditSeal(ctx)
 	if err != nil || last.No == 0 || last.Part(level).Keep == 0 {
@@ -69,7 +68,7 @@ func pruneStep(ctx context.Context, store Store, level Level, by string) (delete
 		deleted += part.Entries
 		s.Part(level).Gone = old.No
 	}
-	// Seals without entries are passed over only by the hundred: each step makes a seal.
+	// Seals without entries are skipped only by the hundred, because each step makes a seal.
 	if deleted == 0 && over < pruneSeals {
 		return 0, false, false, nil
 	}
@@ -81,7 +80,7 @@ func pruneStep(ctx context.Context, store Store, level Level, by string) (delete
 	return deleted, added, true, err
 }
 
-// gone tells the audit what retention deletes.
+// gone returns the audit entry about a deletion by retention.
 func gone(level Level, last, s Seal, entries int64, by string) []sluice.AuditEntry {
 	if entries == 0 {
 		return nil

@@ -9,29 +9,29 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// batchSize is how many entries a seal covers at the most, and about how many a step of retention deletes.
+// batchSize is the most entries that a seal covers, and about the number that a step of retention deletes.
 const batchSize = 10_000
 
-// tries is how often a seal is made anew where somebody else was quicker.
+// tries is how often to retry a seal after another process was quicker.
 const tries = 10
 
-// SealOptions adjust SealSettled. The zero value seals all that is settled.
+// SealOptions adjust [SealSettled]. The zero value seals all settled entries.
 type SealOptions struct {
-	// Patience is how long entries may wait for a seal that covers as many as it can. Default: not at all.
+	// Patience is how long entries may wait for a full seal. Default: 0.
 	Patience time.Duration
-	// Most is how many seals are made at the most. Default: as many as it takes.
+	// Most is the most seals to make. Default: no limit.
 	Most int64
 }
 
-// Sealed tells what SealSettled did.
+// Sealed is the result of [SealSettled].
 type Sealed struct {
-	// Entries were sealed, by so many Seals.
+	// Entries is how many entries were sealed, and Seals by how many seals.
 	Entries, Seals int64
-	// Last is the last seal; zero: there is none.
+	// Last is the last seal; zero: none.
 	Last Seal
 }
 
-// next begins the seal that follows another: nothing but the number, the time and the hash before it is new.
+// next returns the seal after another, with only number, time and previous hash changed.
 func next(before Seal, now time.Time) Seal {
 	s := Seal{No: before.No + 1, At: now.UTC().Truncate(time.Microsecond), Upto: before.Upto, Previous: before.Hash}
 	if before.No == 0 {
@@ -46,7 +46,7 @@ func next(before Seal, now time.Time) Seal {
 	return s
 }
 
-// low is the seq behind which the entries of the seal after this one begin.
+// low returns the seq after which the entries of the next seal begin.
 func (s *Seal) low() int64 {
 	if s.No == 0 {
 		return math.MinInt64
@@ -54,7 +54,7 @@ func (s *Seal) low() int64 {
 	return s.Upto
 }
 
-// Keeps gives how long entries of a level are kept, by the last seal.
+// Keeps returns how long entries of a level are kept, by the last seal.
 func (s Seal) Keeps(level Level) time.Duration {
 	if s.No == 0 {
 		first := next(Seal{}, time.Time{})
@@ -63,7 +63,7 @@ func (s Seal) Keeps(level Level) time.Duration {
 	return s.Part(level).Keep
 }
 
-// SealSettled seals the entries that are settled. Any number may do so at once.
+// SealSettled seals the settled entries. Any number of processes may do so at once.
 func SealSettled(ctx context.Context, store Store, options SealOptions) (Sealed, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return Sealed{}, err
@@ -104,7 +104,7 @@ func SealSettled(ctx context.Context, store Store, options SealOptions) (Sealed,
 	return done, nil
 }
 
-// cover makes a seal of what follows the last one. It has no number where there is nothing to seal yet.
+// cover makes a seal of the entries after the last one. Its number is 0 if there is nothing to seal yet.
 func cover(ctx context.Context, store Store, last Seal, upto int64, now time.Time, partial bool) (Addition, error) {
 	digests, err := store.AuditDigests(ctx, last.low(), upto, batchSize)
 	if err != nil || len(digests) == 0 || len(digests) < batchSize && !partial {
@@ -133,10 +133,11 @@ func cover(ctx context.Context, store Store, last Seal, upto int64, now time.Tim
 	return Addition{Seal: s, Before: last, Batches: bodies}, nil
 }
 
-// MaxKeep bounds how long entries are kept, if not for ever.
+// MaxKeep is the longest retention of entries, besides for ever.
 const MaxKeep = 3650 * 24 * time.Hour
 
-// Keep says how long entries of the levels are kept from now on; 0: for ever. The chain holds it, and the audit tells of it.
+// Keep sets how long entries of the levels are kept from now on; 0: for ever. The change is stored in the chain
+// and in the audit.
 func Keep(ctx context.Context, store Store, keep map[Level]time.Duration, act sluice.Act) (Seal, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return Seal{}, err
@@ -176,8 +177,8 @@ func keepText(s Seal) []byte {
 	return fmt.Appendf(nil, `{"notable":%q,"full":%q}`, s.Notable.Keep, s.Full.Keep)
 }
 
-// Waiting tells since when entries wait for a seal although nobody seals: the writing of the oldest that has none, or the
-// last seal if that is later; zero: none waits. Now is the store's clock.
+// Waiting returns since when entries have waited for a seal; zero: none waits. since is the time of the oldest
+// unsealed entry, or of the last seal if that is later. now is the store's clock.
 func Waiting(ctx context.Context, store Store) (since, now time.Time, err error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return time.Time{}, time.Time{}, err

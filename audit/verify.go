@@ -10,68 +10,71 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// FaultKind says what was done to the audit.
+// FaultKind is the kind of manipulation of the audit.
 type FaultKind string
 
 // The kinds.
 const (
-	// Changed, Removed and Inserted are about one entry.
+	// Changed, Removed and Inserted concern one entry.
 	Changed  FaultKind = "changed"
 	Removed  FaultKind = "removed"
 	Inserted FaultKind = "inserted"
-	// Broken: a seal was changed, removed, or put in; what it covers can no longer be vouched for.
+	// Broken means that a seal was changed, removed or inserted; the chain no longer proves its entries.
 	Broken FaultKind = "broken"
-	// Cut: a head that was told outside of the store is not in the chain.
+	// Cut means that a head kept outside of the store is not in the chain.
 	Cut FaultKind = "cut"
 )
 
-// Fault is the first thing that is wrong.
+// Fault is the first fault found.
 type Fault struct {
 	Kind FaultKind `json:"kind"`
-	// Seq is the entry; of a fault of the chain, the first entry that the chain no longer vouches for.
+	// Seq is the faulty entry; for a fault of the chain, the first entry that the chain no longer proves.
 	Seq int64 `json:"seq"`
-	// Seal is the one that covers it, and SealedAt when it was made; zero where it is not known.
+	// Seal is the seal that covers the entry, and SealedAt its time; zero: unknown.
 	Seal     int64     `json:"seal"`
 	SealedAt time.Time `json:"sealed_at,omitzero"`
 	// Says is one sentence for people.
 	Says string `json:"says"`
 }
 
-// Report tells what Verify found.
+// Report is the result of [Verify].
 type Report struct {
-	// Seals were read, from First to Last; Entries were compared with them.
+	// Seals is how many seals were read, from First to Last. Entries is how many entries were compared with
+	// them.
 	Seals   int64 `json:"seals"`
 	First   int64 `json:"first_seal"`
 	Last    Seal  `json:"last_seal"`
 	Entries int64 `json:"entries"`
-	// Gone is how many entries of the seals that are there retention has deleted, by level.
+	// Gone is how many entries of the existing seals were deleted by retention, by level.
 	Gone map[Level]int64 `json:"gone"`
-	// Unsealed entries wait for a seal, at most UnsealedLimit are counted; the oldest of them was written at OldestUnsealed.
+	// Unsealed is how many entries wait for a seal, at most [UnsealedLimit]; OldestUnsealed is the time of the
+	// oldest.
 	Unsealed       int64     `json:"unsealed"`
 	OldestUnsealed time.Time `json:"oldest_unsealed,omitzero"`
-	// Heads that were asked for and are in the chain, and those that are older than what retention has left of it.
+	// Heads are the given heads found in the chain. TooOld are heads older than the part that retention has
+	// left.
 	Heads   []Head `json:"heads,omitempty"`
 	TooOld  []Head `json:"heads_too_old,omitempty"`
 	Fault   *Fault `json:"fault,omitempty"`
 	Checked bool   `json:"checked"` // to the end, or to the fault
 }
 
-// UnsealedLimit is how many entries without a seal are counted.
+// UnsealedLimit is the number at which the count of unsealed entries stops.
 const UnsealedLimit = 100_000
 
-// VerifyOptions adjust Verify. The zero value works.
+// VerifyOptions adjust [Verify]. The zero value works.
 type VerifyOptions struct {
-	// Heads that were told outside of the store must be in the chain.
+	// Heads are heads kept outside of the store, which must be in the chain.
 	Heads []Head
-	// Progress is told now and then how far it is. Default: nobody.
+	// Progress receives intermediate reports. Default: none.
 	Progress func(Report)
 }
 
 // verifyPage is how many seals are read at once.
 const verifyPage = 200
 
-// Verify reads the whole chain and all that it covers, in order, in short reads, and stops at the first fault. It needs
-// little memory, and may run while others add to the audit, seal and delete by retention.
+// Verify reads the whole chain and all entries that it covers, in order, in short reads, and stops at the first
+// fault. Verify needs little memory, and may run while other processes add entries, seal and prune.
 func Verify(ctx context.Context, store Store, options VerifyOptions) (Report, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return Report{}, err
@@ -93,7 +96,7 @@ type verifier struct {
 	options VerifyOptions
 	report  Report
 	heads   map[int64][]Head
-	// before is the seal before, and end the last one, as it was read last.
+	// before is the seal before, and end the last seal as last read.
 	before, end Seal
 }
 
@@ -122,7 +125,7 @@ func (v *verifier) run(ctx context.Context) (err error) {
 	return v.unsealed(ctx)
 }
 
-// seal checks a seal, and then what it covers.
+// seal checks a seal, and then the entries that it covers.
 func (v *verifier) seal(ctx context.Context, s *Seal) error {
 	if says := v.link(s); says != "" {
 		v.report.Fault = &Fault{Kind: Broken, Seq: v.firstAfter(), Seal: s.No, SealedAt: s.At, Says: says}
@@ -147,7 +150,7 @@ func (v *verifier) seal(ctx context.Context, s *Seal) error {
 	return nil
 }
 
-// link says what is wrong with a seal itself; empty: nothing.
+// link returns the fault of a seal itself; empty: none.
 func (v *verifier) link(s *Seal) string {
 	first := v.before.No == 0
 	switch {
@@ -172,7 +175,7 @@ func (v *verifier) link(s *Seal) string {
 	return ""
 }
 
-// firstAfter is the first entry that the seals so far do not cover.
+// firstAfter returns the first entry that the seals so far do not cover.
 func (v *verifier) firstAfter() int64 {
 	if v.before.No == 0 {
 		return 1
@@ -180,11 +183,12 @@ func (v *verifier) firstAfter() int64 {
 	return v.before.Upto + 1
 }
 
-// low is the seq behind which a seal's entries begin. The first seal that retention has left stands for all before it.
+// low returns the seq after which a seal's entries begin. The first remaining seal stands for all seals before
+// it.
 func (v *verifier) low() int64 { return v.before.low() }
 
-// entries compares what a seal covers with what is there. What does not agree is looked at again: retention may just have
-// deleted it.
+// entries compares the entries of a seal with the stored ones. A mismatch is read again, because retention may
+// have deleted the entries just now.
 func (v *verifier) entries(ctx context.Context, s *Seal) error {
 	for range tries {
 		found, err := v.read(ctx, s)
@@ -216,7 +220,7 @@ func (v *verifier) entries(ctx context.Context, s *Seal) error {
 	return fmt.Errorf("retention deletes faster than the audit is read")
 }
 
-// read lists what is there of a seal, by level. It stops where there is more of a level than there can be.
+// read lists the stored entries of a seal, by level. read stops once a level has too many.
 func (v *verifier) read(ctx context.Context, s *Seal) (map[Level]*batch, error) {
 	found := map[Level]*batch{Notable: {}, Full: {}}
 	for after := v.low(); after < s.Upto; {
@@ -235,7 +239,7 @@ func (v *verifier) read(ctx context.Context, s *Seal) (map[Level]*batch, error) 
 	return found, nil
 }
 
-// compare gives the first entry of a seal that is not as it was sealed.
+// compare returns the first entry of a seal that differs from its sealed state.
 func (v *verifier) compare(ctx context.Context, s *Seal, found map[Level]*batch) (*Fault, error) {
 	var first *Fault
 	for _, level := range Levels() {
@@ -276,7 +280,7 @@ func (v *verifier) compareLevel(ctx context.Context, s *Seal, level Level, found
 	return differing(marksOf(sealed), marksOf(body), fault, s, level), nil
 }
 
-// differing gives the first entry that two lists do not have alike.
+// differing returns the first difference of two lists.
 func differing(sealed, there []mark, fault func(FaultKind, int64, string, ...any) *Fault, s *Seal, level Level) *Fault {
 	for i := 0; ; i++ {
 		switch {
@@ -292,7 +296,7 @@ func differing(sealed, there []mark, fault func(FaultKind, int64, string, ...any
 	}
 }
 
-// lostHeads looks for heads beyond the chain's end, and for those that retention has left nothing of.
+// lostHeads looks for heads beyond the chain's end, and for heads before the part that retention has left.
 func (v *verifier) lostHeads() {
 	for _, h := range v.options.Heads {
 		switch {
@@ -305,7 +309,7 @@ func (v *verifier) lostHeads() {
 	}
 }
 
-// unsealed counts what no seal covers yet.
+// unsealed counts the entries that no seal covers yet.
 func (v *verifier) unsealed(ctx context.Context) error {
 	if v.report.Fault != nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-queue/sluice/bench/stat"
 )
 
-// postgresAge lets very many jobs go through one store.
+// postgresAge measures claims and table sizes while millions of jobs go through one store.
 func postgresAge(n sizes, _ map[string]measured) scenario {
 	const plain, held = "Sluice", "Sluice, an old snapshot held"
 	task := cell.Task{Kind: cell.Age, System: cell.Sluice, Store: cell.Postgres, Jobs: n.age}
@@ -16,12 +16,13 @@ func postgresAge(n sizes, _ map[string]measured) scenario {
 	return scenario{
 		name: "postgres-age", title: "PostgreSQL: a store that grows old",
 		limit: 2, // a round takes ten minutes
-		method: fmt.Sprintf("%s jobs of 1 KB go through one store: 10,000 are stored, then claimed and completed 100 at a time, and so on. Upkeep runs beside, and autovacuum with its defaults. "+
-			"In the other cell somebody keeps a transaction open while the second tenth of them are worked off. Claims are timed one by one: p50 and p99 are those of the last tenth. "+
-			"The size is that of all tables and indexes but those of finished jobs; it grew since the third tenth.", thousands(n.age)),
+		method: fmt.Sprintf("%s jobs go through one store: again and again, 10,000 are stored, then claimed and completed in hundreds. "+
+			"Upkeep runs beside them, autovacuum with its defaults. In the other cell, a transaction stays open during the second tenth of the jobs. "+
+			"p50 and p99 are claims of the last tenth. Size counts all tables except job and done, with their indexes; grown compares it with the third tenth.",
+			thousands(n.age)),
 		entrants: []entrant{{plain, task}, {held, beside}},
 		headline: []cell.Figure{cell.FirstP99, cell.P99, cell.Aged, cell.Size, cell.Grown},
-		ratio:    "the p99 of the last tenth divided by that without an old snapshot in the same round.",
+		ratio:    "p99 of the last tenth against no old snapshot.",
 		ratios:   func(m measured, name string) []float64 { return m.against(name, []string{plain}, cell.P99, true) },
 		goals: []goal{
 			{"p99 of a claim, last tenth against first", 1.5, true, "×", figureOf(plain, cell.Aged)},
@@ -32,7 +33,7 @@ func postgresAge(n sizes, _ map[string]measured) scenario {
 	}
 }
 
-// postgresAudit looks whether a long audit makes claims or answers slower.
+// postgresAudit measures whether a long audit slows claims or `why`.
 func postgresAudit(n sizes, _ map[string]measured) scenario {
 	const claims, longClaims, why, longWhy = "claim, short audit", "claim, long audit", "why, short audit", "why, long audit"
 	claim := cell.Task{Kind: cell.Claims, System: cell.Sluice, Store: cell.Postgres, Jobs: n.claims, Due: n.claims * 100, AuditFull: true}
@@ -46,11 +47,11 @@ func postgresAudit(n sizes, _ map[string]measured) scenario {
 	return scenario{
 		name: "postgres-audit", title: "PostgreSQL: a long audit",
 		limit: 2, // a round makes tens of millions of rows
-		method: fmt.Sprintf("A queue audits every job. %d claims of 100 jobs, and Client.Why of as many jobs, are timed one by one: with an audit of these jobs alone, and beside %s entries of other jobs.",
-			n.claims, thousands(longClaim.Audited)),
+		method: fmt.Sprintf("A queue audits every job. %d claims of 100 jobs and %d calls of Client.Why are timed: with an audit of these jobs alone, and beside %s entries of other jobs.",
+			n.claims, n.claims, thousands(longClaim.Audited)),
 		entrants: []entrant{{claims, claim}, {longClaims, longClaim}, {why, look}, {longWhy, longLook}},
 		headline: []cell.Figure{cell.P50, cell.P99},
-		ratio:    "the median time divided by that with a short audit in the same round.",
+		ratio:    "p50 against a short audit.",
 		ratios:   func(m measured, name string) []float64 { return against(name)(m) },
 		goals: []goal{
 			{"p50 of a claim beside a long audit, against a short one", 1.1, true, "×", against(longClaims)},

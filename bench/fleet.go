@@ -2,7 +2,7 @@ package main
 
 import "github.com/sluice-queue/sluice/bench/cell"
 
-// postgresQueues looks how soon jobs begin in a worker of very many queues.
+// postgresQueues measures how soon a worker of thousands of queues begins a job.
 func postgresQueues(n sizes, _ map[string]measured) scenario {
 	const ten, thousand, tenThousand = "10 queues", "1,000 queues", "10,000 queues"
 	task := cell.Task{Kind: cell.Fleet, System: cell.Sluice, Store: cell.Postgres, Processes: 1, Queues: 10, Slots: 100, Seconds: n.seconds, Rate: 500}
@@ -12,10 +12,10 @@ func postgresQueues(n sizes, _ map[string]measured) scenario {
 	most.Queues = 10_000
 	return scenario{
 		name: "postgres-queues", title: "PostgreSQL: one worker of many queues",
-		method:   fleetMethod + "500 single jobs/s are stored by another process, in one queue after the other.",
+		method:   fleetMethod + "A separate store enqueues 500 single jobs/s, spread over the queues.",
 		entrants: []entrant{{ten, task}, {thousand, many}, {tenThousand, most}},
 		headline: []cell.Figure{cell.P50, cell.P99, cell.TotalCPU},
-		ratio:    "the CPU a job divided by that with 10 queues in the same round.",
+		ratio:    "CPU a job against 10 queues.",
 		ratios: func(m measured, name string) []float64 {
 			return m.against(name, []string{ten}, cell.TotalCPU, true)
 		},
@@ -26,10 +26,10 @@ func postgresQueues(n sizes, _ map[string]measured) scenario {
 	}
 }
 
-// fleetMethod tells how all cells of many workers measure.
-const fleetMethod = "Each worker has a store of its own with at most 4 connections, as in a process of its own. They have run for 12 s, and once as they are measured then, before they are measured. "
+// fleetMethod is the first part of the method of scenarios with [cell.Fleet].
+const fleetMethod = "Each worker has its own store with at most 4 connections, as in its own process. Workers first run for 12 s, then once unmeasured. "
 
-// postgresIdle looks what processes cost that have nothing to do, and how soon they begin when they have.
+// postgresIdle measures the cost of idle processes, and how soon they begin a job.
 func postgresIdle(n sizes, _ map[string]measured) scenario {
 	const idle, sparse = "50 idle", "50, and 5 jobs/s"
 	task := cell.Task{Kind: cell.Fleet, System: cell.Sluice, Store: cell.Postgres, Processes: 50, Queues: 10, Slots: 10, Seconds: n.seconds * 3}
@@ -37,11 +37,11 @@ func postgresIdle(n sizes, _ map[string]measured) scenario {
 	busy.Rate = 5
 	return scenario{
 		name: "postgres-idle", title: "PostgreSQL: 50 processes with 10 queues each and nothing to do",
-		method: fleetMethod + "Statements are those that the server runs. With jobs, one in 200 ms is stored by another process, in one queue after the other; " +
-			"every process serves each queue. The time is from just before the insert to the first line of the handler.",
+		method: fleetMethod + "Statements are counted on the server. With jobs, a separate store enqueues a job every 200 ms, spread over the queues; " +
+			"every process serves every queue. Time runs from the insert to the handler.",
 		entrants: []entrant{{idle, task}, {sparse, busy}},
 		headline: []cell.Figure{cell.Statements, cell.ServerCores, cell.P99},
-		ratio:    "the statements a second divided by those of idle processes in the same round.",
+		ratio:    "statements a second against idle processes.",
 		ratios: func(m measured, name string) []float64 {
 			return m.against(name, []string{idle}, cell.Statements, true)
 		},

@@ -1,8 +1,8 @@
 // Command bench compares Sluice with other queues on this machine, and writes docs/benchmarks.md.
 //
-// It starts a PostgreSQL of its own, measures every cell in a process of its own (itself again, with
-// a task in an environment variable), and removes everything afterwards. A target that is not met
-// is told in the table; the exit code is 1 only when a cell failed.
+// Bench starts a temporary PostgreSQL, runs each cell as a child process (itself, with a task in an environment
+// variable), and removes everything afterwards. The table marks missed targets. The exit code is 1 only if a cell
+// failed.
 package main
 
 import (
@@ -22,10 +22,10 @@ import (
 	"github.com/sluice-queue/sluice/bench/report"
 )
 
-// page is where the report goes, seen from the folder of this program.
+// page is the path of the report, relative to this folder.
 const page = "../docs/benchmarks.md"
 
-// choice is what the command line asks for.
+// choice holds the parsed command line.
 type choice struct {
 	plans  []plan
 	sizes  sizes
@@ -57,7 +57,7 @@ func start(ctx context.Context) error {
 	return measure(ctx, chosen)
 }
 
-// parse reads the command line. What measures less than everything writes no page by itself.
+// parse reads the command line. With -only, a page is written only if -out names one; with -quick, never.
 func parse(args []string) (choice, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	only := flags.String("only", "", "names of scenarios, with commas between them; default: all of "+strings.Join(names(plans), ","))
@@ -88,7 +88,7 @@ func parse(args []string) (choice, error) {
 	return chosen, nil
 }
 
-// measure runs the scenarios and tells of them. What was measured is told even if a cell failed.
+// measure runs the scenarios and reports them, even if a cell failed.
 func measure(ctx context.Context, chosen choice) error {
 	begun := time.Now()
 	r, err := newRig(ctx)
@@ -124,7 +124,7 @@ func measure(ctx context.Context, chosen choice) error {
 	return errors.Join(failed...)
 }
 
-// writePage writes everything anew, or what some scenarios gave into the page that is there.
+// writePage rewrites the page, or merges the results of some scenarios into it.
 func writePage(chosen choice, told report.Report) error {
 	text := told.Markdown()
 	if len(chosen.plans) < len(plans) {

@@ -14,21 +14,21 @@ func postgresMetrics(n sizes, _ map[string]measured) scenario {
 
 func sqliteMetrics(n sizes, _ map[string]measured) scenario {
 	s := metricsCost(cell.Task{Kind: cell.Work, System: cell.Sluice, Store: cell.SQLite, Jobs: 3 * n.backlog, Slots: 100})
-	s.name, s.title = "sqlite-metrics", "SQLite: what metrics cost"
+	s.name, s.title, s.method = "sqlite-metrics", "SQLite: what metrics cost", asOnPostgres
 	return s
 }
 
-// metricsCost compares a store that nobody observes with one that is observed for Prometheus.
+// metricsCost compares a plain store with a store observed for Prometheus.
 func metricsCost(task cell.Task) scenario {
 	const plain, told = "Sluice", "Sluice, metrics"
 	observed := task
 	observed.Metrics = true
 	share := func(m measured) []float64 { return m.against(told, []string{plain}, cell.WorkRate, false) }
 	return scenario{
-		method:   "Jobs of 1 KB are worked off as above, without metrics and with: every call of the store is counted and timed, and the gauges are read when the work begins and every 10 s.",
+		method:   "As " + postgresWorkName + ", without and with metrics: each store call is counted and timed, and gauges are read every 10 s.",
 		entrants: []entrant{{plain, task}, {told, observed}},
 		headline: []cell.Figure{cell.EnqueueRate, cell.WorkRate, cell.TotalCPU},
-		ratio:    "the work rate divided by that without metrics in the same round.",
+		ratio:    "work rate against no metrics.",
 		ratios:   func(m measured, name string) []float64 { return m.against(name, []string{plain}, cell.WorkRate, false) },
 		goals: []goal{
 			{"work rate with metrics against none", 0.97, false, "×", share},
@@ -45,7 +45,7 @@ func postgresScrape(n sizes, _ map[string]measured) scenario {
 
 func sqliteScrape(n sizes, _ map[string]measured) scenario {
 	s := scrapeCost(n, cell.SQLite)
-	s.name, s.title = "sqlite-scrape", "SQLite: a scrape costs the same, whatever there is"
+	s.name, s.title, s.method = "sqlite-scrape", "SQLite: a scrape costs the same, whatever there is", asOnPostgres
 	return s
 }
 
@@ -56,13 +56,13 @@ func scrapeCost(n sizes, store string) scenario {
 	crowded := task
 	crowded.Due, crowded.History = n.crowd, 10*n.crowd
 	return scenario{
-		limit: 2, // a round makes millions of rows, which takes minutes
-		method: fmt.Sprintf("The rows of %s and %s waiting jobs, and of %s and %s that ended, are made by SQL; half of those that wait are due, 1,000 are in flight, and 1 in 100 that ended is a dead letter. "+
-			"%d scrapes over HTTP are timed one by one. Read is the median time of reading all gauges, which is done in the background every 10 s, so that a scrape reads memory only.",
-			thousands(task.Due), thousands(crowded.Due), thousands(task.History), thousands(crowded.History), scrapes),
+		limit: 2, // a round inserts millions of rows, which takes minutes
+		method: fmt.Sprintf("SQL makes %s waiting and %s ended jobs, then %s and %s. Half of the waiting jobs are due, 1,000 in flight, and 1 in 100 ended jobs is dead. "+
+			"%d HTTP scrapes read memory only. Read is the median time of reading all gauges, every 10 s.",
+			thousands(task.Due), thousands(task.History), thousands(crowded.Due), thousands(crowded.History), scrapes),
 		entrants: []entrant{{few, task}, {many, crowded}},
 		headline: []cell.Figure{cell.P50, cell.P99, cell.ReadTime},
-		ratio:    "the median time of a scrape divided by that with few jobs in the same round.",
+		ratio:    "p50 against few jobs.",
 		ratios:   func(m measured, name string) []float64 { return m.against(name, []string{few}, cell.P50, true) },
 		goals: []goal{
 			{"p99 of a scrape beside " + thousands(crowded.History) + " jobs that ended and " + thousands(crowded.Due) + " that wait", 50, true, " ms", figureOf(many, cell.P99)},

@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/bench/stat"
 )
 
-// columns are the figures of the tables, in their order.
+// columns are the columns of all tables, in order. A table shows only columns that have figures.
 var columns = []report.Column{
 	{Key: string(cell.EnqueueRate), Title: "stored/s"},
 	{Key: string(cell.WorkRate), Title: "worked/s"},
@@ -67,21 +67,21 @@ var columns = []report.Column{
 	{Key: string(cell.TotalCPU), Title: "CPU ms/1,000", Decimals: 1},
 }
 
-const method = `- Every cell is a process of its own on a fresh database or file, which is removed afterwards. The disk is synced between cells.
-- The entrants of a scenario take turns: one round measures each of them once. Figures are medians over the rounds. Ratios are taken within each round, and the median of those is shown, because the machine's speed changes more from minute to minute than between two cells that follow each other. The range of a target is that of its rounds.
-- PostgreSQL is a cluster of its own with fsync, full page writes and synchronous commits on; shared_buffers is 256 MB, max_wal_size 4 GB, the rest is its default. Before a backlog is worked off, it is analyzed and a checkpoint is done, for each system alike. SQLite files are in WAL mode with synchronous=FULL.
-- Client, server and this program share the machine, so a system that needs less CPU also leaves more to its server.
-- CPU is user and system time in milliseconds per 1,000 jobs: of the client by getrusage, of all server processes by /proc. It contains storing, working off and the stop of the worker.
-- Payloads are 1 KB of JSON. Handlers do nothing. Sluice runs its upkeep beside the worker, as River does within its client.
-- Best of the others means: the best in each round by itself.`
+const method = `- Each cell is a process on a fresh database or file. The disk is synced between cells.
+- Entrants take turns: each round measures each of them once. Figures are medians over the rounds. Ratios are medians of each round's ratio, because the machine's speed drifts. A target's range is that of its rounds.
+- PostgreSQL has fsync, full page writes and synchronous commits on, shared_buffers 256 MB, max_wal_size 4 GB, the rest default. Each backlog is analyzed and checkpointed first, for every system. SQLite uses WAL and synchronous=FULL.
+- Client, server and benchmark share the machine.
+- CPU is user and system time in ms per 1,000 jobs, for storing, working off and stopping: of the client by getrusage, of server processes by /proc.
+- Payloads are 1 KB of JSON. Handlers do nothing. Upkeep runs beside the worker, as within River's client.
+- Best of the others means the best in each round.`
 
-// section is a scenario and what became of it.
+// section is a scenario with its results.
 type section struct {
 	scenario
 	measured measured
 }
 
-// tell makes the report of all sections.
+// tell builds the report. Its method lists failed cells.
 func (r *rig) tell(ctx context.Context, sections []section, failed []error) (report.Report, error) {
 	machine, err := report.Machine(r.folder)
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *rig) tell(ctx context.Context, sections []section, failed []error) (rep
 	return out, nil
 }
 
-// waiting is how many jobs a forecast looks at.
+// waiting returns the number of waiting jobs that a forecast covers; 0 for other kinds.
 func waiting(task cell.Task) int {
 	if task.Kind == cell.Waves {
 		return task.Ahead
@@ -109,7 +109,7 @@ func waiting(task cell.Task) int {
 	return 0
 }
 
-// reduce brings the rounds down to one figure each.
+// reduce takes the median of the rounds for each figure, and the range for each goal.
 func (s section) reduce() report.Section {
 	out := report.Section{Name: s.name, Title: s.title, Method: s.method, Ratio: s.ratio}
 	if s.note != nil {
@@ -136,7 +136,7 @@ func (s section) reduce() report.Section {
 	return out
 }
 
-// versions names what was measured, and with what.
+// versions lists the versions of Go, the servers and the libraries.
 func (r *rig) versions(ctx context.Context) ([]report.Fact, error) {
 	facts := []report.Fact{{Name: "Go", Value: strings.TrimPrefix(runtime.Version(), "go")}}
 	if r.cluster != nil {
@@ -165,7 +165,7 @@ func (r *rig) versions(ctx context.Context) ([]report.Fact, error) {
 	return append(facts, libraries(built, " (for River on SQLite)", "github.com/riverqueue/river", "modernc.org/sqlite")...), nil
 }
 
-// libraries finds the versions of modules in a program.
+// libraries lists the versions of modules in a program, with note after each name.
 func libraries(built *debug.BuildInfo, note string, paths ...string) []report.Fact {
 	var facts []report.Fact
 	for _, path := range paths {

@@ -7,10 +7,10 @@ import (
 	"github.com/sluice-queue/sluice/bench/stat"
 )
 
-// postgresWorkName names the scenario whose result decides how River runs in the next one.
+// postgresWorkName names the scenario whose result sets River's slots in postgresMillion.
 const postgresWorkName = "postgres-work"
 
-// riverSlots are the slots that River is measured with.
+// riverSlots are the slot counts that River is measured with.
 var riverSlots = []int{100, 1000, 2000}
 
 func sluiceWith(slots int) string { return "Sluice, " + thousands(slots) + " slots" }
@@ -22,7 +22,7 @@ func postgresWork(n sizes, _ map[string]measured) scenario {
 	return s
 }
 
-// postgresMillion lets River run with the slots that were best for it before.
+// postgresMillion gives River its best slots of postgresWork, or 1,000 if that scenario did not run.
 func postgresMillion(n sizes, earlier map[string]measured) scenario {
 	slots, rate := 1000, math.Inf(-1)
 	for _, candidate := range riverSlots {
@@ -32,18 +32,17 @@ func postgresMillion(n sizes, earlier map[string]measured) scenario {
 	}
 	s := backlog(n.million, []int{slots})
 	s.name, s.title, s.limit = "postgres-million", "PostgreSQL: a backlog of a million", 1
-	s.method += " River runs with the slots that were best for it in " + postgresWorkName + " (1,000 if that was not measured)."
+	s.method = "As " + postgresWorkName + ", with River's best slots there."
 	return s
 }
 
-// backlog compares Sluice with River, and takes them in turns.
+// backlog compares Sluice with River. Their entrants alternate.
 func backlog(jobs int, rivers []int) scenario {
 	s := scenario{
-		method: "Jobs of 1 KB are stored a thousand at a time, then worked off by handlers that do nothing, until the database says that none is left. " +
-			"CPU is that of client and server together, for storing and working off. River stores with its fastest call (InsertManyFast) " +
-			"and is tuned: FetchCooldown 1 ms, FetchPollInterval 5 ms. Both have a pool of 20 connections.",
+		method: "Jobs are stored in thousands, then worked off. River uses InsertManyFast, FetchCooldown 1 ms, FetchPollInterval 5 ms. " +
+			"Both have 20 connections.",
 		headline: []cell.Figure{cell.EnqueueRate, cell.WorkRate, cell.TotalCPU},
-		ratio:    "the work rate divided by River's best of the same round.",
+		ratio:    "work rate against River's best.",
 	}
 	var others []string
 	ours := []int{100, 1000}
@@ -65,7 +64,7 @@ func workTask(system string, jobs, slots int) cell.Task {
 	return cell.Task{Kind: cell.Work, System: system, Store: cell.Postgres, Jobs: jobs, Slots: slots, Tuned: system == cell.River}
 }
 
-// backlogGoals names the others by a pointer, because they are not all known yet.
+// backlogGoals takes others by pointer, because backlog still appends to them.
 func backlogGoals(name string, others *[]string) []goal {
 	return []goal{
 		{name + ": work rate against River's best", 2, false, "×", func(m measured) []float64 {
@@ -86,11 +85,11 @@ func postgresLatency(n sizes, _ map[string]measured) scenario {
 	fast.Tuned = true
 	return scenario{
 		name: "postgres-latency", title: "PostgreSQL: from insert to start, idle queue",
-		method: "A job is stored every 10 ms while a worker with 100 slots has nothing else to do. The time is from just before the insert to the first line of the handler. " +
-			"In two processes, one stores and the other works. River with its defaults looks at most every 100 ms (FetchCooldown), which is what its figures show.",
+		method: "A job is stored every 10 ms for an idle worker with 100 slots. Time runs from the insert to the handler. " +
+			"With two processes, one stores, one works. River's defaults look at most every 100 ms (FetchCooldown).",
 		entrants: []entrant{{same, task}, {tuned, fast}, {across, other}, {plain, river}},
 		headline: []cell.Figure{cell.P50, cell.P99},
-		ratio:    "the median latency divided by that of tuned River in the same round.",
+		ratio:    "p50 against tuned River's.",
 		ratios:   func(m measured, name string) []float64 { return m.against(name, []string{tuned}, cell.P50, true) },
 		goals: []goal{
 			{same + ": p50", 5, true, " ms", figureOf(same, cell.P50)},

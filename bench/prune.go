@@ -16,14 +16,15 @@ func postgresPrune(n sizes, _ map[string]measured) scenario {
 func sqlitePrune(n sizes, _ map[string]measured) scenario {
 	s := prune(n, cell.SQLite, n.prune/2)
 	s.name, s.title = "sqlite-prune", "SQLite: deleting history beside the work"
+	s.method = "As on PostgreSQL, at " + thousands(n.prune/2) + " jobs a second."
 	return s
 }
 
-// keepSeconds is how long finished jobs are kept in the prune scenarios. It stands for an hour: what is too old has to be
-// gone within a twelfth of it.
+// keepSeconds is the retention of finished jobs, in seconds, and stands for an hour. Pruning must delete a job within
+// 1/12 of this time after its retention.
 const keepSeconds = 12.0
 
-// prune works jobs off that are kept for ever, and others that are soon deleted.
+// prune compares jobs that are kept for ever with jobs that pruning soon deletes.
 func prune(n sizes, store string, rate int) scenario {
 	const kept, pruned = "Sluice, kept for ever", "Sluice, pruned"
 	seconds := 5 * int(keepSeconds)
@@ -34,12 +35,12 @@ func prune(n sizes, store string, rate int) scenario {
 	brief := task
 	brief.KeepSeconds = keepSeconds
 	return scenario{
-		method: fmt.Sprintf("%s jobs of 1 KB a second are stored and worked off by handlers that do nothing, for %d s. "+
-			"Finished jobs are kept for ever, or for %g s; a pass of pruning is followed by a rest of 0.2 s. Overdue is how much longer the oldest one was there, at the worst.",
+		method: fmt.Sprintf("%s jobs a second are stored and worked off, for %d s. Finished jobs are kept for ever, or for %g s. "+
+			"Pruning rests 0.2 s between passes. Overdue is the longest time that a job stayed beyond its retention.",
 			thousands(rate), seconds, keepSeconds),
 		entrants: []entrant{{kept, task}, {pruned, brief}},
 		headline: []cell.Figure{cell.WholeRate, cell.TotalCPU, cell.Overdue},
-		ratio:    "the CPU a job divided by that of jobs that are kept for ever, in the same round.",
+		ratio:    "CPU a job against jobs kept for ever.",
 		ratios:   func(m measured, name string) []float64 { return m.against(name, []string{kept}, cell.TotalCPU, true) },
 		goals: []goal{
 			{"how much longer a job was kept than its " + fmt.Sprint(keepSeconds) + " s, at the worst", keepSeconds * 1000 / 12, true, " ms", figureOf(pruned, cell.Overdue)},

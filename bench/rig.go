@@ -19,22 +19,21 @@ import (
 )
 
 const (
-	// poolConnections is the size of every pool of connections to PostgreSQL.
+	// poolConnections is the size of each pool of connections to PostgreSQL, except in Fleet cells.
 	poolConnections = "20"
-	// room is how much a backlog of a million jobs and PostgreSQL's log may take.
+	// room is the disk space in bytes for a backlog of a million jobs and PostgreSQL's log.
 	room = 12 << 30
 )
 
-// rig is what cells need: a server, a folder for files, and programs. What no cell asks for is not
-// made.
+// rig holds the servers, the folder and the programs of the cells. Each is made when a cell first needs it.
 type rig struct {
 	folder  string
 	program string
-	cluster *pgtest.Cluster // nil: no cell has needed it so far
-	engines *pgtest.Cluster // that of the Temporal servers; nil likewise
-	river   string          // the program of River on SQLite; empty: not built so far
-	schema  string          // goqite's; empty: not read so far
-	made    int             // how many databases and files there were
+	cluster *pgtest.Cluster // nil until a cell needs it
+	engines *pgtest.Cluster // the Temporal servers' cluster; nil until a cell needs it
+	river   string          // the program of River on SQLite; empty until built
+	schema  string          // goqite's schema; empty until read
+	made    int             // number of cells so far; it makes names unique
 }
 
 func newRig(ctx context.Context) (*rig, error) {
@@ -49,7 +48,7 @@ func newRig(ctx context.Context) (*rig, error) {
 	return &rig{folder: folder, program: program}, ctx.Err()
 }
 
-// checkRoom looks whether the largest scenario finds room.
+// checkRoom returns an error if the disk has too little room for the largest scenario.
 func (r *rig) checkRoom() error {
 	free, err := report.FreeBytes(r.folder)
 	if err == nil && free < room {
@@ -58,7 +57,7 @@ func (r *rig) checkRoom() error {
 	return err
 }
 
-// close ends the server and removes all data.
+// close stops the servers and removes all data.
 func (r *rig) close() {
 	for _, cluster := range []*pgtest.Cluster{r.cluster, r.engines} {
 		if cluster != nil {
@@ -68,7 +67,7 @@ func (r *rig) close() {
 	_ = os.RemoveAll(r.folder)
 }
 
-// run measures one cell in a place of its own, which is gone afterwards.
+// run measures one cell in a fresh file or database, and removes it afterwards.
 func (r *rig) run(ctx context.Context, task cell.Task) (cell.Result, error) {
 	program, err := r.prepare(ctx, &task)
 	if err != nil {
@@ -105,13 +104,13 @@ func (r *rig) launch(ctx context.Context, program string, task cell.Task) (cell.
 	return cell.Launch(limited, program, nil, task)
 }
 
-// clear removes what a cell left, and has the disk finish, so that the next one does not pay.
+// clear removes a cell's data and syncs the disk, or the next cell would pay for the writes.
 func (r *rig) clear(remove func() error) {
-	_ = remove() // at the latest it goes with the whole rig
+	_ = remove() // close removes leftovers
 	syscall.Sync()
 }
 
-// prepare makes what a task needs besides its place, and names the program that does it.
+// prepare makes the server or schema that a task needs, and returns the program that runs it.
 func (r *rig) prepare(ctx context.Context, task *cell.Task) (program string, err error) {
 	if task.Store == cell.Postgres && r.cluster == nil {
 		if r.cluster, err = pgtest.Start(pgtest.Options{Durable: true, Settings: []string{
@@ -129,7 +128,7 @@ func (r *rig) prepare(ctx context.Context, task *cell.Task) (program string, err
 	return r.program, err
 }
 
-// goqiteSchema reads the schema that goqite brings along as a file only.
+// goqiteSchema reads goqite's schema from its module, because the package does not export it.
 func (r *rig) goqiteSchema(ctx context.Context) (string, error) {
 	if r.schema != "" {
 		return r.schema, nil
@@ -143,7 +142,7 @@ func (r *rig) goqiteSchema(ctx context.Context) (string, error) {
 	return r.schema, err
 }
 
-// riverSQLite builds the module beside this one.
+// riverSQLite builds the module riversqlite.
 func (r *rig) riverSQLite(ctx context.Context) (string, error) {
 	if r.river != "" {
 		return r.river, nil
@@ -170,7 +169,7 @@ func admin(ctx context.Context, cluster *pgtest.Cluster, statement string) error
 	return nil
 }
 
-// placeOf gives the URL of another database of a server.
+// placeOf returns the URL of a database on a server, with pool_max_conns set.
 func placeOf(server, database string) (string, error) {
 	at, err := url.Parse(server)
 	if err != nil {

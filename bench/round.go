@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-queue/sluice/bench/cell"
 )
 
-// runScenario measures all entrants of a scenario, one after the other in each round: so what slows the
-// machine for a while slows all of them. A cell that fails does not keep the others from running.
+// runScenario measures all entrants of a scenario in each round, because a slow phase of the machine then hits all of
+// them. Other cells still run after a cell fails.
 func (r *rig) runScenario(ctx context.Context, s scenario, rounds int) (measured, []error) {
 	m := make(measured)
 	var failed []error
@@ -33,7 +33,7 @@ func (r *rig) runScenario(ctx context.Context, s scenario, rounds int) (measured
 	return m, failed
 }
 
-// outcome is what the line of a cell says.
+// outcome formats the headline figures of a cell, or its error.
 func outcome(headline []cell.Figure, result cell.Result, err error) string {
 	if err != nil {
 		return "FAILED: " + err.Error()

@@ -10,21 +10,21 @@ import (
 	"github.com/sluice-queue/sluice/bench/stat"
 )
 
-// scenario is one comparison: its entrants do the same, one after the other, round by round.
+// scenario is one comparison. In each round, its entrants do the same work one after the other.
 type scenario struct {
 	name   string
 	title  string
 	method string
-	// limit bounds the rounds; 0: as many as were asked for.
+	// limit bounds the rounds; 0: no bound.
 	limit    int
 	entrants []entrant
-	// headline is what the line of each cell tells.
+	// headline names the figures that a cell's line on standard error shows.
 	headline []cell.Figure
-	// ratio explains what ratios gives for an entrant, round by round.
+	// ratio explains ratios, which returns one value per round for an entrant.
 	ratio  string
 	ratios func(m measured, name string) []float64
 	goals  []goal
-	// note says what follows from the figures; nil: nothing.
+	// note writes Markdown below the table; nil: nothing.
 	note func(m measured) string
 }
 
@@ -35,13 +35,13 @@ func (s scenario) atMost() int {
 	return s.limit
 }
 
-// entrant is a system, or one setting of it, that takes part.
+// entrant is a system, or a system with certain settings.
 type entrant struct {
 	name string
 	task cell.Task
 }
 
-// goal is what a scenario hopes for; values gives what it is measured by, round by round.
+// goal is a target of a scenario. Function values returns the measured value of each round.
 type goal struct {
 	text   string
 	limit  float64
@@ -50,11 +50,10 @@ type goal struct {
 	values func(m measured) []float64
 }
 
-// measured holds the results of a scenario's entrants by name, one for each round. A cell that
-// failed left nil.
+// measured maps an entrant's name to its results, one per round. A failed cell has the result nil.
 type measured map[string][]cell.Result
 
-// of gives one figure of an entrant, round by round.
+// of returns one figure of an entrant for each round; NaN: not measured.
 func (m measured) of(name string, figure cell.Figure) []float64 {
 	out := make([]float64, len(m[name]))
 	for i, result := range m[name] {
@@ -67,7 +66,7 @@ func (m measured) of(name string, figure cell.Figure) []float64 {
 	return out
 }
 
-// best gives the best of some entrants in each round.
+// best returns the best value of some entrants in each round.
 func (m measured) best(names []string, figure cell.Figure, smallest bool) []float64 {
 	series := make([][]float64, len(names))
 	for i, name := range names {
@@ -76,18 +75,18 @@ func (m measured) best(names []string, figure cell.Figure, smallest bool) []floa
 	return stat.Best(series, smallest)
 }
 
-// against divides a figure of an entrant by the best of others, round by round.
+// against divides a figure of an entrant by the best of others in the same round.
 func (m measured) against(name string, others []string, figure cell.Figure, smallest bool) []float64 {
 	return stat.Ratios(m.of(name, figure), m.best(others, figure, smallest))
 }
 
-// plan makes a scenario, and may look at what earlier ones found.
+// plan makes a scenario from the sizes and the results of earlier scenarios.
 type plan struct {
 	name string
 	make func(n sizes, earlier map[string]measured) scenario
 }
 
-// plans are all scenarios, in their order.
+// plans lists all scenarios in order.
 var plans = []plan{
 	{postgresWorkName, postgresWork},
 	{"postgres-million", postgresMillion},
@@ -137,7 +136,7 @@ func names(of []plan) []string {
 	return out
 }
 
-// pick finds plans by name, and keeps their order.
+// pick returns the wanted plans in the order of plans.
 func pick(wanted []string) ([]plan, error) {
 	known := names(plans)
 	for _, name := range wanted {
@@ -154,26 +153,26 @@ func pick(wanted []string) ([]plan, error) {
 	return out, nil
 }
 
-// sizes says how much each scenario does.
+// sizes sets the amount of work of each scenario.
 type sizes struct {
 	backlog, million int
-	// latency is how many jobs a latency cell sends.
+	// latency is the number of jobs in a latency cell.
 	latency int
-	// claims is how many claims are timed, crowd how many other jobs there are or were.
+	// claims is the number of timed claims, crowd the number of other jobs.
 	claims, crowd int
-	// tenants is how many tenants many are, wave how many jobs fall due at once.
+	// tenants is the size of a large set of tenants, wave the number of jobs due at one instant.
 	tenants, wave int
-	// sqlite is the backlog of Sluice on SQLite; those of the others are this fraction of theirs.
+	// sqlite is Sluice's backlog on SQLite; fraction divides the full backlogs of the other systems.
 	sqlite   int
 	fraction int
 	seconds  float64
-	// starts is how many workflows are started, payments how many wait for Temporal.
+	// starts is the number of started workflows, payments the number of payments that wait for Temporal.
 	starts, payments int
-	// queues is how many new queues get their first jobs.
+	// queues is the number of new queues that get first jobs.
 	queues int
-	// prune is how many jobs a second are worked off beside deletions.
+	// prune is the rate of jobs beside deletions, per second.
 	prune int
-	// age is how many jobs go through one store.
+	// age is the number of jobs that go through one store.
 	age int
 }
 

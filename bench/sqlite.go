@@ -7,13 +7,16 @@ import (
 	"github.com/sluice-queue/sluice/bench/stat"
 )
 
+// asOnPostgres is the method of a scenario that differs from its PostgreSQL twin only in the store.
+const asOnPostgres = "As on PostgreSQL."
+
 func sqliteFlatCost(n sizes, _ map[string]measured) scenario {
 	s := flatCost(n, cell.SQLite)
-	s.name, s.title = "sqlite-flat-cost", "SQLite: a claim costs the same, whatever else there is"
+	s.name, s.title, s.method = "sqlite-flat-cost", "SQLite: a claim costs the same, whatever else there is", asOnPostgres
 	return s
 }
 
-// flatCost times claims of one store beside many jobs that cannot be claimed.
+// flatCost times claims beside many future jobs, and after a long history under an open transaction.
 func flatCost(n sizes, store string) scenario {
 	const jobsAClaim = 100
 	const empty, ahead, churned = "Sluice, due jobs only", "Sluice, many future jobs", "Sluice, long history"
@@ -26,13 +29,13 @@ func flatCost(n sizes, store string) scenario {
 	}
 	return scenario{
 		limit: 2, // a round stores millions of jobs, which takes minutes
-		method: fmt.Sprintf("%d claims of %d jobs each are timed one by one; what was claimed is completed in between, untimed. "+
-			"Future jobs: %s more, due tomorrow, half of them of the first priority. "+
-			"Long history: %s jobs were worked off before, all of them since another connection began a transaction that is still open, so that nothing of them could be cleaned up. "+
-			"New: the same through a store that has just been opened.", n.claims, jobsAClaim, crowd, crowd),
+		method: fmt.Sprintf("%d claims of %d jobs are timed, without the completions. "+
+			"Future jobs: %s more, due tomorrow, half of the first priority. "+
+			"Long history: %s jobs worked off under a transaction still open. "+
+			"New: a store just opened.", n.claims, jobsAClaim, crowd, crowd),
 		entrants: []entrant{{empty, task}, {ahead, withAhead}, {churned, withChurn}},
 		headline: []cell.Figure{cell.P50, cell.P99, cell.NewP50},
-		ratio:    "the median time of a claim divided by that with due jobs only in the same round.",
+		ratio:    "p50 against due jobs only.",
 		ratios:   func(m measured, name string) []float64 { return times(name, cell.P50)(m) },
 		goals: []goal{
 			{"p50 of a claim beside " + crowd + " future jobs, against none", 2, true, "×", times(ahead, cell.P50)},
@@ -50,9 +53,9 @@ func sqliteEndToEnd(n sizes, _ map[string]measured) scenario {
 	}
 	return scenario{
 		name: "sqlite-end-to-end", title: "SQLite: storing and working off",
-		method: "As on PostgreSQL, into one file with WAL and synchronous=FULL: each commit is on the disk before it is acknowledged. " +
-			"Each system has the slots that were best for it when a few were tried (Sluice 100, River 1,000, goqite 10, backlite 2,000), and one connection where it lets us choose, which was best as well. The others get fewer jobs, because they are slower and a cell should not take minutes; " +
-			"fewer jobs are no disadvantage to them. River is of another version than above: it is the newest whose SQLite driver can be had.",
+		method: "As " + postgresWorkName + ", into one file. Each system has its best slots (Sluice 100, River 1,000, goqite 10, backlite 2,000) " +
+			"and, if it allows, one connection. Slower systems get fewer jobs, which is no disadvantage. " +
+			"River is the newest version with an available SQLite driver.",
 		entrants: []entrant{
 			{ours, task(cell.Sluice, n.sqlite, 100, 0)},
 			{others[0], task(cell.RiverSQLite, 30_000/n.fraction, 1000, 1)},
@@ -60,7 +63,7 @@ func sqliteEndToEnd(n sizes, _ map[string]measured) scenario {
 			{others[2], task(cell.Backlite, 15_000/n.fraction, 2000, 1)},
 		},
 		headline: []cell.Figure{cell.EnqueueRate, cell.WorkRate, cell.WholeRate},
-		ratio:    "the whole rate (jobs by the time of storing and working off) divided by the best of the others in the same round.",
+		ratio:    "whole rate (storing and working off) against the best of the others.",
 		ratios:   func(m measured, name string) []float64 { return m.against(name, others, cell.WholeRate, false) },
 		goals: []goal{{"whole rate against the best of the others", 5, false, "×", func(m measured) []float64 {
 			return m.against(ours, others, cell.WholeRate, false)
@@ -75,17 +78,17 @@ func sqliteEnqueueLatency(n sizes, _ map[string]measured) scenario {
 	}
 	return scenario{
 		name: "sqlite-enqueue-latency", title: "SQLite: many callers that store single jobs",
-		method: fmt.Sprintf("%d callers store one job of 1 KB after the other for %g seconds, each in a transaction of its own that is on the disk when the call returns. "+
-			"goqite has the one connection that is best for it.", callers, n.seconds),
+		method: fmt.Sprintf("%d callers store single jobs for %g seconds, each in its own durable transaction. goqite has one connection, its best.",
+			callers, n.seconds),
 		entrants: []entrant{{ours, task(cell.Sluice)}, {goqite, task(cell.Goqite)}},
 		headline: []cell.Figure{cell.EnqueueRate, cell.P50, cell.P95},
-		ratio:    "the p95 divided by goqite's of the same round.",
+		ratio:    "p95 against goqite's.",
 		ratios:   func(m measured, name string) []float64 { return m.against(name, []string{goqite}, cell.P95, true) },
 		goals:    []goal{{"p95 of an insert by 64 callers", 10, true, " ms", figureOf(ours, cell.P95)}},
 	}
 }
 
-// thousands writes a whole number with commas.
+// thousands formats n with commas between the thousands.
 func thousands(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)

@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
-// besideTemporal measures a cell that has a Temporal server of its own, whose data are in a PostgreSQL cluster of
-// their own: so what Temporal needs is not mixed with what Sluice needs.
+// besideTemporal measures a cell beside its own Temporal server. Temporal's data lie in a separate PostgreSQL cluster,
+// because the figures keep Temporal's use apart from Sluice's.
 func (r *rig) besideTemporal(ctx context.Context, program string, task cell.Task) (result cell.Result, err error) {
 	if r.engines == nil {
 		if r.engines, err = pgtest.Start(pgtest.Options{Durable: true}); err != nil {
@@ -39,7 +39,7 @@ func (r *rig) besideTemporal(ctx context.Context, program string, task cell.Task
 	return r.launch(ctx, program, task)
 }
 
-// temporalStarts compares a dispatcher with a program that only starts workflows.
+// temporalStarts compares a dispatcher with a program that starts workflows and does nothing else.
 func temporalStarts(n sizes, _ map[string]measured) scenario {
 	const ours = "Sluice, a dispatcher"
 	task := cell.Task{Kind: cell.Starts, System: cell.Sluice, Store: cell.Postgres, Jobs: n.starts}
@@ -48,13 +48,13 @@ func temporalStarts(n sizes, _ map[string]measured) scenario {
 	}
 	return scenario{
 		name: "temporal-starts", title: "Temporal: starting workflows", limit: 3,
-		method: "Workflows with 1 KB of input are started on a Temporal server that keeps its data in PostgreSQL, and nobody runs them. " +
-			"Sluice's dispatcher does it for jobs that wait in a PostgreSQL cluster of their own: it claims, notes the intent, starts and settles, with 8 calls in flight. " +
-			"The plain client calls ExecuteWorkflow in a loop, with 8, 16 and 32 calls in flight. They take turns on the same server, four times. " +
-			"Client is the CPU of the process that starts (plain: while the plain client does), server that of Sluice's store, engine that of Temporal and its PostgreSQL.",
+		method: "Temporal, on PostgreSQL, starts workflows that nobody runs. " +
+			"Sluice's dispatcher claims jobs from its own PostgreSQL cluster, records the intent, starts and settles, with 8 calls in flight. " +
+			"The plain client loops ExecuteWorkflow. They take turns four times. " +
+			"Client CPU is the starting process, server CPU Sluice's store, engine CPU Temporal and its PostgreSQL. Plain figures belong to the plain client.",
 		entrants: []entrant{{ours, task}},
 		headline: []cell.Figure{cell.StartRate, cell.PlainRate(8), cell.PlainRate(16), cell.PlainRate(32), cell.PlainCPU, cell.PlainEngine, cell.ClientCPU, cell.ServerCPU, cell.EngineCPU},
-		ratio:    "the rate of starts divided by the plain client's best of the same cell.",
+		ratio:    "start rate against the plain client's best in the same cell.",
 		ratios:   against,
 		goals: []goal{
 			{"rate of starts against the plain client's best", 0.9, false, "×", func(m measured) []float64 { return against(m, ours) }},
@@ -69,7 +69,7 @@ func temporalStarts(n sizes, _ map[string]measured) scenario {
 	}
 }
 
-// plainly gives the plain client's best rate in each round.
+// plainly returns the plain client's best rate of each round.
 func plainly(m measured, name string) []float64 {
 	var series [][]float64
 	for _, flights := range cell.Flights {
@@ -78,36 +78,36 @@ func plainly(m measured, name string) []float64 {
 	return stat.Best(series, false)
 }
 
-// The ways to wait that temporalLife compares.
+// The ways to wait, and the rate of Sluice's way, in temporalLife.
 const (
 	asSleepers = "sleeping workflows"
 	asDelayed  = "delayed starts"
 	asJobs     = "Sluice, at a rate"
-	// paymentRate is how many payments a second Sluice lets through: what two cores can bear.
+	// paymentRate is Sluice's rate in payments a second; two cores can sustain it.
 	paymentRate = 20
 )
 
-// temporalLife compares ways in which payments can wait for Temporal until they are all due at once.
+// temporalLife compares three ways in which payments wait for Temporal until all fall due at once.
 func temporalLife(n sizes, _ map[string]measured) scenario {
 	task := func(way string) cell.Task {
 		return cell.Task{Kind: cell.Life, System: way, Store: cell.Postgres, Jobs: n.payments, Rate: paymentRate}
 	}
-	// How much less the jobs need than the sleepers.
+	// less divides the sleepers' figure by the jobs'.
 	less := func(figure cell.Figure) func(m measured) []float64 {
 		return func(m measured) []float64 { return stat.Ratios(m.of(asSleepers, figure), m.of(asJobs, figure)) }
 	}
 	return scenario{
 		name: "temporal-life", title: "Temporal: payments that wait, and are all due at once",
 		limit: 1, // a round takes ten minutes
-		method: fmt.Sprintf("%s payments of 1 KB wait for the same instant: as workflows that sleep until then, as workflows that were started with a delay, "+
-			"and as jobs that a dispatcher starts at %d a second from then on. A payment is one activity that does nothing. Temporal keeps its data in PostgreSQL, Sluice too, in a cluster of its own. "+
-			"Rows, bytes (with indexes), WAL and the CPU to wait are measured when all are waiting, per payment (CPU: per 1,000), of everything that takes part. "+
-			"First and drain tell how long after that instant the first and the last payment were made. "+
-			"p50, p99 and worst are of an unrelated workflow with its own task queue and worker, started every 200 ms from then until the last payment is made; alone is its p99 while nothing else runs. "+
-			"CPU is that of the whole life of 1,000 payments, without the unrelated workflow's.", thousands(n.payments), paymentRate),
+		method: fmt.Sprintf("%s payments wait for one instant: as sleeping workflows, as workflows started with a delay, "+
+			"and as jobs that a dispatcher then starts at %d a second. A payment is one empty activity. Temporal and Sluice have a PostgreSQL cluster each. "+
+			"Rows, bytes (with indexes), WAL and CPU to wait are per payment (CPU: per 1,000), while all wait. "+
+			"First and drain run from that instant to the first and last payment. "+
+			"p50, p99, worst and alone (nothing else runs) belong to an unrelated workflow, started every 200 ms. CPU excludes it.",
+			thousands(n.payments), paymentRate),
 		entrants: []entrant{{asSleepers, task(cell.Sleeping)}, {asDelayed, task(cell.Delayed)}, {asJobs, task(cell.Sluice)}},
 		headline: []cell.Figure{cell.EngineRows, cell.Bytes, cell.WAL, cell.WaitCPU, cell.FirstDone, cell.Drain, cell.P50, cell.P99, cell.Worst, cell.TotalCPU},
-		ratio:    "the bytes of a waiting payment divided by those of a sleeping workflow.",
+		ratio:    "bytes of a waiting payment against a sleeping workflow's.",
 		ratios: func(m measured, name string) []float64 {
 			return m.against(name, []string{asSleepers}, cell.Bytes, true)
 		},
@@ -124,17 +124,17 @@ func temporalLife(n sizes, _ map[string]measured) scenario {
 	}
 }
 
-// atHalfAMillion is what the figures of one payment make of 500,000.
+// atHalfAMillion extrapolates the figures of one payment to 500,000.
 func atHalfAMillion(m measured) string {
 	const payments = 500_000
 	var out strings.Builder
-	fmt.Fprintf(&out, "For 500,000 payments, what one needs is taken 500,000 times: rows, bytes and WAL as they are, CPU as CPU/1,000 × 500. "+
-		"It was measured to be linear between 1,500 and 8,000. An unrelated workflow waits for (worst / payments measured) × 500,000 beside sleepers; beside a rate, as long as was measured.\n\n"+
+	fmt.Fprintf(&out, "The table shows one payment's figures times 500,000; from 1,500 to 8,000 they were linear. "+
+		"Beside sleepers, an unrelated workflow waits (worst / payments measured) × 500,000; beside a rate, as measured.\n\n"+
 		"| 500,000 payments | rows in Temporal | bytes | WAL | CPU to wait | CPU of the whole life |\n|:--|--:|--:|--:|--:|--:|\n")
 	for _, way := range []string{asSleepers, asDelayed, asJobs} {
 		of := func(figure cell.Figure) float64 { return stat.Median(m.of(way, figure)) }
 		if math.IsNaN(of(cell.Bytes)) {
-			continue // the cell failed, which is told above
+			continue // the cell failed; the method lists it
 		}
 		fmt.Fprintf(&out, "| %s | %s | %.1f GB | %.1f GB | %.0f s | %.0f s |\n", way, thousands(int(of(cell.EngineRows)*payments)),
 			of(cell.Bytes)*payments/1e9, of(cell.WAL)*payments/1e9, of(cell.WaitCPU)/1e3*payments/1e3, of(cell.TotalCPU)/1e3*payments/1e3)

@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-queue/sluice/bench/cell"
 )
 
-// postgresGiant times claims of small tenants beside one that has a large backlog, with statistics of other moments.
+// postgresGiant times claims of small tenants beside a tenant with a large backlog, with fresh and stale statistics.
 func postgresGiant(n sizes, _ map[string]measured) scenario {
 	const jobsAClaim = 100
 	const fresh, empty, alone = "Sluice, fresh statistics", "Sluice, statistics of an empty store", "Sluice, statistics of the one tenant"
@@ -23,17 +23,17 @@ func postgresGiant(n sizes, _ map[string]measured) scenario {
 	return scenario{
 		name: "postgres-giant", title: "PostgreSQL: one tenant's backlog, and statistics of another moment", limit: 3,
 		method: fmt.Sprintf("One tenant of a fair queue has %s jobs waiting and its one allowed job in flight. Then %s tenants store a job each. %d claims of %d jobs are timed. "+
-			"The server took its statistics before anything was stored, or when only the one tenant waited, and looks at nothing again.",
+			"The server's statistics are fresh, or date from the empty store or from the one tenant's backlog, and stay so.",
 			thousands(giant), thousands(task.Tenants), claims, jobsAClaim),
 		entrants: []entrant{{fresh, task}, {empty, ofEmpty}, {alone, ofOne}},
 		headline: []cell.Figure{cell.P50, cell.P99},
-		ratio:    "the median time of a claim.",
+		ratio:    "p50 itself, in ms.",
 		ratios:   func(m measured, name string) []float64 { return m.of(name, cell.P50) },
 		goals:    []goal{claim(fresh), claim(empty), claim(alone)},
 	}
 }
 
-// comingIn is a stream of jobs of some tenants, and three workers.
+// comingIn returns a task with a stream of 500 jobs a second and three workers.
 func comingIn(seconds float64, tenants int) cell.Task {
 	return cell.Task{
 		Kind: cell.Steady, System: cell.Sluice, Store: cell.Postgres, Rate: 500, Seconds: seconds, Slots: 20, Workers: 3, Tenants: tenants,
@@ -41,11 +41,11 @@ func comingIn(seconds float64, tenants int) cell.Task {
 }
 
 func comingInMethod(task cell.Task) string {
-	return fmt.Sprintf("%d jobs of 1 KB come in each second for %.0f s, of tenants by chance, and three workers of 20 slots do them as they come. "+
-		"The time is cut into ten slices; the lowest is what was worked off in the worst of them, divided by the mean.", task.Rate, task.Seconds)
+	return fmt.Sprintf("%d jobs a second arrive for %.0f s, of random tenants. Three workers of 20 slots each run them. "+
+		"Lowest is the work of the worst tenth of the time, against the mean.", task.Rate, task.Seconds)
 }
 
-// postgresTurns compares a stream of jobs that tenants take turns in with one in which they do not.
+// postgresTurns compares a stream of jobs with and without tenants in turns.
 func postgresTurns(n sizes, _ map[string]measured) scenario {
 	const open, fair, few = "Sluice, no turns", "Sluice, 10,000 tenants in turns", "Sluice, 100 tenants in turns"
 	task := comingIn(3*n.seconds, 10_000)
@@ -59,7 +59,7 @@ func postgresTurns(n sizes, _ map[string]measured) scenario {
 		method:   comingInMethod(task),
 		entrants: []entrant{{open, task}, {fair, many}, {few, hundred}},
 		headline: []cell.Figure{cell.TotalCPU, cell.P50, cell.P99, cell.Lowest},
-		ratio:    "CPU a job divided by that without turns in the same round.",
+		ratio:    "CPU a job against no turns.",
 		ratios:   func(m measured, name string) []float64 { return against(name)(m) },
 		goals: []goal{
 			{"CPU a job with 10,000 tenants in turns against none", 1.4, true, "×", against(fair)},
@@ -68,7 +68,7 @@ func postgresTurns(n sizes, _ map[string]measured) scenario {
 	}
 }
 
-// postgresMinutes looks whether the work of few tenants in turns goes evenly for ten minutes.
+// postgresMinutes measures how evenly 100 tenants in turns are served for ten minutes.
 func postgresMinutes(n sizes, _ map[string]measured) scenario {
 	const ours = "Sluice, 100 tenants in turns"
 	task := comingIn(60*n.seconds, 100)
@@ -79,7 +79,7 @@ func postgresMinutes(n sizes, _ map[string]measured) scenario {
 		method:   comingInMethod(task),
 		entrants: []entrant{{ours, task}},
 		headline: []cell.Figure{cell.TotalCPU, cell.P50, cell.P99, cell.Lowest},
-		ratio:    "the worst tenth divided by the mean.",
+		ratio:    "worst tenth against the mean.",
 		ratios:   func(m measured, name string) []float64 { return m.of(name, cell.Lowest) },
 		goals:    []goal{{"the worst minute against the mean", 0.9, false, "×", figureOf(ours, cell.Lowest)}},
 	}

@@ -14,7 +14,7 @@ func postgresWaves(n sizes, _ map[string]measured) scenario {
 
 func sqliteWaves(n sizes, _ map[string]measured) scenario {
 	s := waves(n, cell.SQLite)
-	s.name, s.title = "sqlite-waves", "SQLite: what falls due ahead"
+	s.name, s.title, s.method = "sqlite-waves", "SQLite: what falls due ahead", asOnPostgres
 	return s
 }
 
@@ -27,12 +27,12 @@ func waves(n sizes, store string) scenario {
 	crowd := thousands(n.crowd)
 	return scenario{
 		limit: 2, // a round stores millions of jobs, which takes minutes
-		method: fmt.Sprintf("%s and %s jobs of 1,000 tenants wait, spread over 24 hours. Each tenant has a capacity of 5, and a job runs for 30 s. "+
-			"%d forecasts of 24 hours by tenant, and as many of two hours (near), are timed one by one: what `sluice waves` does. "+
-			"Count is the median time of counting everything, which upkeep does beside its other work, at most a fiftieth of the time.", thousands(n.crowd/1000), crowd, n.claims),
+		method: fmt.Sprintf("%s and %s jobs of 1,000 tenants fall due within 24 hours. Each tenant has a capacity of 5; a job runs for 30 s. "+
+			"%d forecasts of 24 hours by tenant, and %d of two hours (near), are timed, as in `sluice waves`. "+
+			"Count is the median time of counting all jobs. Upkeep counts for at most 1/50 of the time.", thousands(n.crowd/1000), crowd, n.claims, n.claims),
 		entrants: []entrant{{few, task}, {many, crowded}},
 		headline: []cell.Figure{cell.P50, cell.P99, cell.NearP50, cell.CountTime},
-		ratio:    "the median time of a forecast of 24 hours divided by that beside few jobs in the same round.",
+		ratio:    "p50 of a forecast of 24 hours against few jobs.",
 		ratios:   func(m measured, name string) []float64 { return m.against(name, []string{few}, cell.P50, true) },
 		goals: []goal{
 			{"p99 of a forecast of 24 hours by tenant beside " + crowd + " jobs", 50, true, " ms", figureOf(many, cell.P99)},

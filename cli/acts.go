@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// selection is which jobs an act is on: ids, or all that match a filter.
+// selection chooses the jobs of an act: ids, or every match of a filter.
 type selection struct {
 	filter filterFlags
 	query  queryFlags
@@ -22,12 +22,12 @@ type selection struct {
 	all    bool
 	dryRun bool
 
-	anyState bool                 // the filter may name states
-	kind     sluice.OperationKind // of the operation that does the same; empty: none does
-	due      time.Time            // for one that reschedules
+	anyState bool                 // adds --state to the filter
+	kind     sluice.OperationKind // of the equivalent operation; empty: none
+	due      time.Time            // of a reschedule
 }
 
-// filterNames are the flags that choose among all jobs.
+// filterNames are the flags that filter the jobs of --all.
 var filterNames = append([]string{"queue", "tenant", "key", "state", "label"}, queryNames...)
 
 func (s *selection) add(command *cobra.Command) {
@@ -39,18 +39,18 @@ func (s *selection) add(command *cobra.Command) {
 	if s.kind != "" {
 		s.pace.add(command, s.kind)
 	}
-	command.Flags().BoolVar(&s.all, "all", false, "act on all jobs that match the filter, instead of named ones")
-	command.Flags().BoolVar(&s.dryRun, "dry-run", false, "with --all: say how many match and act on none")
+	command.Flags().BoolVar(&s.all, "all", false, "act on all matches of the filter")
+	command.Flags().BoolVar(&s.dryRun, "dry-run", false, "with --all: count only, act on none")
 	for _, name := range slices.Concat(filterNames, paceNames) {
 		if flag := command.Flags().Lookup(name); flag != nil {
 			flag.Usage = "with --all: " + flag.Usage
 		}
 	}
-	command.Flags().Lookup("limit").Usage = "with --all: how many at the most; 0: all"
+	command.Flags().Lookup("limit").Usage = "with --all: most jobs; 0: all"
 }
 
-// check refuses what would be passed over in silence: a person who names a filter or a dry run
-// must not see other jobs acted on.
+// check refuses flags that would have no effect. Otherwise a person who names a filter or a dry run could act on other
+// jobs.
 func (s *selection) check(command *cobra.Command, args []string) error {
 	if s.all && len(args) > 0 {
 		return usagef("give either ids or --all, not both")
@@ -69,7 +69,7 @@ func (s *selection) check(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// changed reports whether one of these flags was given.
+// changed reports whether any of these flags was given.
 func changed(command *cobra.Command, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		flag := command.Flags().Lookup(name)
@@ -77,7 +77,7 @@ func changed(command *cobra.Command, names ...string) bool {
 	})
 }
 
-// acted tells what became of an act. Jobs that matched and were not done had changed in between.
+// acted is the result of an act. Matched jobs that were not done had changed in between.
 type acted struct {
 	Matched int  `json:"matched"`
 	Done    int  `json:"done"`
@@ -97,7 +97,7 @@ func (a *app) printActed(v verb, what acted) error {
 
 // verb is an act on a batch of jobs.
 type verb struct {
-	name   string // as in «cancelled 3 jobs»
+	name   string // as in `cancelled 3 jobs`
 	states []sluice.State
 	do     func(ctx context.Context, client *sluice.Client, ids []sluice.ID) error
 }
@@ -130,7 +130,7 @@ func (a *app) actCommand(command *cobra.Command, s *selection, v func() (verb, e
 	return command
 }
 
-// parseIDs reads ids from the arguments; - stands for those on standard input.
+// parseIDs reads job ids from the arguments. The argument - reads ids from standard input.
 func (a *app) parseIDs(args []string) ([]sluice.ID, error) {
 	if len(args) == 0 {
 		return nil, usagef("no job is named: give ids, - for standard input, or --all with a filter")
@@ -162,7 +162,7 @@ func (a *app) parseIDs(args []string) ([]sluice.ID, error) {
 	return ids, nil
 }
 
-// reportAct tells what became of an act on named jobs.
+// reportAct prints the result of an act on named jobs.
 func (a *app) reportAct(command *cobra.Command, v verb, total int, err error) error {
 	var batch *sluice.BatchError
 	if err != nil && !errors.As(err, &batch) {
@@ -193,7 +193,7 @@ func (a *app) reportAct(command *cobra.Command, v verb, total int, err error) er
 
 const actBatch = 1000
 
-// actOnAll acts on all jobs that match, page by page. Those that change in between are passed over.
+// actOnAll acts on all matching jobs, page by page. Jobs that change in between are skipped.
 func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
 	filter, err := s.filter.parse()
 	if err != nil {
@@ -244,7 +244,7 @@ func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
 	return a.printActed(v, acted{Matched: matched, Done: done, DryRun: s.dryRun})
 }
 
-// matching gives the ids of the jobs that match a query.
+// matching returns the ids of the jobs that match a query.
 func matching(jobs []sluice.Job, query sluice.JobQuery) (ids []sluice.ID) {
 	for _, job := range jobs {
 		if query.Matches(job) {
@@ -269,7 +269,7 @@ func (a *app) actOnPage(ctx context.Context, client *sluice.Client, v verb, ids 
 func (a *app) cancelCommand() *cobra.Command {
 	return a.actCommand(&cobra.Command{
 		Use:   "cancel ID…|-",
-		Short: "End unfinished jobs; a running handler sees its context end",
+		Short: "Cancel unfinished jobs; running handlers see their context end",
 		Example: `  sluice cancel 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "customer left"
   sluice cancel --all --queue mail --tenant acme --dry-run
   sluice jobs --tenant acme --state queued -o ids | sluice cancel -`,
@@ -284,20 +284,21 @@ func (a *app) requeueCommand() *cobra.Command {
 	var beside, undo bool
 	command := &cobra.Command{
 		Use:   "requeue ID…|-",
-		Short: "Give dead, cancelled or uncertain jobs a new life, due now",
-		Long: `Gives jobs a new life: due now, nothing counted, their history kept. With --all: the dead ones, unless --state says others.
-A job of which a run may still be open at its engine, because it was cancelled, waits until that has ended: «sluice why» names
-the run, and «sluice runs terminate» ends it by force. With --beside-open-run it does not wait: then two runs of one job may
-be open, and the audit tells who wanted that, and why. An uncertain job does not wait: look first what became of its run.
+		Short: "Requeue dead, cancelled or uncertain jobs, due now",
+		Long: `Starts a new generation: due now, fresh counts, history kept. --all requeues dead jobs, unless
+--state names others. A cancelled job waits until its run, which may still be open at its engine,
+has ended: see "sluice why" and "sluice runs terminate". With --beside-open-run it does not wait,
+so two runs may be open; the audit records who and why. Uncertain jobs do not wait: check their
+runs first.
 
-With --undo, takes that back for jobs that still wait and that nobody has claimed since: they are dead or cancelled again,
-with the error and the end that they had. Others, and jobs that were uncertain before, are refused and stay as they are.`,
+--undo makes jobs that still wait, never claimed since, dead or cancelled again, with their former
+error and end. Others, and formerly uncertain jobs, are refused unchanged.`,
 		Example: `  sluice requeue 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "bank is back"
   sluice requeue --all --queue payments --state cancelled
   sluice requeue --all --queue payments --rate 20/s --canary 10 --reason "bank is back"`,
 	}
-	command.Flags().BoolVar(&beside, "beside-open-run", false, "do not wait for runs of the named jobs that may still be open; needs --reason")
-	command.Flags().BoolVar(&undo, "undo", false, "take the requeue back of jobs that still wait and that nobody has claimed since")
+	command.Flags().BoolVar(&beside, "beside-open-run", false, "do not wait for runs that may still be open; needs --reason")
+	command.Flags().BoolVar(&undo, "undo", false, "undo the requeue of jobs that still wait, never claimed since")
 	command = a.requeuing(command, &selection{anyState: true}, &beside, &undo)
 	command.Example += "\n  sluice jobs --queue payments --state queued -o ids | sluice requeue --undo - --reason \"the wrong group\""
 	return command
@@ -307,16 +308,16 @@ func (a *app) resolveCommand() *cobra.Command {
 	var completed, failed bool
 	command := &cobra.Command{
 		Use:   "resolve ID…|- --reason WHY",
-		Short: "Say what became of uncertain jobs, as you found out",
-		Long: `Ends uncertain jobs, of which Sluice cannot know whether their runs did the work: you looked where it shows, such as
-the bank's books. With --completed they are done; with --failed they are dead letters, which can be requeued. Who says so,
-and why, is kept in the audit. Look at one first with «sluice why» and «sluice ask-engine».`,
+		Short: "Record the outcome of uncertain jobs",
+		Long: `Ends uncertain jobs, after you checked what their runs did, for example in the bank's books.
+--completed completes them; --failed makes dead letters, which can be requeued. The audit records
+who and why. Look first with "sluice why" and "sluice ask-engine".`,
 		Example: `  sluice resolve 01a1fb72-1dea-7abc-8fc6-99e4817522bb --completed --reason "it is in the bank's books"
   sluice resolve 01a1fb72-1dea-7abc-8fc6-99e4817522bb --failed --reason "the bank has no such payment"
   sluice resolve --all --queue payment --completed --dry-run`,
 	}
 	command.Flags().BoolVar(&completed, "completed", false, "the work was done")
-	command.Flags().BoolVar(&failed, "failed", false, "the work was not done, and must not be left so")
+	command.Flags().BoolVar(&failed, "failed", false, "the work was not done")
 	return a.actCommand(command, &selection{}, func() (verb, error) {
 		if completed == failed {
 			return verb{}, usagef("say what became of the runs: either --completed or --failed")
@@ -356,13 +357,13 @@ func (a *app) requeuing(command *cobra.Command, s *selection, beside, undo *bool
 	})
 }
 
-// retryCommand tries jobs again now, whatever keeps them: a backoff, or their end.
+// retryCommand makes waiting jobs due now, and requeues finished ones.
 func (a *app) retryCommand() *cobra.Command {
 	return a.actCommand(&cobra.Command{
 		Use:   "retry ID…|-",
-		Short: "Try jobs again now: those that wait for their backoff, and dead or cancelled ones",
-		Long: `Makes jobs that wait due now, and gives dead, cancelled and uncertain ones a new life. With --all: the
-dead ones, unless --state says others.`,
+		Short: "Retry jobs now: in backoff, dead or cancelled",
+		Long: `Makes waiting jobs due now, and requeues dead, cancelled and uncertain ones. --all retries dead
+jobs, unless --state names others.`,
 		Example: `  sluice retry 01a1fb72-1dea-7abc-8fc6-99e4817522bb
   sluice retry --all --queue payments --state queued,dead --limit 10`,
 	}, &selection{anyState: true, kind: sluice.OperationRequeue}, func() (verb, error) {
@@ -422,9 +423,9 @@ func (a *app) rescheduleCommand() *cobra.Command {
 		Short:   "Change when waiting jobs are due",
 		Example: "  sluice reschedule 01a1fb72-1dea-7abc-8fc6-99e4817522bb --delay 2h\n  sluice reschedule --all --queue mail --at 2026-12-01T16:00:00Z",
 	}
-	command.Flags().StringVar(&at, "at", "", "when they are due, such as 2026-12-01T16:00:00Z")
-	command.Flags().StringVar(&delay, "delay", "", "when they are due, counted from now, such as 90m or 2d")
-	command.Flags().BoolVar(&undo, "undo", false, "make them due when they were before they were last rescheduled, if they were neither claimed nor put off since")
+	command.Flags().StringVar(&at, "at", "", "the new due time, such as 2026-12-01T16:00:00Z")
+	command.Flags().StringVar(&delay, "delay", "", "the new due time from now, such as 90m or 2d")
+	command.Flags().BoolVar(&undo, "undo", false, "restore the due time before the last reschedule, if neither claimed nor put off since")
 	s := &selection{kind: sluice.OperationReschedule}
 	return a.actCommand(command, s, func() (verb, error) {
 		if undo {
@@ -451,7 +452,7 @@ func (a *app) rescheduleCommand() *cobra.Command {
 	})
 }
 
-// undoing is the verb of «reschedule --undo», which goes with no instant and no pace.
+// undoing is the verb of `reschedule --undo`, which takes neither an instant nor pace flags.
 func (a *app) undoing(command *cobra.Command, instant string) (verb, error) {
 	if instant != "" {
 		return verb{}, usagef("give either --at, --delay or --undo")

@@ -20,10 +20,9 @@ import (
 func (a *app) alertsCommand() *cobra.Command {
 	command := group(&cobra.Command{
 		Use:   "alerts",
-		Short: "See what is wrong, change the rules that tell of it, silence them",
-		Long: `Rules say what people are to be told of: a figure, a threshold, and how long it must be passed. The upkeep that leads
-looks at them every 15 s, keeps what it finds in the store, and tells the log, the audit, and the webhooks that upkeep
-is given.`,
+		Short: "List alerts; change, test and silence their rules",
+		Long: `A rule names a metric, a threshold, and how long the metric must be past it. The leading upkeep
+evaluates rules every 15 s, stores alerts, and notifies log, audit and its webhooks.`,
 		Example: "  sluice alerts ls\n  sluice alerts rules dead-letters\n  sluice alerts set dead-letters threshold=100 --queue mail --reason \"we read them weekly\"\n  sluice alerts silence unserved --queue mail --for 2h --reason \"the workers move\"",
 	})
 	command.AddCommand(a.alertsListCommand(), a.alertRulesCommand(), a.alertSetCommand(), a.alertSwitchCommand("enable", false), a.alertSwitchCommand("disable", true),
@@ -31,13 +30,13 @@ is given.`,
 	return command
 }
 
-// alertRow is an alert, and what its rule says.
+// alertRow is an alert with the metric, operator and message of its rule.
 type alertRow struct {
 	alert.Alert
 	Metric  string `json:"metric"`
 	Op      string `json:"op"`
 	Message string `json:"message"`
-	// Unknown says that upkeep has looked since At, and found no figure: the alert stays as it was.
+	// Unknown reports that upkeep has evaluated since At without a value: the alert keeps its state.
 	Unknown bool `json:"unknown,omitempty"`
 }
 
@@ -46,10 +45,10 @@ func (a *app) alertsListCommand() *cobra.Command {
 	var queue string
 	command := &cobra.Command{
 		Use:   "ls",
-		Short: "List the alerts that are pending, fire or are silenced",
-		Long: `Lists the alerts that are not inactive, as upkeep found them last. A pending one fires when its condition has held for as
-long as its rule says; a silenced one would fire. One whose figure is no longer known stays as it was, and says so. With --all
-also those that were pending or fired once.`,
+		Short: "List pending, firing and silenced alerts",
+		Long: `Lists active alerts of upkeep's last evaluation. A pending alert fires once its condition has held
+as long as its rule says; a silenced one would fire. If its value is unknown, an alert keeps its
+state and says so.`,
 		Example: "  sluice alerts ls\n  sluice alerts ls --all --queue payments\n  sluice alerts ls -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -67,8 +66,8 @@ also those that were pending or fired once.`,
 			})
 		},
 	}
-	command.Flags().BoolVar(&all, "all", false, "also those that are over")
-	command.Flags().StringVar(&queue, "queue", "", "of this queue")
+	command.Flags().BoolVar(&all, "all", false, "also alerts that are over")
+	command.Flags().StringVar(&queue, "queue", "", "only this queue")
 	return command
 }
 
@@ -91,7 +90,7 @@ func alertRows(book alert.Book, all bool, queue string) []alertRow {
 	return rows
 }
 
-// alertOrder is what people see first.
+// alertOrder is the order of display.
 var alertOrder = []alert.State{alert.Firing, alert.Pending, alert.Silenced, alert.Inactive}
 
 func alertColumns() []column[alertRow] {
@@ -112,7 +111,7 @@ func alertColumns() []column[alertRow] {
 	}
 }
 
-// figureText writes a figure shortly.
+// figureText formats a value briefly.
 func figureText(value float64) string {
 	if value >= 1000 && value < 1e15 {
 		return count(int(value))
@@ -120,7 +119,7 @@ func figureText(value float64) string {
 	return strconv.FormatFloat(value, 'g', 4, 64)
 }
 
-// lastLook is when somebody has looked at alerts last; zero: nobody has.
+// lastLook returns the last evaluation of alerts; zero: none.
 func lastLook(book alert.Book) (looked time.Time) {
 	for _, one := range book.Alerts {
 		if one.At.After(looked) {
@@ -130,7 +129,7 @@ func lastLook(book alert.Book) (looked time.Time) {
 	return looked
 }
 
-// noteBook says what a list of alerts does not show: that nobody looks, and that a receiver is not reached.
+// noteBook notes problems that a list of alerts does not show: no recent evaluation, and unreached receivers.
 func (a *app) noteBook(book alert.Book, rows int) {
 	looked := lastLook(book)
 	switch {
@@ -148,7 +147,7 @@ func (a *app) noteBook(book alert.Book, rows int) {
 	}
 }
 
-// lookRow is what a look finds of a rule.
+// lookRow is one evaluation of a rule.
 type lookRow struct {
 	Rule      string          `json:"rule"`
 	Queue     string          `json:"queue,omitempty"`
@@ -167,9 +166,10 @@ func (a *app) alertTestCommand() *cobra.Command {
 	var hooks webhookFlags
 	command := &cobra.Command{
 		Use:   "test [RULE]",
-		Short: "Look at rules now and change nothing, or send a webhook a message to try it",
-		Long: `Reads the figures of all rules, or of one, and says which are on the wrong side of their threshold. Nothing is stored and
-nobody is told. Exit code 7 if one is. With --alert-webhook it sends that address a message instead, as upkeep would.`,
+		Short: "Evaluate rules without storing, or send a webhook a test message",
+		Long: `Reads the metrics of all rules, or one, and shows which break their threshold; exit code 7 if one
+does. Nothing is stored, nobody notified. --alert-webhook instead sends that address a test
+message, as upkeep would.`,
 		Example: "  sluice alerts test\n  sluice alerts test dead-letters --queue payments\n  sluice alerts test --alert-webhook https://hooks.example.com/sluice",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -189,12 +189,12 @@ nobody is told. Exit code 7 if one is. With --alert-webhook it sends that addres
 			})
 		},
 	}
-	command.Flags().StringVar(&queue, "queue", "", "only in this queue")
+	command.Flags().StringVar(&queue, "queue", "", "only this queue")
 	hooks.addTo(command.Flags())
 	return command
 }
 
-// tryReceivers sends each receiver a message.
+// tryReceivers sends each receiver a test message.
 func (a *app) tryReceivers(ctx context.Context, receivers []alert.Receiver) error {
 	message := alert.Message{
 		ID: sluice.NewID(), Event: alert.Fires, Rule: "test", Metric: "test", Op: ">", Value: 1, Severity: health.SeverityNote,

@@ -19,10 +19,10 @@ func (a *app) alertRulesCommand() *cobra.Command {
 	var queue string
 	command := &cobra.Command{
 		Use:   "rules [RULE]",
-		Short: "List the rules of alerts, or show one with what to do when it fires",
-		Long: `Lists the rules as they count: the presets, and those that somebody changed or made. A rule of one queue counts there in
-place of that for all. An alert of a rule that needs statistics stays as it is where no process counts. Of one rule it also
-shows what it means and what to do.`,
+		Short: "List alert rules, or show one with its runbook",
+		Long: `Lists the rules in effect: presets, changed and added ones. A queue's rule replaces the general one
+there. Alerts that need statistics keep their state if no process counts. A single rule also shows
+its meaning and what to do.`,
 		Example: "  sluice alerts rules\n  sluice alerts rules dead-letters\n  sluice alerts rules -o json",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ shows what it means and what to do.`,
 			})
 		},
 	}
-	command.Flags().StringVar(&queue, "queue", "", "leave out those of other queues")
+	command.Flags().StringVar(&queue, "queue", "", "leave out rules of other queues")
 	return command
 }
 
@@ -84,7 +84,7 @@ func ruleColumns() []column[alert.Rule] {
 	}
 }
 
-// ruleNeeds names what a rule cannot do without: the figures of some metrics come from the statistics.
+// ruleNeeds names a rule's requirement: some metrics come from the statistics.
 func ruleNeeds(r alert.Rule) string {
 	if metric, err := alert.MetricNamed(r.Metric); err == nil && metric.NeedsStatistics() {
 		return "statistics"
@@ -130,7 +130,7 @@ func unknownRule(err error) error {
 
 func alertFieldsHelp() string {
 	var text strings.Builder
-	text.WriteString("What can be set:\n")
+	text.WriteString("Fields:\n")
 	for _, f := range alert.Fields() {
 		fmt.Fprintf(&text, "  %-11s %s\n", f.Name, f.Meaning)
 	}
@@ -141,9 +141,9 @@ func (a *app) alertSetCommand() *cobra.Command {
 	var queue string
 	command := &cobra.Command{
 		Use:   "set RULE NAME=VALUE…",
-		Short: "Change a rule of alerts, for all queues or one, or make one",
-		Long: `Changes a rule, from the next look on. With --queue it counts in that queue in place of the rule for all, whatever that
-covers. A name that is not there makes a rule, which needs a metric. Metrics are listed in docs/alerts.md.
+		Short: "Change or add an alert rule, for all queues or one",
+		Long: `Changes a rule from the next evaluation on. With --queue it replaces the general rule there,
+whatever that covers. A new name adds a rule, which needs a metric: see docs/alerts.md.
 
 ` + alertFieldsHelp(),
 		Example: "  sluice alerts set dead-letters threshold=100 for=10m --reason \"we read them daily\"\n  sluice alerts set slow-runs threshold=300 --queue reports --reason \"reports take long\"\n  sluice alerts set many-scheduled metric=ready threshold=500 severity=note says=\"more than usual\"",
@@ -152,11 +152,11 @@ covers. A name that is not there makes a rule, which needs a metric. Metrics are
 			return a.changeRule(command.Context(), args[0], queue, func(r *alert.Rule) error { return applyFields(r, args[1:]) })
 		},
 	}
-	command.Flags().StringVar(&queue, "queue", "", "only in this queue")
+	command.Flags().StringVar(&queue, "queue", "", "only this queue")
 	return command
 }
 
-// applyFields reads name=value pairs into a rule; a value @FILE is read from the file.
+// applyFields reads name=value pairs into a rule. The value @FILE is read from the file.
 func applyFields(rule *alert.Rule, pairs []string) error {
 	for _, pair := range pairs {
 		name, value, found := strings.Cut(pair, "=")
@@ -205,9 +205,9 @@ func (a *app) changeRule(ctx context.Context, name, queue string, change func(*a
 
 func (a *app) alertSwitchCommand(verb string, disabled bool) *cobra.Command {
 	var queue string
-	short := "Look at a rule of alerts again"
+	short := "Enable an alert rule"
 	if disabled {
-		short = "Look at a rule of alerts no more; what fires by it is over"
+		short = "Disable an alert rule; its firing alerts end"
 	}
 	command := &cobra.Command{
 		Use:     verb + " RULE",
@@ -224,7 +224,7 @@ func (a *app) alertSwitchCommand(verb string, disabled bool) *cobra.Command {
 			})
 		},
 	}
-	command.Flags().StringVar(&queue, "queue", "", "only in this queue")
+	command.Flags().StringVar(&queue, "queue", "", "only this queue")
 	return command
 }
 
@@ -232,7 +232,7 @@ func (a *app) alertResetCommand() *cobra.Command {
 	var queue string
 	command := &cobra.Command{
 		Use:     "reset RULE",
-		Short:   "Forget what was said of a rule of alerts: a preset counts again, any other is gone",
+		Short:   "Reset an alert rule: restore a preset, delete any other",
 		Example: "  sluice alerts reset dead-letters\n  sluice alerts reset dead-letters --queue mail --reason \"as everywhere\"",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -248,6 +248,6 @@ func (a *app) alertResetCommand() *cobra.Command {
 			})
 		},
 	}
-	command.Flags().StringVar(&queue, "queue", "", "only in this queue")
+	command.Flags().StringVar(&queue, "queue", "", "only this queue")
 	return command
 }

@@ -20,10 +20,10 @@ func (a *app) silenceCommand() *cobra.Command {
 	var all bool
 	command := &cobra.Command{
 		Use:   "silence [RULE]",
-		Short: "Keep webhooks from being told of alerts for a while",
-		Long: `For a while nobody is told of a rule, in one queue with --queue, or of all rules with --all. What fires is still seen in
-«sluice alerts ls» and in the audit, and is told when the silence ends. Who was told that something fires is told
-that it is over all the same.`,
+		Short: "Stop alert notifications to webhooks for a while",
+		Long: `Nobody is notified of a rule, in one queue with --queue, or of all rules with --all. Alerts still
+appear in "sluice alerts ls" and the audit. Receivers learn of alerts that fire when the silence
+ends, and always of the end of alerts they know.`,
 		Example: "  sluice alerts silence unserved --queue mail --for 2h --reason \"the workers move\"\n  sluice alerts silence --all --for 30m --reason \"maintenance\"",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -47,9 +47,9 @@ that it is over all the same.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&silence.Queue, "queue", "", "only in this queue; without a rule, every rule in it")
-	flags.Var(duration{&silence.During}, "for", "how long, such as 2h")
-	flags.BoolVar(&all, "all", false, "every rule")
+	flags.StringVar(&silence.Queue, "queue", "", "only this queue; without a rule, all its rules")
+	flags.Var(duration{&silence.During}, "for", "duration, such as 2h")
+	flags.BoolVar(&all, "all", false, "all rules")
 	return command
 }
 
@@ -69,7 +69,7 @@ func silenceColumns() []column[alert.Silence] {
 func (a *app) unsilenceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "unsilence ID",
-		Short:   "End a silence before its time",
+		Short:   "End a silence early",
 		Example: "  sluice alerts unsilence 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason \"it is done\"",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -94,7 +94,7 @@ func (a *app) unsilenceCommand() *cobra.Command {
 func (a *app) silencesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "silences",
-		Short:   "List the silences that are not over",
+		Short:   "List current silences",
 		Example: "  sluice alerts silences\n  sluice alerts silences -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -119,7 +119,7 @@ func (a *app) alertHistoryCommand() *cobra.Command {
 	var limit int
 	command := &cobra.Command{
 		Use:     "history [RULE]",
-		Short:   "Show what fired and was over, and who changed or silenced rules, the newest first",
+		Short:   "Show what fired and ended, and who changed or silenced rules, newest first",
 		Example: "  sluice alerts history\n  sluice alerts history dead-letters --queue payments",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -144,13 +144,13 @@ func (a *app) alertHistoryCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&queue, "queue", "", "in this queue; without, what was said of the rule for all, or of the store")
-	flags.Int64Var(&before, "before", 0, "the page after the one that ended with this number")
-	flags.IntVar(&limit, "limit", 100, "how many at the most")
+	flags.StringVar(&queue, "queue", "", "only this queue (default: the general rule, or the store)")
+	flags.Int64Var(&before, "before", 0, "continue after this number")
+	flags.IntVar(&limit, "limit", 100, "most entries")
 	return command
 }
 
-// historyColumns are those of the audit, without the states of jobs.
+// historyColumns are the audit's columns without the states of jobs.
 func historyColumns() []column[sluice.AuditEntry] {
 	shown := auditColumns()
 	return []column[sluice.AuditEntry]{
@@ -160,7 +160,7 @@ func historyColumns() []column[sluice.AuditEntry] {
 	}
 }
 
-// webhookFlags say whom upkeep tells of alerts.
+// webhookFlags name the webhooks that upkeep notifies of alerts.
 type webhookFlags struct {
 	addresses  []string
 	secretFile string
@@ -172,11 +172,11 @@ const (
 )
 
 func (f *webhookFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.addresses, "alert-webhook", nil, "address that is told of alerts by POST; may be repeated (default: $"+webhookEnv+", with blanks between several)")
-	flags.StringVar(&f.secretFile, "alert-secret-file", "", "file of the secret that signs what webhooks get (default: $"+secretEnv+")")
+	flags.StringArrayVar(&f.addresses, "alert-webhook", nil, "address that gets alerts by POST; repeatable (default: $"+webhookEnv+", separated by blanks)")
+	flags.StringVar(&f.secretFile, "alert-secret-file", "", "file of the secret that signs webhook requests (default: $"+secretEnv+")")
 }
 
-// receivers makes the receivers.
+// receivers makes a webhook of each address.
 func (f *webhookFlags) receivers() ([]alert.Receiver, error) {
 	if len(f.addresses) == 0 {
 		return nil, nil
@@ -196,7 +196,7 @@ func (f *webhookFlags) receivers() ([]alert.Receiver, error) {
 	return out, nil
 }
 
-// orEnvironment takes the addresses of the environment where no flag has one.
+// orEnvironment takes the addresses from the environment if no flag has one.
 func (f *webhookFlags) orEnvironment() *webhookFlags {
 	if len(f.addresses) == 0 {
 		f.addresses = strings.Fields(os.Getenv(webhookEnv))

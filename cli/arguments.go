@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-queue/sluice/internal/near"
 )
 
-// arguments says how many arguments a command takes, and how its line is written if there are
-// others. Cobra's own check counts them without a word about what is missing.
+// arguments checks the number of arguments, and shows the usage line if it is wrong. Cobra's own check does not say
+// what is missing.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		switch {
@@ -40,8 +40,8 @@ func usageLine(command *cobra.Command) string {
 	return command.Parent().CommandPath() + " " + command.Use
 }
 
-// group makes a command that only holds others: alone it shows its help, and what it does not know
-// it refuses. Cobra would show the help and report success.
+// group makes a command that only holds subcommands. Alone the command shows its help; unknown subcommands are errors.
+// Cobra would show the help and report success.
 func group(command *cobra.Command) *cobra.Command {
 	command.Args = cobra.ArbitraryArgs
 	command.RunE = func(command *cobra.Command, args []string) error {
@@ -53,7 +53,7 @@ func group(command *cobra.Command) *cobra.Command {
 	return command
 }
 
-// unknownCommand names the commands that may have been meant.
+// unknownCommand suggests similar commands.
 func unknownCommand(parent *cobra.Command, name string) error {
 	parent.SuggestionsMinimumDistance = 2
 	todo := fmt.Sprintf("see «%s --help»", parent.CommandPath())
@@ -67,11 +67,11 @@ func unknownCommand(parent *cobra.Command, name string) error {
 	return codedError{usagef("there is no command %q", parent.CommandPath()+" "+name), exitUsage, todo}
 }
 
-// helpCommand is cobra's, but refuses a command that is not there.
+// helpCommand is cobra's, but refuses unknown commands.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]…",
-		Short:   "Show how a command is used",
+		Short:   "Show a command's help",
 		Example: "  sluice help\n  sluice help dead requeue",
 		RunE: func(_ *cobra.Command, args []string) error {
 			command := root
@@ -88,26 +88,25 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// completionCommand is cobra's, with the manners of ours.
+// completionCommand is cobra's, adapted to our conventions.
 func completionCommand(root *cobra.Command) *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	at := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == "completion" })
 	command := group(root.Commands()[at])
-	command.Use, command.Short = "completion SHELL", "Print the script that completes commands in a shell"
+	command.Use, command.Short = "completion SHELL", "Print a shell completion script"
 	command.Example = "  source <(sluice completion bash)\n  sluice completion fish > ~/.config/fish/completions/sluice.fish"
-	command.Long = "Prints a script for bash, zsh, fish or powershell; each one's --help says where it belongs."
+	command.Long = "Prints a script for bash, zsh, fish or powershell. The --help of each says where to put it."
 	for _, shell := range command.Commands() {
 		shell.Args = arguments(0, 0)
 	}
 	return command
 }
 
-// settle checks the flags of all commands, before anything is done, and fills in what comes from
-// the environment. It does not come as a default of the flag, which the help would show, password
-// and all.
+// settle checks the common flags before anything is done, and fills in the environment's values. They are no flag
+// defaults, because the help would show passwords.
 func (a *app) settle(command *cobra.Command) error {
 	if !command.Flags().Changed("db") {
-		a.db = strings.TrimSpace(os.Getenv("SLUICE_DB")) // one that comes from a file may have a line end
+		a.db = strings.TrimSpace(os.Getenv("SLUICE_DB")) // a value from a file may end with a newline
 	}
 	if migrate := os.Getenv("SLUICE_MIGRATE"); migrate != "" && !command.Flags().Changed("migrate") {
 		var err error
@@ -124,19 +123,19 @@ func (a *app) settle(command *cobra.Command) error {
 	return a.log.check()
 }
 
-// outputs are the ways to print.
+// outputs are the output formats.
 var outputs = []string{"table", "json", "jsonl", "ids"}
 
-// duration is a flag's value that reads and shows durations as settings do, days among them.
+// duration is a flag value that reads and shows durations as settings do, including days.
 type duration struct{ into *time.Duration }
 
-// newDuration makes the value of a flag that must be longer than 0.
+// newDuration returns a flag value with a default. Given values must exceed 0.
 func newDuration(into *time.Duration, otherwise time.Duration) duration {
 	*into = otherwise
 	return duration{into}
 }
 
-// String shows the duration.
+// String shows the duration; empty for 0.
 func (d duration) String() string {
 	if d.into == nil || *d.into == 0 {
 		return ""
@@ -165,7 +164,7 @@ func (d duration) Set(text string) error {
 // Type names the value in the help.
 func (duration) Type() string { return "duration" }
 
-// rate is a flag's value that reads rates as settings do.
+// rate is a flag value that reads rates as settings do.
 type rate struct{ into *sluice.Rate }
 
 // String shows the rate.
@@ -189,7 +188,7 @@ func (r rate) Set(text string) error {
 // Type names the value in the help.
 func (rate) Type() string { return "rate" }
 
-// parseDuration reads a duration as settings are written.
+// parseDuration reads a duration in the format of settings.
 func parseDuration(text string) (time.Duration, error) {
 	parsed, err := sluice.ParseDuration(text)
 	if err != nil {
@@ -207,7 +206,7 @@ func parseInstant(text string) (time.Time, error) {
 	return at, nil
 }
 
-// parseTime reads the instant of a flag; an empty text is the zero time.
+// parseTime reads a flag's instant. An empty text is the zero time.
 func parseTime(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -239,7 +238,7 @@ func parseLabels(pairs []string) (map[string]string, error) {
 
 var goNumberError = regexp.MustCompile(`strconv\.\w+: parsing ".*": (invalid syntax|value out of range)$`)
 
-// flagError says what is wrong with a flag without the names of Go's functions, and which flags may have been meant.
+// flagError explains a wrong flag without names of Go functions, and suggests similar flags.
 func flagError(command *cobra.Command, err error) error {
 	if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
 		return unknownFlag(command, name)
@@ -253,7 +252,7 @@ func flagError(command *cobra.Command, err error) error {
 	return usageError{errors.New(text)}
 }
 
-// unknownFlag names the flags that may have been meant.
+// unknownFlag suggests similar flags.
 func unknownFlag(command *cobra.Command, name string) error {
 	var flags []string
 	command.Flags().VisitAll(func(f *pflag.Flag) {

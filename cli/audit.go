@@ -16,12 +16,12 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 	var heads []string
 	command := &cobra.Command{
 		Use:   "verify",
-		Short: "Prove that no entry of the audit was changed, removed or put in",
-		Long: `Reads the chain of seals from its first to its last, and every entry that it covers. The first entry that was
-changed, removed or put in after it was sealed is named, and the exit code is 7.
+		Short: "Prove that no audit entry was changed, removed or inserted",
+		Long: `Reads the chain of seals and every entry that it covers, and names the first entry changed, removed
+or inserted after sealing. The exit code is then 7.
 
-A chain that was cut off at its end, or rewritten as a whole, is whole in itself. Only a head that was kept outside of the
-store shows that: from the log, from a webhook, or from «sluice audit head». Give such heads with --head.`,
+A truncated or wholly rewritten chain looks intact. Only heads kept outside the store reveal that:
+from the log, a webhook or "sluice audit head". Pass them with --head.`,
 		Example: "  sluice audit verify\n  sluice audit verify --head 1042-5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -50,11 +50,12 @@ store shows that: from the log, from a webhook, or from «sluice audit head». G
 			})
 		},
 	}
-	command.Flags().StringArrayVar(&heads, "head", nil, "a head that was kept outside of the store; may be given several times")
+	command.Flags().StringArrayVar(&heads, "head", nil, "a head kept outside the store; repeatable")
 	return command
 }
 
-// withChain opens the store. Reading an audit of many entries takes longer than a call may: --timeout is for each of them.
+// withChain opens the store and its audit chain. --timeout limits each call only, because reading a long audit takes
+// longer.
 func (a *app) withChain(ctx context.Context, do func(context.Context, sluice.Store, audit.Store) error) error {
 	store, err := a.open(ctx)
 	if err != nil {
@@ -106,7 +107,7 @@ func (a *app) printVerified(ctx context.Context, store sluice.Store, r audit.Rep
 	return err
 }
 
-// entryLine shows an entry on one line.
+// entryLine formats an entry on one line.
 func (a *app) entryLine(ctx context.Context, store sluice.Store, seq int64) string {
 	entries, err := store.Audit(ctx, sluice.AuditFilter{Before: seq + 1, Limit: 1})
 	if err != nil || len(entries) == 0 || entries[0].Seq != seq {
@@ -122,9 +123,9 @@ func (a *app) entryLine(ctx context.Context, store sluice.Store, seq int64) stri
 func (a *app) auditHeadCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "head",
-		Short: "Show the head of the audit's chain, to be kept outside of the store",
-		Long: `Shows the number and the hash of the last seal. Keep it where nobody who can write to the store can change it: whoever
-cuts off the end of the audit, or rewrites it, is found out by «sluice audit verify».`,
+		Short: "Show the head of the audit chain, to keep outside the store",
+		Long: `Shows the number and hash of the last seal. Keep them out of reach of the store's writers. "sluice
+audit verify" then detects a truncated or rewritten audit.`,
 		Example: "  sluice audit head",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -148,10 +149,10 @@ cuts off the end of the audit, or rewrites it, is found out by «sluice audit ve
 func (a *app) auditKeepCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "keep [LEVEL=DURATION…]",
-		Short: "Show, or say, how long entries of the audit are kept",
-		Long: `Entries are kept by their level: notable ones (acts of people, settings, moves out of the ordinary), and full ones, which
-are written only because the setting audit of a queue is full. Upkeep deletes older ones each hour, and «sluice audit
-verify» can still check the rest. 0s keeps them for ever. The change is in the audit, and in the chain.`,
+		Short: "Show or set how long audit entries are kept",
+		Long: `Entries are notable (acts of people, settings, unusual moves) or full (written only if a queue's
+setting audit is full). Upkeep deletes older ones hourly; "sluice audit verify" can still check the
+rest. 0s keeps them for ever. The audit and the chain record the change.`,
 		Example: "  sluice audit keep\n  sluice audit keep full=90d --reason \"as the contract says\"\n  sluice audit keep notable=0s full=7d --reason \"the disk is small\"",
 		RunE: func(command *cobra.Command, args []string) error {
 			keep, err := parseKeep(args)
@@ -173,7 +174,7 @@ verify» can still check the rest. 0s keeps them for ever. The change is in the 
 	}
 }
 
-// keptLevel is how long entries of a level are kept.
+// keptLevel is the retention of a level.
 type keptLevel struct {
 	Level audit.Level   `json:"level"`
 	Keep  time.Duration `json:"keep"`
@@ -197,7 +198,7 @@ func kept(d time.Duration) string {
 	return d.String()
 }
 
-// leastKeep keeps a slip of the keyboard from deleting everything.
+// leastKeep stops a typing error from deleting everything.
 const leastKeep = time.Hour
 
 func parseKeep(args []string) (map[audit.Level]time.Duration, error) {

@@ -1,5 +1,5 @@
-// Package cli is the command line of Sluice. Each group of commands has a file of its own; every
-// command is «sluice VERB» or «sluice NOUN VERB».
+// Package cli is the command line of Sluice. Each group of commands has its own file. Every command is `sluice VERB` or
+// `sluice NOUN VERB`.
 package cli
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/sluice-queue/sluice/schema"
 )
 
-// app is what the commands share: where to read and write, and the flags of all.
+// app holds input, output and the flags that all commands share.
 type app struct {
 	stdin  io.Reader
 	stdout io.Writer
@@ -37,12 +37,12 @@ type app struct {
 	verbose bool
 	quiet   bool
 
-	programs programs // that run for jobs
-	watch    watch    // what observes the command's calls
+	programs programs // run for jobs
+	watch    watch    // observes the command's calls
 	metrics  metricsServer
 }
 
-// Main runs a command line and returns its exit code; see the codes in explain.go.
+// Main runs a command line and returns its exit code; explain.go lists the codes.
 func Main(args []string) int {
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, programs: programs{guarded: true}}
 	ctx, stop := untilSignal(context.Background(), a.programs.kill)
@@ -50,8 +50,7 @@ func Main(args []string) int {
 	return a.run(ctx, args)
 }
 
-// untilSignal ends the context at the first interrupt, so that work drains, and the process at the
-// second, after it has done what is left to do.
+// untilSignal ends the context at the first interrupt, so that work drains. At the second it calls leave and exits.
 func untilSignal(ctx context.Context, leave func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
@@ -95,8 +94,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return a.explain(command, err)
 }
 
-// interruptible ends a read when the context ends. A read of a terminal would else wait for a line
-// that nobody means to write any more.
+// interruptible ends a read when the context ends. Otherwise a terminal read would wait for a line that never comes.
 type interruptible struct {
 	ctx    context.Context
 	reader io.Reader
@@ -108,7 +106,7 @@ func (r interruptible) Read(p []byte) (int, error) {
 		err error
 	}
 	read := make(chan result, 1)
-	own := make([]byte, len(p)) // the read may go on after this has returned
+	own := make([]byte, len(p)) // the read may go on after Read has returned
 	go func() {
 		n, err := r.reader.Read(own)
 		read <- result{n, err}
@@ -139,17 +137,17 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.Version = built().String()
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.Flags().Bool("version", false, "show the version of this program, as «sluice version» does")
+	root.Flags().Bool("version", false, "show the version of this program")
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.db, "db", "", "the store: sqlite:PATH or postgres://USER@HOST/DATABASE (default: SLUICE_DB)")
-	flags.StringVarP(&a.output, "output", "o", "table", "how to print: "+strings.Join(outputs, ", "))
-	flags.StringVar(&a.by, "by", "", "who acts, for the audit (default: you, as USER@HOST)")
-	flags.StringVar(&a.reason, "reason", "", "why, for the audit")
+	flags.StringVarP(&a.output, "output", "o", "table", "output format: "+strings.Join(outputs, ", "))
+	flags.StringVar(&a.by, "by", "", "actor in the audit (default: you, as USER@HOST)")
+	flags.StringVar(&a.reason, "reason", "", "reason in the audit")
 	a.log.addTo(flags)
-	flags.Var(newDuration(&a.timeout, defaultTimeout), "timeout", "how long a look-up or an act may take in all")
-	flags.BoolVar(&a.migrate, "migrate", false, "bring the schema up to date first (or SLUICE_MIGRATE=true)")
+	flags.Var(newDuration(&a.timeout, defaultTimeout), "timeout", "most time for a look-up or an act")
+	flags.BoolVar(&a.migrate, "migrate", false, "migrate the schema first (or SLUICE_MIGRATE=true)")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "log more")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no progress and no notes, and log only what is wrong")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no progress or notes; log only problems")
 	for _, group := range []struct {
 		id, title string
 		commands  []*cobra.Command
@@ -171,22 +169,22 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// longHelp is followed by the exit codes.
-const longHelp = `Sluice keeps work in a database you already run (SQLite or PostgreSQL) until it is
-due, and lets it through to workers that claim jobs under leases.
+// longHelp precedes the exit codes.
+const longHelp = `Sluice stores jobs in a database you already run (SQLite or PostgreSQL). Workers
+get them when they are due, under leases, at the rate you allow.
 
-  sluice demo                                            see it work, with nothing but this program
+  sluice demo                                            see it work, with this program alone
   export SLUICE_DB=sqlite:jobs.db
-  sluice migrate                                         make the store
-  sluice enqueue mail '{"to":"ada"}'                     put a job in
-  sluice work mail -- ./send-mail                        run any program for each job
-  sluice jobs                                            look
+  sluice migrate                                         create the store
+  sluice enqueue mail '{"to":"ada"}'                     enqueue a job
+  sluice work mail -- ./send-mail                        run a program for each job
+  sluice jobs                                            list jobs
 
-Durations are written as 500ms, 30s, 5m, 2h or 7d, instants with their zone, as 2026-12-01T16:00:00Z.
+Durations: 500ms, 30s, 5m, 2h or 7d. Instants need a zone: 2026-12-01T16:00:00Z.
 
 Exit codes: `
 
-// whoAmI is the default of --by: user@host.
+// whoAmI returns the default of --by: user@host.
 func whoAmI() string {
 	name := "unknown"
 	if u, err := user.Current(); err == nil {
@@ -199,7 +197,7 @@ func whoAmI() string {
 	return name + "@" + host
 }
 
-// act is what the audit is told of a change.
+// act returns the actor, reason and id that the audit records. --reason replaces the given reason.
 func (a *app) act(reason string) sluice.Act {
 	if a.reason != "" {
 		reason = a.reason
@@ -207,7 +205,7 @@ func (a *app) act(reason string) sluice.Act {
 	return sluice.Act{By: a.by, Reason: reason, ID: sluice.NewID()}
 }
 
-// withClient opens the store for one look-up or act, under the time-out.
+// withClient opens the store for one look-up or act, within --timeout.
 func (a *app) withClient(ctx context.Context, do func(ctx context.Context, store sluice.Store, client *sluice.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
@@ -230,14 +228,14 @@ func (a *app) close(store sluice.Store) {
 	}
 }
 
-// note tells a person something on standard error.
+// note prints a message on standard error, unless --quiet is given.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		fmt.Fprintf(a.stderr, format+"\n", args...)
 	}
 }
 
-// terminalWidth gives the width of the terminal that a writer is; 0: it is none.
+// terminalWidth returns the width of a writer's terminal; 0: not a terminal.
 func terminalWidth(w io.Writer) int {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {

@@ -13,19 +13,19 @@ import (
 func (a *app) deadCommand() *cobra.Command {
 	command := a.listingDead(&cobra.Command{
 		Use:     "dead [QUEUE]",
-		Short:   "List dead letters, group them, requeue or discard them",
-		Long:    "Without a command it lists dead letters, as «sluice dead ls» does.",
+		Short:   "List, group, requeue or discard dead letters",
+		Long:    "Alone it lists dead letters, as \"sluice dead ls\" does.",
 		Example: "  sluice dead payments\n  sluice dead groups\n  sluice dead requeue --all --queue payments --reason \"bank is back\"",
 	})
 	requeue := a.requeuing(&cobra.Command{
 		Use:   "requeue ID…|-",
-		Short: "Give dead letters a new life, due now",
+		Short: "Requeue dead letters, due now",
 		Example: `  sluice dead requeue 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "bank is back"
   sluice dead requeue --all --queue payments --limit 10`,
 	}, &selection{}, new(bool), new(bool))
 	discard := a.actCommand(&cobra.Command{
 		Use:   "discard ID…|-",
-		Short: "Delete dead letters that were dealt with; the audit keeps who did it and why",
+		Short: "Delete dead letters; the audit keeps who and why",
 		Example: `  sluice dead discard 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "paid by hand"
   sluice dead ls payments --label batch=7 -o ids | sluice dead discard -`,
 	}, &selection{kind: sluice.OperationPrune}, func() (verb, error) {
@@ -40,7 +40,7 @@ func (a *app) deadCommand() *cobra.Command {
 func (a *app) deadListCommand() *cobra.Command {
 	return a.listingDead(&cobra.Command{
 		Use:     "ls [QUEUE]",
-		Short:   "List dead letters, the newest first",
+		Short:   "List dead letters, newest first",
 		Example: "  sluice dead ls\n  sluice dead ls payments --tenant acme -o json\n  sluice dead ls --fingerprint 9ac1f00d",
 	})
 }
@@ -75,11 +75,11 @@ func (a *app) listingDead(list *cobra.Command) *cobra.Command {
 	}
 	f.add(list, 100)
 	q.add(list)
-	list.Flags().StringVar(&f.before, "before", "", "the page after the one that ended with this id")
+	list.Flags().StringVar(&f.before, "before", "", "continue after this id")
 	return list
 }
 
-// checkMeant refuses a queue that is not stored and whose name is nearly that of a command: the command was meant.
+// checkMeant refuses an unknown queue whose name is nearly a subcommand.
 func (a *app) checkMeant(command *cobra.Command, queue string) error {
 	command.SuggestionsMinimumDistance = 2
 	if len(command.SuggestionsFor(queue)) == 0 {
@@ -93,7 +93,7 @@ func (a *app) checkMeant(command *cobra.Command, queue string) error {
 	})
 }
 
-// parseIn is parse, with a queue as argument.
+// parseIn parses the flags, and a queue from the arguments.
 func (f *filterFlags) parseIn(args []string) (sluice.JobFilter, error) {
 	filter, err := f.parse()
 	if err != nil || len(args) == 0 {
@@ -106,13 +106,13 @@ func (f *filterFlags) parseIn(args []string) (sluice.JobFilter, error) {
 	return filter, nil
 }
 
-// listDead prints what a person needs to decide.
+// listDead prints dead letters, with the columns that a person needs to decide.
 func (a *app) listDead(ctx context.Context, filter sluice.JobFilter) error {
 	filter.States = []sluice.State{sluice.StateDead}
 	return a.listJobs(ctx, filter, "no dead letters", deadColumns())
 }
 
-// searchDead prints dead letters that are looked for one by one.
+// searchDead prints dead letters found by reading them one by one.
 func (a *app) searchDead(ctx context.Context, query sluice.JobQuery, limit int) error {
 	return a.withClient(ctx, func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
 		found, err := client.Search(ctx, query, limit)
@@ -147,9 +147,9 @@ func (a *app) deadGroupsCommand() *cobra.Command {
 	var limit int
 	command := &cobra.Command{
 		Use:   "groups [QUEUE…]",
-		Short: "Group dead letters by what they died of, the largest group first",
-		Long: `Groups the newest dead letters by their fingerprints: those of a queue whose errors are of one class and say the same,
-whatever ids, figures, times and quoted texts they name. The fingerprint chooses a group in other commands.`,
+		Short: "Group dead letters by cause, largest group first",
+		Long: `Groups the newest dead letters by fingerprint: same queue, error class and text, apart from ids,
+numbers, times and quotes. Other commands choose groups by fingerprint.`,
 		Example: "  sluice dead groups\n  sluice dead groups payments refunds -o json\n  sluice dead redrive --fingerprint 9ac1f00d --rate 20/s --canary 10",
 		Args:    arguments(0, 1000),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -165,7 +165,7 @@ whatever ids, figures, times and quoted texts they name. The fingerprint chooses
 			})
 		},
 	}
-	command.Flags().IntVar(&limit, "limit", sluice.LookLimit, "at how many dead letters to look at the most, the newest of each queue")
+	command.Flags().IntVar(&limit, "limit", sluice.LookLimit, "most dead letters to read, newest of each queue first")
 	return command
 }
 
@@ -198,11 +198,11 @@ func (a *app) redriveCommand() *cobra.Command {
 	s := selection{kind: sluice.OperationRequeue}
 	command := &cobra.Command{
 		Use:   "redrive [QUEUE]",
-		Short: "Requeue all dead letters of a group or a query, at a pace, with a canary",
-		Long: `Starts an operation that requeues all dead letters that match and that died before it began. Upkeep carries it out,
-also when this command has ended; while this command runs, it shows how far it has come. An interrupt leaves the operation
-running. With --canary so many are requeued first and waited for; with --stop-if-failed the operation stops by itself if more
-than that share of the canary, or of a sample of those after it, is dead again.`,
+		Short: "Requeue all dead letters of a group or query, at a rate, with a canary",
+		Long: `Starts an operation on all matching dead letters that died before it began. Upkeep carries it out,
+even when this command, which shows progress, ends or is interrupted. --canary requeues that many
+first and waits for them. With --stop-if-failed the operation stops if more than that share of the
+canary, or of a later sample, dies again.`,
 		Example: `  sluice dead redrive --fingerprint 9ac1f00d --rate 20/s --canary 10 --stop-if-failed 10% --reason "bank is back"
   sluice dead redrive payments --error "connection refused" --dry-run
   sluice dead redrive payments --tenant acme --detach --reason "account opened"`,
@@ -220,9 +220,9 @@ than that share of the canary, or of a sample of those after it, is dead again.`
 		},
 	}
 	s.filter.add(command, 0)
-	command.Flags().Lookup("limit").Usage = "how many at the most; 0: all"
+	command.Flags().Lookup("limit").Usage = "most jobs; 0: all"
 	s.query.add(command)
 	s.pace.add(command, s.kind)
-	command.Flags().BoolVar(&s.dryRun, "dry-run", false, "say how many match, show some, and requeue none")
+	command.Flags().BoolVar(&s.dryRun, "dry-run", false, "count the matches, show some, requeue none")
 	return command
 }

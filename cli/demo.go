@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// demoFlags are the options of «demo».
+// demoFlags are the options of `demo`.
 type demoFlags struct {
 	file, folder      string
 	payments, tenants int
@@ -27,11 +27,11 @@ type demoFlags struct {
 	tiers             bool
 	kill, json        bool
 	dueIn             time.Duration
-	dueAt             time.Time // of all payments of a given file; zero: what the file says
+	dueAt             time.Time // of a given file's payments; zero: the file's own times
 	gone              bool      // the store is removed at the end
 }
 
-// demoSummary is what the demo found.
+// demoSummary is the result of the demo.
 type demoSummary struct {
 	Store          string      `json:"store"`
 	File           string      `json:"file"`
@@ -51,19 +51,16 @@ func (a *app) demoCommand() *cobra.Command {
 	var f demoFlags
 	command := &cobra.Command{
 		Use:   "demo",
-		Short: "See it work: a wave of payments that all fall due in the same second",
-		Long: `Writes a file of payments that all fall due in the same second, enqueues them, and runs them through
-workers that post each payment into a ledger in the transaction that completes its job. Some banks time
-out, some accounts are closed. At the end SQL checks that every payment was posted exactly once, or is
-dead with its reason, and that the money adds up. With --rate the audit also proves that no payment was
-claimed too early; with --tiers, which lets the tenants take turns by tiers with capacities, that none had
-more in flight than its capacity at any moment; what it shows as a share is of the first half of all claims.
-Exit code 0 only if all holds, 7 if it does not.
+		Short: "See Sluice work: payments that all fall due in the same second",
+		Long: `Enqueues payments that all fall due in the same second. Workers post each into a ledger, in the
+transaction that completes its job. Some banks time out, some accounts are closed. Then SQL checks
+that every payment was posted exactly once, or is dead with its reason, and that the money adds up.
+With --rate the audit proves that none was claimed too early; with --tiers, where tenants take
+turns, that none ever exceeded its concurrency limit. Shares are of the first half of all claims.
+Exit code 0 if all holds, else 7.
 
-Without --db it uses a new SQLite file in a new folder, some 60 MB, which it removes at the end unless a
-check fails; with --dir it stays, to be looked at. With --file it takes payments
-from a file, written as the demo writes its own; lines that are no payments are reported with their
-number and left out, and the exit code is 6.`,
+Without --db it uses a new SQLite file of some 60 MB, removed unless a check fails or --dir is
+given. Invalid lines of --file are reported by number and skipped; the exit code is then 6.`,
 		Example: "  sluice demo\n  sluice demo --kill\n  sluice demo --rate 2000/s\n  sluice demo --tiers\n  sluice demo --db postgres://localhost/demo --payments 100000\n  sluice demo --file wave.jsonl --json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -81,17 +78,17 @@ number and left out, and the exit code is 6.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.file, "file", "", "a file of payments to use instead of making them up")
-	flags.StringVar(&f.folder, "dir", "", "the folder for the files, which stay there (default: a temporary one)")
-	flags.IntVar(&f.payments, "payments", 20_000, "how many payments to make up")
-	flags.IntVar(&f.tenants, "tenants", 300, "of how many tenants")
-	flags.Uint64Var(&f.seed, "seed", 1, "the same number makes up the same payments")
-	flags.IntVar(&f.slots, "slots", 64, "how many handlers run at once in a worker")
-	flags.Var(newDuration(&f.dueIn, 3*time.Second), "due-in", "when the payments fall due, counted from now; those of a file: as it says, unless this is given")
-	flags.Var(rate{&f.rate}, "rate", "post at this rate at the most, such as 500/5s, and prove it from the audit")
-	flags.BoolVar(&f.tiers, "tiers", false, "put the tenants into the tiers FREE, PRO and ENTERPRISE, and prove from the audit that their capacities were kept")
-	flags.BoolVar(&f.kill, "kill", false, "run the workers as processes, and kill one in the middle (SIGKILL)")
-	flags.BoolVar(&f.json, "json", false, "print the summary for machines, as -o json does")
+	flags.StringVar(&f.file, "file", "", "payments to use instead of generated ones, written as the demo writes its own")
+	flags.StringVar(&f.folder, "dir", "", "folder for the files, which stay there (default: temporary)")
+	flags.IntVar(&f.payments, "payments", 20_000, "payments to generate")
+	flags.IntVar(&f.tenants, "tenants", 300, "tenants to generate")
+	flags.Uint64Var(&f.seed, "seed", 1, "the same seed generates the same payments")
+	flags.IntVar(&f.slots, "slots", 64, "handlers at once in each worker")
+	flags.Var(newDuration(&f.dueIn, 3*time.Second), "due-in", "time until payments are due; for --file only if given")
+	flags.Var(rate{&f.rate}, "rate", "post at most at this rate, such as 500/5s; the audit proves it")
+	flags.BoolVar(&f.tiers, "tiers", false, "use tiers FREE, PRO and ENTERPRISE; the audit proves their limits")
+	flags.BoolVar(&f.kill, "kill", false, "run workers as processes, and kill one midway (SIGKILL)")
+	flags.BoolVar(&f.json, "json", false, "print the summary as JSON, as -o json does")
 	return command
 }
 
@@ -109,7 +106,7 @@ func (a *app) demo(ctx context.Context, f demoFlags) (err error) {
 	defer func() {
 		var broken codedError
 		if kept := errors.As(err, &broken) && broken.code == exitCheckFailed; temporary != "" && !kept {
-			_ = os.RemoveAll(temporary) // what is left is in the folder for temporary files
+			_ = os.RemoveAll(temporary) // leftovers stay in the temporary folder
 		}
 	}()
 	a.migrate = true
@@ -147,7 +144,7 @@ func (a *app) demo(ctx context.Context, f demoFlags) (err error) {
 	return nil
 }
 
-// placeDemo says where the files go, and names the folder that is made for this run alone.
+// placeDemo chooses the places of files and store, and returns the folder created for this run alone.
 func (a *app) placeDemo(f *demoFlags) (temporary string, err error) {
 	if a.db == "" || f.file == "" {
 		if f.folder == "" {
@@ -167,7 +164,7 @@ func (a *app) placeDemo(f *demoFlags) (temporary string, err error) {
 	return temporary, nil
 }
 
-// writeWave makes the file of payments up, unless one was given.
+// writeWave generates the file of payments, unless one was given.
 func (a *app) writeWave(f *demoFlags) error {
 	if f.file != "" {
 		return nil
@@ -194,7 +191,7 @@ type demoRun struct {
 	client  *sluice.Client
 	ledger  demo.Ledger
 	summary demoSummary
-	// tenants are those of the payments; balances says that the books do.
+	// tenants are the payments' tenants; balances reports whether the books balance.
 	tenants  map[string]bool
 	balances bool
 }
@@ -204,7 +201,7 @@ func (d *demoRun) run(ctx context.Context) error {
 	settings := demo.Settings()
 	settings.Rate = d.flags.rate
 	if !settings.Rate.IsZero() || d.flags.tiers {
-		settings.Audit = sluice.AuditFull // the proof
+		settings.Audit = sluice.AuditFull // proves the limits
 	}
 	queue, err := d.client.EnsureQueue(ctx, d.summary.Queue, settings, d.act("demo"))
 	if err != nil {
@@ -252,7 +249,7 @@ func (d *demoRun) run(ctx context.Context) error {
 	return nil
 }
 
-// enqueue puts the file in, and gives how many payments are stored.
+// enqueue stores the file's payments and returns their number.
 func (d *demoRun) enqueue(ctx context.Context) (int, error) {
 	lines := lineEnqueuer{app: d.app, client: d.client, batchSize: 1000, run: newFileRun(), prepare: func(job *sluice.NewJob) error {
 		if !d.flags.dueAt.IsZero() {
@@ -281,7 +278,7 @@ func (d *demoRun) enqueue(ctx context.Context) (int, error) {
 	return out.Stored, err
 }
 
-// watch shows how far the wave has come until every payment is posted or dead.
+// watch shows progress until every payment is posted or dead.
 func (d *demoRun) watch(ctx context.Context, total int, crew crew) error {
 	bar := d.newProgress("Posting", total)
 	defer bar.leave()
@@ -298,7 +295,7 @@ func (d *demoRun) watch(ctx context.Context, total int, crew crew) error {
 		done := max(total-left, 0)
 		status := fmt.Sprintf("queued %s  running %s  retrying %s  dead %s", count(depth.Ready), count(depth.Claimed), count(depth.Scheduled), count(depth.Dead))
 		if done == 0 && depth.Scheduled == total {
-			bar.begun = time.Now() // the rate counts from when they fall due
+			bar.begun = time.Now() // the rate counts from the due time
 			status = "all wait until they are due"
 		}
 		if left == 0 {

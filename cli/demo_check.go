@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/demo"
 )
 
-// setTiers puts the tenants of the payments into tiers, if that was asked for.
+// setTiers puts the payments' tenants into tiers, with --tiers.
 func (d *demoRun) setTiers(ctx context.Context) error {
 	if !d.flags.tiers {
 		return nil
@@ -19,7 +19,7 @@ func (d *demoRun) setTiers(ctx context.Context) error {
 	return demo.SetTiers(ctx, d.store, d.client, d.summary.Queue, slices.Collect(maps.Keys(d.tenants)), d.act("demo"))
 }
 
-// checkPace proves that the rate was kept, if one was asked for.
+// checkPace proves that the rate was kept, if there is one.
 func (d *demoRun) checkPace(ctx context.Context, queue sluice.Queue) error {
 	if queue.Settings.Rate.IsZero() {
 		return nil
@@ -32,7 +32,7 @@ func (d *demoRun) checkPace(ctx context.Context, queue sluice.Queue) error {
 	return nil
 }
 
-// checkTiers proves that the capacities were kept, if there are tiers.
+// checkTiers proves that the concurrency limits were kept, if there are tiers.
 func (d *demoRun) checkTiers(ctx context.Context) (err error) {
 	if d.flags.tiers {
 		d.summary.Tiers, err = demo.CheckTiers(ctx, d.store, d.client, d.summary.Queue)
@@ -40,7 +40,7 @@ func (d *demoRun) checkTiers(ctx context.Context) (err error) {
 	return err
 }
 
-// failure says which of the checks failed; empty: none did.
+// failure names the failed checks; empty: none.
 func (d *demoRun) failure() string {
 	var failed []string
 	if !d.balances {
@@ -58,7 +58,7 @@ func (d *demoRun) failure() string {
 	return strings.Join(failed, "; ")
 }
 
-// overCapacity counts the claims that gave a tenant more than its capacity.
+// overCapacity counts claims beyond a tenant's concurrency limit.
 func (d *demoRun) overCapacity() int {
 	over := 0
 	for _, t := range d.summary.Tiers {
@@ -67,7 +67,7 @@ func (d *demoRun) overCapacity() int {
 	return over
 }
 
-// auditedClaims counts the claims that the audit tells of; negative: it was not read.
+// auditedClaims counts the claims in the audit; negative: not read.
 func (d *demoRun) auditedClaims() int {
 	switch s := d.summary; {
 	case s.Pace != nil:

@@ -14,16 +14,16 @@ import (
 	"github.com/sluice-queue/sluice/internal/demo"
 )
 
-// crew are the workers of the demo.
+// crew runs the workers of the demo.
 type crew interface {
 	start(ctx context.Context) error
-	// progress is told how far the wave has come, and may say something.
+	// progress gets the progress of the wave, and may print something.
 	progress(ctx context.Context, done, total int, say func(format string, args ...any)) error
-	// stop ends the workers and waits for them. It may be called more than once.
+	// stop ends the workers and waits for them. Calling stop again is safe.
 	stop() error
 }
 
-// crewInside is a worker of this process.
+// crewInside is a worker in this process.
 type crewInside struct {
 	run    *demoRun
 	logger *slog.Logger
@@ -42,7 +42,7 @@ func (c *crewInside) start(ctx context.Context) error {
 func (c *crewInside) progress(ctx context.Context, _, _ int, _ func(string, ...any)) error {
 	select {
 	case err := <-c.ended:
-		c.ended <- err // stop looks as well
+		c.ended <- err // for stop
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -59,14 +59,13 @@ func (c *crewInside) stop() error {
 	return err
 }
 
-// crewOutside is two worker processes, one of which is killed in the middle and replaced.
+// crewOutside is 2 worker processes; one is killed midway and replaced.
 type crewOutside struct {
 	run       *demoRun
 	processes []workerProcess
 }
 
-// workerProcess ends when its standard input does: it does not outlive this process, however that
-// ends.
+// workerProcess ends with its standard input, so it never outlives this process.
 type workerProcess struct {
 	*exec.Cmd
 	life io.Closer
@@ -87,7 +86,7 @@ func (c *crewOutside) spawn(ctx context.Context) error {
 		return err
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, "demo-worker", "--queue", c.run.summary.Queue, "--slots", fmt.Sprint(c.run.flags.slots))
-	inGroup(cmd) // an interrupt at the terminal is ours to pass on
+	inGroup(cmd) // this process handles terminal interrupts
 	cmd.Env = append(os.Environ(), "SLUICE_DB="+c.run.db)
 	cmd.Stderr = c.run.stderr
 	life, err := cmd.StdinPipe()
@@ -101,7 +100,7 @@ func (c *crewOutside) spawn(ctx context.Context) error {
 	return nil
 }
 
-// progress kills a worker when two fifths are done.
+// progress kills a worker when 2/5 are done.
 func (c *crewOutside) progress(ctx context.Context, done, total int, say func(string, ...any)) error {
 	if c.run.summary.Killed > 0 || done < total*2/5 {
 		return nil
@@ -110,7 +109,7 @@ func (c *crewOutside) progress(ctx context.Context, done, total int, say func(st
 	if err := victim.Process.Kill(); err != nil {
 		return err
 	}
-	_ = victim.Wait() // it was killed
+	_ = victim.Wait() // fails: killed
 	c.run.summary.Killed++
 	say("killed worker process %d (SIGKILL) at %s of %s; another takes its place", victim.Process.Pid, count(done), count(total))
 	c.processes = c.processes[1:]
@@ -129,7 +128,7 @@ func (c *crewOutside) stop() error {
 	return errors.Join(errs...)
 }
 
-// demoWorkerCommand is what a worker process of «demo --kill» runs.
+// demoWorkerCommand runs in the worker processes of `demo --kill`.
 func (a *app) demoWorkerCommand() *cobra.Command {
 	var queue string
 	var slots int
@@ -142,7 +141,7 @@ func (a *app) demoWorkerCommand() *cobra.Command {
 			ctx, stop := context.WithCancel(command.Context())
 			defer stop()
 			go func() {
-				_, _ = io.Copy(io.Discard, a.stdin) // it ends, one way or the other
+				_, _ = io.Copy(io.Discard, a.stdin) // any end counts
 				stop()
 			}()
 			store, err := a.open(ctx)
@@ -156,12 +155,12 @@ func (a *app) demoWorkerCommand() *cobra.Command {
 			}
 			err = demo.NewWorker(store, ledger, queue, slots, slog.New(slog.DiscardHandler)).Run(ctx)
 			if errors.Is(err, context.Canceled) {
-				return nil // told to end before it had begun
+				return nil // ended before it began
 			}
 			return err
 		},
 	}
 	command.Flags().StringVar(&queue, "queue", "", "the queue of the payments")
-	command.Flags().IntVar(&slots, "slots", 64, "how many handlers run at once")
+	command.Flags().IntVar(&slots, "slots", 64, "handlers at once")
 	return command
 }

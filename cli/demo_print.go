@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/demo"
 )
 
-// print tells what happened, and whether the books balance.
+// print shows the results and whether the books balance.
 func (d *demoRun) print() error {
 	c, s := d.summary.Check, d.summary
 	type row struct{ name, value, note string }
@@ -55,7 +55,7 @@ func (d *demoRun) print() error {
 	return err
 }
 
-// printTiers tells what the tenants of each tier got, if there are tiers.
+// printTiers shows the results of each tier, if there are tiers.
 func (d *demoRun) printTiers() error {
 	if d.summary.Tiers == nil {
 		return nil
@@ -72,7 +72,7 @@ func (d *demoRun) printTiers() error {
 	})
 }
 
-// capacity writes one, of which 0 is no limit.
+// capacity formats a concurrency limit; 0: none.
 func capacity(n int) string {
 	if n == 0 {
 		return "-"
@@ -101,7 +101,7 @@ func (d *demoRun) verdict() string {
 	return text
 }
 
-// killed says what the recovered jobs are the work of.
+// killed explains the recovered jobs.
 func killed(workers int) string {
 	switch workers {
 	case 0:

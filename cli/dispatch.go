@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// dispatchHow says how the cycles of a dispatcher are begun, and what runs along.
+// dispatchHow says how cycles begin, and whether upkeep runs too.
 type dispatchHow struct {
 	once       bool
 	asSchedule bool
@@ -30,13 +30,13 @@ func (a *app) dispatchCommand() *cobra.Command {
 	var how dispatchHow
 	command := &cobra.Command{
 		Use:   "dispatch [QUEUE…]",
-		Short: "Hand due jobs to an engine, and follow their runs",
-		Long: `Claims due jobs of the queues whose setting «engine» names the engine, has a Temporal server start a workflow
-for each, and follows these to their end. Without queues it serves all that name it. Any number may run side by
-side. What the queues allow (rate, capacity, batch, interval, lead, jitter) holds for all of them together.
+		Short: "Start runs of due jobs at an engine, and follow them",
+		Long: `Claims due jobs of queues whose setting engine names a given engine, has Temporal start a workflow
+for each, and follows it to its end. Without arguments it serves all such queues. Any number may
+run; the queues' limits (rate, concurrency, batch, interval, lead, jitter) hold for all together.
 
-A queue is told where its jobs run by its settings: engine, run_type, run_task_queue, run_namespace, run_timeout,
-run_ref. The first interrupt drains: what was claimed is still handed over within --grace.`,
+These settings say where jobs run: engine, run_type, run_task_queue, run_namespace, run_timeout,
+run_ref. The first interrupt drains: claimed jobs still start within --grace.`,
 		Example: "  sluice dispatch --engine eu=temporal://eu.example.com:7233/billing --engine us=temporal://us.example.com:7233/billing\n  sluice settings set payment engine=temporal run_type=PaymentExec run_task_queue=payment-exec\n  sluice dispatch --temporal 127.0.0.1:7233\n  sluice dispatch payment --once",
 		Args:    arguments(0, math.MaxInt),
 		RunE: func(command *cobra.Command, queues []string) error {
@@ -55,12 +55,12 @@ run_ref. The first interrupt drains: what was claimed is still handed over withi
 	flags := command.Flags()
 	a.metrics.addTo(flags)
 	engine.addTo(flags)
-	flags.IntVar(&options.Batch, "batch", 500, "jobs claimed at once, where the queue does not say")
-	flags.Var(newDuration(&options.Poll, time.Second), "poll", "how often to look when nobody says that there are jobs")
-	flags.Var(newDuration(&options.Probe, 5*time.Second), "probe", "how long to leave an engine alone that cannot be used")
-	flags.Var(newDuration(&options.Drain, 30*time.Second), "grace", "how long what was claimed may go on after the first interrupt")
-	flags.BoolVar(&how.once, "once", false, "do one cycle of each queue, and end")
-	flags.BoolVar(&how.asSchedule, "as-temporal-schedule", false, "have a Temporal Schedule begin the cycles, at the queue's interval")
+	flags.IntVar(&options.Batch, "batch", 500, "jobs per claim, unless the queue sets batch")
+	flags.Var(newDuration(&options.Poll, time.Second), "poll", "how often to look for jobs without notification")
+	flags.Var(newDuration(&options.Probe, 5*time.Second), "probe", "how long to avoid an unusable engine")
+	flags.Var(newDuration(&options.Drain, 30*time.Second), "grace", "time for claimed jobs after the first interrupt")
+	flags.BoolVar(&how.once, "once", false, "one cycle of each queue, then end")
+	flags.BoolVar(&how.asSchedule, "as-temporal-schedule", false, "let a Temporal Schedule begin cycles, at the queue's interval")
 	command.MarkFlagsMutuallyExclusive("once", "as-temporal-schedule")
 	flags.BoolVar(&how.noUpkeep, "no-upkeep", false, "leave following, recovering and pruning to others")
 	return command
@@ -93,7 +93,7 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 	defer stop()
 	if !how.noUpkeep {
 		tend := upkeep.Options{Engines: engines, PayloadChecker: schema.New(), Logger: logger, LogLimit: options.LogLimit, Scrub: options.Scrub}
-		beside.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // it returns nil
+		beside.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // always nil
 	}
 	if how.asSchedule {
 		for _, engine := range opened {
@@ -105,7 +105,7 @@ func (a *app) dispatch(ctx context.Context, flags engineFlags, options dispatche
 	return d.Run(ctx)
 }
 
-// runSchedules does the cycles that Temporal begins.
+// runSchedules runs the cycles that Temporal begins.
 func runSchedules(ctx context.Context, store sluice.Store, engine *temporal.Engine, d *dispatcher.Dispatcher, options dispatcher.Options) error {
 	log := event.NewLog(options.Logger, "", options.LogLimit)
 	defer log.Flush()
@@ -121,7 +121,7 @@ func runSchedules(ctx context.Context, store sluice.Store, engine *temporal.Engi
 	})
 }
 
-// cycleRow is what one cycle of a queue did.
+// cycleRow is the result of one cycle of a queue.
 type cycleRow struct {
 	Queue string `json:"queue"`
 	dispatcher.Cycle

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
-// finding is what the doctor sees.
+// finding is one result of doctor.
 type finding = health.Finding
 
 func well(check, format string, args ...any) finding { return health.Well(check, format, args...) }
@@ -24,8 +24,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	var engine engineFlags
 	command := &cobra.Command{
 		Use:     "doctor",
-		Short:   "Check the store and the work, and say what to mend",
-		Long:    "Checks that the store answers, is up to date and well, and that every job has somebody who looks after it. With --temporal or --engine it also asks these engines whether they have what the queues need, and whether workers wait for their runs. Each finding says why it matters and what mends it. Exit code 7 when something is not well; notes do not count.",
+		Short:   "Check the store and the work, and say what to fix",
+		Long:    "Checks that the store answers, is up to date and healthy, and that every job is served.\nWith --temporal or --engine it also checks that these engines have what the queues need, and workers for them.\nEach finding says why it matters and how to fix it. Exit code 7 if something is wrong; notes do not count.",
 		Example: "  sluice doctor\n  sluice doctor --temporal 127.0.0.1:7233\n  sluice doctor --thorough --timeout 10m\n  sluice doctor -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -47,7 +47,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		},
 	}
 	engine.addTo(command.Flags())
-	command.Flags().BoolVar(&thorough, "thorough", false, "also read and check every page of the store, within --timeout")
+	command.Flags().BoolVar(&thorough, "thorough", false, "also check every page of the store, within --timeout")
 	return command
 }
 
@@ -77,7 +77,7 @@ func (a *app) printFindings(findings []finding) error {
 	return nil
 }
 
-// examine makes every check. A store that cannot be opened ends it.
+// examine runs every check. A store that cannot be opened ends the checks.
 func (a *app) examine(ctx context.Context, thorough bool, engine engineFlags) ([]finding, error) {
 	if _, err := parseAddress(a.db); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (a *app) examine(ctx context.Context, thorough bool, engine engineFlags) ([
 	findings = append(findings, report.Findings...)
 	client := a.client(store)
 	workFindings, err := examineWork(ctx, client)
-	if err != nil && report.Ill() { // which may well be why
+	if err != nil && report.Ill() { // the likely cause
 		return append(findings, finding{
 			Check: "work", Severity: health.SeverityError, What: "it could not be looked at: " + err.Error(), Why: "a store that is not well does not answer", Mend: "mend the above first",
 		}), nil
@@ -119,7 +119,7 @@ func (a *app) examine(ctx context.Context, thorough bool, engine engineFlags) ([
 	return slices.Concat(findings, workFindings, engineFindings, auditFindings), err
 }
 
-// denied makes a finding of a store that cannot be opened because the role may not look at it.
+// denied makes a finding of a store that the role may not read.
 func denied(err error) ([]finding, error) {
 	var server *pgconn.PgError
 	if !errors.As(err, &server) || server.Code != "42501" {
@@ -131,10 +131,10 @@ func denied(err error) ([]finding, error) {
 	}}, nil
 }
 
-// doctorQueues is how many queues doctor looks at, at the most.
+// doctorQueues is the most queues that doctor checks.
 const doctorQueues = 1000
 
-// examineWork checks that every job that waits has somebody who will take it.
+// examineWork checks that somebody will take every waiting job.
 func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) {
 	holders, err := client.Holders(ctx)
 	if err != nil {
@@ -191,10 +191,10 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 	return append(append(out, examinePolicy(policy)), examineTasks(tasks, tended, waiting)...), nil
 }
 
-// manyQueues is which share of the queues that a store takes is too near to all of them.
+// manyQueues is the used share of the queue limit above which doctor warns.
 const manyQueues = 0.8
 
-// examinePolicy looks whether there is room for new queues.
+// examinePolicy checks that there is room for new queues.
 func examinePolicy(policy sluice.QueuePolicy) finding {
 	what := fmt.Sprintf("%s of at most %s; %s", count(policy.Stored), count(policy.MaxQueues), madeBy(policy))
 	if policy.Used() <= manyQueues {
@@ -210,7 +210,7 @@ func examinePolicy(policy sluice.QueuePolicy) finding {
 	return out
 }
 
-// runners says who must serve a queue, how many do, and the command that starts one.
+// runners names who must serve a queue, how many do, and the command that starts one.
 func runners(q queueRow, served map[string]map[string]int) (who string, serving int, mend string) {
 	if q.Engine != "" {
 		return "dispatcher for the engine " + q.Engine, served[sluice.RoleDispatcher][q.Name], "sluice dispatch " + q.Name + " " + sluice.EngineFlag(q.Engine)
@@ -246,7 +246,7 @@ func examineQueue(q queueRow, served map[string]map[string]int) []finding {
 	return []finding{well(check, "%s: %s ready, %s scheduled, %s claimed, %ss: %d", q.Name, bounded(q.Depth.Ready), bounded(q.Depth.Scheduled), bounded(q.Depth.Claimed), who, serving)}
 }
 
-// examineSettings looks for stored values that do not count, and for plans that were not carried out, though upkeep runs
+// examineSettings finds stored values without effect, and scheduled changes that were not applied, whether upkeep runs
 // or not.
 func examineSettings(q queueRow, tended bool) []finding {
 	var out []finding
@@ -264,7 +264,7 @@ func examineSettings(q queueRow, tended bool) []finding {
 	return out
 }
 
-// examinePlan says what is to be done about a plan that was not carried out.
+// examinePlan says how to fix a scheduled change that was not applied.
 func examinePlan(plan planRow, tended bool) finding {
 	out := finding{
 		Check: "plan", Severity: health.SeverityWarning, What: fmt.Sprintf("%s: plan %d, %s: due since %s, %s", plan.Queue, plan.ID, plan.Plan, plan.Next.UTC().Format(time.RFC3339), ago(plan.Next)),

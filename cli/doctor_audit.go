@@ -9,11 +9,10 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
-// sealPatience is for how long entries of the audit may wait for a seal: upkeep makes one each minute.
+// sealPatience is how long audit entries may wait for a seal. Upkeep seals each minute.
 const sealPatience = 10 * time.Minute
 
-// examineAudit looks whether entries of the audit wait for long, and nobody seals them. A store without a chain has nothing
-// to look at.
+// examineAudit checks that no audit entry waits long for a seal. A store without a chain gives no finding.
 func examineAudit(ctx context.Context, store sluice.Store) ([]finding, error) {
 	chain, err := audit.Of(store)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
-// enginesAsked is for how many queues doctor asks their engines.
+// enginesAsked is the most queues for which doctor asks engines.
 const enginesAsked = 50
 
-// examineEngines asks the engines that doctor was given about the queues that name them: whether they answer, have what the
-// queue needs, and whether a worker waits for its runs. One that does not answer is asked once.
+// examineEngines asks the given engines about the queues that name them. Each must answer, have what the queue needs,
+// and have workers for its runs. An engine that does not answer is asked once.
 func (a *app) examineEngines(ctx context.Context, client *sluice.Client, flags engineFlags) ([]finding, error) {
 	engines, done, err := flags.open(true, slog.New(slog.DiscardHandler))
 	if err != nil || len(engines) == 0 {
@@ -42,7 +42,7 @@ func (a *app) examineEngines(ctx context.Context, client *sluice.Client, flags e
 	return out, nil
 }
 
-// engineFinding says what an engine's answer about a queue means.
+// engineFinding turns an engine's answer about a queue into a finding.
 func engineFinding(q sluice.Queue, report sluice.EngineReport, err error) finding {
 	name, target := q.Settings.Engine, sluice.TargetOf(q.Name, q.Settings)
 	ill := finding{Check: "engine", Severity: health.SeverityError}

@@ -5,8 +5,8 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
-// examineTasks looks who leads upkeep, and who follows the runs at each engine. Tended says that some upkeep beats, waiting
-// that something waits for one.
+// examineTasks checks who leads upkeep and who follows the runs at each engine. tended: some upkeep sends heartbeats.
+// waiting: how much waits for upkeep.
 func examineTasks(tasks []sluice.Task, tended bool, waiting int) []finding {
 	var out []finding
 	for _, task := range tasks {
@@ -52,8 +52,8 @@ func examineFollowing(task sluice.Task) finding {
 	}
 }
 
-// examineHolder tells of what keeps a process from its work. That nobody follows runs is told of the task itself. A process
-// that was not heard of lately and holds no job is a note: another may work in its place.
+// examineHolder reports conditions that keep a process from its work; examineTasks reports unfollowed runs. A silent
+// process without jobs is only a note: another may work in its place.
 func examineHolder(h sluice.Holder) []finding {
 	var out []finding
 	for _, c := range h.Conditions {

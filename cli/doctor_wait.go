@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// longWait is from when on a job that is due has waited so long that doctor says why.
+	// longWait is how long a job must be due before doctor explains its wait.
 	longWait = time.Minute
-	// farStart is from when on a job that is due starts so late that its limits are worth a look.
+	// farStart is how late a start must be for its limits to deserve a look.
 	farStart = 10 * time.Minute
-	// waitingLooks is how many of the newest waiting jobs of a queue doctor looks at, and waitingQueues of how many queues.
+	// waitingLooks is how many of a queue's newest waiting jobs doctor reads; waitingQueues is of how many queues.
 	waitingLooks  = 100
 	waitingQueues = 50
 )
 
-// examineWaiting says of queues that somebody serves why a job that has been due for long does not start, and of one whose
-// attempts fail, with what. They are notes: limits and retries are meant to hold jobs up.
+// examineWaiting explains why a long-due job does not start, and why attempts fail. These are notes: limits and retries
+// delay jobs on purpose.
 func examineWaiting(ctx context.Context, client *sluice.Client, rows []queueRow) ([]finding, error) {
 	var out []finding
 	looked := 0
@@ -49,9 +49,8 @@ func examineWaiting(ctx context.Context, client *sluice.Client, rows []queueRow)
 	return out, nil
 }
 
-// examples are those of some jobs that doctor explains: the one that has waited the longest for anything but its time or
-// another job, the one that has waited the shortest, which a low rate delays most, one that has long waited for another
-// job, and one whose last attempt failed.
+// examples picks the jobs that doctor explains: the longest and the shortest due (a low rate delays the latter most),
+// then one that long waits for another job, and one whose last attempt failed.
 func examples(jobs []sluice.Job) []sluice.Job {
 	var due, behind, failed []sluice.Job
 	for _, j := range jobs {
@@ -71,7 +70,7 @@ func examples(jobs []sluice.Job) []sluice.Job {
 	return slices.Concat(due, behind[:min(len(behind), 1)], failed[:min(len(failed), 1)])
 }
 
-// explainWaiting tells of the gates that hold a job up and that a person can open, each once.
+// explainWaiting reports each closed gate that a person can open, once.
 func explainWaiting(ctx context.Context, client *sluice.Client, job sluice.Job, told map[string]bool) ([]finding, error) {
 	why, err := client.Why(ctx, job.ID)
 	if errors.Is(err, sluice.ErrNotFound) {
@@ -83,7 +82,7 @@ func explainWaiting(ctx context.Context, client *sluice.Client, job sluice.Job, 
 	var out []finding
 	for _, g := range why.Closed() {
 		switch g.Name {
-		case "paused", "workers", "dispatchers", "state": // told of the queue, or gone since
+		case "paused", "workers", "dispatchers", "state": // reported with the queue, or gone since
 			continue
 		}
 		if g.Mend == "" || told[g.Name] {

@@ -15,13 +15,13 @@ import (
 
 func (a *app) engineCommand() *cobra.Command {
 	command := group(&cobra.Command{
-		Use: "engine", Short: "Look at engines, and at the runs of jobs", Example: "  sluice engine check payment\n  sluice engine reconcile payment --dry-run",
+		Use: "engine", Short: "Check engines and reconcile runs of jobs", Example: "  sluice engine check payment\n  sluice engine reconcile payment --dry-run",
 	})
 	command.AddCommand(a.engineCheckCommand(), a.engineReconcileCommand())
 	return command
 }
 
-// engineCheck is what a check of a queue's engine found.
+// engineCheck is the result of checking a queue's engine.
 type engineCheck struct {
 	Queue     string              `json:"queue"`
 	Engine    string              `json:"engine"`
@@ -37,10 +37,10 @@ func (a *app) engineCheckCommand() *cobra.Command {
 	var start bool
 	command := &cobra.Command{
 		Use:   "check [QUEUE…]",
-		Short: "Look whether the engine can run the jobs of queues",
-		Long: `Asks the engine for its version, for the namespace of each queue and how long it keeps runs that ended, and
-whether workers wait at the task queue. With --start it starts a run of the queue's type that is to begin in an hour, and
-terminates it at once, to see that both are permitted: no worker ever gets it.`,
+		Short: "Check whether the engine can run the jobs of queues",
+		Long: `Asks the engine for its version, each queue's namespace and retention of ended runs, and whether
+workers wait at the task queue. To test both permissions, --start starts a run due in an hour,
+which no worker gets, and terminates it.`,
 		Example: "  sluice engine check payment\n  sluice engine check --temporal 127.0.0.1:7233",
 		Args:    arguments(0, math.MaxInt),
 		RunE: func(command *cobra.Command, queues []string) error {
@@ -84,7 +84,7 @@ func (a *app) enginesChecked(ctx context.Context, store sluice.Store, engines ma
 	return checked, nil
 }
 
-// chosenQueues gives the queues that are named, or all.
+// chosenQueues returns the named queues, or all.
 func chosenQueues(ctx context.Context, store sluice.Store, names []string) ([]sluice.Queue, error) {
 	all, err := store.Queues(ctx, sluice.QueueFilter{Names: names})
 	if err != nil || len(names) == 0 {
@@ -134,7 +134,7 @@ func triedRun(ctx context.Context, engine sluice.Engine, target sluice.RunTarget
 		return []string{"a run could not be started: " + err.Error()}
 	}
 	end := engine.Cancel
-	if byForce, can := engine.(sluice.Terminator); can { // a run that is only asked to end would begin for that
+	if byForce, can := engine.(sluice.Terminator); can { // a run that is only cancelled would begin for that
 		end = byForce.Terminate
 	}
 	if err := end(ctx, target, []string{run.Ref}, "it was started to check the engine")[0]; err != nil {
@@ -173,10 +173,10 @@ func (a *app) engineReconcileCommand() *cobra.Command {
 	var dryRun bool
 	command := &cobra.Command{
 		Use:   "reconcile QUEUE",
-		Short: "Ask the engine for every run of a queue, and settle its jobs accordingly",
-		Long: `Goes through all jobs that are claimed for an engine or dispatched, asks the engine how their runs are, and does
-what upkeep would do in time: jobs of runs that ended are completed, retried or buried, and a claim whose dispatcher is
-gone is dispatched or handed back. With --dry-run it only lists them.`,
+		Short: "Ask the engine for all runs of a queue, and settle its jobs",
+		Long: `Asks about every job dispatched or claimed for an engine, and does what upkeep would do in time.
+Jobs of ended runs are completed, retried or buried; claims of dead dispatchers are dispatched or
+handed back. --dry-run only lists them.`,
 		Example: "  sluice engine reconcile payment --dry-run\n  sluice engine reconcile payment",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -222,7 +222,7 @@ func (a *app) askEngineCommand() *cobra.Command {
 	var engine engineFlags
 	command := &cobra.Command{
 		Use:     "ask-engine ID",
-		Short:   "Ask the engine how the run of a job is",
+		Short:   "Ask the engine about the run of a job",
 		Example: "  sluice ask-engine 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {

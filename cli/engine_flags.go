@@ -12,19 +12,19 @@ import (
 	"github.com/sluice-queue/sluice/engine/temporal"
 )
 
-// temporalEnv names the variable that holds the address of a Temporal server.
+// temporalEnv is the variable with the address of a Temporal server.
 const temporalEnv = "SLUICE_TEMPORAL"
 
-// defaultEngine is the name of an engine that is given by its address alone.
+// defaultEngine is the name of an engine given by its address alone.
 const defaultEngine = "temporal"
 
-// defaultTemporal is where a Temporal server is looked for by commands that need one and are given none.
+// defaultTemporal is the server's address for commands that need one and have none.
 const defaultTemporal = "127.0.0.1:7233"
 
-// engineFlags say which engines there are, and how to reach them.
+// engineFlags name the engines and how to reach them.
 type engineFlags struct {
 	flags      *pflag.FlagSet
-	named      []string // NAME=URL; a NAME alone is that of the server of the other flags
+	named      []string // NAME=URL; a NAME alone is the engine of the other flags
 	server     temporal.Server
 	namespace  string
 	apiKeyFile string
@@ -33,19 +33,19 @@ type engineFlags struct {
 
 func (f *engineFlags) addTo(flags *pflag.FlagSet) {
 	f.flags = flags
-	flags.StringArrayVar(&f.named, "engine", nil, "an engine, by the name that the setting «engine» of queues has for it: NAME=temporal://HOST:PORT/NAMESPACE?api-key-file=FILE; may be repeated. Parameters: "+engineParameters+". A name alone is that of --temporal (default \"temporal\")")
+	flags.StringArrayVar(&f.named, "engine", nil, "engine by its name in queue settings: NAME=temporal://HOST:PORT/NAMESPACE?api-key-file=FILE; repeatable. Parameters: "+engineParameters+". A NAME alone names that of --temporal (default \"temporal\")")
 	flags.StringVar(&f.server.Address, "temporal", os.Getenv(temporalEnv), "host:port of the Temporal server; default: $"+temporalEnv)
-	flags.StringVar(&f.namespace, "temporal-namespace", "", "namespace of queues that name none (default \"default\")")
+	flags.StringVar(&f.namespace, "temporal-namespace", "", "namespace of queues without one (default \"default\")")
 	flags.BoolVar(&f.server.TLS, "temporal-tls", false, "encrypt the connection")
-	flags.StringVar(&f.server.Cert, "temporal-cert", "", "file of our certificate, as PEM")
-	flags.StringVar(&f.server.Key, "temporal-key", "", "file of its private key, as PEM")
-	flags.StringVar(&f.server.CA, "temporal-ca", "", "file of the certificates that the server's must come from, as PEM")
-	flags.StringVar(&f.server.Name, "temporal-server-name", "", "what the server's certificate must be made out to")
-	flags.StringVar(&f.apiKeyFile, "temporal-api-key-file", "", "file that holds an API key")
-	flags.IntVar(&f.parallel, "temporal-calls", temporal.DefaultParallel, "how many calls are in flight at once")
+	flags.StringVar(&f.server.Cert, "temporal-cert", "", "our certificate file, PEM")
+	flags.StringVar(&f.server.Key, "temporal-key", "", "our private key file, PEM")
+	flags.StringVar(&f.server.CA, "temporal-ca", "", "file of the server's CA certificates, PEM")
+	flags.StringVar(&f.server.Name, "temporal-server-name", "", "name in the server's certificate")
+	flags.StringVar(&f.apiKeyFile, "temporal-api-key-file", "", "file with an API key")
+	flags.IntVar(&f.parallel, "temporal-calls", temporal.DefaultParallel, "calls in flight at once")
 }
 
-// engineAt is how one engine is reached.
+// engineAt says how to reach one engine.
 type engineAt struct {
 	name       string
 	server     temporal.Server
@@ -54,7 +54,7 @@ type engineAt struct {
 	parallel   int
 }
 
-// open connects to the engines. Their servers need not be there yet. Optional: without an address there is no engine.
+// open connects to the engines; their servers may still be down. optional: without an address there is no engine.
 func (f *engineFlags) open(optional bool, logger *slog.Logger) (engines map[string]sluice.Engine, done func(), err error) {
 	all, err := f.all(optional)
 	if err != nil {
@@ -81,11 +81,11 @@ func (f *engineFlags) open(optional bool, logger *slog.Logger) (engines map[stri
 	return engines, done, nil
 }
 
-// all lists the engines that the flags name, each name once.
+// all lists the named engines, each name once.
 func (f *engineFlags) all(optional bool) ([]engineAt, error) {
 	var all []engineAt
 	names := make(map[string]bool)
-	alone := "" // the name without an address
+	alone := "" // name without an address
 	for _, text := range f.named {
 		engine, err := parseEngine(text)
 		switch {
@@ -115,7 +115,7 @@ func (f *engineFlags) all(optional bool) ([]engineAt, error) {
 	return append(all, short), nil
 }
 
-// short is the engine of --temporal and the flags beside it. Needs says that its address must be given.
+// short is the engine of --temporal and its sibling flags. needs: its address must be given.
 func (f *engineFlags) short(name string, needs bool) (engineAt, error) {
 	at := engineAt{name: name, server: f.server, namespace: f.namespace, apiKeyFile: f.apiKeyFile, parallel: f.parallel}
 	if at.name == "" {
@@ -128,7 +128,7 @@ func (f *engineFlags) short(name string, needs bool) (engineAt, error) {
 		at.server.Address = defaultTemporal
 	}
 	for _, flag := range f.besides() {
-		if f.flags.Lookup(flag).Value.String() == "" { // such as of a variable that is not set: it would be left out in silence
+		if f.flags.Lookup(flag).Value.String() == "" { // such as an unset variable, which would be ignored silently
 			return at, usagef("--%s is empty", flag)
 		}
 	}
@@ -138,7 +138,7 @@ func (f *engineFlags) short(name string, needs bool) (engineAt, error) {
 	return at, at.check()
 }
 
-// withoutServer refuses flags that are of --temporal where it is not given: nobody would heed them.
+// withoutServer refuses flags of --temporal without --temporal: they would have no effect.
 func (f *engineFlags) withoutServer() error {
 	given := f.besides()
 	if len(given) == 0 {
@@ -147,7 +147,7 @@ func (f *engineFlags) withoutServer() error {
 	return usagef("--%s is for the engine of --temporal, which is not given; add --temporal HOST:PORT, or write it as a parameter of --engine", given[0])
 }
 
-// besides lists the flags beside --temporal that are given.
+// besides lists the given flags that belong to --temporal.
 func (f *engineFlags) besides() (given []string) {
 	f.flags.Visit(func(flag *pflag.Flag) {
 		if strings.HasPrefix(flag.Name, "temporal-") {
@@ -165,7 +165,7 @@ func (at engineAt) dial(logger *slog.Logger) (*temporal.Engine, error) {
 	return temporal.Dial(at.server, temporal.Options{Namespace: at.namespace, Parallel: at.parallel, Logger: logger})
 }
 
-// apiKey reads the API key. A file without one is an error: the connection would be neither encrypted nor permitted.
+// apiKey reads the API key. A file without a key is an error: the connection would be neither encrypted nor permitted.
 func (at engineAt) apiKey() (string, error) {
 	if at.apiKeyFile == "" {
 		return "", nil

@@ -13,19 +13,19 @@ import (
 	"github.com/sluice-queue/sluice/engine/temporal"
 )
 
-// engineScheme is that of the URL of a Temporal server.
+// engineScheme is the scheme of a Temporal server's URL.
 const engineScheme = "temporal"
 
-// engineParameters are those of such a URL.
+// engineParameters are the parameters of that URL.
 const engineParameters = "tls, cert, key, ca, server-name, api-key-file, calls"
 
-// engineForm is how --engine is written for an engine.
+// engineForm shows how to write --engine.
 func engineForm(name string) string {
 	return fmt.Sprintf("--engine %s=%s://HOST:PORT/NAMESPACE", name, engineScheme)
 }
 
-// parseEngine reads the value of --engine: NAME=URL, or a NAME alone, which gets no address. Errors repeat neither the URL
-// nor a value: somebody may have put a secret there. Secrets are in files, which the URL names.
+// parseEngine reads the value of --engine: NAME=URL, or a NAME alone, which gets no address. Errors never repeat the
+// URL or a value, which may contain a secret. Secrets belong in files that the URL names.
 func parseEngine(text string) (engineAt, error) {
 	name, address, given := strings.Cut(text, "=")
 	if strings.Contains(name, "://") || name == "" {
@@ -108,12 +108,12 @@ func (at *engineAt) set(parameter, value string) (err error) {
 	return nil
 }
 
-// encrypts reports whether anything asks for encryption, besides tls.
+// encrypts reports whether anything besides tls needs encryption.
 func (at engineAt) encrypts() bool {
 	return at.apiKeyFile != "" || at.server.Cert != "" || at.server.Key != "" || at.server.CA != "" || at.server.Name != ""
 }
 
-// check refuses what cannot be, however it was given.
+// check refuses impossible combinations, however they were given.
 func (at engineAt) check() error {
 	if (at.server.Cert == "") != (at.server.Key == "") {
 		return usagef("engine %q: a certificate and its key are given together, or neither", at.name)

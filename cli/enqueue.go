@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// enqueueFlags are the options of one job.
+// enqueueFlags are the options of `enqueue`.
 type enqueueFlags struct {
 	options            sluice.EnqueueOptions
 	id, dueAt, expires string
@@ -29,22 +29,19 @@ func (a *app) enqueueCommand() *cobra.Command {
 	var f enqueueFlags
 	command := &cobra.Command{
 		Use:   "enqueue QUEUE [PAYLOAD]",
-		Short: "Put a job in, or a file of jobs",
-		Long: fmt.Sprintf(`Puts one job in. The payload is JSON: the argument itself, @FILE, or - for standard input.
+		Short: "Enqueue a job, or a file of jobs",
+		Long: fmt.Sprintf(`Enqueues one job. The payload is JSON: the argument itself, @FILE, or - for standard input.
 
-With --file, puts every line of a file in: each line is a JSON object with a payload and any of the
-options, by these names:
+With --file, every line is a JSON object with a payload and any of these options:
 
   %s
 
-Lines that are refused are reported with their number and do not keep the others from being stored;
-the exit code is then 6.
+Refused lines are reported by number, the others stored; the exit code is then 6.
 
-A run of a file has an id, and so has the job of each of its lines that names none: that of the run, which ends with the
-line's number in hexadecimal. If a run is cut off, by an interrupt or whatever else, go on with the same file (or the same
-standard input) and --resume: lines that are stored already are found by their ids, and not stored twice; a file that has
-changed is refused. --skip spares looking for lines that are known to be stored: an interrupted run says how many. Finished
-jobs are found as long as their queue keeps them.`, jobFieldNames()),
+Each run of a file has an id. Jobs without an id get the run's, ending with their line number in
+hexadecimal. To continue an interrupted run, give --resume and the same file (or standard input).
+Stored lines are found by id, as long as the queue keeps finished jobs, and never stored twice. A
+changed file is refused. --skip avoids looking for stored lines; interrupted runs print how many.`, jobFieldNames()),
 		Example: `  sluice enqueue mail '{"to":"ada"}' --tenant acme --delay 10m
   generate-report | sluice enqueue reports -
   sluice enqueue reports @report.json --key report-7 --on-duplicate replace
@@ -64,29 +61,29 @@ jobs are found as long as their queue keeps them.`, jobFieldNames()),
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.options.Tenant, "tenant", "", "whom the job belongs to")
+	flags.StringVar(&f.options.Tenant, "tenant", "", "tenant of the job")
 	flags.StringVar(&f.options.Key, "key", "", "idempotency key, unique within the queue")
-	flags.StringVar(&f.scope, "key-scope", "", "how long the key keeps others out: unfinished, window, forever (default: while the job is unfinished)")
-	flags.StringVar(&f.window, "key-window", "", "the length of the key scope window, such as 1h or 7d")
-	flags.StringVar(&f.onDuplicate, "on-duplicate", "", "what becomes of a duplicate: keep (the first), replace, coalesce (default: keep)")
-	flags.StringVar(&f.dueAt, "at", "", "when it may start, such as 2026-12-01T16:00:00Z (default: now)")
-	flags.StringVar(&f.delay, "delay", "", "when it may start, counted from now, such as 90m or 2d")
+	flags.StringVar(&f.scope, "key-scope", "", "how long the key blocks others: unfinished, window, forever (default: unfinished)")
+	flags.StringVar(&f.window, "key-window", "", "length of the key scope window, such as 1h or 7d")
+	flags.StringVar(&f.onDuplicate, "on-duplicate", "", "for a duplicate: keep (the first), replace, coalesce (default: keep)")
+	flags.StringVar(&f.dueAt, "at", "", "earliest start, such as 2026-12-01T16:00:00Z (default: now)")
+	flags.StringVar(&f.delay, "delay", "", "earliest start from now, such as 90m or 2d")
 	flags.IntVar(&f.options.Priority, "priority", 0, "from 1 (first) to 10 (last) (default 5)")
-	flags.StringVar(&f.expires, "expires-at", "", "when it is cancelled if it still waits, such as 2026-12-01T18:00:00Z (default: never)")
-	flags.StringArrayVar(&f.labels, "label", nil, "a name and value to find it by, as NAME=VALUE; may be repeated")
-	flags.IntVar(&f.options.MaxAttempts, "max-attempts", 0, "the failed attempt that buries it (default: the queue's setting)")
-	flags.StringVar(&f.options.OrderKey, "order-key", "", "the jobs of the queue that share it run one at a time, in the order in which they were enqueued")
-	flags.StringArrayVar(&f.after, "after", nil, "the id of a job that must have completed before; may be repeated")
-	flags.StringVar(&f.afterFailure, "after-failure", "", "what becomes of the job when one of those dies or is cancelled: cancel, run (it counts as done), wait (until it was requeued and has completed) (default: cancel)")
-	flags.StringVar(&f.id, "id", "", "the job's id (default: a new one); the same id stores a job once")
-	flags.StringVar(&f.file, "file", "", "a file of jobs, one JSON object per line; - for standard input")
-	flags.StringVar(&f.resume, "resume", "", "with --file: the id of a run that was cut off, to go on with it; no line is stored twice")
-	flags.IntVar(&f.skip, "skip", 0, "with --file: lines to leave out at the beginning, because they are stored")
-	flags.IntVar(&f.batch, "batch", 1000, "with --file: lines stored in one transaction")
+	flags.StringVar(&f.expires, "expires-at", "", "cancel the job if it still waits then, such as 2026-12-01T18:00:00Z (default: never)")
+	flags.StringArrayVar(&f.labels, "label", nil, "label to find the job by, as NAME=VALUE; repeatable")
+	flags.IntVar(&f.options.MaxAttempts, "max-attempts", 0, "the failed attempt that buries the job (default: the queue's setting)")
+	flags.StringVar(&f.options.OrderKey, "order-key", "", "jobs of the queue with the same key run one at a time, in enqueue order")
+	flags.StringArrayVar(&f.after, "after", nil, "id of a job that must complete first; repeatable")
+	flags.StringVar(&f.afterFailure, "after-failure", "", "if such a job dies or is cancelled: cancel, run (it counts as done), wait (until requeued and completed) (default: cancel)")
+	flags.StringVar(&f.id, "id", "", "job id (default: new); the same id stores a job once")
+	flags.StringVar(&f.file, "file", "", "file of jobs, one JSON object per line; - for standard input")
+	flags.StringVar(&f.resume, "resume", "", "with --file: id of an interrupted run to continue")
+	flags.IntVar(&f.skip, "skip", 0, "with --file: leading lines to skip, already stored")
+	flags.IntVar(&f.batch, "batch", 1000, "with --file: lines per transaction")
 	return command
 }
 
-// check refuses flags that would be passed over in silence.
+// check refuses flags that would have no effect, and values out of range.
 func (f enqueueFlags) check(command *cobra.Command) error {
 	ofFile := []string{"resume", "skip", "batch"}
 	ofOne := []string{"tenant", "key", "key-scope", "key-window", "on-duplicate", "at", "delay", "priority", "expires-at", "label", "max-attempts", "id", "order-key", "after", "after-failure"}
@@ -110,7 +107,7 @@ func (f enqueueFlags) check(command *cobra.Command) error {
 	return nil
 }
 
-// parse makes the options of what the flags say.
+// parse turns the flags into options.
 func (f enqueueFlags) parse() (sluice.EnqueueOptions, error) {
 	out := f.options
 	out.KeyScope, out.OnDuplicate = sluice.KeyScope(f.scope), sluice.OnDuplicate(f.onDuplicate)

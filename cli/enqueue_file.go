@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// enqueued tells what became of a file of jobs.
+// enqueued is the result of a file of jobs.
 type enqueued struct {
 	Run        sluice.ID `json:"run"`
 	Lines      int       `json:"lines"`
@@ -24,10 +24,10 @@ type enqueued struct {
 	Duplicates int       `json:"duplicates"`
 	Refused    int       `json:"refused"`
 
-	doubtful int // the last line of a batch of which no answer came; 0: none
+	doubtful int // last line of a batch without an answer; 0: none
 }
 
-// String is the same for people.
+// String formats the result for people.
 func (e enqueued) String() string {
 	text := fmt.Sprintf("%s stored, ", count(e.Stored))
 	if e.Before > 0 {
@@ -36,7 +36,7 @@ func (e enqueued) String() string {
 	return text + fmt.Sprintf("%s duplicates, %s refused", count(e.Duplicates), count(e.Refused))
 }
 
-// goOn says how a run that was cut off goes on.
+// goOn says how to continue an interrupted run.
 func (e enqueued) goOn() string {
 	return fmt.Sprintf("go on with --resume %s --skip %d", e.Run, e.Lines)
 }
@@ -89,7 +89,7 @@ func (a *app) enqueueFile(ctx context.Context, args []string, f enqueueFlags) (e
 	return nil
 }
 
-// cutOff tells how far a run came, also if it is to be quiet: from the beginning, jobs would be stored twice.
+// cutOff prints how far a run came, even with --quiet: starting over would store jobs twice.
 func (a *app) cutOff(ctx context.Context, out enqueued, err error) error {
 	doubt := ""
 	if out.doubtful > 0 {
@@ -102,8 +102,8 @@ func (a *app) cutOff(ctx context.Context, out enqueued, err error) error {
 	return err
 }
 
-// closeSoon closes a store, and waits no longer than a moment for it after an interrupt: a store that is out of reach is
-// asked once more to take the figures.
+// closeSoon closes a store. After an interrupt it waits only closeGrace: closing asks an unreachable store once more to
+// take the statistics.
 func (a *app) closeSoon(ctx context.Context, store sluice.Store) {
 	closed := make(chan struct{})
 	go func() {
@@ -121,34 +121,34 @@ func (a *app) closeSoon(ctx context.Context, store sluice.Store) {
 	}
 }
 
-// After an interrupt, a batch that is under way has batchGrace to end, and the store closeGrace to close.
+// After an interrupt, a batch under way may take batchGrace, and closing the store closeGrace.
 const (
 	batchGrace = 500 * time.Millisecond
 	closeGrace = 300 * time.Millisecond
 )
 
-// maxLine bounds a line of a file: the largest payload a queue may take, and its options.
+// maxLine bounds a line: the largest payload of a queue, and its options.
 const maxLine = 65 << 20
 
 // maxBatchBytes ends a batch before it has all its lines.
 const maxBatchBytes = 16 << 20
 
-// lineEnqueuer stores the lines of a file in batches.
+// lineEnqueuer stores a file's lines in batches.
 type lineEnqueuer struct {
 	*app
 	client    *sluice.Client
 	in        io.Reader
-	size      int64 // of the file; 0: not known
+	size      int64 // of the file; 0: unknown
 	queue     string
 	run       fileRun
-	resumed   bool // the run was begun before
+	resumed   bool // the run began before
 	skip      int
 	batchSize int
 	prepare   func(*sluice.NewJob) error // changes or refuses a job; nil: takes all
 
 	batch   []sluice.NewJob
 	bytes   int   // of its payloads
-	numbers []int // the lines of the batch
+	numbers []int // the batch's lines
 	refused []refusedLine
 	out     enqueued
 }
@@ -158,7 +158,7 @@ type refusedLine struct {
 	err    error
 }
 
-// open makes a file what is read, until the context ends.
+// open makes a file the input, until the context ends.
 func (l *lineEnqueuer) open(ctx context.Context, path string) (io.Closer, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -169,14 +169,14 @@ func (l *lineEnqueuer) open(ctx context.Context, path string) (io.Closer, error)
 		err = usagef("%s is a folder", path)
 	}
 	if err != nil {
-		_ = file.Close() // it was only read
+		_ = file.Close() // only read
 		return nil, err
 	}
 	l.in, l.size = interruptible{ctx, file}, info.Size()
 	return file, nil
 }
 
-// store stores the lines. Lines of what it returns counts those that were dealt with for good.
+// store stores the lines. Lines of the result counts lines dealt with for good.
 func (l *lineEnqueuer) store(ctx context.Context) (enqueued, error) {
 	l.out.Run = sluice.ID(l.run)
 	counting := &countingReader{reader: l.in}
@@ -217,7 +217,7 @@ func (l *lineEnqueuer) store(ctx context.Context) (enqueued, error) {
 	return l.out, nil
 }
 
-// take reads a line into the batch, or among the refused ones.
+// take adds a line to the batch, or to the refused ones.
 func (l *lineEnqueuer) take(number int, text []byte) {
 	if len(text) == 0 {
 		return
@@ -237,7 +237,7 @@ func (l *lineEnqueuer) take(number int, text []byte) {
 	l.bytes += len(job.Payload)
 }
 
-// flush stores the batch and reports the refused lines, in the order of the file.
+// flush stores the batch and reports the refused lines in file order.
 func (l *lineEnqueuer) flush(ctx context.Context, upTo int, bar *progress) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -256,7 +256,7 @@ func (l *lineEnqueuer) flush(ctx context.Context, upTo int, bar *progress) error
 	return nil
 }
 
-// put stores the batch. After an interrupt it waits a moment for the answer.
+// put stores the batch. After an interrupt it waits batchGrace for the answer.
 func (l *lineEnqueuer) put(ctx context.Context, upTo int) error {
 	soon, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the store has its own deadline
 	defer cancel()

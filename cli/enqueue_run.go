@@ -10,12 +10,11 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// fileRun is the id of a run of a file of jobs; its last 4 bytes are zero. The jobs of the lines have ids that follow from it
-// and from their numbers. So a line that is sent again is found, whatever became of the process or the answer before, and
-// jobs of one run stand in the order of its lines.
+// fileRun is the id of a run of a file; its last 4 bytes are zero. A line's job id is this id plus the line number. So
+// a resent line is found, whatever happened to the process or the answer. A run's jobs sort in line order.
 type fileRun sluice.ID
 
-// maxLines is how many lines have an id of their own.
+// maxLines is the number of lines with their own ids.
 const maxLines = math.MaxUint32
 
 func newFileRun() fileRun {
@@ -24,7 +23,7 @@ func newFileRun() fileRun {
 	return run
 }
 
-// parseFileRun reads the id of a run, as it was told.
+// parseFileRun reads the id of a run.
 func parseFileRun(text string) (fileRun, error) {
 	id, err := sluice.ParseID(text)
 	if err != nil {
@@ -36,19 +35,19 @@ func parseFileRun(text string) (fileRun, error) {
 	return fileRun(id), nil
 }
 
-// id gives the id of the job of a line, counted from 1.
+// id returns the job id of a line, counted from 1.
 func (r fileRun) id(line int) sluice.ID {
 	id := sluice.ID(r)
 	binary.BigEndian.PutUint32(id[12:], uint32(line))
 	return id
 }
 
-// verify makes sure, before a batch of a resumed run is sent, that its last line is the one that the run has stored, if it
-// has: lines that were put in, taken out or ordered anew would be taken for stored ones, or stored twice.
+// verify runs before a resumed run sends a batch. The batch's last line, if stored, must be unchanged. Otherwise
+// inserted, removed or reordered lines would pass for stored ones, or be stored twice.
 func (l *lineEnqueuer) verify(ctx context.Context) error {
 	for i := len(l.batch) - 1; i >= 0; i-- {
 		job := l.batch[i]
-		if job.ID != l.run.id(l.numbers[i]) || job.OnDuplicate == sluice.Coalesce { // which may have a newer payload
+		if job.ID != l.run.id(l.numbers[i]) || job.OnDuplicate == sluice.Coalesce { // may have a newer payload
 			continue
 		}
 		stored, err := l.client.Job(ctx, job.ID)

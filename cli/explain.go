@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// The exit codes.
+// Exit codes.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -30,29 +30,29 @@ const (
 	exitInterrupted = 130
 )
 
-// exitCode is what a code tells the caller.
+// exitCode is a code with its name and meaning.
 type exitCode struct {
 	code          int
 	name, meaning string
 }
 
-// exitCodes are all of them, for the help and the docs.
+// exitCodes lists all codes, for the help and the docs.
 func exitCodes() []exitCode {
 	return []exitCode{
 		{exitOK, "ok", "Done."},
-		{exitFailed, "failed", "It failed for a reason that no other code names; the error says which."},
-		{exitUsage, "usage", "The command line, a payload or a setting is not as it must be. Nothing was changed."},
-		{exitNotFound, "not found", "There is no such job, queue, tenant, tier or operation."},
-		{exitRefused, "refused", "The job's state does not allow it, it is there already, the store's role may not do it, or the database is newer than the program."},
-		{exitUnreachable, "store unreachable", "The store cannot be reached, opened, read or written; or, for probe, the server cannot be reached."},
-		{exitPartly, "partly done", "Some of several jobs or lines were refused, the others are done; the refused ones are on standard error. An operation was stopped, or had jobs refused. Jobs died before «work --until-empty» found the queues empty."},
-		{exitCheckFailed, "a check failed", "Doctor found something to mend, the audit was tampered with, a server is not ready, the demo did not prove what it says, or a simulation is not as its scenario expects."},
-		{exitTimeout, "timed out", "The --timeout was over, or a drain took longer than --grace."},
-		{exitInterrupted, "interrupted", "An interrupt ended it before it was done, or a second one ended a drain. An operation goes on."},
+		{exitFailed, "failed", "Failed for a reason without its own code; the error says which."},
+		{exitUsage, "usage", "The command line, a payload or a setting is invalid. Nothing was changed."},
+		{exitNotFound, "not found", "No such job, queue, tenant, tier or operation."},
+		{exitRefused, "refused", "The job's state or the store's role forbids it, it exists already, or the database is newer than the program."},
+		{exitUnreachable, "store unreachable", "The store cannot be reached, opened, read or written; for probe, the server cannot be reached."},
+		{exitPartly, "partly done", "Some jobs or lines were refused (see standard error), the others are done. An operation was stopped, or had jobs refused. Jobs died before `work --until-empty` found the queues empty."},
+		{exitCheckFailed, "a check failed", "Doctor found a problem, the audit was tampered with, a server is not ready, the demo's proof failed, or a simulation differs from its scenario."},
+		{exitTimeout, "timed out", "--timeout passed, or a drain took longer than --grace."},
+		{exitInterrupted, "interrupted", "An interrupt ended the command early, or a second one ended a drain. An operation goes on."},
 	}
 }
 
-// exitCodesLine is the short form.
+// exitCodesLine lists the codes with their names.
 func exitCodesLine() string {
 	var parts []string
 	for _, c := range exitCodes() {
@@ -61,14 +61,14 @@ func exitCodesLine() string {
 	return strings.Join(parts, ", ")
 }
 
-// usageError is a command line that cannot be understood.
+// usageError is an invalid command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// codedError has an exit code of its own.
+// codedError has its own exit code and advice.
 type codedError struct {
 	error
 	code int
@@ -77,7 +77,7 @@ type codedError struct {
 
 func (e codedError) Unwrap() error { return e.error }
 
-// silentExit ends the command with a code after it has said everything itself.
+// silentExit sets the exit code of a command that has printed everything itself.
 type silentExit int
 
 func (silentExit) Error() string { return "" }
@@ -90,7 +90,7 @@ func asExit(err error) (code int, silent bool) {
 	return 0, false
 }
 
-// explain tells a person on three lines what failed, why, and what to do, and gives the exit code.
+// explain prints what failed, why, and what to do, on 3 lines. The result is the exit code.
 func (a *app) explain(command *cobra.Command, err error) int {
 	code, todo := diagnose(command, err)
 	what := command.CommandPath()
@@ -102,10 +102,10 @@ func (a *app) explain(command *cobra.Command, err error) int {
 	return code
 }
 
-// maxWhy bounds what is shown of an error; some carry a schema or a statement.
+// maxWhy limits the shown part of an error; some carry a schema or a statement.
 const maxWhy = 600
 
-// why writes an error on one line, each of its lines once, without passwords.
+// why formats an error on one line, without repeated lines and passwords.
 func (a *app) why(err error) string {
 	text := err.Error()
 	if a.db != "" {
@@ -133,7 +133,7 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitUsage, help
 	case errors.As(err, &config):
 		return exitUsage, "write --db (or SLUICE_DB) as postgres://USER:PASSWORD@HOST:PORT/DATABASE; %40 stands for @ in a password, %2F for /"
-	case errors.As(err, &server) && (strings.HasPrefix(server.Code, "28") || server.Code == "3D000"): // who, or which database
+	case errors.As(err, &server) && (strings.HasPrefix(server.Code, "28") || server.Code == "3D000"): // wrong user or database
 		return exitUnreachable, "check the user, the password and the database in --db (or SLUICE_DB)"
 	case errors.As(err, &server) && server.Code == "53300": // too many connections
 		return exitUnreachable, "end what holds connections (select application_name, count(*) from pg_stat_activity group by 1), give each process fewer with pool_max_conns=N in --db (or SLUICE_DB), or allow more: alter role ROLE connection limit N; or alter system set max_connections = N, and a restart"
@@ -179,13 +179,13 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 	return exitFailed, help
 }
 
-// diskFull reports whether the database has no room left: by PostgreSQL's code, or by what the SQLite store says of its own.
+// diskFull reports whether the database's disk is full: by PostgreSQL's code, or the SQLite store's text.
 func diskFull(err error) bool {
 	var server *pgconn.PgError
 	return errors.As(err, &server) && server.Code == "53100" || strings.Contains(err.Error(), "the disk is full: ")
 }
 
-// isCobraUsage recognises the errors that cobra makes of a bad command line.
+// isCobraUsage recognises cobra's errors for a bad command line.
 func isCobraUsage(err error) bool {
 	text := err.Error()
 	for _, prefix := range []string{"unknown command", "unknown flag", "unknown shorthand", "required flag", "invalid argument", "flag needs an argument", "if any flags in the group"} {
@@ -196,18 +196,17 @@ func isCobraUsage(err error) bool {
 	return false
 }
 
-// passwordInURL goes to the last @ of a word: a password that was not escaped may have others.
+// passwordInURL matches up to the last @ of a word: an unescaped password may contain others.
 var passwordInURL = regexp.MustCompile(`((?:://|\bpostgres(?:ql)?:/?)[^:@/\s]*):\S*@`)
 
 var passwordInQuery = regexp.MustCompile(`(?i)([?&\s]password=)[^&\s]*`)
 
-// redact takes passwords out of a text that may show a store's address.
+// redact removes passwords from a text that may show a store's address.
 func redact(text string) string {
 	return passwordInQuery.ReplaceAllString(passwordInURL.ReplaceAllString(text, "$1:•••@"), "$1•••")
 }
 
-// redactURL gives a store's address without its password, also where it is not a URL that can be
-// read.
+// redactURL returns a store's address without its password, even if it is no valid URL.
 func redactURL(address string) string {
 	at := strings.LastIndex(address, "@")
 	if at < 0 {
@@ -218,5 +217,5 @@ func redactURL(address string) string {
 	return redact(scheme + name + address[at:])
 }
 
-// storeScheme is how the address of a store begins, also where a slash is missing.
+// storeScheme matches the start of a store's address, even without a slash.
 var storeScheme = regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9+.-]*://|(?:postgres|postgresql):/?)`)

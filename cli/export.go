@@ -12,15 +12,14 @@ import (
 
 func (a *app) exportCommand() *cobra.Command {
 	command := group(&cobra.Command{
-		Use:   "export",
-		Short: "Write the rules of alerts for Prometheus, or a dashboard for Grafana",
-		Long: `Writes files for other programs from the rules of alerts. With a store they are its rules as they count, without one the
-presets.`,
+		Use:     "export",
+		Short:   "Export alert rules for Prometheus, or a dashboard for Grafana",
+		Long:    `Writes files for other programs from the store's alert rules, or without a store from the presets.`,
 		Example: "  sluice export prometheus-rules > sluice.rules.yml\n  sluice export grafana-dashboard > sluice.dashboard.json",
 	})
 	command.AddCommand(
-		a.exportOf("prometheus-rules", "Write the rules of alerts as a rule file of Prometheus", "sluice.rules.yml", export.PrometheusRules),
-		a.exportOf("grafana-dashboard", "Write a dashboard of Grafana: is work flowing, is it late, what fails, who is held back, is the store well", "sluice.dashboard.json", export.GrafanaDashboard),
+		a.exportOf("prometheus-rules", "Write the alert rules as a Prometheus rule file", "sluice.rules.yml", export.PrometheusRules),
+		a.exportOf("grafana-dashboard", "Write a Grafana dashboard: is work flowing, late or failing, who is held back, is the store healthy", "sluice.dashboard.json", export.GrafanaDashboard),
 	)
 	return command
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// forwardEnv names the variable that holds the address of the central store.
+// forwardEnv is the variable with the address of the central store.
 const forwardEnv = "SLUICE_FORWARD_TO"
 
-// forwardFlags say from where to where jobs are forwarded, and how.
+// forwardFlags say from where to where, and how, jobs are forwarded.
 type forwardFlags struct {
 	from, to string
 	once     bool
@@ -37,14 +37,14 @@ func (a *app) forwardCommand() *cobra.Command {
 	var f forwardFlags
 	command := &cobra.Command{
 		Use:   "forward QUEUE…",
-		Short: "Move the jobs of queues to a central store, whenever it can be reached",
-		Long: `Who enqueues into a local store never waits for the network; this takes the jobs on to a central one. Each arrives
-once, by its id, with all that it was enqueued with, and those of an order key arrive in their order. Jobs that are
-not due yet go too: the centre keeps them until they are. Here a job is completed when the centre has it.
+		Short: "Move jobs of queues to a central store whenever it is reachable",
+		Long: `Programs enqueue into a local store without waiting for the network; forward moves the jobs to a
+central one. Each arrives once, by its id, with all its options, and in order within an order key.
+Jobs not due yet move too; the centre keeps them. A job completes here when the centre has it.
 
-While the centre cannot be reached, jobs wait here, no attempt is counted, and it is tried again after a while. A job
-that breaks a rule of the centre's, such as its payload_limit, is a dead letter here. Killed at any moment, run twice
-by mistake: nothing is lost or doubled. Do not let workers run for the same queues here.`,
+While the centre is unreachable, jobs wait, no attempt counts, and forward retries. A job that
+breaks a rule of the centre, such as payload_limit, is a dead letter here. Killed at any moment or
+run twice, it loses and doubles nothing. Do not run workers for the same queues here.`,
 		Example: "  sluice forward events uploads --from sqlite:edge.db --to postgres://sluice@db.example.com/jobs\n  sluice forward events --from sqlite:edge.db --to postgres://sluice@db.example.com/jobs --once\n  sluice forward status --from sqlite:edge.db",
 		Args:    arguments(1, math.MaxInt),
 		RunE: func(command *cobra.Command, queues []string) error {
@@ -55,19 +55,19 @@ by mistake: nothing is lost or doubled. Do not let workers run for the same queu
 	}
 	flags := command.Flags()
 	a.metrics.addTo(flags)
-	flags.StringVar(&f.from, "from", "", "the local store (default: --db)")
-	flags.StringVar(&f.to, "to", os.Getenv(forwardEnv), "the central store (default: $"+forwardEnv+")")
-	flags.StringVar(&f.options.Centre, "name", "", "what the centre is called here; what is on its way goes on to this name only (default: its host and database)")
-	flags.IntVar(&f.options.Batch, "batch", 500, "jobs sent in one call at the most")
-	flags.Var(newDuration(&f.options.Poll, time.Second), "poll", "how often to look when nobody says that there are jobs")
-	flags.Var(newDuration(&f.options.Drain, 30*time.Second), "grace", "how long what was begun may go on after the first interrupt")
-	flags.BoolVar(&f.once, "once", false, "forward what waits now, and end")
+	flags.StringVar(&f.from, "from", "", "local store (default: --db)")
+	flags.StringVar(&f.to, "to", os.Getenv(forwardEnv), "central store (default: $"+forwardEnv+")")
+	flags.StringVar(&f.options.Centre, "name", "", "the centre's name here; jobs under way go to this name only (default: its host and database)")
+	flags.IntVar(&f.options.Batch, "batch", 500, "most jobs per call")
+	flags.Var(newDuration(&f.options.Poll, time.Second), "poll", "how often to look for jobs without notification")
+	flags.Var(newDuration(&f.options.Drain, 30*time.Second), "grace", "time for begun work after the first interrupt")
+	flags.BoolVar(&f.once, "once", false, "forward the jobs that wait now, then end")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave recovering, expiring and pruning here to others")
 	command.AddCommand(a.forwardStatusCommand())
 	return command
 }
 
-// takeFrom makes --from the store of the command, where it is given.
+// takeFrom makes --from the command's store, if given.
 func (a *app) takeFrom(from string) {
 	if from != "" {
 		a.db = from
@@ -102,7 +102,7 @@ func (a *app) forward(ctx context.Context, f forwardFlags) error {
 	defer stop()
 	if !f.noUpkeep {
 		tend := upkeep.Options{PayloadChecker: schema.New(), Logger: logger, LogLimit: f.options.LogLimit, Scrub: f.options.Scrub}
-		beside.Go(func() { _ = upkeep.New(local, tend).Run(ctx) }) // it returns nil
+		beside.Go(func() { _ = upkeep.New(local, tend).Run(ctx) }) // always nil
 	}
 	centre, err := a.awaitCentre(ctx, f.to)
 	if errors.Is(err, context.Canceled) { // interrupted before there was anything to drain
@@ -131,10 +131,10 @@ func (a *app) forwardOnce(ctx context.Context, local sluice.Store, f forwardFlag
 	})
 }
 
-// centrePatience is how long to wait before the central store is opened again that could not be reached.
+// centrePatience is how long to wait before opening an unreachable central store again.
 var centrePatience = sluice.Backoff{Base: time.Second, Factor: 2, Max: time.Minute, Jitter: time.Second}
 
-// awaitCentre opens the central store, as soon as it can be reached.
+// awaitCentre opens the central store as soon as it is reachable.
 func (a *app) awaitCentre(ctx context.Context, to string) (sluice.Store, error) {
 	log := a.events()
 	defer log.Flush()
@@ -160,13 +160,13 @@ func (a *app) awaitCentre(ctx context.Context, to string) (sluice.Store, error) 
 	}
 }
 
-// refusesUs reports whether a server is there, and lets nobody with this name or password in, or has no such database.
+// refusesUs reports whether a server answers but refuses the user or password, or lacks the database.
 func refusesUs(err error) bool {
 	var server *pgconn.PgError
 	return errors.As(err, &server) && (strings.HasPrefix(server.Code, "28") || server.Code == "3D000")
 }
 
-// centreName is what the local store has for a central one: where it is, whoever we are there.
+// centreName is the local name of a central store: its place, without the user.
 func centreName(address string) string {
 	if path, isLite := strings.CutPrefix(address, "sqlite:"); isLite {
 		if whole, err := filepath.Abs(path); err == nil {
@@ -184,9 +184,9 @@ func (a *app) forwardStatusCommand() *cobra.Command {
 	var from string
 	command := &cobra.Command{
 		Use:   "status [QUEUE…]",
-		Short: "Tell what waits to be forwarded, and since when",
-		Long: `Looks at the local store alone. Without queues it tells of all. What is on the way was sent, and no answer came yet.
-What is dead was refused, and what is uncertain may have arrived: both wait for a person.`,
+		Short: "Show how many jobs wait to be forwarded, and since when",
+		Long: `Reads the local store alone; without arguments, all queues. Jobs on the way were sent, not
+answered. Dead jobs were refused; uncertain ones may have arrived. Both wait for a person.`,
 		Example: "  sluice forward status --from sqlite:edge.db\n  sluice forward status events -o json",
 		Args:    arguments(0, math.MaxInt),
 		RunE: func(command *cobra.Command, queues []string) error {
@@ -209,7 +209,7 @@ What is dead was refused, and what is uncertain may have arrived: both wait for 
 			})
 		},
 	}
-	command.Flags().StringVar(&from, "from", "", "the local store (default: --db)")
+	command.Flags().StringVar(&from, "from", "", "local store (default: --db)")
 	return command
 }
 

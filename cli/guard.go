@@ -18,19 +18,19 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// guardFactor is how many times as much as usual a figure must be for a person to be asked.
+// guardFactor is the multiple of the usual figure that needs a person's consent.
 const guardFactor = 2
 
-// guardWindow is how far back the starts of an engine are looked at.
+// guardWindow is how far back guard reads an engine's starts.
 const guardWindow = 24 * time.Hour
 
-// addYes adds the flag that answers what guard asks.
+// addYes adds the flag that answers guard.
 func addYes(command *cobra.Command) *bool {
-	return command.Flags().Bool("yes", false, "go on without being asked, also where a figure is a multiple of what is usual")
+	return command.Flags().Bool("yes", false, "do not ask, even for a multiple of the usual")
 }
 
-// guard lets a change through that nothing is said against. Else it warns, and goes on if a person at the terminal agrees, or
-// --yes was given. Where nobody can be asked it refuses, and nothing is changed.
+// guard allows a change without a warning. Otherwise it warns, and continues if --yes was given or a person at the
+// terminal agrees. If nobody can be asked, it refuses and changes nothing.
 func (a *app) guard(warning string, yes bool) error {
 	if warning == "" {
 		return nil
@@ -54,7 +54,7 @@ func (a *app) guard(warning string, yes bool) error {
 	return nil
 }
 
-// canAsk reports whether a person sits at standard input.
+// canAsk reports whether standard input is a terminal.
 func (a *app) canAsk() bool {
 	input, ok := a.stdin.(interruptible)
 	if !ok {
@@ -64,7 +64,7 @@ func (a *app) canAsk() bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// ceiling is how much a limit allows: one of 0 is no limit, which is more than any figure.
+// ceiling returns how much a limit allows; 0 is no limit, above any figure.
 func ceiling(limit float64) float64 {
 	if limit == 0 {
 		return math.Inf(1)
@@ -72,12 +72,12 @@ func ceiling(limit float64) float64 {
 	return limit
 }
 
-// stands reports whether a figure is raised, and to a multiple of the usual figure; usual 0: no figure is usual.
+// stands reports whether a figure is raised to a multiple of the usual; usual 0: none.
 func stands(figure, before, usual float64) bool {
 	return usual > 0 && figure > before && figure >= guardFactor*usual
 }
 
-// guardTenant asks before a tenant gets limits that are a multiple of those of its tier, which the flag may change.
+// guardTenant asks before a tenant gets a multiple of its tier's limits. The flag may change the tier.
 func (a *app) guardTenant(ctx context.Context, store sluice.Store, of sluice.TenantLimits, flag *pflag.Flag, args []string, yes bool) error {
 	if len(args) == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (a *app) guardTenant(ctx context.Context, store sluice.Store, of sluice.Ten
 	return a.guard(warning, yes)
 }
 
-// warnOfTenant says what a tenant is given beyond its tier; tier is the one that it will be in.
+// warnOfTenant says what a tenant gets beyond its tier; tier is its future one.
 func warnOfTenant(ctx context.Context, client *sluice.Client, of sluice.TenantLimits, tier string, set func(*sluice.TenantLimits) error) (string, error) {
 	if tier == "" {
 		return "", nil
@@ -141,7 +141,7 @@ func warnOfTenant(ctx context.Context, client *sluice.Client, of sluice.TenantLi
 	return fmt.Sprintf("tenant %s would get %s of its tier %s", of.Tenant, strings.Join(parts, " and "), tier), nil
 }
 
-// nearest gives the figures that count in a queue, or in every queue if it is empty: those of the queue come first.
+// nearest returns the limits in effect in a queue; empty: in every queue. The queue's own come first.
 func nearest(all []sluice.TenantLimits, queue string) (out sluice.TenantLimits) {
 	for _, of := range []string{"", queue} {
 		for _, l := range all {
@@ -159,7 +159,7 @@ func nearest(all []sluice.TenantLimits, queue string) (out sluice.TenantLimits) 
 	return out
 }
 
-// allowed is how much a tenant's own limit allows; 0: it has none, so that its tier's counts.
+// allowed returns how much a tenant's own limit allows; 0: none, so its tier's counts.
 func allowed[T any](limit *T, figure func(T) float64) float64 {
 	if limit == nil {
 		return 0
@@ -167,7 +167,7 @@ func allowed[T any](limit *T, figure func(T) float64) float64 {
 	return ceiling(figure(*limit))
 }
 
-// guardRate asks before settings raise the rate of a queue beyond what its engine took lately.
+// guardRate asks before a queue's rate rises beyond its engine's recent load.
 func (a *app) guardRate(ctx context.Context, store sluice.Store, client *sluice.Client, name string, pairs []string, yes bool) error {
 	warning, err := warnOfRate(ctx, store, client, name, pairs)
 	if err != nil {
@@ -176,8 +176,7 @@ func (a *app) guardRate(ctx context.Context, store sluice.Store, client *sluice.
 	return a.guard(warning, yes)
 }
 
-// warnOfRate says how far a queue's rate would be raised beyond what its engine took lately. It says nothing where nobody
-// counted any start.
+// warnOfRate says how far a queue's new rate exceeds its engine's recent load; nothing if no start was counted.
 func warnOfRate(ctx context.Context, store sluice.Store, client *sluice.Client, name string, pairs []string) (string, error) {
 	queue, err := client.Queue(ctx, name)
 	if errors.Is(err, sluice.ErrNotFound) {
@@ -206,7 +205,7 @@ func warnOfRate(ctx context.Context, store sluice.Store, client *sluice.Client, 
 	return rateWarning(after, before, most), nil
 }
 
-// rateWarning compares a rate with the most runs that the engine took in a minute.
+// rateWarning compares a rate with the engine's most runs in a minute.
 func rateWarning(after sluice.Settings, before sluice.Rate, most int64) string {
 	took := float64(most) / stat.Minute.Seconds()
 	lately := fmt.Sprintf("engine %s took at most %s runs a minute (%.3g/s) in the last day", after.Engine, count(int(most)), took)

@@ -13,13 +13,13 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// jobField is one of the names that a line of a file of jobs may have.
+// jobField is a field of a line in a file of jobs.
 type jobField struct {
 	name string
 	read func(value json.RawMessage, into *sluice.NewJob) error
 }
 
-// jobFields are all of them. Instants are RFC 3339, durations as settings are written.
+// jobFields lists all fields. Instants are RFC 3339; durations are written as in settings.
 var jobFields = []jobField{
 	{"queue", func(v json.RawMessage, j *sluice.NewJob) error { return readText(v, &j.Queue) }},
 	{"payload", func(v json.RawMessage, j *sluice.NewJob) error { j.Payload = v; return nil }},
@@ -48,9 +48,8 @@ func jobFieldNames() string {
 	return strings.Join(names, ", ")
 }
 
-// parseJobLine reads a line of a file of jobs. The error is a *sluice.InvalidError, whose field is
-// one of the line's, or «line» where no field is to blame. A name that is not known, or is there twice, is
-// refused: the job would not do what was meant.
+// parseJobLine reads a line of a file of jobs. Its error is a [sluice.InvalidError] with the name of the field, or
+// `line`. Unknown and repeated names are refused, because the job would not do what was meant.
 func parseJobLine(line []byte, queue string) (sluice.NewJob, error) {
 	job := sluice.NewJob{Queue: queue}
 	if !utf8.Valid(line) {
@@ -80,7 +79,7 @@ func parseJobLine(line []byte, queue string) (sluice.NewJob, error) {
 		}
 		seen[name] = true
 		if string(value) == "null" && name != "payload" {
-			continue // as if it were not there
+			continue // as if absent
 		}
 		if err := jobFields[at].read(value, &job); err != nil {
 			return job, wrong(name, err)
@@ -99,7 +98,7 @@ func wrong(field string, err error) error {
 	return &sluice.InvalidError{Field: field, Rule: err.Error()}
 }
 
-// jsonFault says what is wrong with a line that is no JSON.
+// jsonFault says why a line is no JSON.
 func jsonFault(err error) error {
 	switch {
 	case err == nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// filterFlags choose jobs.
+// filterFlags select jobs.
 type filterFlags struct {
 	queue, tenant, key, before string
 	states, labels             []string
@@ -22,19 +22,19 @@ type filterFlags struct {
 	minAttempts, minRecoveries int
 }
 
-// add makes the flags. A limit of 0 is none.
+// add adds the flags. A limit of 0 is none.
 func (f *filterFlags) add(command *cobra.Command, limit int) {
 	flags := command.Flags()
-	flags.StringVar(&f.queue, "queue", "", "of this queue")
-	flags.StringVar(&f.tenant, "tenant", "", "of this tenant")
-	flags.StringVar(&f.key, "key", "", "with this key")
-	flags.StringArrayVar(&f.labels, "label", nil, "with this label, as name=value; may be repeated")
-	flags.IntVar(&f.minAttempts, "min-attempts", 0, "of which at least so many attempts failed")
-	flags.IntVar(&f.minRecoveries, "min-recoveries", 0, "that lost their holder at least so many times")
-	flags.IntVar(&f.limit, "limit", limit, "how many at the most")
+	flags.StringVar(&f.queue, "queue", "", "only this queue")
+	flags.StringVar(&f.tenant, "tenant", "", "only this tenant")
+	flags.StringVar(&f.key, "key", "", "only this key")
+	flags.StringArrayVar(&f.labels, "label", nil, "with label NAME=VALUE; repeatable")
+	flags.IntVar(&f.minAttempts, "min-attempts", 0, "minimum of failed attempts")
+	flags.IntVar(&f.minRecoveries, "min-recoveries", 0, "minimum of recoveries")
+	flags.IntVar(&f.limit, "limit", limit, "most jobs")
 }
 
-// addStates makes the flag for commands that are on jobs of more than one state.
+// addStates adds --state, for commands on jobs of several states.
 func (f *filterFlags) addStates(command *cobra.Command) {
 	command.Flags().StringSliceVar(&f.states, "state", nil, "in these states: queued, claimed, dispatched, uncertain, completed, dead, cancelled")
 	_ = command.RegisterFlagCompletionFunc("state", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -76,7 +76,7 @@ func (a *app) jobsCommand() *cobra.Command {
 	var f filterFlags
 	command := &cobra.Command{
 		Use:     "jobs",
-		Short:   "List jobs, the newest first",
+		Short:   "List jobs, newest first",
 		Example: "  sluice jobs --queue mail --state queued,claimed\n  sluice jobs --tenant acme --label kind=welcome --state queued -o ids | sluice cancel -\n  sluice jobs --queue mail --min-attempts 6",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -89,7 +89,7 @@ func (a *app) jobsCommand() *cobra.Command {
 	}
 	f.add(command, 100)
 	f.addStates(command)
-	command.Flags().StringVar(&f.before, "before", "", "the page after the one that ended with this id")
+	command.Flags().StringVar(&f.before, "before", "", "continue after this id")
 	return command
 }
 
@@ -132,7 +132,7 @@ func jobColumns() []column[sluice.Job] {
 	}
 }
 
-// jobDetail is all that is known of a job.
+// jobDetail is everything known about a job.
 type jobDetail struct {
 	sluice.Job
 	Failed []sluice.Attempt    `json:"failed_attempts"`
@@ -142,7 +142,7 @@ type jobDetail struct {
 func (a *app) jobCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "job ID",
-		Short:   "Show everything about one job",
+		Short:   "Show everything about a job",
 		Example: "  sluice job 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice job 01a1fb72-1dea-7abc-8fc6-99e4817522bb -o json",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -157,7 +157,7 @@ func (a *app) jobCommand() *cobra.Command {
 	}
 }
 
-// withJob runs what a command does with the job that its argument names.
+// withJob calls do with the job that the argument names.
 func (a *app) withJob(ctx context.Context, text string, do func(context.Context, *sluice.Client, sluice.ID) error) error {
 	id, err := sluice.ParseID(text)
 	if err != nil {
@@ -253,7 +253,7 @@ func formatLabels(labels map[string]string) string {
 	return strings.Join(pairs, " ")
 }
 
-// compact writes JSON on one line, as a terminal may show it.
+// compact formats JSON on one line, safe for a terminal.
 func compact(text json.RawMessage) string {
 	if len(text) == 0 {
 		return ""

@@ -13,13 +13,13 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// limitFlags say for which queue limits are, and until when.
+// limitFlags say for which queue and how long limits count.
 type limitFlags struct {
 	queue  string
 	during time.Duration
 }
 
-// figures are the limits that arguments such as capacity=5 name.
+// figures parses limits such as capacity=5.
 func figures(args []string) (func(*sluice.TenantLimits) error, error) {
 	type figure struct{ name, value string }
 	var given []figure
@@ -51,7 +51,7 @@ func (a *app) setLimits(ctx context.Context, client *sluice.Client, of sluice.Te
 	}
 	stored, err := client.ChangeTenantLimits(ctx, of, a.act(""), func(l *sluice.TenantLimits) error {
 		now := time.Now()
-		if !l.Until.IsZero() && !l.Until.After(now) { // what has ended must not begin again
+		if !l.Until.IsZero() && !l.Until.After(now) { // ended limits must not return
 			l.Capacity, l.Rate, l.Burst, l.Weight, l.Until = nil, nil, nil, nil, time.Time{}
 		}
 		if err := set(l); err != nil {
@@ -75,7 +75,7 @@ func (a *app) setLimits(ctx context.Context, client *sluice.Client, of sluice.Te
 
 const noLimits = "no limits"
 
-// limitsText writes limits in one line.
+// limitsText formats limits on one line.
 func limitsText(all []sluice.TenantLimits) string {
 	var parts []string
 	for _, l := range all {
@@ -128,7 +128,7 @@ func pausedText(l sluice.TenantLimits) string {
 	return text
 }
 
-// pauseTenant pauses a tenant in the named queue, or in every one.
+// pauseTenant pauses a tenant in the named queue, or in every queue.
 func (a *app) pauseTenant(ctx context.Context, client *sluice.Client, args []string, tenant string, during time.Duration) error {
 	paused, err := client.PauseTenant(ctx, onlyQueue(args), tenant, during, a.act(""))
 	if err == nil {
@@ -148,7 +148,7 @@ func resumeLine(args []string, tenant string) string {
 	return strings.Join(append(append([]string{"sluice", "resume"}, args...), "--tenant", tenant), " ")
 }
 
-// queueOrTenant checks that something is named to be paused or resumed.
+// queueOrTenant requires a queue or tenant to pause or resume.
 func queueOrTenant(args []string, tenant string) error {
 	if len(args) == 0 && tenant == "" {
 		return usagef("name a queue, or a tenant with --tenant")
@@ -160,7 +160,7 @@ func (a *app) presetTiersCommand() *cobra.Command {
 	var queue string
 	command := &cobra.Command{
 		Use:     "preset",
-		Short:   "Add the tiers FREE, PRO and ENTERPRISE with capacities of 1, 5 and 20",
+		Short:   "Add the tiers FREE, PRO and ENTERPRISE with capacities 1, 5 and 20",
 		Example: "  sluice tiers preset\n  sluice tiers preset --queue payments",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -178,7 +178,7 @@ func (a *app) presetTiersCommand() *cobra.Command {
 			})
 		},
 	}
-	command.Flags().StringVar(&queue, "queue", "", "only in this queue (default: in every queue)")
+	command.Flags().StringVar(&queue, "queue", "", "only this queue (default: every queue)")
 	return command
 }
 
@@ -186,7 +186,7 @@ func (a *app) setTierCommand() *cobra.Command {
 	var f limitFlags
 	command := &cobra.Command{
 		Use:     "set TIER NAME=VALUE…",
-		Short:   "Say what each tenant of a tier is granted: capacity, rate, burst, weight",
+		Short:   "Set what a tier grants each tenant: capacity, rate, burst, weight",
 		Example: "  sluice tiers set PRO capacity=5 weight=2\n  sluice tiers set FREE rate=10/s --queue payments\n  sluice tiers set FREE rate= --queue payments",
 		Args:    arguments(2, 5),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -195,7 +195,7 @@ func (a *app) setTierCommand() *cobra.Command {
 			})
 		},
 	}
-	command.Flags().StringVar(&f.queue, "queue", "", "only in this queue (default: in every queue)")
+	command.Flags().StringVar(&f.queue, "queue", "", "only this queue (default: every queue)")
 	return command
 }
 

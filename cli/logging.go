@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/scrub"
 )
 
-// logFlags say what is logged, and how.
+// logFlags say what to log, and how.
 type logFlags struct {
 	format  string
 	level   string
@@ -21,17 +21,17 @@ type logFlags struct {
 	without []string
 }
 
-// levels are what --log-level takes.
+// levels are the values of --log-level.
 var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
-// leaveAll keeps --scrub-without from removing anything.
+// leaveAll makes --scrub-without remove nothing.
 const leaveAll = "all"
 
 func (f *logFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&f.format, "log-format", "text", "how to log on standard error: text, json")
-	flags.StringVar(&f.level, "log-level", "", "what to log: debug, info, warn, error (default: info, with -v debug, with -q warn)")
-	flags.IntVar(&f.limit, "log-limit", event.DefaultLimit, "lines of an event that are logged for one queue within 10s; of more, the number is (-1: all)")
-	flags.StringSliceVar(&f.without, "scrub-without", nil, "what is left in errors that are stored and logged: "+strings.Join(familyNames(), ", ")+", or all")
+	flags.StringVar(&f.format, "log-format", "text", "log format on standard error: text, json")
+	flags.StringVar(&f.level, "log-level", "", "least level to log: debug, info, warn, error (default: info, with -v debug, with -q warn)")
+	flags.IntVar(&f.limit, "log-limit", event.DefaultLimit, "most lines per event and queue in 10s; the rest is counted (-1: all)")
+	flags.StringSliceVar(&f.without, "scrub-without", nil, "leave these in stored and logged errors: "+strings.Join(familyNames(), ", ")+", or all")
 }
 
 func familyNames() []string {
@@ -42,7 +42,7 @@ func familyNames() []string {
 	return names
 }
 
-// check says which flag makes no sense.
+// check refuses invalid flags.
 func (f *logFlags) check() error {
 	if f.format != "text" && f.format != "json" {
 		return usagef("--log-format %q is neither text nor json", f.format)
@@ -61,7 +61,7 @@ func (f *logFlags) check() error {
 	return nil
 }
 
-// clean is what removes secrets from errors before they are stored or logged.
+// clean returns the function that removes secrets from errors before they are stored or logged.
 func (f *logFlags) clean() func(string) string {
 	if slices.Contains(f.without, leaveAll) {
 		return scrub.Nothing
@@ -93,10 +93,10 @@ func (a *app) logger() *slog.Logger {
 	return scrubbed.Logger(slog.New(handler), a.log.clean())
 }
 
-// events is a log of what a command does beside its holders.
+// events is a log for what a command does outside its holders.
 func (a *app) events() *event.Log { return event.NewLog(a.logger(), "", a.log.limit) }
 
-// readable writes durations as 1.5s, as in text; JSON would have nanoseconds.
+// readable formats durations as 1.5s, as in text logs. JSON would show nanoseconds.
 func readable(_ []string, attr slog.Attr) slog.Attr {
 	if attr.Value.Kind() == slog.KindDuration {
 		attr.Value = slog.StringValue(fmt.Sprint(attr.Value.Duration()))

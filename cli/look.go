@@ -22,7 +22,7 @@ func (a *app) auditCommand() *cobra.Command {
 	var limit int
 	command := &cobra.Command{
 		Use:     "audit",
-		Short:   "Show who did what, when and why, the newest first",
+		Short:   "Show who did what, when and why, newest first",
 		Example: "  sluice audit --job 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice audit --queue payments\n  sluice audit --object tenant --name acme\n  sluice audit --object operation",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -56,17 +56,17 @@ func (a *app) auditCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&object, "object", "", "of this kind: job, queue, tenant, tier, alert, operation or audit")
-	flags.StringVar(&name, "name", "", "of the queue, tenant, tier, alert or operation of this name; of jobs, those of this queue")
-	flags.StringVar(&queue, "queue", "", "of this queue and its jobs")
-	flags.StringVar(&job, "job", "", "of this job")
-	flags.Int64Var(&before, "before", 0, "the page after the one that ended with this number")
-	flags.IntVar(&limit, "limit", 100, "how many at the most")
+	flags.StringVar(&object, "object", "", "only this kind: job, queue, tenant, tier, alert, operation, policy or audit")
+	flags.StringVar(&name, "name", "", "only this queue, tenant, tier, alert or operation; for jobs, their queue")
+	flags.StringVar(&queue, "queue", "", "only this queue and its jobs")
+	flags.StringVar(&job, "job", "", "only this job")
+	flags.Int64Var(&before, "before", 0, "continue after this number")
+	flags.IntVar(&limit, "limit", 100, "most entries")
 	command.AddCommand(a.auditVerifyCommand(), a.auditHeadCommand(), a.auditKeepCommand())
 	return command
 }
 
-// objects are the kinds of things that the audit tells of.
+// objects are the kinds of things in the audit.
 var objects = []sluice.Object{sluice.ObjectJob, sluice.ObjectQueue, sluice.ObjectTenant, sluice.ObjectTier, sluice.ObjectAlert, sluice.ObjectOperation, sluice.ObjectPolicy, sluice.ObjectAudit}
 
 func auditColumns() []column[sluice.AuditEntry] {
@@ -91,7 +91,7 @@ func auditColumns() []column[sluice.AuditEntry] {
 	}
 }
 
-// batchOf says in words what became of the jobs of a batch; empty: the entry tells of something else.
+// batchOf describes the outcome of a batch of jobs; empty: the entry is no batch.
 func batchOf(e sluice.AuditEntry) string {
 	var done dispatcher.Cycle
 	if e.Event != sluice.EventBatch || json.Unmarshal(e.After, &done) != nil {
@@ -112,7 +112,7 @@ func batchOf(e sluice.AuditEntry) string {
 func (a *app) holdersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "holders",
-		Short:   "List the workers, dispatchers and upkeepers that run, what they lead, and what keeps them from their work",
+		Short:   "List running workers, dispatchers and upkeep, their leads and problems",
 		Example: "  sluice holders\n  sluice holders -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -143,7 +143,7 @@ func (a *app) holdersCommand() *cobra.Command {
 	}
 }
 
-// troubleKinds names the kinds of trouble that a process has, in words.
+// troubleKinds names the conditions of a process in words.
 func troubleKinds(h sluice.Holder) string {
 	var kinds []string
 	for _, c := range h.Conditions {
@@ -154,7 +154,7 @@ func troubleKinds(h sluice.Holder) string {
 	return strings.Join(kinds, ", ")
 }
 
-// printConditions says below the table what each process in trouble has, and what mends it.
+// printConditions prints, below the table, each process's conditions and how to fix them.
 func (a *app) printConditions(holders []sluice.Holder) error {
 	for _, h := range holders {
 		for _, c := range h.Conditions {
@@ -170,14 +170,14 @@ func (a *app) printConditions(holders []sluice.Holder) error {
 	return nil
 }
 
-// buildVersion is what «version» tells.
+// buildVersion is the output of `version`.
 type buildVersion struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
 	Go      string `json:"go"`
 }
 
-// String writes it on one line.
+// String formats the version on one line.
 func (v buildVersion) String() string {
 	return strings.Join(strings.Fields("sluice "+v.Version+" "+v.Commit+" "+v.Go), " ")
 }

@@ -20,22 +20,21 @@ import (
 	"github.com/sluice-queue/sluice/observe"
 )
 
-// metricsServer tells Prometheus what a command does, and how its store is.
+// metricsServer serves a command's metrics, and its store's, to Prometheus.
 type metricsServer struct {
-	address  string // as the flag says; empty: nobody is told
+	address  string // of --metrics; empty: off
 	registry *prometheus.Registry
 	options  metric.Options
 
-	gauged sluice.Store // the first store that was opened, which the gauges tell of
-	stop   func()       // ends the reading of the gauges; nil: nobody reads them
+	gauged sluice.Store // first opened store, read by the gauges
+	stop   func()       // ends reading the gauges; nil: not reading
 }
 
 func (m *metricsServer) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&m.address, "metrics", "", "serve metrics for Prometheus at this address, as /metrics; a port alone is on loopback")
+	flags.StringVar(&m.address, "metrics", "", "serve /metrics for Prometheus at this address; a port alone is on loopback")
 }
 
-// listenAddress gives the address that a person meant: without a host it is on loopback, so that nothing is open to
-// others unless somebody says so.
+// listenAddress completes an address. Without a host it is on loopback: others get access only if somebody says so.
 func listenAddress(text string) (string, error) {
 	if !strings.Contains(text, ":") {
 		text = ":" + text
@@ -50,7 +49,7 @@ func listenAddress(text string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// beginMetrics serves the metrics of a command, if it was asked to.
+// beginMetrics serves the command's metrics, with --metrics.
 func (a *app) beginMetrics() error {
 	if a.metrics.address == "" {
 		return nil
@@ -75,7 +74,7 @@ func (a *app) beginMetrics() error {
 	return nil
 }
 
-// measure begins to count what the command does, for its metrics.
+// measure starts counting for the command's metrics.
 func (a *app) measure() error {
 	m := &a.metrics
 	m.registry = prometheus.NewRegistry()
@@ -95,8 +94,8 @@ func (m *metricsServer) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, MaxRequestsInFlight: 8})
 }
 
-// siteAt makes what is answered at an address. On loopback only the names of loopback are answered: a page of a foreign site
-// could ask there in its visitor's name.
+// siteAt makes the site at an address. On loopback it answers only names of loopback: a foreign page could ask in its
+// visitor's name.
 func siteAt(address string, options api.Options) (*api.Site, error) {
 	if onLoopback(address) {
 		options.Hosts = api.LoopbackHosts()
@@ -104,13 +103,13 @@ func siteAt(address string, options api.Options) (*api.Site, error) {
 	return api.New(options)
 }
 
-// serveSite answers until it is told to end.
+// serveSite answers until end is called.
 func serveSite(listener net.Listener, site *api.Site, logger *slog.Logger) (end func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = api.Serve(ctx, listener, site, logger) // it ends with ctx
+		_ = api.Serve(ctx, listener, site, logger) // ends with ctx
 	}()
 	return func(context.Context) {
 		cancel()
@@ -118,7 +117,7 @@ func serveSite(listener net.Listener, site *api.Site, logger *slog.Logger) (end 
 	}
 }
 
-// beginGauges has the gauges tell of a store, if it is the first that the command has opened.
+// beginGauges makes the gauges read a store, if it is the command's first.
 func (a *app) beginGauges(store sluice.Store) {
 	m := &a.metrics
 	if m.registry == nil || m.gauged != nil {
@@ -131,14 +130,14 @@ func (a *app) beginGauges(store sluice.Store) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var reading sync.WaitGroup
-	reading.Go(func() { _ = gauges.Run(ctx) }) // it returns nil
+	reading.Go(func() { _ = gauges.Run(ctx) }) // always nil
 	m.gauged, m.stop = store, func() {
 		cancel()
 		reading.Wait()
 	}
 }
 
-// endGauges ends the reading of a store that is about to be closed.
+// endGauges stops reading a store that is about to close.
 func (m *metricsServer) endGauges(store sluice.Store) {
 	if m.stop != nil && m.gauged == store {
 		m.stop()

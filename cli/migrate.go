@@ -12,10 +12,10 @@ func (a *app) migrateCommand() *cobra.Command {
 	var preview, sql bool
 	command := &cobra.Command{
 		Use:   "migrate",
-		Short: "Make the store's tables, or bring them up to date",
-		Long: `Runs the schema steps that the database still needs, each in a transaction of its own. Several
-processes may migrate at once. A SQLite file is made if it is not there. In PostgreSQL it also makes
-the functions for programs in other languages, or replaces older ones.`,
+		Short: "Create the store's tables, or bring them up to date",
+		Long: `Runs the missing schema steps, each in its own transaction; several processes may migrate at once.
+Creates a missing SQLite file. In PostgreSQL it also creates or replaces the functions for other
+languages.`,
 		Example: "  sluice migrate --db sqlite:jobs.db\n  sluice migrate --preview\n  sluice migrate --sql > steps.sql",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -44,8 +44,8 @@ the functions for programs in other languages, or replaces older ones.`,
 			return a.printSteps(steps, "would be applied", "nothing would be applied: the schema is up to date")
 		},
 	}
-	command.Flags().BoolVar(&preview, "preview", false, "list the steps that would run, and run none")
-	command.Flags().BoolVar(&sql, "sql", false, "print the SQL of the steps that would run, and run none")
+	command.Flags().BoolVar(&preview, "preview", false, "list pending steps, run none")
+	command.Flags().BoolVar(&sql, "sql", false, "print the SQL of pending steps, run none")
 	return command
 }
 
@@ -70,7 +70,7 @@ func (a *app) printSteps(steps []sluice.Migration, what, none string) error {
 	})
 }
 
-// stepNumber is the number of a schema step. The functions for other languages have none: they are made after the steps.
+// stepNumber formats the number of a schema step. The functions for other languages have none: they follow the steps.
 func stepNumber(version int) string {
 	if version == 0 {
 		return "-"

@@ -18,14 +18,15 @@ func (a *app) moveCommand() *cobra.Command {
 	var options move.Options
 	command := &cobra.Command{
 		Use:   "move",
-		Short: "Take a whole system from one store to another, such as from SQLite to PostgreSQL",
-		Long: `Moves queues with their settings, tenants, tiers and limits, jobs with all that is known of them, history, keys, order,
-runs at engines, waves and the audit, and then compares both stores. The target must be empty; it gets its tables.
+		Short: "Move everything from one store to another, such as from SQLite to PostgreSQL",
+		Long: `Moves queues, settings, tenants, tiers, limits, jobs with all their data, history, keys, order,
+runs at engines, forecasts and the audit, then compares both stores. The target must be empty; its
+tables are created.
 
-From the beginning on the source takes no new jobs and hands none out; once nobody holds a job it changes no more, and
-stays so: whoever writes there is told where it went. Jobs that are claimed are waited for as long as --wait says;
-if they are not settled by then, the source is open again as before. Nobody can open the target before it has all. A
-move that was broken off goes on when it is run again; --reopen gives it up instead.`,
+From the start the source takes and hands out no jobs. Once nobody holds a job, the source never
+changes again; writers learn where it went. Claimed jobs get --wait to settle, else the source
+reopens as before. Nobody can open an incomplete target. Run a failed move again to continue it;
+--reopen gives it up.`,
 		Example: "  sluice move --from sqlite:jobs.db --to postgres://sluice@db.example.com/jobs\n  sluice move --from sqlite:jobs.db --to postgres://sluice@db.example.com/jobs --wait 5m\n  sluice move --from sqlite:jobs.db --reopen",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -50,10 +51,10 @@ move that was broken off goes on when it is run again; --reopen gives it up inst
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&from, "from", "", "the store that is moved (default: --db)")
-	flags.StringVar(&to, "to", "", "the empty store that it is moved to")
-	flags.Var(newDuration(&options.Wait, 0), "wait", "how long to wait for jobs that are claimed")
-	flags.BoolVar(&reopen, "reopen", false, "give up a move that was broken off: the source goes on as before")
+	flags.StringVar(&from, "from", "", "store to move (default: --db)")
+	flags.StringVar(&to, "to", "", "the empty target store")
+	flags.Var(newDuration(&options.Wait, 0), "wait", "how long to wait for claimed jobs")
+	flags.BoolVar(&reopen, "reopen", false, "give up a failed move: the source goes on as before")
 	return command
 }
 

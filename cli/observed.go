@@ -11,34 +11,34 @@ import (
 	"github.com/sluice-queue/sluice/observe"
 )
 
-// observed are the commands whose calls of stores and engines are told to observers.
+// observed are the commands whose calls of stores and engines are observed.
 var observed = []string{"work", "dispatch", "upkeep", "forward", "enqueue", "demo", "demo-worker", "serve"}
 
-// watch is what observes the calls of a command.
+// watch holds the observers of a command's calls.
 type watch struct {
-	// observers make the observers of a store, by its product as OpenTelemetry's conventions name it, or of an engine,
-	// which has none. One that is nil is left out.
+	// observers make the observers of a store, given its product as OpenTelemetry names it, or of an engine, without
+	// one. A nil observer is left out.
 	observers []func(database string) observe.Observer
-	// ends are called, the last first, when the command has ended, and may take until their context ends.
+	// ends are called in reverse order after the command, and may take until their context ends.
 	ends []func(context.Context)
 }
 
-// endTime is how long the observers may take to end, such as to send the last spans.
+// endTime is how long observers may take to end, such as to send the last spans.
 const endTime = 3 * time.Second
 
-// beginWatch makes the observers of a command, as its flags and the environment ask for them.
+// beginWatch makes the observers that the flags and environment ask for.
 func (a *app) beginWatch(command *cobra.Command) error {
 	if !slices.Contains(observed, command.Name()) || command.Parent() != command.Root() {
 		return nil
 	}
 	a.beginTraces()
-	if command.Name() == "serve" { // which always does, and answers them itself
+	if command.Name() == "serve" { // always measures, and answers itself
 		return a.measure()
 	}
 	return a.beginMetrics()
 }
 
-// endWatch ends them.
+// endWatch ends the observers.
 func (a *app) endWatch() {
 	ctx, stop := context.WithTimeout(context.Background(), endTime)
 	defer stop()
@@ -56,7 +56,7 @@ func (w *watch) of(database string) (all []observe.Observer) {
 	return all
 }
 
-// observeStore decorates a store with what observes the command.
+// observeStore decorates a store with the command's observers.
 func (a *app) observeStore(store sluice.Store, at address) sluice.Store {
 	database := "sqlite"
 	if at.postgres != "" {

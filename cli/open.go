@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
-// address is where a store is: a PostgreSQL URL, or the path of a SQLite file.
+// address is the place of a store: a PostgreSQL URL, or the path of a SQLite file.
 type address struct {
 	postgres string
 	sqlite   string
@@ -29,7 +29,7 @@ func parseAddress(text string) (address, error) {
 	case strings.HasPrefix(text, "postgres://"), strings.HasPrefix(text, "postgresql://"):
 		return address{postgres: text}, nil
 	case strings.HasPrefix(text, "sqlite:"):
-		// sqlite:///absolute/path and sqlite://relative/path are understood as well.
+		// sqlite:///absolute/path and sqlite://relative/path work too.
 		path := strings.TrimPrefix(strings.TrimPrefix(text, "sqlite:"), "//")
 		if path == "" {
 			return address{}, codedError{usagef("--db %q names no file", text), exitUsage, namingAStore}
@@ -39,17 +39,17 @@ func parseAddress(text string) (address, error) {
 	return address{}, codedError{usagef("--db %q begins with neither sqlite: nor postgres://", redactURL(text)), exitUsage, namingAStore}
 }
 
-// A look-up or an act may take defaultTimeout unless --timeout says otherwise. From slowOpen on a person is told that the
-// store does not answer yet. Tests have more patience.
+// defaultTimeout is the default of --timeout. After slowOpen a note says that the store does not answer yet. Tests wait
+// longer.
 var (
 	defaultTimeout = 30 * time.Second
 	slowOpen       = 1500 * time.Millisecond
 )
 
-// open opens the store that --db names.
+// open opens the store of --db.
 func (a *app) open(ctx context.Context) (sluice.Store, error) { return a.openAt(ctx, a.db, a.migrate) }
 
-// openAt opens a store, after bringing its schema up to date if asked.
+// openAt opens a store, migrating it first if asked.
 func (a *app) openAt(ctx context.Context, named string, migrate bool) (sluice.Store, error) {
 	at, err := parseAddress(named)
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *app) openAt(ctx context.Context, named string, migrate bool) (sluice.St
 	return a.openQuietly(ctx, at, named, migrate)
 }
 
-// openQuietly opens the store at an address, which was named so, and says nothing while it tries.
+// openQuietly opens the store at an address, written as named, without notes while it tries.
 func (a *app) openQuietly(ctx context.Context, at address, named string, migrate bool) (sluice.Store, error) {
 	if at.postgres != "" {
 		store, err := postgres.Open(ctx, at.postgres, postgres.Options{Migrate: migrate, Logger: a.logger()})
@@ -87,7 +87,7 @@ func (a *app) openQuietly(ctx context.Context, at address, named string, migrate
 	return a.observeStore(store, at), nil
 }
 
-// checkFolder says why no file can be made at a path; SQLite only says that it cannot.
+// checkFolder says why no file can be created at a path; SQLite only says that it cannot.
 func checkFolder(path string) error {
 	folder := filepath.Dir(path)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
@@ -99,7 +99,7 @@ func checkFolder(path string) error {
 	return nil
 }
 
-// fileError says what to do about a file that cannot be worked with.
+// fileError says what to do about an unusable file.
 func fileError(path string, err error) error {
 	switch {
 	case err == nil:
@@ -114,8 +114,7 @@ func fileError(path string, err error) error {
 	return err
 }
 
-// pendingMigrations and runMigrations look at the schema without opening the store, which refuses
-// one that is not up to date.
+// pendingMigrations and runMigrations work without opening the store, which refuses an outdated schema.
 func (a *app) pendingMigrations(ctx context.Context) ([]sluice.Migration, error) {
 	at, err := parseAddress(a.db)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// operateOnAll has an operation act on all jobs that match.
+// operateOnAll starts an operation on all matching jobs.
 func (a *app) operateOnAll(ctx context.Context, s *selection, v verb) error {
 	filter, err := s.filter.parse()
 	if err != nil {
@@ -24,13 +24,13 @@ func (a *app) operateOnAll(ctx context.Context, s *selection, v verb) error {
 // samples is how many jobs a dry run shows.
 const samples = 5
 
-// preview is what a dry run tells.
+// preview is the output of a dry run.
 type preview struct {
 	sluice.Found
 	DryRun bool `json:"dry_run"`
 }
 
-// operate starts an operation and watches it, or tells what it would do.
+// operate starts an operation and watches it, or shows what it would do.
 func (a *app) operate(ctx context.Context, s *selection, filter sluice.JobFilter, name string) error {
 	if s.filter.limit < 0 {
 		return usagef("--limit %d is negative", s.filter.limit)
@@ -91,7 +91,7 @@ func (a *app) printPreview(found sluice.Found, op sluice.Operation, name string)
 	})
 }
 
-// printBegun tells of an operation that goes on by itself.
+// printBegun prints an operation that runs unwatched.
 func (a *app) printBegun(op sluice.Operation) error {
 	if a.output == "ids" {
 		_, err := fmt.Fprintln(a.stdout, op.ID)
@@ -103,14 +103,14 @@ func (a *app) printBegun(op sluice.Operation) error {
 	})
 }
 
-// upkeepGone is from when on nobody is taken to do upkeep: three beats.
+// upkeepGone is the silence after which upkeep counts as absent: 3 heartbeats.
 const upkeepGone = 15 * time.Second
 
-// warnOfNoUpkeep says what to start where nobody carries operations out.
+// warnOfNoUpkeep says what to start if nobody carries out operations.
 func (a *app) warnOfNoUpkeep(ctx context.Context, client *sluice.Client) {
 	holders, err := client.Holders(ctx)
 	if err != nil {
-		return // it is told by whatever is asked next
+		return // the next call reports it
 	}
 	for _, h := range holders {
 		if h.Role == sluice.RoleUpkeep && time.Since(h.Seen) < upkeepGone {
@@ -120,10 +120,10 @@ func (a *app) warnOfNoUpkeep(ctx context.Context, client *sluice.Client) {
 	a.note("nobody does upkeep, so that nothing happens until somebody does: start «sluice upkeep»")
 }
 
-// watchInterval is how often a watched operation is looked at.
+// watchInterval is how often a watched operation is read.
 const watchInterval = 250 * time.Millisecond
 
-// watchOperation tells how far an operation has come until it has ended.
+// watchOperation shows an operation's progress until it ends.
 func (a *app) watchOperation(ctx context.Context, client *sluice.Client, op sluice.Operation) error {
 	line := a.newProgress("", 0)
 	for !op.State.Ended() || op.EndedAt.IsZero() {
@@ -156,7 +156,7 @@ func (a *app) lookAtOperation(ctx context.Context, client *sluice.Client, id slu
 	return client.Operation(ctx, id)
 }
 
-// doneWords are what operations have done to jobs.
+// doneWords name what operations did to jobs.
 var doneWords = map[sluice.OperationKind]string{
 	sluice.OperationRequeue: "requeued", sluice.OperationCancel: "cancelled", sluice.OperationReschedule: "rescheduled", sluice.OperationPrune: "discarded",
 }
@@ -168,7 +168,7 @@ func doneWord(kind sluice.OperationKind) string {
 	return string(kind)
 }
 
-// operationLine is how far an operation has come, in a line whose end matters least.
+// operationLine formats an operation's progress; the end of the line matters least.
 func operationLine(op sluice.Operation) string {
 	word := doneWord(op.Kind)
 	parts := []string{strings.ToUpper(word[:1]) + word[1:] + " " + count(op.Done)}
@@ -194,7 +194,7 @@ func operationLine(op sluice.Operation) string {
 	return strings.Join(append(parts, refusals(op)...), "  ")
 }
 
-// refusals says how many jobs were not acted on.
+// refusals formats how many jobs were not acted on.
 func refusals(op sluice.Operation) (parts []string) {
 	if op.Skipped > 0 {
 		parts = append(parts, "skipped "+count(op.Skipped))
@@ -205,7 +205,7 @@ func refusals(op sluice.Operation) (parts []string) {
 	return parts
 }
 
-// printEnded tells what became of an operation, and gives the exit code.
+// printEnded prints an operation's result and returns the exit code.
 func (a *app) printEnded(op sluice.Operation) error {
 	err := a.printOne(op, func() error {
 		text := string(op.State) + ": " + atLeast(op) + doneWord(op.Kind) + " " + jobs(op.Done)

@@ -16,13 +16,13 @@ import (
 func (a *app) operationsCommand() *cobra.Command {
 	command := group(&cobra.Command{
 		Use:     "operations",
-		Short:   "Look at acts on many jobs that upkeep carries out, pause, resume or stop them",
+		Short:   "Control operations: acts on many jobs that upkeep carries out",
 		Example: "  sluice operations ls\n  sluice operations watch 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice operations pause 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason \"bank is slow\"",
 	})
 	command.AddCommand(a.operationsListCommand(), a.operationGetCommand(), a.operationWatchCommand(),
-		a.operationActCommand("pause", "Let an operation rest after the batch under way; it goes on where it was", (*sluice.Client).PauseOperation),
-		a.operationActCommand("resume", "Let a paused operation go on", (*sluice.Client).ResumeOperation),
-		a.operationActCommand("stop", "End an operation for good after the batch under way; what it did stays done", (*sluice.Client).StopOperation),
+		a.operationActCommand("pause", "Pause an operation after its current batch; it can resume there", (*sluice.Client).PauseOperation),
+		a.operationActCommand("resume", "Resume a paused operation", (*sluice.Client).ResumeOperation),
+		a.operationActCommand("stop", "End an operation after its current batch; what it did stays done", (*sluice.Client).StopOperation),
 		a.operationPaceCommand())
 	return command
 }
@@ -33,7 +33,7 @@ func (a *app) operationsListCommand() *cobra.Command {
 	var limit int
 	command := &cobra.Command{
 		Use:     "ls",
-		Short:   "List operations, the newest first",
+		Short:   "List operations, newest first",
 		Example: "  sluice operations ls\n  sluice operations ls --open -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -57,9 +57,9 @@ func (a *app) operationsListCommand() *cobra.Command {
 			})
 		},
 	}
-	command.Flags().BoolVar(&open, "open", false, "only those that have something left to do")
-	command.Flags().StringVar(&before, "before", "", "the page after the one that ended with this id")
-	command.Flags().IntVar(&limit, "limit", 100, "how many at the most")
+	command.Flags().BoolVar(&open, "open", false, "only unfinished operations")
+	command.Flags().StringVar(&before, "before", "", "continue after this id")
+	command.Flags().IntVar(&limit, "limit", 100, "most operations")
 	return command
 }
 
@@ -82,7 +82,7 @@ func operationColumns() []column[sluice.Operation] {
 	}
 }
 
-// operationDetail is an operation and what the audit tells of it.
+// operationDetail is an operation with its audit.
 type operationDetail struct {
 	sluice.Operation
 	Audit []sluice.AuditEntry `json:"audit"`
@@ -91,7 +91,7 @@ type operationDetail struct {
 func (a *app) operationGetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "get ID",
-		Short:   "Show everything about one operation",
+		Short:   "Show everything about an operation",
 		Example: "  sluice operations get 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -154,7 +154,7 @@ func expected(op sluice.Operation) string {
 	return count(op.Expected)
 }
 
-// stateAfter is the state in which a change left an operation, and the pace.
+// stateAfter is an operation's state and rate after a change.
 func stateAfter(e sluice.AuditEntry) string {
 	var after struct{ State, Rate string }
 	if json.Unmarshal(e.After, &after) != nil {
@@ -169,7 +169,7 @@ func stateAfter(e sluice.AuditEntry) string {
 func (a *app) operationWatchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "watch ID",
-		Short:   "Show how far an operation has come, until it has ended",
+		Short:   "Show an operation's progress until it ends",
 		Example: "  sluice operations watch 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -214,7 +214,7 @@ func (a *app) operationActCommand(name, says string, do func(*sluice.Client, con
 func (a *app) operationPaceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "pace ID RATE",
-		Short:   "Give an operation another pace, such as 50/s; 0: as fast as upkeep can",
+		Short:   "Change an operation's rate, such as 50/s; 0: as fast as upkeep can",
 		Example: "  sluice operations pace 01a1fb72-1dea-7abc-8fc6-99e4817522bb 50/s --reason \"bank keeps up\"",
 		Args:    arguments(2, 2),
 		RunE: func(command *cobra.Command, args []string) error {

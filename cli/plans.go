@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // schedules name time zones, which not every machine has
+	_ "time/tzdata" // schedules name time zones, which some machines lack
 
 	"github.com/spf13/cobra"
 
@@ -20,13 +20,12 @@ func (a *app) settingsScheduleCommand() *cobra.Command {
 	var yes *bool
 	command := &cobra.Command{
 		Use:   "schedule QUEUE SETTING=VALUE…",
-		Short: "Let settings count from one time of day to another",
-		Long: `Lets settings count during a window of each day, or of some days. Upkeep sets them when it opens and puts
-back what was there before when it closes; it looks once a second, and both are audited. While no
-upkeep runs, neither happens; once it does, what is right then is set at once. What somebody changes
-while the window is open stays when it closes. The window goes by the clocks of its time zone, summer
-time and all; one that ends before it begins goes on past midnight. A rate that is twice what the queue's engine took in the
-last day is asked about, as by «sluice settings set».`,
+		Short: "Apply settings during daily windows",
+		Long: `Applies settings during a window of each day, or some days. Upkeep checks every second, applies
+them at the opening, and restores the former ones at the end; both are audited. Upkeep that starts
+later corrects the settings at once. Changes made during the window stay. Windows follow their time
+zone, including summer time, and may pass midnight. A rate twice what the queue's engine took in
+the last day needs consent, as in "sluice settings set".`,
 		Example: "  sluice settings schedule payments rate=200/s --from 16:00 --to 18:00 --tz Europe/Berlin --reason \"the bank's busy hours\"\n" +
 			"  sluice settings schedule reports paused=true --from 22:00 --to 06:00 --tz UTC --days mon,tue,wed,thu,fri",
 		Args: arguments(2, math.MaxInt),
@@ -52,10 +51,10 @@ last day is asked about, as by «sluice settings set».`,
 	}
 	yes = addYes(command)
 	flags := command.Flags()
-	flags.StringVar(&window.From, "from", "", "the time of day when the window opens, such as 16:00")
+	flags.StringVar(&window.From, "from", "", "when the window opens, such as 16:00")
 	flags.StringVar(&window.To, "to", "", "when it closes, such as 18:00; 24:00 is the end of the day")
-	flags.StringVar(&window.Zone, "tz", "", "the time zone whose clocks count, such as Europe/Berlin or UTC")
-	flags.StringSliceVar(&window.Days, "days", nil, "only windows that open on these days: mon, tue, wed, thu, fri, sat, sun")
+	flags.StringVar(&window.Zone, "tz", "", "time zone, such as Europe/Berlin or UTC")
+	flags.StringSliceVar(&window.Days, "days", nil, "only windows that open on: mon, tue, wed, thu, fri, sat, sun")
 	return command
 }
 
@@ -75,7 +74,7 @@ func namedValues(pairs []string) (map[string]string, error) {
 	return set, nil
 }
 
-// planRow is a plan of a queue.
+// planRow is a scheduled change of a queue.
 type planRow struct {
 	Queue string `json:"queue"`
 	sluice.Plan
@@ -106,7 +105,7 @@ func planRows(queues []sluice.Queue) []planRow {
 	return rows
 }
 
-// late reports whether upkeep should have carried the plan out by now.
+// late reports whether upkeep should have applied the change by now.
 func (r planRow) late() bool { return !r.Next.IsZero() && r.now.Sub(r.Next) > sluice.HolderSilence }
 
 func (r planRow) status() string {
@@ -138,8 +137,8 @@ func (a *app) printPlans(rows []planRow) error {
 func (a *app) settingsPlansCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "plans [QUEUE]",
-		Short:   "List the changes of settings that are to come",
-		Long:    "Lists the windows that were made with «sluice settings schedule» and the reverts that were promised with --revert-in, by when they change something next.",
+		Short:   "List scheduled changes of settings",
+		Long:    "Lists the windows of \"sluice settings schedule\" and the reverts of --revert-in, by their next change.",
 		Example: "  sluice settings plans\n  sluice settings plans payments -o json",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -169,8 +168,8 @@ func (a *app) settingsPlansCommand() *cobra.Command {
 func (a *app) settingsUnplanCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "unplan QUEUE PLAN",
-		Short:   "Remove a planned change",
-		Long:    "Removes a plan, by its number. Of a change that was to be reverted, the change stays for good. What a window that is open has set is put back.",
+		Short:   "Remove a scheduled change",
+		Long:    "Removes a scheduled change by its number. A change with a pending revert then stays.\nSettings of an open window are restored.",
 		Example: "  sluice settings unplan payments 7 --reason \"the bank is quicker now\"",
 		Args:    arguments(2, 2),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -194,7 +193,7 @@ func (a *app) settingsUnplanCommand() *cobra.Command {
 	}
 }
 
-// notePlans tells of what is planned for a queue, and of what is wrong with its settings.
+// notePlans prints a queue's scheduled changes, and what is wrong with its settings.
 func (a *app) notePlans(queue sluice.Queue) {
 	for _, row := range planRows([]sluice.Queue{queue}) {
 		a.note("plan %d: %s (%s)", row.ID, row.Plan, row.status())
@@ -204,7 +203,7 @@ func (a *app) notePlans(queue sluice.Queue) {
 	}
 }
 
-// planChanges lists the plans that a change added and removed.
+// planChanges lists the scheduled changes that a change added and removed.
 func planChanges(before, after []sluice.Plan) []string {
 	var changes []string
 	has := func(plans []sluice.Plan, id int64) bool {

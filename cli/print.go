@@ -12,14 +12,14 @@ import (
 	"unicode/utf8"
 )
 
-// column is one of a printed table.
+// column is a column of a printed table.
 type column[T any] struct {
 	title   string
 	text    func(T) string
 	numeric bool // right-aligned
 }
 
-// printList prints items as the output flag asks. Names is what «ids» prints of each.
+// printList prints items in the format of --output. name returns what `ids` prints.
 func printList[T any](a *app, items []T, name func(T) string, columns []column[T]) error {
 	switch a.output {
 	case "table":
@@ -44,10 +44,10 @@ func printList[T any](a *app, items []T, name func(T) string, columns []column[T
 		}
 		return nil
 	}
-	return usagef("--output %q is not known", a.output) // settle has seen to it
+	return usagef("--output %q is not known", a.output) // settle has checked it
 }
 
-// printOne prints one thing: as JSON where a machine reads, else with the given function.
+// printOne prints one item: as JSON for machines, else with forPeople.
 func (a *app) printOne(item any, forPeople func() error) error {
 	switch a.output {
 	case "table":
@@ -59,11 +59,11 @@ func (a *app) printOne(item any, forPeople func() error) error {
 	case "ids":
 		return forPeople()
 	}
-	return usagef("--output %q is not known", a.output) // settle has seen to it
+	return usagef("--output %q is not known", a.output) // settle has checked it
 }
 
-// printJSON prints a value. What a terminal does not show as it is, such as U+009B and what changes the direction of a line, is
-// escaped: a program reads the same.
+// printJSON prints a value. Characters that a terminal does not show as they are, such as U+009B or changes of writing
+// direction, are escaped; programs read the same.
 func printJSON(a *app, value any, indent string) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -76,7 +76,7 @@ func printJSON(a *app, value any, indent string) error {
 	return err
 }
 
-// escapeUnseen writes what cannot be seen in JSON as \uXXXX. Outside of its texts JSON has nothing of the kind.
+// escapeUnseen writes invisible characters of JSON as \uXXXX. They occur only inside its texts.
 func escapeUnseen(text []byte) []byte {
 	if !bytes.ContainsFunc(text, unseen) {
 		return text
@@ -98,7 +98,7 @@ func escapeUnseen(text []byte) []byte {
 
 func unseen(r rune) bool { return r > '~' && !strconv.IsPrint(r) }
 
-// detailLines give what writes the lines of one thing, each with its name, and leaves out what is not there.
+// detailLines return functions that write the named lines of one item, without empty ones.
 func detailLines(out io.Writer, layout string) (line func(name, value string), instant func(name string, at time.Time)) {
 	line = func(name, value string) {
 		if value != "" {
@@ -116,7 +116,7 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(strings.Map(printable, text)), " ")
 }
 
-// printable keeps what a job's texts hold from steering the terminal.
+// printable keeps texts of jobs from controlling the terminal.
 func printable(r rune) rune {
 	if r == '\n' || r == '\t' {
 		return ' '
@@ -127,7 +127,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// ago tells an instant relative to now, as «in 5m» or «3h ago»; a zero one as a dash.
+// ago formats an instant relative to now, such as `in 5m` or `3h ago`; zero: a dash.
 func ago(at time.Time) string {
 	if at.IsZero() {
 		return "-"
@@ -139,7 +139,7 @@ func ago(at time.Time) string {
 	return short(-d) + " ago"
 }
 
-// short writes a duration with one unit, or two.
+// short formats a duration with 1 or 2 units.
 func short(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -154,7 +154,7 @@ func short(d time.Duration) string {
 	return strconv.Itoa(int(d.Hours()/24)) + "d"
 }
 
-// count writes a figure with blanks between the thousands.
+// count formats a number with blanks between the thousands.
 func count(n int) string {
 	text := strconv.Itoa(n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
@@ -163,7 +163,7 @@ func count(n int) string {
 	return text
 }
 
-// jobs writes how many jobs.
+// jobs formats a number of jobs.
 func jobs(n int) string {
 	if n == 1 {
 		return "1 job"
@@ -171,7 +171,7 @@ func jobs(n int) string {
 	return count(n) + " jobs"
 }
 
-// orDash stands in for an empty text.
+// orDash replaces an empty text.
 func orDash(text string) string {
 	if text == "" {
 		return "-"

@@ -10,16 +10,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxReport is how much of a server's answer is read.
+// maxReport is the most bytes read of a server's answer.
 const maxReport = 1 << 20
 
 func (a *app) probeCommand() *cobra.Command {
 	var url string
 	command := &cobra.Command{
 		Use:   "probe [live|ready]",
-		Short: "Ask a server whether it is ready, or only whether it lives",
-		Long: `Asks a «sluice serve», and prints what it says. Exit code 7 when it is not ready, 5 when it does not answer. For
-health checks of containers, which have no other program to ask with.`,
+		Short: "Ask a server whether it is ready, or alive",
+		Long: `Asks a "sluice serve" and prints its answer. Exit code 7 if it is not ready, 5 if it does not
+answer. For health checks of containers without other tools.`,
 		Example: "  sluice probe\n  sluice probe live --url http://127.0.0.1:7400",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -34,7 +34,7 @@ health checks of containers, which have no other program to ask with.`,
 			return a.probe(command.Context(), strings.TrimSuffix(url, "/")+paths[what])
 		},
 	}
-	command.Flags().StringVar(&url, "url", "http://"+defaultListen, "where the server answers")
+	command.Flags().StringVar(&url, "url", "http://"+defaultListen, "address of the server")
 	return command
 }
 

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// progress tells how far a long command has come: on a terminal one line that is written over, else
-// a plain line every few seconds.
+// progress shows how far a long command has come: on a terminal one line, overwritten; else a plain line every few
+// seconds.
 type progress struct {
 	out   io.Writer
 	verb  string
@@ -17,7 +17,7 @@ type progress struct {
 	live  bool
 	begun time.Time
 	said  time.Time
-	shown bool // a line stands on the terminal
+	shown bool // a line is on the terminal
 	width int
 }
 
@@ -34,26 +34,26 @@ func (a *app) newProgress(verb string, total int) *progress {
 		p.out = io.Discard
 	}
 	if !p.live {
-		p.said = p.begun // the first plain line comes after an interval
+		p.said = p.begun // first plain line after an interval
 	}
 	return p
 }
 
-// set tells how many are done, and what else there is to say; at most a few times a second.
+// set shows how many are done, and more, at most a few times a second.
 func (p *progress) set(done int, more string) {
 	if p.due() {
 		p.print(done, more)
 	}
 }
 
-// say writes a line that the caller made, at most a few times a second.
+// say prints the caller's line, at most a few times a second.
 func (p *progress) say(line string) {
 	if p.due() {
 		p.put(line)
 	}
 }
 
-// due reports whether it is time to say something again.
+// due reports whether it is time to print again.
 func (p *progress) due() bool {
 	interval := plainInterval
 	if p.live {
@@ -66,13 +66,13 @@ func (p *progress) due() bool {
 	return true
 }
 
-// end tells the last figure and leaves the line.
+// end prints the last figure and ends the line.
 func (p *progress) end(done int, more string) {
 	p.print(done, more)
 	p.leave()
 }
 
-// leave goes to a new line if one stands on the terminal, so that something else can be said.
+// leave ends a line on the terminal, so that other output can follow.
 func (p *progress) leave() {
 	if p.shown {
 		fmt.Fprintln(p.out)
@@ -103,14 +103,14 @@ func (p *progress) line(done int, more string) string {
 	return strings.TrimSpace(line + "  " + more)
 }
 
-// shareBar draws how much of a total is done, and says it in per cent.
+// shareBar draws the done share of a total, with its per cent.
 func shareBar(done, total int) string {
 	share := min(float64(done)/float64(total), 1)
 	full := int(share * barWidth)
 	return fmt.Sprintf("▕%s%s▏ %3.0f %%", strings.Repeat("█", full), strings.Repeat("░", barWidth-full), share*100)
 }
 
-// cutEnd drops what stands last between double blanks until a line fits.
+// cutEnd drops the last parts between double blanks until a line fits.
 func cutEnd(text string, width int) string {
 	for utf8.RuneCountInString(text) > width && strings.Contains(text, "  ") {
 		text = text[:strings.LastIndex(text, "  ")]

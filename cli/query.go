@@ -11,26 +11,26 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// queryFlags choose jobs by what is looked at job by job.
+// queryFlags select jobs by what needs reading each job.
 type queryFlags struct {
 	fingerprint, error                             string
 	dueFrom, dueBefore, createdFrom, createdBefore string
 }
 
-// queryNames are the names of the flags.
+// queryNames are the names of these flags.
 var queryNames = []string{"fingerprint", "error", "due-from", "due-before", "created-from", "created-before"}
 
 func (f *queryFlags) add(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&f.fingerprint, "fingerprint", "", "whose failures have this fingerprint; «sluice dead groups» lists them")
-	flags.StringVar(&f.error, "error", "", "with this in the text of their errors")
-	flags.StringVar(&f.dueFrom, "due-from", "", "due at this instant or later")
+	flags.StringVar(&f.fingerprint, "fingerprint", "", "fingerprint, from \"sluice dead groups\"")
+	flags.StringVar(&f.error, "error", "", "error contains this text")
+	flags.StringVar(&f.dueFrom, "due-from", "", "due from this instant")
 	flags.StringVar(&f.dueBefore, "due-before", "", "due before this instant")
-	flags.StringVar(&f.createdFrom, "created-from", "", "created at this instant or later")
+	flags.StringVar(&f.createdFrom, "created-from", "", "created from this instant")
 	flags.StringVar(&f.createdBefore, "created-before", "", "created before this instant")
 }
 
-// query makes a query of what a filter says and of these flags.
+// query combines a filter and these flags.
 func (f *queryFlags) query(filter sluice.JobFilter) (q sluice.JobQuery, err error) {
 	q = sluice.JobQuery{
 		Queue: filter.Queue, Tenant: filter.Tenant, Key: filter.Key, States: filter.States, Labels: filter.Labels,
@@ -50,7 +50,7 @@ func (f *queryFlags) query(filter sluice.JobFilter) (q sluice.JobQuery, err erro
 	return q, q.Check()
 }
 
-// paceFlags say how an operation goes about its work.
+// paceFlags say how an operation proceeds.
 type paceFlags struct {
 	rate   sluice.Rate
 	canary int
@@ -58,20 +58,20 @@ type paceFlags struct {
 	detach bool
 }
 
-// paceNames are the names of the flags that make an act on many jobs an operation.
+// paceNames are the flags that turn an act on many jobs into an operation.
 var paceNames = []string{"rate", "canary", "stop-if-failed", "detach"}
 
 func (f *paceFlags) add(command *cobra.Command, kind sluice.OperationKind) {
 	flags := command.Flags()
-	flags.Var(rate{&f.rate}, "rate", "on how many jobs to act in a time, such as 20/s; upkeep does it")
+	flags.Var(rate{&f.rate}, "rate", "rate, such as 20/s; upkeep does it")
 	if kind == sluice.OperationRequeue {
-		flags.IntVar(&f.canary, "canary", 0, "requeue so many first, and wait until they have ended; upkeep does it")
-		flags.Var(&f.stop, "stop-if-failed", "stop if more than this share of those that are watched fail again, such as 10%; with --canary 10% unless it says another")
+		flags.IntVar(&f.canary, "canary", 0, "requeue this many first and wait; upkeep does it")
+		flags.Var(&f.stop, "stop-if-failed", "stop if a larger share of watched jobs fails again, such as 10% (with --canary: 10%)")
 	}
-	flags.BoolVar(&f.detach, "detach", false, "let upkeep do it, and do not wait for it")
+	flags.BoolVar(&f.detach, "detach", false, "let upkeep do it, without waiting")
 }
 
-// percentage is a flag's value that reads a share in per cent.
+// percentage is a flag value that reads a share in per cent.
 type percentage float64
 
 // String shows the share.

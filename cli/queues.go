@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// queueRow is a queue with its figures.
+// queueRow is a queue with its counts.
 type queueRow struct {
 	Name      string       `json:"name"`
 	Paused    bool         `json:"paused"`
@@ -24,7 +24,7 @@ type queueRow struct {
 	ChangedAt time.Time    `json:"changed_at"`
 	Reason    string       `json:"reason,omitempty"`
 	Depth     sluice.Depth `json:"depth"`
-	// Plans are changes of the settings that are to come, Wrong what is wrong with those that are stored.
+	// Plans are scheduled changes; Wrong says what is wrong with the stored settings.
 	Plans []planRow `json:"plans,omitempty"`
 	Wrong string    `json:"wrong,omitempty"`
 	// Engine runs the queue's jobs; empty: workers do.
@@ -35,9 +35,9 @@ func (a *app) queuesCommand() *cobra.Command {
 	var limit int
 	command := &cobra.Command{
 		Use:   "queues [QUEUE…]",
-		Short: "List queues with their figures",
-		Long: fmt.Sprintf(`Lists the queues and how many jobs each has by state. Counting stops at %s. Names choose queues; a * in
-one stands for any part of a name.`, count(sluice.DepthLimit)),
+		Short: "List queues with their job counts",
+		Long: fmt.Sprintf(`Lists queues and their jobs by state, counted up to %s. Arguments choose queues; a * stands for any
+part of a name.`, count(sluice.DepthLimit)),
 		Example: "  sluice queues\n  sluice queues 'mail.*' -o json",
 		Args:    arguments(0, math.MaxInt),
 		RunE: func(command *cobra.Command, chosen []string) error {
@@ -76,12 +76,13 @@ func (a *app) queuesRmCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rm QUEUE…",
 		Short: "Delete empty queues",
-		Long: `Deletes queues that hold nothing: no unfinished job, no finished job in the history, no open run of a cancelled job, no
-operation that is not done. A queue that holds any of it stays, and the answer says what there is. The first job that names
-a deleted queue makes it again, with the default settings, unless queues must be declared («sluice queues policy»).
+		Long: `Deletes queues without unfinished jobs, history, open runs of cancelled jobs and unfinished
+operations. Other queues stay, and the answer says what they hold. The first job that names a
+deleted queue creates it again, with default settings, unless queues must be declared: see "sluice
+queues policy".
 
-The settings, plans, limits of tenants and rules of alerts of the queue are deleted with it. The audit, the statistics, the
-grants of SQL roles and the keys that were taken for ever or for a window stay.`,
+The queue's settings, scheduled changes, tenant limits and alert rules go too. Its audit,
+statistics, SQL grants, and keys held for ever or for a window stay.`,
 		Example: "  sluice queues rm mail.old --reason \"replaced by mail\"",
 		Args:    arguments(1, math.MaxInt),
 		RunE: func(command *cobra.Command, queues []string) error {
@@ -100,7 +101,7 @@ grants of SQL roles and the keys that were taken for ever or for a window stay.`
 	}
 }
 
-// noteQueue tells of what a table has no room for.
+// noteQueue prints what a table has no room for.
 func (a *app) noteQueue(q queueRow) {
 	for _, plan := range q.Plans {
 		a.note("%s: plan %d: %s (%s)", q.Name, plan.ID, plan.Plan, plan.status())
@@ -110,12 +111,12 @@ func (a *app) noteQueue(q queueRow) {
 	}
 }
 
-// flagLimit adds the option of how many queues are shown.
+// flagLimit adds --limit for queues.
 func flagLimit(command *cobra.Command, limit *int) {
-	command.Flags().IntVar(limit, "limit", 200, "how many queues at the most, the first by name")
+	command.Flags().IntVar(limit, "limit", 200, "most queues, the first by name")
 }
 
-// checkChosen refuses patterns and limits that choose no queues whatever there is.
+// checkChosen refuses patterns and limits that can choose no queue.
 func checkChosen(patterns []string, limit int) error {
 	if limit < 1 {
 		return usagef("--limit %d is not 1 or more", limit)
@@ -128,8 +129,8 @@ func checkChosen(patterns []string, limit int) error {
 	return nil
 }
 
-// chosenQueues gives the first queues that match any of some patterns, or all, and says that there are more. A pattern that
-// matches none is an error.
+// chosenQueues returns the first queues that match any pattern, or all, and notes if there are more. A pattern without
+// a match is an error.
 func (a *app) chosenQueues(ctx context.Context, client *sluice.Client, patterns []string, limit int) ([]sluice.Queue, error) {
 	queues, more, err := someQueues(ctx, client, patterns, limit)
 	if err != nil {
@@ -147,7 +148,7 @@ func (a *app) chosenQueues(ctx context.Context, client *sluice.Client, patterns 
 	return queues, nil
 }
 
-// someQueues gives the first queues that match any of some patterns, or all, and whether there are more.
+// someQueues returns the first queues that match any pattern, or all, and whether there are more.
 func someQueues(ctx context.Context, client *sluice.Client, patterns []string, limit int) (queues []sluice.Queue, more bool, err error) {
 	page := sluice.QueueFilter{Limit: 1000}
 	if len(patterns) > 0 && !strings.ContainsAny(strings.Join(patterns, ""), `*?[\`) {
@@ -239,7 +240,7 @@ func queueStatus(q queueRow) string {
 	return text
 }
 
-// bounded writes a figure at which counting may have stopped.
+// bounded formats a count that may have stopped at its limit.
 func bounded(n int) string {
 	if n >= sluice.DepthLimit {
 		return count(n) + "+"
@@ -252,7 +253,7 @@ func (a *app) pauseCommand() *cobra.Command {
 	var tenant string
 	command := &cobra.Command{
 		Use:     "pause [QUEUE]",
-		Short:   "Stop the claims of a queue, or of a tenant; what runs goes on, nothing is lost",
+		Short:   "Stop claims of a queue or tenant; running jobs go on",
 		Example: "  sluice pause payments --reason \"bank is down\"\n  sluice pause payments --for 30m --reason \"bank moves\"\n  sluice pause payments --tenant acme\n  sluice pause --tenant acme --for 1h",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -279,8 +280,8 @@ func (a *app) pauseCommand() *cobra.Command {
 			})
 		},
 	}
-	command.Flags().Var(duration{&during}, "for", "open it by itself after this time, such as 30m")
-	command.Flags().StringVar(&tenant, "tenant", "", "stop this tenant alone, in the queue or, without one, in every queue")
+	command.Flags().Var(duration{&during}, "for", "resume after this time, such as 30m")
+	command.Flags().StringVar(&tenant, "tenant", "", "only this tenant, in the queue or in every queue")
 	return command
 }
 
@@ -288,7 +289,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	var tenant string
 	command := &cobra.Command{
 		Use:     "resume [QUEUE]",
-		Short:   "Open a paused queue or tenant; it continues where it was",
+		Short:   "Resume a paused queue or tenant",
 		Example: "  sluice resume payments --reason \"bank is back\"\n  sluice resume payments --tenant acme",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -315,6 +316,6 @@ func (a *app) resumeCommand() *cobra.Command {
 			})
 		},
 	}
-	command.Flags().StringVar(&tenant, "tenant", "", "open this tenant, in the queue or, without one, in every queue")
+	command.Flags().StringVar(&tenant, "tenant", "", "only this tenant, in the queue or in every queue")
 	return command
 }

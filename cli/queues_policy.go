@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// policyRow is which new queues the store takes.
+// policyRow says which new queues the store takes.
 type policyRow struct {
 	Queues    int       `json:"queues"`
 	MaxQueues int       `json:"max_queues"`
@@ -29,12 +29,12 @@ func (a *app) queuesPolicyCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "policy",
 		Short: "Show or change which new queues the store takes",
-		Long: `Without flags it shows how many queues there are, how many there may be, and whether a job may name a new one.
+		Long: `Without flags it shows the number of queues, its limit, and whether jobs may create queues.
 
-The first job that names a queue makes the queue, unless queues must be declared (--declared on): then a job for a queue that
-nobody has given settings is refused, and nothing is stored. «sluice settings set QUEUE lease=1m» declares a queue, and so
-does a program with EnsureQueue. Both are refused where the store has as many queues as it may (--max). A change counts for
-every process from the next new queue on; queues that are stored stay.`,
+The first job that names a queue creates it. With --declared on, jobs for undeclared queues are
+refused, and nothing is stored. "sluice settings set QUEUE lease=1m", or EnsureQueue in a program,
+declares a queue. No way works beyond --max queues. Changes count for all processes from the next
+new queue on; stored queues stay.`,
 		Example: "  sluice queues policy\n  sluice queues policy --declared on --reason \"a misspelt name cost us a day\"\n  sluice queues policy --max 20000 --reason \"a queue for each customer\"",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -62,8 +62,8 @@ every process from the next new queue on; queues that are stored stay.`,
 			})
 		},
 	}
-	command.Flags().StringVar(&declared, "declared", "", "on: jobs make no queues, somebody must declare them; off: the first job makes its queue")
-	command.Flags().IntVar(&maxQueues, "max", 0, fmt.Sprintf("how many queues there may be, 1 to %s", count(sluice.MaxMaxQueues)))
+	command.Flags().StringVar(&declared, "declared", "", "on: queues must be declared; off: the first job creates its queue")
+	command.Flags().IntVar(&maxQueues, "max", 0, fmt.Sprintf("most queues, 1 to %s", count(sluice.MaxMaxQueues)))
 	return command
 }
 
@@ -79,7 +79,7 @@ func (a *app) printPolicy(policy sluice.QueuePolicy) error {
 	})
 }
 
-// madeBy says who makes new queues.
+// madeBy says who creates new queues.
 func madeBy(policy sluice.QueuePolicy) string {
 	if policy.Declared {
 		return "must be declared: sluice settings set QUEUE lease=1m"

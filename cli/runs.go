@@ -12,9 +12,9 @@ import (
 func (a *app) runsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "runs [QUEUE…]",
-		Short: "List runs that may still be open although their jobs have ended, or end them by force",
-		Long: `Lists the runs of cancelled jobs that their engines have not said to have ended. They count as in flight, and keep a job
-that is requeued waiting. Upkeep asks them to end; one that does not heed that can be terminated.`,
+		Short: "List orphan runs, possibly open after their jobs ended, or end them by force",
+		Long: `Lists runs of cancelled jobs that their engines have not reported as ended. They count as in
+flight, and requeued jobs wait for them. Upkeep asks them to end; terminate those that do not.`,
 		Example: "  sluice runs\n  sluice runs payment -o json",
 		Args:    arguments(0, math.MaxInt),
 		RunE: func(command *cobra.Command, queues []string) error {
@@ -31,10 +31,10 @@ that is requeued waiting. Upkeep asks them to end; one that does not heed that c
 	return command
 }
 
-// runsPage is how many runs are listed by one call.
+// runsPage is how many runs one call lists.
 const runsPage = 1000
 
-// strayRuns lists the stray runs of queues that are named, or of all, and tells the store's clock.
+// strayRuns lists the orphan runs of the named queues, or all, with the store's clock.
 func strayRuns(ctx context.Context, store sluice.Store, names []string) (runs []sluice.StrayRun, clock sluice.Queue, err error) {
 	queues, err := chosenQueues(ctx, store, names)
 	if err != nil {
@@ -83,10 +83,10 @@ func upkeepOfRun(r sluice.StrayRun) string {
 func (a *app) runsTerminateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "terminate ID…|- --reason WHY",
-		Short: "End the runs of cancelled jobs by force",
-		Long: `Has upkeep terminate the runs of these jobs that may still be open: at its next look it ends them at their engine, by force,
-whether they heed a cancel or not. What such a run had begun stays as it is, and it cleans nothing up. A job that is not
-cancelled is refused: «sluice cancel» it first, which asks its run to end.`,
+		Short: "End runs of cancelled jobs by force",
+		Long: `At its next look, upkeep terminates the possibly open runs of these jobs at their engine, even if
+they ignore a cancel. Begun work stays as it is, without cleanup. Jobs that are not cancelled are
+refused: use "sluice cancel" first, which asks their runs to end.`,
 		Example: `  sluice runs terminate 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "it hangs, the bank has no such payment"`,
 		RunE: func(command *cobra.Command, args []string) error {
 			ids, err := a.parseIDs(args)

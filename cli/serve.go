@@ -15,10 +15,10 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// defaultListen is where a server answers that is not told another address: on loopback.
+// defaultListen is the default address of a server, on loopback.
 const defaultListen = "127.0.0.1:7400"
 
-// serveFlags are the options of «serve».
+// serveFlags are the options of `serve`.
 type serveFlags struct {
 	listen      string
 	monitor     string
@@ -35,24 +35,23 @@ func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	command := &cobra.Command{
 		Use:   "serve",
-		Short: "Run as a server: upkeep, dispatchers for the queues that have an engine, health and metrics over HTTP",
-		Long: `One process that does all but the work: it tends the store and looks at alerts as «sluice upkeep» does and, with
---temporal, hands jobs to that engine as «sluice dispatch» does. Any number may run side by side; one leads upkeep, all dispatch.
+		Short: "Run a server: upkeep, dispatchers, health and metrics over HTTP",
+		Long: `Does upkeep and alerts as "sluice upkeep" and, with --temporal or --engine, hands jobs to these
+engines as "sluice dispatch". Any number may run; one leads upkeep, all dispatch.
 
 Over HTTP it answers:
 
-  /healthz   200 as long as the process lives
-  /readyz    200 when it is ready, 503 with the reasons when it is not; as JSON with «Accept: application/json»
+  /healthz   200 while the process lives
+  /readyz    200 when ready, else 503 with reasons; JSON with "Accept: application/json"
   /metrics   for Prometheus
 
-It listens on loopback. --monitor adds an address for probes and Prometheus, which is all that is answered there. An
-address that is not on loopback can be asked by whoever reaches it: there is no password. It shows how the process and
-its store do, /metrics also the names of queues and tenants; never payloads or passwords.
+The server listens on loopback. No address has a password: whoever reaches it sees the state of
+process and store, in /metrics also names of queues and tenants, never payloads or passwords.
 
-A store that cannot be reached when the server starts is waited for, and /readyz says so; one that refuses the user or
-lacks its tables ends the server. SIGTERM drains: /readyz says 503 at once, nothing more is claimed, what was claimed is
-still handed over within --grace, and health and metrics are answered until that is done. Under systemd it tells how it
-does (Type=notify, WatchdogSec).`,
+At its start it waits for an unreachable store, and /readyz says so. A refused user or missing
+tables end it. SIGTERM drains: /readyz answers 503 at once, claims stop, and claimed jobs still
+start within --grace. Health and metrics answer until then. Under systemd it reports its state
+(Type=notify, WatchdogSec).`,
 		Example: "  sluice serve\n  sluice serve --temporal 127.0.0.1:7233 --monitor 0.0.0.0:7401\n  sluice serve --engine eu=temporal://eu.example.com:7233/billing --engine us=temporal://us.example.com:7233/billing\n  sluice serve --no-dispatch --grace 1m",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -60,19 +59,19 @@ does (Type=notify, WatchdogSec).`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.listen, "listen", defaultListen, "where to answer; a port alone is on loopback, and only there /metrics is answered")
-	flags.StringVar(&f.monitor, "monitor", "", "another address, which answers health and metrics only, such as 0.0.0.0:7401")
-	flags.StringVar(&f.base, "base", "", "the path below which --listen answers, such as /sluice behind a proxy")
-	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "how long what was claimed may go on after the first interrupt")
+	flags.StringVar(&f.listen, "listen", defaultListen, "address; a port alone is on loopback, and only there /metrics is answered")
+	flags.StringVar(&f.monitor, "monitor", "", "another address, for health and metrics only, such as 0.0.0.0:7401")
+	flags.StringVar(&f.base, "base", "", "path below which --listen answers, such as /sluice behind a proxy")
+	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "time for claimed jobs after the first interrupt")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave following, recovering and pruning to others")
-	flags.BoolVar(&f.noDispatch, "no-dispatch", false, "hand nothing to the engine; upkeep still follows its runs")
-	flags.BoolVar(&f.needsEngine, "ready-needs-engine", false, "be unready while the engine cannot be reached or a breaker is open")
+	flags.BoolVar(&f.noDispatch, "no-dispatch", false, "start no runs; upkeep still follows them")
+	flags.BoolVar(&f.needsEngine, "ready-needs-engine", false, "be unready while the engine is unreachable or a breaker is open")
 	f.engine.addTo(flags)
 	f.hooks.addTo(flags)
 	return command
 }
 
-// serve runs a server until it is interrupted or cannot go on.
+// serve runs a server until an interrupt or a fatal error.
 func (a *app) serve(ctx context.Context, f serveFlags) error {
 	at, err := parseAddress(a.db)
 	if err != nil {
@@ -106,12 +105,12 @@ type server struct {
 	at      address
 	log     *event.Log
 	engines map[string]sluice.Engine
-	// receivers are told of alerts.
+	// receivers are notified of alerts.
 	receivers []alert.Receiver
 
 	readiness *api.Readiness
 	doors     []door
-	failed    chan error // of doors that cannot go on
+	failed    chan error // from doors that cannot go on
 	manager   managed
 }
 
@@ -121,7 +120,7 @@ type door struct {
 	site     *api.Site
 }
 
-// listen opens the doors: that of --listen, and that of --monitor, which knows nothing but health and metrics.
+// listen opens the doors of --listen and --monitor, which answers health and metrics only.
 func (s *server) listen() error {
 	s.readiness = api.NewReadiness(notOpenYet(errors.New("it is being opened")))
 	if err := s.openDoor("--listen", s.flags.listen, s.flags.base); err != nil || s.flags.monitor == "" {
@@ -134,7 +133,7 @@ func (s *server) listen() error {
 	return nil
 }
 
-// openDoor listens where a flag says. Metrics are answered on loopback, and to who monitors.
+// openDoor listens at a flag's address. Metrics are answered on loopback and at --monitor.
 func (s *server) openDoor(flag, at, base string) error {
 	at, err := listenAddress(at)
 	if err != nil {
@@ -165,7 +164,7 @@ func (s *server) closeDoors() {
 	}
 }
 
-// tellDoor says who can read what at an address.
+// tellDoor logs who can read what at an address.
 func (s *server) tellDoor(address string, metrics, loopback bool) {
 	answers, readable := "/healthz, /readyz", "how this process and its store do"
 	if metrics {
@@ -177,7 +176,7 @@ func (s *server) tellDoor(address string, metrics, loopback bool) {
 	}
 }
 
-// onLoopback reports whether only this machine can reach an address. One without a host is that of every interface.
+// onLoopback reports whether only this machine can reach an address. An address without a host means every interface.
 func onLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

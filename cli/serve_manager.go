@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/systemd"
 )
 
-// managed is what the server tells systemd, where that started it.
+// managed reports to systemd, if it started the server.
 type managed struct {
 	manager *systemd.Manager
 	once    sync.Once
@@ -30,8 +30,8 @@ func (s *server) tell(lines ...string) {
 	}
 }
 
-// started tells that the service has started, and how it does. It is told at the latest when the store is waited for: a
-// machine's start is not held up by another machine, while a password that is refused still fails the start.
+// started reports the start and a status to systemd, at the latest while waiting for the store. So no machine delays
+// another's start, but a refused password still fails the start.
 func (s *server) started(status string) {
 	s.manager.once.Do(func() { s.tell(systemd.Ready) })
 	s.tell(systemd.Status(status))
@@ -39,7 +39,7 @@ func (s *server) started(status string) {
 
 func (s *server) stopping() { s.tell(systemd.Stopping, systemd.Status("drains")) }
 
-// keepAlive tells systemd's watchdog that the server answers, as long as it does.
+// keepAlive tells systemd's watchdog that the server answers, while it does.
 func (s *server) keepAlive(ctx context.Context) {
 	every := systemd.WatchdogInterval() / 2
 	if s.manager.manager == nil || every <= 0 {

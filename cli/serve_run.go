@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// run answers at the doors, and does the work between an opened store and the end of ctx. The doors are closed last.
+// run answers at the doors, and works from the opening of the store until ctx ends. The doors close last.
 func (s *server) run(ctx context.Context) error {
 	answering, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
 	var doors sync.WaitGroup
@@ -39,15 +39,15 @@ func (s *server) run(ctx context.Context) error {
 	return s.work(ctx, store)
 }
 
-// The pauses between tries to open a store that is not there.
+// Pauses between attempts to open an unavailable store.
 const (
 	firstWait = time.Second
 	maxWait   = 5 * time.Second
-	// waitTold is how often the log says that it is still waited for.
+	// waitTold is how often the log repeats that the server waits.
 	waitTold = time.Minute
 )
 
-// open opens the store, and waits for one that may still come; nil without an error: it was interrupted by then.
+// open opens the store, waiting for one that may still come. After an interrupt it returns nil without an error.
 func (s *server) open(ctx context.Context) (sluice.Store, error) {
 	wait, told, tellAgain := firstWait, "", time.Time{}
 	for {
@@ -78,8 +78,8 @@ func (s *server) open(ctx context.Context) (sluice.Store, error) {
 	}
 }
 
-// mayCome reports whether a store that could not be opened may be there a little later: a server that is away, starts, or
-// is too busy. One that refuses the user or has no such database is not mended by waiting, nor is a file.
+// mayCome reports whether an unopened store may soon be available: its server is away, starting or too busy. Waiting
+// mends no refused user, missing database or file.
 func mayCome(err error) bool {
 	var coded codedError
 	var server *pgconn.PgError
@@ -93,7 +93,7 @@ func notOpenYet(why error) api.Check {
 	return api.Check{Name: "store", Look: func(context.Context) (string, error) { return "", why }}
 }
 
-// work runs what the flags ask for until ctx ends, and lets it drain.
+// work runs what the flags ask for until ctx ends, then drains.
 func (s *server) work(ctx context.Context, store sluice.Store) error {
 	working, drain := context.WithCancel(context.WithoutCancel(ctx))
 	defer drain()
@@ -104,7 +104,7 @@ func (s *server) work(ctx context.Context, store sluice.Store) error {
 	}
 	var does []string
 	for _, part := range s.parts(store) {
-		parts.Go(func() { _ = part.run(working) }) // it returns nil
+		parts.Go(func() { _ = part.run(working) }) // always nil
 		checks = append(checks, part.checks...)
 		does = append(does, part.name)
 	}
@@ -130,7 +130,7 @@ func (s *server) work(ctx context.Context, store sluice.Store) error {
 	return err
 }
 
-// part is something that a server runs until its context ends.
+// part runs in a server until its context ends.
 type part struct {
 	name   string
 	run    func(context.Context) error
@@ -151,7 +151,7 @@ func (s *server) parts(store sluice.Store) (all []part) {
 	return all
 }
 
-// told makes what a check of the engine finds count only where the flags ask for it.
+// told makes an engine's check count only with --ready-needs-engine.
 func (s *server) told(check api.Check) api.Check {
 	check.Told = !s.flags.needsEngine
 	return check

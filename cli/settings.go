@@ -19,8 +19,8 @@ import (
 func (a *app) settingsCommand() *cobra.Command {
 	command := group(&cobra.Command{
 		Use:     "settings",
-		Short:   "Look at a queue's settings, change them, see their history, undo",
-		Long:    "A change takes effect in every process within a second, and is kept with who made it and why. It can be undone, made for a while (--revert-in), or for hours of the day (schedule).\n\n" + settingsHelp(),
+		Short:   "Show, change, schedule and undo settings of queues",
+		Long:    "Every process applies a change within a second. The history keeps who made it and why.\nChanges can be undone, temporary (--revert-in), or for hours of the day (schedule).\n\n" + settingsHelp(),
 		Example: "  sluice settings get payments\n  sluice settings set payments lease=2m --reason \"slow bank\"\n  sluice settings undo payments\n  sluice settings schedule payments rate=200/s --from 16:00 --to 18:00 --tz Europe/Berlin",
 	})
 	command.AddCommand(a.settingsGetCommand(), a.settingsSetCommand(), a.settingsHistoryCommand(), a.settingsUndoCommand(),
@@ -30,7 +30,7 @@ func (a *app) settingsCommand() *cobra.Command {
 
 func settingsHelp() string {
 	var text strings.Builder
-	text.WriteString("The settings:\n")
+	text.WriteString("Settings:\n")
 	for _, s := range sluice.AllSettings() {
 		fmt.Fprintf(&text, "  %-20s %s Default %s.\n", s.Name, s.Meaning, orDash(s.Format(sluice.DefaultSettings())))
 	}
@@ -100,11 +100,11 @@ func (a *app) settingsSetCommand() *cobra.Command {
 	var yes *bool
 	command := &cobra.Command{
 		Use:   "set QUEUE SETTING=VALUE…",
-		Short: "Change settings of a queue, making the queue if it is not there",
-		Long: "Changes settings, and says what changed. With --revert-in, upkeep puts back what was there before once\n" +
-			"the time has passed; what somebody has changed again by then stays, and the audit tells so.\n" +
-			"Who raises the rate of a queue with an engine to twice what the engine took in the last day is asked, and\n" +
-			"needs --yes where nobody can be asked.",
+		Short: "Change settings of a queue, creating it if missing",
+		Long: "Shows what changed. With --revert-in, upkeep restores the former values after that time;\n" +
+			"values changed since stay, and the audit says so.\n" +
+			"Raising the rate to twice what the queue's engine took in the last day asks first,\n" +
+			"and needs --yes if nobody can be asked.",
 		Example: "  sluice settings set payments lease=2m max_attempts=5 --reason \"slow bank\"\n  sluice settings set payments rate=20/s --revert-in 30m --reason \"the bank's maintenance\"\n  sluice settings set payments payload_schema=@payment.schema.json",
 		Args:    arguments(2, math.MaxInt),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -121,12 +121,11 @@ func (a *app) settingsSetCommand() *cobra.Command {
 		},
 	}
 	yes = addYes(command)
-	command.Flags().Var(duration{&revertIn}, "revert-in", "put back what was there before after this time, such as 30m")
+	command.Flags().Var(duration{&revertIn}, "revert-in", "restore the former values after this time, such as 30m")
 	return command
 }
 
-// changeSettings changes a queue, or makes it with the settings; a change that is refused makes
-// nothing.
+// changeSettings changes a queue, or creates it with the settings. A refused change creates nothing.
 func (a *app) changeSettings(ctx context.Context, client *sluice.Client, name string, pairs []string, revertIn time.Duration) (before, after sluice.Queue, err error) {
 	change := func(s *sluice.Settings) error {
 		before.Settings = *s
@@ -153,7 +152,7 @@ func (a *app) changeSettings(ctx context.Context, client *sluice.Client, name st
 	return before, after, err
 }
 
-// printChanges tells what a change did, setting by setting.
+// printChanges prints a change, setting by setting.
 func (a *app) printChanges(before, after sluice.Queue) error {
 	changes := changesBetween(before.Settings, after.Settings)
 	if before.Version > 0 {
@@ -180,7 +179,7 @@ func changesBetween(before, after sluice.Settings) []string {
 	return changes
 }
 
-// applySettings reads name=value pairs into settings; a value @FILE is read from the file.
+// applySettings reads name=value pairs into settings. The value @FILE is read from the file.
 func applySettings(settings *sluice.Settings, pairs []string) error {
 	for _, pair := range pairs {
 		name, value, err := cutSetting(pair)
@@ -198,7 +197,7 @@ func applySettings(settings *sluice.Settings, pairs []string) error {
 	return nil
 }
 
-// settingNamed finds a setting by its name.
+// settingNamed finds a setting by name.
 func settingNamed(name string) (sluice.Setting, error) {
 	setting, err := near.Setting(name)
 	if err != nil {
@@ -207,7 +206,7 @@ func settingNamed(name string) (sluice.Setting, error) {
 	return setting, nil
 }
 
-// cutSetting reads a pair name=value; a value @FILE is read from the file.
+// cutSetting reads a pair name=value. The value @FILE is read from the file.
 func cutSetting(pair string) (name, value string, err error) {
 	name, value, found := strings.Cut(pair, "=")
 	if !found {
@@ -237,7 +236,7 @@ type historyRow struct {
 func (a *app) settingsHistoryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "history QUEUE",
-		Short:   "Show what was changed, by whom and why, the newest first",
+		Short:   "Show who changed what and why, newest first",
 		Example: "  sluice settings history payments",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -295,7 +294,7 @@ func settingChanges(e sluice.AuditEntry) ([]string, error) {
 func (a *app) settingsUndoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "undo QUEUE",
-		Short:   "Put the settings back to what they were before the last change, whoever made it",
+		Short:   "Undo the last change of settings, whoever made it",
 		Example: "  sluice settings undo payments --reason \"too slow\"",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/sim"
 )
 
-// simFlags are the options of «sim».
+// simFlags are the options of `sim`.
 type simFlags struct {
 	file, scenario, print string
 	seed                  uint64
@@ -25,14 +25,14 @@ func (a *app) simCommand() *cobra.Command {
 	var f simFlags
 	command := &cobra.Command{
 		Use:   "sim",
-		Short: "Simulate a scenario on a virtual clock: how long it takes, and who waits how long",
-		Long: `Runs the claims and limits of the memory store, which obeys the rules of the others, and workers that
-claim as real ones do, on a virtual clock: days take seconds. It tells how long a queue takes to drain, how
-long whom waits, how fairly the starts were shared and how much of the slots and the rate was used; it checks
-that every limit was kept, and what the scenario expects. Exit code 0 only if all holds, 7 if it does not.
+		Short: "Simulate a scenario on a virtual clock: duration and waits",
+		Long: `Runs the claims and limits of the memory store, which obeys the rules of the others. Workers claim
+as real ones do, on a virtual clock: days take seconds. Shows drain times, waits, fairness of
+starts, and use of slots and rate. Checks every limit, and what the scenario expects. Exit code 0
+if all holds, else 7.
 
-Nothing is read from or written to a database. The same scenario and seed give the same report.
-Without a scenario it lists those that come with the program.`,
+Uses no database. Equal scenarios and seeds give equal reports. Without a scenario it lists the
+included ones.`,
 		Example: "  sluice sim\n  sluice sim --scenario payments-16h\n  sluice sim --print noisy-tenant > mine.yaml\n  sluice sim -f mine.yaml --seed 7 -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -40,11 +40,11 @@ Without a scenario it lists those that come with the program.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVarP(&f.file, "file", "f", "", "a scenario, as YAML; - is standard input")
-	flags.StringVar(&f.scenario, "scenario", "", "a scenario that comes with the program")
-	flags.StringVar(&f.print, "print", "", "print a scenario that comes with the program, to start from")
-	flags.Uint64Var(&f.seed, "seed", 0, "draw all chances by this number instead of the scenario's")
-	flags.IntVar(&f.top, "top", 10, "how many tenants to print, those that waited longest first; -o json has all")
+	flags.StringVarP(&f.file, "file", "f", "", "scenario file, YAML; - is standard input")
+	flags.StringVar(&f.scenario, "scenario", "", "an included scenario")
+	flags.StringVar(&f.print, "print", "", "print an included scenario, to start from")
+	flags.Uint64Var(&f.seed, "seed", 0, "random seed, instead of the scenario's")
+	flags.IntVar(&f.top, "top", 10, "tenants to print, longest waits first; -o json has all")
 	command.MarkFlagsMutuallyExclusive("file", "scenario", "print")
 	return command
 }
@@ -88,7 +88,7 @@ func (a *app) sim(ctx context.Context, f simFlags) error {
 	return nil
 }
 
-// readScenario reads the one that was asked for.
+// readScenario reads the requested scenario.
 func (a *app) readScenario(f simFlags) (sim.Scenario, error) {
 	text, name, err := a.scenarioText(f)
 	if err != nil {
@@ -127,7 +127,7 @@ func shipped(name string) ([]byte, error) {
 	return text, nil
 }
 
-// shippedScenario is a line of the list.
+// shippedScenario is a row of the list.
 type shippedScenario struct {
 	Name  string `json:"name"`
 	About string `json:"about"`

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/sim"
 )
 
-// printSim tells how a scenario went: its queues, tiers and tenants, and the checks.
+// printSim prints a report: queues, tiers, tenants and checks.
 func (a *app) printSim(report sim.Report, top int) error {
 	for _, q := range report.Queues {
 		if err := a.printSimQueue(q); err != nil {
@@ -41,7 +41,7 @@ func mark(holds bool) string {
 	return "✖"
 }
 
-// printSimQueue prints the figures of a queue below each other; there are too many for a line.
+// printSimQueue prints a queue's figures one below the other; a row has no room for them.
 func (a *app) printSimQueue(q sim.Row) error {
 	type row struct{ name, value, note string }
 	rows := []row{
@@ -68,7 +68,7 @@ func (a *app) printSimQueue(q sim.Row) error {
 	})
 }
 
-// simColumns are those of tiers or tenants. The queue is only told where there are several.
+// simColumns are the columns of tiers or tenants. The queue appears only if there are several.
 func simColumns(report sim.Report, first sim.Row) []column[sim.Row] {
 	columns := []column[sim.Row]{
 		{"TIER", func(r sim.Row) string { return orDash(r.Tier) }, false},
@@ -95,7 +95,7 @@ func simColumns(report sim.Report, first sim.Row) []column[sim.Row] {
 
 func percent(part float64) string { return fmt.Sprintf("%.1f%%", 100*part) }
 
-// seconds writes a time that is counted in seconds.
+// seconds formats a number of seconds.
 func seconds(s float64) string { return short(time.Duration(s * float64(time.Second))) }
 
 func orNone(s *float64) string {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// statsFlags are the options of «stats».
+// statsFlags are the options of `stats`.
 type statsFlags struct {
 	window time.Duration
 	every  time.Duration
@@ -24,17 +24,16 @@ func (a *app) statsCommand() *cobra.Command {
 	var f statsFlags
 	command := &cobra.Command{
 		Use:   "stats [QUEUE…]",
-		Short: "Show how queues did: rates, success, waits and run times, of the last hour or longer",
-		Long: `Shows how queues are and how they did in a window of time: jobs that are ready, the age of the oldest,
-what is in flight and dead; how many jobs were enqueued, completed, failed and so on, and at what
-rate; the part of those that ended which completed, and the part of the leases that ran out; the times
-that a half, 95 and 99 of 100 jobs did not exceed, for waiting (due to claim), running (claim to end)
-and both; and pictures of the window. Of a single queue it shows all, of several a line each.
+		Short: "Show rates, success, waits and run times of queues",
+		Long: `Shows queues now (jobs ready, in flight and dead, age of the oldest) and over a window: counts and
+rates of jobs enqueued, completed, failed and so on; the share of ended jobs that completed, and of
+leases that expired; p50, p95 and p99 of waiting (due to claim), running (claim to end) and both;
+charts. One queue shows all, several a row each.
 
-It reads what every process of Sluice counts and upkeep adds up, some tens of rows, and never counts
-jobs: slots of 10 s are kept for 2 h, minutes for 48 h, hours for 90 d. --every lists them one by one.
-The times are at most 4.4 % off. Tenants are told apart if they were among the 20 of their queue that
-moved the most jobs in the slot. Names choose queues; a * in one stands for any part of a name.`,
+The figures are what processes count and upkeep sums: some tens of rows, never jobs. Buckets of 10
+s are kept for 2 h, minutes for 48 h, hours for 90 d. Times are at most 4.4 % off. Tenants are
+separate if among the 20 busiest of their queue in a bucket. Arguments choose queues; a * stands
+for any part of a name.`,
 		Example: "  sluice stats\n  sluice stats payments\n  sluice stats payments --window 24h --by tenant\n  sluice stats payments --tenant acme\n  sluice stats payments --every 1m --window 15m -o json",
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
@@ -58,9 +57,9 @@ moved the most jobs in the slot. Names choose queues; a * in one stands for any 
 	flagLimit(command, &f.limit)
 	flags := command.Flags()
 	flags.Var(duration{&f.window}, "window", "how far back, up to 90d (default: 1h, with --every 1h: 24h)")
-	flags.Var(duration{&f.every}, "every", "list slots of this length one by one: 10s, 1m or 1h")
-	flags.StringVar(&f.tenant, "tenant", "", "of this tenant only")
-	flags.StringVar(&f.by, "by", "queue", "whose jobs to tell apart: queue, or tenant")
+	flags.Var(duration{&f.every}, "every", "list buckets of this length: 10s, 1m or 1h")
+	flags.StringVar(&f.tenant, "tenant", "", "only this tenant")
+	flags.StringVar(&f.by, "by", "queue", "group by queue or tenant")
 	return command
 }
 
@@ -90,7 +89,7 @@ func (f *statsFlags) check() error {
 	return nil
 }
 
-// summarise tells the figures of the window.
+// summarise prints the figures of the window.
 func (a *app) summarise(ctx context.Context, store sluice.Store, patterns []string, queues []sluice.Queue, f statsFlags) error {
 	rows, err := summaries(ctx, store, queues, f)
 	if err != nil {
@@ -106,7 +105,7 @@ func (a *app) summarise(ctx context.Context, store sluice.Store, patterns []stri
 	return printList(a, statsRows(rows), func(r statsRow) string { return r.Queue }, statsColumns(f))
 }
 
-// summaries reads them of the queues that are chosen.
+// summaries reads the figures of the chosen queues.
 func summaries(ctx context.Context, store sluice.Store, queues []sluice.Queue, f statsFlags) ([]stat.Summary, error) {
 	if len(queues) == 0 {
 		return nil, nil
@@ -145,7 +144,7 @@ func (a *app) noteNoStats(queues []string, f statsFlags) {
 	a.note("no queues; «sluice enqueue QUEUE PAYLOAD» makes one")
 }
 
-// listSlots tells what happened slot by slot.
+// listSlots prints the figures bucket by bucket.
 func (a *app) listSlots(ctx context.Context, store sluice.Store, patterns []string, queues []sluice.Queue, f statsFlags) error {
 	filter := stat.Filter{Queues: namesOf(queues), Every: f.every, Tenant: f.tenant, Tenants: f.by == "tenant"}
 	if len(queues) > 0 {
@@ -167,5 +166,5 @@ func (a *app) listSlots(ctx context.Context, store sluice.Store, patterns []stri
 	return printList(a, slotRows(slots), func(r slotRow) string { return r.Queue }, slotColumns(len(patterns) != 1 || len(queues) != 1, f))
 }
 
-// mostSlots is how many stat.Read lists at the most.
+// mostSlots is the most buckets that [sluice.Client.Stats] lists.
 const mostSlots = 10_000

@@ -8,10 +8,10 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// heights are those of the columns of a picture. The lowest is nothing at all.
+// heights are the columns of a chart. The lowest is 0.
 var heights = []rune("▁▂▃▄▅▆▇█")
 
-// noFigure stands where there is nothing to be told.
+// noFigure marks a missing value.
 const noFigure = '·'
 
 // countsPicture draws how many jobs made a move, over the window.
@@ -23,7 +23,7 @@ func countsPicture(s stat.Summary, width int, jobs func(stat.Counts) int64) stri
 	return picture(figures)
 }
 
-// timesPicture draws what 95 of 100 times did not exceed, over the window.
+// timesPicture draws the 95th percentile of times, over the window.
 func timesPicture(s stat.Summary, width int, of func(stat.Stat) stat.Histogram) string {
 	times := make([]stat.Histogram, columnsOf(s, width))
 	for _, slot := range s.Slots {
@@ -39,7 +39,7 @@ func timesPicture(s stat.Summary, width int, of func(stat.Stat) stat.Histogram) 
 	return picture(figures)
 }
 
-// columnsOf is how many columns a picture has: no more than there are slots.
+// columnsOf is the number of columns: at most one per bucket.
 func columnsOf(s stat.Summary, width int) int {
 	slots := int((s.To.Sub(s.From) + s.Every - 1) / s.Every)
 	return max(min(width, slots), 1)
@@ -52,11 +52,11 @@ func columnAt(s stat.Summary, at time.Time, columns int) int {
 	return min(max(slot*columns/max(slots, 1), 0), columns-1)
 }
 
-// picture draws figures as columns, the highest over the full height.
+// picture draws figures as columns; the highest has full height.
 func picture(figures []float64) string {
 	most := 0.0
 	for _, f := range figures {
-		if f > most { // not so for what is no number
+		if f > most { // false for NaN
 			most = f
 		}
 	}

@@ -10,22 +10,22 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// statsRow is what happened in a queue, or of a tenant in it, over a window.
+// statsRow has the figures of a queue, or of a tenant in it, over a window.
 type statsRow struct {
 	Queue  string    `json:"queue"`
 	Tenant string    `json:"tenant,omitempty"`
 	From   time.Time `json:"from"`
 	To     time.Time `json:"to"`
-	// What is as of now is told of whole queues.
+	// Current figures exist for whole queues only.
 	Depth         *sluice.Depth `json:"depth,omitempty"`
 	OldestSeconds *float64      `json:"oldest_seconds,omitempty"`
 	InFlight      *int          `json:"in_flight,omitempty"`
 
-	// Counted says whether somebody counts; else all that follows is null.
+	// Counted reports whether somebody counts. If not, all following fields are null.
 	Counted   bool         `json:"counted"`
 	Counts    *stat.Counts `json:"counts"`
 	PerSecond *float64     `json:"completed_per_second"`
-	// SuccessRate and LeaseExpiryRate are null also where no job ended or none was claimed.
+	// SuccessRate and LeaseExpiryRate are also null if no job ended, or none was claimed.
 	SuccessRate     *float64     `json:"success_rate"`
 	LeaseExpiryRate *float64     `json:"lease_expiry_rate"`
 	Wait            *quantileRow `json:"wait_seconds"`
@@ -46,13 +46,13 @@ func quantilesOf(q stat.Quantiles) quantileRow {
 	return quantileRow{threeDigits(q.P50), threeDigits(q.P95), threeDigits(q.P99)}
 }
 
-// threeDigits is a time in seconds; histograms know no more of it.
+// threeDigits returns a time in seconds, as exact as histograms are.
 func threeDigits(d time.Duration) float64 {
-	f, _ := strconv.ParseFloat(strconv.FormatFloat(d.Seconds(), 'g', 3, 64), 64) // it was written just now
+	f, _ := strconv.ParseFloat(strconv.FormatFloat(d.Seconds(), 'g', 3, 64), 64) // formatted just now
 	return f
 }
 
-// tell fills in the figures of a window in which somebody counted.
+// tell sets the figures of a window in which somebody counted.
 func (row *statsRow) tell(s stat.Summary) {
 	wait, run, total := quantilesOf(s.Wait), quantilesOf(s.Run), quantilesOf(s.Total)
 	row.Counts, row.PerSecond, row.Wait, row.Run, row.Total = &s.Counts, &s.Rate, &wait, &run, &total
@@ -77,7 +77,7 @@ func statsRows(all []stat.Summary) []statsRow {
 	return rows
 }
 
-// rate writes how many there were as so many per second, minute or hour.
+// rate formats a count per second, minute or hour.
 func (row *statsRow) rate(of func(stat.Counts) int64) string {
 	if row.Counts == nil {
 		return stat.NotCounted
@@ -92,7 +92,7 @@ func (row *statsRow) share(part *float64) string {
 	return partOf(part)
 }
 
-// tablePicture is how wide a picture is in a line of a table.
+// tablePicture is the width of a chart in a table row.
 const tablePicture = 20
 
 func statsColumns(f statsFlags) []column[statsRow] {
@@ -126,11 +126,11 @@ func statsColumns(f statsFlags) []column[statsRow] {
 	)
 }
 
-// moveRow is how many jobs made a move.
+// moveRow is a move with its number of jobs.
 type moveRow struct {
 	name  string
 	jobs  func(stat.Counts) int64
-	usual bool // it is shown even if no job did
+	usual bool // shown even for 0 jobs
 }
 
 var moveRows = []moveRow{
@@ -155,13 +155,13 @@ type timeRow struct {
 	of        func(stat.Stat) stat.Histogram
 }
 
-// widestPicture is how wide a picture below another is at the most, besidePicture what is beside it.
+// widestPicture is the most columns of a chart below another; besidePicture is the width beside it.
 const (
 	widestPicture = 60
 	besidePicture = 34
 )
 
-// printSummary shows all of one queue, or of one tenant in it.
+// printSummary prints everything about one queue, or one tenant in it.
 func (a *app) printSummary(s stat.Summary, f statsFlags) error {
 	if _, err := fmt.Fprint(a.stdout, headOf(s)); err != nil {
 		return err
@@ -207,7 +207,7 @@ func (a *app) printSummary(s stat.Summary, f statsFlags) error {
 	})
 }
 
-// successOf is the success rate of a window; nil: no job ended in it, or nobody counted.
+// successOf is the success rate of a window; nil: no job ended, or nobody counted.
 func successOf(s stat.Summary) *float64 {
 	if !s.Counted || s.Counts.Completed+s.Counts.Dead == 0 {
 		return nil
@@ -215,7 +215,7 @@ func successOf(s stat.Summary) *float64 {
 	return &s.SuccessRate
 }
 
-// expiryOf is the share of claims whose lease ran out; nil: nothing was claimed, or nobody counted.
+// expiryOf is the share of claims whose lease expired; nil: no claims, or nobody counted.
 func expiryOf(s stat.Summary) *float64 {
 	if !s.Counted || s.Counts.Claimed == 0 {
 		return nil
@@ -223,7 +223,7 @@ func expiryOf(s stat.Summary) *float64 {
 	return &s.LeaseExpiryRate
 }
 
-// headOf tells how a queue is now, and what came of its jobs.
+// headOf describes a queue now, and the success of its jobs.
 func headOf(s stat.Summary) string {
 	name := s.Queue
 	if s.Tenant != "" {
@@ -240,7 +240,7 @@ func headOf(s stat.Summary) string {
 	return text + fmt.Sprintf("success rate %s, lease expiry rate %s\n\n", partOf(successOf(s)), partOf(expiryOf(s)))
 }
 
-// slotRow is what happened in a slot.
+// slotRow has the figures of a bucket.
 type slotRow struct {
 	At     time.Time   `json:"at"`
 	Every  string      `json:"every"`
@@ -287,7 +287,7 @@ func slotColumns(several bool, f statsFlags) []column[slotRow] {
 	)
 }
 
-// depthOf writes a figure of a Depth, which ends at a limit.
+// depthOf formats a figure of a Depth, which stops at a limit.
 func depthOf(n int) string {
 	if n >= sluice.DepthLimit {
 		return count(n) + "+"
@@ -302,8 +302,7 @@ func age(s stat.Summary) string {
 	return short(s.OldestAge)
 }
 
-// rateOf writes how many there were in a window as so many per second, minute or hour, whatever makes a figure of 1 or
-// more.
+// rateOf formats a count as a rate per second, minute or hour: the first unit that gives 1 or more.
 func rateOf(n int64, s stat.Summary) string {
 	seconds := s.To.Sub(s.From).Seconds()
 	if n == 0 || seconds <= 0 {
@@ -320,7 +319,7 @@ func rateOf(n int64, s stat.Summary) string {
 	return ""
 }
 
-// twoDigits writes a figure with at least two digits that count.
+// twoDigits formats a number with at least 2 significant digits.
 func twoDigits(f float64) string {
 	if f < 9.95 {
 		return strconv.FormatFloat(f, 'f', 1, 64)
@@ -328,7 +327,7 @@ func twoDigits(f float64) string {
 	return count(int(f + 0.5))
 }
 
-// partOf writes a part of one. What is not all is not written as all, and what is not nothing not as nothing.
+// partOf formats a share. Less than all is never 100%, more than nothing never 0%.
 func partOf(part *float64) string {
 	if part == nil {
 		return "-"
@@ -343,7 +342,7 @@ func partOf(part *float64) string {
 	return strings.TrimSuffix(text, ".0") + "%"
 }
 
-// took writes a time as exactly as histograms know it; 0: there is none.
+// took formats a time as exactly as histograms know it; 0: none.
 func took(d time.Duration) string {
 	switch {
 	case d == 0:

@@ -10,8 +10,7 @@ import (
 	"charm.land/lipgloss/v2/table"
 )
 
-// printTable prints items as people read them. On a terminal it fits the width: an id is never cut,
-// because it is copied.
+// printTable prints items for people, fitted to a terminal's width. Ids are never cut, because people copy them.
 func printTable[T any](a *app, items []T, columns []column[T]) error {
 	titles := make([]string, len(columns))
 	for i, c := range columns {
@@ -52,18 +51,17 @@ func printTable[T any](a *app, items []T, columns []column[T]) error {
 	return err
 }
 
-// lineEnd is the blanks at the end of a line, which may stand within a style.
+// lineEnd matches blanks at the end of a line, also within a style.
 var lineEnd = regexp.MustCompile(`( |\x1b\[[0-9;]*m)+$`)
 
-// spare are the columns that a narrow terminal does without, the first one first; «job ID» and -o json
-// have what they tell.
+// spare are the columns that a narrow terminal drops, first to last. `job ID` and -o json show them.
 var spare = []string{"HOLDER", "PRIO", "ATTEMPTS", "CREATED", "TENANT", "DEFAULT", "DUE", "TOTAL P95", "EXPIRED", "RUN P50", "RUN P99", "OVER TIME", "WAIT P95"}
 
 // narrowest is how far a cell may be cut.
 const narrowest = 8
 
-// fit chooses the columns that a width has room for, and cuts the widest cells of them in the middle
-// until the rows fit. A width of 0 has room for all.
+// fit chooses the columns that a width has room for, and cuts the widest cells in the middle until the rows fit. A
+// width of 0 has room for all.
 func fit(rows [][]string, titles []string, width int) (kept []int) {
 	for i := range titles {
 		kept = append(kept, i)
@@ -104,7 +102,7 @@ func fit(rows [][]string, titles []string, width int) (kept []int) {
 	return kept
 }
 
-// silent lists the columns that say nothing in any row, the last ones first.
+// silent lists the columns that are empty in every row, last first.
 func silent(rows [][]string, titles []string) (columns []int) {
 	for i := range slices.Backward(titles) {
 		says := func(row []string) bool { return row[i] != "-" && row[i] != "0" }
@@ -133,7 +131,7 @@ func leaveOut(columns, order, widths []int, width int) []int {
 	return columns
 }
 
-// total is how wide columns are with the blanks between them.
+// total is the width of columns with the blanks between them.
 func total(widths, columns []int) int {
 	sum := -columnGap
 	for _, i := range columns {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 )
 
-// tenantRow is a tenant with its jobs, its own limits and those of its tier. Its jobs are those of all queues; nil: not known.
+// tenantRow is a tenant with its jobs in all queues, its own limits and its tier's. nil: unknown.
 type tenantRow struct {
 	sluice.Tenant
 	InFlight     *int `json:"in_flight"`
@@ -23,7 +23,7 @@ type tenantRow struct {
 	TierLimits []sluice.TenantLimits `json:"tier_limits,omitempty"`
 }
 
-// limits writes a tenant's own limits, which count first, and those of its tier.
+// limits formats a tenant's own limits, which count first, and its tier's.
 func (t tenantRow) limits() string {
 	own, tier := limitsText(t.Limits), limitsText(t.TierLimits)
 	switch {
@@ -40,7 +40,7 @@ func (a *app) tenantsCommand() *cobra.Command {
 	var limit int
 	command := &cobra.Command{
 		Use:     "tenants",
-		Short:   "List the tenants that have tiers or limits, and change these",
+		Short:   "List and change tenants that have tiers or limits",
 		Long:    tenantsHelp(),
 		Example: "  sluice tenants\n  sluice tenants set acme --tier PRO",
 		Args:    arguments(0, 0),
@@ -66,17 +66,17 @@ func (a *app) tenantsCommand() *cobra.Command {
 			})
 		},
 	}
-	command.Flags().StringVar(&after, "after", "", "the page after the one that ended with this name")
-	command.Flags().IntVar(&limit, "limit", 100, "how many at the most")
-	command.AddCommand(a.setTenantCommand(), a.deleteCommand(sluice.ObjectTenant, "its jobs stay, and go on by what the queue says"))
+	command.Flags().StringVar(&after, "after", "", "continue after this name")
+	command.Flags().IntVar(&limit, "limit", 100, "most tenants")
+	command.AddCommand(a.setTenantCommand(), a.deleteCommand(sluice.ObjectTenant, "its jobs stay, under the queue's limits"))
 	return command
 }
 
 func tenantsHelp() string {
-	return fmt.Sprintf(`Lists the tenants that have tiers or limits, with their jobs in all queues. IN FLIGHT are those that are claimed or
-dispatched; counting stops at %s in a queue. WAITING are those that are queued, due or not, as upkeep counted them last: it counts
-the %d tenants of each queue that have the most. A + says that there may be more, a - that the figure is not known: no upkeep
-counts, or the tenant is not among those.`, count(sluice.DepthLimit), forecast.MaxTenants)
+	return fmt.Sprintf(`Lists tenants that have a tier or limits, with their jobs in all queues. IN FLIGHT counts claimed
+and dispatched jobs, at most %s per queue. WAITING counts queued jobs, due or not, as upkeep last
+counted the %d largest tenants of each queue. "+" means possibly more; "-" means unknown: no upkeep
+counts, or the tenant is not among the largest.`, count(sluice.DepthLimit), forecast.MaxTenants)
 }
 
 func tenantRows(ctx context.Context, store sluice.Store, client *sluice.Client, after string, limit int) ([]tenantRow, error) {
@@ -119,11 +119,11 @@ func (a *app) setTenantCommand() *cobra.Command {
 	var yes *bool
 	command := &cobra.Command{
 		Use:   "set TENANT [NAME=VALUE…]",
-		Short: "Put a tenant into a tier, or say what it is granted itself: capacity, rate, burst, weight",
-		Long: `Puts a tenant into a tier (--tier "" takes it out), or gives it limits of its own, which count before
-those of its tier: in one queue with --queue, else in every queue; for a while with --for. An empty
-value takes a limit away, so that the tier's counts. A capacity or a rate of 0 is no limit. Who raises one to twice that of
-the tier or more, or to no limit, is asked, and needs --yes where nobody can be asked.`,
+		Short: "Put a tenant into a tier, or set its own capacity, rate, burst, weight",
+		Long: `Puts a tenant into a tier (--tier "" takes it out), or sets its own limits, which count before the
+tier's: in one queue with --queue, for a while with --for. An empty value removes a limit. A
+capacity or rate of 0 is no limit. Raising one to twice the tier's or more, or to no limit, asks
+first, and needs --yes if nobody can be asked.`,
 		Example: "  sluice tenants set acme --tier PRO\n  sluice tenants set acme capacity=50 --for 2h --reason \"their migration\" --yes\n  sluice tenants set acme rate=100/s weight=3 --queue payments\n  sluice tenants set acme capacity=",
 		Args:    arguments(1, 5),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -148,8 +148,8 @@ the tier or more, or to no limit, is asked, and needs --yes where nobody can be 
 	}
 	yes = addYes(command)
 	command.Flags().StringVar(&tier, "tier", "", "the tier; \"\" for none")
-	command.Flags().StringVar(&f.queue, "queue", "", "the limits count in this queue alone (default: in every queue)")
-	command.Flags().Var(duration{&f.during}, "for", "how long the tenant's own limits count, such as 2h (default: as long as those it has there, else for good)")
+	command.Flags().StringVar(&f.queue, "queue", "", "limits for this queue only (default: every queue)")
+	command.Flags().Var(duration{&f.during}, "for", "how long the tenant's own limits count, such as 2h (default: as its present ones there, else for good)")
 	return command
 }
 
@@ -173,7 +173,7 @@ type tierRow struct {
 func (a *app) tiersCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "tiers",
-		Short:   "List tiers and what they grant, and change these",
+		Short:   "List and change tiers and their limits",
 		Example: "  sluice tiers\n  sluice tiers preset\n  sluice tiers add GOLD\n  sluice tiers set GOLD capacity=50",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -196,7 +196,7 @@ func (a *app) tiersCommand() *cobra.Command {
 		},
 	}
 	command.AddCommand(a.addTierCommand(), a.setTierCommand(), a.presetTiersCommand(),
-		a.deleteCommand(sluice.ObjectTier, "tenants that are in it are then in none"))
+		a.deleteCommand(sluice.ObjectTier, "its tenants are then in none"))
 	return command
 }
 

@@ -7,21 +7,21 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 )
 
-// mostTenants is how many tenants of a queue are asked for, those with the most jobs in flight.
+// mostTenants is how many tenants of a queue are read, those with the most jobs in flight.
 const mostTenants = 10_000
 
 // load is how many jobs tenants have in all queues.
 type load struct {
 	jobs map[string]int
-	// cut counts the queues of which not every tenant is known; named counts those of them in which a tenant is known.
+	// cut counts the queues with incomplete figures; named counts, per tenant, those that have the tenant's exact
+	// figure.
 	cut   int
 	named map[string]int
 }
 
 func newLoad() load { return load{jobs: make(map[string]int), named: make(map[string]int)} }
 
-// add adds the figures of one queue. Whole says that other tenants have no jobs there, exact that counting did not stop before the
-// end.
+// add adds one queue's figures. whole: other tenants have no jobs there. exact: counting did not stop early.
 func (l *load) add(jobs map[string]int, whole, exact bool) {
 	for tenant, n := range jobs {
 		l.jobs[tenant] += n
@@ -34,7 +34,7 @@ func (l *load) add(jobs map[string]int, whole, exact bool) {
 	}
 }
 
-// of gives a tenant's figure; more says that there may be more jobs. It is nil where nothing is known.
+// of returns a tenant's jobs; more: there may be more jobs. nil: unknown.
 func (l *load) of(tenant string) (jobs *int, more bool) {
 	n := l.jobs[tenant]
 	more = l.cut > l.named[tenant]
@@ -44,7 +44,7 @@ func (l *load) of(tenant string) (jobs *int, more bool) {
 	return &n, more
 }
 
-// loadText writes a figure of a load.
+// loadText formats a figure of a load.
 func loadText(jobs *int, more bool) string {
 	switch {
 	case jobs == nil:
@@ -55,9 +55,9 @@ func loadText(jobs *int, more bool) string {
 	return count(*jobs)
 }
 
-// tenantLoads tells what tenants have in flight now, and how many jobs waited when upkeep last counted them. Neither counts the jobs
-// of the store: what is in flight is read along an index, at most sluice.DepthLimit jobs of a queue, and of what waits a
-// bounded number of rows.
+// tenantLoads returns the jobs of tenants in flight now, and waiting at upkeep's last count. Neither counts the store's
+// jobs. Jobs in flight come from an index, at most [sluice.DepthLimit] per queue; waiting ones from a bounded number of
+// rows.
 func tenantLoads(ctx context.Context, store sluice.Store, client *sluice.Client) (inFlight, waiting load, err error) {
 	flows, err := client.Flows(ctx, mostTenants)
 	if err != nil {
@@ -80,7 +80,7 @@ func loadInFlight(flows []sluice.Flow) load {
 	return out
 }
 
-// loadWaiting adds up queued jobs, whenever they are due. A queue that nobody has counted lately tells nothing.
+// loadWaiting sums queued jobs, whenever due. A queue without a recent count is unknown.
 func loadWaiting(flows []sluice.Flow, waves forecast.Counts) load {
 	counted := make(map[string]forecast.QueueCounts, len(waves.Queues))
 	for _, q := range waves.Queues {

@@ -17,11 +17,11 @@ func (a *app) topCommand() *cobra.Command {
 	var limit int
 	command := &cobra.Command{
 		Use:   "top [QUEUE…]",
-		Short: "Watch queues, workers, tenants and alerts on the terminal; pause, resume and inspect",
-		Long: `Shows the system on one screen of 80 columns and 24 lines or more, and looks again every --every. Each look is a
-bounded read, whatever the number of jobs. Keys: ↑↓ choose a queue, Enter inspects it, p pauses and r resumes it (a
-reason is asked for), Tab changes the lower half, ? helps, q quits. Names choose queues; a * in one stands for any part of a
-name. The figures above are of the queues shown; a + says that there are more.`,
+		Short: "Watch queues, workers, tenants and alerts; pause, resume and inspect",
+		Long: `Shows the system on a screen of at least 80 columns and 24 lines, by bounded reads. Keys: ↑↓ choose
+a queue, Enter inspects, p pauses and r resumes it (asking for a reason), Tab changes the lower
+half, ? helps, q quits. Arguments choose queues; a * stands for any part of a name. The top figures
+cover the queues shown; "+" means there are more.`,
 		Example: "  sluice top\n  sluice top 'mail.*' --every 5s --window 10m",
 		Args:    arguments(0, math.MaxInt),
 		RunE: func(command *cobra.Command, chosen []string) error {
@@ -45,7 +45,7 @@ name. The figures above are of the queues shown; a + says that there are more.`,
 		},
 	}
 	flagLimit(command, &limit)
-	command.Flags().Var(newDuration(&options.Every, 2*time.Second), "every", "how often to look")
-	command.Flags().Var(newDuration(&options.Window, time.Minute), "window", "over how long rates and times are told")
+	command.Flags().Var(newDuration(&options.Every, 2*time.Second), "every", "refresh interval")
+	command.Flags().Var(newDuration(&options.Window, time.Minute), "window", "window of rates and times")
 	return command
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/sluice-queue/sluice/trace"
 )
 
-// traceExporters says where OpenTelemetry's variables want spans to go: otlp, console, both or nowhere. Nowhere is the
-// default, unless an endpoint is named. What cannot be done is told, and left out.
+// traceExporters returns the destinations of spans in OpenTelemetry's variables: otlp, console, both or none. None is
+// the default, unless an endpoint is named. Unsupported values are left out, and explained in told.
 func traceExporters(env func(string) string) (exporters, told []string) {
 	if strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") {
 		return nil, nil
@@ -52,8 +52,7 @@ func traceExporters(env func(string) string) (exporters, told []string) {
 	return exporters, told
 }
 
-// beginTraces traces what the command does, if OpenTelemetry's variables ask for it. Nothing that goes wrong with traces
-// keeps it from its work.
+// beginTraces traces the command, if OpenTelemetry's variables ask for it. Failures of tracing never stop the command.
 func (a *app) beginTraces() {
 	log, clean := a.events(), a.log.clean()
 	exporters, told := traceExporters(os.Getenv)
@@ -72,9 +71,9 @@ func (a *app) beginTraces() {
 			log.Tell(event.NoTraces, "", "reason", redact(err.Error()))
 			continue
 		}
-		options = append(options, sdktrace.WithBatcher(exporter)) // what it has no room for is dropped
+		options = append(options, sdktrace.WithBatcher(exporter)) // drops spans without room
 	}
-	provider := sdktrace.NewTracerProvider(options...) // the sampler is that of OTEL_TRACES_SAMPLER
+	provider := sdktrace.NewTracerProvider(options...) // OTEL_TRACES_SAMPLER chooses the sampler
 	a.watch.observers = append(a.watch.observers, func(database string) observe.Observer {
 		return trace.New(trace.Options{TracerProvider: provider, Database: database, Scrub: clean})
 	})
@@ -92,7 +91,7 @@ func (a *app) traceExporter(name string) (sdktrace.SpanExporter, error) {
 	return otlptracehttp.New(context.Background())
 }
 
-// traceResource says who makes the spans: what OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say, and our name else.
+// traceResource names the maker of the spans: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, else our name.
 func traceResource(log *event.Log) *resource.Resource {
 	version := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -107,19 +106,19 @@ func traceResource(log *event.Log) *resource.Resource {
 	return made
 }
 
-// traceTroubleEvery is how often it is logged that traces cannot be sent.
+// traceTroubleEvery is how often the log says that traces cannot be sent.
 const traceTroubleEvery = time.Minute
 
-// traceErrors logs what goes wrong with sending traces, once in a while.
+// traceErrors logs failures to send traces, once in a while.
 type traceErrors struct {
 	log *event.Log
 
 	mu     sync.Mutex
 	toldAt time.Time
-	passed int // that were not told since
+	passed int // not logged since
 }
 
-// Handle makes it an otel.ErrorHandler.
+// Handle implements [otel.ErrorHandler].
 func (e *traceErrors) Handle(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -136,10 +135,10 @@ func (e *traceErrors) Handle(err error) {
 	e.toldAt, e.passed = now, 0
 }
 
-// The variables in which programs pass the context of a trace on to those they run.
+// traceVariables pass the context of a trace on to child programs.
 var traceVariables = map[string]string{"traceparent": "TRACEPARENT", "tracestate": "TRACESTATE"}
 
-// traceEnvironment tells a program that runs for a job of the job's trace.
+// traceEnvironment passes a job's trace to its program.
 func traceEnvironment(ctx context.Context) (variables []string) {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
@@ -151,7 +150,7 @@ func traceEnvironment(ctx context.Context) (variables []string) {
 	return variables
 }
 
-// inTrace puts what a command does into the trace of the program that runs it, if its environment tells of one.
+// inTrace puts the command into the trace of its parent program, if the environment has one.
 func (a *app) inTrace(ctx context.Context) context.Context {
 	carrier := propagation.MapCarrier{}
 	for name, variable := range traceVariables {

@@ -15,28 +15,38 @@ func troublePage(rows []trouble) string {
 	var page strings.Builder
 	page.WriteString(`# Guide: when it goes wrong
 
-<!-- made from the table of troubles in cli/trouble_*_test.go; «make docs» writes it -->
+<!-- made from the table of troubles in cli/trouble_*_test.go by make docs -->
 
-Ask in this order. Each command names the cause and the command that mends it.
+Ask in this order. Each command names the cause and the repair.
 
 ` + "```sh\nsluice why JOB                    # why a job does not run, or does not end\nsluice doctor                     # what is wrong with the store and the work\nsluice doctor --temporal HOST:PORT # the same, and what the engine says\nsluice holders                    # which processes run, and what keeps them from their work\n```" + `
 
-Find what you see below. A test causes each of these troubles and asks these commands, the [alerts](../alerts.md), ` + "`/readyz` of `sluice serve`" + ` and the log.
+Find your symptom below. A test causes each trouble and checks each row. The last column lists signs in other places, if any:
 
-| column | in it |
-| --- | --- |
-| alert | the rules that are broken, and go off once that has lasted. –: none is. no store: nobody can look, because the store cannot be opened |
-` + "| `/readyz` fails | the checks that are not well; [some are only told](production.md). –: each is well. serve ends: `sluice serve` does not start, and says why |\n| log | a part of a line that a process logs, `sluice serve` where no store can be opened. –: no process logs a line at WARN or ERROR |" + `
+- broken rules of [alerts](../alerts.md), which fire later; "no store": no process can evaluate rules
+- ` + "`/readyz`" + `: failed checks, of which [some only warn](production.md#http-endpoints); "serve ends": ` + "`sluice serve` does not start" + `
+- log: part of a line at WARN or ERROR
 `)
 	sees := ""
 	for _, row := range rows {
 		if row.sees != sees {
 			sees = row.sees
-			fmt.Fprintf(&page, "\n## %s\n\n| cause | ask | it says | what mends it | alert | `/readyz` fails | log |\n| --- | --- | --- | --- | --- | --- | --- |\n", sees)
+			fmt.Fprintf(&page, "\n## %s\n\n| cause | ask | answer | repair | other signs |\n| --- | --- | --- | --- | --- |\n", sees)
 		}
-		fmt.Fprintf(&page, "| %s | `sluice %s` | %s | %s | %s | %s | %s |\n", row.cause, asked(row.asks), cell(plainPattern(row.says)), cell(row.mend), linked(row.alert), checks(row.unready), cell(row.log))
+		fmt.Fprintf(&page, "| %s | `sluice %s` | %s | %s | %s |\n", row.cause, asked(row.asks), cell(plainPattern(row.says)), cell(row.mend), signs(row))
 	}
 	return page.String()
+}
+
+// signs lists the alerts, failed checks of /readyz and log line of a trouble; empty: it has none.
+func signs(row trouble) string {
+	var all []string
+	for _, sign := range []struct{ of, is string }{{"", linked(row.alert)}, {"`/readyz`: ", checks(row.unready)}, {"log: ", cell(row.log)}} {
+		if sign.is != "–" {
+			all = append(all, sign.of+sign.is)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 func asked(command string) string {

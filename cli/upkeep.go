@@ -19,12 +19,12 @@ func (a *app) upkeepCommand() *cobra.Command {
 	var hooks webhookFlags
 	command := &cobra.Command{
 		Use:   "upkeep",
-		Short: "Recover lost jobs, cancel expired ones, change settings as planned, look at alerts, seal the audit, prune history",
-		Long: `Tends the store until it is interrupted. Any number may run; one leads, the others stand by. How often
-leases are looked at, and how many jobs are recovered at once, are settings of each queue
-(recover_interval, recover_batch). What falls due ahead is counted for «sluice waves». Operations on many jobs are
-carried out; see «sluice operations». With --temporal the runs of that engine are followed. The rules of alerts are
-looked at; webhooks are told by every upkeep that names them, whichever leads.`,
+		Short: "Recover, expire and prune jobs, apply scheduled changes, evaluate alerts, seal the audit",
+		Long: `Maintains the store until interrupted. Any number may run; one leads, the others stand by. Queue
+settings say how often leases are checked and how many jobs are recovered at once
+(recover_interval, recover_batch). Upkeep counts for "sluice waves", carries out "sluice
+operations", follows runs at the engines of --temporal and --engine, and evaluates alert rules.
+Every upkeep notifies its webhooks, whichever leads.`,
 		Example: "  sluice upkeep\n  sluice upkeep --once\n  sluice upkeep --alert-webhook https://hooks.example.com/sluice --alert-secret-file secret",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -67,10 +67,10 @@ looked at; webhooks are told by every upkeep that names them, whichever leads.`,
 	a.metrics.addTo(flags)
 	engine.addTo(flags)
 	hooks.addTo(flags)
-	flags.Var(newDuration(&options.AlertInterval, 15*time.Second), "alert-interval", "how often to look at the rules of alerts")
-	flags.BoolVar(&once, "once", false, "do everything once, whether it is due or not, and end")
-	flags.Var(newDuration(&options.Interval, time.Second), "interval", "how often to look whether something is due")
-	flags.Var(newDuration(&options.PruneInterval, time.Minute), "prune-interval", "how long to rest when all that is too old is deleted")
-	flags.IntVar(&options.PruneBatch, "prune-batch", 1000, "finished jobs deleted in one transaction, at most")
+	flags.Var(newDuration(&options.AlertInterval, 15*time.Second), "alert-interval", "how often to evaluate alert rules")
+	flags.BoolVar(&once, "once", false, "do everything once, due or not, then end")
+	flags.Var(newDuration(&options.Interval, time.Second), "interval", "how often to check for due work")
+	flags.Var(newDuration(&options.PruneInterval, time.Minute), "prune-interval", "pause after all old jobs are deleted")
+	flags.IntVar(&options.PruneBatch, "prune-batch", 1000, "most finished jobs to delete in one transaction")
 	return command
 }

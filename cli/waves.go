@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 )
 
-// wavesFlags are the options of «waves».
+// wavesFlags are the options of `waves`.
 type wavesFlags struct {
 	request   forecast.Request
 	by        string
@@ -29,15 +29,14 @@ func (a *app) wavesCommand() *cobra.Command {
 	var f wavesFlags
 	command := &cobra.Command{
 		Use:   "waves [QUEUE]",
-		Short: "Show what falls due ahead, and when it is done",
-		Long: `Lists what falls due, in buckets of one minute, five or an hour; when the last job of each bucket
-starts, when it is done and how late that is, by the present rate and limits, those of tenants too;
-and how many jobs are due and wait at the bucket's end. --rate, --batch, --capacity and --duration
-suppose something else of the queue; tenants go on having their own capacities and rates.
+		Short: "Forecast what falls due, and when it is done",
+		Long: `Lists buckets of 1 minute, 5 minutes or 1 hour: when the last job starts, when all are done and how
+late, and how many due jobs wait at the end. Present rates and limits apply, including tenants'.
+--rate, --batch, --capacity and --duration assume other values for the queue; tenants keep theirs.
 
-It reads what upkeep counts every now and then, a few rows, and says when that was. Where nobody has
-counted for a while it counts itself, which reads every job that waits. It knows the jobs that are
-there: nothing fails, nothing else comes in, and what is due first starts first.`,
+The command reads upkeep's last count, a few rows, and says its age. Without a recent one it counts
+itself, reading every waiting job. The forecast knows the present jobs only: nothing fails, nothing
+comes in, and jobs start in due order.`,
 		Example: "  sluice waves payments\n  sluice waves payments --by tenant --bucket 1h --ahead 24h\n  sluice waves payments --rate 200/s --duration 30s\n  sluice waves --histogram --ahead 24h",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -57,15 +56,15 @@ there: nothing fails, nothing else comes in, and what is due first starts first.
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.by, "by", "queue", "whose jobs to tell apart: queue, or tenant")
-	flags.Var(duration{&f.request.Bucket}, "bucket", "what falls due together: 1m, 5m or 1h (default: what makes some 24 lines)")
-	flags.Var(newDuration(&f.request.Ahead, 2*time.Hour), "ahead", "how far to look, up to 7d")
-	flags.Var(rate{&f.request.WhatIf.Rate}, "rate", "suppose this rate, such as 200/s")
-	flags.Var(batch{&f.request.WhatIf}, "batch", "suppose batches, such as 500/5s, instead of the queue's rate")
-	flags.IntVar(&f.request.WhatIf.Capacity, "capacity", 0, "suppose that so many jobs of the queue may be in flight at once, whatever in_flight_limit and workers there are")
-	flags.Var(duration{&f.request.WhatIf.RunTime}, "duration", "suppose that a job runs for so long (default: the mean of those that finished lately)")
-	flags.BoolVar(&f.histogram, "histogram", false, "draw what falls due")
-	flags.BoolVar(&f.count, "count", false, "count now, whenever that was done last; reads every job that waits")
+	flags.StringVar(&f.by, "by", "queue", "group by queue or tenant")
+	flags.Var(duration{&f.request.Bucket}, "bucket", "bucket length: 1m, 5m or 1h (default: for some 24 rows)")
+	flags.Var(newDuration(&f.request.Ahead, 2*time.Hour), "ahead", "how far ahead, up to 7d")
+	flags.Var(rate{&f.request.WhatIf.Rate}, "rate", "assume this rate, such as 200/s")
+	flags.Var(batch{&f.request.WhatIf}, "batch", "assume batches, such as 500/5s, instead of the queue's rate")
+	flags.IntVar(&f.request.WhatIf.Capacity, "capacity", 0, "assume this concurrency limit, whatever in_flight_limit and workers")
+	flags.Var(duration{&f.request.WhatIf.RunTime}, "duration", "assume this run time (default: the recent mean)")
+	flags.BoolVar(&f.histogram, "histogram", false, "draw a histogram")
+	flags.BoolVar(&f.count, "count", false, "count now; reads every waiting job")
 	return command
 }
 
@@ -82,7 +81,7 @@ func (f *wavesFlags) check(command *cobra.Command, output string) error {
 	return nil
 }
 
-// batch is a flag's value of so many jobs every so often.
+// batch is a flag value: jobs per interval.
 type batch struct{ into *forecast.WhatIf }
 
 // String shows the batch.
@@ -111,7 +110,7 @@ func (b batch) Set(text string) error {
 // Type names the value in the help.
 func (batch) Type() string { return "batch" }
 
-// forecast looks ahead, and counts first where it is asked to, or where nobody else does.
+// forecast looks ahead. If asked to, or if nobody else counts, it counts first.
 func (a *app) forecast(ctx context.Context, store sluice.Store, f wavesFlags) (forecast.Forecast, error) {
 	found, err := forecast.Of(ctx, store, f.request)
 	if err != nil || !f.count && fresh(found) {
@@ -139,8 +138,7 @@ func (a *app) forecast(ctx context.Context, store sluice.Store, f wavesFlags) (f
 	return forecast.Of(ctx, store, f.request)
 }
 
-// fresh reports whether somebody counts. A queue that has just been made is not in the last count, and
-// alone no reason to count again.
+// fresh reports whether somebody counts. A new queue, missing in the last count, is alone no reason to count again.
 func fresh(f forecast.Forecast) bool {
 	return len(f.Queues) == 0 || slices.ContainsFunc(f.Queues, func(q forecast.Queue) bool { return !q.Stale })
 }
@@ -180,7 +178,7 @@ func (a *app) printForecast(f forecast.Forecast, flags wavesFlags) error {
 	})
 }
 
-// waveRow is a line of the table: a bucket of a queue, and of a tenant where those are told apart.
+// waveRow is a row of the table: a bucket of a queue, or of a tenant if these are separate.
 type waveRow struct {
 	queue   forecast.Queue
 	wave    forecast.Bucket
@@ -212,7 +210,7 @@ func (a *app) printWaves(f forecast.Forecast) error {
 	}, waveTimes()...))
 }
 
-// waveTimes are the columns that say when a bucket's jobs start and are done.
+// waveTimes are the columns for when a bucket's jobs start and are done.
 func waveTimes() []column[waveRow] {
 	return []column[waveRow]{
 		{"LAST START", func(r waveRow) string { return waveTime(r, r.wave.LastStart) }, true},
@@ -242,14 +240,14 @@ func (a *app) printTenantWaves(f forecast.Forecast) error {
 	}, waveTimes()...))
 }
 
-// share is what one tenant has of a bucket.
+// share is one tenant's part of a bucket.
 type share struct {
 	name   string
 	others bool
 	jobs   int
 }
 
-// ofTenant is a bucket with the times of a tenant, if those are known; else they are those of all.
+// ofTenant is a bucket with a tenant's times, if known, else those of all.
 func ofTenant(w forecast.Bucket, of share) forecast.Bucket {
 	for _, t := range w.ByTenant {
 		if t.Others == of.others && (of.others || t.Tenant == of.name) {
@@ -259,7 +257,7 @@ func ofTenant(w forecast.Bucket, of share) forecast.Bucket {
 	return w
 }
 
-// shares lists the tenants of a bucket, the largest first, and then those that are not counted by name.
+// shares lists the tenants of a bucket, largest first, then the jobs of tenants not counted by name.
 func shares(t forecast.Tally) []share {
 	var out []share
 	others := t.Jobs
@@ -288,7 +286,7 @@ func used(r waveRow) string {
 	return fmt.Sprintf("%.0f%%", 100*r.wave.Used)
 }
 
-// waveTime writes an instant of a bucket's day without the day.
+// waveTime formats an instant, without the day if that is the bucket's.
 func waveTime(r waveRow, at time.Time) string {
 	switch {
 	case r.wave.Never():
@@ -313,7 +311,7 @@ func late(r waveRow) string {
 	return short(r.wave.Late)
 }
 
-// noteForecast says on what the figures rest.
+// noteForecast notes the basis of the figures.
 func (a *app) noteForecast(f forecast.Forecast) {
 	for _, q := range f.Queues {
 		if !q.CountedAt.IsZero() {

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 )
 
-// noTerminal is how wide a picture is that nobody looks at on a terminal.
+// noTerminal is the width of a chart without a terminal.
 const noTerminal = 80
 
 // bar is a line of a histogram.
@@ -19,7 +19,7 @@ type bar struct {
 	text  string
 }
 
-// printHistogram draws what falls due in each bucket, with a mark at what the limits let through.
+// printHistogram draws how many jobs fall due in each bucket, and marks what the limits allow.
 func (a *app) printHistogram(f forecast.Forecast) error {
 	width := terminalWidth(a.stdout)
 	if width == 0 {
@@ -57,7 +57,7 @@ func barOf(q forecast.Queue, w forecast.Bucket) bar {
 	return out
 }
 
-// largestShares names the tenants that have most of a bucket.
+// largestShares names the largest tenants of a bucket.
 func largestShares(t forecast.Tally) string {
 	var parts []string
 	for i, s := range shares(t) {
@@ -74,7 +74,7 @@ func largestShares(t forecast.Tally) string {
 	return strings.Join(parts, ", ")
 }
 
-// throughput is how many jobs the limits let through in a bucket; 0: nothing limits.
+// throughput is how many jobs the limits allow in a bucket; 0: no limits.
 func throughput(q forecast.Queue, f forecast.Forecast) float64 {
 	if len(q.Limits) == 0 {
 		return 0
@@ -86,8 +86,7 @@ func throughput(q forecast.Queue, f forecast.Forecast) float64 {
 	return least * f.Bucket.Seconds()
 }
 
-// draw makes the lines, as wide as there is room. It marks the throughput where that is within the
-// picture, and says whether it did.
+// draw makes the lines, as wide as there is room. marked: the throughput lies within the chart and is drawn.
 func draw(bars []bar, width int, through float64) (text string, marked bool) {
 	labels, texts, most := 0, 0, 1
 	for _, b := range bars {
@@ -117,7 +116,7 @@ func draw(bars []bar, width int, through float64) (text string, marked bool) {
 	return out.String(), marked
 }
 
-// blocksOf draws a length, to an eighth of a cell.
+// blocksOf draws a length, to 1/8 of a cell.
 func blocksOf(length float64) string {
 	eighths := int(math.Round(length * 8))
 	text := strings.Repeat("█", eighths/8)

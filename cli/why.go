@@ -14,7 +14,7 @@ func (a *app) whyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "why ID",
 		Short:   "Say why a job is not running, and when it should",
-		Long:    "Lists what a job must pass before it runs, in order: which jobs it waits for, whether it is due, whether its queue is open, what the queue's limits say, what comes before it and who works. It reads a bounded number of rows.",
+		Long:    "Lists the conditions of a job's start, in order: other jobs, due time, open queue, limits,\njobs before it, workers. Reads a bounded number of rows.",
 		Example: "  sluice why 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice why 01a1fb72-1dea-7abc-8fc6-99e4817522bb -o json",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -23,7 +23,7 @@ func (a *app) whyCommand() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("job %s: %w", id, err)
 				}
-				why.Job.Payload = nil // it says nothing of why, and may be large
+				why.Job.Payload = nil // irrelevant here, and may be large
 				return a.printOne(why, func() error { return a.printWhy(why) })
 			})
 		},

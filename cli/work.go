@@ -22,10 +22,10 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// maxBatch is how many jobs a program gets at the most; all of them are held while it runs.
+// maxBatch is the most jobs that a program gets; all are held while it runs.
 const maxBatch = 1000
 
-// workFlags are the options of «work».
+// workFlags are the options of `work`.
 type workFlags struct {
 	slots    int
 	poll     time.Duration
@@ -42,35 +42,34 @@ func (a *app) workCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "work QUEUE[,QUEUE…] -- COMMAND [ARG…]",
 		Short: "Run a program for each job of a queue",
-		Long: `Claims jobs and runs the program once for each: the payload on its standard input, and the job in its
-environment (SLUICE_JOB_ID, SLUICE_QUEUE, SLUICE_TENANT, SLUICE_KEY, SLUICE_ATTEMPT). It gets no other variable
-that begins with SLUICE_, unless --pass names it. What it prints is the job's result; what it says on standard
-error comes to the log, line by line. Its exit code decides:
+		Long: `Runs the program once for each job, with the payload on standard input, and SLUICE_JOB_ID,
+SLUICE_QUEUE, SLUICE_TENANT, SLUICE_KEY and SLUICE_ATTEMPT in the environment. Output is the job's
+result; standard error goes to the log, line by line. The exit code decides:
 
   0      done
-  65     the job will never succeed: it is dead at once
-  75     try again later: the job is handed back, and no attempt is counted
-  other  the attempt failed; the job is retried after its backoff, or dead after its last attempt
+  65     dead at once: the job will never succeed
+  75     handed back for later; no attempt counts
+  other  failed: retried after its backoff, or dead after its last attempt
 
-A program that fails may print how, as {"error": "…"} with "permanent": true or "retry_after": "10m",
-or {"release": "30s"}; that goes before the exit code.
+A failing program may print {"error": "…"} with "permanent": true or "retry_after": "10m", or
+{"release": "30s"}. This overrides the exit code.
 
-With --batch it is run for many jobs at a time: one JSON object per line on its standard input (id, queue,
-tenant, key, attempt, labels, checkpoint, payload), and one line printed for each job, in any order:
+With --batch the program reads many jobs: one JSON object per line (id, queue, tenant, key,
+attempt, labels, checkpoint, payload). For each job it prints a line, in any order:
 
   {"id": "…", "result": …}                              done; null is no result
-  {"id": "…", "error": "…"}                             the attempt failed
-  {"id": "…", "error": "…", "retry_after": "10m"}       and the next makes sense then
-  {"id": "…", "error": "…", "permanent": true}          the job is dead at once
-  {"id": "…", "release": "30s"}                         handed back; no attempt is counted
-  {"id": "…", "checkpoint": …}                          how far it has come, for its next attempt
-  {"heartbeat": true}                                   a sign of life, for --silence
+  {"id": "…", "error": "…"}                             failed
+  {"id": "…", "error": "…", "retry_after": "10m"}       failed; retry then
+  {"id": "…", "error": "…", "permanent": true}          dead at once
+  {"id": "…", "release": "30s"}                         handed back; no attempt counts
+  {"id": "…", "checkpoint": …}                          progress, for the next attempt
+  {"heartbeat": true}                                   sign of life, for --silence
 
-Each job is settled when its line comes. If the program ends without an answer for some, each of them is
-tried alone, so that one never fails the others.
+Each line settles its job. Jobs left without an answer are tried alone, so that none fails the
+others.
 
-The first interrupt drains: no new jobs, and the programs that run may end within --grace. The second
-leaves at once. Upkeep runs along, so that one such process is all a small system needs.`,
+The first interrupt drains: no new jobs, and programs may end within --grace. The second exits at
+once. Upkeep runs along: one process is enough for a small system.`,
 		Example: "  sluice work mail --slots 4 -- ./send-mail\n  sluice work resize -- sh -c 'convert - -resize 200x200 out/$SLUICE_JOB_ID.png'\n  sluice work mail --batch 100 --silence 30s -- python3 mails.py",
 		Args:    arguments(2, math.MaxInt),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -97,14 +96,14 @@ leaves at once. Upkeep runs along, so that one such process is all a small syste
 	}
 	flags := command.Flags()
 	a.metrics.addTo(flags)
-	flags.IntVar(&f.slots, "slots", 4, "how many programs run at once")
-	flags.Var(newDuration(&f.poll, time.Second), "poll", "how often to look when nobody says that there are jobs")
-	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "how long programs may go on after the first interrupt")
-	flags.IntVar(&f.batch, "batch", 0, "give the program so many jobs at a time, as lines of JSON")
-	flags.Var(newDuration(&f.silence, 0), "silence", "end a program that writes nothing for so long; its attempt failed")
-	flags.StringSliceVar(&f.pass, "pass", nil, "give the program a variable that is Sluice's own, such as SLUICE_DB; it gets none of them otherwise")
+	flags.IntVar(&f.slots, "slots", 4, "programs at once")
+	flags.Var(newDuration(&f.poll, time.Second), "poll", "how often to look for jobs without notification")
+	flags.Var(newDuration(&f.grace, 30*time.Second), "grace", "time for programs after the first interrupt")
+	flags.IntVar(&f.batch, "batch", 0, "jobs per program, as lines of JSON")
+	flags.Var(newDuration(&f.silence, 0), "silence", "end a program that writes nothing for this long; its attempt fails")
+	flags.StringSliceVar(&f.pass, "pass", nil, "pass a SLUICE_ variable, such as SLUICE_DB; others stay hidden")
 	flags.BoolVar(&f.noUpkeep, "no-upkeep", false, "leave recovering, expiring and pruning to others")
-	flags.BoolVar(&f.drain, "until-empty", false, "end when no job of the queues is unfinished; exit code 6 if jobs died")
+	flags.BoolVar(&f.drain, "until-empty", false, "end when the queues have no unfinished jobs; exit code 6 if jobs died")
 	return command
 }
 
@@ -144,7 +143,7 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 	defer stop()
 	if !f.noUpkeep {
 		tend := upkeep.Options{PayloadChecker: schema.New(), Logger: logger, LogLimit: a.log.limit, Scrub: a.log.clean()}
-		helpers.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // it returns nil
+		helpers.Go(func() { _ = upkeep.New(store, tend).Run(ctx) }) // always nil
 	}
 	var emptied atomic.Bool
 	var before int
@@ -160,7 +159,7 @@ func (a *app) work(ctx context.Context, queues, program []string, f workFlags) e
 		})
 	}
 	err = w.Run(ctx)
-	if emptied.Load() && (err == nil || errors.Is(err, context.Canceled)) { // cancelled: it was seen before the worker had begun
+	if emptied.Load() && (err == nil || errors.Is(err, context.Canceled)) { // cancelled: empty before the worker began
 		return died(context.WithoutCancel(ctx), store, queues, before)
 	}
 	return err
@@ -178,7 +177,7 @@ func deadIn(ctx context.Context, store sluice.Store, queues []string) (dead int,
 	return dead, nil
 }
 
-// died is an error if there are more dead letters than before: whoever waits for the end must not take them for done.
+// died returns an error if there are more dead letters than before, so that nobody takes dead jobs for done.
 func died(ctx context.Context, store sluice.Store, queues []string, before int) error {
 	dead, err := deadIn(ctx, store, queues)
 	if err != nil || dead <= before {
@@ -187,14 +186,14 @@ func died(ctx context.Context, store sluice.Store, queues []string, before int) 
 	return codedError{fmt.Errorf("%d jobs died", dead-before), exitPartly, "look at them with «sluice dead ls " + queues[0] + "»"}
 }
 
-// stopWhenEmpty ends the work when every job of the queues is finished.
+// stopWhenEmpty calls stop when every job of the queues is finished.
 func stopWhenEmpty(ctx context.Context, store sluice.Store, queues []string, stop func()) {
 	for {
 		left := 0
 		for _, queue := range queues {
 			depth, err := store.Depth(ctx, queue)
 			if err != nil {
-				left++ // not known: look again
+				left++ // unknown: look again
 				continue
 			}
 			left += depth.Ready + depth.Scheduled + depth.Blocked + depth.Claimed
@@ -211,7 +210,7 @@ func stopWhenEmpty(ctx context.Context, store sluice.Store, queues []string, sto
 	}
 }
 
-// checkRunners refuses queues whose jobs an engine runs. The store refuses each claim too: settings may change.
+// checkRunners refuses queues whose jobs an engine runs. The store also refuses each claim: settings may change.
 func checkRunners(ctx context.Context, store sluice.Store, queues []string) error {
 	stored, err := store.Queues(ctx, sluice.QueueFilter{Names: queues})
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// answer is a line that a program prints about a job. It says one thing: that the job is done, that
-// the attempt failed, that it is handed back, how far it has come, or that the program is alive.
+// answer is a line that a program prints about a job. Each line says one thing: done, failed, handed back, progress, or
+// a sign of life.
 type answer struct {
 	ID         string          `json:"id"`
-	Result     json.RawMessage `json:"result"` // null counts: done without a result
+	Result     json.RawMessage `json:"result"` // null: done without a result
 	Error      string          `json:"error"`
 	Permanent  bool            `json:"permanent"`
 	RetryAfter string          `json:"retry_after"`
@@ -22,7 +22,7 @@ type answer struct {
 	Checkpoint json.RawMessage `json:"checkpoint"`
 	Heartbeat  bool            `json:"heartbeat"`
 
-	wait time.Duration // what RetryAfter or Release says
+	wait time.Duration // of RetryAfter or Release
 }
 
 var (
@@ -31,7 +31,7 @@ var (
 	errTwoWays     = errors.New(`"permanent" and "retry_after" belong to an "error", and exclude each other`)
 )
 
-// readAnswer reads a line. A field that is not known may be one that is misspelt, and makes it no answer.
+// readAnswer reads a line. An unknown field, perhaps misspelt, is an error.
 func readAnswer(line []byte) (a answer, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
@@ -65,7 +65,7 @@ func (a *answer) check() (err error) {
 	return err
 }
 
-// outcome is what a handler returns that says the same. It is nil for a result.
+// outcome is the equivalent error of a handler; nil for a result.
 func (a *answer) outcome() error {
 	switch {
 	case a.Release != "":
@@ -80,8 +80,8 @@ func (a *answer) outcome() error {
 	return nil
 }
 
-// readFailure reads what a program for one job printed before it failed. It reports false if that says
-// neither how it failed nor that the job is handed back.
+// readFailure reads the output of a failed program for one job. ok: it says how the program failed, or hands the job
+// back.
 func readFailure(out []byte) (a answer, ok bool) {
 	a, err := readAnswer(bytes.TrimSpace(out))
 	return a, err == nil && (a.Error != "" || a.Release != "")

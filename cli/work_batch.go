@@ -19,30 +19,30 @@ import (
 // gatherTime is how long the first job of a batch waits for others.
 const gatherTime = 20 * time.Millisecond
 
-// batches runs a program for many jobs at a time. Each job is settled by its own line, as soon as it
-// comes; what a program left without an answer is tried alone, so that one job never fails the others.
+// batches runs a program for many jobs at a time. Each job's line settles it at once. Jobs left without an answer are
+// tried alone, so that none fails the others.
 type batches struct {
 	runner
-	size     int // jobs in a batch
+	size     int // jobs per batch
 	programs int // programs at once
 
 	mu       sync.Mutex
 	waiting  []*ticket
-	busy     int // programs that run
+	busy     int // running programs
 	gathered bool
-	timer    *time.Timer // runs while the first of the waiting waits for others
+	timer    *time.Timer // runs while the first waiting job waits for others
 }
 
-// ticket is a job that waits for its program, or for its answer.
+// ticket is a job that waits for a program or an answer.
 type ticket struct {
 	ctx   context.Context
 	job   *worker.Job[json.RawMessage]
-	alone bool       // a program that had it among others ended without an answer
-	done  chan error // gets what the handler returns
-	batch *batchRun  // that it is in; nil while it waits; guarded by batches.mu
+	alone bool       // a program with several jobs left it unanswered
+	done  chan error // receives the handler's result
+	batch *batchRun  // its batch; nil while it waits; guarded by batches.mu
 }
 
-// run waits for what becomes of a job.
+// run waits for a job's outcome.
 func (b *batches) run(ctx context.Context, job *worker.Job[json.RawMessage]) error {
 	t := &ticket{ctx: ctx, job: job, done: make(chan error, 1)}
 	b.mu.Lock()
@@ -59,18 +59,18 @@ func (b *batches) run(ctx context.Context, job *worker.Job[json.RawMessage]) err
 	b.waiting = slices.DeleteFunc(b.waiting, func(other *ticket) bool { return other == t })
 	b.mu.Unlock()
 	if in == nil {
-		return worker.Snooze(0) // no program has it: no attempt was made
+		return worker.Snooze(0) // no program has it: no attempt
 	}
 	in.leave(t)
 	select {
-	case err := <-t.done: // the answer came in the same moment
+	case err := <-t.done: // the answer came at the same moment
 		return err
 	default:
 		return ctx.Err()
 	}
 }
 
-// begin starts programs for what waits: at once for a full batch, after a moment for less.
+// begin starts programs for waiting jobs: at once for a full batch, after gatherTime for less.
 func (b *batches) begin() {
 	for b.busy < b.programs && len(b.waiting) > 0 {
 		if len(b.waiting) < b.size && !b.waiting[0].alone && !b.gathered {
@@ -86,7 +86,7 @@ func (b *batches) begin() {
 	}
 }
 
-// gather is called when the first of the waiting has waited.
+// gather is called when the first job has waited gatherTime.
 func (b *batches) gather() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +95,7 @@ func (b *batches) gather() {
 	b.gathered = false
 }
 
-// take makes a batch of the first that wait.
+// take makes a batch of the first waiting jobs.
 func (b *batches) take() *batchRun {
 	n := 1
 	for n < min(b.size, len(b.waiting)) && !b.waiting[0].alone && !b.waiting[n].alone {
@@ -133,7 +133,7 @@ func (b *batches) do(next *batchRun) {
 	b.begin()
 }
 
-// batchRun is the jobs that one run of the program has.
+// batchRun has the jobs of one program run.
 type batchRun struct {
 	of      *batches
 	tickets []*ticket
@@ -142,12 +142,11 @@ type batchRun struct {
 	ended   chan struct{}
 
 	mu   sync.Mutex
-	open map[string]*ticket // those without an answer
-	odd  error              // the last line that was no answer
+	open map[string]*ticket // without an answer
+	odd  error              // last line that was no answer
 }
 
-// leave is for a job whose time is over, or that was lost. The program ends if it cannot be left to the
-// others: it hangs, or is to stop.
+// leave gives up a job that timed out or was lost. The program ends if it hangs, must stop, or has no other job.
 func (n *batchRun) leave(t *ticket) {
 	cause := context.Cause(t.ctx)
 	if (errors.Is(cause, sluice.ErrLost) || errors.Is(cause, sluice.ErrCancelled)) && n.others() {
@@ -157,12 +156,12 @@ func (n *batchRun) leave(t *ticket) {
 	<-n.ended
 }
 
-// others reports whether anybody waits for the program.
+// others reports whether another handler waits for the program.
 func (n *batchRun) others() bool {
 	return slices.ContainsFunc(n.unanswered(), func(t *ticket) bool { return t.ctx.Err() == nil })
 }
 
-// run runs the program, and hands on its answers.
+// run runs the program and passes its answers on.
 func (n *batchRun) run() error {
 	defer n.end(nil)
 	input, err := n.lines()
@@ -189,7 +188,7 @@ func (n *batchRun) run() error {
 	return errors.New("it ended without an answer for the job")
 }
 
-// lease is the shortest of its jobs.
+// lease is the shortest lease of its jobs.
 func (n *batchRun) lease() time.Duration {
 	shortest := time.Duration(math.MaxInt64)
 	for _, t := range n.tickets {
@@ -198,7 +197,7 @@ func (n *batchRun) lease() time.Duration {
 	return shortest
 }
 
-// unanswered are the jobs without an answer, in order.
+// unanswered lists the jobs without an answer, in order.
 func (n *batchRun) unanswered() []*ticket {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -217,7 +216,7 @@ type jobLine struct {
 	Payload    json.RawMessage   `json:"payload"`
 }
 
-// lines are the jobs as the program reads them.
+// lines formats the jobs as the program reads them.
 func (n *batchRun) lines() ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -234,7 +233,7 @@ func (n *batchRun) lines() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// answered takes a line of the program.
+// answered handles a line of the program.
 func (n *batchRun) answered(line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
@@ -261,12 +260,12 @@ func (n *batchRun) answered(line []byte) {
 	n.take(t, a)
 }
 
-// take carries an answer out.
+// take applies an answer.
 func (n *batchRun) take(t *ticket, a answer) {
 	switch {
 	case a.Heartbeat:
 	case len(a.Checkpoint) > 0:
-		// One that cannot be saved costs some work later, not the job.
+		// A checkpoint that cannot be saved costs some work later, not the job.
 		if err := t.job.SaveCheckpoint(t.ctx, a.Checkpoint); err != nil {
 			n.of.log.Tell(event.NotCheckpointed, t.job.Queue, "job", t.job.ID, "error", err)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runVariable marks the processes of a run of a program: all that the program starts inherit it. Its value
-// is a path, as a program may be a worker that runs programs itself.
+// runVariable marks the processes of a program's run; its children inherit it. Its value is a path, because a program
+// may be a worker that runs programs itself.
 const runVariable = "SLUICE_RUN"
 
 // guardName is the hidden command that a guard runs.
@@ -23,18 +23,18 @@ const guardName = "guard-programs"
 
 const (
 	guardSays = time.Second      // a guard that takes no line for so long is given up
-	endWithin = 10 * time.Second // longer than that only a process lives that the kernel cannot kill
+	endWithin = 10 * time.Second // only a process that the kernel cannot kill lives longer
 )
 
-// guard is a process that ends the programs of a worker which is killed, or which is stopped for so long that others may get its
-// jobs. The worker tells it by lines which runs begin (+RUN, and after how many milliseconds without a line the run is to be
-// ended) and end (-RUN), and by empty lines that it is alive.
+// guard is a process that ends the programs of a worker that was killed, or stopped so long that others may get its
+// jobs. The worker writes a line for each begin (+RUN, and after how many silent milliseconds to end the run) and end
+// (-RUN). Empty lines are signs of life.
 type guard struct {
 	lines *os.File
 	ended chan struct{}
 }
 
-// startGuard gives nil where a guard cannot be started: the programs then run without.
+// startGuard returns nil if a guard cannot start: programs then run without.
 func startGuard() *guard {
 	cmd := guardCommand()
 	if cmd == nil {
@@ -53,12 +53,12 @@ func startGuard() *guard {
 	g := &guard{lines: writer, ended: make(chan struct{})}
 	go func() {
 		defer close(g.ended)
-		_ = cmd.Wait() // nothing is to be done about a guard that failed; the next program starts another
+		_ = cmd.Wait() // the next program replaces a failed guard
 	}()
 	return g
 }
 
-// say tells the guard of runs. False: it is not there any more.
+// say sends lines to the guard. False: the guard is gone.
 func (g *guard) say(lines string) bool {
 	if g == nil {
 		return false
@@ -68,20 +68,20 @@ func (g *guard) say(lines string) bool {
 	return err == nil
 }
 
-// dismiss ends the guard, and with it the runs that have not ended.
+// dismiss ends the guard, and with it any unfinished runs.
 func (g *guard) dismiss() {
 	if g == nil {
 		return
 	}
-	_ = g.lines.Close() // it is a pipe
+	_ = g.lines.Close() // a pipe
 	select {
 	case <-g.ended:
 	case <-time.After(endWithin + guardSays):
 	}
 }
 
-// guardRuns is what a guard does: it waits for the worker's end, and kills what is left of its runs. It kills those of a worker
-// that is silent for too long before.
+// guardRuns runs the guard. When the worker ends, guardRuns kills what is left of its runs. If the worker is silent too
+// long, its runs are killed earlier.
 func guardRuns(worker io.Reader) {
 	lines := make(chan string)
 	go func() {
@@ -94,7 +94,7 @@ func guardRuns(worker io.Reader) {
 	interval := open.interval()
 	look := time.NewTicker(interval)
 	defer look.Stop()
-	// Looks are counted, not time: a guard that is stopped, or that gets no processor, has lines that it has not read.
+	// Count looks, not time: a guard that is stopped, or gets no processor, has unread lines.
 	var silent time.Duration
 	for {
 		select {
@@ -115,10 +115,10 @@ func guardRuns(worker io.Reader) {
 	}
 }
 
-// patiences says of each run for how long its worker may be silent.
+// patiences maps each run to how long its worker may be silent.
 type patiences map[string]time.Duration
 
-// hear takes a line in, and reports whether a run began or ended.
+// hear handles a line, and reports whether a run began or ended.
 func (p patiences) hear(line string) bool {
 	run, milliseconds, begins := strings.Cut(strings.TrimPrefix(line, "+"), " ")
 	if begins {
@@ -133,7 +133,7 @@ func (p patiences) hear(line string) bool {
 	return line != ""
 }
 
-// over takes out the runs whose worker was silent for too long.
+// over removes and returns the runs whose worker was silent too long.
 func (p patiences) over(silent time.Duration) map[string]bool {
 	over := make(map[string]bool)
 	for run, patience := range p {
@@ -145,7 +145,7 @@ func (p patiences) over(silent time.Duration) map[string]bool {
 	return over
 }
 
-// interval is how often a worker says that it is alive, and how often its guard looks.
+// interval is how often a worker gives a sign of life, and its guard looks.
 func (p patiences) interval() time.Duration {
 	interval := time.Second
 	for _, patience := range p {
@@ -154,23 +154,23 @@ func (p patiences) interval() time.Duration {
 	return max(interval, 10*time.Millisecond)
 }
 
-// signsOfLife is how many a worker gives in the time for which it may be silent.
+// signsOfLife is how many a worker gives in its allowed silence.
 const signsOfLife = 8
 
-// patienceOf is for how long the worker of a program may be silent. A worker that runs keeps half of each lease before it, see
-// the renewing of package worker. Its programs end while their jobs are still its own.
+// patienceOf is how long a program's worker may be silent. A running worker renews with half of each lease left, see
+// package worker. So its programs end while it still owns their jobs.
 func patienceOf(lease time.Duration) time.Duration { return lease * 2 / 5 }
 
-// guardProgramsCommand is what the guard of a worker runs.
+// guardProgramsCommand runs in the guard of a worker.
 func (a *app) guardProgramsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               guardName,
-		Short:             "End the programs of a worker that was killed or stopped, when standard input ends or is silent",
+		Short:             "End a worker's programs when standard input ends or is silent",
 		Hidden:            true,
 		Args:              arguments(0, 0),
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // it has no use for the settings of others
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // needs no settings
 		RunE: func(*cobra.Command, []string) error {
-			// A service manager that stops the worker signals the guard too. The programs may go on for a while then.
+			// A service manager that stops the worker also signals the guard, although programs may go on for a while.
 			signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			guardRuns(os.Stdin)
 			return nil

@@ -4,7 +4,7 @@ package cli
 
 import "os/exec"
 
-// inGroup does nothing where there are no process groups; the program is killed at its time-out.
+// inGroup does nothing without process groups; the program is killed at its timeout.
 func inGroup(*exec.Cmd) {}
 
 func killGroup(*exec.Cmd) bool { return false }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// boundedBuffer keeps what is written up to a limit, and notes that there was more.
+// boundedBuffer keeps what is written up to a limit, and notes if there was more.
 type boundedBuffer struct {
 	bytes.Buffer
 	limit int
@@ -49,7 +49,7 @@ func (b *tailBuffer) String() string {
 	return string(b.text)
 }
 
-// lineWriter hands on what is written, line by line. A line that is too long is the last.
+// lineWriter passes on what is written, line by line. A line that is too long is the last.
 type lineWriter struct {
 	each  func(line []byte)
 	over  func() // called once, after a line that is too long
@@ -79,7 +79,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end hands on a last line that had no end.
+// end passes on a last line without a newline.
 func (w *lineWriter) end() {
 	if len(w.rest) > 0 {
 		w.each(w.rest)
@@ -87,17 +87,17 @@ func (w *lineWriter) end() {
 	}
 }
 
-// maxSaid is how much of a line that a program says comes to the log.
+// maxSaid is how much of a program's line the log gets.
 const maxSaid = 16 << 10
 
-// lineLog writes what a program says to the log, line by line, so that it can neither begin a line of the log nor go on in
-// one. It keeps no more than the beginning of one line.
+// lineLog logs a program's output line by line, so that it can neither begin nor continue a line of the log. Only the
+// beginning of one line is kept.
 type lineLog struct {
 	each  func(line string, cut int)
 	clean func(string) string // removes secrets
 
 	mu   sync.Mutex
-	rest []byte // of the line; a secret at the border is whole in it
+	rest []byte // of the line, with any secret at the border whole
 	size int    // of the line
 }
 
@@ -116,7 +116,7 @@ func (l *lineLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end hands on a last line that had no end.
+// end passes on a last line without a newline.
 func (l *lineLog) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,13 +132,13 @@ func (l *lineLog) hand() {
 	l.rest, l.size = l.rest[:0], 0
 }
 
-// errTooSilent says that a program gave no sign of life.
+// errTooSilent means that a program gave no sign of life.
 var errTooSilent = errors.New("it gave no sign of life")
 
-// ear hears that a program is alive: by whatever it writes.
+// ear notices that a program is alive, by any output.
 type ear struct {
 	within time.Duration
-	timer  *time.Timer // nil: it may be silent for ever
+	timer  *time.Timer // nil: no limit
 }
 
 // listen ends a program that writes nothing for so long.

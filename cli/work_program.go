@@ -19,16 +19,16 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// Of sysexits: EX_TEMPFAIL says that it is not the job's fault, EX_DATAERR that the job will never succeed.
+// From sysexits: EX_TEMPFAIL means that the job is not at fault, EX_DATAERR that it will never succeed.
 const (
 	exitTryAgain  = 75
 	exitPermanent = 65
 )
 
 const (
-	maxResult = sluice.MaxResultBytes // of what a program prints
-	maxTail   = 2 << 10               // of what it says on standard error, for the job's error
-	// tailBorder is what is scrubbed before that, so that it does not begin with half of a secret, which no rule knows.
+	maxResult = sluice.MaxResultBytes // of a program's output
+	maxTail   = 2 << 10               // of its standard error, for the job's error
+	// tailBorder is scrubbed before the tail, so that the tail never begins with half a secret, which no rule knows.
 	tailBorder = 4 << 10
 	killAfter  = 5 * time.Second
 )
@@ -37,17 +37,17 @@ const (
 type runner struct {
 	program []string
 	running *programs
-	// settings gives those of a queue, which may be as old as LiveSettings allow.
+	// settings returns a queue's settings, as old as [sluice.LiveSettings] allows.
 	settings func(ctx context.Context, queue string) sluice.Settings
 	log      *event.Log
 	said     *event.Log          // gets every line that a program says
-	pass     []string            // variables of Sluice's that a program gets all the same
+	pass     []string            // of Sluice's variables, passed to programs
 	clean    func(string) string // removes secrets from what a program says
-	silence  time.Duration       // for how long a program may say nothing; 0: for ever
+	silence  time.Duration       // longest silence of a program; 0: no limit
 }
 
-// settingsOf gives what runner.settings asks for. Where the store does not answer, a queue's settings are those of a new one.
-// The worker tells of what is wrong with them.
+// settingsOf makes runner.settings. If the store does not answer, a queue has default settings. The worker reports
+// wrong settings.
 func settingsOf(store sluice.Store) func(ctx context.Context, queue string) sluice.Settings {
 	live := sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: slog.New(slog.DiscardHandler)})
 	return func(ctx context.Context, name string) sluice.Settings {
@@ -76,7 +76,7 @@ func (r *runner) run(ctx context.Context, job *worker.Job[json.RawMessage]) erro
 	return r.failed(ctx, job, err)
 }
 
-// failed is what a program's end says of a job for which it said nothing else.
+// failed turns a program's end into an error, for a job without another answer.
 func (r *runner) failed(ctx context.Context, job *worker.Job[json.RawMessage], err error) error {
 	switch {
 	case isNoAttempt(err):
@@ -87,11 +87,11 @@ func (r *runner) failed(ctx context.Context, job *worker.Job[json.RawMessage], e
 	return err
 }
 
-// isNoAttempt reports whether a program's end is nothing that its jobs can help: they are tried again later, and no attempt is
-// counted.
+// isNoAttempt reports whether the jobs are not at fault for a program's end. They are retried later, and no attempt
+// counts.
 func isNoAttempt(err error) bool { return codeOf(err) == exitTryAgain || errors.Is(err, errFrozen) }
 
-// codeOf is the exit code of a program that ended by itself; else it is 0 or less.
+// codeOf is the exit code of a program that ended by itself, else 0 or less.
 func codeOf(err error) int {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -100,7 +100,7 @@ func codeOf(err error) int {
 	return 0
 }
 
-// execute runs the program to its end. An error has the end of what it said on standard error.
+// execute runs the program to its end. Errors include the end of its standard error.
 func (r *runner) execute(ctx context.Context, lease time.Duration, stdin []byte, stdout io.Writer, said func(line string, cut int), environment ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -117,11 +117,11 @@ func (r *runner) execute(ctx context.Context, lease time.Duration, stdin []byte,
 	dieWithUs(cmd)
 	cmd.WaitDelay = killAfter
 	err := r.running.run(cmd, lease)
-	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // it left a child behind that kept its output open
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // a child that it left behind kept its output open
 		return nil
 	}
 	if why := context.Cause(ctx); errors.Is(why, errTooSilent) || errors.Is(why, errTooMuch) {
-		err = why // not that it was killed
+		err = why // instead of `killed`
 	}
 	if last := r.endOf(tail); last != "" {
 		return fmt.Errorf("%w: %s", err, last)
@@ -129,11 +129,11 @@ func (r *runner) execute(ctx context.Context, lease time.Duration, stdin []byte,
 	return err
 }
 
-// ours is how the names of Sluice's variables begin.
+// ours is the prefix of Sluice's variables.
 const ours = "SLUICE_"
 
-// environment is what a program gets of this process's own. Sluice's settings are not for it: the address of the store has
-// a password, and to sign alerts is not a program's business.
+// environment returns the variables of this process that a program gets. Sluice's own are left out: the store's address
+// has a password, and programs must not sign alerts.
 func (r *runner) environment(all []string) []string {
 	return slices.DeleteFunc(all, func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -141,7 +141,7 @@ func (r *runner) environment(all []string) []string {
 	})
 }
 
-// endOf is the end of what a program said.
+// endOf returns the end of what a program said.
 func (r *runner) endOf(tail *tailBuffer) string {
 	text := tail.String()
 	whole := len(text) < tail.limit
@@ -152,10 +152,10 @@ func (r *runner) endOf(tail *tailBuffer) string {
 	return strings.TrimSpace(text[max(0, len(text)-maxTail):])
 }
 
-// errTooMuch says that a program printed more than can be stored.
+// errTooMuch means that a program printed more than can be stored.
 var errTooMuch = fmt.Errorf("it printed more than the %d bytes that a result may have", maxResult)
 
-// keep stores what the program printed: JSON as it is, other text as a string.
+// keep stores a program's output: JSON as it is, other text as a string.
 func (r *runner) keep(job *worker.Job[json.RawMessage], out *boundedBuffer) error {
 	if out.over {
 		return worker.Permanent(errTooMuch)
@@ -170,7 +170,7 @@ func (r *runner) keep(job *worker.Job[json.RawMessage], out *boundedBuffer) erro
 	return job.SetResult(sluice.StoredText(string(text)))
 }
 
-// wait is how long a job waits that is to be tried again: as if its releases had been attempts.
+// wait is the delay before a job is tried again, as if its releases were attempts.
 func (r *runner) wait(ctx context.Context, job *worker.Job[json.RawMessage]) time.Duration {
 	return r.settings(ctx, job.Queue).Backoff.Delay(job.Releases + 1)
 }

@@ -13,32 +13,31 @@ import (
 	"time"
 )
 
-// programs are those that run. Each is in a process group of its own, which an interrupt at the
-// terminal does not reach.
+// programs are the running programs, each in its own process group, which an interrupt at the terminal does not reach.
 type programs struct {
-	guarded bool // by a process that ends them when this one is killed; that process is this very program
+	guarded bool // by this same program as a process that ends them if this one is killed
 
 	mu      sync.Mutex
 	running map[string]*program // by run
-	guard   *guard              // nil until a program runs, and where there can be none
-	alive   time.Time           // when the guard was told last that this process is alive; zero: nobody tells it
-	sooner  chan struct{}       // it is to be told more often than before
+	guard   *guard              // nil until a program runs, and if there can be none
+	alive   time.Time           // last sign of life to the guard; zero: none are sent
+	sooner  chan struct{}       // the guard needs more signs than before
 	killed  bool
 }
 
-// program is one that runs.
+// program is one running program.
 type program struct {
-	cmd      *exec.Cmd     // nil: it has ended, and what it left behind is looked for
+	cmd      *exec.Cmd     // nil: ended, its leftovers are searched
 	patience time.Duration // see patienceOf
-	frozen   bool          // this process stood still for longer than that
+	frozen   bool          // this process froze for longer than patience
 }
 
-// errFrozen says that a program was ended because this process stood still while it ran.
+// errFrozen means that a program was ended because this process froze meanwhile.
 var errFrozen = errors.New("the worker was stopped for so long that its programs were ended, before others could get their jobs")
 
-// run runs a program to its end, and ends what it leaves behind. The lease is that of its jobs.
+// run runs a program to its end, then ends what it leaves behind. lease is its jobs' lease.
 func (p *programs) run(cmd *exec.Cmd, lease time.Duration) error {
-	runtime.LockOSThread() // a program dies with the thread that started it, where it dies with its parent
+	runtime.LockOSThread() // if a program dies with its parent, it dies with the starting thread
 	defer runtime.UnlockOSThread()
 	run, err := p.start(cmd, patienceOf(lease))
 	if err != nil {
@@ -53,14 +52,14 @@ func (p *programs) run(cmd *exec.Cmd, lease time.Duration) error {
 	p.running[run].cmd = nil
 	left := killGroup(cmd)
 	p.mu.Unlock()
-	if left || err != nil { // to look through all processes takes longer than many a program
+	if left || err != nil { // a search of all processes outlasts many programs
 		killRuns(map[string]bool{run: true})
 	}
 	p.ended(run)
 	return err
 }
 
-// start starts a program, and gives its run a name.
+// start starts a program and names its run.
 func (p *programs) start(cmd *exec.Cmd, patience time.Duration) (run string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +84,7 @@ func (p *programs) start(cmd *exec.Cmd, patience time.Duration) (run string, err
 	return run, nil
 }
 
-// ended says that nothing is left of a run.
+// ended records that nothing is left of a run.
 func (p *programs) ended(run string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,12 +96,12 @@ func (p *programs) forget(run string) {
 	p.tell("-" + run + "\n")
 }
 
-// line tells the guard of a run that begins.
+// line announces a run to the guard.
 func (p *program) line(run string) string {
 	return fmt.Sprintf("+%s %d\n", run, p.patience.Milliseconds())
 }
 
-// keepTelling has the guard told that this process is alive, often enough for the program that began just now.
+// keepTelling sends the guard signs of life, often enough for the newest program.
 func (p *programs) keepTelling() {
 	switch {
 	case p.guard == nil:
@@ -117,7 +116,7 @@ func (p *programs) keepTelling() {
 	}
 }
 
-// live tells the guard that this process is alive, as long as programs run.
+// live sends the guard signs of life while programs run.
 func (p *programs) live(sooner <-chan struct{}) {
 	for interval := p.tellAlive(); interval > 0; interval = p.tellAlive() {
 		select {
@@ -127,7 +126,7 @@ func (p *programs) live(sooner <-chan struct{}) {
 	}
 }
 
-// tellAlive gives the time until it is to be told again; 0: no program runs.
+// tellAlive sends a sign of life and returns the time until the next; 0: no program runs.
 func (p *programs) tellAlive() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +143,7 @@ func (p *programs) tellAlive() time.Duration {
 	return open.interval()
 }
 
-// noteFrozen notes of the programs that run whether this process stood still, so that the guard may have ended them.
+// noteFrozen marks the running programs if this process froze so long that the guard may have ended them.
 func (p *programs) noteFrozen() {
 	if p.alive.IsZero() {
 		return
@@ -155,7 +154,7 @@ func (p *programs) noteFrozen() {
 	p.alive = time.Now()
 }
 
-// tell tells the guard of a run, and starts a guard if none takes it.
+// tell sends the guard a line, and starts a guard if none takes it.
 func (p *programs) tell(line string) {
 	if !p.guarded || p.guard.say(line) {
 		return
@@ -172,8 +171,7 @@ func (p *programs) tell(line string) {
 	}
 }
 
-// kill ends all of them at once, and keeps new ones from starting: the process is about to leave,
-// and its jobs will be handed to others.
+// kill ends all programs at once and prevents new ones: the process is about to exit, and others will get its jobs.
 func (p *programs) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,7 +186,7 @@ func (p *programs) kill() {
 	killRuns(left)
 }
 
-// dismiss ends the guard, when no programs are to run any more.
+// dismiss ends the guard when no more programs will run.
 func (p *programs) dismiss() {
 	p.mu.Lock()
 	left := p.guard

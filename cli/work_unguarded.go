@@ -4,11 +4,11 @@ package cli
 
 import "os/exec"
 
-// dieWithUs does nothing: only Linux tells a process that its parent has died.
+// dieWithUs does nothing: only Linux tells a process that its parent died.
 func dieWithUs(*exec.Cmd) {}
 
-// guardCommand gives nil: a guard could not find the processes of a run.
+// guardCommand returns nil: a guard could not find the processes of a run.
 func guardCommand() *exec.Cmd { return nil }
 
-// killRuns does nothing: only Linux lets everybody read the environment of their processes.
+// killRuns does nothing: only Linux lets everybody read their processes' environments.
 func killRuns(map[string]bool) {}

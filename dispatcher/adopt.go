@@ -8,8 +8,9 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// adopt looks whether the run that has a job's ref is its own all the same, because the store has lost the job that it was
-// begun for. Nil: it is; else the engine's answer stands, or it is not known.
+// adopt checks whether a run with the job's ref belongs to this job after all. This is so if the store has lost
+// the job that started the run. nil: the run is the job's own. Otherwise adopt returns the engine's answer, or
+// the error of the check.
 func (d *Dispatcher) adopt(work context.Context, q sluice.Queue, target sluice.RunTarget, engine string, h *hold, taken error) error {
 	runs, err := d.options.Engines[engine].Outcomes(work, target, []string{h.run.Ref})
 	if err != nil {

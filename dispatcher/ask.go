@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// start has runs started, and learns from it how the engine does. It tells for how many it was the first time.
+// start asks engines to start runs and updates the breaker by their answers. The result is how many jobs were
+// asked for the first time.
 func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds []*hold) (first int) {
 	for _, h := range holds {
 		if h.fresh {
@@ -29,7 +30,7 @@ func (d *Dispatcher) start(work context.Context, l *lane, q sluice.Queue, holds 
 	return first
 }
 
-// askBeside asks the engine again for jobs of which it is not known whether their runs were started, while cycles go on.
+// askBeside asks the engine again, while cycles go on, for jobs whose start is in doubt.
 func (d *Dispatcher) askBeside(work context.Context, l *lane, q sluice.Queue) {
 	holds := l.doubtful(time.Now(), true)
 	holds = holds[:min(len(holds), askAgain)]
@@ -47,7 +48,7 @@ func (d *Dispatcher) askBeside(work context.Context, l *lane, q sluice.Queue) {
 		if err != nil {
 			d.failed(work, "look at the engine", l.queue, err)
 		}
-		_, _ = d.ask(work, l, q, ask) // the next start tells how the engine does
+		_, _ = d.ask(work, l, q, ask) // the next start updates the breaker
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.asking = false
@@ -58,8 +59,9 @@ func (d *Dispatcher) askBeside(work context.Context, l *lane, q sluice.Queue) {
 	})
 }
 
-// ask has runs started, each where it was intended, whatever the settings say by now, and decides what becomes of their
-// jobs. It tells whether an engine gave a clear answer, and which answer shows that one cannot be used.
+// ask has runs started, each at the engine recorded for it even if the settings have changed, and decides about
+// their jobs. worked is true if an engine gave a clear answer. failed is an answer that shows an unusable
+// engine.
 func (d *Dispatcher) ask(work context.Context, l *lane, q sluice.Queue, holds []*hold) (worked bool, failed error) {
 	byEngine := make(map[string][]*hold)
 	for _, h := range holds {
@@ -101,8 +103,9 @@ func (d *Dispatcher) askAt(work context.Context, l *lane, q sluice.Queue, where 
 	return errs
 }
 
-// learn decides what becomes of jobs by an engine's answers, and what the answers say of the engine. Those for jobs that
-// are set aside, and for runs that it was not asked for because of us, say nothing.
+// learn decides about jobs by an engine's answers, and derives from them whether the engine is usable. Two
+// kinds of answers say nothing about the engine: answers for jobs set aside, and runs that this process did not
+// ask for.
 func (d *Dispatcher) learn(l *lane, holds []*hold, errs []error) (worked bool, failed error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,8 +132,8 @@ func (d *Dispatcher) learn(l *lane, holds []*hold, errs []error) (worked bool, f
 	return worked, failed
 }
 
-// delayOf is how long the engine must wait before the run of a claimed job begins: until the job is due by the
-// store's clock, which shows now at the least, and for its share of the jitter.
+// delayOf returns how long the engine must wait before the run of a claimed job begins. The run waits until the
+// job is due by the store's clock, which shows at least now, and for its share of the jitter.
 func delayOf(c *sluice.Claim, s sluice.Settings, now time.Time) time.Duration {
 	delay := max(c.DueAt.Sub(now), 0)
 	if s.Lead == 0 {
@@ -142,18 +145,18 @@ func delayOf(c *sluice.Claim, s sluice.Settings, now time.Time) time.Duration {
 	return delay
 }
 
-// usable reports whether an answer shows that the engine can be used: it took the run, or refused this one alone, or
-// has too much to do.
+// usable reports whether an answer shows a usable engine: the engine took the run, refused only this run, or is
+// busy.
 func usable(answer error) bool {
 	return answer == nil || errors.Is(answer, sluice.ErrEngineRefused) || errors.Is(answer, sluice.ErrRefTaken) || errors.Is(answer, sluice.ErrEngineBusy)
 }
 
-// notAsked reports whether an answer says that nobody asked the engine for the run.
+// notAsked reports whether an answer states that the engine never received the request.
 func notAsked(h *hold, answer error) bool { return errors.Is(answer, sluice.ErrNotAsked) && !h.begun }
 
-// decide says what becomes of a job after its engine's answer. Without a decision it is held, and asked for again: it is
-// not known whether the run was started. After such a doubt, that the engine starts nothing now says nothing of before.
-// The caller holds l.mu.
+// decide sets the settlement of a job by its engine's answer. Without a settlement, the dispatcher holds the
+// job and asks again, because the run may have started. After such a doubt, a later answer that nothing starts
+// now does not settle the earlier request. The caller holds l.mu.
 func (d *Dispatcher) decide(h *hold, answer error, worked bool) {
 	out := &sluice.Settlement{ID: h.claim.ID, Token: h.claim.Token, Holder: d.holder.ID, Claim: h.claim}
 	ours, isOurs := errors.AsType[*notBegun](answer)
@@ -181,14 +184,14 @@ func (d *Dispatcher) decide(h *hold, answer error, worked bool) {
 		case isOurs:
 		case busy:
 			out.Delay = busyDelay
-		case worked: // it is this job's own trouble
+		case worked: // the engine works for other jobs, so the fault lies with this job
 			out.Delay = min(busyDelay<<min(h.claim.Releases, 16), lonelyMax)
 		}
 	}
 	h.answer = out
 }
 
-// handBack releases what no engine was asked for.
+// handBack releases the jobs that no engine was asked for.
 func (d *Dispatcher) handBack(l *lane, why string) {
 	for _, h := range l.fresh() {
 		l.mu.Lock()

@@ -7,10 +7,11 @@ import (
 	"github.com/sluice-queue/sluice/internal/pause"
 )
 
-// notBegun is why an engine was not asked for a run, although it could have been. It says nothing of the engine.
+// notBegun is the reason why this process did not ask a usable engine for a run. The reason says nothing about
+// the engine.
 type notBegun struct {
 	why   string
-	stays bool // the job stays held, and is looked at again
+	stays bool // the job stays held, and the dispatcher tries again
 }
 
 func (n *notBegun) Error() string { return n.why }
@@ -21,9 +22,9 @@ var (
 	errGone  = &notBegun{why: "its claim is lost", stays: true}
 )
 
-// begin says whether an engine may be asked for the run of a job now; it is called right before. This process may have
-// stood still since it decided to, for as long as one likes: another may have the job by now, and the engine may have
-// forgotten that it ran.
+// begin checks, right before the request, whether the engine may be asked for a job's run now. This process may
+// have been frozen since the decision, for any time. Another holder may have the job by now, and the engine may
+// have forgotten that the job ran.
 func (d *Dispatcher) begin(work context.Context, l *lane, h *hold) error {
 	paused, err := d.pauses.Why(work, h.claim, h.asked)
 	switch {
@@ -51,7 +52,7 @@ func (d *Dispatcher) begin(work context.Context, l *lane, h *hold) error {
 	return nil
 }
 
-// age is how long ago a job was claimed at the most, by the store's clock or by ours.
+// age returns the longest possible time since the job was claimed, by the store's clock or by this process's.
 func (d *Dispatcher) age(h *hold) time.Duration {
 	return max(d.settings.Now().Sub(h.claim.ClaimedAt), pause.Since(h.asked))
 }

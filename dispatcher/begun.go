@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// paced notes what a claim from a queue with a rate took, and that the store has heard what it was told of earlier ones.
+// paced records the start times that the store accepted with this claim, and the jobs that the claim took from
+// a queue with a rate.
 func (d *Dispatcher) paced(l *lane, told []sluice.Begun, claimed sluice.Claimed) {
 	if !claimed.Unheard {
 		d.begun.Heard(told)
@@ -17,9 +18,9 @@ func (d *Dispatcher) paced(l *lane, told []sluice.Begun, claimed sluice.Claimed)
 	}
 }
 
-// countBegun counts a job for the rate of its queue, once it is known what became of it: its run begins now, or after the
-// delay that its engine was told; or it has begun at any moment until now, if that was in doubt; or it never will. One that
-// is let go in doubt may begin until upkeep knows: the store looks itself then.
+// countBegun counts a job for the rate of its queue, once its outcome is known. The run begins now, or after
+// the delay given to its engine. After a doubt, the run may have begun at any moment until now. Otherwise the
+// run will never begin. A job released in doubt may begin until upkeep knows; the store accounts for it.
 func (d *Dispatcher) countBegun(h *hold) {
 	switch {
 	case h.answer == nil && h.fresh:
@@ -34,8 +35,8 @@ func (d *Dispatcher) countBegun(h *hold) {
 	}
 }
 
-// tellBegun tells the store of the queues of which no claim has told it for a while when their jobs began: until then
-// they count against the rate, as if they were to begin yet.
+// tellBegun reports to the store when jobs of queues with a rate began, for queues whose last claim is too long
+// ago. Until the report, the store counts those jobs against the rate as not yet started.
 func (d *Dispatcher) tellBegun(work context.Context, since time.Duration) {
 	for _, queue := range d.begun.Queues(since) {
 		q, err := d.settings.Queue(work, queue)

@@ -13,30 +13,32 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// Cycle counts what one cycle did.
+// Cycle counts the results of one cycle.
 type Cycle struct {
-	// Claimed jobs were taken from the queue.
+	// Claimed is how many jobs were taken from the queue.
 	Claimed int `json:"claimed"`
-	// Dispatched jobs have a run at their engine, Buried ones were refused by it for good, and Released ones wait
-	// again, because the engine started nothing.
+	// Dispatched jobs have a run at their engine. Buried jobs were refused by the engine for good. Released
+	// jobs wait again, because the engine started nothing.
 	Dispatched int `json:"dispatched"`
 	Buried     int `json:"buried"`
 	Released   int `json:"released"`
-	// Held jobs are kept, because it is not known whether their runs were started; the next cycle asks again.
+	// Held jobs are kept, because their runs may or may not have started; the next cycle asks again.
 	Held int `json:"held"`
-	// Took is how long it took.
+	// Took is the duration of the cycle.
 	Took time.Duration `json:"took"`
 }
 
-// busyDelay is how long a job waits that an engine had no room for.
+// busyDelay is how long a job waits after its engine had no room.
 const busyDelay = time.Second
 
-// lonelyMax is the longest that a job waits whose run the engine could not be asked for, although it was for others.
+// lonelyMax is the longest wait of a job whose run could not be requested, although the engine answered for
+// others.
 const lonelyMax = time.Minute
 
-// cycle claims what is due, has it started, and settles it. First it asks again for the runs of which it is not known
-// whether they were started. It says how long to wait before the next cycle. Ahead: while the engine starts what was
-// claimed, the next batch is claimed, and left to the next cycle, so that the engine does not wait for the store.
+// cycle claims due jobs, has their runs started, and settles the jobs. First, it asks again for runs whose
+// start is in doubt. wait is the time until the next cycle. If ahead is set, the dispatcher claims the next
+// batch while the engine starts the current one, and leaves that batch to the next cycle. The engine then never
+// waits for the store.
 func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue, ahead bool) (done Cycle, wait time.Duration, err error) {
 	l.cycle.Lock()
 	defer l.cycle.Unlock()
@@ -76,9 +78,9 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue, a
 	return done, max(wait, l.stalled(time.Now())), err
 }
 
-// choose says for which jobs the engine is asked in this cycle, and whether more may be claimed. Beside the cycles, if that
-// may be, it is asked again for those of which it is not known whether their runs were started, so that a start which is
-// never answered holds up no other.
+// choose returns the jobs to ask the engine for in this cycle, and whether more may be claimed. If beside is
+// set, jobs whose start is in doubt are asked for outside the cycles. A start that is never answered then
+// delays no other.
 func (d *Dispatcher) choose(ctx, work context.Context, l *lane, q sluice.Queue, beside bool) (held []*hold, may bool) {
 	now := time.Now()
 	may = ctx.Err() == nil && d.serves(q)
@@ -100,8 +102,8 @@ func (d *Dispatcher) choose(ctx, work context.Context, l *lane, q sluice.Queue, 
 	return append(held, ask...), may
 }
 
-// handOver has the engine start what is held, and what may be claimed besides. It tells of how many the engine was asked
-// for the first time.
+// handOver has the engine start the held jobs, and further jobs that may be claimed. first is how many jobs the
+// engine was asked for the first time.
 func (d *Dispatcher) handOver(work context.Context, l *lane, q sluice.Queue, held []*hold, may, ahead bool, wait time.Duration) (first int, _ time.Duration, err error) {
 	if !may {
 		return d.start(work, l, q, held), wait, nil
@@ -116,7 +118,7 @@ func (d *Dispatcher) handOver(work context.Context, l *lane, q sluice.Queue, hel
 	if !ahead {
 		return first + d.start(work, l, q, held), wait, nil
 	}
-	limit := d.limit(l, q) // what is started meanwhile may open the breaker
+	limit := d.limit(l, q) // computed now: starts in the meantime may open the breaker
 	var next []*hold
 	var claiming sync.WaitGroup
 	claiming.Go(func() { next, wait, err = d.take(work, l, q, limit) })
@@ -128,7 +130,7 @@ func (d *Dispatcher) handOver(work context.Context, l *lane, q sluice.Queue, hel
 	return first, wait, err
 }
 
-// limit is how many jobs of a queue are claimed at once.
+// limit returns how many jobs of a queue one claim takes.
 func (d *Dispatcher) limit(l *lane, q sluice.Queue) int {
 	if l.breaker.open() {
 		return 1
@@ -136,9 +138,9 @@ func (d *Dispatcher) limit(l *lane, q sluice.Queue) int {
 	return cmp.Or(q.Settings.Batch, d.options.Batch)
 }
 
-// take claims what is due and notes the runs that are about to be asked for.
+// take claims due jobs and records the runs that are about to be requested.
 func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue, limit int) (holds []*hold, wait time.Duration, err error) {
-	// Not ctx: a claim whose answer is thrown away leaves jobs held by nobody until the lease ends.
+	// Use work, not ctx: if the answer to a claim is thrown away, its jobs stay locked until the lease ends.
 	asked, told := time.Now(), d.begun.Tell(l.queue)
 	claimed, err := d.store.Claim(work, sluice.ClaimRequest{
 		Queue: l.queue, Limit: limit, Holder: d.holder.ID, Lease: q.Settings.Lease, Token: sluice.NewToken(),
@@ -162,7 +164,7 @@ func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue, limit i
 	return holds, wait, err
 }
 
-// waitFor says how long until another claim may get something.
+// waitFor returns the time until another claim may get jobs.
 func (d *Dispatcher) waitFor(claimed sluice.Claimed, limit int) time.Duration {
 	switch {
 	case len(claimed.Jobs) == limit:
@@ -173,7 +175,7 @@ func (d *Dispatcher) waitFor(claimed sluice.Claimed, limit int) time.Duration {
 	return min(claimed.NextDue, d.options.Poll)
 }
 
-// intend notes runs before anybody is asked for them. Claims that are lost are left out.
+// intend records runs in the store before any engine is asked for them. Lost claims are left out.
 func (d *Dispatcher) intend(work context.Context, l *lane, q sluice.Queue, holds []*hold) ([]*hold, error) {
 	intents := make([]sluice.Intent, len(holds))
 	for i, h := range holds {
@@ -182,7 +184,7 @@ func (d *Dispatcher) intend(work context.Context, l *lane, q sluice.Queue, holds
 	}
 	errs, err := d.store.Intend(work, intents)
 	if err != nil {
-		// Whether they are noted is not known. No engine was asked, so upkeep finds that none has them.
+		// The store may or may not have recorded the runs. No engine was asked, so upkeep finds no run of them.
 		d.begun.Gone(holds[0].claim.Token, len(holds))
 		return nil, fmt.Errorf("note %d intended runs: %w", len(intents), err)
 	}
@@ -199,7 +201,7 @@ func (d *Dispatcher) intend(work context.Context, l *lane, q sluice.Queue, holds
 	return kept, nil
 }
 
-// settle writes down what was decided. What cannot be written now is tried again in the next cycle.
+// settle writes the settlements that are decided. The next cycle retries failed writes.
 func (d *Dispatcher) settle(work context.Context, l *lane, done *Cycle) error {
 	decided := l.holding(func(h *hold) bool { return h.answer != nil || h.lost != "" })
 	var settlements []sluice.Settlement
@@ -232,7 +234,7 @@ func (d *Dispatcher) settle(work context.Context, l *lane, done *Cycle) error {
 	return nil
 }
 
-// tellSettled logs what became of a job.
+// tellSettled logs the outcome of a job.
 func (d *Dispatcher) tellSettled(h *hold, s sluice.Settlement) {
 	if s.Event == sluice.EventDispatch {
 		d.log.TellJob(event.JobDispatched, h.claim, "ref", h.run.Ref)
@@ -241,7 +243,7 @@ func (d *Dispatcher) tellSettled(h *hold, s sluice.Settlement) {
 	d.log.TellJob(event.Of(s.Event), h.claim, "ref", h.run.Ref, "error", s.Error, "reason", s.Reason, "retry_in", event.Wait(s.Delay))
 }
 
-// note tells the audit of a cycle. What was dispatched stays so, whether the audit can be told or not.
+// note records a cycle in the audit. Runs stay dispatched even if this fails.
 func (d *Dispatcher) note(work context.Context, l *lane, done Cycle) {
 	counts, err := json.Marshal(done)
 	if err != nil {
@@ -251,7 +253,7 @@ func (d *Dispatcher) note(work context.Context, l *lane, done Cycle) {
 	d.tellAudit(work, l, sluice.AuditEntry{Event: sluice.EventBatch, After: counts})
 }
 
-// tellAudit tells the audit of something that happened to a queue.
+// tellAudit records an event of a queue in the audit.
 func (d *Dispatcher) tellAudit(work context.Context, l *lane, entry sluice.AuditEntry) {
 	entry.Object, entry.Name, entry.Actor = sluice.ObjectQueue, l.queue, d.holder.ID
 	if err := d.store.Note(work, []sluice.AuditEntry{entry}); err != nil {

@@ -1,6 +1,12 @@
-// Package dispatcher hands due jobs to an engine, at the pace that the settings of their queues allow: it claims
-// them, notes the runs that it is about to ask for, has the engine start them, and writes down what the engine
-// answered. Any number may run side by side. Upkeep follows the runs to their end.
+// Package dispatcher hands due jobs to an engine, such as Temporal, at the rate that the settings of their
+// queues allow. A dispatcher claims jobs, records the runs that it is about to request, and has the engine
+// start them. Then it settles each job by the engine's answer.
+//
+// Begin with [New] and [Dispatcher.Run]; [Options].Engines names the engines. [Dispatcher.Once] does a single
+// cycle, for programs with a schedule of their own. Any number of dispatchers may run side by side.
+//
+// A dispatcher does not follow runs to their end: package upkeep does. Next, read docs/guide/temporal.md, and
+// package engine/temporal for the engine; package engine/local runs Go functions instead.
 package dispatcher
 
 import (
@@ -22,36 +28,35 @@ import (
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
-// Options adjust a Dispatcher. Engines is required; the rest of the zero value works.
+// Options adjust a [Dispatcher]. Engines is required; zero values of the other fields work.
 type Options struct {
-	// Engines are those that jobs can be handed to, by the names that the setting `engine` of queues has for them.
+	// Engines are the engines to hand jobs to, by the names used in the queues' setting `engine`.
 	Engines map[string]sluice.Engine
-	// Queues are the only ones that are served, if there are any. Default: all that name one of the engines.
+	// Queues limits the dispatcher to these queues. Default: all queues that name one of the engines.
 	Queues []string
-	// Batch is how many jobs are claimed at once at the most, where the queue's own setting says nothing. Default 500.
+	// Batch is the most jobs that one claim takes, unless the queue's own setting applies. Default 500.
 	Batch int
-	// Poll is how often a queue is looked at in which nothing was due. Default 1 s.
+	// Poll is how often the dispatcher looks at a queue in which nothing was due. Default 1 s.
 	Poll time.Duration
-	// Probe is how long the breaker leaves an engine alone that could not be used, before it tries again with one job.
-	// Default 5 s.
+	// Probe is how long the breaker spares an unusable engine before it tries again with one job. Default 5 s.
 	Probe time.Duration
-	// Drain is how long Run goes on to start and to settle what was claimed when its context ended. Default 30 s.
+	// Drain is how long Run goes on to start and settle claimed jobs after its context has ended. Default 30 s.
 	Drain time.Duration
 	// Logger gets one line per event; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
-	// LogLimit is how many lines of an event are logged for one queue within 10 s; of those beyond it only the number is.
-	// Default 10, negative: all.
+	// LogLimit is how many lines of an event the dispatcher logs for one queue within 10 s. Beyond the limit,
+	// it logs only their number. Default 10; negative: all lines.
 	LogLimit int
-	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged. That
-	// of a scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
+	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged.
+	// A scrub.Scrubber may keep some families; scrub.Nothing keeps all. Default: scrub.Text.
 	Scrub func(text string) string
 }
 
-// Dispatcher hands jobs to engines. Run does the work.
+// Dispatcher hands jobs to engines. [Dispatcher.Run] does the work.
 type Dispatcher struct {
 	store    sluice.Store
 	options  Options
-	wrong    error // with the options
+	wrong    error // the error in the options
 	running  safe.Running
 	settings *sluice.LiveSettings
 	log      *event.Log
@@ -63,12 +68,12 @@ type Dispatcher struct {
 	begun began.Tally // for queues with a rate
 	lanes map[string]*lane
 	inUse map[string]bool // lanes that have a goroutine
-	// beaten is when the store last took a heartbeat.
+	// beaten is when the store last accepted a heartbeat.
 	beaten time.Time
 	all    sync.WaitGroup
 }
 
-// New makes a dispatcher. It does no reading or writing itself.
+// New makes a dispatcher. New does not access the store or the engines.
 func New(store sluice.Store, options Options) *Dispatcher {
 	wrong := safe.Options(options, "LogLimit")
 	defaultTo(&options.Batch, 500)
@@ -93,8 +98,9 @@ func defaultTo[T int | time.Duration](value *T, otherwise T) {
 	}
 }
 
-// Run dispatches until ctx ends, and returns nil then. What was claimed is still started and settled, for as long as
-// Drain says; of what is left, upkeep asks the engine when the leases end. Without a store it returns an error at once.
+// Run dispatches until ctx ends, and then returns nil. For up to [Options].Drain it still starts and settles
+// the claimed jobs. For the remaining jobs, upkeep asks the engine when their leases end. Without a store, Run
+// returns an error at once.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	if err := cmp.Or(sluice.CheckGiven("store", d.store), d.wrong); err != nil {
 		return fmt.Errorf("dispatcher: %w", err)
@@ -125,7 +131,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 }
 
-// openLanes serves the queues that are to be served and are not yet.
+// openLanes starts to serve queues that are not served yet.
 func (d *Dispatcher) openLanes(ctx, work context.Context) {
 	chosen := sluice.QueueFilter{Names: d.options.Queues}
 	if len(chosen.Names) == 0 {
@@ -152,8 +158,8 @@ func (d *Dispatcher) openLanes(ctx, work context.Context) {
 	}
 }
 
-// refuseUnknown tells that a queue that is to be served names an engine that this process was not given. A queue that it
-// still serves waits until what is held of it is settled.
+// refuseUnknown reports a queue whose engine this process was not given. If the dispatcher still serves the
+// queue, the report waits until the queue's held jobs are settled.
 func (d *Dispatcher) refuseUnknown(q sluice.Queue) {
 	d.mu.Lock()
 	served := d.inUse[q.Name]
@@ -167,7 +173,7 @@ func (d *Dispatcher) refuseUnknown(q sluice.Queue) {
 	}
 }
 
-// serves reports whether the jobs of a queue are this dispatcher's to hand over.
+// serves reports whether this dispatcher hands over the jobs of a queue.
 func (d *Dispatcher) serves(q sluice.Queue) bool {
 	_, known := d.options.Engines[q.Settings.Engine]
 	return known && (len(d.options.Queues) == 0 || slices.Contains(d.options.Queues, q.Name))
@@ -210,7 +216,7 @@ func (d *Dispatcher) serve(ctx, work context.Context, l *lane) {
 	d.finish(ctx, work, l)
 }
 
-// finish hands over what was claimed ahead when the context ended.
+// finish hands over the jobs that were claimed ahead when the context ended.
 func (d *Dispatcher) finish(ctx, work context.Context, l *lane) {
 	if len(l.holding(unanswered)) == 0 {
 		return
@@ -226,9 +232,9 @@ func (d *Dispatcher) finish(ctx, work context.Context, l *lane) {
 	}
 }
 
-// Once does one cycle of a queue: what is due is claimed, up to a batch, and handed to its engine. For who brings a
-// clock of their own, such as a schedule; Run does it again and again. Where runs could not be followed safely, the error
-// says so: see sluice.CheckFollowing.
+// Once does one cycle of a queue: it claims due jobs, up to a batch, and hands them to their engine. Use Once
+// with a schedule of your own; [Dispatcher.Run] repeats cycles by itself. If runs could not be followed safely,
+// the error says why: see [sluice.CheckFollowing].
 func (d *Dispatcher) Once(ctx context.Context, queue string) (Cycle, error) {
 	q, err := d.settings.Queue(ctx, queue)
 	if err != nil {
@@ -251,7 +257,7 @@ func (d *Dispatcher) Once(ctx context.Context, queue string) (Cycle, error) {
 	return done, err
 }
 
-// watch looks at a queue at once when jobs came in.
+// watch starts a cycle at once when jobs come in.
 func (d *Dispatcher) watch(ctx context.Context) {
 	err := d.store.Watch(ctx, func(signal sluice.Signal) {
 		d.mu.Lock()
@@ -267,7 +273,7 @@ func (d *Dispatcher) watch(ctx context.Context) {
 	}
 }
 
-// held is how many jobs are held in all.
+// held returns the number of held jobs in all queues.
 func (d *Dispatcher) held() (jobs int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,49 +10,50 @@ import (
 )
 
 const (
-	// asideDoubts is after how many doubtful answers a job is set aside, if the engine worked for others meanwhile. Then it
-	// is asked for rarely, and says nothing of the engine.
+	// asideDoubts is the number of doubtful answers after which a job is set aside, if the engine worked for
+	// others meanwhile. The engine is then asked for it rarely, and its answers say nothing about the engine.
 	asideDoubts = 3
-	// asideMax is the longest pause before the engine is asked again for a job that is set aside.
+	// asideMax is the longest pause before the engine is asked again for a job set aside.
 	asideMax = 5 * time.Minute
-	// askAgain is for how many jobs at once the engine is asked again beside the cycles.
+	// askAgain is the most jobs for which one request outside the cycles asks again.
 	askAgain = 16
-	// maxProbes is how many jobs an engine that cannot be used is tried with at the most, in turns, and dullProbe the number
-	// of doubtful answers after which another takes the place of one.
+	// maxProbes is the most jobs used, in turns, to try an unusable engine. dullProbe is the number of doubtful
+	// answers after which another job replaces one of them.
 	maxProbes = 8
 	dullProbe = 20
 )
 
-// hold is a claimed job on its way to its engine. What changes is guarded by the lane's mu.
+// hold is a claimed job on its way to its engine. The lane's mu guards the fields that change.
 type hold struct {
 	claim *sluice.Claim
 	run   sluice.Run
 	lease time.Duration
-	asked time.Time // when its claim was asked for
-	// renewed is when the lease began or was looked at: two thirds of it were left then at the least.
+	asked time.Time // when its claim was sent to the store
+	// renewed is when the lease began or was checked; at least two thirds of it were left then.
 	renewed time.Time
-	// fresh says that nobody asked an engine for its run so far. Until then the job can be handed back.
+	// fresh is true until an engine is asked for the run. Until then the job can be handed back.
 	fresh bool
-	// begun says that the engine was about to be asked in the call that is under way, or was the last.
+	// begun is true if the current or last call was about to ask the engine.
 	begun bool
-	// doubtful says that an engine was asked to start its run, and it is not known whether it did. From then on only a
-	// clear answer ends it.
+	// doubtful is true if an engine was asked for the run and may or may not have started it. From then on,
+	// only a clear answer settles the job.
 	doubtful bool
-	doubts   int       // how many answers in a row were doubtful,
-	doubtAt  time.Time // when the first was,
-	askedAt  time.Time // and the last; zero: none was
+	doubts   int       // how many answers in a row were doubtful
+	doubtAt  time.Time // when the first of them came
+	askedAt  time.Time // when the last of them came; zero: none came
 	againAt  time.Time // when to ask again
-	aside    bool      // the engine works for others
-	asking   bool      // it is asked for beside the cycles
-	// answer is what to write down, once it is known and could not be written yet.
+	aside    bool      // set aside, because the engine works for other jobs
+	asking   bool      // asked for outside the cycles now
+	// answer is the settlement that is decided but not written yet.
 	answer *sluice.Settlement
-	// adopted tells of the job that the run was begun for, if it was another one; empty: it was not.
+	// adopted describes the lost job that started the run; empty: the run was started for this job.
 	adopted string
-	// lost says why it is let go: somebody else has it, a person ended it, or only upkeep may decide on it; empty: it is not.
+	// lost is why the dispatcher lets the job go: another holder has it, a person ended it, or only upkeep may
+	// decide on it. Empty: the job is not lost.
 	lost string
 }
 
-// doubt notes that an answer says nothing.
+// doubt records an answer that leaves open whether the run started.
 func (h *hold) doubt(now time.Time, poll, probe time.Duration) {
 	if !h.doubtful {
 		h.doubtful, h.doubtAt = true, now
@@ -65,19 +66,19 @@ func (h *hold) doubt(now time.Time, poll, probe time.Duration) {
 	}
 }
 
-// sure reports whether the lease of a claim holds for longer than a call may take: of the two thirds that were left a part.
+// sure reports whether the lease certainly lasts longer than a call may take, by the two thirds that were left.
 func (h *hold) sure() bool { return pause.Since(h.renewed) <= h.lease/2 }
 
-// unanswered says of what is held whether the engine is to be asked for it.
+// unanswered reports whether a held job still needs a request to the engine.
 func unanswered(h *hold) bool { return h.answer == nil && h.lost == "" && !h.asking }
 
-// fresh lists what no engine was asked for so far.
+// fresh lists the jobs that no engine was asked for so far.
 func (l *lane) fresh() []*hold {
 	return l.holding(func(h *hold) bool { return unanswered(h) && h.fresh })
 }
 
-// stalled is how long until the engine may be asked for what it could not be just now, because of us; 0: at once. Until
-// then no more is claimed.
+// stalled returns how long until the engine may be asked for jobs that this process had to put off; 0: at once.
+// Until then the dispatcher claims no more.
 func (l *lane) stalled(now time.Time) (wait time.Duration) {
 	for _, h := range l.fresh() {
 		wait = max(wait, h.againAt.Sub(now))
@@ -85,7 +86,7 @@ func (l *lane) stalled(now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// doubtful lists what to ask the engine for again now, that which was not asked for the longest first.
+// doubtful lists the jobs to ask the engine for again now, in the order of their last request.
 func (l *lane) doubtful(now time.Time, aside bool) []*hold {
 	return oldest(l.holding(func(h *hold) bool {
 		h.aside = h.aside || h.doubts >= asideDoubts && !l.workedAt.Before(h.doubtAt)
@@ -100,8 +101,8 @@ func oldest(holds []*hold) []*hold {
 	return holds
 }
 
-// probe chooses what to try an engine with that could not be used: what is held takes turns, because one job alone may be
-// the trouble. Where none other is held, one more may be claimed.
+// probe chooses jobs to try an unusable engine with. Held jobs take turns, because a single job may be the
+// cause. If no other is held, the dispatcher may claim one more.
 func (l *lane) probe(now time.Time) (held []*hold, more bool) {
 	held = append(l.fresh(), l.doubtful(now, false)...)
 	if len(held) == 0 {
@@ -116,7 +117,7 @@ func (l *lane) probe(now time.Time) (held []*hold, more bool) {
 	return held[:1], held[0].doubts >= 2 && len(held) < maxProbes
 }
 
-// letGo notes that what is held is no longer ours to decide on.
+// letGo gives up the decision about held jobs.
 func (l *lane) letGo(why string, holds ...*hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// keepInterval is how often the leases of what is held are looked after.
+	// keepInterval is how often the dispatcher checks the leases of held jobs.
 	keepInterval = time.Second
-	// beatInterval is how often the dispatcher tells the store that it is alive.
+	// beatInterval is how often the dispatcher writes its heartbeat to the store.
 	beatInterval = 5 * time.Second
 )
 
-// keep renews the leases of what is held, and tells that the dispatcher is alive, until ctx ends and nothing is held.
+// keep renews the leases of held jobs and writes heartbeats, until ctx ends.
 func (d *Dispatcher) keep(ctx, work context.Context) {
 	ticker := time.NewTicker(keepInterval)
 	defer ticker.Stop()
@@ -27,7 +27,7 @@ func (d *Dispatcher) keep(ctx, work context.Context) {
 	for {
 		held := d.renew(work)
 		d.tellBegun(work, keepInterval)
-		// What has begun to keep it from its work, or does no longer, is told at once.
+		// A change of the dispatcher's conditions is written at once.
 		if now := d.conditions(); time.Since(beaten) >= beatInterval || !slices.Equal(now, told) {
 			beaten, told = time.Now(), now
 			d.beat(work, held)
@@ -40,13 +40,13 @@ func (d *Dispatcher) keep(ctx, work context.Context) {
 	}
 }
 
-// renew gives what is held more time when a third of its lease is gone, and notes what is lost. Jobs of which it is not
-// known whether they were started are looked at each time: a person may have ended them. It tells how many are held.
+// renew extends leases of held jobs once a third is gone, and notes lost claims. Jobs in doubt are checked each
+// time, because a person may have ended them. held is how many jobs are held.
 func (d *Dispatcher) renew(work context.Context) (held int) {
 	d.mu.Lock()
 	lanes := slices.Collect(maps.Values(d.lanes))
 	d.mu.Unlock()
-	now := time.Now() // before the store is asked
+	now := time.Now() // taken before the request to the store
 	var due []*hold
 	var renewals []sluice.Renewal
 	for _, l := range lanes {
@@ -71,7 +71,7 @@ func (d *Dispatcher) renew(work context.Context) (held int) {
 	return held - len(lost)
 }
 
-// renewed notes that the leases of what is held were looked at.
+// renewed notes that the leases of held jobs were checked.
 func (l *lane) renewed(holds []*hold, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +82,7 @@ func (l *lane) renewed(holds []*hold, at time.Time) {
 	}
 }
 
-// lose notes that claims are lost. One that is being settled in this moment is let go by that.
+// lose notes lost claims. A claim that is being settled right now ends with its settlement.
 func (l *lane) lose(ids []sluice.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

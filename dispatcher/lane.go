@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// lane is what a dispatcher knows of one queue.
+// lane is the state of one queue in a dispatcher.
 type lane struct {
 	queue string
 	wake  chan struct{}
@@ -16,23 +16,23 @@ type lane struct {
 
 	mu      sync.Mutex
 	held    map[sluice.ID]*hold // claimed, and not settled yet
-	refused error               // why nothing is dispatched although the engine can be used,
-	// refusedAt is since when that is so, and broken why the engine cannot be used; nil: it can.
+	refused error               // why nothing is dispatched although the engine is usable
+	// refusedAt is when refused last changed. broken is why the engine is unusable; nil: the engine is usable.
 	refusedAt time.Time
 	broken    *sluice.Condition
-	guards    map[string]*guarded // what is known of engines, by where they are
-	// workedAt is when an engine last gave a clear answer, and asking says that it is asked again beside the cycles.
+	guards    map[string]*guarded // retention of engines, by engine and namespace
+	// workedAt is when an engine last gave a clear answer. asking is true during a request outside the cycles.
 	workedAt time.Time
 	asking   bool
 
 	// Used by the cycle alone.
 	breaker breaker
-	paused  bool // the queue, as the log was told
+	paused  bool // whether the log last recorded the queue as paused
 }
 
 func (l *lane) idle() bool { return l.holds() == 0 }
 
-// holds is how many jobs are held.
+// holds returns the number of held jobs.
 func (l *lane) holds() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,7 +53,7 @@ func (l *lane) let(h *hold) {
 	delete(l.held, h.claim.ID)
 }
 
-// holding lists what is held and of which a condition holds.
+// holding lists the held jobs that meet a condition.
 func (l *lane) holding(which func(*hold) bool) []*hold {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *lane) nudge() {
 	}
 }
 
-// rest waits until the next cycle is due, which is not within the interval, whatever comes in.
+// rest waits until the next cycle is due. The wait is never shorter than interval, even if jobs come in.
 func (l *lane) rest(ctx context.Context, wait, interval time.Duration) {
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
@@ -92,11 +92,11 @@ func (l *lane) rest(ctx context.Context, wait, interval time.Duration) {
 	}
 }
 
-// breaker keeps a dispatcher from claiming for an engine that cannot be used: what is claimed then would only be held.
+// breaker stops claims for an unusable engine, because the dispatcher could only hold the claimed jobs.
 type breaker struct {
 	openSince time.Time // zero: it is closed
 	probeAt   time.Time
-	worked    bool // the last time that the engine was asked, it could be used
+	worked    bool // the engine was usable at the last request
 }
 
 // asks reports whether the engine may be asked now.
@@ -104,7 +104,7 @@ func (b *breaker) asks(now time.Time) bool { return b.openSince.IsZero() || !now
 
 func (b *breaker) open() bool { return !b.openSince.IsZero() }
 
-// learn takes in how starts went. It reports whether the breaker has opened or closed by that.
+// learn updates the breaker by the results of starts. turned is true if the breaker opened or closed.
 func (b *breaker) learn(worked, failed bool, now time.Time, probe time.Duration) (turned bool) {
 	was := b.open()
 	b.worked = worked

@@ -6,14 +6,15 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// noteBeat notes that the store took a heartbeat.
+// noteBeat notes that the store accepted a heartbeat.
 func (d *Dispatcher) noteBeat() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.beaten = time.Now()
 }
 
-// Status tells how the dispatcher does. It may be asked at any time, and does not read the store.
+// Status returns the state of the dispatcher. Status does not read the store, and any goroutine may call it at
+// any time.
 func (d *Dispatcher) Status() sluice.HolderStatus {
 	conditions := d.conditions()
 	d.mu.Lock()

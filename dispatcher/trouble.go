@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// guardInterval is how long an engine's retention is remembered, and guardAgain when it is asked for again that did
-	// not say.
+	// guardInterval is how long an engine's retention is cached. guardAgain is the time until the next request
+	// after an answer without a retention.
 	guardInterval = 10 * time.Minute
 	guardAgain    = 30 * time.Second
 )
 
-// guarded is what an engine said of how long it keeps runs that ended.
+// guarded is the retention that an engine reported for ended runs.
 type guarded struct {
 	report sluice.EngineReport
-	known  bool      // it said so once
-	toldAt time.Time // when it was last asked and said so
+	known  bool      // the engine reported a retention once
+	toldAt time.Time // when the engine last reported it
 	until  time.Time // when to ask again
 }
 
-// guard says why no runs of a queue may be started, although its engine would: none of them could be followed safely. An
-// engine that does not say how long it keeps runs is asked again soon, and keeps nobody from starting some.
+// guard returns why no runs of a queue may be started although its engine would: they could not be followed
+// safely. If an engine does not report its retention, starts go on and the dispatcher soon asks again.
 func (d *Dispatcher) guard(work context.Context, l *lane, q sluice.Queue) error {
 	where := sluice.EngineOf(q.Settings)
 	known := l.guarded(where)
@@ -41,7 +41,7 @@ func (d *Dispatcher) guard(work context.Context, l *lane, q sluice.Queue) error 
 	return unsafe
 }
 
-// look asks an engine how long it keeps runs that ended.
+// look asks an engine for its retention of ended runs.
 func (d *Dispatcher) look(work context.Context, l *lane, q sluice.Queue, where string) (guarded, error) {
 	name, target := sluice.TargetAt(l.queue, q.Settings, where)
 	asked := time.Now()
@@ -54,14 +54,14 @@ func (d *Dispatcher) look(work context.Context, l *lane, q sluice.Queue, where s
 		l.guards[where] = g
 	}
 	g.until = asked.Add(guardAgain)
-	if err == nil || report.Retention > 0 { // what failed then is of no matter here
+	if err == nil || report.Retention > 0 { // an error besides a known retention does not matter here
 		err = nil
 		*g = guarded{report: report, known: true, toldAt: asked, until: asked.Add(guardInterval)}
 	}
 	return *g, err
 }
 
-// guarded is what is known of an engine.
+// guarded returns the cached retention of an engine.
 func (l *lane) guarded(where string) guarded {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,9 +71,9 @@ func (l *lane) guarded(where string) guarded {
 	return guarded{}
 }
 
-// again leaves out what the engine must not be asked for again: it may have run and be forgotten, so that asking for it
-// would run it twice. That is left to upkeep, which asks how the run is, and knows what no answer means. An engine that
-// does not say now how long it keeps runs is only asked for what any engine still knows.
+// again leaves out jobs that the engine must not be asked for again. Their runs may have ended and be
+// forgotten, so a new request would run them twice. Upkeep decides about them by asking for the run's outcome.
+// If an engine does not report its retention now, again asks only for runs that any engine still remembers.
 func (d *Dispatcher) again(work context.Context, l *lane, q sluice.Queue, holds []*hold) (ask []*hold, err error) {
 	for _, h := range holds {
 		age, known, failed := d.age(h), l.guarded(h.claim.Engine), error(nil)
@@ -94,7 +94,7 @@ func (d *Dispatcher) again(work context.Context, l *lane, q sluice.Queue, holds 
 	return ask, err
 }
 
-// least is what any engine remembers for certain, and this one too.
+// least returns the retention that any engine has for certain, this one included.
 func (g guarded) least() sluice.EngineReport {
 	if g.known && g.report.Retention > 0 {
 		return sluice.EngineReport{Retention: min(g.report.Retention, sluice.LeastRetention)}
@@ -102,7 +102,7 @@ func (g guarded) least() sluice.EngineReport {
 	return sluice.EngineReport{Retention: sluice.LeastRetention}
 }
 
-// refuse notes why nothing is dispatched, and reports whether that is news.
+// refuse records why nothing is dispatched. news is true if the reason has changed.
 func (l *lane) refuse(why error) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,15 +113,15 @@ func (l *lane) refuse(why error) (news bool) {
 	return news
 }
 
-// refusal is why nothing is dispatched; nil: something may be.
+// refusal returns why nothing is dispatched; nil: jobs may be dispatched.
 func (l *lane) refusal() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refused
 }
 
-// tellBreaker tells that the breaker has opened or closed: the log, the audit, and whoever looks at the holders. They are
-// told which engine it is: of several, one may be away.
+// tellBreaker records in the log, the audit and the holder's conditions that the breaker opened or closed. The
+// record names the engine, because only one of several may be unusable.
 func (d *Dispatcher) tellBreaker(work context.Context, l *lane, engine string, cause error) {
 	if l.breaker.open() {
 		l.suffer(engine, cause)
@@ -135,7 +135,7 @@ func (d *Dispatcher) tellBreaker(work context.Context, l *lane, engine string, c
 	d.tellAudit(work, l, sluice.AuditEntry{Event: sluice.EventBreaker, Reason: "closed"})
 }
 
-// suffer notes why the engine cannot be used. While the breaker stays open the cause may change.
+// suffer records why the engine is unusable. The cause may change while the breaker stays open.
 func (l *lane) suffer(engine string, cause error) {
 	broken := sluice.EngineCondition(l.queue, engine, l.breaker.openSince, "the breaker is open", cause)
 	l.mu.Lock()
@@ -143,14 +143,14 @@ func (l *lane) suffer(engine string, cause error) {
 	l.broken = &broken
 }
 
-// heal notes that the engine can be used.
+// heal records that the engine is usable.
 func (l *lane) heal() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.broken = nil
 }
 
-// conditions are what keeps queues from being dispatched.
+// conditions lists the problems that keep queues from being dispatched.
 func (d *Dispatcher) conditions() []sluice.Condition {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -169,7 +169,7 @@ func (d *Dispatcher) conditions() []sluice.Condition {
 	return all
 }
 
-// refusedCondition says why nothing is dispatched although the engine can be used. The caller holds l.mu.
+// refusedCondition describes why nothing is dispatched although the engine is usable. The caller holds l.mu.
 func (l *lane) refusedCondition() sluice.Condition {
 	if unknown, is := errors.AsType[*sluice.UnknownEngineError](l.refused); is {
 		return sluice.NewCondition(sluice.ConditionUnknownEngine, l.queue, unknown.Engine, l.refusedAt, unknown.Error())

@@ -13,19 +13,19 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// ahead is how long before they are due jobs are forwarded: the centre keeps them until then.
+// ahead is how long before their due time jobs are forwarded: the centre keeps them until then.
 const ahead = 200 * 365 * 24 * time.Hour
 
-// Sent counts what forwarding did.
+// Sent counts the results of forwarding.
 type Sent struct {
-	// Claimed jobs were taken up here for the first time.
+	// Claimed is how many jobs were claimed locally for the first time.
 	Claimed int `json:"claimed"`
-	// Forwarded jobs are at the centre now, Duplicates were not stored there because another job holds their key, and
-	// Refused ones broke a rule of the centre's and are dead letters here.
+	// Forwarded jobs are now at the centre. Duplicates were not stored there, because another job holds their
+	// key. Refused jobs broke a rule of the centre and are dead letters locally.
 	Forwarded  int `json:"forwarded"`
 	Duplicates int `json:"duplicates"`
 	Refused    int `json:"refused"`
-	// Uncertain jobs may have been at the centre and be forgotten there. A person decides.
+	// Uncertain jobs may have been at the centre and be deleted there. A person decides about them.
 	Uncertain int `json:"uncertain"`
 }
 
@@ -37,14 +37,14 @@ func (s *Sent) add(other Sent) {
 	s.Uncertain += other.Uncertain
 }
 
-// shore is the centre as it was at the beginning of a cycle.
+// shore is the state of the centre at the beginning of a cycle.
 type shore struct {
-	now   time.Time     // by its clock
-	keeps time.Duration // how long it knows a finished job at the least
+	now   time.Time     // by the centre's clock
+	keeps time.Duration // the least time that the centre keeps a finished job
 }
 
-// cycle sends what is on its way and was not answered for, and then what waits. The centre is looked at first, so that
-// nothing is claimed for one that cannot be reached.
+// cycle sends jobs that were sent without an answer, and then waiting jobs. The centre is asked first, so that
+// an unreachable centre causes no claims.
 func (f *Forwarder) cycle(ctx context.Context, l *lane) (sent Sent, err error) {
 	ctx, end := sluice.BeginStep(ctx, f.local, sluice.Step{Name: sluice.StepForward, Queue: l.queue})
 	defer func() { end(sluice.StepEnd{Jobs: sent.Claimed, Err: err}) }()
@@ -74,8 +74,9 @@ func (f *Forwarder) cycle(ctx context.Context, l *lane) (sent Sent, err error) {
 	return sent, err
 }
 
-// land looks at the centre's clock, and how long it keeps the history of a queue. A queue that it does not have is made,
-// with the default settings, unless the centre wants declared queues: then the jobs stay here until somebody declares it.
+// land reads the centre's clock and how long the centre keeps the history of a queue. If the queue is missing,
+// land creates it with the default settings. If the centre requires declared queues, the jobs stay local until
+// somebody declares it.
 func (f *Forwarder) land(ctx context.Context, queue string) (at shore, err error) {
 	name := []string{queue}
 	err = f.call(ctx, func(ctx context.Context) error {
@@ -111,8 +112,8 @@ func shoreOf(q sluice.Queue) shore {
 	return at
 }
 
-// take claims jobs, whether they are due or not, and notes that they are about to be sent: from then on only the
-// centre can say whether it has them.
+// take claims jobs, due or not, and records that they are about to be sent. From then on, only the centre knows
+// whether it has them.
 func (f *Forwarder) take(ctx context.Context, l *lane, at shore) ([]*hold, error) {
 	settings, err := f.live.Queue(ctx, l.queue)
 	if err != nil {
@@ -139,12 +140,12 @@ func (f *Forwarder) take(ctx context.Context, l *lane, at shore) ([]*hold, error
 		errs, err = f.local.Intend(ctx, intents)
 		return err
 	})
-	if err != nil { // none was sent: those that are noted are taken over when their leases end, the others are recovered
+	if err != nil { // none was sent: recorded jobs are taken over when their leases end, the others recovered
 		return nil, fmt.Errorf("note %d jobs that are to be sent: %w", len(intents), err)
 	}
 	var holds []*hold
 	for i, c := range claimed.Jobs {
-		if errs[i] == nil { // else it was cancelled in this moment
+		if errs[i] == nil { // else the job was cancelled meanwhile
 			holds = append(holds, &hold{claim: c})
 		}
 	}
@@ -152,11 +153,10 @@ func (f *Forwarder) take(ctx context.Context, l *lane, at shore) ([]*hold, error
 	return holds, nil
 }
 
-// refAt is the ref of a job that is on its way: the instant at which it was first sent at the earliest, by the centre's
-// clock.
+// refAt returns the ref of a job to send: the earliest time of its first request, by the centre's clock.
 func refAt(now time.Time) string { return "since " + now.UTC().Format(time.RFC3339Nano) }
 
-// sentSince reads a ref; what is none was sent nobody knows when.
+// sentSince reads a ref; an unreadable ref gives the zero time.
 func sentSince(ref string) time.Time {
 	text, _ := strings.CutPrefix(ref, "since ")
 	at, err := time.Parse(time.RFC3339Nano, text)
@@ -166,7 +166,7 @@ func sentSince(ref string) time.Time {
 	return at
 }
 
-// takeOver takes up the jobs of forwarders that died with them on their way.
+// takeOver takes over the jobs that dead forwarders were sending.
 func (f *Forwarder) takeOver(ctx context.Context, l *lane) error {
 	var late []*sluice.Claim
 	err := f.call(ctx, func(ctx context.Context) (err error) {

@@ -1,6 +1,11 @@
-// Package forward moves the jobs of queues from a local store to a central one, whenever that can be reached: who
-// enqueues never waits for the network. A job arrives once, by its id, and those of an order key in their order.
-// It takes any two stores; a program that links SQLite alone stays so.
+// Package forward moves the jobs of queues from a local store to a central one, whenever the centre is
+// reachable. Callers that enqueue locally never wait for the network.
+//
+// Begin with [New] and [Forwarder.Run]; [Forwarder.Once] forwards the waiting jobs and returns. A job arrives
+// once, by its id, and jobs of an order key arrive in their order. [StatusOf] counts the jobs that still wait.
+//
+// The package works with any two stores. A program that imports only the SQLite store links no other. Next,
+// read docs/guide/edge.md.
 package forward
 
 import (
@@ -16,38 +21,38 @@ import (
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
-// Engine is what the local store has for the engine of a job that is on its way, before a slash and the centre's name.
+// Engine is the local store's engine name for jobs being sent, followed by a slash and the centre's name.
 const Engine = "forward"
 
-// Options adjust a Forwarder. Queues is required; the rest of the zero value works.
+// Options adjust a [Forwarder]. Queues is required; zero values of the other fields work.
 type Options struct {
-	// Queues are those whose jobs are forwarded, all of them: no worker is needed for them here.
+	// Queues are the queues whose jobs are forwarded, all of them. They need no local worker.
 	Queues []string
-	// Centre names the central store. It is noted with each job that is on its way, and only a forwarder with the same
-	// centre goes on with it. Default "centre".
+	// Centre names the central store. The name is stored with each job being sent, and only a forwarder with
+	// the same centre continues the job. Default "centre".
 	Centre string
-	// Batch is how many jobs go in one call at the most. Default 500.
+	// Batch is the most jobs that one call sends. Default 500.
 	Batch int
-	// Poll is how often the local store is looked at in which nothing waited. Default 1 s.
+	// Poll is how often to look at the local store when nothing waits. Default 1 s.
 	Poll time.Duration
-	// Lease is after how long another forwarder goes on with the jobs of one that died. Default 1 m.
+	// Lease is the time after which another forwarder continues the jobs of a dead one. Default 1 m.
 	Lease time.Duration
 	// CallTimeout is the deadline of every call to one of the stores. Default 30 s.
 	CallTimeout time.Duration
-	// Backoff says how long the centre is left alone after the first, second, … call in a row that failed. Default
-	// from 1 s, doubling, to 1 m, and up to 1 s more by chance.
+	// Backoff is the pause after the first, second, … failed call in a row. Default: from 1 s, doubling, to 1
+	// m, plus up to 1 s at random.
 	Backoff sluice.Backoff
-	// Drain is how long Run goes on with what was begun when its context ended. Default 30 s.
+	// Drain is how long Run continues work in progress after its context has ended. Default 30 s.
 	Drain time.Duration
 	// PayloadChecker checks the payloads of queues that have a payload_schema at the centre. Default: none.
 	PayloadChecker sluice.PayloadChecker
 	// Logger gets one line per event; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
-	// LogLimit is how many lines of an event are logged for one queue within 10 s; of those beyond it only the number is.
-	// Default 10, negative: all.
+	// LogLimit is how many lines of an event the forwarder logs for one queue within 10 s. Beyond the limit, it
+	// logs only their number. Default 10; negative: all lines.
 	LogLimit int
-	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged. That
-	// of a scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
+	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged.
+	// A scrub.Scrubber may keep some families; scrub.Nothing keeps all. Default: scrub.Text.
 	Scrub func(text string) string
 }
 
@@ -70,13 +75,14 @@ func defaultTo[T comparable](value *T, otherwise T) {
 	}
 }
 
-// Forwarder moves jobs from one store to another. Run does the work. Any number may run side by side.
+// Forwarder moves jobs from one store to another. [Forwarder.Run] does the work. Any number may run side by
+// side.
 type Forwarder struct {
 	local   sluice.Store
 	centre  sluice.Store
 	client  *sluice.Client // of the centre
 	options Options
-	wrong   error // with the options
+	wrong   error // the error in the options
 	running safe.Running
 	live    *sluice.LiveSettings // of the local store
 	log     *event.Log
@@ -84,7 +90,7 @@ type Forwarder struct {
 	lanes   []*lane
 }
 
-// New makes a forwarder. It does no reading or writing itself.
+// New makes a forwarder. New does not access the stores.
 func New(local, centre sluice.Store, options Options) *Forwarder {
 	wrong := safe.Options(options, "LogLimit")
 	options = options.withDefaults()
@@ -103,7 +109,7 @@ func New(local, centre sluice.Store, options Options) *Forwarder {
 	return f
 }
 
-// engine is what the local store has for the engine of jobs that are on their way to this centre.
+// engine returns the local store's engine name for jobs being sent to this centre.
 func (f *Forwarder) engine() string { return Engine + "/" + f.options.Centre }
 
 func (f *Forwarder) check() error {
@@ -127,9 +133,9 @@ func (f *Forwarder) check() error {
 	return nil
 }
 
-// Run forwards until ctx ends, and returns nil then. While the centre cannot be reached, jobs stay where they are, no
-// attempt is counted, and it is tried again after a while. What was begun is ended, for as long as Drain says; what is
-// then left goes on when somebody forwards again.
+// Run forwards until ctx ends, and then returns nil. While the centre is unreachable, jobs stay in the local
+// store, no attempt is counted, and Run retries after a pause. When ctx ends, Run finishes work in progress for
+// up to [Options].Drain. The remaining jobs continue with the next forwarder.
 func (f *Forwarder) Run(ctx context.Context) error {
 	if err := f.check(); err != nil {
 		return err
@@ -157,7 +163,7 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	return nil
 }
 
-// Once forwards what waits now, and returns how much that was. A centre that cannot be reached is an error.
+// Once forwards the waiting jobs and returns their counts. An unreachable centre is an error.
 func (f *Forwarder) Once(ctx context.Context) (Sent, error) {
 	var all Sent
 	if err := f.check(); err != nil {

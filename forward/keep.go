@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// beatInterval is how often the forwarder tells the local store that it is alive.
+	// beatInterval is how often the forwarder writes its heartbeat to the local store.
 	beatInterval = 5 * time.Second
-	// leaseLooks is how often within a lease what is on its way is renewed.
+	// leaseLooks is how often within a lease the claims of jobs being sent are renewed.
 	leaseLooks = 6
-	// strayInterval is how often cancelled jobs are looked for that were on their way.
+	// strayInterval is how often the forwarder looks for jobs that were cancelled while being sent.
 	strayInterval = 10 * time.Second
-	// straySlice is how many of these are seen to at once.
+	// straySlice is the most such jobs handled at once.
 	straySlice = 500
 )
 
-// keep renews the claims of what is on its way, and tells that the forwarder is alive, until ctx ends.
+// keep renews the claims of jobs being sent and writes heartbeats, until ctx ends.
 func (f *Forwarder) keep(ctx context.Context) {
 	ticker := time.NewTicker(max(min(f.options.Lease/leaseLooks, beatInterval), 10*time.Millisecond))
 	defer ticker.Stop()
@@ -59,7 +59,7 @@ func (f *Forwarder) renew(ctx context.Context) (held int) {
 	if err != nil && ctx.Err() == nil {
 		f.log.Tell(event.NotRenewed, "", "jobs", len(renewals), "error", err)
 	}
-	for _, id := range lost { // settled in this moment, or cancelled; if the centre has it, that is cancelled as well
+	for _, id := range lost { // settled meanwhile, or cancelled; cancelStray then cancels the job at the centre too
 		for _, l := range f.lanes {
 			l.let(id)
 		}
@@ -83,7 +83,7 @@ func (f *Forwarder) leave(ctx context.Context) {
 	}
 }
 
-// watch looks at a queue at once when jobs came in.
+// watch starts a cycle at once when jobs come in.
 func (f *Forwarder) watch(ctx context.Context) {
 	err := f.local.Watch(ctx, func(signal sluice.Signal) {
 		for _, l := range f.lanes {
@@ -97,8 +97,8 @@ func (f *Forwarder) watch(ctx context.Context) {
 	}
 }
 
-// cancelStray cancels jobs at the centre that were cancelled here while they were on their way. It waits until no call
-// that sends them can be under way any more.
+// cancelStray cancels jobs at the centre that were cancelled locally while being sent. cancelStray waits until
+// no call that sends them can still be under way.
 func (f *Forwarder) cancelStray(ctx context.Context, l *lane) error {
 	if time.Now().Before(l.strayAt) {
 		return nil
@@ -132,7 +132,7 @@ func (f *Forwarder) cancelStray(ctx context.Context, l *lane) error {
 			return fmt.Errorf("cancel %d jobs at %s: %w", len(ids), f.options.Centre, err)
 		}
 		seen := strays[:0]
-		for i, err := range errs { // it never arrived, or has ended there
+		for i, err := range errs { // the job never arrived, or has ended there
 			if err == nil || errors.Is(err, sluice.ErrNotFound) || errors.Is(err, sluice.ErrNotAllowed) {
 				seen = append(seen, strays[i])
 			}

@@ -8,23 +8,23 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// lane is what a forwarder knows of one queue.
+// lane is the state of one queue in a forwarder.
 type lane struct {
 	queue    string
 	wake     chan struct{}
 	strayAt  time.Time // when to look for cancelled jobs again
-	othersAt time.Time // when jobs on their way elsewhere were told of
+	othersAt time.Time // when jobs for another centre were last logged
 
 	mu   sync.Mutex
 	held map[sluice.ID]*hold
 }
 
-// hold is a claimed job on its way to the centre.
+// hold is a claimed job being sent to the centre.
 type hold struct {
 	claim *sluice.Claim
-	// doubtful says that the centre may have the job already: it was sent, and no answer came.
+	// doubtful is true if the centre may have the job already: it was sent, and no answer came.
 	doubtful bool
-	full     bool // the claim is a whole job, as it is looked up
+	full     bool // the claim holds the whole job, as looked up
 }
 
 func (l *lane) hold(holds []*hold) {
@@ -67,7 +67,7 @@ func (l *lane) nudge() {
 	}
 }
 
-// rest waits, and no longer than until a job comes in if that is of use.
+// rest waits. With forJobs, an incoming job ends the wait.
 func (l *lane) rest(ctx context.Context, wait time.Duration, forJobs bool) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

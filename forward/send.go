@@ -12,15 +12,15 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// Arrival is the result of a forwarded job, where it was enqueued.
+// Arrival is the result of a forwarded job in the local store.
 type Arrival struct {
 	// To names the centre.
 	To string `json:"forwarded_to"`
-	// DuplicateOf is the job there that holds the key, if this one was not stored because of it.
+	// DuplicateOf is the job at the centre that holds the key, if this job was not stored because of it.
 	DuplicateOf sluice.ID `json:"duplicate_of,omitzero"`
 }
 
-// send has the centre store jobs, and settles them here. If no answer comes, they stay on their way.
+// send has the centre store jobs, and settles them locally. Without an answer, they remain to be sent.
 func (f *Forwarder) send(ctx context.Context, l *lane, at shore, holds []*hold, sent *Sent) error {
 	var settlements []sluice.Settlement
 	var jobs []sluice.NewJob
@@ -44,8 +44,8 @@ func (f *Forwarder) send(ctx context.Context, l *lane, at shore, holds []*hold, 
 	return errors.Join(err, f.settle(ctx, l, append(settlements, decided...)))
 }
 
-// ask decides on a job that may have been sent so long ago that the centre has forgotten it: if it has, the job is not
-// sent again by itself.
+// ask decides about a job sent so long ago that the centre may have deleted it. If the centre lacks the job, it
+// is not sent again automatically.
 func (f *Forwarder) ask(ctx context.Context, h *hold, sent *Sent) (sluice.Settlement, error) {
 	err := f.lookUp(ctx, h.claim.ID)
 	switch {
@@ -64,7 +64,7 @@ func (f *Forwarder) ask(ctx context.Context, h *hold, sent *Sent) (sluice.Settle
 	return sluice.Settlement{}, fmt.Errorf("ask the centre %s: %w", f.options.Centre, err)
 }
 
-// lookUp finds out whether the centre has a job.
+// lookUp checks whether the centre has a job.
 func (f *Forwarder) lookUp(ctx context.Context, id sluice.ID) error {
 	return f.call(ctx, func(ctx context.Context) error {
 		_, err := f.centre.Job(ctx, id)
@@ -72,7 +72,7 @@ func (f *Forwarder) lookUp(ctx context.Context, id sluice.ID) error {
 	})
 }
 
-// enqueue stores jobs at the centre and decides what becomes of them here.
+// enqueue stores jobs at the centre and returns their local settlements.
 func (f *Forwarder) enqueue(ctx context.Context, jobs []sluice.NewJob, holds []*hold, sent *Sent) ([]sluice.Settlement, error) {
 	if len(jobs) == 0 {
 		return nil, nil
@@ -117,15 +117,15 @@ func (f *Forwarder) enqueue(ctx context.Context, jobs []sluice.NewJob, holds []*
 	return settlements, errors.Join(failed...)
 }
 
-// unwanted reports whether the centre refuses the queue of a job, until somebody declares it or makes room.
+// unwanted reports whether the centre refuses the queue of a job until somebody declares it or makes room.
 func unwanted(refusal error) bool {
 	var unknown *sluice.UnknownQueueError
 	var limit *sluice.QueueLimitError
 	return errors.As(refusal, &unknown) || errors.As(refusal, &limit)
 }
 
-// refused makes a dead letter of a job that breaks a rule of the centre's, unless that took it before the rule was
-// made. A job whose queue the centre refuses stays here, and is sent again.
+// refused makes a dead letter of a job that breaks a rule of the centre, unless the centre took it before the
+// rule existed. A job whose queue the centre refuses stays local and is sent again.
 func (f *Forwarder) refused(ctx context.Context, h *hold, refusal error, sent *Sent) (sluice.Settlement, error) {
 	if unwanted(refusal) {
 		return sluice.Settlement{}, fmt.Errorf("send job %s to %s: %w", h.claim.ID, f.options.Centre, refusal)
@@ -151,15 +151,15 @@ func settlementOf(h *hold, holder string) sluice.Settlement {
 	return sluice.Settlement{ID: h.claim.ID, Token: h.claim.Token, Holder: holder, Claim: h.claim}
 }
 
-// arrived completes a job that the centre has.
+// arrived returns the settlement that completes a job stored at the centre.
 func (f *Forwarder) arrived(h *hold, twin sluice.ID) sluice.Settlement {
 	s := settlementOf(h, f.holder.ID)
 	s.Event = sluice.EventComplete
-	s.Result, _ = json.Marshal(Arrival{To: f.options.Centre, DuplicateOf: twin}) // a text and an id can be written
+	s.Result, _ = json.Marshal(Arrival{To: f.options.Centre, DuplicateOf: twin}) // a text and an id always marshal
 	return s
 }
 
-// settle writes down what became of jobs. Those of which that fails are sent again, and are there then.
+// settle writes settlements. If that fails, the jobs are sent again, and the centre finds them by their ids.
 func (f *Forwarder) settle(ctx context.Context, l *lane, settlements []sluice.Settlement) error {
 	if len(settlements) == 0 {
 		return nil
@@ -177,14 +177,14 @@ func (f *Forwarder) settle(ctx context.Context, l *lane, settlements []sluice.Se
 	}
 	for i, s := range settlements {
 		l.let(s.ID)
-		if errs[i] != nil { // another forwarder was faster, or a person cancelled it
+		if errs[i] != nil { // another forwarder was faster, or a person cancelled the job
 			f.log.Tell(event.SettlementRefused, l.queue, "job", s.ID, "event", s.Event, "error", errs[i])
 		}
 	}
 	return nil
 }
 
-// jobOf is a claimed job as the centre is to have it: with its id, and due when it is due here.
+// jobOf returns a claimed job as the centre should store it, with the same id and due time.
 func (f *Forwarder) jobOf(ctx context.Context, h *hold) (sluice.NewJob, error) {
 	c := h.claim
 	if !h.full && (c.Key != "" || len(c.Payload) == 0) {
@@ -204,7 +204,7 @@ func (f *Forwarder) jobOf(ctx context.Context, h *hold) (sluice.NewJob, error) {
 	}}
 	if c.Key != "" {
 		job.KeyScope = c.KeyScope
-		if c.KeyScope == sluice.ForWindow || c.KeyScope == "" { // what is left of the window, and if it is over, next to nothing
+		if c.KeyScope == sluice.ForWindow || c.KeyScope == "" { // the rest of the window; if it is over, next to nothing
 			job.KeyScope, job.KeyWindow = sluice.ForWindow, max(time.Until(c.KeyUntil), time.Microsecond)
 		}
 	}
@@ -215,7 +215,8 @@ func (f *Forwarder) jobOf(ctx context.Context, h *hold) (sluice.NewJob, error) {
 	return job, err
 }
 
-// after lists what a job is to run after at the centre: what was forwarded. What ended here has ended.
+// after lists the jobs that a job must wait for at the centre: those forwarded before. Jobs that ended locally
+// are left out.
 func (f *Forwarder) after(ctx context.Context, ids []sluice.ID) ([]sluice.ID, error) {
 	var there []sluice.ID
 	for _, id := range ids {
@@ -226,7 +227,7 @@ func (f *Forwarder) after(ctx context.Context, ids []sluice.ID) ([]sluice.ID, er
 		})
 		var arrival Arrival
 		switch {
-		case errors.Is(err, sluice.ErrNotFound): // forgotten here; the centre may know it
+		case errors.Is(err, sluice.ErrNotFound): // deleted locally; the centre may know the job
 		case err != nil:
 			return nil, err
 		case other.State == sluice.StateCompleted && json.Unmarshal(other.Result, &arrival) == nil && arrival.To != "":

@@ -9,24 +9,25 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Status is what waits in a queue to be forwarded.
+// Status counts the jobs of a queue that still have to be forwarded.
 type Status struct {
 	Queue string `json:"queue"`
-	// Waiting jobs were not sent yet, OnTheWay ones were, and no answer came yet. Each figure is at most DepthLimit.
+	// Waiting jobs were not sent yet. OnTheWay jobs were sent without an answer so far. Each is at most
+	// [sluice.DepthLimit].
 	Waiting  int `json:"waiting"`
 	OnTheWay int `json:"on_the_way"`
-	// Since is since when the first of them waits; zero: none does, or only what is not due yet.
+	// Since is when the first of them began to wait; zero: none waits, or none is due yet.
 	Since time.Time `json:"since,omitzero"`
-	// Centres are those to which jobs are on their way.
+	// Centres are the centres to which jobs are being sent.
 	Centres []string `json:"centres,omitempty"`
-	// Dead jobs were refused, Uncertain ones may have arrived: both wait for a person.
+	// Dead jobs were refused by the centre. Uncertain jobs may have arrived. Both wait for a person.
 	Dead      int `json:"dead"`
 	Uncertain int `json:"uncertain"`
-	// Forwarders are the processes that forward the queue, as they last told the store.
+	// Forwarders are the ids of processes that forward the queue, by their last heartbeat.
 	Forwarders []string `json:"forwarders,omitempty"`
 }
 
-// StatusOf tells what waits in queues of a local store, of which the centre need not be there.
+// StatusOf counts the jobs to forward in queues of a local store. The centre need not be reachable.
 func StatusOf(ctx context.Context, local sluice.Store, queues []string) ([]Status, error) {
 	local = sluice.GivenStore(local)
 	holders, err := local.Holders(ctx)
@@ -73,7 +74,7 @@ func statusOf(ctx context.Context, local sluice.Store, queue string) (Status, er
 	}
 }
 
-// count takes in a job of which a run is intended, if it is on its way to a centre.
+// count adds a job with a recorded run, if the job is being sent to a centre.
 func (s *Status) count(c *sluice.Claim) {
 	centre, ours := strings.CutPrefix(c.Engine, Engine+"/")
 	if !ours {

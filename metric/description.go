@@ -14,21 +14,21 @@ const (
 	TypeHistogram = "histogram"
 )
 
-// Description says what a metric is. The documented table is made from it.
+// Description describes a metric. The metrics table of the docs is generated from it.
 type Description struct {
-	// Name, Type and Labels are those that Prometheus has.
+	// Name, Type and Labels are as in Prometheus.
 	Name   string
 	Type   string
 	Labels []string
 	// Help is one sentence for people.
 	Help string
-	// Source names the requirements of the source designs that ask for it.
+	// Source names the requirements of the source designs that ask for the metric.
 	Source string
 
 	buckets []float64
 }
 
-// The bounds of histograms. Waiting may take days, a call of the store should not take a tenth of a second.
+// The bounds of histograms. Waits may last days; a call of the store should take less than a tenth of a second.
 var (
 	spans    = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 4 * 3600, 24 * 3600}
 	calls    = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
@@ -36,7 +36,7 @@ var (
 	batches  = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
 )
 
-// counted is what observers count and time: what this process did.
+// counted are the metrics of observers: the work of this process, counted and timed.
 var counted = []Description{
 	{"sluice_moves_total", TypeCounter, []string{"queue", "event", "reason"}, "Moves of jobs that this process made, by event and, where there is one, reason.", "A-75, A-77, A-78, B-25, D-14, D-57", nil},
 	{"sluice_wait_seconds", TypeHistogram, []string{"queue"}, "How long jobs waited from when they were due to each claim.", "B-28, C-65", spans},
@@ -59,7 +59,7 @@ var counted = []Description{
 	{"sluice_build_info", TypeGauge, []string{"version"}, "1, with the version of this program.", "", nil},
 }
 
-// looked is what the gauges tell: how the store is.
+// looked are the metrics of the gauges: the state of the store.
 var looked = []Description{
 	{"sluice_queues", TypeGauge, nil, "Stored queues. Of those beyond Options.MaxQueues nothing else is told.", "", nil},
 	{"sluice_queues_used", TypeGauge, nil, "Stored queues, of those that the store takes, 0 to 1; more where the bound was lowered since.", "", nil},
@@ -89,7 +89,7 @@ var looked = []Description{
 	{"sluice_gauges_errors_total", TypeCounter, []string{"source"}, "Readings of a source that failed.", "", nil},
 }
 
-// healthFigures are those of sluice.Health, by the kind of the store. Their metrics are sluice_KIND_NAME.
+// healthFigures are the figures of sluice.Health, by the kind of the store. Their metrics are sluice_KIND_NAME.
 var healthFigures = []struct{ kind, name, label, help string }{
 	{"postgres", "oldest_transaction_seconds", "", "How long the oldest transaction of the database has been open."},
 	{"postgres", "prepared_transaction_seconds", "", "How long the oldest prepared transaction has waited for its end."},
@@ -153,7 +153,7 @@ func isTotal(name string) bool {
 	return len(name) > len(total) && name[len(name)-len(total):] == total
 }
 
-// described finds a metric that must be there.
+// described finds a metric that must exist.
 func described(name string) Description {
 	for _, d := range Names() {
 		if d.Name == name {

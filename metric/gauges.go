@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Gauges tell how a store is. They are read in the background by Run; a scrape reads memory only.
+// Gauges show the state of a store. [Gauges.Run] reads them in the background, so a scrape reads only memory.
 type Gauges struct {
 	store   sluice.Store
 	options Options
@@ -20,35 +20,35 @@ type Gauges struct {
 
 	reading sync.Mutex
 	round   round  // under way
-	kind    string // of the store; empty: it is not known yet
+	kind    string // of the store; empty: unknown so far
 
 	mu      sync.RWMutex
 	sources []*source
 }
 
-// source is a part of what is read. One that cannot be read leaves a gap, and the others go on.
+// source is a part of the gauges. If one source cannot be read, the others go on.
 type source struct {
 	name string
 	read func(ctx context.Context, told *told) error
-	rest int // it is read in every so many rounds; after a failure, in the next
+	rest int // the source is read every this many rounds; after a failure, in the next
 
 	wait int       // how many rounds are left until then
-	at   time.Time // when it was read last; zero: never
+	at   time.Time // when the source was last read; zero: never
 	took time.Duration
 	told []prometheus.Metric
 }
 
-// errorsName is the one of the metrics here that is counted.
+// errorsName is the only counter among the gauges' own metrics.
 const errorsName = "sluice_gauges_errors_total"
 
-// staleAfter is how many rests a source may be old, and is told.
+// staleAfter is how many rests old a source may be before its gauges disappear.
 const staleAfter = 3
 
-// healthEvery is how many rounds pass between two looks at the store's health, which reads the most.
+// healthEvery is how many rounds lie between two reads of the store's health, the most expensive source.
 const healthEvery = 6
 
-// NewGauges makes gauges of a store, which may be a decorated one, and registers them. They are empty until Run or Read
-// has read them. It is an error if the registerer has metrics of these names already.
+// NewGauges makes gauges of a store, which may be decorated, and registers them. They are empty until Run or
+// Read has read them. NewGauges fails if the registerer already has metrics of these names.
 func NewGauges(store sluice.Store, options Options) (*Gauges, error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func NewGauges(store sluice.Store, options Options) (*Gauges, error) {
 	return g, registerAll(g.options.Registerer, g, g.errors)
 }
 
-// Run reads the gauges every now and then until ctx ends, and returns nil then.
+// Run reads the gauges every Options.Every until ctx ends, and then returns nil.
 func (g *Gauges) Run(ctx context.Context) error {
 	ticker := time.NewTicker(g.options.Every)
 	defer ticker.Stop()
@@ -87,7 +87,7 @@ func (g *Gauges) Run(ctx context.Context) error {
 	}
 }
 
-// Read reads the gauges once, those that are due.
+// Read reads the sources that are due, once.
 func (g *Gauges) Read(ctx context.Context) {
 	g.reading.Lock()
 	defer g.reading.Unlock()
@@ -106,7 +106,7 @@ func (g *Gauges) readSource(ctx context.Context, s *source) bool {
 	begun := time.Now()
 	err := s.read(ctx, told)
 	took := time.Since(begun)
-	if err != nil { // what was read before is told until it is too old
+	if err != nil { // the values read before stay until they are too old
 		if ctx.Err() == nil {
 			g.errors.WithLabelValues(s.name).Inc()
 			g.options.Failed(s.name, err)
@@ -138,7 +138,7 @@ func (g *Gauges) Describe(out chan<- *prometheus.Desc) {
 // tells reports whether a metric is one of the gauges.
 func (g *Gauges) tells(name string) bool {
 	if name == errorsName {
-		return false // it is registered by itself
+		return false // registered separately
 	}
 	for _, d := range counted {
 		if d.Name == name {
@@ -148,7 +148,7 @@ func (g *Gauges) tells(name string) bool {
 	return true
 }
 
-// Collect is part of prometheus.Collector. It tells what was read, unless it is too old.
+// Collect is part of prometheus.Collector. Collect sends the values last read, unless they are too old.
 func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -169,15 +169,15 @@ func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// told collects what a source tells.
+// told collects the metrics of a source.
 type told struct {
 	gauges  *Gauges
 	metrics []prometheus.Metric
 	seen    map[string]bool
 }
 
-// add tells a figure. One that is told twice counts once, as the client would refuse the whole scrape; names of
-// databases that are no UTF-8 are mended.
+// add adds a value. The first of two values with the same labels counts, because the client would otherwise
+// refuse the whole scrape. Database names that are not UTF-8 are repaired.
 func (t *told) add(name string, value float64, labels ...string) {
 	for i, l := range labels {
 		labels[i] = strings.ToValidUTF8(l, "\uFFFD")

@@ -1,12 +1,17 @@
-// Package metric tells Prometheus what Sluice does and how its store is, through Prometheus' own client. New gives an
-// observer for package observe, which counts and times what this process does; NewGauges reads how the store is, every
-// now and then, so that a scrape reads memory only.
+// Package metric exports Sluice's metrics through Prometheus' own client: the work of this process, and the
+// state of its store.
+//
+// Begin with [New] and [NewGauges]. New makes an [Observer] for package observe, which counts and times the
+// calls of this process. NewGauges reads the state of the store in the background, so a scrape reads only
+// memory. A program with a store:
 //
 //	metrics, err := metric.New(metric.Options{})
 //	store = observe.Store(store, metrics)
 //	gauges, err := metric.NewGauges(store, metric.Options{})
 //	go gauges.Run(ctx)
 //	http.Handle("/metrics", promhttp.Handler())
+//
+// Next, read docs/metrics.md, which lists every metric, like [Names].
 package metric
 
 import (
@@ -26,22 +31,23 @@ import (
 
 // Options adjust the metrics. The zero value works.
 type Options struct {
-	// Registerer takes the metrics. Default: that of the client, prometheus.DefaultRegisterer.
+	// Registerer receives the metrics. Default: prometheus.DefaultRegisterer.
 	Registerer prometheus.Registerer
-	// Version of the program, for sluice_build_info. Default: that of its main module, or unknown.
+	// Version is the program's version, for sluice_build_info. Default: the main module's version, or unknown.
 	Version string
-	// MaxQueues is of how many queues this process tells apart what it did, and of how many the gauges are read. What it
-	// did in others counts as queue "(other)". Default: 500.
+	// MaxQueues is how many queues have metrics of their own, for this process's work and for the gauges. Work
+	// in further queues counts as queue "(other)"; they have no gauges. Default: 500.
 	MaxQueues int
-	// Every is how long the gauges rest after they were read. Default: 10 s. Gauges that were not read for three times
-	// as long are not told. The health of the store is read every sixth time.
+	// Every is the time between two reads of the gauges. Default: 10 s. Gauges older than 3 times as long
+	// disappear. The store's health is read every 6th time.
 	Every time.Duration
-	// Timeout bounds each read of a gauge. Default: 5 s.
+	// Timeout is the deadline of each read of a gauge. Default: 5 s.
 	Timeout time.Duration
-	// TopTenants is of how many tenants of a queue the gauges tell, those with the most in flight. Default: 20;
-	// negative: of none.
+	// TopTenants is how many tenants of a queue have gauges: the tenants with the most jobs in flight. Default:
+	// 20; negative: none.
 	TopTenants int
-	// Failed is told what could not be read. Default: nobody is; sluice_gauges_errors_total counts it all the same.
+	// Failed receives the errors of reading a source. Default: none receives them; sluice_gauges_errors_total
+	// counts them in any case.
 	Failed func(source string, err error)
 }
 
@@ -66,17 +72,17 @@ func (o Options) filled() Options {
 // otherQueue is the label of queues beyond Options.MaxQueues. No queue can have this name.
 const otherQueue = "(other)"
 
-// Observer counts and times calls. It may be used by many goroutines.
+// Observer is an [observe.Observer] that counts and times calls. Many goroutines may use it at once.
 type Observer struct {
 	vectors vectors
 	queues  sync.Map // by name: *queue
 	known   atomic.Int64
 	most    int64
-	rest    func() *queue // of the queues beyond
+	rest    func() *queue // of the queues beyond Options.MaxQueues
 	calls   sync.Map      // by callKey: prometheus.Observer
 }
 
-// vectors are the metrics of which each queue, call and step has a child.
+// vectors are the metrics with a child for each queue, call or step.
 type vectors struct {
 	moves, limited, duplicates, renewals, lost, startFailures *prometheus.CounterVec
 	storeErrors, engineErrors, stepErrors                     *prometheus.CounterVec
@@ -84,7 +90,8 @@ type vectors struct {
 	storeCalls, engineCalls, steps                            *prometheus.HistogramVec
 }
 
-// New makes an observer and registers its metrics. It is an error if the registerer has metrics of these names already.
+// New makes an observer and registers its metrics. New fails if the registerer already has metrics of these
+// names.
 func New(options Options) (*Observer, error) {
 	options = options.filled()
 	v := vectors{
@@ -108,7 +115,7 @@ func New(options Options) (*Observer, error) {
 	return &Observer{vectors: v, most: int64(options.MaxQueues), rest: sync.OnceValue(func() *queue { return v.queue(otherQueue) })}, nil
 }
 
-// registerAll registers all or none.
+// registerAll registers all collectors or none.
 func registerAll(to prometheus.Registerer, all ...prometheus.Collector) error {
 	for i, one := range all {
 		if err := to.Register(one); err != nil {
@@ -121,7 +128,7 @@ func registerAll(to prometheus.Registerer, all ...prometheus.Collector) error {
 	return nil
 }
 
-// Begin has nothing to do.
+// Begin does nothing; End counts.
 func (o *Observer) Begin(ctx context.Context, _ *observe.Call) context.Context { return ctx }
 
 // End counts a call.
@@ -174,14 +181,14 @@ func (o *Observer) storeCall(c *observe.Call) {
 		if m.Count <= 0 {
 			continue
 		}
-		if at == nil || at.name != m.Queue { // most calls are about one queue
+		if at == nil || at.name != m.Queue { // most calls concern one queue
 			at = o.queue(m.Queue)
 		}
 		at.moved(m)
 	}
 }
 
-// eachError goes through the errors of a call: its own, or those of its jobs.
+// eachError iterates over the errors of a call: its own, or the errors of its jobs.
 func eachError(c *observe.Call, tell func(error)) {
 	if c.Err != nil {
 		tell(c.Err)
@@ -206,7 +213,7 @@ func (o *Observer) claimed(c *observe.Call) {
 	if c.Err != nil {
 		return
 	}
-	if c.Queue == "" { // it was from several queues
+	if c.Queue == "" { // the claim was from several queues
 		for queue, jobs := range jobsByQueue(c.Claims) {
 			o.queue(queue).batch.Observe(float64(jobs))
 		}
@@ -250,13 +257,13 @@ func (o *Observer) enqueued(c *observe.Call) {
 	}
 }
 
-// callKey says what is called.
+// callKey identifies a method or step.
 type callKey struct {
 	kind         observe.Kind
 	engine, name string
 }
 
-// timeOf finds where the time of a call is told. There are as many as there are methods.
+// timeOf returns the histogram for the duration of a call. There are as many as there are methods.
 func (o *Observer) timeOf(c *observe.Call) prometheus.Observer {
 	key := callKey{c.Kind, c.Engine, c.Name}
 	if known, found := o.calls.Load(key); found {
@@ -276,7 +283,7 @@ func (o *Observer) timeOf(c *observe.Call) prometheus.Observer {
 	return made
 }
 
-// queue finds what is told of a queue.
+// queue returns the metrics of a queue.
 func (o *Observer) queue(name string) *queue {
 	if known, found := o.queues.Load(name); found {
 		return known.(*queue)
@@ -291,7 +298,7 @@ func (o *Observer) queue(name string) *queue {
 	return made.(*queue)
 }
 
-// kindOf says what kind of error it is, in one of a few words.
+// kindOf returns one of a few words for an error.
 func kindOf(err error) string {
 	for _, k := range errorKinds {
 		if errors.Is(err, k.err) {
@@ -301,7 +308,7 @@ func kindOf(err error) string {
 	return "other"
 }
 
-// errorKinds are looked at in this order: an error may be of several kinds.
+// errorKinds are checked in this order, because an error may be of several kinds.
 var errorKinds = []struct {
 	err  error
 	kind string

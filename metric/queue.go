@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/observe"
 )
 
-// queue is what is told of one queue. Its metrics are looked up once.
+// queue holds the metrics of one queue, looked up once.
 type queue struct {
 	name    string
 	vectors *prometheus.CounterVec // of moves
@@ -21,14 +21,14 @@ type queue struct {
 	other sync.Map            // by event and reason: prometheus.Counter
 }
 
-// lazily is a counter that is made when it is needed first: most moves never happen in a queue. Those that happen in most
-// are there from the beginning, so that rates of them see their first.
+// lazily is a counter that is made when first needed, because most moves never happen in a queue. Moves that
+// happen in most queues are made at the start, so that rates include their first.
 type lazily struct {
 	once    sync.Once
 	counter prometheus.Counter
 }
 
-// events are those that are counted without a lookup.
+// events are counted without a lookup.
 var events = [...]sluice.Event{
 	sluice.EventClaim, sluice.EventComplete, sluice.EventEnqueue, sluice.EventRetry, sluice.EventDispatch, sluice.EventBury, sluice.EventRelease,
 	sluice.EventRecover, sluice.EventCancel, sluice.EventRequeue, sluice.EventDoubt,
@@ -44,7 +44,7 @@ func (v *vectors) queue(name string) *queue {
 		startFailures: v.startFailures.WithLabelValues(name),
 	}
 	if name == "" {
-		return q // acts of persons name jobs, not queues
+		return q // acts of people name jobs, not queues
 	}
 	for _, event := range []sluice.Event{sluice.EventEnqueue, sluice.EventClaim, sluice.EventComplete, sluice.EventRetry} {
 		q.counter(event, "")
@@ -69,7 +69,7 @@ func (q *queue) moved(m observe.Move) {
 	}
 }
 
-// counter finds the counter of an event and a reason.
+// counter returns the counter of an event and a reason.
 func (q *queue) counter(event sluice.Event, reason string) prometheus.Counter {
 	if reason == "" {
 		for i := range events {

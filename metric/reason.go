@@ -6,18 +6,18 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Reason is a word for why jobs were moved, as sluice_moves_total has it.
+// Reason is a word for the cause of moves, as in sluice_moves_total.
 type Reason struct {
 	// Word is the label's value.
 	Word string
-	// Meaning is for people.
+	// Meaning is the explanation for people.
 	Meaning string
 
-	text  string // what settlements say
+	text  string // the text in settlements
 	where where
 }
 
-// where the text is in what a settlement says.
+// where is the position of the text in a settlement's reason.
 type where int
 
 const (
@@ -26,7 +26,7 @@ const (
 	inside
 )
 
-// reasons are looked at in this order, after those that are the whole of what is said.
+// reasons are checked in this order, after texts that are the whole reason.
 var reasons = []Reason{
 	{"attempts_spent", "the last attempt failed", "attempts spent", whole},
 	{"permanent", "the handler said that it will never succeed", "permanent error", whole},
@@ -54,7 +54,7 @@ var reasons = []Reason{
 	{"other", "in other words", "", inside},
 }
 
-// Reasons lists the values of the label reason. It is empty where a move needs no reason.
+// Reasons lists the values of the label reason. The label is empty if a move needs no reason.
 func Reasons() []Reason {
 	var out []Reason
 	for _, r := range reasons {
@@ -75,7 +75,7 @@ var wholeReasons = func() map[string]string {
 	return words
 }()
 
-// reasonOf gives one of a few words for what a settlement says.
+// reasonOf returns one of a few words for a settlement's reason.
 func reasonOf(text string) string {
 	if text == "" {
 		return ""

@@ -12,15 +12,15 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
-// silence is after how long without a sign of life a holder counts as gone.
+// silence is the time without a heartbeat after which a holder counts as gone.
 const silence = 30 * time.Second
 
-// errNoQueues is when others cannot be read because the queues could not.
+// errNoQueues is the error of sources that need the queues, if those could not be read.
 var errNoQueues = errors.New("the queues are not known yet")
 
-// round is what a reading knows from the sources before it.
+// round holds results that later sources of a round use.
 type round struct {
-	queues []sluice.Queue // nil: they are not known
+	queues []sluice.Queue // nil: unknown
 	tokens map[string]float64
 }
 
@@ -52,7 +52,7 @@ func (g *Gauges) readQueues(ctx context.Context, told *told) error {
 	return nil
 }
 
-// readFlows reads what lets jobs through.
+// readFlows reads the use of rates and limits.
 func (g *Gauges) readFlows(ctx context.Context, told *told) error {
 	if g.round.queues == nil {
 		return errNoQueues
@@ -71,7 +71,7 @@ func (g *Gauges) readFlows(ctx context.Context, told *told) error {
 	for _, q := range g.round.queues {
 		f, found := byQueue[q.Name]
 		if !found {
-			continue // it is new
+			continue // the queue is new
 		}
 		if !q.Settings.Rate.IsZero() {
 			told.add("sluice_rate_tokens", f.Tokens, q.Name)
@@ -109,10 +109,11 @@ func (g *Gauges) readDepths(ctx context.Context, told *told) error {
 	return nil
 }
 
-// countLimit is where counting the jobs of a queue stops: a reading costs the same, however many there are.
+// countLimit is the number at which counting the jobs of a queue stops, so that a read costs the same for any
+// number.
 const countLimit = 10_000
 
-// depth counts the jobs of a queue, and takes what upkeep counted last where they are many.
+// depth counts the jobs of a queue, and takes upkeep's last count if there are many.
 func (g *Gauges) depth(ctx context.Context, queue string) (depth sluice.Depth, inFlight int, err error) {
 	depth, err = g.store.Glance(ctx, queue, countLimit)
 	inFlight = depth.InFlight()
@@ -170,7 +171,7 @@ func (g *Gauges) tellDepth(told *told, q sluice.Queue, d sluice.Depth, inFlight 
 	}
 }
 
-// heldBy says what holds the ready jobs of a queue back, all of them; empty: nothing does.
+// heldBy returns the reason that holds back all ready jobs of a queue; empty: none.
 func (g *Gauges) heldBy(q sluice.Queue, inFlight int) string {
 	tokens, rated := g.round.tokens[q.Name]
 	switch {
@@ -184,7 +185,7 @@ func (g *Gauges) heldBy(q sluice.Queue, inFlight int) string {
 	return ""
 }
 
-// readHolders reads who works.
+// readHolders reads which processes are at work.
 func (g *Gauges) readHolders(ctx context.Context, told *told) error {
 	if g.round.queues == nil {
 		return errNoQueues
@@ -195,7 +196,7 @@ func (g *Gauges) readHolders(ctx context.Context, told *told) error {
 	}
 	now := time.Now()
 	if len(g.round.queues) > 0 {
-		now = g.round.queues[0].Now // holders are seen by the store's clock
+		now = g.round.queues[0].Now // holders' heartbeats are by the store's clock
 	}
 	holders = slices.DeleteFunc(holders, func(h sluice.Holder) bool { return now.Sub(h.Seen) > silence })
 	for _, role := range []string{sluice.RoleWorker, sluice.RoleDispatcher, sluice.RoleUpkeep, sluice.RoleForwarder} {
@@ -244,7 +245,7 @@ func (g *Gauges) tellRole(told *told, role string, holders []sluice.Holder) {
 	}
 }
 
-// readAlerts reads what the rules of alerts have found.
+// readAlerts counts alerts by state and severity.
 func (g *Gauges) readAlerts(ctx context.Context, told *told) error {
 	book, err := bounded(ctx, g, alert.Given(g.store).AlertBook)
 	if err != nil {
@@ -266,13 +267,13 @@ func (g *Gauges) readAlerts(ctx context.Context, told *told) error {
 	return nil
 }
 
-// readFigures takes what the store has in memory.
+// readFigures takes the figures that the store holds in memory.
 func (g *Gauges) readFigures(_ context.Context, told *told) error {
 	g.tellFigures(told, g.kind, health.FiguresOf(g.store), nil)
 	return nil
 }
 
-// readHealth looks at the store's health.
+// readHealth reads the store's health.
 func (g *Gauges) readHealth(ctx context.Context, told *told) error {
 	report, err := bounded(ctx, g, func(ctx context.Context) (health.Report, error) {
 		return health.Of(ctx, g.store, health.Options{})
@@ -294,7 +295,7 @@ func (g *Gauges) readHealth(ctx context.Context, told *told) error {
 	return nil
 }
 
-// tellFigures tells figures of a store's health, but for those that another source tells.
+// tellFigures adds figures of a store's health, except figures of another source.
 func (g *Gauges) tellFigures(told *told, kind string, figures []health.Figure, except map[string]bool) {
 	for _, f := range figures {
 		if except[f.Name] {

@@ -1,20 +1,20 @@
 package metric
 
-// SourceName maps a metric that a source design names to ours.
+// SourceName maps a metric named in a source design to a Prometheus query.
 type SourceName struct {
-	// Source is the number of the requirement, Name what the design calls it.
+	// Source is the number of the requirement, Name the metric's name in the design.
 	Source, Name string
-	// Query asks Prometheus for it.
+	// Query is the query for the metric.
 	Query string
-	// Note says what differs; empty: nothing does.
+	// Note describes the difference; empty: none.
 	Note string
 }
 
 const (
 	lastHour = "[1h]"
-	// ended are the jobs that were done or died, by queue.
+	// ended are the jobs that completed or were buried, by queue.
 	ended = `sum by (queue) (rate(sluice_moves_total{event=~"complete|bury"}` + lastHour + `))`
-	// done are those that were done.
+	// done are the jobs that completed.
 	done = `sum by (queue) (rate(sluice_moves_total{event="complete"}` + lastHour + `))`
 )
 

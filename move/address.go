@@ -14,7 +14,7 @@ import (
 // liteScheme begins the address of a SQLite file.
 const liteScheme = "sqlite:"
 
-// openStore opens one end of a move, whatever is in it.
+// openStore opens one end of a move, even without tables.
 func openStore(ctx context.Context, address string) (store, error) {
 	if path, isLite := strings.CutPrefix(address, liteScheme); isLite {
 		return openLite(ctx, strings.TrimPrefix(path, "//"))
@@ -22,7 +22,7 @@ func openStore(ctx context.Context, address string) (store, error) {
 	return openPostgres(ctx, address)
 }
 
-// openSource opens the end that must be there already.
+// openSource opens the source, which must exist already.
 func openSource(ctx context.Context, address string) (store, error) {
 	if path, isLite := strings.CutPrefix(address, liteScheme); isLite {
 		if _, err := os.Stat(strings.TrimPrefix(path, "//")); err != nil {
@@ -44,7 +44,7 @@ func openSource(ctx context.Context, address string) (store, error) {
 	return s, nil
 }
 
-// prepareTarget gives a target its tables, if it has none. One that has some is left as it is.
+// prepareTarget gives a target its tables, if it has none.
 func prepareTarget(ctx context.Context, address string, target store) error {
 	there, err := target.columns(ctx)
 	if err != nil || len(there) > 0 {
@@ -58,7 +58,7 @@ func prepareTarget(ctx context.Context, address string, target store) error {
 	return err
 }
 
-// storedColumns lists the columns of a table that a store has for what is moved.
+// storedColumns lists the moved columns that a store has for a table.
 func storedColumns(s store, t *table) []string {
 	var names []string
 	for _, c := range t.columns {
@@ -86,7 +86,7 @@ func tableName(s store, l layout) string {
 	return "sluice." + l.name
 }
 
-// quote writes the name of a column in SQL; some are words of the language.
+// quote quotes the name of a column, because some are words of SQL.
 func quote(name string) string { return `"` + name + `"` }
 
 func quoteAll(names []string, before string) string {
@@ -97,7 +97,7 @@ func quoteAll(names []string, before string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// selecting makes the statement that reads a batch of a table: the columns of its key, and those that are moved.
+// selecting returns the statement that reads a batch of a table: the key columns, and the moved columns.
 func selecting(s store, t *table, expression func(c column) string, after bool, parameter func(i int) string) string {
 	l := s.layout(t)
 	columns := make([]string, 0, len(t.columns))
@@ -122,7 +122,7 @@ func selecting(s store, t *table, expression func(c column) string, after bool, 
 	return fmt.Sprintf("%s order by %s limit %d", text, quoteAll(l.key, "t."), batchRows)
 }
 
-// counting makes the statement that counts the rows of a table that are moved.
+// counting returns the statement that counts the moved rows of a table.
 func counting(s store, t *table) string {
 	l := s.layout(t)
 	text := "select count(*) from " + tableName(s, l) + " t"
@@ -132,8 +132,8 @@ func counting(s store, t *table) string {
 	return text
 }
 
-// writes lists the columns that are written to a store, by their places in a row, and then those that a new row needs
-// besides, with their values.
+// writes lists the columns written to a store, by their places in a row, followed by further required columns
+// and their values.
 func writes(s store, t *table) (places []int, names []string, made []any) {
 	for i, c := range t.columns {
 		if name := storedName(s, c); name != "" {

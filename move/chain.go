@@ -9,11 +9,11 @@ import (
 	"github.com/sluice-queue/sluice/audit"
 )
 
-// sealed is what the target is told of the last seal of the source.
+// sealed describes the last seal of the source for the target.
 type sealed struct {
 	No, Upto int64
 	Hash     string // hexadecimal
-	// Notable and Full are for how many milliseconds entries are kept.
+	// Notable and Full are how long entries are kept, in milliseconds.
 	Notable, Full int64
 }
 
@@ -35,7 +35,7 @@ func (s *sealed) successor(from string) (*audit.Addition, error) {
 const sealColumns = `no, at, upto, previous, notable_entries, notable_hash, notable_gone, notable_keep_ms,
 	full_entries, full_hash, full_gone, full_keep_ms, hash`
 
-// sealValues are those of the columns, with the instant as the store keeps it.
+// sealValues returns the values of the seal columns, with the instant in the store's form.
 func sealValues(s *audit.Seal, at any) []any {
 	return []any{
 		s.No, at, s.Upto, s.Previous[:], s.Notable.Entries, s.Notable.Hash[:], s.Notable.Gone, s.Notable.Keep.Milliseconds(),

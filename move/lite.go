@@ -22,7 +22,7 @@ type lite struct {
 	path string
 }
 
-// openLite opens a file, which need not have tables yet.
+// openLite opens a file, even without tables.
 func openLite(ctx context.Context, path string) (*lite, error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *lite) step(ctx context.Context) (step int, err error) {
 	return step, err
 }
 
-// one runs a query that gives one value.
+// one runs a query for one value.
 func (s *lite) one(ctx context.Context, into any, text string, args ...any) error {
 	ctx, cancel := briefly(ctx)
 	defer cancel()
@@ -102,7 +102,7 @@ func (s *lite) last(ctx context.Context) (place int64, err error) {
 	return place, err
 }
 
-// liteExpression reads a column so that a job is told by its id.
+// liteExpression reads a column, with jobs named by their ids.
 func liteExpression(c column) string {
 	if c.liteReads != "" {
 		return c.liteReads
@@ -196,7 +196,7 @@ func (s *lite) state(ctx context.Context) (*state, error) {
 	return kept[state](ctx, s, "select exists (select 1 from sqlite_master where name = 'sluice_move')", "select state from sluice_move")
 }
 
-// settle has nothing to do: SQLite counts on from the rows that are there.
+// settle has nothing to do: SQLite continues from the highest row.
 func (s *lite) settle(context.Context) error { return nil }
 
 func (s *lite) seal(ctx context.Context) (*sealed, error) {
@@ -260,7 +260,8 @@ func (s *lite) write(ctx context.Context, t *table, rows []row, st state) error 
 	})
 }
 
-// nextSeq is the seq of the next job that has no place in an order: behind those that have one, and those before.
+// nextSeq returns the seq of the next job without a place in an order: above all jobs with a place, and all
+// jobs before.
 func nextSeq(ctx context.Context, tx *sql.Tx, t *table, st state) (next int64, err error) {
 	if t.lite.name != "sluice_job" {
 		return 0, nil

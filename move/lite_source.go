@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-queue/sluice/internal/migration"
 )
 
-// A SQLite file that is moved away has triggers that refuse what must not happen any more, for every process that has
-// it open, and a table that says where to it was moved.
+// mark returns the file's record of a move; nil: none. A moved SQLite file has triggers that refuse further
+// changes by every process, and a table with this record.
 
 func (s *lite) mark(ctx context.Context) (*mark, error) {
 	return kept[mark](ctx, s, "select exists (select 1 from sqlite_master where name = 'sluice_moved')", "select mark from sluice_moved")
@@ -27,7 +27,7 @@ func liteMark(ctx context.Context, tx *sql.Tx, m mark) error {
 	return err
 }
 
-// refusing is the body of a trigger.
+// refusing returns the body of a trigger.
 func refusing(m mark) string {
 	said := strings.ReplaceAll(migration.MovedText+m.To+" ("+m.At.UTC().Format(time.RFC3339)+")", "'", "''")
 	return " begin select raise(abort, '" + said + "'); end"
@@ -58,7 +58,7 @@ func (s *lite) claims(ctx context.Context) (int64, []string, error) {
 	return holdersOf(rows.Next, rows.Scan, rows.Err)
 }
 
-// holdersOf sums claims up, and names the first few holders.
+// holdersOf sums up claims, and returns the first few holders.
 func holdersOf(next func() bool, scan func(...any) error, failed func() error) (claimed int64, holders []string, err error) {
 	for next() {
 		var holder string

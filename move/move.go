@@ -1,7 +1,12 @@
-// Package move takes a whole system from one store to another, such as from a SQLite file to PostgreSQL when it has
-// outgrown one machine, or back: queues with their settings, tenants and limits, jobs with their lives, history, keys,
-// order and runs at engines, and the audit. Everything is afterwards as it was before; only processes, which belong to the
-// source, stay.
+// Package move moves a whole system from one store to another, such as from a SQLite file to PostgreSQL when
+// one machine is too small.
+//
+// A move covers queues with their settings, tenants and limits, and jobs with their lives, history, keys, order
+// and runs at engines. Operations, forecasts, statistics, alerts and the audit are moved too. The target then
+// equals the source; only the processes of the source are left out.
+//
+// Begin with [Run], which copies, compares and resumes an interrupted move. [Reopen] gives a move up. Next,
+// read docs/guide/sqlite-to-postgres.md, and docs/decisions/0018-move.md for the reasons.
 package move
 
 import (
@@ -17,74 +22,74 @@ import (
 
 // Options adjust a move. The zero value works.
 type Options struct {
-	// Wait is how long to wait for jobs that are claimed, while no new ones are let in or handed out. Default: not at
-	// all; a claimed job is then a BusyError.
+	// Wait is how long to wait for claimed jobs, while the source accepts no new jobs or claims. Default: 0; a
+	// claimed job is then a [BusyError].
 	Wait time.Duration
-	// Progress is told now and then how far it is. Default: nobody.
+	// Progress receives intermediate states. Default: none.
 	Progress func(Progress)
 }
 
-// Progress is how far a move is.
+// Progress is the intermediate state of a move.
 type Progress struct {
 	// Doing is "waiting", "copying" or "checking".
 	Doing string
-	// Table is what is copied or checked now.
+	// Table is the table being copied or checked.
 	Table string
-	// Rows is how many rows of all were copied or checked, and Of how many there are.
+	// Rows is how many rows were copied or checked so far, of a total of Of.
 	Rows, Of int64
-	// Claimed is how many claimed jobs are waited for.
+	// Claimed is how many claimed jobs the move waits for.
 	Claimed int64
 }
 
-// Report is what a move did.
+// Report is the result of a move.
 type Report struct {
-	// Tables tells of each kind of thing, in the order in which they were moved.
+	// Tables describes each table, in the order of the move.
 	Tables []TableReport `json:"tables"`
 	// Rows is how many rows were moved in all.
 	Rows int64 `json:"rows"`
-	// Resumed says that an earlier move was gone on with, Already that it had been ended before.
+	// Resumed is true if the move continued an earlier one. Already is true if the move had ended before.
 	Resumed bool          `json:"resumed,omitempty"`
 	Already bool          `json:"already,omitempty"`
 	Took    time.Duration `json:"took"`
 }
 
-// TableReport tells of one kind of thing.
+// TableReport is the result of one table.
 type TableReport struct {
 	Name string `json:"name"`
 	Rows int64  `json:"rows"`
-	// Sum is the same for the rows of both stores.
+	// Sum is the checksum of the rows, equal in both stores.
 	Sum string `json:"sum"`
 }
 
-// ErrRefused is the error of a move that would lose something, or that cannot be begun. Nothing was changed.
+// ErrRefused is the error of a move that would lose data or cannot begin. Nothing was changed.
 var ErrRefused = errors.New("not moved")
 
-// BusyError says that jobs of the source are claimed. The source is open as before.
+// BusyError means that jobs of the source are claimed. The source is open as before.
 type BusyError struct {
 	Claimed int64
-	// Holders are some of those that have them.
+	// Holders are some of the holders of these jobs.
 	Holders []string
 }
 
-// Error says who has jobs, and what to do.
+// Error names holders and the remedy.
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("%d jobs of the source are claimed by %s; stop the workers and dispatchers, which hand back what they have, or wait for them",
 		e.Claimed, strings.Join(e.Holders, ", "))
 }
 
-// Is makes a BusyError an ErrRefused.
+// Is makes a BusyError an [ErrRefused].
 func (e *BusyError) Is(target error) bool { return target == ErrRefused }
 
 func refused(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrRefused, fmt.Errorf(format, args...))
 }
 
-// Run moves everything from one store to another. Each is given as sqlite:PATH or as the URL of a PostgreSQL database,
-// whose role must own Sluice's tables. The target must be empty; it gets its tables if it has none.
+// Run moves all data from one store to another. Each is sqlite:PATH or the URL of a PostgreSQL database, whose
+// role must own Sluice's tables. The target must be empty; Run creates missing tables.
 //
-// The source takes no new jobs and hands none out from the beginning on, and changes no more once nobody holds a job; it
-// stays so, and whoever writes to it gets ErrMoved. Until the target has all, and it was compared with the source, nobody
-// can open it. A move that was broken off goes on where it was when Run is called again.
+// From the start, the source accepts no new jobs and no claims; once no job is claimed, it accepts no changes
+// at all. The source stays closed: every write fails with [sluice.ErrMoved]. No process can open the target
+// until Run has copied everything and compared both stores. To continue an interrupted move, call Run again.
 func Run(ctx context.Context, from, to string, options Options) (Report, error) {
 	begun := time.Now()
 	if options.Progress == nil {
@@ -100,7 +105,7 @@ func Run(ctx context.Context, from, to string, options Options) (Report, error) 
 	return m.report, err
 }
 
-// Reopen lets the source of a move that was not ended go on as before. What the target has got is of no use then.
+// Reopen reopens the source of an unfinished move. The data in the target are then useless.
 func Reopen(ctx context.Context, from string) error {
 	source, err := openSource(ctx, from)
 	if err != nil {
@@ -172,7 +177,7 @@ func (m *mover) sameStep(ctx context.Context) error {
 	return nil
 }
 
-// knows refuses a store with something in it of which this program does not know how to move it.
+// knows refuses a store with tables or columns that this program cannot move.
 func (m *mover) knows(ctx context.Context, s store) error {
 	there, err := s.columns(ctx)
 	if err != nil {
@@ -184,8 +189,7 @@ func (m *mover) knows(ctx context.Context, s store) error {
 	return nil
 }
 
-// unknown lists the tables and columns of a store that are not in the plan of a move, and those that the plan has and
-// the store has not.
+// unknown lists the tables and columns of a store that are missing in the plan of a move, and the reverse.
 func unknown(s store, plan []table, there map[string][]string) []string {
 	planned := make(map[string]bool)
 	var odd []string
@@ -238,7 +242,7 @@ func (m *mover) run(ctx context.Context) error {
 	return m.admit(ctx)
 }
 
-// admit lets everybody use the target, whose audit goes on from the chain of the source.
+// admit opens the target for all processes. Its audit continues the chain of the source.
 func (m *mover) admit(ctx context.Context) error {
 	last, err := m.source.seal(ctx)
 	if err != nil {
@@ -251,7 +255,7 @@ func (m *mover) admit(ctx context.Context) error {
 	return m.target.end(ctx, chain)
 }
 
-// begin finds out where an earlier move was left, or begins one. Over says that there is nothing left to do.
+// begin resumes an earlier move, or begins one. over is true if no work is left.
 func (m *mover) begin(ctx context.Context) (over bool, err error) {
 	was, err := m.source.mark(ctx)
 	if err != nil {
@@ -291,7 +295,7 @@ func (m *mover) begin(ctx context.Context) (over bool, err error) {
 	return false, m.freeze(ctx)
 }
 
-// empty refuses a target that has something in it.
+// empty refuses a target with data.
 func (m *mover) empty(ctx context.Context) error {
 	for i := range m.tables {
 		found, err := m.target.any(ctx, &m.tables[i])
@@ -305,10 +309,11 @@ func (m *mover) empty(ctx context.Context) error {
 	return nil
 }
 
-// claimPoll is how often claimed jobs are looked for that are waited for.
+// claimPoll is how often to look at the claimed jobs that the move waits for.
 const claimPoll = 200 * time.Millisecond
 
-// freeze shuts the source, and lets it change no more when nobody holds a job. If that takes too long, it is open again.
+// freeze closes the source to jobs and claims, and to all changes once no job is claimed. If that takes too
+// long, freeze reopens the source.
 func (m *mover) freeze(ctx context.Context) (err error) {
 	defer func() {
 		if err == nil {
@@ -345,7 +350,7 @@ func (m *mover) freeze(ctx context.Context) (err error) {
 	}
 }
 
-// copy takes what is left to the target, batch after batch.
+// copy copies the remaining rows to the target, batch after batch.
 func (m *mover) copy(ctx context.Context) error {
 	if err := m.tally(ctx); err != nil {
 		return err
@@ -381,7 +386,7 @@ func (m *mover) copy(ctx context.Context) error {
 	return nil
 }
 
-// tally counts what there is, and what of it was copied before.
+// tally counts all rows, and the rows that were copied before.
 func (m *mover) tally(ctx context.Context) error {
 	for i := range m.tables {
 		n, err := m.source.count(ctx, &m.tables[i])
@@ -397,7 +402,7 @@ func (m *mover) tally(ctx context.Context) error {
 	return nil
 }
 
-// compare reads both stores, and makes sure that they hold the same.
+// compare reads both stores, and checks that they hold the same.
 func (m *mover) compare(ctx context.Context) error {
 	checked := int64(0)
 	for i := range m.tables {

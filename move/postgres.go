@@ -31,11 +31,11 @@ func openPostgres(ctx context.Context, dsn string) (*pg, error) {
 	maps.Copy(config.RuntimeParams, settings)
 	config.RuntimeParams["application_name"] = "sluice move"
 	config.ConnectTimeout = 10 * time.Second
-	// Statements differ from table to table, and a pooler may stand between.
+	// Statements differ from table to table, and a pooler may be in between.
 	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	conn, err := pgx.ConnectConfig(ctx, config)
 	var server *pgconn.PgError
-	if errors.As(err, &server) && server.Code == "08P01" && strings.Contains(server.Message, "startup parameter") { // a pooler, which takes none
+	if errors.As(err, &server) && server.Code == "08P01" && strings.Contains(server.Message, "startup parameter") { // a pooler that accepts none
 		for name := range settings {
 			delete(config.RuntimeParams, name)
 		}
@@ -78,7 +78,7 @@ func (s *pg) columns(ctx context.Context) (map[string][]string, error) {
 	return there, err
 }
 
-// one runs a query that gives one value.
+// one runs a query for one value.
 func (s *pg) one(ctx context.Context, into any, text string, args ...any) error {
 	ctx, cancel := briefly(ctx)
 	defer cancel()
@@ -122,7 +122,7 @@ func (s *pg) read(ctx context.Context, t *table, after []any) ([]row, error) {
 	ctx, cancel := briefly(ctx)
 	defer cancel()
 	for i, part := range after {
-		if raw, isBytes := part.([]byte); isBytes { // it was written down, and is an id here
+		if raw, isBytes := part.([]byte); isBytes { // read from the stored state; here an id
 			after[i] = [16]byte(raw)
 		}
 	}
@@ -221,7 +221,7 @@ func (s *pg) write(ctx context.Context, t *table, rows []row, st state) error {
 	})
 }
 
-// settle sets the sequences behind what was copied, and tells the planner how large the tables have become.
+// settle sets the sequences behind the copied rows, and updates the planner's statistics.
 func (s *pg) settle(ctx context.Context) error {
 	err := s.in(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		return pgExec(ctx, tx,
@@ -268,5 +268,5 @@ func (s *pg) end(ctx context.Context, chain *audit.Addition) error {
 	})
 }
 
-// errHeld undoes a transaction in which it was found that jobs are still claimed.
+// errHeld rolls back a transaction that found claimed jobs.
 var errHeld = errors.New("jobs are claimed")

@@ -14,11 +14,11 @@ import (
 	"github.com/sluice-queue/sluice/internal/migration"
 )
 
-// A database that is moved away has triggers that refuse what must not happen any more, for every process and version,
-// and a table that says where to it was moved.
+// A moved database has triggers that refuse further changes by every process and version, and a table with the
+// mark of the move.
 
-// lockPatience is how long to try for the locks that triggers need. Each try waits some seconds, in which others wait
-// behind it, and a try is only made again after others were let through.
+// lockPatience is how long to try for the locks that triggers need. Each try waits some seconds, while other
+// transactions wait behind it. Between tries, those proceed.
 const lockPatience = time.Minute
 
 func (s *pg) mark(ctx context.Context) (*mark, error) {
@@ -36,7 +36,7 @@ func pgMark(ctx context.Context, tx pgx.Tx, m mark) error {
 
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// patiently runs a transaction that needs locks, again and again while others have them.
+// patiently runs a transaction that needs locks, and retries while others hold them.
 func (s *pg) patiently(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) error) error {
 	for until := time.Now().Add(lockPatience); ; {
 		err := s.in(ctx, do)
@@ -100,7 +100,7 @@ func (s *pg) freeze(ctx context.Context) (frozen bool, err error) {
 				return err
 			}
 		}
-		var claimed int64 // now that nobody writes any more
+		var claimed int64 // no process can write any more
 		err := tx.QueryRow(ctx, "select count(*) from sluice.live where state = 'claimed' and lease_until >= clock_timestamp()").Scan(&claimed)
 		if err != nil {
 			return err

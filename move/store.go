@@ -10,44 +10,44 @@ import (
 	"github.com/sluice-queue/sluice/audit"
 )
 
-// batchRows bounds, with batchBytes, what is in memory at once.
+// batchRows and batchBytes limit the rows in memory.
 var batchRows = 2000
 
 const (
 	batchBytes = 8 << 20
-	// callTimeout is the deadline of every statement, except where a whole table is counted.
+	// callTimeout is the deadline of every statement, also of one that counts a whole table.
 	callTimeout = 5 * time.Minute
 )
 
-// row is one of a table, on its way.
+// row is a row of a table in transit.
 type row struct {
-	key    []any // as the store that it comes from has it
-	values []any // of no store, in the order of the columns
+	key    []any // as in the store that it comes from
+	values []any // in a form of no store, in the order of the columns
 }
 
-// mark is what the source keeps of where it was moved to.
+// mark is the source's record of the move.
 type mark struct {
 	ID     string
 	To     string
 	At     time.Time
-	Frozen bool // nothing changes there any more
-	Done   bool // the target has all, and may be used
+	Frozen bool // the source accepts no more changes
+	Done   bool // the target is complete and may be used
 }
 
-// state is what the target keeps of how far a move has come, in the same transactions as what it has got.
+// state is the target's record of the move's progress, written in the same transactions as the rows.
 type state struct {
 	ID    string
 	From  string
-	Table int       // the one that is being copied
-	After []keyPart // its last row that was copied, as the source has it
-	Rows  int64     // of this table that were copied
-	Base  int64     // jobs without a place in an order are put behind this one in SQLite
+	Table int       // the table being copied
+	After []keyPart // the key of its last copied row, as in the source
+	Rows  int64     // copied rows of this table
+	Base  int64     // jobs without a place in an order come after this seq in SQLite
 }
 
-// fresh reports whether nothing was copied yet.
+// fresh reports whether no row was copied yet.
 func (s *state) fresh() bool { return s.Table == 0 && len(s.After) == 0 }
 
-// kept reads what a store keeps of a move in a table of its own; nil where there is no such table.
+// kept reads a store's record of a move from its own table; nil if the table is missing.
 func kept[T any](ctx context.Context, s interface {
 	one(ctx context.Context, into any, text string, args ...any) error
 }, exists, query string,
@@ -64,52 +64,52 @@ func kept[T any](ctx context.Context, s interface {
 	return &value, json.Unmarshal([]byte(text), &value)
 }
 
-// store is one end of a move. Its methods have deadlines of their own.
+// store is one end of a move. Its methods set their own deadlines.
 type store interface {
-	// name tells people which it is, without a password, and tells it from others.
+	// name identifies the store for people, without a password.
 	name() string
 	// columns lists the columns of all tables.
 	columns(ctx context.Context) (map[string][]string, error)
 	layout(t *table) layout
-	// step is the last schema step that the store has had.
+	// step returns the last schema step of the store.
 	step(ctx context.Context) (int, error)
 
-	// count counts the rows of a table that are moved; any reports whether there is a row at all.
+	// count counts the moved rows of a table. any reports whether the table has a row at all.
 	count(ctx context.Context, t *table) (int64, error)
 	any(ctx context.Context, t *table) (bool, error)
-	// read gives the rows of a table behind a key, in order, as many as fit a batch.
+	// read returns a batch of a table's rows behind a key, in order.
 	read(ctx context.Context, t *table, after []any) ([]row, error)
-	// last is the highest place that a job of an order has.
+	// last returns the highest place of a job in an order.
 	last(ctx context.Context) (int64, error)
 
 	mark(ctx context.Context) (*mark, error)
-	// shut refuses new jobs and new claims from now on. It may be called again.
+	// shut makes the store refuse new jobs and new claims. A repeated call is allowed.
 	shut(ctx context.Context, m mark) error
-	// claims counts the jobs that a holder has under a lease that runs, and names some of the holders.
+	// claims counts the jobs under running leases, and names some of their holders.
 	claims(ctx context.Context) (int64, []string, error)
-	// freeze refuses every change from now on, unless jobs are claimed.
+	// freeze makes the store refuse every change, unless jobs are claimed.
 	freeze(ctx context.Context) (frozen bool, err error)
-	// done notes that the target has all.
+	// done records that the target is complete.
 	done(ctx context.Context) error
 	// reopen undoes shut and freeze.
 	reopen(ctx context.Context) error
 
 	state(ctx context.Context) (*state, error)
-	// begin keeps others from using the target until end.
+	// begin keeps other processes from using the target until end.
 	begin(ctx context.Context, s state) error
-	// write stores rows, and how far the move has come by that.
+	// write stores rows and the progress of the move.
 	write(ctx context.Context, t *table, rows []row, s state) error
-	// settle sets what counts on behind the rows that were copied.
+	// settle sets the store's sequences behind the copied rows.
 	settle(ctx context.Context) error
-	// end lets everybody use the target. With an addition it begins the audit's chain, in the same transaction.
+	// end opens the target for all processes. An addition begins the audit's chain in the same transaction.
 	end(ctx context.Context, chain *audit.Addition) error
-	// seal is the last one of the audit's chain; nil: there is none.
+	// seal returns the last seal of the audit's chain; nil: none.
 	seal(ctx context.Context) (*sealed, error)
 
 	close()
 }
 
-// keyPart is a column of a key, as it is written down.
+// keyPart is a column of a key in its stored form.
 type keyPart struct {
 	Text   *string    `json:",omitempty"`
 	Number *int64     `json:",omitempty"`

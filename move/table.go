@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// kind says how a value is written in each store, and what it is in between: see values.go.
+// kind decides the form of a value in each store and in transit: see values.go.
 type kind int
 
 const (
@@ -17,21 +17,22 @@ const (
 	kindInstant             // int64, microseconds since 1970; forEver and longAgo are the infinite ones
 	kindID                  // 16 bytes
 	kindBytes               // bytes
-	kindJSON                // its text
+	kindJSON                // JSON text
 	kindIDs                 // the text of a JSON array
-	kindMillis              // int64, microseconds; PostgreSQL has them as milliseconds
+	kindMillis              // int64, microseconds; PostgreSQL has milliseconds
 	kindJob                 // 16 bytes, a job's id; SQLite has its seq
 )
 
-// column is one of what is moved.
+// column is a column to move.
 type column struct {
 	name string // in PostgreSQL, and in errors
 	kind kind
 	lite string // its name in SQLite
-	// What a store works out by itself is read, so that it is compared, and not written. Reads is the expression.
+	// reads and liteReads are expressions for values that a store computes itself. They are read for the
+	// comparison, but not written.
 	reads     string // in PostgreSQL
 	liteReads string
-	// place is the order of enqueues: of a job without one, SQLite makes it up.
+	// place marks the order of enqueues. For a job without one, SQLite makes it up.
 	place bool
 }
 
@@ -43,18 +44,18 @@ func (c column) in(lite string) column {
 	return c
 }
 
-// layout is how a store keeps a table.
+// layout is a table's form in a store.
 type layout struct {
 	name string
-	key  []string // unique, and with an index: the order in which rows are read
-	only string   // which rows are moved; empty: all
-	// made are columns that a new row needs and that are not moved, with their values.
+	key  []string // unique and indexed: the order in which rows are read
+	only string   // condition for the rows to move; empty: all
+	// made are columns that are not moved but that a new row needs, with their values.
 	made map[string]any
-	// left are columns that are not moved, because a store makes them up by itself, or counts anew.
+	// left are columns that are not moved, because the store fills them or counts them anew.
 	left []string
 }
 
-// table is one of what is moved.
+// table is a table to move.
 type table struct {
 	name     string
 	columns  []column
@@ -62,7 +63,7 @@ type table struct {
 	lite     layout
 }
 
-// tables lists what is moved, in the order in which it is: what others refer to comes first.
+// tables lists the tables to move, in order: referenced tables come first.
 func tables() []table {
 	return []table{
 		{"queues", queueColumns(), keyed("queue", "name"), keyed("sluice_queue", "name")},
@@ -133,7 +134,7 @@ func tables() []table {
 	}
 }
 
-// notMoved are tables that stay, and why.
+// notMoved are the tables that stay, and the reason.
 var notMoved = map[string]string{
 	"sluice.migration": "the target has its own", "sluice_migration": "the target has its own",
 	"sluice_clock":  "the clock of the machine that opens it",
@@ -156,7 +157,7 @@ var notMoved = map[string]string{
 
 func keyed(name string, key ...string) layout { return layout{name: name, key: key} }
 
-// changed are the columns of what people change, after those that tell what it is.
+// changed appends the columns that record people's changes.
 func changed(columns ...column) []column {
 	return append(columns, is("version", kindInt), is("changed_at", kindInstant), is("changed_by", kindText), is("reason", kindText))
 }
@@ -169,7 +170,7 @@ func queueColumns() []column {
 	return columns
 }
 
-// queuePolicyTable is which new queues are made.
+// queuePolicyTable holds the policy for new queues.
 func queuePolicyTable() table {
 	columns := changed(is("id", kindInt), is("max_queues", kindInt), is("declared", kindBool))
 	return table{"policy of queues", columns, keyed("queue_policy", "id"), keyed("sluice_queue_policy", "id")}
@@ -206,7 +207,7 @@ func limitTable() table {
 	return t
 }
 
-// place is the order of enqueues among the jobs of an order key. In SQLite it is the seq.
+// place is the order of enqueues among the jobs of an order key. In SQLite, it is the seq.
 func place(from string) column {
 	return column{name: "order_place", kind: kindInt, liteReads: "case when t.order_key is not null then " + from + " end"}
 }
@@ -230,7 +231,7 @@ func doneTable() table {
 	}, keyed("done", "id", "generation"), keyed("sluice_done", "seq", "generation")}
 }
 
-// liveTable leaves out in which lines jobs stand: claims put them there anew.
+// liveTable leaves out the jobs' places in tenant queues: claims put the jobs there anew.
 func liveTable() table {
 	runOf := column{name: "run_of", kind: kindID, lite: "run_of", reads: "case when t.engine is not null then t.id end"}
 	t := table{"unfinished jobs", []column{
@@ -263,7 +264,7 @@ func auditTable() table {
 	}, keyed("audit", "seq"), keyed("sluice_audit", "seq")}
 }
 
-// rateTable is what the rates of queues have left. The turns of tenants begin anew.
+// rateTable holds the remaining tokens of queues' rates. The turns of tenants begin anew.
 func rateTable() table {
 	t := table{
 		"rates of queues",
@@ -276,7 +277,7 @@ func rateTable() table {
 	return t
 }
 
-// permitTable is what claims of queues with a rate took and has not begun.
+// permitTable holds jobs of queues with a rate that are claimed but not started.
 func permitTable() table {
 	return table{"claims of queues with a rate", []column{
 		is("queue", kindText), is("claimed_at", kindInstant), is("token", kindID), is("jobs", kindInt), is("begun", kindInt),
@@ -284,7 +285,7 @@ func permitTable() table {
 	}, keyed("permit", "queue", "claimed_at", "token"), keyed("sluice_permit", "queue", "claimed_at", "token")}
 }
 
-// startedTable is when the jobs of queues with a rate started.
+// startedTable holds the start times of jobs in queues with a rate.
 func startedTable() table {
 	return table{
 		"starts of queues with a rate",
@@ -293,7 +294,8 @@ func startedTable() table {
 	}
 }
 
-// tenantRateTable is what the rates of tenants have left. Their lines are empty until claims put jobs there.
+// tenantRateTable holds the remaining tokens of tenants' rates. Tenant queues are empty until claims put jobs
+// there.
 func tenantRateTable() table {
 	t := table{
 		"rates of tenants",

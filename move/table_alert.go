@@ -1,6 +1,6 @@
 package move
 
-// alertRuleTable is what people said of rules; the presets are in the programs.
+// alertRuleTable holds people's changes of rules; the presets are in the programs.
 func alertRuleTable() table {
 	return table{"rules of alerts", changed(
 		is("name", kindText), is("queue", kindText), is("metric", kindText), is("op", kindText), is("threshold", kindReal),
@@ -9,7 +9,7 @@ func alertRuleTable() table {
 	), keyed("alert_rule", "name", "queue"), keyed("sluice_alert_rule", "name", "queue")}
 }
 
-// alertTable is what the last look at alerts found: since when they are pending, and whether somebody was told.
+// alertTable holds the state of each alert after the last evaluation.
 func alertTable() table {
 	return table{"alerts", []column{
 		is("rule", kindText), is("queue", kindText), is("state", kindText), is("since", kindInstant), is("pending_since", kindInstant),
@@ -18,7 +18,7 @@ func alertTable() table {
 	}, keyed("alert", "rule", "queue"), keyed("sluice_alert", "rule", "queue")}
 }
 
-// noticeTable is what receivers were not told yet.
+// noticeTable holds the notifications that are not delivered yet.
 func noticeTable() table {
 	return table{"notices of alerts", []column{
 		is("seq", kindInt), is("receiver", kindText), is("rule", kindText), is("queue", kindText), is("message", kindJSON),

@@ -16,13 +16,13 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// The infinite instants, as SQLite keeps them.
+// The infinite instants, as stored in SQLite.
 const (
 	forEver = math.MaxInt64
 	longAgo = math.MinInt64
 )
 
-// fromPostgres makes a value that is of no store of one that PostgreSQL gave.
+// fromPostgres converts a PostgreSQL value into the form in transit.
 func fromPostgres(c column, value any) (any, error) {
 	switch v := value.(type) {
 	case nil:
@@ -51,7 +51,7 @@ func fromPostgres(c column, value any) (any, error) {
 	return nil, fmt.Errorf("column %s holds a %T", c.name, value)
 }
 
-// toPostgres makes an argument for PostgreSQL.
+// toPostgres converts a value in transit into an argument for PostgreSQL.
 func toPostgres(c column, value any) (any, error) {
 	if value == nil {
 		return nil, nil
@@ -84,8 +84,8 @@ func toPostgres(c column, value any) (any, error) {
 	return value, nil
 }
 
-// fromLite makes a value that is of no store of one that SQLite gave. Types are the column's: plain SQL can put anything
-// anywhere there.
+// fromLite converts a SQLite value into the form in transit. The column decides the type, because plain SQL can
+// put any value into any column.
 func fromLite(c column, value any) (any, error) {
 	if value == nil {
 		return nil, nil
@@ -135,7 +135,7 @@ func fromLite(c column, value any) (any, error) {
 	return nil, fmt.Errorf("column %s holds a %T that does not belong there", c.name, value)
 }
 
-// toLite makes an argument for SQLite. A job's seq is looked up by the caller.
+// toLite converts a value in transit into an argument for SQLite. The caller looks up a job's seq.
 func toLite(value any) any {
 	if yes, isBool := value.(bool); isBool {
 		if yes {
@@ -146,7 +146,7 @@ func toLite(value any) any {
 	return value
 }
 
-// size is about how much memory a row takes.
+// size is the approximate memory of a row, in bytes.
 func size(values []any) int {
 	sum := 0
 	for _, value := range values {
@@ -161,15 +161,15 @@ func size(values []any) int {
 	return sum
 }
 
-// Sum tells rows apart, in whatever order they are read.
+// Sum is a checksum of rows, independent of their order.
 type Sum struct {
-	// Rows is how many there were.
+	// Rows is how many rows there were.
 	Rows int64
 	high uint64
 	low  uint64
 }
 
-// add takes in a row.
+// add adds a row.
 func (s *Sum) add(t *table, values []any) {
 	hash := sha256.New()
 	for i, value := range values {
@@ -204,10 +204,10 @@ func (s *Sum) add(t *table, values []any) {
 	s.low += binary.BigEndian.Uint64(sum[8:])
 }
 
-// String is the sum as people compare it.
+// String returns the sum as people compare it.
 func (s Sum) String() string { return fmt.Sprintf("%d rows, %016x%016x", s.Rows, s.high, s.low) }
 
-// plainJSON writes JSON in one way, because PostgreSQL sorts names and writes numbers in its own.
+// plainJSON writes JSON in one form, because PostgreSQL sorts names and formats numbers in its own way.
 func plainJSON(text []byte) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// The acts of persons name jobs by their ids: their moves have no queue.
+// act makes a call for an act of a person. Acts name jobs by id, so their moves have no queue.
 
 func (s *store) act(ctx context.Context, name string, event sluice.Event, jobs int, method func(context.Context) ([]error, error)) ([]error, error) {
 	return s.each(ctx, &Call{Kind: KindStore, Name: name, Jobs: jobs, event: event, reason: "act"}, method)

@@ -1,5 +1,12 @@
-// Package observe decorates the two ports of the system, Store and Engine: each call becomes a Call, and every observer
-// is told when it begins and when it has ended. Metrics and traces are observers. It imports the standard library only.
+// Package observe decorates the two ports of Sluice, [sluice.Store] and [sluice.Engine], so that observers see
+// each call.
+//
+// Begin with [Store] and [Engine]: they wrap a store or an engine with any number of [Observer] values. Each
+// method call becomes a [Call], and each observer is called when the call begins and when it ends. [Call.Moves]
+// lists the moves of jobs that a call has made.
+//
+// Metrics and traces are observers: next, read packages metric and trace. This package imports only the
+// standard library and Sluice.
 package observe
 
 import (
@@ -9,66 +16,66 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Observer is told of calls. Its methods are called by many goroutines at once, and must be quick. It must not keep a
-// call, nor change it but where a field says so.
+// Observer is called for each call. Many goroutines call its methods at once, so they must be quick. An
+// observer must neither keep a call nor change it, except for fields that allow it.
 type Observer interface {
-	// Begin is told before a call. The call, and End, get the context that it returns.
+	// Begin is called before a call. The call, and End, get the returned context.
 	Begin(ctx context.Context, call *Call) context.Context
-	// End is told when the call has ended.
+	// End is called when the call has ended.
 	End(ctx context.Context, call *Call)
 }
 
-// Kind says what is called.
+// Kind is the kind of a call.
 type Kind string
 
 // The kinds of calls.
 const (
-	// KindStore: a method of the store.
+	// KindStore is a method of the store.
 	KindStore Kind = "store"
-	// KindEngine: a method of an engine.
+	// KindEngine is a method of an engine.
 	KindEngine Kind = "engine"
-	// KindStep: a part of the work that no method shows; see sluice.Step.
+	// KindStep is a part of the work that no method shows; see [sluice.Step].
 	KindStep Kind = "step"
 )
 
-// Call is one call of a store or an engine, or one step of the work. Which of its fields are set depends on its name;
-// what it brought is set at its end.
+// Call is one call of a store or an engine, or one step of the work. Its name decides which of its fields are
+// set. Results are set at the end of the call.
 type Call struct {
 	Kind Kind
-	// Name is that of the method or of the step, in small letters with _ between words, such as save_queue.
+	// Name is the name of the method or step, in lower case with underscores, such as save_queue.
 	Name string
-	// Queue is the queue that it is about; empty: it is about several, or that is not known.
+	// Queue is the queue of the call; empty: several queues, or unknown.
 	Queue string
-	// Engine is the name of the engine that is called.
+	// Engine is the name of the engine.
 	Engine string
 
-	// Began is when it began. Took, how long it took, and Err are set at its end.
+	// Began is when the call began. Took, its duration, and Err are set at its end.
 	Began time.Time
 	Took  time.Duration
 	Err   error
-	// Jobs is how many jobs it was about, such as those that a claim got, or that a settle was to write.
+	// Jobs is how many jobs the call concerned, such as the jobs that a claim got or a settle wrote.
 	Jobs int
-	// Errs has an entry per job where the call answers for each, nil for each that succeeded.
+	// Errs has an entry per job if the call answers for each job; nil: success.
 	Errs []error
 
-	// Inserts are the jobs of an enqueue, and Receipts what became of them. An observer may give an insert other labels,
-	// in Begin, but must not change the map that is there.
+	// Inserts are the jobs of an enqueue, and Receipts its answers. In Begin, an observer may replace the
+	// labels of an insert, but must not change the existing map.
 	Inserts  []sluice.Insert
 	Receipts []sluice.Receipt
-	// Claims are what a claim got, or the job that is handled.
+	// Claims are the jobs that a claim got, or the job being handled.
 	Claims []*sluice.Claim
-	// Claimed is the rest of what a claim got.
+	// Claimed is the full answer of a claim.
 	Claimed sluice.Claimed
-	// Settlements, Intents and Renewals are those of settle, intend and renew; Lost is how many claims renew found lost,
-	// and LostJobs whose they were.
+	// Settlements, Intents and Renewals are the arguments of settle, intend and renew. Lost is how many claims
+	// renew found lost, and LostJobs are their jobs.
 	Settlements []sluice.Settlement
 	Intents     []sluice.Intent
 	Renewals    []sluice.Renewal
 	Lost        int
 	LostJobs    []sluice.ID
-	// Runs are those that an engine is asked to start. An observer may set their Headers, in Begin.
+	// Runs are the runs that an engine is asked to start. In Begin, an observer may set their Headers.
 	Runs []sluice.Run
-	// Refs are the runs that an engine is asked about, and Outcomes what it answered.
+	// Refs are the runs that an engine is asked about, and Outcomes its answers.
 	Refs     []string
 	Outcomes []sluice.RunOutcome
 

@@ -14,14 +14,14 @@ type engine struct {
 	observers []Observer
 }
 
-// terminator is an engine that can end runs by force too.
+// terminator is an observed engine that can also end runs by force.
 type terminator struct {
 	*engine
 	inner sluice.Terminator
 }
 
-// Engine decorates an engine, by the name that the settings of queues have for it. It is a sluice.Terminator if the
-// engine is one. Unwrap gives the engine back.
+// Engine decorates an engine; name is the engine's name in the settings of queues. The result is a
+// [sluice.Terminator] if the engine is one. Its method Unwrap returns the engine.
 func Engine(inner sluice.Engine, name string, observers ...Observer) sluice.Engine {
 	inner = sluice.GivenEngine(inner)
 	e := &engine{inner, name, given(observers)}
@@ -31,7 +31,7 @@ func Engine(inner sluice.Engine, name string, observers ...Observer) sluice.Engi
 	return e
 }
 
-// Unwrap gives the engine that is decorated.
+// Unwrap returns the decorated engine.
 func (e *engine) Unwrap() sluice.Engine { return e.Engine }
 
 func (e *engine) call(name string, target sluice.RunTarget) *Call {
@@ -97,7 +97,7 @@ func begin(ctx context.Context, observers []Observer, c *Call) context.Context {
 	return ctx
 }
 
-// end tells the observers in the opposite order, so that what one began around another it also ends around it.
+// end calls the observers in reverse order, so that spans of observers nest.
 func end(ctx context.Context, observers []Observer, c *Call) {
 	c.Took = time.Since(c.Began)
 	for i := len(observers) - 1; i >= 0; i-- {

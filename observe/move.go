@@ -9,30 +9,32 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// Move is one move of the state machine that a call has made, or several alike.
+// Move is one move of the state machine made by a call, or several equal ones.
 type Move struct {
 	Event sluice.Event
-	// Count is how many jobs made it.
+	// Count is how many jobs made the move.
 	Count int
-	// Queue and Tenant are those of the job; empty: not known, or of none.
+	// Queue and Tenant belong to the job; empty: unknown, or none.
 	Queue, Tenant string
-	// Job is zero where the call does not tell which it was.
+	// Job is zero if the call does not identify the job.
 	Job sluice.ID
-	// Reason says why, in the words of who settled it.
+	// Reason is the reason given by the code that settled the job.
 	Reason string
-	// Attempts is how many attempts of the job have failed, this one among them.
+	// Attempts is how many attempts of the job have failed, including this one.
 	Attempts int
-	// Failed says that an attempt failed with it.
+	// Failed is true if an attempt failed with this move.
 	Failed bool
-	// Wait is how long the job waited since it was due, at a claim. Run is how long it was held, at what ends a claim,
-	// and Total how long ago it was due, at what ends the job. Negative: not known, or of no meaning for this move.
+	// Wait is how long a job waited since its due time, for a claim. Run is how long the claim lasted, for a
+	// move that ends a claim. Total is the time since the due time, for a move that ends the job. Negative:
+	// unknown, or meaningless for the move.
 	Wait, Run, Total time.Duration
 }
 
 // unknown is a time that a move does not have.
 const unknown = stat.Unknown
 
-// Moves goes through the moves that a call has made. It is to be asked at the end of the call, and costs no memory.
+// Moves iterates over the moves that a call has made. Call it at the end of the call. Moves allocates no memory
+// per move.
 func (c *Call) Moves() iter.Seq[Move] {
 	return func(yield func(Move) bool) {
 		switch {
@@ -105,7 +107,7 @@ func (c *Call) settled(yield func(Move) bool) {
 	}
 }
 
-// settledMove is the move that a settlement made at an instant.
+// settledMove returns the move that a settlement made at an instant.
 func settledMove(s *sluice.Settlement, now time.Time) Move {
 	of := counter.SettledBy(s, now)
 	move := Move{

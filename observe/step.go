@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// step is a step under way. Workers begin one for each job, so it is used again when it has ended: what allocates it, and
-// what ends it, would else cost more than counting it.
+// step is a step under way. Workers begin one for each job, so steps are pooled: allocating and ending one
+// would cost more than counting it.
 type step struct {
 	call      Call
 	claim     [1]*sluice.Claim
@@ -29,7 +29,7 @@ func newStep() *step {
 	return s
 }
 
-// BeginStep makes it a sluice.StepObserver.
+// BeginStep implements sluice.StepObserver.
 func (s *store) BeginStep(ctx context.Context, of sluice.Step) (context.Context, func(sluice.StepEnd)) {
 	under := newStep()
 	under.call = Call{Kind: KindStep, Name: of.Name, Queue: of.Queue, Began: time.Now()}

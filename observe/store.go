@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// store is a store whose calls are observed. Calls that wait on purpose, Watch, and that end it, Close, are not.
+// store is a store whose calls are observed, except Watch, which waits on purpose, and Close.
 type store struct {
 	sluice.Store
 	alerts
@@ -21,26 +21,26 @@ type store struct {
 	observers []Observer
 }
 
-// The names of ports of features keep them apart where they are embedded.
+// Distinct names let the struct embed several ports, all named Store.
 type (
 	alerts    = alert.Store
 	forecasts = forecast.Store
 	stats     = stat.Store
 )
 
-// Store decorates a store. Unwrap gives the store back. Observers begin in their order, and end in the opposite one; those
-// that are nil are left out. Without a store (nil) every verb is a sluice.ErrInvalid.
+// Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
+// reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
 	return &store{sluice.GivenStore(inner), alert.Given(inner), forecast.Given(inner), stat.Given(inner), given(observers)}
 }
 
-// given leaves out the observers that are nil.
+// given leaves out nil observers.
 func given(observers []Observer) []Observer {
 	return slices.DeleteFunc(slices.Clone(observers), func(o Observer) bool { return o == nil })
 }
 
-// Enqueuer decorates what enqueues inside a transaction of the caller's own. A job counts as enqueued although the
-// transaction may be rolled back.
+// Enqueuer decorates an enqueuer that works in the caller's transaction. A job counts as enqueued even if the
+// transaction is later rolled back.
 func Enqueuer(inner sluice.Enqueuer, observers ...Observer) sluice.Enqueuer {
 	return &enqueuer{sluice.GivenEnqueuer(inner), given(observers)}
 }
@@ -54,10 +54,10 @@ func (e *enqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.
 	return enqueue(ctx, e.observers, e.Enqueuer, jobs)
 }
 
-// Unwrap gives the store that is decorated.
+// Unwrap returns the decorated store.
 func (s *store) Unwrap() sluice.Store { return s.Store }
 
-// do makes a call that is told of in full by its name, its queue and its error.
+// do makes a call that its name, queue and error describe fully.
 func do[T any](ctx context.Context, s *store, name, queue string, method func(context.Context) (T, error)) (T, error) {
 	return observed(ctx, s.observers, &Call{Kind: KindStore, Name: name, Queue: queue}, method)
 }
@@ -71,7 +71,7 @@ func observed[T any](ctx context.Context, observers []Observer, c *Call, method 
 	return value, err
 }
 
-// none is for methods that give an error only.
+// none is the result of methods that return only an error.
 type none struct{}
 
 func enqueue(ctx context.Context, observers []Observer, inner sluice.Enqueuer, jobs []sluice.Insert) ([]sluice.Receipt, error) {

@@ -1,5 +1,10 @@
-// Package schema checks payloads against JSON Schemas. A Checker is what sluice.ClientOptions and
-// worker.Options take as PayloadChecker; programs without one do not link a schema library.
+// Package schema checks payloads against JSON Schemas, before jobs are enqueued and before they run.
+//
+// Begin with [New]: give the [Checker] to sluice.ClientOptions and worker.Options as PayloadChecker. A queue's
+// setting payload_schema holds the schema.
+//
+// Programs that do not import this package do not link a schema library. Without a checker, enqueues into a
+// queue with a payload_schema fail, and workers bury its jobs. Next, read docs/settings.md.
 package schema
 
 import (
@@ -14,9 +19,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Checker checks payloads against JSON Schemas, which it compiles once. Schemas without a $schema
-// are of draft 2020-12; formats are asserted; references outside of the schema are refused. It may
-// be used by many goroutines.
+// Checker checks payloads against JSON Schemas, and compiles each schema once. Schemas without $schema are of
+// draft 2020-12; formats are asserted; references outside of the schema are refused. Many goroutines may use a
+// Checker at once.
 type Checker struct {
 	mu       sync.Mutex
 	compiled map[string]*jsonschema.Schema
@@ -25,18 +30,17 @@ type Checker struct {
 // New makes a checker.
 func New() *Checker { return &Checker{compiled: make(map[string]*jsonschema.Schema)} }
 
-// maxCompiled bounds how many schemas are remembered; settings that change often must not fill the
-// memory.
+// maxCompiled is the most compiled schemas kept, so that frequent changes of settings do not fill the memory.
 const maxCompiled = 1000
 
-// Compile says whether a text is a JSON Schema.
+// Compile returns an error if a text is not a JSON Schema.
 func (c *Checker) Compile(schema string) error {
 	_, err := c.schema(schema)
 	return err
 }
 
-// Check says whether a payload matches a schema. The error names the places that do not, and what
-// was expected of them, but none of the payload's values.
+// Check returns an error if a payload does not match a schema. The error names the places that do not match and
+// the expectation, but none of the payload's values.
 func (c *Checker) Check(schema string, payload []byte) error {
 	compiled, err := c.schema(schema)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 // longestAddress is the length of the longest address, without its zone.
 const longestAddress = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255")
 
-// addressBytes are in addresses.
+// addressBytes are the characters of addresses.
 var addressBytes = classOf(digits + "abcdefABCDEF:")
 
-// addresses adds the addresses of hosts. Those of the machine itself, and versions of programs, are none.
+// addresses adds the addresses of hosts. The machine's own addresses and versions of programs do not count.
 func addresses(s string, found []span) []span {
 	for i := 0; i < len(s); i++ {
 		if !addressBytes[s[i]] {
@@ -34,7 +34,8 @@ func addresses(s string, found []span) []span {
 	return found
 }
 
-// addressesIn looks at a stretch of the characters of addresses, or only its beginning if one is there and more behind it.
+// addressesIn adds the addresses in a stretch of the characters of addresses. An address may also fill only its
+// beginning.
 func addressesIn(s string, start, end int, found []span) []span {
 	for at := start; at < end; at++ {
 		if !beginsAddress(s, at) {
@@ -52,7 +53,8 @@ func addressesIn(s string, start, end int, found []span) []span {
 	return found
 }
 
-// beginsAddress reports whether an address may begin at a place: not in a word, and not in a name such as v-1.2.3.4.
+// beginsAddress reports whether an address may begin at a place: not in a word, and not in a name such as
+// v-1.2.3.4.
 func beginsAddress(s string, at int) bool {
 	if wordBefore(s, at) {
 		return false
@@ -71,7 +73,7 @@ func beginsAddress(s string, at int) bool {
 	return true
 }
 
-// ipv4End says where the address with dots ends that begins at a place.
+// ipv4End returns the end of the dotted address that begins at a place.
 func ipv4End(s string, at int) (end int, ok bool) {
 	i := at
 	for part := range 4 {
@@ -92,7 +94,7 @@ func ipv4End(s string, at int) (end int, ok bool) {
 	return i, isHost(s[at:i])
 }
 
-// ipv6End says where the address with colons ends that begins at a place of a stretch.
+// ipv6End returns the end of the address with colons that begins at a place of a stretch.
 func ipv6End(s string, at, end int) (int, bool) {
 	if end-at > longestAddress+2 {
 		return 0, false
@@ -108,7 +110,7 @@ func ipv6End(s string, at, end int) (int, bool) {
 	return stop, true
 }
 
-// isBytes tells a row of eight bytes, as in a dump or the name of a device, from an address.
+// isBytes reports whether a text is a row of eight bytes, as in a dump or the name of a device, not an address.
 func isBytes(part string) bool {
 	return len(part) == 23 && strings.Count(part, ":") == 7 && !strings.Contains(part, "::")
 }
@@ -124,7 +126,7 @@ func isHost(part string) bool {
 	return strings.ContainsAny(part, digits)
 }
 
-// isVersion reports whether what stands before a number with dots makes it the version of something: Chrome/120.0.0.0,
+// isVersion reports whether the text before a dotted number makes it a version: Chrome/120.0.0.0,
 // version=1.2.3.4.
 func isVersion(s string, at int) bool {
 	before := strings.TrimRight(s[max(0, at-24):at], ` =:"'`)

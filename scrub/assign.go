@@ -2,8 +2,9 @@ package scrub
 
 import "strings"
 
-// assigned finds NAME = VALUE, "name": "value", name := 'value', <name>value</name>, --name value, name is value, NAME
-// 'value' of SQL, "name": "NAME", "value": "value", and all that in the escapes of JSON and of URLs.
+// assigned finds NAME = VALUE, "name": "value", name := 'value', <name>value</name>, --name value and name is
+// value. SQL's NAME 'value' and "name": "NAME", "value": "value" count too. All forms also count in the escapes
+// of JSON and URLs.
 func assigned(kind nameKind) func(t *text, start, end int) (from, to int, found bool) {
 	return func(t *text, start, end int) (from, to int, found bool) {
 		n := nameAt(t.s, start, end, kind)
@@ -21,7 +22,7 @@ func assigned(kind nameKind) func(t *text, start, end int) (from, to int, found 
 	}
 }
 
-// assignment is a value and what it is assigned to.
+// assignment is a value and the name that it is assigned to.
 type assignment struct {
 	name     name
 	sign     sign
@@ -31,7 +32,7 @@ type assignment struct {
 	value    string // as much of it as is judged
 }
 
-// sign is what stands between a name and its value.
+// sign is the text between a name and its value.
 type sign int
 
 const (
@@ -44,10 +45,10 @@ const (
 	encloses             // a list begins
 )
 
-// mostBlanks may stand on each side of a sign, in a table of names and values.
+// mostBlanks is the most blanks on each side of a sign, as in a table of names and values.
 const mostBlanks = 24
 
-// readSign reads what stands behind the name, and puts a.from where the value begins.
+// readSign reads the sign behind the name, and sets a.from to the beginning of the value.
 func (a *assignment) readSign(s string) bool {
 	at := a.name.end
 	bare := at
@@ -74,7 +75,7 @@ func (a *assignment) readSign(s string) bool {
 	return a.from < len(s)
 }
 
-// signAt gives the sign at a place and its width: =, :, :=, =>, ==, != or >.
+// signAt returns the sign at a place and its width: =, :, :=, =>, ==, != or >.
 func signAt(s string, at int) (sign, int) {
 	first, width := charAt(s, at)
 	second, more := charAt(s, at+width)
@@ -91,7 +92,7 @@ func signAt(s string, at int) (sign, int) {
 	return 0, 0
 }
 
-// readBlank reads what may follow without a sign.
+// readBlank reads a value that follows without a sign.
 func (a *assignment) readBlank(s string, after int, closed bool) bool {
 	if after >= len(s) {
 		return false
@@ -120,7 +121,7 @@ func (a *assignment) readBlank(s string, after int, closed bool) bool {
 	return a.name.kind == passwordName && (s[after] == '\'' || s[after] == '"' || isPrefixed(s, after))
 }
 
-// isListed reports whether the text in quotes behind that of a flag is its value: "--token", "X".
+// isListed reports whether the quoted text behind a quoted flag is its value: "--token", "X".
 func (a *assignment) isListed(s string, at int) bool {
 	if s[at] == ',' {
 		at = skipBlanks(s, at+1)
@@ -131,7 +132,8 @@ func (a *assignment) isListed(s string, at int) bool {
 	return open > at && (next < 0 || !strings.HasPrefix(s[open+next+1:], ":"))
 }
 
-// isPair reports whether the name is itself a value, and its own value follows: "name": "API_KEY", "value": "…".
+// isPair reports whether the name is itself a value, and its own value follows: "name": "API_KEY", "value":
+// "…".
 func (a *assignment) isPair(s string, at int) bool {
 	if at < len(s) && (s[at] == ',' || s[at] == '\n') {
 		at = skipBlanks(s, at+1)
@@ -148,7 +150,7 @@ func (a *assignment) isPair(s string, at int) bool {
 	return a.from < len(s)
 }
 
-// isTag reports whether the name is one of an element: <name> or <ns:name>.
+// isTag reports whether the name is an element's: <name> or <ns:name>.
 func (a *assignment) isTag(s string) bool {
 	before := s[max(0, a.name.start-24):a.name.start]
 	if space, is := strings.CutSuffix(before, ":"); is {
@@ -160,7 +162,7 @@ func (a *assignment) isTag(s string) bool {
 	return strings.HasSuffix(before, "<") || strings.HasSuffix(before, `\u003c`) || strings.HasSuffix(before, "&lt;") || strings.HasSuffix(before, "%3C")
 }
 
-// skipType goes on behind the type in password: str = "x".
+// skipType skips the type in password: str = "x".
 func (a *assignment) skipType(s string) {
 	for _, kind := range []string{"string", "String", "str", "&str"} {
 		rest, is := strings.CutPrefix(s[a.from:], kind)
@@ -171,7 +173,7 @@ func (a *assignment) skipType(s string) {
 	}
 }
 
-// skipQuote goes on behind a quote and the backslashes before it.
+// skipQuote skips a quote and the backslashes before it.
 func skipQuote(s string, at int) int {
 	i := skipBackslashes(s, at)
 	if i < len(s) && isQuote(s[i]) {
@@ -213,7 +215,7 @@ func (a *assignment) readValue(t *text) bool {
 	return a.to > a.from
 }
 
-// readTag reads the value of an element, up to where its end begins.
+// readTag reads the value of an element, up to the end tag.
 func (a *assignment) readTag(t *text) {
 	if c, width := charAt(t.s, a.from); c == '<' && strings.HasPrefix(t.s[a.from+width:], "![CDATA[") {
 		a.from += width + len("![CDATA[")
@@ -226,11 +228,11 @@ func (a *assignment) readTag(t *text) {
 	}
 }
 
-// trimmed leaves out the signs of a sentence behind a value, and brackets that were not opened in it.
+// trimmed removes punctuation behind a value, and closing brackets that were not opened in it.
 func trimmed(s string, from, to int) int {
 	for to > from {
 		if to-from > 1 && s[to-2] == '\\' && (s[to-1] == 'n' || s[to-1] == 'r') {
-			to -= 2 // the end of a line that is escaped
+			to -= 2 // an escaped line end
 			continue
 		}
 		if strings.IndexByte(".,;:)]}>!?", s[to-1]) < 0 {
@@ -245,7 +247,8 @@ func trimmed(s string, from, to int) int {
 	return to
 }
 
-// readQuoted reads a value in quotes. Those inside it have more backslashes before them, or other ones.
+// readQuoted reads a value in quotes. Quotes inside it are of another kind, or have more backslashes before
+// them.
 func (a *assignment) readQuoted(t *text) {
 	open := a.from
 	for open < len(t.s) && t.s[open] == '\\' && open-a.from < maxEscapes {
@@ -257,7 +260,7 @@ func (a *assignment) readQuoted(t *text) {
 	}
 	quote := t.s[open]
 	if depth == 0 && strings.HasPrefix(t.s[open+1:], t.s[open:open+1]) {
-		a.from, a.to, a.quoted = open+1, open+1, true // there is nothing in it
+		a.from, a.to, a.quoted = open+1, open+1, true // an empty value
 		return
 	}
 	kind := quotedStretch + strings.IndexByte(quotes, quote)*maxEscapes + depth
@@ -265,16 +268,16 @@ func (a *assignment) readQuoted(t *text) {
 		return s[i] == '\n' || s[i] == '\r' || s[i] == quote && closes(s, i, depth)
 	})
 	if end >= len(t.s) || t.s[end] != quote {
-		a.from = open + 1 // it was cut off
+		a.from = open + 1 // the text was cut off
 		return
 	}
 	a.from, a.to, a.quoted = open+1, end-depth, true
 }
 
-// closes reports whether the quote at a place ends a text that began with so many backslashes.
+// closes reports whether the quote at a place ends a text that began with that many backslashes.
 func closes(s string, at, depth int) bool {
 	if depth == 0 && s[at] == '\'' && (s[at-1] == '\'' || at+1 < len(s) && s[at+1] == '\'') {
-		return false // a quote in a text of SQL
+		return false // a doubled quote in a text of SQL
 	}
 	before := 0
 	for before <= at-1 && before < 4*maxEscapes && s[at-1-before] == '\\' {
@@ -283,8 +286,8 @@ func closes(s string, at, depth int) bool {
 	return before%(2*(depth+1)) == depth || depth == 0 && s[at] == '\'' && (at+1 >= len(s) || !isWord(s[at+1]))
 }
 
-// endsPlain reports whether a value without quotes ends at a place. A sign that may be part of it ends it only if something
-// else than a value goes on behind it.
+// endsPlain reports whether a value without quotes ends at a place. A sign that may belong to a value ends it
+// only if the text behind the sign is no value.
 func endsPlain(s string, at int) bool {
 	switch c := s[at]; c {
 	case ' ', '\n', '\t', '\r', 0:

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxEscapes is more backslashes than three texts of JSON in one another put before a quote.
+// maxEscapes is more than the backslashes before a quote in JSON nested three times.
 const maxEscapes = 8
 
-// charAt gives the character at a place and its width, also if it is written \u003d, %3D or &#61;.
+// charAt returns the character at a place and its width, also if it is written \u003d, %3D or &#61;.
 func charAt(s string, at int) (c rune, width int) {
 	if at >= len(s) {
 		return 0, 0

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Nothing leaves a text as it is. It is for options that take a function such as Text, where texts are to be left alone.
+// Nothing returns a text unchanged. Use it for options that take a function like [Text], to leave texts alone.
 func Nothing(text string) string { return text }
 
-// NewHandler makes a slog.Handler that removes from the attributes of each line what clean removes, such as Text or that
-// of a Scrubber, and hands it on to next. With keys it scrubs the attributes that have one of these, and errors, whatever
-// their key; without, every text. Messages are left as they are: they are the program's own words. Defaults of next and clean
-// (nil): the handler of slog.Default, and Text.
+// NewHandler makes a slog.Handler that scrubs the attributes of each line with clean, and passes the line on to
+// next. With keys, it scrubs the attributes with one of these keys, and errors under any key; without keys,
+// every text. Messages stay as they are, because they are the program's own words. Default of next (nil): the
+// handler of slog.Default. Default of clean (nil): [Text].
 func NewHandler(next slog.Handler, clean func(string) string, keys ...string) slog.Handler {
 	if next == nil {
 		next = slog.Default().Handler()
@@ -24,7 +24,7 @@ func NewHandler(next slog.Handler, clean func(string) string, keys ...string) sl
 	return &handler{next: next, clean: clean, keys: slices.Clone(keys)}
 }
 
-// Scrubs reports whether a handler was made by NewHandler.
+// Scrubs reports whether [NewHandler] made a handler.
 func Scrubs(h slog.Handler) bool {
 	_, scrubs := h.(*handler)
 	return scrubs
@@ -36,12 +36,12 @@ type handler struct {
 	keys  []string
 }
 
-// Enabled asks the next one.
+// Enabled asks the next handler.
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
-// Handle hands a line on, scrubbed.
+// Handle passes a line on, scrubbed.
 func (h *handler) Handle(ctx context.Context, line slog.Record) error {
 	out := slog.NewRecord(line.Time, line.Level, line.Message, line.PC)
 	line.Attrs(func(a slog.Attr) bool {
@@ -69,7 +69,8 @@ func (h *handler) attrs(attrs []slog.Attr) []slog.Attr {
 	return out
 }
 
-// attr scrubs a text, and all that is written as one. Instants, durations and figures have nothing to hide.
+// attr scrubs a text, and every value that is written as text. Instants, durations and numbers need no
+// scrubbing.
 func (h *handler) attr(a slog.Attr) slog.Attr {
 	a.Value = a.Value.Resolve()
 	switch a.Value.Kind() {
@@ -81,7 +82,7 @@ func (h *handler) attr(a slog.Attr) slog.Attr {
 		}
 	case slog.KindAny:
 		if failed, is := a.Value.Any().(error); is && failed != nil {
-			a.Value = slog.StringValue(h.clean(fmt.Sprint(failed))) // whose own methods may panic
+			a.Value = slog.StringValue(h.clean(fmt.Sprint(failed))) // the error's own methods may panic
 		} else if _, level := a.Value.Any().(slog.Level); !level && h.looksAt(a.Key) {
 			if text := a.Value.String(); h.clean(text) != text {
 				a.Value = slog.StringValue(h.clean(text))

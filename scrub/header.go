@@ -2,10 +2,11 @@ package scrub
 
 import "strings"
 
-// schemes are the ways of Authorization that people use.
+// schemes are the common schemes of Authorization.
 var schemes = []string{"bearer", "basic", "digest", "negotiate", "ntlm", "apikey", "api-key", "token", "hawk", "aws4-hmac-sha256", "hmac", "splunk", "genie-key", "sso-key", "key", "oauth"}
 
-// headerValue gives where the value of a header begins, whose name ends at a place: Name: value, "Name":"value", Name:[value].
+// headerValue returns the beginning of the value of a header whose name ends at a place: Name: value,
+// "Name":"value", Name:[value].
 func headerValue(s string, end int) (from int, ok bool) {
 	at := skipBlanks(s, skipQuote(s, end))
 	if at >= len(s) || s[at] != ':' && s[at] != '=' {
@@ -38,7 +39,7 @@ func authorization(t *text, _, end int) (from, to int, found bool) {
 	return from, to, mayBeReal(first) && len(first) >= 6 && isMixed(first) && !isCode(first)
 }
 
-// bearer finds what follows a scheme, also without a header.
+// bearer finds the secret behind a scheme, also without a header.
 func bearer(t *text, start, end int) (from, to int, found bool) {
 	if wordBefore(t.s, start) || end >= len(t.s) {
 		return 0, 0, false
@@ -81,7 +82,7 @@ func cookie(t *text, _, end int) (from, to int, found bool) {
 	return from, to, is && !strings.Contains(key, " ") && len(secret) >= 3 && mayBeReal(secret) && !strings.HasPrefix(secret, "=")
 }
 
-// curlUser finds the password of curl -u user:password, and of what takes the same.
+// curlUser finds the password of curl -u user:password, and of commands with the same flag.
 func curlUser(t *text, start, end int) (from, to int, found bool) {
 	if start > 0 && !blank(t.s[start-1]) && !isQuote(t.s[start-1]) {
 		return 0, 0, false
@@ -101,14 +102,14 @@ func curlUser(t *text, start, end int) (from, to int, found bool) {
 	return at, to, !strings.HasPrefix(secret, "//") && (!isPort(secret) || len(secret) > 4)
 }
 
-// sshpass finds the password that is given to it.
+// sshpass finds the password in the command line of sshpass.
 func sshpass(t *text, _, end int) (from, to int, found bool) {
 	from = skipQuote(t.s, skipBlanks(t.s, end))
 	to = t.token(from)
 	return from, to, mayBeReal(t.s[from:min(to, from+judged)])
 }
 
-// identifiedBy finds the password of a user that SQL makes: IDENTIFIED BY 'x'.
+// identifiedBy finds the password of a user created by SQL: IDENTIFIED BY 'x'.
 func identifiedBy(t *text, _, end int) (from, to int, found bool) {
 	line := t.s[end:min(len(t.s), end+judged)]
 	at := strings.Index(lowered(line), " by ")

@@ -2,7 +2,7 @@ package scrub
 
 import "strings"
 
-// isSecret tells a secret that is assigned from code and from prose.
+// isSecret reports whether an assigned value is a secret, not code or prose.
 func (a *assignment) isSecret(s string) bool {
 	v := a.value
 	switch {
@@ -29,13 +29,13 @@ func (a *assignment) isSecret(s string) bool {
 		len(v) == 5 && hasDigit(v) && hasLetter(v) && a.name.kind == passwordName && a.sign != says
 }
 
-// beginsURL leaves addresses to the rules for them.
+// beginsURL leaves URLs to their own rules.
 func beginsURL(v string) bool {
 	scheme, _, is := strings.Cut(v, "://")
 	return is && len(scheme) < 20 && strings.Trim(scheme, letters+digits+"+-.") == ""
 }
 
-// isQuotedSecret looks at a value in quotes, or in an element. What a machine drew has digits, or is long.
+// isQuotedSecret judges a value in quotes or in an element. Generated secrets have digits, or are long.
 func (a *assignment) isQuotedSecret() bool {
 	v := a.value
 	if inner := strings.Trim(v, " "); strings.Contains(inner, " ") {
@@ -55,7 +55,7 @@ func isWords(v string) bool {
 	return strings.Trim(v, lowers+"_-. ") == "" && (strings.ContainsAny(v, "_-. ") || len(v) < 16) || strings.Trim(v, uppers+"_") == ""
 }
 
-// isAttached looks at name=value.
+// isAttached judges name=value.
 func (a *assignment) isAttached(s string) bool {
 	v := a.value
 	if a.name.kind == passwordName && len(v) >= 3 && hasDigit(v) {
@@ -67,17 +67,17 @@ func (a *assignment) isAttached(s string) bool {
 	return hasDigit(v) || !isWordOfCode(v) || !a.isArgumentOfCall(s)
 }
 
-// isWordOfCode reports whether a value may be a name.
+// isWordOfCode reports whether a value may be a name in code.
 func isWordOfCode(v string) bool { return strings.Trim(v, letters+"_") == "" }
 
-// isArgumentOfCall reports whether the assignment is one in the brackets of a call, such as login(password=given).
+// isArgumentOfCall reports whether the assignment is in the brackets of a call, such as login(password=given).
 func (a *assignment) isArgumentOfCall(s string) bool {
 	line := s[max(0, a.name.start-judged):a.name.start]
 	open := strings.LastIndexAny(line, "()\n")
 	return open > 0 && line[open] == '(' && isWord(line[open-1])
 }
 
-// isTokenOfCode reports whether a token is one of a language: unexpected token: x1.
+// isTokenOfCode reports whether a token is a token of a language: unexpected token: x1.
 func (a *assignment) isTokenOfCode(s string) bool {
 	before := strings.ToLower(strings.TrimRight(s[max(0, a.name.start-16):a.name.start], " "))
 	for _, word := range []string{"unexpected", "illegal", "next", "unknown"} {
@@ -88,7 +88,7 @@ func (a *assignment) isTokenOfCode(s string) bool {
 	return false
 }
 
-// isWholeLine reports whether the line holds nothing but the name and the value, as in YAML and INI.
+// isWholeLine reports whether the line holds only the name and the value, as in YAML and INI.
 func (a *assignment) isWholeLine(s string) bool {
 	if a.to < len(s) && s[a.to] != '\n' && s[a.to] != '\r' && (s[a.to] != '\\' || !endsLine(s[a.to+1:])) {
 		return false
@@ -97,11 +97,11 @@ func (a *assignment) isWholeLine(s string) bool {
 	return before == "" || strings.HasSuffix(before, "\n") || strings.HasSuffix(before, `\n`)
 }
 
-// isArgument looks at what follows a flag, or a word of .netrc.
+// isArgument judges the text behind a flag, or behind a word of .netrc.
 func (a *assignment) isArgument() bool {
 	v := a.value
 	if !hasDigit(v) && strings.Contains(v, ":") {
-		return false // a name, and what is said of it
+		return false // a name and a remark about it
 	}
 	return a.name.flag && !strings.HasPrefix(v, "-") && !proseWords[strings.ToLower(v)] && (len(v) >= 6 || len(v) >= 4 && hasDigit(v))
 }
@@ -117,7 +117,7 @@ func (a *assignment) isNumbered() bool {
 		(noValues[word] || strings.Contains(word, "token") || strings.Contains(word, "secret") || strings.HasSuffix(word, "key"))
 }
 
-// isWeakSecret takes nothing but what was drawn.
+// isWeakSecret accepts only generated values.
 func (a *assignment) isWeakSecret(s string) bool {
 	if a.sign == says || a.sign == follows && !a.name.flag || !a.quoted && isCode(a.value) {
 		return false

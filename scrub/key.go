@@ -12,7 +12,7 @@ func jsonWebToken(t *text, start, _ int) (from, to int, found bool) {
 	return start, to, head >= len("eyJ")+4
 }
 
-// privateKey finds a key in PEM or of PGP. One that was cut off counts too.
+// privateKey finds a key in PEM or of PGP. A key that was cut off counts too.
 func privateKey(t *text, start, end int) (from, to int, found bool) {
 	const longest = 80
 	head, _, is := strings.Cut(strings.ToUpper(t.s[end:min(len(t.s), end+longest)]), "-----")
@@ -68,7 +68,7 @@ func sshPublicKey(t *text, start, end int) (from, to int, found bool) {
 	return start, to, true
 }
 
-// awsSecret finds the 40 characters of a secret key behind «aws».
+// awsSecret finds the 40 characters of a secret key behind `aws`.
 func awsSecret(t *text, _, end int) (from, to int, found bool) {
 	const length, near = 40, 80
 	for at := end; at < len(t.s) && at < end+near && t.s[at] != '\n'; at++ {

@@ -2,11 +2,11 @@ package scrub
 
 import "strings"
 
-// The words that make a name one of a secret, by how much they say.
+// The words that make a name a secret's, by their strength.
 var (
-	// passwordWords stand before what people choose: short, and perhaps no more than letters.
+	// passwordWords name values that people choose: short, perhaps only letters.
 	passwordWords = []string{"password", "passwd", "passphrase", "passcode", "pwd", "passwort"}
-	// secretWords stand before what machines draw.
+	// secretWords name values that machines generate.
 	secretWords = []string{
 		"secret", "token", "credential", "api_key", "api-key", "apikey", "api key", "api.key",
 		"access_key", "access-key", "accesskey", "access key", "private_key", "private-key", "privatekey", "private key",
@@ -14,19 +14,19 @@ var (
 		"master_key", "master-key", "masterkey", "encryption_key", "encryption-key", "encryptionkey", "encryption key",
 		"signing_key", "signing-key", "signingkey", "license_key", "licensekey", "webhook_key", "service_key", "shared_key", "sharedkey",
 	}
-	// weakWords are in many names. What is assigned to them is a secret only if it was drawn.
+	// weakWords occur in many names. Their value is a secret only if it was generated.
 	weakWords = []string{
 		"signature", "sessid", "sessionid", "session_id", "session-id", "session=", "session:", `session"`, ".sid", "sid=", "_sess", "-sess",
 		`auth"`, `auth\`, "auth=", "auth:", "passkey", "otp_secret", "_pass=", "_pass:", `_pass"`, "pass=", "-pass ", "-pass=", "pass:", `pass"`, "bindpw", " pw=", "_pw=", "_pw:",
 	}
 )
 
-// name is what a value is assigned to.
+// name is the name that a value is assigned to.
 type name struct {
 	start, end int
-	word       int // where the word ends that makes it the name of a secret
+	word       int // the end of the word that makes the name a secret's
 	kind       nameKind
-	flag       bool // it begins with a dash
+	flag       bool // the name begins with a dash
 	plural     bool
 }
 
@@ -43,9 +43,9 @@ const longestName = 64
 
 var nameBytes = classOf(letters + digits + "_-.")
 
-// nameAt gives the name around one of the words.
+// nameAt returns the name around one of the words.
 func nameAt(s string, start, end int, kind nameKind) name {
-	for end > start && !nameBytes[s[end-1]] { // the word has the sign behind the name
+	for end > start && !nameBytes[s[end-1]] { // the word includes the sign behind the name
 		end--
 	}
 	for start < end && !nameBytes[s[start]] {
@@ -62,7 +62,7 @@ func nameAt(s string, start, end int, kind nameKind) name {
 		n.end--
 	}
 	if n.start >= 1 && s[n.start-1] == '\\' && (s[n.start] == 'n' || s[n.start] == 't' || s[n.start] == 'r') && n.start < start {
-		n.start++ // \n before it, in a text that is escaped
+		n.start++ // an escaped \n before it
 	}
 	if escape := len("u003c"); n.start >= 1 && s[n.start-1] == '\\' && n.start+escape <= start && strings.HasPrefix(s[n.start:], "u00") {
 		n.start += escape
@@ -75,7 +75,8 @@ func nameAt(s string, start, end int, kind nameKind) name {
 	return n
 }
 
-// isSecret goes by what is in the name besides the word: token_type and max_tokens hold no secret, nor does a tokenizer.
+// isSecret judges the rest of the name besides the word: token_type and max_tokens hold no secret, nor does a
+// tokenizer.
 func (n name) isSecret(s string) bool {
 	rest := s[n.word:n.end]
 	if n.plural {
@@ -86,7 +87,7 @@ func (n name) isSecret(s string) bool {
 	}
 	for _, part := range nameParts(rest) {
 		if part == "id" && strings.EqualFold(s[n.start:n.end], "secret_id") {
-			continue // Vault's
+			continue // the name in HashiCorp's Vault
 		}
 		if aboutSecrets[part] {
 			return false
@@ -100,14 +101,14 @@ func (n name) isSecret(s string) bool {
 	return true
 }
 
-// aboutSecrets are in names behind the word, where the value says something of the secret.
+// aboutSecrets are parts of names behind the word, whose value only describes the secret.
 var aboutSecrets = wordSet(`file filename path dir directory folder url uri endpoint type name names count counts length len size limit limits expires expiry
 	expiration expired ttl age seconds secs ms minutes hours total used usage min max policy bucket rate attempts attempt retries reset
 	changed created updated at in valid verified enabled disabled required set ref reference field column header prefix suffix format algorithm alg
 	hint strength index pos position line version status state error err errors provider source manager store service issuer audience
 	scope scopes env var budget left remaining needed present missing lifetime duration window cost price region bytes kind class rotation ids id`)
 
-// countsSecrets are in names before the word.
+// countsSecrets are parts of names before the word, whose value is no secret either.
 var countsSecrets = wordSet(`max min total num number n count next page prev previous continuation continue cursor sync fencing input output prompt
 	completion cached reasoning unexpected no has is with without show hide skip forgot change need needs per used remaining last current parse peek`)
 
@@ -134,7 +135,7 @@ func nameParts(s string) []string {
 	return parts
 }
 
-// isDirectory reports whether the name is the shell's one for the folder it is in, and the value a folder.
+// isDirectory reports whether the name is the shell's variable of the current folder, and the value a folder.
 func (n name) isDirectory(s, value string) bool {
 	switch strings.ToLower(s[n.start:n.end]) {
 	case "pwd", "oldpwd":

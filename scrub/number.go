@@ -2,7 +2,8 @@ package scrub
 
 import "strings"
 
-// numbers adds what is known by its digits: cards, social security numbers, telephones and bank accounts.
+// numbers adds numbers recognised by their digits: cards, social security numbers, telephones and bank
+// accounts.
 func numbers(s string, found []span) []span {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -39,7 +40,7 @@ func beginsNumber(s string, at int) bool {
 }
 
 const (
-	// maxDigits is more than any number has that is looked for.
+	// maxDigits is more digits than any sought number has.
 	maxDigits = 24
 	maxGroups = 8
 )
@@ -55,12 +56,12 @@ type run struct {
 	marks    [maxGroups]byte // the separator behind each group: ' ', '-', '.' or ')'; 0 behind the last
 	end      int             // where its last group ends
 	plus     bool            // it begins with a plus
-	brackets bool            // its first group is in brackets, or the one behind the country's
-	before   int             // how many characters the figure before it has, if it stands in a row of them
-	behind   int             // the same of the one behind it
+	brackets bool            // its first group, or the group behind the country's, is in brackets
+	before   int             // the length of the figure before it in a row of figures; 0: none
+	behind   int             // the length of the figure behind it in a row of figures; 0: none
 }
 
-// digitRun reads the number that begins somewhere.
+// digitRun reads the number that begins at a place.
 func digitRun(s string, start int) run {
 	r := run{start: start, end: start}
 	i := start
@@ -100,7 +101,8 @@ func digitRun(s string, start int) run {
 	return r
 }
 
-// figureBefore gives the length of the number, of a dump perhaps, that stands before a place with a blank between.
+// figureBefore returns the length of the figure, perhaps of a dump, that stands before a place with a blank
+// between.
 func figureBefore(s string) int {
 	end := len(s) - 1
 	if end < 0 || s[end] != ' ' && s[end] != '\t' {
@@ -116,8 +118,8 @@ func figureBefore(s string) int {
 	return end - i
 }
 
-// separator gives the separator at a place and its width: ' ', '-', '.' or ')', with a blank behind a bracket. People,
-// documents and escapes have many blanks and dashes.
+// separator returns the separator at a place and its width: ' ', '-', '.' or ')', with a blank behind a
+// bracket. Many kinds of blanks and dashes occur in people's texts, documents and escapes.
 func separator(s string, at int, brackets bool) (mark byte, width int) {
 	if at >= len(s) || isDigit(s[at]) || isLetter(s[at]) {
 		return 0, 0
@@ -139,7 +141,7 @@ func separator(s string, at int, brackets bool) (mark byte, width int) {
 	return 0, 0
 }
 
-// judge says what the number is. It may be followed by another, so its first groups count alone too.
+// judge decides the kind of the number. Another number may follow, so its first groups are judged alone too.
 func (r *run) judge(s string) (span, bool) {
 	for n := r.count; n > 0; n-- {
 		part := r.first(n)
@@ -167,7 +169,7 @@ func (r *run) kind() Family {
 	return ""
 }
 
-// first gives the number's first groups.
+// first returns the number's first groups.
 func (r *run) first(n int) run {
 	part := *r
 	part.count, part.end, part.digits = n, r.ends[n-1], 0
@@ -182,7 +184,7 @@ func (r *run) first(n int) run {
 
 func (r *run) text() string { return string(r.value[:min(r.digits, maxDigits)]) }
 
-// mark gives the separator that is behind all groups but the last, or 0 if there are several.
+// mark returns the separator behind all groups but the last, or 0 if they differ.
 func (r *run) mark() byte {
 	for _, m := range r.marks[:r.count-1] {
 		if m != r.marks[0] {
@@ -192,7 +194,7 @@ func (r *run) mark() byte {
 	return r.marks[0]
 }
 
-// isCard goes by the issuer's range, the length and Luhn's check.
+// isCard checks the issuer's range, the length and the Luhn checksum.
 func (r *run) isCard() bool {
 	if r.digits < 13 || r.digits > 19 || r.plus || r.brackets {
 		return false
@@ -214,7 +216,7 @@ func (r *run) isCard() bool {
 	return sum%10 == 0
 }
 
-// isIssued goes by what the issuers of cards use.
+// isIssued checks the number ranges of card issuers.
 func isIssued(digits string) bool {
 	switch len(digits) {
 	case 13, 19:
@@ -233,7 +235,7 @@ func isIssued(digits string) bool {
 // amid reports whether the number is part of a row of figures.
 func (r *run) amid() bool { return r.before > 1 || r.behind > 0 }
 
-// isSSN goes by the form and by what is never given out.
+// isSSN checks the form, and excludes numbers that are never issued.
 func (r *run) isSSN() bool {
 	if r.plus || r.brackets || r.count != 3 || r.groups[0] != 3 || r.groups[1] != 2 || r.groups[2] != 4 {
 		return false
@@ -245,7 +247,7 @@ func (r *run) isSSN() bool {
 	return d[:3] != "000" && d[:3] != "666" && d[0] != '9' && d[3:5] != "00" && d[5:] != "0000"
 }
 
-// isPhone takes international numbers, and those of North America in the forms in which people write them.
+// isPhone accepts international numbers, and North American numbers as people write them.
 func (r *run) isPhone() bool {
 	d := r.text()
 	if r.plus {

@@ -2,13 +2,13 @@ package scrub
 
 import "slices"
 
-// ownRules are the rules of this package that have words. Three have none: numbers (number.go, with the accounts of iban.go)
-// and addresses (address.go). The rules of gitleaks come behind these; see vendorRules.
+// ownRules are the package's own rules with words. Rules without words are numbers (number.go, iban.go) and
+// addresses (address.go). The rules of gitleaks come after these; see vendorRules.
 func ownRules() []*rule {
 	return slices.Concat(personalRules(), keyRules(), passwordRules())
 }
 
-// personalRules find persons (personal.go).
+// personalRules find personal data (personal.go).
 func personalRules() []*rule {
 	return []*rule{
 		{family: Email, name: "email", words: []string{"@"}, scan: email},
@@ -18,7 +18,7 @@ func personalRules() []*rule {
 	}
 }
 
-// keyRules find what has a form of its own (key.go, prefix.go).
+// keyRules find keys with a form of their own (key.go, prefix.go).
 func keyRules() []*rule {
 	return []*rule{
 		{family: JWT, name: "jwt", words: []string{"eyj"}, scan: jsonWebToken},
@@ -34,7 +34,7 @@ func keyRules() []*rule {
 	}
 }
 
-// passwordRules find what stands where secrets stand: in addresses (url.go), in headers and commands (header.go), behind a
+// passwordRules find secrets by their place: in URLs (url.go), in headers and commands (header.go), behind a
 // name (assign.go, name.go and judge.go).
 func passwordRules() []*rule {
 	return []*rule{

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// email finds the address around an «@». The one of git's own user is nobody's.
+// email finds the address around an `@`. The user git of git's own addresses is nobody's.
 func email(t *text, start, end int) (from, to int, found bool) {
 	const longestUser, longestHost = 64, 255
 	for from = start; from > 0 && start-from < longestUser; {
@@ -28,11 +28,11 @@ func email(t *text, start, end int) (from, to int, found bool) {
 	return from, to, !noDomains[top]
 }
 
-// noDomains end the names of files and of units of systemd.
+// noDomains end the names of files and of systemd units.
 var noDomains = wordSet(`service socket timer slice scope mount target path device swap automount png jpg jpeg gif svg webp js ts tsx jsx css go java txt
 	json yaml yml toml html xml conf cfg log route`)
 
-// hostEnd gives where the name of a host ends whose last part has nothing but letters, or the beginning if there is none.
+// hostEnd returns the end of a host name whose last part is only letters, or start if there is none.
 func hostEnd(s string, start, limit int) int {
 	best, label, onlyLetters, dots := start, 0, true, 0
 	for i := start; i <= limit; {
@@ -58,8 +58,8 @@ func hostEnd(s string, start, limit int) int {
 	return best
 }
 
-// homePath finds the name of the user in /home/name and /Users/name. A number is nobody's name, and addresses of the web
-// have such paths too.
+// homePath finds the user's name in /home/name and /Users/name. A number is no name, and URLs have such paths
+// too.
 func homePath(t *text, start, end int) (from, to int, found bool) {
 	if word := t.s[start:end]; word != "/home/" && word != "/Users/" || isWebPath(t.s, start) {
 		return 0, 0, false
@@ -71,7 +71,7 @@ func homePath(t *text, start, end int) (from, to int, found bool) {
 	return end, to, isUserName(t.s[end:to])
 }
 
-// isWebPath reports whether a path is one of an address of the web, or of a request.
+// isWebPath reports whether a path belongs to a URL or to an HTTP request.
 func isWebPath(s string, at int) bool {
 	begin := at
 	for begin > 0 && at-begin < 2*longestName && !blank(s[begin-1]) && !isQuote(s[begin-1]) {
@@ -91,7 +91,7 @@ func isWebPath(s string, at int) bool {
 	return false
 }
 
-// windowsHomePath finds the name of the user in C:\Users\name, which may have blanks in it.
+// windowsHomePath finds the user's name in C:\Users\name, which may contain blanks.
 func windowsHomePath(t *text, _, end int) (from, to int, found bool) {
 	from = end
 	for from < len(t.s) && from < end+4 && t.s[from] == '\\' {
@@ -108,14 +108,14 @@ func windowsHomePath(t *text, _, end int) (from, to int, found bool) {
 	return from, to, isUserName(t.s[from:to])
 }
 
-// isUserName leaves out what is no one's name.
+// isUserName leaves out names of no person.
 func isUserName(name string) bool {
 	return name != "" && strings.Trim(name, digits) != "" && !noUsers[strings.ToLower(name)] && mayBeReal(name)
 }
 
 var noUsers = wordSet("shared public default all user username you runner linuxbrew me id .. . index index.html dashboard page settings about login")
 
-// namedSSN finds nine digits behind what names them.
+// namedSSN finds nine digits behind a word for them.
 func namedSSN(t *text, _, end int) (from, to int, found bool) {
 	const near = 20
 	for from = end; from < len(t.s) && from-end < near && !isDigit(t.s[from]) && t.s[from] != '\n'; {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// prefixes begin keys of vendors whose length is not fixed, or has changed. Behind them come 14 characters at the least.
+// prefixes begin vendors' keys of variable length. At least 14 characters follow.
 var prefixes = []string{
 	"sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "pk_live_", "whsec_", "xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-",
 	"xoxs-", "xoxc-", "xoxd-", "xapp-", "aiza", "ya29.", "1//0", "gocspx-", "glpat-", "glrt-", "gldt-", "glptt-", "glcbt-", "gloas-", "glsoat-", "npm_",
@@ -37,7 +37,8 @@ func prefixed(t *text, start, _ int) (from, to int, found bool) {
 	return start, end, true
 }
 
-// isKey tells what was drawn from names such as sk-learn-1-and-others: a long stretch of it has letters and digits by turns.
+// isKey reports whether a value is generated, unlike names such as sk-learn-1-and-others: in a long stretch of
+// it, letters and digits alternate.
 func isKey(value string) bool {
 	if !isMixed(value) {
 		return false
@@ -59,7 +60,7 @@ func githubToken(t *text, start, end int) (from, to int, found bool) {
 	return start, to, to-end >= 20 && t.s[start:end] == strings.ToLower(t.s[start:end])
 }
 
-// awsPrefixes begin the names of keys of Amazon's cloud.
+// awsPrefixes begin the ids of AWS access keys.
 var awsPrefixes = []string{"akia", "asia", "abia", "acca", "a3t", "aroa", "aida"}
 
 func awsKeyID(t *text, start, _ int) (from, to int, found bool) {
@@ -71,7 +72,7 @@ func awsKeyID(t *text, start, _ int) (from, to int, found bool) {
 	return start, to, strings.Trim(t.s[start:to], uppers+digits) == "" && hasDigit(t.s[start:to])
 }
 
-// webhooks are addresses that are keys themselves, with how long the part is that must not be known.
+// webhooks are URLs that are keys themselves, with the least length of their secret part.
 var webhooks = []struct {
 	word  string
 	least int
@@ -103,14 +104,14 @@ var webhookWords = sync.OnceValue(func() []string {
 	return all
 })
 
-// webhook removes the path and the query behind a host whose addresses are keys.
+// webhook finds the path and the query behind a host whose URLs are keys.
 func webhook(t *text, start, end int) (from, to int, found bool) {
 	place := slices.Index(webhookWords(), strings.ToLower(t.s[start:end]))
 	to = trimURL(t.s, end, t.token(end))
 	return end, to, place >= 0 && to-end >= webhooks[place].least && hasDigit(t.s[end:min(to, end+judged)])
 }
 
-// telegramBot finds 123456789:AA… by its «:AA».
+// telegramBot finds 123456789:AA… by its `:AA`.
 func telegramBot(t *text, start, _ int) (from, to int, found bool) {
 	from = start
 	for from > 0 && start-from < 12 && isDigit(t.s[from-1]) {

@@ -6,32 +6,33 @@ import (
 	"sync"
 )
 
-// rule finds one kind of thing near words that it cannot do without: by a function, or by a regular expression.
+// rule finds one kind of secret near words that it requires: by a function, or by a regular expression.
 type rule struct {
 	family Family
 	name   string
-	// words are in lower case; one of them is in, or before, whatever the rule finds.
+	// words are in lower case. One of them is in or before every match of the rule.
 	words []string
-	// scan says what there is to remove at a word that stands from start to end.
+	// scan returns the part to remove at a word from start to end.
 	scan func(t *text, start, end int) (from, to int, found bool)
-	// pattern finds it, if there is no scan; its first group that took part is what is removed, or all of it if there is none.
+	// pattern is used if there is no scan. Its first group that took part is removed, or the whole match
+	// without such a group.
 	pattern string
-	// entropy is how many bits each character must hold at the least; 0: it does not matter.
+	// entropy is the least number of bits per character; 0: any.
 	entropy float64
-	// whole says that the word may be anywhere in the text.
+	// whole means that the word may be anywhere in the text.
 	whole bool
 
 	compileOnce sync.Once
 	form        *compiled
 }
 
-// compiled compiles the pattern when it is needed for the first time: most texts need few.
+// compiled compiles the pattern on first use: most texts need few patterns.
 func (r *rule) compiled() *compiled {
 	r.compileOnce.Do(func() { r.form = compile(r) })
 	return r.form
 }
 
-// index is every rule, and the words that lead to them.
+// index holds every rule, and the words that lead to them.
 type index struct {
 	rules  []*rule
 	words  *words
@@ -58,10 +59,10 @@ var theIndex = sync.OnceValue(func() *index {
 	return ix
 })
 
-// byWords adds what those rules find one of whose words is in the text, which is read once for all of them.
+// byWords adds the findings of rules with a word in the text, which is read once for all of them.
 func (s *Scrubber) byWords(t *text, found []span) []span {
 	ix := theIndex()
-	done := make(map[int]int) // how far the last thing goes that a rule found
+	done := make(map[int]int) // the end of each rule's last finding
 	places := make(map[int]int)
 	var searches []search
 	ix.words.find(t.s, func(word, end int) {
@@ -103,7 +104,7 @@ func (r *rule) look(s string, end, number int, places map[int]int, searches []se
 	return searches
 }
 
-// search is a pattern that may be in a text, and where.
+// search is a pattern that may match in a text, and the places to look at.
 type search struct {
 	rule    *rule
 	windows []window
@@ -113,15 +114,15 @@ type search struct {
 type window struct{ start, end int }
 
 const (
-	// windowBefore is how far before a word its match may begin: the name of a variable before «key».
+	// windowBefore is how far before a word its match may begin: the name of a variable before `key`.
 	windowBefore = 128
-	// windowAfter is how far behind a word is looked at first. A match that reaches the end of it is looked for again in
-	// windowMore.
+	// windowAfter is how far behind a word the first search goes. A match that reaches this end is searched for
+	// again in windowMore.
 	windowAfter = 512
 	windowMore  = 8 << 10
 )
 
-// add looks around a word that ends somewhere.
+// add adds a window around a word that ends at a place.
 func (c *search) add(s string, end int) {
 	if c.rule.whole {
 		c.windows = []window{{0, len(s)}}
@@ -135,7 +136,8 @@ func (c *search) add(s string, end int) {
 	c.windows = append(c.windows, w)
 }
 
-// wordStart moves back to where a word begins, within reason, so that the cut looks like no border of one.
+// wordStart moves back to the beginning of a word, within a limit, so that the cut does not look like a word's
+// border.
 func wordStart(s string, at int) int {
 	for limit := max(0, at-windowBefore); at > limit && !blank(s[at-1]); {
 		at--
@@ -143,7 +145,7 @@ func wordStart(s string, at int) int {
 	return at
 }
 
-// find adds what the pattern finds in its windows.
+// find adds the matches of the pattern in its windows.
 func (c *search) find(t *text, found []span) []span {
 	s := t.s
 	pattern, done := c.rule.compiled().pattern, 0
@@ -152,7 +154,7 @@ func (c *search) find(t *text, found []span) []span {
 		for at := max(w.start, done); at < w.end; {
 			groups := pattern.FindStringSubmatchIndex(s[at:w.end])
 			if groups != nil && at+groups[1] == w.end && w.end < len(s) && !more {
-				w.end, more = min(len(s), w.end+windowMore), true // it may go on behind the window
+				w.end, more = min(len(s), w.end+windowMore), true // the match may go on behind the window
 				continue
 			}
 			if groups == nil {
@@ -166,16 +168,16 @@ func (c *search) find(t *text, found []span) []span {
 				found = append(found, span{at + start, at + end, c.rule.family, c.rule.name})
 				start = end
 			} else if end-start > windowBefore {
-				start = (start + end) / 2 // what is left may hold another, and is read half as often
+				start = (start + end) / 2 // the rest may hold another match; halving bounds the number of reads
 			}
-			at += max(start, groups[0]+1) // what was taken for a value may be the name of the next one
+			at += max(start, groups[0]+1) // the value may in fact be the name of the next assignment
 			done = at
 		}
 	}
 	return found
 }
 
-// valueOf gives the first group that took part, or the whole match.
+// valueOf returns the first group that took part, or the whole match.
 func valueOf(groups []int) (start, end int) {
 	for i := 2; i+1 < len(groups); i += 2 {
 		if groups[i] >= 0 && groups[i] < groups[i+1] {
@@ -185,7 +187,7 @@ func valueOf(groups []int) (start, end int) {
 	return groups[0], groups[1]
 }
 
-// compiled is what is known of a rule with a pattern.
+// compiled is a compiled pattern and its shape.
 type compiled struct {
 	pattern *regexp.Regexp
 	shape

@@ -15,7 +15,7 @@ func lastRune(s string) rune {
 	return r
 }
 
-// isSpecial reports whether a character stands between words: a blank, a dash, a quote, and what is no character at all.
+// isSpecial reports whether a character separates words: a blank, a dash, a quote, or an invalid character.
 func isSpecial(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 }

@@ -6,23 +6,23 @@ import (
 	"sync"
 )
 
-// Family says what kind of thing a rule finds. It is what stands in the scrubbed text: [redacted:email].
+// Family is the kind of a secret. The scrubbed text names it: [redacted:email].
 type Family string
 
-// The families. The first twelve are those of source design 3.
+// The families. The first 12 come from source design 3.
 const (
 	Email      Family = "email"
 	Phone      Family = "phone"
-	IP         Family = "ip"          // addresses of hosts, without those of the machine itself
+	IP         Family = "ip"          // addresses of hosts, without the machine's own
 	HomePath   Family = "home_path"   // the user's name in the path of a home folder
 	VendorKey  Family = "vendor_key"  // keys and tokens of vendors
-	AWS        Family = "aws"         // access keys of Amazon's cloud
+	AWS        Family = "aws"         // AWS access keys
 	GitHub     Family = "github"      // tokens of GitHub
-	JWT        Family = "jwt"         // signed or encrypted tokens of JSON
+	JWT        Family = "jwt"         // JSON Web Tokens, signed or encrypted
 	PrivateKey Family = "private_key" // SSH, PEM, PGP and PuTTY keys, and SSH keys with their owner's name
-	Card       Family = "card"        // numbers of payment cards, by issuer, length and Luhn's check
+	Card       Family = "card"        // numbers of payment cards, by issuer, length and Luhn checksum
 	SSN        Family = "ssn"         // social security numbers of the United States
-	Password   Family = "password"    // what is assigned to a password, key or token, in URLs and headers too
+	Password   Family = "password"    // values assigned to a password, key or token, in URLs and headers too
 	IBAN       Family = "iban"        // bank accounts, by their check digits
 )
 
@@ -31,50 +31,51 @@ func Families() []Family {
 	return []Family{Email, Phone, IP, HomePath, VendorKey, AWS, GitHub, JWT, PrivateKey, Card, SSN, Password, IBAN}
 }
 
-// mark begins what stands in the place of what was removed. Rules leave it alone.
+// mark begins the replacement of a secret. Rules leave it alone.
 const mark = "[redacted:"
 
-// Finding is something that was removed.
+// Finding is a secret that was removed.
 type Finding struct {
 	Family Family
-	// Rule is the rule that found it, such as «assignment» or «stripe-access-token».
+	// Rule is the name of the rule, such as `assignment` or `stripe-access-token`.
 	Rule string
-	// Secret is what was removed. It must not be stored or logged; a keyed hash of it may.
+	// Secret is the removed text. Never store or log it; a keyed hash of it is allowed.
 	Secret string
 }
 
-// Options adjust a Scrubber. The zero value removes all families.
+// Options adjust a [Scrubber]. The zero value removes all families.
 type Options struct {
-	// Without names families that are left in the text, such as IP where operators need to see the addresses in errors.
+	// Without names families to keep in the text, such as [IP] if operators need to see the addresses in
+	// errors.
 	Without []Family
 }
 
-// Scrubber removes what its rules find. It may be used by many goroutines.
+// Scrubber removes the findings of its rules from texts. Many goroutines may use it at once.
 type Scrubber struct {
 	without []Family
 }
 
-// New makes a Scrubber. It compiles nothing yet.
+// New makes a Scrubber. New compiles no patterns yet.
 func New(options Options) *Scrubber {
 	return &Scrubber{without: slices.Clone(options.Without)}
 }
 
 var everything = New(Options{})
 
-// Text removes all that any rule finds.
+// Text removes the findings of all rules.
 func Text(text string) string { return everything.Text(text) }
 
-// Text removes what the rules find.
+// Text removes the findings of the scrubber's rules.
 func (s *Scrubber) Text(text string) string {
 	clean, _ := s.Scrub(text)
 	return clean
 }
 
-// maxPasses bounds how often a stretch of a text is looked through: removing one thing may part two that stood together,
-// so that the second is seen only then.
+// maxPasses bounds the passes over a stretch of a text. Removing one secret may separate two that stood
+// together, so that only the next pass sees the second.
 const maxPasses = 5
 
-// Scrub removes what the rules find, and tells what that was. A text that was scrubbed before stays as it is.
+// Scrub removes the findings of the rules, and returns them. A scrubbed text stays as it is.
 func (s *Scrubber) Scrub(text string) (clean string, findings []Finding) {
 	out := cleaner{scrubber: s}
 	out.scrub(text)
@@ -84,7 +85,7 @@ func (s *Scrubber) Scrub(text string) (clean string, findings []Finding) {
 	return out.text.String(), out.findings
 }
 
-// scrub cleans what stands between marks.
+// scrub cleans the stretches between marks.
 func (c *cleaner) scrub(text string) {
 	for rest := 0; rest < len(text); {
 		start, end := nextMark(text, rest)
@@ -94,7 +95,7 @@ func (c *cleaner) scrub(text string) {
 	}
 }
 
-// cleaner gathers a scrubbed text.
+// cleaner collects a scrubbed text.
 type cleaner struct {
 	scrubber *Scrubber
 	text     strings.Builder
@@ -102,9 +103,9 @@ type cleaner struct {
 	work     int // see text
 }
 
-// clean scrubs a stretch without marks, then what is left of it, each part by itself, until nothing is found in any. That
-// a part is looked at by itself is what makes a scrubbed text stay as it is. If there is still something after the last
-// pass, nothing of the part is left: only texts made for it come that far.
+// clean scrubs a stretch without marks, then each remaining part by itself, until nothing is found. Because
+// each part is scrubbed by itself, a scrubbed text stays as it is. If the last pass still finds something, the
+// whole part is removed: only texts made for this purpose get so far.
 func (c *cleaner) clean(part string, passes int) {
 	t := &text{s: part}
 	found := c.scrubber.find(t)
@@ -133,7 +134,7 @@ type span struct {
 	rule       string
 }
 
-// find gives what the rules find, in order, none inside or across another.
+// find returns the findings of the rules in order, without overlaps.
 func (s *Scrubber) find(t *text) []span {
 	if len(t.s) < shortest {
 		return nil
@@ -151,10 +152,10 @@ func (s *Scrubber) find(t *text) []span {
 	return apart(found)
 }
 
-// shortest is how long a text is at the least in which there is something, such as an address ::1:2 or an e-mail a@b.cd.
+// shortest is the least length of a text with a finding, such as an address ::1:2 or an e-mail a@b.cd.
 const shortest = 6
 
-// nextMark gives the first mark from a place on, or the end of the text twice.
+// nextMark returns the first mark from a place on, or the end of the text twice.
 func nextMark(text string, from int) (start, end int) {
 	for at := from; ; {
 		next := strings.Index(text[at:], mark)
@@ -181,7 +182,7 @@ var familyNames = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// apart joins spans that overlap, so that nothing of either is left. The longer one says what it was.
+// apart joins overlapping spans, so that all of both is removed. The longer one gives the family and the rule.
 func apart(found []span) []span {
 	var out []span
 	for _, f := range found {

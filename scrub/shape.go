@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// shape is what every match of a pattern has, so that most texts are known to have none before the pattern is tried.
+// shape is a property of every match of a pattern. Most texts lack it, which saves trying the pattern.
 type shape struct {
-	// run is how many letters, digits, «_» and «-» stand together in every match, at the least.
+	// run is the least number of letters, digits, `_` and `-` that stand together in every match.
 	run int
-	// exact are the pattern's own words as they must be written. Empty: in any case.
+	// exact are the pattern's own words in their required case. Empty: any case.
 	exact []string
 }
 
@@ -26,10 +26,11 @@ func compile(r *rule) *compiled {
 }
 
 const (
-	// runBefore and runAfter are how far from a word the key may be: «aws» has up to 80 characters before its key.
+	// runBefore and runAfter are how far from a word the key may be: `aws` has up to 80 characters before its
+	// key.
 	runBefore = 80
 	runAfter  = 128
-	// shortRun is a stretch that words of prose have too.
+	// shortRun is a length that words of prose reach too.
 	shortRun = 8
 )
 
@@ -63,7 +64,7 @@ func isOneOf(all []string, one string) bool {
 	return false
 }
 
-// runOf gives the shape's run of an expression.
+// runOf returns the shape's run of an expression.
 func runOf(e *syntax.Regexp) int {
 	switch e.Op {
 	case syntax.OpLiteral:
@@ -102,15 +103,15 @@ func longestOf(all []*syntax.Regexp) int {
 	return longest
 }
 
-// isKeyClass reports whether an expression is one character of a key. Unicode's letters that fold to ASCII's are left out
-// of account: a key has none.
+// isKeyClass reports whether an expression is one character of a key. Unicode letters that fold to ASCII are
+// ignored, because no key has them.
 func isKeyClass(e *syntax.Regexp) bool {
 	if e.Op != syntax.OpCharClass {
 		return false
 	}
 	for i := 0; i+1 < len(e.Rune); i += 2 {
 		for c := e.Rune[i]; c <= e.Rune[i+1]; c++ {
-			if c == '\u017f' || c == '\u212a' { // the long s and Kelvin
+			if c == '\u017f' || c == '\u212a' { // the long s and the Kelvin sign
 				continue
 			}
 			if c >= 0x80 || !keyBytes[byte(c)] {
@@ -121,7 +122,7 @@ func isKeyClass(e *syntax.Regexp) bool {
 	return true
 }
 
-// exactWords gives how words are written in a pattern, or nothing if it leaves open the case of one.
+// exactWords returns words in their case in a pattern, or nothing if the pattern ignores the case of one.
 func exactWords(e *syntax.Regexp, words []string) (all []string) {
 	for _, word := range words {
 		written, open := writtenAs(e, word)
@@ -133,7 +134,7 @@ func exactWords(e *syntax.Regexp, words []string) (all []string) {
 	return all
 }
 
-// writtenAs gives how a word is written in the literals of a pattern, and whether it may be written in other ways.
+// writtenAs returns a word in its case in the literals of a pattern. open is true if other cases match too.
 func writtenAs(e *syntax.Regexp, word string) (all []string, open bool) {
 	switch e.Op {
 	case syntax.OpLiteral:

@@ -1,11 +1,11 @@
 package scrub
 
-// text is a piece of text in which rules look. It remembers how far the last stretch of each kind goes, so that rules
-// that start again and again inside one long stretch read it once.
+// text is a piece of text for rules to search. The last stretch of each kind is kept, so that rules which start
+// again and again inside one long stretch read it once.
 type text struct {
 	s         string
 	stretches [stretchKinds]stretch
-	work      int // how many bytes rules have read, for the tests that this grows no faster than the text
+	work      int // bytes read by rules, for the tests that this number grows no faster than the text
 }
 
 // stretch is a part of a text that was read.
@@ -13,20 +13,20 @@ type stretch struct{ from, to int }
 
 // The kinds of stretches. Quoted values have one for each quote and depth of escaping.
 const (
-	keyStretch    = iota // letters, digits, «_» and «-»
-	dottedStretch        // the same and «.»
-	base64Stretch        // and «+», «/» and «=»
+	keyStretch    = iota // letters, digits, `_` and `-`
+	dottedStretch        // the same and `.`
+	base64Stretch        // the same and `+`, `/` and `=`
 	plainStretch         // a value without quotes
-	tagStretch           // up to «<»
-	lineStretch          // up to the end of the line, or of the quotes it is in
+	tagStretch           // up to `<`
+	lineStretch          // up to the end of the line, or of the quotes around it
 	tokenStretch         // up to a blank or a quote
 	paramStretch         // the value of a parameter
 	quotedStretch
 	stretchKinds = quotedStretch + len(quotes)*maxEscapes
 )
 
-// until gives where the stretch of a kind ends that holds the place at. The end of a stretch must not depend on where it
-// was entered.
+// until returns the end of the stretch of a kind that holds the place at. The end of a stretch must not depend
+// on the place of entry.
 func (t *text) until(kind, at int, ends func(s string, at int) bool) int {
 	last := &t.stretches[kind]
 	if at >= last.from && at < last.to {
@@ -77,19 +77,19 @@ func (t *text) base64(at int) int {
 	return t.until(base64Stretch, at, func(s string, i int) bool { return !base64Bytes[s[i]] })
 }
 
-// token goes up to a blank, a quote, or what begins an escape of one.
+// token returns the next blank, quote, or beginning of an escape of one.
 func (t *text) token(at int) int {
 	return t.until(tokenStretch, at, func(s string, i int) bool { return blank(s[i]) || isQuote(s[i]) || s[i] == '\\' })
 }
 
-// line goes up to the end of the line, or to a quote.
+// line returns the end of the line, or the next quote.
 func (t *text) line(at int) int {
 	return t.until(lineStretch, at, func(s string, i int) bool {
 		return s[i] == '\n' || s[i] == '\r' || s[i] == '"' || s[i] == '\'' || s[i] == '`' || s[i] == '\\' && endsLine(s[i+1:])
 	})
 }
 
-// endsLine reports whether what follows a backslash makes it the end of a line, or of a text in quotes.
+// endsLine reports whether the text behind a backslash makes it the end of a line, or of a text in quotes.
 func endsLine(rest string) bool {
 	return rest != "" && (rest[0] == 'n' || rest[0] == 'r' || isQuote(rest[0]))
 }
@@ -106,8 +106,8 @@ func isHex(c byte) bool { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
 func isWord(c byte) bool { return isDigit(c) || isLetter(c) || c == '_' || c >= 0x80 }
 
-// wordBefore reports whether a word goes on over a place. What stands for a line's end in JSON, such as \n or \u003c, is
-// no part of a word.
+// wordBefore reports whether a word continues from before a place. Escapes such as \n or \u003c in JSON are not
+// part of a word.
 func wordBefore(s string, at int) bool {
 	if at == 0 || !isWord(s[at-1]) {
 		return false
@@ -121,7 +121,7 @@ func wordBefore(s string, at int) bool {
 	return at < 6 || s[at-6] != '\\' || s[at-5] != 'u' || s[at-4] != '0' || s[at-3] != '0'
 }
 
-// wordAt reports whether a word goes on at a place.
+// wordAt reports whether a word continues at a place.
 func wordAt(s string, at int) bool {
 	if at >= len(s) || !isWord(s[at]) {
 		return false
@@ -129,7 +129,7 @@ func wordAt(s string, at int) bool {
 	return s[at] < 0x80 || !isSpecial(firstRune(s[at:]))
 }
 
-// lowered gives a text with its letters of ASCII in lower case. It is as long as before, whatever else is in it.
+// lowered returns a text with its ASCII letters in lower case, of the same length.
 func lowered(s string) string {
 	out := []byte(s)
 	for i, c := range out {

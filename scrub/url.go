@@ -31,10 +31,10 @@ func isURLPassword(value string) bool {
 	return value != "" && (mayBeReal(value) || noValues[strings.ToLower(value)] && value != "xxxxx")
 }
 
-// isPort reports whether something is the number of a port.
+// isPort reports whether a text is a port number.
 func isPort(s string) bool { return len(s) <= 5 && strings.Trim(s, digits) == "" }
 
-// login finds user:password@ before a host without a scheme: those of go-sql-driver, of Oracle and of Snowflake.
+// login finds user:password@ before a host without a scheme, as in go-sql-driver, Oracle and Snowflake.
 func login(t *text, start, end int) (from, to int, found bool) {
 	if !isLoginHost(t.s[end:min(len(t.s), end+judged)]) {
 		return 0, 0, false
@@ -59,7 +59,8 @@ func login(t *text, start, end int) (from, to int, found bool) {
 	return begin + at + 1, start, value != "" && !strings.HasPrefix(value, "//") && isURLPassword(value) && !isPort(value)
 }
 
-// endsLogin reports whether a sign stands before a login: a quote, a bracket or an equals sign that no password goes on over.
+// endsLogin reports whether a sign before a login ends it: a quote, a bracket or an equals sign that is not
+// inside the password.
 func endsLogin(s string, at, end int) bool {
 	switch s[at] {
 	case '"', '\'', '`', '(', '[', '<', '{', '=', ',':
@@ -68,7 +69,8 @@ func endsLogin(s string, at, end int) bool {
 	return false
 }
 
-// isLoginHost reports whether what follows an «@» is the host of a connection string: tcp(…), unix(…), /name, host:port/name.
+// isLoginHost reports whether the text behind an `@` is the host of a connection string: tcp(…), unix(…),
+// /name, host:port/name.
 func isLoginHost(s string) bool {
 	for _, protocol := range []string{"tcp(", "tcp6(", "unix(", "udp(", "cloudsql(", "//"} {
 		if strings.HasPrefix(s, protocol) {
@@ -92,13 +94,13 @@ func isLoginHost(s string) bool {
 	return port-i >= 4 && port-i <= 6 && !wordAt(s, port)
 }
 
-// Parameters of queries: those that are always secret, and those that are if what they have was drawn.
+// Query parameters: secretParams are always secret, drawnParams only if their value was generated.
 var (
 	secretParams = []string{"sig", "signature", "x-amz-signature", "x-goog-signature", "x-amz-security-token", "x-oss-signature", "x-ms-signature", "hmac", "otp", "pass", "pwd", "passwd", "auth_token", "jwt", "assertion", "code_verifier", "session_state", "samlresponse", "ticket"}
 	drawnParams  = []string{"key", "code", "auth", "session", "sid", "hash", "state", "nonce", "x-amz-credential", "policy", "k", "t", "s", "access", "credentials", "hdnts", "st", "sessionid", "device_code", "user_code"}
 )
 
-// queryWords are the parameters as they stand in queries.
+// queryWords returns the parameters with their signs in queries.
 func queryWords(params []string) []string {
 	var all []string
 	for _, param := range params {
@@ -109,7 +111,7 @@ func queryWords(params []string) []string {
 	return all
 }
 
-// queryParam finds the value of a parameter that is as long as it must be.
+// queryParam finds the value of a parameter if isSecret accepts it.
 func queryParam(isSecret func(value string) bool) func(t *text, start, end int) (from, to int, found bool) {
 	return func(t *text, _, end int) (from, to int, found bool) {
 		to = trimURL(t.s, end, t.until(paramStretch, end, endsParam))
@@ -118,7 +120,7 @@ func queryParam(isSecret func(value string) bool) func(t *text, start, end int) 
 	}
 }
 
-// isSigned reports whether a parameter that is always secret has a value: no word, and no short number.
+// isSigned reports whether a parameter that is always secret has a real value, not a word or a short number.
 func isSigned(value string) bool {
 	return len(value) >= 16 || len(value) >= 6 && hasDigit(value)
 }
@@ -133,7 +135,7 @@ func endsParam(s string, at int) bool {
 	return false
 }
 
-// trimURL leaves out the sentence's signs behind an address.
+// trimURL removes the sentence's punctuation behind a URL.
 func trimURL(s string, start, end int) int {
 	for end > start && strings.IndexByte(".,;:!?)]}>*", s[end-1]) >= 0 {
 		end--

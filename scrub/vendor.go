@@ -2,7 +2,7 @@ package scrub
 
 import "strings"
 
-// vendorRule is a rule of gitleaks, as «make rules» writes it.
+// vendorRule is a rule of gitleaks, as written by `make rules`.
 type vendorRule struct {
 	id      string
 	words   []string

@@ -1,11 +1,11 @@
 package scrub
 
-// words finds many words in one pass over a text, in either case: the automaton of Aho and Corasick.
+// words finds many words in one pass over a text, in any case: the automaton of Aho and Corasick.
 type words struct {
-	class [256]uint8 // the class of each byte; 0: it is in no word
+	class [256]uint8 // the class of each byte; 0: no word has it
 	width int        // how many classes there are
-	// next is the state that follows, by the place of the state's row and the class: twice the place of its row, and 1 more
-	// if a word ends there.
+	// next is the following state, by the place of the state's row plus the class. A state is twice the place
+	// of its row, plus 1 if a word ends there.
 	next []uint32
 	ends [][]int16 // the words that end in a state
 }
@@ -17,7 +17,7 @@ func newWords(list []string) *words {
 		states += len(word)
 		for i := range len(word) {
 			if w.class[word[i]] == 0 {
-				w.class[word[i]] = uint8(w.width) // words are made of fewer characters than that
+				w.class[word[i]] = uint8(w.width) // words have fewer different characters than that
 				w.width++
 			}
 		}
@@ -44,10 +44,10 @@ func newWords(list []string) *words {
 	return w
 }
 
-// link fills in where to go on when a word does not: by the longest of its ends that begins a word. It goes through the rows
-// by the length of what leads to them, so that all shorter ones are ready, and turns the numbers in a row into places.
+// link sets the next state after a mismatch: the longest suffix that begins a word. Rows are visited by the
+// length of their path, so that all shorter ones are ready. link also turns the row numbers into places.
 func (w *words) link() {
-	fail := make([]uint32, len(w.ends)) // the place of the row where a state goes on
+	fail := make([]uint32, len(w.ends)) // the row where a state goes on after a mismatch
 	line := make([]uint32, 1, len(w.ends))
 	for i := 0; i < len(line); i++ {
 		state := line[i]
@@ -72,7 +72,7 @@ func (w *words) link() {
 
 func (w *words) row(place uint32) []uint32 { return w.next[place:][:w.width] }
 
-// find calls back for each word that is in the text, with the place where it ends.
+// find calls found for each word in the text, with the place of its end.
 func (w *words) find(text string, found func(word, end int)) {
 	state := uint32(0)
 	for i := range len(text) {

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/observe"
 )
 
-// The attributes that no convention has.
+// Attributes without a convention.
 const (
 	keyTenant     = attribute.Key("sluice.tenant")
 	keyAttempt    = attribute.Key("sluice.attempt")
@@ -31,7 +31,7 @@ const (
 	keyStep       = attribute.Key("sluice.step")
 )
 
-// named is the name of a span by the messaging conventions: the operation, and what it is done to.
+// named returns the name of a span by the messaging conventions: the operation and its destination.
 func named(operation, queue string) string {
 	if queue == "" {
 		return operation
@@ -39,7 +39,8 @@ func named(operation, queue string) string {
 	return operation + " " + queue
 }
 
-// messaging are the attributes of an operation on jobs of a queue. A zero kind is none of the conventions' kinds.
+// messaging returns the attributes of an operation on jobs of a queue. A zero kind means none of the
+// conventions' kinds.
 func messaging(operation, queue string, kind attribute.KeyValue) []attribute.KeyValue {
 	attrs := make([]attribute.KeyValue, 0, 10)
 	attrs = append(attrs, semconv.MessagingSystemKey.String("sluice"), semconv.MessagingOperationNameKey.String(operation))
@@ -52,7 +53,7 @@ func messaging(operation, queue string, kind attribute.KeyValue) []attribute.Key
 	return attrs
 }
 
-// ofDatabase are the attributes of a store's call, by the database conventions. No statement is told.
+// ofDatabase adds the attributes of a store's call by the database conventions, without statements.
 func (o *Observer) ofDatabase(attrs []attribute.KeyValue, name string) []attribute.KeyValue {
 	attrs = append(attrs, semconv.DBOperationNameKey.String(name))
 	if o.database != "" {
@@ -73,7 +74,7 @@ func (o *Observer) fail(span trace.Span, err error, at time.Time) {
 	span.SetStatus(codes.Error, text)
 }
 
-// maxText is how many bytes of a text a span gets.
+// maxText is the most bytes of a text that a span gets.
 const maxText = 1 << 10
 
 func (o *Observer) text(of string) string {
@@ -84,7 +85,7 @@ func (o *Observer) text(of string) string {
 	return strings.ToValidUTF8(of[:maxText], "") + "…"
 }
 
-// kinds are the errors that have a name of their own.
+// kinds are the errors with a name of their own.
 var kinds = []struct {
 	err  error
 	name string
@@ -104,7 +105,7 @@ var kinds = []struct {
 	{sluice.ErrEngineTarget, "engine_target"},
 }
 
-// kindOf is an error's kind, of which there are few (error.type).
+// kindOf returns an error's kind for error.type. There are few kinds.
 func kindOf(err error) string {
 	for _, kind := range kinds {
 		if errors.Is(err, kind.err) {
@@ -114,10 +115,10 @@ func kindOf(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
-// ended is the instant at which a call ended.
+// ended returns the instant at which a call ended.
 func ended(c *observe.Call) time.Time { return c.Began.Add(c.Took) }
 
-// during are the options of a span that is made when its call is over already.
+// during returns the options of a span that is made after its call has ended.
 func during(c *observe.Call, kind trace.SpanKind, attrs []attribute.KeyValue) []trace.SpanStartOption {
 	return []trace.SpanStartOption{trace.WithTimestamp(c.Began), trace.WithSpanKind(kind), trace.WithAttributes(attrs...)}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Context gives a context that continues the trace of a job, or of a run, by its labels or headers. If they tell of none,
-// it is the context as it was.
+// Context returns a context that continues the trace of a job or a run, by its labels or headers. Without a
+// trace in them, Context returns ctx.
 func (o *Observer) Context(ctx context.Context, labels map[string]string) context.Context {
 	if len(labels) == 0 {
 		return ctx
@@ -20,19 +20,20 @@ func (o *Observer) Context(ctx context.Context, labels map[string]string) contex
 	return o.propagator.Extract(ctx, propagation.MapCarrier(labels))
 }
 
-// contextOf is the span that a job was enqueued in.
+// contextOf returns the span in which a job was enqueued.
 func (o *Observer) contextOf(labels map[string]string) trace.SpanContext {
 	return trace.SpanContextFromContext(o.Context(context.Background(), labels))
 }
 
-// carried is what a propagator writes of a context; empty: it is in no trace.
+// carried returns the propagator's form of a context; empty: the context has no trace.
 func (o *Observer) carried(ctx context.Context) propagation.MapCarrier {
 	carrier := propagation.MapCarrier{}
 	o.propagator.Inject(ctx, carrier)
 	return carrier
 }
 
-// labelled adds the context of a trace to labels, if they do not tell of one and have room. It never changes the map.
+// labelled returns labels with a trace context added, if they have none and there is room. labelled never
+// changes the map.
 func (o *Observer) labelled(labels map[string]string, carried propagation.MapCarrier) map[string]string {
 	for _, name := range o.propagator.Fields() {
 		if _, theirs := labels[name]; theirs {
@@ -41,7 +42,7 @@ func (o *Observer) labelled(labels map[string]string, carried propagation.MapCar
 	}
 	more := make(map[string]string, len(labels)+len(carried))
 	maps.Copy(more, labels)
-	for _, name := range o.propagator.Fields() { // the first matters most
+	for _, name := range o.propagator.Fields() { // the first field matters most
 		value, has := carried[name]
 		if has && len(more) < sluice.MaxLabels && fits(name) && fits(value) {
 			more[name] = value
@@ -50,7 +51,7 @@ func (o *Observer) labelled(labels map[string]string, carried propagation.MapCar
 	return more
 }
 
-// fits reports whether a store takes a text as a label's name or value. A tracestate that is longer is left out, as
+// fits reports whether a store accepts a text as a label's name or value. A longer tracestate is left out, as
 // W3C Trace Context allows.
 func fits(text string) bool {
 	if text == "" || len(text) > sluice.MaxLabelBytes || !utf8.ValidString(text) {

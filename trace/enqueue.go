@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-queue/sluice/observe"
 )
 
-// beginEnqueue starts the producer's span, which every job of the call comes from, and has them carry its context. A job
-// that carries one already keeps it: a forwarded one, or a run of the local engine's.
+// beginEnqueue starts the producer's span, the parent of every job of the call, and writes its context into the
+// jobs. A job that already has a trace context keeps it, such as a forwarded job or a run of the local engine.
 func (o *Observer) beginEnqueue(ctx context.Context, c *observe.Call) context.Context {
 	if len(c.Inserts) == 0 {
 		return ctx
@@ -41,7 +41,7 @@ func (o *Observer) beginEnqueue(ctx context.Context, c *observe.Call) context.Co
 	return ctx
 }
 
-// queueOf is the queue of all jobs; empty: they are of several.
+// queueOf returns the queue of all jobs; empty: several queues.
 func queueOf(jobs []sluice.Insert) string {
 	for i := range jobs {
 		if jobs[i].Queue != jobs[0].Queue {
@@ -51,7 +51,7 @@ func queueOf(jobs []sluice.Insert) string {
 	return jobs[0].Queue
 }
 
-// carry gives jobs labels that tell of a trace. Those that had none share them.
+// carry gives jobs labels with a trace context. Jobs without labels share one map.
 func (o *Observer) carry(jobs []sluice.Insert, carried propagation.MapCarrier) []sluice.Insert {
 	jobs = slices.Clone(jobs)
 	var alone map[string]string
@@ -80,7 +80,7 @@ func (o *Observer) endEnqueue(ctx context.Context, c *observe.Call) {
 	o.finish(span, c)
 }
 
-// received are the attributes of what became of an enqueue.
+// received returns the attributes of the result of an enqueue.
 func (o *Observer) received(c *observe.Call) (attrs []attribute.KeyValue) {
 	duplicates := 0
 	for _, receipt := range c.Receipts {

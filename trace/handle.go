@@ -11,8 +11,8 @@ import (
 
 func isHandle(c *observe.Call) bool { return c.Name == sluice.StepHandle && len(c.Claims) == 1 }
 
-// beginHandle starts the consumer's span, in which the handler runs. It is the child of the span that enqueued the job:
-// a handler has one job, and the conventions let the span of one message be in its trace.
+// beginHandle starts the consumer's span, in which the handler runs. Its parent is the span that enqueued the
+// job. A handler has one job, and the conventions allow the span of one message in its trace.
 func (o *Observer) beginHandle(ctx context.Context, c *observe.Call) context.Context {
 	job := c.Claims[0]
 	ctx, span := o.startOn(withoutStep(ctx), o.operationOn("handle", job.Queue), job.Labels)

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/observe"
 )
 
-// link links a span to those that enqueued jobs, and are sampled, at most so many. It tells how many.
+// link links a span to the sampled spans that enqueued jobs, up to a limit. count is the number of links.
 func (o *Observer) link(span trace.Span, limit int, jobs iter.Seq[*sluice.Claim]) (count int) {
 	for job := range jobs {
 		if count >= limit {
@@ -23,7 +23,7 @@ func (o *Observer) link(span trace.Span, limit int, jobs iter.Seq[*sluice.Claim]
 	return count
 }
 
-// claimed are the jobs that a claim got.
+// claimed iterates over the jobs that a claim got.
 func claimed(c *observe.Call) iter.Seq[*sluice.Claim] {
 	return func(yield func(*sluice.Claim) bool) {
 		for _, job := range c.Claims {
@@ -34,7 +34,7 @@ func claimed(c *observe.Call) iter.Seq[*sluice.Claim] {
 	}
 }
 
-// settled are the jobs that were settled.
+// settled iterates over the settled jobs.
 func settled(c *observe.Call) iter.Seq[*sluice.Claim] {
 	return func(yield func(*sluice.Claim) bool) {
 		for i := range c.Settlements {

@@ -10,16 +10,16 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// operation is what the spans of one kind for the jobs of a queue have in common. It is made once, because most of them
-// may not be sampled, and are to cost little then.
+// operation holds the common parts of spans of one kind for the jobs of a queue. Each operation is made once,
+// because most spans may not be sampled and should then cost little.
 type operation struct {
 	name string
-	base []trace.SpanStartOption // what a sampler gets to know
+	base []trace.SpanStartOption // the attributes that a sampler sees
 }
 
 type operationKey struct{ name, queue string }
 
-// operationOn is one that is done to a single job, as the conventions' consumer does.
+// operationOn returns the operation on a single job, as done by the conventions' consumer.
 func (o *Observer) operationOn(name, queue string) *operation {
 	key := operationKey{name, queue}
 	if made, is := o.prepared.Load(key); is {
@@ -32,7 +32,7 @@ func (o *Observer) operationOn(name, queue string) *operation {
 	return made.(*operation)
 }
 
-// startOn starts a span in the trace of a job, which begins with it if the job is in none.
+// startOn starts a span in the trace of a job. If the job is in no trace, the span starts one.
 func (o *Observer) startOn(ctx context.Context, op *operation, labels map[string]string, more ...trace.SpanStartOption) (context.Context, trace.Span) {
 	options := make([]trace.SpanStartOption, 0, len(op.base)+len(more)+1)
 	options = append(append(options, op.base...), more...)
@@ -44,7 +44,7 @@ func (o *Observer) startOn(ctx context.Context, op *operation, labels map[string
 	return o.tracer.Start(ctx, op.name, options...)
 }
 
-// ofJob are the attributes of a job.
+// ofJob returns the attributes of a job.
 func ofJob(id sluice.ID, tenant string, generation, attempt int) []attribute.KeyValue {
 	attrs := append(make([]attribute.KeyValue, 0, 8), semconv.MessagingMessageIDKey.String(id.String()), keyAttempt.Int(attempt))
 	if tenant != "" {

@@ -17,14 +17,14 @@ import (
 
 type startKey struct{}
 
-// start is a call that has an engine start runs.
+// start is a call that asks an engine to start runs.
 type start struct {
 	span trace.Span
 	jobs []trace.Span // one for each run
 }
 
-// beginStart starts a span for the call, in the dispatcher's cycle, and one for each job, in the job's own trace, which
-// the run continues by its headers.
+// beginStart starts a span for the call, in the dispatcher's cycle. Each job also gets one in its own trace,
+// which the run continues by its headers.
 func (o *Observer) beginStart(ctx context.Context, c *observe.Call) context.Context {
 	if len(c.Runs) == 0 {
 		return ctx
@@ -53,7 +53,7 @@ func (o *Observer) dispatch(ctx context.Context, c *observe.Call, run *sluice.Ru
 		}
 	}
 	headers := o.carried(ctx)
-	maps.Copy(headers, run.Headers) // what they have stays
+	maps.Copy(headers, run.Headers) // existing headers stay
 	if len(headers) > 0 {
 		run.Headers = headers
 	}
@@ -78,13 +78,13 @@ func (o *Observer) endStart(ctx context.Context, c *observe.Call) {
 	o.finish(s.span, c)
 }
 
-// runsEnded tells, in the trace of each job, of a run that has ended, or of one that is not known any more; and of each
-// job that was forwarded. What a worker has done is told by its handler's span.
+// runsEnded makes a span in the trace of each job whose run has ended, or is no longer known, and of each
+// forwarded job. For jobs of workers, the handler's span shows the work.
 func (o *Observer) runsEnded(ctx context.Context, c *observe.Call) {
 	s := stepOf(ctx)
 	forwards := s != nil && s.began.Name == sluice.StepForward
 	if s != nil && s.began.Name == sluice.StepCycle {
-		return // it was handed over just now
+		return // the engine took the job just now
 	}
 	for i := range c.Settlements {
 		settled := &c.Settlements[i]
@@ -122,7 +122,8 @@ func (o *Observer) runEnded(ctx context.Context, c *observe.Call, settled *sluic
 	span.End(trace.WithTimestamp(at))
 }
 
-// heldSince is since when a job was held. The claim's instant is by the store's clock, which may go ahead of ours.
+// heldSince returns since when a job was held. The claim's time is by the store's clock, which may be ahead of
+// this process's.
 func heldSince(job *sluice.Claim, until time.Time) time.Time {
 	since := job.ReceivedAt
 	if since.IsZero() {

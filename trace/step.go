@@ -12,19 +12,20 @@ import (
 	"github.com/sluice-queue/sluice/observe"
 )
 
-// step is a cycle, or a round of upkeep. It has a span as soon as it does something: most find nothing to do.
+// step is a cycle, or a round of upkeep. A step gets a span as soon as it does something, because most steps
+// find nothing to do.
 type step struct {
 	mu    sync.Mutex
-	began observe.Call // only what is known at its beginning
+	began observe.Call // only the facts known at its beginning
 	base  context.Context
 	ctx   context.Context // in its span
 	span  trace.Span      // nil: it has none yet
-	held  []observe.Call  // from before it had one, and only what is told of them
+	held  []observe.Call  // summaries of calls before it had a span
 	over  bool
 	links int // to jobs
 }
 
-// maxHeld bounds the calls that are remembered of a step that has done nothing so far.
+// maxHeld is the most calls kept of a step that has done nothing so far.
 const maxHeld = 16
 
 type stepKey struct{}
@@ -46,12 +47,12 @@ func (o *Observer) beginStep(ctx context.Context, c *observe.Call) context.Conte
 	return context.WithValue(ctx, stepKey{}, s)
 }
 
-// summary is what is kept of a call: not the jobs.
+// summary returns the parts of a call to keep: not the jobs.
 func summary(c *observe.Call) observe.Call {
 	return observe.Call{Kind: c.Kind, Name: c.Name, Queue: c.Queue, Engine: c.Engine, Began: c.Began, Took: c.Took, Err: c.Err, Jobs: c.Jobs}
 }
 
-// open gives a step its span, if it has none yet, and puts a context into it, which stays as it is otherwise.
+// open gives a step its span, if it has none yet, and returns the context within that span.
 func (s *step) open(ctx context.Context, o *Observer) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,8 +81,8 @@ func (s *step) opened(o *Observer) context.Context {
 	return s.ctx
 }
 
-// endStep ends the span of a step. One that did nothing has none, unless it failed, and not only because it was told to
-// end.
+// endStep ends the span of a step. A step that did nothing has none, unless it failed for another reason than
+// the end of its context.
 func (o *Observer) endStep(ctx context.Context, c *observe.Call) {
 	s := stepOf(ctx)
 	s.mu.Lock()
@@ -96,8 +97,8 @@ func (o *Observer) endStep(ctx context.Context, c *observe.Call) {
 	o.finish(s.span, c)
 }
 
-// called makes the span of a call that is over: in the step that it is part of, or in the span of who called. A call that
-// is neither has one only if it is one of a worker's, which claims and settles for many jobs at once.
+// called makes the span of a call that has ended, within its step or within the caller's span. A call without
+// either gets a span only if it is a worker's claim or settle, which serve many jobs at once.
 func (o *Observer) called(ctx context.Context, c *observe.Call) {
 	s := stepOf(ctx)
 	switch {
@@ -113,7 +114,7 @@ func (o *Observer) called(ctx context.Context, c *observe.Call) {
 	}
 }
 
-// alone makes the span of a worker's claim or settle, which is for many jobs, and in the trace of none.
+// alone makes the span of a worker's claim or settle, which belongs to many jobs and so to no job's trace.
 func (o *Observer) alone(ctx context.Context, c *observe.Call) {
 	if c.Jobs == 0 {
 		return
@@ -129,7 +130,8 @@ func (o *Observer) alone(ctx context.Context, c *observe.Call) {
 	o.finish(span, c)
 }
 
-// isTending reports whether a call only keeps who works alive and informed. There are many, whatever the work.
+// isTending reports whether a call only keeps processes alive and informed. There are many of these, even
+// without work.
 func isTending(c *observe.Call) bool {
 	switch c.Name {
 	case "renew", "beat", "leave", "lead", "look", "queues":
@@ -141,7 +143,7 @@ func isTending(c *observe.Call) bool {
 func isClaim(c *observe.Call) bool  { return c.Kind == observe.KindStore && c.Name == "claim" }
 func isSettle(c *observe.Call) bool { return c.Kind == observe.KindStore && c.Name == "settle" }
 
-// called takes in a call of a step. One that found nothing to do is passed over.
+// called takes in a call of a step, unless the call found nothing to do.
 func (s *step) called(o *Observer, c *observe.Call) {
 	if c.Jobs == 0 && c.Err == nil {
 		return
@@ -179,7 +181,7 @@ func moves(c *observe.Call) bool {
 	return false
 }
 
-// child makes the span of a call that is over.
+// child makes the span of a call that has ended.
 func (o *Observer) child(ctx context.Context, c *observe.Call) { o.finish(o.startChild(ctx, c), c) }
 
 func (o *Observer) startChild(ctx context.Context, c *observe.Call, options ...trace.SpanStartOption) trace.Span {

@@ -1,8 +1,12 @@
-// Package trace makes spans of OpenTelemetry out of what package observe sees: of an enqueue, of what happens to each job
-// until its end, and of the cycles in which dispatchers and upkeep work on many. The context of a trace travels with the
-// job as labels, and with its run as headers, so that one trace goes through all processes that touch a job.
+// Package trace makes OpenTelemetry spans of the calls that package observe sees. There are spans for each
+// enqueue, for each job until its end, and for the cycles in which dispatchers and upkeep work on many jobs.
 //
-// It needs OpenTelemetry's API only. Without a TracerProvider that samples, nothing is recorded.
+// Begin with [New], and give the [Observer] to [observe.Store] and [observe.Engine]. The trace context travels
+// in the job's labels and in its run's headers, so one trace covers all processes that touch a job. Code
+// outside of a worker continues a trace with [Observer.Context].
+//
+// Besides Sluice, the package imports only OpenTelemetry's API. Without a TracerProvider that samples, it
+// records nothing. Next, read docs/guide/traces.md.
 package trace
 
 import (
@@ -18,30 +22,30 @@ import (
 	"github.com/sluice-queue/sluice/observe"
 )
 
-// scope is the name of what makes the spans.
+// scope is the instrumentation scope of the spans.
 const scope = "github.com/sluice-queue/sluice/trace"
 
-// DefaultLinks is how many links to jobs a span of many has at the most.
+// DefaultLinks is the most links to jobs that a span of many jobs has.
 const DefaultLinks = 32
 
-// Options adjust the observer. The zero value traces with the global TracerProvider.
+// Options adjust an [Observer]. The zero value traces with the global TracerProvider.
 type Options struct {
 	// TracerProvider makes the spans. Default: the global one.
 	TracerProvider trace.TracerProvider
-	// Propagator writes the context of a trace into a job's labels and a run's headers, and reads it there. Default:
-	// propagation.TraceContext, which are the labels traceparent and tracestate.
+	// Propagator writes the trace context into a job's labels and a run's headers, and reads it there. Default:
+	// propagation.TraceContext, with the labels traceparent and tracestate.
 	Propagator propagation.TextMapPropagator
-	// Database is the store's product, by the conventions' names, such as "postgresql" or "sqlite" (db.system.name).
-	// Default: it is left out.
+	// Database is the store's product by the conventions' names, such as "postgresql" or "sqlite"
+	// (db.system.name). Default: omitted.
 	Database string
-	// Scrub removes secrets and personal data from the text of every error and reason before a span gets it. That of a
-	// scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
+	// Scrub removes secrets and personal data from the text of every error and reason before a span gets it. A
+	// scrub.Scrubber may keep some families; scrub.Nothing keeps all. Default: scrub.Text.
 	Scrub func(string) string
-	// Links is how many links to jobs a span of many has at the most, such as that of a claim. Default DefaultLinks.
+	// Links is the most links to jobs that a span of many jobs has, such as a claim's. Default [DefaultLinks].
 	Links int
 }
 
-// Observer is an observe.Observer that makes spans. Give the same one to the store and to its engines.
+// Observer is an [observe.Observer] that makes spans. Give the same one to the store and to its engines.
 type Observer struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
@@ -70,7 +74,7 @@ func New(options Options) *Observer {
 	}
 }
 
-// Begin starts the spans in which others are to be, or that others are to continue.
+// Begin starts spans that other spans nest in or continue.
 func (o *Observer) Begin(ctx context.Context, c *observe.Call) context.Context {
 	switch {
 	case c.Kind == observe.KindStep && isHandle(c):
@@ -85,7 +89,7 @@ func (o *Observer) Begin(ctx context.Context, c *observe.Call) context.Context {
 	return ctx
 }
 
-// End ends what Begin has started, and makes the spans of all else that was worth one.
+// End ends the spans that Begin started, and makes the spans of other calls worth one.
 func (o *Observer) End(ctx context.Context, c *observe.Call) {
 	switch {
 	case c.Kind == observe.KindStep && isHandle(c):

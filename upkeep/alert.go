@@ -10,12 +10,12 @@ import (
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
-// tellInterval is how often the receivers of this process are told what they were not told yet, if alerts are not looked at
-// more often than that.
+// tellInterval is how often this process delivers outstanding notifications to its receivers, unless it
+// evaluates alerts more often.
 const tellInterval = 5 * time.Second
 
-// alerting looks at alerts and tells receivers beside the rounds: nothing waits for a store that is slow to say how it is,
-// or for a receiver that is down.
+// alerting evaluates alerts and notifies receivers outside the rounds. A slow store or an unreachable receiver
+// then delays no other work.
 type alerting struct {
 	watcher *alert.Watcher
 	looks   beside
@@ -23,11 +23,11 @@ type alerting struct {
 	all     sync.WaitGroup
 }
 
-// beside is work that goes on beside the rounds, once at a time.
+// beside is work that goes on outside the rounds, once at a time.
 type beside struct {
-	at      time.Time // when it is done again
+	at      time.Time // when to begin the next run
 	running bool
-	ended   chan bool // gets whether something is to be told at once
+	ended   chan bool // receives whether notifications are due at once
 }
 
 func newAlerting(watcher *alert.Watcher) alerting {
@@ -36,7 +36,7 @@ func newAlerting(watcher *alert.Watcher) alerting {
 
 func newBeside() beside { return beside{ended: make(chan bool, 1)} }
 
-// due reports whether the work is to be begun now, and says when it is to be begun next.
+// due reports whether a run is to begin now, and sets the time of the next.
 func (b *beside) due(interval time.Duration) bool {
 	if b.running || time.Now().Before(b.at) {
 		return false
@@ -45,7 +45,7 @@ func (b *beside) due(interval time.Duration) bool {
 	return true
 }
 
-// over reports whether the work has ended, and whether something is to be told at once.
+// over takes in a run that has ended. tell is true if notifications are due at once.
 func (b *beside) over() (tell bool) {
 	select {
 	case tell = <-b.ended:
@@ -55,7 +55,8 @@ func (b *beside) over() (tell bool) {
 	return tell
 }
 
-// alertBeside looks at alerts, if it is time and this upkeep leads, and tells receivers, whoever leads.
+// alertBeside evaluates alerts, if it is time and this upkeep leads. This process's receivers are notified even
+// if another upkeep leads.
 func (u *Upkeep) alertBeside(ctx context.Context, leads bool) {
 	a := &u.alerts
 	if a.looks.over() {
@@ -88,7 +89,7 @@ func (u *Upkeep) tellInterval() time.Duration {
 	return tellInterval
 }
 
-// alertIf looks and tells where everything is to be done.
+// alertIf evaluates alerts and notifies receivers if all work is to be done.
 func (u *Upkeep) alertIf(ctx context.Context, all bool, done *Done) (err error) {
 	if !all || u.options.AlertInterval < 0 {
 		return nil
@@ -100,19 +101,20 @@ func (u *Upkeep) alertIf(ctx context.Context, all bool, done *Done) (err error) 
 	return err
 }
 
-// listening is a receiver whose errors are scrubbed before the audit gets a cut one: of half a secret no rule knows that it is
-// one.
+// listening is a receiver whose errors are scrubbed before the audit stores them cut short. No rule would
+// recognise half a secret.
 type listening struct {
 	alert.Receiver
 	clean func(string) string
 }
 
-// Tell scrubs the answer.
+// Tell notifies the receiver and scrubs its error.
 func (l *listening) Tell(ctx context.Context, message alert.Message) error {
 	return scrubbed.Error(l.Receiver.Tell(ctx, message), l.clean)
 }
 
-// listeningAll gives receivers whose errors are scrubbed. One that is nil stays so, and is refused when it is told.
+// listeningAll wraps receivers so that their errors are scrubbed. A nil receiver stays nil; notifying it fails
+// later.
 func listeningAll(receivers []alert.Receiver, clean func(string) string) []alert.Receiver {
 	out := make([]alert.Receiver, len(receivers))
 	for i, r := range receivers {

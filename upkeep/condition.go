@@ -7,14 +7,15 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// noted is a condition that is there or not. The zero value: it is not.
+// noted is a condition that may exist. In the zero value, it does not.
 type noted struct {
 	mu  sync.Mutex
 	is  bool
 	the sluice.Condition
 }
 
-// set notes a condition, and reports whether that is news. One that goes on keeps its beginning.
+// set stores a condition, and reports whether its kind or text is new. A lasting condition keeps its start
+// time.
 func (n *noted) set(c sluice.Condition) (news bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -26,14 +27,14 @@ func (n *noted) set(c sluice.Condition) (news bool) {
 	return news
 }
 
-// clear notes that there is none.
+// clear notes that the condition has ended.
 func (n *noted) clear() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.is = false
 }
 
-// addTo appends the condition if it is there.
+// addTo appends the condition if it exists.
 func (n *noted) addTo(all []sluice.Condition) []sluice.Condition {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -43,7 +44,7 @@ func (n *noted) addTo(all []sluice.Condition) []sluice.Condition {
 	return all
 }
 
-// ownConditions are what keeps upkeep from following runs, or from doing it safely.
+// ownConditions lists the problems that keep upkeep from following runs, or from following them safely.
 func (u *Upkeep) ownConditions() []sluice.Condition {
 	u.standing.mu.Lock()
 	own := append([]sluice.Condition(nil), u.standing.unfollowed...)
@@ -51,8 +52,8 @@ func (u *Upkeep) ownConditions() []sluice.Condition {
 	return u.withFollowers(own, func(f *follower, all []sluice.Condition) []sluice.Condition { return f.unsafe.addTo(all) })
 }
 
-// conditions are what holders are told of: what keeps upkeep from its work, which engines do not answer, and where runs go
-// nowhere.
+// conditions lists the problems shown in the holder's record. They are the problems that keep upkeep from its
+// work, engines that do not answer, and runs that no worker polls.
 func (u *Upkeep) conditions() []sluice.Condition {
 	return u.withFollowers(u.ownConditions(), func(f *follower, all []sluice.Condition) []sluice.Condition {
 		return f.unpolled.addTo(f.away.addTo(all))
@@ -69,7 +70,7 @@ func (u *Upkeep) withFollowers(all []sluice.Condition, add func(*follower, []slu
 	return all
 }
 
-// isEngineFault reports whether an error says that an engine cannot be asked now.
+// isEngineFault reports whether an error means that an engine cannot be asked now.
 func isEngineFault(err error) bool {
 	return errors.Is(err, sluice.ErrEngineUnavailable) || errors.Is(err, sluice.ErrEngineTarget)
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// decision is what becomes of a job by what its engine says of its run.
+// decision is the settlement of a job, derived from the engine's answer about its run.
 type decision struct {
 	sluice.Settlement
 	claim *sluice.Claim
 	run   sluice.RunOutcome
 }
 
-// settle writes down what became of jobs. One that somebody else has settled in between is theirs.
+// settle writes settlements. If another process has settled a job meanwhile, the store refuses this settlement.
 func (f *follower) settle(ctx context.Context, q sluice.Queue, decisions []decision, done *Followed) error {
 	decisions = slices.DeleteFunc(decisions, func(d decision) bool { return d.Event == "" })
 	if len(decisions) == 0 {
@@ -43,7 +43,7 @@ func (f *follower) settle(ctx context.Context, q sluice.Queue, decisions []decis
 	return nil
 }
 
-// tellSettled logs what became of a job.
+// tellSettled logs the outcome of a job.
 func (f *follower) tellSettled(q sluice.Queue, d decision, err error) {
 	log := f.upkeep.log
 	if err != nil {
@@ -54,7 +54,7 @@ func (f *follower) tellSettled(q sluice.Queue, d decision, err error) {
 		log.TellJob(event.RunAbsent, d.claim, "ref", d.claim.Ref, "reason", d.Reason)
 	}
 	switch d.Event {
-	case sluice.EventRecover: // that the run is absent has said it all
+	case sluice.EventRecover: // the log line of the absent run says it all
 	case sluice.EventDispatch, sluice.EventDoubt:
 		log.TellJob(event.Of(d.Event), d.claim, "ref", d.claim.Ref, "error", d.Error, "reason", d.Reason)
 	default:
@@ -62,7 +62,7 @@ func (f *follower) tellSettled(q sluice.Queue, d decision, err error) {
 	}
 }
 
-// ranFor is how long a run took, by its engine's clock, or the store's from the claim on.
+// ranFor returns the duration of a run by its engine's clock, or by the store's clock since the claim.
 func ranFor(d decision, now time.Time) time.Duration {
 	if !d.run.StartedAt.IsZero() && !d.run.EndedAt.IsZero() {
 		return d.run.EndedAt.Sub(d.run.StartedAt)

@@ -13,29 +13,30 @@ import (
 )
 
 const (
-	// followSlice is how many runs one call to an engine asks for.
+	// followSlice is the most runs that one call to an engine asks for.
 	followSlice = 500
-	// followOverlap is how far back runs that ended are listed again: an engine may tell of some late.
+	// followOverlap is how far back ended runs are listed again, because an engine may list some late.
 	followOverlap = 15 * time.Second
-	// followIdle is how far back they are listed when the first runs are under way after a while without any.
+	// followIdle is how far back ended runs are listed when runs start after a time without any.
 	followIdle = time.Minute
-	// idleInterval is how often a queue is looked at whose engine is not followed here, and that has nothing at those that are.
+	// idleInterval is how often to look at a queue whose engine is not followed here, and which has no runs at
+	// the engines that are.
 	idleInterval = 30 * time.Second
 )
 
-// Followed counts what following the runs of a queue did.
+// Followed counts the results of following the runs of a queue.
 type Followed struct {
-	// Settled counts the jobs by the event that their run's end, or its absence, gave rise to.
+	// Settled counts jobs by the event that followed from the end, or the absence, of their run.
 	Settled map[sluice.Event]int `json:"settled"`
-	// Ending runs are those of cancelled jobs that were asked to end, Ended ones those of which it is known by now that
-	// they have, or never began.
+	// Ending counts runs of cancelled jobs that were asked to end. Ended counts those known to have ended or
+	// never begun.
 	Ending int `json:"ending"`
 	Ended  int `json:"ended"`
-	// Unknown jobs are asked for again, because their engine gave no answer.
+	// Unknown counts jobs whose engine gave no answer; they are asked for again.
 	Unknown int `json:"unknown"`
 }
 
-// jobs counts the jobs of which something became.
+// jobs returns the number of jobs that changed.
 func (f Followed) jobs() int {
 	jobs := f.Ending + f.Ended
 	for _, n := range f.Settled {
@@ -49,49 +50,49 @@ type follower struct {
 	upkeep *Upkeep
 	queue  string
 	by     string
-	// engines are those whose runs it follows; those at others are others' business.
+	// engines are the engines whose runs it follows; other processes follow runs at other engines.
 	engines map[string]sluice.Engine
-	// strict makes a run at an engine that it was not given an error.
+	// strict makes a run at an unknown engine an error.
 	strict bool
 
 	mu      sync.Mutex
 	running bool
 	at      time.Time // when to follow again
-	engine  string    // that the queue had when it was followed last
+	engine  string    // the queue's engine when it was last followed
 
 	unsafe   noted     // its runs cannot be followed safely
-	away     noted     // its engine does not say how they are
-	unpolled noted     // they go nowhere
-	polledAt time.Time // when its engine was asked for that
+	away     noted     // its engine does not answer about runs
+	unpolled noted     // no worker polls for its runs
+	polledAt time.Time // when its engine was last asked about pollers
 
 	since   time.Time            // ends before were listed, by the engine's clock
-	seen    map[string]time.Time // refs that were listed since then, and when they ended
-	strayAt time.Time            // when to ask for the next slice
-	strayID sluice.ID            // where it begins
-	walked  bool                 // all runs were asked for once
+	seen    map[string]time.Time // refs listed since then, and when they ended
+	strayAt time.Time            // when to ask for the next slice of runs under way
+	strayID sluice.ID            // first job of that slice
+	walked  bool                 // all runs under way were asked for once
 	keeps   map[string]retention
-	least   time.Duration // the shortest of these, 0: there is none
-	idle    bool          // nothing was at its engines at the last look
-	found   int           // runs at its engines that the present look came upon
+	least   time.Duration // the shortest retention in keeps, 0: none
+	idle    bool          // no run was at its engines at the last look
+	found   int           // runs at its engines found by the present look
 
-	endAfter sluice.StrayRun // behind which to go on with runs of cancelled jobs
-	endedAll bool            // all of these were asked for once
+	endAfter sluice.StrayRun // after which run of a cancelled job to go on
+	endedAll bool            // all runs of cancelled jobs were asked for once
 }
 
-// newFollower makes a follower that follows nothing yet.
+// newFollower makes a follower without engines.
 func (u *Upkeep) newFollower(queue string) *follower {
 	return &follower{upkeep: u, queue: queue, by: u.holder.ID, seen: make(map[string]time.Time), keeps: make(map[string]retention)}
 }
 
-// strictFollower makes a follower of all that this upkeep was given, for acts of people.
+// strictFollower makes a follower of all engines given to this upkeep, for acts of people.
 func (u *Upkeep) strictFollower(queue string) *follower {
 	f := u.newFollower(queue)
 	f.engines, f.strict = u.options.Engines, true
 	return f
 }
 
-// follow settles the jobs whose runs have ended, and those of claims whose lease ran out, by asking their engines, and
-// has the runs of cancelled jobs ended. An engine that cannot be reached leaves its jobs as they are.
+// follow asks engines about runs, and settles the jobs of ended runs and of claims whose lease ran out. Runs of
+// cancelled jobs are asked to end.  If an engine is unreachable, its jobs stay as they are.
 func (f *follower) follow(ctx context.Context, q sluice.Queue) (done Followed, err error) {
 	ctx, end := sluice.BeginStep(ctx, f.store(), sluice.Step{Name: sluice.StepFollow, Queue: q.Name})
 	defer func() { end(sluice.StepEnd{Jobs: done.jobs(), Err: err}) }()
@@ -100,7 +101,7 @@ func (f *follower) follow(ctx context.Context, q sluice.Queue) (done Followed, e
 	switch {
 	case err != nil:
 		return done, fmt.Errorf("look for runs under way: %w", err)
-	case len(away) == 0: // what an engine lists is none of ours
+	case len(away) == 0: // without runs of this queue, an engine's list is of no use
 		f.calm()
 		f.since, f.walked, f.strayID = q.Now.Add(-followIdle), true, sluice.ID{}
 	default:
@@ -112,7 +113,7 @@ func (f *follower) follow(ctx context.Context, q sluice.Queue) (done Followed, e
 	return done, errors.Join(err, strayErr)
 }
 
-// calm forgets what troubled the runs: there are none, or others follow them.
+// calm clears the conditions of the runs: there are none, or another process follows them.
 func (f *follower) calm() {
 	f.unsafe.clear()
 	f.away.clear()
@@ -121,7 +122,7 @@ func (f *follower) calm() {
 
 func (f *follower) store() sluice.Store { return f.upkeep.store }
 
-// askOverdue asks for the runs of claims whose lease ran out: who held them may or may not have started them.
+// askOverdue asks for the runs of claims whose lease ran out: their holder may or may not have started them.
 func (f *follower) askOverdue(ctx context.Context, q sluice.Queue, done *Followed) error {
 	late, err := f.store().Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, Overdue: true, Limit: q.Settings.RecoverBatch})
 	if err != nil {
@@ -130,7 +131,7 @@ func (f *follower) askOverdue(ctx context.Context, q sluice.Queue, done *Followe
 	return f.ask(ctx, q, late, done)
 }
 
-// listEnded takes in the runs that ended since it did so last.
+// listEnded settles the jobs of runs that ended since the last call.
 func (f *follower) listEnded(ctx context.Context, q sluice.Queue, done *Followed) error {
 	engine := f.engines[q.Settings.Engine]
 	if engine == nil {
@@ -177,7 +178,7 @@ func (f *follower) unseen(runs []sluice.RunOutcome) []sluice.RunOutcome {
 	})
 }
 
-// settleEnded settles the jobs of runs that ended, those whose present run they are.
+// settleEnded settles the jobs of ended runs, if the run is the job's current one.
 func (f *follower) settleEnded(ctx context.Context, q sluice.Queue, runs []sluice.RunOutcome, done *Followed) error {
 	for slice := range slices.Chunk(runs, followSlice) {
 		ids := make([]sluice.ID, len(slice))
@@ -205,8 +206,8 @@ func (f *follower) settleEnded(ctx context.Context, q sluice.Queue, runs []sluic
 	return nil
 }
 
-// askStray asks for a slice of the runs under way, one by one: an engine that lists ends may miss one. At first it goes
-// through all of them, because nobody may have looked for long.
+// askStray asks one by one for a slice of the runs under way, because an engine's list of ended runs may miss
+// one. The first call asks for all of them, because no process may have asked for a long time.
 func (f *follower) askStray(ctx context.Context, q sluice.Queue, done *Followed) error {
 	if f.walked && time.Now().Before(f.strayAt) {
 		return nil
@@ -234,7 +235,7 @@ func (f *follower) askStray(ctx context.Context, q sluice.Queue, done *Followed)
 	}
 }
 
-// ask asks engines how the runs of jobs are, and settles these accordingly.
+// ask asks engines about the runs of jobs, and settles the jobs accordingly.
 func (f *follower) ask(ctx context.Context, q sluice.Queue, claims []*sluice.Claim, done *Followed) error {
 	return f.judge(ctx, q, claims, func(judged []Judged, unknown int) error {
 		done.Unknown += unknown
@@ -246,19 +247,19 @@ func (f *follower) ask(ctx context.Context, q sluice.Queue, claims []*sluice.Cla
 	})
 }
 
-// Judged is a job, what its engine says of its run, and what becomes of the job by that.
+// Judged is a job, its engine's answer about its run, and the event that follows for the job.
 type Judged struct {
 	Job sluice.Job        `json:"job"`
 	Run sluice.RunOutcome `json:"run"`
-	// Event is what the engine's answer gives rise to; empty: nothing.
+	// Event is the event that follows from the engine's answer; empty: none.
 	Event  sluice.Event `json:"event,omitempty"`
 	Reason string       `json:"reason,omitempty"`
 
 	decided decision
 }
 
-// judge asks engines how the runs of jobs are, a slice at a time, and hands over what becomes of each; of those that an
-// engine gave no answer for, only how many.
+// judge asks engines about the runs of jobs, a slice at a time. Per slice, take receives the judged jobs and
+// the number of jobs without an answer.
 func (f *follower) judge(ctx context.Context, q sluice.Queue, claims []*sluice.Claim, take func(judged []Judged, unknown int) error) error {
 	var failed []error
 	for engine, ofEngine := range byEngine(claims) {
@@ -303,7 +304,7 @@ func (f *follower) judgeSlice(ctx context.Context, q sluice.Queue, where string,
 	}
 	var judged []Judged
 	for i, run := range outcomes {
-		if run.State == "" { // nobody knows
+		if run.State == "" { // no answer
 			continue
 		}
 		own, err := f.owns(ctx, q, claims[i].ID, run)
@@ -322,8 +323,8 @@ func (f *follower) judgeSlice(ctx context.Context, q sluice.Queue, where string,
 	return judged, unknown
 }
 
-// clockAfter is what the store's clock shows after an engine said that it lacks the run of a claim. Before, it may have
-// shown any time: this process may have stood still since then, for longer than the engine remembers.
+// clockAfter returns the store's time after an engine reported a claim's run as absent. An earlier time may be
+// too old: this process may have been frozen since, for longer than the engine keeps runs.
 func (f *follower) clockAfter(ctx context.Context, q sluice.Queue, claims []*sluice.Claim, outcomes []sluice.RunOutcome) (time.Time, error) {
 	for i, run := range outcomes {
 		if run.State == sluice.RunAbsent && claims[i].State == sluice.StateClaimed {
@@ -337,7 +338,7 @@ func (f *follower) clockAfter(ctx context.Context, q sluice.Queue, claims []*slu
 	return q.Now, nil
 }
 
-// owns reports whether a run that has the ref of a job's is that job's: it was begun for it, or adopted.
+// owns reports whether a run with a job's ref is the job's run: the run was started for the job, or adopted.
 func (f *follower) owns(ctx context.Context, q sluice.Queue, id sluice.ID, run sluice.RunOutcome) (bool, error) {
 	if run.Job.IsZero() || run.Job == id {
 		return true, nil
@@ -355,7 +356,7 @@ func (f *follower) owns(ctx context.Context, q sluice.Queue, id sluice.ID, run s
 	return sluice.Adopts(ctx, f.store(), job, q.Settings, run, q.Now)
 }
 
-// follows reports whether it is this follower's business what some runs of a queue do, and counts them if it is.
+// follows reports whether this follower is responsible for some runs of a queue, and counts them if it is.
 func (f *follower) follows(q sluice.Queue, where string, runs int) bool {
 	name, _ := sluice.TargetAt(q.Name, q.Settings, where)
 	if f.engines[name] == nil && !f.strict {
@@ -365,7 +366,8 @@ func (f *follower) follows(q sluice.Queue, where string, runs int) bool {
 	return true
 }
 
-// engineAt gives the engine that has some runs of a queue, and where it has them, whatever the settings say by now.
+// engineAt returns the engine that has some runs of a queue, and their target there, even if the settings have
+// changed.
 func (f *follower) engineAt(q sluice.Queue, where string, runs int) (sluice.Engine, sluice.RunTarget, error) {
 	name, target := sluice.TargetAt(q.Name, q.Settings, where)
 	engine := f.engines[name]

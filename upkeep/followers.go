@@ -12,7 +12,8 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// followers are the followers of all queues. They work beside the rounds, so that recovery does not wait for engines.
+// followers are the followers of all queues. They work outside the rounds, so that recovery does not wait for
+// engines.
 type followers struct {
 	all sync.WaitGroup
 
@@ -20,7 +21,7 @@ type followers struct {
 	queues map[string]*follower
 }
 
-// of gives the follower of a queue.
+// of returns the follower of a queue.
 func (u *Upkeep) of(queue string) *follower {
 	u.runs.mu.Lock()
 	defer u.runs.mu.Unlock()
@@ -32,7 +33,7 @@ func (u *Upkeep) of(queue string) *follower {
 	return f
 }
 
-// calm forgets what troubles the following of runs: it is the business of those that follow them now.
+// calm clears the conditions of following runs: the processes that follow the runs now report them.
 func (all *followers) calm() {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -41,8 +42,8 @@ func (all *followers) calm() {
 	}
 }
 
-// followBeside follows the runs at some engines, of each queue for which it is time, while the rounds go on. The queues are
-// read if the round has not read them.
+// followBeside follows the runs at some engines outside the rounds, for each queue that is due. If the round
+// has not read the queues, followBeside does.
 func (u *Upkeep) followBeside(ctx context.Context, queues []sluice.Queue, engines map[string]sluice.Engine) {
 	if len(engines) == 0 {
 		u.runs.calm()
@@ -68,8 +69,9 @@ func (u *Upkeep) followBeside(ctx context.Context, queues []sluice.Queue, engine
 	}
 }
 
-// begin reports whether it is time to follow, and nobody does. A queue that was given another engine is not left to wait,
-// and engines that were not followed until now are asked for all their runs: nobody may have looked for long.
+// begin reports whether it is time to follow the runs, and no follower of the queue is at work. A queue whose
+// engine changed is followed at once. Engines that are new here are asked for all their runs, because no
+// process may have asked for a long time.
 func (f *follower) begin(engine string, engines map[string]sluice.Engine) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,8 +87,9 @@ func (f *follower) begin(engine string, engines map[string]sluice.Engine) bool {
 	return true
 }
 
-// pause is how long a queue can be left alone: as long as its settings say, and less where its engine would forget runs
-// in between; one whose engine is not followed here, and that has nothing at those that are, is looked at now and then.
+// pause returns how long a queue may be left alone. The pause is follow_interval, or less if the engine would
+// forget runs in between. If the queue's engine is not followed here, and no runs are at the engines that are,
+// the pause is at least idleInterval.
 func (f *follower) pause(s sluice.Settings) time.Duration {
 	if f.idle && f.engines[s.Engine] == nil {
 		return max(s.FollowInterval, idleInterval)
@@ -100,12 +103,12 @@ func (f *follower) end(interval time.Duration) {
 	f.running, f.at = false, time.Now().Add(interval-followSlack)
 }
 
-// followSlack makes a follow interval that is a multiple of upkeep's own begin with its round.
+// followSlack makes a follow interval that is a multiple of upkeep's own interval begin with its round.
 const followSlack = 50 * time.Millisecond
 
 func (f *follower) tell(ctx context.Context, done Followed, err error) {
 	switch {
-	case err != nil && ctx.Err() != nil: // the engine is not to blame
+	case err != nil && ctx.Err() != nil: // the engine is not at fault
 	case isEngineFault(err):
 		f.away.set(sluice.EngineCondition(f.queue, f.engine, time.Now(), "the runs cannot be followed", err))
 	default:
@@ -119,7 +122,7 @@ func (f *follower) tell(ctx context.Context, done Followed, err error) {
 	}
 }
 
-// followIf follows the runs of every queue, where everything is to be done.
+// followIf follows the runs of every queue if all work is to be done.
 func (u *Upkeep) followIf(ctx context.Context, queues []sluice.Queue, all bool, done *Done) error {
 	if !all || len(u.options.Engines) == 0 {
 		return nil

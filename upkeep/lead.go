@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	// leadIntervals is for how many of its intervals a lead is kept that is not renewed: one look may be late.
+	// leadIntervals is how many intervals a lead lasts without renewal: one look may be late.
 	leadIntervals = 10
-	// leastLease is how long it is kept at the least.
+	// leastLease is the shortest lease of a lead.
 	leastLease = 2 * time.Second
-	// unfollowedInterval is how often the upkeep that leads looks whether somebody follows the runs at every engine.
+	// unfollowedInterval is how often the leading upkeep checks that some process follows the runs at every
+	// engine.
 	unfollowedInterval = time.Minute
 )
 
 // leads are the tasks that an upkeep leads.
 type leads map[string]bool
 
-// elect keeps the lead of what this upkeep can do, and takes what nobody leads. A round that takes longer than the lease
-// loses it to another; what that does besides is harmless.
+// elect renews the leads of this upkeep, and takes free ones. An upkeep whose round takes longer than the lease
+// loses the lead to another; the overlap of both is harmless.
 func (u *Upkeep) elect(ctx context.Context, before leads) leads {
 	names, err := u.store.Lead(ctx, u.holder.ID, u.tasks, max(leadIntervals*u.options.Interval, leastLease))
 	if err != nil {
@@ -42,13 +43,13 @@ func (u *Upkeep) elect(ctx context.Context, before leads) leads {
 		}
 	}
 	if now[sluice.TaskUpkeep] && !before[sluice.TaskUpkeep] {
-		u.unfollowedAt = time.Now().Add(unfollowedInterval) // others may only just have begun
+		u.unfollowedAt = time.Now().Add(unfollowedInterval) // other processes may have only just begun
 	}
 	u.standing.lead(names)
 	return now
 }
 
-// engines are those whose runs this upkeep follows.
+// engines returns the engines whose runs this upkeep follows.
 func (u *Upkeep) engines(led leads) map[string]sluice.Engine {
 	all := make(map[string]sluice.Engine)
 	for name, engine := range u.options.Engines {
@@ -59,7 +60,7 @@ func (u *Upkeep) engines(led leads) map[string]sluice.Engine {
 	return all
 }
 
-// tasksOf are the tasks that an upkeep with these engines can do.
+// tasksOf lists the tasks that an upkeep with these engines can do.
 func tasksOf(engines map[string]sluice.Engine) []string {
 	tasks := []string{sluice.TaskUpkeep}
 	for name := range engines {
@@ -69,7 +70,7 @@ func tasksOf(engines map[string]sluice.Engine) []string {
 	return tasks
 }
 
-// lookUnfollowed looks whether runs are at engines that nobody follows: then jobs stay dispatched.
+// lookUnfollowed looks for engines with runs that no process follows: their jobs would stay dispatched.
 func (u *Upkeep) lookUnfollowed(ctx context.Context, led leads) {
 	if !led[sluice.TaskUpkeep] {
 		u.standing.unfollow(nil)

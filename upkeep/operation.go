@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// operating carries out operations beside the rounds: recovery does not wait for them.
+// operating carries out operations outside the rounds, so that recovery does not wait for them.
 type operating struct {
 	all sync.WaitGroup
 
@@ -21,7 +21,7 @@ type operating struct {
 
 func (o *operating) wait() { o.all.Wait() }
 
-// begin reports whether nobody carries out operations at this moment.
+// begin reports whether no operations are being carried out, and marks the start.
 func (o *operating) begin() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -38,7 +38,7 @@ func (o *operating) end() {
 	o.running = false
 }
 
-// operateBeside carries out operations while the rounds go on, for about as long as it is to the next round; who leads then
+// operateBeside carries out operations outside the rounds, for about one interval. The upkeep that leads then
 // goes on.
 func (u *Upkeep) operateBeside(ctx context.Context) {
 	if !u.operations.begin() {
@@ -56,7 +56,7 @@ func (u *Upkeep) operateBeside(ctx context.Context) {
 	})
 }
 
-// operateIf carries out what can be done now, where everything is to be done.
+// operateIf carries out operations as far as possible now, if all work is to be done.
 func (u *Upkeep) operateIf(ctx context.Context, all bool, done *Done) (err error) {
 	if all {
 		done.Operated, err = u.operate(ctx, 0)
@@ -64,8 +64,8 @@ func (u *Upkeep) operateIf(ctx context.Context, all bool, done *Done) (err error
 	return err
 }
 
-// operate takes steps of every operation that has something left to do, for so long at the most; with no time, until each
-// has to wait. It says on how many jobs it acted.
+// operate takes steps of all open operations until the budget is used up. With a budget of 0, it stops when
+// each operation has to wait. done is the number of jobs acted on.
 func (u *Upkeep) operate(ctx context.Context, budget time.Duration) (done int, err error) {
 	open, err := u.store.Operations(ctx, sluice.OperationFilter{Open: true, Limit: openOperations})
 	if err != nil {
@@ -79,7 +79,7 @@ func (u *Upkeep) operate(ctx context.Context, budget time.Duration) (done int, e
 			next, pause, err := u.client.CarryOut(ctx, op, u.holder.ID)
 			done += max(0, next.Done-op.Done)
 			switch {
-			case errors.Is(err, sluice.ErrConflict): // somebody else was quicker; the next round sees it
+			case errors.Is(err, sluice.ErrConflict): // another process was quicker; the next round sees its step
 				continue
 			case err != nil:
 				failed = append(failed, err)
@@ -101,7 +101,7 @@ func (u *Upkeep) operate(ctx context.Context, budget time.Duration) (done int, e
 	return done, errors.Join(failed...)
 }
 
-// openOperations is how many operations are carried out at the same time.
+// openOperations is the most operations carried out at the same time.
 const openOperations = 100
 
 func rested(ctx context.Context, wait time.Duration) {

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// withoutPlans gives what has failed beside the plans that cannot be carried out. Those fail at every look until somebody
-// changes something, and are logged once.
+// withoutPlans removes the errors of scheduled changes that cannot be applied, and returns the others. Such a
+// change fails at every look until somebody corrects it, so withoutPlans logs it once.
 func (u *Upkeep) withoutPlans(ctx context.Context, err error) error {
 	refused := make(map[string]bool)
 	var others []error
@@ -25,14 +25,14 @@ func (u *Upkeep) withoutPlans(ctx context.Context, err error) error {
 			u.log.Tell(event.PlanRefused, plan.Queue, "plan", plan.Plan, "error", plan)
 		}
 	}
-	if len(others) > 0 { // the plans may not have been looked at
+	if len(others) > 0 { // the scheduled changes may not have been read
 		maps.Copy(refused, u.refused)
 	}
 	u.refused = refused
 	return errors.Join(others...)
 }
 
-// apart gives the errors that were joined.
+// apart returns the single errors of a joined error.
 func apart(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

@@ -9,10 +9,11 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// pollersInterval is how often an engine is asked whether workers wait for the runs of a queue, while some are under way.
+// pollersInterval is how often an engine is asked whether workers poll for the runs of a queue, while runs are
+// under way.
 const pollersInterval = 30 * time.Second
 
-// lookForPollers notes whether runs of a queue go nowhere, because no worker waits for them. An engine that does not say
+// lookForPollers notes whether no worker polls for the runs of a queue. An engine that does not report pollers
 // changes nothing.
 func (f *follower) lookForPollers(ctx context.Context, q sluice.Queue) {
 	if time.Since(f.polledAt) < pollersInterval {

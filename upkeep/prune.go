@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// pruneShare is of what part of the time deletions take one at the most: the work of busy queues goes first.
+	// pruneShare limits deletions to 1/pruneShare of the time, because busy queues go first.
 	pruneShare = 2
-	// pruneRest is the longest rest after a transaction: one that waited long for its turn on a busy machine has disturbed
-	// nobody meanwhile.
+	// pruneRest is the longest rest after a transaction. A transaction that waited long on a busy machine
+	// disturbed no other meanwhile.
 	pruneRest = 20 * time.Millisecond
-	// pruneTurn is how long deletions go on before it is looked whether this upkeep still leads.
+	// pruneTurn is how long deletions go on before upkeep checks again that it leads.
 	pruneTurn = 5 * time.Second
 )
 
-// pruning deletes history beside the rounds: recovery does not wait for it.
+// pruning deletes history outside the rounds, so that recovery does not wait for it.
 type pruning struct {
 	work beside
 	all  sync.WaitGroup
-	next string // where the pass goes on that is under way; empty: none is
+	next string // cursor of the current pass; empty: none is under way
 }
 
-// pruneBeside goes on with the pass through the history while the rounds go on. After pruneTurn, who leads then goes on.
-// When a pass is over, the next one waits for PruneInterval.
+// pruneBeside continues the pass through the history outside the rounds. After pruneTurn, the upkeep that leads
+// then goes on. The next pass begins PruneInterval after the last.
 func (u *Upkeep) pruneBeside(ctx context.Context) {
 	p := &u.pruning
 	if p.work.over() {
@@ -44,7 +44,7 @@ func (u *Upkeep) pruneBeside(ctx context.Context) {
 	})
 }
 
-// pruneIf deletes all that is too old, where everything is to be done.
+// pruneIf deletes all history that is too old, if all work is to be done.
 func (u *Upkeep) pruneIf(ctx context.Context, all bool, done *Done) (err error) {
 	if all {
 		done.Pruned, err = u.prune(ctx, time.Time{})
@@ -52,8 +52,8 @@ func (u *Upkeep) pruneIf(ctx context.Context, all bool, done *Done) (err error) 
 	return err
 }
 
-// prune goes on with a pass until it is over, or until an instant. Where there is one, it rests after each transaction
-// for as long as its share asks.
+// prune continues a pass until it is over, or until an instant. With an instant, prune rests after each
+// transaction as pruneShare demands.
 func (u *Upkeep) prune(ctx context.Context, until time.Time) (deleted int, err error) {
 	p := &u.pruning
 	for {

@@ -8,20 +8,20 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Reconciliation chooses what Reconcile looks at.
+// Reconciliation selects the jobs of [Upkeep.Reconcile].
 type Reconciliation struct {
-	// Queue is the queue whose jobs are looked at.
+	// Queue is the queue whose jobs are checked.
 	Queue string
-	// Jobs, if there are any, are the only ones. At most sluice.DispatchLimit.
+	// Jobs limits the check to these jobs. At most [sluice.DispatchLimit]. Default: all jobs.
 	Jobs []sluice.ID
 	// DryRun changes nothing.
 	DryRun bool
 }
 
-// Reconcile asks the engines how the runs of a queue's jobs are, of all that are claimed for an engine or dispatched,
-// hands each over with what becomes of the job by that, and does it, unless it is a dry run. It leaves claims alone whose
-// lease has not run out: their dispatcher is about to settle them. Of those that an engine gave no answer for it tells by
-// the error.
+// Reconcile asks the engines about the runs of a queue's jobs: all jobs that are claimed for an engine or
+// dispatched. For each job, Reconcile calls tell with the event that follows, then applies the event, except in
+// a dry run. Reconcile skips claims whose lease has not run out, because their dispatcher is about to settle
+// them. Jobs without an answer of their engine are reported in the error.
 func (u *Upkeep) Reconcile(ctx context.Context, what Reconciliation, tell func(Judged) error) error {
 	if err := sluice.CheckGiven("tell", tell); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (u *Upkeep) Reconcile(ctx context.Context, what Reconciliation, tell func(J
 	}
 }
 
-// settled leaves out claims that a dispatcher holds in this moment.
+// settled leaves out claims that a dispatcher still holds.
 func settled(claims []*sluice.Claim, q sluice.Queue) []*sluice.Claim {
 	var out []*sluice.Claim
 	for _, c := range claims {
@@ -75,8 +75,8 @@ func settled(claims []*sluice.Claim, q sluice.Queue) []*sluice.Claim {
 	return out
 }
 
-// Ask asks the engine of a job how its run is. A job that never had a run is a sluice.ErrNotFound, one whose engine this
-// upkeep was not given an UnknownEngineError.
+// Ask asks a job's engine about its run. The error is a [sluice.ErrNotFound] if the job never had a run. The
+// error is a [sluice.UnknownEngineError] if this upkeep was not given the job's engine.
 func (u *Upkeep) Ask(ctx context.Context, job sluice.Job) (sluice.RunOutcome, error) {
 	q, err := u.client.Queue(ctx, job.Queue)
 	if err != nil && !errors.Is(err, sluice.ErrNotFound) {
@@ -87,7 +87,7 @@ func (u *Upkeep) Ask(ctx context.Context, job sluice.Job) (sluice.RunOutcome, er
 	}
 	where := job.Engine
 	if where == "" {
-		where = sluice.EngineOf(q.Settings) // it is finished: history keeps the ref alone
+		where = sluice.EngineOf(q.Settings) // the job is finished: history keeps the ref alone
 	}
 	name, target := sluice.TargetAt(job.Queue, q.Settings, where)
 	engine := u.options.Engines[name]

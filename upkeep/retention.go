@@ -8,16 +8,16 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// retentionInterval is how long an engine's retention is remembered.
+// retentionInterval is how long an engine's retention is cached.
 const retentionInterval = 10 * time.Minute
 
-// retention is how long an engine keeps runs that ended, as it said last.
+// retention is how long an engine keeps ended runs, by its last report.
 type retention struct {
 	keeps time.Duration
 	at    time.Time
 }
 
-// retentionOf says how long an engine keeps runs that ended.
+// retentionOf returns how long an engine keeps ended runs.
 func (f *follower) retentionOf(ctx context.Context, engine sluice.Engine, target sluice.RunTarget, where string) (time.Duration, error) {
 	known, found := f.keeps[where]
 	if found && time.Since(known.at) < retentionInterval {
@@ -37,8 +37,8 @@ func (f *follower) retentionOf(ctx context.Context, engine sluice.Engine, target
 	return report.Retention, nil
 }
 
-// guard says so if the runs of a queue cannot be followed safely. No dispatcher starts more of them then. Those that are
-// under way are followed all the same, as often as their engine's memory asks for: late is better than never.
+// guard reports runs of a queue that cannot be followed safely. Dispatchers then start no more of them. Runs
+// under way are followed all the same, as often as their engine's retention demands: late is better than never.
 func (f *follower) guard(ctx context.Context, q sluice.Queue) error {
 	where := sluice.EngineOf(q.Settings)
 	engine, target, err := f.engineAt(q, where, 0)
@@ -61,7 +61,7 @@ func (f *follower) guard(ctx context.Context, q sluice.Queue) error {
 	return nil
 }
 
-// inTime is an interval between looks, shortened where an engine would forget a run before enough of them.
+// inTime returns an interval between looks, shortened if an engine would forget a run too early.
 func (f *follower) inTime(interval time.Duration) time.Duration {
 	if f.least == 0 {
 		return interval

@@ -14,31 +14,32 @@ import (
 )
 
 const (
-	// sealLook is how often the audit is looked at: a full batch is sealed at once, a smaller one after SealInterval.
+	// sealLook is how often upkeep looks at the audit: it seals a full batch at once, a smaller one after
+	// SealInterval.
 	sealLook = 5 * time.Second
-	// sealMost is how many seals are made at one look: half a million entries. An audit from before is sealed look by look.
+	// sealMost is the most seals per look, for 500,000 entries. An older audit is sealed look by look.
 	sealMost = 50
-	// sealShare is of what part of the time sealing and retention take one at the most, so that the work of busy queues does
-	// not slow down: what is left is sealed when there is less to do.
+	// sealShare limits sealing and retention to 1/sealShare of the time, so that busy queues do not slow down.
+	// The remaining entries are sealed when there is less to do.
 	sealShare = 30
 	// auditPruneInterval is how often retention deletes from the audit.
 	auditPruneInterval = time.Hour
-	// headLogInterval is how often the head of the chain is logged, if it is another one.
+	// headLogInterval is how often the head of the chain is logged, if it has changed.
 	headLogInterval = 10 * time.Minute
 )
 
-// sealing seals the audit beside the rounds: the first time may take minutes.
+// sealing seals the audit outside the rounds: the first time may take minutes.
 type sealing struct {
 	work   beside
-	rests  time.Time // until when it rests, as the work that ended last has found
+	rests  time.Time // until when it rests, as set by the last run
 	all    sync.WaitGroup
 	pruned time.Time
 	logged time.Time // when the head was logged
 	head   audit.Head
-	asked  time.Time // when it was last looked whether receivers are to be told of the head
+	asked  time.Time // when it last checked whether to send the head to receivers
 }
 
-// sealBeside seals the audit, if it is time, while the rounds go on.
+// sealBeside seals the audit outside the rounds, if it is time.
 func (u *Upkeep) sealBeside(ctx context.Context) {
 	s := &u.sealing
 	was := s.work.running
@@ -58,7 +59,7 @@ func (u *Upkeep) sealBeside(ctx context.Context) {
 	})
 }
 
-// sealIf seals where everything is to be done.
+// sealIf seals the audit if all work is to be done.
 func (u *Upkeep) sealIf(ctx context.Context, all bool) error {
 	if !all {
 		return nil
@@ -66,7 +67,7 @@ func (u *Upkeep) sealIf(ctx context.Context, all bool) error {
 	return u.sealAudit(ctx, true)
 }
 
-// sealAudit seals what is settled, tells of the head, and deletes what was kept long enough.
+// sealAudit seals settled entries, publishes the head, and deletes entries by retention.
 func (u *Upkeep) sealAudit(ctx context.Context, all bool) error {
 	chain, err := audit.Of(u.store)
 	if err != nil {
@@ -97,7 +98,7 @@ func (u *Upkeep) pruneAudit(ctx context.Context, chain audit.Store, all bool) er
 	return err
 }
 
-// logHead writes the head into the log, where whoever rewrites the store does not reach it.
+// logHead writes the head into the log, out of reach of somebody who rewrites the store.
 func (u *Upkeep) logHead(last audit.Seal) {
 	s := &u.sealing
 	if s.head == last.Head() || time.Since(s.logged) < headLogInterval {
@@ -107,8 +108,8 @@ func (u *Upkeep) logHead(last audit.Seal) {
 	u.log.Tell(event.AuditHead, "", "head", last.Head().String(), "entries", last.Upto)
 }
 
-// tellHead tells the receivers of alerts of the head, once in HeadInterval, whichever process leads: the audit itself
-// remembers when that was. Where nothing has happened since but the telling, nothing is told.
+// tellHead sends the head to the receivers of alerts, once per HeadInterval over all processes: the audit
+// records the last time. If only that record was sealed since, tellHead sends nothing.
 func (u *Upkeep) tellHead(ctx context.Context, last audit.Seal) error {
 	interval := u.options.HeadInterval
 	if interval < 0 || time.Since(u.sealing.asked) < min(interval, headLogInterval) {

@@ -8,14 +8,14 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// foldBatch is how much of the statistics is added up in one call, and foldSlices how many calls a round makes at the
-// most, so that recovery never waits for long.
+// foldBatch is how many statistics one call adds up. foldSlices is the most calls per round, so that recovery
+// never waits for long.
 const (
 	foldBatch  = 500
 	foldSlices = 4
 )
 
-// foldStats adds up what processes counted, each time a slot is over; with all, all that is over by now.
+// foldStats adds up the counts of processes after each bucket. With all, it adds up all buckets that are over.
 func (u *Upkeep) foldStats(ctx context.Context, all bool) error {
 	if !all && time.Since(u.folded) < stat.Fine {
 		return nil

@@ -8,12 +8,12 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// standing is what others may ask an upkeep while it runs.
+// standing is the state of a running upkeep that others may read.
 type standing struct {
 	mu     sync.Mutex
 	beaten time.Time
 	leads  []string
-	// unfollowed are the engines whose runs nobody follows.
+	// unfollowed lists the engines whose runs no process follows.
 	unfollowed []sluice.Condition
 }
 
@@ -29,7 +29,8 @@ func (s *standing) lead(tasks []string) {
 	s.leads = slices.Clone(tasks)
 }
 
-// unfollow notes at which engines nobody follows runs, and reports whether that is news. What goes on keeps its beginning.
+// unfollow stores the engines whose runs no process follows, and reports whether they are new. A lasting
+// condition keeps its start time.
 func (s *standing) unfollow(now []sluice.Condition) (news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +47,8 @@ func (s *standing) unfollow(now []sluice.Condition) (news bool) {
 	return news
 }
 
-// Status tells how the upkeep does. It may be asked at any time, and does not read the store.
+// Status returns the state of the upkeep. Status does not read the store, and any goroutine may call it at any
+// time.
 func (u *Upkeep) Status() sluice.HolderStatus {
 	s := &u.standing
 	conditions := u.ownConditions()

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// strayStart is how long after the end of a job its intended run may still be started: by a dispatcher that did not
-	// know of the end yet, or that gave up waiting for an engine which took the start all the same.
+	// strayStart is how long after the end of a job its recorded run may still be started. The dispatcher may
+	// not know of the end yet, or may have given up waiting for an engine which took the start all the same.
 	strayStart = 10 * time.Minute
-	// strayReason is what an engine is told.
+	// strayReason is the reason given to the engine.
 	strayReason = "its job was cancelled"
-	// strayForced is what it is told of a run that a person wants ended by force; who that was is in the audit.
+	// strayForced is the reason given for a run that a person wants ended by force; the audit names the person.
 	strayForced = "its job was cancelled, and it did not heed that"
 )
 
-// endStray has the runs of cancelled jobs ended: a slice each time, round and round, so that those which do not heed it
-// keep nobody from the others. At first it goes through all of them, as askStray does.
+// endStray has the runs of cancelled jobs ended, one slice per call, round and round. Runs that do not react
+// then hold up no others. The first call goes through all of them, like askStray.
 func (f *follower) endStray(ctx context.Context, q sluice.Queue, done *Followed) error {
 	for {
 		runs, err := f.store().StrayRuns(ctx, q.Name, f.endAfter, followSlice)
@@ -53,8 +53,8 @@ func (f *follower) endSlice(ctx context.Context, q sluice.Queue, runs []sluice.S
 	return errors.Join(failed...)
 }
 
-// endAt looks how the runs are before it asks any to end: a ref may be that of another job's run by now, if the queue's
-// refs are made of keys, and that one must go on.
+// endAt checks the runs before it asks any of them to end. If the queue's refs are made of keys, a ref may by
+// now belong to another job's run, which must go on.
 func (f *follower) endAt(ctx context.Context, q sluice.Queue, where string, runs []sluice.StrayRun, done *Followed) error {
 	engine, target, err := f.engineAt(q, where, len(runs))
 	if err != nil {
@@ -89,14 +89,14 @@ func (f *follower) endAt(ctx context.Context, q sluice.Queue, where string, runs
 	return errors.Join(cancelRuns(ctx, engine, target, where, going), terminateRuns(ctx, engine, target, where, forced), f.forget(ctx, over, done))
 }
 
-// hasEnded reports whether an engine's answer says that a run has ended. One that the engine had and has no more did, and
-// so did one whose ref another run has by now; one that was only intended may still be on its way.
+// hasEnded reports whether an engine's answer means that a run has ended. A started run has ended if the engine
+// no longer has it, or if its ref belongs to another run. A run that was only recorded may still be on its way.
 func hasEnded(stray sluice.StrayRun, run sluice.RunOutcome, own bool) bool {
 	gone := run.State == sluice.RunAbsent || run.State == sluice.RunForeign || !own && run.Work == ""
 	return own && run.State.Over() || stray.Started && gone
 }
 
-// terminateRuns ends runs by force. An engine that cannot is asked to end them.
+// terminateRuns ends runs by force. If the engine cannot, it is asked to cancel them.
 func terminateRuns(ctx context.Context, engine sluice.Engine, target sluice.RunTarget, where string, refs []string) error {
 	byForce, can := engine.(sluice.Terminator)
 	if !can || len(refs) == 0 {
@@ -110,13 +110,13 @@ func terminateRuns(ctx context.Context, engine sluice.Engine, target sluice.RunT
 	return nil
 }
 
-// cancelRuns asks runs to end. Whether they do is seen at the next look.
+// cancelRuns asks runs to end. The next look shows whether they did.
 func cancelRuns(ctx context.Context, engine sluice.Engine, target sluice.RunTarget, where string, refs []string) error {
 	if len(refs) == 0 {
 		return nil
 	}
 	for i, err := range engine.Cancel(ctx, target, refs, strayReason) {
-		if err != nil { // one tells enough: the others are most likely alike
+		if err != nil { // one error is enough: the others are probably alike
 			return fmt.Errorf("ask %s to end %d runs of cancelled jobs, such as %s: %w", where, len(refs), refs[i], err)
 		}
 	}

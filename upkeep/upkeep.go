@@ -1,8 +1,14 @@
-// Package upkeep tends what nobody else looks after: it carries out planned changes of settings, recovers
-// jobs whose lease ran out, follows the runs of engines to their end, cancels jobs that expired, mends what was
-// orphaned, counts what falls due, adds up statistics, carries out operations, looks at alerts, seals the audit, and prunes history. Any
-// number may run: for each task one leads, and the others stand by. Following the runs at an engine is a task of its own,
-// which only those can lead that were given the engine.
+// Package upkeep does the maintenance of a store, without which dead workers' jobs would wait for ever.
+//
+// Upkeep recovers jobs whose lease ran out, cancels expired jobs, repairs orphans and follows the runs of
+// engines to their end. Upkeep also applies scheduled changes of settings, carries out operations, counts
+// forecasts, adds up statistics, evaluates alerts, seals the audit and prunes history.
+//
+// Begin with [New] and [Upkeep.Run]; [Upkeep.Once] does a single round, for tests and schedules of your own.
+// Any number of upkeeps may run: one leads each task, and the others stand by. To follow the runs at an engine
+// is a task of its own, only for upkeeps that have the engine in their [Options].
+//
+// Next, read docs/operate.md; for engines docs/guide/follow.md, and for notifications package alert.
 package upkeep
 
 import (
@@ -21,68 +27,69 @@ import (
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
-// Options adjust an Upkeep. The zero value works.
+// Options adjust an [Upkeep]. The zero value works.
 type Options struct {
-	// Interval is how often upkeep looks whether something is due: its own tasks, and the
-	// recover_interval of each queue. Default 1 s.
+	// Interval is how often upkeep checks whether a task is due, or the recover_interval of a queue. Default 1
+	// s.
 	Interval time.Duration
-	// ExpireBatch is how many expired jobs are cancelled at one look. Default 1,000.
+	// ExpireBatch is the most expired jobs cancelled in one round. Default 1,000.
 	ExpireBatch int
-	// MendInterval is how often orphans are looked for. Default 10 s.
+	// MendInterval is how often upkeep repairs orphans. Default 10 s.
 	MendInterval time.Duration
-	// PruneInterval is how long pruning rests when it has deleted all that is too old, PruneBatch how many jobs it deletes
-	// in one transaction at the most. While there is more, it rests after each transaction for as long as that took, and
-	// 20 ms at the most. Defaults 1 m and 1,000.
+	// PruneInterval is the pause after pruning has deleted all history that is too old. PruneBatch is the most
+	// jobs deleted in one transaction. Between transactions, pruning rests for as long as the last one took, 20
+	// ms at most. Defaults 1 m and 1,000.
 	PruneInterval time.Duration
 	PruneBatch    int
-	// PayloadChecker finds a payload_schema that was stored by plain SQL and is none. Without one, it is
-	// told as a change like others. Default: none.
+	// PayloadChecker finds an invalid payload_schema that was stored by plain SQL. Without one, upkeep records
+	// it like any other change. Default: none.
 	PayloadChecker sluice.PayloadChecker
-	// WavesInterval is how often what falls due ahead is counted, where that is quick: counting takes
-	// at most a fiftieth of the time. Default 10 s.
+	// WavesInterval is how often upkeep counts forecasts. Counting takes at most a fiftieth of the time, so
+	// slow counts are less frequent. Default 10 s.
 	WavesInterval time.Duration
-	// Engines are those whose runs are followed, by the names that the setting `engine` of queues has for them.
-	// Default: none; jobs that dispatchers handed over stay dispatched then.
+	// Engines are the engines whose runs upkeep follows, by the names used in the queues' setting `engine`.
+	// Default: none; jobs that dispatchers handed over then stay dispatched.
 	Engines map[string]sluice.Engine
-	// AlertInterval is how often the rules of alerts are looked at, by the upkeep that leads; negative: never. A look is
-	// a few bounded reads for each queue. Default 15 s.
+	// AlertInterval is how often the leading upkeep evaluates the rules of alerts; negative: never. An
+	// evaluation is a few bounded reads per queue. Default 15 s.
 	AlertInterval time.Duration
-	// SealInterval is how long entries of the audit wait for a seal; 10,000 of them are sealed at once. The upkeep that leads
-	// seals, in at most a thirtieth of the time: where more is written than that is enough for, entries wait longer.
-	// Default 1 m.
+	// SealInterval is how long entries of the audit wait for a seal; 10,000 entries are sealed at once. The
+	// leading upkeep seals, in at most a thirtieth of the time. If more is written than fits, entries wait
+	// longer. Default 1 m.
 	SealInterval time.Duration
-	// HeadInterval is how often Receivers are told of the head of the audit's chain, if anything was sealed; negative:
-	// never. The log is told every ten minutes. Default 24 h.
+	// HeadInterval is how often Receivers get the head of the audit's chain, if anything was sealed; negative:
+	// never. The log gets a changed head every 10 minutes in any case. Default 24 h.
 	HeadInterval time.Duration
-	// Receivers are told of alerts, by this process, whoever leads. One that is down is told once it is back, and holds
-	// nothing up. Default: none; the log and the audit are always told.
+	// Receivers are notified of alerts by this process, even if another upkeep leads. An unreachable receiver
+	// is notified once it is back, and delays no other. Default: none; the log and the audit record alerts in
+	// any case.
 	Receivers []alert.Receiver
 	// Logger gets one line per event; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
-	// LogLimit is how many lines of an event are logged for one queue within 10 s; of those beyond it only the number is.
-	// Default 10, negative: all.
+	// LogLimit is how many lines of an event upkeep logs for one queue within 10 s. Beyond the limit, it logs
+	// only their number. Default 10; negative: all lines.
 	LogLimit int
-	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged. That
-	// of a scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
+	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged.
+	// A scrub.Scrubber may keep some families; scrub.Nothing keeps all. Default: scrub.Text.
 	Scrub func(text string) string
 }
 
-// Upkeep tends a store. Run does the work.
+// Upkeep does the maintenance of a store. [Upkeep.Run] does the work.
 type Upkeep struct {
 	store   sluice.Store
 	client  *sluice.Client
 	options Options
-	wrong   error // with the options
+	wrong   error // the error in the options
 	running safe.Running
 	log     *event.Log
 	holder  sluice.Holder
 
-	recovered map[string]time.Time // when each queue was last looked at
+	recovered map[string]time.Time // when each queue was last recovered
 	mended    time.Time
 	folded    time.Time
 	beaten    time.Time
-	told      []sluice.Condition // with the last beat
-	refused   map[string]bool    // the plans that cannot be carried out, as they were logged
+	told      []sluice.Condition // conditions in the last heartbeat
+	refused   map[string]bool    // scheduled changes that cannot be applied, as logged
 	waves     counting
 	sealing   sealing
 	pruning   pruning
@@ -92,36 +99,36 @@ type Upkeep struct {
 	operations operating
 	standing   standing
 
-	tasks        []string // that it can do
+	tasks        []string // tasks that it can do
 	unfollowedAt time.Time
 }
 
-// Done counts what one round did.
+// Done counts the results of one round.
 type Done struct {
-	// Recovered jobs wait again, Poisoned ones were buried, Expired ones cancelled.
+	// Recovered jobs wait again, Poisoned jobs were buried, Expired jobs were cancelled.
 	Recovered int `json:"recovered"`
 	Poisoned  int `json:"poisoned"`
 	Expired   int `json:"expired"`
-	// Mended counts orphans set right, Pruned finished lives deleted.
+	// Mended counts repaired orphans, Pruned counts deleted lives of finished jobs.
 	Mended int `json:"mended"`
 	Pruned int `json:"pruned"`
-	// Followed counts jobs that were settled by what became of their runs.
+	// Followed counts jobs settled by the outcome of their runs.
 	Followed int `json:"followed"`
-	// Settings counts changes of settings that were planned and are made now, or that were made by plain SQL
-	// and are told now.
+	// Settings counts changes of settings: scheduled changes applied now, and changes by plain SQL recorded
+	// now.
 	Settings int `json:"settings"`
 	// Operated counts jobs on which operations acted.
 	Operated int `json:"operated"`
-	// Alerts counts changes of alerts that people are told of.
+	// Alerts counts changes of alerts that receivers are notified of.
 	Alerts int `json:"alerts"`
 }
 
-// jobs is how many jobs the round was about.
+// jobs returns the number of jobs that the round acted on.
 func (d Done) jobs() int {
 	return d.Recovered + d.Poisoned + d.Expired + d.Mended + d.Pruned + d.Followed + d.Operated
 }
 
-// New makes an upkeep of a store. It does no reading or writing itself.
+// New makes an upkeep of a store. New does not access the store.
 func New(store sluice.Store, options Options) *Upkeep {
 	wrong := safe.Options(options, "LogLimit", "AlertInterval", "HeadInterval")
 	defaultTo(&options.Interval, time.Second)
@@ -160,9 +167,10 @@ func defaultTo[T int | time.Duration](value *T, otherwise T) {
 	}
 }
 
-// Run tends the store until ctx ends, and returns nil then. It does what it leads and stands by for the rest: upkeep
-// itself, and following the runs at each engine that it was given. A lead is a row with a lease of ten intervals, 2 s at
-// the least, which is renewed as long as the rounds go on. Faults of the store are logged, and tried again at the next look.
+// Run does the maintenance of the store until ctx ends, and then returns nil. Its tasks are upkeep itself and
+// following the runs at each of its engines. Run performs the tasks that it leads, and stands by for the
+// others. A lead is a row with a lease of 10 intervals, at least 2 s, which Run renews in every round. Run logs
+// errors of the store and retries in the next round.
 func (u *Upkeep) Run(ctx context.Context) error {
 	if err := cmp.Or(sluice.CheckGiven("store", u.store), u.wrong); err != nil {
 		return fmt.Errorf("upkeep: %w", err)
@@ -205,7 +213,8 @@ func (u *Upkeep) Run(ctx context.Context) error {
 	}
 }
 
-// round does what is due now, and logs it. It gives the queues as it found them, so that they are read once a round.
+// round does the work that is due now, and logs it. The result is the queues, so that they are read once a
+// round.
 func (u *Upkeep) round(ctx context.Context) []sluice.Queue {
 	queues, done, err := u.tend(ctx, false)
 	if err := u.withoutPlans(ctx, err); err != nil {
@@ -229,15 +238,15 @@ func (u *Upkeep) failed(ctx context.Context, what string, err error) {
 	}
 }
 
-// Once does what is due now; with all, everything, whether it is due or not. A task that fails does
-// not keep the others from being done.
+// Once does the work that is due now; with all, it does all work, due or not. If one task fails, Once still
+// does the others.
 func (u *Upkeep) Once(ctx context.Context, all bool) (Done, error) {
 	defer u.log.Flush()
 	_, done, err := u.tend(ctx, all)
 	return done, err
 }
 
-// tend carries out plans, tells of what plain SQL changed, and does the rest for the queues as they are then.
+// tend applies scheduled changes, records changes by plain SQL, and then does the rest for the queues.
 func (u *Upkeep) tend(ctx context.Context, all bool) (queues []sluice.Queue, done Done, err error) {
 	ctx, end := sluice.BeginStep(ctx, u.store, sluice.Step{Name: sluice.StepUpkeep})
 	defer func() { end(sluice.StepEnd{Jobs: done.jobs(), Err: err}) }()
@@ -298,10 +307,10 @@ func (u *Upkeep) mend(ctx context.Context, all bool, done *Done) error {
 	return nil
 }
 
-// beatInterval is how often upkeep tells the store that it is alive.
+// beatInterval is how often upkeep writes its heartbeat to the store.
 const beatInterval = 5 * time.Second
 
-// beat tells the store that upkeep is alive, and at once what has begun to keep it from its work, or does no longer.
+// beat writes upkeep's heartbeat, at once if its conditions have changed.
 func (u *Upkeep) beat(ctx context.Context) {
 	holder := u.holder
 	holder.Conditions = u.conditions()

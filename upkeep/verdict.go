@@ -7,11 +7,11 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// verdict says what becomes of a job, by what its engine says of its run. Nothing: the zero Settlement.
+// verdict returns the settlement of a job by its engine's answer about the run; the zero Settlement: none.
 //
-// An engine that does not have a run never had it, if it was asked before it could have forgotten one that ended. Then
-// the job may go again: its next run has the same ref, so that a start which is still on its way finds it. An engine
-// that had a run and has it no more leaves the job uncertain; it is never run twice.
+// If an engine lacks a run, and the request for it is too recent for the engine to have forgotten it, the run
+// never existed. The job may then go again: its next run has the same ref, so a start that is still on its way
+// finds it. If an engine had a run and no longer has it, the job becomes uncertain; it never runs twice.
 func verdict(c *sluice.Claim, run sluice.RunOutcome, s sluice.Settings, retention time.Duration, now time.Time) sluice.Settlement {
 	out := sluice.Settlement{ID: c.ID, Token: c.Token, Claim: c}
 	switch run.State {
@@ -22,7 +22,7 @@ func verdict(c *sluice.Claim, run sluice.RunOutcome, s sluice.Settings, retentio
 		out.Event, out.Reason = sluice.EventDispatch, "the engine has the run"
 	case sluice.RunCompleted:
 		out.Event, out.Result = sluice.EventComplete, run.Result
-		if err := sluice.CheckResult("result", run.Result); err != nil { // the run happened: the job is done without it
+		if err := sluice.CheckResult("result", run.Result); err != nil { // the run happened: the job completes without its result
 			out.Result, out.Reason = nil, err.Error()
 		}
 	case sluice.RunFailed, sluice.RunTimedOut:
@@ -42,7 +42,8 @@ func verdict(c *sluice.Claim, run sluice.RunOutcome, s sluice.Settings, retentio
 	return out
 }
 
-// failed is for a run that failed: the job's failed attempt, which is its last where runs are not tried again.
+// failed returns the settlement of a failed run: a failed attempt of the job, its last one unless runs are
+// retried.
 func failed(c *sluice.Claim, run sluice.RunOutcome, s sluice.Settings) sluice.Settlement {
 	if !s.RetryRuns {
 		s.MaxAttempts, c.MaxAttempts = 1, 0
@@ -55,7 +56,7 @@ func failed(c *sluice.Claim, run sluice.RunOutcome, s sluice.Settings) sluice.Se
 	return out
 }
 
-// endOf is the error of a run that did not end well.
+// endOf returns the error of a run that did not complete.
 func endOf(run sluice.RunOutcome) string {
 	if run.Error == "" {
 		return "the run " + string(run.State)
@@ -63,7 +64,7 @@ func endOf(run sluice.RunOutcome) string {
 	return "the run " + string(run.State) + ": " + run.Error
 }
 
-// absent is for a job whose run the engine does not have.
+// absent returns the settlement of a job whose run the engine does not have.
 func absent(c *sluice.Claim, s sluice.Settings, retention time.Duration, now time.Time) sluice.Settlement {
 	out := sluice.Settlement{ID: c.ID, Token: c.Token, Claim: c}
 	if c.State == sluice.StateDispatched {

@@ -9,17 +9,17 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 )
 
-// counting is the count of waves that goes on beside the rounds: recovery does not wait for it.
+// counting counts forecasts outside the rounds, so that recovery does not wait for it.
 type counting struct {
 	at      time.Time // when to look again
 	running bool
-	ended   chan time.Time // gets when to look again
+	ended   chan time.Time // receives when to look again
 	all     sync.WaitGroup
 }
 
 func (c *counting) wait() { c.all.Wait() }
 
-// countBeside counts what falls due, if it is time, while the rounds go on.
+// countBeside counts the jobs that fall due outside the rounds, if it is time.
 func (u *Upkeep) countBeside(ctx context.Context) {
 	select {
 	case u.waves.at = <-u.waves.ended:
@@ -39,7 +39,7 @@ func (u *Upkeep) countBeside(ctx context.Context) {
 	})
 }
 
-// countIfOld counts unless somebody has done so lately, and says when to look again.
+// countIfOld counts unless another process has done so lately, and returns the time until the next look.
 func (u *Upkeep) countIfOld(ctx context.Context) (wait time.Duration, err error) {
 	interval := u.options.WavesInterval
 	last, err := forecast.Given(u.store).Waves(ctx, forecast.Filter{Ahead: time.Microsecond})
@@ -51,14 +51,14 @@ func (u *Upkeep) countIfOld(ctx context.Context) (wait time.Duration, err error)
 		wait = max(wait, max(interval, forecast.Rest(q.Took))-last.Now.Sub(q.CountedAt))
 		took = max(took, q.Took)
 	}
-	if wait > 0 { // another one counts: leave it the time to do so again
+	if wait > 0 { // another process counts: leave it time for its next count
 		return wait + took + interval/2, nil
 	}
 	count, err := forecast.Given(u.store).CountWaves(ctx)
 	return max(interval, forecast.Rest(count.Took)), err
 }
 
-// countIf counts where everything is to be done.
+// countIf counts if all work is to be done.
 func (u *Upkeep) countIf(ctx context.Context, all bool) error {
 	if !all {
 		return nil

@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// paced notes what a claim from a queue with a rate took, and that the store has heard what it was told of earlier ones.
+// paced records the start times that the store accepted with this claim, and the jobs that the claim took from
+// a queue with a rate.
 func (w *Worker) paced(l *lane, s sluice.Settings, request sluice.ClaimRequest, claimed sluice.Claimed) {
 	if !claimed.Unheard {
 		w.begun.Heard(request.Begun)
@@ -22,8 +23,9 @@ func (w *Worker) paced(l *lane, s sluice.Settings, request sluice.ClaimRequest, 
 	}
 }
 
-// tellBegun tells the store when the jobs of a queue with a rate began, where no claim has told it for a while: until
-// then they count against the rate, as if they were to begin yet. It says when there will be something to tell.
+// tellBegun reports to the store when jobs of a queue with a rate began, if no claim has done so for a while.
+// Until the report, the store counts those jobs against the rate as not yet started. tellBegun returns when the
+// next report is due.
 func (w *Worker) tellBegun(ctx context.Context, l *lane) (next time.Time) {
 	wait := w.begun.Waits(l.queue, l.tellAfter)
 	if wait < 0 {
@@ -38,7 +40,7 @@ func (w *Worker) tellBegun(ctx context.Context, l *lane) (next time.Time) {
 	return time.Now().Add(wait)
 }
 
-// tellNow tells the store when jobs of a queue began. It reports whether the store has heard.
+// tellNow reports to the store when jobs of a queue began. The result is whether the store accepted the report.
 func (w *Worker) tellNow(ctx context.Context, queue string) bool {
 	told := w.begun.Tell(queue)
 	claimed, err := w.store.Claim(ctx, sluice.ClaimRequest{
@@ -51,7 +53,7 @@ func (w *Worker) tellNow(ctx context.Context, queue string) bool {
 	return true
 }
 
-// tellAllBegun tells the store of all queues, before the worker leaves.
+// tellAllBegun reports the start times of all queues, before the worker leaves.
 func (w *Worker) tellAllBegun(ctx context.Context) {
 	for _, queue := range w.begun.Queues(0) {
 		for range 10 {
@@ -62,7 +64,7 @@ func (w *Worker) tellAllBegun(ctx context.Context) {
 	}
 }
 
-// waitedFor reports whether a while has passed before ctx ended.
+// waitedFor reports whether the full time passed before ctx ended.
 func waitedFor(ctx context.Context, while time.Duration) bool { return !waitFor(ctx.Done(), while) }
 
 // begins notes that the handler of a run is called now.
@@ -75,7 +77,7 @@ func (r *run) begins() {
 	}
 }
 
-// neverBegan notes that the handler of a run will not be called, unless it was.
+// neverBegan notes that the handler of a run will never be called, unless the handler has already begun.
 func (r *run) neverBegan() {
 	if r.counted.CompareAndSwap(false, true) {
 		r.worker.begun.Gone(r.claim.Token, 1)

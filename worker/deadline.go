@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// coarseTimeout is the timeout from which on the keeping, which looks once a second, ends attempts. A
-// timer for each costs a tenth of all that an empty job costs its worker.
+// coarseTimeout is the shortest timeout that keep enforces by its look once a second. Shorter timeouts get a
+// timer each. A timer costs a tenth of all that an empty job costs its worker.
 const coarseTimeout = time.Minute
 
-// attemptContext is a context with a deadline that the keeping enforces, instead of a timer.
+// attemptContext is a context with a deadline that keep enforces instead of a timer.
 type attemptContext struct {
 	context.Context
 	deadline time.Time
 }
 
-// Deadline is when the attempt will have taken too long.
+// Deadline returns the instant at which the attempt exceeds its timeout.
 func (c attemptContext) Deadline() (time.Time, bool) { return c.deadline, true }
 
-// Err is context.DeadlineExceeded after the deadline, as it is of the contexts of the standard library.
+// Err returns context.DeadlineExceeded after the deadline, like contexts of the standard library.
 func (c attemptContext) Err() error {
 	err := c.Context.Err()
 	if err != nil && errors.Is(context.Cause(c.Context), ErrTimeout) {
@@ -39,7 +39,7 @@ func (r *run) within(timeout time.Duration, begun time.Time) (context.Context, c
 	return attemptContext{r.ctx, begun.Add(timeout)}, func() {}
 }
 
-// timeOut ends the attempts that took too long and have no timer.
+// timeOut ends the attempts that exceeded their timeout and have no timer.
 func timeOut(runs []*run) {
 	for _, r := range runs {
 		if over, limited := r.overtime(); limited && over >= 0 && r.queue.Settings.Timeout >= coarseTimeout {
@@ -48,8 +48,8 @@ func timeOut(runs []*run) {
 	}
 }
 
-// overtime is for how long a handler has gone on beyond its timeout, negative before that. It reports
-// false if the handler has not begun, or has no timeout.
+// overtime returns for how long a handler has exceeded its timeout, negative before the timeout. The bool is
+// false if the handler has not begun or has no timeout.
 func (r *run) overtime() (over time.Duration, limited bool) {
 	begun, timeout := r.begun.Load(), r.queue.Settings.Timeout
 	return time.Since(time.Unix(0, begun)) - timeout, begun != 0 && timeout != 0

@@ -11,26 +11,24 @@ import (
 )
 
 const (
-	// smallClaimWait is how long a claim waits for more room while there is less than a quarter of
-	// it. Claims of one job each cost ten times as much as claims of many.
+	// smallClaimWait is how long a claim waits for more room while less than a quarter is free. A job claimed
+	// alone costs ten times as much as a job of a large claim.
 	smallClaimWait = 3 * time.Millisecond
-	// minWait keeps a look at a queue whose next job is due, but held by another claim in this
-	// moment, from being repeated at once.
+	// minWait is the least time between two looks at a queue whose next job is due but locked by another claim.
 	minWait = 5 * time.Millisecond
-	// maxUnsettled stops claiming while so many settlements per slot wait to be written.
+	// maxUnsettled stops claiming while this many settlements per slot wait to be written.
 	maxUnsettled = 8
-	// aheadTime is for how long jobs are claimed ahead of free slots. Where handlers are quick, the
-	// slots would stand idle while a claim is under way; where they are slow, nothing is claimed
-	// ahead. With 100 slots and empty handlers it doubles the rate.
+	// aheadTime bounds the jobs claimed ahead of free slots, in handler time. Quick handlers would leave slots
+	// idle during a claim; slow handlers get nothing ahead. With 100 slots and empty handlers, 2 ms doubles the
+	// rate.
 	aheadTime = 2 * time.Millisecond
-	// maxClaim bounds one claim; beyond some hundreds, larger ones are no cheaper per job.
+	// maxClaim bounds one claim. Beyond some hundreds of jobs, larger claims are no cheaper per job.
 	maxClaim = 1000
-	// maxAhead bounds what is claimed ahead: the slots work off one claim's jobs while the next is under way.
+	// maxAhead bounds the jobs claimed ahead: the slots run the jobs of one claim while the next is under way.
 	maxAhead = 2 * maxClaim
 )
 
-// fetch claims jobs whenever there are free slots and hungry queues, until ctx ends. Handlers run
-// under work.
+// fetch claims jobs whenever there are free slots and hungry queues, until ctx ends. Handlers run under work.
 func (w *Worker) fetch(ctx, work context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -55,7 +53,7 @@ func (w *Worker) fetch(ctx, work context.Context) {
 	}
 }
 
-// holdBack says how long to wait for more free slots before the next claim.
+// holdBack returns how long to wait for more free slots before the next claim.
 func (w *Worker) holdBack(lastClaim time.Time) time.Duration {
 	if w.unsettled.Load() > int64(maxUnsettled*w.options.Slots+settleBatch) {
 		return smallClaimWait
@@ -73,8 +71,8 @@ func (w *Worker) holdBack(lastClaim time.Time) time.Duration {
 	return smallClaimWait - time.Since(lastClaim)
 }
 
-// ahead is how many jobs may be claimed beyond the slots: as many as the slots work off within
-// aheadTime, by what handlers took lately.
+// ahead returns how many jobs may be claimed beyond the slots: the number that the slots finish within
+// aheadTime, by the recent durations of handlers.
 func (w *Worker) ahead() int {
 	if w.pace <= 0 {
 		return 0
@@ -82,7 +80,7 @@ func (w *Worker) ahead() int {
 	return int(min(maxAhead, int64(w.options.Slots)*int64(aheadTime)/int64(w.pace)))
 }
 
-// fetchOnce claims once from each hungry queue, in order, and says how long until the next look.
+// fetchOnce claims once from each hungry queue, in order, and returns the time until the next look.
 func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
 	w.takeIn()
 	w.keepClock(ctx)
@@ -94,11 +92,11 @@ func (w *Worker) fetchOnce(ctx, work context.Context) time.Duration {
 			continue
 		}
 		room := w.room(l)
-		if room == 0 { // a handler that ends nudges
+		if room == 0 { // the next handler that ends calls nudge
 			next = earlier(next, w.tellBegun(work, l))
 			continue
 		}
-		if l.plain && !l.alone { // it became hungry a moment ago
+		if l.plain && !l.alone { // it became hungry a moment ago, so the next round claims from it with others
 			next = time.Now()
 			continue
 		}
@@ -125,14 +123,15 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// roomInAll is how many more jobs may be claimed now, and how many at the most may be held; w.mu is held.
+// roomInAll returns how many more jobs may be claimed now, and the most that may be held. The caller holds
+// w.mu.
 func (w *Worker) roomInAll() (room, most int) {
 	most = w.options.Slots + w.ahead()
 	return most - len(w.running) + w.early, most
 }
 
-// room is how many jobs of a queue may be claimed now. A queue that may not use all slots gets
-// nothing ahead.
+// room returns how many jobs of a queue may be claimed now. A queue limited to some of the slots gets nothing
+// ahead.
 func (w *Worker) room(l *lane) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,16 +142,16 @@ func (w *Worker) room(l *lane) int {
 	return max(0, min(room, maxClaim))
 }
 
-// earlyRoom is how many jobs of a queue may be claimed before they are due: as many as it may use slots.
+// earlyRoom returns how many jobs of a queue may be claimed before they are due: at most one per slot.
 func (w *Worker) earlyRoom(l *lane) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return min(l.slots-l.early, w.options.Slots-w.early)
 }
 
-// claim takes jobs of a queue and starts their handlers. It says how long to wait before the queue
-// is looked at again; 0: there may be more at once. Where all that is due was taken, it takes what will be due
-// soon, if the queue has a lead.
+// claim takes jobs of a queue and starts their handlers. If the queue has a lead and nothing else is due, claim
+// also takes the jobs that will be due within the lead. The result is the time until the next look at the
+// queue. 0 means that more jobs may be due now.
 func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Duration {
 	queue, err := w.settingsOf(ctx, l)
 	if err != nil {
@@ -173,7 +172,7 @@ func (w *Worker) claim(ctx, work context.Context, l *lane, room int) time.Durati
 	return wait
 }
 
-// settingsOf gives the settings that a claim goes by. Those that may be old are read anew beside it; see claimBeside.
+// settingsOf returns the settings that a claim uses. claimBeside reads old settings again during the claim.
 func (w *Worker) settingsOf(ctx context.Context, l *lane) (sluice.Queue, error) {
 	queue, _, read := w.settings.Latest(l.queue)
 	if read {
@@ -182,8 +181,8 @@ func (w *Worker) settingsOf(ctx context.Context, l *lane) (sluice.Queue, error) 
 	return w.settings.Queue(ctx, l.queue)
 }
 
-// claimBeside claims, and reads the queue's settings at the same time where they may be old: what was claimed goes by the
-// new ones. A worker that was idle would else lose the time of a question with its first job.
+// claimBeside claims and, if the settings may be old, reads them at the same time. The claimed jobs then use
+// the new settings. Without this, an idle worker would delay its first job by one store round trip.
 func (w *Worker) claimBeside(ctx, work context.Context, queue *sluice.Queue, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	if _, fresh, _ := w.settings.Latest(queue.Name); fresh {
 		return w.store.Claim(work, request)
@@ -200,8 +199,8 @@ func (w *Worker) claimBeside(ctx, work context.Context, queue *sluice.Queue, req
 	return claimed, err
 }
 
-// claimWithin claims once, what is due within the lead. It says how many jobs it got, and how long to wait
-// before it is done again. After an error it got -1.
+// claimWithin claims once the jobs that are due within the lead. The results are how many jobs it got, -1 after
+// an error, and how long to wait before the next claim.
 func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Queue, room int, lead time.Duration) (got int, wait time.Duration) {
 	if batch := queue.Settings.Batch; batch > 0 {
 		room = min(room, batch)
@@ -211,7 +210,7 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 		Ageing: queue.Settings.Ageing, Lead: lead, Tells: true, Begun: w.begun.Tell(l.queue),
 	}
 	asked, ended := time.Now(), l.ended.Load()
-	// Not ctx: a claim whose answer is thrown away leaves jobs held by nobody until the lease ends.
+	// Use work, not ctx: if the answer to a claim is thrown away, its jobs stay locked until the lease ends.
 	claimed, err := w.claimBeside(ctx, work, queue, request)
 	l.claimedAt = time.Now()
 	l.paused, l.lead = w.log.NoticePause(*queue, l.paused), queue.Settings.Lead
@@ -230,10 +229,10 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 		return got, w.waitForEnd(l, ended, claimed.NextDue)
 	case claimed.Limited:
 		wait = min(max(claimed.NextDue, minWait), w.options.Poll)
-		l.heldUntil = time.Now().Add(wait) // more jobs make no more tokens
+		l.heldUntil = time.Now().Add(wait) // the rate admits no more jobs, even if more become due
 		return got, wait
 	case got > fewJobs, got > 0 && lead > 0:
-		return got, minWait // there may be more by then; a claim that finds nothing tells when the next job is due
+		return got, minWait // more may be due by then; a claim that finds nothing returns when the next job is due
 	case got > 0:
 		w.lookSoon(l)
 		return got, w.options.Poll
@@ -243,8 +242,8 @@ func (w *Worker) claimWithin(ctx, work context.Context, l *lane, queue *sluice.Q
 	return got, max(claimed.NextDue, minWait)
 }
 
-// startOrHandBack starts what was claimed of a queue, and says how many jobs it started: none if the worker was told to end
-// while the claim was under way.
+// startOrHandBack starts the claimed jobs of a queue and returns how many it started. If the worker was stopped
+// during the claim, the function hands all jobs back and returns 0.
 func (w *Worker) startOrHandBack(ctx, work context.Context, l *lane, queue *sluice.Queue, jobs []*sluice.Claim, asked time.Time) int {
 	switch {
 	case len(jobs) == 0:
@@ -265,7 +264,7 @@ func (w *Worker) tellClaimed(l *lane, claims []*sluice.Claim) {
 	}
 }
 
-// rests reports whether the queue is not to be looked at yet.
+// rests reports whether it is too early to look at the queue again.
 func (l *lane) rests(now time.Time) bool {
 	return now.Before(l.heldUntil) || !l.hungry.Load() && now.Before(l.lookAt)
 }
@@ -273,8 +272,8 @@ func (l *lane) rests(now time.Time) bool {
 // limited reports whether the queue's limits hold its jobs back now.
 func (l *lane) limited() bool { return l.held || time.Now().Before(l.heldUntil) }
 
-// waitForEnd is for a queue in which no more jobs, or no more of some tenant, may be in flight: the next of
-// its jobs that ends makes it hungry again, unless one has ended since the claim was asked for.
+// waitForEnd waits in a queue that has reached its own or a tenant's concurrency limit. The next job of the
+// queue that ends makes it hungry again. If one has ended since the claim was sent, the wait is only minWait.
 func (w *Worker) waitForEnd(l *lane, ended int64, nextDue time.Duration) time.Duration {
 	l.full.Store(true)
 	if l.ended.Load() != ended {

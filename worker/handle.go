@@ -17,15 +17,15 @@ type QueueOptions struct {
 	Slots int
 }
 
-// Handler does a job. If it returns nil, the job is completed. An error is a failed attempt: the
-// job is retried after the queue's backoff, or dead after its last attempt; see Snooze, Permanent
-// and RetryAfter for the other ways. A handler must be safe to run again, and should end
-// when its context does.
+// Handler does a job. If it returns nil, the job is completed. An error is a failed attempt: the job runs again
+// after the queue's backoff, or is dead after its last attempt. [Snooze], [Permanent] and [RetryAfter] end an
+// attempt in other ways. A handler must be safe to run again, and should return when its context ends.
 type Handler[T any] func(ctx context.Context, job *Job[T]) error
 
-// Handle makes a worker serve a queue. Queues are served in the order in which they were handled:
-// an earlier one takes free slots first. Run says what is wrong with it: a handler that is nil, a bad name, a queue that
-// has two. One that is registered while Run works is served from then on, and ends Run with the error if it is wrong.
+// Handle makes a worker serve a queue. The worker serves queues in the order of registration: an earlier queue
+// takes free slots first. [Worker.Run] returns an error if the handler is nil, the queue name is invalid, or
+// the queue has two handlers. A handler registered while Run works serves from then on; an invalid one ends Run
+// with the error.
 func Handle[T any](w *Worker, queue sluice.TypedQueue[T], handler Handler[T], options QueueOptions) {
 	l := &lane{queue: queue.Name(), slots: options.Slots}
 	if options.Slots == 0 || options.Slots > w.options.Slots {
@@ -35,10 +35,10 @@ func Handle[T any](w *Worker, queue sluice.TypedQueue[T], handler Handler[T], op
 	l.do = func(ctx context.Context, r *run) error {
 		payload, err := queue.Decode(r.claim.Payload)
 		if err != nil {
-			return err // a failed attempt like others: a worker of another version may know the type
+			return err // an ordinary failed attempt: a worker of another version may know the type
 		}
 		job := &Job[T]{Claim: r.claim, Payload: payload, run: r}
-		r.begins() // nothing may pass between this and the handler: a rate bounds when handlers are called
+		r.begins() // nothing may come between this and the handler: a rate limits handler calls
 		return handler(ctx, job)
 	}
 	if handler == nil {
@@ -47,7 +47,7 @@ func Handle[T any](w *Worker, queue sluice.TypedQueue[T], handler Handler[T], op
 	w.serve(l)
 }
 
-// serve adds a queue to those that the worker serves.
+// serve adds a queue to the worker's queues.
 func (w *Worker) serve(l *lane) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,16 +58,16 @@ func (w *Worker) serve(l *lane) {
 		}
 	}
 	w.settings.Expect(l.queue)
-	w.lanes = append(slices.Clip(w.lanes), l) // who reads the old ones goes on
+	w.lanes = append(slices.Clip(w.lanes), l) // goroutines that read the old slice may go on using it
 	w.nudge()
 }
 
-// misuse ends Run because of what a caller did while it worked.
+// misuse ends Run because of a caller's error while Run worked.
 type misuse struct{ err error }
 
 func (m *misuse) Error() string { return m.err.Error() }
 
-// add names a queue among those of the holder, if it can be served; w.mu is held.
+// add puts the queue's name into the holder, if the worker can serve the queue. The caller holds w.mu.
 func (w *Worker) add(l *lane) error {
 	if err := sluice.CheckQueueName(l.queue); err != nil {
 		return fmt.Errorf("worker: %w", err)
@@ -96,38 +96,39 @@ type lane struct {
 	queue  string
 	do     func(ctx context.Context, r *run) error
 	hungry atomic.Bool  // it may have jobs to claim
-	full   atomic.Bool  // no more of its jobs, or of a tenant's, may be in flight
-	held   bool         // its last claim found that no more of its jobs may be in flight
-	ended  atomic.Int64 // how many of its jobs have ended, as the store knows
+	full   atomic.Bool  // the queue or one of its tenants has reached a concurrency limit
+	held   bool         // the last claim found the queue at its concurrency limit
+	ended  atomic.Int64 // how many of its jobs have ended, as far as the store knows
 
-	slots int // how many jobs of it may run at once
+	slots int // how many of its jobs may run at once
 	taken int // how many are claimed; guarded by Worker.mu
-	early int // how many of those wait until they are due; guarded by Worker.mu
-	// ahead says that some were claimed before they were due since that was last refilled; guarded by Worker.mu.
+	early int // how many of the claimed jobs are not yet due; guarded by Worker.mu
+	// ahead is true if jobs were claimed early since the last refill; guarded by Worker.mu.
 	ahead bool
-	// Used by the fetching alone: when to look again if nobody says anything, and whatever anybody says.
+	// lookAt is when to look again without a signal. heldUntil is when to look at the earliest, even after a
+	// signal. Only fetch uses these two and the fields below.
 	lookAt    time.Time
 	heldUntil time.Time
 	claimedAt time.Time     // when its last claim was answered
-	blocked   bool          // that claim was held back by limits
-	lead      time.Duration // as the settings had it
-	plain     bool          // it is claimed from with others
-	gaveNone  bool          // the last claim from several queues got nothing of it
-	alone     bool          // and the one before that: the next is from it alone
-	paused    bool          // the queue, as the log was told
-	// tellAfter is how long the store may not know when jobs began; 0: it does not ask.
+	blocked   bool          // limits held the last claim back
+	lead      time.Duration // the lead in the settings of the last claim
+	plain     bool          // one statement may claim from it and from other queues
+	gaveNone  bool          // the last claim from several queues got none of its jobs
+	alone     bool          // the claim before got none either: the next claim takes from this queue alone
+	paused    bool          // whether the log last recorded the queue as paused
+	// tellAfter is how long the worker may keep start times to itself; 0: the store needs none.
 	tellAfter time.Duration
 }
 
-// Snooze hands the job back and asks for it again after a while. No attempt is counted. After no time
-// or less it is handed out again at once, so that a handler which always says so never rests.
+// Snooze hands the job back and asks for it again after d. No attempt is counted. If d is 0 or less, the job
+// runs again at once; a handler that always returns Snooze(0) never rests.
 func Snooze(d time.Duration) error { return &snooze{max(d, 0)} }
 
 type snooze struct{ delay time.Duration }
 
 func (s *snooze) Error() string { return fmt.Sprintf("snoozed for %s", s.delay) }
 
-// Permanent says that the job will never succeed: it is dead at once. Of nil it is nil.
+// Permanent marks an error as final: the job becomes dead at once. Permanent(nil) returns nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -140,9 +141,9 @@ type permanent struct{ err error }
 func (p *permanent) Error() string { return "permanent: " + p.err.Error() }
 func (p *permanent) Unwrap() error { return p.err }
 
-// RetryAfter says that the attempt failed and when the next one makes sense, instead of the
-// queue's backoff; a negative one is at once. It is dead all the same after its last attempt. The
-// error may be nil; the attempt counts as failed all the same.
+// RetryAfter reports a failed attempt and sets the wait before the next one, instead of the queue's backoff. A
+// negative d means at once. The job is dead all the same after its last attempt. The attempt counts as failed
+// even if err is nil.
 func RetryAfter(d time.Duration, err error) error {
 	if err == nil {
 		err = errRetryAsked
@@ -171,11 +172,11 @@ func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 // errGoexit is the error of a handler that ended its goroutine.
 var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
 
-// errNotCommitted is the error of a handler that returned nil although its CompleteTx came to nothing.
+// errNotCommitted is the error of a handler that returned nil although its CompleteTx was not committed.
 var errNotCommitted = errors.New("the handler returned nil, but the transaction in which it completed the job was not committed")
 
-// outcome says what a handler's return makes of a job. If the job was completed in the handler's own
-// transaction, it counts only if that came to nothing.
+// outcome returns the settlement for a handler's return value. If the handler completed the job in its own
+// transaction, the settlement counts only if the transaction was not committed.
 func (w *Worker) outcome(r *run, err error, cause error, settings sluice.Settings) sluice.Settlement {
 	inTx, returned := r.claim.SettledInTx(), err == nil
 	if inTx && returned {
@@ -203,7 +204,7 @@ func (w *Worker) judge(r *run, err error, cause error, settings sluice.Settings)
 	case errors.Is(cause, ErrShutdown):
 		return sluice.Settlement{Event: sluice.EventRelease, Reason: "worker shut down"}
 	case errors.Is(cause, sluice.ErrLost):
-		// It was stopped because its lease could not be renewed, which is no fault of its own.
+		// The worker stopped the handler because it could not renew the lease; the handler did not fail.
 		return sluice.Settlement{Event: sluice.EventRelease, Reason: "the lease could not be renewed"}
 	case errors.As(err, &forGood):
 		return sluice.Settlement{Event: sluice.EventBury, Error: textOf(forGood.err), Reason: "permanent error"}
@@ -213,15 +214,16 @@ func (w *Worker) judge(r *run, err error, cause error, settings sluice.Settings)
 	return failure(r, err, cause, settings)
 }
 
-// maxOutages is how often a job may have been handed back until an error that looks like an outage counts as its own: the
-// store takes claims and gives them, and only this handler meets it out of reach.
+// maxOutages is how many releases a job may have before an error that looks like an outage counts as its own.
+// By then the store works for other jobs, so the fault is probably in this handler.
 const maxOutages = 100
 
-// maxOutageDelay is how long a job waits at the most that met the store out of reach again and again.
+// maxOutageDelay is the longest wait of a job whose handler finds the store unreachable again and again.
 const maxOutageDelay = time.Minute
 
-// outage hands a job back whose handler met the store out of reach: no fault of the handler's, so no attempt. The wait
-// grows with each hand-back, so that a job whose own statement brings the database down does not do so without a rest.
+// outage hands back a job whose handler could not reach the store. No attempt is counted, because the handler
+// did not fail. The wait grows with each release, so a job whose own statement crashes the database runs less
+// and less often.
 func outage(c *sluice.Claim, err error) sluice.Settlement {
 	delay := min(time.Second<<min(c.Releases, 10), maxOutageDelay)
 	var later *retryAfter
@@ -249,8 +251,8 @@ func failure(r *run, err error, cause error, settings sluice.Settings) sluice.Se
 	return out
 }
 
-// textOf is the text of a handler's error, whose own methods may panic: a nil pointer in an error is
-// easily made.
+// textOf returns the text of a handler's error. The error's own methods may panic, for example on a nil
+// pointer.
 func textOf(err error) (text string) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -11,11 +11,12 @@ import (
 
 // Job is a claimed job in the hands of its handler.
 //
-// A unit test of a handler makes one by hand: &Job[T]{Payload: payload}. Such a job belongs to no worker and no store:
-// SetResult and SaveCheckpoint keep their values in its fields Result and Checkpoint, where the test reads them. A handler
-// that reads other fields, such as ID, needs a Claim too: &Job[T]{Claim: &sluice.Claim{Job: sluice.Job{ID: id}}}.
+// A unit test of a handler creates a Job by hand: &Job[T]{Payload: payload}. Such a job has no worker and no
+// store: SetResult and SaveCheckpoint keep their values in its fields Result and Checkpoint for the test to
+// read. A handler that reads other fields, such as ID, needs a Claim too: &Job[T]{Claim: &sluice.Claim{Job:
+// sluice.Job{ID: id}}}.
 type Job[T any] struct {
-	// Claim holds everything else that is known of the job, and its raw payload.
+	// Claim holds all other facts about the job, and its raw payload.
 	*sluice.Claim
 	// Payload is the job's payload as a Go value.
 	Payload T
@@ -23,7 +24,7 @@ type Job[T any] struct {
 	run *run // nil: the job was made by hand
 }
 
-// Attempt is the number of this attempt, counted from 1.
+// Attempt returns the number of this attempt, counted from 1.
 func (j *Job[T]) Attempt() int {
 	if j.Claim == nil {
 		return 1
@@ -31,9 +32,10 @@ func (j *Job[T]) Attempt() int {
 	return j.Attempts + 1
 }
 
-// SetResult stores a value, as JSON, with the job when the handler returns nil. A value that is no JSON, or is
-// larger than sluice.MaxResultBytes (then an ErrInvalid), is not stored. The error is permanent: a handler that returns it
-// ends its job as a dead letter, and its work is not done again. One that returns nil completes the job without a result.
+// SetResult stores a value as JSON with the job when the handler returns nil. SetResult stores nothing and
+// returns an error if the value cannot become JSON, or is larger than [sluice.MaxResultBytes] (then an
+// [sluice.ErrInvalid]). The error is permanent: a handler that returns it makes the job a dead letter, and the
+// work is not repeated. A handler that returns nil instead completes the job without a result.
 func (j *Job[T]) SetResult(result any) error {
 	text, err := json.Marshal(result)
 	if err == nil {
@@ -50,9 +52,10 @@ func (j *Job[T]) SetResult(result any) error {
 	return nil
 }
 
-// SaveCheckpoint stores how far the job has come, as JSON. A later attempt resumes from it: see
-// LoadCheckpoint. If the job was cancelled it is an ErrCancelled, and if the claim is lost otherwise an ErrLost; the handler
-// should end. A checkpoint that is larger than sluice.MaxResultBytes is an ErrInvalid, and the one before stays.
+// SaveCheckpoint stores the progress of the job as JSON. A later attempt resumes from it with
+// [Job.LoadCheckpoint]. The error is [sluice.ErrCancelled] if the job was cancelled, and [sluice.ErrLost] if
+// the claim was lost otherwise; the handler should then return. A checkpoint larger than
+// [sluice.MaxResultBytes] is an [sluice.ErrInvalid], and the store keeps the previous checkpoint.
 func (j *Job[T]) SaveCheckpoint(ctx context.Context, progress any) error {
 	text, err := json.Marshal(progress)
 	if err != nil {
@@ -68,7 +71,7 @@ func (j *Job[T]) SaveCheckpoint(ctx context.Context, progress any) error {
 	return nil
 }
 
-// LoadCheckpoint reads what an earlier attempt saved. It reports false if none did.
+// LoadCheckpoint reads the checkpoint of an earlier attempt into progress. The bool is false if there is none.
 func (j *Job[T]) LoadCheckpoint(progress any) (bool, error) {
 	if j.Claim == nil || len(j.Checkpoint) == 0 {
 		return false, nil
@@ -79,7 +82,7 @@ func (j *Job[T]) LoadCheckpoint(progress any) (bool, error) {
 	return true, nil
 }
 
-// made is the claim of a job that was made by hand.
+// made returns the claim of a job that was made by hand, and creates it if needed.
 func (j *Job[T]) made() *sluice.Claim {
 	if j.Claim == nil {
 		j.Claim = &sluice.Claim{}
@@ -87,7 +90,7 @@ func (j *Job[T]) made() *sluice.Claim {
 	return j.Claim
 }
 
-// id is the job's id; that of a job that was made by hand may be zero.
+// id returns the job's id, which may be zero for a job made by hand.
 func (j *Job[T]) id() sluice.ID {
 	if j.Claim == nil {
 		return sluice.ID{}
@@ -95,7 +98,7 @@ func (j *Job[T]) id() sluice.ID {
 	return j.ID
 }
 
-// saveCheckpoint stores how far the run's job has come.
+// saveCheckpoint stores the progress of the run's job.
 func (r *run) saveCheckpoint(ctx context.Context, text json.RawMessage) error {
 	err := r.worker.store.SaveCheckpoint(ctx, r.claim.ID, r.claim.Token, text)
 	if errors.Is(err, sluice.ErrLost) && errors.Is(r.worker.whyLost(ctx, r.claim), sluice.ErrCancelled) {

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// beatInterval is how often the worker tells the store that it is alive.
+	// beatInterval is how often the worker writes its heartbeat to the store.
 	beatInterval = 10 * time.Second
-	// maxKeepInterval is how often the jobs that run are looked after, and leaseLooks how often at
-	// the least within a lease.
+	// maxKeepInterval is the longest time between two rounds of keep. leaseLooks is the least number of rounds
+	// within a lease.
 	maxKeepInterval = time.Second
 	leaseLooks      = 6
-	// askInterval is how often signals of cancelled jobs make the worker ask the store at the most.
+	// askInterval is the least time between two questions to the store about signals of cancelled jobs.
 	askInterval = 50 * time.Millisecond
 )
 
-// keep looks after the jobs that run, once a second and, for short leases, more often: it ends those
-// that take too long, gives up handlers that ignore their context, renews the leases in one
-// statement, and notices those that are lost.
+// keep looks after the running jobs, once a second and more often for short leases. keep ends attempts that
+// exceed their timeout, gives up handlers that ignore their context, and renews the leases in one statement.
+// keep also ends runs whose lease is lost.
 func (w *Worker) keep(ctx context.Context) {
 	timer := time.NewTimer(w.keepInterval())
 	defer timer.Stop()
@@ -57,14 +57,14 @@ func (w *Worker) keep(ctx context.Context) {
 	}
 }
 
-// keepInterval lets each lease be renewed several times before it ends.
+// keepInterval is short enough to renew each lease several times before it ends.
 func (w *Worker) keepInterval() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return max(min(w.options.Poll, maxKeepInterval, w.shortestLease/leaseLooks), 10*time.Millisecond)
 }
 
-// keepSooner makes the keeping look at once, because a lease is shorter than those before.
+// keepSooner starts a round of keep at once, because a lease is shorter than all before.
 func (w *Worker) keepSooner() {
 	select {
 	case w.shorter <- struct{}{}:
@@ -72,7 +72,7 @@ func (w *Worker) keepSooner() {
 	}
 }
 
-// doubt notes that a signal calls a job of this worker cancelled, and has the store asked soon.
+// doubt notes that a signal reports a job of this worker as cancelled, and soon asks the store about it.
 func (w *Worker) doubt(id sluice.ID) {
 	w.mu.Lock()
 	r := w.held[id]
@@ -89,7 +89,7 @@ func (w *Worker) doubt(id sluice.ID) {
 	}
 }
 
-// doubts gives the runs that signals call cancelled, once.
+// doubts returns the runs that signals reported as cancelled, and clears the set.
 func (w *Worker) doubts() map[*run]struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,7 +105,7 @@ func (w *Worker) renew(ctx context.Context, runs []*run) {
 	held := make(map[sluice.ID]*run)
 	for _, r := range runs {
 		if _, doubtful := doubted[r]; r.settled.Load() || !doubtful && asked.Sub(r.started) < min(w.options.Poll, maxKeepInterval, r.queue.Settings.Lease/leaseLooks)/2 {
-			continue // gone, or so new that its lease is whole, and nothing calls it cancelled
+			continue // settled, or its lease is fresh and no signal reports it as cancelled
 		}
 		held[r.claim.ID] = r
 		renewals = append(renewals, sluice.Renewal{ID: r.claim.ID, Token: r.claim.Token, Lease: r.queue.Settings.Lease, Queue: r.claim.Queue})
@@ -120,7 +120,7 @@ func (w *Worker) renew(ctx context.Context, runs []*run) {
 	}
 	var asking sync.WaitGroup
 	for _, id := range lost {
-		// A job that completed itself in its own transaction is lost in name only.
+		// A job that completed itself in its own transaction is not really lost.
 		if r := held[id]; r != nil && !r.claim.SettledInTx() {
 			asking.Go(func() { w.loseBy(r, w.whyLost(ctx, r.claim)) })
 		}
@@ -130,13 +130,13 @@ func (w *Worker) renew(ctx context.Context, runs []*run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range held {
-		// The store renews when less than two thirds are left.
+		// The store renews a lease only when less than two thirds are left.
 		r.leaseUntil = asked.Add(r.queue.Settings.Lease * 2 / 3)
 	}
 }
 
-// whyLost asks the store why a claim is lost: ErrCancelled, or ErrLost. If the store does not answer, it is ErrLost, by which
-// a handler touches nothing.
+// whyLost asks the store why a claim is lost: ErrCancelled or ErrLost. If the store does not answer, the result
+// is ErrLost, after which a handler changes nothing.
 func (w *Worker) whyLost(ctx context.Context, c *sluice.Claim) error {
 	if job, err := w.store.Job(ctx, c.ID); err == nil && c.Cancelled(job) {
 		return sluice.ErrCancelled
@@ -144,8 +144,9 @@ func (w *Worker) whyLost(ctx context.Context, c *sluice.Claim) error {
 	return sluice.ErrLost
 }
 
-// renewFailed ends the handlers whose lease has run out while the store could not be reached: by
-// now another holder may have their jobs. What they still return is settled, if nobody has.
+// renewFailed ends the handlers whose lease ran out while the store was unreachable: another holder may have
+// their jobs. If a handler still returns a result, the worker settles the job unless another holder has done
+// so.
 func (w *Worker) renewFailed(ctx context.Context, held map[sluice.ID]*run, err error) {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return
@@ -158,16 +159,16 @@ func (w *Worker) renewFailed(ctx context.Context, held map[sluice.ID]*run, err e
 	}
 }
 
-// abandon settles the attempts of handlers that ignore that their context has ended. Their slots
-// stay taken until they return.
+// abandon settles the attempts of handlers that ignore the end of their context. Their slots stay taken until
+// the handlers return.
 func (w *Worker) abandon(runs []*run) {
 	for _, r := range runs {
 		if over, limited := r.overtime(); !limited || over < w.options.Abandon {
 			continue
 		}
 		if r.claim.SettledInTx() {
-			// Its transaction may be open, and would keep every other settlement waiting. If it comes
-			// to nothing, the lease runs out.
+			// The handler's transaction may still be open and would block every other settlement. If the
+			// transaction is rolled back, the lease runs out.
 			w.lose(r, "completed in a transaction, and the handler ignored its timeout")
 			continue
 		}
@@ -182,8 +183,8 @@ func (w *Worker) abandon(runs []*run) {
 	}
 }
 
-// handBackWaiting releases jobs that were claimed ahead of handlers which then became slow, so that
-// another worker can run them.
+// handBackWaiting releases jobs that were claimed ahead of handlers which then became slow. Another worker can
+// then run them.
 func (w *Worker) handBackWaiting() {
 	for {
 		select {
@@ -195,7 +196,7 @@ func (w *Worker) handBackWaiting() {
 			if r.settle() {
 				w.settlements <- decided{w.release(r.claim, "claimed ahead, and no slot became free"), r.lane}
 			}
-			r.finish(r.readyAt) // as if it had run: so slow are the handlers now
+			r.finish(r.readyAt) // counts the wait as a handler's duration: handlers have become that slow
 		default:
 			return
 		}

@@ -8,32 +8,32 @@ import (
 )
 
 const (
-	// hearingPolls is how many times Options.Poll may pass between two looks at all queues while the store hears the signals
-	// of every process. They find what somebody did without a signal, by SQL for example.
+	// hearingPolls is how many times Options.Poll may pass between two looks at all queues while the store
+	// receives the signals of every process. The looks find changes made without a signal, by SQL for example.
 	hearingPolls = 6
-	// lookShare bounds what looks cost: so many times what one took passes until the next.
+	// lookShare limits the cost of looks: the pause after a look is this many times its duration.
 	lookShare = 20
-	// settingsLook is how often a worker reads the settings of queues in which nothing happens, so that it tells of what is
-	// wrong with them. Before a claim they are read anyway.
+	// settingsLook is how often a worker reads the settings of idle queues, to log problems with them. A claim
+	// reads its settings in any case.
 	settingsLook = time.Minute
-	// lookWait is how long a queue waits for others to be looked at with it, once its claim got few jobs.
+	// lookWait is how long a queue waits for others to share its look, once its claim got few jobs.
 	lookWait = 10 * time.Millisecond
-	// farAway is when a queue is looked at again in which nothing waits. The looks at all queues find out before.
+	// farAway is the time until the next look at an empty queue. The looks at all queues find new jobs before.
 	farAway = 24 * time.Hour
-	// fewJobs is how many jobs a claim may get to count as the last one for now: the next is put off until a look, which
-	// costs less than a claim, says that there is more.
+	// fewJobs is the most jobs that a claim may get and still count as the last for now. The next claim then
+	// waits for a look, which costs less than a claim, to find more jobs.
 	fewJobs = 3
 )
 
-// looking is what the fetching and the looking have to tell each other; guarded by Worker.mu.
+// looking holds the messages between fetch and lookOut; guarded by Worker.mu.
 type looking struct {
-	hears bool    // the store hears all signals
-	soon  []*lane // to be looked at in a moment
-	all   bool    // all queues are to be looked at now
-	found []found // the fetching has not taken it in yet
+	hears bool    // the store receives all signals
+	soon  []*lane // queues to look at in a moment
+	all   bool    // look at all queues now
+	found []found // results that fetch has not taken in yet
 }
 
-// found is what a look found in some queues.
+// found is the result of a look at some queues.
 type found struct {
 	lanes []*lane
 	asked time.Time
@@ -42,7 +42,8 @@ type found struct {
 	err   error
 }
 
-// lookOut looks again and again at the queues whose next job nobody knows of, all by one statement, until ctx ends.
+// lookOut asks the store again and again which queues have jobs, with one statement for all queues, until ctx
+// ends.
 func (w *Worker) lookOut(ctx context.Context) {
 	timer := time.NewTimer(w.options.Poll)
 	defer timer.Stop()
@@ -85,10 +86,10 @@ func (w *Worker) lookOut(ctx context.Context) {
 func (w *Worker) readSettings(ctx context.Context) {
 	queues := w.queues()
 	w.settings.Expect(queues...)
-	_, _ = w.settings.Queue(ctx, queues[0]) // a claim tells of what goes wrong
+	_, _ = w.settings.Queue(ctx, queues[0]) // a claim logs the error
 }
 
-// lookInterval is how often all queues are looked at, if the last look took so long.
+// lookInterval returns the time between two looks at all queues, if the last look took so long.
 func (w *Worker) lookInterval(took time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +100,7 @@ func (w *Worker) lookInterval(took time.Duration) time.Duration {
 	return max(interval, lookShare*took)
 }
 
-// toLookAt names the queues to look at now: all of them, or those whose look was put off for a moment.
+// toLookAt returns the queues to look at now: all of them, or those whose look was put off for a moment.
 func (w *Worker) toLookAt(all bool) (lanes []*lane, isAll bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +122,7 @@ func (w *Worker) lookAt(ctx context.Context, lanes []*lane) found {
 	return f
 }
 
-// lookSoon has a queue looked at in a moment, with others of which the same is asked.
+// lookSoon requests a look at a queue in a moment, together with other queues.
 func (w *Worker) lookSoon(l *lane) {
 	w.mu.Lock()
 	w.looking.soon = append(w.looking.soon, l)
@@ -132,7 +133,8 @@ func (w *Worker) lookSoon(l *lane) {
 	}
 }
 
-// lookAtAll has all queues looked at now. Hears says how far signals can be relied on; empty: nothing new.
+// lookAtAll requests a look at all queues now. hears states how far the store receives signals; empty:
+// unchanged.
 func (w *Worker) lookAtAll(hears sluice.Hearing) {
 	w.mu.Lock()
 	w.looking.all = true
@@ -150,7 +152,7 @@ func (w *Worker) wakeLooks() {
 	}
 }
 
-// takeIn lets the fetching know what was found.
+// takeIn applies the results of looks to the queues that fetch serves.
 func (w *Worker) takeIn() {
 	w.mu.Lock()
 	news := w.looking.found
@@ -164,12 +166,12 @@ func (w *Worker) takeIn() {
 	}
 }
 
-// takeIn sets when a queue is looked at again by what was found. A claim that was answered since knows more, so that it can
-// only become sooner.
+// takeIn sets the next look at a queue from a look's result. A claim answered after the look knows more, so the
+// look may then only bring the time forward.
 func (l *lane) takeIn(f found, wait time.Duration, waits bool, poll time.Duration) {
 	at := f.at.Add(max(wait, 0))
 	switch {
-	case f.err != nil: // a claim tells of what is wrong
+	case f.err != nil: // the next claim logs the error
 		at = earlier(l.lookAt, l.claimedAt.Add(poll))
 	case !waits:
 		at = f.at.Add(farAway)
@@ -179,7 +181,7 @@ func (l *lane) takeIn(f found, wait time.Duration, waits bool, poll time.Duratio
 	if l.claimedAt.After(f.asked) {
 		at = earlier(l.lookAt, at)
 		if wait <= 0 {
-			return // that claim has taken it
+			return // the later claim has taken the jobs
 		}
 	}
 	l.lookAt = later(at, l.heldUntil)

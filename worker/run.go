@@ -20,25 +20,24 @@ type run struct {
 	claim   *sluice.Claim
 	queue   *sluice.Queue // as it was when the job was claimed
 	started time.Time     // when it was claimed
-	asked   time.Time     // when its claim was asked for
+	asked   time.Time     // when its claim was sent to the store
 	begun   atomic.Int64  // when its handler began, in ns since 1970; 0: it waits for a slot
 	cancel  context.CancelCauseFunc
 	result  atomic.Pointer[[]byte]
 	settled atomic.Bool
-	counted atomic.Bool // for the rate: it began, or never will
+	counted atomic.Bool // for the rate: the handler began, or never will
 	startAt time.Time   // when it may start, by the store's clock; zero: at once
 	readyAt time.Time   // since when it waits for a slot
 	early   bool        // it waits until it is due; guarded by Worker.mu
-	// wantsSlot is since when it is known to be due and without a slot; guarded by Worker.mu.
+	// wantsSlot is since when the run is known to be due and without a slot; guarded by Worker.mu.
 	wantsSlot time.Time
 
 	ctx context.Context
-	// leaseUntil is until when the lease holds at the least, by this process's clock; guarded by Worker.mu.
+	// leaseUntil is the earliest end of the lease, by this process's clock; guarded by Worker.mu.
 	leaseUntil time.Time
 }
 
-// settle reports true to the one caller that may say what became of the job, and must then send a
-// settlement.
+// settle returns true to exactly one caller, which must then send a settlement of the job.
 func (r *run) settle() bool {
 	if !r.settled.CompareAndSwap(false, true) {
 		return false
@@ -47,7 +46,7 @@ func (r *run) settle() bool {
 	return true
 }
 
-// start gives claimed jobs to slots, making new ones while there are fewer than may be.
+// start gives claimed jobs to slots, and starts further slots up to the limit.
 func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, queue *sluice.Queue, asked time.Time) {
 	now, lease := time.Now(), queue.Settings.Lease
 	runs := make([]*run, len(claims))
@@ -56,7 +55,7 @@ func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, qu
 	for i, c := range claims {
 		r := &run{worker: w, lane: l, claim: c, queue: queue, started: now, asked: asked, readyAt: now, leaseUntil: asked.Add(lease)}
 		r.ctx, r.cancel = context.WithCancelCause(work)
-		r.counted.Store(l.tellAfter == 0) // nobody counts the starts of its queue
+		r.counted.Store(l.tellAfter == 0) // the store does not count starts of this queue
 		if r.startAt = startOf(c, queue.Settings, shown); !r.startAt.IsZero() {
 			held = append(held, r)
 		}
@@ -96,8 +95,8 @@ func (w *Worker) start(work context.Context, l *lane, claims []*sluice.Claim, qu
 	}
 }
 
-// moreSlots says how many slots to open for the jobs that run and those that wait, and whether to look
-// again whether that is enough; w.mu is held.
+// moreSlots returns how many slots to open for the running and waiting jobs, and whether relieve should check
+// again. The caller holds w.mu.
 func (w *Worker) moreSlots() (more int, wanting bool) {
 	more = min(w.options.Slots, len(w.running)) - w.slots
 	if few := max(quickSlots*runtime.GOMAXPROCS(0)-w.slots, 0); w.pace > 0 && w.pace < quickPace && more > few {
@@ -110,16 +109,16 @@ func (w *Worker) moreSlots() (more int, wanting bool) {
 }
 
 const (
-	// quickPace is how long handlers may take to count as quick: a few goroutines then work off what
-	// a thousand would, at less cost.
+	// quickPace is the longest duration of a quick handler. A few goroutines then run the jobs of a thousand,
+	// at less cost.
 	quickPace = 100 * time.Microsecond
-	// quickSlots is how many goroutines there are for them, per processor.
+	// quickSlots is the number of goroutines per processor for quick handlers.
 	quickSlots = 4
-	// reliefTime is how long a job may wait for one of them before the other slots are opened.
+	// reliefTime is how long a job may wait for such a goroutine before the other slots open.
 	reliefTime = 2 * time.Millisecond
 )
 
-// relieve opens slots for the jobs that wait although handlers were quick lately.
+// relieve opens slots for jobs that wait although handlers were quick lately.
 func (w *Worker) relieve(work context.Context) {
 	w.mu.Lock()
 	w.relieving = false
@@ -131,11 +130,11 @@ func (w *Worker) relieve(work context.Context) {
 	}
 }
 
-// slot runs jobs, one after the other. Its goroutine is kept, so that its stack grows only once.
+// slot runs jobs, one after the other. One goroutine runs many jobs, so its stack grows only once.
 func (w *Worker) slot(work context.Context) {
 	ended := false
 	defer func() {
-		if !ended { // a handler ended the goroutine: another takes its place
+		if !ended { // a handler ended the goroutine: start another in its place
 			w.busy.Add(-1)
 			go w.slot(work)
 		}
@@ -169,14 +168,14 @@ func (r *run) run() {
 	defer stop()
 	err := r.call(ctx)
 	if !r.settle() {
-		return // abandoned or lost in between
+		return // abandoned or lost in the meantime
 	}
 	settlement := w.outcome(r, err, context.Cause(ctx), r.queue.Settings)
 	w.tell(r, settlement)
 	w.settlements <- decided{settlement, r.lane}
 }
 
-// late says why a job that was claimed ahead must not begin any more; empty: it may.
+// late returns why a job claimed ahead must not begin any more; empty: the job may begin.
 func (r *run) late() string {
 	switch {
 	case r.worker.draining.Load():
@@ -193,15 +192,15 @@ func (r *run) late() string {
 	return why
 }
 
-// mayBeAnothers reports whether the lease may be over, and another may have the job: this process may have stood still, or
-// the answer to its claim been on its way, for as long as one likes.
+// mayBeAnothers reports whether the lease may be over, so another holder may have the job. This process may
+// have been frozen, or the answer to its claim delayed, for any time.
 func (r *run) mayBeAnothers() bool {
 	r.worker.mu.Lock()
 	defer r.worker.mu.Unlock()
 	return pause.Since(r.leaseUntil) >= 0
 }
 
-// call calls the handler; whatever it does comes back as an error.
+// call calls the handler and returns every outcome, including a panic, as an error.
 func (r *run) call(ctx context.Context) (err error) {
 	returned := false
 	ctx, end := sluice.BeginStep(ctx, r.worker.store, sluice.Step{Name: sluice.StepHandle, Queue: r.claim.Queue, Claim: r.claim})
@@ -210,7 +209,7 @@ func (r *run) call(ctx context.Context) (err error) {
 			err = &panicked{value, debug.Stack()}
 		} else if !returned {
 			end(sluice.StepEnd{Jobs: 1, Err: errGoexit})
-			// The goroutine ends with this call: settle here, nothing after it runs.
+			// The goroutine ends with this call, so settle here.
 			if r.settle() {
 				settlement := r.worker.outcome(r, errGoexit, context.Cause(ctx), r.queue.Settings)
 				r.worker.tell(r, settlement)
@@ -229,7 +228,7 @@ func (r *run) call(ctx context.Context) (err error) {
 	return err
 }
 
-// failureOf is the error of an attempt that failed. One that was handed back has not.
+// failureOf returns the error of a failed attempt, nil for a job that was handed back.
 func failureOf(err error) error {
 	var snoozed *snooze
 	if errors.As(err, &snoozed) {
@@ -238,13 +237,13 @@ func failureOf(err error) error {
 	return err
 }
 
-// finish frees the slot, and notes how long its handler took.
+// finish frees the slot and records how long its handler took.
 func (r *run) finish(begun time.Time) { r.leave(time.Since(begun)) }
 
-// neverRan is for a run whose handler was not called.
+// neverRan is the duration of a run whose handler was not called.
 const neverRan = time.Duration(-1)
 
-// leave frees the place that the run had.
+// leave frees the place of the run.
 func (r *run) leave(took time.Duration) {
 	w := r.worker
 	r.neverBegan()
@@ -265,11 +264,11 @@ func (r *run) leave(took time.Duration) {
 	w.mu.Unlock()
 	w.nudge()
 	if waits {
-		w.lookAtWaiting() // one may have waited for its queue's slot
+		w.lookAtWaiting() // a waiting run may now get its queue's slot
 	}
 }
 
-// since is when the run's handler began; if it did not, when its job was claimed.
+// since returns when the run's handler began, or when its job was claimed if the handler has not begun.
 func (r *run) since() time.Time {
 	if begun := r.begun.Load(); begun != 0 {
 		return time.Unix(0, begun)
@@ -277,7 +276,7 @@ func (r *run) since() time.Time {
 	return r.started
 }
 
-// loseBy ends a run whose job is no longer ours, by ErrCancelled or ErrLost.
+// loseBy ends a run whose job this worker no longer holds, by ErrCancelled or ErrLost.
 func (w *Worker) loseBy(r *run, cause error) {
 	why := "recovered or settled by another"
 	if errors.Is(cause, sluice.ErrCancelled) {
@@ -286,14 +285,14 @@ func (w *Worker) loseBy(r *run, cause error) {
 	w.end(r, cause, why)
 }
 
-// lose ends a run whose job another may have.
+// lose ends a run whose job another holder may have.
 func (w *Worker) lose(r *run, why string) { w.end(r, sluice.ErrLost, why) }
 
-// end ends a run whose job is no longer ours. There is nothing to settle.
+// end ends a run whose job this worker no longer holds, without a settlement.
 func (w *Worker) end(r *run, cause error, why string) {
 	if r.settled.CompareAndSwap(false, true) {
 		r.cancel(cause)
-		w.ended(r.lane) // it was cancelled or recovered, and is in flight no more, or not as ours
+		w.ended(r.lane) // the job was cancelled or recovered, so it no longer counts as in flight here
 		w.log.TellJob(event.ClaimLost, r.claim, "reason", why)
 		for _, waiting := range w.takeWaiting(func(other *run) bool { return other == r }) {
 			waiting.leave(neverRan)
@@ -301,7 +300,7 @@ func (w *Worker) end(r *run, cause error, why string) {
 	}
 }
 
-// tell logs what became of an attempt, unless only a transaction of the handler's own can say.
+// tell logs the outcome of an attempt, unless the outcome depends on the handler's own transaction.
 func (w *Worker) tell(r *run, s sluice.Settlement) {
 	if s.InTx {
 		return

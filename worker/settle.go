@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// settleBatch is how many settlements are written together at the most.
+	// settleBatch is the most settlements that one call writes.
 	settleBatch = 500
-	// settleWait is how long the first of a batch waits for others. Settled one by one, a job
-	// costs ten times as much as in a batch.
+	// settleWait is how long the first settlement of a batch waits for others. A job settled alone costs ten
+	// times as much as in a batch.
 	settleWait = 2 * time.Millisecond
 )
 
-// decided is what became of a job of a queue.
+// decided is a settlement and the queue of its job.
 type decided struct {
 	sluice.Settlement
 	lane *lane
@@ -33,14 +33,14 @@ func (b *batch) add(d decided) {
 	b.settlements, b.lanes = append(b.settlements, d.Settlement), append(b.lanes, d.lane)
 }
 
-// empty keeps the room, but nothing of what the settlements hold on to.
+// empty keeps the batch's memory, but releases the values that the settlements refer to.
 func (b *batch) empty() {
 	clear(b.settlements)
 	b.settlements, b.lanes = b.settlements[:0], b.lanes[:0]
 }
 
-// settleAll writes settlements in batches, until the worker is drained and every decided one is
-// written.
+// settleAll writes settlements in batches, until the worker has drained and has written every decided
+// settlement.
 func (w *Worker) settleAll(ctx context.Context, drained <-chan struct{}) {
 	var b batch
 	for {
@@ -66,7 +66,7 @@ func (w *Worker) settleFrom(ctx context.Context, first decided, b *batch) {
 	b.empty()
 }
 
-// ended notes that a job of a queue has ended. If no more of them could be in flight, it is looked at
+// ended notes that a job of a queue has ended. If the queue was at a concurrency limit, it becomes hungry
 // again.
 func (w *Worker) ended(l *lane) {
 	l.ended.Add(1)
@@ -76,7 +76,7 @@ func (w *Worker) ended(l *lane) {
 	}
 }
 
-// gather waits a moment for settlements that can go with the first.
+// gather waits a moment for settlements to write with the first.
 func (w *Worker) gather(first decided, b *batch) {
 	b.add(first)
 	timer := time.NewTimer(settleWait)
@@ -91,7 +91,7 @@ func (w *Worker) gather(first decided, b *batch) {
 	}
 }
 
-// settleBatch writes a batch. What the handlers did is done, so that it tries for a long time.
+// settleBatch writes a batch. The handlers have done their work, so the worker retries for a long time.
 func (w *Worker) settleBatch(ctx context.Context, batch []sluice.Settlement, lanes []*lane) {
 	begun := time.Now()
 	for {
@@ -110,15 +110,16 @@ func (w *Worker) settleBatch(ctx context.Context, batch []sluice.Settlement, lan
 	}
 }
 
-// maxSettleTime is how long settlements are tried before they are given up. By then the leases
-// have long been recovered by somebody who can reach the store.
+// maxSettleTime is how long the worker retries settlements before it gives up. By then another process that
+// reaches the store has long recovered the leases.
 const maxSettleTime = 5 * time.Minute
 
-// maxFollowerTime is how long settlements are tried that a follower's statement fails: all others wait behind them.
+// maxFollowerTime is how long the worker retries settlements when a follower's statement fails. All other
+// settlements wait meanwhile.
 const maxFollowerTime = 10 * time.Second
 
-// mayGiveUp reports whether settlements were tried for long enough: five minutes, and not longer than
-// the drain.
+// mayGiveUp reports whether the worker has retried settlements long enough: maxSettleTime or maxFollowerTime,
+// and never beyond the drain.
 func (w *Worker) mayGiveUp(begun time.Time, err error) bool {
 	most := maxSettleTime
 	if errors.Is(err, sluice.ErrFollower) {

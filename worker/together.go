@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// maxTogether is from how many queues one statement claims at the most.
+	// maxTogether is the most queues that one statement claims from.
 	maxTogether = 100
-	// manyQueues is from how many on their settings are read ahead: a claim would have to wait for that.
+	// manyQueues is the number of queues above which their settings are read ahead, because a claim would wait
+	// for that.
 	manyQueues = 100
-	// togetherWait is how long a claim of a worker of several queues waits for more of them to become hungry, if the one
-	// before got little.
+	// togetherWait is how long a worker of several queues waits between claims for more hungry queues, if the
+	// last claim got few jobs.
 	togetherWait = 5 * time.Millisecond
-	// readAhead is how often that is done while there are claims.
+	// readAhead is how often the worker reads the settings of many queues ahead.
 	readAhead = 800 * time.Millisecond
 )
 
@@ -30,14 +31,14 @@ type together struct {
 	stale   string // a queue whose settings may be old; empty: none
 }
 
-// claimAllTogether claims from all hungry queues that have no limits, many in one statement. Where there is one, it is claimed
-// from as those with limits are.
+// claimAllTogether claims from all hungry queues without limits, many in one statement. If there is only one
+// such queue, fetchOnce claims from it alone, like from queues with limits.
 func (w *Worker) claimAllTogether(ctx, work context.Context) {
 	for range len(w.served())/maxTogether + 1 {
 		t := w.gatherHungry(ctx)
 		if len(t.lanes) < 2 || ctx.Err() != nil {
 			for _, l := range t.lanes {
-				l.plain = false // this time it is claimed from alone
+				l.plain = false // fetchOnce claims from it alone this time
 			}
 			return
 		}
@@ -52,7 +53,7 @@ func (w *Worker) claimTogether(ctx, work context.Context, t *together) {
 	}
 	var reading sync.WaitGroup
 	if t.stale != "" {
-		reading.Go(func() { _, _ = w.settings.Queue(ctx, t.stale) }) // if it fails, what was read before counts
+		reading.Go(func() { _, _ = w.settings.Queue(ctx, t.stale) }) // on error, the previous settings apply
 	}
 	asked := time.Now()
 	claimed, err := w.store.Claim(work, t.request)
@@ -96,14 +97,14 @@ func (w *Worker) gatherHungry(ctx context.Context) *together {
 			continue
 		}
 		queue, fresh, read := w.settings.Latest(l.queue)
-		if !read { // which reads those of all others that were not read either
+		if !read { // this also reads the settings of all other queues that were not read
 			var err error
 			queue, err = w.settings.Queue(ctx, l.queue)
 			read, fresh = err == nil, true
 		}
 		room := min(w.room(l), left)
 		if l.plain = read && plain(queue); !read {
-			break // the store does not answer: a claim tells why
+			break // the store does not answer: a claim logs the error
 		}
 		if room <= 0 || !l.plain {
 			continue
@@ -118,13 +119,14 @@ func (w *Worker) gatherHungry(ctx context.Context) *together {
 	return t
 }
 
-// plain reports whether a claim of several queues may take a queue's jobs, and would take the same.
+// plain reports whether a claim of several queues may take a queue's jobs, with the same result as a claim from
+// it alone.
 func plain(q sluice.Queue) bool {
 	s := q.Settings
 	return !q.ByTenant && s.Rate.IsZero() && s.InFlightLimit == 0 && s.Engine == "" && s.Lead == 0 && s.Interval == 0 && s.Batch == 0
 }
 
-// handBack releases jobs that were claimed when the worker was told to end.
+// handBack releases jobs that were claimed while the worker was stopping.
 func (w *Worker) handBack(l *lane, jobs []*sluice.Claim) {
 	for _, c := range jobs {
 		w.unsettled.Add(1)
@@ -133,8 +135,8 @@ func (w *Worker) handBack(l *lane, jobs []*sluice.Claim) {
 	}
 }
 
-// afterTogether says when a queue is looked at again that gave so many of the jobs that it might have. One that gives nothing
-// again and again although it seems to have jobs is claimed from alone: that claim tells why.
+// afterTogether sets the next look at a queue by how many of the possible jobs the claim got. If a queue seems
+// to have jobs but gives none twice, the next claim takes from it alone, to find out why.
 func (w *Worker) afterTogether(l *lane, got, limit int) {
 	l.alone = got == 0 && l.gaveNone
 	l.gaveNone = got == 0
@@ -150,9 +152,9 @@ func (w *Worker) afterTogether(l *lane, got, limit int) {
 	}
 }
 
-// readSettingsAhead reads the settings of many queues before those that claims go by are too old.
+// readSettingsAhead reads the settings of many queues before the cached settings are too old for claims.
 func (w *Worker) readSettingsAhead(ctx context.Context) {
 	if len(w.served()) > manyQueues {
-		_ = w.settings.Refresh(ctx) // a claim tells of what goes wrong
+		_ = w.settings.Refresh(ctx) // a claim logs the error
 	}
 }

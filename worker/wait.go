@@ -10,18 +10,17 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
-// maxWait is when those that wait are looked at again at the latest: by then more may be known of the store's
-// clock.
+// maxWait is the longest time between two looks at waiting runs: by then the store's clock may be known better.
 const maxWait = time.Second
 
-// reserveTime is how long before it may start a job that was claimed ahead takes a slot's place. What falls due
-// at the same instant and is claimed only then would else come before it.
+// reserveTime is how long before its start a job claimed ahead takes a slot. Otherwise a job that falls due at
+// the same instant, but is claimed only then, would start before it.
 const reserveTime = 50 * time.Millisecond
 
-// startOf is when a claimed job may start, by the store's clock, which shows now at the least; zero: at once.
-// A job is never started before it is due: it waits until it is sure that the store's clock shows its
-// instant, and is late by as long as an answer of the store takes at the most. Counting from the claim instead
-// would go wrong where the clock is set, and by what two clocks differ in speed.
+// startOf returns when a claimed job may start, by the store's clock; zero: at once. The store's clock shows at
+// least now. A job never starts before it is due: the worker waits until the store's clock certainly shows the
+// instant. The job is late by one store round trip at most. Counting from the claim would fail when somebody
+// sets the clock, and would err by the difference in speed of two clocks.
 func startOf(c *sluice.Claim, s sluice.Settings, now time.Time) time.Time {
 	switch {
 	case s.Jitter > 0:
@@ -39,8 +38,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// hold lets runs wait until they may start. One that was claimed before it was due takes no slot's place until
-// then.
+// hold makes runs wait until they may start. A run that was claimed before it was due takes no slot until then.
 func (w *Worker) hold(runs []*run) {
 	if len(runs) == 0 {
 		return
@@ -57,7 +55,7 @@ func (w *Worker) hold(runs []*run) {
 	w.lookAtWaiting()
 }
 
-// setEarly notes whether a run was claimed before it was due and still waits; w.mu is held.
+// setEarly notes whether a run was claimed before it was due and still waits. The caller holds w.mu.
 func (w *Worker) setEarly(r *run, early bool) {
 	if r.early == early {
 		return
@@ -72,7 +70,7 @@ func (w *Worker) setEarly(r *run, early bool) {
 	r.lane.ahead = r.lane.ahead || early
 }
 
-// lookAtWaiting makes startWaiting look at once.
+// lookAtWaiting wakes startWaiting.
 func (w *Worker) lookAtWaiting() {
 	select {
 	case w.look <- struct{}{}:
@@ -80,7 +78,7 @@ func (w *Worker) lookAtWaiting() {
 	}
 }
 
-// startWaiting starts the runs that wait, each when the store's clock shows its instant.
+// startWaiting starts each waiting run when the store's clock shows its instant.
 func (w *Worker) startWaiting(ctx context.Context) {
 	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
@@ -101,8 +99,8 @@ func (w *Worker) startWaiting(ctx context.Context) {
 	}
 }
 
-// refill makes those queues be looked at of which many jobs can be claimed ahead again: claims of one job each
-// cost ten times as much as claims of many.
+// refill makes a queue hungry once many of its jobs can be claimed ahead again. A job claimed alone costs ten
+// times as much as a job of a large claim.
 func (w *Worker) refill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,7 +113,7 @@ func (w *Worker) refill() {
 	}
 }
 
-// keepClock has the store's clock read again now and then while jobs wait for an instant by it.
+// keepClock reads the store's clock again now and then while jobs wait for an instant by it.
 func (w *Worker) keepClock(ctx context.Context) {
 	w.mu.Lock()
 	var queue string
@@ -131,7 +129,8 @@ func (w *Worker) keepClock(ctx context.Context) {
 	}
 }
 
-// dueOfWaiting takes out the runs that may start now, the first one first, and says when to look again.
+// dueOfWaiting removes and returns the runs that may start now, earliest first, and the time until the next
+// look.
 func (w *Worker) dueOfWaiting() (due []*run, next time.Duration) {
 	now := w.settings.Now()
 	next = maxWait
@@ -150,7 +149,7 @@ func (w *Worker) dueOfWaiting() (due []*run, next time.Duration) {
 		case !r.early:
 			due = append(due, r)
 			return true
-		case r.wantsSlot.IsZero(): // it is due, and its queue may use no more slots; the next run that ends looks again
+		case r.wantsSlot.IsZero(): // it is due, but its queue may use no more slots; the next run that ends looks again
 			r.wantsSlot = time.Now()
 		}
 		return false
@@ -159,7 +158,7 @@ func (w *Worker) dueOfWaiting() (due []*run, next time.Duration) {
 	return due, next
 }
 
-// takeWaiting takes runs out that wait and of which a condition holds.
+// takeWaiting removes and returns the waiting runs that meet a condition.
 func (w *Worker) takeWaiting(which func(*run) bool) []*run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -175,7 +174,7 @@ func (w *Worker) takeWaiting(which func(*run) bool) []*run {
 	return taken
 }
 
-// releaseWaiting hands jobs back that wait and of which a condition holds.
+// releaseWaiting hands back the waiting jobs that meet a condition.
 func (w *Worker) releaseWaiting(reason string, which func(*run) bool) {
 	for _, r := range w.takeWaiting(which) {
 		if r.settle() {
@@ -185,8 +184,8 @@ func (w *Worker) releaseWaiting(reason string, which func(*run) bool) {
 	}
 }
 
-// handBackOverdue hands jobs back that were found due a while ago, and for which their queue still has no slot. One that is
-// overdue because the look at it is late is not: it starts at once, and another claim would draw its jitter anew.
+// handBackOverdue hands back jobs that were found due a while ago and whose queue still has no slot. A job that
+// is overdue only because the look was late starts at once instead: another claim would draw its jitter anew.
 func (w *Worker) handBackOverdue() {
 	now := time.Now()
 	w.releaseWaiting("claimed ahead, and no slot became free", func(r *run) bool {

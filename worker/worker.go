@@ -1,5 +1,13 @@
-// Package worker runs jobs: it claims them from a store under leases, hands them to typed handlers,
-// renews the leases while they run, and settles what became of them.
+// Package worker runs jobs: it claims them from a store under leases and calls typed handlers. While the
+// handlers run, it renews the leases; afterwards it settles the outcomes.
+//
+// Begin with [New] and [Handle]: New makes a [Worker] of a store, and Handle registers a [Handler] for a queue.
+// Then [Worker.Run] works until its context ends, and drains. A handler receives a [Job] and ends it with nil,
+// an error, [Snooze], [RetryAfter] or [Permanent].
+//
+// Each worker runs at most [Options].Slots handlers at once; start as many workers as the load needs. Recovery
+// of dead workers' jobs is the task of package upkeep, which must run in some process. Next, read
+// docs/concepts.md and docs/guide/limits.md; package dispatcher starts runs of an engine instead of handlers.
 package worker
 
 import (
@@ -20,46 +28,48 @@ import (
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
-// Options adjust a Worker. The zero value works. Of negative values, but for LogLimit, Run says that they are wrong.
+// Options adjust a [Worker]. The zero value works. [Worker.Run] rejects negative values, except of LogLimit.
 type Options struct {
 	// Slots is how many handlers run at once. Default 10.
 	Slots int
-	// Poll is how often the queues are looked at when nobody says that they have jobs, all of them by one statement. Signals
-	// make it quicker, and polling is what is relied on. While the store hears the signals of every process, they are looked at
-	// a third as often: what somebody does without a signal, by SQL for example, is found that late. Default 1 s.
+	// Poll is how often the worker looks at all its queues, with one statement, if no signal reports jobs.
+	// Signals only make the worker quicker; correctness relies on polling. While the store receives the signals
+	// of every process, the worker looks only every 6th Poll. Changes without a signal, by SQL for example, are
+	// then found that late. Default 1 s.
 	Poll time.Duration
 	// Drain is how long handlers may go on after Run's context has ended. Default 30 s.
 	Drain time.Duration
-	// Abandon is how long a handler may ignore that its context has ended, by its timeout or by the
-	// drain, before its attempt is settled without it. Default 5 s.
+	// Abandon is how long a handler may ignore the end of its context, by timeout or drain. Then the worker
+	// settles its attempt without it. Default 5 s.
 	Abandon time.Duration
-	// PayloadChecker checks payloads before they run, in queues that have a payload_schema.
-	// Without one, jobs of such a queue are buried. Default: none.
+	// PayloadChecker checks payloads before they run, in queues that have a payload_schema. Without one, the
+	// worker buries the jobs of such a queue. Default: none.
 	PayloadChecker sluice.PayloadChecker
 	// Logger gets one line per event; see docs/events.md. Default: slog.Default.
 	Logger *slog.Logger
-	// LogLimit is how many lines of an event are logged for one queue within 10 s; of those beyond it only the number is.
-	// Default 10, negative: all.
+	// LogLimit is how many lines of an event the worker logs for one queue within 10 s. Beyond the limit, it
+	// logs only their number. Default 10; negative: all lines.
 	LogLimit int
-	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged. That
-	// of a scrub.Scrubber may leave some in, scrub.Nothing leaves all. Default: scrub.Text.
+	// Scrub removes secrets and personal data from errors, stacks and reasons before they are stored or logged.
+	// A scrub.Scrubber may keep some families; scrub.Nothing keeps all. Default: scrub.Text.
 	Scrub func(text string) string
 }
 
-// ErrDrainTimeout says that handlers were still running when the drain was over. Their jobs were
-// released, and will be handed out again.
+// ErrDrainTimeout reports that handlers were still running at the end of the drain. The worker released their
+// jobs, so they will run again.
 var ErrDrainTimeout = errors.New("drain timed out")
 
-// The causes with which a handler's context ends before the handler does; see context.Cause. Two more are
-// sluice.ErrCancelled, when somebody cancelled the job, and sluice.ErrLost, when another holder may have it.
+// These causes end a handler's context before the handler does; see [context.Cause]. Two more are
+// [sluice.ErrCancelled], when somebody cancelled the job, and [sluice.ErrLost], when another holder may have
+// it.
 var (
-	// ErrTimeout: the attempt took longer than the queue's timeout. It counts as failed.
+	// ErrTimeout means that the attempt exceeded the queue's timeout. The attempt counts as failed.
 	ErrTimeout = errors.New("attempt timed out")
-	// ErrShutdown: the worker's drain is over. The job is released; no attempt is counted.
+	// ErrShutdown means that the worker's drain is over. The job is released; no attempt is counted.
 	ErrShutdown = errors.New("worker shuts down")
 )
 
-// Worker claims and runs jobs. Handle registers handlers, then Run does the work.
+// Worker claims and runs jobs. [Handle] registers handlers, then [Worker.Run] does the work.
 type Worker struct {
 	store    sluice.Store
 	options  Options
@@ -68,20 +78,20 @@ type Worker struct {
 	tenants  *event.Tenants
 	pauses   *pause.Looker
 	holder   sluice.Holder
-	wrong    error   // what is wrong with the options
+	wrong    error   // the error in the options
 	lanes    []*lane // in the order of claiming; guarded by mu, and never changed in place
 
 	wake        chan struct{} // there may be something to claim
-	looks       chan struct{} // there is something to look at
-	look        chan struct{} // one of the waiting may be due
-	ready       chan *run     // claimed jobs that wait for a slot, for some milliseconds at the most
-	settlements chan decided  // what became of jobs
-	unsettled   atomic.Int64  // settlements that were decided and are not written yet
-	sparse      bool          // the last claims got little; used by the fetching alone
+	looks       chan struct{} // lookOut has queues to look at
+	look        chan struct{} // a waiting run may be due
+	ready       chan *run     // claimed jobs that wait for a slot, for some milliseconds at most
+	settlements chan decided  // settlements to write
+	unsettled   atomic.Int64  // settlements that are decided but not written yet
+	sparse      bool          // the last claims got few jobs; used by fetch alone
 	begun       began.Tally   // for queues with a rate
 	drained     chan struct{} // closed when draining and nothing runs
-	noMore      chan struct{} // closed when no job will become ready any more
-	shorter     chan struct{} // leases are to be looked after more often than before
+	noMore      chan struct{} // closed when no more jobs will become ready
+	shorter     chan struct{} // leases now need renewal more often than before
 	ask         chan struct{} // a claim may have been cancelled
 	busy        atomic.Int64  // slots that run a handler
 	givenUp     atomic.Int64  // settlements that could not be written
@@ -89,21 +99,21 @@ type Worker struct {
 
 	mu            sync.Mutex
 	running       map[*run]struct{}  // claimed jobs whose handlers have not returned
-	held          map[sluice.ID]*run // the newest of each job's
-	doubted       map[*run]struct{}  // those that a signal calls cancelled; the store has not been asked yet
-	waiting       []*run             // of those running, the ones that may not start yet
-	early         int                // how many of those wait until they are due; they take no slot's place
+	held          map[sluice.ID]*run // the newest run of each job
+	doubted       map[*run]struct{}  // runs that a signal reports as cancelled; the store has not been asked yet
+	waiting       []*run             // the running ones that may not start yet
+	early         int                // how many of the waiting are not yet due; they take no slot
 	slots         int                // goroutines that run handlers
-	relieving     bool               // it will be looked whether more of them are needed
-	pace          time.Duration      // how long handlers take, on a moving average
+	relieving     bool               // relieve is scheduled
+	pace          time.Duration      // how long handlers take, as a moving average
 	shortestLease time.Duration      // of the queues served so far
 	looking       looking
 	ran           bool
-	stop          context.CancelCauseFunc // ends Run, with why
+	stop          context.CancelCauseFunc // ends Run with a cause
 	draining      atomic.Bool
 }
 
-// New makes a worker of a store. It does no reading or writing itself.
+// New makes a worker of a store. New does not access the store.
 func New(store sluice.Store, options Options) *Worker {
 	wrong := safe.Options(options, "LogLimit")
 	if options.Slots <= 0 {
@@ -138,18 +148,21 @@ func version() string {
 	return ""
 }
 
-// Run claims and runs jobs until ctx ends, and then drains: it claims no more, lets the handlers
-// that run go on for Options.Drain, ends their contexts, and releases what is left. It returns nil
-// after a clean drain and ErrDrainTimeout after the other, and says ErrUnavailable if what became of
-// some jobs could not be written. It ends within Options.Drain, Options.Abandon and a call's deadline.
-// An error at the start, such as a store that is not there, is returned at once, and Run may be called
-// again; later ones are logged and tried again.
+// Run claims and runs jobs until ctx ends, then drains. To drain, Run claims no more, lets running handlers go
+// on for [Options].Drain, ends their contexts, and releases the remaining jobs.
+//
+// Run returns nil after a clean drain and [ErrDrainTimeout] otherwise. If it could not write the outcomes of
+// some jobs, it returns [sluice.ErrUnavailable] too. Run ends within Options.Drain plus Options.Abandon plus a
+// call's deadline.
+//
+// Run returns an error at the start at once, such as an unreachable store, and may then be called again. Later
+// errors are logged, and the calls retried.
 func (w *Worker) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if err := w.begin(ctx, stop); err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return nil // it was told to end before it began
+			return nil // the caller stopped the worker before it began
 		}
 		return err
 	}
@@ -191,7 +204,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
-// queues names those that are served.
+// queues returns the names of the served queues.
 func (w *Worker) queues() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,7 +240,7 @@ func (w *Worker) begin(ctx context.Context, stop context.CancelCauseFunc) error 
 	return nil
 }
 
-// drain waits for the handlers that run, first patiently, then with their contexts ended.
+// drain waits for the running handlers, and ends their contexts if they are still running after Options.Drain.
 func (w *Worker) drain() error {
 	w.settleBy.Store(time.Now().Add(w.options.Drain + w.options.Abandon).UnixNano())
 	w.mu.Lock()
@@ -256,7 +269,7 @@ func (w *Worker) drain() error {
 	return ErrDrainTimeout
 }
 
-// release hands a job back, uncounted.
+// release hands a job back; no attempt is counted.
 func (w *Worker) release(c *sluice.Claim, reason string) sluice.Settlement {
 	w.log.TellJob(event.JobReleased, c, "reason", reason)
 	return sluice.Settlement{
@@ -275,7 +288,7 @@ func waitFor(done <-chan struct{}, limit time.Duration) bool {
 	}
 }
 
-// runs lists the handlers that run.
+// runs lists the running handlers.
 func (w *Worker) runs() []*run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -286,8 +299,8 @@ func (w *Worker) runs() []*run {
 	return out
 }
 
-// watch lets signals wake the fetching, and the asking whether runs were cancelled. A signal proves nothing: whoever can
-// connect to the database can send one.
+// watch turns signals into claims and into questions about cancelled runs. A signal proves nothing: everyone
+// who can connect to the database can send one.
 func (w *Worker) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := w.store.Watch(ctx, w.heed)
@@ -316,7 +329,7 @@ func (w *Worker) heed(signal sluice.Signal) {
 	}
 }
 
-// nudge wakes the fetching.
+// nudge wakes fetch.
 func (w *Worker) nudge() {
 	select {
 	case w.wake <- struct{}{}:

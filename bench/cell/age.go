@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	// ageTenths is into how many parts the life of a store is cut.
+	// ageTenths is the number of parts of a store's life.
 	ageTenths = 10
-	// agePart is how many jobs are stored before they are claimed and completed.
+	// agePart is the number of jobs that are stored, then claimed and completed.
 	agePart = 10_000
-	// ageHeld is after which tenth the old snapshot is taken, for the next one, ageLevel after which one the sizes should not grow any more.
+	// ageHeld is the tenth, from 0, during which the old snapshot is held. After tenth ageLevel, counted from 1, sizes
+	// should no longer grow.
 	ageHeld, ageLevel = 1, 3
 )
 
-// sizeSQL adds up the tables that do not hold what has ended, with their indexes.
+// sizeSQL adds up the bytes of all tables with indexes, except job and done, which keep finished jobs.
 const sizeSQL = `
 	select coalesce(sum(pg_total_relation_size(c.oid)), 0)::double precision
 	from pg_class c
 	where c.relnamespace = 'sluice'::regnamespace and c.relkind = 'r' and c.relname not in ('job', 'done')`
 
-// measureAge works very many jobs off, and tells how much dearer claims and how much larger tables are in the end.
+// measureAge works off millions of jobs, and compares claim times and table sizes at the end with earlier ones.
 func measureAge(ctx context.Context, task Task) (Result, error) {
 	store, err := openStore(ctx, task)
 	if err != nil {
@@ -45,7 +46,7 @@ func measureAge(ctx context.Context, task Task) (Result, error) {
 	return a.result(), nil
 }
 
-// age is the life of a store.
+// age holds a store's life: claim times in ms and sizes in bytes, for each tenth.
 type age struct {
 	task   Task
 	store  sluice.Store
@@ -66,7 +67,7 @@ func (a *age) live(ctx context.Context) error {
 	return nil
 }
 
-// workOff stores a tenth of the jobs, some at a time, and works them off.
+// workOff stores and works off one tenth of the jobs, agePart at a time.
 func (a *age) workOff(ctx context.Context, tenth int) error {
 	if tenth == ageHeld && a.task.OldSnapshot {
 		release, err := holdSnapshot(ctx, a.task)

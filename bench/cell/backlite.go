@@ -18,7 +18,7 @@ type backliteQueue struct {
 	started bool
 }
 
-// Config is what backlite asks of a task: one try, and nothing kept of it afterwards.
+// Config returns backlite's settings for a parcel: 3 attempts, a timeout of 1 min, no retention.
 func (Parcel) Config() backlite.QueueConfig {
 	return backlite.QueueConfig{Name: parcels.Name(), MaxAttempts: 3, Timeout: time.Minute, Backoff: time.Second}
 }
@@ -70,7 +70,7 @@ func (q *backliteQueue) stop(ctx context.Context) error {
 	return q.db.Close()
 }
 
-// slogErrors lets backlite tell of what went wrong.
+// slogErrors passes backlite's errors to slog and drops the rest.
 type slogErrors struct{}
 
 func (slogErrors) Info(string, ...any)                 {}

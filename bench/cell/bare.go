@@ -14,7 +14,7 @@ const (
 	bareInsert = "insert into parcel (state, payload) values ('queued', $1) returning id"
 )
 
-// bareQueue stores rows in a table with the one index by which they could be fetched.
+// bareQueue stores rows in a table with one index, by which a worker could fetch them.
 type bareQueue struct{ pool *pgxpool.Pool }
 
 func openBare(ctx context.Context, task Task, _ handle) (queue, error) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// measureCallers lets many callers store single jobs, each one after the other.
+// measureCallers times many callers, each of which stores single jobs in a loop.
 func measureCallers(ctx context.Context, task Task) (Result, error) {
 	q, err := open(ctx, task, func(Parcel) {})
 	if err != nil {
@@ -43,7 +43,7 @@ func measureCallers(ctx context.Context, task Task) (Result, error) {
 	return result, q.stop(ctx)
 }
 
-// callAll runs the callers and gives how long each call took, in milliseconds.
+// callAll runs the callers for task.Seconds and returns the time of each call, in milliseconds.
 func callAll(ctx context.Context, q producer, task Task) ([]float64, error) {
 	until := time.Now().Add(time.Duration(task.Seconds * float64(time.Second)))
 	took := make([][]float64, task.Callers)

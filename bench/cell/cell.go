@@ -1,6 +1,5 @@
-// Package cell measures one system doing one thing, in a process of its own: so the processor time
-// of one system is not mixed with that of another, and none inherits the other's heap. A task comes
-// in as JSON in an environment variable, results go out as lines of JSON.
+// Package cell measures one system at one task, in a separate process: systems share no processor time and no heap. The
+// task comes as JSON in an environment variable; results go to standard output as lines of JSON.
 package cell
 
 import (
@@ -13,54 +12,54 @@ import (
 	"strings"
 )
 
-// Env names the variable that holds the task of a cell's process.
+// Env names the environment variable that holds the task of a cell.
 const Env = "SLUICE_BENCH_CELL"
 
-// Kind says what a cell measures.
+// Kind is the kind of measurement of a cell.
 type Kind string
 
 // The kinds of cells.
 const (
-	// Work stores a backlog and then works it off.
+	// Work stores a backlog, then works it off.
 	Work Kind = "work"
-	// Latency stores a job now and then while a worker waits for it.
+	// Latency stores a job now and then for an idle worker.
 	Latency Kind = "latency"
-	// LatencyWorker is the other process of a Latency cell whose worker is not in its own.
+	// LatencyWorker is the worker's process of a Latency cell with two processes.
 	LatencyWorker Kind = "latency-worker"
-	// Claims times claims, whatever else the store holds.
+	// Claims times claims beside other jobs.
 	Claims Kind = "claims"
-	// Callers times many callers that store single jobs at the same time.
+	// Callers times concurrent callers that store single jobs.
 	Callers Kind = "callers"
-	// First times callers that store the first jobs of a new queue at the same time.
+	// First times concurrent callers that store the first jobs of a new queue.
 	First Kind = "first"
-	// Wave starts jobs that are all due at the same instant, at a rate.
+	// Wave starts jobs, all due at one instant, at a rate.
 	Wave Kind = "wave"
-	// Looks times what people ask of a store with many waiting jobs.
+	// Looks times Client.Why beside many waiting jobs.
 	Looks Kind = "looks"
-	// Waves times forecasts, and counting what they rest on.
+	// Waves times forecasts, and the count that they need.
 	Waves Kind = "waves"
-	// Steady works off jobs as they come in, at a rate.
+	// Steady works off jobs that arrive at a rate.
 	Steady Kind = "steady"
-	// Scrape times scrapes of metrics, and the readings that they rest on.
+	// Scrape times scrapes of metrics, and the reads of the gauges.
 	Scrape Kind = "scrape"
-	// Prune works jobs off at a rate while upkeep deletes what ended a while ago.
+	// Prune works off jobs at a rate while upkeep deletes old finished jobs.
 	Prune Kind = "prune"
-	// Fleet lets many workers serve many queues, with few jobs or none.
+	// Fleet runs many workers of many queues, with few jobs or none.
 	Fleet Kind = "fleet"
-	// Find times looks for finished jobs by key, tenant and label.
+	// Find times searches for finished jobs by key, tenant and label.
 	Find Kind = "find"
-	// Age times claims while very many jobs go through one store.
+	// Age times claims while millions of jobs go through one store.
 	Age Kind = "age"
-	// Starts times how fast workflows are started on a Temporal server.
+	// Starts measures the rate of workflow starts on a Temporal server.
 	Starts Kind = "starts"
-	// Life lets payments wait for a Temporal server in some way, and then fall due at the same instant.
+	// Life measures payments that wait for a Temporal server, then fall due at one instant.
 	Life Kind = "life"
 )
 
-// NeedsTemporal says whether cells of a kind need a Temporal server.
+// NeedsTemporal reports whether cells of this kind need a Temporal server.
 func (k Kind) NeedsTemporal() bool { return k == Starts || k == Life }
 
-// The systems that can be measured.
+// The systems.
 const (
 	Sluice       = "sluice"
 	SluiceAcross = "sluice-across"
@@ -68,13 +67,13 @@ const (
 	RiverSQLite  = "river-sqlite"
 	Goqite       = "goqite"
 	Backlite     = "backlite"
-	// SluiceSQL is Sluice by its SQL functions.
+	// SluiceSQL is Sluice through its SQL functions.
 	SluiceSQL = "sluice-sql"
-	// Bare is no queue: it stores rows in a plain table of PostgreSQL, which is the least that any queue must do.
+	// Bare inserts rows into a plain PostgreSQL table, the least work of any queue.
 	Bare = "bare"
 )
 
-// The kinds of transactions of a caller's own.
+// The kinds of callers' transactions.
 const (
 	PGX         = "pgx"
 	DatabaseSQL = "database/sql"
@@ -86,92 +85,92 @@ const (
 	SQLite   = "sqlite"
 )
 
-// Task is what a cell measures. Fields that its kind does not need are left zero.
+// Task describes the work of a cell. Fields that its kind does not need stay zero.
 type Task struct {
 	Kind   Kind
 	System string
 	// Store is Postgres or SQLite.
 	Store string
-	// Place is the URL of an empty database, or the path of a file that is not there yet.
+	// Place is the URL of an empty database, or the path of a file to create.
 	Place string
-	// ServerPID is the first process of the database server; 0: there is no server.
+	// ServerPID is the first process of the database server; 0: no server.
 	ServerPID int
-	// Temporal is the server that cells of the kinds Starts and Life use; nil: none.
+	// Temporal is the server for cells of kind Starts and Life; nil: none.
 	Temporal *TemporalServer
-	// Schema is the text of a schema that a system does not bring along itself.
+	// Schema is the SQL of a schema that a system cannot install itself (goqite).
 	Schema string
 
-	// Jobs is how many are stored, or claimed.
+	// Jobs is the number of jobs that are stored, or of timed calls: claims, scrapes, forecasts, searches, Client.Why.
+	// In a First cell, Jobs is the number of queues.
 	Jobs int
-	// Slots is how many handlers may run at once.
+	// Slots bounds the concurrent handlers.
 	Slots int
-	// Connections bounds those to a SQLite file. Default 1.
+	// Connections bounds the connections of a peer to a SQLite file. Default 1. Sluice ignores it.
 	Connections int
-	// Tuned gives a system the settings that it does best with, instead of its defaults.
+	// Tuned gives River its best settings instead of its defaults.
 	Tuned bool
-	// Limited gives Sluice's queue a rate and a limit of jobs in flight that are never reached, so
-	// that only looking at them costs.
+	// Limited gives Sluice's queue a rate and an in_flight_limit that are never reached: only the checks cost.
 	Limited bool
-	// Metrics has Sluice's store observed for Prometheus, and its gauges read.
+	// Metrics observes Sluice's store for Prometheus and reads its gauges.
 	Metrics bool
-	// Tenants is of how many tenants the jobs are; 0: they have none.
+	// Tenants is the number of tenants of the jobs; 0: no tenants.
 	Tenants int
-	// ByTenant gives Sluice's queue a rate, and its tenants turns, capacities and rates, none of which
-	// is ever reached.
+	// ByTenant gives Sluice's queue a rate, and its tenants turns, capacities and rates. No limit is ever reached.
 	ByTenant bool
 
 	// EveryMillis is the time between two jobs of a Latency cell.
 	EveryMillis int
-	// Seconds is how long the callers of a Callers cell go on, Callers how many they are.
+	// Seconds is the length of a Callers, Steady or Fleet cell. Callers is the number of concurrent callers, in a
+	// Callers or First cell.
 	Seconds float64
 	Callers int
-	// OwnTx has each call store its job in a transaction of the caller's own: of pgx or of database/sql. Default: it does not.
+	// OwnTx is PGX or DatabaseSQL: each call stores its job in a caller's transaction. Empty: no such transaction.
 	OwnTx string
 
-	// Due is how many jobs wait to be claimed in a Claims cell, or at the beginning of a Steady one, Ahead how many more, or in a Waves cell
-	// how many at all, are due in the future, and Churn how many were worked off before while an old snapshot was held.
+	// Due is the number of due jobs in a Claims or Looks cell, and at the start of a Steady cell. In a Scrape cell,
+	// half of the Due waiting jobs are due. Ahead is the number of further jobs that are due in the future, or of all
+	// jobs in a Waves cell. Churn is the number of jobs worked off before, under an old snapshot.
 	Due   int
 	Ahead int
 	Churn int
-	// OldSnapshot has somebody hold a snapshot while the second tenth of the jobs of an Age cell is worked off.
+	// OldSnapshot holds a snapshot during the second tenth of the jobs of an Age cell.
 	OldSnapshot bool
-	// History is how many jobs have ended before, in a Scrape or Find cell.
+	// History is the number of finished jobs in a Scrape or Find cell.
 	History int
-	// AuditFull has the queue of a Claims or Looks cell audit every job, and Audited is how many entries there are before.
+	// AuditFull makes the queue of a Claims or Looks cell audit every job. Audited is the number of audit entries of
+	// other jobs.
 	AuditFull bool
 	Audited   int
-	// Blocked is how many more jobs wait of tenants that are at their capacity.
+	// Blocked is the number of further jobs that wait, of 100 tenants at their capacity.
 	Blocked int
-	// Workers is how many workers a Steady cell has, each with connections of its own.
+	// Workers is the number of workers of a Steady cell, each with its own connections. Default 1.
 	Workers int
-	// Fair has Sluice's queue serve its tenants in turns, without any other limit.
+	// Fair makes Sluice's queue serve tenants in turns, without other limits.
 	Fair bool
-	// Giant is how many more jobs wait of one tenant that is at its capacity.
+	// Giant is the number of further jobs that wait, of one tenant at its capacity.
 	Giant int
-	// Stale has a PostgreSQL server keep the statistics of an instant: StaleEmpty or StaleGiant. Empty: they are fresh.
+	// Stale freezes PostgreSQL's statistics at an instant: StaleEmpty or StaleGiant. Empty: fresh statistics.
 	Stale string
-	// Sleeping is how many more tenants have a job due in the future.
+	// Sleeping is the number of further tenants, each with a job due in the future.
 	Sleeping int
 
-	// Rate is at how many jobs per second those of a Wave or Life cell start, that are all due at once, or those of a Prune or
-	// Fleet cell are stored.
+	// Rate is in jobs per second: the queue's rate in a Wave or Life cell; the rate of enqueues in a Prune, Fleet or
+	// Steady cell.
 	Rate int
-	// KeepSeconds is how long finished jobs of a Prune cell are kept; 0: for ever.
+	// KeepSeconds is the retention of finished jobs of a Prune cell; 0: for ever.
 	KeepSeconds float64
 
-	// Processes is how many stores, as of so many processes, the callers of a First cell share (default 1), or how many
-	// workers a Fleet cell has, Queues how many queues each of them serves, and Stored how many
-	// there are in the store at the least.
+	// Processes is the number of stores that the callers of a First cell share (default 1), or of workers in a Fleet
+	// cell. Each worker serves Queues queues. The store has at least Stored queues.
 	Processes int
 	Queues    int
 	Stored    int
 }
 
-// Figure names something that was measured.
+// Figure names a measured value.
 type Figure string
 
-// The figures. Rates are per second, times in milliseconds, processor times in milliseconds per
-// 1,000 jobs.
+// The figures. Rates are per second, times in milliseconds, processor times in milliseconds per 1,000 jobs.
 const (
 	EnqueueRate Figure = "enqueue_rate"
 	WorkRate    Figure = "work_rate"
@@ -183,69 +182,69 @@ const (
 	ClientCPU   Figure = "client_cpu"
 	ServerCPU   Figure = "server_cpu"
 	TotalCPU    Figure = "total_cpu"
-	// NewP50 and NewP99 are of claims through a store that has just been opened.
+	// NewP50 and NewP99 are percentiles of claims through a store just opened.
 	NewP50 Figure = "new_p50"
 	NewP99 Figure = "new_p99"
-	// Span is how long it took from the first start of a wave to the last, divided by what the rate
-	// makes of it.
+	// Span is the time from the first start of a wave to the last, divided by the time that the rate implies.
 	Span Figure = "span"
-	// Lowest is what was worked off in the worst tenth of the time, divided by the mean of all.
+	// Lowest is the number of jobs in the worst tenth of the time, divided by the mean of all tenths.
 	Lowest Figure = "lowest"
-	// Memory is the most that the process had, in MiB.
+	// Memory is the peak resident memory of the process, in MiB.
 	Memory Figure = "memory"
-	// NearP50 and NearP99 are of forecasts of two hours, CountTime is that of counting all jobs.
+	// NearP50 and NearP99 are percentiles of forecasts of two hours. CountTime is the median time to count all jobs.
 	NearP50   Figure = "near_p50"
 	NearP99   Figure = "near_p99"
 	CountTime Figure = "count_time"
-	// KeyP99, TenantP99 and LabelP99 are of looks for finished jobs.
+	// KeyP99, TenantP99 and LabelP99 are percentiles of searches for finished jobs.
 	KeyP99    Figure = "key_p99"
 	TenantP99 Figure = "tenant_p99"
 	LabelP99  Figure = "label_p99"
-	// Overdue is how much longer a finished job was kept than it should be, at the worst.
+	// Overdue is the longest time that a finished job stayed beyond its retention.
 	Overdue Figure = "overdue"
-	// FirstP99 is that of the first tenth of the claims of an Age cell, whose other percentiles are of the last one, and Aged the
-	// latter divided by it. Size is that of the tables of what has not ended, in MiB, and Grown what they grew to since the
-	// third tenth.
+	// FirstP99 is the p99 of an Age cell's first tenth of claims; P50 and P99 are of the last tenth. Aged is P99
+	// divided by FirstP99. Size is the final size of all tables except job and done, in MiB. Grown is Size divided by
+	// the size after the third tenth.
 	FirstP99 Figure = "first_p99"
 	Aged     Figure = "aged"
 	Size     Figure = "size"
 	Grown    Figure = "grown"
-	// Statements is how many a second the server runs, ServerCores and ClientCores how many processors were busy, and Started
-	// which share of the jobs began.
+	// Statements is the server's statements per second. ServerCores and ClientCores are the mean numbers of busy
+	// processors. Started is the share of the jobs that began.
 	Statements  Figure = "statements"
 	ServerCores Figure = "server_cores"
 	ClientCores Figure = "client_cores"
 	Started     Figure = "started"
-	// ReadTime is that of reading all gauges.
+	// ReadTime is the median time to read all gauges.
 	ReadTime Figure = "read_time"
 
-	// StartRate is of workflows; see PlainRate too. EngineCPU is the processor time of Temporal and its own store,
-	// PlainCPU that of a process that only starts workflows, and PlainEngine what they cost Temporal.
+	// StartRate is the rate of workflow starts by Sluice; [PlainRate] is the plain client's. EngineCPU is the processor
+	// time of Temporal and its store. PlainCPU is the processor time of the plain client; PlainEngine is EngineCPU
+	// beside it.
 	StartRate   Figure = "start_rate"
 	EngineCPU   Figure = "engine_cpu"
 	PlainCPU    Figure = "plain_cpu"
 	PlainEngine Figure = "plain_engine"
-	// EngineRows is how many rows Temporal keeps for each payment that waits; Rows, Bytes and WAL count
-	// Sluice's too. WaitCPU is that of everything, until all wait.
+	// EngineRows is the number of Temporal's rows per waiting payment. Rows, Bytes and WAL, also per payment, count
+	// Sluice's too. WaitCPU is the processor time of all processes until all payments wait.
 	EngineRows Figure = "engine_rows"
 	Rows       Figure = "rows"
 	Bytes      Figure = "bytes"
 	WAL        Figure = "wal"
 	WaitCPU    Figure = "wait_cpu"
-	// FirstDone and Drain are how many seconds after they were due the first and the last payment had been
-	// made. AloneP99 is of the unrelated workflow while nothing else runs.
+	// FirstDone and Drain are the seconds from the due instant to the first and the last payment. AloneP99 is the p99
+	// of the unrelated workflow while nothing else runs.
 	FirstDone Figure = "first_done"
 	Drain     Figure = "drain"
 	AloneP99  Figure = "alone_p99"
 )
 
-// PlainRate is how many workflows the plain client starts in a second with so many calls in flight.
+// PlainRate names the rate of workflow starts by the plain client, with so many calls in flight.
 func PlainRate(flights int) Figure { return Figure(fmt.Sprintf("plain_rate_%d", flights)) }
 
-// Result is what a cell measured.
+// Result holds the figures of a cell.
 type Result map[Figure]float64
 
-// Main is what the process of a cell does.
+// Main runs the task in [Env] and writes its result to standard output. The process ends with its parent.
 func Main(ctx context.Context) error {
 	slog.SetDefault(quietLogger())
 	go endWithParent()
@@ -270,19 +269,19 @@ func Main(ctx context.Context) error {
 	return say(result)
 }
 
-// say writes a line for the process that started this one.
+// say writes a result as a line of JSON, for the parent process.
 func say(result Result) error {
 	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
-// endWithParent ends this process when the one that started it is gone, however that ended: it
-// holds the other end of our standard input.
+// endWithParent ends this process with code 3 when its parent ends in any way. The parent holds the other end of
+// standard input.
 func endWithParent() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(3)
 }
 
-// quietLogger tells of what went wrong, and costs nothing where nothing did.
+// quietLogger logs warnings and errors only, to standard error.
 func quietLogger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

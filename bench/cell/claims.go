@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// claimLimit is how many jobs a timed claim asks for.
+	// claimLimit is the limit of a timed claim.
 	claimLimit = 100
-	// churnLimit is how many jobs are worked off at once before, by so many goroutines.
+	// churnLimit is the limit of a claim in churn, which runs churners goroutines.
 	churnLimit, churners = 500, 4
 	lease                = 5 * time.Minute
 )
 
-// measureClaims times claims of a queue that also holds jobs for the future, or has a long history
-// that an old snapshot keeps from being cleaned up.
+// measureClaims times claims from a queue with future or blocked jobs, or with a long history under an old snapshot,
+// which prevents its clean-up.
 func measureClaims(ctx context.Context, task Task) (Result, error) {
 	store, err := openStore(ctx, task)
 	if err != nil {
@@ -85,12 +85,12 @@ func measureClaims(ctx context.Context, task Task) (Result, error) {
 	return result, measureNew(ctx, client, task, result)
 }
 
-// auditSQL makes entries of jobs that are long gone.
+// auditSQL inserts audit entries of jobs that no longer exist.
 const auditSQL = `
 	insert into sluice.audit (actor, object, name, event, job_id, from_state, to_state)
 	select 'bench', 'job', $2::text, 'complete', gen_random_uuid(), 'claimed', 'completed' from generate_series(1, $1::integer)`
 
-// fillAudit makes entries in PostgreSQL.
+// fillAudit inserts task.Audited audit entries, with PostgreSQL only.
 func fillAudit(ctx context.Context, task Task) error {
 	if task.Audited == 0 {
 		return nil
@@ -104,7 +104,7 @@ func fillAudit(ctx context.Context, task Task) error {
 	return err
 }
 
-// fillLines lets the store take in what was stored since the last claim, as claims do one after the other.
+// fillLines claims until 3 claims in a row get a job. By then, claims have put the stored jobs into the tenant queues.
 func fillLines(ctx context.Context, store sluice.Store) error {
 	for full := 0; full < 3; {
 		claimed, err := store.Claim(ctx, sluice.ClaimRequest{Queue: parcels.Name(), Limit: 1, Holder: "bench", Lease: lease, Token: sluice.NewToken()})
@@ -121,8 +121,7 @@ func fillLines(ctx context.Context, store sluice.Store) error {
 	return nil
 }
 
-// measureNew times claims through a store that has just been opened, and so knows nothing of what
-// the other one learnt.
+// measureNew times claims through a store just opened, which has learnt nothing from earlier claims.
 func measureNew(ctx context.Context, client *sluice.Client, task Task, result Result) error {
 	if err := fill(ctx, client, task.Due, ofTenants(task.Tenants)); err != nil {
 		return fmt.Errorf("more jobs that are due: %w", err)
@@ -137,8 +136,8 @@ func measureNew(ctx context.Context, client *sluice.Client, task Task, result Re
 	return err
 }
 
-// timeClaims claims n times and gives how long each took, in milliseconds. What is claimed is
-// completed at once, untimed.
+// timeClaims claims n times and returns the time of each claim, in milliseconds. Between claims, untimed, it completes
+// the claimed jobs.
 func timeClaims(ctx context.Context, store sluice.Store, n int) ([]float64, error) {
 	took := make([]float64, 0, n)
 	for range n {
@@ -168,7 +167,7 @@ func complete(ctx context.Context, store sluice.Store, claims []*sluice.Claim) e
 	return errors.Join(err, errors.Join(errs...))
 }
 
-// ahead makes every second job one of priority 1, all of them due tomorrow.
+// ahead makes jobs due tomorrow, every second of priority 1.
 func ahead(i int) sluice.EnqueueOptions {
 	options := sluice.EnqueueOptions{DueAt: time.Now().Add(24*time.Hour + time.Duration(i)*time.Millisecond)}
 	if i%2 == 0 {
@@ -177,15 +176,15 @@ func ahead(i int) sluice.EnqueueOptions {
 	return options
 }
 
-// sleeping makes each job that of a tenant of its own, due tomorrow.
+// sleeping makes jobs due tomorrow, each of a separate tenant.
 func sleeping(i int) sluice.EnqueueOptions {
 	return sluice.EnqueueOptions{Tenant: fmt.Sprintf("sleeping-%d", i), DueAt: time.Now().Add(24 * time.Hour)}
 }
 
-// fullTenants is of how many tenants the blocked jobs are.
+// fullTenants is the number of tenants of the blocked jobs.
 const fullTenants = 100
 
-// block stores n jobs of some tenants that are at their capacity of one.
+// block stores n jobs of some tenants, then claims one job of each: all tenants are at their capacity of 1.
 func block(ctx context.Context, client *sluice.Client, store sluice.Store, n, tenants int) error {
 	if n == 0 {
 		return nil
@@ -212,7 +211,7 @@ func block(ctx context.Context, client *sluice.Client, store sluice.Store, n, te
 	return nil
 }
 
-// fill stores n jobs.
+// fill stores n jobs. Function options, which may be nil, returns the options of job i.
 func fill(ctx context.Context, client *sluice.Client, n int, options func(i int) sluice.EnqueueOptions) error {
 	for at := 0; at < n; at += batch {
 		jobs := make([]sluice.NewJob, min(batch, n-at))
@@ -233,7 +232,7 @@ func fill(ctx context.Context, client *sluice.Client, n int, options func(i int)
 	return nil
 }
 
-// churn works many jobs off after a transaction has taken a snapshot, which it keeps until release.
+// churn works off task.Churn jobs after a transaction has taken a snapshot. The snapshot stays until release.
 func churn(ctx context.Context, client *sluice.Client, store sluice.Store, task Task) (release func(), err error) {
 	if err := fill(ctx, client, task.Churn, ofTenants(task.Tenants)); err != nil {
 		return nil, fmt.Errorf("jobs to work off: %w", err)
@@ -277,7 +276,7 @@ func workOffDirectly(ctx context.Context, store sluice.Store, done *atomic.Int64
 	}
 }
 
-// holdSnapshot begins a transaction that has seen the store as it is now.
+// holdSnapshot begins a transaction with a snapshot of the store, and keeps it open until release.
 func holdSnapshot(ctx context.Context, task Task) (release func(), err error) {
 	if task.Store == SQLite {
 		return holdFile(ctx, task)

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// tick is the unit of processor times in /proc: USER_HZ is 100 on every Linux of today.
+	// tick is the unit of processor times in /proc: USER_HZ is 100 on every current Linux.
 	tick = 10 * time.Millisecond
-	// settle is how long to wait before the server's times are read, so that sessions which ended
-	// are counted with their parent, and the last writes are done.
+	// settle is the wait before the server's times are read. By then, the parent has the times of ended sessions, and
+	// the last writes are done.
 	settle = 300 * time.Millisecond
 )
 
-// cpu is processor time, user and system together.
+// cpu is user plus system time.
 type cpu struct{ client, server time.Duration }
 
 func (c cpu) minus(before cpu) cpu { return cpu{c.client - before.client, c.server - before.server} }
 func (c cpu) plus(more cpu) cpu    { return cpu{c.client + more.client, c.server + more.server} }
 
-// into adds the processor times of n jobs to a result, those of the server only if there is one.
+// into adds the processor times of n jobs to a result. ServerCPU is set only if the task has a server.
 func (c cpu) into(result Result, n int, task Task) {
 	per1000 := func(d time.Duration) float64 { return millis(d) * 1000 / float64(n) }
 	result[ClientCPU], result[TotalCPU] = per1000(c.client), per1000(c.client+c.server)
@@ -33,8 +33,8 @@ func (c cpu) into(result Result, n int, task Task) {
 	}
 }
 
-// usedCPU reads how much this process and all processes of a server have used so far. It reads our
-// own time at once, and the server's after a wait.
+// usedCPU returns the processor time so far of this process, then, after a wait of settle, of all processes of a
+// server.
 func usedCPU(serverPID int) (cpu, error) {
 	var own syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
@@ -50,7 +50,7 @@ func usedCPU(serverPID int) (cpu, error) {
 	return out, err
 }
 
-// serverCPU sums the times of a process, of its children that live, and of those that have ended.
+// serverCPU adds up the processor times of a process, its live children and its ended children.
 func serverCPU(pid int) (time.Duration, error) {
 	root, err := readStat(strconv.Itoa(pid))
 	if err != nil {
@@ -63,14 +63,14 @@ func serverCPU(pid int) (time.Duration, error) {
 	}
 	for _, file := range files {
 		child, err := readStat(filepath.Base(filepath.Dir(file)))
-		if err == nil && child.parent == pid { // one that cannot be read any more has just ended
+		if err == nil && child.parent == pid { // an unreadable process has just ended
 			ticks += child.own
 		}
 	}
 	return time.Duration(ticks) * tick, nil
 }
 
-// procStat is what /proc tells of a process: its own ticks, and those of its children that ended.
+// procStat holds figures of /proc/pid/stat: the process's own ticks, and the ticks of its ended children.
 type procStat struct {
 	parent     int
 	own, ended int64
@@ -84,7 +84,7 @@ func readStat(pid string) (procStat, error) {
 	return parseStat(string(text))
 }
 
-// parseStat reads a line of /proc/pid/stat. The name in brackets may hold anything.
+// parseStat parses a line of /proc/pid/stat. The name in brackets may contain any characters.
 func parseStat(text string) (procStat, error) {
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	const state, parent, utime, stime, cutime, cstime = 0, 1, 11, 12, 13, 14

@@ -9,10 +9,10 @@ import (
 	"github.com/sluice-queue/sluice/bench/stat"
 )
 
-// findTenants is how many tenants the history of a Find cell has.
+// findTenants is the number of tenants in the history of a Find cell.
 const findTenants = 1000
 
-// findRows make a history: each job has a key, a tenant and, one in ten, a label.
+// findRows insert a history. Each job has a key and a tenant; 1 in 10 has a label.
 var findRows = map[string][]string{
 	Postgres: {
 		`insert into sluice.job (id, queue, tenant, key, labels, priority, payload)
@@ -31,7 +31,7 @@ var findRows = map[string][]string{
 	},
 }
 
-// measureFind times how long it takes to find finished jobs in a long history.
+// measureFind times searches for finished jobs in a history.
 func measureFind(ctx context.Context, task Task) (Result, error) {
 	store, err := openStore(ctx, task)
 	if err != nil {
@@ -53,7 +53,7 @@ func measureFind(ctx context.Context, task Task) (Result, error) {
 		took := make([]float64, 0, task.Jobs)
 		for i := range task.Jobs {
 			begun := time.Now()
-			page, err := client.Jobs(ctx, filter(1+i*7919%task.History)) // a prime leads to every part of the history
+			page, err := client.Jobs(ctx, filter(1+i*7919%task.History)) // a prime stride reaches every part of the history
 			took = append(took, millis(time.Since(begun)))
 			if err != nil || figure != LabelP99 && len(page.Jobs) == 0 {
 				return nil, fmt.Errorf("%s: %d jobs found: %w", figure, len(page.Jobs), err)

@@ -15,13 +15,13 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// pioneer is a system that can store the first job of a queue that nobody has named before.
+// pioneer is a system that can store the first job of a new queue.
 type pioneer interface {
 	queue
 	enqueueNew(ctx context.Context, name string, parcel Parcel) error
 }
 
-// measureFirst lets many callers store the first jobs of a new queue at the same time, queue by queue.
+// measureFirst times concurrent callers that store the first jobs of a new queue, queue by queue.
 func measureFirst(ctx context.Context, task Task) (Result, error) {
 	var systems []pioneer
 	for range max(task.Processes, 1) {
@@ -41,7 +41,7 @@ func measureFirst(ctx context.Context, task Task) (Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n > 0 { // the first time, connections are made
+		if n > 0 { // the first queue opens the connections
 			took = append(took, some...)
 		}
 	}
@@ -53,7 +53,7 @@ func measureFirst(ctx context.Context, task Task) (Result, error) {
 	return percentiles(took), nil
 }
 
-// callFirst gives how long each of the callers took, in milliseconds.
+// callFirst starts all callers at once and returns the time of each call, in milliseconds.
 func callFirst(ctx context.Context, systems []pioneer, name string, callers int) ([]float64, error) {
 	took, errs := make([]float64, callers), make([]error, callers)
 	start := make(chan struct{})
@@ -85,7 +85,7 @@ func (q *riverQueue) enqueueNew(ctx context.Context, name string, parcel Parcel)
 	return err
 }
 
-// sqlQueue is Sluice by its SQL function.
+// sqlQueue is Sluice through its SQL function sluice.enqueue.
 type sqlQueue struct {
 	bareQueue
 	store *postgres.Store

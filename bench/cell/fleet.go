@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// fleetSettle is how long a fleet runs before it is measured: by then its connections are made and nobody starts any more.
+	// fleetSettle is the time before the warm-up. By then, all workers have started and connected.
 	fleetSettle = 12 * time.Second
-	// fleetTail is how long the last jobs of a fleet may take to begin.
+	// fleetTail bounds the wait for the last jobs to begin.
 	fleetTail = 10 * time.Second
-	// fleetConnections is how many connections a process of a fleet may have.
+	// fleetConnections bounds the connections of each store.
 	fleetConnections = 4
 )
 
-// fleet is many workers, each with a store of its own, as in so many processes.
+// fleet is a set of workers, each with its own store, as in separate processes.
 type fleet struct {
 	task   Task
 	stores []sluice.Store
@@ -35,11 +35,11 @@ type fleet struct {
 	running int // workers
 
 	mu   sync.Mutex
-	took []float64
+	took []float64 // from enqueue to start, in milliseconds
 }
 
-// measureFleet lets many workers serve many queues, with few jobs or none. It tells what that costs the server, and how
-// long after they were stored jobs began.
+// measureFleet runs many workers of many queues, with few jobs or none, and measures the cost and the time from enqueue
+// to start.
 func measureFleet(ctx context.Context, task Task) (_ Result, err error) {
 	f := &fleet{task: task, ended: make(chan error, task.Processes)}
 	defer func() { err = errors.Join(err, f.close()) }()
@@ -88,7 +88,7 @@ func (f *fleet) result(sent int, took time.Duration, used cpu, statements float6
 	result[TotalCPU] = millis(used.client+used.server) * 1000 / float64(sent)
 	result[ServerCPU] = millis(used.server) * 1000 / float64(sent)
 	waits := f.took
-	for len(waits) < sent { // one that has not begun is later than all others
+	for len(waits) < sent { // a job that has not begun is later than all others
 		waits = append(waits, math.Inf(1))
 	}
 	for figure, value := range percentiles(waits) {
@@ -123,7 +123,7 @@ func (f *fleet) start(ctx context.Context) error {
 	return nil
 }
 
-// fill gives every queue its settings, so that each is stored.
+// fill stores the settings of every queue.
 func (f *fleet) fill(ctx context.Context) error {
 	client := sluice.NewClient(f.stores[0], sluice.ClientOptions{})
 	for n := range max(f.task.Queues, f.task.Stored) {
@@ -149,15 +149,14 @@ func (f *fleet) begun() int {
 	return len(f.took)
 }
 
-// await waits until so many jobs have begun, as long as the last ones may take.
+// await waits until sent jobs have begun, at most fleetTail.
 func (f *fleet) await(sent int) {
 	for end := time.Now().Add(fleetTail); f.begun() < sent && time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-// warmUp sends jobs that are not measured, for as long as those that are: processes that run for long have claimed before, by
-// each of their connections.
+// warmUp sends unmeasured jobs for task.Seconds: each connection of a long-running process has claimed before.
 func (f *fleet) warmUp(ctx context.Context) error {
 	sent, err := f.send(ctx)
 	if err != nil {
@@ -173,7 +172,8 @@ func (f *fleet) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// send stores single jobs at the rate, of one queue after the other, by a store that no worker has. It says how many.
+// send stores single jobs at task.Rate for task.Seconds and returns their number. On PostgreSQL, the jobs go through a
+// store that no worker has.
 func (f *fleet) send(ctx context.Context) (int, error) {
 	length := time.Duration(f.task.Seconds * float64(time.Second))
 	if f.task.Rate == 0 {
@@ -207,7 +207,7 @@ func (f *fleet) send(ctx context.Context) (int, error) {
 	return jobs, nil
 }
 
-// sendOne stores a job. A prime stride spreads the jobs over the queues.
+// sendOne stores job n. A prime stride spreads the jobs over the queues.
 func (f *fleet) sendOne(ctx context.Context, client *sluice.Client, n int) error {
 	parcel := newParcel()
 	parcel.Sent = time.Now().UnixNano()
@@ -215,7 +215,7 @@ func (f *fleet) sendOne(ctx context.Context, client *sluice.Client, n int) error
 	return err
 }
 
-// close ends the processes, and tells what any of them failed of.
+// close stops the workers and returns their errors.
 func (f *fleet) close() (err error) {
 	if f.quit != nil {
 		f.quit()
@@ -229,7 +229,7 @@ func (f *fleet) close() (err error) {
 	return err
 }
 
-// countStatements has the server count the statements of connections to come.
+// countStatements makes the server count the statements of future connections.
 func countStatements(ctx context.Context, task Task) error {
 	if task.Store == SQLite {
 		return nil
@@ -241,7 +241,7 @@ func countStatements(ctx context.Context, task Task) error {
 	})
 }
 
-// statements is how many the server has run in the database, each of a batch alone. On SQLite nobody counts them.
+// statements returns the statements so far in the database; a batch counts each statement. On SQLite: 0.
 func statements(ctx context.Context, task Task) (run float64, err error) {
 	if task.Store == SQLite {
 		return 0, nil
@@ -251,7 +251,7 @@ func statements(ctx context.Context, task Task) (run float64, err error) {
 	return run, err
 }
 
-// open opens the store of one process, with few connections.
+// open opens the store of one worker, with fleetConnections on PostgreSQL.
 func (f *fleet) open(ctx context.Context) (sluice.Store, error) {
 	task := f.task
 	if task.Store == Postgres {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// footprint is what databases hold, and how much they have ever written ahead.
+// footprint counts rows, bytes with indexes, and bytes of WAL written so far.
 type footprint struct{ rows, bytes, wal int64 }
 
 func (f footprint) minus(before footprint) footprint {
@@ -18,24 +18,24 @@ func (f footprint) plus(more footprint) footprint {
 	return footprint{f.rows + more.rows, f.bytes + more.bytes, f.wal + more.wal}
 }
 
-// engineFootprint is that of Temporal's two databases.
+// engineFootprint returns the footprint of Temporal's two databases.
 func engineFootprint(ctx context.Context, task Task) (footprint, error) {
 	main, err := footprintOf(ctx, task.Temporal.Place)
 	if err != nil {
 		return footprint{}, err
 	}
 	visibility, err := footprintOf(ctx, beside(task.Temporal.Place, "_visibility"))
-	visibility.wal = 0 // the cluster writes one log for all its databases
+	visibility.wal = 0 // a cluster has one log for all databases
 	return main.plus(visibility), err
 }
 
-// beside names another database of a server by a suffix of the first one's name.
+// beside returns the URL of the database named like place's database plus suffix.
 func beside(place, suffix string) string {
 	at, query, _ := strings.Cut(withoutPool(place), "?")
 	return at + suffix + "?" + query
 }
 
-// footprintOf counts the rows of all tables, sizes them with their indexes, and looks how far the log of the cluster is.
+// footprintOf counts the rows and bytes of all tables, and reads the cluster's WAL position.
 func footprintOf(ctx context.Context, place string) (out footprint, err error) {
 	db, err := sql.Open("pgx", withoutPool(place))
 	if err != nil {

@@ -26,8 +26,8 @@ type goqiteQueue struct {
 	ended chan struct{}
 }
 
-// openFile opens a SQLite file with the settings that Sluice gives to its own: every commit is on
-// the disk before it is acknowledged.
+// openFile opens a SQLite file with Sluice's journal mode, synchronous=FULL and checkpoint interval. The cache is
+// 64 MiB; Sluice's writer has 32 MiB.
 func openFile(task Task) (*sql.DB, error) {
 	pragmas := url.Values{"_txlock": {"immediate"}, "_pragma": {
 		"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)", "cache_size(-65536)", "wal_autocheckpoint(4000)",
@@ -53,7 +53,7 @@ func openGoqite(ctx context.Context, task Task, handle handle) (queue, error) {
 	return &goqiteQueue{db: db, queue: q, slots: task.Slots, handle: handle}, nil
 }
 
-// enqueue stores many in one transaction of ours, because goqite has no call for that.
+// enqueue stores n jobs in one transaction of ours, because goqite has no batch call.
 func (q *goqiteQueue) enqueue(ctx context.Context, n int) error {
 	tx, err := q.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -72,7 +72,7 @@ func (q *goqiteQueue) enqueue(ctx context.Context, n int) error {
 	return tx.Commit()
 }
 
-// enqueueOne sends a message without the job runner's wrapping, which is the cheapest way.
+// enqueueOne sends a message without the job runner's wrapping: goqite's cheapest way.
 func (q *goqiteQueue) enqueueOne(ctx context.Context, parcel Parcel) error {
 	body, err := json.Marshal(parcel)
 	if err != nil {
@@ -116,7 +116,7 @@ func (q *goqiteQueue) stop(context.Context) error {
 	return q.db.Close()
 }
 
-// faultLogger drops everything but faults: goqite's runner tells of both at the same level.
+// faultLogger logs only events with an error, because goqite's runner logs all events at one level.
 type faultLogger struct{}
 
 func (faultLogger) Info(event string, args ...any) {

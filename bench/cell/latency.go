@@ -11,10 +11,9 @@ import (
 )
 
 const (
-	// warmUp is how many jobs go before those that count, so that connections are made and
-	// statements are prepared.
+	// warmUp is the number of unmeasured first jobs, which open connections and prepare statements.
 	warmUp = 20
-	// idle is how long a worker waits for its first job.
+	// idle is the wait between the worker's start and the first job.
 	idle = 2 * time.Second
 )
 
@@ -24,8 +23,8 @@ type producer interface {
 	enqueueOne(ctx context.Context, parcel Parcel) error
 }
 
-// arrivals notes how long each parcel took from just before it was stored to its handler's start.
-// The clock is the machine's, so that both ends may be in different processes.
+// arrivals collects the time of each parcel from just before its enqueue to its handler. The machine's clock allows the
+// two ends in different processes.
 type arrivals struct {
 	mu   sync.Mutex
 	took []float64 // in milliseconds
@@ -44,7 +43,7 @@ func (a *arrivals) count() int {
 	return len(a.took)
 }
 
-// wait waits for all parcels, and gives the figures of those that count.
+// wait waits for n parcels after the warm-up, at most a minute, and returns their percentiles.
 func (a *arrivals) wait(ctx context.Context, n int) (Result, error) {
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -63,7 +62,7 @@ func percentiles(values []float64) Result {
 	}
 }
 
-// measureLatency stores a job now and then, while a worker that has nothing else to do waits.
+// measureLatency stores a job every task.EveryMillis for an idle worker.
 func measureLatency(ctx context.Context, task Task) (Result, error) {
 	var seen arrivals
 	q, err := open(ctx, task, seen.note)
@@ -112,7 +111,7 @@ func send(ctx context.Context, q producer, task Task) error {
 	return nil
 }
 
-// startOther starts the process of the worker, and waits until that waits for jobs.
+// startOther starts the worker's process, and waits until the worker is ready.
 func startOther(ctx context.Context, task Task) (*Process, error) {
 	task.Kind = LatencyWorker
 	program, err := os.Executable()
@@ -130,7 +129,7 @@ func startOther(ctx context.Context, task Task) (*Process, error) {
 	return other, nil
 }
 
-// serveLatency is the worker's process: it says one empty result when it is ready.
+// serveLatency is the worker's process, and writes an empty result when the worker is ready.
 func serveLatency(ctx context.Context, task Task) (Result, error) {
 	var seen arrivals
 	q, err := open(ctx, task, seen.note)

@@ -18,29 +18,30 @@ import (
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
-// The ways in which payments can wait for Temporal, besides Sluice.
+// The ways to wait for Temporal, besides Sluice.
 const (
-	// Sleeping payments are workflows that sleep until they are due.
+	// Sleeping payments are workflows that sleep until the due instant.
 	Sleeping = "sleeping"
-	// Delayed payments are workflows that were started with a delay.
+	// Delayed payments are workflows started with a delay.
 	Delayed = "delayed"
 )
 
 const (
 	// paid is the task queue of the payments, and the name of their workflow and activity.
 	paid = "payments"
-	// probed is the same of an unrelated workflow, which is started probeEvery.
+	// probed is the task queue and name of an unrelated workflow, which starts every probeEvery.
 	probed     = "probes"
 	probeEvery = 200 * time.Millisecond
-	// quietTime is how long probes run beside nothing, for comparison.
+	// quietTime is the time of probes beside nothing, for comparison.
 	quietTime = 20 * time.Second
-	// afterwards is how long what is still going on after the last payment may take.
+	// afterwards is the wait after the last payment, for work still going on.
 	afterwards = 3 * time.Second
-	// rest is how long before the payments are due all of them must be waiting.
+	// rest is half of the margin between set-up and due instant. All payments must be waiting rest/2 before the
+	// instant.
 	rest = 5 * time.Second
 )
 
-// setUp is how a way of waiting begins: how long it takes for each payment, at the most, and how.
+// setUp stores the payments of one way to wait. Each payment may take at most each.
 type setUp struct {
 	each  time.Duration
 	store func(ctx context.Context, l *life, due time.Time) error
@@ -52,17 +53,17 @@ var setUps = map[string]setUp{
 	Sluice:   {time.Second / slowestFill, queued},
 }
 
-// life is a cell in which payments wait, and then are all due at the same instant.
+// life is a cell of payments that wait, then all fall due at one instant.
 type life struct {
 	task   Task
 	client client.Client
 	store  sluice.Store
-	// asleep counts the sleepers, done the payments that were made.
+	// asleep counts the sleeping payments, done the finished payments.
 	asleep, done atomic.Int64
 	first, last  atomic.Int64 // in ns since 1970
 }
 
-// measureLife follows payments from being stored until the last has been made.
+// measureLife measures payments from their storage to the last payment's end.
 func measureLife(ctx context.Context, task Task) (Result, error) {
 	how, known := setUps[task.System]
 	if !known {
@@ -86,7 +87,7 @@ func measureLife(ctx context.Context, task Task) (Result, error) {
 	return l.measure(ctx, how)
 }
 
-// startWorkers runs what the payments and the probes consist of.
+// startWorkers runs the workflows and activities of the payments and the probes.
 func (l *life) startWorkers() (stop func(), err error) {
 	pay := worker.New(l.client, paid, worker.Options{})
 	pay.RegisterWorkflowWithOptions(l.sleepAndPay, workflow.RegisterOptions{Name: Sleeping})
@@ -112,7 +113,7 @@ func activityOf(ctx workflow.Context, activity any, args ...any) error {
 	return workflow.ExecuteActivity(ctx, activity, args...).Get(ctx, nil)
 }
 
-// sleepAndPay is a payment that waits inside of Temporal.
+// sleepAndPay is a payment that waits inside Temporal.
 func (l *life) sleepAndPay(ctx workflow.Context, parcel Parcel) error {
 	if !workflow.IsReplaying(ctx) {
 		l.asleep.Add(1)
@@ -123,7 +124,7 @@ func (l *life) sleepAndPay(ctx workflow.Context, parcel Parcel) error {
 	return l.payNow(ctx, parcel)
 }
 
-// payNow is a payment that is due. It knows nothing of how it waited.
+// payNow is a due payment, the same for all ways to wait.
 func (l *life) payNow(ctx workflow.Context, parcel Parcel) error {
 	return activityOf(ctx, l.makePayment, parcel)
 }
@@ -136,7 +137,7 @@ func (l *life) makePayment(context.Context, Parcel) error {
 	return nil
 }
 
-// measure lets probes run beside nothing, has the payments stored, and then lets them fall due beside probes.
+// measure runs probes beside nothing, stores the payments, and runs probes again from the due instant on.
 func (l *life) measure(ctx context.Context, how setUp) (Result, error) {
 	alone, perProbe, err := l.probesAlone(ctx)
 	if err != nil {
@@ -167,7 +168,7 @@ func (l *life) measure(ctx context.Context, how setUp) (Result, error) {
 	return result, nil
 }
 
-// probesAlone gives the 99th percentile of probes beside nothing, and what one costs.
+// probesAlone returns the p99 of probes beside nothing in milliseconds, and the processor time of a probe.
 func (l *life) probesAlone(ctx context.Context) (p99 float64, each time.Duration, err error) {
 	var took []float64
 	used, err := spentBy(l.task, func() (err error) {
@@ -182,7 +183,7 @@ func (l *life) probesAlone(ctx context.Context) (p99 float64, each time.Duration
 	return percentiles(took)[P99], used.all() / time.Duration(len(took)), nil
 }
 
-// measureWaiting stores the payments, and looks what that has cost and what is kept while they wait.
+// measureWaiting stores the payments, and measures the cost and the footprint while they wait.
 func (l *life) measureWaiting(ctx context.Context, how setUp, due time.Time) (Result, time.Duration, error) {
 	ownBefore, engineBefore, err := l.footprints(ctx)
 	if err != nil {
@@ -217,8 +218,8 @@ func (l *life) footprints(ctx context.Context) (own, engine footprint, err error
 	return own, engine, err
 }
 
-// wave waits until the payments are due and then until all have been made, and gives what that cost, and how long each
-// probe took meanwhile.
+// wave waits for the due instant and the last payment. Results: the processor time, and the time of each probe since
+// the due instant in milliseconds.
 func (l *life) wave(ctx context.Context, due time.Time) (_ time.Duration, probes []float64, err error) {
 	used, err := spentBy(l.task, func() (err error) {
 		probes, err = l.pass(ctx, due)
@@ -251,8 +252,8 @@ func (l *life) pass(ctx context.Context, due time.Time) (probes []float64, err e
 	return probes, stop()
 }
 
-// startDispatch runs what lets Sluice's jobs through, if it takes part. What is returned waits until it has followed
-// the runs to their end, and ends it.
+// startDispatch runs a dispatcher and upkeep if Sluice takes part. Function stop waits until upkeep has followed all
+// runs to their end, then stops both.
 func (l *life) startDispatch(ctx context.Context) (stop func() error, err error) {
 	if l.task.System != Sluice {
 		return func() error { return nil }, nil
@@ -277,7 +278,7 @@ func (l *life) startDispatch(ctx context.Context) (stop func() error, err error)
 	}, nil
 }
 
-// probe starts an unrelated workflow again and again until stop, and gives how long each took, in milliseconds.
+// probe starts an unrelated workflow every probeEvery until stop, and returns the time of each in milliseconds.
 func (l *life) probe(ctx context.Context, stop <-chan struct{}) ([]float64, error) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
@@ -307,10 +308,10 @@ func (l *life) probe(ctx context.Context, stop <-chan struct{}) ([]float64, erro
 	}
 }
 
-// startsAtOnce is how many starts are in flight while payments are stored in Temporal.
+// startsAtOnce is the number of starts in flight while payments are stored in Temporal.
 const startsAtOnce = 16
 
-// sleepers starts payments that sleep, and waits until all do.
+// sleepers starts payments that sleep, and waits until all sleep.
 func sleepers(ctx context.Context, l *life, due time.Time) error {
 	err := startEach(ctx, startsAtOnce, l.task.Jobs, func(ctx context.Context, i int) error {
 		return l.startPayment(ctx, i, client.StartWorkflowOptions{}, Sleeping, due)
@@ -341,7 +342,7 @@ func (l *life) startPayment(ctx context.Context, i int, options client.StartWork
 	return err
 }
 
-// queued stores payments as jobs, of a queue with a rate.
+// queued stores payments as jobs of a queue with a rate.
 func queued(ctx context.Context, l *life, due time.Time) error {
 	settings := sluice.DefaultSettings()
 	settings.Engine, settings.RunTaskQueue, settings.RunType = engineName, paid, paid

@@ -7,13 +7,13 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// look is a connection of our own to Sluice's database.
+// look is a separate connection to Sluice's database, with a query for unfinished jobs.
 type look struct {
 	db    *sql.DB
 	query string
 }
 
-// openLook opens it. A job that ended is not in the table of live ones.
+// openLook opens a look at the table of live jobs, which has no finished jobs.
 func openLook(ctx context.Context, task Task) (*look, error) {
 	table := "sluice.live"
 	if task.Store == SQLite {
@@ -27,7 +27,7 @@ func openLook(ctx context.Context, task Task) (*look, error) {
 	return &look{db: db, query: "select exists (select 1 from " + table + ")"}, db.PingContext(ctx)
 }
 
-// openDatabase opens the database of a task for SQL of our own.
+// openDatabase opens the database of a task for plain SQL.
 func openDatabase(task Task) (*sql.DB, error) {
 	if task.Store == SQLite {
 		return sql.Open("sqlite", "file:"+task.Place)
@@ -41,7 +41,7 @@ func (l *look) unfinished(ctx context.Context) (bool, error) {
 	return left, err
 }
 
-// dispatched says whether every job in PostgreSQL has been handed to its engine.
+// dispatched reports whether every job in PostgreSQL is with its engine.
 func (l *look) dispatched(ctx context.Context) (bool, error) {
 	var all bool
 	err := l.db.QueryRowContext(ctx, `

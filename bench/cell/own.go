@@ -12,12 +12,12 @@ import (
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
-// ownTx stores jobs in transactions of the caller's own, which do nothing else.
+// ownTx stores each job in a caller's transaction that does nothing else.
 type ownTx struct {
 	*sluiceQueue
 	store *postgres.Store
 	pool  *pgxpool.Pool
-	db    *sql.DB // nil: the transactions are of pgx
+	db    *sql.DB // nil: pgx transactions
 }
 
 func openOwnTx(ctx context.Context, task Task, handle handle) (queue, error) {

@@ -15,11 +15,10 @@ import (
 type Process struct {
 	cmd   *exec.Cmd
 	lines *bufio.Reader
-	hold  io.Closer // while it is open, the process goes on
+	hold  io.Closer // the process ends when it is closed
 }
 
-// Start starts the process of a cell. What it has to complain about goes to our standard error. It
-// is killed when ctx ends.
+// Start starts a cell's process. The process shares our standard error, and is killed when ctx ends.
 func Start(ctx context.Context, program string, args []string, task Task) (*Process, error) {
 	text, err := json.Marshal(task)
 	if err != nil {
@@ -42,7 +41,7 @@ func Start(ctx context.Context, program string, args []string, task Task) (*Proc
 	return &Process{cmd: cmd, lines: bufio.NewReader(out), hold: hold}, nil
 }
 
-// Next reads the next result that the process says. A process that ends without one is an error.
+// Next returns the next result of the process, or an error if the process ends first.
 func (p *Process) Next() (Result, error) {
 	line, err := p.lines.ReadBytes('\n')
 	if errors.Is(err, io.EOF) {
@@ -70,7 +69,7 @@ func (p *Process) Stop() {
 	_ = p.cmd.Wait()
 }
 
-// Launch runs a cell that says one result.
+// Launch runs a cell and returns its one result.
 func Launch(ctx context.Context, program string, args []string, task Task) (Result, error) {
 	process, err := Start(ctx, program, args, task)
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// pruneRest is the rest between two passes of a Prune cell, and pruneLook how often it is looked how old the history is.
+// pruneRest is the rest between two passes of pruning; pruneLook is the interval of checks of the history's age.
 const (
 	pruneRest = 200 * time.Millisecond
 	pruneLook = 500 * time.Millisecond
 )
 
-// oldestSQL tells how long ago the oldest finished job ended, in milliseconds.
+// oldestSQL returns the milliseconds since the oldest finished job ended.
 var oldestSQL = map[string]string{
 	Postgres: "select coalesce(extract(epoch from now() - (select min(finished_at) from sluice.done where queue = $1 and outcome = 'completed' and requeued_at is null)) * 1000, 0)::double precision",
 	SQLite:   "select coalesce(unixepoch('subsec') * 1000 - (select min(finished_at) from sluice_done where queue = ?1 and outcome = 'completed' and requeued_at is null) / 1000.0, 0)",
 }
 
-// measurePrune stores jobs at a rate and works them off, while upkeep deletes those that ended long enough ago.
+// measurePrune stores jobs at a rate and works them off, while upkeep deletes old finished jobs.
 func measurePrune(ctx context.Context, task Task) (Result, error) {
 	store, err := openStore(ctx, task)
 	if err != nil {
@@ -59,7 +59,7 @@ func measurePrune(ctx context.Context, task Task) (Result, error) {
 	return result, nil
 }
 
-// pruneBesideWork works the jobs off, and gives the greatest age of a finished job that was seen, in milliseconds.
+// pruneBesideWork works off the jobs, and returns the greatest age of a finished job in milliseconds.
 func pruneBesideWork(ctx context.Context, store sluice.Store, client *sluice.Client, task Task) (worst float64, err error) {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
@@ -96,7 +96,7 @@ func pruneBesideWork(ctx context.Context, store sluice.Store, client *sluice.Cli
 	return worst, err
 }
 
-// watchHistory looks how old the oldest finished job is until ctx ends, and gives the greatest age.
+// watchHistory reads the age of the oldest finished job until ctx ends, and returns the greatest age in milliseconds.
 func watchHistory(ctx context.Context, task Task) (worst float64, err error) {
 	db, err := openDatabase(task)
 	if err != nil {

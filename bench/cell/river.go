@@ -12,7 +12,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// Kind is the name that River gives to a parcel.
+// Kind returns River's name for a parcel.
 func (Parcel) Kind() string { return "parcel" }
 
 // riverQueue is River on PostgreSQL.
@@ -46,7 +46,7 @@ func openRiver(ctx context.Context, task Task, handle handle) (queue, error) {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
 	config := &river.Config{Workers: river.NewWorkers(), Logger: quietLogger()}
-	if task.Slots > 0 { // else it only stores
+	if task.Slots > 0 { // else the client only inserts
 		config.Queues = map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: task.Slots}}
 	}
 	if task.Tuned {
@@ -85,8 +85,7 @@ func (q *riverQueue) start(ctx context.Context) error {
 	return q.client.Start(ctx)
 }
 
-// unfinished asks for the states by name, so that River's index answers instead of a walk through
-// the whole table.
+// unfinished names the states: then River's index answers instead of a scan of the table.
 func (q *riverQueue) unfinished(ctx context.Context) (bool, error) {
 	var left bool
 	err := q.pool.QueryRow(ctx, `select exists (select from river_job

@@ -18,8 +18,8 @@ import (
 	"github.com/sluice-queue/sluice/observe"
 )
 
-// The rows of a Scrape cell are made by SQL: half of the waiting jobs are due, a thousand are in flight for a hundred
-// tenants, and one in a hundred of the history is a dead letter.
+// scrapeRows insert the rows of a Scrape cell. Half of the waiting jobs are due, 1,000 are in flight for 100 tenants,
+// and 1 in 100 finished jobs is dead.
 var scrapeRows = map[string]struct{ live, flight, done string }{
 	Postgres: {
 		live: `insert into sluice.live (id, queue, tenant, priority, due_at)
@@ -44,10 +44,10 @@ var scrapeRows = map[string]struct{ live, flight, done string }{
 	},
 }
 
-// scrapeReads is how often the gauges are read.
+// scrapeReads is the number of timed reads of the gauges.
 const scrapeReads = 20
 
-// measureScrape times scrapes, and the readings that they rest on, of a store with many rows.
+// measureScrape times scrapes of a store, and the reads of its gauges.
 func measureScrape(ctx context.Context, task Task) (Result, error) {
 	store, err := openStore(ctx, task)
 	if err != nil {
@@ -110,7 +110,7 @@ func timeScrapes(ctx context.Context, store sluice.Store, n int) (Result, error)
 	return result, failed
 }
 
-// fillBySQL makes the rows of a Scrape cell.
+// fillBySQL inserts the rows of a Scrape cell.
 func fillBySQL(ctx context.Context, task Task) error {
 	db, err := openDatabase(task)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 var parcels = sluice.QueueOf[Parcel]("parcels")
 
-// sluiceQueue is Sluice: a worker and, because River does the same in its client, upkeep.
+// sluiceQueue is Sluice: a worker and upkeep, because River's client runs its upkeep too.
 type sluiceQueue struct {
 	store  sluice.Store
 	client *sluice.Client
@@ -28,9 +28,9 @@ type sluiceQueue struct {
 	handle handle
 
 	prepared bool
-	gauges   *metric.Gauges     // nil: nobody is told
-	look     *look              // nil: nobody has asked so far
-	quit     context.CancelFunc // nil: it was not started
+	gauges   *metric.Gauges     // nil: no metrics
+	look     *look              // nil until the first query
+	quit     context.CancelFunc // nil: not started
 	ended    chan error
 }
 
@@ -49,7 +49,7 @@ func openSluice(ctx context.Context, task Task, handle handle) (queue, error) {
 	return q, nil
 }
 
-// observe has the store observed, and its gauges read, as a command with --metrics does.
+// observe wraps the store for metrics and makes its gauges, as a command with --metrics does.
 func (q *sluiceQueue) observe() error {
 	options := metric.Options{Registerer: prometheus.NewRegistry()}
 	observer, err := metric.New(options)
@@ -108,7 +108,7 @@ func setLimits(ctx context.Context, client *sluice.Client, task Task) error {
 	return err
 }
 
-// ofTenants makes the jobs those of so many tenants, by turns.
+// ofTenants gives job i the tenant i mod n; n = 0: nil, no tenants.
 func ofTenants(n int) func(i int) sluice.EnqueueOptions {
 	if n == 0 {
 		return nil
@@ -144,8 +144,8 @@ func (q *sluiceQueue) start(ctx context.Context) error {
 	return nil
 }
 
-// unfinished asks the table, as it is done for the other systems: Depth counts, which is more than
-// is asked for here, and it would be paid a hundred times.
+// unfinished queries the table, as for the other systems. Depth counts jobs, a cost that each of about 100 polls would
+// add.
 func (q *sluiceQueue) unfinished(ctx context.Context) (bool, error) {
 	if q.look == nil {
 		var err error
@@ -168,7 +168,7 @@ func (q *sluiceQueue) stop(context.Context) error {
 	return errors.Join(err, q.store.Close())
 }
 
-// withoutPool gives a database's URL without what only pgxpool understands.
+// withoutPool removes pool_max_conns, which only pgxpool accepts, from a database's URL.
 func withoutPool(place string) string {
 	return withQuery(place, func(query url.Values) { query.Del("pool_max_conns") })
 }
@@ -176,7 +176,7 @@ func withoutPool(place string) string {
 func withQuery(place string, change func(url.Values)) string {
 	at, err := url.Parse(place)
 	if err != nil {
-		return place // whoever connects tells what is wrong with it
+		return place // the connection attempt reports the error
 	}
 	query := at.Query()
 	change(query)

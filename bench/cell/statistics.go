@@ -2,15 +2,16 @@ package cell
 
 import "context"
 
-// When a PostgreSQL server took its statistics, if they are to be old.
+// The instants at which stale statistics were taken.
 const (
-	// StaleEmpty is before any job was stored.
+	// StaleEmpty is before the first job.
 	StaleEmpty = "empty"
-	// StaleGiant is when the jobs of one tenant waited, before those of others came.
+	// StaleGiant is after the giant tenant's jobs, before the jobs of other tenants.
 	StaleGiant = "giant"
 )
 
-// takeStatistics has a server take its statistics if this is the instant that the task names. It keeps them.
+// takeStatistics switches autovacuum off and runs vacuum analyze, if task.Stale names this instant. The statistics then
+// stay.
 func takeStatistics(ctx context.Context, task Task, instant string) error {
 	if task.Stale != instant || task.Store != Postgres {
 		return nil

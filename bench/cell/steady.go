@@ -16,22 +16,23 @@ import (
 )
 
 const (
-	// arrivalEvery is how often jobs come in, a few at a time.
+	// arrivalEvery is the interval of enqueues.
 	arrivalEvery = 10 * time.Millisecond
-	// steadySlices is into how many slices the time is cut, of which the worst is told.
+	// steadySlices is the number of time slices, of which the worst gives Lowest.
 	steadySlices = 10
 )
 
-// steady is a stream of jobs that come in at a rate and are worked off as they come.
+// steady is a stream of jobs that arrive at a rate, and the workers that run them.
 type steady struct {
 	task   Task
-	stores []sluice.Store // one for each worker, as of processes of their own; the first stores the jobs, too
+	stores []sluice.Store // one per worker, as in separate processes; the first also enqueues
 	seen   arrivals
-	slices [steadySlices]atomic.Int64 // jobs that were worked off
+	slices [steadySlices]atomic.Int64 // jobs begun in each slice
 	begun  time.Time
 }
 
-// measureSteady stores jobs at a rate while workers do them, and gives what a job costs and how even it goes.
+// measureSteady stores jobs at a rate while workers run them, and measures the cost of a job and the evenness of the
+// work.
 func measureSteady(ctx context.Context, task Task) (Result, error) {
 	s := &steady{task: task}
 	defer s.close()
@@ -59,7 +60,7 @@ func measureSteady(ctx context.Context, task Task) (Result, error) {
 	return s.result(took, used)
 }
 
-// run works until all jobs that came in have been done.
+// run stores and works off jobs, and returns when all have begun.
 func (s *steady) run(ctx context.Context, client *sluice.Client) (time.Duration, error) {
 	working, quit := context.WithCancel(ctx)
 	defer quit()
@@ -94,7 +95,7 @@ func (s *steady) handle(_ context.Context, job *worker.Job[Parcel]) error {
 	return nil
 }
 
-// store stores jobs at the rate, those of a moment together, and gives how many they were.
+// store enqueues jobs at task.Rate, in batches every arrivalEvery, and returns their number.
 func (s *steady) store(ctx context.Context, client *sluice.Client) (int, error) {
 	stored := 0
 	for stored < int(s.task.Seconds*float64(s.task.Rate)) {

@@ -16,31 +16,31 @@ import (
 	"github.com/sluice-queue/sluice/engine/temporal"
 )
 
-// TemporalServer is a Temporal server, and the PostgreSQL cluster that it keeps its data in.
+// TemporalServer is a Temporal server with its PostgreSQL cluster.
 type TemporalServer struct {
-	// Address is host and port, PID the process.
+	// Address is host:port, PID the process ID.
 	Address string
 	PID     int
-	// Place is the URL of its database; that of the visibility store has the same name and «_visibility».
+	// Place is the URL of its database. The visibility store's database has the same name plus `_visibility`.
 	Place string
-	// ServerPID is the first process of its PostgreSQL.
+	// ServerPID is the first process of its PostgreSQL cluster.
 	ServerPID int
 }
 
 const (
-	// engineName is what queues call the Temporal server.
+	// engineName is the queues' name for the Temporal server.
 	engineName = "temporal"
-	// unserved is a task queue that no worker asks.
+	// unserved is a task queue that no worker polls.
 	unserved = "unserved"
 )
 
-// dialTemporal connects to a cell's Temporal server, silently.
+// dialTemporal connects to a cell's Temporal server. The client logs only warnings and errors.
 func dialTemporal(task Task) (client.Client, error) {
 	return client.Dial(client.Options{HostPort: task.Temporal.Address, Logger: log.NewStructuredLogger(slog.Default())})
 }
 
-// spent is processor time of everything that takes part in a cell with a Temporal server: this process, Sluice's
-// store, and Temporal with its store.
+// spent is the processor time of a cell with a Temporal server: this process, Sluice's store, and Temporal with its
+// store.
 type spent struct {
 	cpu
 	engine time.Duration
@@ -66,7 +66,7 @@ func usedByAll(task Task) (out spent, err error) {
 	return out, nil
 }
 
-// spentBy is what everything that takes part in a cell spends during a phase of it.
+// spentBy runs a phase and returns the processor time of all processes during it.
 func spentBy(task Task, phase func() error) (spent, error) {
 	before, err := usedByAll(task)
 	if err != nil {
@@ -79,22 +79,22 @@ func spentBy(task Task, phase func() error) (spent, error) {
 	return after.minus(before), err
 }
 
-// turns is how often each way to start workflows has its turn in a cell. The machine's speed changes within seconds, so
-// that only turns of the same cell can be compared.
+// turns is the number of turns of each starter in a cell. The machine's speed changes within seconds, so only turns of
+// the same cell are comparable.
 const turns = 4
 
-// Flights are how many calls the plain client is measured with in flight.
+// Flights lists the numbers of calls in flight of the plain client.
 var Flights = []int{8, 16, 32}
 
-// starter is one way to start workflows that nobody runs, and what it took.
+// starter is one way to start workflows that nobody runs, with the sum of its turns.
 type starter struct {
-	prepare func(ctx context.Context) error // nil: nothing; it is not measured
+	prepare func(ctx context.Context) error // not measured; nil: none
 	start   func(ctx context.Context) (time.Duration, error)
 	took    time.Duration
 	used    spent
 }
 
-// measureStarts lets Sluice and the plain client start workflows in turns, on the same server.
+// measureStarts compares Sluice with the plain client, which start workflows in turns on the same server.
 func measureStarts(ctx context.Context, task Task) (Result, error) {
 	c, err := dialTemporal(task)
 	if err != nil {
@@ -126,7 +126,7 @@ func measureStarts(ctx context.Context, task Task) (Result, error) {
 	return startsResult(task, ours, starters[1:]), nil
 }
 
-// take is one turn.
+// take runs one turn.
 func (s *starter) take(ctx context.Context, task Task) error {
 	if s.prepare != nil {
 		if err := s.prepare(ctx); err != nil {
@@ -142,7 +142,7 @@ func (s *starter) take(ctx context.Context, task Task) error {
 	return err
 }
 
-// startsResult tells of Sluice, and of the plain client with each number of calls in flight.
+// startsResult returns the figures of Sluice, and of the plain client for each of [Flights].
 func startsResult(task Task, ours *starter, plain []*starter) Result {
 	n := turns * task.Jobs
 	result := Result{
@@ -159,7 +159,7 @@ func startsResult(task Task, ours *starter, plain []*starter) Result {
 
 func rate(n int, took time.Duration) float64 { return float64(n) / took.Seconds() }
 
-// startPlainly calls the plain client in a loop.
+// startPlainly starts n workflows with the plain client, atOnce calls in flight.
 func startPlainly(ctx context.Context, c client.Client, atOnce, n int) (time.Duration, error) {
 	begun := time.Now()
 	err := startEach(ctx, atOnce, n, func(ctx context.Context, _ int) error {
@@ -170,7 +170,7 @@ func startPlainly(ctx context.Context, c client.Client, atOnce, n int) (time.Dur
 	return time.Since(begun), err
 }
 
-// startEach makes n calls, some at once, and ends with the first that fails.
+// startEach makes n calls, numbered from 1, atOnce in flight. The first error ends it.
 func startEach(ctx context.Context, atOnce, n int, call func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -196,7 +196,7 @@ func storeRuns(ctx context.Context, store sluice.Store, n int) error {
 	return storeJobs(ctx, store, settings, n, nil)
 }
 
-// storeJobs stores jobs of a queue with such settings.
+// storeJobs creates the queue with settings, and stores n jobs.
 func storeJobs(ctx context.Context, store sluice.Store, settings sluice.Settings, n int, options func(int) sluice.EnqueueOptions) error {
 	queue := sluice.NewClient(store, sluice.ClientOptions{})
 	if _, err := queue.EnsureQueue(ctx, parcels.Name(), settings, sluice.Act{By: "bench"}); err != nil {
@@ -219,7 +219,7 @@ func dispatchAll(ctx context.Context, store sluice.Store, task Task, c client.Cl
 	begun := time.Now()
 	go func() { ended <- dispatcher.New(store, dispatcher.Options{Engines: engines}).Run(ctx) }()
 	if err := waitUntil(ctx, func() (bool, error) {
-		time.Sleep(10 * lookEvery) // a look costs the store as much as a start
+		time.Sleep(10 * lookEvery) // a query costs the store as much as a start
 		return look.dispatched(ctx)
 	}); err != nil {
 		return 0, err
@@ -229,5 +229,5 @@ func dispatchAll(ctx context.Context, store sluice.Store, task Task, c client.Cl
 	return took, <-ended
 }
 
-// perThousand gives processor time in milliseconds per 1,000 jobs.
+// perThousand returns processor time in milliseconds per 1,000 jobs.
 func perThousand(used time.Duration, jobs int) float64 { return millis(used) * 1000 / float64(jobs) }

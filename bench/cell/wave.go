@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// slowestFill is how many jobs a second are stored at the least.
+	// slowestFill is the slowest rate of enqueues, in jobs per second.
 	slowestFill = 8000
-	// settleTime is how long before the jobs of a wave are due everything is stored.
+	// settleTime is the planned time between the last enqueue and the due instant.
 	settleTime = 3 * time.Second
 )
 
-// measureWave stores jobs that are all due at one instant, and looks how their starts keep to the rate: the
-// plan is that each starts when the rate has a token for it.
+// measureWave stores jobs that are all due at one instant, and compares their starts with the plan: each job starts
+// when the rate has a token for it.
 func measureWave(ctx context.Context, task Task) (Result, error) {
 	store, err := openStore(ctx, task)
 	if err != nil {
@@ -52,7 +52,7 @@ func measureWave(ctx context.Context, task Task) (Result, error) {
 	return waveResult(task, starts, task.Rate)
 }
 
-// startsOf runs a worker until every job has started, and gives when each did, the first first.
+// startsOf runs a worker until every job has started, and returns the times of the starts.
 func startsOf(ctx context.Context, store sluice.Store, task Task) ([]time.Time, error) {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
@@ -97,7 +97,7 @@ func waveResult(task Task, starts []time.Time, burst int) (Result, error) {
 	return result, nil
 }
 
-// measureLooks times what people ask of a store with many waiting jobs.
+// measureLooks times Client.Why beside many waiting jobs.
 func measureLooks(ctx context.Context, task Task) (Result, error) {
 	store, err := openStore(ctx, task)
 	if err != nil {

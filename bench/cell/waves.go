@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// waveTenants is how many tenants the waiting jobs of a Waves cell have.
+	// waveTenants is the number of tenants of the waiting jobs.
 	waveTenants = 1000
-	// waveCapacity is each tenant's, and waveRun how long a job is supposed to run.
+	// waveCapacity is each tenant's capacity, waveRun the assumed run time of a job.
 	waveCapacity = 5
 	waveRun      = 30 * time.Second
-	// waveCounts is how often everything is counted.
+	// waveCounts is the number of timed counts.
 	waveCounts = 5
 )
 
-// measureWaves times forecasts beside many waiting jobs, and what counting them costs.
+// measureWaves times forecasts beside many waiting jobs, and the count of these jobs.
 func measureWaves(ctx context.Context, task Task) (Result, error) {
 	store, err := openStore(ctx, task)
 	if err != nil {
@@ -81,11 +81,11 @@ func timeForecasts(ctx context.Context, store sluice.Store, n int, request forec
 	return took, nil
 }
 
-// spread makes n jobs due in the 24 hours after now, each minute some of many tenants.
+// spread makes n jobs due evenly within the next 24 hours, of waveTenants tenants.
 func spread(n int) func(i int) sluice.EnqueueOptions {
 	begun := time.Now()
 	return func(i int) sluice.EnqueueOptions {
-		// A prime leads to every part of the day, whatever n is.
+		// A prime stride reaches every part of the day.
 		at := time.Duration(i*7919%n) * (24 * time.Hour / time.Duration(n))
 		return sluice.EnqueueOptions{DueAt: begun.Add(at), Tenant: fmt.Sprintf("tenant-%d", i*31%waveTenants)}
 	}

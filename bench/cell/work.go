@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// batch is how many jobs are stored at once.
+	// batch is the number of jobs per enqueue.
 	batch = 1000
-	// payloadBytes is the length of a payload's text.
+	// payloadBytes is the length of a payload's text, in bytes.
 	payloadBytes = 1000
-	// lookEvery is how often it is looked whether all is done.
+	// lookEvery is the polling interval of waitUntil.
 	lookEvery = 5 * time.Millisecond
 )
 
 // Parcel is the payload of every job, in every system.
 type Parcel struct {
 	P string `json:"p"`
-	// Sent is when the job was about to be stored, in ns since 1970; 0: nobody asks.
+	// Sent is the time just before the enqueue, in ns since 1970; 0: not needed. In a Life cell: the due instant.
 	Sent int64 `json:"sent,omitempty"`
 }
 
@@ -33,18 +33,18 @@ func newParcel() Parcel { return Parcel{P: strings.Repeat("x", payloadBytes)} }
 type queue interface {
 	// enqueue stores n jobs, at most a batch.
 	enqueue(ctx context.Context, n int) error
-	// start starts its worker.
+	// start starts the system's worker.
 	start(ctx context.Context) error
-	// unfinished says whether its database still holds jobs that are not done.
+	// unfinished reports whether the database still holds unfinished jobs.
 	unfinished(ctx context.Context) (bool, error)
-	// stop ends the worker, if it was started, and closes the database.
+	// stop stops the worker, if it was started, and closes the database.
 	stop(ctx context.Context) error
 }
 
-// handle is what a handler does with each parcel.
+// handle is called by a handler with each parcel.
 type handle func(Parcel)
 
-// opener opens a system. Its handlers do nothing but hand their parcel on.
+// opener opens a system. Its handlers only call handle.
 type opener func(ctx context.Context, task Task, handle handle) (queue, error)
 
 var openers = map[string]opener{
@@ -63,7 +63,7 @@ func open(ctx context.Context, task Task, handle handle) (queue, error) {
 	return opener(ctx, task, handle)
 }
 
-// measureWork stores a backlog, and then works it off.
+// measureWork stores a backlog, then works it off.
 func measureWork(ctx context.Context, task Task) (Result, error) {
 	var handled atomic.Int64
 	q, err := open(ctx, task, func(Parcel) { handled.Add(1) })
@@ -94,7 +94,7 @@ func workResult(task Task, enqueueTook, workTook time.Duration, used cpu) Result
 	return result
 }
 
-// measured runs one phase, and gives the time that it says it took and the processor time.
+// measured runs one phase, and returns the phase's time and the processor time.
 func measured(task Task, phase func() (time.Duration, error)) (time.Duration, cpu, error) {
 	before, err := usedCPU(task.ServerPID)
 	if err != nil {
@@ -108,7 +108,7 @@ func measured(task Task, phase func() (time.Duration, error)) (time.Duration, cp
 	return took, after.minus(before), err
 }
 
-// enqueueAll stores n jobs.
+// enqueueAll stores n jobs in batches, and returns the time.
 func enqueueAll(ctx context.Context, q queue, n int) (time.Duration, error) {
 	begun := time.Now()
 	for left := n; left > 0; left -= batch {
@@ -119,7 +119,7 @@ func enqueueAll(ctx context.Context, q queue, n int) (time.Duration, error) {
 	return time.Since(begun), nil
 }
 
-// workOff works all jobs off and stops the system. Stopping costs processor time but is not timed.
+// workOff works off all jobs, then stops the system. The returned time excludes the stop; the processor time does not.
 func workOff(ctx context.Context, q queue, n int, handled *atomic.Int64) (time.Duration, error) {
 	begun := time.Now()
 	if err := q.start(ctx); err != nil {
@@ -139,7 +139,7 @@ func workOff(ctx context.Context, q queue, n int, handled *atomic.Int64) (time.D
 	return took, q.stop(ctx)
 }
 
-// waitUntil looks again and again.
+// waitUntil polls done every lookEvery, until it is true or fails, or ctx ends.
 func waitUntil(ctx context.Context, done func() (bool, error)) error {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -155,8 +155,8 @@ func waitUntil(ctx context.Context, done func() (bool, error)) error {
 	}
 }
 
-// tidy brings a PostgreSQL database into the same state for each system: planned with fresh
-// statistics, and with no checkpoint due.
+// tidy gives a PostgreSQL database fresh statistics and a checkpoint, for every system alike. With stale statistics, it
+// does nothing.
 func tidy(ctx context.Context, task Task) error {
 	if task.Store != Postgres || task.Stale != "" {
 		return nil
@@ -164,7 +164,7 @@ func tidy(ctx context.Context, task Task) error {
 	return runOnServer(ctx, task, "analyze", "checkpoint")
 }
 
-// runOnServer runs statements, one after the other, on a connection of its own.
+// runOnServer runs statements in order on a new connection.
 func runOnServer(ctx context.Context, task Task, statements ...string) error {
 	return onServer(ctx, task, func(conn *pgx.Conn) error {
 		for _, statement := range statements {
@@ -176,7 +176,7 @@ func runOnServer(ctx context.Context, task Task, statements ...string) error {
 	})
 }
 
-// onServer does something on a connection of its own to a task's database in PostgreSQL.
+// onServer runs a function with a new connection to a task's PostgreSQL database.
 func onServer(ctx context.Context, task Task, do func(*pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, withoutPool(task.Place))
 	if err != nil {

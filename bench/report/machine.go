@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Machine tells of the machine that this process runs on; folder is where the databases are.
+// Machine describes this machine. The databases are in folder.
 func Machine(folder string) ([]Fact, error) {
 	cpu, err := field("/proc/cpuinfo", "model name", ":")
 	if err != nil {
@@ -46,7 +46,7 @@ func Machine(folder string) ([]Fact, error) {
 	}, nil
 }
 
-// field finds a line that begins with a name and gives what follows the separator.
+// field returns the text after the separator in the first line that begins with name.
 func field(path, name, separator string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -66,12 +66,12 @@ func field(path, name, separator string) (string, error) {
 	return "", fmt.Errorf("%s has no line %q", path, name)
 }
 
-// fileSystems names those that are often met, by the numbers of statfs.
+// fileSystems names common file systems by the magic number of statfs.
 var fileSystems = map[int64]string{
 	0xef53: "ext4", 0x58465342: "xfs", 0x9123683e: "btrfs", 0x2fc12fc1: "zfs", 0x794c7630: "overlay", 0x01021994: "tmpfs",
 }
 
-// FileSystem names the kind of file system that a folder is on.
+// FileSystem names the file system of a folder, such as "ext4".
 func FileSystem(folder string) (string, error) {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(folder, &stat); err != nil {
@@ -83,7 +83,7 @@ func FileSystem(folder string) (string, error) {
 	return fmt.Sprintf("unknown (%#x)", stat.Type), nil
 }
 
-// FreeBytes gives how much room a folder's file system has.
+// FreeBytes returns the free bytes of a folder's file system, for users other than root.
 func FreeBytes(folder string) (uint64, error) {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(folder, &stat); err != nil {

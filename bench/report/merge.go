@@ -2,8 +2,8 @@ package report
 
 import "strings"
 
-// Merge puts what a report of some scenarios tells into the page of an earlier one, and keeps what that tells of
-// others. A page that is not there yet is empty.
+// Merge puts a report of some scenarios into the page of an earlier report. Sections of other scenarios stay. An empty
+// page gives a new page.
 func Merge(page string, r Report) string {
 	fresh := r.Markdown()
 	if strings.TrimSpace(page) == "" {
@@ -28,7 +28,7 @@ func Merge(page string, r Report) string {
 	return then.join()
 }
 
-// part is what is below one heading; the first, without a title, is what is above all.
+// part is the text below one heading. The first part has no title: it is the text above all headings.
 type part struct{ title, text string }
 
 type parts []part
@@ -67,8 +67,8 @@ func (p parts) join() string {
 	return out.String()
 }
 
-// mergeTables replaces the rows of a table that begin like rows of another, and adds the other rows: so a target that a
-// scenario has no more goes.
+// mergeTables drops the rows of table then whose first cell occurs in table now, and appends the rows of now. So the
+// targets that a scenario no longer has go too.
 func mergeTables(then, now string) string {
 	old, fresh := parseTable(then), parseTable(now)
 	replaced := make(map[string]bool)
@@ -86,7 +86,7 @@ func mergeTables(then, now string) string {
 	return strings.TrimSpace(out.markdown())
 }
 
-// parseTable reads a table of Markdown.
+// parseTable reads a Markdown table.
 func parseTable(text string) grid {
 	var out grid
 	for k, line := range strings.Split(strings.TrimSpace(text), "\n") {

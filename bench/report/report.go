@@ -1,4 +1,4 @@
-// Package report writes what was measured: as one table for a terminal, and as a page of Markdown.
+// Package report writes results as a table for a terminal and as a Markdown page.
 package report
 
 import (
@@ -12,29 +12,29 @@ import (
 // Fact is a line such as "CPU: …".
 type Fact struct{ Name, Value string }
 
-// Column is a column of figures.
+// Column is a column of the tables.
 type Column struct {
-	// Key finds a row's figure.
+	// Key is the column's key in [Row].Figures.
 	Key   string
 	Title string
-	// Decimals is how many digits follow the point.
+	// Decimals is the number of digits after the point.
 	Decimals int
 }
 
-// Row is what one system did.
+// Row holds the results of one system.
 type Row struct {
 	System string
-	// Jobs is how many it was given; 0: as many as it could take in a time.
+	// Jobs is the number of given jobs; 0: the cell ran for a time, not for a number of jobs.
 	Jobs    int
 	Figures map[string]float64
-	// Ratio is what the section's Ratio explains; NaN: there is none.
+	// Ratio is the ratio that [Section].Ratio explains; NaN: none.
 	Ratio float64
 }
 
-// Target is something that was hoped for.
+// Target is a goal with its measured value.
 type Target struct {
 	Text string
-	// Limit is what was hoped for, AtMost says from which side.
+	// Limit is the bound of Value: an upper bound with AtMost, else a lower bound.
 	Limit  float64
 	AtMost bool
 	// Unit follows the figures, such as " ms".
@@ -51,21 +51,21 @@ func (t Target) Met() bool {
 	return t.Value >= t.Limit
 }
 
-// Section is what became of one scenario.
+// Section holds the results of one scenario.
 type Section struct {
 	Name   string
 	Title  string
 	Method string
-	// Ratio says what the ratios of the rows are.
+	// Ratio explains the ratios of the rows.
 	Ratio  string
 	Rounds int
-	// Note says what follows from the figures, in Markdown; empty: nothing.
+	// Note is Markdown below the table; empty: none.
 	Note    string
 	Rows    []Row
 	Targets []Target
 }
 
-// Report is everything.
+// Report holds all results of a run.
 type Report struct {
 	Date     time.Time
 	Machine  []Fact
@@ -75,7 +75,7 @@ type Report struct {
 	Sections []Section
 }
 
-// Text gives the one table, and the targets.
+// Text returns one table of all sections, the meaning of the ratios, and the targets.
 func (r Report) Text() string {
 	table := grid{right: []bool{false, false, true}}
 	head := []string{"scenario", "system", "jobs"}
@@ -106,10 +106,10 @@ func (r Report) Text() string {
 	return out.String()
 }
 
-// Markdown gives the page.
+// Markdown returns the page.
 func (r Report) Markdown() string {
 	var out strings.Builder
-	out.WriteString("# Benchmarks\n\nWritten by `bench`; do not edit. Each scenario says when it was measured, and how it can be measured again.\n\n")
+	out.WriteString("# Benchmarks\n\n`bench` writes this page; do not edit it. Each scenario names its date and command.\n\n")
 	writeFacts(&out, "Machine", r.Machine)
 	writeFacts(&out, "Versions", r.Versions)
 	fmt.Fprintf(&out, "## Method\n\n%s\n", strings.TrimSpace(r.Method))
@@ -151,7 +151,7 @@ func (r Report) writeSection(out *strings.Builder, s Section) {
 	fmt.Fprintf(out, "\nMeasured on %s: `cd bench && go run . -only %s`.\n", r.Date.UTC().Format("2006-01-02"), s.Name)
 }
 
-// used gives the columns in which some row of the sections has a figure.
+// used returns the columns that have a figure in the sections.
 func (r Report) used(sections []Section) []Column {
 	var out []Column
 	for _, c := range r.Columns {
@@ -208,7 +208,7 @@ func (r Report) targets(sections []Section) *grid {
 	return table
 }
 
-// limitDecimals shows a bound such as 0.75 whole.
+// limitDecimals returns 2 for bounds such as 0.75, which one decimal would round; else 1.
 func limitDecimals(limit float64) int {
 	if 10*limit != math.Trunc(10*limit) {
 		return 2
@@ -216,7 +216,7 @@ func limitDecimals(limit float64) int {
 	return 1
 }
 
-// number writes a figure with commas between the thousands; NaN is left empty.
+// number formats a figure with commas between the thousands; NaN gives "".
 func number(value float64, decimals int) string {
 	if math.IsNaN(value) {
 		return ""
@@ -236,15 +236,15 @@ func number(value float64, decimals int) string {
 	return sign + whole + rest
 }
 
-// grid is a table of texts; its first row is the head.
+// grid is a table of text. Its first row is the head.
 type grid struct {
-	right []bool // which columns stand at the right
+	right []bool // right-aligned columns
 	rows  [][]string
 }
 
 func (g *grid) add(cells ...string) { g.rows = append(g.rows, cells) }
 
-// padded gives the rows with every cell as wide as its column.
+// padded returns the rows, each cell padded to the width of its column.
 func (g *grid) padded() [][]string {
 	widths := make([]int, len(g.right))
 	for _, row := range g.rows {

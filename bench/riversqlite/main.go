@@ -1,7 +1,6 @@
-// Command riversqlite is the cell of River on SQLite. It is a module of its own, because the newest
-// SQLite driver of River that can be had needs another version of River than the benchmarks of
-// PostgreSQL do. It speaks the protocol of the package cell beside it: a task in an environment
-// variable, a result as a line of JSON.
+// Command riversqlite is the cell of River on SQLite. A separate module pins an older River than the PostgreSQL
+// benchmarks, because River's newest available SQLite driver needs it. The protocol is package cell's: a task in an
+// environment variable, a result as a line of JSON.
 package main
 
 import (
@@ -30,12 +29,12 @@ const (
 	batch        = 1000
 	payloadBytes = 1000
 	lookEvery    = 5 * time.Millisecond
-	// unfinishedSQL names the states, so that River's index answers it.
+	// unfinishedSQL names the states: then River's index answers it.
 	unfinishedSQL = `select exists (select 1 from river_job
 		where state in ('available', 'running', 'retryable', 'scheduled', 'pending'))`
 )
 
-// task is the part of a cell's task that matters here.
+// task holds the fields of a cell's task that this program needs.
 type task struct {
 	Kind  string
 	Place string
@@ -47,7 +46,7 @@ type parcel struct {
 	P string `json:"p"`
 }
 
-// Kind is the name that River gives to a parcel.
+// Kind returns River's name for a parcel.
 func (parcel) Kind() string { return "parcel" }
 
 type worker struct {
@@ -63,7 +62,7 @@ func (w *worker) Work(context.Context, *river.Job[parcel]) error {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	go func() { // the process that started this one holds the other end
+	go func() { // exit with the parent, which holds the other end of standard input
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(3)
 	}()
@@ -116,8 +115,7 @@ func run(ctx context.Context) (map[string]float64, error) {
 	}, nil
 }
 
-// openFile opens the file as the other systems of the benchmark do, and with the one connection
-// that River's documentation asks for.
+// openFile opens the file with the settings of the other peers, and one connection, as River's documentation asks.
 func openFile(path string) (*sql.DB, error) {
 	pragmas := url.Values{"_txlock": {"immediate"}, "_pragma": {
 		"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)", "cache_size(-65536)", "wal_autocheckpoint(4000)",
@@ -130,8 +128,8 @@ func openFile(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// open makes two clients: one that only stores, and one that works. This version's InsertManyFast
-// panics on SQLite in a client that has queues to work.
+// open makes two clients: sender stores, client works. In this version, InsertManyFast panics on SQLite in a client
+// with queues to work.
 func open(ctx context.Context, db *sql.DB, t task, w *worker) (sender, client *river.Client[*sql.Tx], err error) {
 	quiet := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	migrator, err := rivermigrate.New(riversqlite.New(db), &rivermigrate.Config{Logger: quiet})
@@ -190,9 +188,9 @@ func workOff(ctx context.Context, db *sql.DB, client *river.Client[*sql.Tx], w *
 	}
 }
 
-// usedCPU is the processor time of this process, user and system.
+// usedCPU returns the user and system time of this process.
 func usedCPU() time.Duration {
 	var own syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &own) // it fails for a wrong argument only
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &own) // fails only for a wrong argument
 	return time.Duration(own.Utime.Nano() + own.Stime.Nano())
 }

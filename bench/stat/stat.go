@@ -1,5 +1,4 @@
-// Package stat reduces what was measured to a few figures: medians, percentiles, and ratios that are
-// taken pair by pair. A NaN stands for what was not measured, and is left out.
+// Package stat computes medians, percentiles and pairwise ratios. NaN means "not measured" and is left out.
 package stat
 
 import (
@@ -7,7 +6,7 @@ import (
 	"slices"
 )
 
-// Median is the middle of the values, or the mean of the two in the middle. None gives NaN.
+// Median returns the middle value, or the mean of the two middle values. No values give NaN.
 func Median(values []float64) float64 {
 	sorted := measured(values)
 	n := len(sorted)
@@ -20,8 +19,7 @@ func Median(values []float64) float64 {
 	return (sorted[n/2-1] + sorted[n/2]) / 2
 }
 
-// Percentile is the smallest value that p of 100 values do not exceed (nearest rank). None gives
-// NaN.
+// Percentile returns the smallest value that p percent of the values do not exceed (nearest rank). No values give NaN.
 func Percentile(values []float64, p float64) float64 {
 	sorted := measured(values)
 	if len(sorted) == 0 {
@@ -31,8 +29,8 @@ func Percentile(values []float64, p float64) float64 {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// Ratios divides the values of the same round by each other. On a machine whose speed changes with
-// time, the median of these is steadier than the ratio of two medians.
+// Ratios divides values of the same round. Their median is steadier than the ratio of two medians, because the
+// machine's speed drifts.
 func Ratios(over, under []float64) []float64 {
 	out := make([]float64, min(len(over), len(under)))
 	for i := range out {
@@ -44,7 +42,7 @@ func Ratios(over, under []float64) []float64 {
 	return out
 }
 
-// Best gives, for each round, the largest value of several series, or the smallest.
+// Best returns the largest value of several series for each round, or the smallest.
 func Best(series [][]float64, smallest bool) []float64 {
 	var out []float64
 	for _, one := range series {
@@ -61,7 +59,7 @@ func Best(series [][]float64, smallest bool) []float64 {
 	return out
 }
 
-// Range gives the smallest and the largest value. None gives NaN.
+// Range returns the smallest and the largest value. No values give NaN.
 func Range(values []float64) (low, high float64) {
 	sorted := measured(values)
 	if len(sorted) == 0 {
@@ -70,7 +68,7 @@ func Range(values []float64) (low, high float64) {
 	return sorted[0], sorted[len(sorted)-1]
 }
 
-// measured gives the values that are none of NaN and infinite, in order.
+// measured returns the finite values, sorted.
 func measured(values []float64) []float64 {
 	out := make([]float64, 0, len(values))
 	for _, value := range values {

@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// cancelled asks runs to end, which must be no error.
+// cancelled asks runs to end, which must not fail.
 func (w *world) cancelled(refs ...string) {
 	w.Helper()
 	errs := w.Engine.Cancel(w.ctx, w.Target, refs, "the rules say so")

@@ -1,5 +1,11 @@
-// Package enginetest holds the rules that every sluice.Engine obeys, as numbered plain sentences, each with its check.
-// An engine's own test calls Run. What a run does is said by its payload, a Script; what ran is written into a Diary.
+// Package enginetest checks that an engine obeys the rules of [sluice.Engine], each a numbered sentence with
+// its check.
+//
+// Begin with [Run]: the test of your engine calls it with a function that opens a [Bench]. The payload of each
+// run is a [Script], which tells the run how to end. Each execution is recorded in a [Diary]; an engine of Go
+// functions calls [Diary.Obey] to do both. [Rules] lists the sentences.
+//
+// Next, read docs/engine-rules.md, and the test of engine/local as an example.
 package enginetest
 
 import (
@@ -12,36 +18,37 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Bench is an engine for one rule, with something that runs what payloads say. Rules may share one engine, target and
-// diary: their refs differ.
+// Bench is an engine under test, for one rule. Rules may share one engine, target and diary, because their refs
+// differ.
 type Bench struct {
-	// Engine is the one to try.
+	// Engine is the engine under test.
 	Engine sluice.Engine
-	// Target is where payloads are obeyed as Script says. A run there that panics fails; it is not tried again.
+	// Target is the place at which runs obey their Script. A run there that panics fails and is not retried.
 	Target sluice.RunTarget
-	// Diary is what those runs write into.
+	// Diary records the executions of those runs.
 	Diary *Diary
-	// Gone is an engine of the same kind that cannot be reached.
+	// Gone is an engine of the same kind that is unreachable.
 	Gone sluice.Engine
 	// Nowhere is a target that the engine lacks.
 	Nowhere sluice.RunTarget
-	// MaxPayload is how many bytes the largest payload has that the engine takes, about; of twice as many it takes none.
+	// MaxPayload is the approximate size of the largest payload that the engine takes, in bytes. The engine
+	// refuses twice as many.
 	MaxPayload int
-	// MaxRef is how many bytes the longest ref has.
+	// MaxRef is the length of the longest ref, in bytes.
 	MaxRef int
-	// Retention is how long the engine keeps runs that ended; 0: for ever.
+	// Retention is how long the engine keeps ended runs; 0: for ever.
 	Retention time.Duration
-	// StartsWithin is how long a run may take to begin when the engine is busy; 0: a second.
+	// StartsWithin is how long a run may take to begin when the engine is busy; 0: 1 s.
 	StartsWithin time.Duration
 }
 
-// Rule is something that every engine does.
+// Rule is a behaviour that every engine must show.
 type Rule struct {
 	// ID is never used again for another rule.
 	ID string
 	// Says is the rule as a sentence.
 	Says string
-	// Because names the invariants and source requirements that ask for it.
+	// Because names the invariants and source requirements that demand the rule.
 	Because string
 
 	check func(w *world)
@@ -56,7 +63,7 @@ func Rules() []Rule {
 	return all
 }
 
-// Run checks every rule, each on the bench that open gives for it.
+// Run checks every rule, each on a bench of its own from open.
 func Run(t *testing.T, open func(t *testing.T) Bench) {
 	for _, rule := range Rules() {
 		t.Run(rule.ID, func(t *testing.T) {
@@ -68,20 +75,20 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 }
 
 const (
-	// patience is how long a rule waits for what an engine does in its own time.
+	// patience is how long a rule waits for asynchronous work of an engine.
 	patience = 10 * time.Minute
-	// lookEvery is how often it looks.
+	// lookEvery is the time between two looks at such work.
 	lookEvery = 20 * time.Millisecond
 )
 
-// world is a bench and what the rules need to speak shortly.
+// world is a bench and the helpers that keep the rules short.
 type world struct {
 	*testing.T
 	Bench
 	ctx context.Context
 }
 
-// run is a new run of a new job.
+// run returns a new run of a new job.
 func (w *world) run(script Script) sluice.Run {
 	w.Helper()
 	id := sluice.NewID()
@@ -91,10 +98,10 @@ func (w *world) run(script Script) sluice.Run {
 	}
 }
 
-// startsWithin is within what a run begins.
+// startsWithin returns the time in which a run begins.
 func (w *world) startsWithin() time.Duration { return cmp.Or(w.StartsWithin, time.Second) }
 
-// start starts runs and gives the answers, one each.
+// start starts runs and returns one answer each.
 func (w *world) start(runs ...sluice.Run) []error {
 	w.Helper()
 	errs := w.Engine.Start(w.ctx, w.Target, runs)
@@ -104,7 +111,7 @@ func (w *world) start(runs ...sluice.Run) []error {
 	return errs
 }
 
-// started starts runs, all of which the engine must take.
+// started starts runs. The engine must take them all.
 func (w *world) started(runs ...sluice.Run) {
 	w.Helper()
 	for i, err := range w.start(runs...) {
@@ -123,7 +130,7 @@ func (w *world) outcomes(refs ...string) []sluice.RunOutcome {
 func (w *world) outcomesOf(target sluice.RunTarget, refs ...string) []sluice.RunOutcome {
 	w.Helper()
 	var out []sluice.RunOutcome
-	w.until("the engine answers", func() bool { // it may be busy
+	w.until("the engine answers", func() bool { // the engine may be busy
 		var err error
 		if out, err = w.Engine.Outcomes(w.ctx, target, refs); err != nil && !errors.Is(err, sluice.ErrEngineUnavailable) {
 			w.Fatalf("outcomes: %v", err)
@@ -141,7 +148,7 @@ func (w *world) outcomesOf(target sluice.RunTarget, refs ...string) []sluice.Run
 	return out
 }
 
-// becomes waits until a run has ended, which must be in this state.
+// becomes waits until a run has ended, and checks its state.
 func (w *world) becomes(run sluice.Run, want sluice.RunState) sluice.RunOutcome {
 	w.Helper()
 	return w.becomesAt(w.Target, run, want)
@@ -169,8 +176,8 @@ func (w *world) begun(run sluice.Run) Begun {
 	return w.Diary.Of(run.Ref)[0]
 }
 
-// ranOnce makes sure that a ref was run exactly once. What was started before it is asked has the time to begin that
-// another run takes.
+// ranOnce checks that a ref was executed exactly once. Another run ends first, so that a second execution would
+// have had time to begin.
 func (w *world) ranOnce(run sluice.Run) {
 	w.Helper()
 	other := w.run(Script{Do: Complete})
@@ -181,7 +188,7 @@ func (w *world) ranOnce(run sluice.Run) {
 	}
 }
 
-// until looks until something is so.
+// until waits for a condition.
 func (w *world) until(what string, so func() bool) {
 	w.Helper()
 	deadline := time.NewTimer(patience)
@@ -197,7 +204,7 @@ func (w *world) until(what string, so func() bool) {
 	}
 }
 
-// is makes sure that an error is of a kind.
+// is checks that an error is of a kind.
 func (w *world) is(err, want error) {
 	w.Helper()
 	if !errors.Is(err, want) {
@@ -205,7 +212,7 @@ func (w *world) is(err, want error) {
 	}
 }
 
-// unknown makes sure that an error says neither that the run was taken nor that it never will be.
+// unknown checks that an error leaves open whether the engine took the run.
 func (w *world) unknown(err error) {
 	w.Helper()
 	if err == nil {

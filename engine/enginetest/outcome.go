@@ -178,7 +178,7 @@ func (w *world) ended(since time.Time) []sluice.RunOutcome {
 	return nil
 }
 
-// lists waits until Ended lists runs, each as it must have ended.
+// lists waits until Ended lists runs, and checks their states.
 func (w *world) lists(since time.Time, runs []sluice.Run, want map[string]sluice.RunState) {
 	w.Helper()
 	listed := make(map[string]sluice.RunOutcome)

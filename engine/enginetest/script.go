@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// Deed is what a run does.
+// Deed is the behaviour of a run.
 type Deed string
 
 // The deeds.
 const (
-	// Complete: it ends well, and returns Script.Result.
+	// Complete ends the run well, with Script.Result.
 	Complete Deed = "complete"
-	// Fail: it fails with Script.Error, and is not tried again.
+	// Fail fails the run with Script.Error, without a retry.
 	Fail Deed = "fail"
-	// Wait: it waits until it is cancelled, and ends as cancelled.
+	// Wait waits until the run is cancelled, and ends as cancelled.
 	Wait Deed = "wait"
-	// Panic: it panics with Script.Error.
+	// Panic panics with Script.Error.
 	Panic Deed = "panic"
 )
 
-// Script is the payload of every run of the rules. The factory's workflow, or function, first writes into the diary that
-// it has begun, and then does what the script says.
+// Script is the payload of every run of the rules. The workflow or function of the test first records in the
+// diary that it has begun, and then obeys the script.
 type Script struct {
 	Do     Deed            `json:"do"`
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  string          `json:"error,omitempty"`
-	// Data is only carried.
+	// Data has no effect; it only makes payloads differ.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
@@ -44,25 +44,26 @@ func (s Script) payload(t *testing.T) json.RawMessage {
 	return text
 }
 
-// Begun is an execution that the diary knows of.
+// Begun is an execution recorded in the diary.
 type Begun struct {
 	Ref string
-	// Execution tells one execution of a ref from another, in the engine's words.
+	// Execution tells executions of a ref apart, in the engine's own terms.
 	Execution string
-	// Payload is what it was given.
+	// Payload is the payload of the execution.
 	Payload json.RawMessage
 	// At is by the clock of this process.
 	At time.Time
 }
 
-// Diary knows which refs were run, and how often. The zero value works; many rules and workers may share one.
+// Diary records which refs were executed, and how often. The zero value works; many rules and workers may share
+// one.
 type Diary struct {
 	mu    sync.Mutex
 	begun map[string][]Begun
 }
 
-// Begin notes that a run has begun. Said again with the same ref and execution, such as when a workflow is replayed, it
-// changes nothing.
+// Begin records that a run has begun. A repeated call with the same ref and execution, such as in a replayed
+// workflow, has no effect.
 func (d *Diary) Begin(ref, execution string, payload json.RawMessage) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,7 +85,7 @@ func (d *Diary) Of(ref string) []Begun {
 	return slices.Clone(d.begun[ref])
 }
 
-// Obey begins a run and does what its payload says, for engines that run Go functions.
+// Obey begins a run and does as its payload says, for engines that run Go functions.
 func (d *Diary) Obey(ctx context.Context, ref, execution string, payload json.RawMessage) (json.RawMessage, error) {
 	d.Begin(ref, execution, payload)
 	var script Script

@@ -131,7 +131,7 @@ func batchRules() []Rule {
 	}
 }
 
-// sameJSON makes sure that two texts mean the same, with every digit of their numbers.
+// sameJSON checks that two texts mean the same JSON, with every digit of their numbers.
 func (w *world) sameJSON(want, got []byte) {
 	w.Helper()
 	if a, b := w.decoded(want), w.decoded(got); !reflect.DeepEqual(a, b) {
@@ -177,7 +177,7 @@ func refusalRules() []Rule {
 			twin := w.run(Script{Do: Complete})
 			twin.Ref, twin.Work = named.Ref, named.Work
 			w.is(w.start(twin)[0], sluice.ErrRefTaken)
-			for range 2 { // under way, perhaps, and ended
+			for range 2 { // perhaps under way first, then ended
 				out := w.outcomes(named.Ref, plain.Ref)
 				if out[0].Work != named.Work || out[1].Work != "" {
 					w.Errorf("the work is %q and %q, want %q and none", out[0].Work, out[1].Work, named.Work)
@@ -219,7 +219,7 @@ func refusalRules() []Rule {
 	}
 }
 
-// refuses makes sure that a bad run at a place among two good ones is refused alone, and again.
+// refuses checks that the engine refuses only the bad run at a place among two good ones, and refuses it again.
 func (w *world) refuses(bad sluice.Run, at int) {
 	w.Helper()
 	good := []sluice.Run{w.run(Script{Do: Complete}), w.run(Script{Do: Complete})}

@@ -1,14 +1,15 @@
-// Package local is an engine that runs Go functions in the processes of its users, durably: for demos, for tests, and for
-// those who have no workflow engine.
+// Package local is an engine that runs Go functions durably in the processes of its users. Use it for demos,
+// for tests, and in programs without a workflow engine.
 //
-// A run is itself a job, in a queue of its own: runs of the type ship are jobs of the queue local:ship, of the same store
-// as the jobs or of another. The run's id follows from its ref, so that starting it again finds it. Workers of every
-// process that calls Handle and Run execute the runs; what is said of workers holds for them. Above all, a function may
-// run again: when its process is killed, the run's lease ends, upkeep recovers it, and the next process begins anew. So
-// there is one run per job, and that run is executed at least once.
+// Begin with [New] and [Handle]; then [Engine.Run] executes runs. Dispatchers and upkeep use the [Engine] too.
 //
-// The settings of local:ship say how runs are executed, and can be changed like any other's: what failed is tried again
-// within its run if max_attempts says so, and what they keep is for how long the engine knows runs that ended. A run
-// is there to be looked at like a job, and its label job says whose it is. Who prunes, requeues or completes
-// one by hand takes the engine's word away: requeue the job instead, which then gets another run.
+// A run is itself a job in the queue `local:` plus the run's type, in the same store as the jobs or in another.
+// Its id follows from its ref, so a repeated start finds it. All processes that call Handle and Run share the
+// runs, like workers. Each job has one run, which executes at least once. If its process dies, the lease ends,
+// upkeep recovers the run, and another process begins anew.
+//
+// The settings of that queue control execution: max_attempts retries within a run, and the keep settings are
+// the engine's retention. The run's label `job` names its job. Do not prune, requeue or complete a run by hand,
+// because the engine then gives wrong answers: requeue the job instead, which starts another run. Next, read
+// package dispatcher and docs/decisions/0015-local-engine.md.
 package local

@@ -11,15 +11,15 @@ import (
 const (
 	// auditPage is how many lines of the audit a page of Ended reads.
 	auditPage = 1000
-	// auditSlack is how far the order of the audit may be from that of its instants: transactions that overlap are
-	// written in another order than they began. None lives longer than two seconds.
+	// auditSlack is the largest difference between the audit's order and the order of its instants. Overlapping
+	// transactions are written in another order than they began; none lasts longer than 2 s.
 	auditSlack = 10 * time.Second
 )
 
-// Ended reads the audit back to the instant, a thousand lines a page, and looks up each run that ended: history is in the
-// order of arrival, in which one that ended just now may stand anywhere. So a page costs one bounded read, and a look-up
-// for each of its runs, however much history there is; but it passes over what else was audited since, in all queues of
-// the store. It misses runs that completed while the queue of the runs had an audit that is not full.
+// Ended reads the audit back to the instant, 1,000 entries per page, and looks up each ended run. The history
+// is of no use here, because it is in the order of arrival. A page costs one bounded read plus one look-up per
+// run, however long the history is. Ended also reads past entries of all other queues of the store. Ended
+// misses runs that completed while the runs' queue had an audit level below full.
 func (e *Engine) Ended(ctx context.Context, target sluice.RunTarget, since time.Time, next []byte) (sluice.RunPage, error) {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
@@ -57,8 +57,8 @@ func (e *Engine) Ended(ctx context.Context, target sluice.RunTarget, since time.
 	return page, nil
 }
 
-// endings lists the jobs of a queue that ended by what a page of the audit tells, each once, and whether the page after it
-// may tell of more.
+// endings lists the jobs of a queue that ended according to a page of the audit, each once. more is true if the
+// next page may contain others.
 func endings(entries []sluice.AuditEntry, queue string, since time.Time) (ids []sluice.ID, more bool) {
 	seen := make(map[sluice.ID]bool)
 	for _, entry := range entries {

@@ -15,25 +15,26 @@ import (
 )
 
 const (
-	// queuePrefix comes before the type of runs in the names of their queues.
+	// queuePrefix precedes the type of runs in the names of their queues.
 	queuePrefix = "local:"
 	// callTime is the deadline of a call.
 	callTime = 30 * time.Second
-	// lookUps is how many runs are looked up at once.
+	// lookUps is how many runs are looked up in parallel.
 	lookUps = 8
 )
 
-// Options adjust an Engine. The zero value works.
+// Options adjust an [Engine]. The zero value works.
 type Options struct {
 	// Worker adjusts the worker that executes runs in this process.
 	Worker worker.Options
-	// Settings are those that the queues of runs begin with; from then on the store's count. Default: DefaultSettings.
+	// Settings are the initial settings of the runs' queues; later, the stored settings apply. Default:
+	// [DefaultSettings].
 	Settings sluice.Settings
 }
 
-// DefaultSettings are those that the queue of a type of runs begins with, if nobody says others: a run that fails has
-// failed, only the target's timeout limits how long it takes, and every move is audited, by which Ended finds runs. Runs
-// that ended are kept for a week.
+// DefaultSettings returns the initial settings of a queue of runs. A failed run is not retried, only the
+// target's timeout limits its duration, and every move is audited, because Ended reads the audit. Ended runs
+// are kept for a week.
 func DefaultSettings() sluice.Settings {
 	s := sluice.DefaultSettings()
 	s.MaxAttempts = 1
@@ -44,14 +45,14 @@ func DefaultSettings() sluice.Settings {
 	return s
 }
 
-// Engine runs Go functions. A process that only dispatches or follows needs no functions and does not call Run. It may be
-// used by many goroutines.
+// Engine runs Go functions. A process that only dispatches or follows needs no functions and does not call
+// [Engine.Run]. Many goroutines may use an Engine at once.
 type Engine struct {
 	store    sluice.Store
 	client   *sluice.Client
 	settings sluice.Settings
 	worker   *worker.Worker
-	types    []string // that are handled here
+	types    []string // types handled here
 
 	mu    sync.Mutex
 	known map[string]bool // queues that are stored
@@ -62,7 +63,7 @@ var (
 	_ sluice.Terminator = (*Engine)(nil)
 )
 
-// New makes an engine that keeps its runs in a store. It does no reading or writing itself.
+// New makes an engine that keeps its runs in a store. New does not access the store.
 func New(store sluice.Store, options Options) *Engine {
 	if options.Settings == (sluice.Settings{}) {
 		options.Settings = DefaultSettings()
@@ -74,16 +75,16 @@ func New(store sluice.Store, options Options) *Engine {
 	}
 }
 
-// QueueOf is the queue whose jobs are the runs of a type.
+// QueueOf returns the queue whose jobs are the runs of a type.
 func QueueOf(runType string) string { return queuePrefix + runType }
 
-// Run executes runs of the types that are handled until ctx ends, and then drains; see worker.Worker.Run. A run that the
-// drain cuts off is executed again.
+// Run executes runs of the handled types until ctx ends, and then drains; see [worker.Worker.Run]. A run that
+// the drain cuts off is executed again.
 func (e *Engine) Run(ctx context.Context) error {
 	for _, runType := range e.types {
 		if err := e.ensure(ctx, QueueOf(runType)); err != nil {
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				return nil // it was told to end before it began
+				return nil // the caller stopped it before it began
 			}
 			return fmt.Errorf("local engine: %w", err)
 		}
@@ -108,9 +109,9 @@ func (e *Engine) ensure(ctx context.Context, queue string) error {
 	return nil
 }
 
-// Start stores runs as jobs of their queue. One that no process has a function for waits for one: see Check. A run whose
-// ref is empty, longer than MaxRefBytes or not text, or whose payload is too large for payload_limit of the run's queue,
-// is refused.
+// Start stores runs as jobs of their queue. A run whose type no process handles waits; see [Engine.Check].
+// Start refuses a run whose ref is empty, longer than [MaxRefBytes] or not UTF-8, or whose payload exceeds
+// payload_limit of the runs' queue.
 func (e *Engine) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
@@ -156,7 +157,7 @@ func (e *Engine) Start(ctx context.Context, target sluice.RunTarget, runs []slui
 	return answers
 }
 
-// refused is the answer for a run that breaks a rule.
+// refused returns the answer for a run that breaks a rule.
 func refused(ref string, err error) error {
 	if errors.Is(err, sluice.ErrInvalid) {
 		return fmt.Errorf("start %.80q: %w: %w", ref, sluice.ErrEngineRefused, err)
@@ -164,7 +165,7 @@ func refused(ref string, err error) error {
 	return fault("start", err)
 }
 
-// compare makes sure that the runs which were there before are of the same jobs.
+// compare checks that runs which existed before belong to the same jobs.
 func (e *Engine) compare(ctx context.Context, queue string, runs []sluice.Run, found []int, answers []error) {
 	ids := make([]sluice.ID, len(found))
 	for k, i := range found {
@@ -185,8 +186,8 @@ func (e *Engine) compare(ctx context.Context, queue string, runs []sluice.Run, f
 	}
 }
 
-// Outcomes looks each run up. One that is cancelled has ended as far as the engine is concerned, even if its function has
-// not noticed yet that its context ended.
+// Outcomes looks up each run. A cancelled run counts as ended, even if its function has not yet noticed the end
+// of its context.
 func (e *Engine) Outcomes(ctx context.Context, target sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
@@ -212,7 +213,7 @@ func (e *Engine) Outcomes(ctx context.Context, target sluice.RunTarget, refs []s
 	return out, nil
 }
 
-// lookUp reads the jobs that runs are, some at a time, nil for those that are not there.
+// lookUp reads the jobs of runs, some in parallel; nil for missing ones.
 func (e *Engine) lookUp(ctx context.Context, ids []sluice.ID) ([]*sluice.Job, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -230,7 +231,7 @@ func (e *Engine) lookUp(ctx context.Context, ids []sluice.ID) ([]*sluice.Job, er
 				case err == nil:
 					jobs[i] = &job
 				case !errors.Is(err, sluice.ErrNotFound):
-					stop(err) // the first says why
+					stop(err) // the first error is the cause
 				}
 			}
 		})
@@ -243,7 +244,7 @@ func (e *Engine) lookUp(ctx context.Context, ids []sluice.ID) ([]*sluice.Job, er
 	return jobs, context.Cause(ctx)
 }
 
-// Cancel cancels the jobs that runs are. The function's context ends.
+// Cancel cancels the jobs of runs. The function's context ends.
 func (e *Engine) Cancel(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
@@ -272,12 +273,13 @@ func (e *Engine) Cancel(ctx context.Context, target sluice.RunTarget, refs []str
 	return answers
 }
 
-// Terminate does as Cancel: a run has ended then, and nothing here can stop a function that does not heed its context.
+// Terminate does the same as Cancel. The run then counts as ended; the engine cannot stop a function that
+// ignores its context.
 func (e *Engine) Terminate(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
 	return e.Cancel(ctx, target, refs, reason)
 }
 
-// Check tells what the queue of the runs keeps, and how many workers serve it.
+// Check returns the retention of the runs' queue, and how many workers serve it.
 func (e *Engine) Check(ctx context.Context, target sluice.RunTarget) (sluice.EngineReport, error) {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
@@ -287,7 +289,7 @@ func (e *Engine) Check(ctx context.Context, target sluice.RunTarget) (sluice.Eng
 		return report, fault("check", err)
 	}
 	queue, err := e.client.Queue(ctx, name)
-	if errors.Is(err, sluice.ErrNotFound) { // nobody has started a run yet, and nobody serves it
+	if errors.Is(err, sluice.ErrNotFound) { // no run was ever started, and no worker serves the queue
 		report.Retention = retention(e.settings)
 		return report, nil
 	}
@@ -307,7 +309,7 @@ func (e *Engine) Check(ctx context.Context, target sluice.RunTarget) (sluice.Eng
 	return report, nil
 }
 
-// retention is how long every run that ended is kept, however it ended; 0: for ever.
+// retention returns the least time that every ended run is kept; 0: for ever.
 func retention(s sluice.Settings) time.Duration {
 	var least time.Duration
 	for _, state := range []sluice.State{sluice.StateCompleted, sluice.StateCancelled, sluice.StateDead} {
@@ -325,7 +327,7 @@ func version() string {
 	return "local"
 }
 
-// fault is the error of a call that came to nothing, in the words of engines.
+// fault returns the error of a failed call as one of the engine errors.
 func fault(verb string, err error) error {
 	kind := sluice.ErrEngineUnavailable
 	for _, lacking := range []error{sluice.ErrInvalid, sluice.ErrNotMigrated, sluice.ErrNewerSchema} {

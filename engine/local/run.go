@@ -18,31 +18,32 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// MaxRefBytes is the length of the longest ref.
+// MaxRefBytes is the length of the longest ref, in bytes.
 const MaxRefBytes = 1000
 
-// maxReasonBytes is how much of a reason the audit takes.
+// maxReasonBytes is the most bytes of a reason that the audit stores.
 const maxReasonBytes = 1000
 
 // Run is a run in the hands of its function.
 type Run[T any] struct {
-	// Run is what the engine was asked for. Its delay has passed.
+	// Run is the request to the engine. Its delay has passed.
 	sluice.Run
 	// Queue is the queue of the job.
 	Queue string
 	// Input is the payload as a Go value.
 	Input T
-	// Execution is another each time the run is executed.
+	// Execution differs each time the run is executed.
 	Execution string
 }
 
-// Func does a run. What it returns is the run's result, as JSON; an error is why it failed. It must be safe to run again,
-// and should end when its context does: when the run is cancelled, has taken too long (worker.ErrTimeout) or the process
-// ends. One that ignores a timeout keeps its run and its slot until it returns.
+// Func does a run. Its result is stored as JSON; an error fails the run. A Func must be safe to run again, and
+// should return when its context ends. The context ends when the run is cancelled, exceeds its timeout
+// ([worker.ErrTimeout]), or the process ends. A Func that ignores a timeout keeps its run and its slot until it
+// returns.
 type Func[T any] func(ctx context.Context, run *Run[T]) (result any, err error)
 
-// Handle lets an engine execute the runs of a type in this process. A payload that does not fit T fails the run. Call it
-// before Engine.Run, once for each type.
+// Handle lets an engine execute the runs of a type in this process. A payload that does not fit T fails the
+// run. Call Handle before [Engine.Run], once for each type.
 func Handle[T any](e *Engine, runType string, do Func[T], options worker.QueueOptions) {
 	e.types = append(e.types, runType)
 	if do == nil {
@@ -67,7 +68,7 @@ func Handle[T any](e *Engine, runType string, do Func[T], options worker.QueueOp
 	}, options)
 }
 
-// envelope is the payload of the job that a run is.
+// envelope is the payload of a run's job.
 type envelope struct {
 	Ref        string            `json:"ref"`
 	Queue      string            `json:"queue"`
@@ -79,12 +80,12 @@ type envelope struct {
 	Labels     map[string]string `json:"labels,omitempty"`
 	TimeoutMS  int64             `json:"timeout_ms,omitempty"`
 	Work       string            `json:"work,omitempty"`
-	Payload    json.RawMessage   `json:"payload,omitempty"` // the last
+	Payload    json.RawMessage   `json:"payload,omitempty"` // must stay last
 }
 
 func (e envelope) timeout() time.Duration { return time.Duration(e.TimeoutMS) * time.Millisecond }
 
-// within ends the context of a run that takes too long.
+// within gives the run's context its timeout.
 func (e envelope) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if e.TimeoutMS == 0 {
 		return ctx, func() {}
@@ -107,8 +108,8 @@ func open[T any](job *worker.Job[envelope]) (*Run[T], error) {
 	return run, err
 }
 
-// newJob makes the job that a run is. It has no tenant: the tenant's limits let the run's job through already. What breaks
-// a rule is an ErrInvalid.
+// newJob returns the job for a run. The job has no tenant, because the tenant's limits already applied to the
+// run's job. A broken rule is an ErrInvalid.
 func newJob(queue string, target sluice.RunTarget, run sluice.Run) (sluice.NewJob, error) {
 	switch {
 	case run.Ref == "":
@@ -127,7 +128,7 @@ func newJob(queue string, target sluice.RunTarget, run sluice.Run) (sluice.NewJo
 	if err != nil {
 		return sluice.NewJob{}, &sluice.InvalidError{Field: "run", Rule: err.Error()}
 	}
-	// Byte for byte: encoding/json would write it anew.
+	// The payload is appended byte for byte; encoding/json would rewrite it.
 	payload = append(bytes.TrimSuffix(payload, []byte("}")), `,"payload":`...)
 	payload = append(append(payload, run.Payload...), '}')
 	return sluice.NewJob{Queue: queue, Payload: payload, EnqueueOptions: sluice.EnqueueOptions{
@@ -135,8 +136,8 @@ func newJob(queue string, target sluice.RunTarget, run sluice.Run) (sluice.NewJo
 	}}, nil
 }
 
-// labelsOf are the labels of the job that a run is: which job it is for, and its headers, as far as there is room for
-// them.
+// labelsOf returns the labels of a run's job: the id of the job that asked for the run, and the run's headers
+// that fit.
 func labelsOf(run sluice.Run) map[string]string {
 	labels := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(run.Headers)) {
@@ -153,7 +154,7 @@ func fits(text string) bool {
 	return len(text) <= sluice.MaxLabelBytes && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// idOf is the id of the job that a run is: a UUID of version 8, made of what names the run.
+// idOf returns the id of a run's job: a UUID of version 8, made from the queue and the ref.
 func idOf(queue, ref string) sluice.ID {
 	sum := sha256.Sum256([]byte(queue + "\x00" + ref))
 	id := sluice.ID(sum[:16])
@@ -162,8 +163,8 @@ func idOf(queue, ref string) sluice.ID {
 	return id
 }
 
-// queueOf is the queue of a target's runs. The namespace and the task queue say nothing here, so that a queue's settings
-// can stay when an engine takes another's place.
+// queueOf returns the queue of a target's runs. queueOf ignores the namespace and the task queue, so a queue's
+// settings can stay when it changes engines.
 func queueOf(target sluice.RunTarget) (string, error) {
 	queue := QueueOf(target.Type)
 	if target.Type == "" {
@@ -175,7 +176,7 @@ func queueOf(target sluice.RunTarget) (string, error) {
 	return queue, nil
 }
 
-// outcomeOf is what a stored job says of the run that it is.
+// outcomeOf returns a run's outcome from its stored job.
 func outcomeOf(job sluice.Job, ref string, results bool) sluice.RunOutcome {
 	var e envelope
 	if err := json.Unmarshal(job.Payload, &e); err != nil || e.Job.IsZero() || ref != "" && e.Ref != ref {

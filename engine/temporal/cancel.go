@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Cancel asks runs to end. Each is described before, so that no run of somebody else's is cancelled: such a one is
-// sluice.ErrRefTaken. See sluice.Engine.
+// Cancel asks runs to end. Cancel describes each run first and cancels only runs of jobs; any other workflow is
+// a [sluice.ErrRefTaken]. See [sluice.Engine].
 func (e *Engine) Cancel(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
 	return e.end(ctx, target, refs, "cancel", func(ctx context.Context, p place, f found) error {
 		_, err := e.service.RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
@@ -28,7 +28,7 @@ func (e *Engine) Cancel(ctx context.Context, target sluice.RunTarget, refs []str
 	})
 }
 
-// Terminate ends runs by force, with the same care. See sluice.Terminator.
+// Terminate ends runs by force, with the same check as Cancel. See [sluice.Terminator].
 func (e *Engine) Terminate(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
 	return e.end(ctx, target, refs, "terminate", func(ctx context.Context, p place, f found) error {
 		_, err := e.service.TerminateWorkflowExecution(ctx, &workflowservice.TerminateWorkflowExecutionRequest{
@@ -42,7 +42,7 @@ func (e *Engine) Terminate(ctx context.Context, target sluice.RunTarget, refs []
 	})
 }
 
-// end ends runs in one way or another, those that are of jobs and have not ended.
+// end ends the runs that belong to jobs and have not ended, in the given way.
 func (e *Engine) end(ctx context.Context, target sluice.RunTarget, refs []string, verb string, by func(ctx context.Context, p place, f found) error) []error {
 	p, err := e.placeOf(target)
 	if err != nil {

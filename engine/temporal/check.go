@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Check asks for the server's version, how long the namespace keeps runs that ended, and how many workers have asked for
-// workflows of the task queue in the last minutes. See sluice.Engine.
+// Check returns the server's version, the namespace's retention of ended runs, and the workflow pollers of the
+// task queue in the last minutes. See [sluice.Engine].
 func (e *Engine) Check(ctx context.Context, target sluice.RunTarget) (sluice.EngineReport, error) {
 	var report sluice.EngineReport
 	p, err := e.placeOf(target)

@@ -12,20 +12,20 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// A data converter may call somebody too, such as a codec server or a KMS. What fails there says nothing of the payload,
-// unless the error itself does.
+// A data converter may make calls too, for example to a codec server or a KMS. A failed call says nothing about
+// the payload, unless the error itself does.
 
 const (
-	// codecCalls is how many conversions may be under way at once, for each call that may be: those that never come back
-	// must not pile up.
+	// codecCalls is the most conversions under way, for each call that may be in flight. The limit keeps hung
+	// conversions from piling up.
 	codecCalls = 4
-	// resultWait is how long after its end a run waits for a data converter that fails, and briefResultWait where it is
-	// not known how long the server keeps runs. Then the job is settled without its result.
+	// resultWait is how long after its end a run waits for a failing data converter. briefResultWait applies if
+	// the server's retention is unknown. Afterwards the job is settled without its result.
 	resultWait      = time.Hour
 	briefResultWait = 2 * time.Minute
 )
 
-// unfit reports whether an error of a data converter says that no other try goes better.
+// unfit reports whether an error of a data converter is final, so that a retry would fail too.
 func unfit(err error) bool {
 	if known, isKnown := errors.AsType[*temporal.ApplicationError](err); isKnown {
 		return known.NonRetryable()
@@ -42,7 +42,7 @@ func unfit(err error) bool {
 	return false
 }
 
-// converted has a data converter do something, within the time that a call may take: converters know no deadline.
+// converted calls a data converter, within the deadline of a call, because converters know no deadline.
 func converted[T any](ctx context.Context, e *Engine, convert func() (T, error)) (out T, err error) {
 	call, cancel := e.limited(ctx)
 	defer cancel()
@@ -72,7 +72,7 @@ func converted[T any](ctx context.Context, e *Engine, convert func() (T, error))
 	}
 }
 
-// waits reports whether a run that ended can still wait for a data converter that fails, so that its result is not lost.
+// waits reports whether an ended run can still wait for a failing data converter, to keep its result.
 func (e *Engine) waits(p place, ended time.Time) bool {
 	wait := briefResultWait
 	if keeps, known := e.keeps.Load(p.Namespace); known {

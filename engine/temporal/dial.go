@@ -13,24 +13,24 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Server says how to reach a Temporal server.
+// Server holds the address and the credentials of a Temporal server.
 type Server struct {
-	// Address is its host and port. Default: localhost:7233.
+	// Address is the server's host and port. Default: localhost:7233.
 	Address string
-	// APIKey is sent with each call; it turns TLS on.
+	// APIKey is sent with each call. A key turns on TLS.
 	APIKey string
-	// TLS turns it on without the files below.
+	// TLS turns on TLS without the files below.
 	TLS bool
-	// Cert and Key are files that hold our certificate and its private key, as PEM; both or none.
+	// Cert and Key are PEM files of the client's certificate and its private key; both or none.
 	Cert, Key string
-	// CA is a file of the certificates that the server's must come from, as PEM. Default: the system's.
+	// CA is a PEM file of the authorities that may have signed the server's certificate. Default: the system's.
 	CA string
-	// Name is what the server's certificate must be made out to. Default: the host of the address.
+	// Name is the name in the server's certificate. Default: the host of the address.
 	Name string
 }
 
-// Dial makes an engine with a connection of its own; Close ends it. The server need not be there yet: that shows when
-// it is first asked. Files that cannot be used are an error, which is a sluice.ErrInvalid.
+// Dial makes an engine with its own connection, which [Engine.Close] ends. The server need not be reachable
+// yet; the first call shows it. Unusable files are a [sluice.ErrInvalid].
 func Dial(server Server, options Options) (*Engine, error) {
 	options = withDefaults(options)
 	encryption, err := server.encryption()
@@ -53,7 +53,7 @@ func Dial(server Server, options Options) (*Engine, error) {
 	return e, nil
 }
 
-// encryption is nil where the connection is in the clear.
+// encryption returns nil for a connection without TLS.
 func (s Server) encryption() (*tls.Config, error) {
 	if s.APIKey == "" && !s.TLS && s.Cert == "" && s.Key == "" && s.CA == "" && s.Name == "" {
 		return nil, nil

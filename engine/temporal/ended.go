@@ -7,8 +7,9 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Ended lists runs that ended, 1,000 in one call; those that ended well cost no other. The rest are described, because a
-// run that was reset is listed as terminated or failed and goes on, and their failures are read. See sluice.Engine.
+// Ended lists ended runs, 1,000 per call; completed runs cost no further call. The others are described to read
+// their failures. A described run may also turn out to go on: a run that was reset is listed as terminated or
+// failed. See [sluice.Engine].
 func (e *Engine) Ended(ctx context.Context, target sluice.RunTarget, since time.Time, next []byte) (sluice.RunPage, error) {
 	p, err := e.placeOf(target)
 	if err != nil {
@@ -38,8 +39,8 @@ func (e *Engine) Ended(ctx context.Context, target sluice.RunTarget, since time.
 	return page, nil
 }
 
-// endedQuery asks for the runs of a place that ended since an instant. Names that lists cannot be asked for are left out
-// of it: see outcomes.
+// endedQuery returns the query for a place's runs that ended since an instant. Names that a list query cannot
+// hold are left out; outcomes filters them.
 func endedQuery(p place, since time.Time) string {
 	query := "ExecutionStatus != 'ContinuedAsNew' AND CloseTime >= '" + since.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano) + "'"
 	if listable(p.Type) {
@@ -51,7 +52,7 @@ func endedQuery(p place, since time.Time) string {
 	return query
 }
 
-// outcomes is what is told of listed runs. Those that are not of a job are left out.
+// outcomes returns the outcomes of listed runs, without runs that belong to no job.
 func (e *Engine) outcomes(ctx context.Context, p place, rows []found) ([]sluice.RunOutcome, error) {
 	var runs []sluice.RunOutcome
 	var asked []found
@@ -76,13 +77,13 @@ func (e *Engine) outcomes(ctx context.Context, p place, rows []found) ([]sluice.
 			runs = append(runs, rest[i])
 		}
 	}
-	if len(runs) > 0 { // one that cannot be asked for keeps nobody from the others: Outcomes finds it in time
+	if len(runs) > 0 { // an unreadable run holds up no other: Outcomes finds it in time
 		return runs, nil
 	}
 	return nil, first(errs)
 }
 
-// confirmed is how the last run of a ref is that is listed as having ended.
+// confirmed returns the outcome of the last run of a ref that is listed as ended.
 func (e *Engine) confirmed(ctx context.Context, p place, row found) (sluice.RunOutcome, error) {
 	if row.state == sluice.RunCompleted {
 		return e.told(ctx, p, row)
@@ -91,7 +92,7 @@ func (e *Engine) confirmed(ctx context.Context, p place, row found) (sluice.RunO
 	if err != nil {
 		return sluice.RunOutcome{}, err
 	}
-	if last.job == row.job { // else it is deleted, or somebody else used the ref after it ended: the row stands
+	if last.job == row.job { // else it is deleted, or another workflow used the ref afterwards: the listed row holds
 		row = last
 	}
 	return e.told(ctx, p, row)

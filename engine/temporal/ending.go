@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// ending adds to an outcome why the run failed or what it returned, from the last event of its history.
+// ending adds the failure or the result of a run to its outcome, from the last event of its history.
 func (e *Engine) ending(ctx context.Context, p place, f found, out *sluice.RunOutcome) error {
 	call, cancel := e.limited(ctx)
 	defer cancel()
@@ -26,7 +26,7 @@ func (e *Engine) ending(ctx context.Context, p place, f found, out *sluice.RunOu
 		Execution:              &commonpb.WorkflowExecution{WorkflowId: f.ref, RunId: f.runID},
 		HistoryEventFilterType: enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
 	})
-	if lacksRun(err) { // deleted since it was found: how it ended is known all the same
+	if lacksRun(err) { // deleted since it was found: its state is known all the same
 		return nil
 	}
 	if err != nil {
@@ -59,7 +59,7 @@ func (e *Engine) readEnding(ctx context.Context, p place, event *historypb.Histo
 	return nil
 }
 
-// sentence puts what happened and its reason together.
+// sentence joins an event and its reason.
 func sentence(what, by, reason string) string {
 	if by != "by " {
 		what += " " + by
@@ -67,7 +67,7 @@ func sentence(what, by, reason string) string {
 	return strings.TrimSuffix(what+": "+reason, ": ")
 }
 
-// failure is the text of why a run failed, with all causes.
+// failure returns the text of a run's failure, with all causes.
 func (e *Engine) failure(p place, ref string, failure *failurepb.Failure) string {
 	if failure == nil {
 		return "failed, and the server does not say why"
@@ -77,8 +77,8 @@ func (e *Engine) failure(p place, ref string, failure *failurepb.Failure) string
 	return read.FailureToError(failure).Error()
 }
 
-// result is what a run returned, as JSON; nil: nothing, or something that is not JSON. It is an error only where a later
-// look may tell.
+// result returns the result of a run as JSON; nil if there is none, or if it is not JSON. The error is set only
+// if a later call may succeed.
 func (e *Engine) result(ctx context.Context, p place, ref string, payloads *commonpb.Payloads) (json.RawMessage, error) {
 	if len(payloads.GetPayloads()) == 0 {
 		return nil, nil

@@ -1,8 +1,14 @@
-// Package temporal is a sluice.Engine that runs jobs as workflows on a Temporal server.
+// Package temporal is an engine, a [sluice.Engine], that runs jobs as workflows on a Temporal server.
 //
-// A run is a workflow execution whose id is the run's ref. It gets the job's payload as its single argument and need
-// not know anything of Sluice. Starts go through the raw service call with a request id of our own, because the
-// client's ExecuteWorkflow hides both duplicates and throttling, and runs a completed id again (see decision 14).
+// Begin with [Dial] or, with a client of your own, [New]. Give the [Engine] to a dispatcher, which starts runs,
+// and to upkeep, which follows them to their end. [Engine.RunSchedules] replaces the dispatcher's loop by
+// Temporal Schedules.
+//
+// A run is a workflow execution whose id is the run's ref. The workflow gets the job's payload as its single
+// argument and needs to know nothing about Sluice. Runs start by the raw service call with a request id made by
+// Sluice. The client's ExecuteWorkflow hides both duplicates and throttling, and runs a completed id again.
+//
+// Next, read docs/guide/temporal.md, and docs/decisions/0014-temporal.md for the reasons.
 package temporal
 
 import (
@@ -21,62 +27,69 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// The defaults of Options.
+// The defaults of [Options] and their units.
 const (
-	// DefaultParallel calls are in flight at once: from there on a server starts no more per second, each only waits
-	// longer.
+	// DefaultParallel is the number of calls in flight at once. With more, a server starts no more runs per
+	// second; each call only takes longer.
 	DefaultParallel = 8
-	// DefaultTimeout is how long one call may take.
+	// DefaultTimeout is the deadline of one call.
 	DefaultTimeout = 10 * time.Second
 	// DefaultMaxPayload is Temporal's own limit of one argument, in bytes.
 	DefaultMaxPayload = 2 << 20
 )
 
-// Options are what an engine can be told. The zero value gives the defaults.
+// Options adjust an [Engine]. The zero value works.
 type Options struct {
-	// Namespace is where runs of queues go whose settings name none. Default: "default", as the client's. Give the one
-	// that the client was made with.
+	// Namespace is the namespace of runs whose queue settings name none. Default: "default", like the client's.
+	// Give the client's own namespace.
 	Namespace string
-	// DataConverter turns payloads into arguments, and results into JSON. Give the one that the client and the workers
-	// were made with. Default: the SDK's. It must support converter.RawValue, as the SDK's and its codecs do. An error of it
-	// means that its codec is away: jobs wait, and results are asked for again. A sluice.ErrEngineRefused, a non-retryable
-	// temporal.ApplicationError, or an error of the SDK's own converters about the value means that it is the payload.
+	// DataConverter turns payloads into arguments, and results into JSON. Give the converter of the client and
+	// the workers. Default: the SDK's. The converter must support converter.RawValue, as the SDK's converter
+	// and its codecs do.
+	//
+	// An error of the converter normally means that its codec is unreachable: jobs wait, and results are asked
+	// for again. Three kinds of errors blame the payload instead: [sluice.ErrEngineRefused], a non-retryable
+	// temporal.ApplicationError, and errors of the SDK's own converters about the value.
 	DataConverter converter.DataConverter
 	// FailureConverter reads the failures of runs. Give the workers' own, if they have one. Default: the SDK's.
 	FailureConverter converter.FailureConverter
-	// Identity is how Temporal names who started or cancelled a run. Default: sluice@ and the host's name.
+	// Identity is the name that Temporal shows for starts and cancellations. Default: sluice@ and the host's
+	// name.
 	Identity string
-	// Parallel is how many calls are in flight at once, for starts and again for looking. Default 8. It is halved
-	// whenever the server says that it is busy, and grows back slowly.
+	// Parallel is the number of calls in flight at once, for starts and again for queries. Default 8. The
+	// engine halves it whenever the server is busy, and raises it again slowly.
 	Parallel int
-	// Timeout is how long one call may take. Default 10 s.
+	// Timeout is the deadline of one call. Default 10 s.
 	Timeout time.Duration
-	// MaxPayload is how many bytes an encoded payload may have: a larger one is refused without asking the server.
-	// Default 2 MiB, the server's own default.
+	// MaxPayload is the size limit of an encoded payload, in bytes. The engine refuses a larger one without
+	// asking the server. Default 2 MiB, the server's own default.
 	MaxPayload int
-	// MaxRef is how many bytes a ref may have: a longer one is refused without asking the server. Default 1,000, the
-	// server's own default. One that keeps its data in PostgreSQL or MySQL has room for 255 characters, and says so itself.
+	// MaxRef is the length limit of a ref, in bytes. The engine refuses a longer one without asking the server.
+	// Default and maximum 1,000, the server's own default. A server on PostgreSQL or MySQL takes 255
+	// characters, and refuses more itself.
 	MaxRef int
-	// Logger gets what the SDK has to say on a connection that Dial makes. Default: slog.Default.
+	// Logger gets the SDK's messages about a connection that Dial makes. Default: slog.Default.
 	Logger *slog.Logger
-	// Adjust may change the request for a run before it is sent, for what settings of queues do not say: pin a version of
-	// the workers' deployment, let Temporal retry the workflow (the whole chain is the job's one run then), add a summary or
-	// links. What names the run, finds it again and follows it stays as it is: namespace, id, type, task queue, request id,
-	// the policies against duplicates, our fields of the memo; and it has no cron. It must say the same each time that it
-	// is asked for the same run. Default: nothing is changed.
+	// Adjust may change the request for a run before it is sent, for values that queue settings do not cover.
+	// Examples: pin a version of the workers' deployment, add a summary or links, or let Temporal retry the
+	// workflow. A whole chain of retries is then the job's one run.
+	//
+	// Adjust cannot change the fields that identify the run: namespace, id, type, task queue, request id,
+	// duplicate policies and Sluice's fields of the memo. A cron schedule is removed. Adjust must make the same
+	// changes each time for the same run. Default: no changes.
 	Adjust func(target sluice.RunTarget, run sluice.Run, request *workflowservice.StartWorkflowExecutionRequest)
-	// SearchAttributes names keyword search attributes that each run gets. Default: none. The namespace must have
-	// those that are named, or nothing can be started.
+	// SearchAttributes names keyword search attributes that each run gets. Default: none. If the namespace
+	// lacks a named attribute, no run can start.
 	SearchAttributes SearchAttributes
 }
 
-// SearchAttributes are the names of search attributes, empty: not set.
+// SearchAttributes are names of search attributes; empty: not set.
 type SearchAttributes struct {
-	// Job, Queue and Tenant name the attributes that hold the job's id, its queue and its tenant.
+	// Job, Queue and Tenant name the attributes for the job's id, its queue and its tenant.
 	Job, Queue, Tenant string
 }
 
-// Engine is a sluice.Engine on a Temporal server. Its methods may be called by many at once.
+// Engine is a [sluice.Engine] on a Temporal server. Many goroutines may call its methods at once.
 type Engine struct {
 	client  client.Client
 	service workflowservice.WorkflowServiceClient
@@ -84,7 +97,7 @@ type Engine struct {
 	starts  *gate
 	looks   *gate
 	codec   chan struct{} // conversions under way
-	keeps   sync.Map      // how long namespaces keep runs that ended, as time.Duration, by name
+	keeps   sync.Map      // retention of ended runs, a time.Duration by namespace
 	close   func()
 }
 
@@ -93,9 +106,9 @@ var (
 	_ sluice.Terminator = (*Engine)(nil)
 )
 
-// New makes an engine on a client, which stays the caller's to close. TLS, credentials and the metadata of calls are the
-// client's. One client serves all namespaces that its credentials may use. Without a client (nil) every call is a
-// sluice.ErrInvalid.
+// New makes an engine on a client. The caller still closes the client. TLS, credentials and the metadata of
+// calls are the client's. One client serves all namespaces that its credentials may use. With a nil client,
+// every call is a [sluice.ErrInvalid].
 func New(c client.Client, options Options) *Engine {
 	options = withDefaults(options)
 	if err := sluice.CheckGiven("client", c); err != nil {
@@ -112,7 +125,7 @@ func New(c client.Client, options Options) *Engine {
 	}
 }
 
-// Close ends the connection of an engine that Dial made. An engine that New made has none of its own.
+// Close ends the connection of an engine made by [Dial]. An engine made by [New] has no connection of its own.
 func (e *Engine) Close() error {
 	e.close()
 	return nil
@@ -172,8 +185,8 @@ func (p place) String() string {
 	return fmt.Sprintf("namespace %q, workflow type %q, task queue %q", p.Namespace, p.Type, p.TaskQueue)
 }
 
-// placeOf fills in what the settings of the queue leave open. Names that no server takes are refused here: the server
-// would blame the job for them, or take them for a passing fault of the connection.
+// placeOf fills in values missing in the queue's settings. placeOf refuses names that no server accepts. The
+// server would blame the job for them, or its answer would look like a passing fault.
 func (e *Engine) placeOf(target sluice.RunTarget) (place, error) {
 	p := place{target}
 	if p.Namespace == "" {

@@ -14,12 +14,12 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// maxName is how many bytes Temporal lets an id or a name have.
+// maxName is Temporal's length limit of an id or a name, in bytes.
 const maxName = 1000
 
-// misnamed says why a ref, a namespace or a task queue does not work on Temporal; empty: it does. The SDK puts them into a
-// header: where they are not ASCII its calls fail in a way that looks like passing trouble, and its workers cannot
-// answer for such a workflow, so that it would never end.
+// misnamed returns why a ref, a namespace or a task queue does not work on Temporal; empty: it works. The SDK
+// puts them into a header. If they are not ASCII, its calls fail in a way that looks temporary. Its workers
+// cannot answer for such a workflow, which would then never end.
 func misnamed(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return "it has a character that is not printable ASCII, of which Temporal's SDK makes nothing"
@@ -27,7 +27,7 @@ func misnamed(name string) string {
 	return mistyped(name)
 }
 
-// mistyped says why no server would take a name; empty: it would.
+// mistyped returns why no server accepts a name; empty: servers accept it.
 func mistyped(name string) string {
 	switch {
 	case name == "":
@@ -40,15 +40,16 @@ func mistyped(name string) string {
 	return ""
 }
 
-// fault wraps what a call failed with in the kind of answer that a dispatcher acts on.
+// fault wraps the error of a call in the engine error that a dispatcher acts on.
 func fault(doing string, err error) error {
 	return fmt.Errorf("%s: %w: %w", doing, kind(err), err)
 }
 
-// meanings say what codes of gRPC tell of a call that failed, where nothing in the answer says otherwise. What is not
-// clearly a no leaves open whether the server did what it was asked for: of starts whose deadline ran out, more than half had
-// happened. So does every code that is not here: Canceled, Unknown, DeadlineExceeded, NotFound, AlreadyExists,
-// FailedPrecondition, Aborted, OutOfRange, Internal, Unavailable, DataLoss, and those that nobody knows yet.
+// meanings maps gRPC codes of failed calls to engine errors, unless the answer itself says more. A code that is
+// not clearly a refusal leaves open whether the server did the work. Of starts whose deadline ran out, more
+// than half had happened. This holds for every code missing here: Canceled, Unknown, DeadlineExceeded,
+// NotFound, AlreadyExists, FailedPrecondition, Aborted, OutOfRange, Internal, Unavailable, DataLoss, and future
+// codes.
 var meanings = map[codes.Code]error{
 	codes.InvalidArgument:   sluice.ErrEngineRefused,
 	codes.ResourceExhausted: sluice.ErrEngineBusy,
@@ -57,21 +58,21 @@ var meanings = map[codes.Code]error{
 	codes.Unimplemented:     sluice.ErrEngineTarget,
 }
 
-// exceptions are texts that say more than the code that they come with.
+// exceptions are error texts that say more than their code.
 var exceptions = []struct {
 	code  codes.Code
 	text  string
 	means error
 }{
 	{codes.ResourceExhausted, "larger than max", sluice.ErrEngineRefused},              // gRPC's own limit of a message, which waiting does not lift
-	{codes.Unknown, "status code received from server: 413", sluice.ErrEngineRefused},  // that of a proxy
-	{codes.Unavailable, "Max QPS Reached", sluice.ErrEngineBusy},                       // of the server's store, told as if it were a fault
-	{codes.Unavailable, "status code received from server: 429", sluice.ErrEngineBusy}, // that of a proxy
-	{codes.Unavailable, "value too long for type", sluice.ErrEngineRefused},            // by PostgreSQL or MySQL, whose columns
-	{codes.Unavailable, "Data too long for column", sluice.ErrEngineRefused},           // have room for 255 characters
+	{codes.Unknown, "status code received from server: 413", sluice.ErrEngineRefused},  // a proxy's limit of a request
+	{codes.Unavailable, "Max QPS Reached", sluice.ErrEngineBusy},                       // the limit of the server's store, reported like a fault
+	{codes.Unavailable, "status code received from server: 429", sluice.ErrEngineBusy}, // a proxy's rate limit
+	{codes.Unavailable, "value too long for type", sluice.ErrEngineRefused},            // by PostgreSQL, whose column has room for 255 characters
+	{codes.Unavailable, "Data too long for column", sluice.ErrEngineRefused},           // by MySQL, likewise
 }
 
-// kind says which answer a failed call is.
+// kind returns the engine error for a failed call.
 func kind(err error) error {
 	code := codeOf(err)
 	for _, known := range exceptions {
@@ -89,7 +90,7 @@ func kind(err error) error {
 	return sluice.ErrEngineUnavailable
 }
 
-// codeOf is the gRPC code of an error, which the client may have turned into one of its own types.
+// codeOf returns the gRPC code of an error, even if the client has turned it into one of its own types.
 func codeOf(err error) codes.Code {
 	var known serviceerror.ServiceError
 	if errors.As(err, &known) {
@@ -101,8 +102,8 @@ func codeOf(err error) codes.Code {
 	return status.Code(err)
 }
 
-// ofTarget reports whether an argument that the server calls invalid is the same for all jobs of the queue. No job is
-// buried for it.
+// ofTarget reports whether an argument that the server calls invalid is the same for all jobs of the queue. No
+// job is then buried.
 func ofTarget(err error) bool {
 	text := strings.ToLower(strings.ReplaceAll(err.Error(), " ", ""))
 	for _, common := range []string{"searchattribute", "taskqueue", "workflowtype", "namespace", "timeout"} {
@@ -113,15 +114,15 @@ func ofTarget(err error) bool {
 	return false
 }
 
-// lacksNamespace reports whether the server has no such namespace, or one that is deleted or deprecated.
+// lacksNamespace reports whether the server has no such namespace, or a deleted or deprecated one.
 func lacksNamespace(err error) bool {
 	var missing *serviceerror.NamespaceNotFound
 	var unfit *serviceerror.NamespaceInvalidState
 	return errors.As(err, &missing) || errors.As(err, &unfit)
 }
 
-// lacksRun reports whether the server says for certain that it has no such run. A missing namespace is not that, and
-// neither is the answer of a cluster that only holds a copy of the namespace, which may lag behind.
+// lacksRun reports whether the server certainly has no such run. A missing namespace does not prove this.
+// Neither does the answer of a cluster with only a copy of the namespace, which may lag behind.
 func lacksRun(err error) bool {
 	var missing *serviceerror.NotFound
 	if !errors.As(err, &missing) {

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// gate bounds how many calls are in flight at once. When the server says that it is busy the bound is halved; it grows
-// back by one after ten calls in a row for each that may be in flight.
+// gate limits how many calls are in flight at once. A busy server halves the limit. The limit grows by one
+// after 10 × the limit calls in a row without such an answer.
 type gate struct {
 	mu      sync.Mutex
 	most    int
@@ -24,7 +24,7 @@ type gate struct {
 
 func newGate(most int) *gate { return &gate{most: most, limit: most} }
 
-// enter waits for a place. The number it gives says which bound the call began under.
+// enter waits for a place. The number names the limit under which the call began.
 func (g *gate) enter(ctx context.Context) (int, error) {
 	g.mu.Lock()
 	if err := ctx.Err(); err != nil {
@@ -50,7 +50,7 @@ func (g *gate) enter(ctx context.Context) (int, error) {
 	}
 }
 
-// giveUp takes a waiting call out of the line, or gives back the place that it was given meanwhile.
+// giveUp removes a waiting call, or gives back the place that it got meanwhile.
 func (g *gate) giveUp(turn chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -64,8 +64,8 @@ func (g *gate) giveUp(turn chan struct{}) {
 	g.wake()
 }
 
-// leave gives a place back and learns from the answer. It reports whether the server was busy although nothing else
-// was in flight, so that more calls are of no use now.
+// leave gives a place back and adapts the limit to the answer. The result is true if the server was busy
+// although nothing else was in flight, so that further calls are useless now.
 func (g *gate) leave(began int, err error) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -79,7 +79,7 @@ func (g *gate) leave(began int, err error) bool {
 	if g.limit == 1 {
 		return true
 	}
-	if began == g.cut { // calls that began under the old bound say nothing of the new one
+	if began == g.cut { // calls that began under the old limit say nothing about the new one
 		g.limit = max(g.limit/2, 1)
 		g.cut++
 	}
@@ -97,7 +97,7 @@ func (g *gate) grow(err error) {
 	}
 }
 
-// wake lets those in that there is room for. The caller holds the lock.
+// wake admits waiting calls while there is room. The caller holds the lock.
 func (g *gate) wake() {
 	for len(g.waiting) > 0 && g.flying < g.limit {
 		close(g.waiting[0])
@@ -106,12 +106,12 @@ func (g *gate) wake() {
 	}
 }
 
-// errNotAsked marks the answer for things that the server was not asked about, because of what it answered before.
+// errNotAsked marks items that were not sent to the server because of an earlier answer.
 var errNotAsked = fmt.Errorf("%w because of the answer to another", sluice.ErrNotAsked)
 
-// each makes a call for each of n things, several at once, and gives their answers. It stops asking when the server
-// lacks the target, is busy with nothing else in flight, or leaves as many calls in a row unanswered as may be in
-// flight: a server that hangs must not cost a deadline for each of a thousand.
+// each makes a call for each of n items, several at once, and returns their errors. each stops early if the
+// server lacks the target, or is busy with nothing else in flight. The same holds if g.most calls in a row get
+// no answer. A server that hangs then does not cost a deadline for each of 1,000 items.
 func (g *gate) each(ctx context.Context, n int, call func(ctx context.Context, i int) error) []error {
 	answers := make([]error, n)
 	round := round{patience: g.most}
@@ -150,7 +150,7 @@ type round struct {
 	why      error
 }
 
-// next gives the next thing to ask for, -1: all are.
+// next returns the index of the next item, -1 after the last.
 func (r *round) next(n int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,7 +161,7 @@ func (r *round) next(n int) int {
 	return r.asked - 1
 }
 
-// over says why nothing more is to be asked, nil: go on.
+// over returns why no more calls are to be made; nil: go on.
 func (r *round) over() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,14 +181,14 @@ func (r *round) learn(err error, useless bool) {
 	}
 }
 
-// The pauses before a busy server is asked again; see patiently.
+// The tries and the first pause for a busy server; see patiently.
 const (
 	patientTries = 5
 	patientPause = 100 * time.Millisecond
 )
 
-// patiently makes a call that only looks again while the server is busy, with longer pauses each time. Nothing would
-// be followed to its end on a server that refuses one call in a hundred, if one refusal were to spoil a whole look.
+// patiently repeats a read-only call while the server is busy, with growing pauses. If one refusal spoiled a
+// whole round, a server that refuses one call in a hundred would never let a follower finish.
 func patiently(ctx context.Context, call func() error) error {
 	pause := patientPause
 	for try := 1; ; try++ {

@@ -8,13 +8,13 @@ import (
 	"google.golang.org/grpc"
 )
 
-// missingClient stands for a client that was not given: each call of its service is the error.
+// missingClient replaces a nil client: each call of its service returns the error.
 type missingClient struct {
 	client.Client
 	err error
 }
 
-// WorkflowService gives a service without a connection.
+// WorkflowService returns a service without a connection.
 func (m missingClient) WorkflowService() workflowservice.WorkflowServiceClient {
 	return workflowservice.NewWorkflowServiceClient(missingConnection{m.err})
 }

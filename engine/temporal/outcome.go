@@ -16,17 +16,18 @@ import (
 )
 
 const (
-	// listFrom is from how many refs on a list is asked for first: below, it costs more calls than it saves.
+	// listFrom is the least number of refs for a list call; for fewer refs, a list costs more calls than it
+	// saves.
 	listFrom = 10
-	// listRefs is how many refs one list names.
+	// listRefs is the most refs in one list call.
 	listRefs = 500
-	// pageSize is how many rows a list has at the most, which is the server's own limit.
+	// pageSize is the most rows per list call, the server's own limit.
 	pageSize = 1000
 )
 
-// Outcomes says how runs are. One call lists 500 refs, and those shown as having ended well cost no more. Each other one
-// is described, because a list lags behind: what it lacks may exist, and what runs there may have ended. See
-// sluice.Engine.
+// Outcomes returns the outcomes of runs. One call lists 500 refs, and runs listed as completed cost no more.
+// Each other run is described, because a list lags behind: a missing run may exist, and a running one may have
+// ended. See [sluice.Engine].
 func (e *Engine) Outcomes(ctx context.Context, target sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
 	p, err := e.placeOf(target)
 	if err != nil {
@@ -64,7 +65,7 @@ func (e *Engine) Outcomes(ctx context.Context, target sluice.RunTarget, refs []s
 	return outcomes, first(errs)
 }
 
-// first is the first failure among answers.
+// first returns the first error among answers.
 func first(errs []error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -74,7 +75,7 @@ func first(errs []error) error {
 	return nil
 }
 
-// look finds out how one run is, from the list where that is enough.
+// look returns the outcome of one run, from the list if possible.
 func (e *Engine) look(ctx context.Context, p place, ref string, known map[string]found) (sluice.RunOutcome, error) {
 	f, listed := known[ref]
 	if !listed {
@@ -86,18 +87,18 @@ func (e *Engine) look(ctx context.Context, p place, ref string, known map[string
 	return e.told(ctx, p, f)
 }
 
-// found is a workflow execution that has a ref.
+// found is a workflow execution with a ref.
 type found struct {
 	ref   string
 	runID string
 	first string // the first run of its chain
 	state sluice.RunState
 	work  string
-	job   sluice.ID // zero: the memo names none, it is not of a job
+	job   sluice.ID // zero: the memo names no job, so the run belongs to none
 	info  *workflowpb.WorkflowExecutionInfo
 }
 
-// outcome is what is told of a run as it was found.
+// outcome returns the outcome of a run without its failure or result.
 func (f found) outcome() sluice.RunOutcome {
 	out := sluice.RunOutcome{Ref: f.ref, Job: f.job, Work: f.work, State: f.state}
 	if begun := f.info.GetStartTime(); begun != nil {
@@ -108,13 +109,13 @@ func (f found) outcome() sluice.RunOutcome {
 	case f.job.IsZero():
 		out.State = sluice.RunForeign
 	case f.state.Over():
-		// Lists know it less exactly than the server itself does, each kind of store in its own way.
+		// Lists store the time less exactly than the server does, depending on their database.
 		out.EndedAt = f.info.GetCloseTime().AsTime().Truncate(time.Millisecond)
 	}
 	return out
 }
 
-// told is the outcome with its failure, or the result where that is wanted. Either costs a call.
+// told returns the outcome with the failure, or with the result if wanted. Each costs a call.
 func (e *Engine) told(ctx context.Context, p place, f found) (sluice.RunOutcome, error) {
 	out := f.outcome()
 	if !out.State.Over() || out.State == sluice.RunCompleted && !p.Results {
@@ -124,14 +125,14 @@ func (e *Engine) told(ctx context.Context, p place, f found) (sluice.RunOutcome,
 	return out, err
 }
 
-// describe asks for the last run that has a ref. It is the only call whose "no" is one: the answer comes from what the
-// server runs by, and not from a list that it keeps beside.
+// describe asks for the last run with a ref. Only this call can prove that a run does not exist: it reads the
+// server's own state, not the list beside it.
 func (e *Engine) describe(ctx context.Context, p place, ref string) (found, error) {
 	f, err := e.describeRun(ctx, p, ref, "")
 	if err != nil || f.state == sluice.RunAbsent || !f.job.IsZero() || f.first == "" || f.first == f.runID {
 		return f, err
 	}
-	// When a run is continued as new, some SDKs drop the memo: the chain's first run has it.
+	// When a run is continued as new, some SDKs drop the memo; the chain's first run still has it.
 	begun, err := e.describeRun(ctx, p, ref, f.first)
 	if err != nil {
 		return f, err
@@ -168,7 +169,7 @@ func foundFrom(info *workflowpb.WorkflowExecutionInfo) found {
 	}
 }
 
-// jobOf reads whose a run is; zero: the memo does not say.
+// jobOf reads the id of a run's job; zero: the memo names none.
 func jobOf(memo *commonpb.Memo) sluice.ID {
 	id, err := sluice.ParseID(memoText(memo, memoJob))
 	if err != nil {
@@ -177,7 +178,7 @@ func jobOf(memo *commonpb.Memo) sluice.ID {
 	return id
 }
 
-// memoText reads a text of ours; empty: there is none.
+// memoText reads a field that Sluice wrote; empty: it is missing.
 func memoText(memo *commonpb.Memo, key string) string {
 	var text string
 	if json.Unmarshal(memo.GetFields()[key].GetData(), &text) != nil {
@@ -186,8 +187,8 @@ func memoText(memo *commonpb.Memo, key string) string {
 	return text
 }
 
-// stateOf translates a status. A run that was continued as new goes on in the next one, and one that a newer server has a
-// word of its own for, such as paused, has not ended.
+// stateOf translates a status. A run that was continued as new goes on in the next one. An unknown status of a
+// newer server, such as paused, counts as running.
 func stateOf(status enumspb.WorkflowExecutionStatus) sluice.RunState {
 	switch status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
@@ -204,8 +205,8 @@ func stateOf(status enumspb.WorkflowExecutionStatus) sluice.RunState {
 	return sluice.RunRunning
 }
 
-// listed finds the runs that a list shows as having ended well, so that they need not be described. It is only a short
-// cut: a server whose lists are down, forbidden or too busy is described run by run.
+// listed returns the runs that a list shows as completed, so that they need no description. The list only saves
+// calls: if lists fail, are forbidden or too busy, each run is described.
 func (e *Engine) listed(ctx context.Context, p place, refs []string) (map[string]found, error) {
 	known := make(map[string]found)
 	if len(refs) < listFrom {
@@ -242,7 +243,7 @@ func (e *Engine) listed(ctx context.Context, p place, refs []string) (map[string
 	return known, nil
 }
 
-// list asks for one page of runs.
+// list reads one page of runs.
 func (e *Engine) list(ctx context.Context, p place, query string, next []byte) (rows []found, token []byte, err error) {
 	call, cancel := e.limited(ctx)
 	defer cancel()
@@ -258,13 +259,13 @@ func (e *Engine) list(ctx context.Context, p place, query string, next []byte) (
 	return rows, answer.GetNextPageToken(), nil
 }
 
-// listable reports whether lists can be asked for a text. Servers that keep their lists in SQL find nothing by texts
-// that need an escape, and PostgreSQL may refuse the whole query.
+// listable reports whether a list query can hold a text. Servers with lists in SQL do not find texts that need
+// an escape, and PostgreSQL may refuse the whole query.
 func listable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || strings.ContainsRune("'\"`\\", r) })
 }
 
-// quoted writes those texts for a query that lists can be asked for.
+// quoted formats the listable texts for a query.
 func quoted(texts []string) string {
 	var list []string
 	for _, text := range texts {

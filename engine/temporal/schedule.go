@@ -18,45 +18,47 @@ import (
 )
 
 const (
-	// DefaultCycleInterval is how often a cycle begins where the queue's settings say nothing.
+	// DefaultCycleInterval is the time between cycles if the queue's settings have none.
 	DefaultCycleInterval = 5 * time.Second
-	// DefaultScheduleTaskQueue is where the cycles run.
+	// DefaultScheduleTaskQueue is the task queue of the cycles.
 	DefaultScheduleTaskQueue = "sluice-dispatch"
-	// DefaultCycleWorkflows is how many of the cycles' workflows one process works on at once.
+	// DefaultCycleWorkflows is the most workflows of cycles that one process runs at once.
 	DefaultCycleWorkflows = 5
-	// DefaultCycleActivities is how many cycles it does at once.
+	// DefaultCycleActivities is the most cycles that one process runs at once.
 	DefaultCycleActivities = 10
-	// cycleStop is how long a cycle that is under way may take to its end when the process ends.
+	// cycleStop is how long a current cycle may go on when the process ends.
 	cycleStop = 10 * time.Second
-	// cycleType and cycleActivity name a cycle's workflow and what it does.
+	// cycleType and cycleActivity name a cycle's workflow and its activity.
 	cycleType     = "SluiceDispatch"
 	cycleActivity = "SluiceDispatchCycle"
-	// cycleTimeout ends a cycle that takes longer; the next one goes on.
+	// cycleTimeout ends a longer cycle; the next one goes on.
 	cycleTimeout = 5 * time.Minute
-	// scheduleLook is how often it is looked whether an interval has changed.
+	// scheduleLook is how often to check for changed intervals.
 	scheduleLook = time.Second
 )
 
-// Schedules has Temporal Schedules begin the cycles in which jobs are dispatched, instead of a loop of the process.
+// Schedules describes dispatch cycles that Temporal Schedules begin, instead of a loop in the process.
 type Schedules struct {
-	// Queues are those whose jobs are dispatched.
+	// Queues are the queues whose jobs are dispatched.
 	Queues []string
-	// Interval says how often cycles of a queue begin now; 0: every five seconds. Temporal knows whole seconds alone.
+	// Interval returns the current time between cycles of a queue; 0: 5 s. Temporal takes whole seconds only,
+	// so Interval is rounded.
 	Interval func(ctx context.Context, queue string) (time.Duration, error)
-	// Cycle does one cycle of a queue, and tells of it what is to stand in the workflow's history: no payloads.
+	// Cycle does one cycle of a queue. Its result is stored in the workflow's history, so it must hold no
+	// payloads.
 	Cycle func(ctx context.Context, queue string) (any, error)
-	// TaskQueue is where the cycles run. Default: sluice-dispatch.
+	// TaskQueue is the task queue of the cycles. Default: sluice-dispatch.
 	TaskQueue string
-	// Workflows and Activities are how many of the cycles' workflows and of the cycles themselves this process works on at
-	// once. Defaults: 5 and 10.
+	// Workflows and Activities are the most workflows of cycles, and cycles, that this process runs at once.
+	// Defaults: 5 and 10.
 	Workflows, Activities int
-	// Failed is told of an interval that could not be kept up to date. It is tried again. Default: nobody is.
+	// Failed receives the errors of interval updates, which are retried. Default: errors are dropped.
 	Failed func(err error)
 }
 
-// RunSchedules installs a Temporal Schedule for each queue, keeps its interval up to date, and does the cycles that it
-// begins, until ctx ends; it returns nil then. No cycle of a queue begins while one is under way, in whichever process.
-// The schedules stay when it ends: without a process that does their cycles they wait for one.
+// RunSchedules installs a Temporal Schedule for each queue, keeps its interval up to date, and runs its cycles.
+// RunSchedules returns nil when ctx ends. Over all processes, no cycle of a queue begins while another is under
+// way. The schedules remain after RunSchedules returns: their cycles wait for the next process.
 func (e *Engine) RunSchedules(ctx context.Context, s Schedules) error {
 	if s.TaskQueue == "" {
 		s.TaskQueue = DefaultScheduleTaskQueue
@@ -97,7 +99,7 @@ func (e *Engine) RunSchedules(ctx context.Context, s Schedules) error {
 	}
 }
 
-// cycleWorkflow is one cycle of a queue. One that fails is not repeated: the next one goes on.
+// cycleWorkflow is one cycle of a queue. A failed cycle is not repeated: the next one goes on.
 func cycleWorkflow(ctx workflow.Context, queue string) error {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: cycleTimeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
@@ -105,7 +107,7 @@ func cycleWorkflow(ctx workflow.Context, queue string) error {
 	return workflow.ExecuteActivity(ctx, cycleActivity, queue).Get(ctx, nil)
 }
 
-// keepSchedules gives each queue a schedule with the interval that its settings have now.
+// keepSchedules gives each queue a schedule with the interval from its current settings.
 func (e *Engine) keepSchedules(ctx context.Context, s Schedules, known map[string]time.Duration) error {
 	for _, queue := range s.Queues {
 		every, err := s.Interval(ctx, queue)

@@ -20,10 +20,10 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// maxFairnessKey is how many bytes Temporal lets a fairness key have.
+// maxFairnessKey is Temporal's length limit of a fairness key, in bytes.
 const maxFairnessKey = 64
 
-// Start starts runs, each by one call. See sluice.Engine.
+// Start starts runs, one call each. See [sluice.Engine].
 func (e *Engine) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
 	p, err := e.placeOf(target)
 	if err != nil {
@@ -34,7 +34,7 @@ func (e *Engine) Start(ctx context.Context, target sluice.RunTarget, runs []slui
 	})
 }
 
-// same gives n things the same answer.
+// same returns n equal answers.
 func same(err error, n int) []error {
 	answers := make([]error, n)
 	for i := range answers {
@@ -68,8 +68,8 @@ func (e *Engine) start(ctx context.Context, p place, run sluice.Run) error {
 	return fault(doing, err)
 }
 
-// adopt decides whether the run that has the ref is the one that was asked for. The server knows a repeated request by
-// its id; but a run that was continued as new or reset has another, so that its memo is read.
+// adopt decides whether the existing run with the ref is the requested one. The server recognises a repeated
+// request by its id. A run that was continued as new or reset has another request id, so adopt reads its memo.
 func (e *Engine) adopt(ctx context.Context, doing string, p place, run sluice.Run, taken *serviceerror.WorkflowExecutionAlreadyStarted) error {
 	if taken.StartRequestId == requestID(run.Ref, run.Job) {
 		return nil
@@ -86,7 +86,8 @@ func (e *Engine) adopt(ctx context.Context, doing string, p place, run sluice.Ru
 	return fmt.Errorf("%s: %w: workflow %s was not started for job %s; rename one of them, or change run_ref", doing, sluice.ErrRefTaken, taken.RunId, run.Job)
 }
 
-// request says all of a run. What it refuses no server would take, though some of it looks like passing trouble there.
+// request builds the start request of a run. Values that no server accepts are refused here, because some
+// answers of servers would look like temporary faults.
 func (e *Engine) request(ctx context.Context, p place, run sluice.Run) (*workflowservice.StartWorkflowExecutionRequest, error) {
 	if rule := misnamed(run.Ref); rule != "" {
 		return nil, fmt.Errorf("the ref is no workflow id: %s", rule)
@@ -124,7 +125,7 @@ func (e *Engine) request(ctx context.Context, p place, run sluice.Run) (*workflo
 	return request, nil
 }
 
-// adjust lets the program change a request, but for what a run is known by.
+// adjust lets the program change a request, except for the fields that identify the run.
 func (e *Engine) adjust(p place, run sluice.Run, request *workflowservice.StartWorkflowExecutionRequest) {
 	if e.options.Adjust == nil {
 		return
@@ -145,11 +146,11 @@ func (e *Engine) adjust(p place, run sluice.Run, request *workflowservice.StartW
 	request.Memo = memo
 }
 
-// headerKey is where the tracing interceptors of Temporal's SDK look for the context of a trace.
+// headerKey is the header in which the tracing interceptors of Temporal's SDK expect the trace context.
 const headerKey = "_tracer-data"
 
-// headerOf passes a run's headers on in the form in which the SDK's interceptor of contrib/opentelemetry writes them. Like
-// that one's they are never encrypted.
+// headerOf passes a run's headers on, in the format of the SDK's contrib/opentelemetry interceptor. Like there,
+// they are never encrypted.
 func headerOf(run sluice.Run) *commonpb.Header {
 	if len(run.Headers) == 0 {
 		return nil
@@ -157,17 +158,17 @@ func headerOf(run sluice.Run) *commonpb.Header {
 	return &commonpb.Header{Fields: map[string]*commonpb.Payload{headerKey: plainValue(run.Headers)}}
 }
 
-// requestID names the request for a run, so that the server knows it when it is made again. The job is part of it,
-// because the server says yes to every request that has the id of the one it began with, and a ref may be taken.
+// requestID returns an id by which the server recognises a repeated start request. The id includes the job: the
+// server accepts every request with the id of the run's first one, and another job may have the ref.
 func requestID(ref string, job sluice.ID) string {
 	sum := sha256.Sum256([]byte("sluice run " + job.String() + " " + ref))
-	sum[6] = sum[6]&0x0f | 0x80 // a UUID of version 8: made from what its maker likes
+	sum[6] = sum[6]&0x0f | 0x80 // a UUID of version 8, which leaves its content to the maker
 	sum[8] = sum[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// input is the payload as the only argument. It is handed to the converter as a finished payload, because the
-// converter's own JSON would rewrite it: "<" would become six characters.
+// input returns the payload as the only argument. The converter gets a finished payload, because its own JSON
+// encoding would rewrite it: "<" would become six characters.
 func (e *Engine) input(ctx context.Context, p place, run sluice.Run) (*commonpb.Payloads, error) {
 	payload := []byte(run.Payload)
 	if len(bytes.TrimSpace(payload)) == 0 {
@@ -195,13 +196,14 @@ func (e *Engine) input(ctx context.Context, p place, run sluice.Run) (*commonpb.
 	return encoded, nil
 }
 
-// convert is the data converter for the arguments and results of a run, which some converters encrypt by its id.
+// convert returns the data converter for the arguments and results of a run. Some converters encrypt by the
+// run's id.
 func (e *Engine) convert(p place, ref string) converter.DataConverter {
 	return converter.WithDataConverterSerializationContext(e.options.DataConverter,
 		converter.WorkflowSerializationContext{Namespace: p.Namespace, WorkflowID: ref})
 }
 
-// plain is a JSON text as a payload.
+// plain wraps a JSON text as a payload.
 func plain(text []byte) *commonpb.Payload {
 	return &commonpb.Payload{
 		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingJSON)},
@@ -209,8 +211,8 @@ func plain(text []byte) *commonpb.Payload {
 	}
 }
 
-// plainValue is a value of ours as a payload. It is never encrypted: whose a run is must be readable for as long as the
-// run is kept, whatever keys come and go.
+// plainValue wraps a value of Sluice as a payload, never encrypted. The run's job must stay readable for as
+// long as the run is kept, even if encryption keys change.
 func plainValue(value any) *commonpb.Payload {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -219,7 +221,7 @@ func plainValue(value any) *commonpb.Payload {
 	return plain(text)
 }
 
-// The keys of the memo that each run gets.
+// The memo keys that each run gets.
 const (
 	memoJob        = "sluice_job"
 	memoQueue      = "sluice_queue"
@@ -229,8 +231,8 @@ const (
 	memoWork       = "sluice_work"
 )
 
-// memoOf says whose a run is. What is as for most jobs is left out, because each field costs the server: a memo of five
-// took 7 % of its CPU for a start.
+// memoOf returns the memo that identifies a run. Values that most jobs share are left out, because each field
+// costs the server. A memo of 5 fields took 7 % of its CPU for a start.
 func memoOf(p place, run sluice.Run) *commonpb.Memo {
 	fields := map[string]*commonpb.Payload{memoJob: plainValue(run.Job.String()), memoQueue: plainValue(p.Queue)}
 	if run.Tenant != "" {
@@ -266,8 +268,8 @@ func (e *Engine) attributes(p place, run sluice.Run) *commonpb.SearchAttributes 
 	return &commonpb.SearchAttributes{IndexedFields: fields}
 }
 
-// priorityOf passes the job's priority on, 1 to 10 being Temporal's 1 to 5, and shares its workers between tenants
-// where the server knows fairness.
+// priorityOf maps the job's priorities 1 to 10 to Temporal's 1 to 5. The tenant becomes the fairness key, which
+// shares workers between tenants if the server supports fairness.
 func priorityOf(run sluice.Run) *commonpb.Priority {
 	key := run.Tenant
 	if len(key) > maxFairnessKey || !utf8.ValidString(key) {

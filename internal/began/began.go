@@ -1,4 +1,10 @@
-// Package began counts when claimed jobs begin, so that their holder can tell a store that keeps a rate.
+// Package began counts when claimed jobs begin. A store that keeps a rate counts a claimed job
+// until its holder reports the start. Workers and dispatchers report starts with their next claim.
+//
+// Begin with [Tally]: call Claimed after each claim, Begins when a job starts and Gone when it
+// never will. Tell returns the news for the store, and Heard confirms them.
+//
+// Read next: package internal/flow, whose Window is the store's side of the count.
 package began
 
 import (
@@ -8,29 +14,29 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Tally is what a holder has to tell of its claims. The zero value is one with nothing to tell.
+// Tally counts the begun jobs of a holder's claims. The zero value is an empty tally.
 type Tally struct {
-	// Now is what the time is. Default: time.Now.
+	// Now returns the time. Default: time.Now.
 	Now func() time.Time
 
 	mu     sync.Mutex
 	claims map[sluice.Token]*claim
 }
 
-// stall is how long it takes at most to return, unless the process stood still meanwhile.
+// stall is the longest time in which Begins returns, unless the process was suspended meanwhile.
 const stall = 50 * time.Microsecond
 
-// claim is what became of the jobs of one claim.
+// claim is the state of the jobs of one claim.
 type claim struct {
 	queue string
 	jobs  int
 	begun int
 	gone  int
-	last  time.Time // when the last of them began, or will
-	since time.Time // since when there is something to tell; zero: there is nothing
+	last  time.Time // when its last job began, or will begin
+	since time.Time // since when there are news to report; zero: there are none
 }
 
-// Claimed notes a claim that a store wants to be told of.
+// Claimed records a claim. The store wants to know when its jobs begin.
 func (t *Tally) Claimed(queue string, token sluice.Token, jobs int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,8 +53,8 @@ func (t *Tally) now() time.Time {
 	return t.Now()
 }
 
-// Begins notes that a job of a claim begins when this returns. A process that is stopped, or gets no processor, between that
-// and what it noted notes the later instant.
+// Begins records that a job of a claim begins when Begins returns. If the process was suspended, or
+// got no processor, in between, Begins records the later instant.
 func (t *Tally) Begins(token sluice.Token) {
 	at := t.began(token, 1, t.now)
 	for !at.IsZero() && t.now().Sub(at) > stall {
@@ -56,13 +62,13 @@ func (t *Tally) Begins(token sluice.Token) {
 	}
 }
 
-// Began notes that a job of a claim began at an instant, or will.
+// Began records that a job of a claim began, or will begin, at an instant.
 func (t *Tally) Began(token sluice.Token, at time.Time) {
 	t.began(token, 1, func() time.Time { return at })
 }
 
-// began notes when the last jobs of a claim began. It looks at the clock once nothing is left to wait for; zero: nobody asks
-// for the claim.
+// began records when the last job of a claim began. The clock is read under the lock, so no wait
+// follows the reading. Zero: the store does not want to know of the claim.
 func (t *Tally) began(token sluice.Token, jobs int, clock func() time.Time) (at time.Time) {
 	t.note(token, func(c *claim) {
 		c.begun += jobs
@@ -73,7 +79,7 @@ func (t *Tally) began(token sluice.Token, jobs int, clock func() time.Time) (at 
 	return at
 }
 
-// Gone notes that a job of a claim will never begin.
+// Gone records that this many jobs of a claim will never begin.
 func (t *Tally) Gone(token sluice.Token, jobs int) { t.note(token, func(c *claim) { c.gone += jobs }) }
 
 func (t *Tally) note(token sluice.Token, what func(*claim)) {
@@ -89,7 +95,7 @@ func (t *Tally) note(token sluice.Token, what func(*claim)) {
 	}
 }
 
-// Tell gives what is new of a queue's claims.
+// Tell returns the news of a queue's claims.
 func (t *Tally) Tell(queue string) []sluice.Begun {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +113,7 @@ func (t *Tally) Tell(queue string) []sluice.Begun {
 	return news
 }
 
-// Heard notes that the store knows what Tell gave.
+// Heard records that the store knows the news that Tell returned.
 func (t *Tally) Heard(told []sluice.Begun) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -125,7 +131,7 @@ func (t *Tally) Heard(told []sluice.Begun) {
 	}
 }
 
-// Queues lists those of which there has been something to tell for a while.
+// Queues lists the queues whose news are at least this old.
 func (t *Tally) Queues(since time.Duration) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,7 +146,8 @@ func (t *Tally) Queues(since time.Duration) []string {
 	return queues
 }
 
-// Waits says how long until there has been something to tell of a queue for a while; negative: there is nothing.
+// Waits returns how long until the news of a queue are as old as while. Negative: there are no
+// news.
 func (t *Tally) Waits(queue string, while time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

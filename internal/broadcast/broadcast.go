@@ -1,4 +1,11 @@
-// Package broadcast carries signals from a store to the workers of the same process.
+// Package broadcast carries signals from a store to the workers of the same process, without a
+// server.
+//
+// Begin with [Broadcaster]: a store calls Send after each commit, and its Watch method calls
+// Listen. Each signal reaches every listener.
+//
+// Read next: sluice.Signal for the meaning of a signal, and package postgres for signals between
+// processes.
 package broadcast
 
 import (
@@ -8,14 +15,14 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Broadcaster gives every signal to everybody who listens. The zero value works.
+// Broadcaster sends every signal to all listeners. The zero value works.
 type Broadcaster struct {
 	mu        sync.RWMutex
 	listeners map[*func(sluice.Signal)]struct{}
 }
 
-// Listen calls signal for each signal that is sent until ctx ends, and for some as soon as none can be missed any more. The
-// function must not block.
+// Listen calls signal for each signal that is sent until ctx ends. Once no signal can be missed any
+// more, Listen calls it for each of first. The function must not block.
 func (b *Broadcaster) Listen(ctx context.Context, signal func(sluice.Signal), first ...sluice.Signal) {
 	b.mu.Lock()
 	if b.listeners == nil {
@@ -34,7 +41,7 @@ func (b *Broadcaster) Listen(ctx context.Context, signal func(sluice.Signal), fi
 	b.mu.Unlock()
 }
 
-// Send gives a signal to all listeners.
+// Send sends a signal to all listeners.
 func (b *Broadcaster) Send(signal sluice.Signal) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
-// LostFollower finds a follower whose statement is not run with each move.
+// LostFollower reports a follower whose statement does not run with each move.
 func (r *Report) LostFollower(f sluice.Follower, trigger string) {
 	r.Find(health.SeverityError, "follower",
 		fmt.Sprintf("the follower %q of queue %s is not run with each move: %s is missing, or is not as Follow made it", f.Name, f.Queue, trigger),
@@ -15,7 +15,8 @@ func (r *Report) LostFollower(f sluice.Follower, trigger string) {
 		"start the program that calls Follow; then bring the rows up to date from the jobs")
 }
 
-// FailingFollower finds a follower whose statement the store cannot run. End is the statement, or the command, that ends it.
+// FailingFollower reports a follower whose statement the store cannot run. End is the statement or
+// command that removes the follower.
 func (r *Report) FailingFollower(f sluice.Follower, err error, end string) {
 	r.Find(health.SeverityError, "follower",
 		fmt.Sprintf("the statement of the follower %q of queue %s cannot be run: %v", f.Name, f.Queue, err),

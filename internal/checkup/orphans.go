@@ -6,15 +6,15 @@ import (
 	"github.com/sluice-queue/sluice/health"
 )
 
-// Orphans counts rows of lives that lack their job, or that are there twice.
+// Orphans counts rows of lives that lack their job, or that exist twice.
 type Orphans struct {
 	LiveWithoutJob int64
 	DoneWithoutJob int64
 	LiveAndDone    int64
 }
 
-// Tell says what is wrong with lives, and what mends it. Prefix begins the names of tables; run gives what has a statement
-// carried out.
+// Tell reports inconsistent lives and the remedy. Prefix is the prefix of table names; run returns
+// the command that runs a statement.
 func (r *Report) Tell(o Orphans, prefix string, run func(statement string) string) {
 	const check = "orphan"
 	before := len(r.Health.Findings)

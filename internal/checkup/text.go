@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Span writes a duration for a person.
+// Span formats a duration for a person.
 func Span(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {
@@ -25,7 +25,7 @@ func Span(seconds float64) string {
 	return d.Round(time.Millisecond).String()
 }
 
-// Bytes writes a size for a person.
+// Bytes formats a size for a person.
 func Bytes(value float64) string {
 	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
 		if value < 1000 {

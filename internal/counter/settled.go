@@ -7,24 +7,25 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// Settled is the move that a settlement made.
+// Settled is the move of a settlement.
 type Settled struct {
 	Event sluice.Event
-	// Queue and Tenant are those of the job; empty: not known, or of none.
+	// Queue and Tenant are the job's. Empty: unknown, or the job has none.
 	Queue, Tenant string
-	// Failed says that an attempt failed with it.
+	// Failed means that an attempt failed with the move.
 	Failed bool
-	// Run is how long the job was held, Total how long ago it was due, for what ends it. Unknown: not known, or of no meaning.
+	// Run is how long the job was held. Total is the time from its due time, for a move that ends
+	// the job. Unknown: not known, or without meaning.
 	Run, Total time.Duration
 }
 
-// SettledBy is the move that a settlement made at an instant.
+// SettledBy returns the move that a settlement makes at an instant.
 func SettledBy(s *sluice.Settlement, now time.Time) Settled {
 	move := Settled{
 		Event: s.Event, Run: stat.Unknown, Total: stat.Unknown,
 		Failed: s.Event == sluice.EventRetry || s.Event == sluice.EventBury && !s.Poison,
 	}
-	if s.InTx && s.Returned { // what is settled here is what would be if that had come to nothing
+	if s.InTx && s.Returned { // the job was completed in the handler's transaction; the settlement only counts if that was rolled back
 		move.Event, move.Failed = sluice.EventComplete, false
 	}
 	c := s.Claim
@@ -36,7 +37,7 @@ func SettledBy(s *sluice.Settlement, now time.Time) Settled {
 		return move
 	}
 	held := heldFor(c, now)
-	early := max(c.DueAt.Sub(c.ClaimedAt), 0) // it was claimed before it was due
+	early := max(c.DueAt.Sub(c.ClaimedAt), 0) // time held before the job was due
 	move.Run = max(held-early, 0)
 	if sluice.MoveOf(move.Event).To.Finished() {
 		move.Total = max(c.ClaimedAt.Sub(c.DueAt)+held, 0)
@@ -44,7 +45,8 @@ func SettledBy(s *sluice.Settlement, now time.Time) Settled {
 	return move
 }
 
-// heldFor is how long a claim was held: by this process's clock alone, if it was this process's claim.
+// heldFor returns how long a claim was held. If the claim is this process's, only this process's
+// clock counts.
 func heldFor(c *sluice.Claim, now time.Time) time.Duration {
 	if !c.ReceivedAt.IsZero() {
 		return now.Sub(c.ReceivedAt)

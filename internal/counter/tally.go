@@ -1,5 +1,11 @@
-// Package counter counts the moves of jobs that one open store makes, and adds them to the store's statistics. Each store
-// has one tally, so that no move is counted twice, whoever calls the store and through however many decorators.
+// Package counter counts the moves of jobs that one open store makes, and adds the counts to the
+// store's statistics. Each store has one tally, so each move counts once, through any number of
+// decorators.
+//
+// Begin with [New] and [Tally]: a store calls Enqueued, Claimed, Settled and Moved after its
+// writes. The tally stores its counts every 10 s, and at Close.
+//
+// Read next: docs/guide/statistics.md, and package internal/rollup, which merges the counts.
 package counter
 
 import (
@@ -15,13 +21,13 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// keeper is the part of a store that a tally adds to.
+// keeper is the part of a store that stores a tally's counts.
 type keeper interface {
 	AddStats(ctx context.Context, holder string, stats []stat.Stat) error
 	Now(ctx context.Context) (time.Time, error)
 }
 
-// Tally counts for one open store. A nil Tally counts nothing. It may be used by many goroutines.
+// Tally counts for one open store. A nil Tally counts nothing. Many goroutines may use a Tally.
 type Tally struct {
 	keeper  keeper
 	log     *event.Log
@@ -34,25 +40,26 @@ type Tally struct {
 	stop   chan struct{}
 	ended  chan struct{}
 
-	// What follows belongs to the goroutine that adds, and to Close when that has ended.
+	// The following fields belong to the goroutine that stores the counts, and to Close when that
+	// has ended.
 	ahead   time.Duration // how far the store's clock is ahead of this machine's
-	known   bool          // it was asked
-	pending []stat.Stat   // taken and not stored yet
+	known   bool          // the store's clock was read
+	pending []stat.Stat   // taken, but not yet stored
 }
 
-// Options adjust a Tally.
+// Options configure a Tally.
 type Options struct {
-	// Logger gets a line when what was counted cannot be stored. Default: slog.Default.
+	// Logger gets a line when counts cannot be stored. Default: [slog.Default].
 	Logger *slog.Logger
-	// Last is how long Close may take to store the rest. Default and at the most 5 s.
+	// Last is how long Close may take to store the last counts. Default and maximum: 5 s.
 	Last time.Duration
 }
 
-// longestLast bounds Options.Last.
+// longestLast is the maximum of Options.Last.
 const longestLast = 5 * time.Second
 
-// New makes the tally of a store. It adds what was counted each 10 s from the first move on, and the rest at Close. A
-// keeper of nil: the store takes by itself, by Take.
+// New makes the tally of a store. The tally stores its counts every 10 s from the first move on,
+// and the rest at Close. With a nil keeper, the store takes the counts itself by [Tally.Take].
 func New(to keeper, options Options) *Tally {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
@@ -80,7 +87,7 @@ func (t *Tally) Enqueued(jobs []sluice.Insert, receipts []sluice.Receipt) {
 	t.work()
 }
 
-// Stored goes through the jobs that an enqueue stored: neither duplicates nor jobs that were refused.
+// Stored iterates over the jobs that an enqueue stored, without duplicates and refused jobs.
 func Stored(jobs []sluice.Insert, receipts []sluice.Receipt) iter.Seq[*sluice.Insert] {
 	return func(yield func(*sluice.Insert) bool) {
 		for i, receipt := range receipts {
@@ -91,7 +98,7 @@ func Stored(jobs []sluice.Insert, receipts []sluice.Receipt) iter.Seq[*sluice.In
 	}
 }
 
-// Claimed counts the jobs that a claim got, and notes when this process got them.
+// Claimed counts the jobs of a claim, and records when this process got them.
 func (t *Tally) Claimed(claims []*sluice.Claim) {
 	if t == nil || len(claims) == 0 {
 		return
@@ -106,7 +113,7 @@ func (t *Tally) Claimed(claims []*sluice.Claim) {
 	t.work()
 }
 
-// Settled counts what settlements did. Errs has an entry for each, nil for each that was made.
+// Settled counts settlements. Errs has one entry each; nil: the settlement was made.
 func (t *Tally) Settled(settlements []sluice.Settlement, errs []error) {
 	if t == nil {
 		return
@@ -123,14 +130,14 @@ func (t *Tally) Settled(settlements []sluice.Settlement, errs []error) {
 }
 
 func countSettled(moved stat.Moved, move Settled) {
-	if move.Event == sluice.EventBury && !move.Failed { // it has lost its holders: its lease ran out, too
+	if move.Event == sluice.EventBury && !move.Failed { // the job lost its holders: its last lease ended, too
 		moved(move.Queue, move.Tenant, sluice.EventRecover, 1, stat.Unknown, stat.Unknown, stat.Unknown)
 		move.Run = stat.Unknown
 	}
 	moved(move.Queue, move.Tenant, move.Event, 1, stat.Unknown, move.Run, move.Total)
 }
 
-// Recovered counts what became of jobs whose leases ran out.
+// Recovered counts jobs whose leases ended.
 func (t *Tally) Recovered(queue string, done sluice.Recovered) {
 	if t == nil || done == (sluice.Recovered{}) {
 		return
@@ -144,7 +151,7 @@ func (t *Tally) buried(queue, tenant string, jobs int) {
 	t.Moved(queue, tenant, sluice.EventBury, jobs)
 }
 
-// Moved counts jobs that made a move of which no time is told.
+// Moved counts moves without times.
 func (t *Tally) Moved(queue, tenant string, event sluice.Event, jobs int) {
 	if t == nil || jobs == 0 {
 		return
@@ -162,7 +169,8 @@ func (t *Tally) StartFailed(queue, tenant string) {
 	t.work()
 }
 
-// Take gives what was counted in slots that are over at an instant by the store's clock: for a store without a keeper.
+// Take returns the counts of buckets that ended before an instant of the store's clock, for a store
+// without a keeper.
 func (t *Tally) Take(now time.Time) []stat.Stat {
 	if t == nil || t.counter.Empty() {
 		return nil
@@ -170,7 +178,7 @@ func (t *Tally) Take(now time.Time) []stat.Stat {
 	return t.counter.Take(now)
 }
 
-// Holder is by which name the statistics know the tally.
+// Holder is the name of the tally in the statistics.
 func (t *Tally) Holder() string {
 	if t == nil {
 		return ""
@@ -178,7 +186,8 @@ func (t *Tally) Holder() string {
 	return t.holder
 }
 
-// Close adds the rest; from then on nothing is added. While the store does not answer it takes Options.Last.
+// Close stores the last counts; later moves are not stored. While the store does not answer, Close
+// takes up to Options.Last.
 func (t *Tally) Close() {
 	if t == nil {
 		return
@@ -190,7 +199,8 @@ func (t *Tally) Close() {
 	})
 }
 
-// work begins to add what is counted, at the first move: who only reads a store writes nothing to it.
+// work starts storing counts at the first move, so a process that only reads a store never writes
+// to it.
 func (t *Tally) work() {
 	if t.keeper != nil {
 		t.begin.Do(func() { go t.run() })
@@ -215,8 +225,8 @@ func (t *Tally) run() {
 	}
 }
 
-// add adds what was counted, with last also in the slot that is not over. What cannot be stored is logged and tried again
-// with the next; nothing is counted twice by that.
+// add stores the counts. With last set, it includes the current bucket. Counts that cannot be
+// stored are logged and stored with the next ones; none counts twice.
 func (t *Tally) add(ctx context.Context, last bool) {
 	if err := t.store(ctx, last); err != nil {
 		t.log.Tell(event.StatsNotStored, "", "error", err)
@@ -225,7 +235,7 @@ func (t *Tally) add(ctx context.Context, last bool) {
 
 func (t *Tally) store(ctx context.Context, last bool) error {
 	if len(t.pending) == 0 && t.counter.Empty() {
-		return nil // a process that does nothing asks for nothing
+		return nil // an idle process asks nothing
 	}
 	if err := t.askClock(ctx); err != nil && !t.known {
 		return err
@@ -241,7 +251,7 @@ func (t *Tally) store(ctx context.Context, last bool) error {
 		return nil
 	}
 	err := t.keeper.AddStats(ctx, t.holder, t.pending)
-	if err == nil || errors.Is(err, sluice.ErrInvalid) { // that would be refused for ever
+	if err == nil || errors.Is(err, sluice.ErrInvalid) { // the store would refuse an invalid count for ever
 		t.pending = nil
 	}
 	return err
@@ -259,7 +269,7 @@ func (t *Tally) askClock(ctx context.Context) error {
 	return nil
 }
 
-// forgetOld drops slots that no store takes any more.
+// forgetOld drops buckets that are too old for every store.
 func (t *Tally) forgetOld(now time.Time) {
 	first := 0
 	for first < len(t.pending) && t.pending[first].At.Before(now.Add(-stat.FineKept)) {

@@ -1,7 +1,10 @@
-// Command coverage reads a coverage profile, prints how many of the statements of each package the
-// tests ran, and fails if one of the named packages stays below the bound:
+// Command coverage reads a coverage profile and prints the share of each package's statements that
+// the tests ran. If a named package stays below the bound, the command fails:
 //
 //	coverage -profile coverage.out -least 85 PACKAGE…
+//
+// Read next: the function report for the output, and the Makefile, which runs the command after the
+// tests.
 package main
 
 import (
@@ -16,7 +19,7 @@ import (
 	"strings"
 )
 
-// share is how many statements of a package there are, and how many of them ran.
+// share is how many statements a package has, and how many of them ran.
 type share struct{ ran, all int }
 
 func (s share) percent() float64 { return 100 * float64(s.ran) / float64(max(s.all, 1)) }
@@ -36,7 +39,7 @@ func main() {
 	}
 }
 
-// report prints the shares, and gives the named packages that are below the bound.
+// report prints the shares, and returns the named packages below the bound.
 func report(profile string, least float64, named []string) ([]string, error) {
 	shares, err := read(profile)
 	if err != nil {
@@ -59,8 +62,8 @@ func report(profile string, least float64, named []string) ([]string, error) {
 	return low, nil
 }
 
-// read sums a profile by package. The same block comes once for each test program that holds it; it
-// counts as run if one of them ran it.
+// read adds up a profile by package. Each test program repeats a block; the block ran if one of
+// them ran it.
 func read(profile string) (map[string]share, error) {
 	file, err := os.Open(profile)
 	if err != nil {

@@ -31,30 +31,33 @@ var postgresCheckSQL string
 //go:embed sql/postgres_reasons.sql
 var postgresReasonsSQL string
 
-// Ledger is where payments are posted: two entries each, one that takes and one that gives.
+// Ledger is the book of payments. A payment makes two entries: one takes the money, one gives it.
 type Ledger interface {
-	// Prepare makes the table.
+	// Prepare creates the table.
 	Prepare(ctx context.Context) error
 	// Post posts a payment and completes its job, in one transaction.
 	Post(ctx context.Context, claim *sluice.Claim, p Payment) error
-	// Check counts, by SQL, what became of the payments of a queue.
+	// Check counts the outcome of a queue's payments by SQL.
 	Check(ctx context.Context, queue string) (Check, error)
 }
 
-// Check is what the books say at the end.
+// Check is the result of checking the books.
 type Check struct {
-	// Payments were enqueued; Posted are in the ledger; Dead will not be, each with its reason.
+	// Payments were enqueued; Posted are in the ledger; Dead are dead letters, each with its
+	// reason.
 	Payments int `json:"payments"`
 	Posted   int `json:"posted"`
 	Dead     int `json:"dead"`
-	// Cents is the sum of all payments, CentsPosted and CentsDead those of each kind.
+	// Cents is the sum of all payments. CentsPosted and CentsDead are the sums of posted and of
+	// dead ones.
 	Cents       int64 `json:"cents"`
 	CentsPosted int64 `json:"cents_posted"`
 	CentsDead   int64 `json:"cents_dead"`
 
-	// The faults; all must be 0. Doubled payments have other than two entries, Misposted another
-	// amount in the ledger than in the job, or no job at all, DeadButPosted are both, DeadForNoReason lack an error, Unfinished are neither posted nor dead, Unposted are
-	// completed and not in the ledger, and Balance is what taking and giving do not cancel out.
+	// The faults; all must be 0. Doubled payments do not have exactly 2 entries. Misposted ones
+	// have another amount in the ledger than in the job, or no job. DeadButPosted are both.
+	// DeadForNoReason lack an error. Unfinished are not posted and not dead. Unposted are
+	// completed, but not in the ledger. Balance is the sum of all entries.
 	Doubled         int   `json:"doubled"`
 	Misposted       int   `json:"misposted"`
 	DeadButPosted   int   `json:"dead_but_posted"`
@@ -63,29 +66,29 @@ type Check struct {
 	Unposted        int   `json:"unposted"`
 	Balance         int64 `json:"balance"`
 
-	// FailedAttempts, Recoveries and Releases count what happened on the way.
+	// FailedAttempts, Recoveries and Releases count the events on the way.
 	FailedAttempts int `json:"failed_attempts"`
 	Recoveries     int `json:"recoveries"`
 	Releases       int `json:"releases"`
 
-	// Reasons counts the dead by their error.
+	// Reasons counts the dead letters by error.
 	Reasons []Reason `json:"reasons"`
 }
 
-// Reason is why payments died.
+// Reason is the error of dead payments.
 type Reason struct {
 	Error string `json:"error"`
 	Count int    `json:"count"`
 }
 
-// Holds reports whether every payment was posted exactly once or is dead with its reason, and
-// whether the money adds up.
+// Holds reports whether every payment was posted exactly once or is dead with a reason, and the
+// money adds up.
 func (c Check) Holds() bool {
 	return c.Doubled == 0 && c.Misposted == 0 && c.DeadButPosted == 0 && c.DeadForNoReason == 0 && c.Unfinished == 0 && c.Unposted == 0 && c.Balance == 0 &&
 		c.Posted+c.Dead == c.Payments && c.CentsPosted+c.CentsDead == c.Cents
 }
 
-// targets are where a row of the check statements goes.
+// targets returns the scan targets for a row of the check statements.
 func (c *Check) targets() []any {
 	return []any{
 		&c.Payments, &c.Posted, &c.Dead, &c.Cents, &c.CentsPosted, &c.CentsDead, &c.Doubled, &c.Misposted, &c.DeadButPosted,
@@ -93,7 +96,7 @@ func (c *Check) targets() []any {
 	}
 }
 
-// NewLedger gives the ledger that lies beside a store.
+// NewLedger returns the ledger in the same database as a store.
 func NewLedger(store sluice.Store) (Ledger, error) {
 	if s, ok := sluice.StoreAs[*sqlite.Store](store); ok {
 		return sqliteLedger{s}, nil
@@ -141,7 +144,7 @@ func (l sqliteLedger) Check(ctx context.Context, queue string) (Check, error) {
 }
 
 func readReasons(rows *sql.Rows) ([]Reason, error) {
-	out := []Reason{} // JSON has an empty list, not null
+	out := []Reason{} // so that JSON has an empty list instead of null
 	for rows.Next() {
 		var r Reason
 		if err := rows.Scan(&r.Error, &r.Count); err != nil {

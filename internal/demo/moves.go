@@ -8,9 +8,9 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// movesOf lists what the audit tells of the jobs of a queue, in the order in which it was written. That order
-// is exact where instants are not: a claim is written after what is in flight was counted, and an end before
-// it can be counted.
+// movesOf lists the audit entries of a queue's jobs, in the order in which they were written. This
+// order is exact where instants are not. A claim is written after the jobs in flight were counted,
+// and an end before a claim can count it.
 func movesOf(ctx context.Context, client *sluice.Client, queue string) ([]sluice.AuditEntry, error) {
 	var moves []sluice.AuditEntry
 	filter := sluice.AuditFilter{Object: sluice.ObjectJob, Name: queue, Limit: 10_000}

@@ -8,20 +8,20 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Pace is how fast payments were claimed, as the audit tells it.
+// Pace is how fast payments were claimed, according to the audit.
 type Pace struct {
-	// Rate and Burst are what was allowed.
+	// Rate and Burst are the limits.
 	Rate  string `json:"rate"`
 	Burst int    `json:"burst"`
-	// Claims were made, Over of them at a moment at which they were not allowed.
+	// Claims is the number of claims; Over of them broke the limits.
 	Claims int `json:"claims"`
 	Over   int `json:"over"`
-	// PerSecond is the mean from the first claim to the last.
+	// PerSecond is the mean rate from the first claim to the last.
 	PerSecond float64 `json:"per_second"`
 }
 
-// CheckPace looks at every claim of a queue whose moves are all audited, and counts those that were more than the rate and
-// the burst allow in the window that ends with them.
+// CheckPace reads every claim of a queue that audits all moves, and counts the claims over the
+// limits. Such a claim exceeds the rate and the burst in the window that ends with it.
 func CheckPace(ctx context.Context, client *sluice.Client, queue sluice.Queue) (Pace, error) {
 	rate := queue.Settings.Rate
 	pace := Pace{Rate: rate.String(), Burst: queue.Settings.Burst}
@@ -43,7 +43,7 @@ func CheckPace(ctx context.Context, client *sluice.Client, queue sluice.Queue) (
 	return pace, nil
 }
 
-// claimsOf lists when each claim of a queue was made, the first first.
+// claimsOf lists the times of a queue's claims, earliest first.
 func claimsOf(ctx context.Context, client *sluice.Client, queue string) ([]time.Time, error) {
 	moves, err := movesOf(ctx, client, queue)
 	if err != nil {

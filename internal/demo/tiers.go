@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Grants are what the demo's queue grants to the tenants of each tier: the preset capacities, and weights that
-// let the shares differ.
+// Grants are the limits of the demo's queue for each tier: the preset concurrency limits, and
+// weights that make the shares differ.
 func Grants(queue string) []sluice.TenantLimits {
 	grants := sluice.PresetTiers()
 	for i, weight := range []int{1, 2, 5} {
@@ -21,8 +21,8 @@ func Grants(queue string) []sluice.TenantLimits {
 	return grants
 }
 
-// tierOf puts the tenants of a wave into tiers by their places in the order of names: of ten, one is ENTERPRISE,
-// three are PRO and six are FREE.
+// tierOf puts the tenants of a wave into tiers by their place in the order of names. Of 10 tenants,
+// 1 is ENTERPRISE, 3 are PRO and 6 are FREE.
 func tierOf(place int) string {
 	switch place % 10 {
 	case 0:
@@ -33,10 +33,10 @@ func tierOf(place int) string {
 	return "FREE"
 }
 
-// SetTiers makes the tiers, grants what they have in the demo's queue alone, and puts tenants into them. A tenant
-// that is in a tier already stays there.
+// SetTiers creates the tiers, stores their limits in the demo's queue alone, and puts tenants into
+// them. A tenant that already has a tier keeps it.
 func SetTiers(ctx context.Context, store sluice.Store, client *sluice.Client, queue string, tenants []string, act sluice.Act) error {
-	act.ID = sluice.ID{} // each change has one of its own
+	act.ID = sluice.ID{} // each change has its own id
 	for _, grant := range Grants(queue) {
 		if _, err := client.AddTier(ctx, grant.Tier, act); err != nil && !errors.Is(err, sluice.ErrConflict) {
 			return err
@@ -66,37 +66,38 @@ func SetTiers(ctx context.Context, store sluice.Store, client *sluice.Client, qu
 	return nil
 }
 
-// Tier is what became of the jobs of a tier's tenants, as the audit tells it.
+// Tier is the outcome of the jobs of a tier's tenants, according to the audit.
 type Tier struct {
-	// Tier is its name; empty: of the jobs without a tenant, and of tenants without a tier.
+	// Tier is its name. Empty: jobs without a tenant, and of tenants without a tier.
 	Tier    string `json:"tier"`
 	Tenants int    `json:"tenants"`
 	Jobs    int    `json:"jobs"`
-	// Claims were made of its jobs.
+	// Claims is the number of claims of its jobs.
 	Claims int `json:"claims"`
-	// Share is the part of the tier in the first half of all claims, while every tier has work.
+	// Share is the tier's share of the first half of all claims, while every tier has work.
 	Share float64 `json:"share"`
-	// Highest is the most that any of its tenants had in flight at one moment, and Capacity what each was
-	// allowed; 0: no limit. Of tenants with limits of their own, Capacity is the largest.
+	// Highest is the most jobs that one of its tenants had in flight at once. Capacity is the
+	// concurrency limit of each tenant; 0: no limit. If tenants have their own limits, Capacity is
+	// the largest.
 	Highest  int `json:"highest_in_flight"`
 	Capacity int `json:"capacity"`
-	// Over counts claims that gave a tenant more than its capacity.
+	// Over counts claims that exceeded a tenant's concurrency limit.
 	Over int `json:"over_capacity"`
-	// MedianWait is from when a job was due to when it was claimed, at the last of its attempts, in seconds.
+	// MedianWait is the time in seconds from due to the claim of the last attempt.
 	MedianWait float64 `json:"median_wait_seconds"`
 
 	early int // claims in the first half
 	waits []time.Duration
 }
 
-// standing is a tenant while the audit is replayed.
+// standing is a tenant's state while the audit is replayed.
 type standing struct {
 	tier           *Tier
 	capacity, held int
 }
 
-// CheckTiers replays every move of a queue whose moves are all audited, and looks what each tenant had in flight
-// after each of them.
+// CheckTiers replays every move of a queue that audits all moves, and counts each tenant's jobs in
+// flight after each of them.
 func CheckTiers(ctx context.Context, store sluice.Store, client *sluice.Client, queue string) ([]Tier, error) {
 	book := tierBook{store: store, tiers: make(map[string]*Tier), tenants: make(map[string]*standing), jobs: make(map[sluice.ID]*standing)}
 	if err := book.readJobs(ctx, client, queue); err != nil {
@@ -110,7 +111,7 @@ func CheckTiers(ctx context.Context, store sluice.Store, client *sluice.Client, 
 	return book.sum(), nil
 }
 
-// tierBook gathers what is known of the jobs of a queue.
+// tierBook collects the facts about the jobs of a queue.
 type tierBook struct {
 	store   sluice.Store
 	tiers   map[string]*Tier
@@ -119,7 +120,7 @@ type tierBook struct {
 	half    int // of all claims
 }
 
-// readJobs finds whose each job is, and how long it waited.
+// readJobs finds the tenant of each job, and how long the job waited.
 func (b *tierBook) readJobs(ctx context.Context, client *sluice.Client, queue string) error {
 	filter := sluice.JobFilter{Queue: queue, Limit: 10_000}
 	for {
@@ -145,7 +146,7 @@ func (b *tierBook) readJobs(ctx context.Context, client *sluice.Client, queue st
 	}
 }
 
-// standingOf finds the tier and the capacity of a job's tenant.
+// standingOf finds the tier and the concurrency limit of a job's tenant.
 func (b *tierBook) standingOf(ctx context.Context, job sluice.Job) (*standing, error) {
 	if s := b.tenants[job.Tenant]; s != nil {
 		return s, nil
@@ -173,7 +174,7 @@ func (b *tierBook) standingOf(ctx context.Context, job sluice.Job) (*standing, e
 	return s, nil
 }
 
-// replay follows what each tenant has in flight through all moves.
+// replay counts each tenant's jobs in flight through all moves.
 func (b *tierBook) replay(moves []sluice.AuditEntry) {
 	claims := 0
 	for _, move := range moves {
@@ -208,9 +209,9 @@ func (b *tierBook) replay(moves []sluice.AuditEntry) {
 
 func inFlight(s sluice.State) bool { return s == sluice.StateClaimed || s == sluice.StateDispatched }
 
-// sum gives the tiers, the one with the least capacity first, and those without a limit last.
+// sum returns the tiers, the lowest concurrency limit first, and tiers without a limit last.
 func (b *tierBook) sum() []Tier {
-	out := []Tier{} // JSON has an empty list, not null
+	out := []Tier{} // so that JSON has an empty list instead of null
 	for _, t := range b.tiers {
 		t.Share = float64(t.early) / float64(max(b.half, 1))
 		if n := len(t.waits); n > 0 {

@@ -1,6 +1,11 @@
-// Package demo is the main job on real input: a wave of payments that all fall due in the same
-// second, posted into a ledger in the transactions that complete them, with faults on purpose and a
-// check by SQL that no money was lost or made.
+// Package demo is the main task of Sluice on real input: a wave of payments that fall due in the
+// same second. Workers post them into a ledger, in the transactions that complete their jobs.
+// Faults are built in, and a check by SQL proves that no money was lost or made.
+//
+// Begin with [Wave], which writes the payments, [NewWorker], which posts them, and [Ledger], whose
+// Check reads the books. [CheckPace] and [CheckTiers] prove that the limits held.
+//
+// Read next: docs/examples, and the command `sluice demo` in package cli.
 package demo
 
 import (
@@ -23,11 +28,11 @@ type Payment struct {
 	Cents    int64  `json:"cents"`
 	Currency string `json:"currency"`
 	Purpose  string `json:"purpose"`
-	// Bank says how the bank answers; see the constants.
+	// Bank is the bank's answer; see the constants.
 	Bank string `json:"bank"`
 }
 
-// How the bank of a payment answers.
+// The answers of a payment's bank.
 const (
 	BankWell        = "well"
 	BankSlowOnce    = "times out once"
@@ -36,10 +41,10 @@ const (
 	BankClosed      = "says that the account is closed"
 )
 
-// maxCents keeps the sum of any number of payments that fit a file from overflowing.
+// maxCents keeps the sum of all payments from overflowing.
 const maxCents = 1 << 40
 
-// Check refuses what cannot be posted.
+// Check returns an error for a payment that cannot be posted.
 func (p Payment) Check() error {
 	for _, text := range []struct{ name, value string }{{"payment_id", p.ID}, {"payer", p.Payer}, {"payee", p.Payee}} {
 		if text.value == "" {
@@ -52,8 +57,9 @@ func (p Payment) Check() error {
 	return nil
 }
 
-// Prepare makes a job of a file of payments one of the demo's: of its queue, with the payment's id
-// for a key, and nothing that would end it otherwise than by being posted or dead.
+// Prepare turns a job of a file of payments into a job of the demo: in its queue, with the
+// payment's id as key. Options that could end the job in another way than posted or dead are
+// dropped.
 func Prepare(job *sluice.NewJob, queue string) error {
 	if len(job.Payload) == 0 {
 		return &sluice.InvalidError{Field: "payload", Rule: "it is missing"}
@@ -69,23 +75,23 @@ func Prepare(job *sluice.NewJob, queue string) error {
 		Tenant: job.Tenant, Key: p.ID, DueAt: job.DueAt, Delay: job.Delay, Priority: job.Priority,
 		Labels: job.Labels, MaxAttempts: job.MaxAttempts,
 	}
-	payload, err := json.Marshal(p) // names in other cases, or twice, would read differently in SQL
+	payload, err := json.Marshal(p) // SQL would read names with other capitals, or repeated names, differently
 	*job = sluice.NewJob{Queue: queue, Payload: payload, EnqueueOptions: options}
 	return err
 }
 
-// Wave describes a wave of payments to make up.
+// Wave describes a wave of payments to generate.
 type Wave struct {
-	// Payments and Tenants are how many.
+	// Payments and Tenants are the numbers of payments and tenants.
 	Payments int
 	Tenants  int
-	// Seed makes the same wave again.
+	// Seed is the seed of all random choices: the same seed makes the same wave.
 	Seed uint64
-	// DueAt is when all of them fall due.
+	// DueAt is the due time of all payments.
 	DueAt time.Time
 }
 
-// line is a payment as a line of a file that «sluice enqueue QUEUE --file FILE» takes.
+// line is a payment as a line of the file that `sluice enqueue QUEUE --file FILE` reads.
 type line struct {
 	Tenant  string    `json:"tenant"`
 	Key     string    `json:"key"`
@@ -93,7 +99,7 @@ type line struct {
 	Payload Payment   `json:"payload"`
 }
 
-// Write writes the wave, one job a line, about 1 KB each.
+// Write writes the wave, one job per line, about 1 KB each.
 func (v Wave) Write(w io.Writer) error {
 	random := rand.New(rand.NewPCG(v.Seed, 4))
 	out := bufio.NewWriterSize(w, 1<<20)
@@ -120,7 +126,7 @@ func (v Wave) payment(random *rand.Rand, n int, tenant string) Payment {
 	}
 }
 
-// bank makes most answers good ones.
+// bank chooses an answer; most are good.
 func bank(random *rand.Rand) string {
 	switch roll := random.IntN(1000); {
 	case roll < 40:

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-queue/sluice/worker"
 )
 
-// Settings are those of the demo's queue: quick retries, and short leases, so that the jobs of a
-// worker that is killed are handed out again within seconds.
+// Settings are the settings of the demo's queue. Retries are quick and leases short, so that the
+// jobs of a killed worker run again within seconds.
 func Settings() sluice.Settings {
 	s := sluice.DefaultSettings()
 	s.Lease = 3 * time.Second
@@ -32,7 +32,7 @@ func NewWorker(store sluice.Store, ledger Ledger, queue string, slots int, logge
 	return w
 }
 
-// askBank is the fault on purpose.
+// askBank causes the built-in faults.
 func askBank(p Payment, attempt int) error {
 	switch p.Bank {
 	case BankClosed:

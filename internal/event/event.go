@@ -1,5 +1,10 @@
-// Package event is every line that Sluice logs: what it is called, how loud it is, when it comes and what is in it.
-// docs/events.md is made from it, and nothing else is logged by who runs, dispatches, follows and forwards jobs.
+// Package event defines every line that Sluice logs: its name, its level, when it appears and its
+// fields. Workers, dispatchers, forwarders, upkeep and servers log nothing else.
+//
+// Begin with [Log], which writes events and limits their number, and with table.go, which defines
+// the events. [All] and [Fields] list them; docs/events.md is generated from these.
+//
+// Read next: docs/events.md.
 package event
 
 import (
@@ -8,33 +13,34 @@ import (
 	"strings"
 )
 
-// Event is something that is logged.
+// Event is a kind of log line.
 type Event struct {
 	// Name is the line's message.
 	Name  string
 	Level slog.Level
-	// By is who logs it.
+	// By is the part of Sluice that logs the event.
 	By string
-	// When says when it comes, and what to do where that is not plain.
+	// When describes when the event is logged, and what to do then if that is not obvious.
 	When string
-	// Fields are what is in it beside the holder, in order. One in brackets is there where it is known.
+	// Fields are the names of its fields beside the holder, in order. A field in brackets is
+	// present if it is known.
 	Fields string
 }
 
-// Must lists the fields that are in every line of the event.
+// Must lists the fields that every line of the event has.
 func (e *Event) Must() []string {
 	return slices.DeleteFunc(strings.Fields(e.Fields), func(f string) bool { return strings.HasPrefix(f, "[") })
 }
 
-// May lists all fields that can be in a line of the event.
+// May lists all fields that a line of the event can have.
 func (e *Event) May() []string {
 	return strings.Fields(strings.NewReplacer("[", "", "]", "").Replace(e.Fields))
 }
 
-// Field is what a name stands for in every line.
+// Field is the meaning of a field's name, the same in every line.
 type Field struct{ Name, Meaning string }
 
-// Fields lists what the names of fields stand for.
+// Fields lists the meanings of all field names.
 func Fields() []Field { return slices.Clone(fields) }
 
 // All lists every event, in the order of the documents.
@@ -42,7 +48,7 @@ func All() []*Event { return slices.Clone(all) }
 
 var all []*Event
 
-// is puts an event in the table.
+// is adds an event to the table.
 func is(name string, level slog.Level, by, fields, when string) *Event {
 	e := &Event{Name: name, Level: level, By: by, When: when, Fields: fields}
 	all = append(all, e)

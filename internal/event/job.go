@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Of is the event of a move that ends a holder's claim, or what it became.
+// Of returns the event for the move that ends a holder's claim.
 func Of(move sluice.Event) *Event {
 	switch move {
 	case sluice.EventComplete:
@@ -26,7 +26,7 @@ func Of(move sluice.Event) *Event {
 	return JobReleased
 }
 
-// Wait is an argument for a wait that may be none.
+// Wait returns an argument for a wait, or an empty one if there is none.
 func Wait(d time.Duration) any {
 	if d <= 0 {
 		return nil
@@ -34,7 +34,7 @@ func Wait(d time.Duration) any {
 	return d
 }
 
-// Count is an argument for a number that may be none.
+// Count returns an argument for a number, or an empty one for 0.
 func Count(n int) any {
 	if n == 0 {
 		return nil
@@ -42,7 +42,7 @@ func Count(n int) any {
 	return n
 }
 
-// Some is an argument for a list that may be empty.
+// Some returns an argument for a list, or an empty one for an empty list.
 func Some(list []string) any {
 	if len(list) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func Some(list []string) any {
 	return list
 }
 
-// Labels is an argument for a job's labels, which may be none.
+// Labels returns an argument for a job's labels, or an empty one if there are none.
 func Labels(labels map[string]string) any {
 	pairs := make([]string, 0, len(labels))
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
@@ -59,7 +59,8 @@ func Labels(labels map[string]string) any {
 	return strings.Join(pairs, ",")
 }
 
-// NoticePause tells that a queue was paused or resumed, if it was since the last look, and gives whether it is paused.
+// NoticePause logs that a queue was paused or resumed since the last call, and returns whether it
+// is paused.
 func (l *Log) NoticePause(q sluice.Queue, was bool) (paused bool) {
 	if q.Settings.Paused == was {
 		return was

@@ -17,33 +17,34 @@ const (
 	Window = 10 * time.Second
 )
 
-// Log writes events, each with who tells it. Of an event of a queue no more than so many lines are written within a
-// window; how many were left out is told when the window ends, or at Flush. It may be used by many goroutines.
+// Log writes events with the name of their holder. Within a window, it writes only a limited number
+// of lines per event and queue. The number of omitted lines follows when the window ends, or at
+// Flush. Many goroutines may use a Log.
 type Log struct {
 	logger *slog.Logger
 	limit  int
 
 	mu     sync.Mutex
 	slots  map[slot]*count
-	tooOld time.Time // when the store refused this program last, because the schema is too new for it
+	tooOld time.Time // when the store last refused this program because the schema is too new
 }
 
-// slot is what lines are counted by.
+// slot is an event and a queue, whose lines are counted together.
 type slot struct {
 	event *Event
 	queue string
 }
 
-// count is how many lines of a slot came within the window that is open.
+// count is the number of a slot's lines in the current window.
 type count struct {
 	until   time.Time
 	written int
 	leftOut int
-	timer   *time.Timer // runs while some are left out
+	timer   *time.Timer // runs while lines were omitted
 }
 
-// NewLog makes a log of what a holder, or somebody without a name, does. Limit is how many lines of an event of a queue are written within a window;
-// 0: DefaultLimit, negative: all.
+// NewLog makes a log for a holder, or for a part without a name. Limit is how many lines it writes
+// per event, queue and window. 0: DefaultLimit; negative: all.
 func NewLog(logger *slog.Logger, holder string, limit int) *Log {
 	if limit == 0 {
 		limit = DefaultLimit
@@ -54,10 +55,10 @@ func NewLog(logger *slog.Logger, holder string, limit int) *Log {
 	return &Log{logger: logger, limit: limit, slots: make(map[slot]*count)}
 }
 
-// Tell logs an event; the arguments are those of slog. The queue may be empty, and what is empty is left out.
+// Tell logs an event; args are as in slog. The queue may be empty, and empty arguments are omitted.
 //
-// Once the store refuses this program as too old for the schema, every verb fails for that reason. That is told once, in
-// place of all lines that give it.
+// Once the store refuses this program because the schema is too new, every call fails for this
+// reason. Tell then logs one line about it, instead of all lines with this error.
 func (l *Log) Tell(e *Event, queue string, args ...any) {
 	if err := newerSchema(args); err != nil {
 		if !l.tellsTooOld() {
@@ -75,7 +76,7 @@ func (l *Log) Tell(e *Event, queue string, args ...any) {
 	l.write(line, args)
 }
 
-// TellJob logs an event of a job that the holder has.
+// TellJob logs an event of a job that the holder has claimed.
 func (l *Log) TellJob(e *Event, c *sluice.Claim, args ...any) {
 	if !l.takes(e, c.Queue) {
 		return
@@ -89,7 +90,7 @@ func (l *Log) TellJob(e *Event, c *sluice.Claim, args ...any) {
 	l.write(line, args)
 }
 
-// newerSchema finds an ErrNewerSchema among the arguments of a line.
+// newerSchema finds a [sluice.ErrNewerSchema] among the arguments of a line.
 func newerSchema(args []any) error {
 	for _, arg := range args {
 		if err, is := arg.(error); is && errors.Is(err, sluice.ErrNewerSchema) {
@@ -99,7 +100,7 @@ func newerSchema(args []any) error {
 	return nil
 }
 
-// tellsTooOld reports whether to tell that the store refuses this program: not if the store did so within the last minute.
+// tellsTooOld reports whether to log that the store refuses this program: at most once a minute.
 func (l *Log) tellsTooOld() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +119,7 @@ func (l *Log) write(line slog.Record, args []any) {
 	_ = l.logger.Handler().Handle(context.Background(), line) // as slog does it
 }
 
-// takes reports whether a line is to be written, and counts it.
+// takes reports whether to write a line, and counts it.
 func (l *Log) takes(e *Event, queue string) bool {
 	if !l.logger.Enabled(context.Background(), e.Level) {
 		return false
@@ -149,7 +150,7 @@ func (l *Log) takes(e *Event, queue string) bool {
 	return false
 }
 
-// tellLeftOut ends a window in which lines were left out.
+// tellLeftOut ends a window, and logs how many lines it omitted.
 func (l *Log) tellLeftOut(at slot) {
 	l.mu.Lock()
 	c := l.slots[at]
@@ -171,7 +172,7 @@ func (l *Log) tellLeftOut(at slot) {
 	_ = l.logger.Handler().Handle(context.Background(), line) // as slog does it
 }
 
-// Flush tells of all lines that were left out so far.
+// Flush logs how many lines were omitted so far.
 func (l *Log) Flush() {
 	l.mu.Lock()
 	var open []slot

@@ -1,6 +1,6 @@
 package event
 
-// A job's way.
+// The life of a job.
 var (
 	JobDuplicate = is("job duplicate", info, "client", "job queue [tenant]",
 		"an enqueue stored nothing, because another job holds the key or the id: the job that the line names")
@@ -160,7 +160,7 @@ var (
 		"a fault of ours, while a request was answered")
 )
 
-// All of them.
+// Events of all parts.
 var (
 	NotBeaten = is("heartbeat not written", warn, "worker, dispatcher, forwarder", "error",
 		"the store could not be told that the holder is alive; it is tried again")
@@ -178,7 +178,7 @@ var (
 		"of an event there were more lines than a queue may have in 10 s. It is as loud as the event itself")
 )
 
-// What a store on PostgreSQL, and programs that «sluice work» runs, have to say beside.
+// Events of a store on PostgreSQL, and of programs that `sluice work` runs.
 var (
 	JobsMissing = is("jobs missing", wrong, "store", "queue jobs",
 		"claims, or those who follow runs, found jobs whose row somebody had deleted by plain SQL, and took away what was left of them. The audit names each")

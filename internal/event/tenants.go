@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// maxTenants is how many tenants of a queue are remembered, maxKnown of how many it is remembered that they were looked
-	// up, and maxLooks how many are looked at within a window.
+	// maxTenants is how many tenants of a queue are remembered. maxKnown is for how many tenants
+	// the look-up is remembered, and maxLooks how many are looked up within a window.
 	maxTenants = 100
 	maxKnown   = 10_000
 	maxLooks   = 5
-	// knownFor is how long a tenant counts as stored, or not, before it is looked up again.
+	// knownFor is how long a look-up of a tenant counts.
 	knownFor = 10 * time.Minute
-	// lookInterval is how often it is asked whether it is time.
+	// lookInterval is how often Run checks whether it is time for a look-up.
 	lookInterval = time.Second
 )
 
-// Tenants tells of tenants that are at capacity, of those that were deleted, and of those that nobody has stored although
-// tiers have limits. A claim
-// only says that some tenant's jobs wait, so that it is looked up whose: of those whose jobs were claimed here, some,
-// once in a window, beside the claims.
+// Tenants logs tenants at their concurrency limit, tenants that were deleted, and tenants that are
+// not stored although tiers have limits. A claim only shows that jobs of some tenant wait. So
+// Tenants looks up some of the tenants whose jobs were claimed here, once per window, beside the
+// claims.
 type Tenants struct {
 	log   *Log
 	store sluice.Store
@@ -32,24 +32,24 @@ type Tenants struct {
 	mu     sync.Mutex
 	queues map[string]*tenants
 	known  map[string]time.Time // when tenants were looked up
-	told   map[string]bool      // those that are not stored, and of which it was told
+	told   map[string]bool      // tenants that are not stored, and were logged
 }
 
-// tenants are those of a queue.
+// tenants are the tenants of a queue.
 type tenants struct {
 	queue sluice.Queue
-	jobs  map[string]*sluice.Claim // one of each
-	fresh map[string]bool          // those of which it is not known whether they are stored
-	full  bool                     // some jobs wait for others of their tenant, or queue
-	next  time.Time                // when to look again
+	jobs  map[string]*sluice.Claim // one job of each
+	fresh map[string]bool          // tenants that were not looked up yet
+	full  bool                     // some jobs wait for others of their tenant or queue
+	next  time.Time                // time of the next look-up
 }
 
-// NewTenants makes Tenants that read a store and tell a log.
+// NewTenants makes a Tenants that reads a store and writes to a log.
 func NewTenants(log *Log, store sluice.Store) *Tenants {
 	return &Tenants{log: log, store: store, queues: make(map[string]*tenants), known: make(map[string]time.Time), told: make(map[string]bool)}
 }
 
-// Saw notes what a claim got. Queues that do not tell tenants apart cost nothing.
+// Saw records the result of a claim. A queue that does not serve tenants in turns costs nothing.
 func (t *Tenants) Saw(q sluice.Queue, claimed sluice.Claimed) {
 	if !q.ByTenant || len(claimed.Jobs) == 0 && !claimed.Full {
 		return
@@ -67,7 +67,7 @@ func (t *Tenants) Saw(q sluice.Queue, claimed sluice.Claimed) {
 			continue
 		}
 		if _, there := of.jobs[c.Tenant]; !there && len(of.jobs) >= maxTenants {
-			for other := range of.jobs { // any
+			for other := range of.jobs { // any tenant
 				delete(of.jobs, other)
 				break
 			}
@@ -79,7 +79,7 @@ func (t *Tenants) Saw(q sluice.Queue, claimed sluice.Claimed) {
 	}
 }
 
-// Run looks again and again, until ctx ends.
+// Run looks tenants up regularly, until ctx ends.
 func (t *Tenants) Run(ctx context.Context) {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
@@ -93,7 +93,8 @@ func (t *Tenants) Run(ctx context.Context) {
 	}
 }
 
-// look looks at the tenants of the queues for which it is time. What cannot be read is left for the next time.
+// look looks up tenants of the queues for which it is time. After an error, the next look-up tries
+// again.
 func (t *Tenants) look(ctx context.Context) {
 	now := time.Now()
 	var due []*tenants
@@ -121,7 +122,7 @@ func (t *Tenants) look(ctx context.Context) {
 	}
 }
 
-// lookForFull tells of tenants at capacity.
+// lookForFull logs tenants at their concurrency limit.
 func (t *Tenants) lookForFull(ctx context.Context, of *tenants) {
 	var names []string
 	for tenant := range of.jobs {
@@ -145,20 +146,20 @@ func (t *Tenants) lookForFull(ctx context.Context, of *tenants) {
 		case errors.Is(err, sluice.ErrNotFound), err == nil && outlook.Held == 0:
 			t.forget(of.queue.Name, tenant)
 		case err == nil && outlook.Terms.Capacity > 0 && outlook.Held >= outlook.Terms.Capacity:
-			stored, _ := t.store.Tenant(ctx, tenant) // who is not stored has no tier
+			stored, _ := t.store.Tenant(ctx, tenant) // a tenant that is not stored has no tier
 			t.log.Tell(TenantAtCapacity, of.queue.Name, "tenant", tenant, "tier", stored.Tier, "in_flight", outlook.Held, "capacity", outlook.Terms.Capacity)
 		}
 	}
 }
 
-// forget is for a tenant none of whose jobs is in flight.
+// forget drops a tenant without jobs in flight.
 func (t *Tenants) forget(queue, tenant string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.queues[queue].jobs, tenant)
 }
 
-// lookForUnknown tells of tenants that were deleted, and of those that are not stored where that matters because tiers
+// lookForUnknown logs tenants that were deleted, and tenants that are not stored although tiers
 // have limits.
 func (t *Tenants) lookForUnknown(ctx context.Context, of *tenants) {
 	if len(of.fresh) == 0 {
@@ -184,8 +185,8 @@ func (t *Tenants) lookForUnknown(ctx context.Context, of *tenants) {
 	}
 }
 
-// missing reports whether a tenant should be stored and is not: somebody deleted it, or tiers have limits. Where no tier
-// has, most tenants are never stored, and miss nothing.
+// missing reports whether a tenant should be stored and is not: it was deleted, or tiers have
+// limits. If no tier has limits, most tenants are never stored and lack nothing.
 func (t *Tenants) missing(ctx context.Context, tenant string, tiers bool) (bool, error) {
 	_, err := t.store.Tenant(ctx, tenant)
 	switch {
@@ -198,7 +199,7 @@ func (t *Tenants) missing(ctx context.Context, tenant string, tiers bool) (bool,
 	return len(last) > 0 && last[0].Event == sluice.EventDelete, err
 }
 
-// know notes that a tenant was looked up, and reports whether to tell of it: it is missing, and was not before.
+// know records a look-up, and reports whether to log the tenant: it is missing, and was not before.
 func (t *Tenants) know(queue, tenant string, missing bool) (tell bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 )
 
-// question is a row of the dashboard: what somebody wants to know who looks at it.
+// question is a row of the dashboard: a question of the person who reads it.
 type question struct {
 	asks   string
 	charts []chart
@@ -18,15 +18,15 @@ type chart struct {
 	title string
 	unit  string
 	lines []line
-	// metrics are those of rules whose figures the chart shows. The threshold of the first is drawn; the description names the
-	// rules of all.
+	// metrics are the metrics of alert rules that the chart shows. The threshold of the first is
+	// drawn; the description names the rules of all.
 	metrics []string
 }
 
-// line is one of a chart.
+// line is a line of a chart.
 type line struct{ expr, legend string }
 
-// questions are the dashboard. What is asked first comes first.
+// questions are the rows of the dashboard, the most frequent first.
 var questions = []question{
 	{"Is work flowing?", []chart{
 		{"Alerts that fire", "short", []line{{`sum by (severity) (max by (severity) (sluice_alerts{state="firing"}))`, "{{severity}}"}}, nil},
@@ -98,12 +98,12 @@ var questions = []question{
 	}},
 }
 
-// ended counts a kind of moves by queue.
+// ended counts a kind of move by queue.
 func ended(event string) string {
 	return `sum by (queue) (rate(sluice_moves_total{queue=~"$queue",event="` + event + `"}[$__rate_interval]))`
 }
 
-// quantiles are lines of a histogram.
+// quantiles returns the lines of a histogram.
 func quantiles(histogram string) []line {
 	var out []line
 	for _, q := range []struct{ share, legend string }{{"0.5", "p50"}, {"0.95", "p95"}, {"0.99", "p99"}} {
@@ -112,7 +112,8 @@ func quantiles(histogram string) []line {
 	return out
 }
 
-// judges are the rules that look at what a chart shows, by metric. Those of single queues are left out.
+// judges returns the rules on the metrics of a chart, by metric, without the rules of single
+// queues.
 func (c chart) judges(rules []alert.Rule) []alert.Rule {
 	var out []alert.Rule
 	for _, metric := range c.metrics {
@@ -125,7 +126,7 @@ func (c chart) judges(rules []alert.Rule) []alert.Rule {
 	return out
 }
 
-// describe says which alerts go off by what the chart shows, and what to do then.
+// describe lists the alerts that fire by the chart, and the action for each.
 func describe(rules []alert.Rule) string {
 	var texts []string
 	for _, r := range rules {
@@ -134,7 +135,7 @@ func describe(rules []alert.Rule) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// bound is the rule whose threshold is drawn: the first metric's only one.
+// bound returns the rule whose threshold is drawn: the only rule of the first metric.
 func (c chart) bound(rules []alert.Rule) *alert.Rule {
 	if len(rules) == 0 || rules[0].Metric != c.metrics[0] || len(rules) > 1 && rules[1].Metric == rules[0].Metric || !c.measures(rules[0]) {
 		return nil
@@ -142,7 +143,7 @@ func (c chart) bound(rules []alert.Rule) *alert.Rule {
 	return &rules[0]
 }
 
-// measures reports whether the figures of a chart are those that a rule compares with its threshold.
+// measures reports whether a rule compares the values of a chart with its threshold.
 func (c chart) measures(r alert.Rule) bool {
 	metric, err := alert.MetricNamed(r.Metric)
 	return err == nil && units[metric.Unit] == c.unit && r.Threshold > 0

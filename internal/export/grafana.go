@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 )
 
-// units are Grafana's names for those of metrics.
+// units are Grafana's names for the units of metrics.
 var units = map[string]string{
 	"jobs": "short", "seconds": "s", "bytes": "bytes", "rows": "short", "share": "percentunit", "per second": "ops",
 }
@@ -17,13 +17,15 @@ var units = map[string]string{
 type object = map[string]any
 
 const (
-	// across is how many charts stand beside each other, wide how much of Grafana's 24 columns each takes, high how many rows.
+	// across is the number of charts in a row, wide the width of a chart in Grafana's 24 columns,
+	// and high its height in rows.
 	across = 3
 	wide   = 24 / across
 	high   = 8
 )
 
-// GrafanaDashboard writes a dashboard as JSON. It answers questions; its charts name the rules that look at the same figures.
+// GrafanaDashboard writes a dashboard as JSON. Its rows are questions; its charts name the alert
+// rules on the same metrics.
 func GrafanaDashboard(rules []alert.Rule) ([]byte, error) {
 	var panels []object
 	y := 0
@@ -54,7 +56,7 @@ func GrafanaDashboard(rules []alert.Rule) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// panel is the chart for Grafana, with the threshold of a rule where the chart shows its figure.
+// panel is the chart for Grafana, with a rule's threshold if the chart shows the rule's metric.
 func (c chart) panel(rules []alert.Rule) object {
 	var targets []object
 	for i, l := range c.lines {
@@ -92,7 +94,7 @@ func variables() []object {
 	}
 }
 
-// Expressions lists every expression of the rules' file and of the dashboard.
+// Expressions lists every expression of the rule file and of the dashboard.
 func Expressions(rules []alert.Rule) ([]string, error) {
 	var all []string
 	for _, r := range rules {

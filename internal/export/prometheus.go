@@ -1,5 +1,10 @@
-// Package export writes the rules of alerts for Prometheus, and a dashboard for Grafana. Both are made from the rules that
-// count and from one table of expressions, so that they tell of the same as «sluice alerts» does.
+// Package export writes the alert rules for Prometheus, and a dashboard for Grafana. Both come from
+// the rules in effect and from one table of expressions, so they report the same as `sluice
+// alerts`.
+//
+// Begin with [PrometheusRules] and [GrafanaDashboard]. [Condition] is the expression of one rule.
+//
+// Read next: docs/alerts.md for the rules, and package alert for their meaning.
 package export
 
 import (
@@ -15,17 +20,18 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 )
 
-// expression is a figure of a rule as Prometheus has it.
+// expression is a metric of alert rules as Prometheus computes it.
 type expression struct {
-	// value gives the figure, by queue where it is one of queues; $window is the rule's.
+	// value is the metric's value, by queue if it is a queue's; $window is the rule's window.
 	value string
-	// only, where there is more to the condition than value and threshold, narrows the queues.
+	// only narrows the queues if the condition is more than value and threshold.
 	only string
-	// differs says for people what it tells otherwise than upkeep does, if anything.
+	// differs describes, for people, how the result differs from upkeep's. Empty: no difference.
 	differs string
 }
 
-// Gauges are read by every process, so that the highest counts; counters are of each process, so that they are added up.
+// Every process reads the gauges, so the highest value counts. Counters are per process, so their
+// sum counts.
 const (
 	notPaused = ` unless on (queue) max by (queue) (sluice_queue_paused) > 0`
 	byEngine  = `max by (queue) (sluice_queue_holders{role="dispatcher"}) > 0`
@@ -34,7 +40,7 @@ const (
 	rateLimit = `max by (queue) (sluice_rate_limit)`
 )
 
-// expressions are the figures by metric.
+// expressions are the expressions by metric.
 var expressions = map[string]expression{
 	alert.MetricReady:     {value: ready, only: notPaused},
 	alert.MetricOldestAge: {value: oldest, only: notPaused},
@@ -77,12 +83,12 @@ var expressions = map[string]expression{
 	alert.MetricClock:         {value: `max(abs(sluice_postgres_clock_difference_seconds))`},
 }
 
-// moves is how many jobs of a queue make a move in a second.
+// moves is the number of a queue's moves of one kind per second.
 func moves(event string) string {
 	return `sum by (queue) (rate(sluice_moves_total{event="` + event + `"}[$window]))`
 }
 
-// limitedQueues are those in which jobs wait because they are meant to.
+// limitedQueues excludes queues in which jobs wait on purpose.
 const limitedQueues = ` unless on (queue) sluice_rate_limit unless on (queue) sluice_in_flight_limit unless on (queue) sluice_tenant_capacity`
 
 // scopes narrow the queues to those that a rule covers.
@@ -94,8 +100,8 @@ var scopes = map[alert.Scope]string{
 	alert.CoversRated:            " and on (queue) sluice_rate_limit",
 }
 
-// Condition is the rule's condition as Prometheus has it. Except are the queues that have a rule of the same name of their
-// own.
+// Condition returns a rule's condition for Prometheus. Except lists the queues that have their own
+// rule of the same name.
 func Condition(r alert.Rule, except []string) (string, error) {
 	e, known := expressions[r.Metric]
 	if !known {
@@ -104,7 +110,7 @@ func Condition(r alert.Rule, except []string) (string, error) {
 	threshold := number(r.Threshold)
 	condition := e.value + " " + r.Op + " " + threshold
 	if r.RateShare > 0 {
-		// In queues with a rate, a share of it may be the lower bound.
+		// In queues with a rate, a share of the rate may be the lower threshold.
 		condition = "(" + condition + ") or (" + e.value + " " + r.Op + " on (queue) " + number(r.RateShare) + " * " + rateLimit + ")"
 		condition = "(" + condition + ")"
 	}
@@ -116,15 +122,16 @@ func Condition(r alert.Rule, except []string) (string, error) {
 	return narrowed(text, r.Queue, except), nil
 }
 
-// Value is the rule's figure alone, for a chart.
+// Value returns a metric's expression alone, for a chart.
 func Value(metric string, window time.Duration) string {
 	return strings.NewReplacer("$window", promDuration(max(window, time.Minute))).Replace(expressions[metric].value)
 }
 
-// Differs says what the expression of a metric tells otherwise than upkeep does; empty: nothing.
+// Differs describes how the expression of a metric differs from upkeep's value. Empty: no
+// difference.
 func Differs(metric string) string { return expressions[metric].differs }
 
-// narrowed names the queues in an expression: one, or all but some.
+// narrowed restricts an expression to one queue, or to all queues but some.
 func narrowed(expr, queue string, except []string) string {
 	switch {
 	case queue != "":
@@ -135,7 +142,7 @@ func narrowed(expr, queue string, except []string) string {
 	return expr
 }
 
-// quoted makes names safe in a regular expression within a string.
+// quoted quotes names for a regular expression within a string.
 func quoted(names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
@@ -146,7 +153,7 @@ func quoted(names []string) []string {
 
 func number(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 
-// promDuration writes a duration as Prometheus does.
+// promDuration formats a duration as Prometheus does.
 func promDuration(d time.Duration) string {
 	if d%time.Second != 0 {
 		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
@@ -154,7 +161,7 @@ func promDuration(d time.Duration) string {
 	return strconv.FormatInt(int64(d/time.Second), 10) + "s"
 }
 
-// ruleFile, group and rule are what Prometheus reads.
+// ruleFile, group and rule are the parts of a rule file of Prometheus.
 type ruleFile struct {
 	Groups []group `yaml:"groups"`
 }
@@ -172,7 +179,7 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations"`
 }
 
-// PrometheusRules writes the rules that count as a rule file. Disabled ones are left out.
+// PrometheusRules writes the rules in effect as a rule file, without disabled ones.
 func PrometheusRules(rules []alert.Rule) ([]byte, error) {
 	own := make(map[string][]string)
 	for _, r := range rules {
@@ -224,7 +231,7 @@ func promRule(r alert.Rule, condition string) rule {
 	return out
 }
 
-// AlertName is what Prometheus calls a rule: dead-letters is SluiceDeadLetters.
+// AlertName returns the name of a rule in Prometheus: dead-letters is SluiceDeadLetters.
 func AlertName(rule string) string {
 	name := "Sluice"
 	for _, word := range strings.FieldsFunc(rule, func(r rune) bool { return strings.ContainsRune("-._:", r) }) {

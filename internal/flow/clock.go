@@ -2,21 +2,24 @@ package flow
 
 import "time"
 
-// Reading is what a process read of a store's clock when it last held the limits of a queue.
+// Reading is a process's reading of a store's clock, taken when the process last held the limits of
+// a queue.
 type Reading struct {
-	// Says is what the store's clock said, between Asked and Answered by the steady clock of the process.
+	// Says is the store's time, at an instant between Asked and Answered by the process's steady
+	// clock.
 	Says            time.Time
 	Asked, Answered time.Time
-	// Ahead is by how much the store's clock was found to be set forward until then, less by how much back, by all processes
-	// together.
+	// Ahead is the sum of the forward steps of the store's clock, minus the backward ones, that all
+	// processes have found.
 	Ahead time.Duration
 }
 
-// readingSlack is what two readings may differ by where no clock was set, and a thousandth of the time between them.
+// readingSlack is how far two readings may differ without a step of a clock. To it comes a
+// thousandth of the time between them.
 const readingSlack = 10 * time.Millisecond
 
-// SetForward is by how much the store's clock was set forward between two readings of one process at the least, as far as
-// no other process has found it; 0: it was not.
+// SetForward returns how far, at least, the store's clock was set forward between two readings of
+// one process. Steps that another process has found do not count. 0: no step.
 func (r Reading) SetForward(next Reading) time.Duration {
 	if r.Says.IsZero() {
 		return 0

@@ -1,5 +1,13 @@
-// Package flow is what every store does alike to keep limits: how many jobs a claim may take from a
-// queue by its rate and by what is in flight, and how it shares them out among the queue's tenants.
+// Package flow is the arithmetic of limits that all stores share. The package computes how many
+// jobs a claim may take from a queue by rate and concurrency limit, and divides them among the
+// queue's tenants.
+//
+// Begin with [RoomFor], which computes the room of a claim, and [Serve], which serves tenants in
+// turns. A [Bucket] spreads starts over time, a [Window] keeps the rate exact, and a [Line] is a
+// tenant's queue.
+//
+// Read next: docs/guide/limits.md and docs/guide/tenants.md, then claim.go of package memory, the
+// simplest store.
 package flow
 
 import (
@@ -9,41 +17,44 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Limited reports whether a queue has limits that a claim must keep.
+// Limited reports whether a queue has a rate or a concurrency limit.
 func Limited(s sluice.Settings) bool { return !s.Rate.IsZero() || s.InFlightLimit > 0 }
 
-// ByTenant reports whether the settings of a queue tell its tenants apart. Limits of tiers and tenants do so,
-// too.
+// ByTenant reports whether the settings of a queue make it serve tenants in turns. Limits of tiers
+// and tenants do so, too.
 func ByTenant(s sluice.Settings) bool {
 	return s.Fair || s.TenantCapacity > 0 || !s.TenantRate.IsZero()
 }
 
-// Bucket is a queue's tokens, one per job that may be claimed, as the store keeps them. The zero value
-// is one that was never filled, and is full at its first filling.
+// Bucket is a queue's tokens, one per job that may be claimed, as the store keeps them. The zero
+// value was never filled, and is full after its first filling.
 type Bucket struct {
 	Tokens   float64
 	FilledAt time.Time
 }
 
-// Burst is how many jobs of a queue may start at once after a lull: a fiftieth of a window's, or what a tenth of a second
-// gives, if that is more; and the burst, if that is more. It spreads the starts over the window of the rate, which is what
-// bounds them. It is twice what a claim waits for: a claim that comes late finds the tokens of that time too, else the
-// rate would lose a few hundredths.
+// Burst returns how many jobs of a queue may start at once after a pause. The result is the largest
+// of 1, 1/50 of the rate's jobs and the jobs of 0.1 s, but at most the rate's jobs. A larger burst
+// setting replaces it.
+//
+// So the starts spread over the window of the rate, which is the limit itself. Burst is twice the
+// tokens for which a claim waits: a late claim also finds the tokens of the delay. Otherwise the
+// rate would lose a few percent.
 func Burst(s sluice.Settings) float64 {
 	share := math.Floor(math.Max(float64(s.Rate.Jobs)/50, s.Rate.PerSecond()/10))
 	return math.Max(math.Min(math.Max(1, share), float64(s.Rate.Jobs)), float64(s.Burst))
 }
 
-// slack is how far clocks of one moment may be apart.
+// slack is how far two clocks may differ at one moment.
 const slack = time.Second
 
-// Filled gives the bucket of a queue as of now. A little before the last filling it fills nothing; if the clock was set
-// back by more, filling begins anew from there.
+// Filled returns a queue's bucket as of now. If now is up to 1 s before the last filling, Filled
+// adds nothing. If the clock was set back by more, filling starts again from now.
 func (b Bucket) Filled(s sluice.Settings, now time.Time) Bucket {
 	return b.filled(s.Rate.PerSecond(), Burst(s), now)
 }
 
-// filled is Filled with so many tokens a second, and room for so many.
+// filled is Filled with this many tokens per second, and room for this many.
 func (b Bucket) filled(perSecond, most float64, now time.Time) Bucket {
 	if b.FilledAt.IsZero() {
 		return Bucket{most, now}
@@ -58,7 +69,8 @@ func (b Bucket) filled(perSecond, most float64, now time.Time) Bucket {
 	return Bucket{math.Min(most, b.Tokens+perSecond*passed.Seconds()), now}
 }
 
-// SetBack is by how much a store's clock was set back since the last filling, at the least; 0: it was not.
+// SetBack returns how far, at least, a store's clock was set back since the last filling. 0: no
+// step.
 func (b Bucket) SetBack(now time.Time) time.Duration {
 	if by := b.FilledAt.Sub(now); !b.FilledAt.IsZero() && by > slack {
 		return by
@@ -66,12 +78,10 @@ func (b Bucket) SetBack(now time.Time) time.Duration {
 	return 0
 }
 
-// whole is the number of tokens that are there in full. What a sum of fractions lacks by rounding
-// does not count.
+// whole returns the number of full tokens, and ignores rounding errors.
 func (b Bucket) whole() int { return int(math.Floor(b.Tokens + 1e-9)) }
 
-// untilUseful is how long it takes until a claim is worth its while: a twentieth of a second's tokens,
-// and at least one.
+// untilUseful returns how long until a claim is worth its cost: the tokens of 0.05 s, at least one.
 func (b Bucket) untilUseful(s sluice.Settings) time.Duration {
 	return b.until(float64(useful(s)), s)
 }
@@ -80,12 +90,12 @@ func useful(s sluice.Settings) int {
 	return int(math.Max(1, math.Min(Burst(s), math.Floor(s.Rate.PerSecond()/20))))
 }
 
-// until is how long it takes until so many tokens are there.
+// until returns how long until the bucket holds this many tokens.
 func (b Bucket) until(tokens float64, s sluice.Settings) time.Duration {
 	return time.Duration(math.Ceil(math.Max(0, tokens-b.Tokens) / s.Rate.PerSecond() * 1e9))
 }
 
-// UntilNext is how long it takes until a filled bucket has a token; 0: it has one, or needs none.
+// UntilNext returns how long until a filled bucket has a token. 0: it has one, or there is no rate.
 func (b Bucket) UntilNext(s sluice.Settings) time.Duration {
 	if s.Rate.IsZero() || b.whole() > 0 {
 		return 0
@@ -93,18 +103,19 @@ func (b Bucket) UntilNext(s sluice.Settings) time.Duration {
 	return b.until(1, s)
 }
 
-// Room is what a queue's limits let a claim take.
+// Room is the number of jobs that a queue's limits let a claim take.
 type Room struct {
-	// Jobs is how many.
+	// Jobs is the number of jobs.
 	Jobs int
-	// Wait is how long until there are tokens again; 0: the rate does not hold the claim back.
+	// Wait is how long until the rate allows more jobs. 0: the rate does not hold the claim back.
 	Wait time.Duration
-	// Full says that nothing more may be in flight until a job has ended.
+	// Full means that the concurrency limit is reached: more jobs may be claimed only after one has
+	// ended.
 	Full bool
 }
 
-// RoomFor says how many of limit jobs may be claimed, by a bucket that is filled, by what counts in the rate's window,
-// and by how many jobs are in flight.
+// RoomFor returns how many of limit jobs a claim may take, by a filled bucket, the rate's window
+// and the jobs in flight.
 func RoomFor(limit int, s sluice.Settings, b Bucket, w *Window, now time.Time, inFlight int) Room {
 	room := Room{Jobs: limit}
 	if !s.Rate.IsZero() {
@@ -119,8 +130,8 @@ func RoomFor(limit int, s sluice.Settings, b Bucket, w *Window, now time.Time, i
 	return room
 }
 
-// Answer is what a claim tells, but for the jobs: it asked for limit of them and got so many. How long
-// it is until the next one is due is asked only if that matters.
+// Answer returns the answer to a claim without its jobs. The claim asked for limit jobs and got
+// this many. untilDue is called only if the answer depends on it.
 func (r Room) Answer(jobs, limit int, untilDue func() (time.Duration, error)) (sluice.Claimed, error) {
 	out := sluice.Claimed{NextDue: -1}
 	if jobs > 0 {
@@ -144,7 +155,7 @@ func (r Room) Answer(jobs, limit int, untilDue func() (time.Duration, error)) (s
 	return out, nil
 }
 
-// Take is the bucket after jobs were claimed.
+// Take returns the bucket after jobs were claimed.
 func (b Bucket) Take(jobs int) Bucket {
 	b.Tokens -= float64(jobs)
 	return b

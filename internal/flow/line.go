@@ -11,35 +11,35 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Line is where the jobs of one tenant stand in a queue that serves its tenants in turns. A line is active
-// while a claim should look at it; else it sleeps until an instant, or until something wakes it: a job that
-// came in, or one that ended.
+// Line is the waiting jobs of one tenant, in a queue that serves its tenants in turns. Claims serve
+// active lines. Other lines sleep until an instant, or until a job arrives or ends.
 type Line struct {
 	Tenant string
-	// Turn is the line's place among the active ones: the least is served first. Each job puts it off by
-	// the inverse of the tenant's weight.
+	// Turn is the line's virtual start: the active line with the least turn is served first. Each
+	// job adds the inverse of the tenant's weight.
 	Turn float64
-	// Jobs has a bit, counted from 1, for each priority of which jobs may wait.
+	// Jobs has a bit, counted from 1, for each priority with jobs that may wait.
 	Jobs uint16
-	// Active lines are in the order of turns. Full ones sleep until a job of the tenant ends.
+	// Active lines are in the order of turns. Full lines sleep until a job of the tenant ends.
 	Active, Full bool
-	// WakeAt is when a sleeping line wakes by itself; zero: it does not.
+	// WakeAt is when a sleeping line wakes by itself. Zero: never.
 	WakeAt time.Time
-	// Bucket are the tenant's tokens.
+	// Bucket is the tenant's tokens.
 	Bucket Bucket
-	// Terms are the limits in force.
+	// Terms are the limits in effect.
 	Terms sluice.Terms
 	// Held is how many of the tenant's jobs are in flight.
 	Held int
 
 	// Share is how many jobs a claim is to take from the line, and Got how many it took.
 	Share, Got int
-	// NextDue is when the first job is due that waits after the claim, as Look found it; zero: none waits.
+	// NextDue is when the first job is due that still waits after the claim, as Look found it.
+	// Zero: none waits.
 	NextDue time.Time
 }
 
-// TermsOf finds the limits that count for a tenant: each figure from the first of the limits that says it. Jobs
-// without a tenant are nobody's, and have none.
+// TermsOf returns a tenant's limits in effect. Each value comes from the first of the limits that
+// sets it. Jobs without a tenant have no limits.
 func TermsOf(tenant string, s sluice.Settings, now time.Time, nearestFirst ...sluice.TenantLimits) sluice.Terms {
 	if tenant == "" {
 		return sluice.Terms{Weight: 1}
@@ -63,7 +63,7 @@ func TermsOf(tenant string, s sluice.Settings, now time.Time, nearestFirst ...sl
 	return terms
 }
 
-// later gives the later end of two pauses, of which none may be the latest.
+// later returns the later end of two pauses. Zero, for no end, is the latest.
 func later(t sluice.Terms, until time.Time) time.Time {
 	if t.Paused && (t.PausedUntil.IsZero() || !until.IsZero() && t.PausedUntil.After(until)) {
 		return t.PausedUntil
@@ -77,15 +77,16 @@ func take[T any](figure, said *T) {
 	}
 }
 
-// pace gives the rate of the terms as a bucket takes it. Nothing but the bucket bounds a tenant's claims: it is filled
-// more slowly, by what it holds, so that in no window there are more of them than the rate and the burst allow.
+// pace returns a tenant's rate as a bucket takes it. A tenant has a bucket and no window. So the
+// bucket is filled more slowly, by its size, and no window can have more claims than the rate and
+// the burst allow.
 func pace(t sluice.Terms) sluice.Settings {
 	full := t.Rate.Tokens(t.Burst)
 	refill := sluice.Rate{Jobs: min(t.Rate.Jobs, t.Rate.Jobs+t.Burst-int(full)+1), Per: t.Rate.Per}
 	return sluice.Settings{Rate: refill, Burst: int(full)}
 }
 
-// room is how many jobs the terms let a claim take; the bucket is filled.
+// room returns how many jobs the limits let a claim take. The bucket must be filled.
 func (l *Line) room() int {
 	room := math.MaxInt
 	switch {
@@ -100,22 +101,22 @@ func (l *Line) room() int {
 	return room
 }
 
-// Mark is the place in the order of turns before which no active line is. Claims move it on, and never back,
-// so that what they left behind need not be walked over.
+// Mark is the low-water mark of the turns: no active line is before it. Claims only move it
+// forward, so that they need not step over lines that were left behind.
 type Mark struct {
 	Turn   float64
 	Tenant string
 }
 
-// Behind is a turn right behind the mark.
+// Behind returns a turn right behind the mark.
 func (m Mark) Behind() float64 { return math.Max(m.Turn+nudge, math.Nextafter(m.Turn, math.Inf(1))) }
 
-// nudge is by how much a line that wakes stands behind the mark. It is nothing beside a job's turn. After 2^32
-// turns it would be lost by rounding; the step is then the least that there is.
+// nudge is how far a waking line stands behind the mark. The step is tiny compared with a job's
+// turn. After 2^32 turns, rounding would lose it; then the smallest possible step counts.
 const nudge = 1.0 / (1 << 20)
 
-// Wake makes a sleeping line active. Its turn is not before those of the others: time in which it had
-// nothing to do, or was held back, is no credit.
+// Wake makes a sleeping line active. Its turn is not before the other lines': time in which the
+// line had no jobs, or was held back, earns no credit.
 func (l *Line) Wake(mark Mark) {
 	if !l.Active {
 		l.Turn = math.Max(l.Turn, mark.Behind())
@@ -123,8 +124,8 @@ func (l *Line) Wake(mark Mark) {
 	l.Active, l.Full, l.WakeAt = true, false, time.Time{}
 }
 
-// Arrive notes that a job came in. A line that sleeps until a later instant wakes when the job is due, one at
-// its capacity sleeps on.
+// Arrive records a new job. A line that sleeps until a later instant wakes when the job is due; a
+// full line sleeps on.
 func (l *Line) Arrive(due, now time.Time, mark Mark) {
 	switch {
 	case l.Active, l.Full:
@@ -135,45 +136,47 @@ func (l *Line) Arrive(due, now time.Time, mark Mark) {
 	}
 }
 
-// Lines are a store's lines of one queue, which no other claim touches meanwhile.
+// Lines is a store's lines of one queue. No other claim may change them meanwhile.
 type Lines interface {
-	// First gives up to limit active lines from the mark on, in the order of turns, with their terms and
-	// with what they have in flight.
+	// First returns up to limit active lines from the mark on, in the order of turns, with their
+	// limits and their jobs in flight.
 	First(mark Mark, limit int) ([]*Line, error)
-	// Claim claims jobs of each line, up to its share, and says how many it got.
+	// Claim claims jobs of each line, up to its share, and sets Got.
 	Claim(lines []*Line) error
-	// Look says of each line which priorities still wait, and when the first job is due.
+	// Look sets the priorities that still wait in each line, and when the first job is due.
 	Look(lines []*Line) error
 	// Keep stores lines after they were served.
 	Keep(lines []*Line) error
 }
 
 const (
-	// MaxLines bounds how many lines are served at one look. Larger claims take several jobs of each.
+	// MaxLines is how many lines are served per look. Larger claims take several jobs of each.
 	MaxLines = 128
-	// FirstLines is how many lines are served at the first look, if they have that many: each costs as much as some
-	// jobs, and whoever is not served now is the first at the next claim.
+	// FirstLines is how many lines are served at the first look, if there are that many. Each line
+	// costs as much as some jobs, and lines that are left out come first at the next claim.
 	FirstLines = 32
-	// JobsALine is how many jobs a claim must ask for to be served from one more line at the first look.
+	// JobsALine is how many more jobs a claim must ask for to serve one more line at the first
+	// look.
 	JobsALine = 16
-	// MaxLooks bounds how often a claim looks for further lines, where those before it had less than their
-	// share.
+	// MaxLooks is how often a claim looks for further lines when the lines before had less than
+	// their share.
 	MaxLooks = 4
-	// Plenty is how many jobs a line gives when nobody asks whether it has more: finding out at its next turn
-	// costs little for each of so many.
+	// Plenty is the share from which a claim does not check whether a line has more: its next turn
+	// finds out cheaply.
 	Plenty = 4
 )
 
-// Width is by how much more lines than usual claims of a queue look at first, because each had little at the claims
-// before: another look costs as many statements as the first. The zero value works.
+// Width is how many more lines than usual the claims of a queue serve first, because each line had
+// little at earlier claims. Another look costs as many statements as the first. The zero value
+// works.
 type Width struct{ doublings atomic.Int32 }
 
 func (w *Width) lines(jobs int) int {
 	return min(jobs, MaxLines, max(FirstLines, jobs/JobsALine)<<w.doublings.Load())
 }
 
-// note learns from the lines of a first look: it widens where they had too little, and narrows where each could have
-// given more.
+// note adapts the width to the lines of a first look: wider if they had too few jobs, narrower if
+// each could have given more.
 func (w *Width) note(jobs int, served []*Line) {
 	got, emptied, doublings := 0, false, w.doublings.Load()
 	for _, l := range served {
@@ -187,8 +190,8 @@ func (w *Width) note(jobs int, served []*Line) {
 	}
 }
 
-// Serve claims up to so many jobs that are due, or will be within the lead, and shares them out among the lines by
-// their turns. It gives the new mark.
+// Serve claims jobs that are due within the lead, up to the number in jobs, and divides them among
+// the lines by their turns. The result is the new mark.
 func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, width *Width, lines Lines) (next Mark, err error) {
 	got := 0
 	for look := 0; look < MaxLooks && got < jobs; look++ {
@@ -222,8 +225,8 @@ func Serve(jobs int, mark Mark, now time.Time, lead time.Duration, width *Width,
 	return mark, nil
 }
 
-// share shares jobs out among lines in the order of their turns, and gives those that come into it: to be
-// claimed from, or to be put to sleep because they have no room. They are the first of the lines.
+// share divides jobs among lines in the order of their turns. The result is the lines to claim
+// from, and the lines that must sleep because they have no room: a prefix of the lines.
 func share(jobs int, lines []*Line, now time.Time) []*Line {
 	var order turns
 	looked := 0
@@ -232,7 +235,7 @@ func share(jobs int, lines []*Line, now time.Time) []*Line {
 		l.Share, l.Got, l.NextDue = 0, 0, time.Time{}
 	}
 	for jobs > 0 {
-		// The next line comes into it when its turn is before those of the ones that are served already.
+		// The next line joins when its turn is not after the first turn of the joined lines.
 		if looked < len(lines) && (len(order) == 0 || lines[looked].Turn <= order[0].turn) {
 			if room := lines[looked].room(); room > 0 {
 				heap.Push(&order, &turn{lines[looked], lines[looked].Turn, room})
@@ -256,7 +259,7 @@ func share(jobs int, lines []*Line, now time.Time) []*Line {
 	return slices.DeleteFunc(slices.Clone(lines[:looked]), func(l *Line) bool { return l.Share == 0 && l.room() > 0 })
 }
 
-// TokenWait is how long until a tenant's rate has a token; 0: it has one, or there is no rate.
+// TokenWait returns how long until a tenant's rate has a token. 0: it has one, or there is no rate.
 func TokenWait(t sluice.Terms, b Bucket, now time.Time) time.Duration {
 	return b.filledFor(t, now).UntilNext(pace(t))
 }
@@ -268,8 +271,8 @@ func (b Bucket) filledFor(t sluice.Terms, now time.Time) Bucket {
 	return b.filled(pace(t).Rate.PerSecond(), t.Rate.Tokens(t.Burst), now)
 }
 
-// serve claims from the lines that have a share, and looks what is left in those that gave little: a line in which
-// nothing is due must not stand before the others.
+// serve claims from the lines that have a share, and looks what remains in lines that gave little.
+// A line without due jobs must not stand before the others.
 func serve(lines []*Line, store Lines) error {
 	wanted := slices.DeleteFunc(slices.Clone(lines), func(l *Line) bool { return l.Share == 0 })
 	if len(wanted) == 0 {
@@ -285,7 +288,7 @@ func serve(lines []*Line, store Lines) error {
 	return store.Look(doubtful)
 }
 
-// after gives the mark: the first line that was not served, or the last one that was looked at.
+// after returns the mark: the first line that was not served or, if all were, the last one.
 func after(lines, served []*Line) Mark {
 	for _, l := range lines {
 		if !slices.Contains(served, l) {
@@ -295,8 +298,8 @@ func after(lines, served []*Line) Mark {
 	return lines[len(lines)-1].mark()
 }
 
-// upTo moves the mark on to the first of all lines that are still active; if none is, to the last of them: what a
-// tenant had while nobody else had work is no debt.
+// upTo moves the mark to the first line that is still active, or to the last of all lines. So a
+// tenant owes nothing for jobs that ran while no other tenant had work.
 func upTo(lines []*Line, mark Mark) Mark {
 	to := slices.MaxFunc(lines, InTurns).mark()
 	active := slices.DeleteFunc(slices.Clone(lines), func(l *Line) bool { return !l.Active })
@@ -309,12 +312,12 @@ func upTo(lines []*Line, mark Mark) Mark {
 	return to
 }
 
-// InTurns sorts lines by their turns, and by their tenants where these are the same.
+// InTurns compares lines by their turns, and equal turns by their tenants.
 func InTurns(a, b *Line) int { return a.mark().compare(b.mark()) }
 
 func (l *Line) mark() Mark { return Mark{l.Turn, l.Tenant} }
 
-// rest says where a line goes that was served, or could not be.
+// rest updates a line after a claim served it or could not: its turn, tokens and sleep.
 func (l *Line) rest(mark Mark, now time.Time, lead time.Duration) {
 	l.Held += l.Got
 	l.Turn += float64(l.Got) / float64(l.Terms.Weight)
@@ -341,7 +344,7 @@ func (l *Line) rest(mark Mark, now time.Time, lead time.Duration) {
 	}
 }
 
-// sooner gives the first of two instants, of which the second may be none.
+// sooner returns the earlier instant. A zero other is none.
 func sooner(at, other time.Time) time.Time {
 	if !other.IsZero() && other.Before(at) {
 		return other
@@ -349,17 +352,17 @@ func sooner(at, other time.Time) time.Time {
 	return at
 }
 
-// lockedWait is when to look again at a line of which somebody else holds the row of the next job in this moment.
-// Awake it would be the first that each claim looks at, and a small one looks at few.
+// lockedWait is when to look again at a line whose next job another transaction has locked. If the
+// line stayed awake, each claim would look at it first, and small claims look at few lines.
 const lockedWait = 10 * time.Millisecond
 
-// offRate is for how long a line is kept whose tokens were counted until its tenant's rate was lifted: if the rate is
-// back by then, it goes on where it was.
+// offRate is how long to keep a line with used tokens after its tenant's rate was removed. If the
+// rate returns within this time, its bucket continues.
 const offRate = 24 * time.Hour
 
-// Spare reports whether nothing is lost when a line is forgotten in which no job waits and of which none is in flight,
-// in a queue that serves its tenants in turns or did so once: a line that is made anew would have the same turn and as
-// many tokens.
+// Spare reports whether deleting a line loses nothing: a new line would have the same turn and as
+// many tokens. No job may wait in the line or be in flight. The queue serves tenants in turns, or
+// did so once.
 func (l *Line) Spare(mark Mark, inTurns bool, now time.Time) bool {
 	if inTurns && (l.Active || l.Full || !l.WakeAt.IsZero() || l.Turn > mark.Behind()) {
 		return false
@@ -367,7 +370,7 @@ func (l *Line) Spare(mark Mark, inTurns bool, now time.Time) bool {
 	switch {
 	case l.Bucket.FilledAt.IsZero():
 		return true
-	case !l.Terms.Until.IsZero(): // afterwards its burst may be another
+	case !l.Terms.Until.IsZero(): // the next limits may have another burst
 		return false
 	case l.Terms.Rate.IsZero():
 		return now.Sub(l.Bucket.FilledAt) > offRate
@@ -385,14 +388,14 @@ func (m Mark) compare(other Mark) int {
 	return cmp.Or(cmp.Compare(m.Turn, other.Turn), cmp.Compare(m.Tenant, other.Tenant))
 }
 
-// turn is a line's turn while jobs are shared out.
+// turn is a line's turn while jobs are divided.
 type turn struct {
 	line *Line
 	turn float64
 	room int
 }
 
-// turns is a heap of them, the first on top.
+// turns is a heap of turns, the first on top.
 type turns []*turn
 
 func (t turns) Len() int { return len(t) }

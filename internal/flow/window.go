@@ -7,39 +7,40 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Window is what a queue's rate counts: what claims took and has not begun, as far as the store was told, and what
-// started. A claim may take what the two leave of the rate's jobs. Whatever passes between a claim and its starts, no
-// window has more of them: the last claim of those that started in it has counted all the others.
+// Window is the count of a queue's rate: jobs that were claimed and have not begun, as far as the
+// store knows, and started jobs. A claim may take the rest of the rate's jobs. So no window has
+// more starts than the rate allows, however long jobs wait between claim and start: the last claim
+// counted all others.
 type Window struct {
 	Permits []*Permit
 	Started []Started
 }
 
-// Permit is what one claim took, until its holder has told that all of it began, or never will.
+// Permit is the jobs of one claim, until its holder has reported that all have begun or never will.
 type Permit struct {
 	Token     sluice.Token
 	ClaimedAt time.Time
 	Jobs      int
-	// Begun jobs have begun, and Gone ones never will, as far as was told.
+	// Begun is how many jobs have begun, and Gone how many never will, as far as reported.
 	Begun, Gone int
-	// LookAt is when to look whether the holder still has the jobs.
+	// LookAt is when to check whether the holder still has the jobs.
 	LookAt time.Time
 }
 
-// Open is how many jobs may begin yet.
+// Open returns how many jobs may still begin.
 func (p *Permit) Open() int { return max(0, p.Jobs-p.Begun-p.Gone) }
 
-// Started says how many jobs started until an instant, and since the one before.
+// Started is how many jobs started up to an instant, and after the one before.
 type Started struct {
 	At   time.Time
 	Jobs int
 }
 
-// cells is into how many parts a window is divided at the most, so that a claim reads no more of them. Starts count as
-// at the end of their part.
+// cells is the largest number of parts of a window, so that a claim reads no more of them. A start
+// counts at the end of its part.
 const cells = 256
 
-// cell is when starts of an instant count.
+// cell returns the instant at which starts of an instant count.
 func cell(at time.Time, s sluice.Settings) time.Time {
 	width := (s.Rate.Per / cells).Truncate(time.Microsecond)
 	if s.Rate.Jobs+s.Burst <= cells || width <= 0 {
@@ -48,16 +49,18 @@ func cell(at time.Time, s sluice.Settings) time.Time {
 	return time.UnixMicro((at.UnixMicro()/width.Microseconds() + 1) * width.Microseconds())
 }
 
-// Since is the instant up to which starts do not count any more.
+// Since returns the instant up to which starts no longer count.
 func Since(s sluice.Settings, now time.Time) time.Time { return now.Add(-s.Rate.Per) }
 
-// Kept is for how long starts are kept: longer than the window, so that a longer one knows them too.
+// Kept returns how long starts are kept: longer than the window, so that a longer window knows
+// them, too.
 func Kept(s sluice.Settings) time.Duration { return max(2*s.Rate.Per, time.Minute) }
 
-// tellingSlack is by how much clocks of a holder and of a store may differ in speed.
+// tellingSlack is how far the clocks of a holder and a store may drift apart.
 const tellingSlack = 100 * time.Microsecond
 
-// Hear takes in what a holder tells of its claims, and gives the permits that changed and the starts that are new.
+// Hear records a holder's reports on its claims, and returns the changed permits and the new
+// starts.
 func (w *Window) Hear(told []sluice.Begun, s sluice.Settings, now time.Time) (changed []*Permit, started []Started) {
 	for _, b := range told {
 		i := slices.IndexFunc(w.Permits, func(p *Permit) bool { return p.Token == b.Token })
@@ -79,7 +82,7 @@ func (w *Window) Hear(told []sluice.Begun, s sluice.Settings, now time.Time) (ch
 	return changed, started
 }
 
-// Overdue lists the permits of which it is time to look whether their holder still has the jobs.
+// Overdue lists the permits for which it is time to check whether their holder still has the jobs.
 func (w *Window) Overdue(now time.Time) []*Permit {
 	var overdue []*Permit
 	for _, p := range w.Permits {
@@ -90,8 +93,8 @@ func (w *Window) Overdue(now time.Time) []*Permit {
 	return overdue
 }
 
-// Held takes in how many of a permit's jobs their holder still has: the others may have begun until now, and will not
-// from now on.
+// Held records how many of a permit's jobs the holder still has. The others may have begun until
+// now, and will not begin later.
 func (w *Window) Held(p *Permit, held int, s sluice.Settings, now time.Time, lookAgain time.Duration) (started []Started) {
 	p.LookAt = now.Add(lookAgain)
 	if begun := p.Open() - held; begun > 0 {
@@ -101,7 +104,7 @@ func (w *Window) Held(p *Permit, held int, s sluice.Settings, now time.Time, loo
 	return started
 }
 
-// start counts starts, and adds them to those that are new.
+// start counts starts, and appends them to the new ones.
 func (w *Window) start(jobs int, at time.Time, fresh []Started) []Started {
 	if last := len(w.Started) - 1; last >= 0 && w.Started[last].At.Equal(at) {
 		w.Started[last].Jobs += jobs
@@ -111,7 +114,8 @@ func (w *Window) start(jobs int, at time.Time, fresh []Started) []Started {
 	return append(fresh, Started{at, jobs})
 }
 
-// Take counts what a claim took. Told: its holder tells when the jobs begin; else they count as begun.
+// Take counts the jobs of a claim. If the holder will report when they begin, Take returns a
+// permit. Otherwise they count as begun.
 func (w *Window) Take(request sluice.ClaimRequest, jobs int, s sluice.Settings, now, claimedAt time.Time) (taken *Permit, started []Started) {
 	if !request.Tells {
 		return nil, w.start(jobs, cell(now, s), nil)
@@ -121,8 +125,8 @@ func (w *Window) Take(request sluice.ClaimRequest, jobs int, s sluice.Settings, 
 	return taken, nil
 }
 
-// SetBack moves all that is known back by as much as a store's clock was at the least: a start in what is the future
-// now would count until it has passed.
+// SetBack moves all starts back by the least step of a store's clock. A start in the new future
+// would otherwise count until that time has passed.
 func (w *Window) SetBack(by time.Duration, now time.Time) {
 	if by == 0 {
 		return
@@ -135,8 +139,9 @@ func (w *Window) SetBack(by time.Duration, now time.Time) {
 	}
 }
 
-// SetForward moves all starts forward by as much as a store's clock was set at the least, else they would be over too early.
-// None becomes later than now: those that were counted after the step only count for longer.
+// SetForward moves all starts forward by the least step of a store's clock. Otherwise they would
+// stop counting too early. No start moves past now: starts that were counted after the step only
+// count for longer.
 func (w *Window) SetForward(by time.Duration, now time.Time) {
 	for i, g := range w.Started {
 		if by > 0 && g.At.Before(now) {
@@ -152,14 +157,14 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// Forget forgets starts up to an instant, and permits of which nothing may begin any more.
+// Forget drops starts up to an instant, and permits without jobs that may begin.
 func (w *Window) Forget(upTo time.Time) {
 	w.Permits = slices.DeleteFunc(w.Permits, func(p *Permit) bool { return p.Open() == 0 })
 	w.Started = slices.DeleteFunc(w.Started, func(g Started) bool { return !g.At.After(upTo) })
 }
 
-// free is how many more jobs the rate lets start in the window that ends now. Less than nothing: a rate before let
-// more of them start.
+// free returns how many more jobs the rate lets start in the window that ends now. Negative: an
+// earlier, higher rate let more start.
 func (w *Window) free(s sluice.Settings, now time.Time) int {
 	left := s.Rate.Jobs + s.Burst
 	for _, p := range w.Permits {
@@ -174,10 +179,11 @@ func (w *Window) free(s sluice.Settings, now time.Time) int {
 	return left
 }
 
-// unknownWait is when to look again where it is not known when the jobs that were claimed begin.
+// unknownWait is when to look again if it is unknown when claimed jobs begin.
 const unknownWait = 20 * time.Millisecond
 
-// until is how long it takes until so many more jobs may start. What was claimed counts as if it had begun then.
+// until returns how long until this many more jobs may start. A claimed job counts as if it began
+// with its claim.
 func (w *Window) until(jobs int, s sluice.Settings, now time.Time) time.Duration {
 	missing := min(jobs, s.Rate.Jobs+s.Burst) - w.free(s, now)
 	if missing <= 0 {
@@ -207,8 +213,8 @@ func (w *Window) until(jobs int, s sluice.Settings, now time.Time) time.Duration
 	return s.Rate.Per
 }
 
-// Wait is how long until the rate lets a job start: until its bucket has a token and its window has room; 0: now, or
-// there is no rate.
+// Wait returns how long until the rate lets a job start: until the bucket has a token and the
+// window has room. 0: now, or there is no rate.
 func (w *Window) Wait(s sluice.Settings, b Bucket, now time.Time) time.Duration {
 	if s.Rate.IsZero() {
 		return 0

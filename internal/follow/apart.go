@@ -6,8 +6,9 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Apart settles a batch. If the statement of a follower fails, each settlement is tried alone, so that those whose rows can
-// be written are; the others have the error. Where all fail alike, it is the error of the batch: the caller may try again.
+// Apart settles a batch. If a follower's statement fails, Apart settles each item alone, so that
+// the others are stored; each failed item gets its error. If all items fail alike, Apart returns
+// this as the error of the batch, and the caller may try again.
 func Apart(batch []sluice.Settlement, settle func([]sluice.Settlement) ([]error, error)) ([]error, error) {
 	errs, err := settle(batch)
 	if len(batch) < 2 || !errors.Is(err, sluice.ErrFollower) {

@@ -1,4 +1,10 @@
-// Package follow reads the statements of followers, for all stores.
+// Package follow reads and checks the statements of followers, for all stores. A follower is a SQL
+// statement of the user that runs with each move of a queue's jobs.
+//
+// Begin with [Check], which applies the rules of all stores. [Expand] puts a store's [Expressions]
+// in place of the columns of `moved`. The stores create the triggers.
+//
+// Read next: docs/guide/follow.md, and follow.go of packages sqlite and postgres.
 package follow
 
 import (
@@ -11,22 +17,22 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// maxStatement is how long a statement may be, in bytes.
+// maxStatement is the longest statement, in bytes.
 const maxStatement = 10_000
 
 var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,29}$`) })
 
 var verbs = []string{"update", "insert", "delete"}
 
-// Columns are those of moved, in the order in which sluice.Follower documents them.
+// Columns lists the columns of moved, in the order in which sluice.Follower documents them.
 func Columns() []string {
 	return []string{"id", "key", "queue", "tenant", "generation", "state", "attempts", "error", "ref", "at"}
 }
 
-// Expressions give the columns of moved in the SQL of a store.
+// Expressions are the columns of moved in the SQL of a store.
 type Expressions map[string]string
 
-// Sample gives a move of no job. Its types are those of a move.
+// Sample returns expressions for a move of no job, with the right types.
 func Sample() Expressions {
 	text := func(value string) string { return "cast('" + value + "' as text)" }
 	number := func(value string) string { return "cast(" + value + " as bigint)" }
@@ -37,7 +43,7 @@ func Sample() Expressions {
 	}
 }
 
-// CheckName returns an ErrInvalid if a follower cannot be called so.
+// CheckName returns a [sluice.ErrInvalid] if a follower must not have this name.
 func CheckName(of string) error {
 	if !name().MatchString(of) {
 		return invalid("name", "%.60q must be a lower-case letter, then up to 29 lower-case letters, digits and _", of)
@@ -45,8 +51,8 @@ func CheckName(of string) error {
 	return nil
 }
 
-// Check returns an ErrInvalid if a follower breaks a rule that is the same in all stores. Ours says which names in the
-// statement are tables of Sluice.
+// Check returns a [sluice.ErrInvalid] if a follower breaks a rule that is the same in all stores.
+// Ours reports whether a name in the statement is a table of Sluice.
 func Check(f sluice.Follower, ours func(name string) bool) error {
 	if err := CheckName(f.Name); err != nil {
 		return err
@@ -90,11 +96,11 @@ func checkTokens(tokens []token, ours func(name string) bool) error {
 	return nil
 }
 
-// Expand writes the statement of a follower that was checked, with expressions in place of the columns of moved.
+// Expand returns a checked follower's statement, with expressions in place of the columns of moved.
 func Expand(statement string, with Expressions) string {
 	tokens, err := read(statement)
 	if err != nil {
-		return statement // it was checked
+		return statement // cannot happen: the statement was checked
 	}
 	var out strings.Builder
 	for _, t := range tokens {
@@ -111,7 +117,7 @@ func Expand(statement string, with Expressions) string {
 	return strings.TrimSpace(out.String())
 }
 
-// When writes the condition on queue and state under which a follower is told.
+// When returns the condition on queue and state under which a follower's statement runs.
 func When(f sluice.Follower, queue, state string) string {
 	condition := queue + " = " + Literal(f.Queue)
 	if len(f.States) == 0 {
@@ -126,15 +132,16 @@ func When(f sluice.Follower, queue, state string) string {
 	return condition + " and " + state + " in (" + strings.Join(states, ", ") + ")"
 }
 
-// Literal writes a text as SQL does.
+// Literal quotes a text for SQL.
 func Literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// Same reports whether two followers do the same.
+// Same reports whether two followers are equal.
 func Same(a, b sluice.Follower) bool {
 	return a.Name == b.Name && a.Queue == b.Queue && a.Statement == b.Statement && StatesText(a) == StatesText(b)
 }
 
-// StatesText writes the states of a follower as they are stored: in the order of a job's life; empty: all.
+// StatesText formats the states of a follower for the store, in the order of a job's life. Empty:
+// all.
 func StatesText(f sluice.Follower) string {
 	var out []string
 	for _, s := range sluice.States() {
@@ -145,7 +152,7 @@ func StatesText(f sluice.Follower) string {
 	return strings.Join(out, ",")
 }
 
-// StatesOf reads what StatesText wrote.
+// StatesOf parses the result of StatesText.
 func StatesOf(text string) []sluice.State {
 	var out []sluice.State
 	for _, s := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// kind tells the tokens of a statement apart.
+// kind is the kind of a token.
 type kind int
 
 const (
@@ -21,12 +21,14 @@ const (
 type token struct {
 	kind kind
 	text string
-	// name is what a word names, in lower case and without quotes, or the column of moved.
+	// name is the name that a word stands for, in lower case and without quotes, or the column of
+	// moved.
 	name string
 }
 
-// shapes are the tokens that SQLite and PostgreSQL read alike, each at the beginning of what is left. They spell out upper
-// and lower case: to fold a range of all characters takes 7 ms. Few processes that link a store need them.
+// shapes are the tokens that SQLite and PostgreSQL read alike, each at the beginning of the rest.
+// They spell out upper and lower case: folding a range of all characters takes 7 ms. They compile
+// on first use, because few processes need them.
 var shapes = sync.OnceValue(func() []shape {
 	return []shape{
 		{blank, regexp.MustCompile(`^(?:[ \t\r\n\f]+|--[^\n]*(?:\n|$)|(?s:/\*.*?\*/))`)},
@@ -42,7 +44,7 @@ type shape struct {
 	pattern *regexp.Regexp
 }
 
-// read takes a statement apart.
+// read splits a statement into tokens.
 func read(statement string) ([]token, error) {
 	var out []token
 	for rest := statement; rest != ""; {

@@ -1,4 +1,10 @@
-// Package freeport finds ports for servers of tests that must be told theirs before they start.
+// Package freeport finds free ports for servers of tests that must know their port before they
+// start.
+//
+// Begin with [Find], which returns a port of the loopback address. The port is outside the range
+// from which systems choose ports by themselves, so it stays free until the server listens.
+//
+// Read next: packages internal/pgtest and internal/temporaltest, which start such servers.
 package freeport
 
 import (
@@ -8,15 +14,16 @@ import (
 	"net"
 )
 
-// Systems give the ports from 32768 on to whoever does not name one, outgoing connections among them: a
-// port from there that is free now may be taken before the server has started.
+// Systems choose ports from 32768 on by themselves, also for outgoing connections. A free port from
+// there may be taken before the server has started.
 const (
 	first = 20000
 	last  = 32767
 	tries = 100
 )
 
-// Find gives a port of loopback that nobody listens on now, and that the system gives to nobody unasked.
+// Find returns a loopback port that no process listens on now, and that the system chooses for no
+// connection.
 func Find() (int, error) {
 	var failed error
 	for range tries {

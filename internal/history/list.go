@@ -6,25 +6,27 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// ListLimit is how many unfinished and how many finished jobs a bounded page looks at.
+// ListLimit is how many unfinished and how many finished jobs a bounded page reads.
 const ListLimit = 20_000
 
-// OfDead reports whether the finished jobs that a filter chooses are the dead letters of a queue: an index leads to them.
+// OfDead reports whether the finished jobs that a filter chooses are the dead letters of a queue,
+// which have an index.
 func OfDead(f sluice.JobFilter) bool {
 	_, finished := sluice.SplitStates(f.States)
 	return f.Queue != "" && slices.Equal(finished, []sluice.State{sluice.StateDead})
 }
 
-// Bounded reports whether a page of jobs looks at no more than ListLimit: no index leads to the jobs with some labels.
+// Bounded reports whether a page of jobs reads at most ListLimit jobs, because no index finds jobs
+// by labels.
 func Bounded(f sluice.JobFilter) bool {
 	return len(f.Labels) > 0 && f.Key == "" && f.Tenant == "" && !OfDead(f)
 }
 
-// Way is what leads to the jobs that a page lists.
+// Way is an index that finds the jobs of a page.
 type Way int
 
-// The ways: a key or a tenant leads to its jobs, whatever has become of them; the others lead to those that are unfinished, to
-// the finished ones, and to the dead letters of a queue.
+// The ways. ByKey and ByTenant find all jobs of a key or a tenant. The others find unfinished jobs,
+// finished jobs, and the dead letters of a queue.
 const (
 	ByKey Way = iota
 	ByTenant
@@ -33,13 +35,13 @@ const (
 	Dead
 )
 
-// Part is the jobs of a page to which one way leads, in any of some states.
+// Part is the jobs of a page that one way finds, in some states.
 type Part struct {
 	Way    Way
 	States []sluice.State
 }
 
-// PartsOf are the parts of a page that have a state.
+// PartsOf returns the parts of a page that have states.
 func PartsOf(f sluice.JobFilter) []Part {
 	unfinished, finished := sluice.SplitStates(f.States)
 	dead := OfDead(f)

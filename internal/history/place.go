@@ -1,4 +1,10 @@
-// Package history says where a walk through the finished jobs has come.
+// Package history divides long histories of jobs for the SQL stores. A walk through the finished
+// jobs needs a cursor, and a page of jobs needs the right index.
+//
+// Begin with [Place], the cursor of a walk such as Store.Prune, and [PartsOf], which splits a page
+// of Store.Jobs by index.
+//
+// Read next: prune.go and list.go of packages sqlite and postgres.
 package history
 
 import (
@@ -9,15 +15,17 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Place is where a walk stands in the order of queue, outcome and end. The zero value is the front.
+// Place is the position of a walk in the order of queue, outcome and end. The zero value is the
+// front.
 type Place struct {
 	Queue   string
 	Outcome sluice.State
-	// EndedAt is when the last job before it ended; zero: it stands before the first job of the queue and outcome.
+	// EndedAt is the end of the last job before the position. Zero: before the first job of the
+	// queue and outcome.
 	EndedAt time.Time
 }
 
-// String is the mark of a place, which Parse reads. It is never empty.
+// String returns the cursor of a place, which [Parse] reads. The cursor is never empty.
 func (p Place) String() string {
 	ended := int64(0)
 	if !p.EndedAt.IsZero() {
@@ -26,7 +34,8 @@ func (p Place) String() string {
 	return strings.Join([]string{p.Queue, string(p.Outcome), strconv.FormatInt(ended, 10)}, "/")
 }
 
-// Parse reads the mark of a place; an empty one is the front. Any other text is an ErrInvalid.
+// Parse parses the cursor of a place. An empty one is the front. Any other text is a
+// [sluice.ErrInvalid].
 func Parse(mark string) (Place, error) {
 	if mark == "" {
 		return Place{}, nil

@@ -1,4 +1,10 @@
-// Package lead decides who leads a task, for stores that decide in Go.
+// Package lead decides which process leads a task, for the stores that decide in Go: memory and
+// SQLite. The store on PostgreSQL decides the same in SQL.
+//
+// Begin with [Take], which a store calls for each task of Store.Lead. [Free] reports whether
+// another process may take over.
+//
+// Read next: sluice.Lead, and lead.go of package sqlite.
 package lead
 
 import (
@@ -7,16 +13,18 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// farAhead is how many leases a lease may end ahead. One that ends later was written before the clock was set back.
+// farAhead is how many leases ahead a lease may end. A lease that ends later was written before the
+// clock was set back.
 const farAhead = 3
 
-// Free reports whether another may take a lead: its lease has ended, or ends so late that the clock was set back since.
+// Free reports whether another process may lead: the lease has ended, or ends so late that the
+// clock was set back since.
 func Free(l sluice.Lead, now time.Time, lease time.Duration) bool {
 	return !l.Until.After(now) || l.Until.After(now.Add(farAhead*lease))
 }
 
-// Take gives what becomes of a task's lead, if a holder asks for it: whether it leads, and whether that is to be stored. A
-// lease is renewed once a third of it has passed.
+// Take returns a task's lead after a holder has asked for it, whether the holder leads, and whether
+// to store the change. Once a third of a lease has passed, Take renews it.
 func Take(task string, has sluice.Lead, holder string, now time.Time, lease time.Duration) (next sluice.Lead, leads, changed bool) {
 	switch {
 	case has.Holder == holder && has.Until.After(now.Add(lease*2/3)) && !has.Until.After(now.Add(lease)):

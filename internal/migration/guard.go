@@ -8,9 +8,9 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Guard tells a store that is open whether its program may still work on the schema: another program may migrate the
-// database at any time. It looks at most once per sluice.SettingsInterval. It may be used by many goroutines. The zero
-// value lets everything through until Arm.
+// Guard reports to an open store whether its program may still use the schema, because another
+// program may migrate the database at any time. The guard looks at most once per
+// sluice.SettingsInterval. Many goroutines may use it. The zero value allows everything until Arm.
 type Guard struct {
 	knows   atomic.Int64 // the newest step that the program knows; 0: not armed
 	started time.Time
@@ -19,15 +19,16 @@ type Guard struct {
 	refused atomic.Pointer[error]
 }
 
-// Arm begins to guard. The schema was looked at just now, and the program knows its steps up to this one.
+// Arm starts the guard. The caller has just checked the schema, and knows its steps up to this one.
 func (g *Guard) Arm(knows int) {
 	g.started = time.Now()
 	g.knows.Store(int64(knows))
 }
 
-// Check returns an ErrNewerSchema while the database has a step that needs a newer program, and an ErrUnavailable while
-// jobs are being moved into it. Look reads the steps that need a program which knows more than the given step. While one
-// caller looks, the others go by the look before. If the look fails, Check returns its error.
+// Check returns a [sluice.ErrNewerSchema] while the database has a step that needs a newer program,
+// and a [sluice.ErrUnavailable] while jobs are being moved into it. Look reads the steps that need
+// a program which knows more than the given step. While one caller looks, others get the last
+// result. If look fails, Check returns its error.
 func (g *Guard) Check(look func(knows int) ([]Applied, error)) error {
 	knows := int(g.knows.Load())
 	if knows == 0 {
@@ -55,7 +56,8 @@ func (g *Guard) last() error {
 	return nil
 }
 
-// Refusal is the error of a program that knows so many steps on a database that has had these; nil: it may work.
+// Refusal returns the error for a program that knows this many steps, on a database with these
+// steps. Nil: the program may use it.
 func Refusal(knows int, applied []Applied) error {
 	for _, a := range applied {
 		switch {

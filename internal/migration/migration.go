@@ -1,5 +1,10 @@
-// Package migration reads numbered, forward-only schema files and works out which of them a
+// Package migration reads numbered, forward-only schema files, and works out which of them a
 // database still needs. The stores run them.
+//
+// Begin with [Steps], which reads the files, and [Pending], which returns the missing steps. A
+// [Guard] protects an open store from a schema that is too new for its program.
+//
+// Read next: the folders schema of packages sqlite and postgres, and their migrate.go.
 package migration
 
 import (
@@ -17,8 +22,9 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// NewFile makes an empty file for a database, which its owner alone may read and write, if there is none. SQLite would
-// let everybody read it, and gives the files beside it the same rights.
+// NewFile creates an empty database file, readable and writable by its owner only, unless it
+// exists. SQLite would let everybody read the file. SQLite gives the files beside it the same
+// rights.
 func NewFile(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -43,7 +49,7 @@ var (
 )
 
 // Steps reads the schema files of a folder, in order. Each file is named NNNN_name.sql, numbered
-// from 1 without a gap, and says from which step on a program may be that works with it.
+// from 1 without a gap. Its text names the first step whose programs can still use the schema.
 func Steps(files fs.FS, folder string) ([]sluice.Migration, error) {
 	entries, err := fs.ReadDir(files, folder)
 	if err != nil {
@@ -91,18 +97,19 @@ func read(files fs.FS, folder, name string) (sluice.Migration, error) {
 	return step, nil
 }
 
-// While jobs are moved into a store, its migrations have a step that no program knows, so that none opens it half full.
+// Moving is the version of a migration while jobs are moved into a store. No program knows this
+// step, so none opens the store half full.
 const Moving = 1 << 20
 
-// MovedCode is the SQLSTATE with which PostgreSQL refuses to change a store that was moved, and MovedText begins what
-// SQLite says then.
+// MovedCode is the SQLSTATE with which PostgreSQL refuses writes to a store that was moved.
+// MovedText begins SQLite's message for the same.
 const (
 	MovedCode = "SLM01"
 	MovedText = "sluice: this store was moved to "
 )
 
-// Pending gives the steps that a database still needs. It is an ErrNewerSchema if the database has
-// had a step that programs as old as this one cannot work with.
+// Pending returns the steps that a database still needs. If the database has had a step that needs
+// a newer program, Pending returns a [sluice.ErrNewerSchema].
 func Pending(steps []sluice.Migration, applied []Applied) ([]sluice.Migration, error) {
 	if err := Refusal(len(steps), applied); err != nil {
 		return nil, err

@@ -1,4 +1,10 @@
-// Package near finds the names that a misspelt one may have meant.
+// Package near finds the names that a misspelt name may stand for, so that an error can suggest
+// them.
+//
+// Begin with [Setting], which finds a setting or suggests three, and [Meant], which lists likely
+// names. [Names] sorts any names by distance.
+//
+// Read next: the commands in package cli and the scenarios in package internal/sim, which use it.
 package near
 
 import (
@@ -10,7 +16,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Setting finds a setting by its name. An unknown name is an ErrNotFound that tells the nearest three.
+// Setting returns a setting by its name. For an unknown name, it returns a [sluice.ErrNotFound]
+// with the nearest 3.
 func Setting(name string) (sluice.Setting, error) {
 	setting, err := sluice.SettingNamed(name)
 	if err == nil {
@@ -23,7 +30,7 @@ func Setting(name string) (sluice.Setting, error) {
 	return setting, fmt.Errorf("setting %.60q: %w; the nearest are %s", name, sluice.ErrNotFound, strings.Join(Names(name, names, 3), ", "))
 }
 
-// Names gives at most so many of the names, the nearest first.
+// Names returns the nearest names, up to most, the nearest first.
 func Names(wrong string, names []string, most int) []string {
 	sorted := slices.SortedFunc(slices.Values(names), func(a, b string) int {
 		return cmp.Or(cmp.Compare(distance(wrong, a), distance(wrong, b)), cmp.Compare(a, b))
@@ -31,8 +38,8 @@ func Names(wrong string, names []string, most int) []string {
 	return sorted[:min(most, len(sorted))]
 }
 
-// Meant gives at most so many of the names that a wrong one is likely to stand for: at most a third of it is misspelt, or it
-// begins one of them.
+// Meant returns the names that a wrong name is likely to stand for, up to most. At most a third of
+// the wrong name is misspelt, or it is a prefix.
 func Meant(wrong string, names []string, most int) []string {
 	likely := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		begins := len(wrong) > 1 && strings.HasPrefix(name, wrong)
@@ -41,7 +48,8 @@ func Meant(wrong string, names []string, most int) []string {
 	return Names(wrong, likely, most)
 }
 
-// distance counts the letters to add, drop or change, or neighbours to swap, that make one word of the other.
+// distance counts the letters to add, drop or change, or neighbours to swap, to turn one word into
+// the other.
 func distance(a, b string) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

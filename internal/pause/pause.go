@@ -1,4 +1,10 @@
-// Package pause keeps jobs that were claimed from beginning once their queue or their tenant is paused.
+// Package pause keeps claimed jobs from starting after their queue or tenant was paused. A claim
+// may have been made, or answered, before the pause.
+//
+// Begin with [Looker]: workers and dispatchers ask its method Why before they start a job. The
+// Looker asks the store only if the claim is older than 0.8 s, and for many jobs together.
+//
+// Read next: packages worker and dispatcher, which hand such jobs back.
 package pause
 
 import (
@@ -10,49 +16,49 @@ import (
 )
 
 const (
-	// claimProves is for how long after it was asked for a claim shows that nothing is paused: no start begins later than a
-	// second after a pause.
+	// claimProves is how long, after the request, a claim proves that nothing is paused. No job
+	// starts later than 1 s after a pause.
 	claimProves = 800 * time.Millisecond
-	// readProves is for how long what was read counts. The answer may have taken as long again.
+	// readProves is how long a read counts. The answer may have taken as long again.
 	readProves = 400 * time.Millisecond
-	// queuesKept is for how long a queue of which no job begins is still read with the others.
+	// queuesKept is how long a queue without starting jobs is still read with the others.
 	queuesKept = 5 * time.Second
-	// maxTenants bounds how many tenants of a queue are remembered to be looked at together.
+	// maxTenants is how many tenants of a queue are remembered, to be read together.
 	maxTenants = 1000
 )
 
-// Looker looks whether queues and tenants are paused. It may be used by many at once.
+// Looker finds out whether queues and tenants are paused. Many goroutines may use it.
 type Looker struct {
 	store sluice.Store
 
-	turn   chan struct{} // one at a time looks at what follows, also while it reads
+	turn   chan struct{} // a lock for the following, held also while reading
 	readAt time.Time
-	queues map[string]*queue // those of which jobs began lately
+	queues map[string]*queue // queues with recent starts of jobs
 }
 
-// queue is what is known of a queue.
+// queue is the known state of a queue.
 type queue struct {
 	sluice.Queue
-	known   bool            // else it was not read yet
-	askedAt time.Time       // when a job of it was last to begin
+	known   bool            // false: not read yet
+	askedAt time.Time       // when a job of it was last to start
 	readAt  time.Time       // when its tenants were read
-	tenants map[string]bool // whether each that was asked for is paused
+	tenants map[string]bool // by tenant asked for: whether it is paused
 }
 
-// NewLooker makes a Looker. It reads nothing yet.
+// NewLooker makes a Looker. NewLooker reads nothing.
 func NewLooker(store sluice.Store) *Looker {
 	return &Looker{store: store, turn: make(chan struct{}, 1), queues: make(map[string]*queue)}
 }
 
-// Since is how long ago an instant was, by the clock that shows more: one stands still while the machine sleeps, the other
-// can be set.
+// Since returns how long ago an instant was, by the clock that shows more. One clock stops while
+// the machine sleeps, the other can be set.
 func Since(at time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(at), now.Round(0).Sub(at.Round(0)))
 }
 
-// Why says why a job that was claimed must not begin now; empty: it may. Asked is when its claim was asked for. After an
-// error it is not known.
+// Why returns the reason why a claimed job must not start now. Empty: the job may start. Asked is
+// when its claim was requested. If Why returns an error, the answer is unknown.
 func (l *Looker) Why(ctx context.Context, c *sluice.Claim, asked time.Time) (string, error) {
 	if Since(asked) < claimProves {
 		return "", nil
@@ -85,7 +91,7 @@ func (l *Looker) Why(ctx context.Context, c *sluice.Claim, asked time.Time) (str
 	return "", nil
 }
 
-// queue is a queue as it was stored just now. One that is gone is not paused.
+// queue returns a queue as it was just stored. A deleted queue is not paused.
 func (l *Looker) queue(ctx context.Context, name string) (*queue, error) {
 	q := l.queues[name]
 	if q == nil {
@@ -103,7 +109,7 @@ func (l *Looker) queue(ctx context.Context, name string) (*queue, error) {
 	return q, nil
 }
 
-// read reads the queues that were asked for lately, and forgets the others.
+// read reads the queues with recent starts, and drops the others.
 func (l *Looker) read(ctx context.Context) error {
 	var names []string
 	for name, q := range l.queues {
@@ -127,7 +133,7 @@ func (l *Looker) read(ctx context.Context) error {
 	return nil
 }
 
-// tenant reports whether a tenant is paused. It looks at those with it that were asked for lately.
+// tenant reports whether a tenant is paused, and reads all recently used tenants together.
 func (l *Looker) tenant(ctx context.Context, q *queue, tenant string) (bool, error) {
 	if len(q.tenants) >= maxTenants {
 		clear(q.tenants)

@@ -10,13 +10,13 @@ import (
 	"github.com/sluice-queue/sluice/internal/debian"
 )
 
-// fakeClocks is where Debian puts the library that tells a program another time.
+// fakeClocks is where Debian puts the library that shows a program another time.
 const fakeClocks = "/usr/lib/*/faketime/libfaketime.so.1"
 
-// ErrNoFakeClock says how to get what a clock that can be set takes.
+// ErrNoFakeClock names the package that a settable clock needs.
 var ErrNoFakeClock = errors.New("no clock can be set for PostgreSQL: apt-get install libfaketime")
 
-// installFakeClock gives the library, and installs it where it can.
+// installFakeClock returns the path of the library, and installs it if possible.
 func installFakeClock() (string, error) {
 	if library, err := findFakeClock(); err == nil {
 		return library, nil
@@ -34,7 +34,7 @@ func findFakeClock() (string, error) {
 	return "", ErrNoFakeClock
 }
 
-// fakeClock has the programs that run from now on go by a clock that SetClock sets.
+// fakeClock makes programs that start from now on use the clock of SetClock.
 func (c *Cluster) fakeClock() error {
 	library, err := installFakeClock()
 	if err != nil {
@@ -48,7 +48,8 @@ func (c *Cluster) fakeClock() error {
 
 func (c *Cluster) clockFile() string { return filepath.Join(c.folder, "clock") }
 
-// SetClock sets by how much the server's clock is ahead, if the cluster was started with Clock.
+// SetClock sets how far ahead the server's clock is. The cluster must have been started with
+// Options.Clock.
 func (c *Cluster) SetClock(ahead time.Duration) error {
 	next := c.clockFile() + ".next"
 	if err := os.WriteFile(next, fmt.Appendf(nil, "%+.3f\n", ahead.Seconds()), 0o644); err != nil {

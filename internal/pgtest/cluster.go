@@ -1,5 +1,12 @@
-// Package pgtest gives tests, benchmarks and demos a real PostgreSQL: a throw-away cluster of its
-// own on a free port, or the server that SLUICE_TEST_POSTGRES names.
+// Package pgtest gives tests, benchmarks and demos a real PostgreSQL: a throw-away cluster on a
+// free port, or the server that SLUICE_TEST_POSTGRES names.
+//
+// Begin with [NewDatabase] for a test's empty database; call [Main] from TestMain, so that the
+// cluster stops. A [Template] is quicker if many tests need the same contents. [Start] makes a
+// [Cluster] that a test can crash, replicate or promote, and [NewPooler] puts PgBouncer in front of
+// a server.
+//
+// Read next: package internal/litetest for SQLite.
 package pgtest
 
 import (
@@ -19,13 +26,13 @@ import (
 	"github.com/sluice-queue/sluice/internal/freeport"
 )
 
-// Env names the variable that holds the URL of a server to use instead of a throw-away cluster.
-// Its role must be allowed to create databases.
+// Env is the variable with the URL of a server to use instead of a throw-away cluster. Its role
+// must be allowed to create databases.
 const Env = "SLUICE_TEST_POSTGRES"
 
 // Cluster is a throw-away PostgreSQL server.
 type Cluster struct {
-	// URL is that of its database postgres, as the superuser.
+	// URL is the URL of its database postgres, as the superuser.
 	URL string
 	// PID is its first process.
 	PID int
@@ -34,14 +41,14 @@ type Cluster struct {
 	folder string
 	owner  *syscall.Credential
 	port   int
-	// environment is what its programs get beside the environment of this one.
+	// environment is added to this process's environment for its programs.
 	environment []string
 }
 
-// Options adjust a cluster.
+// Options configure a cluster.
 type Options struct {
-	// Durable keeps fsync and full page writes on, as benchmarks need it. The others say that they are to be thrown
-	// away, so that «sluice doctor» does not mind.
+	// Durable keeps fsync and full page writes on, as benchmarks need. Other clusters are marked as
+	// throw-away, so that `sluice doctor` accepts them.
 	Durable bool
 	// Settings are further lines for postgresql.conf.
 	Settings []string
@@ -49,7 +56,7 @@ type Options struct {
 	Clock bool
 }
 
-// ErrNoPostgres says that no PostgreSQL was found, and how to get one.
+// ErrNoPostgres means that no PostgreSQL was found. Its text gives the command that installs it.
 var ErrNoPostgres = errors.New(`no PostgreSQL was found: install it with
 
     apt-get install postgresql     (Debian, Ubuntu)
@@ -96,7 +103,7 @@ func (c *Cluster) start(options Options) error {
 	}
 	if !options.Durable {
 		lines = append(lines, "fsync = off", "full_page_writes = off", "synchronous_commit = off", "sluice.throwaway = on",
-			"max_connections = 1000") // the tests of several packages share it
+			"max_connections = 1000") // tests of several packages share it
 	}
 	lines = append(lines, options.Settings...)
 	if err := c.configure(lines...); err != nil {
@@ -106,7 +113,8 @@ func (c *Cluster) start(options Options) error {
 	return c.Resume()
 }
 
-// Standby starts a server that follows this one by streaming, under a name. Stop ends it and removes its data.
+// Standby starts a server that follows this one by streaming replication, under a name. Stop ends
+// it and removes its data.
 func (c *Cluster) Standby(name string) (*Cluster, error) {
 	s := &Cluster{bin: c.bin, owner: c.owner}
 	if err := s.follow(c, name); err != nil {
@@ -135,7 +143,7 @@ func (c *Cluster) follow(primary *Cluster, name string) error {
 	return c.Resume()
 }
 
-// Promote makes a standby a server that can be written to.
+// Promote makes a standby writable.
 func (c *Cluster) Promote() error {
 	return c.run("pg_ctl", "-D", c.data(), "-w", "promote")
 }
@@ -147,7 +155,7 @@ func (c *Cluster) address() string {
 	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", c.Address())
 }
 
-// configure adds lines to postgresql.conf; the last of a setting counts.
+// configure adds lines to postgresql.conf. The last line for a setting counts.
 func (c *Cluster) configure(lines ...string) error {
 	conf, err := os.OpenFile(filepath.Join(c.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -157,7 +165,7 @@ func (c *Cluster) configure(lines ...string) error {
 	return errors.Join(err, conf.Close())
 }
 
-// makeFolder makes the folder of the server, for the user that it runs as.
+// makeFolder makes the server's folder, owned by the user that it runs as.
 func (c *Cluster) makeFolder() (err error) {
 	if c.folder, err = os.MkdirTemp("", "sluice-postgres-"); err != nil || c.owner == nil {
 		return err
@@ -178,7 +186,7 @@ func (c *Cluster) Resume() error {
 	return err
 }
 
-// Halt stops the server at once, as a crash would; its data stays.
+// Halt stops the server at once, as a crash would. Its data stays.
 func (c *Cluster) Halt() error {
 	return c.run("pg_ctl", "-D", c.data(), "-m", "immediate", "-w", "stop")
 }
@@ -217,7 +225,8 @@ func (c *Cluster) run(program string, args ...string) error {
 	return out.Close()
 }
 
-// unprivileged gives the user to run the server as; nil: whoever we are. PostgreSQL refuses root.
+// unprivileged returns the user to run the server as, because PostgreSQL refuses root. Nil: the
+// current user.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -237,7 +246,7 @@ func unprivileged() (*syscall.Credential, error) {
 	return nil, errors.New("there is neither a user postgres nor a user nobody to run PostgreSQL as")
 }
 
-// findBinaries looks for PostgreSQL's programs where systems put them, the newest first.
+// findBinaries looks for PostgreSQL's programs where systems install them, the newest first.
 func findBinaries() (string, error) {
 	var folders []string
 	if named := os.Getenv("SLUICE_TEST_POSTGRES_BIN"); named != "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/debian"
 )
 
-// InstallPooler makes sure that PgBouncer is there, and installs it where it can.
+// InstallPooler installs PgBouncer if it is missing and can be installed.
 func InstallPooler() error {
 	if _, err := findPooler(); err == nil {
 		return nil
@@ -18,8 +18,8 @@ func InstallPooler() error {
 	return err
 }
 
-// Install makes sure that PostgreSQL's programs are there, and installs them where it can. Elsewhere
-// the error names the command to run.
+// Install installs PostgreSQL's programs if they are missing and can be installed. Otherwise the
+// error names the command to run.
 func Install() error {
 	if _, err := findBinaries(); err == nil {
 		return nil

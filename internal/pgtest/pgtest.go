@@ -18,7 +18,7 @@ var (
 	started   *Cluster
 	databases atomic.Int64
 	keeping   sync.Mutex
-	kept      []string // names of databases that DropTemplates drops
+	kept      []string // databases that DropTemplates drops
 )
 
 func startServer() (string, error) {
@@ -32,7 +32,7 @@ func startServer() (string, error) {
 	return started.URL, nil
 }
 
-// Main runs the tests of a package and then stops the cluster that they started, if any. Call it
+// Main runs the tests of a package, and then stops the cluster that they started, if any. Call it
 // from TestMain.
 func Main(m *testing.M) {
 	code := m.Run()
@@ -43,7 +43,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// DropTemplates drops what a Template keeps. Main does it for packages that use it.
+// DropTemplates drops the databases of Templates. Main calls it.
 func DropTemplates() {
 	keeping.Lock()
 	defer keeping.Unlock()
@@ -55,16 +55,17 @@ func DropTemplates() {
 	kept = nil
 }
 
-// NewDatabase gives the URL of a new and empty database, which is dropped at the end of the test.
+// NewDatabase returns the URL of a new, empty database, which is dropped at the end of the test.
 // Without a server in Env, the first call starts a cluster, which Main stops.
 func NewDatabase(t testing.TB) string {
 	t.Helper()
 	return dropped(t, "")
 }
 
-// Template is a database that tests get copies of: a copy costs a tenth of what most ways to fill it cost.
+// Template is a database that tests get copies of. A copy costs a tenth of most ways to fill a
+// database.
 type Template struct {
-	// Fill fills the one that is copied, which it gets the URL of.
+	// Fill fills the original. Its argument is the original's URL.
 	Fill func(ctx context.Context, url string) error
 
 	once sync.Once
@@ -72,8 +73,8 @@ type Template struct {
 	err  error
 }
 
-// Copy gives the URL of a new copy, which is dropped at the end of the test. The first call fills what is copied;
-// DropTemplates drops it.
+// Copy returns the URL of a new copy, which is dropped at the end of the test. The first call fills
+// the original; DropTemplates drops it.
 func (p *Template) Copy(t testing.TB) string {
 	t.Helper()
 	p.once.Do(p.make)
@@ -101,7 +102,7 @@ func dropped(t testing.TB, how string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, _ := server() // which create has found
+	base, _ := server() // create has found it
 	t.Cleanup(func() {
 		if err := admin(base, "drop database if exists "+name+" with (force)"); err != nil {
 			t.Error(err)
@@ -128,8 +129,8 @@ func create(how string) (at, name string, err error) {
 	return parsed.String(), name, admin(base, "create database "+name+how+strategy)
 }
 
-// copying says how databases are made, for servers that know two ways: by copying files, which takes a fortieth of the
-// CPU of writing each page to the log.
+// copying returns how databases are created, if the server knows two ways. Copying files takes 1/40
+// of the CPU of writing each page to the log.
 var copying = sync.OnceValues(func() (strategy string, err error) {
 	base, err := server()
 	if err != nil {
@@ -151,7 +152,7 @@ func admin(base, statement string) error {
 	})
 }
 
-// onServer does something on a connection of its own.
+// onServer calls a function with its own connection.
 func onServer(base string, do func(context.Context, *pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()

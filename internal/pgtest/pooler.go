@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/freeport"
 )
 
-// Pooler is a PgBouncer in front of a server, with its defaults but for what PoolerOptions say.
+// Pooler is a PgBouncer in front of a server, with its defaults except PoolerOptions.
 type Pooler struct {
 	address string
 	folder  string
@@ -28,20 +28,20 @@ type Pooler struct {
 	ended   chan struct{} // closed once the process is gone
 }
 
-// PoolerOptions adjust a pooler.
+// PoolerOptions configure a pooler.
 type PoolerOptions struct {
 	// Mode is transaction, the default here, or session.
 	Mode string
-	// Size is how many connections to the server there are for each database. Default 20.
+	// Size is how many connections to the server there are per database. Default 20.
 	Size int
 	// Settings are further lines of its section [pgbouncer].
 	Settings []string
 }
 
-// poolerPackage is what has PgBouncer on Debian.
+// poolerPackage is Debian's package of PgBouncer.
 const poolerPackage = "pgbouncer"
 
-// ErrNoPooler says that no PgBouncer was found, and how to get one.
+// ErrNoPooler means that no PgBouncer was found. Its text gives the command that installs it.
 var ErrNoPooler = errors.New("no PgBouncer was found: apt-get install " + poolerPackage)
 
 func findPooler() (string, error) {
@@ -53,8 +53,8 @@ func findPooler() (string, error) {
 	return "", ErrNoPooler
 }
 
-// NewPooler starts a pooler in front of the server of a URL until the test ends, and gives the URL of the same database
-// through it.
+// NewPooler starts a pooler in front of a server until the test ends, and returns the URL of the
+// same database through it.
 func NewPooler(t testing.TB, server string, options PoolerOptions) (p *Pooler, through string) {
 	t.Helper()
 	at, err := url.Parse(server)
@@ -117,7 +117,7 @@ func poolerConfig(server *url.URL, port int, options PoolerOptions) string {
 
 func (p *Pooler) config() string { return filepath.Join(p.folder, "pgbouncer.ini") }
 
-// Start starts it again after Kill, on the same port.
+// Start starts the pooler again after Kill, on the same port.
 func (p *Pooler) Start() error {
 	program, err := findPooler()
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *Pooler) Start() error {
 	p.ended = ended
 	go func() {
 		defer close(ended)
-		_ = process.Wait() // its state says how it ended
+		_ = process.Wait() // its state records how it ended
 	}()
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		conn, err := net.DialTimeout("tcp", p.address, time.Second)
@@ -152,7 +152,7 @@ func (p *Pooler) Start() error {
 	}
 }
 
-// Kill ends it at once, as a crash would, and waits until it is gone: until then it has its port.
+// Kill ends the pooler at once, as a crash would, and waits until its port is free.
 func (p *Pooler) Kill() {
 	if p.process != nil && p.process.Process != nil {
 		_ = p.process.Process.Kill()
@@ -160,13 +160,13 @@ func (p *Pooler) Kill() {
 	}
 }
 
-// Stop ends it and removes its files.
+// Stop ends the pooler and removes its files.
 func (p *Pooler) Stop() {
 	p.Kill()
 	_ = os.RemoveAll(p.folder)
 }
 
-// output keeps what a process said.
+// output keeps the output of a process.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer

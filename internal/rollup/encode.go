@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// figures are what happened in a queue, or of one tenant in it, as they are stored in a JSON object.
+// figures are the counts of a queue or of one of its tenants, as they are stored in a JSON object.
 type figures struct {
 	Counts stat.Counts    `json:"counts"`
 	Wait   stat.Histogram `json:"wait"`
@@ -23,8 +23,8 @@ func (f figures) stat(queue, tenant string, at time.Time, every time.Duration) s
 	return stat.Stat{Queue: queue, Tenant: tenant, At: at, Every: every, Counts: f.Counts, Wait: f.Wait, Run: f.Run, Total: f.Total}
 }
 
-// Body is a part as SQL stores keep it until it is folded: a JSON object with the figures of the tenants by name, and
-// those of the whole queue by the empty one.
+// Body is a part as SQL stores keep it until it is merged: a JSON object. Its keys are the names of
+// tenants, and the empty name for the whole queue.
 func (p Part) Body() (string, error) {
 	body := make(map[string]figures, len(p.Stats))
 	for _, s := range p.Stats {
@@ -39,7 +39,7 @@ func (p Part) Body() (string, error) {
 	return string(text), err
 }
 
-// PartOf reads what Body wrote.
+// PartOf parses the result of Body.
 func PartOf(at time.Time, queue, body string) (Part, error) {
 	part := Part{At: at.UTC(), Queue: queue}
 	var read map[string]figures
@@ -52,8 +52,8 @@ func PartOf(at time.Time, queue, body string) (Part, error) {
 	return part, nil
 }
 
-// Stored is a row as SQL stores keep it: the figures of the whole queue in columns, and those of tenants in a JSON
-// object by name.
+// Stored is a row as SQL stores keep it. The counts of the whole queue are in columns, and the
+// counts of tenants in a JSON object by name.
 type Stored struct {
 	Key
 	Counts           stat.Counts
@@ -61,7 +61,7 @@ type Stored struct {
 	Tenants          string
 }
 
-// Stored gives a row to be stored.
+// Stored returns the row to store.
 func (r *Row) Stored() (Stored, error) {
 	out := Stored{Key: r.Key, Counts: r.Whole.Counts}
 	tenants := make(map[string]figures, len(r.Tenants))
@@ -81,7 +81,7 @@ func (r *Row) Stored() (Stored, error) {
 	return out, nil
 }
 
-// Row reads a stored row.
+// Row parses a stored row.
 func (s Stored) Row() (*Row, error) {
 	row := NewRow(s.Key)
 	row.Whole.Counts = s.Counts
@@ -91,7 +91,7 @@ func (s Stored) Row() (*Row, error) {
 		to   any
 	}{{s.Wait, &row.Whole.Wait}, {s.Run, &row.Whole.Run}, {s.Total, &row.Whole.Total}, {s.Tenants, &tenants}} {
 		if column.text == "" {
-			continue // it was not asked for
+			continue // the caller did not ask for it
 		}
 		if err := json.Unmarshal([]byte(column.text), column.to); err != nil {
 			return nil, fmt.Errorf("statistics of queue %q at %s: %w", s.Queue, s.At, err)
@@ -104,7 +104,7 @@ func (s Stored) Row() (*Row, error) {
 	return row, nil
 }
 
-// Bounds are which parts may belong to the slots that a filter asks for: from an instant on, up to another.
+// Bounds returns the time span of the parts that may belong to the buckets of a filter.
 func Bounds(filter stat.Filter) (from, to time.Time) {
 	from, to = filter.From, filter.To
 	if whole := to.Truncate(filter.Every); !whole.Equal(to) {
@@ -113,19 +113,19 @@ func Bounds(filter stat.Filter) (from, to time.Time) {
 	return from, to
 }
 
-// Chosen reports whether a filter asks for a slot of a queue.
+// Chosen reports whether a filter asks for a bucket of a queue.
 func Chosen(filter stat.Filter, queue string, at time.Time) bool {
 	return (len(filter.Queues) == 0 || slices.Contains(filter.Queues, queue)) && !at.Before(filter.From) && at.Before(filter.To)
 }
 
-// AddChosen counts a part if a filter asks for its slot.
+// AddChosen counts a part if a filter asks for its bucket.
 func (rows Rows) AddChosen(part Part, filter stat.Filter) {
 	if Chosen(filter, part.Queue, part.At.Truncate(filter.Every)) {
 		rows.Add(part, filter.Every)
 	}
 }
 
-// AddStored counts a stored row, or, if it is of no kind of slot, a part whose body it holds.
+// AddStored counts a stored row. A row without a bucket length holds the body of a part.
 func (rows Rows) AddStored(s Stored, filter stat.Filter) error {
 	if s.Every == 0 {
 		part, err := PartOf(s.At, s.Queue, s.Tenants)
@@ -144,16 +144,17 @@ func (rows Rows) AddStored(s Stored, filter stat.Filter) error {
 	return err
 }
 
-// oneTenant makes of the figures of one tenant what is stored of all.
+// oneTenant wraps the counts of one tenant like the stored counts of all.
 func oneTenant(name, figures string) string {
 	if figures == "" {
 		return ""
 	}
-	key, _ := json.Marshal(name) // a text can be written
+	key, _ := json.Marshal(name) // a text always encodes
 	return "{" + string(key) + ":" + figures + "}"
 }
 
-// Merged adds to rows what is stored of them, and gives them as they are to be stored, each with its largest tenants.
+// Merged adds the stored counts to rows, and returns the rows to store, each with its largest
+// tenants.
 func Merged(rows []*Row, stored []Stored) ([]Stored, error) {
 	before := make(map[Key]Stored, len(stored))
 	for _, s := range stored {

@@ -1,5 +1,11 @@
-// Package rollup is the arithmetic of statistics, which every store does alike: what holders added is merged into slots
-// of ten seconds, a minute and an hour, each with its largest tenants.
+// Package rollup is the arithmetic of statistics that all stores share. Holders add counts in
+// buckets of 10 s. Upkeep merges them into buckets of 10 s, 1 min and 1 h, each with its largest
+// tenants.
+//
+// Begin with [Split], which checks the counts that a holder adds, and [Fold], which merges them
+// into [Rows]. encode.go holds the form in which the SQL stores keep them.
+//
+// Read next: docs/guide/statistics.md, and stat.go of package memory, the simplest store.
 package rollup
 
 import (
@@ -12,32 +18,32 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// grace is how long after its end a minute waits for holders that are late. One that comes later is merged all the same,
-// it only costs a little more.
+// grace is how long after its end a minute waits for late holders. Counts that come later are
+// merged, too, at a little more cost.
 const grace = 15 * time.Second
 
-// Ahead is how far in the future a slot may begin: two clocks differ.
+// Ahead is how far in the future a bucket may begin, because two clocks differ.
 const Ahead = time.Minute
 
-// Taken reports whether a slot that a holder adds now is neither too old nor too far ahead.
+// Taken reports whether a bucket that a holder adds now is not too old and not too far ahead.
 func Taken(at, now time.Time) bool {
 	return !at.Before(now.Add(-stat.FineKept)) && !at.After(now.Add(Ahead))
 }
 
-// Part is what one holder added for a queue in a slot: the whole queue, and tenants.
+// Part is the counts of one holder for a queue in a bucket: the whole queue, and tenants.
 type Part struct {
 	At    time.Time
 	Queue string
 	Stats []stat.Stat
 }
 
-// Slot is all that one holder added for an instant.
+// Slot is all counts that one holder added for an instant.
 type Slot struct {
 	At    time.Time
 	Parts []Part
 }
 
-// Split checks what a holder adds and sorts it by slot and queue.
+// Split checks the counts that a holder adds, and sorts them by bucket and queue.
 func Split(holder string, stats []stat.Stat) ([]Slot, error) {
 	if holder == "" {
 		return nil, &sluice.InvalidError{Field: "holder", Rule: "it must not be empty"}
@@ -63,24 +69,25 @@ func Split(holder string, stats []stat.Stat) ([]Slot, error) {
 	return out, nil
 }
 
-// FoldUntil is until when parts are folded: those of minutes that are over.
+// FoldUntil returns the instant up to which parts are merged: the end of the last complete minute,
+// minus the grace.
 func FoldUntil(now time.Time) time.Time { return now.UTC().Add(-grace).Truncate(stat.Minute) }
 
-// Key names a stored slot of a queue.
+// Key identifies a stored bucket of a queue.
 type Key struct {
 	Every time.Duration
 	At    time.Time
 	Queue string
 }
 
-// Row is a slot of a queue: what happened in the whole, and of its tenants.
+// Row is a bucket of a queue: the counts of the whole queue, and of its tenants.
 type Row struct {
 	Key
 	Whole   stat.Stat
 	Tenants map[string]*stat.Stat
 }
 
-// NewRow is a slot in which nothing happened.
+// NewRow returns an empty bucket.
 func NewRow(key Key) *Row {
 	return &Row{
 		Key: key, Tenants: make(map[string]*stat.Stat),
@@ -88,7 +95,7 @@ func NewRow(key Key) *Row {
 	}
 }
 
-// Add counts what happened in a part of the slot, of the queue or of a tenant.
+// Add adds a part's counts of the queue or of a tenant.
 func (r *Row) Add(s stat.Stat) {
 	if s.Tenant == "" {
 		r.Whole.Merge(s)
@@ -102,7 +109,7 @@ func (r *Row) Add(s stat.Stat) {
 	t.Merge(s)
 }
 
-// Merge counts what another row of the slot holds.
+// Merge adds the counts of another row of the bucket.
 func (r *Row) Merge(other *Row) {
 	r.Add(other.Whole)
 	for _, t := range other.Tenants {
@@ -110,7 +117,7 @@ func (r *Row) Merge(other *Row) {
 	}
 }
 
-// Cut forgets all tenants but the largest.
+// Cut drops all tenants but the largest.
 func (r *Row) Cut() {
 	if len(r.Tenants) <= stat.MaxTenants {
 		return
@@ -127,10 +134,10 @@ func (r *Row) Cut() {
 	}
 }
 
-// Rows are slots by their names.
+// Rows are buckets by their keys.
 type Rows map[Key]*Row
 
-// Row finds a slot, or makes it.
+// Row returns a bucket, and creates it if it is missing.
 func (rows Rows) Row(key Key) *Row {
 	r := rows[key]
 	if r == nil {
@@ -140,7 +147,7 @@ func (rows Rows) Row(key Key) *Row {
 	return r
 }
 
-// Add counts a part in the slot of a kind that it belongs to.
+// Add counts a part in the bucket of length every that it belongs to.
 func (rows Rows) Add(part Part, every time.Duration) {
 	r := rows.Row(Key{every, part.At.UTC().Truncate(every), part.Queue})
 	for _, s := range part.Stats {
@@ -148,7 +155,7 @@ func (rows Rows) Add(part Part, every time.Duration) {
 	}
 }
 
-// Fold counts parts in the slots of every kind, and gives those in order.
+// Fold counts parts in the buckets of every length, and returns these in order.
 func Fold(parts []Part) []*Row {
 	rows := make(Rows)
 	for _, p := range parts {
@@ -159,7 +166,7 @@ func Fold(parts []Part) []*Row {
 	return rows.Sorted()
 }
 
-// Sorted gives the slots in an order in which everybody writes them.
+// Sorted returns the buckets in the order in which all processes write them.
 func (rows Rows) Sorted() []*Row {
 	out := make([]*Row, 0, len(rows))
 	for _, r := range rows {
@@ -171,7 +178,8 @@ func (rows Rows) Sorted() []*Row {
 	return out
 }
 
-// List gives what a filter asks for of slots that the store chose by queue and time.
+// List returns the statistics that a filter asks for. The store has chosen the buckets by queue and
+// time.
 func (rows Rows) List(filter stat.Filter) []stat.Stat {
 	var out []stat.Stat
 	for _, r := range rows {

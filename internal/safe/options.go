@@ -8,8 +8,9 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Options says which field of a struct of options is wrong: a number or a duration below zero, but for those that may be
-// negative, or an entry of a map or a slice that is nil. The error is a sluice.ErrInvalid.
+// Options returns a sluice.ErrInvalid for the first wrong field of a struct of options. Wrong are a
+// negative number or duration, and a nil entry of a map or slice. The fields in mayBeNegative may
+// be negative.
 func Options(options any, mayBeNegative ...string) error {
 	of := reflect.ValueOf(options)
 	for i := range of.NumField() {
@@ -28,7 +29,7 @@ func Options(options any, mayBeNegative ...string) error {
 	return nil
 }
 
-// nilEntry finds an entry of a map or a slice of interfaces that has no value.
+// nilEntry finds a nil entry in a map or a slice of interfaces.
 func nilEntry(of reflect.Value) (key reflect.Value, found bool) {
 	if of.Type().Elem().Kind() != reflect.Interface {
 		return key, false

@@ -5,10 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// Running tells whether a Run is under way. The zero value says that none is.
+// Running records whether a Run is under way. The zero value records none.
 type Running struct{ under atomic.Bool }
 
-// Begin notes that a Run begins, which a second one beside it may not. The caller calls end when it ends.
+// Begin records that a Run begins, or returns an error if another is under way. The caller calls
+// end at the end.
 func (r *Running) Begin() (end func(), err error) {
 	if r.under.Swap(true) {
 		return nil, errors.New("it runs already: for more at once, make another")

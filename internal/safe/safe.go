@@ -1,5 +1,11 @@
-// Package safe keeps a panic of a store, such as one of a caller's own decorators, from ending the process: those who
-// work in goroutines of their own call stores through here, and a panic becomes the error of the call.
+// Package safe turns a panic of a store, such as one of a caller's decorator, into the error of the
+// call. Components that call stores from their own goroutines do so through this package, so a
+// panic does not end the process.
+//
+// Begin with [Store]. [Options] and [Running] check the options and the Run method of such
+// components.
+//
+// Read next: package internal/scrubbed, which builds on it.
 package safe
 
 import (
@@ -13,7 +19,7 @@ import (
 )
 
 type (
-	// Their names keep the ports apart where they are embedded.
+	// The two names keep the embedded ports apart.
 	alerts    = alert.Store
 	forecasts = forecast.Store
 	stats     = stat.Store
@@ -26,15 +32,16 @@ type (
 	}
 )
 
-// Store gives a store whose panics are errors. Of a nil store every verb is an error, too.
+// Store returns a store whose panics are errors. For a nil store, every method returns an error,
+// too.
 func Store(inner sluice.Store) sluice.Store {
 	return store{sluice.GivenStore(inner), alert.Given(inner), forecast.Given(inner), stat.Given(inner)}
 }
 
-// Unwrap gives the store that is called.
+// Unwrap returns the inner store.
 func (s store) Unwrap() sluice.Store { return s.Store }
 
-// caught makes an error of a panic.
+// caught turns a panic into an error.
 func (s store) caught(err *error) {
 	if panicked := recover(); panicked != nil {
 		*err = fmt.Errorf("the store panicked: %v\n%s", panicked, debug.Stack())

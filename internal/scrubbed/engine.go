@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Engines gives engines whose errors are scrubbed as they come in, before anybody cuts them: of half a secret no rule
-// knows that it is one. One that is a sluice.Terminator stays one.
+// Engines returns engines whose errors are scrubbed when they arrive, before any code cuts them: no
+// rule recognises half a secret. A [sluice.Terminator] stays one.
 func Engines(engines map[string]sluice.Engine, clean func(string) string) map[string]sluice.Engine {
 	out := make(map[string]sluice.Engine, len(engines))
 	for name, engine := range engines {
@@ -28,21 +28,21 @@ type listening struct {
 	clean func(string) string
 }
 
-// terminator is listening to an engine that can end runs by force.
+// terminator is a listening for an engine that can end runs by force.
 type terminator struct {
 	*listening
 	inner sluice.Terminator
 }
 
-// Terminate scrubs its answers.
+// Terminate scrubs the errors.
 func (t *terminator) Terminate(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
 	return t.errors(t.inner.Terminate(ctx, target, refs, reason))
 }
 
-// Unwrap gives the engine that is decorated.
+// Unwrap returns the inner engine.
 func (e *listening) Unwrap() sluice.Engine { return e.Engine }
 
-// Start scrubs its answers.
+// Start scrubs the errors.
 func (e *listening) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
 	return e.errors(e.Engine.Start(ctx, target, runs))
 }
@@ -60,7 +60,7 @@ func (e *listening) Ended(ctx context.Context, target sluice.RunTarget, since ti
 	return page, e.error(err)
 }
 
-// Cancel scrubs its answers.
+// Cancel scrubs the errors.
 func (e *listening) Cancel(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
 	return e.errors(e.Engine.Cancel(ctx, target, refs, reason))
 }
@@ -95,7 +95,7 @@ func (e *listening) errors(errs []error) []error {
 
 func (e *listening) error(err error) error { return Error(err, e.clean) }
 
-// Error gives an error whose text is scrubbed. What it is can still be asked for.
+// Error returns an error with a scrubbed text. errors.Is and errors.As still see the original.
 func Error(err error, clean func(string) string) error {
 	if err == nil {
 		return nil

@@ -5,11 +5,12 @@ import (
 	"sync"
 )
 
-// maxRemembered is how many texts are remembered. Where much fails, it fails alike; the same text is stored and logged.
+// maxRemembered is how many texts are remembered. When much fails, it fails alike, and the same
+// text is stored and logged.
 const maxRemembered = 256
 
-// remembered gives a function that does what clean does, once for each of the texts that came lately. It keeps none of
-// those that were cleaned, only what was left of them.
+// remembered returns clean with a memory of recent texts, so that it runs once for each. The memory
+// holds only cleaned texts, not the originals.
 func remembered(clean func(string) string) func(string) string {
 	var mu sync.Mutex
 	known := make(map[[sha256.Size]byte]string)

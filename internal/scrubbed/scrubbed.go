@@ -1,5 +1,11 @@
-// Package scrubbed is how those who run, dispatch, follow and forward jobs keep secrets and personal data out of what
-// they store and log: every text passes here on its way to the store, to the log, and from an engine.
+// Package scrubbed keeps secrets and personal data out of stores and logs. Components that run,
+// dispatch, follow and forward jobs pass every text through it. The texts go to the store or the
+// log, or come from an engine.
+//
+// Begin with [Store], [Engines] and [Logger], which wrap a store, engines and a logger. [Text] is
+// the function that cleans a text.
+//
+// Read next: package scrub for the rules, which an application can replace.
 package scrubbed
 
 import (
@@ -10,20 +16,20 @@ import (
 )
 
 const (
-	// most is how much of a text is looked through. A text that is made of nothing but the words of rules takes 0.4 ms per
-	// kilobyte, and no more than half as much is stored.
+	// most is how much of a text is searched, in bytes. A text made only of words of the rules
+	// takes 0.4 ms per kilobyte, and at most half as much is stored.
 	most = 2 * sluice.MaxErrorBytes
-	// border is how much is left out on both sides of a cut, because half of a secret is not known for one. A key of 4,096
-	// bits in PEM is shorter.
+	// border is how much is dropped on both sides of a cut, because half a secret is not
+	// recognised. A PEM key of 4,096 bits is shorter.
 	border = most / 4
 	cut    = "\n… cut …\n"
 )
 
-// byDefault is what all share who say nothing else.
+// byDefault is the shared default function.
 var byDefault = remembered(bounded(scrub.Text))
 
-// Text gives the function that removes secrets from texts: clean, or scrub.Text if that is nil. Of a long text only the
-// beginning and the end are left.
+// Text returns the function that removes secrets from texts: clean, or scrub.Text if clean is nil.
+// Of a long text, only the beginning and the end remain.
 func Text(clean func(string) string) func(string) string {
 	if clean == nil {
 		return byDefault
@@ -41,12 +47,12 @@ func bounded(clean func(string) string) func(string) string {
 	}
 }
 
-// keys are the attributes of our lines that may quote anything: errors, the reasons that people give, the labels of jobs and
-// the words of alert rules.
+// keys are the attributes of log lines that may quote anything: errors, reasons of people, labels
+// of jobs and texts of alert rules.
 var keys = []string{"error", "Error", "reason", "labels", "message"}
 
-// Logger gives a logger whose lines are scrubbed where they may quote anything. One that scrubs already stays as it is.
-// Nil is slog.Default.
+// Logger returns a logger that scrubs the attributes that may quote anything. A logger that already
+// scrubs stays as it is. A nil logger is [slog.Default].
 func Logger(logger *slog.Logger, clean func(string) string) *slog.Logger {
 	if logger == nil {
 		logger = slog.Default()

@@ -9,9 +9,10 @@ import (
 	"github.com/sluice-queue/sluice/internal/safe"
 )
 
-// Store gives a store whose holder's texts are scrubbed before they are stored: errors, stacks and reasons of
-// settlements, reasons in the audit, what troubles a holder, why an operation ended, and why nobody could be told of alerts.
-// A panic of the store is an error of the call, because holders call it in goroutines of their own.
+// Store returns a store that scrubs a holder's texts before it stores them. These are errors,
+// stacks and reasons of settlements, reasons in the audit, conditions of a holder, reasons of
+// operations, and errors of notifications. A panic of the store becomes an error of the call,
+// because holders call it from their own goroutines.
 func Store(store sluice.Store, clean func(string) string) sluice.Store {
 	inner := safe.Store(store)
 	return &scrubbing{inner, alert.Given(inner), Text(clean)}
@@ -25,10 +26,11 @@ type scrubbing struct {
 
 type alerts = alert.Store // its name keeps it apart from the other port
 
-// Unwrap gives the store that is decorated.
+// Unwrap returns the inner store.
 func (s *scrubbing) Unwrap() sluice.Store { return s.Store }
 
-// Settle scrubs what tells of failures. Batches without any, which are nearly all, are handed on as they are.
+// Settle scrubs the texts of failures. Batches without failures, which are nearly all, pass
+// unchanged.
 func (s *scrubbing) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
 	copied := false
 	for i, one := range settlements {
@@ -53,7 +55,7 @@ func (s *scrubbing) Note(ctx context.Context, entries []sluice.AuditEntry) error
 	return s.Store.Note(ctx, entries)
 }
 
-// Beat scrubs what troubles the holder.
+// Beat scrubs the conditions of the holder.
 func (s *scrubbing) Beat(ctx context.Context, holder sluice.Holder) error {
 	holder.Conditions = slices.Clone(holder.Conditions)
 	for i := range holder.Conditions {
@@ -62,13 +64,13 @@ func (s *scrubbing) Beat(ctx context.Context, holder sluice.Holder) error {
 	return s.Store.Beat(ctx, holder)
 }
 
-// SaveOperation scrubs why it was paused or stopped, or has failed.
+// SaveOperation scrubs the reason why the operation was paused or stopped, or has failed.
 func (s *scrubbing) SaveOperation(ctx context.Context, operation sluice.Operation, act sluice.Act) (sluice.Operation, error) {
 	operation.Why = s.clean(operation.Why)
 	return s.Store.SaveOperation(ctx, operation, act)
 }
 
-// SettleNotices scrubs why receivers of alerts could not be told.
+// SettleNotices scrubs the errors of notifications.
 func (s *scrubbing) SettleNotices(ctx context.Context, results []alert.NoticeResult) error {
 	results = slices.Clone(results)
 	for i := range results {

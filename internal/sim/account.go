@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
-// tally counts what became of jobs: of a queue, of a tier in it, or of a tenant in it.
+// tally counts the jobs of a queue, or of a tier or a tenant in it.
 type tally struct {
 	jobs, starts, completed, dead, failed int
 	unfinished                            int
@@ -49,20 +49,20 @@ func (t *tally) settled(event sluice.Event, now time.Duration) {
 	t.lastEnd = now
 }
 
-// tenant is what is known of a tenant in a queue.
+// tenant is the account of a tenant in a queue.
 type tenant struct {
 	tally
 	standing
 	Tenant string
 	inTier *tally
 
-	waits []time.Duration       // of each start, from when it was due
-	dues  map[time.Duration]int // when those fell due that wait
-	pace  *pace                 // nil: it has no rate of its own
+	waits []time.Duration       // of each start: the time since it was due
+	dues  map[time.Duration]int // by due time: how many jobs wait
+	pace  *pace                 // nil: the tenant has no rate
 	share share
 }
 
-// lane is what is known of a queue.
+// lane is the account of a queue.
 type lane struct {
 	tally
 	name      string
@@ -70,10 +70,10 @@ type lane struct {
 	slots     int // of the processes that serve it
 	standings func(string) standing
 	tenants   map[string]*tenant
-	order     []*tenant // as they came
+	order     []*tenant // in the order of their first jobs
 	tiers     map[string]*tally
 	tierOrder []string
-	pace      *pace // nil: it has no rate
+	pace      *pace // nil: the queue has no rate
 	sharing   sharing
 
 	running int // in slots
@@ -89,7 +89,7 @@ func newLane(q Queue, standings func(string) standing) *lane {
 	return l
 }
 
-// tenant gives the account of a tenant, which may be new.
+// tenant returns the account of a tenant, and creates it if it is missing.
 func (l *lane) tenant(name string) *tenant {
 	t := l.tenants[name]
 	if t != nil {
@@ -109,7 +109,7 @@ func (l *lane) tenant(name string) *tenant {
 	return t
 }
 
-// each does the same to the three accounts that a job of a tenant is in.
+// each applies a function to the three accounts of a tenant's job: queue, tier and tenant.
 func (l *lane) each(t *tenant, do func(*tally)) {
 	do(&l.tally)
 	do(t.inTier)
@@ -120,7 +120,7 @@ func (l *lane) arrived(t *tenant, n int, due time.Duration) {
 	l.each(t, func(x *tally) { x.arrived(n, due) })
 }
 
-// due notes that jobs of a tenant fell due.
+// due records that jobs of a tenant fell due.
 func (l *lane) due(t *tenant, n int, due, now time.Duration) {
 	l.fill(now)
 	l.each(t, func(x *tally) { x.waiting += n })
@@ -128,14 +128,14 @@ func (l *lane) due(t *tenant, n int, due, now time.Duration) {
 	l.sharing.see(t)
 }
 
-// fill counts the tokens of a rate up to now; those that run over while jobs wait are lost.
+// fill adds the tokens of a rate up to now. Tokens that overflow while jobs wait count as lost.
 func (l *lane) fill(now time.Duration) {
 	if l.pace != nil {
 		l.pace.fill(now, l.waiting > 0)
 	}
 }
 
-// started notes that jobs were claimed, and gives the tenant of each.
+// started records that jobs were claimed, and returns the tenant of each.
 func (l *lane) started(claims []*sluice.Claim, now time.Duration, start time.Time) []*tenant {
 	l.fill(now)
 	if l.pace != nil {
@@ -161,7 +161,8 @@ func (l *lane) started(claims []*sluice.Claim, now time.Duration, start time.Tim
 	return tenants
 }
 
-// stopped notes that a job's slot is free; settled that the store knows what became of it.
+// stopped records that a job's slot is free. settled records that the store knows the job's
+// outcome.
 func (l *lane) stopped(now time.Duration) { l.slotsTaken(-1, now) }
 
 func (l *lane) settled(t *tenant, event sluice.Event, now time.Duration) {

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// settle counts every moment from the start, and fills in what is left open.
+// settle converts every moment to the time since the start, and fills in defaults.
 func (p *parsing) settle() error {
 	if p.until != nil {
 		var err error
@@ -36,7 +36,7 @@ func (p *parsing) settle() error {
 	return nil
 }
 
-// settle counts an arrival's moments from the start.
+// settle converts an arrival's moments to the time since the start.
 func (m arrivalMoments) settle(a *Arrival, s Scenario) error {
 	if a.Jobs > 0 == (!a.Rate.IsZero()) {
 		return &Fault{a.line, "an arrival has either jobs, which come at once, or a rate, which makes a stream"}
@@ -67,7 +67,7 @@ func (m arrivalMoments) settle(a *Arrival, s Scenario) error {
 	return nil
 }
 
-// check says what the whole does not make sense of.
+// check returns an error if the parts of the scenario contradict each other.
 func (s Scenario) check() error {
 	if len(s.Queues) == 0 || len(s.Arrivals) == 0 || len(s.Workers) == 0 {
 		return &Fault{0, "a scenario needs queues, arrivals and workers"}
@@ -115,7 +115,7 @@ func (s Scenario) tier(name string) bool {
 	return slices.ContainsFunc(s.Tiers, func(t Tier) bool { return t.Name == name })
 }
 
-// group finds the tenants of a name: those of a group, or a single one, whether it is listed or not.
+// group returns the tenants with a name: the members of a group, or a single tenant, listed or not.
 func (s Scenario) group(name string) []string {
 	for _, t := range s.Tenants {
 		if t.Name == name {

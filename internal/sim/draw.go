@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// draws are the chances of a run, all from its seed. What a job takes is drawn from its id, so that
-// another rate, or more workers, meet the same jobs.
+// draws are the random choices of a run, all from its seed. The duration of a job is drawn from its
+// id, so that another rate, or more workers, meet the same jobs.
 type draws struct {
 	seed   uint64
 	ids    *rand.Rand
@@ -23,12 +23,12 @@ func newDraws(seed uint64) *draws {
 	return &draws{seed: seed, ids: rand.New(rand.NewPCG(seed, 1)), tokens: rand.New(rand.NewPCG(seed, 2))}
 }
 
-// arrival draws when the jobs of a stream come.
+// arrival returns the random source for the arrivals of a stream.
 func (d *draws) arrival(number int) *rand.Rand {
 	return rand.New(rand.NewPCG(d.seed, 1000+uint64(number)))
 }
 
-// id makes an id as sluice.NewID does: larger than every one before.
+// id makes an id like sluice.NewID: larger than every earlier one.
 func (d *draws) id(now time.Time) sluice.ID {
 	d.last = max(uint64(now.UnixMilli())<<12, d.last+1)
 	var id sluice.ID
@@ -37,7 +37,7 @@ func (d *draws) id(now time.Time) sluice.ID {
 	return id
 }
 
-// token makes the token of a claim, which also draws the lot of ageing.
+// token makes the token of a claim, which also decides the ageing of the claim.
 func (d *draws) token() sluice.Token {
 	var t sluice.Token
 	binary.BigEndian.PutUint64(t[:8], d.tokens.Uint64())
@@ -45,25 +45,25 @@ func (d *draws) token() sluice.Token {
 	return t
 }
 
-// of gives the chances of one attempt at a job.
+// of returns the random source for one attempt of a job.
 func (d *draws) of(id sluice.ID, attempt int) *rand.Rand {
 	d.source.Seed(d.seed^binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])+uint64(attempt))
 	return rand.New(&d.source)
 }
 
-// takes draws how long an attempt takes.
+// takes draws the duration of an attempt.
 func (w Work) takes(chance *rand.Rand) time.Duration {
 	mean := float64(w.Mean)
 	switch w.Shape {
 	case exponential:
 		mean *= chance.ExpFloat64()
-	case lognormal: // whose mean is that of the bell shape, raised by half its variance
+	case lognormal: // the mean of a lognormal is that of the bell shape, raised by half its variance
 		mean *= math.Exp(w.Sigma*chance.NormFloat64() - w.Sigma*w.Sigma/2)
 	}
 	return time.Duration(min(mean, float64(maxSpan)))
 }
 
-// backoff draws by the seed what Backoff.Delay draws by chance.
+// backoff draws from the seed the delay that Backoff.Delay draws at random.
 func backoff(b sluice.Backoff, delay time.Duration, chance *rand.Rand) time.Duration {
 	if b.FullJitter {
 		return time.Duration(chance.Int64N(int64(delay) + 1))

@@ -2,10 +2,10 @@ package sim
 
 import "time"
 
-// event is something that happens at a moment, counted from the start.
+// event is something that happens at a moment, as a time since the start.
 type event struct {
 	at time.Duration
-	// early ones come before the others of their moment: what falls due is due before anybody claims.
+	// early events come before the others of their moment: jobs fall due before a process claims.
 	early bool
 	seq   uint64
 	do    func()
@@ -21,8 +21,8 @@ func (e event) before(other event) bool {
 	return e.seq < other.seq
 }
 
-// events is a heap of what will happen, the next first. It is not container/heap, which would allocate
-// for each event, of which there are some per job.
+// events is a heap of future events, the next first. container/heap would allocate for each event,
+// and each job has several.
 type events struct {
 	heap []event
 	seq  uint64
@@ -57,7 +57,7 @@ func (h *events) take() (event, bool) {
 	return first, true
 }
 
-// sink puts an event where the first one was, and below those that come before it.
+// sink puts an event in place of the first one, and moves it below all earlier ones.
 func (h *events) sink(e event) {
 	i := 0
 	for {

@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Expectation is what a scenario says of its outcome: a bound on a measure of a queue, of a tier, or of
-// each tenant of a name. Naming none of them, it speaks of every queue.
+// Expectation is a scenario's expected result: bounds on measures of a queue, of a tier, or of each
+// tenant with a name. Without a name, it concerns every queue.
 type Expectation struct {
 	Queue  string
 	Tier   string
@@ -25,23 +25,23 @@ type Expectation struct {
 	line int
 }
 
-// Bound is a measure and what it must be.
+// Bound is a measure and the value that it must have.
 type Bound struct {
 	Measure string
 	// Operator is one of <, <=, =, >= and >.
 	Operator string
 	Value    float64
-	// Text is the bound as it was written.
+	// Text is the bound as the scenario writes it.
 	Text string
 }
 
-// measure is a figure of a report that can be bound.
+// measure is a figure of a report that can have a bound.
 type measure struct {
 	name string
 	read func(text string) (float64, error)
 	show func(float64) string
 	of   func(Row) float64
-	// queueOnly says that only a queue has it.
+	// queueOnly means that only queues have the measure.
 	queueOnly bool
 }
 
@@ -67,7 +67,7 @@ func measures() []measure {
 	}
 }
 
-// known gives a figure; one that there is none of is larger than every bound.
+// known returns a figure. A missing figure is larger than every bound.
 func known(figure *float64) float64 {
 	if figure == nil {
 		return math.Inf(1)
@@ -132,7 +132,7 @@ func (p *parsing) readExpectation(n *yaml.Node) error {
 	return err
 }
 
-// bound reads «<= 90m».
+// bound parses a bound such as `<= 90m`.
 func (m measure) bound(n *yaml.Node) (Bound, error) {
 	b := Bound{Measure: m.name, Text: n.Value}
 	for _, operator := range []string{"<=", ">=", "<", ">", "="} {
@@ -154,7 +154,7 @@ func (m measure) example() string {
 	return map[bool]string{true: "90m", false: "10"}[strings.HasSuffix(m.name, "wait") || m.name == "drain"]
 }
 
-// checkSubject says whether there is what an expectation speaks of.
+// checkSubject returns an error if the subject of an expectation does not exist.
 func (s Scenario) checkSubject(e Expectation) error {
 	switch {
 	case len(e.Bounds) == 0:
@@ -195,7 +195,7 @@ func (b Bound) holds(v float64) bool {
 	return math.Abs(v-b.Value) < 1e-9
 }
 
-// Check is something that had to hold, and whether it did.
+// Check is one check of a run, and whether it held.
 type Check struct {
 	What  string `json:"what"`
 	Want  string `json:"want"`
@@ -203,7 +203,7 @@ type Check struct {
 	Holds bool   `json:"holds"`
 }
 
-// check tries an expectation on a report. Of several subjects the worst one is told.
+// check compares an expectation with a report. Of several subjects, the worst one counts.
 func (e Expectation) check(r Report, tenants []string) []Check {
 	rows := e.rows(r, tenants)
 	var checks []Check
@@ -219,7 +219,7 @@ func (e Expectation) check(r Report, tenants []string) []Check {
 	return checks
 }
 
-// strain is larger the farther a value is from what is wanted.
+// strain is the larger, the farther a value is from the bound.
 func (b Bound) strain(v float64) float64 {
 	switch b.Operator[0] {
 	case '<':
@@ -230,7 +230,7 @@ func (b Bound) strain(v float64) float64 {
 	return math.Abs(v - b.Value)
 }
 
-// rows picks those of a report that an expectation speaks of.
+// rows returns the rows of a report that an expectation concerns.
 func (e Expectation) rows(r Report, tenants []string) []Row {
 	all := r.Queues
 	switch {

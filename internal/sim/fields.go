@@ -13,11 +13,11 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Fault is what is wrong with a scenario, and where.
+// Fault is an error in a scenario, with its place.
 type Fault struct {
-	// Line is counted from 1; 0: it is of no line in particular.
+	// Line is counted from 1. 0: the error concerns no single line.
 	Line int
-	// Says is the rule that is broken.
+	// Says is the broken rule.
 	Says string
 }
 
@@ -33,7 +33,7 @@ func faultAt(n *yaml.Node, format string, args ...any) error {
 	return &Fault{n.Line, fmt.Sprintf(format, args...)}
 }
 
-// document reads the one YAML document that a text holds.
+// document parses a text of one YAML document.
 func document(text []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(strings.NewReader(string(text)))
 	var root, more yaml.Node
@@ -51,13 +51,13 @@ func document(text []byte) (*yaml.Node, error) {
 // reader reads one value of a scenario.
 type reader func(*yaml.Node) error
 
-// field is a name that a mapping may have, and what reads its value.
+// field is a name of a mapping, and the reader of its value.
 type field struct {
 	name string
 	read reader
 }
 
-// readFields reads a mapping whose names are all known beforehand.
+// readFields reads a mapping with a fixed set of names.
 func readFields(n *yaml.Node, what string, fields ...field) error {
 	return readNames(n, what, func(name, value *yaml.Node) error {
 		var names []string
@@ -105,7 +105,7 @@ func readList(what string, read reader) reader {
 	}
 }
 
-// scalar reads a value that a function makes of a text.
+// scalar makes a reader that parses a text.
 func scalar[T any](into *T, what string, parse func(string) (T, error)) reader {
 	return func(n *yaml.Node) error {
 		if n.Kind != yaml.ScalarNode {
@@ -124,10 +124,10 @@ func text(into *string) reader {
 	return scalar(into, "a text", func(text string) (string, error) { return strings.TrimSpace(text), nil })
 }
 
-// errRange says no more than the reader does that gets it.
+// errRange needs no text: scalar reports the allowed range.
 var errRange = errors.New("out of range")
 
-// whole reads a count; blanks between thousands are written as _.
+// whole reads a count. The thousands may be separated by _.
 func whole(into *int, low, high int) reader {
 	return scalar(into, fmt.Sprintf("a whole number from %d to %d", low, high), func(text string) (int, error) {
 		n, err := strconv.Atoi(strings.ReplaceAll(text, "_", ""))
@@ -148,7 +148,7 @@ func number(into *float64, low, high float64) reader {
 	})
 }
 
-// maxSpan bounds what a scenario may last; ten years of virtual time.
+// maxSpan is the longest scenario: 10 years of virtual time.
 const maxSpan = 3650 * 24 * time.Hour
 
 func duration(into *time.Duration) reader {
@@ -179,7 +179,7 @@ func instant(into *time.Time) reader {
 	})
 }
 
-// moment is a point of a scenario: an instant, or a time counted from its start.
+// moment is a moment of a scenario: an instant, or a time since its start.
 type moment struct {
 	line  int
 	at    time.Time
@@ -197,7 +197,7 @@ func (m *moment) read(n *yaml.Node) error {
 	return scalar(&m.after, "an instant with its zone, such as 2026-12-01T16:00:00Z, or a time from the start on, such as 30m", parseSpan)(n)
 }
 
-// since gives the moment as a time from the start on.
+// since returns the moment as a time since the start.
 func (m *moment) since(start time.Time) (time.Duration, error) {
 	if m.at.IsZero() {
 		return m.after, nil

@@ -8,21 +8,21 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// pace replays a rate: a bucket of tokens, full at first, that each start takes one from. If it never
-// lacks one, then in no window of time were there more starts than the burst and the rate times the window.
+// pace replays a rate as a bucket of tokens, full at first, from which each start takes one. If a
+// token is never missing, no window had more starts than the burst and the rate times its length.
 type pace struct {
 	rate, burst float64
 	tokens      float64
 	at          time.Duration
 	taken       int
 	over        int     // starts without a token
-	lost        float64 // tokens that ran over while jobs waited
+	lost        float64 // tokens that overflowed while jobs waited
 	windows     []window
 	given       sluice.Rate
 	starts      []starts // of the longest window
 }
 
-// starts are so many at a moment.
+// starts is a number of starts at a moment.
 type starts struct {
 	at time.Duration
 	n  int
@@ -31,7 +31,7 @@ type starts struct {
 // window is a length of time that slides over the starts.
 type window struct {
 	length time.Duration
-	from   int // the first of the starts in it
+	from   int // index of the first start in it
 	n      int
 	most   int
 }
@@ -45,7 +45,7 @@ func newPace(rate sluice.Rate, burst float64) *pace {
 	return &pace{given: rate, rate: rate.PerSecond(), burst: burst, tokens: burst, windows: windows}
 }
 
-// allowed is how many jobs may start in a window, with a burst beside the rate.
+// allowed returns how many jobs may start in a window, with a burst beside the rate.
 func (p *pace) allowed(w window, burst int) float64 {
 	if w.length == p.given.Per {
 		return float64(p.given.Jobs + burst)
@@ -85,7 +85,7 @@ func (p *pace) take(n int, now time.Duration) {
 	p.trim()
 }
 
-// trim forgets what has left every window.
+// trim drops starts that have left every window.
 func (p *pace) trim() {
 	longest := p.windows[len(p.windows)-1].from
 	if longest < 1024 || longest < len(p.starts)/2 {
@@ -97,7 +97,7 @@ func (p *pace) trim() {
 	}
 }
 
-// used is the part of the tokens, of those that came while jobs waited, that was taken.
+// used is the share of tokens that was taken, among the tokens that came while jobs waited.
 func (p *pace) used() float64 {
 	if p.taken == 0 {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/near"
 )
 
-// Parse reads a scenario. What it does not know or cannot make sense of is a *Fault that names the line.
+// Parse reads a scenario. Unknown names and wrong values return a *Fault with the line.
 func Parse(text []byte) (Scenario, error) {
 	root, err := document(text)
 	if err != nil {
@@ -25,7 +25,7 @@ func Parse(text []byte) (Scenario, error) {
 	return p.Scenario, p.check()
 }
 
-// parsing is a scenario on its way, with the moments that only its start makes sense of.
+// parsing is a scenario under construction, with the moments that need its start.
 type parsing struct {
 	Scenario
 	until   *moment
@@ -65,7 +65,7 @@ func (p *parsing) readQueues(n *yaml.Node) error {
 			return faultAt(name, "%v", err)
 		}
 		q := Queue{Name: name.Value, Settings: sluice.DefaultSettings(), Given: make(map[string]string)}
-		if value.Kind != yaml.ScalarNode || value.Tag != "!!null" { // a queue with the defaults has none
+		if value.Kind != yaml.ScalarNode || value.Tag != "!!null" { // a queue with the defaults has no value
 			if err := readNames(value, "settings", q.readSetting); err != nil {
 				return err
 			}
@@ -176,7 +176,7 @@ func (w *Work) fields() []field {
 	return []field{{"duration", w.readDuration}, {"failures", number(&w.Failures, 0, 1)}}
 }
 
-// readDuration reads «200ms», or a mean and a shape.
+// readDuration reads a duration such as `200ms`, or a mean and a shape.
 func (w *Work) readDuration(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		w.Shape = fixed

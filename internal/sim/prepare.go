@@ -13,7 +13,7 @@ func (s *simulation) prepare() error {
 	act := sluice.Act{By: "sim", Reason: "scenario"}
 	for _, q := range s.scenario.Queues {
 		settings := q.Settings
-		// History is dropped as soon as may be: nobody asks for it.
+		// The history is dropped as soon as possible: the simulation does not read it.
 		settings.KeepCompleted, settings.KeepCancelled, settings.KeepDead = time.Millisecond, time.Millisecond, time.Millisecond
 		if _, err := s.client.EnsureQueue(s.ctx, q.Name, settings, act); err != nil {
 			return err
@@ -67,16 +67,17 @@ func (s *simulation) saveLimitsOf(of sluice.TenantLimits, said Limits, act sluic
 	return err
 }
 
-// standing is what holds for a tenant in a queue: what is said of it, else of its tier, else of the queue.
+// standing is the limits of a tenant in a queue: the tenant's own, else its tier's, else the
+// queue's.
 type standing struct {
 	tier     string
 	weight   float64
-	capacity int         // 0: none
-	rate     sluice.Rate // 0: none
+	capacity int         // 0: no limit
+	rate     sluice.Rate // 0: no rate
 	burst    float64
 }
 
-// standings gives what holds in a queue for each tenant; those that are not listed have no tier.
+// standings returns the limits of each tenant in a queue. Tenants that are not listed have no tier.
 func (s Scenario) standings(q Queue) func(tenant string) standing {
 	listed := make(map[string]standing)
 	for _, t := range s.Tenants {
@@ -105,7 +106,7 @@ func (q Queue) standing(own Limits, tier Tier) standing {
 	return st
 }
 
-// said gives the first that something is said of.
+// said returns the first value that is set.
 func said[T any](otherwise T, says ...*T) T {
 	for _, s := range says {
 		if s != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// These are of package worker, which says why they are as they are.
+// The same values as in package worker, which explains them.
 const (
 	smallClaimWait = 3 * time.Millisecond
 	minWait        = 5 * time.Millisecond
@@ -19,8 +19,8 @@ const (
 	settleWait     = 2 * time.Millisecond
 )
 
-// process is a worker process: it fetches as package worker does, but claims nothing ahead of its free
-// slots, and its calls of the store take no time.
+// process is a worker process. A process fetches jobs like package worker, but claims only for its
+// free slots, and its calls of the store take no time.
 type process struct {
 	*simulation
 	Workers
@@ -28,7 +28,7 @@ type process struct {
 	lanes   []*served
 	running int
 
-	planned   bool // it will look at its queues, at wakeAt
+	planned   bool // it will look at its queues at wakeAt
 	wakeAt    time.Duration
 	lastClaim time.Duration
 
@@ -40,12 +40,12 @@ type process struct {
 type served struct {
 	*lane
 	hungry    bool // it may have jobs to claim
-	full      bool // no more of its jobs may be in flight
+	full      bool // its concurrency limit is reached
 	lookAt    time.Duration
 	heldUntil time.Duration
 }
 
-// outcome is a job in the hands of a process.
+// outcome is a job that a process runs, and its result.
 type outcome struct {
 	claim      *sluice.Claim
 	lane       *served
@@ -68,7 +68,7 @@ func (s *simulation) hire() {
 	}
 }
 
-// heed tells the processes of a signal of the store.
+// heed passes a signal of the store to the processes.
 func (s *simulation) heed(signal sluice.Signal) {
 	for _, p := range s.processes {
 		for _, l := range p.lanes {
@@ -80,7 +80,7 @@ func (s *simulation) heed(signal sluice.Signal) {
 	}
 }
 
-// wake plans the next look, unless an earlier one is planned.
+// wake schedules the next look, unless an earlier one is scheduled.
 func (p *process) wake(in time.Duration) {
 	at := p.now + in
 	if p.planned && p.wakeAt <= at {
@@ -95,7 +95,7 @@ func (p *process) wake(in time.Duration) {
 	})
 }
 
-// fetch claims once from each hungry queue, unless more slots are free soon.
+// fetch claims once from each hungry queue, unless more slots will soon be free.
 func (p *process) fetch() {
 	if 4*(p.Slots-p.running) < p.Slots {
 		if wait := p.lastClaim + smallClaimWait - p.now; wait > 0 {
@@ -111,7 +111,7 @@ func (p *process) fetch() {
 		}
 		room := min(p.Slots-p.running, maxClaim)
 		if room == 0 {
-			continue // a job that ends wakes
+			continue // the end of a job wakes the process
 		}
 		l.hungry = false
 		if wait := p.claim(l, room); wait > 0 {
@@ -124,18 +124,18 @@ func (p *process) fetch() {
 	}
 	p.lastClaim = p.now
 	if p.idle() {
-		return // a signal wakes it; looking in vain would only take time
+		return // a signal wakes the process; looks in vain would only cost time
 	}
 	p.wake(max(next, 0))
 }
 
-// idle reports whether there is nothing to look for.
+// idle reports whether there are no jobs to look for.
 func (p *process) idle() bool {
 	return !slices.ContainsFunc(p.lanes, func(l *served) bool { return l.unfinished > 0 })
 }
 
-// claim takes jobs of a queue and runs them. It says how long to wait before the queue is looked at
-// again; 0: there may be more at once.
+// claim claims jobs of a queue and runs them, and returns how long to wait until the next look at
+// the queue. 0: more jobs may be there at once.
 func (p *process) claim(l *served, room int) time.Duration {
 	claimed, err := p.store.Claim(p.ctx, sluice.ClaimRequest{
 		Queue: l.name, Limit: room, Holder: p.holder, Lease: 2 * maxSpan, Token: p.draws.token(), Ageing: l.settings.Ageing,
@@ -164,7 +164,7 @@ func (p *process) claim(l *served, room int) time.Duration {
 	return min(max(claimed.NextDue, minWait), p.Poll)
 }
 
-// waitForEnd is for a queue in which no more jobs may be in flight: the next of its jobs that ends makes it
+// waitForEnd handles a queue at its concurrency limit: the next of its jobs that ends makes it
 // hungry again.
 func (p *process) waitForEnd(l *served, nextDue time.Duration) time.Duration {
 	l.full = true
@@ -174,7 +174,7 @@ func (p *process) waitForEnd(l *served, nextDue time.Duration) time.Duration {
 	return min(max(nextDue, minWait), p.Poll)
 }
 
-// start runs claimed jobs: what they take and how they end is drawn now.
+// start runs claimed jobs. Their durations and outcomes are drawn now.
 func (p *process) start(l *served, claims []*sluice.Claim) {
 	tenants := l.started(claims, p.now, p.scenario.Start)
 	p.running += len(claims)
@@ -186,7 +186,7 @@ func (p *process) start(l *served, claims []*sluice.Claim) {
 	}
 }
 
-// attempt draws how long an attempt takes, and decides what becomes of the job at its end.
+// attempt draws the duration of an attempt, and decides the outcome of the job.
 func (p *process) attempt(o *outcome) time.Duration {
 	work := p.Work
 	if number, err := strconv.Atoi(string(o.claim.Payload)); err != nil {
@@ -208,7 +208,7 @@ func (p *process) attempt(o *outcome) time.Duration {
 		o.settlement = sluice.FailureOf(o.claim, certain, "simulated failure")
 		o.settlement.Delay = backoff(settings.Backoff, o.settlement.Delay, chance)
 	}
-	o.claim = nil // it is not needed any more, and large
+	o.claim = nil // no longer needed, and large
 	return takes
 }
 
@@ -226,7 +226,7 @@ func (p *process) end(o outcome) {
 	p.wake(0)
 }
 
-// settle writes what became of jobs, and looks again at queues of which no more could be in flight.
+// settle stores outcomes of jobs, and looks again at queues that were at their concurrency limit.
 func (p *process) settle() {
 	errs, err := p.store.Settle(p.ctx, p.settlements)
 	if p.fail(errors.Join(append(errs, err)...)); p.err != nil {
@@ -242,7 +242,7 @@ func (p *process) settle() {
 	p.settlements, p.outcomes = p.settlements[:0], p.outcomes[:0]
 }
 
-// settled notes what became of a job.
+// settled records the outcome of a job.
 func (s *simulation) settled(o outcome) {
 	delay := o.settlement.Delay
 	o.lane.settled(o.tenant, o.settlement.Event, s.now)

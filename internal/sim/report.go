@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Report tells how a scenario went. Times are in seconds. Rows of tenants are ordered by their longest
-// wait, the longest first.
+// Report is the result of a run. Times are in seconds. Rows of tenants are sorted by their longest
+// wait, longest first.
 type Report struct {
 	Scenario string    `json:"scenario"`
 	About    string    `json:"about,omitempty"`
 	Seed     uint64    `json:"seed"`
 	Start    time.Time `json:"start"`
-	// Seconds is how long the run lasted on the virtual clock.
+	// Seconds is the length of the run on the virtual clock.
 	Seconds float64 `json:"seconds"`
-	// SlotsUsed is the part of all slots that ran jobs, from the first due to the last end.
+	// SlotsUsed is the share of all slots that ran jobs, from the first due time to the last end.
 	SlotsUsed float64 `json:"slots_used"`
 	Queues    []Row   `json:"queues"`
 	Tiers     []Row   `json:"tiers"`
 	Tenants   []Row   `json:"tenants"`
 	Checks    []Check `json:"checks"`
-	// Holds says that every check holds.
+	// Holds reports whether every check holds.
 	Holds bool `json:"holds"`
 }
 
@@ -32,42 +32,46 @@ type Row struct {
 	Queue  string `json:"queue"`
 	Tier   string `json:"tier,omitempty"`
 	Tenant string `json:"tenant,omitempty"`
-	// Jobs came in; Completed, Dead and Unfinished are what became of them. Failed counts attempts.
+	// Jobs is the number of jobs; Completed, Dead and Unfinished count them by outcome. Failed
+	// counts attempts.
 	Jobs       int `json:"jobs"`
 	Completed  int `json:"completed"`
 	Dead       int `json:"dead"`
 	Unfinished int `json:"unfinished"`
 	Failed     int `json:"failed_attempts"`
-	// Drain is the time from when the last job fell due until all had ended; nil: they never had.
+	// Drain is the time from the last due time until all jobs had ended. Nil: they never had.
 	Drain *float64 `json:"drain_seconds"`
 	Wait  Wait     `json:"wait"`
-	// InFlight is the most that were in flight at once.
+	// InFlight is the most jobs in flight at once.
 	InFlight int `json:"in_flight"`
-	// SlotsUsed is the part of the slots of the processes that serve the queue that ran its jobs, from
-	// the first due to the last end. Of a queue only, as are those that follow.
+	// SlotsUsed is the share of the slots of the queue's processes that ran its jobs, from the
+	// first due time to the last end. Only queues have this and the following fields.
 	SlotsUsed float64 `json:"slots_used,omitempty"`
-	// RateUsed is the part of the rate's tokens that was taken, of those that came while jobs waited.
+	// RateUsed is the share of the rate's tokens that was taken, among the tokens that came while
+	// jobs waited.
 	RateUsed *float64 `json:"rate_used,omitempty"`
 	Windows  []Window `json:"windows,omitempty"`
-	// Fairness is Jain's index over the part of its fair share of the starts that each tenant got, at
-	// most 1, while it had a job due and was below its capacity. Fair shares go by weight. Tenants with
-	// a rate of their own are left out; nil: there are not two others.
+	// Fairness is Jain's index over the tenants: for each, the share of its fair share of starts
+	// that it got, at most 1. Only time counts in which the tenant had a job due and was below its
+	// concurrency limit. Fair shares follow the weights. Tenants with their own rate are left out.
+	// Nil: fewer than 2 others.
 	Fairness *float64 `json:"fairness,omitempty"`
-	// LeastShare is the part that the tenant got who got the least of its fair share. Fairness is a mean,
-	// and hides one among many.
+	// LeastShare is the smallest share of its fair share that a tenant got. Fairness is a mean, and
+	// hides one tenant among many.
 	LeastShare *float64 `json:"least_share,omitempty"`
 }
 
-// Wait tells of the time from due to start, of every attempt.
+// Wait is the time from due to start, over every attempt.
 type Wait struct {
 	Mean *float64 `json:"mean_seconds"`
 	P50  *float64 `json:"p50_seconds"`
 	P99  *float64 `json:"p99_seconds"`
-	// Max also counts those that still wait, with the time that they have waited.
+	// Max includes jobs that still wait, with their wait so far.
 	Max float64 `json:"max_seconds"`
 }
 
-// Window is the most starts in any window of a length, and how many the rate and the burst allow.
+// Window is the most starts in any window of a length, and the number that the rate and the burst
+// allow.
 type Window struct {
 	Seconds float64 `json:"seconds"`
 	Most    int     `json:"most"`
@@ -128,7 +132,7 @@ func (s *simulation) row(l *lane, t tally, r Row, tenants []*tenant) Row {
 	return r
 }
 
-// waitOf sums waits up, which it sorts.
+// waitOf summarises waits, and sorts them.
 func waitOf(waits []time.Duration) Wait {
 	if len(waits) == 0 {
 		return Wait{}
@@ -170,7 +174,7 @@ func (s *simulation) rowOfQueue(l *lane) Row {
 	return r
 }
 
-// lastEnd is when the last job of a queue ended, or the run did.
+// lastEnd returns when the last job of a queue ended, or else the end of the run.
 func (s *simulation) lastEnd(l *lane) time.Duration {
 	if l.unfinished > 0 {
 		return s.now
@@ -185,7 +189,7 @@ func part(of, whole time.Duration) float64 {
 	return of.Seconds() / whole.Seconds()
 }
 
-// slotsUsed is of all slots together.
+// slotsUsed is the share over all slots.
 func (s *simulation) slotsUsed() float64 {
 	var slots int
 	for _, p := range s.processes {
@@ -201,7 +205,7 @@ func (s *simulation) slotsUsed() float64 {
 	return part(busy, time.Duration(slots)*(to-from))
 }
 
-// checks tries what must always hold, and what the scenario expects.
+// checks runs the checks that always apply, and the scenario's expectations.
 func (s *simulation) checks(r Report) []Check {
 	var checks []Check
 	for _, l := range s.order {
@@ -232,7 +236,7 @@ func (s *simulation) checks(r Report) []Check {
 	return checks
 }
 
-// checkTenants tries the limits of every tenant that has some.
+// checkTenants checks the limits of every tenant that has limits.
 func (l *lane) checkTenants() []Check {
 	var capped, over, paced, early int
 	for _, t := range l.order {

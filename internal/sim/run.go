@@ -10,21 +10,21 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
-// Run simulates a scenario. Its store is the memory store as it is, and its workers claim and settle as
-// package worker does; only the clock is not real. The same scenario gives the same report.
+// Run simulates a scenario. The store is package memory unchanged, and the workers claim and settle
+// like package worker; only the clock is virtual. The same scenario gives the same report.
 func Run(ctx context.Context, scenario Scenario) (Report, error) {
 	return Watch(ctx, scenario, func(Progress) {})
 }
 
-// Progress tells how far a run is.
+// Progress is the progress of a run.
 type Progress struct {
 	// At is the virtual time since the start.
 	At time.Duration
-	// Jobs came in so far, and Ended of them are finished.
+	// Jobs is how many jobs have come so far, and Ended how many of them have ended.
 	Jobs, Ended int
 }
 
-// Watch is Run, and tells how far it is, many times a second.
+// Watch is [Run] that also calls tell with its progress, once per 4,096 events.
 func Watch(ctx context.Context, scenario Scenario, tell func(Progress)) (Report, error) {
 	s := &simulation{ctx: ctx, scenario: scenario, tell: tell, draws: newDraws(scenario.Seed), lanes: make(map[string]*lane)}
 	s.store = memory.New(memory.Options{Now: func() time.Time { return s.clock() }, Signal: s.heed})
@@ -56,13 +56,13 @@ type simulation struct {
 	err    error // ends the run
 
 	lanes     map[string]*lane
-	order     []*lane // as the scenario names them
+	order     []*lane // in the order of the scenario
 	processes []*process
 	finished  int           // jobs whose history is not pruned yet
-	jobs      int           // that came in
-	ended     int           // of those
-	streams   int           // that still bring jobs
-	quiet     time.Duration // when to give up, if nothing happens until then
+	jobs      int           // that came
+	ended     int           // jobs that ended
+	streams   int           // streams that still bring jobs
+	quiet     time.Duration // when to give up if nothing happens until then
 }
 
 func (s *simulation) clock() time.Time { return s.scenario.Start.Add(s.now).UTC() }
@@ -76,17 +76,17 @@ func (s *simulation) fail(err error) {
 	}
 }
 
-// patience is how long nothing may happen before the run ends with jobs left: those of a queue that
-// stays paused, or of a tenant that may have none in flight.
+// patience is how long nothing may happen before the run ends with jobs left. Such jobs are in a
+// paused queue, or belong to a tenant that may have none in flight.
 const patience = 31 * 24 * time.Hour
 
-// moved notes that something happens at a moment.
+// moved records that something happens at a moment.
 func (s *simulation) moved(at time.Duration) { s.quiet = max(s.quiet, at+patience) }
 
-// looks is how often it is asked whether the run should end, in events.
+// looks is how many events pass between two checks whether to end the run.
 const looks = 4096
 
-// run lets happen what happens, until nothing is left or the scenario's time is over.
+// run processes events until none is left or the scenario's time is over.
 func (s *simulation) run() error {
 	for n := 0; ; n++ {
 		e, more := s.events.take()
@@ -98,7 +98,7 @@ func (s *simulation) run() error {
 			return s.err
 		}
 		if s.streams == 0 && e.at > s.quiet {
-			return s.err // what is left will never start
+			return s.err // the remaining jobs will never start
 		}
 		s.now = e.at
 		e.do()
@@ -113,7 +113,7 @@ func (s *simulation) run() error {
 	}
 }
 
-// prune drops the history, which nobody asks for, before it outgrows what is unfinished.
+// prune drops the history before it outgrows the unfinished jobs. The simulation does not read it.
 func (s *simulation) prune() {
 	if s.finished < 50_000 || s.finished < s.jobs-s.ended {
 		return
@@ -123,7 +123,7 @@ func (s *simulation) prune() {
 	s.finished = 0
 }
 
-// expect plans an arrival.
+// expect schedules an arrival.
 func (s *simulation) expect(number int, a Arrival) {
 	c := &coming{simulation: s, Arrival: a, lane: s.lanes[a.Queue], payload: []byte(strconv.Itoa(number)), chance: s.draws.arrival(number)}
 	for _, name := range s.scenario.group(a.Tenant) {
@@ -151,7 +151,7 @@ type coming struct {
 		ExpFloat64() float64
 		IntN(int) int
 	}
-	turn int // of the tenant whose job is next
+	turn int // index of the tenant of the next job
 }
 
 // enqueueBatch is how many jobs are enqueued at a time, as a producer would.
@@ -164,7 +164,7 @@ func (c *coming) bulk() {
 	}
 }
 
-// next enqueues one job of a stream, and plans the one after it.
+// next enqueues one job of a stream, and schedules the next one.
 func (c *coming) next() {
 	if c.Pattern == poisson {
 		c.turn = c.chance.IntN(len(c.tenants))
@@ -177,7 +177,8 @@ func (c *coming) next() {
 	}
 }
 
-// gap is how long it takes until the next job of a stream comes. The first of a steady one comes at once.
+// gap returns the time until the next job of a stream. The first job of a steady stream comes at
+// once.
 func (c *coming) gap(first bool) time.Duration {
 	mean := float64(time.Second) / c.Rate.PerSecond()
 	switch {
@@ -193,7 +194,7 @@ func (c *coming) enqueue(n int) {
 	due := max(c.Due, c.now)
 	jobs := make([]sluice.NewJob, n)
 	arrived := make(map[*tenant]int)
-	var tenants []*tenant // in order; that of the map is by chance
+	var tenants []*tenant // in order; the order of the map is random
 	for i := range jobs {
 		t := c.tenants[c.turn%len(c.tenants)]
 		c.turn++

@@ -1,5 +1,12 @@
-// Package sim runs a store's claims and limits on a virtual clock, and tells in seconds what would take
-// days: how long a queue takes to drain, how long whom waits, and whether the limits were kept.
+// Package sim runs a store's claims and limits on a virtual clock, and answers within seconds for
+// days of load. A report shows how long a queue takes to drain, how long each tenant waits, and
+// whether the limits hold.
+//
+// Begin with [Parse], which reads a [Scenario], and [Run], which simulates it and returns a
+// [Report]. The scenarios of [Shipped] are examples.
+//
+// Read next: docs/guide/simulate.md, then run.go for the loop of events and process.go for the
+// workers.
 package sim
 
 import (
@@ -11,16 +18,17 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Scenario is what is simulated. Parse reads one.
+// Scenario is the input of a simulation. [Parse] reads one.
 type Scenario struct {
-	// Name and About tell people what it is.
+	// Name and About describe the scenario to people.
 	Name  string
 	About string
-	// Start is the virtual clock's first instant. Default: the beginning of 2026, UTC.
+	// Start is the virtual clock's first instant. Default: 2026-01-01, UTC.
 	Start time.Time
-	// Until ends the run, counted from the start. Default 0: when nothing is left to do.
+	// Until ends the run, as a time since the start. Default 0: the run ends when no work is left.
 	Until time.Duration
-	// Seed draws every chance; the same scenario and seed give the same report. Default 1.
+	// Seed is the seed of every random choice: the same scenario and seed give the same report.
+	// Default 1.
 	Seed uint64
 
 	Queues   []Queue
@@ -39,7 +47,7 @@ type Queue struct {
 	Given map[string]string
 }
 
-// Limits are what a tenant, or each tenant of a tier, may use of each queue; nil: nothing is said.
+// Limits are the limits of a tenant, or of each tenant of a tier, in each queue. Nil: not set.
 type Limits struct {
 	Capacity *int
 	Rate     *sluice.Rate
@@ -57,9 +65,10 @@ type Tier struct {
 	Limits Limits
 }
 
-// Tenants are one tenant, or so many alike.
+// Tenants is one tenant, or several equal ones.
 type Tenants struct {
-	// Name is the tenant's; with a Count, that of the group: its tenants are NAME-1, NAME-2 and so on.
+	// Name is the tenant's name. With a Count, it is the group's name: the tenants are NAME-1,
+	// NAME-2 and so on.
 	Name   string
 	Count  int
 	Tier   string
@@ -79,24 +88,24 @@ func (t Tenants) Names() []string {
 	return names
 }
 
-// Arrival is jobs that come in: so many at once, or a stream.
+// Arrival is jobs that come: a number at once, or a stream.
 type Arrival struct {
 	Queue string
-	// Tenant names one or a group; empty: nobody's. The jobs go to the group's tenants in turn, those
-	// of a poisson stream by lot.
+	// Tenant is a tenant or a group. Empty: no tenant. The group's tenants get the jobs in turn, or
+	// at random in a poisson stream.
 	Tenant   string
 	Priority int
-	// Jobs come at once, At, and fall due at Due.
+	// Jobs come together at the moment At, and fall due at Due.
 	Jobs int
 	At   time.Duration
 	Due  time.Duration
-	// Rate makes a stream, From one moment To another: steady, or by chance as independent callers
-	// come (poisson).
+	// Rate makes a stream between the moments From and To. Pattern is steady, or poisson for
+	// independent callers.
 	Rate    sluice.Rate
 	Pattern string
 	From    time.Duration
 	To      time.Duration
-	// Work is what the jobs take; nil: what the workers say.
+	// Work is the work of each job. Nil: the workers' Work.
 	Work *Work
 
 	line int
@@ -104,24 +113,25 @@ type Arrival struct {
 
 // Workers are processes that claim and run jobs.
 type Workers struct {
-	// Processes is how many there are, each with so many Slots. Default 1 with 10.
+	// Processes is the number of processes, and Slots the slots of each. Default: 1 process with 10
+	// slots.
 	Processes int
 	Slots     int
 	// Queues are served in order. Default: all, in the order of the scenario.
 	Queues []string
-	// Poll is how often a queue is looked at when nobody says that it has jobs. Default 1 s.
+	// Poll is the time between looks at a queue without signals. Default 1 s.
 	Poll time.Duration
-	// Work is what a job takes.
+	// Work is the work of a job.
 	Work Work
 
 	line int
 }
 
-// Work is how long an attempt takes, and how often one fails.
+// Work is how long an attempt takes, and how often an attempt fails.
 type Work struct {
-	// Mean duration. Default 100 ms.
+	// Mean is the mean duration. Default 100 ms.
 	Mean time.Duration
-	// Shape is fixed, exponential or lognormal; Sigma is of the last, default 0.5.
+	// Shape is fixed, exponential or lognormal. Sigma belongs to lognormal, default 0.5.
 	Shape string
 	Sigma float64
 	// Failures is the share of attempts that fail, from 0 to 1.
@@ -138,7 +148,7 @@ const (
 	steady  = "steady"
 )
 
-// Bounds of a scenario, so that a slip of the pen does not fill the memory.
+// Bounds of a scenario, so that a typing error does not fill the memory.
 const (
 	maxJobs      = 20_000_000
 	maxTenants   = 100_000

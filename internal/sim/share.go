@@ -1,27 +1,27 @@
 package sim
 
-// share is what a tenant got of a queue's starts, and what its fair part of them was, over the time in
-// which it wanted more: in which it had a job due and waiting, and was below its capacity.
+// share is a tenant's starts in a queue and its fair share of them. Only time counts in which it
+// wanted more: it had a due job waiting, and was below its concurrency limit.
 type share struct {
 	wants bool
-	since float64 // what a unit of weight had been due when it began to want
+	since float64 // due of a weight of 1 when the tenant began to want
 	got   float64
 	fair  float64
 }
 
-// sharing divides the starts of a queue among the tenants that want them, by weight. What a tenant
-// takes with its last waiting job, or up to its capacity, is all that it wanted: it counts as served and
-// leaves; the rest of the starts is divided among those that stay.
+// sharing divides the starts of a queue among the tenants that want them, by weight. A tenant that
+// takes its last waiting job, or reaches its limit, got all that it wanted: it leaves, and the
+// others share the rest.
 type sharing struct {
-	weight float64 // of all who want
-	due    float64 // what a unit of weight that always wanted had been due by now
+	weight float64 // of all tenants that want
+	due    float64 // fair share so far of a weight of 1 that always wanted
 }
 
 func (t *tenant) wantsMore() bool {
 	return t.waiting > 0 && (t.capacity == 0 || t.inFlight < t.capacity)
 }
 
-// see notes that a tenant may have begun to want, or ceased to.
+// see records that a tenant may have begun or ceased to want.
 func (s *sharing) see(t *tenant) {
 	wants := t.wantsMore()
 	if wants == t.share.wants {
@@ -58,7 +58,8 @@ func (s *sharing) started(tenants []*tenant) {
 	}
 }
 
-// part is how much of its fair part a tenant got, at most 1; whoever never had to share got it all.
+// part returns how much of its fair share a tenant got, at most 1. A tenant that never had to share
+// got all.
 func (s *sharing) part(t *tenant) float64 {
 	fair := t.share.fair
 	if t.share.wants {
@@ -70,8 +71,7 @@ func (s *sharing) part(t *tenant) float64 {
 	return t.share.got / fair
 }
 
-// jain is Jain's index of fairness of the parts that the tenants got: 1 if all are alike, 1/n if one of
-// n has it all.
+// jain is Jain's index of fairness: 1 if all parts are equal, 1/n if one of n has all.
 func jain(parts []float64) float64 {
 	var sum, squares float64
 	for _, x := range parts {

@@ -10,9 +10,9 @@ import (
 //go:embed scenarios/*.yaml
 var scenarios embed.FS
 
-// Shipped names the scenarios that come with the program, by name.
+// Shipped lists the names of the scenarios that come with the program.
 func Shipped() []string {
-	files, _ := fs.Glob(scenarios, "scenarios/*.yaml") // the pattern is right
+	files, _ := fs.Glob(scenarios, "scenarios/*.yaml") // the pattern is valid
 	names := make([]string, len(files))
 	for i, file := range files {
 		names[i] = strings.TrimSuffix(strings.TrimPrefix(file, "scenarios/"), ".yaml")
@@ -21,7 +21,7 @@ func Shipped() []string {
 	return names
 }
 
-// Text gives a scenario that comes with the program, as YAML; false: there is none of that name.
+// Text returns a shipped scenario as YAML. False: no scenario has this name.
 func Text(name string) ([]byte, bool) {
 	text, err := scenarios.ReadFile("scenarios/" + name + ".yaml")
 	return text, err == nil

@@ -1,4 +1,10 @@
-// Package smalldisk gives tests a disk that they can fill.
+// Package smalldisk gives tests a small disk that they can fill, to prove that a full disk loses no
+// jobs.
+//
+// Begin with [New], which mounts a file system in memory, and [Fill], which fills it. A test puts
+// its SQLite file there. Mounting takes root, or sudo without a password.
+//
+// Read next: the tests of package internal/faulttest on SQLite, which use it.
 package smalldisk
 
 import (
@@ -7,8 +13,8 @@ import (
 	"testing"
 )
 
-// New mounts a file system of a size, such as 4m, until the test ends. It takes root, or sudo that asks for nothing: where
-// neither is, the test fails.
+// New mounts a file system of a size, such as 4m, until the test ends. Without root, and without
+// sudo that asks for no password, the test fails.
 func New(t testing.TB, size string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -27,7 +33,8 @@ func run(t testing.TB, args ...string) {
 	}
 }
 
-// Fill writes to a file of the disk until nothing more fits, and gives its name: whoever deletes it makes room again.
+// Fill writes a file until the disk is full, and returns its path. Delete the file to free the
+// space.
 func Fill(t testing.TB, folder string) (ballast string) {
 	t.Helper()
 	file, err := os.CreateTemp(folder, "ballast-")
@@ -37,6 +44,6 @@ func Fill(t testing.TB, folder string) (ballast string) {
 	for block := make([]byte, 1024); err == nil; {
 		_, err = file.Write(block)
 	}
-	_ = file.Close() // that it could not be written is what it is for
+	_ = file.Close() // the failed write is the purpose
 	return file.Name()
 }

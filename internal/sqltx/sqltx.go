@@ -1,5 +1,9 @@
-// Package sqltx says of what driver and database a transaction of database/sql is, also where an ORM has wrapped it.
-// The stores use it to refuse what is not theirs.
+// Package sqltx finds the driver and the database of a transaction of database/sql, also inside an
+// ORM's wrapper. The stores use it to refuse transactions of other drivers and databases.
+//
+// Begin with [Find], which returns the [Origin] of a value, and compare it with Origin.Of.
+//
+// Read next: library.go of package sqlite and tx.go of package postgres.
 package sqltx
 
 import (
@@ -8,7 +12,7 @@ import (
 	"reflect"
 )
 
-// Kind is what was found inside of a value.
+// Kind is the kind of thing found inside a value.
 type Kind int
 
 // The kinds, from the least wanted to the most.
@@ -19,22 +23,24 @@ const (
 	Tx
 )
 
-// Origin is where a transaction comes from.
+// Origin is the source of a transaction.
 type Origin struct {
 	Kind Kind
-	// Tx is the transaction itself, where it can be had: a wrapper may read placeholders in its own way.
+	// Tx is the transaction itself, if it was found, because a wrapper may read placeholders in its
+	// own way.
 	Tx *sql.Tx
-	// Driver names the package and the type of the driver, such as "github.com/lib/pq (*pq.Driver)"; "": unknown.
+	// Driver is the package and the type of the driver, such as "github.com/lib/pq (*pq.Driver)".
+	// Empty: unknown.
 	Driver string
-	// Package is the import path of the driver's package; "": unknown.
+	// Package is the import path of the driver's package. Empty: unknown.
 	Package string
 	db      uintptr
 }
 
-// Of tells a database or its driver from others, whoever has opened them.
+// Of reports whether the transaction belongs to this database, whichever store or ORM opened it.
 func (o Origin) Of(db *sql.DB) bool { return o.db != 0 && o.db == reflect.ValueOf(db).Pointer() }
 
-// String names the driver.
+// String returns the driver's name.
 func (o Origin) String() string {
 	if o.Driver == "" {
 		return "an unknown driver"
@@ -46,17 +52,18 @@ var kinds = map[reflect.Type]Kind{
 	reflect.TypeFor[*sql.Tx](): Tx, reflect.TypeFor[*sql.Conn](): Conn, reflect.TypeFor[*sql.DB](): DB,
 }
 
-// maxDepth is how deep in wrappers a transaction is looked for.
+// maxDepth is how many wrappers deep Find looks.
 const maxDepth = 8
 
-// executor is what all of them have: only what has it as well is looked into.
+// executor is the method that all transactions and wrappers have. Find looks only into values that
+// have it.
 type executor interface {
 	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
 }
 
 var executing = reflect.TypeFor[executor]()
 
-// Find finds the transaction, connection or database of database/sql that a value is or wraps.
+// Find finds the transaction, connection or database of database/sql in a value.
 func Find(tx any) Origin {
 	found, kind := find(reflect.ValueOf(tx), maxDepth)
 	if kind == Unknown {
@@ -112,7 +119,7 @@ func find(v reflect.Value, depth int) (found reflect.Value, kind Kind) {
 	return found, kind
 }
 
-// concrete goes through interfaces and pointers to the value.
+// concrete follows interfaces and pointers to the value.
 func concrete(v reflect.Value) reflect.Value {
 	for v.IsValid() && (v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer) {
 		if v.IsNil() {
@@ -123,7 +130,7 @@ func concrete(v reflect.Value) reflect.Value {
 	return v
 }
 
-// field gives a field of a struct, if it has that one.
+// field returns a field of a struct, if the struct has it.
 func field(v reflect.Value, name string) reflect.Value {
 	if !v.IsValid() || v.Kind() != reflect.Struct {
 		return reflect.Value{}

@@ -1,5 +1,10 @@
-// Package systemd tells a service manager how the service does, by the protocol of sd_notify(3): a datagram of lines to
-// the socket that NOTIFY_SOCKET names.
+// Package systemd reports the state of a service to its service manager, by the protocol of
+// sd_notify(3). Each report is a datagram of lines to the socket in NOTIFY_SOCKET.
+//
+// Begin with [FromEnvironment], which finds the [Manager], and its method Tell. Without a manager,
+// all calls do nothing, so callers need no condition.
+//
+// Read next: the units in deploy/systemd.
 package systemd
 
 import (
@@ -11,29 +16,29 @@ import (
 	"time"
 )
 
-// What a service says.
+// The states of a service.
 const (
-	// Ready: it has started.
+	// Ready: the service has started.
 	Ready = "READY=1"
-	// Stopping: it is ending.
+	// Stopping: the service is ending.
 	Stopping = "STOPPING=1"
-	// Watchdog: it lives.
+	// Watchdog: the service is alive.
 	Watchdog = "WATCHDOG=1"
 )
 
-// Status says for people how the service does, on one line.
+// Status returns a one-line description of the service's state, for people.
 func Status(text string) string { return "STATUS=" + strings.Join(strings.Fields(text), " ") }
 
-// Manager is who started the service. A nil one takes everything and tells nobody.
+// Manager is the service manager that started the service. A nil Manager does nothing.
 type Manager struct{ conn net.Conn }
 
-// FromEnvironment finds the manager; nil: none wants to be told.
+// FromEnvironment finds the manager. Nil: there is none.
 func FromEnvironment() (*Manager, error) {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
 		return nil, nil
 	}
-	// A name that begins with @ is an abstract one; the standard library knows that, too.
+	// A name that begins with @ is an abstract socket, which the standard library supports.
 	conn, err := net.Dial("unixgram", socket)
 	if err != nil {
 		return nil, fmt.Errorf("NOTIFY_SOCKET: %w", err)
@@ -41,7 +46,7 @@ func FromEnvironment() (*Manager, error) {
 	return &Manager{conn}, nil
 }
 
-// Tell says something, all of it in one message.
+// Tell sends lines in one message.
 func (m *Manager) Tell(lines ...string) error {
 	if m == nil {
 		return nil
@@ -50,7 +55,7 @@ func (m *Manager) Tell(lines ...string) error {
 	return err
 }
 
-// Close lets go of the socket.
+// Close closes the socket.
 func (m *Manager) Close() error {
 	if m == nil {
 		return nil
@@ -58,8 +63,9 @@ func (m *Manager) Close() error {
 	return m.conn.Close()
 }
 
-// WatchdogInterval is how often the service must say Watchdog, or it is taken for hung, killed and started anew (the
-// unit's WatchdogSec); 0: nobody waits for it. Say it twice as often.
+// WatchdogInterval returns the unit's WatchdogSec: how often the service must send Watchdog. A
+// service that does not is killed and restarted. Send it twice as often. 0: the manager does not
+// wait for it.
 func WatchdogInterval() time.Duration {
 	if pid := os.Getenv("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {
 		return 0

@@ -1,5 +1,9 @@
-// Command temporald builds the Temporal server of tools/temporal if need be, and becomes it. Its flags
-// are those of the server: -help lists them.
+// Command temporald starts the Temporal server of tools/temporal in place of itself, and builds it
+// first if needed. Its flags are the server's; -help lists them.
+//
+// Begin with package internal/temporaltest, which builds the server in its function Install.
+//
+// Read next: docs/guide/temporal.md for Sluice with Temporal.
 package main
 
 import (

@@ -13,22 +13,23 @@ import (
 )
 
 const (
-	// Env names the variable that holds host and port of a server to use instead of one of our own.
+	// Env is the variable with host and port of a server to use instead of an own one.
 	Env = "SLUICE_TEST_TEMPORAL"
-	// EnvComing names the variable that says that the server in Env is only now being built and started. It holds
-	// the path of a file that is there once that has ended: empty, or with the reason why there is no server.
+	// EnvComing is the variable that is set while the server in Env is being built and started. Its
+	// value is the path of a file that appears when this has ended: empty, or with the reason why
+	// there is no server.
 	EnvComing = "SLUICE_TEST_TEMPORAL_COMING"
 )
 
 var (
 	server = sync.OnceValues(sharedServer)
-	// started is kept here, because a server that nobody holds any more ends.
+	// started keeps the server from the garbage collector, which would end it.
 	started *Server
 )
 
-// Address gives host and port of a server with the namespace «default» that tests share: the one in
-// Env, for which it waits while it is being built, or one in memory that the first call starts and that
-// ends with this process. Tests tell their workflows apart by name, or register namespaces.
+// Address returns host and port of a server with the namespace `default` that tests share. If Env
+// names a server, Address waits until it is built. Otherwise the first call starts one in memory,
+// which ends with this process. Tests separate their workflows by name, or register namespaces.
 func Address(t testing.TB) string {
 	t.Helper()
 	address, err := server()
@@ -55,7 +56,7 @@ func sharedServer() (string, error) {
 	return named, waitFor(named)
 }
 
-// waitForEnd waits until whoever builds and starts the server has said how that ended.
+// waitForEnd waits until the process that builds and starts the server has reported the result.
 func waitForEnd(file string) error {
 	for {
 		reason, err := os.ReadFile(file)
@@ -71,7 +72,7 @@ func waitForEnd(file string) error {
 	}
 }
 
-// waitFor waits until a server takes connections.
+// waitFor waits until a server accepts connections.
 func waitFor(address string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), starting)
 	defer cancel()

@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// keep is how long a server that nobody has started stays in the cache.
+// keep is how long an unused server stays in the cache.
 const keep = 14 * 24 * time.Hour
 
-// Install gives the path of the server's program, and builds it where it is missing, which takes about
-// four minutes on two cores and is told on standard error. It is kept in the user's cache folder
-// («sluice» in os.UserCacheDir), by platform and by what it is built from. Many processes may install
+// Install returns the path of the server's program, and builds it if it is missing. A build takes
+// about 4 minutes on 2 cores, and reports to standard error. The program stays in the user's cache
+// folder (`sluice` in os.UserCacheDir), by platform and by its sources. Many processes may install
 // at once: one builds, the others wait. The end of ctx ends the build.
 func Install(ctx context.Context) (string, error) {
 	source, err := sourceFolder(ctx)
@@ -44,7 +44,7 @@ func Install(ctx context.Context) (string, error) {
 	}
 	defer unlock()
 	if isThere(program) {
-		return program, nil // somebody else built it
+		return program, nil // another process built it
 	}
 	if err := build(ctx, source, program); err != nil {
 		return "", fmt.Errorf("build the Temporal server in %s: %w\nName a server that runs already in %s to do without, for example one of «temporal server start-dev», after «go install github.com/temporalio/cli/cmd/temporal@v1.5.1»", source, err, Env)
@@ -53,7 +53,8 @@ func Install(ctx context.Context) (string, error) {
 	return program, nil
 }
 
-// sourceFolder asks Go where this module is: callers run in any folder of it, or in a module beside it.
+// sourceFolder asks Go for this module's folder: callers run in any folder of it, or in a
+// neighbouring module.
 func sourceFolder(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/sluice-queue/sluice")
 	out, err := cmd.Output()
@@ -67,7 +68,7 @@ func sourceFolder(ctx context.Context) (string, error) {
 	return filepath.Join(strings.TrimSpace(string(out)), "tools", "temporal"), nil
 }
 
-// programPath names the program after all that makes it.
+// programPath names the program by everything that it is built from.
 func programPath(source string) (string, error) {
 	var files []string
 	for _, pattern := range []string{"go.mod", "go.sum", "*.go"} {
@@ -99,13 +100,13 @@ func programPath(source string) (string, error) {
 	return filepath.Join(cache, "sluice", name), nil
 }
 
-// isThere says whether a program is built, and notes that it is used.
+// isThere reports whether a program is built, and records its use.
 func isThere(program string) bool {
 	now := time.Now()
 	return os.Chtimes(program, now, now) == nil
 }
 
-// lock waits until no other process builds. The kernel frees the lock when its holder dies.
+// lock waits until no other process builds. The kernel releases the lock if its holder dies.
 func lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -122,12 +123,13 @@ func lock(path string) (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// build builds beside the program and then renames, so that nobody starts half of one.
+// build builds beside the program and then renames the result, so that no process starts an
+// incomplete one.
 func build(ctx context.Context, source, program string) error {
 	fmt.Fprintf(os.Stderr, "building a Temporal server into %s; the first time this takes about four minutes on two cores\n", program)
 	half := program + ".half"
-	// Without C, so that a compiler that is installed later changes nothing. Nicely, because other
-	// work may run beside it.
+	// Without C, so that a compiler that is installed later changes nothing. With low priority,
+	// because other work may run beside it.
 	command := []string{"go", "build", "-v", "-mod=readonly", "-buildvcs=false", "-ldflags=-s -w", "-o", half, "."}
 	if nice, err := exec.LookPath("nice"); err == nil {
 		command = append([]string{nice}, command...)
@@ -135,7 +137,7 @@ func build(ctx context.Context, source, program string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	cmd.WaitDelay = 5 * time.Second // compilers that outlive a build that was ended
+	cmd.WaitDelay = 5 * time.Second // for compilers that outlive a cancelled build
 	far := &progress{begun: time.Now()}
 	cmd.Stdout, cmd.Stderr = far, far
 	telling, told := context.WithCancel(ctx)
@@ -148,7 +150,7 @@ func build(ctx context.Context, source, program string) error {
 	return os.Rename(half, program)
 }
 
-// removeUnused removes servers of before: each takes 150 MB.
+// removeUnused removes old servers: each takes 150 MB.
 func removeUnused(folder string) {
 	programs, _ := filepath.Glob(filepath.Join(folder, "temporal-*"))
 	for _, program := range programs {

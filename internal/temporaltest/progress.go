@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// tellEvery is how often a long build says how far it is.
+// tellEvery is the time between two reports of a long build.
 const tellEvery = 15 * time.Second
 
-// progress counts what «go build -v» prints: the modules that it downloads and the packages that it compiles. All
-// other lines are kept, since they say what went wrong.
+// progress counts the output of `go build -v`: modules that it downloads and packages that it
+// compiles. All other lines are kept, because they explain errors.
 type progress struct {
 	begun time.Time
 
@@ -24,7 +24,7 @@ type progress struct {
 	rest              bytes.Buffer
 }
 
-// Write takes a part of the output.
+// Write reads a part of the output.
 func (p *progress) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +46,7 @@ func (p *progress) Write(text []byte) (int, error) {
 	}
 }
 
-// String says how far the build is.
+// String describes the progress of the build.
 func (p *progress) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,14 +58,14 @@ func (p *progress) String() string {
 	return fmt.Sprintf("%s after %s", strings.Join(did, ", "), time.Since(p.begun).Round(time.Second))
 }
 
-// other gives the lines that are no progress.
+// other returns the lines that are no progress.
 func (p *progress) other() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.rest.String() + string(p.half)
 }
 
-// tell says how far the build is, again and again, until ctx ends.
+// tell reports the progress regularly, until ctx ends.
 func (p *progress) tell(ctx context.Context, out io.Writer) {
 	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()

@@ -1,6 +1,12 @@
-// Package temporaltest gives tests, benchmarks and demos a real Temporal server: one of its own on a
-// loopback port, built from tools/temporal, or the one that SLUICE_TEST_TEMPORAL names. It knows nothing
-// of Temporal's protocol, so that it can be imported where Temporal must not be.
+// Package temporaltest gives tests, benchmarks and demos a real Temporal server. The server is
+// built from tools/temporal and listens on a loopback port, or is the one that SLUICE_TEST_TEMPORAL
+// names.
+//
+// Begin with [Address], which tests share, or with [Start] for a [Server] that a test can end and
+// resume. The package does not know Temporal's protocol, so packages that must not import Temporal
+// may use it.
+//
+// Read next: package engine/temporal for the adapter.
 package temporaltest
 
 import (
@@ -18,15 +24,16 @@ import (
 	"github.com/sluice-queue/sluice/internal/freeport"
 )
 
-// starting is how long a server may take until it is ready. It needs a second, or 2.5 s to make its
-// databases on PostgreSQL, and on a busy machine a hundred times as long.
+// starting is how long a server may take until it is ready. A start takes 1 s, or 2.5 s to create
+// its databases on PostgreSQL, and 100 times as long on a busy machine.
 const starting = 10 * time.Minute
 
-// Server is a Temporal server of our own. It ends with the process that started it, however that ends.
+// Server is a Temporal server of this process. The server ends with the process, even after a
+// crash.
 type Server struct {
-	// Address is host and port of its frontend, the same after Resume.
+	// Address is host and port of its frontend. Resume keeps it.
 	Address string
-	// UI is the URL of its web UI; empty: none.
+	// UI is the URL of its web UI. Empty: none.
 	UI string
 	// PID is its process.
 	PID int
@@ -37,30 +44,30 @@ type Server struct {
 	log     *tail
 }
 
-// Options adjust a server.
+// Options configure a server.
 type Options struct {
-	// Port is that of the frontend. 0: a free one.
+	// Port is the port of the frontend. 0: a free one.
 	Port int
-	// UIPort is that of the web UI. 0: no UI.
+	// UIPort is the port of the web UI. 0: no UI.
 	UIPort int
-	// Store is where it keeps everything: the path of a SQLite file, or the URL of a PostgreSQL database,
-	// which is made where it is missing, together with one of the same name and «_visibility». Empty:
-	// in memory, gone when it ends.
+	// Store is where the server keeps its data: the path of a SQLite file, or the URL of a
+	// PostgreSQL database. The server creates a missing database, and one with the suffix
+	// `_visibility`. Empty: in memory, until the server ends.
 	Store string
-	// Namespaces are registered where they are missing, with how long they keep closed runs. Empty:
-	// «default» with 72 hours. Retentions of seconds are fine, but Temporal deletes up to half an hour
-	// late unless Dynamic says history.retentionTimerJitterDuration=1s.
+	// Namespaces are registered if they are missing, with the retention of closed runs. Empty:
+	// `default` with 72 h. Retentions of seconds work, but Temporal deletes up to 30 min late
+	// unless Dynamic sets history.retentionTimerJitterDuration=1s.
 	Namespaces map[string]time.Duration
-	// Dynamic are values of Temporal's dynamic configuration, in YAML or JSON, by key. A key or value that
-	// Temporal does not know is refused.
+	// Dynamic are values of Temporal's dynamic configuration by key, in YAML or JSON. An unknown
+	// key or value is an error.
 	Dynamic map[string]string
 }
 
-// ErrNotReady says that a server did not start; its text has the reason.
+// ErrNotReady means that a server did not start. Its text has the reason.
 var ErrNotReady = errors.New("the Temporal server did not start")
 
-// Start builds the server's program where it is missing, starts it and waits until it takes work. The
-// end of ctx ends the building and the waiting, not the server that runs: Stop does.
+// Start starts a server and waits until it takes work. If the server's program is missing, Start
+// builds it. The end of ctx ends the build and the wait, but not a running server: Stop does.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	program, err := Install(ctx)
 	if err != nil {
@@ -84,7 +91,8 @@ func (s *Server) Resume(ctx context.Context) error {
 	defer cancel()
 	for {
 		err := s.resume(ctx)
-		// The server's own parts wait for each other for some seconds only: too short on a busy machine.
+		// The server's own parts wait for each other for some seconds only, which is too short on a
+		// busy machine.
 		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
 			return err
 		}
@@ -96,9 +104,10 @@ func (s *Server) resume(ctx context.Context) error {
 	s.log = &tail{}
 	s.cmd = exec.Command(s.program, s.options.flags()...)
 	s.cmd.Stderr = s.log
-	// A group of its own: an interrupt from the terminal is for those who use it.
+	// Its own process group: an interrupt from the terminal is for the processes that use the
+	// server.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// The server ends when this pipe is closed; the command holds it.
+	// The server ends when this pipe is closed. The command holds it open.
 	if _, err := s.cmd.StdinPipe(); err != nil {
 		return err
 	}
@@ -125,7 +134,7 @@ func (s *Server) resume(ctx context.Context) error {
 	return nil
 }
 
-// End asks the server to end and waits until it has.
+// End asks the server to end, and waits for it.
 func (s *Server) End() error {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -133,7 +142,7 @@ func (s *Server) End() error {
 	return s.cmd.Wait()
 }
 
-// Halt kills the server, as a crash would, and waits until it is gone. What is in memory is lost.
+// Halt kills the server, as a crash would, and waits for its end. Data in memory is lost.
 func (s *Server) Halt() error {
 	if err := s.cmd.Process.Kill(); err != nil {
 		return err
@@ -162,7 +171,7 @@ func (o Options) flags() []string {
 	return flags
 }
 
-// tail keeps the end of what a server logs.
+// tail keeps the end of a server's log.
 type tail struct {
 	mutex sync.Mutex
 	text  []byte

@@ -3,25 +3,27 @@ package main
 import "strings"
 
 const (
-	// mostFailures bounds the lines that are repeated of one step.
+	// mostFailures is how many lines of one step are repeated.
 	mostFailures = 40
-	// afterFailure is how many lines are kept with the one that names a failed test: what it noted, where it failed, and why.
+	// afterFailure is how many lines are kept after a line that names a failed test: its notes, its
+	// place and its reason.
 	afterFailure = 8
 )
 
-// failures keeps the lines of a step's output that say what failed: those that name a failed test, a panic or a race
-// with what follows them; of a step without such lines, the last ones.
+// failures keeps the lines of a step's output that explain its failure. Such lines name a failed
+// test, a panic or a race; the lines after them are kept, too. If a step has none, failures keeps
+// its last lines.
 type failures struct {
 	named, last []string
 	follow      int
 }
 
-// hear takes in a line.
+// hear reads a line.
 func (f *failures) hear(line string) {
 	switch {
 	case names(line):
 		f.follow = afterFailure + 1
-	case strings.HasPrefix(line, "FAIL\t"): // a package; the tests of another may come next
+	case strings.HasPrefix(line, "FAIL\t"): // the end of a package; tests of another may follow
 		f.follow = 1
 	}
 	if f.follow > 0 && len(f.named) < mostFailures {
@@ -32,7 +34,7 @@ func (f *failures) hear(line string) {
 	f.last = f.last[max(0, len(f.last)-mostFailures):]
 }
 
-// lines gives what was kept.
+// lines returns the kept lines.
 func (f *failures) lines() []string {
 	if len(f.named) > 0 {
 		return f.named
@@ -40,7 +42,7 @@ func (f *failures) lines() []string {
 	return f.last
 }
 
-// names says whether a line of go test names a failed test, a panic or a race.
+// names reports whether a line of go test names a failed test, a panic or a race.
 func names(line string) bool {
 	line = strings.TrimSpace(line)
 	for _, start := range []string{"--- FAIL: ", "panic: ", "WARNING: DATA RACE", "fatal error: "} {

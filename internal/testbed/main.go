@@ -1,14 +1,17 @@
-// Command testbed runs a command with what the tests need beside Go: a C compiler, which the race
-// detector is linked with, Python and Node, which the examples in these languages run on, Prometheus and its promtool, the shell of SQLite, PgBouncer, and a throw-away PostgreSQL, whose URL is in SLUICE_TEST_POSTGRES. What is
-// missing is installed where that can be done. A server that the variable names already is left as
-// it is. With -temporal there is a Temporal server too, in SLUICE_TEST_TEMPORAL. It is built beside the
-// command where it is missing, and tests wait for it when they come to need it.
+// Command testbed runs a command with everything that the tests need beside Go, and installs
+// missing programs if possible: a C compiler for the race detector, Python and Node for the
+// examples, Prometheus, the sqlite3 shell, curl, PgBouncer, and a throw-away PostgreSQL, whose URL
+// is in SLUICE_TEST_POSTGRES. A server that the variable already names is used. With -temporal, a
+// Temporal server is built beside the command, and SLUICE_TEST_TEMPORAL names it; tests wait for
+// it.
 //
 //	testbed [-temporal] COMMAND [ARG…]
 //	testbed [-temporal] -steps N GOAL…
 //
-// With -steps, testbed runs goals of the Makefile, up to N at a time, and prints how long each took. All share the
-// same servers.
+// With -steps, testbed runs goals of the Makefile, up to N at a time, and prints the time of each.
+// All share the same servers.
+//
+// Read next: the Makefile, and steps.go.
 package main
 
 import (
@@ -75,7 +78,7 @@ func run(command func() (int, error), withTemporal bool) (int, error) {
 	return command()
 }
 
-// findCompiler makes sure that there is a C compiler.
+// findCompiler installs a C compiler if none is found.
 func findCompiler() error {
 	for _, name := range []string{os.Getenv("CC"), "gcc", "clang"} {
 		if _, err := exec.LookPath(name); err == nil {
@@ -88,7 +91,8 @@ func findCompiler() error {
 	return nil
 }
 
-// findPrograms makes sure that there are Python, Node, Prometheus with its promtool, the shell of SQLite, curl, and PgBouncer.
+// findPrograms installs Python, Node, Prometheus with promtool, the sqlite3 shell, curl and
+// PgBouncer if they are missing.
 func findPrograms() error {
 	for _, program := range []struct{ name, packaged string }{{"python3", "python3"}, {"node", "nodejs"}, {"prometheus", "prometheus"}, {"sqlite3", "sqlite3"}, {"curl", "curl"}} {
 		if _, err := exec.LookPath(program.name); err == nil {
@@ -101,8 +105,8 @@ func findPrograms() error {
 	return pgtest.InstallPooler()
 }
 
-// leaveInterrupts keeps an interrupt from ending testbed. The interrupt goes to the command as well; testbed waits for the
-// command, and then stops the servers.
+// leaveInterrupts keeps an interrupt from ending testbed. The interrupt also goes to the command;
+// testbed waits for it, and then stops the servers.
 func leaveInterrupts() { signal.Notify(make(chan os.Signal, 1), os.Interrupt) }
 
 func runCommand(command []string) (int, error) {

@@ -9,16 +9,18 @@ import (
 )
 
 const (
-	// sharedMemory is where Linux keeps a file system in memory.
+	// sharedMemory is Linux's file system in memory.
 	sharedMemory = "/dev/shm"
-	// memoryNeeded is how much must be free there: the tests of everything take a third of it.
+	// memoryNeeded is how many bytes must be free there. All tests together take a third.
 	memoryNeeded = 6 << 30
 )
 
-// useMemory has temporary files kept in memory where there is room for them: tests make and drop thousands of databases, and
-// a new file costs up to ten times as much on a disk. It gives what removes them. A folder that TMPDIR names already is
-// left as it is. The folder's name is always the same, so that Go knows tests again which it has run; two at a time do not
-// share it.
+// useMemory puts temporary files into memory if there is room, and returns the function that
+// removes them. Tests create and drop thousands of databases, and a new file costs up to 10 times
+// as much on a disk. A folder in TMPDIR is used as it is.
+//
+// The folder's name is always the same, so that Go's test cache works. Two testbeds at a time do
+// not share it.
 func useMemory() (remove func(), err error) {
 	none := func() {}
 	if os.Getenv("TMPDIR") != "" || freeIn(sharedMemory) < memoryNeeded {
@@ -30,13 +32,14 @@ func useMemory() (remove func(), err error) {
 		return none, fmt.Errorf("keep temporary files in memory: %w", err)
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return none, lock.Close() // another testbed has it
+		return none, lock.Close() // another testbed uses the folder
 	}
 	remove = func() {
 		_ = os.RemoveAll(folder)
 		_ = lock.Close()
 	}
-	// One that was killed may have left something behind. The server's user must get through.
+	// A killed testbed may have left files behind. The server's user must be able to enter the
+	// folder.
 	if err := errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o755), os.Setenv("TMPDIR", folder)); err != nil { //nolint:gosec // as /tmp
 		remove()
 		return none, fmt.Errorf("keep temporary files in memory: %w", err)
@@ -44,7 +47,7 @@ func useMemory() (remove func(), err error) {
 	return remove, nil
 }
 
-// freeIn says how many bytes a file system has left; none where there is no such.
+// freeIn returns how many bytes a file system has left; 0 if it does not exist.
 func freeIn(folder string) uint64 {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(folder, &stat); err != nil {

@@ -15,10 +15,11 @@ import (
 	"time"
 )
 
-// quiet is how long nothing may be printed before a line says which steps still run.
+// quiet is the time without output after which a line lists the running steps.
 const quiet = 20 * time.Second
 
-// steps runs goals of the Makefile side by side. Lines of a goal's output begin with its name.
+// steps runs goals of the Makefile side by side. Each line of a goal's output begins with the
+// goal's name.
 type steps struct {
 	make   string
 	atOnce int
@@ -29,7 +30,7 @@ type steps struct {
 	all     []*step
 }
 
-// step is a goal, and what it took.
+// step is a goal and its cost.
 type step struct {
 	goal         string
 	begun, ended time.Time
@@ -38,7 +39,8 @@ type step struct {
 	said         failures
 }
 
-// run runs the goals, the first ones first, and prints what each took. It starts none after one has failed.
+// run runs the goals in order, and prints the cost of each. After a failure, run starts no more
+// goals.
 func (s *steps) run(goals []string) error {
 	for _, goal := range goals {
 		s.all = append(s.all, &step{goal: goal})
@@ -59,7 +61,7 @@ func (s *steps) run(goals []string) error {
 	return s.report(time.Since(begun))
 }
 
-// next gives the next step to run; nil: none.
+// next returns the next step to run. Nil: none.
 func (s *steps) next() *step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +85,7 @@ func (s *steps) do(one *step) {
 	cmd := exec.Command(s.make, "--no-print-directory", one.goal)
 	lines, end := io.Pipe()
 	cmd.Stdout, cmd.Stderr = end, end
-	cmd.WaitDelay = 10 * time.Second // a process that a test left behind may keep the output open
+	cmd.WaitDelay = 10 * time.Second // for a process that a test left behind and that keeps the output open
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
@@ -105,7 +107,7 @@ func (s *steps) do(one *step) {
 	s.print("%s: %s, %s, CPU %s", one.goal, how, seconds(one.ended.Sub(one.begun)), seconds(one.cpu))
 }
 
-// tell prints what a step prints.
+// tell prints the output of a step.
 func (s *steps) tell(one *step, from io.Reader) {
 	lines := bufio.NewReader(from)
 	for {
@@ -128,7 +130,7 @@ func (s *steps) print(format string, args ...any) {
 	fmt.Fprintf(s.out, format+"\n", args...)
 }
 
-// beat says which steps run whenever nothing was printed for a while.
+// beat lists the running steps whenever nothing was printed for a while.
 func (s *steps) beat(ctx context.Context) {
 	tick := time.NewTicker(quiet / 4)
 	defer tick.Stop()
@@ -152,7 +154,7 @@ func (s *steps) beat(ctx context.Context) {
 	}
 }
 
-// report prints what each step took, and names those that failed.
+// report prints the cost of each step, and names the failed ones.
 func (s *steps) report(took time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +187,8 @@ func (s *steps) report(took time.Duration) error {
 	return nil
 }
 
-// repeatFailures prints last what the failed steps said of their failures: who keeps only the end of the output has it.
+// repeatFailures repeats the failures of failed steps at the end, for readers who keep only the end
+// of the output.
 func (s *steps) repeatFailures() {
 	for _, one := range s.all {
 		if one.err == nil {
@@ -200,7 +203,7 @@ func (s *steps) repeatFailures() {
 // seconds rounds a time for a person.
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
-// runSteps runs goals of the Makefile, with the program that MAKE names or else with make.
+// runSteps runs goals of the Makefile, with the program in MAKE, or with make.
 func runSteps(atOnce int, goals []string) (int, error) {
 	leaveInterrupts()
 	program := cmp.Or(os.Getenv("MAKE"), "make")

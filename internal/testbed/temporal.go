@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 )
 
-// startTemporal begins to build and start a Temporal server, and says in the environment where it will
-// be. stop ends it, or what has been done of it.
+// startTemporal begins to build and start a Temporal server, and puts its future address into the
+// environment. stop ends the server, or the build.
 func startTemporal() (stop func(), err error) {
 	port, err := freeport.Find()
 	if err != nil {
@@ -53,7 +53,7 @@ func startTemporal() (stop func(), err error) {
 	}, nil
 }
 
-// sayEnded writes the file that tests wait for, as a whole.
+// sayEnded writes the file that tests wait for, in one piece.
 func sayEnded(file string, failed error) error {
 	reason := ""
 	if failed != nil {

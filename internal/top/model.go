@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// pane is what the lower half of the screen shows.
+// pane is the content of the lower half of the screen.
 type pane int
 
 const (
@@ -27,25 +27,25 @@ type model struct {
 
 	width, height int
 	snapshot      snapshot
-	failed        error     // of the last look; what is shown is older
-	since         time.Time // when the looks began to fail
+	failed        error     // error of the last read; the screen shows older data
+	since         time.Time // when reads began to fail
 	chosen        string    // the queue that the keys act on
 	pane          pane
-	inspects      bool // the chosen queue alone is shown
+	inspects      bool // only the chosen queue is shown
 	detail        detail
 	asks          *question
-	told          string // what came of the last act
+	told          string // the result of the last act
 	help          bool
 }
 
-// question is asked on the last line before an act is done.
+// question is asked on the last line before an act.
 type question struct {
 	text   string
 	answer string
 	do     func(reason string) tea.Cmd
 }
 
-// What the program is told beside keys.
+// Messages to the program other than keys.
 type (
 	lookMsg     struct{}
 	snapshotMsg struct {
@@ -66,7 +66,7 @@ func newModel(ctx context.Context, options Options) *model {
 	return &model{ctx: ctx, options: options, width: options.Width, height: options.Height}
 }
 
-// Init begins to look.
+// Init starts the first read.
 func (m *model) Init() tea.Cmd { return m.look() }
 
 func (m *model) look() tea.Cmd {
@@ -87,7 +87,7 @@ func (m *model) lookClosely() tea.Cmd {
 	}
 }
 
-// Update takes in what happened.
+// Update handles a message.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -112,8 +112,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// take shows a look at the store, and asks for the next one. What was seen before stays on the screen while the store
-// cannot be reached.
+// take shows new data of the store, and schedules the next read. While the store is out of reach,
+// the old data stays on the screen.
 func (m *model) take(msg snapshotMsg) tea.Cmd {
 	again := tea.Tick(m.options.Every, func(time.Time) tea.Msg { return lookMsg{} })
 	if msg.err != nil {
@@ -130,7 +130,7 @@ func (m *model) take(msg snapshotMsg) tea.Cmd {
 	return again
 }
 
-// place is where the chosen queue stands; -1: it is not there.
+// place returns the position of the chosen queue. -1: the queue is gone.
 func (m *model) place() int {
 	return slices.IndexFunc(m.snapshot.queues, func(q queueRow) bool { return q.name() == m.chosen })
 }
@@ -175,7 +175,7 @@ func (m *model) move(by int) tea.Cmd {
 	return m.lookClosely()
 }
 
-// ask asks why a queue is to be paused or resumed. Nothing is done before Enter.
+// ask asks for the reason to pause or resume a queue. The act follows only after Enter.
 func (m *model) ask(verb string) {
 	queue := m.chosen
 	if queue == "" {
@@ -195,7 +195,7 @@ func (m *model) ask(verb string) {
 	}}
 }
 
-// answer takes in a key while a question is open.
+// answer handles a key while a question is open.
 func (m *model) answer(key tea.KeyPressMsg) tea.Cmd {
 	switch key.String() {
 	case "ctrl+c", "esc":

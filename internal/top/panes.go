@@ -12,10 +12,10 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// queueWidths are those of the table of queues: 79 columns with the mark before them.
+// queueWidths are the column widths of the table of queues: 79 columns with the cursor before them.
 var queueWidths = []int{-13, -8, 7, 6, 9, 6, 9, 6, 5}
 
-// overview is the table of queues, and below it a pane.
+// overview is the table of queues, with a pane below.
 func (m *model) overview(height int) []string {
 	below := m.below()
 	room := max(height-1-min(len(below), height/2), 3)
@@ -36,7 +36,7 @@ func (m *model) overview(height int) []string {
 	return append(lines, below...)
 }
 
-// window chooses which of n lines to show in a room, so that the one at a place is among them.
+// window returns which of n lines to show in a room, including the line at place.
 func window(n, place, room int) (first, last int) {
 	if n <= room+1 {
 		return 0, n
@@ -45,7 +45,7 @@ func window(n, place, room int) (first, last int) {
 	return first, first + room
 }
 
-// oldest is how long the job that waits longest has been due; "-" if none is due.
+// oldest returns how long the longest-waiting job has been due. "-": no job is due.
 func (q queueRow) oldest() string {
 	if q.OldestAge <= 0 && q.Depth.Ready == 0 {
 		return "-"
@@ -70,7 +70,7 @@ func (m *model) queueLine(q queueRow) string {
 	came := rate(perSecond(q.Counts.Enqueued, q.Summary))
 	switch {
 	case !q.Counted && q.workers > 0:
-		came, done = "not", "counted" // side by side
+		came, done = "not", "counted" // above each other in two columns
 	case !q.Counted:
 		came, done = "-", "-"
 	}
@@ -86,7 +86,7 @@ func (m *model) queueLine(q queueRow) string {
 	return "  " + text
 }
 
-// below is the pane that is chosen, with its title.
+// below is the chosen pane with its title.
 func (m *model) below() []string {
 	switch m.pane {
 	case paneTenants:
@@ -162,7 +162,7 @@ func (m *model) alertLines() []string {
 	return lines
 }
 
-// inspected is the chosen queue alone.
+// inspected is the view of the chosen queue alone.
 func (m *model) inspected() []string {
 	at := m.place()
 	if at < 0 {
@@ -179,7 +179,7 @@ func (m *model) inspected() []string {
 	return append(lines, m.deadLines()...)
 }
 
-// flowText tells what holds the jobs of a queue back.
+// flowText describes the limits of a queue.
 func flowText(s sluice.Settings) string {
 	parts := []string{}
 	if !s.Rate.IsZero() {
@@ -200,7 +200,7 @@ func flowText(s sluice.Settings) string {
 	return strings.Join(parts, "  ")
 }
 
-// hourLines tell of the queue's last hour.
+// hourLines describe the queue's last hour.
 func (m *model) hourLines() []string {
 	h := m.detail.hour
 	if h.Queue != m.chosen {
@@ -237,7 +237,7 @@ func (m *model) deadLines() []string {
 	return lines
 }
 
-// sparkline draws values by bars of eight heights, the largest the highest.
+// sparkline draws values as bars of 8 heights. The largest value has the highest bar.
 func sparkline(values []float64) string {
 	bars := []rune("▁▂▃▄▅▆▇█")
 	most := 0.0

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// readTimeout is the deadline of one look at the store.
+// readTimeout is the deadline of one read of the store.
 const readTimeout = 10 * time.Second
 
 // snapshot is the system at one instant.
@@ -19,14 +19,14 @@ type snapshot struct {
 	at      time.Time
 	took    time.Duration
 	queues  []queueRow
-	more    bool // there are more queues than these
+	more    bool // there are more queues
 	holders []sluice.Holder
 	tended  bool
-	tenants []tenantRow   // the most in flight first
-	alerts  []alert.Alert // that fire, are silenced or pending
+	tenants []tenantRow   // most in flight first
+	alerts  []alert.Alert // firing, silenced or pending
 }
 
-// tenantRow is a tenant in a queue with what it has in flight.
+// tenantRow is a tenant in a queue with its jobs in flight.
 type tenantRow struct {
 	queue string
 	sluice.TenantFlow
@@ -34,7 +34,7 @@ type tenantRow struct {
 
 func (t tenantRow) full() bool { return t.Terms.Capacity > 0 && t.InFlight >= t.Terms.Capacity }
 
-// tenantsShown is how many tenants of a queue are looked at.
+// tenantsShown is how many tenants of a queue are read.
 const tenantsShown = 10
 
 // queueRow is a queue with its figures.
@@ -46,7 +46,7 @@ type queueRow struct {
 
 func (q queueRow) name() string { return q.Name }
 
-// state is one word on the queue.
+// state is one word about the queue.
 func (q queueRow) state() string {
 	switch {
 	case q.Settings.PausedAt(q.Now):
@@ -59,7 +59,7 @@ func (q queueRow) state() string {
 	return "open"
 }
 
-// read looks at the store once, by bounded reads.
+// read reads the store once, by bounded reads.
 func read(ctx context.Context, options Options) (snapshot, error) {
 	client := options.Client
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -123,7 +123,7 @@ func summariesOf(ctx context.Context, store sluice.Store, queues []sluice.Queue,
 	return byName, err
 }
 
-// tenantRows are the tenants of all queues, those first that have as much in flight as they may.
+// tenantRows lists the tenants of all queues, with the tenants at their concurrency limit first.
 func tenantRows(flows []sluice.Flow) (rows []tenantRow) {
 	for _, f := range flows {
 		for _, t := range f.Tenants {
@@ -142,7 +142,7 @@ func tenantRows(flows []sluice.Flow) (rows []tenantRow) {
 	return rows
 }
 
-// alertsShown leaves out what is inactive; what fires comes first.
+// alertsShown drops inactive alerts; firing ones come first.
 func alertsShown(all []alert.Alert) (shown []alert.Alert) {
 	for _, state := range []alert.State{alert.Firing, alert.Silenced, alert.Pending} {
 		for _, a := range all {
@@ -154,14 +154,14 @@ func alertsShown(all []alert.Alert) (shown []alert.Alert) {
 	return shown
 }
 
-// detail is one queue, looked at closely.
+// detail is one queue in detail.
 type detail struct {
 	queue string
 	hour  stat.Summary
 	dead  []sluice.Job
 }
 
-// deadShown is how many dead letters are shown of a queue.
+// deadShown is how many dead letters of a queue are shown.
 const deadShown = 5
 
 func readDetail(ctx context.Context, store sluice.Store, client *sluice.Client, queue string) (detail, error) {

@@ -1,5 +1,11 @@
-// Package top is the terminal view of a system: what waits, what runs, who works, what is held back and what went
-// wrong, on one screen of 80 columns and 24 lines, with keys to pause, resume and inspect queues.
+// Package top is the terminal view of a system on one screen of 80 columns and 24 lines. The screen
+// shows waiting and running jobs, processes, limits that hold jobs back, and failures. Keys pause,
+// resume and inspect queues.
+//
+// Begin with [Run] and its [Options]. model.go handles messages and keys, read.go reads the store,
+// and view.go and panes.go draw.
+//
+// Read next: docs/operate.md, and the command `sluice top` in package cli.
 package top
 
 import (
@@ -13,29 +19,29 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Options say what is looked at, and how. Client, Store and Queues are required.
+// Options configure the view. Client, Store and Queues are required.
 type Options struct {
 	Client *sluice.Client
-	// Queues gives the queues that are shown, by name, and whether there are more.
-	Queues func(ctx context.Context) (queues []sluice.Queue, more bool, err error)
-	// Store is looked at by Client, too.
+	// Store is the store of Client.
 	Store sluice.Store
-	// Label is how the store is called on the screen, without a password.
+	// Queues returns the queues to show, by name, and whether there are more.
+	Queues func(ctx context.Context) (queues []sluice.Queue, more bool, err error)
+	// Label is the name of the store on the screen, without a password.
 	Label string
-	// Every is how often the store is looked at. Default 2 s.
+	// Every is the time between two reads of the store. Default 2 s.
 	Every time.Duration
-	// Window is over how long rates and times are told. Default 1 min.
+	// Window is the time over which rates and times are computed. Default 1 min.
 	Window time.Duration
-	// By is who acts, for the audit.
+	// By is the actor for the audit.
 	By string
 	// In and Out are the terminal.
 	In  io.Reader
 	Out io.Writer
-	// Width and Height are those of the terminal; 0: it says so itself.
+	// Width and Height are the size of the terminal. 0: the terminal reports its size.
 	Width, Height int
 }
 
-// Run shows the view until the person leaves or ctx ends, and returns nil then.
+// Run shows the view until the person leaves or ctx ends. Then it returns nil.
 func Run(ctx context.Context, options Options) error {
 	if options.Every <= 0 {
 		options.Every = 2 * time.Second

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/stat"
 )
 
-// The usual size of a terminal, for one that does not say its own.
+// The usual size of a terminal, for a terminal that reports none.
 const (
 	usualWidth  = 80
 	usualHeight = 24
@@ -36,7 +36,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// screen is exactly as many lines as the terminal has.
+// screen returns exactly as many lines as the terminal has.
 func (m *model) screen() string {
 	width, height := m.width, m.height
 	if width <= 0 || height <= 0 {
@@ -75,7 +75,7 @@ func (m *model) title() string {
 	return text
 }
 
-// totals is one line on all queues.
+// totals is one line about all queues.
 func (m *model) totals() string {
 	var ready, flight, dead, uncertain int
 	var in, done float64
@@ -88,7 +88,7 @@ func (m *model) totals() string {
 		done += q.Rate
 	}
 	shown := "queues " + count(len(m.snapshot.queues))
-	if m.snapshot.more { // the figures are of these alone
+	if m.snapshot.more { // the figures are of the shown queues only
 		shown += "+"
 	}
 	parts := []string{
@@ -123,7 +123,7 @@ func perSecond(n int64, s stat.Summary) float64 {
 	return 0
 }
 
-// lastLine is the question that is open, what came of the last act, or the keys.
+// lastLine is the open question, the result of the last act, or the keys.
 func (m *model) lastLine() string {
 	switch {
 	case m.asks != nil:
@@ -148,7 +148,8 @@ var helpLines = []string{
 	"  unserved  jobs are ready, and nobody claims them",
 }
 
-// A cell is right-aligned where its width is positive, else left-aligned.
+// row makes a line of a table. A cell with a positive width is right-aligned, any other
+// left-aligned.
 func row(widths []int, cells ...string) string {
 	var b strings.Builder
 	for i, cell := range cells {
@@ -165,7 +166,7 @@ func row(widths []int, cells ...string) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// fitted cuts a text to a width, its middle away: names differ at their ends.
+// fitted shortens a text to a width in the middle, because names differ at their ends.
 func fitted(text string, width int) string {
 	runes := []rune(oneLine(text))
 	if len(runes) <= width || width < 3 {
@@ -184,7 +185,7 @@ func styled(is bool, style lipgloss.Style, text string) string {
 
 func oneLine(text string) string { return sluice.Brief(text) }
 
-// share writes a share in percent, with so many digits; of nothing there is none.
+// share formats a share in percent, with this many digits. Without a whole, there is no share.
 func share(digits int, part float64, of int64) string {
 	if of == 0 {
 		return "-"
@@ -192,7 +193,7 @@ func share(digits int, part float64, of int64) string {
 	return fmt.Sprintf("%.*f %%", digits, 100*part)
 }
 
-// count writes a figure with blanks between the thousands, or shortened where it is large.
+// count formats a number with blanks between the thousands, or shortened if it is large.
 func count(n int) string {
 	switch {
 	case n >= 10_000_000:
@@ -205,7 +206,7 @@ func count(n int) string {
 	return strconv.Itoa(n)
 }
 
-// bounded is count for a figure at which counting may have stopped.
+// bounded is count for a number at which counting may have stopped.
 func bounded(n int) string {
 	if n >= sluice.DepthLimit {
 		return count(n) + "+"
@@ -220,7 +221,7 @@ func rate(perSecond float64) string {
 	return strconv.FormatFloat(perSecond, 'f', 1, 64)
 }
 
-// short writes a duration in at most six characters.
+// short formats a duration in at most 6 characters.
 func short(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:

@@ -1,4 +1,11 @@
-// Package verbtest calls every verb of a store, for tests of what must hold for all of them.
+// Package verbtest calls every method of a store, for tests of rules that all methods must keep.
+// One rule is that each method refuses a schema that is too new; another, that a panic becomes an
+// error.
+//
+// Begin with [Call] for a store, or [CallAny] for any value. Both fill in the arguments and return
+// the error of each method by name, so new methods are tested at once.
+//
+// Read next: package store/storetest for the rules of single methods.
 package verbtest
 
 import (
@@ -10,13 +17,15 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Call calls each method of a store but Close and Watch with arguments that are filled in, and returns the error of each
-// by name. A method that panics calls recovered, if there is one, and is not in the result.
+// Call calls each method of a store except Close and Watch with filled arguments, and returns the
+// error of each by name. If a method panics, Call calls recovered, if given, and leaves the method
+// out of the result.
 func Call(ctx context.Context, store sluice.Store, recovered func(name string, panicked any)) map[string]error {
 	return callAll(ctx, store, reflect.TypeFor[sluice.Store](), recovered)
 }
 
-// CallAny is Call for the methods of any value that take a context and give an error, or errors; of those, the first counts.
+// CallAny is [Call] for the methods of any value that take a context and return an error or errors.
+// Of several errors, the first counts.
 func CallAny(ctx context.Context, of any, recovered func(name string, panicked any)) map[string]error {
 	return callAll(ctx, of, reflect.TypeOf(of), recovered)
 }
@@ -31,7 +40,7 @@ func callAll(ctx context.Context, of any, as reflect.Type, recovered func(string
 	return errs
 }
 
-// fails reports whether a method takes a context and gives an error, or errors.
+// fails reports whether a method takes a context and returns an error or errors.
 func fails(method reflect.Type) bool {
 	in, out := method.NumIn(), method.NumOut()
 	return in > 0 && method.In(0) == reflect.TypeFor[context.Context]() && out > 0 &&
@@ -61,7 +70,7 @@ func call(ctx context.Context, method reflect.Value, name string, errs map[strin
 	errs[name] = err
 }
 
-// samples are values of types that have rules of their own.
+// samples are values of types that need particular values.
 var samples = map[reflect.Type]any{
 	reflect.TypeFor[time.Time]():             time.Unix(1e9, 0),
 	reflect.TypeFor[time.Duration]():         time.Second,
@@ -73,7 +82,7 @@ var samples = map[reflect.Type]any{
 	reflect.TypeFor[sluice.OperationState](): sluice.OperationRunning,
 }
 
-// fill gives a value that is not zero, so that the verb has something to do.
+// fill returns a value that is not zero, so that the method has something to do.
 func fill(v reflect.Value) {
 	if sample, has := samples[v.Type()]; has {
 		v.Set(reflect.ValueOf(sample))

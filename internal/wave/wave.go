@@ -1,5 +1,12 @@
-// Package wave is the arithmetic of counting what falls due, which every store does alike: where a job
-// is counted, which tenants are counted by name, and which rows of an earlier count have changed.
+// Package wave is the arithmetic that all stores share to count jobs by the time at which they fall
+// due. The package decides where a job is counted, which tenants are counted by name, and which
+// stored rows have changed.
+//
+// Begin with [Frame], whose PlaceOf finds the place of a job, and [Counter], which adds up a count.
+// [Differences] keeps the writes small.
+//
+// Read next: package forecast, which uses the counts, and wave.go of package memory, the simplest
+// store.
 package wave
 
 import (
@@ -13,8 +20,8 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 )
 
-// Place is where a job is counted: one of the places below, or, if it is queued and due between the
-// frame's Now and Until, the minute since 1970 in which it is due.
+// Place is where a job is counted: one of the places below, or the minute since 1970 in which it is
+// due. Minutes are for queued jobs that fall due between the frame's Now and Until.
 type Place int64
 
 // The places without an instant.
@@ -25,23 +32,23 @@ const (
 	Later    Place = -4
 )
 
-// Frame is the time that a count spans.
+// Frame is the time span of a count.
 type Frame struct {
-	// Now is the instant that is counted.
+	// Now is the instant of the count.
 	Now time.Time
-	// Minutes is until when there is a row for each minute, Until until when there is one for each hour.
+	// Minutes is the end of the rows per minute, and Until the end of the rows per hour.
 	Minutes, Until time.Time
 }
 
-// NewFrame begins at an instant.
+// NewFrame returns the frame that begins at now.
 func NewFrame(now time.Time) Frame {
 	now = now.UTC()
 	minutes := now.Add(forecast.MinuteHorizon + time.Hour - time.Nanosecond).Truncate(time.Hour)
 	return Frame{Now: now, Minutes: minutes, Until: minutes.Add(forecast.Horizon - forecast.MinuteHorizon)}
 }
 
-// PlaceOf is where a job is counted; the statements of the SQL stores say the same. An uncertain job has
-// no place.
+// PlaceOf returns the place of a job. The statements of the SQL stores compute the same. An
+// uncertain job has no place.
 func (f Frame) PlaceOf(state sluice.State, blocked bool, dueAt time.Time) (p Place, counted bool) {
 	switch {
 	case state == sluice.StateClaimed, state == sluice.StateDispatched:
@@ -68,7 +75,7 @@ const (
 	partHour     = "hour"
 )
 
-// spot is what a row is found by within its queue. At is the beginning of 1970 where there is none.
+// spot identifies a row within its queue. At is the beginning of 1970 if the row has no instant.
 type spot struct {
 	part string
 	at   time.Time
@@ -95,7 +102,7 @@ func (f Frame) spotOf(p Place) spot {
 
 // Row is a figure of a count as the stores keep it.
 type Row struct {
-	// Part says what is counted, At for which minute or hour.
+	// Part is the kind of figure, and At its minute or hour.
 	Part string
 	At   time.Time
 	Jobs int
@@ -105,7 +112,7 @@ type Row struct {
 
 func (r Row) spot() spot { return spot{r.Part, r.At} }
 
-// Tenant is one of a queue.
+// Tenant is a tenant of a queue.
 type Tenant struct{ Queue, Name string }
 
 // Counter adds up a count.
@@ -113,13 +120,13 @@ type Counter struct {
 	frame  Frame
 	queues map[string]map[spot]*forecast.Tally
 	ranks  map[Tenant]int
-	most   int // how many tenants are ranked at the most
+	most   int // how many tenants are ranked at most
 }
 
-// maxRanks bounds the memory of a count.
+// maxRanks limits the memory of a count.
 const maxRanks = 200_000
 
-// NewCounter makes a counter that has counted nothing.
+// NewCounter makes an empty counter.
 func NewCounter(frame Frame) *Counter {
 	return &Counter{frame: frame, queues: make(map[string]map[spot]*forecast.Tally), ranks: make(map[Tenant]int), most: maxRanks}
 }
@@ -140,7 +147,7 @@ func (c *Counter) tally(queue string, p Place) *forecast.Tally {
 	return spots[at]
 }
 
-// Rank tells of queued jobs of a tenant, so that the largest ones are known in the end.
+// Rank counts queued jobs of a tenant, to find the largest tenants.
 func (c *Counter) Rank(t Tenant, jobs int) {
 	c.ranks[t] += jobs
 	if len(c.ranks) > c.most {
@@ -148,7 +155,7 @@ func (c *Counter) Rank(t Tenant, jobs int) {
 	}
 }
 
-// thin forgets the smaller half of the tenants: one that is large comes to the top again.
+// thin drops the smaller half of the tenants. A large tenant rises again.
 func (c *Counter) thin() {
 	sizes := make([]int, 0, len(c.ranks))
 	for _, jobs := range c.ranks {
@@ -163,8 +170,8 @@ func (c *Counter) thin() {
 	}
 }
 
-// Largest lists the tenants that are counted by name, at most forecast.MaxTenants of each queue. Of equal
-// ones the first by name is taken, so that a count differs little from the one before.
+// Largest lists the tenants to count by name, at most forecast.MaxTenants per queue. Of equal
+// tenants, the first by name counts, so that a count differs little from the last one.
 func (c *Counter) Largest() []Tenant {
 	all := make([]Tenant, 0, len(c.ranks))
 	for t := range c.ranks {
@@ -187,7 +194,7 @@ func (c *Counter) Largest() []Tenant {
 	return out
 }
 
-// AddTenant counts jobs of one of the largest tenants. They are among those of Add.
+// AddTenant counts jobs of one of the largest tenants. Add counts the same jobs, too.
 func (c *Counter) AddTenant(t Tenant, p Place, jobs int) {
 	tally := c.tally(t.Queue, p)
 	if tally.Tenants == nil {
@@ -196,7 +203,7 @@ func (c *Counter) AddTenant(t Tenant, p Place, jobs int) {
 	tally.Tenants[t.Name] += jobs
 }
 
-// Jobs is how many were counted.
+// Jobs returns how many jobs were counted.
 func (c *Counter) Jobs() int {
 	sum := 0
 	for _, spots := range c.queues {
@@ -207,7 +214,7 @@ func (c *Counter) Jobs() int {
 	return sum
 }
 
-// Queues lists those in which jobs were counted, and the others that are given, by name.
+// Queues lists the queues with counted jobs, and the given others, by name.
 func (c *Counter) Queues(others []sluice.Queue) []string {
 	names := make([]string, 0, len(c.queues)+len(others))
 	for name := range c.queues {
@@ -220,8 +227,8 @@ func (c *Counter) Queues(others []sluice.Queue) []string {
 	return slices.Compact(names)
 }
 
-// Rows gives what was counted in a queue, in order. Jobs may have come in between counting them and
-// counting those of tenants; the larger figure is the later one then.
+// Rows returns the count of a queue, in order. Jobs may have come between the count of all jobs and
+// the count by tenant. In that case the larger figure is the later one, and counts.
 func (c *Counter) Rows(queue string) []Row {
 	rows := make([]Row, 0, len(c.queues[queue]))
 	for at, tally := range c.queues[queue] {
@@ -231,7 +238,7 @@ func (c *Counter) Rows(queue string) []Row {
 		}
 		tenants := "{}"
 		if named > 0 {
-			text, _ := json.Marshal(tally.Tenants) // names and numbers always can be written
+			text, _ := json.Marshal(tally.Tenants) // names and numbers always encode
 			tenants = string(text)
 		}
 		rows = append(rows, Row{Part: at.part, At: at.at, Jobs: max(tally.Jobs, named), Tenants: tenants})
@@ -242,8 +249,8 @@ func (c *Counter) Rows(queue string) []Row {
 
 func compare(a, b Row) int { return cmp.Or(cmp.Compare(a.Part, b.Part), a.At.Compare(b.At)) }
 
-// Differences compares what is stored with what was counted: gone rows are to be deleted, put ones to be
-// written.
+// Differences compares the stored rows with the counted ones. gone are the rows to delete, and put
+// the rows to write.
 func Differences(stored, counted []Row) (gone, put []Row) {
 	before := make(map[spot]Row, len(stored))
 	for _, r := range stored {
@@ -262,8 +269,8 @@ func Differences(stored, counted []Row) (gone, put []Row) {
 	return gone, put
 }
 
-// Read puts a row into a queue's waves. Rows come in the order of their instants; several of one part add
-// up where they have none.
+// Read adds a row to a queue's counts. Rows come in the order of their instants. Several rows of a
+// part without instants add up.
 func (r Row) Read(into *forecast.QueueCounts) error {
 	tally := forecast.Tally{Jobs: r.Jobs}
 	if r.Tenants != "" && r.Tenants != "{}" {

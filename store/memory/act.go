@@ -21,14 +21,15 @@ func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]
 	})
 }
 
-// Requeue gives jobs a new life.
+// Requeue starts a new life of dead, cancelled and uncertain jobs, or takes such a life back if
+// act.Undo is set.
 func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	if act.Undo {
 		return s.undoRequeue(ctx, ids, act)
 	}
 	var requeued []*job
 	takePlace := func() {
-		for _, j := range requeued { // now that those that they wait for live again, too
+		for _, j := range requeued { // only now, because jobs that they run after may have been requeued by the same act
 			s.takePlaceAgain(j)
 		}
 	}
@@ -55,7 +56,7 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 		j.DueAt, j.token = s.now(), sluice.Token{}
 		s.tally.Moved(j.Queue, "", sluice.EventRequeue, 1)
 		s.tell(j, sluice.EventRequeue, from, act)
-		if from == sluice.StateUncertain { // it was let go already, and others of its order wait for it
+		if from == sluice.StateUncertain { // the requeued job has left no order: later jobs of its order already wait for it
 			s.wait(j)
 			s.signal(sluice.Signal{Queue: j.Queue})
 			return nil
@@ -65,7 +66,7 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 	})
 }
 
-// undoRequeue ends the lives that requeues gave to jobs, as the lives before them ended.
+// undoRequeue ends the lives that requeues began, with the state and figures of the lives before.
 func (s *Store) undoRequeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	return s.each(ctx, ids, act, func(j *job) error {
 		if j.State != sluice.StateQueued || j.before == nil || j.Attempts+j.Releases+j.Recoveries > 0 {
@@ -86,7 +87,8 @@ func (s *Store) undoRequeue(ctx context.Context, ids []sluice.ID, act sluice.Act
 	})
 }
 
-// endedBefore puts a job that has just ended where it would stand in the history if it had ended at an instant before.
+// endedBefore moves a job that has just ended to its place in the history, as if it had ended at an
+// earlier instant.
 func (s *Store) endedBefore(j *job, at time.Time) {
 	of := class{j.Queue, j.State}
 	ended := s.history[of][:len(s.history[of])-1]
@@ -94,7 +96,7 @@ func (s *Store) endedBefore(j *job, at time.Time) {
 	s.history[of] = slices.Insert(ended, place, ending{j.ID, at})
 }
 
-// Resolve ends uncertain jobs.
+// Resolve ends uncertain jobs with the outcome that a person found out.
 func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.State, act sluice.Act) ([]error, error) {
 	move, _ := sluice.Resolution(outcome)
 	return s.each(ctx, ids, act, func(j *job) error {
@@ -110,7 +112,8 @@ func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.Sta
 	})
 }
 
-// retakeKey gives a requeued job its key again, unless another unfinished job holds it.
+// retakeKey gives a requeued job its key again, or returns an error if another unfinished job holds
+// the key.
 func (s *Store) retakeKey(j *job) error {
 	if j.Key == "" {
 		return nil
@@ -126,7 +129,7 @@ func (s *Store) retakeKey(j *job) error {
 	return nil
 }
 
-// Reschedule changes when queued jobs are due.
+// Reschedule changes the due time of queued jobs.
 func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time, act sluice.Act) ([]error, error) {
 	return s.each(ctx, ids, act, func(j *job) error {
 		if j.State != sluice.StateQueued {
@@ -158,12 +161,12 @@ func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) 
 	})
 }
 
-// each does an act on jobs, one by one; those that it did before are left as they are.
+// each applies an act to jobs one by one, and skips jobs on which the same act was done before.
 func (s *Store) each(ctx context.Context, ids []sluice.ID, act sluice.Act, do func(*job) error) ([]error, error) {
 	return s.eachAndThen(ctx, ids, act, func() {}, do)
 }
 
-// eachAndThen is each, with something to do at the end.
+// eachAndThen is each, and calls then at the end.
 func (s *Store) eachAndThen(ctx context.Context, ids []sluice.ID, act sluice.Act, then func(), do func(*job) error) ([]error, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

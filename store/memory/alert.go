@@ -13,20 +13,20 @@ import (
 
 var _ alert.Store = (*Store)(nil)
 
-// alerting is what is known of alerts.
+// alerting is everything that the store keeps about alerts.
 type alerting struct {
 	rules     map[alertKey]alert.Rule
 	alerts    map[alertKey]alert.Alert
 	silences  []alert.Silence
-	receivers map[string]time.Time // when each was last seen
-	notices   []*notice            // the oldest first
+	receivers map[string]time.Time // by receiver: when a process last asked for its notifications
+	notices   []*notice            // oldest first
 	seq       int64
 }
 
-// alertKey names a rule or an alert.
+// alertKey identifies a rule or an alert.
 type alertKey struct{ rule, queue string }
 
-// notice is what a receiver is still to be told.
+// notice is a notification that a receiver does not have yet.
 type notice struct {
 	alert.Notice
 	dueAt time.Time
@@ -38,7 +38,7 @@ func newAlerting() alerting {
 	}
 }
 
-// AlertBook reads all that is stored of alerts.
+// AlertBook reads everything that is stored about alerts.
 func (s *Store) AlertBook(ctx context.Context) (alert.Book, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.A
 	return rule, nil
 }
 
-// DeleteAlertRule forgets what somebody stored of a rule.
+// DeleteAlertRule deletes a stored rule; a preset of the same name counts again.
 func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -128,7 +128,8 @@ func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act slu
 	return nil
 }
 
-// SaveAlerts stores what a look has found.
+// SaveAlerts stores one evaluation: alert states, audit entries, and a notification per message and
+// receiver.
 func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -160,7 +161,7 @@ func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 	return nil
 }
 
-// forgetAlerting forgets silences that are over, and receivers that nobody asks for.
+// forgetAlerting deletes silences that are over, and receivers that no process asks for any more.
 func (s *Store) forgetAlerting(now time.Time) {
 	s.alerting.silences = slices.DeleteFunc(s.alerting.silences, func(silence alert.Silence) bool { return !now.Before(silence.Until) })
 	for name, seen := range s.alerting.receivers {
@@ -213,7 +214,7 @@ func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) er
 	return s.tellSilence(ended, sluice.EventUnsilence, act)
 }
 
-// TakeNotices makes a receiver known, and gives what it is to be told now.
+// TakeNotices registers a receiver and returns its next notifications, held for the caller.
 func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]alert.Notice, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -222,7 +223,7 @@ func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hol
 	defer leave()
 	now := s.now()
 	s.alerting.receivers[receiver] = now
-	behind := make(map[alertKey]bool) // of these an older one was not told yet
+	behind := make(map[alertKey]bool) // alerts with an older notification that the receiver does not have yet
 	var out []alert.Notice
 	for _, n := range s.alerting.notices {
 		key := alertKey{n.Message.Rule, n.Message.Queue}
@@ -240,7 +241,7 @@ func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hol
 	return out, nil
 }
 
-// SettleNotices strikes what a receiver was told, and puts off the rest.
+// SettleNotices deletes delivered notifications, and puts off the rest.
 func (s *Store) SettleNotices(ctx context.Context, results []alert.NoticeResult) error {
 	leave, err := s.enter(ctx)
 	if err != nil {

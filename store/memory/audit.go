@@ -17,7 +17,7 @@ func (s *Store) tell(j *job, event sluice.Event, from sluice.State, act sluice.A
 	s.add(entry)
 }
 
-// moveEntry is the line that tells of a move.
+// moveEntry makes the audit entry of a move.
 func moveEntry(j *job, event sluice.Event, from sluice.State, act sluice.Act) sluice.AuditEntry {
 	return sluice.AuditEntry{
 		Object: sluice.ObjectJob, Name: j.Queue, Event: event, JobID: j.ID, Generation: j.Generation,
@@ -25,7 +25,7 @@ func moveEntry(j *job, event sluice.Event, from sluice.State, act sluice.Act) sl
 	}
 }
 
-// tellLost notes a write that came with a token that is not the job's.
+// tellLost audits a write that the store refused because its token is not the job's.
 func (s *Store) tellLost(id sluice.ID, j *job, verb, holder string) {
 	entry := sluice.AuditEntry{Object: sluice.ObjectJob, Event: sluice.EventLost, JobID: id, Actor: holder, Reason: "refused: " + verb}
 	if j != nil {
@@ -34,7 +34,7 @@ func (s *Store) tellLost(id sluice.ID, j *job, verb, holder string) {
 	s.add(entry)
 }
 
-// tellChange notes a change of a queue, tenant or tier.
+// tellChange audits a change of a queue, tenant or tier.
 func (s *Store) tellChange(object sluice.Object, name string, before, after any, act sluice.Act) error {
 	entry := sluice.AuditEntry{Object: object, Name: name, Event: sluice.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID}
 	var err error
@@ -62,7 +62,7 @@ func (s *Store) add(entry sluice.AuditEntry) {
 	}
 }
 
-// Note adds entries to the audit that tell of no move.
+// Note adds entries to the audit that record no move.
 func (s *Store) Note(ctx context.Context, entries []sluice.AuditEntry) error {
 	for _, entry := range entries {
 		if err := entry.CheckNote(); err != nil {
@@ -82,10 +82,10 @@ func (s *Store) Note(ctx context.Context, entries []sluice.AuditEntry) error {
 	return nil
 }
 
-// did reports whether an act has already done its work on a job.
+// did reports whether an act was already done on a job.
 func (s *Store) did(act sluice.Act, id sluice.ID) bool { return s.acts[actOn{act.ID, id}] }
 
-// Audit lists what was done, the newest first.
+// Audit lists audit entries, newest first.
 func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

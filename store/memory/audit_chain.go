@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice/audit"
 )
 
-// chain is the seals of the audit, and their batches.
+// chain is the seals of the audit and their batches.
 type chain struct {
 	seals   []audit.Seal
 	batches map[batchOf][]byte
@@ -24,7 +24,7 @@ type batchOf struct {
 
 var _ audit.Store = (*Store)(nil)
 
-// AuditSettled gives the last entry.
+// AuditSettled returns the number of the last entry, and the time by the store's clock.
 func (s *Store) AuditSettled(ctx context.Context) (upto int64, now time.Time, err error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Store) AuditSettled(ctx context.Context) (upto int64, now time.Time, er
 	return upto, s.now(), nil
 }
 
-// AuditDigests digests entries.
+// AuditDigests returns the digests of entries.
 func (s *Store) AuditDigests(ctx context.Context, after, upto int64, limit int) ([]audit.Digest, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func rowOf(e sluice.AuditEntry) audit.Row {
 	return row
 }
 
-// LastAuditSeal gives the last seal.
+// LastAuditSeal returns the last seal.
 func (s *Store) LastAuditSeal(ctx context.Context) (audit.Seal, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Store) AuditSeals(ctx context.Context, from int64, limit int) ([]audit.
 	return out, nil
 }
 
-// AuditBatch gives the batch of a seal.
+// AuditBatch returns one batch of a seal.
 func (s *Store) AuditBatch(ctx context.Context, seal int64, level audit.Level) ([]byte, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Store) AuditBatch(ctx context.Context, seal int64, level audit.Level) (
 	return s.chain.batches[batchOf{seal, level}], nil
 }
 
-// AddAuditSeal adds a seal, and deletes what it says is gone.
+// AddAuditSeal adds a seal, and deletes the entries and batches that it records as deleted.
 func (s *Store) AddAuditSeal(ctx context.Context, addition audit.Addition) (added bool, err error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Store) AddAuditSeal(ctx context.Context, addition audit.Addition) (adde
 	return true, nil
 }
 
-// forgetAudit deletes entries of a level, and their batches: those behind one seal, up to another.
+// forgetAudit deletes entries of a level after one seal up to another, and their batches.
 func (s *Store) forgetAudit(level audit.Level, after, upto int64) {
 	var low, high int64
 	for _, seal := range s.chain.seals {

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
-// Claim hands out jobs that are due.
+// Claim hands out due jobs by priority, then by due time.
 func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	if err := request.Check(); err != nil {
 		return sluice.Claimed{}, err
@@ -59,7 +59,7 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	return out, err
 }
 
-// claimTogether claims from several queues that have no limits.
+// claimTogether claims from several queues, and skips queues that have limits.
 func (s *Store) claimTogether(request sluice.ClaimRequest) sluice.Claimed {
 	out, now := sluice.Claimed{NextDue: -1}, s.now()
 	for _, q := range request.Queues {
@@ -76,7 +76,7 @@ func (s *Store) claimTogether(request sluice.ClaimRequest) sluice.Claimed {
 	return out
 }
 
-// hear takes in what a holder tells of when the jobs of earlier claims began.
+// hear records when the jobs of earlier claims began, for the queue's rate.
 func (s *Store) hear(l *lane, request sluice.ClaimRequest, settings sluice.Settings, now time.Time) {
 	if settings.Rate.IsZero() {
 		return
@@ -122,8 +122,8 @@ func (s *Store) take(w *waiting, request sluice.ClaimRequest, limit int, now tim
 	return jobs
 }
 
-// nextDue looks at the first job of a heap that may be claimed, past stale and expired entries. One that will
-// have expired when it is due is not claimed before that.
+// nextDue finds the first job of a heap that may be claimed, and drops stale and expired entries on
+// the way. A job that will have expired when it falls due is not claimed early.
 func (s *Store) nextDue(h *dueHeap, now time.Time, lead time.Duration) *job {
 	for {
 		w, ok := h.first()
@@ -137,7 +137,7 @@ func (s *Store) nextDue(h *dueHeap, now time.Time, lead time.Duration) *job {
 	}
 }
 
-// fresh gives the job of an entry, unless the job has moved since.
+// fresh returns the job of an entry, or nil if the job has moved since.
 func (s *Store) fresh(w place) *job {
 	j := s.jobs[w.id]
 	if j == nil || !j.live || j.State != sluice.StateQueued || !j.DueAt.Equal(w.at) || !j.BlockedBy.IsZero() {
@@ -170,7 +170,7 @@ func (s *Store) claim(j *job, request sluice.ClaimRequest, now time.Time) *sluic
 	return &sluice.Claim{Job: j.copy(), Token: j.token}
 }
 
-// untilNext says how long until a job may be claimed; negative: none waits that time alone lets go.
+// untilNext returns how long until a job may be claimed. Negative: no job waits for a time.
 func (s *Store) untilNext(l *lane, now time.Time) time.Duration {
 	due, some := l.wakesAt()
 	if !l.byTenant {
@@ -182,7 +182,7 @@ func (s *Store) untilNext(l *lane, now time.Time) time.Duration {
 	return max(due.Sub(now), 0)
 }
 
-// firstDue says when the first of the waiting jobs is due, if there is one.
+// firstDue returns when the first waiting job is due, if one waits.
 func (s *Store) firstDue(w *waiting) (due time.Time, some bool) {
 	for priority := range w {
 		if first, waits := s.firstOf(&w[priority]); waits && (!some || first.Before(due)) {
@@ -192,7 +192,7 @@ func (s *Store) firstDue(w *waiting) (due time.Time, some bool) {
 	return due, some
 }
 
-// firstOf is firstDue of one priority, past stale entries.
+// firstOf is firstDue of one priority, and drops stale entries.
 func (s *Store) firstOf(h *dueHeap) (due time.Time, some bool) {
 	for {
 		w, ok := h.first()
@@ -206,7 +206,7 @@ func (s *Store) firstOf(h *dueHeap) (due time.Time, some bool) {
 	}
 }
 
-// Look tells how long until the first waiting job of each queue is due.
+// Look returns how long until the first waiting job of each queue is due.
 func (s *Store) Look(ctx context.Context, queues []string) (map[string]time.Duration, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -227,7 +227,7 @@ func (s *Store) Look(ctx context.Context, queues []string) (map[string]time.Dura
 	return out, nil
 }
 
-// firstOfAll is firstDue of a queue, those that wait in lines too.
+// firstOfAll is firstDue of a queue and its tenants' lines.
 func (s *Store) firstOfAll(l *lane) (due time.Time, some bool) {
 	due, some = s.firstDue(&l.waiting)
 	for _, line := range l.lines {
@@ -238,7 +238,7 @@ func (s *Store) firstOfAll(l *lane) (due time.Time, some bool) {
 	return due, some
 }
 
-// Renew gives claims more time.
+// Renew extends claims, and returns the lost ones.
 func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.
 	return lost, nil
 }
 
-// Intend notes the runs that an engine is about to be asked for.
+// Intend records the runs that a dispatcher is about to request from an engine.
 func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -287,7 +287,7 @@ func (s *Store) intend(in sluice.Intent) error {
 	return nil
 }
 
-// SaveCheckpoint keeps how far a claimed job has come.
+// SaveCheckpoint stores the progress of a claimed job.
 func (s *Store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.Token, checkpoint json.RawMessage) error {
 	if err := sluice.CheckResult("checkpoint", checkpoint); err != nil {
 		return err
@@ -306,7 +306,7 @@ func (s *Store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.T
 	return nil
 }
 
-// copy gives the job as callers may keep it.
+// copy returns a copy of the job that callers may keep.
 func (j *job) copy() sluice.Job {
 	out := j.Job
 	out.Payload = bytes.Clone(j.Payload)

@@ -82,23 +82,23 @@ func (s *Store) newJob(in sluice.Insert) *job {
 	}
 }
 
-// takeKey gives the job its key, or names the job that holds it.
+// takeKey gives the job its key, or returns the job that holds the key.
 func (s *Store) takeKey(j *job, in sluice.Insert, receipt *sluice.Receipt) (holder sluice.ID, taken bool) {
 	place := queueKey{j.Queue, j.Key}
 	hold, held := s.keys[place]
 	twin := s.jobs[hold.job]
-	lives := twin != nil && twin.live // a key may outlive its job
+	lives := twin != nil && twin.live // a key can outlive its job
 	waits := lives && twin.State == sluice.StateQueued
 	switch {
 	case !held || !s.holds(hold):
 	case in.OnDuplicate == sluice.Replace && waits:
 		if behind := s.jobs[twin.BlockedBy]; behind != nil && behind.live && behind.Queue == j.Queue && behind.Key == j.Key {
-			j.BlockedBy = behind.ID // the twin of both, which runs
+			j.BlockedBy = behind.ID // the running job that holds the key, for which the replaced job waited
 		}
 		receipt.Replaced = twin.ID
 		s.finish(twin, sluice.EventCancel, sluice.Act{By: "producer", Reason: "replaced by " + j.ID.String()})
 	case in.OnDuplicate == sluice.Coalesce && hold.until.IsZero() && waits && twin.Attempts+twin.Releases+twin.Recoveries == 0:
-		twin.Payload, twin.Labels = j.Payload, j.Labels // the newest is what the later run is for
+		twin.Payload, twin.Labels = j.Payload, j.Labels // the later run uses the newest payload
 		return hold.job, false
 	case in.OnDuplicate == sluice.Coalesce && hold.until.IsZero():
 		j.BlockedBy = twin.ID
@@ -124,7 +124,7 @@ func (s *Store) holds(hold keyHold) bool {
 	return hold.until.After(s.now())
 }
 
-// wait puts a queued job where claims and Expire find it.
+// wait puts a queued job where Claim and Expire find it.
 func (s *Store) wait(j *job) {
 	if !j.ExpiresAt.IsZero() {
 		s.expiry.add(j.ExpiresAt, j.ID)

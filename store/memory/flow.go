@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Flows tells what lets jobs through in every stored queue.
+// Flows reports rates, limits and use of every stored queue.
 func (s *Store) Flows(ctx context.Context, topTenants int) ([]sluice.Flow, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

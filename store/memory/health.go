@@ -8,7 +8,7 @@ import (
 
 var _ health.Store = (*Store)(nil)
 
-// Health has nothing to look at: memory is well, or the process is gone.
+// Health checks nothing: a store in memory has no server, disk or schema that can fail.
 func (s *Store) Health(ctx context.Context, _ health.Options) (health.Report, error) {
 	return health.Report{Kind: "memory"}, ctx.Err()
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// waiting are jobs by their priority; entries may be stale.
+// waiting holds the waiting jobs of each priority. Entries may be stale.
 type waiting [11]dueHeap
 
-// place is a job's place in a heap. It is stale once the job's instant has changed.
+// place is a job's entry in a heap. The entry is stale once the job's due time has changed.
 type place struct {
 	at time.Time
 	id sluice.ID

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// limitsOf says whose limits they are, and where they count.
+// limitsOf identifies limits: of a tier or a tenant, in one queue or, without a queue, in all.
 type limitsOf struct{ queue, tier, tenant string }
 
 // TenantLimits lists the limits of a tier, of a tenant, or of every tier.
@@ -57,13 +57,13 @@ func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits
 	return limits, nil
 }
 
-// termsChanged makes the next claims look at every line anew.
+// termsChanged makes the next claims evaluate every tenant's limits again.
 func (s *Store) termsChanged() {
 	s.wakeAll()
 	s.signal(sluice.Signal{})
 }
 
-// Delete forgets a tier or a tenant, and its limits.
+// Delete deletes a tier or a tenant, and its limits.
 func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error {
 	leave, err := s.enter(ctx)
 	if err != nil {

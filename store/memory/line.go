@@ -9,13 +9,13 @@ import (
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
-// line is a tenant's jobs in a queue that serves its tenants in turns.
+// line is the waiting jobs of one tenant, in a queue that serves its tenants in turns.
 type line struct {
 	flow.Line
 	waiting
 }
 
-// standInLine puts a job where claims find it.
+// standInLine puts a job where claims find it: with its queue, or in the line of its tenant.
 func (s *Store) standInLine(j *job) {
 	l := s.lane(j.Queue)
 	if !l.byTenant {
@@ -37,7 +37,7 @@ func (l *lane) line(tenant string) *line {
 	return n
 }
 
-// land notes that a job of a tenant is no longer in flight.
+// land records that a job of a tenant is no longer in flight.
 func (l *lane) land(tenant string) {
 	if l.held[tenant]--; l.held[tenant] == 0 {
 		delete(l.held, tenant)
@@ -47,7 +47,7 @@ func (l *lane) land(tenant string) {
 	}
 }
 
-// full reports whether jobs wait for one of their tenant's to end.
+// full reports whether a tenant's jobs wait until another job of the tenant ends.
 func (l *lane) full() bool {
 	for _, n := range l.lines {
 		if n.Full {
@@ -57,7 +57,7 @@ func (l *lane) full() bool {
 	return false
 }
 
-// wakesAt says when the next of the lines may be claimed from.
+// wakesAt returns when a claim may next find jobs in a line. The zero time is now.
 func (l *lane) wakesAt() (at time.Time, some bool) {
 	for _, n := range l.lines {
 		if n.Active {
@@ -70,7 +70,7 @@ func (l *lane) wakesAt() (at time.Time, some bool) {
 	return at, some
 }
 
-// wakeAll makes every line be looked at: its terms may have changed.
+// wakeAll makes the next claims evaluate every line, because its limits may have changed.
 func (s *Store) wakeAll() {
 	for _, l := range s.lanes {
 		l.wakeAll()
@@ -83,8 +83,8 @@ func (l *lane) wakeAll() {
 	}
 }
 
-// sortOut puts the jobs of a queue into the lines of their tenants, or out of them, if the queue's settings
-// or limits have changed so.
+// sortOut moves the jobs of a queue into lines by tenant, or back, after the settings or limits
+// have changed this.
 func (s *Store) sortOut(l *lane, queue string) {
 	byTenant := s.byTenant(queue)
 	if byTenant == l.byTenant {
@@ -110,7 +110,7 @@ func (s *Store) byTenant(queue string) bool {
 	return false
 }
 
-// terms finds the limits that count for a tenant.
+// terms returns a tenant's limits in effect.
 func (s *Store) terms(queue, tenant string, now time.Time) sluice.Terms {
 	return s.termsBy(s.settings(queue), queue, tenant, now)
 }
@@ -123,7 +123,7 @@ func (s *Store) termsBy(settings sluice.Settings, queue, tenant string, now time
 	return flow.TermsOf(tenant, settings, now, nearest...)
 }
 
-// Terms finds the limits that count for tenants.
+// Terms returns the limits in effect of tenants.
 func (s *Store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Store) claimByTenant(l *lane, request sluice.ClaimRequest, limit int, n
 	return serving.jobs, err
 }
 
-// pruneLines forgets lines of which nothing would be lost.
+// pruneLines deletes lines that have no jobs and no state worth keeping.
 func (s *Store) pruneLines() {
 	now := s.now()
 	for queue, l := range s.lanes {
@@ -165,7 +165,7 @@ func (s *Store) pruneLines() {
 	}
 }
 
-// serving is one claim from the lines of a queue.
+// serving is one claim from the lines of a queue. [flow.Serve] calls its methods.
 type serving struct {
 	store   *Store
 	lane    *lane
@@ -174,7 +174,7 @@ type serving struct {
 	jobs    []*sluice.Claim
 }
 
-// First gives the active lines in the order of their turns.
+// First returns the active lines in the order of their turns.
 func (v *serving) First(_ flow.Mark, limit int) ([]*flow.Line, error) {
 	var active []*flow.Line
 	for _, n := range v.lane.lines {
@@ -190,7 +190,7 @@ func (v *serving) First(_ flow.Mark, limit int) ([]*flow.Line, error) {
 	return active, nil
 }
 
-// Claim claims the shares of lines.
+// Claim claims each line's share.
 func (v *serving) Claim(lines []*flow.Line) error {
 	for _, n := range lines {
 		got := v.store.take(&v.lane.lines[n.Tenant].waiting, v.request, n.Share, v.now)
@@ -200,7 +200,7 @@ func (v *serving) Claim(lines []*flow.Line) error {
 	return nil
 }
 
-// Look says what is left in lines.
+// Look reads which jobs remain in lines.
 func (v *serving) Look(lines []*flow.Line) error {
 	for _, n := range lines {
 		n.Jobs, n.NextDue = 0, time.Time{}
@@ -215,5 +215,5 @@ func (v *serving) Look(lines []*flow.Line) error {
 	return nil
 }
 
-// Keep has nothing to do: the lines are the store's own.
+// Keep does nothing: the lines belong to the store, and are already changed.
 func (v *serving) Keep([]*flow.Line) error { return nil }

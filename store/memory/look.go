@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
-// Job looks one job up.
+// Job returns one job with its payload.
 func (s *Store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) Attempts(ctx context.Context, id sluice.ID) ([]sluice.Attempt, e
 	return slices.Clone(j.attempts), nil
 }
 
-// Jobs lists jobs, the newest first.
+// Jobs lists jobs, newest first.
 func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func chosen(j *job, f sluice.JobFilter) bool {
 	return true
 }
 
-// Outlook tells what is known of a job's turn.
+// Outlook returns the facts that decide when a job starts.
 func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 	return out, nil
 }
 
-// tenantOutlook tells of a job's tenant, if its queue tells tenants apart.
+// tenantOutlook adds the facts about a job's tenant, if its queue serves tenants in turns.
 func (s *Store) tenantOutlook(out *sluice.Outlook, l *lane, of *job) {
 	if out.ByTenant = s.byTenant(of.Queue); !out.ByTenant {
 		return
@@ -149,7 +149,7 @@ func (s *Store) tenantOutlook(out *sluice.Outlook, l *lane, of *job) {
 	}
 }
 
-// before says whether a job is claimed before another.
+// before reports whether job a is claimed before job b.
 func before(a, b *job) bool {
 	return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:])) < 0
 }
@@ -159,7 +159,7 @@ func (s *Store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
 	return s.Glance(ctx, queue, sluice.DepthLimit)
 }
 
-// Glance counts the jobs of a queue up to a limit.
+// Glance counts the jobs of a queue, each figure up to limit.
 func (s *Store) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

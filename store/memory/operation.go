@@ -9,14 +9,15 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// operation is one as it is kept.
+// operation is an operation as the store keeps it.
 type operation struct {
 	version int64
 	ended   bool
 	body    string
 }
 
-// SaveOperation stores an operation, and tells the audit of what people are to know.
+// SaveOperation stores an operation. The audit records changes of its state and its terms, but not
+// its steps.
 func (s *Store) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -50,7 +51,7 @@ func (s *Store) SaveOperation(ctx context.Context, op sluice.Operation, act slui
 	return sluice.OperationFromRow(next.Version, body, s.now())
 }
 
-// Operation looks an operation up.
+// Operation returns one operation.
 func (s *Store) Operation(ctx context.Context, id sluice.ID) (sluice.Operation, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -64,7 +65,7 @@ func (s *Store) Operation(ctx context.Context, id sluice.ID) (sluice.Operation, 
 	return sluice.OperationFromRow(kept.version, kept.body, s.now())
 }
 
-// Operations lists operations, the newest first.
+// Operations lists operations, newest first.
 func (s *Store) Operations(ctx context.Context, filter sluice.OperationFilter) ([]sluice.Operation, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// known refuses a job that is to run after one that is not stored. One that came back as a duplicate in
-// the same batch stands for the job that holds its key.
+// known refuses a job that is to run after a job that is not stored. If the named job was a
+// duplicate in the same batch, known replaces its id with the holder of the key.
 func (s *Store) known(in *sluice.Insert, twins map[sluice.ID]sluice.ID) error {
 	in.After = slices.Clone(in.After)
 	for i, id := range in.After {
@@ -23,7 +23,7 @@ func (s *Store) known(in *sluice.Insert, twins map[sluice.ID]sluice.ID) error {
 	return nil
 }
 
-// takePlace gives a new job its place in its order, and notes what it is to run after.
+// takePlace gives a new job its place in its order, and records the jobs that it runs after.
 func (s *Store) takePlace(j *job) {
 	s.placed++
 	j.place = s.placed
@@ -35,7 +35,7 @@ func (s *Store) takePlace(j *job) {
 	s.waitForOthers(j)
 }
 
-// waitForOthers lets a job wait: for others, or until it is due.
+// waitForOthers makes a job wait for other jobs, or until it is due.
 func (s *Store) waitForOthers(j *job) {
 	for _, id := range j.rest {
 		s.after[id] = append(s.after[id], j.ID)
@@ -45,8 +45,8 @@ func (s *Store) waitForOthers(j *job) {
 	}
 }
 
-// takePlaceAgain gives a requeued job its old place in its order, and makes it wait for what is unfinished of
-// that which it is to run after. What has ended, however it did, it does not wait for: a person wants it
+// takePlaceAgain gives a requeued job its old place in its order. The job waits for the unfinished
+// jobs that it runs after. Ended ones are ignored, completed or not, because a person wants the job
 // to run.
 func (s *Store) takePlaceAgain(j *job) {
 	if j.OrderKey != "" {
@@ -59,7 +59,7 @@ func (s *Store) takePlaceAgain(j *job) {
 	s.signal(sluice.Signal{Queue: j.Queue})
 }
 
-// leaveOrder takes a job that ends out of its order.
+// leaveOrder removes an ended job from its order.
 func (s *Store) leaveOrder(j *job) {
 	if j.OrderKey == "" {
 		return
@@ -71,8 +71,9 @@ func (s *Store) leaveOrder(j *job) {
 	}
 }
 
-// look works out what a queued job waits for now. Where that was a failed job, and so its rule, it is
-// cancelled. It reports whether anything changed.
+// look works out the job that a queued job waits for now, and reports whether anything changed. If
+// a job that it runs after has failed and the failure rule asks for it, look cancels the queued
+// job.
 func (s *Store) look(j *job) (changed bool) {
 	if reason := s.failure(j); reason != "" {
 		s.finish(j, sluice.EventCancel, sluice.Act{By: "sluice", Reason: reason})
@@ -90,8 +91,8 @@ func (s *Store) look(j *job) (changed bool) {
 	return true
 }
 
-// failure forgets the jobs that a job need not wait for any longer, and says why it must be cancelled, if
-// it must.
+// failure drops the jobs that a job no longer waits for. If the job must be cancelled, failure
+// returns the reason.
 func (s *Store) failure(j *job) (reason string) {
 	var rest []sluice.ID
 	for _, id := range j.rest {
@@ -111,8 +112,13 @@ func (s *Store) failure(j *job) (reason string) {
 	return reason
 }
 
-// blocker finds a job that another has to wait for: itself, while a run of it may be open, the one that it waits for
-// already, the one before it in its order, one of its order that was let go before it came back, or one that it runs after.
+// blocker returns the job that j must wait for, or zero. The first that applies counts:
+//
+//   - j itself, while a run of j may be open
+//   - the current blocker, while it lives
+//   - the job before j in its order
+//   - a later job of its order that became claimable before j came back
+//   - a job that j runs after
 func (s *Store) blocker(j *job) sluice.ID {
 	switch {
 	case s.waitsForRun(j.ID):
@@ -150,12 +156,12 @@ func (s *Store) lives(id sluice.ID) bool {
 	return j != nil && j.live
 }
 
-// unblock looks at the jobs that wait for one that has ended. Those that are cancelled have ended too, and
-// so on: they are looked at one after the other, not one within the other.
+// unblock re-evaluates the jobs that wait for an ended job. Jobs that it cancels end too, so
+// unblock works through a list instead of recursing.
 func (s *Store) unblock(ended sluice.ID) {
 	s.ended = append(s.ended, ended)
 	if len(s.ended) > 1 {
-		return // the call that looks at the first goes on with this one
+		return // the outermost call continues with this job
 	}
 	for i := 0; i < len(s.ended); i++ {
 		id := s.ended[i]
@@ -172,7 +178,7 @@ func (s *Store) unblock(ended sluice.ID) {
 	s.ended = nil
 }
 
-// keepFollowing notes again what a job goes on waiting for, although it has failed.
+// keepFollowing records that a job still waits for failed jobs.
 func (s *Store) keepFollowing(j *job) {
 	for _, id := range j.rest {
 		if !s.lives(id) && !slices.Contains(s.after[id], j.ID) {

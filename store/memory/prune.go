@@ -7,20 +7,20 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// ending says when a job ended. The job may live again by now, or have ended anew.
+// ending records when a job ended. The job may since have been requeued, and may have ended again.
 type ending struct {
 	id sluice.ID
 	at time.Time
 }
 
-// class is a queue and outcome: its jobs are kept equally long.
+// class is a queue and an outcome. All jobs of a class have the same retention.
 type class struct {
 	queue   string
 	outcome sluice.State
 }
 
-// Prune deletes finished jobs that were kept long enough, and keys whose window has passed. The last call of a pass
-// forgets lines that have nothing to do.
+// Prune deletes finished jobs after their retention, and keys whose window has passed. The last
+// call of a pass deletes idle lines.
 func (s *Store) Prune(ctx context.Context, _ string, limit int) (sluice.Pruned, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Store) Prune(ctx context.Context, _ string, limit int) (sluice.Pruned, 
 	var out sluice.Pruned
 	for of := range s.history {
 		if out.Deleted += s.pruneClass(of, limit-out.Deleted); out.Deleted == limit {
-			out.Next = "more" // what is deleted is looked at no more: a pass needs no place to go on at
+			out.Next = "more" // deleted entries leave the history, so a pass needs no position
 			return out, nil
 		}
 	}
@@ -43,7 +43,7 @@ func (s *Store) Prune(ctx context.Context, _ string, limit int) (sluice.Pruned, 
 	return out, nil
 }
 
-// pruneClass deletes jobs of a class that are too old, at most so many.
+// pruneClass deletes jobs of a class that are too old, up to limit.
 func (s *Store) pruneClass(of class, limit int) (deleted int) {
 	keep, ended := s.settings(of.queue).Keep(of.outcome), s.history[of]
 	for len(ended) > 0 && deleted < limit {

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 )
 
-// DeleteQueue deletes a queue that holds nothing.
+// DeleteQueue deletes an empty queue.
 func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 	return nil
 }
 
-// holdsOf counts what a queue holds.
+// holdsOf counts the jobs and other contents of a queue.
 func (s *Store) holdsOf(name string) (holds sluice.QueueHolds, err error) {
 	for _, j := range s.jobs {
 		switch {
@@ -80,7 +80,7 @@ func (s *Store) holdsOf(name string) (holds sluice.QueueHolds, err error) {
 	return holds, nil
 }
 
-// gone reports whether a queue of jobs was deleted since its settings were read.
+// gone reports whether a queue of inserts was deleted after its settings were read.
 func (s *Store) gone(inserts []sluice.Insert) bool {
 	return slices.ContainsFunc(inserts, func(in sluice.Insert) bool {
 		_, stored := s.queues[in.Queue]

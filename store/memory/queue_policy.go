@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// QueuePolicy reads which new queues are made.
+// QueuePolicy reads the rule for new queues.
 func (s *Store) QueuePolicy(ctx context.Context) (sluice.QueuePolicy, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Store) queuePolicy() sluice.QueuePolicy {
 	return policy
 }
 
-// SaveQueuePolicy stores which new queues are made.
+// SaveQueuePolicy stores the rule for new queues.
 func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, act sluice.Act) (sluice.QueuePolicy, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, 
 	return s.queuePolicy(), nil
 }
 
-// Admit makes the queues that are new.
+// Admit creates the queues that are new.
 func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]error, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]e
 	return refused, nil
 }
 
-// admit says why a queue may not be made that somebody declares.
+// admit returns the error that refuses a new queue, or nil.
 func (s *Store) admit(queue string) error {
 	if _, stored := s.queues[queue]; stored {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/lead"
 )
 
-// holderMemory is how long a holder is remembered that no longer beats.
+// holderMemory is how long the store remembers a holder after its last heartbeat.
 const holderMemory = time.Hour
 
 // Queues lists queues with their settings, by name.
@@ -91,7 +91,7 @@ func (s *Store) saveQueue(queue sluice.Queue, act sluice.Act) (sluice.Queue, err
 	return next, s.putQueue(next, sluice.TellingsOf(stored, next, act))
 }
 
-// putQueue stores a queue's next version, and tells the audit.
+// putQueue stores the next version of a queue, and its audit entries.
 func (s *Store) putQueue(next sluice.Queue, tellings []sluice.Telling) error {
 	for _, t := range tellings {
 		if err := s.tellChange(sluice.ObjectQueue, next.Name, t.Before, t.After, t.Act); err != nil {
@@ -103,7 +103,7 @@ func (s *Store) putQueue(next sluice.Queue, tellings []sluice.Telling) error {
 	return nil
 }
 
-// TellQueue tells the audit of what was changed behind it.
+// TellQueue audits settings that were changed by plain SQL.
 func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -116,11 +116,11 @@ func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 	}
 	telling := sluice.Telling{Before: stored.ToldForAudit(), After: queue.ForAudit(), Act: act}
 	next := queue.Stored(s.now(), act)
-	next.Wrong = stored.Wrong // what is wrong stays so
+	next.Wrong = stored.Wrong // stored values that make no sense still make none
 	return next, s.putQueue(next, []sluice.Telling{telling})
 }
 
-// Tenant looks a stored tenant up.
+// Tenant returns a stored tenant.
 func (s *Store) Tenant(ctx context.Context, name string) (sluice.Tenant, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *Store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) 
 	return tier, nil
 }
 
-// Beat stores that a holder is alive.
+// Beat stores a holder's heartbeat.
 func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 	return nil
 }
 
-// Leave forgets a holder that ends, and what it leads.
+// Leave removes a holder that ends, and releases its tasks.
 func (s *Store) Leave(ctx context.Context, holderID string) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -224,7 +224,7 @@ func (s *Store) Leave(ctx context.Context, holderID string) error {
 	return nil
 }
 
-// Holders lists the processes that beat within the last hour.
+// Holders lists the processes with a heartbeat in the last hour.
 func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -239,7 +239,7 @@ func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 	return byName(s.holders, func(h sluice.Holder) string { return h.ID }), nil
 }
 
-// Lead makes a holder the one that does tasks.
+// Lead elects the holder for tasks that are free or already its own.
 func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -259,7 +259,7 @@ func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease t
 	return out, nil
 }
 
-// Leads lists who leads which task.
+// Leads lists the leader of each task.
 func (s *Store) Leads(ctx context.Context) ([]sluice.Lead, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

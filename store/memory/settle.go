@@ -10,10 +10,10 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// forEver is the until of a key that is never given back.
+// forEver is the expiry of a key that is never freed.
 var forEver = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// Settle writes what became of claimed jobs.
+// Settle records the outcome of claimed jobs.
 func (s *Store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) settle(in sluice.Settlement) error {
 		s.apply(j, in)
 		return nil
 	case mine && j.State == move.To, in.InTx && (!mine || !j.live):
-		return nil // it was settled so before
+		return nil // the same settlement was applied before
 	case mine && j.live && j.State != sluice.StateQueued:
 		return fmt.Errorf("%s from %s: %w", in.Event, j.State, sluice.ErrNotAllowed)
 	}
@@ -49,7 +49,7 @@ func (s *Store) settle(in sluice.Settlement) error {
 	return sluice.ErrLost
 }
 
-// settles reports whether a holder may settle by this event.
+// settles reports whether a holder may settle a job by this event.
 func settles(event sluice.Event) bool {
 	switch event {
 	case sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury, sluice.EventDispatch, sluice.EventDoubt:
@@ -92,7 +92,7 @@ func (s *Store) apply(j *job, in sluice.Settlement) {
 	}
 }
 
-// fail notes a failed attempt. Burying a job that nobody knows the fate of is not one.
+// fail records a failed attempt. Burying an uncertain job or a poison job is no failed attempt.
 func (s *Store) fail(j *job, in sluice.Settlement) {
 	j.Error = sluice.StoredText(in.Error)
 	poison := in.Poison && in.Event == sluice.EventBury
@@ -109,7 +109,8 @@ func (s *Store) fail(j *job, in sluice.Settlement) {
 	})
 }
 
-// move takes a job to where the event leads and tells the audit what it asks for, and what a person did.
+// move applies the move of an event. Notable events and acts of people are audited; the queue may
+// ask to audit all.
 func (s *Store) move(j *job, event sluice.Event, act sluice.Act) {
 	from := j.State
 	j.State = sluice.MoveOf(event).To
@@ -126,8 +127,7 @@ func (s *Store) move(j *job, event sluice.Event, act sluice.Act) {
 	}
 }
 
-// back hands a job back to its queue. The token stays, so that the same settlement sent again is
-// known for what it is.
+// back returns a job to its queue. The token stays, so a repeated settlement is recognised.
 func (s *Store) back(j *job, event sluice.Event, act sluice.Act) {
 	s.move(j, event, act)
 	j.Holder, j.Ref, j.Engine = "", "", ""
@@ -138,10 +138,10 @@ func (s *Store) back(j *job, event sluice.Event, act sluice.Act) {
 	}
 }
 
-// finish ends a job's life, gives back its key and lets the job behind it go.
+// finish ends a job's life, frees its key and unblocks the jobs that wait for it.
 func (s *Store) finish(j *job, event sluice.Event, act sluice.Act) {
 	held := j.State == sluice.StateClaimed
-	if event == sluice.EventCancel { // no settlement tells of it
+	if event == sluice.EventCancel { // no settlement reports a cancellation
 		s.tally.Moved(j.Queue, j.Tenant, event, 1)
 	}
 	s.end(j, event, act)
@@ -150,7 +150,7 @@ func (s *Store) finish(j *job, event sluice.Event, act sluice.Act) {
 	}
 }
 
-// end ends a job, and counts nothing.
+// end is finish without statistics and without the signal to the holder.
 func (s *Store) end(j *job, event sluice.Event, act sluice.Act) {
 	s.move(j, event, act)
 	j.live, j.FinishedAt, j.LeaseUntil, j.Engine = false, s.now(), time.Time{}, ""
@@ -164,7 +164,8 @@ func (s *Store) end(j *job, event sluice.Event, act sluice.Act) {
 	s.unblock(j.ID)
 }
 
-// giveBackKey frees the key of a job that ends. One that waited behind its twin hands the key to it.
+// giveBackKey frees the key of a job that ends. If the job waited behind the running holder, that
+// holder gets the key back.
 func (s *Store) giveBackKey(j *job) {
 	place := queueKey{j.Queue, j.Key}
 	if hold := s.keys[place]; hold.job != j.ID || !hold.until.IsZero() {

@@ -10,14 +10,14 @@ import (
 
 var _ stat.Store = (*Store)(nil)
 
-// statistics are what holders counted.
+// statistics are the counts that holders added.
 type statistics struct {
-	parts []rollup.Part        // not folded yet
-	last  map[string]time.Time // by holder: the last slot it added
+	parts []rollup.Part        // not merged yet
+	last  map[string]time.Time // by holder: its last bucket
 	rows  rollup.Rows
 }
 
-// AddStats keeps what a holder counted.
+// AddStats stores the counts of a holder.
 func (s *Store) AddStats(ctx context.Context, holder string, stats []stat.Stat) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Store) AddStats(ctx context.Context, holder string, stats []stat.Stat) 
 	return nil
 }
 
-// takeStats adds what the store itself counted.
+// takeStats adds the counts of the store itself.
 func (s *Store) takeStats() {
 	if slots, err := rollup.Split(s.tally.Holder(), s.tally.Take(s.now())); err == nil {
 		s.addSlots(s.tally.Holder(), slots)
@@ -54,7 +54,7 @@ func (s *Store) addSlots(holder string, slots []rollup.Slot) {
 	}
 }
 
-// copyOf shares nothing with what the holder goes on counting in.
+// copyOf returns a copy that shares no memory with the holder's counters.
 func copyOf(part rollup.Part) rollup.Part {
 	stats := make([]stat.Stat, len(part.Stats))
 	for i, s := range part.Stats {
@@ -65,7 +65,7 @@ func copyOf(part rollup.Part) rollup.Part {
 	return part
 }
 
-// Stats lists slots.
+// Stats lists buckets.
 func (s *Store) Stats(ctx context.Context, filter stat.Filter) ([]stat.Stat, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Store) Stats(ctx context.Context, filter stat.Filter) ([]stat.Stat, err
 // CountStartFailed counts a run that an engine did not start.
 func (s *Store) CountStartFailed(queue, tenant string) { s.tally.StartFailed(queue, tenant) }
 
-// FoldStats merges what holders added, and forgets old slots.
+// FoldStats merges added counts, and deletes old buckets.
 func (s *Store) FoldStats(ctx context.Context, limit int) (int, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -114,8 +114,8 @@ func (s *Store) FoldStats(ctx context.Context, limit int) (int, error) {
 	return len(folded) + s.forgetSlots(limit), nil
 }
 
-// forgetSlots deletes slots that were kept long enough, and holders that added nothing for as long as a slot may be
-// added.
+// forgetSlots deletes buckets after their retention, and holders whose last bucket is too old to be
+// accepted.
 func (s *Store) forgetSlots(limit int) int {
 	forgotten := 0
 	for _, slot := range stat.Slots() {

@@ -1,5 +1,12 @@
-// Package memory keeps jobs in the memory of one process: for tests, simulations and trying things
-// out. Nothing outlives the process. It obeys the same rules as the SQL stores.
+// Package memory keeps jobs in the memory of one process, for tests, simulations and trials. Its
+// jobs end with the process.
+//
+// Begin with [New]; the zero [Options] work. The [Store] obeys the same rules as the SQL stores,
+// and implements [sluice.Store], [alert.Store], [audit.Store] and [forecast.Store]. A test can set
+// its clock with Options.Now, or run it in a testing/synctest bubble.
+//
+// Read next: package storetest for the rules of every store, and packages sqlite and postgres for
+// stores that outlive the process.
 package memory
 
 import (
@@ -15,19 +22,22 @@ import (
 	"github.com/sluice-queue/sluice/internal/rollup"
 )
 
-// Options adjust a Store. The zero value works.
+// Options configure a Store. The zero value works.
 type Options struct {
 	// Now is the store's clock. Default: time.Now, which testing/synctest can fake.
 	Now func() time.Time
-	// Signal is called with each signal, before those who Watch hear of it. It runs where the signal was
-	// given rise to, so that a simulation needs no goroutine to listen. It must not block. Default: nobody.
+	// Signal is called with each signal, before the callbacks of Watch. The call runs in the
+	// goroutine that caused the signal, so a simulation needs no goroutine to listen. Signal must
+	// not block. Default: no call.
 	Signal func(sluice.Signal)
-	// NoStatistics leaves out counting: what this store does then stands in no statistics. Default: the store counts the
-	// moves that it makes, and they stand in its statistics when their slot of 10 s is over; see docs/guide/statistics.md.
+	// NoStatistics turns counting off: the statistics then contain none of this store's moves.
+	// Default: the store counts its moves, and they appear in the statistics after their bucket of
+	// 10 s has ended. See docs/guide/statistics.md.
 	NoStatistics bool
 }
 
-// Store is a sluice.Store in memory. It may be used by many goroutines.
+// Store is a [sluice.Store] in memory. Many goroutines may use it at once. The interfaces
+// [sluice.Store], [alert.Store], [audit.Store] and [forecast.Store] document its methods.
 type Store struct {
 	now     func() time.Time
 	signals broadcast.Broadcaster
@@ -35,16 +45,16 @@ type Store struct {
 
 	mu      sync.Mutex
 	closed  bool
-	pending []sluice.Signal // sent when the verb under way has left
+	pending []sluice.Signal // sent after the current call has unlocked the store
 	jobs    map[sluice.ID]*job
 	lanes   map[string]*lane
 	keys    map[queueKey]keyHold
-	behind  map[sluice.ID][]sluice.ID // by job: those that wait until it has ended
-	after   map[sluice.ID][]sluice.ID // by job: those that are to run after it
+	behind  map[sluice.ID][]sluice.ID // by job: the jobs that wait until it has ended
+	after   map[sluice.ID][]sluice.ID // by job: the jobs that run after it
 	chains  map[queueKey][]*job       // by order key: the unfinished jobs, by place
-	placed  int64                     // the last place that was given away
-	ended   []sluice.ID               // jobs that have ended, and those behind them were not all looked at
-	history map[class][]ending        // by queue and outcome: what ended, the first first
+	placed  int64                     // the last place given to a job
+	ended   []sluice.ID               // ended jobs whose waiting jobs unblock still has to evaluate
+	history map[class][]ending        // by queue and outcome: ended jobs, the earliest end first
 	expiry  dueHeap
 	queues  map[string]sluice.Queue
 	policy  sluice.QueuePolicy
@@ -56,40 +66,40 @@ type Store struct {
 	audit   []sluice.AuditEntry
 	chain   chain
 	acts    map[actOn]bool
-	strays  []sluice.StrayRun      // the first that was cancelled first
-	waves   []forecast.QueueCounts // what was last counted
+	strays  []sluice.StrayRun      // earliest cancellation first
+	waves   []forecast.QueueCounts // the last count
 	stats   statistics
-	tally   *counter.Tally // nil: nothing is counted
+	tally   *counter.Tally // nil: the store counts nothing
 
 	operations map[sluice.ID]operation
 	alerting   alerting
 }
 
-// job is all that is known of one job.
+// job is all that the store keeps of one job.
 type job struct {
-	sluice.Job // the present life, or the last one
+	sluice.Job // the current life, or the last one
 	live       bool
-	keyed      bool        // it holds its key while it is unfinished
-	place      int64       // in the order of enqueues
-	rest       []sluice.ID // of After: those that it still waits for
+	keyed      bool        // the job holds its key while it is unfinished
+	place      int64       // position in the order of enqueues
+	rest       []sluice.ID // the jobs of After for which this job still waits
 	token      sluice.Token
 	attempts   []sluice.Attempt
-	before     *sluice.Job // the life that a requeue of a finished job left
+	before     *sluice.Job // the finished life that a requeue replaced
 }
 
-// lane is a queue's waiting jobs, those in flight, and what its rate allows. The jobs wait in the lines of
-// their tenants, if the queue tells these apart.
+// lane holds a queue's waiting jobs, its jobs in flight and the state of its rate. If the queue
+// serves tenants in turns, the jobs wait in the lines of their tenants.
 type lane struct {
 	waiting
 	claimed    map[sluice.ID]*job
 	dispatched map[sluice.ID]*job
-	stray      int // runs of jobs that have ended; those may be open
+	stray      int // runs that may be open although their jobs have ended
 	bucket     flow.Bucket
 	window     flow.Window
 
 	byTenant bool
 	lines    map[string]*line
-	held     map[string]int // by tenant: how many runs are in flight
+	held     map[string]int // by tenant: runs in flight
 	mark     flow.Mark
 }
 
@@ -97,10 +107,10 @@ func (l *lane) inFlight() int { return len(l.claimed) + len(l.dispatched) + l.st
 
 type queueKey struct{ queue, key string }
 
-// actOn is what somebody did to one job.
+// actOn identifies an act on one job.
 type actOn struct{ act, job sluice.ID }
 
-// keyHold says which job holds a key; a zero until means while it is unfinished.
+// keyHold is the job that holds a key. Zero until: it holds the key while it is unfinished.
 type keyHold struct {
 	job   sluice.ID
 	until time.Time
@@ -146,7 +156,7 @@ func New(options Options) *Store {
 	return s
 }
 
-// Close ends the store; every later call gives ErrUnavailable.
+// Close closes the store. Every later call returns [sluice.ErrUnavailable].
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +164,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// enter locks the store for one verb; leave sends the signals that the verb gave rise to.
+// enter locks the store for one call. The returned leave unlocks it and sends the signals of the
+// call.
 func (s *Store) enter(ctx context.Context) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -188,7 +199,7 @@ func (s *Store) lane(queue string) *lane {
 	return l
 }
 
-// settings gives those of a queue; one that is not stored has the defaults.
+// settings returns the settings of a queue, or the defaults if the queue is not stored.
 func (s *Store) settings(queue string) sluice.Settings {
 	if q, ok := s.queues[queue]; ok {
 		return q.Settings
@@ -196,7 +207,7 @@ func (s *Store) settings(queue string) sluice.Settings {
 	return sluice.DefaultSettings()
 }
 
-// Watch gives the signals of this store until ctx ends.
+// Watch calls signal for each signal of this store until ctx ends.
 func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 	if err := sluice.CheckGiven("signal", signal); err != nil {
 		return err

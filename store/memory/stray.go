@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// noteStray notes the run of a job that is about to end without its engine's word, if one may exist. The run stays in
-// flight.
+// noteStray records the run of a job that is about to end before its engine reported the run's
+// outcome. The run still counts as in flight. Without an engine, noteStray does nothing.
 func (s *Store) noteStray(j *job) {
 	if j.Engine == "" {
 		return
@@ -31,12 +31,12 @@ func (s *Store) noteStray(j *job) {
 	l.held[j.Tenant]++
 }
 
-// inTurn is the order in which runs are listed.
+// inTurn orders orphan runs for lists.
 func inTurn(a, b sluice.StrayRun) int {
 	return cmp.Or(a.CancelledAt.Compare(b.CancelledAt), bytes.Compare(a.JobID[:], b.JobID[:]), cmp.Compare(a.Ref, b.Ref))
 }
 
-// StrayRuns lists runs whose jobs were cancelled.
+// StrayRuns lists orphan runs: runs that may be open although their jobs have ended.
 func (s *Store) StrayRuns(ctx context.Context, queue string, after sluice.StrayRun, limit int) ([]sluice.StrayRun, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Store) StrayRuns(ctx context.Context, queue string, after sluice.StrayR
 	return found, nil
 }
 
-// straysOf lists the stray runs of a job.
+// straysOf lists the orphan runs of a job.
 func (s *Store) straysOf(id sluice.ID) []sluice.StrayRun {
 	var found []sluice.StrayRun
 	for _, run := range s.strays {
@@ -63,12 +63,13 @@ func (s *Store) straysOf(id sluice.ID) []sluice.StrayRun {
 	return found
 }
 
-// waitsForRun reports whether a run of a job may be open, and nobody has let the job run beside it.
+// waitsForRun reports whether a run of a job may be open, and no person has allowed the job to run
+// beside it.
 func (s *Store) waitsForRun(id sluice.ID) bool {
 	return slices.ContainsFunc(s.strays, func(run sluice.StrayRun) bool { return run.JobID == id && !run.Beside })
 }
 
-// ForgetStrayRuns strikes runs from what StrayRuns lists, and lets the jobs go that waited for them.
+// ForgetStrayRuns deletes orphan runs that have ended, and unblocks the jobs that waited for them.
 func (s *Store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -93,7 +94,7 @@ func (s *Store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) err
 	return nil
 }
 
-// lookForRun looks at a job again that may have waited for a run of its own.
+// lookForRun unblocks a job that waited for an orphan run of its own, once no such run is left.
 func (s *Store) lookForRun(id sluice.ID) (changed bool) {
 	j := s.jobs[id]
 	if j == nil || !j.live || j.BlockedBy != id || s.waitsForRun(id) {
@@ -103,12 +104,13 @@ func (s *Store) lookForRun(id sluice.ID) (changed bool) {
 	return true
 }
 
-// letBeside notes that a person lets a job run beside its stray runs.
+// letBeside records that a person allows a job to run beside its orphan runs.
 func (s *Store) letBeside(j *job, act sluice.Act) {
 	s.markStrays(j.ID, sluice.EventBeside, act, func(run *sluice.StrayRun) *bool { return &run.Beside })
 }
 
-// markStrays sets a mark of the stray runs of a job, and tells the audit. It says how many there are.
+// markStrays sets a mark on each orphan run of a job, audits the new marks, and returns the number
+// of runs.
 func (s *Store) markStrays(id sluice.ID, event sluice.Event, act sluice.Act, mark func(*sluice.StrayRun) *bool) (found int) {
 	for i := range s.strays {
 		run := &s.strays[i]
@@ -122,7 +124,7 @@ func (s *Store) markStrays(id sluice.ID, event sluice.Event, act sluice.Act, mar
 		*mark(run) = true
 		after, err := json.Marshal(map[string]string{"engine": run.Engine, "ref": run.Ref})
 		if err != nil {
-			after = nil // two strings are always JSON
+			after = nil // cannot happen: a map of strings always encodes
 		}
 		s.add(sluice.AuditEntry{
 			Object: sluice.ObjectJob, Name: run.Queue, Event: event, JobID: id, Generation: run.Generation,
@@ -132,7 +134,7 @@ func (s *Store) markStrays(id sluice.ID, event sluice.Event, act sluice.Act, mar
 	return found
 }
 
-// Terminate marks the stray runs of jobs, so that upkeep ends them by force.
+// Terminate marks the orphan runs of jobs, so that upkeep ends them by force.
 func (s *Store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Recover requeues jobs of a queue whose lease ran out, or buries them as poison.
+// Recover requeues jobs whose lease has ended, or buries them as poison.
 func (s *Store) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Store) Recover(ctx context.Context, queue string, limit int, by string)
 	return out, nil
 }
 
-// late lists claims whose lease ran out, the longest ago first.
+// late lists claims whose lease has ended, longest first.
 func (s *Store) late(queue string, limit int) []*job {
 	var late []*job
 	for _, j := range s.lane(queue).claimed {
@@ -51,7 +51,7 @@ func (s *Store) late(queue string, limit int) []*job {
 	return late[:min(limit, len(late))]
 }
 
-// Dispatches lists the jobs of which a run is intended or under way.
+// Dispatches lists the jobs with an intended or open run at an engine.
 func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([]*sluice.Claim, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -98,7 +98,8 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 	return done, nil
 }
 
-// Mend finds what no other verb looks after.
+// Mend repairs states that no other method handles: jobs of queues without settings, and jobs whose
+// blocker is gone.
 func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 var _ forecast.Store = (*Store)(nil)
 
-// CountWaves counts what falls due.
+// CountWaves counts jobs by the time at which they fall due.
 func (s *Store) CountWaves(ctx context.Context) (forecast.Count, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -74,10 +74,10 @@ func (s *Store) keepWaves(counter *wave.Counter, count forecast.Count) error {
 	return nil
 }
 
-// newestDone is how many finished jobs are looked at for how long a job runs.
+// newestDone is how many finished jobs Waves reads to estimate the mean run time.
 const newestDone = 1000
 
-// Waves tells what was last counted.
+// Waves returns the last count.
 func (s *Store) Waves(ctx context.Context, filter forecast.Filter) (forecast.Counts, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Store) Waves(ctx context.Context, filter forecast.Filter) (forecast.Cou
 	return out, nil
 }
 
-// chosenWaves is a copy with what a filter asks for.
+// chosenWaves returns a copy with the part of the count that the filter asks for.
 func chosenWaves(q forecast.QueueCounts, filter forecast.Filter, now time.Time) forecast.QueueCounts {
 	ahead := q.Ahead
 	q.Ahead = nil

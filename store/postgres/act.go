@@ -43,7 +43,7 @@ func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]
 	})
 }
 
-// Requeue gives jobs a new life.
+// Requeue starts a new life of dead, cancelled and uncertain jobs, or takes such a life back if act.Undo is set.
 func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	if act.Undo {
 		return s.undoRequeue(ctx, ids, act)
@@ -76,7 +76,7 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 	})
 }
 
-// Resolve ends uncertain jobs.
+// Resolve ends uncertain jobs with the outcome that a person found out.
 func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.State, act sluice.Act) ([]error, error) {
 	move, known := sluice.Resolution(outcome)
 	return s.act(ctx, move.Event, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
@@ -95,8 +95,8 @@ func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.Sta
 	})
 }
 
-// retakeKeys gives jobs that are about to be requeued their keys again, and refuses those whose key
-// another job holds.
+// retakeKeys gives jobs that are about to be requeued their keys again. For each job whose key another job holds,
+// refused gets an error.
 func retakeKeys(ctx context.Context, tx pgx.Tx, ids []sluice.ID, refused map[sluice.ID]error) error {
 	wanted, err := list(ctx, tx, scanWantedKey, jobKeysSQL, uuids(ids))
 	if err != nil || len(wanted) == 0 {
@@ -149,7 +149,7 @@ func scanWantedKey(row pgx.CollectableRow) (wantedKey, error) {
 	return want, err
 }
 
-// Reschedule changes when queued jobs are due.
+// Reschedule changes the due time of queued jobs.
 func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time, act sluice.Act) ([]error, error) {
 	return s.act(ctx, sluice.EventReschedule, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
 		out.rows, err = list(ctx, tx, scanMoved, rescheduleSQL, uuids(sorted), nullTime(dueAt), act.By, act.Reason, nullUUID(act.ID))
@@ -166,7 +166,7 @@ func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) 
 	})
 }
 
-// act does one thing to many jobs in a transaction, and says of each that was not moved why.
+// act applies one act to many jobs in a transaction. For each job that did not move, act returns the reason.
 func (s *Store) act(ctx context.Context, event sluice.Event, ids []sluice.ID, act sluice.Act,
 	do func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, refused map[sluice.ID]error) (endings, error),
 ) ([]error, error) {
@@ -201,7 +201,7 @@ func (s *Store) act(ctx context.Context, event sluice.Event, ids []sluice.ID, ac
 	return errs, nil
 }
 
-// acted finds the jobs that the same act, sent before, has done its work on.
+// acted returns the jobs on which the same act was done before.
 func acted(ctx context.Context, tx pgx.Tx, act sluice.Act) (map[sluice.ID]bool, error) {
 	if act.ID.IsZero() {
 		return nil, nil
@@ -217,7 +217,7 @@ func acted(ctx context.Context, tx pgx.Tx, act sluice.Act) (map[sluice.ID]bool, 
 	return before, nil
 }
 
-// refuse says of each job that an act did not move why.
+// refuse adds to refused the reason of each job that an act did not move.
 func refuse(ctx context.Context, tx pgx.Tx, event sluice.Event, ids []sluice.ID, done map[sluice.ID]bool, refused map[sluice.ID]error) error {
 	missed := slices.DeleteFunc(slices.Clone(ids), func(id sluice.ID) bool { return done[id] || refused[id] != nil })
 	if len(missed) == 0 {

@@ -52,7 +52,7 @@ var alertSilenceSQL string
 //go:embed sql/alert_silence_end.sql
 var alertSilenceEndSQL string
 
-// AlertBook reads all that is stored of alerts.
+// AlertBook reads everything that is stored about alerts.
 func (s *Store) AlertBook(ctx context.Context) (book alert.Book, err error) {
 	err = s.call(ctx, "read alerts", func(ctx context.Context, _ bool) (err error) {
 		book = alert.Book{}
@@ -112,7 +112,7 @@ func scanSilence(row pgx.CollectableRow) (alert.Silence, error) {
 	return out, err
 }
 
-// SaveAlertRule stores a rule, and tells the audit.
+// SaveAlertRule stores a rule and its audit entry.
 func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.Act) (alert.Rule, error) {
 	saved := rule
 	saved.Source, saved.ChangedBy, saved.Reason = "", act.By, act.Reason
@@ -142,12 +142,13 @@ func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.A
 	return saved, err
 }
 
-// DeleteAlertRule forgets what somebody stored of a rule, and tells the audit.
+// DeleteAlertRule deletes a stored rule and audits this. A preset of the same name counts again.
 func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) error {
 	return s.strike(ctx, "delete rule", alertRuleDeleteSQL, name, queue, alert.RuleName(name, queue), act.By, act.Reason, nullUUID(act.ID))
 }
 
-// strike runs a statement that deletes something and gives what it was; nothing is an ErrNotFound.
+// strike runs a statement that deletes something and returns it. If nothing was deleted, strike returns a
+// [sluice.ErrNotFound].
 func (s *Store) strike(ctx context.Context, verb, sql string, arguments ...any) error {
 	return s.call(ctx, verb, func(ctx context.Context, again bool) error {
 		gone, err := list(ctx, s.pool, pgx.RowTo[string], sql, arguments...)
@@ -161,10 +162,10 @@ func (s *Store) strike(ctx context.Context, verb, sql string, arguments ...any) 
 // storedAlert is an alert as the statement takes it.
 type storedAlert struct {
 	alert.Alert
-	Version int64 `json:"version"` // the one that it gets
+	Version int64 `json:"version"` // the new version
 }
 
-// SaveAlerts stores what a look has found.
+// SaveAlerts stores one evaluation: alert states, audit entries, and a notification per message and receiver.
 func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 	rows := make([]storedAlert, len(round.Alerts))
 	for i, a := range round.Alerts {

@@ -31,7 +31,7 @@ func compareAlerts(a, b alert.Alert) int {
 	return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Queue, b.Queue))
 }
 
-// tellRound tells the audit what a look has found, and notes what receivers are to be told.
+// tellRound stores the audit entries and the notifications of an evaluation.
 func tellRound(ctx context.Context, tx pgx.Tx, round alert.Evaluation) error {
 	if err := noteEntries(ctx, tx, round.Entries); err != nil || len(round.Messages) == 0 {
 		return err
@@ -47,17 +47,17 @@ func tellRound(ctx context.Context, tx pgx.Tx, round alert.Evaluation) error {
 	return exec(ctx, tx, alertNoticesAddSQL, rules, queues, messages)
 }
 
-// SaveSilence stores a silence that begins now, and tells the audit.
+// SaveSilence stores a silence that begins now, and its audit entry.
 func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act sluice.Act) (alert.Silence, error) {
 	var saved []alert.Silence
 	err := s.call(ctx, "save silence", func(ctx context.Context, _ bool) (err error) {
 		saved, err = list(ctx, s.pool, scanSilence, alertSilenceSaveSQL, [16]byte(silence.ID), silence.Rule, silence.Queue, silence.During, act.By,
 			act.Reason, silence.Name(), nullUUID(act.ID))
-		if err == nil && len(saved) == 0 { // it is there already
+		if err == nil && len(saved) == 0 { // the silence is already stored
 			saved, err = list(ctx, s.pool, scanSilence, alertSilenceSQL, [16]byte(silence.ID))
 		}
 		if err == nil && len(saved) == 0 {
-			err = sluice.ErrConflict // somebody has ended it meanwhile
+			err = sluice.ErrConflict // the silence was ended meanwhile
 		}
 		return err
 	})
@@ -67,12 +67,12 @@ func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act slui
 	return saved[0], nil
 }
 
-// EndSilence ends a silence before its time, and tells the audit.
+// EndSilence ends a silence before its time, and audits this.
 func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) error {
 	return s.strike(ctx, "end silence", alertSilenceEndSQL, [16]byte(id), act.By, act.Reason, nullUUID(act.ID))
 }
 
-// TakeNotices makes a receiver known, and gives what it is to be told now.
+// TakeNotices registers a receiver and returns its next notifications, held for the caller.
 func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]alert.Notice, error) {
 	var out []alert.Notice
 	err := s.call(ctx, "take notices", func(ctx context.Context, _ bool) (err error) {
@@ -96,7 +96,7 @@ func scanNotice(row pgx.CollectableRow) (alert.Notice, error) {
 	return n, json.Unmarshal(message, &n.Message)
 }
 
-// SettleNotices strikes what a receiver was told, and puts off the rest.
+// SettleNotices deletes delivered notifications, and puts off the rest.
 func (s *Store) SettleNotices(ctx context.Context, results []alert.NoticeResult) error {
 	results = slices.Clone(results)
 	slices.SortFunc(results, func(a, b alert.NoticeResult) int { return cmp.Compare(a.Seq, b.Seq) })

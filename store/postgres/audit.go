@@ -37,13 +37,13 @@ var auditForgetSQL string
 
 var _ audit.Store = (*Store)(nil)
 
-// settling finds out up to which entry the audit is complete: seqs are drawn before they are committed, and not in the
-// order of the commits. Whoever draws one holds a lock on the table until its transaction ends. So once all those have
-// ended that held the lock when an entry was seen, nothing can come before that entry any more.
+// settling finds the entry up to which the audit is complete. A transaction draws the numbers of its entries before
+// it commits, and transactions commit in any order. Until its end, each holds a lock on the table. So the audit is
+// complete up to a seen entry once all transactions have ended that held the lock when the entry was seen.
 type settling struct {
 	mu   sync.Mutex
-	upto int64 // settled
-	// next will be, when the transactions have ended that are waited for.
+	upto int64 // complete up to here
+	// next becomes upto when the transactions in waits have ended.
 	next  int64
 	waits []string
 }
@@ -55,7 +55,7 @@ type settledRow struct {
 	Waits   int64
 }
 
-// AuditSettled gives the seq up to which the audit is complete.
+// AuditSettled returns the number up to which the audit is complete, and the time by the server's clock.
 func (s *Store) AuditSettled(ctx context.Context) (upto int64, now time.Time, err error) {
 	s.settling.mu.Lock()
 	defer s.settling.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *Store) AuditSettled(ctx context.Context) (upto int64, now time.Time, er
 	return state.upto, row.Now, nil
 }
 
-// AuditDigests reads entries as the server sends them, without decoding what is only to be digested.
+// AuditDigests reads entries in the server's binary form, and decodes no column that is only digested.
 func (s *Store) AuditDigests(ctx context.Context, after, upto int64, limit int) (digests []audit.Digest, err error) {
 	err = s.call(ctx, "read the audit", func(ctx context.Context, _ bool) error {
 		rows, err := s.pool.Query(ctx, auditRowsSQL, planEachTime, pgx.QueryResultFormats{pgx.BinaryFormatCode}, after, upto, limit)
@@ -103,7 +103,7 @@ func (s *Store) AuditDigests(ctx context.Context, after, upto int64, limit int) 
 	return digests, err
 }
 
-// epoch is 2000-01-01, from which the server counts microseconds, in those since 1970.
+// epoch is 2000-01-01, where the server's count of microseconds begins, in microseconds since 1970.
 const epoch = 946_684_800_000_000
 
 // rawRow reads the columns of audit_rows.sql in the server's binary form.
@@ -119,7 +119,7 @@ func rawRow(row *audit.Row, raw [][]byte) error {
 	return nil
 }
 
-// jsonText is the text of a jsonb, which comes after a byte for its version.
+// jsonText is the text of a jsonb in binary form, without the version byte before it.
 func jsonText(raw []byte) []byte {
 	if len(raw) == 0 {
 		return nil
@@ -139,7 +139,7 @@ func scanSeal(row pgx.CollectableRow) (s audit.Seal, err error) {
 	return s, err
 }
 
-// LastAuditSeal gives the last seal.
+// LastAuditSeal returns the last seal.
 func (s *Store) LastAuditSeal(ctx context.Context) (last audit.Seal, err error) {
 	err = s.call(ctx, "read the last seal", func(ctx context.Context, _ bool) error {
 		seals, err := list(ctx, s.pool, scanSeal, auditSealLastSQL)
@@ -160,7 +160,7 @@ func (s *Store) AuditSeals(ctx context.Context, from int64, limit int) (seals []
 	return seals, err
 }
 
-// AuditBatch gives the batch of a seal.
+// AuditBatch returns one batch of a seal.
 func (s *Store) AuditBatch(ctx context.Context, seal int64, level audit.Level) (body []byte, err error) {
 	err = s.call(ctx, "read the batch of a seal", func(ctx context.Context, _ bool) error {
 		bodies, err := list(ctx, s.pool, pgx.RowTo[[]byte], auditBatchSQL, seal, string(level))
@@ -172,7 +172,7 @@ func (s *Store) AuditBatch(ctx context.Context, seal int64, level audit.Level) (
 	return body, err
 }
 
-// AddAuditSeal adds a seal, and deletes what it says is gone.
+// AddAuditSeal adds a seal, and deletes the entries and batches that it records as deleted.
 func (s *Store) AddAuditSeal(ctx context.Context, addition audit.Addition) (added bool, err error) {
 	seal := &addition.Seal
 	err = s.call(ctx, "seal the audit", func(ctx context.Context, again bool) error {

@@ -31,7 +31,7 @@ var renewSQL string
 //go:embed sql/checkpoint.sql
 var checkpointSQL string
 
-// Claim hands out jobs that are due.
+// Claim hands out due jobs by priority, then by due time.
 func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	var out sluice.Claimed
 	if err := request.Check(); err != nil {
@@ -62,8 +62,8 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	return out, err
 }
 
-// claim claims from a queue without limits in one statement, which finds nothing where there are limits. Which way is
-// right is tried out; at the second time it is known.
+// claim claims from a queue without limits in one statement, which finds nothing in a queue with limits. If the
+// store does not know yet whether the queue has limits, claim tries the one way, and then the other.
 func (s *Store) claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	for range 2 {
 		if s.limits.known(request.Queue) {
@@ -79,10 +79,10 @@ func (s *Store) claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 		}
 		s.limits.learn(request.Queue)
 	}
-	return sluice.Claimed{Limited: true}, nil // it changes in this moment
+	return sluice.Claimed{Limited: true}, nil // the limits change at this moment
 }
 
-// claimPlain claims from a queue without limits, or finds that it has some.
+// claimPlain claims from a queue without limits, or reports that the queue has limits.
 func (s *Store) claimPlain(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
 	if request.Limit == 0 {
 		return s.tellOnly(ctx, request)
@@ -104,21 +104,21 @@ func (s *Store) claimPlain(ctx context.Context, request sluice.ClaimRequest) (ou
 	return out, limited, err
 }
 
-// tellOnly is for a claim that only tells: nobody asks if the queue has no limits.
+// tellOnly handles a claim that only reports begun jobs. Without limits, the report is not needed.
 func (s *Store) tellOnly(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
 	there, err := list(ctx, s.pool, pgx.RowTo[bool], flowThereSQL, request.Queue)
 	return sluice.Claimed{NextDue: -1}, err == nil && there[0] && !s.limits.known(request.Queue), err
 }
 
-// walk is one claim's way through the claim index of a queue.
+// walk is the path of one claim through the claim index of a queue.
 type walk struct {
 	marks      *marks
 	queue      string
 	lead       time.Duration
-	key        string // of the marks
+	key        string // of the low-water marks
 	dueAts     []time.Time
 	ids        uuidArray
-	untilFront time.Duration // when the next claim walks from the front; 0: this one does
+	untilFront time.Duration // until the next claim walks from the front; 0: this one does
 }
 
 func (m *marks) walk(queue string, lead time.Duration) walk {
@@ -131,13 +131,13 @@ func (m *marks) walk(queue string, lead time.Duration) walk {
 	return walk{m, queue, lead, key, dueAts, ids, untilFront}
 }
 
-// claim claims up to limit jobs, with those that are orphans. Where limits were looked at, at says when.
+// claim claims up to limit jobs, including orphans. A time in at means that limits were checked, as of then.
 func (w walk) claim(ctx context.Context, db rowsQuerier, request sluice.ClaimRequest, limit int, at time.Time) ([]*sluice.Claim, error) {
 	begun := time.Now()
 	order, dueAts, ids := w.inOrder(request.Priorities())
 	jobs, err := list(ctx, db, claimScanner(request), claimSQL, w.queue, order, dueAts, ids,
 		limit, [16]byte(request.Token), request.Holder, request.Lease, !at.IsZero(), nullTime(at), request.Lead, request.Engine)
-	w.marks.walked(w.key, time.Since(begun), w.untilFront == 0) // also if it took so long that it failed
+	w.marks.walked(w.key, time.Since(begun), w.untilFront == 0) // also if the claim failed because it took so long
 	slices.SortFunc(jobs, inClaimOrder)
 	return jobs, err
 }
@@ -151,7 +151,7 @@ func (s *Store) claimAlong(ctx context.Context, db rowsQuerier, walk walk, reque
 	return s.existing(ctx, db, request, jobs)
 }
 
-// inOrder gives priorities and their marks as the claim statement takes them.
+// inOrder returns priorities and their marks as the claim statement takes them.
 func (w walk) inOrder(served []int) (order []int16, dueAts []time.Time, ids uuidArray) {
 	for _, priority := range served {
 		order = append(order, int16(priority))
@@ -160,19 +160,19 @@ func (w walk) inOrder(served []int) (order []int16, dueAts []time.Time, ids uuid
 	return order, dueAts, ids
 }
 
-// inClaimOrder sorts what a claim got. The server would drag the payloads along.
+// inClaimOrder sorts claimed jobs. The server does not sort them, because it would carry the payloads along.
 func inClaimOrder(a, b *sluice.Claim) int {
 	return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:]))
 }
 
-// advance moves the marks beyond what was claimed, once that has been committed.
+// advance moves the marks past the claimed jobs. Call it after the commit.
 func (w walk) advance(jobs []*sluice.Claim) {
 	for _, j := range jobs {
 		w.passed(j.Priority, place{j.DueAt, j.ID}, j.ClaimedAt)
 	}
 }
 
-// passed moves the marks beyond a job that is no longer where it was found.
+// passed moves the marks past a job that has left its place in the index.
 func (w walk) passed(priority int, at place, now time.Time) {
 	w.marks.advance(w.queue, priority, at, now)
 	if w.lead > 0 {
@@ -180,7 +180,7 @@ func (w walk) passed(priority int, at place, now time.Time) {
 	}
 }
 
-// nextDue says how long until a job is due, and whether the queue has limits.
+// nextDue returns how long until a job is due, and whether the queue has limits.
 func (w walk) nextDue(ctx context.Context, db rowsQuerier) (wait time.Duration, limited bool, engine string, err error) {
 	rows, err := query(ctx, db, nextDueSQL, w.queue, priorities, w.dueAts, w.ids, w.lead)
 	if err != nil {
@@ -195,19 +195,19 @@ func (w walk) nextDue(ctx context.Context, db rowsQuerier) (wait time.Duration, 
 		wait = time.Duration(max(*millis, 0)) * time.Millisecond
 	}
 	if w.untilFront > 0 && (wait < 0 || w.untilFront < wait) {
-		wait = w.untilFront // what lies behind the marks was not looked at
+		wait = w.untilFront // jobs behind the marks were not read
 	}
 	return wait, limited, engine, err
 }
 
-// claimScanner reads the rows of a claim, all through the same variables: a claim of a thousand jobs
-// would else make ten thousand. More are the targets of columns that follow.
+// claimScanner reads the rows of a claim into one set of variables: a claim of 1,000 jobs would otherwise allocate
+// 10,000. More are the targets of further columns.
 func claimScanner(request sluice.ClaimRequest, more ...any) pgx.RowToFunc[*sluice.Claim] {
 	var row struct {
 		id                    pgtype.UUID
 		dueAt, expiresAt      pgtype.Timestamptz
 		claimedAt, leaseUntil pgtype.Timestamptz
-		createdAt             pgtype.Timestamptz // null: somebody deleted the job
+		createdAt             pgtype.Timestamptz // null: the job's row was deleted by hand
 		failure, tenant, key  pgtype.Text
 		orderKey, failing     pgtype.Text
 		after                 []pgtype.UUID
@@ -244,7 +244,7 @@ func orZero[T any](value *T) T {
 	return *value
 }
 
-// Renew gives claims more time.
+// Renew extends claims, and returns the lost ones.
 func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {
 	ids, tokens, leases := make(uuidArray, len(renewals)), make(uuidArray, len(renewals)), make([]time.Duration, len(renewals))
 	for k, i := range sortedByID(len(renewals), func(i int) sluice.ID { return renewals[i].ID }) {
@@ -271,7 +271,7 @@ func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.
 	return lost, nil
 }
 
-// SaveCheckpoint keeps how far a claimed job has come.
+// SaveCheckpoint stores the progress of a claimed job.
 func (s *Store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.Token, checkpoint json.RawMessage) error {
 	if err := sluice.CheckResult("checkpoint", checkpoint); err != nil {
 		return fmt.Errorf("save checkpoint of job %s: %w", id, err)

@@ -12,26 +12,27 @@ import (
 var serverClockSQL string
 
 const (
-	// clockInterval is how often recoveries look at the server's clock where no lease ran out.
+	// clockInterval is how often Recover reads the server's clock while no lease has ended.
 	clockInterval = time.Second
-	// clockStep is from when on the server's clock was set, and did not only run a little faster than ours.
+	// clockStep is the jump from which the server's clock counts as set. A smaller one may be a clock that runs
+	// faster.
 	clockStep = time.Second
-	// secondLook is how much later leases are believed to have run out that did so in a step of the clock. Holders renew
-	// at least once a second.
+	// secondLook is how long Recover waits after a jump of the clock until it believes that leases have ended.
+	// Holders renew at least once a second.
 	secondLook = 5 * time.Second
 )
 
-// serverClock notices when the clock of the server is set forward, or another server with another clock takes over: all
-// leases run out in that moment, though their holders are well.
+// serverClock notices when the server's clock is set forward, or when another server with another clock takes over.
+// All leases then end at once, although their holders are well.
 type serverClock struct {
 	mu     sync.Mutex
 	looked time.Time // zero: never
-	most   time.Time // what the server's clock said then at the most
-	quiet  time.Time // until when no lease counts as run out
+	most   time.Time // the latest that the server's clock can have shown then
+	quiet  time.Time // until then, no lease counts as ended
 }
 
-// look compares the server's clock with the steady clock of this process, and reports whether it was set forward a moment
-// ago. Unless it must, it looks now and then only.
+// look compares the server's clock with this process's steady clock, and reports whether the server's was set
+// forward recently. Unless must is set, look reads the clock at most once per clockInterval.
 func (c *serverClock) look(ctx context.Context, db rowsQuerier, must bool) (set bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,37 +16,39 @@ import (
 var crowdsSQL string
 
 const (
-	// crowdFirst is how many processes look at once when a queue is signalled, on average. If more serve it, the others put their
-	// looks off, and whoever takes the jobs spares them these: of fifty that look at once, one gets the job.
+	// crowdFirst is how many processes look for jobs at once after a signal, on average. If more processes serve
+	// the queue, the others delay their looks, and the process that takes the jobs cancels those looks. Without
+	// this, 50 processes look at once and 1 gets the job.
 	crowdFirst = 3
-	// crowdRest is for how long the others wait: by then they have mostly heard that the jobs are taken.
+	// crowdRest is the shortest delay: by then, most processes have heard that the jobs are taken.
 	crowdRest = 6 * time.Millisecond
-	// crowdStep is by how much longer on average each of them waits than the one before.
+	// crowdStep is the average time between the delayed looks.
 	crowdStep = 2 * time.Millisecond
-	// crowdMost bounds by how much a look is put off.
+	// crowdMost is the longest delay of a look.
 	crowdMost = 200 * time.Millisecond
-	// crowdCount is how often the processes are counted. The first time some may not have told of themselves yet.
+	// crowdCount is how often the processes are counted. The first pause is shorter, because some processes may not
+	// have sent their first heartbeat yet.
 	crowdCount      = 45 * time.Second
 	crowdFirstCount = 5 * time.Second
 )
 
-// crowds knows of which queues a signal would wake many processes, and what was signalled of those.
+// crowds knows the queues for which a signal would wake many processes, and their signals.
 type crowds struct {
 	mu     sync.Mutex
 	queues map[string]*crowd
-	hears  bool // what this process tells of itself, too
+	hears  bool // this process hears signals, including its own
 }
 
-// crowd is a queue that many processes serve, or did.
+// crowd is a queue that many processes serve or served.
 type crowd struct {
 	processes int       // 0: few
-	signals   int       // how often it was signalled
-	last      time.Time // when it was signalled last
-	told      int       // how often it had been when the claim began that was told of last
+	signals   int       // how many signals the queue got
+	last      time.Time // time of the last signal
+	told      int       // signals up to the beginning of the claim that was reported last
 }
 
-// set takes in how many processes serve each queue that many serve. What was noted of the others stays: a claim may be under way
-// that the others will be told of.
+// set stores how many processes serve each queue with many. Other queues keep their counts of signals, because a
+// running claim may still be reported to the other processes.
 func (c *crowds) set(processes map[string]int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,15 +66,15 @@ func (c *crowds) set(processes map[string]int) {
 	}
 }
 
-// hear takes in whether the store hears signals. One that does not tells nobody that jobs are taken: it would not hear what
-// came meanwhile.
+// hear stores whether the store hears signals. A deaf store never reports that jobs are taken, because it would
+// miss signals that arrive meanwhile.
 func (c *crowds) hear(hears bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hears = hears
 }
 
-// signalled notes that a queue was signalled, and says by how much a look at it is to be put off.
+// signalled counts a signal of a queue, and returns how long to delay a look at the queue.
 func (c *crowds) signalled(queue string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +90,7 @@ func (c *crowds) signalled(queue string) time.Duration {
 	return crowdRest + rand.N(min(time.Duration(q.processes)*crowdStep, crowdMost-crowdRest))
 }
 
-// before says how often the queues of a claim were signalled; nil: none of them is served by many.
+// before returns the counts of signals of a claim's queues. Nil: many processes serve no queue at all.
 func (c *crowds) before(request sluice.ClaimRequest) map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +106,7 @@ func (c *crowds) before(request sluice.ClaimRequest) map[string]int {
 	return signals
 }
 
-// limitsOf gives the most jobs that a claim may take of each queue.
+// limitsOf returns the limit of a claim for each queue.
 func limitsOf(request sluice.ClaimRequest) map[string]int {
 	if len(request.Queues) == 0 {
 		return map[string]int{request.Queue: request.Limit}
@@ -116,8 +118,8 @@ func limitsOf(request sluice.ClaimRequest) map[string]int {
 	return limits
 }
 
-// takes notes that a claim has taken all jobs of a queue, which had been signalled so often when it began. It reports whether
-// others may have put off their looks.
+// takes records that a claim took all jobs of a queue. Signals is the queue's count of signals when the claim
+// began. takes reports whether other processes may have delayed looks.
 func (c *crowds) takes(queue string, signals int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,8 +131,8 @@ func (c *crowds) takes(queue string, signals int) bool {
 	return true
 }
 
-// missed reports whether a queue was signalled since the claim began that others have been told of by now: they have
-// dropped looks that were not for nothing.
+// missed reports whether the queue got a signal after the reported claim began. Other processes have dropped looks
+// that were needed.
 func (c *crowds) missed(queue string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +140,7 @@ func (c *crowds) missed(queue string) bool {
 	return q != nil && q.signals > q.told
 }
 
-// counting counts the processes that serve each queue, until ctx ends. What goes wrong leaves what was counted before.
+// counting counts the processes that serve each queue, until ctx ends. After an error, the last counts stay.
 func (s *Store) counting(ctx context.Context) {
 	for wait := crowdFirstCount; ; wait = crowdCount {
 		_ = s.countCrowds(ctx)
@@ -167,8 +169,8 @@ func (s *Store) countCrowds(ctx context.Context) error {
 	return err
 }
 
-// tellTaken tells the others of queues of which a claim has taken all jobs. Before says how often each was signalled when it
-// began.
+// tellTaken reports to other processes the queues whose jobs a claim has all taken. Before holds each queue's count
+// of signals when the claim began.
 func (s *Store) tellTaken(request sluice.ClaimRequest, jobs []*sluice.Claim, before map[string]int) {
 	if len(before) == 0 || len(jobs) == 0 || len(jobs) == request.Limit {
 		return
@@ -185,7 +187,7 @@ func (s *Store) tellTaken(request sluice.ClaimRequest, jobs []*sluice.Claim, bef
 	}
 }
 
-// putOff is the looks that a process has put off.
+// putOff holds the delayed looks of a process.
 type putOff struct {
 	ctx    context.Context
 	crowds *crowds
@@ -195,7 +197,7 @@ type putOff struct {
 	looks map[string]*time.Timer // by queue
 }
 
-// hear passes the signal of a queue on, at once or later.
+// hear passes the signal of a queue on, at once or delayed.
 func (p *putOff) hear(signal sluice.Signal) {
 	wait := time.Duration(0)
 	if signal.Queue != "" {
@@ -208,7 +210,7 @@ func (p *putOff) hear(signal sluice.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.looks[signal.Queue] != nil {
-		return // it comes soon
+		return // a look comes soon
 	}
 	p.looks[signal.Queue] = time.AfterFunc(wait, func() {
 		p.drop(signal.Queue)
@@ -218,7 +220,7 @@ func (p *putOff) hear(signal sluice.Signal) {
 	})
 }
 
-// drop forgets a look that was put off, which another process has made needless.
+// drop cancels a delayed look, because another process has taken the jobs.
 func (p *putOff) drop(queue string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

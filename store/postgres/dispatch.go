@@ -21,7 +21,7 @@ var dispatchesSQL string
 //go:embed sql/dispatches_look.sql
 var dispatchesLookSQL string
 
-// Intend notes the runs that an engine is about to be asked for.
+// Intend records the runs that a dispatcher is about to request from an engine.
 func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
 	errs := make([]error, len(intents))
 	for _, round := range intentRounds(intents, errs) {
@@ -35,8 +35,8 @@ func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, e
 	return errs, nil
 }
 
-// intentRounds puts intents together that one statement can write: sorted by id, each id once. In nearly all
-// batches that is one round.
+// intentRounds groups intents that one statement can write: sorted by id, each id once. Nearly all batches make one
+// group.
 func intentRounds(intents []sluice.Intent, errs []error) [][]int {
 	var rounds [][]int
 	seen := make(map[sluice.ID]int, len(intents))
@@ -80,7 +80,8 @@ func (s *Store) intend(ctx context.Context, intents []sluice.Intent, round []int
 	return s.explainIntents(ctx, intents, missed, errs)
 }
 
-// explainIntents finds out why intents were not noted: another run was intended before, or the claim is lost.
+// explainIntents finds the reason why intents were not recorded: another run was intended before, or the claim is
+// lost.
 func (s *Store) explainIntents(ctx context.Context, intents []sluice.Intent, missed []int, errs []error) error {
 	if len(missed) == 0 {
 		return nil
@@ -107,7 +108,7 @@ func (s *Store) explainIntents(ctx context.Context, intents []sluice.Intent, mis
 	return s.tellLost(ctx, lost)
 }
 
-// Dispatches lists the jobs of which a run is intended or under way.
+// Dispatches lists the jobs with an intended or open run at an engine.
 func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([]*sluice.Claim, error) {
 	var ids uuidArray // nil: null
 	if len(filter.IDs) > 0 {

@@ -25,7 +25,7 @@ var enqueueOneSQL string
 //go:embed sql/enqueue_new.sql
 var enqueueNewSQL string
 
-// Enqueue stores jobs, in one transaction.
+// Enqueue stores jobs in one transaction.
 func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	if err := s.noteAwaited(ctx, jobs); err != nil {
 		return nil, err
@@ -55,14 +55,14 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 	return out.receipts, out.refusal()
 }
 
-// enqueued is what became of a batch.
+// enqueued is the result of storing a batch.
 type enqueued struct {
 	receipts []sluice.Receipt
 	refused  map[int]error
-	behind   []sluice.ID // jobs behind which others wait, and which may have ended meanwhile
+	behind   []sluice.ID // jobs for which others wait, and which may have ended meanwhile
 }
 
-// refusal is the error of a batch of which some jobs were refused.
+// refusal returns the error of a batch with refused jobs.
 func (e enqueued) refusal() error {
 	if len(e.refused) == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (e enqueued) refusal() error {
 	return &sluice.BatchError{Failed: e.refused, Total: len(e.receipts)}
 }
 
-// disturbMarks notes jobs that have been due for so long that they may lie behind the marks.
+// disturbMarks records jobs whose due time is so old that they may lie behind the marks.
 func (s *Store) disturbMarks(jobs []sluice.Insert) {
 	edge := time.Now().Add(-markSlack)
 	for _, j := range jobs {
@@ -81,7 +81,7 @@ func (s *Store) disturbMarks(jobs []sluice.Insert) {
 	}
 }
 
-// keyed reports whether jobs have keys or places among others, for which they need a transaction.
+// keyed reports whether a job has a key, an order key, or jobs that it runs after. Such jobs need a transaction.
 func keyed(jobs []sluice.Insert) bool {
 	for i := range jobs {
 		if jobs[i].Key != "" || ordered(&jobs[i]) {
@@ -99,14 +99,14 @@ func queuesOf(jobs []sluice.Insert) map[string]bool {
 	return queues
 }
 
-// enqueuing says how jobs are enqueued.
+// enqueuing controls how enqueue stores jobs.
 type enqueuing struct {
-	again bool // an earlier try may have stored them: those that are there are no duplicates
-	brief bool // the transaction ends at once, so that others can be kept waiting
+	again bool // an earlier try may have stored them, so that stored ones are no duplicates
+	brief bool // the transaction ends at once, so that other transactions may be kept waiting
 	alone bool // each statement is a transaction, so that one may fail
 }
 
-// enqueue stores jobs through a pool or a transaction; keys and places among others need a transaction.
+// enqueue stores jobs through a pool or a transaction. For jobs that are keyed, db must be a transaction.
 func enqueue(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, how enqueuing) (enqueued, error) {
 	receipts := make([]sluice.Receipt, len(jobs))
 	line, err := newLineUp(ctx, db, jobs)
@@ -175,7 +175,7 @@ func insert(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, chosen []
 	return takenIDs(ctx, db, enqueueSQL, append(append(arguments, columns.places()...), known), known...)
 }
 
-// plain reports whether a job says nothing that only the statements for many write.
+// plain reports whether a job needs no column that only the statements for many jobs write.
 func plain(j *sluice.Insert) bool {
 	return j.Key == "" && !ordered(j) && !j.ByTenant && !j.AuditFull
 }
@@ -192,7 +192,7 @@ func insertOne(ctx context.Context, db rowsQuerier, j *sluice.Insert) (map[sluic
 	}, j.Queue)
 }
 
-// orNull gives nil for the value that says nothing.
+// orNull returns nil for the zero value.
 func orNull[T comparable](value T) *T {
 	var nothing T
 	if value == nothing {
@@ -201,9 +201,9 @@ func orNull[T comparable](value T) *T {
 	return &value
 }
 
-// takenIDs runs a statement that stores jobs, and returns the ids that were taken. If one of the known queues is gone, it is
-// an ErrQueueGone. The statement locks the table of jobs before it looks for them, and
-// DeleteQueue keeps those that do so waiting: none can miss that a queue goes.
+// takenIDs runs a statement that stores jobs, and returns the ids that were taken. If a known queue is gone, it
+// returns a [sluice.ErrQueueGone]. The statement locks the table of jobs before it checks the queues, and
+// DeleteQueue makes such statements wait. So no statement misses a deletion.
 func takenIDs(ctx context.Context, db rowsQuerier, text string, arguments []any, known ...string) (map[sluice.ID]bool, error) {
 	ids, err := list(ctx, db, pgx.RowTo[pgtype.UUID], text, arguments...)
 	if err != nil {
@@ -219,7 +219,7 @@ func takenIDs(ctx context.Context, db rowsQuerier, text string, arguments []any,
 	return taken, nil
 }
 
-// knownQueues names the queues of chosen jobs that were stored when their settings were read, each once.
+// knownQueues lists, each once, the queues of the chosen jobs that were stored when their settings were read.
 func knownQueues(jobs []sluice.Insert, chosen []int) []string {
 	var names []string
 	seen := make(map[string]bool)
@@ -237,15 +237,15 @@ func violatesUnique(err error) bool {
 	return errors.As(err, &server) && server.Code == "23505"
 }
 
-// insertColumns are the jobs of a batch as the statement takes them, one array a column. A column
-// in which every job says nothing is left empty, which reads as null in every row.
+// insertColumns holds the jobs of a batch as the statement takes them, one array per column. A column in which
+// every value is zero stays empty, and the statement reads it as null in every row.
 type insertColumns struct {
 	ids         uuidArray
 	queues      []string
 	tenants     []string
 	priorities  []int16
 	keys        []string
-	payloads    []byte // one after the other: as an array of its own each would be copied five times
+	payloads    []byte // concatenated: the driver would copy each element of an array five times
 	begins      []int32
 	lengths     []int32
 	labels      []string
@@ -272,7 +272,7 @@ func newInsertColumns(n, payloadBytes int) *insertColumns {
 	}
 }
 
-// labelsText gives a job's labels as JSON; empty: it has none.
+// labelsText returns a job's labels as JSON. Empty: the job has none.
 func labelsText(j sluice.Insert) (string, error) {
 	if len(j.Labels) == 0 {
 		return "", nil
@@ -311,7 +311,7 @@ func (c *insertColumns) add(j *sluice.Insert, place keyPlace) error {
 	return nil
 }
 
-// addPlace adds the place of a job among others. The columns begin with the first job that has one.
+// addPlace adds the order and the dependencies of a job. The columns begin with the first job that has them.
 func (c *insertColumns) addPlace(j *sluice.Insert, place keyPlace) {
 	for len(c.orderKeys) < len(c.ids)-1 {
 		c.orderKeys, c.orderPlaces = append(c.orderKeys, ""), append(c.orderPlaces, 0)
@@ -321,7 +321,7 @@ func (c *insertColumns) addPlace(j *sluice.Insert, place keyPlace) {
 	c.after, c.failures = append(c.after, textOf(place.after)), append(c.failures, string(j.AfterFailure))
 }
 
-// places are the arguments that only enqueue.sql takes.
+// places returns the arguments that only enqueue.sql takes.
 func (c *insertColumns) places() []any {
 	return []any{unlessZero(c.inLine), unlessZero(c.orderKeys), unlessZero(c.orderPlaces), unlessZero(c.after), unlessZero(c.failures)}
 }

@@ -21,7 +21,7 @@ var flowBlockedSQL string
 //go:embed sql/flow_tenants.sql
 var flowTenantsSQL string
 
-// Flows tells what lets jobs through in every stored queue.
+// Flows reports rates, limits and use of every stored queue.
 func (s *Store) Flows(ctx context.Context, topTenants int) ([]sluice.Flow, error) {
 	var out []sluice.Flow
 	err := s.call(ctx, "look at flows", func(ctx context.Context, _ bool) (err error) {
@@ -56,12 +56,12 @@ func flows(ctx context.Context, db rowsQuerier, topTenants int) ([]sluice.Flow, 
 	return out, nil
 }
 
-// flowRow is a queue's flow as flows.sql gives it.
+// flowRow is a queue's flow as flows.sql returns it.
 type flowRow struct {
 	sluice.Flow
 	now      time.Time
 	byTenant bool
-	settings sluice.Settings // the limits alone
+	settings sluice.Settings // only the limits
 }
 
 func scanFlow(row pgx.CollectableRow) (flowRow, error) {
@@ -91,7 +91,7 @@ func countBlocked(ctx context.Context, db rowsQuerier, byQueue map[string]*flowR
 	_, err = pgx.ForEachRow(rows, []any{&queue, &ordered, &jobs}, func() error {
 		f := byQueue[queue]
 		switch {
-		case f == nil: // it has no settings yet
+		case f == nil: // the queue has no settings yet
 		case ordered:
 			f.Ordered = jobs
 		default:
@@ -118,7 +118,7 @@ func findTenants(ctx context.Context, db rowsQuerier, byQueue map[string]*flowRo
 	return err
 }
 
-// findTerms fills in the limits that count for the tenants, where the queue tells them apart.
+// findTerms adds the tenants' limits in effect, if the queue serves tenants in turns.
 func (f *flowRow) findTerms(ctx context.Context, db rowsQuerier) error {
 	if !f.byTenant || len(f.Tenants) == 0 {
 		return nil

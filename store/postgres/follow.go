@@ -18,7 +18,8 @@ import (
 //go:embed sql/followers.sql
 var followersSQL string
 
-// movedLive and movedDone give the columns of a move, in a trigger on the table that its new state stands in.
+// movedLive and movedDone hold the SQL expressions for a move's columns, in a trigger on the table of the new
+// state.
 var (
 	movedLive = movedIn("new.state", "(extract(epoch from pg_catalog.now()) * 1000000)::bigint")
 	movedDone = movedIn("new.outcome", "(extract(epoch from new.finished_at) * 1000000)::bigint")
@@ -32,12 +33,14 @@ func movedIn(state, at string) follow.Expressions {
 	}
 }
 
-// Follow has a statement of yours run with each move of a queue's jobs, in the transaction of the move, from when Follow
-// returns. Call it at each start: what is there already is left alone, and nothing is locked. A follower of the same name
-// is replaced. The first time, and when Follower.Queue or States change, it locks sluice.live and sluice.done for a moment.
+// Follow registers a follower: the server runs its statement with each move of the queue's jobs, in the move's
+// transaction. Follow takes effect when it returns, and replaces a follower of the same name. Call it at each start
+// of the program; a follower that is already registered is left alone, and nothing is locked. The first time, and
+// when Follower.Queue or States change, Follow briefly locks sluice.live and sluice.done.
 //
-// The role must own Sluice's tables; the statement is run with its rights and its search_path, whoever makes the move. A
-// statement that this database cannot run is an ErrInvalid. One that fails later fails the move, by an ErrFollower.
+// The role must own Sluice's tables. The statement runs with the rights and the search_path of this role, whichever
+// role makes the move. If this database cannot run the statement, Follow returns a [sluice.ErrInvalid]. If the
+// statement fails later, the move fails with a [sluice.ErrFollower].
 func (s *Store) Follow(ctx context.Context, f sluice.Follower) error {
 	if err := follow.Check(f, func(string) bool { return false }); err != nil {
 		return fmt.Errorf("follow: %w", err)
@@ -53,14 +56,14 @@ func (s *Store) Follow(ctx context.Context, f sluice.Follower) error {
 		defer conn.Release()
 		return mayOwn(underMigrationLock(ctx, conn.Conn(), func(tx pgx.Tx) error {
 			if there, err := s.follows(ctx, tx, f); err != nil || there {
-				return err // another process has just made it
+				return err // another process has just registered it
 			}
 			return makeFollower(ctx, tx, f)
 		}))
 	})
 }
 
-// Unfollow ends what Follow began. A follower that is not there is no error.
+// Unfollow removes a follower. A follower that does not exist is no error.
 func (s *Store) Unfollow(ctx context.Context, name string) error {
 	if err := follow.CheckName(name); err != nil {
 		return fmt.Errorf("unfollow: %w", err)
@@ -88,7 +91,7 @@ func (s *Store) Followers(ctx context.Context) (out []sluice.Follower, err error
 	return out, err
 }
 
-// followerRow is one of followers.sql.
+// followerRow is a row of followers.sql.
 type followerRow struct {
 	Name, Queue, States, Statement string
 	Whole                          bool
@@ -111,14 +114,15 @@ func (s *Store) follows(ctx context.Context, db rowsQuerier, f sluice.Follower) 
 	return err == nil && len(rows) == 1 && rows[0].runs() && follow.Same(rows[0].follower(), f), err
 }
 
-// followBody is the body of the function that runs a statement. Names in it are those of tables' columns first, so that no
-// variable of the function takes their place.
+// followBody is the body of the function that runs a statement. A name in the statement is first the name of a
+// column, so no variable of the function can replace it.
 func followBody(statement string, moved follow.Expressions) string {
 	return "\n#variable_conflict use_column\nbegin\n" + follow.Expand(statement, moved) + ";\nreturn null;\nend\n"
 }
 
-// followTriggers are the triggers of a follower. An enqueue is not told: a row that is new to live is told of if it is of
-// a later life. {name}, {when} and {born} stand for the name, and for when a move and a new life are told.
+// followTriggers creates the triggers of a follower. No trigger fires for an enqueue: an insert into sluice.live
+// counts as a move only if its generation is above 1. {name} is the follower's name; {when live} and {when done}
+// are the conditions on moves.
 const followTriggers = `
 create trigger follow_{name}_moved after update of state on sluice.live
     for each row when (old.state is distinct from new.state and {when live}) execute function sluice.follow_{name}_live();
@@ -127,7 +131,7 @@ create trigger follow_{name}_requeued after insert on sluice.live
 create trigger follow_{name}_ended after insert on sluice.done
     for each row when ({when done}) execute function sluice.follow_{name}_done();`
 
-// makeFollower stores a follower and makes what runs its statement.
+// makeFollower stores a follower and creates its functions and triggers.
 func makeFollower(ctx context.Context, tx pgx.Tx, f sluice.Follower) error {
 	if err := tryStatement(ctx, tx, f.Statement); err != nil {
 		return err
@@ -154,7 +158,7 @@ func makeFollower(ctx context.Context, tx pgx.Tx, f sluice.Follower) error {
 		f.Name, f.Queue, follow.StatesText(f), f.Statement)
 }
 
-// tryStatement has the server plan a statement, which runs nothing.
+// tryStatement checks a statement by having the server plan it, which runs nothing.
 func tryStatement(ctx context.Context, tx pgx.Tx, statement string) error {
 	return pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, "explain "+follow.Expand(statement, follow.Sample()))
@@ -166,8 +170,8 @@ func tryStatement(ctx context.Context, tx pgx.Tx, statement string) error {
 	})
 }
 
-// makeFollowFunctions makes the functions of the triggers. They find tables where this session does, but no temporary ones
-// of whoever makes a move.
+// makeFollowFunctions creates the functions of the triggers. They find the same tables as this session, and no
+// temporary table of the session that makes a move.
 func makeFollowFunctions(ctx context.Context, tx pgx.Tx, f sluice.Follower) error {
 	err := exec(ctx, tx, "select set_config('search_path', concat_ws(', ', nullif(current_setting('search_path'), ''), 'pg_temp'), true)")
 	if err != nil {
@@ -206,7 +210,7 @@ func dropFollower(ctx context.Context, tx pgx.Tx, name string) error {
 	return exec(ctx, tx, "delete from sluice.follower where name = $1::text", name)
 }
 
-// mayOwn says of a role that may not make triggers on our tables what to do.
+// mayOwn adds advice to the error for a role that must not create triggers on Sluice's tables.
 func mayOwn(err error) error {
 	if isCode(err, "42501") {
 		return fmt.Errorf("this role does not own Sluice's tables; follow as their owner, once for each change of a follower: %w", err)
@@ -214,10 +218,10 @@ func mayOwn(err error) error {
 	return err
 }
 
-// followedBy finds in the context of an error the function of a follower.
+// followedBy finds a follower's function in the context of an error.
 var followedBy = regexp.MustCompile(`function (?:sluice\.)?follow_([a-z0-9_]+)_(?:live|done)\(\)`)
 
-// ofFollower gives the error of a follower's statement its name; nil: it is none.
+// ofFollower returns the error of a follower's statement as a [sluice.FollowerError]. Nil: no follower caused it.
 func ofFollower(server *pgconn.PgError, err error) error {
 	found := followedBy.FindStringSubmatch(server.Where)
 	if found == nil {

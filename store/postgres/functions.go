@@ -22,17 +22,19 @@ import (
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
-// FunctionsVersion is raised with every release in which the text of the functions is another one, so that an older
-// program does not put its own in place of newer ones.
+// FunctionsVersion is the version of the SQL functions. Each release that changes their text raises it, so that an
+// older program does not replace newer functions.
 const FunctionsVersion = 1
 
-// maxHolders is how many workers the function beat notes that serve one queue. Whoever may work in it can invent them.
+// maxHolders is how many workers per queue the function beat records. Any role that may work in a queue can invent
+// workers.
 const maxHolders = 1000
 
 //go:embed functions/*.sql functions/inner/*.sql
 var functionFiles embed.FS
 
-// functionsSum is the version and the checksum of the functions: whoever opens a store compares it, and need not write them.
+// functionsSum is the version and the checksum of the functions. Opening a store compares it, without writing the
+// functions.
 //
 //go:embed functions.sum
 var functionsSum string
@@ -48,24 +50,24 @@ var statementFiles embed.FS
 //go:embed sql/reader_columns.sql
 var readerColumnsSQL string
 
-// Function is one of the functions that «sluice migrate» makes for programs in other languages.
+// Function is one of the functions that `sluice migrate` creates for programs in other languages.
 type Function struct {
-	// Name is that in the schema sluice.
+	// Name is the function's name in the schema sluice.
 	Name string
-	// Group says who calls it: worker, producer, operator or owner.
+	// Group is the kind of caller: worker, producer, operator or owner.
 	Group string
-	// Says is what it does, in a few sentences.
+	// Says describes the function in a few sentences.
 	Says string
-	// Signature is the text from the name to what it returns, with a comment on each argument.
+	// Signature is the text from the name to the return type, with a comment on each argument.
 	Signature string
 }
 
-// functionGroups are the groups, and what the table queue_grant calls that which they may do.
+// functionGroups are the groups, each with the name of its right in the table queue_grant.
 var functionGroups = []struct{ name, may string }{{"worker", "work"}, {"producer", "produce"}, {"operator", "operate"}, {"owner", ""}}
 
 var functionHeader = regexp.MustCompile(`(?s)^-- (\w+): (.*?)\ncreate or replace function sluice\.((\w+)\(.*?)\nlanguage `)
 
-// Functions lists the functions for programs in other languages: by their groups, and within them by name.
+// Functions lists the functions for programs in other languages, by group and then by name.
 func Functions() ([]Function, error) {
 	names, err := fs.Glob(functionFiles, "functions/*.sql")
 	if err != nil {
@@ -95,10 +97,10 @@ func rankOf(group string) int {
 	return slices.IndexFunc(functionGroups, func(g struct{ name, may string }) bool { return g.name == group })
 }
 
-// madeSet is the text that makes all functions, and its checksum.
+// madeSet is the text that creates all functions, and its checksum.
 type madeSet struct{ text, checksum string }
 
-// functionSet writes the text that makes all functions, once.
+// functionSet builds the text that creates all functions, once.
 var functionSet = sync.OnceValues(func() (madeSet, error) {
 	functions, err := Functions()
 	if err != nil {
@@ -149,15 +151,15 @@ var functionSet = sync.OnceValues(func() (madeSet, error) {
 	return madeSet{out.String(), hex.EncodeToString(sum[:8])}, nil
 })
 
-// madeFunction finds the name and the arguments of a function that the set makes.
+// madeFunction matches the name and the arguments of a function that the set creates.
 var madeFunction = regexp.MustCompile(`(?m)^\s*(?:execute ')?create or replace function sluice\.(\w+)\(([^()]*)\)`)
 
-// signature tells a function from all others.
+// signature identifies a function.
 type signature struct{ name, arguments string }
 
 func (s signature) String() string { return "sluice." + s.name + "(" + s.arguments + ")" }
 
-// madeFunctions lists the functions that a text makes.
+// madeFunctions lists the functions that a text creates.
 func madeFunctions(text string) []signature {
 	var out []signature
 	for _, made := range madeFunction.FindAllStringSubmatch(schemaComment.ReplaceAllString(text, ""), -1) {
@@ -166,7 +168,7 @@ func madeFunctions(text string) []signature {
 	return out
 }
 
-// argumentTypes gives the types of the arguments that tell a function from others of its name: those that go in.
+// argumentTypes returns the types of the input arguments, which distinguish functions of the same name.
 func argumentTypes(arguments string) []string {
 	var types []string
 	for argument := range strings.SplitSeq(arguments, ",") {
@@ -183,9 +185,9 @@ func argumentTypes(arguments string) []string {
 	return types
 }
 
-// dropReplaced drops functions of the names that the set makes, with other arguments: an older program made them, and calls
-// would still find them. Something of the user's that depends on one keeps it. Its argument is the names and arguments of
-// the present functions, as rows of values.
+// dropReplaced drops functions of the same names with other arguments, which an older program created: calls would
+// still find them. A function stays if an object of the user depends on it. The placeholder takes the names and
+// arguments of the present functions, as rows of values.
 const dropReplaced = `do $drop$
 declare
     f record;
@@ -212,9 +214,9 @@ end
 $drop$;
 `
 
-// finishFunctions takes from everybody what PostgreSQL grants to everybody, and gives roles again what they may do, which
-// may be more by now. The text of bytes is for everybody: see the step that makes the function. What walks along indexes uses
-// no incremental sort, which PostgreSQL has from 13 on.
+// finishFunctions revokes the rights that PostgreSQL grants to PUBLIC, and grants roles their rights again, which
+// may be more by now. PUBLIC keeps _text_of: see the step that creates it. From PostgreSQL 13 on, functions that
+// walk along indexes switch incremental sorts off.
 const finishFunctions = `do $finish$
 declare
     f record;
@@ -241,8 +243,8 @@ $finish$;
 
 var placeholder = regexp.MustCompile(`\{\{([^}]+)\}\}`)
 
-// fill puts statements and figures in place of their names. A statement that keepPlans has left is put there as a text, character
-// for character, for execute: so it is planned each time by its arguments, as the store has it planned.
+// fill replaces placeholders by statements and values. A statement that keepPlans has left becomes a quoted text
+// for execute. So the server plans it each time for its arguments, as the store has it planned.
 func fill(template string, given map[string]string) (string, error) {
 	var missing error
 	filled := placeholder.ReplaceAllStringFunc(template, func(found string) string {
@@ -259,7 +261,8 @@ func fill(template string, given map[string]string) (string, error) {
 	return filled, missing
 }
 
-// claimColumns are what the statements of a claim return, by name and type, and how the function claim gives them.
+// claimColumns are the columns of the claim statements by name and type, and the expressions that the function
+// claim returns for them.
 var claimColumns = []struct{ name, kind, answer string }{
 	{"id", "uuid", "row.id"},
 	{"priority", "smallint", "row.priority"},
@@ -365,7 +368,7 @@ func movesValues() string {
 	return strings.Join(rows, ",\n")
 }
 
-// grantedValues writes which functions belong to what a role may do, as rows of values.
+// grantedValues writes the functions of each right as rows of values.
 func grantedValues(functions []Function) string {
 	var rows []string
 	for _, f := range functions {
@@ -376,7 +379,7 @@ func grantedValues(functions []Function) string {
 	return strings.Join(rows, ",\n")
 }
 
-// missingFunctions gives the step that makes the functions; nil, if the database has these or newer ones.
+// missingFunctions returns the step that creates the functions. Nil: the database has these or newer ones.
 func missingFunctions(ctx context.Context, db rowsQuerier) (*sluice.Migration, error) {
 	rows, err := query(ctx, db, hasTable, "function_set")
 	if err != nil {
@@ -404,7 +407,7 @@ func missingFunctions(ctx context.Context, db rowsQuerier) (*sluice.Migration, e
 	return functionsStep()
 }
 
-// functionsStep is the step that makes the functions.
+// functionsStep returns the step that creates the functions.
 func functionsStep() (*sluice.Migration, error) {
 	set, err := functionSet()
 	if err != nil {
@@ -413,7 +416,8 @@ func functionsStep() (*sluice.Migration, error) {
 	return &sluice.Migration{Name: "functions for other languages", Checksum: set.checksum, SQL: set.text + fmt.Sprintf(noteFunctions, FunctionsVersion, set.checksum)}, nil
 }
 
-// readersLack reports whether readers may not see columns that they should: those of tables that were made later.
+// readersLack reports whether readers lack rights on columns that they should see: columns of tables that were
+// created later.
 func readersLack(ctx context.Context, db rowsQuerier) (bool, error) {
 	columns, err := readerColumns()
 	if err != nil {
@@ -433,7 +437,7 @@ const lackingSQL = `select exists (
     where g.may = 'read'
       and not exists (select from aclexplode(c.acl) a where a.grantee = r.oid and a.privilege_type = 'SELECT'))`
 
-// readerColumns is the statement that lists what readers may select, without arguments.
+// readerColumns returns the statement that lists the columns that readers may select, without arguments.
 func readerColumns() (string, error) {
 	made, err := readSchema()
 	if err != nil {
@@ -443,12 +447,13 @@ func readerColumns() (string, error) {
 	return strings.ReplaceAll(schemaComment.ReplaceAllString(readerColumnsSQL, ""), "$1", relations), nil
 }
 
-// noteFunctions notes which functions the database has, in the transaction that makes them.
+// noteFunctions records the version of the functions, in the transaction that creates them.
 const noteFunctions = `insert into sluice.function_set as f (version, checksum) values (%d, '%s')
 on conflict (one) do update set version = excluded.version, checksum = excluded.checksum, installed = now();
 `
 
-// migrateFunctions makes the functions, or puts these in place of older ones, and returns the step; nil: they are there.
+// migrateFunctions creates the functions, or replaces older ones, and returns the step. Nil: the functions are up
+// to date.
 func migrateFunctions(ctx context.Context, conn *pgx.Conn) (*sluice.Migration, error) {
 	var step *sluice.Migration
 	err := underMigrationLock(ctx, conn, func(tx pgx.Tx) (err error) {

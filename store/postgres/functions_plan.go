@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// A session of a program in another language keeps the plans of what each job costs, as a connection of a store does. In a
-// function, PostgreSQL keeps the plan of a statement that stands in its text, and plans one that «execute» runs each time.
-// So that a statement is written once, «execute {{claim.sql}} using …» in a template becomes the statement itself, with
-// variables for its arguments.
+// Sessions of programs in other languages keep the plans of frequent statements, as a store's connections do. In a
+// function, PostgreSQL keeps the plan of a statement that is part of the function's text. A statement that
+// `execute` runs is planned each time. Each statement is written once: keepPlans replaces `execute {{claim.sql}}
+// using …` in a template by the statement itself, with variables for its arguments.
 
 // keptInFunctions are statements that only the functions run for each claim.
 var keptInFunctions = setOf(lateSQL, permitsSQL, startedSQL, startedAddSQL, queuePolicySQL)
 
-// walking is how a function is declared that programs call, or whose statements keep their plans: by the settings of statements
-// whose plans a store keeps. What such a function calls walks, too. Incremental sorts are switched off when the functions are
-// there, since not each server knows them.
+// walking is the `set` clauses of a function whose statements keep their plans, or that programs call. They are the
+// settings of statements whose plans a store keeps, and they also apply to functions that the function calls.
+// Incremental sorts are missing: older servers do not know the setting, so finishFunctions adds it.
 var walking = sync.OnceValue(func() string {
 	var out strings.Builder
 	for _, setting := range planWords().setting.FindAllStringSubmatch(walkKeptSQL, -1) {
@@ -29,11 +29,12 @@ var walking = sync.OnceValue(func() string {
 	return out.String()
 })
 
-// planWords find what keepPlans looks for. They are made when functions are: few programs make any.
+// planWords holds the patterns of keepPlans, compiled on first use: few programs create functions.
 var planWords = sync.OnceValue(func() (w struct{ start, body, executed, named, argument, setting *regexp.Regexp }) {
 	w.start = regexp.MustCompile(`(?m)^create or replace function `)
 	w.body = regexp.MustCompile(`(?s)^(.*?)(as \$function\$\n)(declare\n)?(.*)$`)
-	// The groups: a loop or «return query», the statement, what its text is followed by, where its row goes, its arguments, what ends it.
+	// The groups: a loop or `return query`, the statement, the text after it, the target of its row, its arguments,
+	// its end.
 	w.executed = regexp.MustCompile(`(?s)((?:for [^;]{1,400}? in\s+)?(?:return query )?)execute \{\{(\w+\.sql)\}\}(?: \|\| '([^']*)')?(\s+into [^;]*?)?\s+using\s+([^;]*?)(;|\s+loop\n)`)
 	w.setting = regexp.MustCompile(`set_config\('(\w+)', '(\w+)', true\)`)
 	w.named = regexp.MustCompile(`\{\{(\w+\.sql)\}\}`)
@@ -41,7 +42,8 @@ var planWords = sync.OnceValue(func() (w struct{ start, body, executed, named, a
 	return w
 })
 
-// keepPlans puts the statements whose plans are kept into the text of functions. Called says that programs call them.
+// keepPlans puts the statements whose plans are kept into the text of functions. Called means that programs call
+// the functions.
 func keepPlans(template string, called bool) (string, error) {
 	starts := planWords().start.FindAllStringIndex(template, -1)
 	if starts == nil {
@@ -113,11 +115,12 @@ func keepPlansOf(function string, called bool) (string, error) {
 	case parts == nil:
 		return "", fmt.Errorf("the body of %.80q was not found", body)
 	}
-	// In a statement a name is that of a column first, which it is where the statement stands alone.
+	// In a statement, a name is first the name of a column, as if the statement stood alone.
 	return parts[1] + walking() + parts[2] + "#variable_conflict use_column\ndeclare\n" + strings.Join(declared, "") + parts[4], nil
 }
 
-// keptStatement gives the text of a statement whose plan functions keep, by the name of its file; else nothing.
+// keptStatement returns the text of a statement whose plan functions keep, by the name of its file. Other names
+// give an empty text.
 func keptStatement(name string) string {
 	text, err := fs.ReadFile(statementFiles, "sql/"+name)
 	if err != nil || !perJob[string(text)] && !keptInFunctions[string(text)] {
@@ -126,7 +129,7 @@ func keptStatement(name string) string {
 	return string(text)
 }
 
-// splitArguments splits a list at the commas that are in no parentheses, brackets or texts.
+// splitArguments splits a list at the commas outside parentheses, brackets and strings.
 func splitArguments(list string) []string {
 	var out []string
 	depth, quoted, from := 0, false, 0

@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	// fewJobs and fewBytes are how many jobs and how much payload a call may store to share a transaction with others.
-	// Larger calls gain nothing by it, and would keep the others waiting.
+	// fewJobs and fewBytes limit the jobs and the payload of a call that shares a transaction. A larger call would
+	// gain nothing and make the others wait.
 	fewJobs  = 16
 	fewBytes = 64 << 10
-	// maxGroup is how many calls share a transaction at the most.
+	// maxGroup is how many calls share a transaction at most.
 	maxGroup = 256
-	// groupsAtOnce is how many transactions are under way before calls wait and share the next. With two the groups are
-	// half as large, and each job costs a fifth more.
+	// groupsAtOnce is how many transactions run before calls wait and share the next. With 2, groups are half as
+	// large and each job costs a fifth more.
 	groupsAtOnce = 1
-	// groupPatience is how long a call waits for the transactions that are under way. Then one more starts beside them, so
-	// that nobody waits for one that is stuck behind a lock or on a dead connection.
+	// groupPatience is how long a call waits for running transactions. Then one more transaction starts beside
+	// them, so that no call waits for a transaction that hangs behind a lock or on a dead connection.
 	groupPatience = 50 * time.Millisecond
 )
 
-// enqueueGroups lets calls that store few jobs each share a transaction. A call never waits for company: it waits only while
-// a transaction is under way, and goes with all that came meanwhile.
+// enqueueGroups lets calls with few jobs share a transaction. A call never waits for company: only while a
+// transaction runs, and then all calls that have come meanwhile go together.
 type enqueueGroups struct {
 	store    *Store
 	patience time.Duration
 
 	mu       sync.Mutex
-	idle     *sync.Cond // told when nothing is under way
+	idle     *sync.Cond // signalled when no transaction runs
 	waiting  []*enqueueCall
 	underWay int
 }
@@ -46,7 +46,7 @@ func newEnqueueGroups(s *Store) *enqueueGroups {
 	return e
 }
 
-// wait waits until nothing is under way.
+// wait waits until no transaction runs.
 func (e *enqueueGroups) wait() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -60,22 +60,22 @@ type enqueueCall struct {
 	ctx  context.Context
 	jobs []sluice.Insert
 
-	group    *enqueueGroup // the one it goes in; nil: it waits. Guarded by the mutex of enqueueGroups.
+	group    *enqueueGroup // the call's group; nil: it waits. Guarded by the mutex of enqueueGroups.
 	done     chan struct{} // closed once the following are set
 	receipts []sluice.Receipt
 	err      error
 }
 
-// enqueueGroup is some calls that share a transaction.
+// enqueueGroup is the calls that share a transaction.
 type enqueueGroup struct {
 	calls  []*enqueueCall
 	ctx    context.Context
 	cancel context.CancelFunc
-	left   int // how many calls wait for it still. Guarded by the mutex of enqueueGroups.
+	left   int // how many calls still wait for it. Guarded by the mutex of enqueueGroups.
 }
 
-// mayShare reports whether a call may share a transaction. Jobs with keys or places among others may not: they may have to
-// wait for another's transaction, and all of the group would.
+// mayShare reports whether a call may share a transaction. Keyed jobs may not: they may have to wait for another
+// transaction, and would make the whole group wait.
 func mayShare(jobs []sluice.Insert) bool {
 	if len(jobs) > fewJobs || keyed(jobs) {
 		return false
@@ -87,8 +87,8 @@ func mayShare(jobs []sluice.Insert) bool {
 	return bytes <= fewBytes && addIDs(ids, jobs)
 }
 
-// enqueue stores the jobs of a call, alone if nothing is under way, and else together with those of others. Its errors are
-// those that the call would get alone.
+// enqueue stores the jobs of a call: alone if no transaction runs, else with the jobs of others. A call gets the
+// same errors as alone.
 func (e *enqueueGroups) enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	call := e.join(ctx, jobs)
 	if call == nil {
@@ -101,11 +101,11 @@ func (e *enqueueGroups) enqueue(ctx context.Context, jobs []sluice.Insert) ([]sl
 	if call.err == nil || len(call.group.calls) == 1 || transient(call.err) {
 		return call.receipts, call.err
 	}
-	// One of the group may have been at fault. If the server said so, nothing of it was stored.
+	// Any call of the group may have caused the error. If the server reported it, nothing was stored.
 	return e.alone(ctx, jobs, !refused(call.err))
 }
 
-// refused reports whether an error says that nothing was stored.
+// refused reports whether an error means that nothing was stored.
 func refused(err error) bool {
 	var server *pgconn.PgError
 	return errors.As(err, &server) || errors.Is(err, sluice.ErrQueueGone)
@@ -116,7 +116,7 @@ func (e *enqueueGroups) alone(ctx context.Context, jobs []sluice.Insert, again b
 	return out.receipts, err
 }
 
-// join lets a call wait for its group, or gives nil: it may go alone at once.
+// join adds a call to the waiting ones. Nil: the call may run alone at once.
 func (e *enqueueGroups) join(ctx context.Context, jobs []sluice.Insert) *enqueueCall {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -129,7 +129,7 @@ func (e *enqueueGroups) join(ctx context.Context, jobs []sluice.Insert) *enqueue
 	return call
 }
 
-// await waits until a call's group is stored or has failed, or its context ends.
+// await waits until a call's group is stored or has failed, or the call's context ends.
 func (e *enqueueGroups) await(ctx context.Context, call *enqueueCall) error {
 	patience := time.NewTimer(e.patience)
 	defer patience.Stop()
@@ -147,7 +147,7 @@ func (e *enqueueGroups) await(ctx context.Context, call *enqueueCall) error {
 	}
 }
 
-// giveUp takes a call back that still waits. A group that nobody waits for any longer is broken off.
+// giveUp removes a waiting call. If no call waits for a group any longer, giveUp cancels the group.
 func (e *enqueueGroups) giveUp(call *enqueueCall) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -160,7 +160,7 @@ func (e *enqueueGroups) giveUp(call *enqueueCall) {
 	}
 }
 
-// startBeside starts a transaction beside those under way if a call still waits.
+// startBeside starts another transaction if the call still waits.
 func (e *enqueueGroups) startBeside(call *enqueueCall) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -171,12 +171,13 @@ func (e *enqueueGroups) startBeside(call *enqueueCall) {
 	}
 }
 
-// forgetGivenUp takes back the calls whose context has ended, though they may not have noticed yet. The mutex is held.
+// forgetGivenUp removes waiting calls whose context has ended, before they notice it themselves. The caller holds
+// the mutex.
 func (e *enqueueGroups) forgetGivenUp() {
 	e.waiting = slices.DeleteFunc(e.waiting, func(c *enqueueCall) bool { return c.ctx.Err() != nil })
 }
 
-// ended lets the next group go after a transaction.
+// ended starts the next group after a transaction.
 func (e *enqueueGroups) ended() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -190,20 +191,21 @@ func (e *enqueueGroups) ended() {
 	}
 }
 
-// start writes the next group. The mutex is held.
+// start writes the next group. The caller holds the mutex.
 func (e *enqueueGroups) start() {
 	group := e.take()
 	go func() {
 		e.write(group)
-		runtime.Gosched() // those who go on to enqueue more can come along at once
+		runtime.Gosched() // callers that enqueue again can join the next group
 		e.ended()
 	}()
 }
 
-// take makes a group of those that wait. No two of its jobs have the same id, so that one statement stores all of them or
-// none. The mutex is held.
+// take makes a group of waiting calls. No two jobs of a group have the same id, so one statement stores all or
+// none. The caller holds the mutex.
 func (e *enqueueGroups) take() *enqueueGroup {
-	// It outlives the calls that give up, and what their contexts carry is for those who trace statements.
+	// The group outlives calls that give up. Its context keeps the values of the first call's, for tracers of
+	// statements.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.waiting[0].ctx), e.store.options.CallTimeout)
 	group := &enqueueGroup{ctx: ctx, cancel: cancel}
 	ids := make(map[sluice.ID]bool)
@@ -220,7 +222,7 @@ func (e *enqueueGroups) take() *enqueueGroup {
 	return group
 }
 
-// addIDs adds the ids of jobs, or none of them if one is there already.
+// addIDs adds the ids of jobs, or none of them if one is already present.
 func addIDs(ids map[sluice.ID]bool, jobs []sluice.Insert) bool {
 	for i := range jobs {
 		if ids[jobs[i].ID] {
@@ -234,7 +236,7 @@ func addIDs(ids map[sluice.ID]bool, jobs []sluice.Insert) bool {
 	return true
 }
 
-// write stores the jobs of a group, and tells each call what became of its own.
+// write stores the jobs of a group, and gives each call its receipts or the error.
 func (e *enqueueGroups) write(group *enqueueGroup) {
 	defer group.cancel()
 	var jobs []sluice.Insert

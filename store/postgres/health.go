@@ -21,11 +21,11 @@ var (
 	_ health.FigureStore = (*Store)(nil)
 )
 
-// lookTimeout is how long one look may take. A table that somebody has locked must not hold up the others.
+// lookTimeout limits one inspection, so that a locked table does not hold up the others.
 const lookTimeout = 3 * time.Second
 
-// Health looks at the server, the database and what this role can do with it. It needs one connection of the pool for
-// some ten statements, none of which reads a table of jobs.
+// Health checks the server, the database and the rights of this role. The checks take one connection of the pool
+// for some ten statements, and read no table of jobs.
 func (s *Store) Health(ctx context.Context, options health.Options) (health.Report, error) {
 	c := &examination{store: s, options: options, Report: checkup.Report{Health: health.Report{Kind: "postgres"}}}
 	err := s.call(ctx, "look at the server", func(ctx context.Context, _ bool) error { return c.server(ctx) })
@@ -43,11 +43,11 @@ func (s *Store) Health(ctx context.Context, options health.Options) (health.Repo
 	return c.Health, nil
 }
 
-// inspection is one of the things that are looked at, after the server.
+// inspection is one check that runs after the checks of the server.
 type inspection struct {
 	check string
 	see   func(context.Context) error
-	// patient looks have only the caller's deadline.
+	// patient inspections have only the caller's deadline.
 	patient bool
 }
 
@@ -72,7 +72,7 @@ func (c *examination) looks() []inspection {
 	return all
 }
 
-// examination is one look at everything.
+// examination is one run of all inspections.
 type examination struct {
 	checkup.Report
 
@@ -81,7 +81,7 @@ type examination struct {
 	on      serverRow
 }
 
-// at makes one look, under a deadline of its own. It leaves nothing behind that it did not finish.
+// at runs one inspection under its own deadline. An unfinished inspection leaves no findings.
 func (c *examination) at(ctx context.Context, one inspection) error {
 	if !one.patient {
 		var cancel context.CancelFunc
@@ -101,17 +101,17 @@ func (c *examination) unseen(check string, err error) {
 	c.Find(health.SeverityWarning, check, "this could not be looked at: "+err.Error(), why, mend)
 }
 
-// judge gives the severity that a figure has for a check.
+// judge returns the severity of a value for a check.
 func (c *examination) judge(check string, value float64) health.Severity {
 	return c.store.checks[check].Judge(value)
 }
 
-// rowsOf reads the rows of one look.
+// rowsOf reads the rows of one inspection.
 func rowsOf[T any](ctx context.Context, db rowsQuerier, sql string, args ...any) ([]T, error) {
 	return list(ctx, db, pgx.RowToStructByName[T], sql, args...)
 }
 
-// HealthFigures tells how the pool of connections is used.
+// HealthFigures returns figures of the connection pool.
 func (s *Store) HealthFigures() []health.Figure {
 	stat := s.pool.Stat()
 	of := func(name string, value float64, unit string) health.Figure {

@@ -14,11 +14,11 @@ import (
 //go:embed sql/follow_triggers.sql
 var followTriggersSQL string
 
-// endFollower is what Unfollow does.
+// endFollower is the statements of [Store.Unfollow].
 const endFollower = "drop function if exists sluice.follow_{name}_live(), sluice.follow_{name}_done() cascade; delete from sluice.follower where name = '{name}'"
 
-// followers looks whether each follower's statement is run, and can be. Only the role that made a follower can try its
-// statement: others have other rights.
+// followers checks whether each follower's statement runs, and can run. Only the role that made a follower can try
+// its statement, because other roles have other rights.
 func (c *examination) followers(ctx context.Context) error {
 	rows, err := rowsOf[followerRow](ctx, c.store.pool, followersSQL, "")
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *examination) followers(ctx context.Context) error {
 	return nil
 }
 
-// tryFollower has the server plan the statement where the trigger finds its tables.
+// tryFollower has the server plan the statement with the trigger's search_path.
 func (c *examination) tryFollower(ctx context.Context, row followerRow) error {
 	if !row.Owned {
 		return nil

@@ -13,13 +13,13 @@ import (
 //go:embed sql/health_foreign.sql
 var healthForeignSQL string
 
-// foreignRow is something in our schema that somebody else has made.
+// foreignRow is an object in Sluice's schema that Sluice did not create.
 type foreignRow struct {
 	Kind, Name, OnTable, Says string
 }
 
-// foreign finds what somebody else has put into our schema. A trigger or a rule can change what programs write, or swallow
-// it, and they do not see it.
+// foreign finds objects of others in Sluice's schema. A trigger or rule of others can change or swallow a program's
+// write unnoticed.
 func (c *examination) foreign(ctx context.Context) error {
 	made, err := readSchema()
 	if err != nil {

@@ -21,22 +21,22 @@ var healthExposedSQL string
 //go:embed sql/health_unread.sql
 var healthUnreadSQL string
 
-// onlyRead are what programs only read, onlyAdded what they only read and add to, and onlyFunctions what only the functions
-// for other languages look at, with the rights of the schema's owner.
+// onlyAdded are tables that programs read and add to, and onlyRead are tables that they only read. onlyFunctions
+// are tables that only the functions for other languages use, with the rights of the schema's owner.
 var (
 	onlyAdded     = []string{"audit", "audit_batch", "audit_seal"}
 	onlyRead      = []string{"migration", "jobs", "follower"}
 	onlyFunctions = []string{"queue_grant", "pace", "look_again", "function_set", "stat_call"}
 )
 
-// grantRow is a privilege on a table, or on a function, that this role lacks; or has and must not have.
+// grantRow is a privilege on a table or function that this role lacks or, if Excess is set, must not have.
 type grantRow struct {
 	Name      string
 	Privilege string
 	Excess    bool
 }
 
-// grants looks at what this role may do, and at who may see what only programs need to.
+// grants checks the rights of this role, and which roles can see secrets that only programs need.
 func (c *examination) grants(ctx context.Context) error {
 	reader, err := list(ctx, c.store.pool, pgx.RowTo[string], readerSQL)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *examination) grants(ctx context.Context) error {
 	return c.exposed(ctx)
 }
 
-// reads tells of a role that only reads, and finds what it may not read although readers may.
+// reads reports a role that only reads, and finds columns that the role cannot read although readers may.
 func (c *examination) reads(ctx context.Context) error {
 	columns, err := readerColumns()
 	if err != nil {
@@ -73,13 +73,13 @@ func (c *examination) reads(ctx context.Context) error {
 
 func grantReader(role string) string { return "select sluice.grant_reader(" + literal(role) + ")" }
 
-// exposedRow is a role that may see secrets and writes nothing; everybody: it is PUBLIC.
+// exposedRow is a role that can see secrets and writes nothing. Everybody: the role is PUBLIC.
 type exposedRow struct {
 	Role, Sees string
 	Everybody  bool
 }
 
-// exposed finds roles that were granted to select payloads or tokens, and have no need of them.
+// exposed finds roles that may select payloads or tokens without need.
 func (c *examination) exposed(ctx context.Context) error {
 	made, err := readSchema()
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *examination) exposed(ctx context.Context) error {
 	return nil
 }
 
-// writes finds what this role may not do, though programs do it, and where it may change what is only added to.
+// writes finds rights that programs need and this role lacks, and rights to change tables that are only added to.
 func (c *examination) writes(ctx context.Context) error {
 	made, err := readSchema()
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *examination) writes(ctx context.Context) error {
 	return nil
 }
 
-// firstGrants names some of what is missing.
+// firstGrants names some of the missing rights.
 func firstGrants(rows []grantRow) string {
 	var text []string
 	for _, r := range rows[:min(len(rows), maxTold)] {
@@ -152,7 +152,8 @@ func firstGrants(rows []grantRow) string {
 	return out
 }
 
-// grantStatements grants exactly what is missing, or revokes what is too much, in one statement for each set of privileges.
+// grantStatements grants exactly the missing rights, or revokes the excess ones. Each set of privileges makes one
+// statement.
 func grantStatements(rows []grantRow, verb, role string) string {
 	privileges := make(map[string][]string) // by table
 	var tables []string

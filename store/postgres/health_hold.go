@@ -20,7 +20,7 @@ var healthHeldSQL string
 // maxTold is how many culprits of one kind are named.
 const maxTold = 5
 
-// whyOld says what an old transaction does.
+// whyOld is the effect of an old transaction.
 const whyOld = "while it is open, no row that died since can be removed from any table of the database"
 
 type transactionRow struct {
@@ -35,7 +35,7 @@ type transactionRow struct {
 	Query       string
 }
 
-// transactions names those that have been open for long.
+// transactions finds transactions that have been open for long.
 func (c *examination) transactions(ctx context.Context) error {
 	rows, err := rowsOf[transactionRow](ctx, c.store.pool, healthTransactionsSQL, maxTold)
 	if err != nil {
@@ -86,7 +86,7 @@ type heldRow struct {
 	Owner        string
 }
 
-// held looks at what holds back vacuum without being a session, or keeps the log.
+// held finds objects other than sessions that hold back vacuum or keep the log.
 func (c *examination) held(ctx context.Context) error {
 	rows, err := rowsOf[heldRow](ctx, c.store.pool, healthHeldSQL, 50)
 	if err != nil {

@@ -19,7 +19,7 @@ var healthIndexesSQL string
 //go:embed sql/health_amcheck.sql
 var healthAmcheckSQL string
 
-// bigIndex is from how many bytes on it is estimated how much of an index is empty.
+// bigIndex is the size in bytes from which the empty share of an index is estimated.
 const bigIndex = 8 << 20
 
 type indexRow struct {
@@ -30,13 +30,13 @@ type indexRow struct {
 	Estimate int64
 }
 
-// isCode reports whether the server says no by a code.
+// isCode reports whether the server refused with this code.
 func isCode(err error, code string) bool {
 	var server *pgconn.PgError
 	return errors.As(err, &server) && server.Code == code
 }
 
-// indexes compares what is there with what the schema makes.
+// indexes compares the database's indexes with the schema's.
 func (c *examination) indexes(ctx context.Context) error {
 	made, err := readSchema()
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *examination) index(row indexRow, ours bool) {
 //go:embed sql/health_orphans.sql
 var healthOrphansSQL string
 
-// orphans looks for lives without a job.
+// orphans finds lives without a job.
 func (c *examination) orphans(ctx context.Context) error {
 	rows, err := rowsOf[checkup.Orphans](ctx, c.store.pool, healthOrphansSQL)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *examination) orphans(ctx context.Context) error {
 	return nil
 }
 
-// integrity has the server check each index, which needs an extension.
+// integrity has the server check each index, which needs the extension amcheck.
 func (c *examination) integrity(ctx context.Context) error {
 	extension, err := c.extension(ctx, "amcheck")
 	if err != nil {

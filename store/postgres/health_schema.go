@@ -12,7 +12,8 @@ import (
 
 var (
 	schemaComment = regexp.MustCompile(`(?m)--.*$`)
-	// schemaStatement finds what makes and unmakes tables, views, triggers and indexes, in the order of the text.
+	// schemaStatement matches statements that create or drop tables, views, triggers and indexes, in the order of
+	// the text.
 	schemaStatement = regexp.MustCompile(`\bcreate table (?:if not exists )?sluice\.(?P<made>\w+)[^;]*;` +
 		`|\bdrop table (?:if exists )?sluice\.(?P<gone>\w+)` +
 		`|\bcreate (?:or replace )?view sluice\.(?P<view>\w+)` +
@@ -22,19 +23,19 @@ var (
 		`|\bcreate (?P<unique>unique )?index (?:if not exists )?(?P<index>\w+) on sluice\.(?P<on>\w+)(?P<rest>[^;]*);` +
 		`|\bdrop index (?:if exists )?sluice\.(?P<less>\w+)` +
 		`|\balter index sluice\.(?P<old>\w+) rename to (?P<new>\w+)`)
-	// columnKey and tableKey find the primary key of a table.
+	// columnKey and tableKey match the primary key of a table.
 	columnKey = regexp.MustCompile(`(?m)^\s+(\w+) [^,\n]*\bprimary key\b`)
 	tableKey  = regexp.MustCompile(`(?m)^\s+primary key \(([^)]*)\)`)
 )
 
-// madeIndex is an index that the schema makes.
+// madeIndex is an index that the schema creates.
 type madeIndex struct {
 	name, table  string
-	unique, rest string // of the statement that makes it
-	key          string // the columns, if it is that of a primary key
+	unique, rest string // of the statement that creates it
+	key          string // the columns of a primary key; empty: another index
 }
 
-// mend is the statement that makes it, in the way that keeps nobody from the table for long.
+// mend returns the statement that creates the index without locking the table for long.
 func (m madeIndex) mend() string {
 	if m.key != "" {
 		return fmt.Sprintf("alter table sluice.%s add primary key (%s)", m.table, m.key)
@@ -42,7 +43,7 @@ func (m madeIndex) mend() string {
 	return fmt.Sprintf("create %sindex concurrently %s on sluice.%s %s", m.unique, m.name, m.table, m.rest)
 }
 
-// madeSchema is what the schema files make in all.
+// madeSchema is all that the schema files create.
 type madeSchema struct {
 	tables  []string
 	indexes []madeIndex
@@ -51,14 +52,14 @@ type madeSchema struct {
 	triggers []string
 }
 
-// making is what the steps that were read so far have made.
+// making is the result of the steps that were read so far.
 type making struct {
 	tables, views, triggers map[string]bool
 	indexes                 map[string]madeIndex
 }
 
-// readSchema reads from the schema files which tables, views, triggers and indexes there must be, once. There is no other
-// list of them, so that none can be out of date.
+// readSchema reads, once, the tables, views, triggers and indexes of the schema from the schema files. There is no
+// other list of them that could be out of date.
 var readSchema = sync.OnceValues(func() (madeSchema, error) {
 	steps, err := schemaSteps()
 	if err != nil {
@@ -74,7 +75,7 @@ var readSchema = sync.OnceValues(func() (madeSchema, error) {
 	return m.sorted(), nil
 })
 
-// apply follows one statement of a schema file.
+// apply applies one statement of a schema file.
 func (m making) apply(found []string) {
 	of := func(group string) string { return found[schemaStatement.SubexpIndex(group)] }
 	if table := of("made"); table != "" {
@@ -106,7 +107,7 @@ func (m making) apply(found []string) {
 	delete(m.triggers, of("quiet")+"."+of("still"))
 }
 
-// drop forgets a table and what goes with it.
+// drop removes a table and everything that depends on it.
 func (m making) drop(table string) {
 	delete(m.tables, table)
 	for name, index := range m.indexes {
@@ -121,7 +122,7 @@ func (m making) drop(table string) {
 	}
 }
 
-// primaryKey finds the index behind the primary key of a table.
+// primaryKey finds the index behind a table's primary key.
 func primaryKey(table, text string) (madeIndex, bool) {
 	columns := ""
 	if found := tableKey.FindStringSubmatch(text); found != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
-// serverRow is what the server says of itself, as health_server.sql gives it.
+// serverRow is the server's state as health_server.sql returns it.
 type serverRow struct {
 	Version                 string
 	Now                     time.Time
@@ -43,7 +43,7 @@ type serverRow struct {
 	NotificationQueueUsed   float64
 }
 
-// server looks at what one row tells.
+// server inspects the server by one row.
 func (c *examination) server(ctx context.Context) error {
 	begun := time.Now()
 	rows, err := rowsOf[serverRow](ctx, c.store.pool, healthServerSQL)
@@ -55,7 +55,7 @@ func (c *examination) server(ctx context.Context) error {
 	}
 	ours := begun.Add(time.Since(begun) / 2)
 	c.on = rows[0]
-	c.Health.Findings, c.Health.Figures = nil, nil // of an earlier try
+	c.Health.Findings, c.Health.Figures = nil, nil // findings of an earlier try
 	c.writable()
 	c.clock(ours)
 	c.durability()
@@ -99,7 +99,7 @@ func (c *examination) clock(ours time.Time) {
 	c.Well("clock", "within %s of the server's", checkup.Span(c.store.checks["clock"].Warning))
 }
 
-// durability is about money: what was acknowledged must be there after a crash.
+// durability inspects the settings without which a crash loses acknowledged jobs.
 func (c *examination) durability() {
 	severity, said := health.SeverityError, ""
 	if c.on.Throwaway {
@@ -129,7 +129,7 @@ func (c *examination) durability() {
 	}
 }
 
-// reset undoes a setting where it was set.
+// reset returns the command that undoes a setting at its source.
 func (c *examination) reset(setting, otherwise, source string) string {
 	switch source {
 	case "database":
@@ -144,7 +144,7 @@ func (c *examination) reset(setting, otherwise, source string) string {
 	return "alter system set " + setting + " = " + otherwise + "; select pg_reload_conf()"
 }
 
-// connections looks for the limit that is nearest.
+// connections finds the limit of connections that is nearest.
 func (c *examination) connections() {
 	c.Figure("connections", float64(c.on.Connections), "connections")
 	c.Figure("connection_limit", float64(c.on.ConnectionLimit), "connections")
@@ -156,7 +156,7 @@ func (c *examination) connections() {
 		c.on.Connections, c.on.ConnectionLimit, "the server's (max_connections)",
 		fmt.Sprintf("use fewer (pool_max_conns in the URLs of programs), or allow more: alter system set max_connections = %d; restart the server", 2*c.on.ConnectionLimit),
 	}}
-	if !c.on.Superuser { // nothing else keeps a superuser out
+	if !c.on.Superuser { // no other limit applies to a superuser
 		limits = append(limits,
 			limit{c.on.RoleConnections, c.on.RoleLimit, "those of the role " + c.on.Role, "alter role " + name(c.on.Role) + " connection limit -1"},
 			limit{c.on.DatabaseConnections, c.on.DatabaseLimit, "those of the database " + c.on.Database, "alter database " + name(c.on.Database) + " connection limit -1"})

@@ -15,7 +15,7 @@ import (
 //go:embed sql/health_standbys.sql
 var healthStandbysSQL string
 
-// standbyRow is a standby that follows the server. SyncState is empty where this role may not see it.
+// standbyRow is a standby of the server. SyncState is empty if this role must not see it.
 type standbyRow struct {
 	Name, SyncState string
 	// Behind is in bytes of the log.
@@ -25,10 +25,10 @@ type standbyRow struct {
 // has reports whether a commit that waits for standbys may wait for this one.
 func (r standbyRow) has() bool { return r.SyncState == "sync" || r.SyncState == "quorum" }
 
-// standbysNeeded finds for how many standbys synchronous_standby_names makes a commit wait.
+// standbysNeeded matches the number of standbys for which synchronous_standby_names makes a commit wait.
 var standbysNeeded = regexp.MustCompile(`(?i)^\s*(?:first\s+|any\s+)?(\d+)\s*\(`)
 
-// standbys says what a failover to each standby would lose.
+// standbys reports what a failover to each standby would lose.
 func (c *examination) standbys(ctx context.Context) error {
 	rows, err := rowsOf[standbyRow](ctx, c.store.pool, healthStandbysSQL)
 	if err != nil || c.on.Standby {
@@ -58,11 +58,11 @@ func (c *examination) waits() bool {
 	return c.on.SynchronousStandbys != "" && c.on.SynchronousCommit != "off" && c.on.SynchronousCommit != "local"
 }
 
-// synchronous finds that commits wait for standbys that are not there.
+// synchronous finds that commits wait for standbys that are not connected.
 func (c *examination) synchronous(rows []standbyRow) {
 	needed, connected := 1, 0
 	if found := standbysNeeded.FindStringSubmatch(c.on.SynchronousStandbys); found != nil {
-		needed, _ = strconv.Atoi(found[1]) // digits
+		needed, _ = strconv.Atoi(found[1]) // only digits
 	}
 	for _, row := range rows {
 		if row.has() {
@@ -77,7 +77,7 @@ func (c *examination) synchronous(rows []standbyRow) {
 	}
 }
 
-// followed says what one standby means for jobs that were acknowledged.
+// followed reports the effect of one standby on acknowledged jobs.
 func (c *examination) followed(row standbyRow) {
 	who := "the standby " + brief(row.Name)
 	switch {
@@ -93,7 +93,7 @@ func (c *examination) followed(row standbyRow) {
 	}
 }
 
-// withStandby gives synchronous_standby_names with one standby more, where it is a plain list.
+// withStandby returns synchronous_standby_names with one more standby. The setting must be a plain list.
 func (c *examination) withStandby(standby string) string {
 	if c.on.SynchronousStandbys == "" {
 		return "ANY 1 (" + name(standby) + ")"

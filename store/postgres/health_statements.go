@@ -23,7 +23,7 @@ type extensionRow struct {
 	Libraries *string
 }
 
-// loaded reports whether a library is loaded into the server; who may not know must take it that it is.
+// loaded reports whether the server has loaded a library. If this role must not know, loaded assumes it.
 func (e extensionRow) loaded(library string) bool {
 	return e.Libraries == nil || slices.Contains(e.libraries(), library)
 }
@@ -35,9 +35,9 @@ func (e extensionRow) libraries() []string {
 	return strings.FieldsFunc(*e.Libraries, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// load writes what loads one more library, at the server's next start.
+// load returns the statements that load one more library at the server's next start.
 func (e extensionRow) load(library string) []string {
-	if e.Libraries == nil { // a statement would take away what is loaded now
+	if e.Libraries == nil { // a statement would remove the libraries that are loaded now
 		return []string{"add " + library + " to shared_preload_libraries in the server's configuration", "restart the server"}
 	}
 	var names []string
@@ -55,7 +55,7 @@ func (c *examination) extension(ctx context.Context, extension string) (extensio
 	return rows[0], nil
 }
 
-// mend says how to get an extension.
+// mend returns the way to get an extension.
 func (e extensionRow) mend(extension string) string {
 	if !e.Available {
 		return "install PostgreSQL's contrib package on the server; create extension " + extension
@@ -70,7 +70,7 @@ type statementRow struct {
 	Query string
 }
 
-// statements names those that took the most time, or says how to know. Neither is a fault.
+// statements names the slowest statements, or the way to find them. The result is never a fault.
 func (c *examination) statements(ctx context.Context) error {
 	const check, extension = "statements", "pg_stat_statements"
 	found, err := c.extension(ctx, extension)
@@ -89,7 +89,7 @@ func (c *examination) statements(ctx context.Context) error {
 		return nil
 	}
 	rows, err := rowsOf[statementRow](ctx, c.store.pool, strings.ReplaceAll(healthStatementsSQL, "{schema}", name(*found.Schema)), 3)
-	if isCode(err, "55000") { // it must be loaded when the server starts
+	if isCode(err, "55000") { // the library must be loaded when the server starts
 		c.Find(health.SeverityNote, check, "the extension "+extension+" is not loaded", "it counts which statements are slow", strings.Join(found.load(extension), "; "))
 		return nil
 	}

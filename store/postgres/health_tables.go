@@ -12,7 +12,7 @@ import (
 //go:embed sql/health_tables.sql
 var healthTablesSQL string
 
-// fewRows is how many rows of a table may be dead or changed without anybody minding.
+// fewRows is how many dead or changed rows of a table are harmless.
 const fewRows = 10_000
 
 type tableRow struct {
@@ -27,7 +27,7 @@ type tableRow struct {
 	DisabledTriggers []string
 }
 
-// tables looks at the rows of each table that are dead, and at who removes them.
+// tables inspects the dead rows of each table, and the vacuum that removes them.
 func (c *examination) tables(ctx context.Context) error {
 	rows, err := rowsOf[tableRow](ctx, c.store.pool, healthTablesSQL)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *examination) dead(t tableRow, vacuumed float64, table string) {
 	}
 }
 
-// since gives the age of what was done last; what never was is as old as the schema.
+// since returns the age of the last vacuum or analyze. Without one, since returns the age of the schema.
 func (c *examination) since(seconds *float64) float64 {
 	switch {
 	case seconds != nil:

@@ -9,14 +9,14 @@ import (
 const maxStatement = 100
 
 var (
-	// noise is what of a statement may hold values: comments, strings of each kind, also those that the server has cut
-	// off, and numbers.
+	// noise matches the parts of a statement that may hold values: comments, numbers and strings. A string may be
+	// of any kind, and the server may have cut it off.
 	noise = regexp.MustCompile(`(?s)/\*.*?(\*/|$)|--[^\n]*|[eEbBxXnN]?'(?:[^'\\]|''|\\.)*('|$)|\$(\w*)\$.*|\b\d[\w.]*`)
-	// blanks are written as one.
+	// blanks become one blank.
 	blanks = regexp.MustCompile(`\s+`)
 )
 
-// statement gives the beginning of a statement without the values in it, which may be secrets.
+// statement returns the beginning of a statement without its values, which may be secret.
 func statement(text string) string {
 	text = noise.ReplaceAllStringFunc(text, func(found string) string {
 		if strings.HasPrefix(found, "--") || strings.HasPrefix(found, "/*") {
@@ -27,7 +27,7 @@ func statement(text string) string {
 	return cutText(strings.TrimSpace(blanks.ReplaceAllString(text, " ")), maxStatement)
 }
 
-// brief gives a name that somebody chose, on one line.
+// brief returns a user's name for something on one line, cut to 40 characters.
 func brief(text string) string {
 	return cutText(blanks.ReplaceAllString(text, " "), 40)
 }

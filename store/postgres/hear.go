@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// quietTime is how long a process hears nothing until it asks whether it still hears. All that listen hear the
-	// question, so that one in a while does for however many processes.
+	// quietTime is how long a process hears nothing before it asks whether it still hears. All listening processes
+	// hear the question, so one question now and then is enough for any number of them.
 	quietTime = time.Second
-	// quietSpread is how much later some of them ask, so that most hear another's question first.
+	// quietSpread is the largest random delay of a question, so that most processes hear another's question first.
 	quietSpread = 200 * time.Millisecond
-	// answerTime is how long it waits for its own question to come back, until it counts as deaf.
+	// answerTime is how long a process waits to hear its own question before it counts as deaf.
 	answerTime = 600 * time.Millisecond
-	// deafTime is how long a connection may hear nothing until another is made.
+	// deafTime is how long a connection may hear nothing before it is replaced.
 	deafTime = 10 * time.Second
 )
 
-// hearing watches whether a connection that listens hears what is notified. A server, or something on the way to it, may
-// swallow that, and nothing else tells.
+// hearing watches whether a listening connection hears notifications. A server or a pooler may swallow them without
+// an error.
 type hearing struct {
 	store  *Store
 	signal func(sluice.Signal)
@@ -33,7 +33,7 @@ func newHearing(s *Store, signal func(sluice.Signal)) *hearing {
 	return &hearing{store: s, signal: signal, heard: make(chan struct{}, 1)}
 }
 
-// note notes that something was heard.
+// note records that something was heard.
 func (h *hearing) note() {
 	select {
 	case h.heard <- struct{}{}:
@@ -41,7 +41,7 @@ func (h *hearing) note() {
 	}
 }
 
-// tell tells how far signals can be relied on, if that has changed.
+// tell reports how reliable signals are, if that has changed.
 func (h *hearing) tell(says sluice.Hearing) {
 	if h.says != says {
 		h.says = says
@@ -50,8 +50,8 @@ func (h *hearing) tell(says sluice.Hearing) {
 	}
 }
 
-// watch asks at once, and whenever nothing was heard for a while, until ctx ends or it has heard nothing for long; then it
-// calls quit.
+// watch asks at once, and then whenever nothing was heard for a while, until ctx ends. If the connection has heard
+// nothing for deafTime, watch calls quit.
 func (h *hearing) watch(ctx context.Context, quit func()) {
 	defer h.tell(sluice.HearsLess)
 	last := time.Now()
@@ -90,7 +90,7 @@ func (h *hearing) hears(ctx context.Context, within time.Duration) bool {
 	}
 }
 
-// ask notifies everybody of nothing. What goes wrong is seen by that it is not heard.
+// ask notifies all listening processes, without content. An error has the same effect as an unheard question.
 func (h *hearing) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()

@@ -37,40 +37,40 @@ var lockBlockerSQL string
 //go:embed sql/lock_waiting.sql
 var lockWaitingSQL string
 
-// keyPlace says what a job's key, and its place among others, make of it. The zero value: it is stored as it is.
+// keyPlace is the effect of a job's key, order key and dependencies. The zero value: the job is stored as it is.
 type keyPlace struct {
-	duplicateOf sluice.ID // it is not stored, because this job holds the key
-	replaced    sluice.ID // it took the place of this waiting job
-	blockedBy   sluice.ID // it waits until this job has ended
-	order       int64     // its place in its order
+	duplicateOf sluice.ID // the job is not stored, because this job holds the key
+	replaced    sluice.ID // the job replaces this waiting job
+	blockedBy   sluice.ID // the job waits until this job has ended
+	order       int64     // position in its order
 	after       []sluice.ID
-	rest        []sluice.ID // of after: those that have not completed
-	awaited     []sluice.ID // jobs that ended for it, and for which others may wait
+	rest        []sluice.ID // the jobs of after that have not completed
+	awaited     []sluice.ID // jobs that ended for this one, and for which others may wait
 }
 
 type queueKey struct{ queue, key string }
 
-// keyHold is who holds a key.
+// keyHold is the job that holds a key.
 type keyHold struct {
 	queueKey
 	job            sluice.ID
 	unfinishedOnly bool
 	state          sluice.State // of the holder; empty: it has ended
 	blockedBy      sluice.ID
-	stored         bool // the job that wants the key is stored already: it is sent again
+	stored         bool // the job that wants the key is already stored: it was sent again
 }
 
 // stale reports whether the key was left behind by a job that has ended.
 func (h keyHold) stale() bool { return h.unfinishedOnly && h.state == "" }
 
-// rounds splits a batch so that no two jobs of a round share a key or an id; the rounds are stored
-// one after the other, as if they came in calls of their own. Those of one order stay in order.
+// rounds splits a batch so that no two jobs of a round share a key or an id. The rounds are stored one after the
+// other, as if they came in separate calls. Jobs of one order stay in order.
 func rounds(jobs []sluice.Insert) [][]int {
 	var out [][]int
 	byKey, byOrder, byID := make(map[queueKey]int), make(map[queueKey]int), make(map[sluice.ID]int, len(jobs))
 	for i, j := range jobs {
 		round := byID[j.ID]
-		for _, id := range j.After { // what became of them is known when its turn comes
+		for _, id := range j.After { // their outcome is known when this job's turn comes
 			round = max(round, byID[id]-1)
 		}
 		if j.OrderKey != "" {
@@ -93,8 +93,8 @@ func rounds(jobs []sluice.Insert) [][]int {
 	return out
 }
 
-// placeRound works out what becomes of the jobs of a round that have a key. Brief says that the
-// transaction ends at once, so that others can be kept waiting.
+// placeRound works out the effect of the keys of a round's jobs. Brief means that the transaction ends at once, so
+// that other transactions may be kept waiting.
 func placeRound(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, round []int, brief bool) (map[int]keyPlace, error) {
 	var wants []int
 	for _, i := range round {
@@ -127,7 +127,7 @@ func placeRound(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, round
 	return places, nil
 }
 
-// placeBehind places a job whose key another one has.
+// placeBehind places a job whose key another job holds.
 func placeBehind(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold, brief bool) (keyPlace, error) {
 	queued := hold.state == sluice.StateQueued
 	switch {
@@ -150,7 +150,7 @@ func placeBehind(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyH
 	return keyPlace{duplicateOf: hold.job}, nil
 }
 
-// meet gives the job that holds the key the newer payload, if it waits and was never handed out.
+// meet replaces the payload of the job that holds the key, if that job waits and was never handed out.
 func meet(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold) (bool, error) {
 	if hold.state != sluice.StateQueued {
 		return false, nil
@@ -163,9 +163,9 @@ func meet(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold) (b
 	return len(met) > 0, err
 }
 
-// keepBlocker keeps a job from ending before the one behind it is stored, so that it lets that go; a
-// zero id says that it has ended. In a caller's own transaction, which may be long, it does not: if
-// the job ends meanwhile, Mend lets the other go.
+// keepBlocker locks a blocker until the job behind it is stored, so that the end of the blocker unblocks that job.
+// A zero id means that the blocker has ended. In a caller's own transaction, which may be long, keepBlocker locks
+// nothing: if the blocker ends meanwhile, [Store.Mend] unblocks the job.
 func keepBlocker(ctx context.Context, db rowsQuerier, blocker sluice.ID, brief bool) (sluice.ID, error) {
 	if !brief || blocker.IsZero() {
 		return blocker, nil
@@ -177,7 +177,7 @@ func keepBlocker(ctx context.Context, db rowsQuerier, blocker sluice.ID, brief b
 	return blocker, nil
 }
 
-// replace cancels the waiting job that holds the key, unless it was claimed in this moment.
+// replace cancels the waiting job that holds the key, unless a claim has just taken that job.
 func replace(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold, brief bool) (keyPlace, error) {
 	locked, err := list(ctx, db, pgx.RowTo[pgtype.UUID], lockWaitingSQL, [16]byte(hold.job))
 	if err != nil || len(locked) == 0 {
@@ -202,8 +202,8 @@ func replace(ctx context.Context, db rowsQuerier, j sluice.Insert, hold keyHold,
 	return keyPlace{replaced: hold.job, blockedBy: blocker, awaited: out.awaited}, err
 }
 
-// freeKeys gives back the keys of jobs that have ended, or hands them to the twins that these waited for, and
-// lets the jobs behind them go.
+// freeKeys frees the keys of ended jobs and unblocks the jobs behind them. If an ended job waited behind a running
+// holder, that holder gets the key back.
 func freeKeys(ctx context.Context, db rowsQuerier, ended, blockers []pgtype.UUID) ([]moved, error) {
 	if slices.ContainsFunc(blockers, func(id pgtype.UUID) bool { return id.Valid }) {
 		if err := exec(ctx, db, keyHandOnSQL, ended, blockers); err != nil {
@@ -229,9 +229,8 @@ func wantedBy(j sluice.Insert) wantedKey {
 	return want
 }
 
-// takeKeys gives each job its key, and tells who holds those that were taken before. The keys are
-// sorted and differ from each other. For new jobs, one that is stored already takes none. The rows of
-// the keys are left locked.
+// takeKeys gives each job its key, and returns the holders of keys that were taken before. The keys must be sorted
+// and distinct. With forNew, a job that is already stored takes no key. The rows of the keys stay locked.
 func takeKeys(ctx context.Context, db rowsQuerier, wanted []wantedKey, forNew bool) (map[queueKey]keyHold, error) {
 	queues, keys := make([]string, len(wanted)), make([]string, len(wanted))
 	jobs, windows, forEver := make(uuidArray, len(wanted)), make([]*time.Duration, len(wanted)), make([]bool, len(wanted))

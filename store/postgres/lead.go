@@ -16,7 +16,8 @@ var leadSQL string
 //go:embed sql/leads.sql
 var leadsSQL string
 
-// Lead makes a holder the one that does tasks, by a row with a lease: it needs no session, and so works behind any pooler.
+// Lead elects a holder for tasks by a row with a lease. No session is involved, so the election works behind any
+// pooler.
 func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) (leads []string, err error) {
 	err = s.call(ctx, "lead", func(ctx context.Context, _ bool) error {
 		leads, err = list(ctx, s.pool, pgx.RowTo[string], leadSQL, holder, tasks, lease.Microseconds())
@@ -25,7 +26,7 @@ func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease t
 	return leads, err
 }
 
-// Leads lists who leads which task.
+// Leads lists the leader of each task.
 func (s *Store) Leads(ctx context.Context) (out []sluice.Lead, err error) {
 	err = s.call(ctx, "list leads", func(ctx context.Context, _ bool) error {
 		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (sluice.Lead, error) {

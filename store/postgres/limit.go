@@ -28,8 +28,8 @@ var flowTakeSQL string
 //go:embed sql/in_flight.sql
 var inFlightSQL string
 
-// limits remembers which queues have limits, so that their claims go the right way at once. It may be
-// wrong: each way notices and takes the other.
+// limits remembers which queues have limits, so that their claims take the right way at once. A wrong entry does no
+// harm: each way notices the error and takes the other.
 type limits struct{ queues sync.Map }
 
 func (l *limits) known(queue string) bool {
@@ -40,8 +40,8 @@ func (l *limits) known(queue string) bool {
 func (l *limits) learn(queue string)  { l.queues.Store(queue, true) }
 func (l *limits) forget(queue string) { l.queues.Delete(queue) }
 
-// claimLimited claims from a queue with limits, one claim after the other: what is in flight is counted
-// after the lock was got, so that nobody can add to it. What ends meanwhile only makes more room.
+// claimLimited claims from a queue with limits, one claim at a time. Jobs in flight are counted under the lock, so
+// no other claim can add to them. Jobs that end meanwhile only make more room.
 func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (out sluice.Claimed, limited bool, err error) {
 	walk := s.marks.walk(request.Queue, request.Lead)
 	var locked *gate
@@ -82,7 +82,7 @@ func (s *Store) claimLimited(ctx context.Context, request sluice.ClaimRequest) (
 	return out, limited, err
 }
 
-// advance moves the marks beyond what was claimed from a queue or its lines, once that has been committed.
+// advance moves the marks past the jobs claimed from a queue or its lines. Call it after the commit.
 func (s *Store) advance(g *gate, w walk, jobs []*sluice.Claim) {
 	if !g.byTenant {
 		w.advance(jobs)
@@ -97,53 +97,54 @@ func (s *Store) advance(g *gate, w walk, jobs []*sluice.Claim) {
 	}
 }
 
-// gate is what a queue's settings say to a claim, and what the claims before it have left.
+// gate is the part of a queue's settings and state that decides a claim.
 type gate struct {
-	settings sluice.Settings // paused and the limits alone, its tenants' too
+	settings sluice.Settings // only paused and the limits, including tenants' limits
 	version  int64           // of the settings
-	changed  time.Time       // when they were, the last time
-	isNew    bool            // nobody has claimed by this version yet
+	changed  time.Time       // time of the last change of the settings
+	isNew    bool            // no claim has used this version yet
 	bucket   flow.Bucket
 	window   flow.Window
-	// permitsFrom is before all permits; zero: that is not known.
+	// permitsFrom is before all permits. Zero: unknown.
 	permitsFrom time.Time
-	wasSet      bool         // the server's clock
-	reading     flow.Reading // of it
+	wasSet      bool         // the server's clock was set
+	reading     flow.Reading // of the server's clock
 	now         time.Time    // by the server's clock
-	at          time.Time    // the instant of the claim: now, but later than that of every claim before it
-	stored      time.Time    // up to when the row says that claims were made
+	at          time.Time    // the instant of the claim: now, but later than every earlier claim's
+	stored      time.Time    // the instant up to which the row records claims
 	count       counting
 	byTenant    bool
-	engine      string // that runs the queue's jobs
+	engine      string // runs the queue's jobs
 	turns       turns
 	adopted     []adopted
-	more        bool      // there is more to be put in line than one claim does
-	hintsTo     time.Time // the last hint that was taken in
+	more        bool      // more jobs wait to enter lines than one claim moves
+	hintsTo     time.Time // the last hint that was read
 }
 
-// adopted is a job that was put into its tenant's line.
+// adopted is a job that entered its tenant's line.
 type adopted struct {
 	priority int
 	place    place
 }
 
-// counting is from where what is in flight is counted. An old transaction keeps the index entries of all
-// that was claimed since; they lie before it.
+// counting is the place from which jobs in flight are counted. An old transaction keeps the index entries of all
+// jobs that were claimed since it began; they lie before this place.
 type counting struct {
-	from    time.Time // nothing in flight was claimed before; zero: that is not known
-	version int64     // of the settings, when the queue was last claimed from
+	from    time.Time // nothing in flight was claimed before; zero: unknown
+	version int64     // of the settings at the last claim
 	since   time.Time // when that version was first seen
 }
 
-// straggle is how long a claim may take that began before it could know of the limits, and so did not
-// wait for the lock. Until then all that is in flight is counted, wherever it lies.
+// straggle is the longest time of a claim that began before it could know of the limits, and so did not wait for
+// the lock. Until that time has passed, all jobs in flight are counted.
 const straggle = time.Minute
 
-// busyWait is when to claim again from a queue whose lock another claim has. Nobody waits for the lock: a
-// process that has it may be frozen, and the worker has other queues to claim from.
+// busyWait is when to claim again from a queue whose lock another claim holds. No claim waits for the lock: the
+// process that holds it may be frozen, and the worker has other queues to claim from.
 const busyWait = 10 * time.Millisecond
 
-// lockFlow locks what a queue's limits are kept by. No gate: it has none, or another claim has the lock.
+// lockFlow locks the row of a queue's limits. If busy is set, another claim holds the lock. Without both, the queue
+// has no limits.
 func lockFlow(ctx context.Context, tx *pipeline, queue string) (locked *gate, busy bool, err error) {
 	if locked, err = tryFlow(ctx, tx, queue); err != nil || locked != nil {
 		return locked, false, err
@@ -159,7 +160,7 @@ func lockFlow(ctx context.Context, tx *pipeline, queue string) (locked *gate, bu
 	return locked, false, err
 }
 
-// tryFlow locks the row of a queue's limits; nil: there is none that could be locked.
+// tryFlow locks the row of a queue's limits. Nil: no row could be locked.
 func tryFlow(ctx context.Context, tx *pipeline, queue string) (*gate, error) {
 	gates, err := list(ctx, tx, scanGate, flowLockSQL, queue)
 	if err != nil || len(gates) == 0 {
@@ -196,7 +197,7 @@ func scanGate(row pgx.CollectableRow) (gate, error) {
 	return g, err
 }
 
-// claimThrough claims what the limits allow, and keeps what is left of them.
+// claimThrough claims the jobs that the limits allow, and stores the remaining rate and turns.
 func (s *Store) claimThrough(ctx context.Context, tx *pipeline, g *gate, walk walk, request sluice.ClaimRequest) (out sluice.Claimed, err error) {
 	before := *g
 	if request.Limit == 0 {
@@ -244,7 +245,8 @@ func (s *Store) claimRoom(ctx context.Context, tx *pipeline, g *gate, walk walk,
 	return nil, nil
 }
 
-// nextDue says how long until a job may be claimed. Unwalked: no claim has walked from the front, but this may.
+// nextDue returns how long until a job may be claimed. Unwalked means that no claim has walked from the front yet,
+// and that nextDue may.
 func (g *gate) nextDue(ctx context.Context, tx *pipeline, walk walk, unwalked bool) (time.Duration, error) {
 	begun := time.Now()
 	due, _, _, err := walk.nextDue(ctx, tx)
@@ -258,11 +260,11 @@ func (g *gate) nextDue(ctx context.Context, tx *pipeline, walk walk, unwalked bo
 	return sooner(due, inLine), err
 }
 
-// mustKeep reports whether the row has to be written. Without a rate or turns that is once a second: each
-// version of it is kept by an old transaction, and what it says stays true, because later claims have later
-// instants, and the marks of turns only move on.
+// mustKeep reports whether the row must be written. Without a rate or turns, once a second is enough, because an
+// old transaction keeps each version of the row. The old contents stay true: later claims have later instants, and
+// the cursors of turns only move on.
 func (g *gate) mustKeep(before gate, claimed int) bool {
-	setBack := g.turns.wakesFrom.Before(before.turns.wakesFrom) // the clock was: lines sleep until instants before
+	setBack := g.turns.wakesFrom.Before(before.turns.wakesFrom) // the clock was set back: lines sleep until earlier instants
 	if g.wasSet || g.turns.mark != before.turns.mark || g.turns.since != before.turns.since || setBack {
 		return true
 	}
@@ -276,7 +278,7 @@ func (g *gate) keep(tx *pipeline, queue string) {
 		g.reading.Ahead.Microseconds())
 }
 
-// inFlight counts what is in flight, as far as the limit, and notes from where it needs to be counted.
+// inFlight counts the jobs in flight up to the limit, and notes the place from which to count.
 func (g *gate) inFlight(ctx context.Context, tx *pipeline, queue string) (int, error) {
 	if g.settings.InFlightLimit == 0 {
 		return 0, nil

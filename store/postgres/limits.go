@@ -38,7 +38,7 @@ func tenantLimits(ctx context.Context, db rowsQuerier, tier, tenant string) ([]s
 	return list(ctx, db, func(row pgx.CollectableRow) (sluice.TenantLimits, error) { return scanLimits(row) }, tenantLimitsSQL, tier, tenant)
 }
 
-// scanLimits reads limits, behind other columns.
+// scanLimits reads limits from the columns after the first ones.
 func scanLimits(row pgx.CollectableRow, before ...any) (sluice.TenantLimits, error) {
 	var l sluice.TenantLimits
 	var rate *float64
@@ -53,7 +53,7 @@ func scanLimits(row pgx.CollectableRow, before ...any) (sluice.TenantLimits, err
 	return l, err
 }
 
-// Terms finds the limits that count for tenants.
+// Terms returns the limits in effect of tenants.
 func (s *Store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
 	out := make(map[string]sluice.Terms, len(tenants))
 	err := s.call(ctx, "look at limits", func(ctx context.Context, _ bool) error {
@@ -66,7 +66,7 @@ func (s *Store) Terms(ctx context.Context, queue sluice.Queue, tenants []string,
 	return out, err
 }
 
-// SaveTenantLimits stores limits, and tells the audit. Triggers wake the lines of the tenants.
+// SaveTenantLimits stores limits and their audit entry. Triggers wake the lines of the tenants.
 func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits, act sluice.Act) (sluice.TenantLimits, error) {
 	saved := limits
 	err := s.call(ctx, "save limits", func(ctx context.Context, again bool) error {
@@ -103,13 +103,13 @@ func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits
 	return saved, err
 }
 
-// sameLimits compares what limits say.
+// sameLimits compares limits without version and change.
 func sameLimits(a, b sluice.TenantLimits) bool {
 	b.Version, b.ChangedAt, b.ChangedBy, b.Reason = a.Version, a.ChangedAt, a.ChangedBy, a.Reason
 	return reflect.DeepEqual(a, b)
 }
 
-// Delete forgets a tier or a tenant, and its limits.
+// Delete deletes a tier or a tenant, and its limits.
 func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error {
 	text := tenantDeleteSQL
 	if object == sluice.ObjectTier {

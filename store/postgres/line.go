@@ -49,21 +49,21 @@ var lineKeepSQL string
 var lineNextSQL string
 
 const (
-	// maxMoved bounds how many jobs one claim puts into lines before it serves, and how many lines it wakes.
+	// maxMoved is how many jobs one claim moves into lines before it serves, and how many lines it wakes.
 	maxMoved = 1000
-	// maxHints bounds how many hints one claim takes in. They cost less: some 10 ms of the claim. With 5,000 a claim in which
-	// thousands of tenants had just come took 40 ms.
+	// maxHints is how many hints one claim reads. Hints cost less than jobs: some 10 ms of the claim. With 5,000
+	// hints, a claim took 40 ms when thousands of tenants had just come.
 	maxHints = 1500
 )
 
-// turns is how far the turns of a queue's tenants are.
+// turns is the state of the turns of a queue's tenants.
 type turns struct {
 	mark      flow.Mark
-	wakesFrom time.Time // no line sleeps until an instant before
-	since     time.Time // since when there are turns; zero: there are none
+	wakesFrom time.Time // no line sleeps until an earlier instant
+	since     time.Time // when turns began; zero: there are none
 }
 
-// wakesOn is from when on to look for lines that wake.
+// wakesOn is the instant from which to look for lines that wake.
 func (t turns) wakesOn() time.Time {
 	if t.wakesFrom.IsZero() {
 		return front.dueAt
@@ -84,12 +84,12 @@ type serving struct {
 	jobs    []*sluice.Claim
 }
 
-// lineRow is what the store knows of a line beside what it is.
+// lineRow is the store's data of a line beside the line itself.
 type lineRow struct {
 	place       pgtype.TID
 	countedFrom time.Time
-	changed     time.Time // when the limits that count for it were, the last time
-	untold      bool      // the end of something in flight will not be told
+	changed     time.Time // when the limits in effect were last changed
+	untold      bool      // the end of a job in flight will leave no hint
 	walk        walk
 }
 
@@ -108,8 +108,7 @@ func (s *Store) serve(ctx context.Context, tx *pipeline, g *gate, stray walk, re
 	return v.jobs, err
 }
 
-// fillLines takes in what was told of the lines of a queue, puts jobs into them that are not there, and wakes
-// those whose time has come.
+// fillLines reads the hints on the lines of a queue, moves jobs into lines, and wakes the lines that are due.
 func (s *Store) fillLines(ctx context.Context, tx *pipeline, g *gate, stray walk) error {
 	begun := time.Now()
 	news := make(map[string]*news)
@@ -124,15 +123,15 @@ func (s *Store) fillLines(ctx context.Context, tx *pipeline, g *gate, stray walk
 	return wakeLines(ctx, tx, g, stray.queue, news)
 }
 
-// news is what is new in a line.
+// news is the changes of a line.
 type news struct {
 	jobs  int32
-	dueAt time.Time // of the first job that came in; zero: none did
+	dueAt time.Time // of the first job that came; zero: none came
 	room  bool
 	terms bool
 }
 
-// arrived notes that jobs came in.
+// arrived records that jobs came.
 func (n *news) arrived(jobs int32, dueAt time.Time) {
 	n.jobs |= jobs
 	if !dueAt.IsZero() && (n.dueAt.IsZero() || dueAt.Before(n.dueAt)) {
@@ -140,7 +139,7 @@ func (n *news) arrived(jobs int32, dueAt time.Time) {
 	}
 }
 
-// takeHints takes in what was told of lines. It says when the next claim looks from the front on; 0: this one does.
+// takeHints reads hints on lines, and returns how long until the next claim reads from the front. 0: this one does.
 func (s *Store) takeHints(tx *pipeline, g *gate, queue, statement string, all map[string]*news) (untilFront time.Duration) {
 	from, untilFront := s.hintMarks.start(queue)
 	tx.queue(statement, func(rows pgx.Rows) error {
@@ -173,7 +172,7 @@ func newsOf(all map[string]*news, tenant string) *news {
 	return n
 }
 
-// adopt puts jobs into the lines of their tenants that do not stand in line.
+// adopt moves jobs without a line into the lines of their tenants.
 func (s *Store) adopt(tx *pipeline, g *gate, stray walk, all map[string]*news) {
 	order, dueAts, ids := stray.inOrder(sluice.ClaimRequest{}.Priorities())
 	tx.queue(lineAdoptSQL, func(rows pgx.Rows) error {
@@ -207,7 +206,7 @@ func wakeLines(ctx context.Context, tx *pipeline, g *gate, queue string, all map
 	return exec(ctx, tx, lineWakeSQL, queue, tenants, jobs, dueAt, room, terms, g.now, g.turns.mark.Behind())
 }
 
-// wakeDue wakes the lines whose time has come, and notes up to when that was done.
+// wakeDue wakes the lines that are due, and records the instant up to which it did.
 func wakeDue(tx *pipeline, g *gate, w walk) {
 	tx.queue(lineDueSQL, func(rows pgx.Rows) error {
 		var woken int
@@ -226,13 +225,13 @@ func wakeDue(tx *pipeline, g *gate, w walk) {
 	}, w.queue, g.turns.wakesOn(), g.now.Add(w.lead), g.turns.mark.Behind(), maxMoved)
 }
 
-// contextual gives the serving a context, which the arithmetic of package flow has no use for.
+// contextual adds a context to a serving, because the methods that [flow.Serve] calls take none.
 type contextual struct {
 	*serving
 	ctx context.Context
 }
 
-// First gives the first active lines, with their terms and with what they have in flight.
+// First returns the first active lines, with their limits and their jobs in flight.
 func (v contextual) First(mark flow.Mark, limit int) ([]*flow.Line, error) {
 	clear(v.lines)
 	lines, err := list(v.ctx, v.tx, v.scanLine, lineFirstSQL, v.request.Queue, mark.Turn, mark.Tenant, limit)
@@ -263,13 +262,13 @@ func (v *serving) scanLine(row pgx.CollectableRow) (*flow.Line, error) {
 	return l, err
 }
 
-// terms are a tenant's, and when the limits that they come from were changed the last time.
+// terms are a tenant's limits in effect, and the time of their last change.
 type terms struct {
 	sluice.Terms
 	changed time.Time
 }
 
-// termsOf finds the limits that count for tenants.
+// termsOf returns the limits in effect of tenants.
 func termsOf(ctx context.Context, db rowsQuerier, queue string, s sluice.Settings, tenants []string, now time.Time) (map[string]terms, error) {
 	nearest := make(map[string][]sluice.TenantLimits)
 	_, err := list(ctx, db, func(row pgx.CollectableRow) (struct{}, error) {
@@ -299,8 +298,8 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// count counts what tenants that have a capacity have in flight, as far as the capacity, and notes from where
-// it needs to be counted.
+// count counts the jobs in flight of tenants with a concurrency limit, up to that limit, and notes the place from
+// which to count.
 func (v contextual) count(lines []*flow.Line) error {
 	limited := make(map[string]*flow.Line)
 	var tenants []string
@@ -330,8 +329,8 @@ func (v contextual) count(lines []*flow.Line) error {
 		kept := v.lines[l]
 		l.Held, kept.untold = held, untold
 		if v.gate.at.Sub(latest(toldApart, kept.changed)) > straggle {
-			// Not from this claim's instant on: the next one's is later than what is stored, but may be before
-			// this one's if the clock is set back.
+			// Not this claim's instant: the next claim's is later than the stored one. If the clock is set back, it
+			// may be earlier than this one's.
 			kept.countedFrom = v.gate.stored
 			if first.Valid && timeOf(first).Before(kept.countedFrom) {
 				kept.countedFrom = timeOf(first)
@@ -342,7 +341,7 @@ func (v contextual) count(lines []*flow.Line) error {
 	return err
 }
 
-// arguments gives lines as the statements take them.
+// arguments returns lines as the statements take them.
 func (v *serving) arguments(lines []*flow.Line) (tenants []string, shares, jobs []int32, dueAts []time.Time, ids uuidArray) {
 	for _, l := range lines {
 		tenants, shares, jobs = append(tenants, l.Tenant), append(shares, int32(l.Share)), append(jobs, int32(l.Jobs))
@@ -352,7 +351,7 @@ func (v *serving) arguments(lines []*flow.Line) (tenants []string, shares, jobs 
 	return tenants, shares, jobs, dueAts, ids
 }
 
-// Claim claims the shares of lines.
+// Claim claims each line's share.
 func (v contextual) Claim(lines []*flow.Line) error {
 	begun := time.Now()
 	tenants, shares, waiting, dueAts, ids := v.arguments(lines)
@@ -380,8 +379,8 @@ func (v contextual) Claim(lines []*flow.Line) error {
 	return nil
 }
 
-// nearCapacity gives the tenants who will have half of their capacity in flight, or more. The ends of their jobs are
-// told, because they may make room.
+// nearCapacity returns the tenants that will have at least half of their limit in flight. The ends of their jobs
+// leave hints, because they may make room.
 func nearCapacity(lines []*flow.Line) []string {
 	near := []string{}
 	for _, l := range lines {
@@ -392,7 +391,7 @@ func nearCapacity(lines []*flow.Line) []string {
 	return near
 }
 
-// walked notes how long walking along lines took.
+// walked records how long a walk along lines took.
 func (v *serving) walked(lines []*flow.Line, cost time.Duration) {
 	for _, l := range lines {
 		walk := v.lines[l].walk
@@ -400,7 +399,7 @@ func (v *serving) walked(lines []*flow.Line, cost time.Duration) {
 	}
 }
 
-// Look says what is left in lines. What lies behind a mark was not looked at; such a line wakes soon.
+// Look reads which jobs remain in lines, but not behind a mark. A line with a mark wakes soon.
 func (v contextual) Look(lines []*flow.Line) error {
 	tenants, _, waiting, dueAts, ids := v.arguments(lines)
 	for _, l := range lines {
@@ -431,7 +430,7 @@ func (v contextual) Look(lines []*flow.Line) error {
 	return err
 }
 
-// untoldWait is when to look again at a line that is full of jobs of which some ends will not be told.
+// untoldWait is when to look again at a full line if some jobs in flight will leave no hint when they end.
 const untoldWait = time.Second
 
 // Keep stores lines after they were served.
@@ -455,7 +454,7 @@ func (v contextual) Keep(lines []*flow.Line) error {
 	return nil
 }
 
-// linesNext says how long until a line of the queue may be claimed from; negative: none wakes by itself.
+// linesNext returns how long until a claim may find jobs in a line of the queue. Negative: no line wakes by itself.
 func (g *gate) linesNext(ctx context.Context, tx *pipeline, w walk) (time.Duration, error) {
 	rows, err := query(ctx, tx, lineNextSQL, w.queue, g.turns.mark.Turn, g.turns.mark.Tenant, g.turns.wakesOn())
 	if err != nil {
@@ -476,7 +475,7 @@ func (g *gate) linesNext(ctx context.Context, tx *pipeline, w walk) (time.Durati
 	return max(timeOf(wakeAt).Sub(now.Add(w.lead)), 0), nil
 }
 
-// sooner is the shorter of two waits, of which a negative one has no end.
+// sooner returns the shorter of two waits. A negative wait has no end.
 func sooner(a, b time.Duration) time.Duration {
 	if a < 0 || b >= 0 && b < a {
 		return b
@@ -484,7 +483,7 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// dissolve takes jobs out of the lines of a queue that does not serve its tenants in turns any more.
+// dissolve moves jobs out of the lines of a queue that no longer serves its tenants in turns.
 func (s *Store) dissolve(ctx context.Context, db rowsQuerier, queue string) error {
 	moved, err := list(ctx, db, pgx.RowTo[pgtype.UUID], lineDissolveSQL, queue, maxMoved)
 	if len(moved) > 0 {

@@ -30,16 +30,16 @@ var hintStaleSQL string
 var hintLeftSQL string
 
 const (
-	// hintPatience is how long hints are left to the claims of their queue. It has none while it is paused or
-	// nobody works for it.
+	// hintPatience is how long hints are left to the claims of their queue. A queue has no claims while it is
+	// paused or no worker serves it.
 	hintPatience = 10 * time.Second
-	// hintSlices bounds how many times maxHints upkeep takes in from a queue at once.
+	// hintSlices is how many slices of maxHints upkeep reads from a queue at once.
 	hintSlices = 34
-	// maxForgotten bounds how many lines are deleted while claims of their queue stand back.
+	// maxForgotten is how many lines are deleted while claims of their queue wait.
 	maxForgotten = 200
 )
 
-// mendHints takes in what was told of lines where no claim does.
+// mendHints reads hints that no claim reads.
 func (s *Store) mendHints(ctx context.Context) error {
 	queues, err := s.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Store) mendHints(ctx context.Context) error {
 	return nil
 }
 
-// takeStaleHints takes in some hints of a queue, if they are old.
+// takeStaleHints reads some hints of a queue, if they are old.
 func (s *Store) takeStaleHints(ctx context.Context, queue string) (more bool, err error) {
 	err = s.call(ctx, "mend hints", func(ctx context.Context, _ bool) error {
 		stale, err := s.hasStaleHints(ctx, queue)
@@ -85,8 +85,8 @@ func (s *Store) takeStaleHints(ctx context.Context, queue string) (more bool, er
 	return more, err
 }
 
-// neverServed gives the gate of a queue that has no limits, of which no claim has made a line: its hints tell nobody
-// anything. None: the queue has one in this moment.
+// neverServed returns a gate for a queue without limits that no claim has served by lines: its hints are of no use.
+// Nil: the queue has just got its row.
 func neverServed(ctx context.Context, tx *pipeline, queue string) (*gate, error) {
 	there, err := list(ctx, tx, pgx.RowTo[bool], flowThereSQL, queue)
 	if err != nil || there[0] {
@@ -95,8 +95,8 @@ func neverServed(ctx context.Context, tx *pipeline, queue string) (*gate, error)
 	return &gate{}, nil
 }
 
-// hasStaleHints reports whether a queue has hints that were left to claims for long enough. It keeps marks of its
-// own: those of claims say up to where hints were taken in, not looked at.
+// hasStaleHints reports whether a queue has hints that claims have left for hintPatience. The check has separate
+// marks: the marks of claims end at hints that were read, not at hints that were checked.
 func (s *Store) hasStaleHints(ctx context.Context, queue string) (bool, error) {
 	begun := time.Now()
 	from, untilFront := s.staleMarks.start(queue)
@@ -116,11 +116,11 @@ func (s *Store) hasStaleHints(ctx context.Context, queue string) (bool, error) {
 	return stale, err
 }
 
-// takeHintsOf takes in hints under the lock of a queue's flow, as a claim does. Where tenants do not take turns any
-// more, they say only which of the lines that are left are to be looked at when that changes.
+// takeHintsOf reads hints under the lock of a queue's flow, as a claim does. If the tenants no longer take turns,
+// the hints only mark the remaining lines for the time when turns return.
 func (s *Store) takeHintsOf(ctx context.Context, tx *pipeline, g *gate, queue string) error {
 	if g.turns.wakesFrom.After(g.now) {
-		return nil // the clock was set back; the next claim notes from when on lines wake
+		return nil // the clock was set back; the next claim records when lines wake
 	}
 	begun := time.Now()
 	statement := lineHintsSQL
@@ -141,21 +141,21 @@ func (s *Store) takeHintsOf(ctx context.Context, tx *pipeline, g *gate, queue st
 	return wakeLines(ctx, tx, g, queue, told)
 }
 
-// toldUpTo moves the marks beyond the hints that were taken in, once that has been committed.
+// toldUpTo moves the marks past the hints that were read. Call it after the commit.
 func (s *Store) toldUpTo(g *gate, queue string) {
 	if !g.hintsTo.IsZero() {
 		s.hintMarks.advance(queue, 1, place{dueAt: g.hintsTo}, g.now)
 	}
 }
 
-// idleLine is a line that upkeep looked at.
+// idleLine is a line that upkeep evaluated.
 type idleLine struct {
 	lineName
 	version int64
 	idle    bool // no job waits in it, and none is in flight
 }
 
-// pruneLines forgets lines of a slice that have nothing to do, so that those of tenants who went do not stay for ever.
+// pruneLines deletes idle lines in one slice, so that lines of former tenants do not stay for ever.
 func (s *Store) pruneLines(ctx context.Context, limit int) error {
 	s.mending.Lock()
 	defer s.mending.Unlock()
@@ -181,7 +181,7 @@ func (s *Store) pruneLines(ctx context.Context, limit int) error {
 	return errors.Join(failed...)
 }
 
-// idleLines looks at a slice of the lines.
+// idleLines evaluates a slice of the lines.
 func (s *Store) idleLines(ctx context.Context, limit int) ([]idleLine, error) {
 	queues, err := listQueues(ctx, s.pool, sluice.QueueFilter{})
 	if err != nil {
@@ -209,9 +209,9 @@ func byQueue(slice []idleLine) map[string][]idleLine {
 	return out
 }
 
-// forgetLines deletes those lines of one queue of which nothing would be lost. Whoever served one since has written
-// it. Jobs that came in since are told of, and whoever takes that in makes the line anew. If a claim has the lock, the
-// lines wait for the next walk.
+// forgetLines deletes the lines of one queue that hold no state worth keeping. Each claim that served a line has
+// written its row, and jobs that came since have left hints that make the line again. If a claim holds the lock,
+// the lines wait for the next pass.
 func (s *Store) forgetLines(ctx context.Context, lines []idleLine) error {
 	queue := lines[0].queue
 	var tenants []string

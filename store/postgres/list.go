@@ -31,13 +31,13 @@ var listKeySQL string
 //go:embed sql/list_floor.sql
 var listFloorSQL string
 
-// listSQL lists the jobs to which a way leads.
+// listSQL holds the statement for each way to find jobs.
 var listSQL = map[history.Way]string{
 	history.ByKey: listKeySQL, history.ByTenant: listTenantSQL, history.Unfinished: listLiveSQL, history.Finished: listDoneSQL,
 	history.Dead: listDeadSQL,
 }
 
-// Jobs lists jobs, the newest first.
+// Jobs lists jobs, newest first.
 func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page, error) {
 	var labels *string
 	if len(filter.Labels) > 0 {
@@ -82,8 +82,8 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	return sluice.NewestPage(found, filter.Limit, floor), nil
 }
 
-// listFloor says at which job a page ends that has nothing but labels to go by, so that it takes no longer the longer the
-// history is. Zero: it goes to the end.
+// listFloor returns the job at which a search by labels alone ends, so that a long history does not make a page
+// slower. Zero: the search goes to the end.
 func listFloor(ctx context.Context, tx *pipeline, filter sluice.JobFilter, before sluice.ID) (sluice.ID, error) {
 	if !history.Bounded(filter) {
 		return sluice.ID{}, nil

@@ -36,7 +36,7 @@ var depthSQL string
 //go:embed sql/audit.sql
 var auditSQL string
 
-// Job looks one job up. A role that only reads gets it without payload, checkpoint and result, and Withheld says so.
+// Job returns one job. For a role that only reads, payload, checkpoint and result are missing, and Withheld is set.
 func (s *Store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
 	j, err := lookUp(ctx, s, "look up job", scanJobAndKey, jobSQL, [16]byte(id))
 	if !errors.Is(err, sluice.ErrReader) {
@@ -63,7 +63,7 @@ func scanJobAndKey(row pgx.CollectableRow) (sluice.Job, error) {
 	return j, err
 }
 
-// lookUp reads the one row of a thing; if there is none, it is an ErrNotFound.
+// lookUp reads one row. If there is none, it returns a [sluice.ErrNotFound].
 func lookUp[T any](ctx context.Context, s *Store, verb string, scan pgx.RowToFunc[T], text string, args ...any) (one T, err error) {
 	var found []T
 	err = s.call(ctx, verb, func(ctx context.Context, _ bool) (err error) {
@@ -81,7 +81,7 @@ func lookUp[T any](ctx context.Context, s *Store, verb string, scan pgx.RowToFun
 
 func scanJob(row pgx.CollectableRow) (sluice.Job, error) { return scanJobAnd(row) }
 
-// scanJobAnd reads a job, and what follows it in the row.
+// scanJobAnd reads a job and the columns after it.
 func scanJobAnd(row pgx.CollectableRow, more ...any) (sluice.Job, error) {
 	var j sluice.Job
 	var id, blockedBy pgtype.UUID
@@ -133,7 +133,7 @@ func scanAttempt(row pgx.CollectableRow) (sluice.Attempt, error) {
 	return a, err
 }
 
-// Outlook tells what is known of a job's turn.
+// Outlook returns the facts that decide when a job starts.
 func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
 	row, err := lookUp(ctx, s, "look at a job's turn", scanTurn, outlookSQL, [16]byte(id), sluice.OutlookLimit)
 	if err != nil {
@@ -168,13 +168,13 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 	return row.Outlook, err
 }
 
-// turnRow is a job's turn as outlook.sql gives it.
+// turnRow is a job's outlook as outlook.sql returns it.
 type turnRow struct {
 	sluice.Outlook
 	queue, tenant string
-	settings      sluice.Settings // the limits alone
-	line          flow.Bucket     // of the tenant
-	bucket        flow.Bucket     // of the queue
+	settings      sluice.Settings // only the limits
+	line          flow.Bucket     // the tenant's
+	bucket        flow.Bucket     // the queue's
 }
 
 func scanTurn(row pgx.CollectableRow) (turnRow, error) {
@@ -200,7 +200,7 @@ func (s *Store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
 	return s.Glance(ctx, queue, sluice.DepthLimit)
 }
 
-// Glance counts the jobs of a queue up to a limit.
+// Glance counts the jobs of a queue, each figure up to limit.
 func (s *Store) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
 	d := sluice.Depth{Queue: queue}
 	err := s.call(ctx, "count jobs", func(ctx context.Context, _ bool) error {
@@ -218,7 +218,7 @@ func (s *Store) Glance(ctx context.Context, queue string, limit int) (sluice.Dep
 	return d, err
 }
 
-// Audit lists what was done, the newest first.
+// Audit lists audit entries, newest first.
 func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {
 	var out []sluice.AuditEntry
 	err := s.call(ctx, "read audit", func(ctx context.Context, _ bool) (err error) {

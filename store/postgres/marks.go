@@ -13,25 +13,24 @@ import (
 var priorities = []int16{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
 const (
-	// markSlack keeps the marks this much behind the store's clock. A job that is enqueued while
-	// a claim runs may become visible behind jobs that were claimed already.
+	// markSlack is how far the marks stay behind the store's clock. A job that is enqueued during a claim may
+	// become visible behind jobs that were already claimed.
 	markSlack = 100 * time.Millisecond
-	// walkShare bounds what walking from the very front may cost: a claim does so again when this
-	// many times what it costs has passed since the last such walk, so that it takes at most a
-	// twentieth of the time, however many dead index entries an old transaction keeps.
+	// walkShare limits the cost of walks from the front. A claim walks from the front only when walkShare times the
+	// cost of such a walk has passed since the last one. So these walks take at most a twentieth of the time, even
+	// if an old transaction keeps many dead index entries.
 	walkShare = 20
-	// maxMarked is of how many queues or lines marks are remembered. Without them a claim walks from the
-	// front, which costs little where few jobs were claimed.
+	// maxMarked is how many queues or lines have marks. Without marks, a claim walks from the front, which is cheap
+	// where few jobs were claimed.
 	maxMarked = 4096
-	// cheapWalk is what a walk from the front may cost to be made at once when this process itself
-	// put a job behind the marks.
+	// cheapWalk is the cost up to which a claim walks from the front at once after this process put a job behind
+	// the marks.
 	cheapWalk = 20 * time.Millisecond
 )
 
-// marks remembers, for each queue and priority, up to where the claim index was emptied by claims of
-// this process. Claims go on from there instead of stepping over dead entries. Every now and then
-// a claim walks from the front, and finds what came in behind a mark: jobs that were released,
-// recovered or enqueued with a due_at in the past.
+// marks remembers, for each queue and priority, the low-water mark in the claim index up to which claims of this
+// process have emptied it. Claims begin there instead of stepping over dead entries. Now and then a claim walks
+// from the front, and finds jobs that came behind a mark: released, recovered or enqueued late.
 type marks struct {
 	mu     sync.Mutex
 	queues map[string]*queueMarks
@@ -40,24 +39,24 @@ type marks struct {
 type queueMarks struct {
 	place     [10]place
 	walkedAt  time.Time                // when a claim last walked from the front
-	walks     [keptWalks]time.Duration // how long the last of these walks took, the latest first
-	walked    int                      // how many of them there were
+	walks     [keptWalks]time.Duration // durations of the last walks from the front, latest first
+	walked    int                      // how many walks from the front there were
 	peekedAt  time.Time                // when a look last walked from the front
-	disturbed bool                     // this process put a job behind the marks since
-	usual     time.Duration            // how long walks from the marks take: what any statement takes here
+	disturbed bool                     // this process has put a job behind the marks since
+	usual     time.Duration            // duration of walks from the marks, as of any statement here
 }
 
-// keptWalks is of how many walks from the front it is remembered how long they took. The shortest counts: one that was
-// held up by something else says nothing of what lies in its way.
+// keptWalks is how many walks from the front have their durations kept. The shortest counts: a walk that something
+// else held up says nothing about dead entries.
 const keptWalks = 3
 
-// cost is what a walk from the front takes beyond one from the marks. On a slow network, or beside a busy server, both
-// take long, and the difference is what dead index entries cost.
+// cost returns how much longer a walk from the front takes than one from the marks. A slow network or a busy server
+// delays both, so the difference is the cost of dead index entries.
 func (q *queueMarks) cost() time.Duration {
 	return max(q.shortest()-q.usual, 0)
 }
 
-// shortest is how long the shortest of the walks from the front took.
+// shortest returns the duration of the shortest kept walk from the front.
 func (q *queueMarks) shortest() time.Duration {
 	if q.walked == 0 {
 		return 0
@@ -65,8 +64,8 @@ func (q *queueMarks) shortest() time.Duration {
 	return slices.Min(q.walks[:min(q.walked, keptWalks)])
 }
 
-// cheap reports whether a walk from the front may be made at once, because a job is known to lie behind the marks. The
-// first walks are: they also take what a new connection and a new statement do.
+// cheap reports whether a claim may walk from the front at once, because a job is known to lie behind the marks.
+// The first walks always may: they include the cost of a new connection and a new statement.
 func (q *queueMarks) cheap() bool {
 	return q.walked < keptWalks || q.cost() <= cheapWalk || q.shortest() <= 2*q.usual
 }
@@ -84,11 +83,11 @@ func (p place) before(q place) bool {
 	return bytes.Compare(p.id[:], q.id[:]) < 0
 }
 
-// front is before every position: PostgreSQL's times begin where Go's do not reach.
+// front is before every position: PostgreSQL's times begin before Go's.
 var front = place{dueAt: time.Date(-4000, 1, 1, 0, 0, 0, 0, time.UTC)}
 
-// start says where a claim begins in each priority, and how long until one may walk from the very
-// front; 0: this one does.
+// start returns where a claim begins in each priority, and how long until a claim may walk from the front. 0: this
+// one does.
 func (m *marks) start(queue string) (from [10]place, untilFront time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,14 +95,14 @@ func (m *marks) start(queue string) (from [10]place, untilFront time.Duration) {
 	if wait := walkShare*q.cost() - time.Since(q.walkedAt); wait > 0 && (!q.disturbed || !q.cheap()) {
 		return q.place, wait
 	}
-	q.disturbed = false // what is behind the marks is found by this walk
+	q.disturbed = false // this walk finds the jobs behind the marks
 	for i := range from {
 		from[i] = front
 	}
 	return from, 0
 }
 
-// walked notes how long a claim took, from the front or from the marks.
+// walked records how long a claim took, from the front or from the marks.
 func (m *marks) walked(queue string, took time.Duration, fromFront bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,12 +119,12 @@ func (m *marks) walked(queue string, took time.Duration, fromFront bool) {
 	q.walked++
 }
 
-// aheadOf names the marks of claims that take jobs of a queue before they are due. Those lie beyond now, and
-// would hide from other claims what falls due in between.
+// aheadOf names the marks of claims that take a queue's jobs before they are due. These marks lie in the future,
+// and would hide jobs that fall due in between from other claims.
 func aheadOf(queue string) string { return queue + " ahead" }
 
-// disturb notes that this process put a job behind the marks of a queue: the next claim walks from
-// the front, as soon as that is known to be cheap.
+// disturb records that this process put a job behind the marks of a queue. The next claim walks from the front if
+// such walks are cheap.
 func (m *marks) disturb(queue string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,8 +136,8 @@ func (m *marks) disturb(queue string) {
 	}
 }
 
-// advance notes that the index is emptied up to a claimed job, or up to a little before now. For
-// claims with a lead, now is that much later.
+// advance moves a mark up to a claimed job, or up to markSlack before now. For claims with a lead, now is later by
+// the lead.
 func (m *marks) advance(queue string, priority int, claimed place, now time.Time) {
 	if edge := (place{dueAt: now.Add(-markSlack)}); edge.before(claimed) {
 		claimed = edge
@@ -172,7 +171,7 @@ func (m *marks) queue(name string) *queueMarks {
 	return q
 }
 
-// arguments gives the marks as the claim statement takes them.
+// arguments returns the marks as the claim statement takes them.
 func arguments(from [10]place) (dueAts []time.Time, ids uuidArray) {
 	dueAts, ids = make([]time.Time, len(from)), make(uuidArray, len(from))
 	for i, p := range from {

@@ -31,9 +31,9 @@ create table if not exists sluice.migration (
     applied_at timestamptz not null default now()
 )`
 
-// Migrate brings the schema and the functions for other languages up to date, and returns the steps it ran. Each step is
-// a transaction of its own; several processes may migrate at once, and one of them does the work. Options.Migrate does the
-// same without the functions, of which Go programs have no need.
+// Migrate brings the schema and the functions for other languages up to date, and returns the steps that it ran.
+// Each step is a transaction. Several processes may migrate at once; one of them does the work. Options.Migrate
+// does the same without the functions, which Go programs do not need.
 func Migrate(ctx context.Context, dsn string) ([]sluice.Migration, error) {
 	conn, err := connectTo(ctx, dsn)
 	if err != nil {
@@ -51,7 +51,7 @@ func Migrate(ctx context.Context, dsn string) ([]sluice.Migration, error) {
 	return done, err
 }
 
-// PendingMigrations returns the steps that Migrate would run, without running them.
+// PendingMigrations returns the steps that [Migrate] would run, without running them.
 func PendingMigrations(ctx context.Context, dsn string) ([]sluice.Migration, error) {
 	conn, err := connectTo(ctx, dsn)
 	if err != nil {
@@ -99,17 +99,17 @@ func migrate(ctx context.Context, conn *pgx.Conn) ([]sluice.Migration, error) {
 	return done, nil
 }
 
-// hasTable looks for a table in the catalog's own tables. to_regclass answers from what the session keeps of the catalog,
-// and a session that has waited for an advisory lock still keeps what it read before.
+// hasTable looks for a table in the catalog's own tables. to_regclass would answer from the session's cache of the
+// catalog, which may be older than the wait for an advisory lock.
 const hasTable = `select exists (
     select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     where n.nspname = 'sluice' and c.relname = $1::text)`
 
-// underMigrationLock runs do in a transaction, while no other process migrates. Each statement of it sees what others
-// have committed by then, whatever isolation the role or the DSN sets.
+// underMigrationLock runs do in a transaction, while no other process migrates. Each of its statements sees all
+// commits until then, even if the role or the DSN sets another isolation level.
 func underMigrationLock(ctx context.Context, conn *pgx.Conn, do func(tx pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		// A step may take longer than a call, and waits for the process that migrates now.
+		// A step may take longer than a call, and waits for another process that migrates.
 		if _, err := tx.Exec(ctx, "set local statement_timeout = 0; set local lock_timeout = 0"); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func underMigrationLock(ctx context.Context, conn *pgx.Conn, do func(tx pgx.Tx) 
 	})
 }
 
-// migrateOne runs the next step, if there is one, in a transaction that holds the lock.
+// migrateOne runs the next step, if one is left, in a transaction that holds the lock.
 func migrateOne(ctx context.Context, conn *pgx.Conn) (next *sluice.Migration, err error) {
 	err = underMigrationLock(ctx, conn, func(tx pgx.Tx) error {
 		steps, err := pending(ctx, tx)
@@ -173,23 +173,23 @@ func pending(ctx context.Context, db rowsQuerier) ([]sluice.Migration, error) {
 	return migration.Pending(steps, applied)
 }
 
-// schemaSteps are the steps of the schema, read once: the files are part of the program.
+// schemaSteps reads the steps of the schema once: the files are part of the program.
 var schemaSteps = sync.OnceValues(func() ([]sluice.Migration, error) { return migration.Steps(schemaFiles, "schema") })
 
-// knownSteps is the newest step that this program knows.
+// knownSteps is the number of the newest step that this program knows.
 func knownSteps() int {
 	steps, err := schemaSteps()
 	if err != nil {
-		panic(err) // the files are part of the program, and were read when the store was opened
+		panic(err) // cannot happen: the files are part of the program, and were read when the store was opened
 	}
 	return len(steps)
 }
 
-// tooNewSQL finds the steps of the schema that need a newer program than this one.
+// tooNewSQL finds the schema step that needs the newest program, if this program is too old for it.
 const tooNewSQL = "select version, checksum, works_from from sluice.migration where works_from > $1::integer order by works_from desc limit 1"
 
-// mayWork returns an ErrNewerSchema once another program has migrated the database to a schema that this one must not
-// work on. It reads one row per second.
+// mayWork returns a [sluice.ErrNewerSchema] if another program has migrated the database to a schema that this
+// program must not use. The check reads one row per second.
 func (s *Store) mayWork(ctx context.Context, db rowsQuerier) error {
 	return s.schema.Check(func(knows int) ([]migration.Applied, error) { return tooNew(ctx, db, knows) })
 }
@@ -198,7 +198,8 @@ func tooNew(ctx context.Context, db rowsQuerier, knows int) ([]migration.Applied
 	return list(ctx, db, pgx.RowToStructByPos[migration.Applied], tooNewSQL, knows)
 }
 
-// checkSchema refuses a database that this program cannot work with, after migrating it if asked.
+// checkSchema returns an error for a database that this program cannot use. Before that, it migrates the database
+// if Options.Migrate is set.
 func (s *Store) checkSchema(ctx context.Context) error {
 	var steps []sluice.Migration
 	err := s.call(ctx, "check schema", func(ctx context.Context, _ bool) (err error) {
@@ -224,8 +225,9 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	return err
 }
 
-// CheckSchema says whether this program can work with the schema as it is now: nil if it can, an ErrNotMigrated where
-// steps are missing, an ErrNewerSchema where it is too old for what a newer one has made. It reads a few rows.
+// CheckSchema reports whether this program can use the schema as it is now. The error is a [sluice.ErrNotMigrated]
+// if steps are missing, and a [sluice.ErrNewerSchema] if the program is too old for a newer program's step.
+// CheckSchema reads a few rows.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	return s.call(ctx, "check schema", func(ctx context.Context, _ bool) error {
 		steps, err := pending(ctx, s.pool)

@@ -29,7 +29,7 @@ var operationsSQL string
 //go:embed sql/operations_open.sql
 var operationsOpenSQL string
 
-// SaveOperation stores an operation, and tells the audit of what people are to know.
+// SaveOperation stores an operation. The audit records changes of its state and its terms, but not its steps.
 func (s *Store) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (next sluice.Operation, err error) {
 	err = s.call(ctx, "save operation", func(ctx context.Context, _ bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -54,7 +54,7 @@ func (s *Store) SaveOperation(ctx context.Context, op sluice.Operation, act slui
 	return next, nil
 }
 
-// putOperation writes an operation in place of the one that is stored, if there is one.
+// putOperation replaces the stored operation in rows, if there is one.
 func putOperation(ctx context.Context, tx pgx.Tx, rows []sluice.Operation, op sluice.Operation, act sluice.Act) (next sluice.Operation, err error) {
 	var stored *sluice.Operation
 	var at time.Time
@@ -100,12 +100,12 @@ func scanOperation(row pgx.CollectableRow) (sluice.Operation, error) {
 	return sluice.OperationFromRow(version, body, now)
 }
 
-// Operation looks an operation up.
+// Operation returns one operation.
 func (s *Store) Operation(ctx context.Context, id sluice.ID) (sluice.Operation, error) {
 	return lookUp(ctx, s, "look up operation", scanOperation, operationSQL, [16]byte(id))
 }
 
-// Operations lists operations, the newest first.
+// Operations lists operations, newest first.
 func (s *Store) Operations(ctx context.Context, filter sluice.OperationFilter) ([]sluice.Operation, error) {
 	text := operationsSQL
 	if filter.Open {

@@ -41,29 +41,29 @@ var afterAgainSQL string
 //go:embed sql/awaited.sql
 var awaitedSQL string
 
-// ordered reports whether a job has its place among others.
+// ordered reports whether a job has an order key, or runs after other jobs.
 func ordered(j *sluice.Insert) bool { return j.OrderKey != "" || len(j.After) > 0 }
 
 func anyOrdered(jobs []sluice.Insert) bool {
 	return slices.ContainsFunc(jobs, func(j sluice.Insert) bool { return ordered(&j) })
 }
 
-// takePlace gives the jobs of a batch their places among others.
+// takePlace gives the jobs of a batch their places in their orders, and the jobs that they wait for.
 type takePlace struct {
-	last    map[queueKey]sluice.ID // the last unfinished job of each order key
-	places  []int64                // for those that are stored next
-	sent    map[sluice.ID]bool     // jobs of the batch that are stored already
-	known   map[sluice.ID]other    // jobs that some are to run after
+	last    map[queueKey]sluice.ID // by order key: the last unfinished job
+	places  []int64                // for the jobs that are stored next
+	sent    map[sluice.ID]bool     // jobs of the batch that are already stored
+	known   map[sluice.ID]other    // jobs that jobs of the batch run after
 	twins   map[sluice.ID]sluice.ID
 	refused map[int]error
-	behind  []sluice.ID // jobs behind which some were put, and which may have ended meanwhile
+	behind  []sluice.ID // jobs that others wait for, and which may have ended meanwhile
 }
 
-// other is a job that one is to run after.
+// other is a job that another job runs after.
 type other struct{ completed, ended bool }
 
-// newLineUp locks the order keys of a batch, and looks at what its jobs are to wait for. A batch in which none
-// has a place gets nil.
+// newLineUp locks the order keys of a batch, and reads the jobs that the batch waits for. For a batch without
+// orders and dependencies, newLineUp returns nil.
 func newLineUp(ctx context.Context, db rowsQuerier, jobs []sluice.Insert) (*takePlace, error) {
 	if !anyOrdered(jobs) {
 		return nil, nil
@@ -157,7 +157,7 @@ func findOthers(ctx context.Context, db rowsQuerier, ids uuidArray) (map[sluice.
 	return known, err
 }
 
-// refuse finds the jobs that are to run after one that is not stored, nor in the batch before them.
+// refuse finds the jobs that run after a job that is not stored and not earlier in the batch.
 func (l *takePlace) refuse(jobs []sluice.Insert) {
 	l.refused = make(map[int]error)
 	inBatch := make(map[sluice.ID]bool, len(jobs))
@@ -172,7 +172,7 @@ func (l *takePlace) refuse(jobs []sluice.Insert) {
 	}
 }
 
-// twin notes that a job of the batch came back as a duplicate: another one stands for it.
+// twin records that a job of the batch was a duplicate, and which job stands for it.
 func (l *takePlace) twin(id, twin sluice.ID) {
 	if l != nil && id != twin {
 		l.twins[id] = twin
@@ -208,7 +208,7 @@ func (l *takePlace) place(jobs []sluice.Insert, stored []int, places map[int]key
 	return places
 }
 
-// placeAfter works out what a job waits for of that which it is to run after.
+// placeAfter works out which of the jobs that j runs after j waits for.
 func (l *takePlace) placeAfter(j *sluice.Insert, place *keyPlace) {
 	var ended sluice.ID
 	var unfinished sluice.ID
@@ -217,7 +217,7 @@ func (l *takePlace) placeAfter(j *sluice.Insert, place *keyPlace) {
 			id = twin
 		}
 		place.after = append(place.after, id)
-		o := l.known[id] // of those in the batch, nothing is known, and they are unfinished
+		o := l.known[id] // zero for jobs of the batch, which are unfinished
 		switch {
 		case o.completed:
 			continue
@@ -231,7 +231,7 @@ func (l *takePlace) placeAfter(j *sluice.Insert, place *keyPlace) {
 	place.blockedBy = cmp.Or(place.blockedBy, unfinished, ended)
 }
 
-// put notes what the jobs that were just stored wait for.
+// put stores the jobs that newly stored jobs wait for.
 func (l *takePlace) put(ctx context.Context, db rowsQuerier, jobs []sluice.Insert, stored []int, places map[int]keyPlace, taken map[sluice.ID]bool) error {
 	if l == nil {
 		return nil
@@ -251,13 +251,13 @@ func (l *takePlace) put(ctx context.Context, db rowsQuerier, jobs []sluice.Inser
 	return exec(ctx, db, afterPutSQL, others, ids)
 }
 
-// sortedOnce sorts ids, and leaves each once.
+// sortedOnce sorts ids and removes duplicates.
 func sortedOnce(ids []sluice.ID) []sluice.ID {
 	slices.SortFunc(ids, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
 	return slices.Compact(ids)
 }
 
-// textOf writes ids as an array of the server's.
+// textOf writes ids as an array in the server's text form.
 func textOf(ids []sluice.ID) string {
 	if len(ids) == 0 {
 		return ""
@@ -269,8 +269,8 @@ func textOf(ids []sluice.ID) string {
 	return "{" + strings.Join(texts, ",") + "}"
 }
 
-// noteAwaited notes, before jobs are stored and in a transaction of its own, that the end of others must let
-// them go.
+// noteAwaited records that the end of some jobs must unblock others. The record is committed before the jobs are
+// stored.
 func (s *Store) noteAwaited(ctx context.Context, jobs []sluice.Insert) error {
 	if !anyOrdered(jobs) {
 		return nil
@@ -285,7 +285,7 @@ func (s *Store) noteAwaited(ctx context.Context, jobs []sluice.Insert) error {
 	}
 	for i := range jobs {
 		j := &jobs[i]
-		awaited := j.OrderKey != "" || named[j.ID] || j.Key != "" && len(j.After) > 0 // it may come behind its twin
+		awaited := j.OrderKey != "" || named[j.ID] || j.Key != "" && len(j.After) > 0 // the job may wait behind its twin
 		if _, noted := s.awaited.Load(j.Queue); awaited && !noted && !slices.Contains(queues, j.Queue) {
 			queues = append(queues, j.Queue)
 		}
@@ -304,7 +304,7 @@ func (s *Store) noteAwaited(ctx context.Context, jobs []sluice.Insert) error {
 	return err
 }
 
-// takePlaceAgain gives requeued jobs their places among others again, and returns those behind which they wait.
+// takePlaceAgain gives requeued jobs their places again, and returns the jobs that they wait for.
 func takePlaceAgain(ctx context.Context, tx pgx.Tx, ids []sluice.ID) (behind []sluice.ID, err error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -319,8 +319,8 @@ func takePlaceAgain(ctx context.Context, tx pgx.Tx, ids []sluice.ID) (behind []s
 	return slices.DeleteFunc(behind, sluice.ID.IsZero), err
 }
 
-// lockPlaces locks the order keys of jobs that are to be requeued, and returns those that have places among
-// others.
+// lockPlaces locks the order keys of jobs that are to be requeued, and returns the jobs that have an order key or
+// dependencies.
 func lockPlaces(ctx context.Context, tx pgx.Tx, ids []sluice.ID) (map[sluice.ID]bool, error) {
 	found, err := list(ctx, tx, scanWantedKey, orderKeysSQL, uuids(ids))
 	if err != nil {
@@ -338,7 +338,7 @@ func lockPlaces(ctx context.Context, tx pgx.Tx, ids []sluice.ID) (map[sluice.ID]
 	return placed, err
 }
 
-// taking leaves out the jobs of a round that are refused.
+// taking removes the refused jobs from a round.
 func (l *takePlace) taking(round []int) []int {
 	if l == nil || len(l.refused) == 0 {
 		return round
@@ -346,7 +346,7 @@ func (l *takePlace) taking(round []int) []int {
 	return slices.DeleteFunc(round, func(i int) bool { return l.refused[i] != nil })
 }
 
-// outcome is what became of the batch.
+// outcome returns the result of the batch.
 func (l *takePlace) outcome(receipts []sluice.Receipt, behind []sluice.ID) enqueued {
 	if l == nil {
 		return enqueued{receipts: receipts, behind: behind}

@@ -13,7 +13,7 @@ import (
 //go:embed sql/orphans_drop.sql
 var orphansDropSQL string
 
-// apart tells the claims of jobs whose own row somebody deleted from the others.
+// apart separates the claims of jobs whose row in sluice.job was deleted by hand.
 func apart(claims []*sluice.Claim) (there []*sluice.Claim, orphans []sluice.ID) {
 	for _, c := range claims {
 		if c.CreatedAt.IsZero() {
@@ -31,14 +31,14 @@ func apart(claims []*sluice.Claim) (there []*sluice.Claim, orphans []sluice.ID) 
 	return there, orphans
 }
 
-// existing leaves out the claims of jobs whose own row somebody deleted, and takes what is left of these out of the store.
-// Only a claim that got such a one pays for it.
+// existing removes the claims of jobs whose row was deleted by hand, and deletes the rest of these jobs. Only a
+// claim that got such a job pays for this.
 func (s *Store) existing(ctx context.Context, db rowsQuerier, request sluice.ClaimRequest, claims []*sluice.Claim) ([]*sluice.Claim, error) {
 	there, orphans := apart(claims)
 	return there, s.dropOrphans(ctx, db, request.Queue, orphans, request.Token, request.Holder)
 }
 
-// dropOrphans takes away jobs in flight whose own row somebody deleted. The zero token is any.
+// dropOrphans deletes jobs in flight whose row was deleted by hand. The zero token matches any token.
 func (s *Store) dropOrphans(ctx context.Context, db rowsQuerier, queue string, orphans []sluice.ID, token sluice.Token, by string) error {
 	if len(orphans) == 0 {
 		return nil

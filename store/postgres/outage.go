@@ -12,15 +12,15 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// Outage reports whether an error says that this store's server, or a connection to it, was out of reach. Handlers meet
-// such errors in their own transactions. Connections of a pool that Open made mark their faults; for the pool of a caller,
-// the server's own word and the address of the fault decide.
+// Outage reports whether an error means that this store's server, or a connection to it, was out of reach. Handlers
+// meet such errors in their own transactions. Connections of a pool that [Open] made mark their faults. For a
+// caller's pool, the server's error code and the address of the fault decide.
 func (s *Store) Outage(err error) bool {
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
 		return unreachable(server)
 	}
-	// A connection that is closed was closed by an earlier fault, of which the handler may not have been told.
+	// An earlier fault closed the connection, and the handler may not have seen that fault.
 	if errors.Is(err, sluice.ErrUnavailable) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, pgconn.ErrConnClosed) {
 		return true
 	}
@@ -36,11 +36,11 @@ func (s *Store) Outage(err error) bool {
 	return false
 }
 
-// unreachable reports whether a server's error says that it ends the connection, or takes no new ones or no writes, for no
-// fault of the caller's: a shutdown, a crash, a start, a failover, a pooler that lost its server. Such an error ends the
-// connection. One that does not is a function's own, or of another server that a statement reaches.
+// unreachable reports whether the server ends the connection, or refuses connections or writes, for a reason
+// outside the caller. Reasons are a shutdown, crash, start or failover, or a pooler that lost its server. Such an
+// error ends the connection. Other errors come from a function, or from another server that a statement reaches.
 func unreachable(err *pgconn.PgError) bool {
-	if err.Code == "25006" { // a server that was demoted
+	if err.Code == "25006" { // a demoted server
 		return true
 	}
 	if err.SeverityUnlocalized != "FATAL" && err.SeverityUnlocalized != "PANIC" {
@@ -53,7 +53,7 @@ func unreachable(err *pgconn.PgError) bool {
 	return strings.HasPrefix(err.Code, "08")
 }
 
-// isAt reports whether an address may be one of the store's servers. A name stands for any address.
+// isAt reports whether an address may belong to one of the store's servers. A host name matches any address.
 func (s *Store) isAt(host string, port uint16) bool {
 	config := s.pool.Config().ConnConfig
 	same := func(ourHost string, ourPort uint16) bool {
@@ -70,7 +70,7 @@ func (s *Store) isAt(host string, port uint16) bool {
 	return false
 }
 
-// markFaults makes the connections of a pool say of their faults that they are this store's.
+// markFaults makes the connections of a pool mark their faults as this store's.
 func markFaults(config *pgconn.Config) {
 	dial := config.DialFunc
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -94,7 +94,7 @@ func (c markedConn) Write(b []byte) (int, error) {
 	return n, fault(err)
 }
 
-// fault marks an error of a connection. That the caller's own deadline passed is no fault of the connection's.
+// fault marks an error of a connection. The end of the caller's deadline is no such fault.
 func fault(err error) error {
 	var network net.Error
 	if err == nil || errors.As(err, &network) && network.Timeout() {
@@ -106,14 +106,14 @@ func fault(err error) error {
 // connFault is an error of a connection to the store's server.
 type connFault struct{ error }
 
-// Unwrap gives the connection's own error.
+// Unwrap returns the connection's own error.
 func (f connFault) Unwrap() error { return f.error }
 
-// Is makes it an ErrUnavailable.
+// Is reports that the error is a [sluice.ErrUnavailable].
 func (f connFault) Is(target error) bool { return target == sluice.ErrUnavailable }
 
-// Timeout and Temporary make it a net.Error, as those are that it marks.
+// Timeout and Temporary make connFault a [net.Error], like the errors that it marks.
 func (f connFault) Timeout() bool { return false }
 
-// Temporary reports false: a connection with a fault is of no use any more.
+// Temporary reports false: a connection with a fault is of no further use.
 func (f connFault) Temporary() bool { return false }

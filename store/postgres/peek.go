@@ -11,7 +11,7 @@ import (
 //go:embed sql/look.sql
 var lookSQL string
 
-// Look tells how long until the first waiting job of each queue is due.
+// Look returns how long until the first waiting job of each queue is due.
 func (s *Store) Look(ctx context.Context, queues []string) (map[string]time.Duration, error) {
 	out := make(map[string]time.Duration)
 	if len(queues) == 0 {
@@ -36,14 +36,14 @@ func (s *Store) Look(ctx context.Context, queues []string) (map[string]time.Dura
 	return out, err
 }
 
-// peek gives the marks of queues, ten of each. A queue of which a walk from the front is known to cost little, by what its
-// claims took, is walked from there; another one as seldom as claims do that.
+// peek returns the marks of queues, 10 of each. If the times of claims show that walks from the front are cheap,
+// peek begins at the front. For other queues, it does so as rarely as claims do.
 func (m *marks) peek(queues []string) (dueAts []time.Time, ids uuidArray) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	dueAts, ids = make([]time.Time, 0, 10*len(queues)), make(uuidArray, 0, 10*len(queues))
 	for _, name := range queues {
-		q := m.queues[name] // one that was never claimed from has no marks
+		q := m.queues[name] // a queue that this process never claimed from has no marks
 		fromFront := q == nil || time.Since(q.peekedAt) >= walkShare*q.cost()
 		if q != nil && fromFront {
 			q.peekedAt = time.Now()

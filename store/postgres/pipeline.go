@@ -6,28 +6,28 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// pipeline is a transaction whose statements are sent together where none needs the rows of another. Beside busy
-// handlers each wait for an answer costs a claim about a millisecond.
+// pipeline is a transaction that sends statements together if none needs the rows of another. Beside busy handlers,
+// each wait for an answer costs a claim about 1 ms.
 type pipeline struct {
 	conn     keepingConn
-	together bool // the connection sends statements of a batch as query does
+	together bool // the connection plans statements of a batch as query does
 	queued   []queuedStatement
 }
 
 type queuedStatement struct {
 	sql       string
 	arguments []any
-	read      func(pgx.Rows) error // nil: nobody needs its rows
+	read      func(pgx.Rows) error // nil: no caller needs its rows
 }
 
-// pipelined runs do in a transaction, and commits it together with what is still queued.
+// pipelined runs do in a transaction, and commits it together with the statements that are still queued.
 func (s *Store) pipelined(ctx context.Context, do func(p *pipeline) error) error {
 	acquired, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	conn := keepingConn{acquired, s.pool.keepsPlans()}
-	defer conn.Release() // which closes one that is still in the transaction
+	defer conn.Release() // closes a connection that is still in the transaction
 	p := &pipeline{conn: conn, together: s.pool.together}
 	p.queue("begin", nil)
 	p.queue(walkSQL(p.conn.keeps), nil)
@@ -42,12 +42,12 @@ func (s *Store) pipelined(ctx context.Context, do func(p *pipeline) error) error
 	return err
 }
 
-// queue puts a statement off until the next flush or query.
+// queue delays a statement until the next flush or query.
 func (p *pipeline) queue(sql string, read func(pgx.Rows) error, arguments ...any) {
 	p.queued = append(p.queued, queuedStatement{sql, arguments, read})
 }
 
-// flush sends what is queued, and reads the rows in the same order.
+// flush sends the queued statements, and reads their rows in the same order.
 func (p *pipeline) flush(ctx context.Context) error {
 	queued := p.queued
 	p.queued = nil
@@ -86,7 +86,7 @@ func (p *pipeline) oneByOne(ctx context.Context, queued []queuedStatement) error
 
 func (p *pipeline) keepsPlans() bool { return p.conn.keeps }
 
-// Query sends a statement after those that are queued, as query tells it to.
+// Query sends a statement after the queued ones, in the mode that query chose.
 func (p *pipeline) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error) {
 	if err := p.flush(ctx); err != nil {
 		return nil, err

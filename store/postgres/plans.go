@@ -12,33 +12,34 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A connection of a store's own keeps the plans of the statements that each job costs. To plan one takes the server three
-// to ten times as long as to run it for a job. A plan that was made while a table was small may read all of it later, so
-// that plans are made anew once a statement was slow, and each two minutes.
+// The store's own connections keep the plans of frequent statements. To plan one takes the server 3 to 10 times as
+// long as to run it for one job. A plan that was made while a table was small may read all of the table later. So
+// the plans are made again after a slow statement, and every 2 minutes.
 const (
 	slowStatement = 10 * time.Millisecond
-	minPlanAge    = time.Second // however slow statements are: they may wait for a lock
+	minPlanAge    = time.Second // even after slow statements: they may have waited for a lock
 	maxPlanAge    = 2 * time.Minute
 )
 
-// pool is where a store's statements get their connections.
+// pool is the source of connections for a store's statements.
 type pool struct {
 	*pgxpool.Pool
-	plans    *plans // nil: the pool is the caller's, and keeps no plans for us
-	together bool   // statements that are sent together are planned as those that are sent alone
+	plans    *plans // nil: the pool is the caller's, and keeps no plans for the store
+	together bool   // statements in a batch are planned like single ones
 }
 
 func (p pool) keepsPlans() bool { return p.plans != nil && p.plans.kept.Load() }
 
-// forgetPlans ends the keeping of plans.
+// forgetPlans stops keeping plans.
 func (p pool) forgetPlans() {
 	if p.keepsPlans() {
 		p.plans.kept.Store(false)
-		p.Reset() // also of statements that are sent together
+		p.Reset() // also closes connections that keep plans of batches
 	}
 }
 
-// Begin begins a transaction whose statements are planned, and keep their plans, as those of the pool are.
+// Begin begins a transaction whose statements have the plan settings of the pool, and keep their plans if the pool
+// does.
 func (p pool) Begin(ctx context.Context) (pgx.Tx, error) {
 	keeps := p.keepsPlans()
 	tx, err := p.BeginTx(ctx, pgx.TxOptions{BeginQuery: "begin;\n" + walkSQL(keeps)})
@@ -52,7 +53,7 @@ type keepingTx struct{ pgx.Tx }
 
 func (keepingTx) keepsPlans() bool { return true }
 
-// keepingConn is a connection of the pool that somebody holds.
+// keepingConn is an acquired connection of the pool.
 type keepingConn struct {
 	*pgxpool.Conn
 	keeps bool
@@ -60,14 +61,14 @@ type keepingConn struct {
 
 func (c keepingConn) keepsPlans() bool { return c.keeps }
 
-// keepsPlans reports whether a statement's plan is kept where it runs.
+// keepsPlans reports whether db keeps the plan of a statement.
 func keepsPlans(db rowsQuerier, sql string) bool {
 	keeper, may := db.(interface{ keepsPlans() bool })
 	return may && keeper.keepsPlans() && perJob[sql]
 }
 
-// perJob are the statements that each job, each look for one, or each process that waits for one costs, with the settings of its
-// queue; and those that look at each of many queues.
+// perJob are the frequent statements: each job costs them, each look for a job, or each process that waits for one.
+// They include reading a queue's settings, and looking at many queues.
 var perJob = setOf(
 	enqueueSQL, enqueueNewSQL, enqueueOneSQL, claimSQL, claimTogetherSQL, lookSQL, nextDueSQL, claimedBeforeSQL, renewSQL, checkpointSQL, intendSQL,
 	endSQL, backSQL, awaySQL, auditSettledSQL, unblockSQL, jobSQL, jobStatusSQL, depthSQL, beatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL, crowdsSQL, queuesNamedSQL, queueMarksSQL,
@@ -84,23 +85,23 @@ func setOf(texts ...string) map[string]bool {
 	return set
 }
 
-// plans looks after the plans that the connections of a pool keep.
+// plans manages the plans that the connections of a pool keep.
 type plans struct {
-	kept atomic.Bool // false: a pooler gives each transaction another server process, which knows none of our statements
+	kept atomic.Bool // false: a pooler gives each transaction another server process, which knows no prepared statement
 	slow time.Duration
-	age  time.Duration // that plans reach although statements are slow
+	age  time.Duration // the least age of plans, even if statements are slow
 }
 
-// planAge is since when a connection keeps its plans, and whether a statement was slow since then.
+// planAge is the time since which a connection keeps its plans, and whether a statement was slow since then.
 type planAge struct {
 	since time.Time
 	slow  bool
-	wait  time.Duration // how old they become although a statement was slow, if that is more than at first
+	wait  time.Duration // the least age despite slow statements, if above the initial one
 }
 
-// anew says whether plans are to be made anew now, and how old those may become. Statements that are slow again and again are
-// slow for another reason, such as a machine that is full or a disk that takes long to write: each time plans are kept twice
-// as long.
+// anew reports whether to make plans again now, and sets the least age of the new ones. If statements are slow
+// again and again, the plans are not the cause: a machine may be full, or a disk slow to write. So the least age
+// doubles each time.
 func (a planAge) anew(now time.Time, first time.Duration) (next planAge, is bool) {
 	kept, wait := now.Sub(a.since), max(a.wait, first)
 	if kept < wait || !a.slow && kept < maxPlanAge {
@@ -125,7 +126,7 @@ func ageOf(conn *pgx.Conn) *planAge {
 	return age
 }
 
-// apply lets the connections of a pool keep plans.
+// apply makes the connections of a pool keep plans.
 func (p *plans) apply(config *pgxpool.Config) {
 	p.slow, p.age = slowStatement, minPlanAge
 	p.kept.Store(true)
@@ -133,7 +134,7 @@ func (p *plans) apply(config *pgxpool.Config) {
 	config.BeforeConnect = func(ctx context.Context, c *pgx.ConnConfig) error {
 		c.DefaultQueryExecMode = planEachTime
 		if p.kept.Load() {
-			c.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement // for those that are sent together
+			c.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement // for batches
 		}
 		return connect(ctx, c)
 	}
@@ -141,7 +142,7 @@ func (p *plans) apply(config *pgxpool.Config) {
 	config.ConnConfig.Tracer = stopwatch{p}
 }
 
-// refresh has a connection plan anew what it runs next, if it is time for that.
+// refresh discards a connection's plans if it is time for that.
 func (p *plans) refresh(ctx context.Context, conn *pgx.Conn) (usable bool, err error) {
 	age := ageOf(conn)
 	next, anew := age.anew(time.Now(), p.age)
@@ -150,11 +151,11 @@ func (p *plans) refresh(ctx context.Context, conn *pgx.Conn) (usable bool, err e
 	}
 	*age = next
 	_, err = conn.PgConn().Exec(ctx, "discard plans").ReadAll()
-	return err == nil, nil // another connection is taken
+	return err == nil, nil // the pool takes another connection
 }
 
-// unknownStatement reports whether the server does not know a statement that it has prepared, or knows another of its name: a
-// pooler has come between since the store was opened.
+// unknownStatement reports whether the server does not know a prepared statement, or knows another one by its name.
+// Then a pooler has come between since the store was opened.
 func unknownStatement(err error) bool {
 	var server *pgconn.PgError
 	return errors.As(err, &server) && (server.Code == "26000" || server.Code == "42P05")
@@ -165,7 +166,7 @@ func outdatedPlan(server *pgconn.PgError) bool {
 	return server.Code == "0A000" && strings.Contains(server.Message, "cached plan")
 }
 
-// stopwatch notes on a connection that a statement was slow.
+// stopwatch marks a connection on which a statement was slow.
 type stopwatch struct{ plans *plans }
 
 type stopwatchKey struct{}

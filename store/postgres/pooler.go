@@ -15,24 +15,24 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// session is what connections ask the server for when they are made, unless a pooler refuses it: PgBouncer takes no
-// settings but those that it knows. The server gives up when we do, whatever became of the connection.
+// session is the settings that connections request, unless a pooler refuses them: PgBouncer accepts only settings
+// that it knows. Their timeouts make the server give up when the store does, even if the connection is lost.
 type session struct {
 	settings map[string]string
-	plain    atomic.Bool // without the settings
+	plain    atomic.Bool // requests no settings
 }
 
 func newSession(options Options) *session {
 	millis := func(times int64) string { return fmt.Sprint(times * options.CallTimeout.Milliseconds()) }
 	s := &session{settings: map[string]string{
 		"statement_timeout": millis(1), "lock_timeout": millis(1), "idle_in_transaction_session_timeout": millis(3),
-		"jit": "off", // compiling a statement takes a hundred times as long as running it
+		"jit": "off", // compiling a statement takes 100 times as long as running it
 	}}
 	s.plain.Store(options.TransactionPooler)
 	return s
 }
 
-// apply makes every connection of a pool ask for the settings. What the caller wrote into the DSN stays.
+// apply makes every connection of a pool request the settings. Settings in the DSN stay.
 func (s *session) apply(config *pgxpool.Config) {
 	if _, set := config.ConnConfig.RuntimeParams["application_name"]; !set {
 		config.ConnConfig.RuntimeParams["application_name"] = "sluice"
@@ -47,7 +47,7 @@ func (s *session) apply(config *pgxpool.Config) {
 	}
 }
 
-// refused reports whether a connection failed because a pooler takes no settings. From then on none are asked for.
+// refused reports whether a connection failed because a pooler refuses settings. From then on, none are requested.
 func (s *session) refused(err error) bool {
 	var server *pgconn.PgError
 	if !errors.As(err, &server) || server.Code != "08P01" || !strings.Contains(server.Message, "startup parameter") {
@@ -56,8 +56,8 @@ func (s *session) refused(err error) bool {
 	return !s.plain.Swap(true)
 }
 
-// lookForPooler finds out whether connections go through a pooler that hands each transaction to a server process of its
-// own: then nothing that a session keeps can be relied on, such as LISTEN.
+// lookForPooler finds out whether a pooler gives each transaction another server process. Then the store can rely
+// on nothing that a session keeps, such as LISTEN.
 func (s *Store) lookForPooler(ctx context.Context) error {
 	if s.options.TransactionPooler {
 		s.pooled = true
@@ -74,7 +74,7 @@ func (s *Store) lookForPooler(ctx context.Context) error {
 		defer conn.Release()
 		pid, err := backend(ctx, conn.Conn())
 		if err != nil || pid == conn.Conn().PgConn().PID() {
-			return err // the process that the server named when we connected
+			return err // the server process is the one that the server named at the start
 		}
 		if s.pooled = s.sharesProcesses(ctx, conn.Conn()); s.pooled {
 			s.pool.forgetPlans()
@@ -83,13 +83,13 @@ func (s *Store) lookForPooler(ctx context.Context) error {
 	})
 }
 
-// poolerLook is how long the look may take whether a pooler shares processes. One that has no other to spare in this time is
-// taken for one that does: polling is right behind any.
+// poolerLook is how long the search for a shared server process may take. A pooler that has no second process in
+// this time counts as sharing: polling is right behind any pooler.
 const poolerLook = 2 * time.Second
 
-// sharesProcesses reports whether a second connection is served by the process of the first, or one of them by several in
-// turn. Behind a pooler in session mode each keeps its own. A connection asks twice in a row now and then, because a pooler
-// that goes round would else always give each the same.
+// sharesProcesses reports whether two connections share a server process, or one connection has several in turn.
+// Behind a pooler in session mode, each connection keeps its own. Some questions are asked twice in a row, because
+// a round-robin pooler would otherwise always give each connection the same process.
 func (s *Store) sharesProcesses(ctx context.Context, first *pgx.Conn) bool {
 	ctx, cancel := context.WithTimeout(ctx, poolerLook)
 	defer cancel()
@@ -110,7 +110,7 @@ func (s *Store) sharesProcesses(ctx context.Context, first *pgx.Conn) bool {
 	return false
 }
 
-// backend is the server process that runs the next statement.
+// backend returns the server process that runs the next statement.
 func backend(ctx context.Context, conn *pgx.Conn) (uint32, error) {
 	pids, err := list(ctx, conn, pgx.RowTo[uint32], "select pg_backend_pid()::bigint")
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// preparingTx is a caller's own transaction in which the insert of jobs is prepared, if the driver prepares the caller's own
-// statements. An insert has no plan that statistics could spoil, and planning it takes longer than running it for one job.
+// preparingTx is a caller's own transaction. The insert of jobs is prepared there if the driver prepares the
+// caller's statements, too. No statistics can spoil the plan of an insert, and planning it takes longer than
+// running it for one job.
 type preparingTx struct {
 	rowsQuerier
 	store *Store
@@ -22,12 +23,12 @@ func (t preparingTx) Query(ctx context.Context, sql string, args ...any) (pgx.Ro
 	return t.rowsQuerier.Query(ctx, sql, args...)
 }
 
-// preparing is an argument of a statement by which the driver lets us have its connection, be the transaction of pgx or of
-// database/sql.
+// preparing is a statement's argument that gives access to the driver's connection, in transactions of pgx and of
+// database/sql alike.
 type preparing struct{}
 
-// RewriteQuery prepares the statement, of which the driver keeps account, and changes nothing. It is prepared anew once its
-// plan is old: that of a small table of queues reads all of it ever after.
+// RewriteQuery prepares the statement with the driver and changes nothing. An old statement is prepared again: a
+// plan made for a small table of queues would read all of the table for ever.
 func (preparing) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, args []any) (string, []any, error) {
 	if !preparesOwn(conn) {
 		return sql, args, nil
@@ -49,8 +50,8 @@ func (preparing) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, a
 
 const preparesOwnKey = "sluice: the caller's statements are prepared"
 
-// preparesOwn reports whether the driver prepares the caller's own statements on a connection. Callers whose pooler gives
-// each transaction another server process have it do without.
+// preparesOwn reports whether the driver prepares the caller's own statements on a connection. Callers behind a
+// pooler in transaction mode switch that off.
 func preparesOwn(conn *pgx.Conn) bool {
 	data := conn.PgConn().CustomData()
 	does, known := data[preparesOwnKey].(bool)

@@ -18,15 +18,15 @@ var pruneSQL string
 //go:embed sql/prune_keys.sql
 var pruneKeysSQL string
 
-// pruned is what one call deleted.
+// pruned is the result of one call.
 type pruned struct {
 	jobs, keys int
-	walked     int           // jobs that were too old; others may have deleted some of them
-	last       history.Place // of the last one that was walked over
+	walked     int           // jobs that were too old; other calls may have deleted some of them
+	last       history.Place // of the last job that was walked
 }
 
-// Prune deletes finished jobs that were kept long enough, and keys whose window has passed. The last call of a pass
-// forgets lines that have nothing to do.
+// Prune deletes finished jobs after their retention, and keys whose window has passed. The last call of a pass
+// deletes idle lines.
 func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Pruned, error) {
 	from, err := history.Parse(after)
 	if err != nil {
@@ -46,12 +46,12 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 		return out, nil
 	}
 	if err := s.pruneLines(ctx, limit); err != nil && ctx.Err() == nil {
-		s.log.Tell(event.LinesNotForgotten, "", "error", err) // the history is pruned all the same
+		s.log.Tell(event.LinesNotForgotten, "", "error", err) // no reason to stop: the history is pruned
 	}
 	return out, nil
 }
 
-// prune deletes what is next in the history.
+// prune deletes the next jobs of the history.
 func prune(ctx context.Context, tx *pipeline, from history.Place, limit int, done *pruned) error {
 	keys, err := list(ctx, tx, pgx.RowTo[int], pruneKeysSQL, limit)
 	if err != nil {

@@ -18,14 +18,15 @@ import (
 var queueMarksSQL string
 
 const (
-	// fewQueues is how many queues are read whole each time. Of more it is asked which have changed.
+	// fewQueues is how many queues are read in full each time. For more queues, the store first asks which have
+	// changed.
 	fewQueues = 20
-	// maxKeptQueues bounds how many queues are kept as they were read.
+	// maxKeptQueues is how many queues the cache keeps.
 	maxKeptQueues = 20_000
 )
 
-// queueCache keeps queues as they were read, each with the version of its row: to read a thousand takes 150 ms, and to ask
-// which of them have changed takes 5 ms.
+// queueCache keeps queues as they were read, each with the version of its row. Reading 1,000 queues takes 150 ms;
+// asking which have changed takes 5 ms.
 type queueCache struct {
 	mu   sync.Mutex
 	kept map[string]keptQueue
@@ -36,7 +37,7 @@ type keptQueue struct {
 	row string
 }
 
-// rowMark is what queue_marks.sql tells of a queue.
+// rowMark is a row of queue_marks.sql: the version of a queue's row.
 type rowMark struct {
 	Name     string
 	Row      string
@@ -44,7 +45,7 @@ type rowMark struct {
 	Now      time.Time
 }
 
-// queuesByName reads many queues: whole only those that have changed since they were read last.
+// queuesByName reads many queues. Only queues that have changed since the last read are read in full.
 func (s *Store) queuesByName(ctx context.Context, names []string) ([]sluice.Queue, error) {
 	marks, err := list(ctx, s.pool, pgx.RowToStructByPos[rowMark], queueMarksSQL, names)
 	if err != nil {
@@ -70,7 +71,7 @@ func (s *Store) queuesByName(ctx context.Context, names []string) ([]sluice.Queu
 	return slices.SortedFunc(maps.Values(known), func(a, b sluice.Queue) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
-// known gives the queues that are as they were read.
+// known returns the kept queues that have not changed.
 func (c *queueCache) known(marks []rowMark) map[string]sluice.Queue {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,8 +85,8 @@ func (c *queueCache) known(marks []rowMark) map[string]sluice.Queue {
 	return out
 }
 
-// keep keeps queues that were read after their marks: one that was changed in between has another mark then, and is read
-// again.
+// keep keeps queues that were read after their versions. A queue that was changed in between has another version
+// then, and is read again.
 func (c *queueCache) keep(marks []rowMark, read []sluice.Queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

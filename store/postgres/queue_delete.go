@@ -24,8 +24,8 @@ var queuePatienceSQL string
 //go:embed sql/queue_delete.sql
 var queueDeleteSQL string
 
-// DeleteQueue deletes a queue that holds nothing. The history is looked at before the transaction, because that may read
-// all of it, and nobody could store a job meanwhile.
+// DeleteQueue deletes an empty queue. The history is checked before the transaction, because the check may read all
+// of it and would keep all processes from storing jobs.
 func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) error {
 	var finished int
 	err := s.call(ctx, "look at queue", func(ctx context.Context, _ bool) error {
@@ -68,7 +68,7 @@ func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 	return err
 }
 
-// excludeEnqueues keeps others from storing jobs until the transaction ends. It gives up soon where somebody else's
+// excludeEnqueues keeps other transactions from storing jobs until the transaction ends. The wait ends soon if a
 // transaction that stored jobs stays open.
 func excludeEnqueues(ctx context.Context, tx pgx.Tx) error {
 	if err := exec(ctx, tx, queuePatienceSQL); err != nil {
@@ -77,7 +77,7 @@ func excludeEnqueues(ctx context.Context, tx pgx.Tx) error {
 	return exec(ctx, tx, queueExcludeSQL)
 }
 
-// holdsOf counts what a queue holds beside its history.
+// holdsOf counts the contents of a queue, without its history.
 func holdsOf(ctx context.Context, tx pgx.Tx, name string) (sluice.QueueHolds, error) {
 	holds, err := list(ctx, tx, func(row pgx.CollectableRow) (h sluice.QueueHolds, err error) {
 		err = row.Scan(&h.Unfinished, &h.OpenRuns)

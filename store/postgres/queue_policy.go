@@ -26,7 +26,7 @@ var queuePolicyLockSQL string
 //go:embed sql/queue_policy_save.sql
 var queuePolicySaveSQL string
 
-// QueuePolicy reads which new queues are made.
+// QueuePolicy reads the rule for new queues.
 func (s *Store) QueuePolicy(ctx context.Context) (sluice.QueuePolicy, error) {
 	var policy sluice.QueuePolicy
 	err := s.call(ctx, "read policy of queues", func(ctx context.Context, _ bool) (err error) {
@@ -36,7 +36,7 @@ func (s *Store) QueuePolicy(ctx context.Context) (sluice.QueuePolicy, error) {
 	return policy, err
 }
 
-// readPolicy also tells whether a queue is stored.
+// readPolicy reads the rule for new queues, and reports whether queue is stored.
 func readPolicy(ctx context.Context, db rowsQuerier, queue string) (policy sluice.QueuePolicy, stored bool, err error) {
 	rows, err := list(ctx, db, func(row pgx.CollectableRow) (p sluice.QueuePolicy, err error) {
 		var changedAt *time.Time
@@ -52,7 +52,7 @@ func readPolicy(ctx context.Context, db rowsQuerier, queue string) (policy sluic
 	return rows[0], stored, nil
 }
 
-// SaveQueuePolicy stores which new queues are made, and tells the audit.
+// SaveQueuePolicy stores the rule for new queues, and its audit entry.
 func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, act sluice.Act) (sluice.QueuePolicy, error) {
 	saved := policy
 	err := s.call(ctx, "save policy of queues", func(ctx context.Context, again bool) error {
@@ -76,14 +76,14 @@ func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, 
 	return saved, err
 }
 
-// isNextPolicy reports whether a stored policy is what became of another by an act.
+// isNextPolicy reports whether stored is the result of storing policy by act.
 func isNextPolicy(stored, policy sluice.QueuePolicy, act sluice.Act) bool {
 	return stored.Version == policy.Version+1 && stored.MaxQueues == policy.MaxQueues && stored.Declared == policy.Declared &&
 		stored.ChangedBy == act.By && stored.Reason == act.Reason
 }
 
-// Admit makes the queues that are new. Those that others have made meanwhile are found before it keeps others from making
-// some, so that callers who name the same new queue do not wait for each other.
+// Admit creates the queues that are new. A first read finds queues that others have created, before the lock that
+// stops others. So callers that name the same new queue do not wait for each other.
 func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]error, error) {
 	var refused []error
 	err := s.call(ctx, "admit queues", func(ctx context.Context, _ bool) error {
@@ -105,7 +105,7 @@ func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]e
 	return refused, err
 }
 
-// admit says which queues a job may not name, and which are to be made.
+// admit returns an error for each queue that the rule refuses, and the queues to create.
 func admit(ctx context.Context, db rowsQuerier, queues []string) (refused []error, fresh []string, err error) {
 	policy, _, err := readPolicy(ctx, db, "")
 	if err != nil {
@@ -119,8 +119,8 @@ func admit(ctx context.Context, db rowsQuerier, queues []string) (refused []erro
 	return refused, fresh, nil
 }
 
-// makeQueues stores queues that are new, with the default settings, and tells the audit. It leaves alone those that are
-// stored.
+// makeQueues stores new queues with the default settings, and audits them. Queues that are already stored stay as
+// they are.
 func makeQueues(ctx context.Context, tx pgx.Tx, names []string, act sluice.Act) error {
 	if len(names) == 0 {
 		return nil
@@ -138,8 +138,8 @@ func makeQueues(ctx context.Context, tx pgx.Tx, names []string, act sluice.Act) 
 	return exec(ctx, tx, queuesMadeSQL, made, told, act.By, act.Reason, after, nullUUID(act.ID))
 }
 
-// admitDeclared says why a queue may not be made that somebody declares, and keeps others from making one until the
-// transaction ends. If somebody else has made it, the insert finds that out.
+// admitDeclared returns the error that refuses a declared queue, or nil. Until the transaction ends, no other
+// transaction can create a queue. If another has just created it, the insert reports that.
 func admitDeclared(ctx context.Context, tx pgx.Tx, queue string) error {
 	if err := exec(ctx, tx, queuePolicyLockSQL); err != nil {
 		return err

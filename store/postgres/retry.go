@@ -21,8 +21,8 @@ import (
 //go:embed sql/reader.sql
 var readerSQL string
 
-// call runs one verb under the store's deadline and tries it again after a transient fault. The
-// verb is told whether an earlier try may have been committed without our knowing.
+// call runs do under the store's deadline, and repeats it after a transient fault. Again is true if an earlier try
+// may have been committed.
 func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Context, again bool) error) error {
 	return s.callBy(ctx, verb, func(ctx context.Context, again bool) error {
 		if err := s.mayWork(ctx, s.pool); err != nil {
@@ -32,9 +32,9 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 	})
 }
 
-// callAndCheck is call for a verb that an idle process uses now and then. Its statement itself says whether the schema has a
-// step that needs a newer program: a question of its own would double what idle processes ask. Such a verb may run on that
-// schema once.
+// callAndCheck is call for methods that an idle process uses now and then. The statement of do also reports whether
+// the schema needs a newer program, because a separate question would double the load of idle processes. So do may
+// run once on a schema that is too new.
 func (s *Store) callAndCheck(ctx context.Context, verb string, do func(ctx context.Context, knows int) (newer bool, err error)) error {
 	return s.callBy(ctx, verb, func(ctx context.Context, _ bool) error {
 		asked := false
@@ -46,14 +46,14 @@ func (s *Store) callAndCheck(ctx context.Context, verb string, do func(ctx conte
 			}
 			return tooNew(ctx, s.pool, knows)
 		})
-		if err == nil && !asked { // it was looked a moment ago
+		if err == nil && !asked { // the schema was checked a moment ago
 			_, err = do(ctx, knownSteps())
 		}
 		return err
 	})
 }
 
-// callBy is call without a look at the schema.
+// callBy is call without the check of the schema.
 func (s *Store) callBy(ctx context.Context, verb string, do func(ctx context.Context, again bool) error) error {
 	callerCtx := ctx
 	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
@@ -61,14 +61,14 @@ func (s *Store) callBy(ctx context.Context, verb string, do func(ctx context.Con
 	if s.closed.Load() {
 		return fmt.Errorf("%s: the store is closed: %w", verb, sluice.ErrUnavailable)
 	}
-	var fault error // why the last try failed that was made to its end
+	var fault error // the error of the last try that ran to its end
 	wait := 5 * time.Millisecond
 	for again := false; ; again = true {
 		err := do(ctx, again)
 		if err == nil {
 			return nil
 		}
-		if callerCtx.Err() != nil && fault != nil { // it ended in the middle of a try; the store was out of reach before
+		if callerCtx.Err() != nil && fault != nil { // the caller's context ended during a try; before that, the store was out of reach
 			return fmt.Errorf("%s: %w: %w: %w", verb, callerCtx.Err(), sluice.ErrUnavailable, fault)
 		}
 		if callerCtx.Err() != nil {
@@ -82,7 +82,7 @@ func (s *Store) callBy(ctx context.Context, verb string, do func(ctx context.Con
 		} else if !transient(err) {
 			return fmt.Errorf("%s: %w", verb, s.refusal(ctx, typed(err)))
 		}
-		if fault == nil || ctx.Err() == nil { // that the time was over in the midst of a try is no cause
+		if fault == nil || ctx.Err() == nil { // a timeout in the middle of a try is no cause
 			fault = err
 		}
 		select {
@@ -97,7 +97,7 @@ func (s *Store) callBy(ctx context.Context, verb string, do func(ctx context.Con
 	}
 }
 
-// refusal says of a statement that the role may not run whether that is because the role only reads.
+// refusal explains an error about missing rights if the role only reads.
 func (s *Store) refusal(ctx context.Context, err error) error {
 	if !isCode(err, "42501") {
 		return err
@@ -109,7 +109,7 @@ func (s *Store) refusal(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: the role %s may neither write, nor see payloads, results, checkpoints and tokens: %w", sluice.ErrReader, reader[0], err)
 }
 
-// transient reports whether the same call may well succeed a little later.
+// transient reports whether the same call may succeed a little later.
 func transient(err error) bool {
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
@@ -120,7 +120,7 @@ func transient(err error) bool {
 			return true
 		case "0A000":
 			return outdatedPlan(server)
-		case "23505": // two of one order were about to be let go in the same moment
+		case "23505": // two jobs of one order were about to become claimable at once
 			return server.ConstraintName == "live_open"
 		}
 		return strings.HasPrefix(server.Code, "40") || // serialization failure, deadlock
@@ -136,7 +136,7 @@ func connectionFault(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
-// typed gives the errors a caller may act on their names.
+// typed wraps errors that callers may act on in the error values of this module.
 func typed(err error) error {
 	var server *pgconn.PgError
 	var connect *pgconn.ConnectError
@@ -154,8 +154,8 @@ func typed(err error) error {
 		return fmt.Errorf("%w to %s; use that one", sluice.ErrMoved, server.Detail)
 	case "42P01", "3F000": // no such table, no such schema
 		return fmt.Errorf("%w: run «sluice migrate»: %w", sluice.ErrNotMigrated, err)
-	case "57014", // the statement ran into its time-out
-		"25006": // a server that only reads, such as a standby
+	case "57014", // statement timeout
+		"25006": // a read-only server, such as a standby
 		return fmt.Errorf("%w: %w", sluice.ErrUnavailable, err)
 	}
 	return err

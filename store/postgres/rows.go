@@ -13,11 +13,11 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// planEachTime sends a statement without keeping its plan. It counts for all but those that each job costs (see perJob), for
-// all of them in transactions and pools of a caller's, and behind a pooler in transaction mode.
+// planEachTime sends a statement without keeping its plan. All statements but the frequent ones in perJob use this
+// mode. In a caller's transactions and pools, and behind a pooler in transaction mode, all do.
 const planEachTime = pgx.QueryExecModeCacheDescribe
 
-// query runs a statement of ours that gives rows.
+// query runs a statement of the store and returns its rows.
 func query(ctx context.Context, db rowsQuerier, sql string, args ...any) (pgx.Rows, error) {
 	mode := planEachTime
 	if keepsPlans(db, sql) {
@@ -26,7 +26,7 @@ func query(ctx context.Context, db rowsQuerier, sql string, args ...any) (pgx.Ro
 	return db.Query(ctx, sql, append([]any{mode}, args...)...)
 }
 
-// exec runs a statement of ours whose rows nobody needs.
+// exec runs a statement of the store and drops its rows.
 func exec(ctx context.Context, db rowsQuerier, sql string, args ...any) error {
 	rows, err := query(ctx, db, sql, args...)
 	if err != nil {
@@ -36,7 +36,7 @@ func exec(ctx context.Context, db rowsQuerier, sql string, args ...any) error {
 	return rows.Err()
 }
 
-// list collects the rows of a statement of ours.
+// list runs a statement of the store and collects its rows.
 func list[T any](ctx context.Context, db rowsQuerier, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
 	rows, err := query(ctx, db, sql, args...)
 	if err != nil {
@@ -45,7 +45,7 @@ func list[T any](ctx context.Context, db rowsQuerier, scan pgx.RowToFunc[T], sql
 	return pgx.CollectRows(rows, scan)
 }
 
-// sortedByID gives the order of a batch in which every statement locks rows, so that no two wait
+// sortedByID returns the order in which every statement locks the rows of a batch, so that no two statements wait
 // for each other.
 func sortedByID(n int, id func(i int) sluice.ID) []int {
 	order := make([]int, n)
@@ -68,11 +68,10 @@ func uuids[T ~[16]byte](in []T) uuidArray {
 	return out
 }
 
-// uuidArray is an argument of type uuid[]. Of a plain [][16]byte the driver would make two copies of
-// every element.
+// uuidArray is an argument of type uuid[]. Of a plain [][16]byte, the driver would copy every element twice.
 type uuidArray [][16]byte
 
-// Dimensions and the two after it are what the driver asks of an array.
+// Dimensions and the next two methods implement the driver's interface of an array.
 func (a uuidArray) Dimensions() []pgtype.ArrayDimension {
 	return []pgtype.ArrayDimension{{Length: int32(len(a)), LowerBound: 1}}
 }
@@ -82,13 +81,13 @@ func (a uuidArray) IndexType() any  { return (*uuidArgument)(nil) }
 
 type uuidArgument [16]byte
 
-// UUIDValue is what the driver asks of a UUID.
+// UUIDValue implements the driver's interface of a UUID.
 func (u *uuidArgument) UUIDValue() (pgtype.UUID, error) {
 	return pgtype.UUID{Bytes: *u, Valid: true}, nil
 }
 
-// unlessZero is a column of a batch, or nothing where it says nothing in any row: an empty array reads
-// as null in every row, and costs nothing.
+// unlessZero returns a column of a batch, or nil if every value is zero. An empty array reads as null in every row,
+// and costs nothing.
 func unlessZero[T comparable](column []T) []T {
 	var zero T
 	for _, value := range column {
@@ -99,10 +98,10 @@ func unlessZero[T comparable](column []T) []T {
 	return nil
 }
 
-// nullUUID makes an argument of an id, with the zero id as null.
+// nullUUID makes an argument of an id. The zero id makes a null.
 func nullUUID(id sluice.ID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: !id.IsZero()} }
 
-// nullTime makes an argument of a time, with the zero time as null.
+// nullTime makes an argument of a time. The zero time makes a null.
 func nullTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -110,7 +109,7 @@ func nullTime(t time.Time) *time.Time {
 	return &t
 }
 
-// nullText makes an argument of a text, with the empty one as null.
+// nullText makes an argument of a text. The empty text makes a null.
 func nullText(text string) *string {
 	if text == "" {
 		return nil
@@ -125,7 +124,7 @@ func timeOf(t pgtype.Timestamptz) time.Time {
 	return t.Time.UTC()
 }
 
-// idsOf reads an array of ids; null is none.
+// idsOf reads an array of ids. Null makes none.
 func idsOf(in []pgtype.UUID) []sluice.ID {
 	var out []sluice.ID
 	for _, id := range in {

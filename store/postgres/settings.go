@@ -17,7 +17,7 @@ import (
 //go:embed sql/queues.sql
 var queuesSQL string
 
-// queuesNamedSQL is queues.sql for some names alone, which has one plan.
+// queuesNamedSQL is queues.sql reduced to the filter by name, so that it has one plan.
 var queuesNamedSQL = queuesSQL[:strings.Index(queuesSQL, "where q.name > ")] + "where q.name = any($1::text[])\norder by q.name"
 
 //go:embed sql/now.sql
@@ -56,7 +56,7 @@ var tierSaveSQL string
 //go:embed sql/beat.sql
 var beatSQL string
 
-// beatAndCheckSQL also says whether the schema has a step that needs a newer program than one that knows $9.
+// beatAndCheckSQL also reports whether the schema has a step that is too new for a program that knows $9 steps.
 var beatAndCheckSQL = beatSQL + "\nreturning exists (select from sluice.migration where works_from > $9::integer)"
 
 //go:embed sql/leave.sql
@@ -79,7 +79,7 @@ func (s *Store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice
 	return out, err
 }
 
-// onlyNames reports whether a filter says nothing but which queues.
+// onlyNames reports whether a filter chooses by names alone.
 func onlyNames(f sluice.QueueFilter) bool {
 	return len(f.Names) > 0 && len(f.Engines) == 0 && f.After == "" && f.Limit == 0 && !f.Engined
 }
@@ -91,7 +91,7 @@ func listQueues(ctx context.Context, db rowsQuerier, filter sluice.QueueFilter) 
 	return list(ctx, db, scanQueue, queuesSQL, unlessNone(filter.Names), unlessNone(filter.Engines), filter.After, max(filter.Limit, 0), filter.Engined)
 }
 
-// unlessNone makes an argument of names, with none as null.
+// unlessNone makes an argument of names. No names make a null.
 func unlessNone(names []string) []string {
 	if len(names) == 0 {
 		return nil
@@ -125,7 +125,7 @@ func scanQueue(row pgx.CollectableRow) (sluice.Queue, error) {
 	return sluice.QueueFromRow(values)
 }
 
-// SaveQueue stores a queue's settings and plans, and tells the audit.
+// SaveQueue stores a queue's settings and plans, and their audit entry.
 func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
 	return s.putQueue(ctx, "save queue", queue, act, func(tx pgx.Tx, stored *sluice.Queue) (sluice.Queue, error) {
 		if stored == nil {
@@ -142,7 +142,7 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 	})
 }
 
-// TellQueue tells the audit of what was changed in a queue's settings by plain SQL.
+// TellQueue audits settings that were changed by plain SQL.
 func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
 	return s.putQueue(ctx, "tell of a queue", queue, act, func(tx pgx.Tx, stored *sluice.Queue) (sluice.Queue, error) {
 		if stored == nil {
@@ -153,7 +153,7 @@ func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 	})
 }
 
-// putQueue locks a queue's row, if it has one, and puts the next version there.
+// putQueue locks a queue's row, if it has one, and stores the next version.
 func (s *Store) putQueue(ctx context.Context, verb string, queue sluice.Queue, act sluice.Act, put func(tx pgx.Tx, stored *sluice.Queue) (sluice.Queue, error)) (next sluice.Queue, err error) {
 	err = s.call(ctx, verb, func(ctx context.Context, again bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -184,17 +184,17 @@ func (s *Store) putQueue(ctx context.Context, verb string, queue sluice.Queue, a
 	return next, nil
 }
 
-// isNext reports whether a stored queue is what became of another by an act.
+// isNext reports whether stored is the result of storing queue by act.
 func isNext(stored, queue sluice.Queue, act sluice.Act) bool {
 	return stored.Version == queue.Version+1 && stored.Settings == queue.Settings && stored.ChangedBy == act.By && stored.Reason == act.Reason
 }
 
-// writeQueue stores a queue's settings, and says when, by the server's clock.
+// writeQueue stores a queue's settings, and returns the time by the server's clock.
 func writeQueue(ctx context.Context, tx pgx.Tx, queue sluice.Queue, act sluice.Act) (time.Time, error) {
 	if queue.Version == 0 {
 		made, changedAt, err := insertQueues(ctx, tx, []string{queue.Name}, queue.Settings, act)
 		if err == nil && len(made) == 0 {
-			err = sluice.ErrConflict // somebody else has made it in between
+			err = sluice.ErrConflict // another process has just created it
 		}
 		return changedAt, err
 	}
@@ -202,7 +202,7 @@ func writeQueue(ctx context.Context, tx pgx.Tx, queue sluice.Queue, act sluice.A
 	return changedAt, err
 }
 
-// insertQueues stores those queues that are new, and says which these are, and when that was by the server's clock.
+// insertQueues stores the queues that are new, and returns their names and the time by the server's clock.
 func insertQueues(ctx context.Context, tx pgx.Tx, names []string, settings sluice.Settings, act sluice.Act) (made []string, at time.Time, err error) {
 	made, err = list(ctx, tx, func(row pgx.CollectableRow) (name string, err error) {
 		err = row.Scan(&name, &at)
@@ -211,7 +211,7 @@ func insertQueues(ctx context.Context, tx pgx.Tx, names []string, settings sluic
 	return made, at.UTC(), err
 }
 
-// queueArguments are those of a statement that stores the settings of one queue, or of some.
+// queueArguments returns the arguments of a statement that stores the settings of one queue or of several.
 func queueArguments[T string | []string](name T, settings sluice.Settings, act sluice.Act) []any {
 	arguments := []any{name, act.By, act.Reason}
 	for _, setting := range sluice.StoredSettings() {
@@ -220,7 +220,7 @@ func queueArguments[T string | []string](name T, settings sluice.Settings, act s
 	return arguments
 }
 
-// tellQueue keeps what the audit is told of a queue, and tells it.
+// tellQueue stores the settings that the audit knows of a queue, and adds the audit entries.
 func tellQueue(ctx context.Context, tx pgx.Tx, next sluice.Queue, tellings []sluice.Telling) error {
 	told, plans := next.Columns()
 	if err := exec(ctx, tx, queueToldSQL, next.Name, next.Version, next.ChangedAt, next.ChangedBy, next.Reason, told, nullText(plans)); err != nil {
@@ -234,8 +234,8 @@ func tellQueue(ctx context.Context, tx pgx.Tx, next sluice.Queue, tellings []slu
 	return nil
 }
 
-// savedRow runs a statement that stores a queue, tenant or tier. No row back means that somebody
-// else changed it in between.
+// savedRow runs a statement that stores a queue, tenant or tier. If no row returns, another process has changed it
+// in between.
 func savedRow(ctx context.Context, tx pgx.Tx, sql string, arguments ...any) (version int64, changedAt time.Time, err error) {
 	rows, err := query(ctx, tx, sql, arguments...)
 	if err != nil {
@@ -265,7 +265,7 @@ func tellChange(ctx context.Context, tx pgx.Tx, object sluice.Object, name strin
 	return exec(ctx, tx, auditChangeSQL, string(object), name, act.By, act.Reason, old, changed, nullUUID(act.ID))
 }
 
-// Tenant looks a stored tenant up.
+// Tenant returns a stored tenant.
 func (s *Store) Tenant(ctx context.Context, name string) (sluice.Tenant, error) {
 	return lookUp(ctx, s, "look up tenant", scanTenant, tenantSQL, name)
 }
@@ -287,7 +287,7 @@ func scanTenant(row pgx.CollectableRow) (sluice.Tenant, error) {
 	return t, err
 }
 
-// SaveTenant stores a tenant, and tells the audit.
+// SaveTenant stores a tenant and its audit entry.
 func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (sluice.Tenant, error) {
 	saved := tenant
 	err := s.call(ctx, "save tenant", func(ctx context.Context, again bool) error {
@@ -332,7 +332,7 @@ func scanTier(row pgx.CollectableRow) (sluice.Tier, error) {
 	return t, err
 }
 
-// SaveTier stores a tier, and tells the audit.
+// SaveTier stores a tier and its audit entry.
 func (s *Store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) (sluice.Tier, error) {
 	saved := tier
 	err := s.call(ctx, "save tier", func(ctx context.Context, again bool) error {
@@ -359,7 +359,7 @@ func (s *Store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) 
 	return saved, err
 }
 
-// Beat stores that a holder is alive.
+// Beat stores a holder's heartbeat.
 func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 	conditions, err := sluice.StoredConditions(holder.Conditions)
 	if err != nil {
@@ -376,14 +376,14 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 	})
 }
 
-// Leave forgets a holder that ends, and what it leads.
+// Leave removes a holder that ends, and releases its tasks.
 func (s *Store) Leave(ctx context.Context, holderID string) error {
 	return s.call(ctx, "leave", func(ctx context.Context, _ bool) error {
 		return exec(ctx, s.pool, leaveSQL, holderID)
 	})
 }
 
-// Holders lists the processes that beat within the last hour.
+// Holders lists the processes with a heartbeat in the last hour.
 func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 	var out []sluice.Holder
 	err := s.call(ctx, "list holders", func(ctx context.Context, _ bool) (err error) {

@@ -35,12 +35,12 @@ var tellLostSQL string
 // letGo marks a row of key_free.sql: a job that may start now that another has ended.
 const letGo = "let go"
 
-// moved is a row of a statement that moves jobs: the job, its queue, and the state it left.
+// moved is a row of a statement that moves jobs: the job, its queue, and the state that it left.
 type moved struct {
 	id    sluice.ID
 	queue string
 	from  string
-	event sluice.Event // if it is another than that of the act
+	event sluice.Event // if it differs from the act's event
 }
 
 func scanMoved(row pgx.CollectableRow) (moved, error) {
@@ -51,7 +51,7 @@ func scanMoved(row pgx.CollectableRow) (moved, error) {
 	return m, err
 }
 
-// Settle writes what became of claimed jobs.
+// Settle records the outcome of claimed jobs.
 func (s *Store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
 	return follow.Apart(settlements, func(batch []sluice.Settlement) ([]error, error) { return s.settleBatch(ctx, batch) })
 }
@@ -67,8 +67,8 @@ func (s *Store) settleBatch(ctx context.Context, settlements []sluice.Settlement
 	return errs, nil
 }
 
-// settleGroups puts settlements together that one statement can write: those of one event that count the same, sorted
-// by id, each id once.
+// settleGroups groups settlements that one statement can write: of one event, with the same counting, sorted by id,
+// each id once.
 func settleGroups(settlements []sluice.Settlement, errs []error) [][]int {
 	type key struct {
 		event  sluice.Event
@@ -146,7 +146,7 @@ func settle(ctx context.Context, db rowsQuerier, settlements []sluice.Settlement
 	return out, err
 }
 
-// ending is a batch for end.sql. Slices that no job needs may stay empty; the tokens may not.
+// ending is a batch for end.sql. Slices that no job needs may stay empty, except tokens.
 type ending struct {
 	event   sluice.Event
 	ids     []sluice.ID // sorted
@@ -158,7 +158,7 @@ type ending struct {
 	actors  []string
 	counts  string
 	late    bool
-	brief   bool // only the ids of those that were ended are needed
+	brief   bool // only the ids of the ended jobs are needed
 }
 
 func endingOf(event sluice.Event, settlements []sluice.Settlement, group []int) ending {
@@ -172,7 +172,7 @@ func endingOf(event sluice.Event, settlements []sluice.Settlement, group []int) 
 		e.results = nil
 	}
 	if event == sluice.EventComplete {
-		// Its error stays that of its last failed attempt, and who did it is on the row: the holder.
+		// The job keeps the error of its last failed attempt, and its row names the holder.
 		return e
 	}
 	e.counts = "attempt"
@@ -188,13 +188,13 @@ func endingOf(event sluice.Event, settlements []sluice.Settlement, group []int) 
 	return e
 }
 
-// endings are what became of an ending.
+// endings is the result of an ending.
 type endings struct {
 	rows    []moved
-	awaited []sluice.ID // those for which others may wait; the caller looks at these, after the commit
+	awaited []sluice.ID // ended jobs for which others may wait; the caller evaluates those after the commit
 }
 
-// end ends jobs for whoever shows their tokens, and then frees their keys.
+// end ends the jobs whose tokens match, and then frees their keys.
 func end(ctx context.Context, db rowsQuerier, e ending) (endings, error) {
 	move := sluice.MoveOf(e.event)
 	rows, err := query(ctx, db, endSQL, uuids(e.ids), uuids(e.tokens), states(move.From), string(e.event), string(move.To),
@@ -208,7 +208,7 @@ func end(ctx context.Context, db rowsQuerier, e ending) (endings, error) {
 // actEnding is a batch for end_act.sql. Errors may stay empty.
 type actEnding struct {
 	event   sluice.Event
-	from    []sluice.State // default: what the state machine says
+	from    []sluice.State // default: the states of the state machine's move
 	ids     []sluice.ID    // sorted
 	errors  []*string
 	reasons []string
@@ -216,8 +216,8 @@ type actEnding struct {
 	act     sluice.ID
 }
 
-// endByAct ends jobs by an act, and then frees their keys. Where a job may be ended that waits behind another, db must
-// be a transaction, or another job could take the key in between.
+// endByAct ends jobs by an act, and then frees their keys. If an ending job may wait behind another, db must be a
+// transaction: otherwise another job could take the key in between.
 func endByAct(ctx context.Context, db rowsQuerier, e actEnding) (endings, error) {
 	move := sluice.MoveOf(e.event)
 	if e.from == nil {
@@ -231,7 +231,7 @@ func endByAct(ctx context.Context, db rowsQuerier, e actEnding) (endings, error)
 	return ended(ctx, db, rows, e.ids)
 }
 
-// ended reads what a statement has ended, and frees the keys.
+// ended reads the jobs that a statement has ended, and frees their keys.
 func ended(ctx context.Context, db rowsQuerier, rows pgx.Rows, ids []sluice.ID) (out endings, err error) {
 	var keyed, blockers []pgtype.UUID
 	var id, blockedBy pgtype.UUID
@@ -289,7 +289,7 @@ type handBack struct {
 	late    bool
 }
 
-// countedBy says which count of a job grows when it goes back to its queue.
+// countedBy is the count of a job that grows when the job returns to its queue.
 var countedBy = map[sluice.Event]string{sluice.EventRetry: "attempt", sluice.EventRelease: "release", sluice.EventRecover: "recovery"}
 
 func returnOf(event sluice.Event, settlements []sluice.Settlement, group []int) handBack {
@@ -331,7 +331,7 @@ func away(ctx context.Context, db rowsQuerier, event sluice.Event, settlements [
 		refs, errors, reasons, actors, event.Notable())
 }
 
-// standing is where a job is.
+// standing is the state of a job.
 type standing struct {
 	id         sluice.ID
 	queue      string
@@ -361,8 +361,8 @@ func standings(ctx context.Context, db rowsQuerier, ids []sluice.ID) (map[sluice
 	return out, nil
 }
 
-// explain finds out why settlements moved nothing: they were written before, the state machine has
-// no such move, or the claim is lost.
+// explain finds the reason why settlements moved nothing: they were applied before, the state machine has no such
+// move, or the claim is lost.
 func (s *Store) explain(ctx context.Context, settlements []sluice.Settlement, missed []int, errs []error) error {
 	if len(missed) == 0 {
 		return nil
@@ -393,7 +393,7 @@ func (s *Store) explain(ctx context.Context, settlements []sluice.Settlement, mi
 	return s.tellLost(ctx, lost)
 }
 
-// lostWrite is a write that came with an old token.
+// lostWrite is a write with an old token.
 type lostWrite struct {
 	id     sluice.ID
 	queue  string

@@ -15,25 +15,27 @@ import (
 )
 
 const (
-	// channel is the one that LISTEN and NOTIFY use.
+	// channel is the channel of signals for LISTEN and NOTIFY.
 	channel = "sluice"
-	// notifyInterval is how often one process notifies the others at the most. A NOTIFY in every
-	// commit costs most of the throughput, so it is sent outside of them.
+	// notifyInterval is the least time between two notifications of one process. A NOTIFY in every commit would
+	// cost most of the throughput, so it is sent outside of commits.
 	notifyInterval = 3 * time.Millisecond
-	// txNotifyInterval is how often a caller's own transaction carries a notification, per queue.
-	// Those in between are notified outside of it, this much later.
+	// txNotifyInterval is the least time between two notifications per queue inside callers' transactions.
+	// Transactions in between are notified from outside, this much later.
 	txNotifyInterval = 100 * time.Millisecond
-	// hearInterval is how often one signal of other processes is passed on, and sent to them, on average at the most. A few may
-	// follow each other at once: jobs that come now and then must not wait for it.
+	// hearInterval is the average time between two equal signals that are passed on or sent. Up to hearAtOnce may
+	// follow each other at once, so that occasional jobs do not wait.
 	hearInterval = 10 * time.Millisecond
 	hearAtOnce   = 5
-	// aliveChannel is the one by which stores ask whether they hear. Programs that listen to the other are not woken by it.
+	// aliveChannel carries the questions whether a store still hears. They do not wake programs that listen to
+	// channel alone.
 	aliveChannel = channel + "_alive"
 	aliveSQL     = "select pg_notify('" + aliveChannel + "', '')"
-	// takenChannel is the one by which a process spares the others their looks at a queue of which it has taken all jobs.
+	// takenChannel carries the message that a process has taken all jobs of a queue, so that others drop their
+	// looks.
 	takenChannel = channel + "_taken"
 	notifySQL    = "select pg_notify('" + channel + "', n) from unnest($1::text[]) as n"
-	// notifyTakenSQL notifies of the jobs first: what is taken was there before.
+	// notifyTakenSQL sends signals of jobs first, because the jobs were there before they were taken.
 	notifyTakenSQL = notifySQL + " union all select pg_notify('" + takenChannel + "', n) from unnest($2::text[]) as n"
 )
 
@@ -52,7 +54,8 @@ func (s *Store) signal(signal sluice.Signal) {
 	s.notifier.add(signal)
 }
 
-// unblocked counts the jobs that were cancelled because another failed, and signals those and the jobs that may go on.
+// unblocked counts jobs that were cancelled because another failed, and signals them and the jobs that became
+// claimable.
 func (s *Store) unblocked(event sluice.Event, rows []moved) {
 	if event == sluice.EventCancel {
 		s.acted(event, rows)
@@ -61,7 +64,7 @@ func (s *Store) unblocked(event sluice.Event, rows []moved) {
 	s.signalMoved(event, rows)
 }
 
-// acted counts the moves that no claim ended, and signals them.
+// acted counts and signals the moves that no claim caused.
 func (s *Store) acted(event sluice.Event, rows []moved) {
 	for _, m := range rows {
 		if m.from != letGo {
@@ -71,7 +74,7 @@ func (s *Store) acted(event sluice.Event, rows []moved) {
 	s.signalMoved(event, rows)
 }
 
-// signalMoved tells workers what a move means for them: jobs to claim, or a claim that is gone.
+// signalMoved wakes workers after a move: there are jobs to claim, or a claim is gone.
 func (s *Store) signalMoved(event sluice.Event, rows []moved) {
 	queues := make(map[string]bool)
 	for _, m := range rows {
@@ -86,11 +89,11 @@ func (s *Store) signalMoved(event sluice.Event, rows []moved) {
 	s.signalQueues(queues)
 }
 
-// pace lets each of several things be done once each hearInterval on average, and hearAtOnce times in a row. It holds until
-// when each has used up its turns.
+// pace limits each kind of event to one per hearInterval on average, and hearAtOnce in a row. Its values are the
+// times until which each kind has used its turns.
 type pace[K comparable] map[K]time.Time
 
-// wait says for how long something must not be done yet; 0: it is done now, and counted.
+// wait returns how long an event must still wait. 0: it happens now, and counts.
 func (p pace[K]) wait(what K, now time.Time) time.Duration {
 	used := now
 	if until, there := p[what]; there && until.After(now) {
@@ -103,7 +106,7 @@ func (p pace[K]) wait(what K, now time.Time) time.Duration {
 	return 0
 }
 
-// forget drops what has all its turns again.
+// forget drops the kinds that have all their turns again.
 func (p pace[K]) forget(now time.Time) {
 	for what, until := range p {
 		if !until.After(now) {
@@ -112,7 +115,7 @@ func (p pace[K]) forget(now time.Time) {
 	}
 }
 
-// message is what a process notifies the others of.
+// message is a notification to other processes.
 type message struct{ channel, text string }
 
 // notifier sends signals to other processes, many in one statement.
@@ -126,7 +129,7 @@ type notifier struct {
 	mu      sync.Mutex
 	pending map[message]bool
 	sent    pace[message]
-	inTx    map[string]time.Time // when a caller's transaction last carried a notification, by queue
+	inTx    map[string]time.Time // by queue: when a caller's transaction last carried a notification
 }
 
 func startNotifier(s *Store) *notifier {
@@ -144,7 +147,7 @@ func (n *notifier) stop() {
 	<-n.done
 }
 
-// add queues a signal. Its text is sender, kind and name, each ended by a blank.
+// add queues a signal. Its text is sender, kind and name, separated by blanks.
 func (n *notifier) add(signal sluice.Signal) {
 	text := n.sender + " queue " + signal.Queue
 	if !signal.Cancelled.IsZero() {
@@ -163,7 +166,7 @@ func (n *notifier) put(m message) {
 	n.rouse()
 }
 
-// rouse makes the notifier look at what is pending.
+// rouse makes the notifier check its pending messages.
 func (n *notifier) rouse() {
 	select {
 	case n.wake <- struct{}{}:
@@ -171,8 +174,8 @@ func (n *notifier) rouse() {
 	}
 }
 
-// signalInTx lets a caller's transaction wake workers when it commits. When it does is not known
-// here, so that a second signal follows later.
+// signalInTx makes a caller's transaction wake workers when it commits. The store cannot see the commit, so a
+// second signal follows later.
 func (s *Store) signalInTx(ctx context.Context, tx rowsQuerier, queues map[string]bool) error {
 	if texts := s.notifier.dueInTx(queues); len(texts) > 0 {
 		if err := exec(ctx, tx, notifySQL, texts); err != nil {
@@ -187,8 +190,8 @@ func (s *Store) signalInTx(ctx context.Context, tx rowsQuerier, queues map[strin
 	return nil
 }
 
-// dueInTx gives the notifications that a transaction may carry. Their sender is nobody, so that
-// the workers of this process heed them too.
+// dueInTx returns the notifications that a transaction may carry. Their sender is no process, so that the workers
+// of this process heed them, too.
 func (n *notifier) dueInTx(queues map[string]bool) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -223,7 +226,7 @@ func (n *notifier) run(ctx context.Context) {
 	}
 }
 
-// send gives what is pending to the others. What cannot be sent is dropped: polling finds the jobs.
+// send sends the pending messages. Messages that cannot be sent are dropped: polling finds the jobs.
 func (n *notifier) send(ctx context.Context) {
 	texts := n.due()
 	if len(texts) == 0 {
@@ -240,8 +243,8 @@ func (n *notifier) send(ctx context.Context) {
 	}
 }
 
-// due takes what is to be sent, by channel. Others heed the same signal no more often than pace says, so that one which was
-// sent often just now stays for a later look.
+// due takes the messages that may be sent now, by channel. A message that was sent often just now stays for later,
+// because other processes would not heed it.
 func (n *notifier) due() map[string][]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -261,8 +264,9 @@ func (n *notifier) due() map[string][]string {
 	return texts
 }
 
-// Watch gives the signals of this process and, through LISTEN, those of others, until ctx ends. Behind a pooler in
-// transaction mode nothing can be listened to; NOTIFY goes through it, for those that are connected to the server itself.
+// Watch calls signal for each signal of this process and, through LISTEN, of other processes, until ctx ends.
+// Behind a pooler in transaction mode, Watch hears only this process. NOTIFY passes through such a pooler, so
+// processes with direct connections hear it.
 func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 	if err := sluice.CheckGiven("signal", signal); err != nil {
 		return err
@@ -276,7 +280,7 @@ func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 	return nil
 }
 
-// listen keeps a connection that listens, and makes a new one when it is lost.
+// listen keeps a listening connection, and makes a new one when it is lost.
 func (s *Store) listen(ctx context.Context, signal func(sluice.Signal)) {
 	wait := 100 * time.Millisecond
 	for ctx.Err() == nil {
@@ -309,7 +313,7 @@ func (s *Store) listenOnce(ctx context.Context, signal func(sluice.Signal)) erro
 	defer quit(nil)
 	watching.Go(func() { hearing.watch(ctx, func() { quit(errDeaf) }) })
 	watching.Go(func() { s.counting(ctx) })
-	signal(sluice.Signal{}) // what was sent while nobody listened
+	signal(sluice.Signal{}) // for signals that were sent while no connection listened
 	signal = calm(ctx, signal)
 	looks := &putOff{ctx: ctx, crowds: &s.crowds, signal: signal, looks: make(map[string]*time.Timer)}
 	for {
@@ -326,8 +330,9 @@ func (s *Store) listenOnce(ctx context.Context, signal func(sluice.Signal)) erro
 	}
 }
 
-// hearTaken drops the look at a queue of which another process has taken all jobs. That process hears itself too: jobs that
-// came after its claim began were signalled before, and the others have dropped their looks at those as well.
+// hearTaken drops the look at a queue whose jobs another process has all taken. The sender hears its own message,
+// too. If jobs came after its claim began, the others have dropped looks at these jobs, and the sender signals
+// again.
 func (s *Store) hearTaken(text string, looks *putOff) {
 	sender, queue, _ := strings.Cut(text, " ")
 	if sender != s.notifier.sender {
@@ -340,11 +345,11 @@ func (s *Store) hearTaken(text string, looks *putOff) {
 // errDeaf ends a connection that hears nothing.
 var errDeaf = errors.New("the connection hears no notification, not even its own")
 
-// manyPaced is from how many signals on those that are over are forgotten.
+// manyPaced is how many kinds of signals are kept before old ones are dropped.
 const manyPaced = 1000
 
-// calm passes a signal on as often as pace says. One that comes sooner is passed on when that has passed, once. Whoever can
-// connect to the database can send signals, and each may make a process look.
+// calm passes signals on at the rate of pace. A signal that comes sooner is passed on later, once. Any program that
+// can connect to the database can send signals, and each may make a process look for jobs.
 func calm(ctx context.Context, signal func(sluice.Signal)) func(sluice.Signal) {
 	var mu sync.Mutex
 	passed := make(pace[sluice.Signal])
@@ -371,7 +376,7 @@ func calm(ctx context.Context, signal func(sluice.Signal)) func(sluice.Signal) {
 		time.AfterFunc(wait, func() {
 			mu.Lock()
 			delete(later, received)
-			_ = passed.wait(received, time.Now()) // it counts
+			_ = passed.wait(received, time.Now()) // counts this signal
 			mu.Unlock()
 			if ctx.Err() == nil {
 				signal(received)
@@ -397,7 +402,7 @@ func (s *Store) listening(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// connect makes a connection beside the pool, in the way in which the pool makes its own.
+// connect makes a connection beside the pool, as the pool makes its own.
 func (s *Store) connect(ctx context.Context) (*pgx.Conn, error) {
 	config := s.pool.Config()
 	if config.BeforeConnect != nil {
@@ -416,7 +421,7 @@ func (s *Store) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// hangUp closes a connection, and does not wait long for a server that is silent.
+// hangUp closes a connection, and waits at most 5 s for a silent server.
 func hangUp(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -40,7 +40,7 @@ var statForgetHoldersSQL string
 //go:embed sql/stats.sql
 var statsSQL string
 
-// AddStats keeps what a holder counted, each slot in a transaction of its own.
+// AddStats stores the counts of a holder, each bucket in its own transaction.
 func (s *Store) AddStats(ctx context.Context, holder string, stats []stat.Stat) error {
 	slots, err := rollup.Split(holder, stats)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Store) addSlot(ctx context.Context, holder string, slot rollup.Slot) er
 	})
 }
 
-// addParts keeps what a holder counted in a slot.
+// addParts stores the counts of a holder in one bucket.
 func addParts(ctx context.Context, tx pgx.Tx, holder string, slot rollup.Slot) error {
 	var queues, bodies []string
 	for _, part := range slot.Parts {
@@ -79,13 +79,13 @@ func addParts(ctx context.Context, tx pgx.Tx, holder string, slot rollup.Slot) e
 	return exec(ctx, tx, statAddSQL, slot.At, holder, queues, bodies)
 }
 
-// Stats lists slots.
+// Stats lists buckets.
 func (s *Store) Stats(ctx context.Context, filter stat.Filter) ([]stat.Stat, error) {
 	var out []stat.Stat
 	from, partsTo := rollup.Bounds(filter)
 	var limit *int
 	if filter.Tenant == "" {
-		limit = &filter.Limit // each row is a slot, and what follows the last of them is not asked for
+		limit = &filter.Limit // each row is a bucket, and rows after the last wanted one are not requested
 	}
 	err := s.call(ctx, "look at statistics", func(ctx context.Context, _ bool) error {
 		found, err := list(ctx, s.pool, scanStat, statsSQL, int(filter.Every.Seconds()), from, filter.To, unlessNone(filter.Queues), filter.Tenant,
@@ -105,7 +105,7 @@ func (s *Store) Stats(ctx context.Context, filter stat.Filter) ([]stat.Stat, err
 	return out, err
 }
 
-// scanStat reads a slot, or what was not added up yet, which is no slot of a kind.
+// scanStat reads a bucket, or counts that are not merged yet.
 func scanStat(row pgx.CollectableRow) (s rollup.Stored, err error) {
 	var every *int
 	var tenants *string
@@ -121,7 +121,7 @@ func scanStat(row pgx.CollectableRow) (s rollup.Stored, err error) {
 // CountStartFailed counts a run that an engine did not start.
 func (s *Store) CountStartFailed(queue, tenant string) { s.tally.StartFailed(queue, tenant) }
 
-// FoldStats adds up what holders added, and deletes old slots.
+// FoldStats merges the counts that holders added, and deletes old buckets.
 func (s *Store) FoldStats(ctx context.Context, limit int) (int, error) {
 	done := 0
 	err := s.call(ctx, "fold statistics", func(ctx context.Context, _ bool) error {
@@ -137,7 +137,7 @@ func (s *Store) FoldStats(ctx context.Context, limit int) (int, error) {
 	return done, err
 }
 
-// fold adds up what holders added for minutes that are over. It is alone in that.
+// fold merges the counts that holders added for past minutes. A lock keeps other processes from doing the same.
 func fold(ctx context.Context, tx pgx.Tx, limit int) (int, error) {
 	now, err := list(ctx, tx, pgx.RowTo[time.Time], statFoldSQL)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 //go:embed sql/stat_call_take.sql
 var statCallTakeSQL string
 
-// callsPerRow is how many calls of functions are added up for one row of a holder: there are many more of them, and they
-// are small.
+// callsPerRow is how many calls of functions count like one row of a holder: calls are many and small.
 const callsPerRow = 20
 
-// statCall is what one call of a function did to jobs of a queue and tenant. Times are in microseconds, one for each job.
+// statCall is the effect of one function call on jobs of a queue and tenant. Times are in microseconds, one per
+// job.
 type statCall struct {
 	at                    time.Time
 	queue, tenant         string
@@ -33,14 +33,14 @@ func scanStatCall(row pgx.CollectableRow) (c statCall, err error) {
 	return c, err
 }
 
-// foldCalls makes of what calls of functions did what a holder adds, in the transaction of whoever adds up, and returns how
-// much of a limit that took.
+// foldCalls turns the counts of function calls into counts of a holder, in the transaction of fold.
+// The result is the part of the limit that this took.
 func foldCalls(ctx context.Context, tx pgx.Tx, limit int) (int, error) {
 	calls, err := list(ctx, tx, scanStatCall, statCallTakeSQL, limit*callsPerRow)
 	if err != nil || len(calls) == 0 {
 		return 0, err
 	}
-	holder := "functions:" + sluice.NewID().String() // what is taken later for the same slot is another part of it
+	holder := "functions:" + sluice.NewID().String() // later calls of the same bucket make another part
 	slots, err := rollup.Split(holder, statsOf(calls))
 	if err != nil {
 		return 0, err
@@ -53,7 +53,7 @@ func foldCalls(ctx context.Context, tx pgx.Tx, limit int) (int, error) {
 	return (len(calls) + callsPerRow - 1) / callsPerRow, nil
 }
 
-// statsOf are calls by slot, queue and tenant.
+// statsOf adds up calls by bucket, queue and tenant.
 func statsOf(calls []statCall) []stat.Stat {
 	byName := make(map[statOf]*stat.Stat)
 	for _, c := range calls {
@@ -70,7 +70,7 @@ func statsOf(calls []statCall) []stat.Stat {
 	return out
 }
 
-// statOf names what a figure is of.
+// statOf identifies a count.
 type statOf struct {
 	at            time.Time
 	queue, tenant string

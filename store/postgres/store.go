@@ -1,5 +1,13 @@
-// Package postgres keeps jobs in PostgreSQL, version 12 or later: many processes, many machines,
-// and enqueues and completions inside the caller's own transaction.
+// Package postgres keeps jobs in PostgreSQL 12 or later, for many processes on many machines.
+//
+// Begin with [Open], which connects by a DSN; set Options.Migrate to create or update the schema, or call
+// [Migrate]. Use [New] if your program has its own pgx pool. The [Store] implements [sluice.Store].
+//
+// To enqueue in your own transaction, use [Store.InTx] or, with database/sql, [Store.InSQLTx]. [CompleteTx] and
+// [CompleteSQLTx] complete a job in your transaction. [Functions] lists the SQL functions for programs in other
+// languages.
+//
+// Read next: docs/guide/transactions.md, docs/operate.md for operation, and docs/guide/failover.md for standbys.
 package postgres
 
 import (
@@ -22,30 +30,33 @@ import (
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
-// Options adjust a Store. The zero value works.
+// Options configure a Store. The zero value works.
 type Options struct {
-	// Migrate brings the schema up to date when the store is opened. Default: a schema that is not
-	// up to date is an ErrNotMigrated.
+	// Migrate brings the schema up to date when the store is opened. Default: opening an outdated schema returns a
+	// [sluice.ErrNotMigrated].
 	Migrate bool
-	// CallTimeout is the deadline of every call, tries and waits included. Default 10 s.
+	// CallTimeout is the deadline of every call, with its tries and waits. Default 10 s.
 	CallTimeout time.Duration
-	// TransactionPooler says that the connections go through a pooler in transaction mode, such as PgBouncer: no session
-	// settings and no LISTEN are used, and workers find jobs of other processes by polling. A pooler is noticed without it.
+	// TransactionPooler declares that connections go through a pooler in transaction mode, such as PgBouncer. The
+	// store then uses no session settings and no LISTEN, and workers find jobs of other processes by polling.
+	// Default: the store detects such a pooler when it is opened.
 	TransactionPooler bool
-	// Logger gets what cannot be returned to a caller, such as a lost LISTEN connection; see docs/events.md. Default:
-	// slog.Default.
+	// Logger gets errors that no caller can get, such as a lost LISTEN connection. See docs/events.md. Default:
+	// [slog.Default].
 	Logger *slog.Logger
-	// NoStatistics leaves out counting: what this store does then stands in no statistics. Default: the store counts the
-	// moves that it makes, and adds them to the statistics each 10 s and at Close; see docs/guide/statistics.md.
+	// NoStatistics turns counting off: the statistics then contain none of this store's moves. Default: the store
+	// counts its moves, and adds them to the statistics every 10 s and at Close. See docs/guide/statistics.md.
 	NoStatistics bool
 }
 
-// Store is a sluice.Store in PostgreSQL. It may be used by many goroutines.
+// Store is a [sluice.Store] in PostgreSQL. Many goroutines may use it. The interfaces
+// [sluice.Store], [alert.Store], [audit.Store] and [forecast.Store] document most of its methods.
 type Store struct {
 	pool     pool
 	ownsPool bool
 	options  Options
-	// session is what connections ask for, nil: the pool is the caller's. Pooled: behind a pooler in transaction mode.
+	// session is the settings that connections request; nil: the pool is the caller's. pooled: there is a pooler in
+	// transaction mode.
 	session  *session
 	pooled   bool
 	groups   *enqueueGroups
@@ -53,39 +64,39 @@ type Store struct {
 	notifier *notifier
 	crowds   crowds
 	marks    marks
-	// Those of tenants' lines, and of what is told of lines.
+	// marks of tenants' lines, and of hints on lines
 	lineMarks marks
 	hintMarks marks
-	// Up to where upkeep found no hint that claims left.
+	// marks up to which upkeep has found no hint that claims left
 	staleMarks marks
 	limits     limits
 	queues     queueCache
-	forgotten  sync.Map // when starts were forgotten the last time, by queue
+	forgotten  sync.Map // by queue: when old starts were last deleted
 	readings   sync.Map // flow.Reading by queue
 	widths     sync.Map // *flow.Width by queue
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int64
-	awaited   sync.Map // queues that are noted as awaited
-	// checks are what health is judged by.
+	awaited   sync.Map // queues already recorded as awaited
+	// checks are the thresholds of health checks.
 	checks map[string]health.Check
-	// bigIndex is from how many bytes on an index is estimated.
+	// bigIndex is the size in bytes from which an index is estimated.
 	bigIndex int64
-	// lookTimeout is how long one look of Health may take.
+	// lookTimeout limits one inspection of Health.
 	lookTimeout time.Duration
 	clock       serverClock
 	closed      atomic.Bool
 	schema      migration.Guard
 	log         *event.Log
-	tally       *counter.Tally // nil: nothing is counted
+	tally       *counter.Tally // nil: the store counts nothing
 
-	settling settling // how far the audit can be sealed
+	settling settling // up to where the audit is complete
 	mending  sync.Mutex
-	mendFrom mendPlaces // where upkeep goes on looking for what was left behind
+	mendFrom mendPlaces // positions of upkeep's repairs
 }
 
 var _ sluice.Store = (*Store)(nil)
 
-// Open connects to a database, given as a URL or as keywords and values, and checks its schema.
+// Open connects to a database and checks its schema. The DSN is a URL, or keywords and values.
 func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	options = options.withDefaults()
 	config, err := pgxpool.ParseConfig(dsn)
@@ -113,8 +124,9 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	return store, nil
 }
 
-// pingAfter is how long a connection has lain idle that is tried before it is used. Calls try again on another one anyway, and
-// a process with nothing to do looks for jobs more often: each look would cost it two statements.
+// pingAfter is the idle time after which a connection is tested before its use. Calls try again on another
+// connection anyway. Idle processes look for jobs more often than this, and a test would double the statements of
+// each look.
 const pingAfter = 10 * time.Second
 
 func pingIdle(_ context.Context, params pgxpool.ShouldPingParams) bool {
@@ -156,7 +168,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Close adds what was counted to the statistics and ends the store, and the pool if the store opened it.
+// Close adds the last counts to the statistics, and closes the store. If the store opened the pool, Close closes
+// that too.
 func (s *Store) Close() error {
 	s.tally.Close()
 	if s.closed.Swap(true) {
@@ -171,5 +184,5 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Pool gives the pool of connections, for the caller's own statements and transactions.
+// Pool returns the pool of connections, for the caller's own statements and transactions.
 func (s *Store) Pool() *pgxpool.Pool { return s.pool.Pool }

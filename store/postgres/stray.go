@@ -33,7 +33,7 @@ var strayTerminateSQL string
 //go:embed sql/note.sql
 var noteSQL string
 
-// StrayRuns lists runs whose jobs were cancelled.
+// StrayRuns lists orphan runs: runs that may be open although their jobs have ended.
 func (s *Store) StrayRuns(ctx context.Context, queue string, after sluice.StrayRun, limit int) ([]sluice.StrayRun, error) {
 	var out []sluice.StrayRun
 	err := s.call(ctx, "list stray runs", func(ctx context.Context, _ bool) (err error) {
@@ -54,7 +54,8 @@ func scanStray(row pgx.CollectableRow) (sluice.StrayRun, error) {
 	return out, err
 }
 
-// ForgetStrayRuns strikes runs from what StrayRuns lists, and lets the jobs go that waited for them, in one transaction.
+// ForgetStrayRuns deletes orphan runs that have ended, and unblocks the jobs that waited for them, in one
+// transaction.
 func (s *Store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) error {
 	var ids uuidArray
 	var refs []string
@@ -93,8 +94,8 @@ func (s *Store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) err
 	return nil
 }
 
-// waitForRuns finds which of some jobs that are to be requeued must wait for runs of theirs, and keeps these from being
-// forgotten meanwhile. A person may have decided that none need wait.
+// waitForRuns returns the jobs, among those to be requeued, that must wait for their orphan runs, and locks these
+// runs. If the act allows jobs to run beside open runs, waitForRuns marks the runs instead and returns none.
 func waitForRuns(ctx context.Context, tx pgx.Tx, ids []sluice.ID, act sluice.Act) (uuidArray, error) {
 	if act.BesideOpenRun {
 		_, err := list(ctx, tx, scanMoved, strayBesideSQL, uuids(ids), act.By, act.Reason, nullUUID(act.ID))
@@ -108,7 +109,7 @@ func waitForRuns(ctx context.Context, tx pgx.Tx, ids []sluice.ID, act sluice.Act
 	return waiting, err
 }
 
-// Terminate marks the stray runs of jobs, so that upkeep ends them by force.
+// Terminate marks the orphan runs of jobs, so that upkeep ends them by force.
 func (s *Store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	return s.act(ctx, sluice.EventTerminate, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
 		out.rows, err = list(ctx, tx, scanMoved, strayTerminateSQL, uuids(sorted), act.By, act.Reason, nullUUID(act.ID))
@@ -116,7 +117,7 @@ func (s *Store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) 
 	})
 }
 
-// Note adds entries to the audit that tell of no move.
+// Note adds entries to the audit that record no move.
 func (s *Store) Note(ctx context.Context, entries []sluice.AuditEntry) error {
 	for _, e := range entries {
 		if err := e.CheckNote(); err != nil {

@@ -30,12 +30,12 @@ var mendQueuesSQL string
 //go:embed sql/forget_holders.sql
 var forgetHoldersSQL string
 
-// lateClaim is a claim whose lease ran out.
+// lateClaim is a claim whose lease has ended.
 type lateClaim struct {
 	id         sluice.ID
 	token      sluice.Token
 	holder     string
-	recoveries int // counting this one
+	recoveries int // including this one
 	poison     bool
 }
 
@@ -48,9 +48,9 @@ func scanLate(row pgx.CollectableRow) (lateClaim, error) {
 	return late, err
 }
 
-// Recover requeues jobs of a queue whose lease ran out, or buries them as poison. It shows the
-// token it read, so that a holder which settles in this moment wins. While the server's clock was set forward a moment
-// ago it does nothing: holders that are well renew their leases first.
+// Recover requeues jobs whose lease has ended, or buries them as poison. Each write shows the token that was read,
+// so a holder that settles at the same moment wins. If the server's clock was just set forward, Recover does
+// nothing: healthy holders renew their leases first.
 func (s *Store) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
 	var out sluice.Recovered
 	err := s.call(ctx, "recover", func(ctx context.Context, _ bool) error {
@@ -67,7 +67,7 @@ func (s *Store) Recover(ctx context.Context, queue string, limit int, by string)
 		out.Buried += end
 		return err
 	})
-	s.tally.Recovered(queue, out) // of tries that failed midway, too
+	s.tally.Recovered(queue, out) // also of tries that failed midway
 	return out, err
 }
 
@@ -125,7 +125,8 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 	return expired, err
 }
 
-// Mend finds what no other verb looks after.
+// Mend repairs states that no other method handles: jobs of queues without settings, and jobs whose blocker has
+// ended. Mend also deletes unused order keys, reads old hints, wakes lines and deletes old holders.
 func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 	freed, err := s.mendBlocked(ctx)
 	if err != nil {
@@ -167,8 +168,8 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 	return freed + len(orphans), nil
 }
 
-// dissolveLines takes some jobs out of lines that are no more. Claims do so, too, but only those that know or
-// find nothing else to do.
+// dissolveLines moves some jobs out of lines of queues that no longer use them. Claims do this, too, but only
+// claims that know of it or find no other job.
 func (s *Store) dissolveLines(ctx context.Context) error {
 	queues, err := listQueues(ctx, s.pool, sluice.QueueFilter{})
 	if err != nil {
@@ -185,10 +186,10 @@ func (s *Store) dissolveLines(ctx context.Context) error {
 	return nil
 }
 
-// lineName says which line it is.
+// lineName identifies a line.
 type lineName struct{ queue, tenant string }
 
-// mendLines tells claims of jobs in lines that sleep, a slice of the lines at a time.
+// mendLines makes claims look at lines that sleep although jobs wait, one slice of the lines at a time.
 func (s *Store) mendLines(ctx context.Context) error {
 	s.mending.Lock()
 	defer s.mending.Unlock()

@@ -18,7 +18,7 @@ var claimTogetherSQL string
 // claimedTogetherBeforeSQL is claimed_before.sql with the queue of each job.
 var claimedTogetherBeforeSQL = strings.Replace(claimedBeforeSQL, "j.after_failure", "j.after_failure, l.queue", 1)
 
-// claimTogether claims from several queues that have no limits, in one statement.
+// claimTogether claims in one statement from several queues, and skips queues that have limits.
 func (s *Store) claimTogether(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	out := sluice.Claimed{NextDue: -1}
 	before := s.crowds.before(request)
@@ -42,8 +42,8 @@ func (s *Store) claimTogether(ctx context.Context, request sluice.ClaimRequest) 
 	return out, err
 }
 
-// claimAlongAll walks through all queues of a request. The queues share what the statement takes: the walks from the front
-// and those from the marks are compared with each other, and for that it is enough.
+// claimAlongAll walks through all queues of a request. Each queue records the time of the whole statement: the
+// marks only compare walks from the front with walks from the marks.
 func (s *Store) claimAlongAll(ctx context.Context, request sluice.ClaimRequest) ([]*sluice.Claim, error) {
 	var names []string
 	var limits []int32
@@ -78,7 +78,7 @@ func (s *Store) claimAlongAll(ctx context.Context, request sluice.ClaimRequest) 
 	return jobs, nil
 }
 
-// togetherScanner is claimScanner of a statement that gives the queue of each job, too.
+// togetherScanner is claimScanner for a statement that also returns the queue of each job.
 func togetherScanner(request sluice.ClaimRequest) pgx.RowToFunc[*sluice.Claim] {
 	var queue string
 	scan := claimScanner(request, &queue)

@@ -22,15 +22,16 @@ import (
 //go:embed sql/complete.sql
 var completeSQL string
 
-// InTx lets a client enqueue inside the caller's own transaction:
+// InTx lets a client enqueue inside the caller's own transaction.
 //
 //	receipt, err := client.Within(store.InTx(tx)).Enqueue(ctx, job)
 //
 // The job exists if and only if the transaction commits.
 func (s *Store) InTx(tx pgx.Tx) sluice.Enqueuer { return s.inTx(tx, tx) }
 
-// InSQLTx is InTx for a transaction of database/sql, which must come from pgx's driver (package
-// pgx/v5/stdlib). One of lib/pq is an ErrForeignTx, and nothing is written: that driver makes other statements of ours.
+// InSQLTx is [Store.InTx] for a transaction of database/sql, which must come from pgx's driver (package
+// pgx/v5/stdlib). For a transaction of lib/pq, which passes arguments in another form, calls return a
+// [sluice.ErrForeignTx] and write nothing.
 func (s *Store) InSQLTx(tx *sql.Tx) sluice.Enqueuer { return s.inTx(tx, sqlTx{tx}) }
 
 func (s *Store) inTx(given any, tx rowsQuerier) sluice.Enqueuer {
@@ -40,7 +41,7 @@ func (s *Store) inTx(given any, tx rowsQuerier) sluice.Enqueuer {
 	return txEnqueuer{s, tx}
 }
 
-// foreign are drivers whose transactions are refused, and why. One that wraps pgx's is let through.
+// foreign holds the drivers whose transactions are refused, with the reason. A driver that wraps pgx's is accepted.
 var foreign = map[string]string{
 	"github.com/lib/pq":              "lib/pq hands over arguments in another way",
 	"modernc.org/sqlite":             "it is of SQLite",
@@ -48,7 +49,7 @@ var foreign = map[string]string{
 	"github.com/go-sql-driver/mysql": "it is of MySQL",
 }
 
-// checkDriver refuses a transaction of database/sql that is not of pgx's driver.
+// checkDriver refuses a transaction of database/sql from a foreign driver.
 func checkDriver(tx rowsQuerier) error {
 	of, ok := tx.(sqlTx)
 	if !ok {
@@ -66,8 +67,7 @@ type txEnqueuer struct {
 	tx    rowsQuerier
 }
 
-// Enqueue stores jobs through the transaction. It does not try again: after an error the
-// transaction is the caller's to roll back.
+// Enqueue stores jobs through the transaction, without a second try: after an error, the caller must roll back.
 func (e txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
@@ -106,7 +106,7 @@ func (e txEnqueuer) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sl
 	return queues, nil
 }
 
-// Admit says through the transaction which queues a job may not name.
+// Admit reports, through the transaction, which queues a job may not name.
 func (e txEnqueuer) Admit(ctx context.Context, queues []string, _ sluice.Act) ([]error, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
@@ -140,16 +140,15 @@ func (e txEnqueuer) Now(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// CompleteTx completes a claimed job inside the caller's own transaction, so that the effect of the
-// job and its completion commit together or not at all. The result is stored as JSON; nil: none.
-// If the claim is lost it is an ErrLost, and the caller must roll back. Within a worker's handler,
-// commit and return nil.
+// CompleteTx completes a claimed job inside the caller's own transaction: the effect of the job and its completion
+// commit together, or not at all. The result is stored as JSON; nil: none. In a worker's handler, commit and then
+// return nil. If the claim is lost, CompleteTx returns a [sluice.ErrLost], and the caller must roll back.
 func CompleteTx(ctx context.Context, tx pgx.Tx, claim *sluice.Claim, result any) error {
 	return complete(ctx, tx, tx, claim, result)
 }
 
-// CompleteSQLTx is CompleteTx for a transaction of database/sql, which must come from pgx's driver
-// (package pgx/v5/stdlib).
+// CompleteSQLTx is [CompleteTx] for a transaction of database/sql, which must come from pgx's driver (package
+// pgx/v5/stdlib).
 func CompleteSQLTx(ctx context.Context, tx *sql.Tx, claim *sluice.Claim, result any) error {
 	return complete(ctx, tx, sqlTx{tx}, claim, result)
 }
@@ -186,7 +185,8 @@ func complete(ctx context.Context, given any, tx rowsQuerier, claim *sluice.Clai
 	return nil
 }
 
-// whyNotCompleted is an ErrNewerSchema if this program is too old for the schema, and else an ErrLost.
+// whyNotCompleted returns a [sluice.ErrNewerSchema] if this program is too old for the schema, else a
+// [sluice.ErrLost].
 func whyNotCompleted(ctx context.Context, tx rowsQuerier) error {
 	newer, err := tooNew(ctx, tx, knownSteps())
 	if err != nil {
@@ -198,7 +198,7 @@ func whyNotCompleted(ctx context.Context, tx rowsQuerier) error {
 	return sluice.ErrLost
 }
 
-// completed is a job that was completed in a transaction of its holder's.
+// completed is a job that was completed in its holder's transaction.
 type completed struct {
 	keyed     bool
 	blockedBy pgtype.UUID
@@ -211,8 +211,7 @@ func scanCompleted(row pgx.CollectableRow) (completed, error) {
 	return c, err
 }
 
-// sqlTx makes a transaction of database/sql run our statements. pgx's driver takes the arguments
-// as they are.
+// sqlTx runs the store's statements in a transaction of database/sql. pgx's driver takes the arguments as they are.
 type sqlTx struct{ tx *sql.Tx }
 
 func (t sqlTx) Query(ctx context.Context, text string, args ...any) (pgx.Rows, error) {
@@ -223,7 +222,8 @@ func (t sqlTx) Query(ctx context.Context, text string, args ...any) (pgx.Rows, e
 	return &sqlRows{Rows: rows}, nil
 }
 
-// sqlRows gives rows of database/sql the shape of pgx's. Our statements only step, scan and take values.
+// sqlRows gives rows of database/sql the interface of pgx's. The store's statements only step, scan and read
+// values.
 type sqlRows struct{ *sql.Rows }
 
 func (r *sqlRows) Close()                                       { _ = r.Rows.Close() }
@@ -233,7 +233,7 @@ func (r *sqlRows) RawValues() [][]byte                          { return nil }
 func (r *sqlRows) Conn() *pgx.Conn                              { return nil }
 func (r *sqlRows) TypeMap() *pgtype.Map                         { return nil }
 
-// Values gives the columns of a row; database/sql makes int64 of every integer.
+// Values returns the columns of a row; database/sql makes every integer an int64.
 func (r *sqlRows) Values() ([]any, error) {
 	columns, err := r.Columns()
 	if err != nil {

@@ -19,15 +19,15 @@ var unblockSQL string
 //go:embed sql/mend_order_keys.sql
 var mendOrderKeysSQL string
 
-// look is what unblock.sql says of a job.
+// look is a row of unblock.sql: the state of one waiting job.
 type look struct {
 	id      sluice.ID
 	queue   string
-	behind  sluice.ID // what it waits for now; zero: nothing
-	failed  sluice.ID // the job for which it must be cancelled; zero: none
+	behind  sluice.ID // the job that it waits for now; zero: none
+	failed  sluice.ID // the failed job that cancels it; zero: none
 	outcome sluice.State
 	changed bool
-	locked  bool // it was passed over
+	locked  bool // its row was locked, and skipped
 }
 
 func scanLook(row pgx.CollectableRow) (look, error) {
@@ -40,25 +40,25 @@ func scanLook(row pgx.CollectableRow) (look, error) {
 }
 
 const (
-	// unblockSlice is how many waiting jobs one statement looks at.
+	// unblockSlice is how many waiting jobs one statement evaluates.
 	unblockSlice = 1000
-	// unblockRounds is how many slices are looked at when a job has ended. Upkeep looks at the others: who
-	// settles must not take long.
+	// unblockRounds is how many slices are evaluated when a job ends, because settling must stay quick. Upkeep
+	// evaluates the rest.
 	unblockRounds = 10
-	// mendRounds is the same for upkeep.
+	// mendRounds is how many slices upkeep evaluates.
 	mendRounds = 1000
-	// mendSlice is how many blocked jobs a look for those that were left behind goes through.
+	// mendSlice is how many blocked jobs one call of mendBlocked reads.
 	mendSlice = 20_000
 )
 
-// unblocker looks at the jobs that wait for some that may have ended. Those that it cancels have ended too,
-// and those behind which it leaves a job may have ended in this moment; so it goes on until none is left.
+// unblocker evaluates the jobs that wait for jobs that may have ended. Jobs that it cancels end too, and the new
+// blockers of jobs may have just ended. So the unblocker continues until no job is left.
 type unblocker struct {
 	db      rowsQuerier
 	cancel  func(ctx context.Context, e actEnding) (endings, error)
 	ended   []sluice.ID
-	next    []sluice.ID // to look at when those that wait for ended have all been looked at
-	after   sluice.ID   // in the slices of those
+	next    []sluice.ID // evaluated after all jobs that wait for ended
+	after   sluice.ID   // position in the slices of waiting jobs
 	changed int
 }
 
@@ -84,7 +84,7 @@ func (u *unblocker) run(ctx context.Context, rounds int, moved func(sluice.Event
 	return nil
 }
 
-// letGo gives the jobs that wait for nothing any longer, and notes what is to be looked at next.
+// letGo returns the jobs that wait for nothing any longer, and notes the jobs to evaluate next.
 func (u *unblocker) letGo(rows []look) (free []moved) {
 	locked := false
 	for _, r := range rows {
@@ -106,7 +106,7 @@ func (u *unblocker) letGo(rows []look) (free []moved) {
 	return free
 }
 
-// cancelFailed cancels the jobs that were to run after one that has failed.
+// cancelFailed cancels the jobs that run after a failed job, if their failure rule asks for it.
 func (u *unblocker) cancelFailed(ctx context.Context, rows []look) (endings, error) {
 	e := actEnding{event: sluice.EventCancel, from: []sluice.State{sluice.StateQueued}}
 	for _, r := range rows { // sorted
@@ -123,8 +123,8 @@ func (u *unblocker) cancelFailed(ctx context.Context, rows []look) (endings, err
 	return out, err
 }
 
-// unblock looks at the jobs that wait for some that may have ended, after that was committed. If it fails, upkeep
-// does it; what ended has ended.
+// unblock evaluates the jobs that wait for jobs that may have ended. Call it after the commit. If it fails, upkeep
+// does the work: the ended jobs stay ended.
 func (s *Store) unblock(ctx context.Context, ended []sluice.ID) {
 	if len(ended) == 0 {
 		return
@@ -146,22 +146,22 @@ func (s *Store) unblockUpTo(ctx context.Context, ended []sluice.ID, rounds int) 
 	return u.changed, err
 }
 
-// unblockIn does so inside a transaction of the caller's, of which nobody else can see anything yet. What ends
-// meanwhile is left to upkeep.
+// unblockIn is unblock inside a caller's transaction, whose changes no other transaction can see yet. Upkeep
+// handles jobs that end meanwhile.
 func unblockIn(ctx context.Context, tx rowsQuerier, ended []sluice.ID) error {
 	u := unblocker{db: tx, ended: ended, cancel: func(ctx context.Context, e actEnding) (endings, error) { return endByAct(ctx, tx, e) }}
 	return u.run(ctx, unblockRounds, func(sluice.Event, []moved) {})
 }
 
-// mendPlaces is where upkeep goes on.
+// mendPlaces holds the positions at which upkeep continues.
 type mendPlaces struct {
 	blocker sluice.ID
 	key     queueKey
-	line    lineName // in which jobs wait
-	idle    lineName // that may have nothing to do
+	line    lineName // line in which jobs wait
+	idle    lineName // line that may be idle
 }
 
-// mendBlocked looks at a slice of the blocked jobs for those whose blocker has ended, and at these again.
+// mendBlocked finds jobs whose blocker has ended in one slice of the blocked jobs, and evaluates them again.
 func (s *Store) mendBlocked(ctx context.Context) (int, error) {
 	s.mending.Lock()
 	defer s.mending.Unlock()
@@ -197,7 +197,7 @@ func (s *Store) mendBlocked(ctx context.Context) (int, error) {
 	return s.unblockUpTo(ctx, sortedOnce(ended), mendRounds)
 }
 
-// mendOrderKeys forgets a slice of the order keys that no unfinished job has.
+// mendOrderKeys deletes order keys without unfinished jobs, in one slice.
 func (s *Store) mendOrderKeys(ctx context.Context) error {
 	s.mending.Lock()
 	defer s.mending.Unlock()
@@ -213,9 +213,9 @@ func (s *Store) mendOrderKeys(ctx context.Context) error {
 	})
 }
 
-// unblockLater does for a caller's transaction what an enqueue does around its own, which it cannot from within: notes
-// that the end of some jobs must let others go, and looks whether they have ended meanwhile. If the caller has not
-// committed by then, upkeep finds the jobs.
+// unblockLater does for a caller's transaction what Enqueue does around its own. The function records that the end
+// of some jobs must unblock others, and checks whether they have ended meanwhile. If the caller has not committed
+// by then, upkeep finds the jobs.
 func (s *Store) unblockLater(jobs []sluice.Insert, behind []sluice.ID) {
 	if !anyOrdered(jobs) {
 		return

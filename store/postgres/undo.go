@@ -19,7 +19,7 @@ var undoTakeSQL string
 //go:embed sql/undo_ended.sql
 var undoEndedSQL string
 
-// undoRequeue ends the lives that requeues gave to jobs, as the lives before them ended.
+// undoRequeue ends the lives that requeues began, with the state and figures of the lives before.
 func (s *Store) undoRequeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	return s.act(ctx, sluice.EventUndo, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
 		found, err := undone(ctx, tx, sorted, act)
@@ -46,7 +46,7 @@ func (s *Store) undoRequeue(ctx context.Context, ids []sluice.ID, act sluice.Act
 	})
 }
 
-// undone locks those of some jobs whose requeue can be undone, and says how they end, by the outcome that they had.
+// undone locks the jobs whose requeue can be undone, and returns how they end, by their earlier outcome.
 func undone(ctx context.Context, tx pgx.Tx, ids []sluice.ID, act sluice.Act) (map[sluice.State]actEnding, error) {
 	found := make(map[sluice.State]actEnding)
 	_, err := list(ctx, tx, func(row pgx.CollectableRow) (struct{}, error) {

@@ -9,16 +9,17 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// The settings by which statements of ours are planned last as long as their transaction: the pool is the caller's, too.
+// The settings that plan the store's statements last as long as their transaction, because the pool may be the
+// caller's.
 
 //go:embed sql/walk_in_order.sql
 var walkInOrderSQL string
 
-// walkKeptSQL are the same settings for plans that are kept, which then know no arguments from the first time on. A walk is the
-// same for all of them, and the server would go on planning for each where it takes arrays to have fewer entries than usual.
+// walkKeptSQL is the same settings for kept plans, which know no arguments from the first time on. A walk needs the
+// same plan for all arguments. The server would otherwise plan again for arrays that it takes to have few elements.
 var walkKeptSQL = strings.TrimSpace(walkInOrderSQL) + ",\n       set_config('plan_cache_mode', 'force_generic_plan', true)"
 
-// walkSQL gives the settings of a statement or a transaction of ours.
+// walkSQL returns the settings of a statement or a transaction.
 func walkSQL(keepsPlans bool) string {
 	if keepsPlans {
 		return walkKeptSQL
@@ -26,15 +27,16 @@ func walkSQL(keepsPlans bool) string {
 	return walkInOrderSQL
 }
 
-// planForArgumentsSQL has the statements after it planned for their arguments, though they are known by name. Which of
-// them say nothing may decide along which index to walk.
+// planForArgumentsSQL makes the server plan the next statements for their arguments, although they are prepared.
+// The right index may depend on which arguments are empty.
 const planForArgumentsSQL = "select set_config('plan_cache_mode', 'force_custom_plan', true)"
 
-// anyPlan are statements of which any plan will do: they put or find rows by their keys, or read no table or a tiny one. They go
-// without settings.
+// anyPlan are statements for which any plan is good: they write or find rows by key, or read at most a tiny table.
+// They run without settings.
 var anyPlan = setOf(enqueueOneSQL, beatAndCheckSQL, aliveSQL, notifySQL, notifyTakenSQL, tooNewSQL, crowdsSQL)
 
-// Query runs a statement in a transaction of its own. One of ours goes together with its settings, if plans matter to it.
+// Query runs a statement in its own transaction. If the statement is the store's and plans matter to it, Query
+// sends its settings along.
 func (p pool) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error) {
 	if !p.together || anyPlan[sql] || !ours(arguments) {
 		return p.Pool.Query(ctx, sql, arguments...)
@@ -59,7 +61,7 @@ func (p pool) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows
 	return rows, nil
 }
 
-// ours reports whether a statement was sent by query, and has no other option, which statements that go together cannot have.
+// ours reports whether query sent a statement, and without options that a batch does not support.
 func ours(arguments []any) bool {
 	if len(arguments) == 0 {
 		return false
@@ -83,7 +85,7 @@ type walkedRows struct {
 	ended    error // why the transaction was not committed
 }
 
-// begin reads past the settings.
+// begin skips the results of the settings.
 func (r *walkedRows) begin(settings int) (err error) {
 	for range settings {
 		if _, err := r.results.Exec(); err != nil {
@@ -94,7 +96,7 @@ func (r *walkedRows) begin(settings int) (err error) {
 	return err
 }
 
-// Close ends the transaction and gives the connection back.
+// Close ends the transaction and releases the connection.
 func (r *walkedRows) Close() {
 	if r.closed {
 		return
@@ -107,7 +109,7 @@ func (r *walkedRows) Close() {
 	r.conn.Release()
 }
 
-// Err tells why there are no more rows, or why the transaction was not committed.
+// Err returns why there are no more rows, or why the transaction was not committed.
 func (r *walkedRows) Err() error {
 	if err := r.Rows.Err(); err != nil {
 		return err
@@ -115,7 +117,7 @@ func (r *walkedRows) Err() error {
 	return r.ended
 }
 
-// Next goes on to the next row. After the last one the transaction has ended.
+// Next advances to the next row. After the last row, the transaction has ended.
 func (r *walkedRows) Next() bool {
 	if r.Rows.Next() {
 		return true

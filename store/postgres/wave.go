@@ -45,15 +45,15 @@ var wavePutSQL string
 //go:embed sql/wave_forget.sql
 var waveForgetSQL string
 
-// waveSlice is how many jobs one statement of a count reads, about: half a second's worth, so that no
+// waveSlice is about how many jobs one statement of a count reads. One statement takes half a second, so that no
 // snapshot is held for long.
 const waveSlice = 1_000_000
 
-// slice is a part of the unfinished jobs: those after an id, up to another or to the end.
+// slice is the unfinished jobs with ids above after and up to upTo or the end.
 type slice struct{ after, upTo pgtype.UUID }
 
-// CountWaves counts what falls due. A job keeps its id, so it is in one slice whatever becomes of it
-// meanwhile.
+// CountWaves counts jobs by the time at which they fall due. Each job keeps its id, so it stays in one slice even
+// if its state changes.
 func (s *Store) CountWaves(ctx context.Context) (forecast.Count, error) {
 	begun := time.Now()
 	frame, sliced, err := s.waveFrame(ctx)
@@ -72,7 +72,7 @@ func (s *Store) CountWaves(ctx context.Context) (forecast.Count, error) {
 	return count, s.keepWaves(ctx, counter, count)
 }
 
-// waveFrame says what to count, and whether that is so much that it has to be cut into slices.
+// waveFrame returns the times to count in, and whether there are so many jobs that the count needs slices.
 func (s *Store) waveFrame(ctx context.Context) (frame wave.Frame, sliced bool, err error) {
 	err = s.call(ctx, "count waves", func(ctx context.Context, _ bool) error {
 		rows, err := query(ctx, s.pool, waveSizeSQL)
@@ -126,7 +126,7 @@ func (s *Store) cutWaves(ctx context.Context, after pgtype.UUID) (cut pgtype.UUI
 	return cut, err
 }
 
-// placed is how many jobs of a queue, or of a tenant of it, are in a place.
+// placed is how many jobs of a queue, or of one of its tenants, are in a place.
 type placed struct {
 	queue, tenant string
 	place         int64
@@ -184,7 +184,7 @@ func (s *Store) listWaves(ctx context.Context, scan pgx.RowToFunc[placed], text 
 	return found, err
 }
 
-// keepWaves stores a count, each queue in a transaction of its own.
+// keepWaves stores a count, each queue in its own transaction.
 func (s *Store) keepWaves(ctx context.Context, counter *wave.Counter, count forecast.Count) error {
 	stored, err := s.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {

@@ -18,10 +18,10 @@ var wavesSQL string
 //go:embed sql/wave_runs.sql
 var waveRunsSQL string
 
-// newestDone is how many finished jobs are looked at for how long a job runs.
+// newestDone is how many finished jobs Waves reads to estimate the mean run time.
 const newestDone = 1000
 
-// Waves tells what was last counted.
+// Waves returns the last count.
 func (s *Store) Waves(ctx context.Context, filter forecast.Filter) (forecast.Counts, error) {
 	ahead := pgtype.Interval{Microseconds: filter.Ahead.Microseconds(), Valid: filter.Ahead > 0}
 	var out forecast.Counts
@@ -38,7 +38,7 @@ func (s *Store) Waves(ctx context.Context, filter forecast.Filter) (forecast.Cou
 	return out, err
 }
 
-// counted is a row of a count, and of which.
+// counted is a row of a count, and the count that it belongs to.
 type counted struct {
 	now time.Time
 	of  forecast.QueueCounts
@@ -58,7 +58,7 @@ func scanCounted(row pgx.CollectableRow) (counted, error) {
 	return c, err
 }
 
-// wavesOf gathers rows, which come by queue.
+// wavesOf collects rows, which are sorted by queue.
 func wavesOf(found []counted) (out forecast.Counts, err error) {
 	for _, c := range found {
 		out.Now = c.now
@@ -75,7 +75,7 @@ func wavesOf(found []counted) (out forecast.Counts, err error) {
 	return out, nil
 }
 
-// addRuns tells how long jobs run.
+// addRuns adds the mean run times of jobs.
 func (s *Store) addRuns(ctx context.Context, queues []forecast.QueueCounts) error {
 	rows, err := query(ctx, s.pool, waveRunsSQL, newestDone)
 	if err != nil {

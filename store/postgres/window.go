@@ -36,11 +36,11 @@ var startedAddSQL string
 //go:embed sql/started_forget.sql
 var startedForgetSQL string
 
-// forgetEvery is how often a process forgets the starts of a queue that no window has any more.
+// forgetEvery is how often a process deletes starts of a queue that have left every window.
 const forgetEvery = 10 * time.Second
 
-// readWindow reads what counts in the window of a queue's rate, under the lock of its flow, and takes in what the holder tells
-// of earlier claims and what became of those that nobody tells of. What changes is queued.
+// readWindow reads the window of a queue's rate, under the lock of its flow. The function also records when jobs of
+// earlier claims began, as the holder reports it or by their state, and queues the changes.
 func (g *gate) readWindow(ctx context.Context, tx *pipeline, s *Store, request sluice.ClaimRequest) error {
 	if g.settings.Rate.IsZero() {
 		return nil
@@ -75,7 +75,7 @@ func (g *gate) readWindow(ctx context.Context, tx *pipeline, s *Store, request s
 	return nil
 }
 
-// hear only takes in what is told.
+// hear only records the begun jobs that a holder reports.
 func (g *gate) hear(ctx context.Context, tx *pipeline, s *Store, request sluice.ClaimRequest) error {
 	err := g.readWindow(ctx, tx, s, request)
 	if err == nil && g.wasSet {
@@ -84,7 +84,7 @@ func (g *gate) hear(ctx context.Context, tx *pipeline, s *Store, request sluice.
 	return err
 }
 
-// readWindow reads what counts in a window. Permits is the statement that reads those: with the tokens, or without.
+// readWindow reads a window. Permits is the statement that reads the permits, with or without their tokens.
 func readWindow(ctx context.Context, tx rowsQuerier, permits string, w *flow.Window, queue string, permitsFrom, since time.Time) (err error) {
 	if w.Permits, err = list(ctx, tx, scanPermit, permits, queue, nullTime(permitsFrom)); err != nil {
 		return err
@@ -104,14 +104,14 @@ func scanPermit(row pgx.CollectableRow) (*flow.Permit, error) {
 	return &p, err
 }
 
-// replaceWindow keeps what counts in the window in place of what was kept of the time since an instant.
+// replaceWindow stores the window in place of the starts stored since an instant.
 func (g *gate) replaceWindow(tx *pipeline, queue string, since time.Time) {
 	tx.queue(startedForgetSQL, nil, queue, g.now.Add(-flow.Kept(g.settings)), since)
 	g.keepWindow(tx, queue, g.window.Permits, g.window.Started)
 	g.bucket, g.wasSet = g.bucket.Filled(g.settings, g.now), true
 }
 
-// readingOf is what this process last read of the server's clock with the flow of a queue.
+// readingOf returns the last reading of the server's clock by this process, for the flow of a queue.
 func (s *Store) readingOf(queue string) flow.Reading {
 	last, known := s.readings.Load(queue)
 	if !known {
@@ -120,7 +120,7 @@ func (s *Store) readingOf(queue string) flow.Reading {
 	return last.(flow.Reading)
 }
 
-// keepWindow queues what has changed in the window.
+// keepWindow queues the changes of the window.
 func (g *gate) keepWindow(tx *pipeline, queue string, changed []*flow.Permit, started []flow.Started) {
 	for _, p := range changed {
 		if p.Open() == 0 {
@@ -134,7 +134,7 @@ func (g *gate) keepWindow(tx *pipeline, queue string, changed []*flow.Permit, st
 	}
 }
 
-// takeFromWindow queues that so many jobs were claimed, and notes from where permits are to be read.
+// takeFromWindow queues the permit for claimed jobs, and notes from when permits are to be read.
 func (g *gate) takeFromWindow(tx *pipeline, request sluice.ClaimRequest, jobs int) {
 	taken, started := g.window.Take(request, jobs, g.settings, g.now, g.at)
 	if taken != nil {

@@ -37,8 +37,8 @@ func (s *Store) Cancel(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]
 	})
 }
 
-// Requeue gives jobs a new life. Those that have their places among others are given them when all live
-// again.
+// Requeue starts a new life of jobs. Jobs of an order, and jobs that run after others, take their
+// places at the end, when all requeued jobs live again.
 func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	if act.Undo {
 		return s.undoRequeue(ctx, ids, act)
@@ -68,7 +68,7 @@ func (s *Store) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([
 	})
 }
 
-// Resolve ends uncertain jobs.
+// Resolve ends uncertain jobs with the outcome that a person found out.
 func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.State, act sluice.Act) ([]error, error) {
 	move, _ := sluice.Resolution(outcome)
 	e := ended{event: move.Event, act: act}
@@ -89,7 +89,7 @@ func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.Sta
 	})
 }
 
-// requeueUncertain gives an uncertain job a new life, with its key.
+// requeueUncertain starts a new life of an uncertain job, which takes its key again.
 func requeueUncertain(tx runner, id sluice.ID, seq int64, act sluice.Act) error {
 	old, err := list(tx, func(rows *sql.Rows) (finished, error) {
 		var f finished
@@ -109,7 +109,7 @@ func requeueUncertain(tx runner, id sluice.ID, seq int64, act sluice.Act) error 
 	return err
 }
 
-// letBeside lets a job run beside its stray runs, if a person wants that.
+// letBeside allows a job to run beside its orphan runs, if the act asks for it.
 func letBeside(tx runner, id sluice.ID, act sluice.Act) error {
 	if !act.BesideOpenRun {
 		return nil
@@ -117,13 +117,13 @@ func letBeside(tx runner, id sluice.ID, act sluice.Act) error {
 	return markStrays(tx, id, strayBesideSQL, sluice.EventBeside, act)
 }
 
-// finished is a finished job that is to live again.
+// finished is a finished job that is to be requeued.
 type finished struct {
 	seq           int64
 	queue, tenant string
 	priority      int
 	key           *string
-	ordered       bool // it has its place among others
+	ordered       bool // it has an order key, or runs after other jobs
 	generation    int
 	outcome       string
 }
@@ -154,7 +154,7 @@ func requeue(tx runner, id sluice.ID, act sluice.Act, again *[]int64) error {
 	}
 	var behind any
 	if waits {
-		behind = old.seq // for itself, until the run is forgotten
+		behind = old.seq // the job waits for itself until its run is forgotten
 	}
 	if _, err = tx.exec(enqueueLiveSQL, old.seq, old.queue, old.tenant, old.priority, at, nil, keyed, behind, old.generation+1, false); err != nil || !old.ordered {
 		return err
@@ -164,7 +164,8 @@ func requeue(tx runner, id sluice.ID, act sluice.Act, again *[]int64) error {
 	return err
 }
 
-// retakeKey gives a requeued job its key again, unless another unfinished job holds it.
+// retakeKey gives a requeued job its key again, or returns an error if another unfinished job holds
+// the key.
 func retakeKey(tx runner, id sluice.ID, old finished) (keyed bool, err error) {
 	if old.key == nil {
 		return false, nil
@@ -183,7 +184,7 @@ func retakeKey(tx runner, id sluice.ID, old finished) (keyed bool, err error) {
 	return true, err
 }
 
-// Reschedule changes when queued jobs are due.
+// Reschedule changes the due time of queued jobs.
 func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time, act sluice.Act) ([]error, error) {
 	return s.act(ctx, sluice.EventReschedule, ids, act, func(tx runner, id sluice.ID) (bool, error) {
 		at, err := stand(tx, id)
@@ -220,13 +221,13 @@ func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) 
 	})
 }
 
-// act does one thing to many jobs, one by one in a transaction, and says of each that was not moved
-// why. Those that the same act, sent before, has done are left as they are.
+// act applies one act to many jobs in a transaction, one by one. For each job that did not move,
+// act returns the reason. Jobs on which the same act was done before stay as they are.
 func (s *Store) act(ctx context.Context, event sluice.Event, ids []sluice.ID, act sluice.Act, do func(tx runner, id sluice.ID) (bool, error)) ([]error, error) {
 	return s.actAndThen(ctx, event, ids, act, func(runner) error { return nil }, do)
 }
 
-// actAndThen is act, with something to do at the end of the transaction.
+// actAndThen is act, and calls then at the end of the transaction.
 func (s *Store) actAndThen(ctx context.Context, event sluice.Event, ids []sluice.ID, act sluice.Act,
 	then func(tx runner) error, do func(tx runner, id sluice.ID) (bool, error),
 ) ([]error, error) {

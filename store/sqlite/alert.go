@@ -46,7 +46,7 @@ var alertSilenceSQL string
 //go:embed sql/alert_silence_end.sql
 var alertSilenceEndSQL string
 
-// AlertBook reads all that is stored of alerts.
+// AlertBook reads everything that is stored about alerts.
 func (s *Store) AlertBook(ctx context.Context) (book alert.Book, err error) {
 	err = s.read(ctx, "read alerts", func(tx runner) (err error) {
 		at := now()
@@ -103,7 +103,7 @@ func scanReceiver(rows *sql.Rows) (alert.ReceiverStatus, error) {
 	return r, err
 }
 
-// SaveAlertRule stores a rule, and tells the audit.
+// SaveAlertRule stores a rule and its audit entry.
 func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.Act) (alert.Rule, error) {
 	saved := rule
 	err := s.write(ctx, "save rule", func(tx runner, again bool) error {
@@ -137,7 +137,7 @@ func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.A
 	return saved, err
 }
 
-// DeleteAlertRule forgets what somebody stored of a rule, and tells the audit.
+// DeleteAlertRule deletes a stored rule and audits this. A preset of the same name counts again.
 func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) error {
 	return s.write(ctx, "delete rule", func(tx runner, again bool) error {
 		gone, err := affected(tx.exec(alertRuleDeleteSQL, name, queue))
@@ -156,7 +156,7 @@ func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act slu
 	})
 }
 
-// SaveSilence stores a silence that begins now, and tells the audit.
+// SaveSilence stores a silence that begins now, and its audit entry.
 func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act sluice.Act) (alert.Silence, error) {
 	var saved alert.Silence
 	err := s.write(ctx, "save silence", func(tx runner, _ bool) error {
@@ -171,7 +171,7 @@ func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act slui
 		}
 		saved = stored[0]
 		if put == 0 {
-			return nil // it is there already
+			return nil // the silence is already stored
 		}
 		return tellSilence(tx, saved, sluice.EventSilence, act)
 	})
@@ -188,7 +188,7 @@ func tellSilence(tx runner, silence alert.Silence, event sluice.Event, act sluic
 	})
 }
 
-// EndSilence ends a silence before its time, and tells the audit.
+// EndSilence ends a silence before its time, and audits this.
 func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) error {
 	return s.write(ctx, "end silence", func(tx runner, again bool) error {
 		at := now()

@@ -40,7 +40,7 @@ var alertNoticeToldSQL string
 //go:embed sql/alert_notice_again.sql
 var alertNoticeAgainSQL string
 
-// SaveAlerts stores what a look has found.
+// SaveAlerts stores one evaluation: alert states, audit entries, and a notification per message and receiver.
 func (s *Store) SaveAlerts(ctx context.Context, round alert.Evaluation) error {
 	return s.write(ctx, "save alerts", func(tx runner, again bool) error {
 		if again {
@@ -79,7 +79,7 @@ func alertsStored(stored, alerts []alert.Alert) bool {
 	return len(alerts) > 0
 }
 
-// forgetAlerting forgets silences that are over, and receivers that nobody asks for.
+// forgetAlerting deletes silences that are over, and receivers that no process asks for any more.
 func forgetAlerting(tx runner) error {
 	unseen := now() - alert.ReceiverKept.Microseconds()
 	for _, forget := range []struct {
@@ -93,7 +93,7 @@ func forgetAlerting(tx runner) error {
 	return nil
 }
 
-// tellRound tells the audit what a look has found, and notes what receivers are to be told.
+// tellRound stores the audit entries and the notifications of an evaluation.
 func tellRound(tx runner, round alert.Evaluation) error {
 	for _, e := range round.Entries {
 		e.At = time.Time{}
@@ -113,7 +113,8 @@ func tellRound(tx runner, round alert.Evaluation) error {
 	return nil
 }
 
-// TakeNotices makes a receiver known, and gives what it is to be told now. Where there is nothing to say, it only reads.
+// TakeNotices registers a receiver and returns its next notifications. Without notifications,
+// TakeNotices only reads.
 func (s *Store) TakeNotices(ctx context.Context, receiver string, limit int, hold time.Duration) ([]alert.Notice, error) {
 	var known, waiting bool
 	err := s.read(ctx, "look at notices", func(tx runner) error {
@@ -149,7 +150,7 @@ func scanNotice(rows *sql.Rows) (alert.Notice, error) {
 	return n, json.Unmarshal([]byte(message), &n.Message)
 }
 
-// SettleNotices strikes what a receiver was told, and puts off the rest.
+// SettleNotices deletes delivered notifications, and puts off the rest.
 func (s *Store) SettleNotices(ctx context.Context, results []alert.NoticeResult) error {
 	if len(results) == 0 {
 		return nil

@@ -23,7 +23,7 @@ var auditJobSQL string
 //go:embed sql/audit_object.sql
 var auditObjectSQL string
 
-// tell adds a line to the audit, as of now if it does not say when.
+// tell adds an entry to the audit. An entry without a time gets the current one.
 func tell(tx runner, e sluice.AuditEntry) error {
 	at := now()
 	if !e.At.IsZero() {
@@ -34,7 +34,7 @@ func tell(tx runner, e sluice.AuditEntry) error {
 	return err
 }
 
-// moveEntry is the line that tells of a move.
+// moveEntry makes the audit entry of a move.
 func moveEntry(id sluice.ID, queue string, generation int, event sluice.Event, from sluice.State, act sluice.Act) sluice.AuditEntry {
 	return sluice.AuditEntry{
 		Object: sluice.ObjectJob, Name: queue, Event: event, JobID: id, Generation: generation, From: from,
@@ -42,7 +42,7 @@ func moveEntry(id sluice.ID, queue string, generation int, event sluice.Event, f
 	}
 }
 
-// tellMove tells of a move, if it is notable or its queue audits every one.
+// tellMove audits a move if it is notable, or if its queue audits every move.
 func tellMove(tx runner, row held, event sluice.Event, act sluice.Act) error {
 	if !event.Notable() {
 		queue, err := gateOf(tx, row.queue)
@@ -53,7 +53,7 @@ func tellMove(tx runner, row held, event sluice.Event, act sluice.Act) error {
 	return tell(tx, moveEntry(row.id, row.queue, row.generation, event, row.state, act))
 }
 
-// tellLost notes a write that came with a token that is not the job's.
+// tellLost audits a write that the store refused because its token is not the job's.
 func tellLost(tx runner, at standing, verb, holder string) error {
 	return tell(tx, sluice.AuditEntry{
 		Object: sluice.ObjectJob, Name: at.queue, Event: sluice.EventLost, JobID: at.id, Generation: at.generation,
@@ -61,7 +61,7 @@ func tellLost(tx runner, at standing, verb, holder string) error {
 	})
 }
 
-// tellChange notes a change of a queue, tenant or tier.
+// tellChange audits a change of a queue, tenant or tier.
 func tellChange(tx runner, object sluice.Object, name string, before, after any, act sluice.Act) error {
 	e := sluice.AuditEntry{Object: object, Name: name, Event: sluice.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID}
 	var err error
@@ -76,7 +76,7 @@ func tellChange(tx runner, object sluice.Object, name string, before, after any,
 	return tell(tx, e)
 }
 
-// Audit lists what was done, the newest first.
+// Audit lists audit entries, newest first.
 func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.AuditEntry, error) {
 	text := auditSQL
 	switch {

@@ -42,7 +42,8 @@ var auditForgetSealsSQL string
 
 var _ audit.Store = (*Store)(nil)
 
-// AuditSettled gives the last entry: whoever writes is alone, so entries are there in the order of their seqs.
+// AuditSettled returns the number of the last entry, and the time by the store's clock. SQLite has
+// one writer at a time, so entries appear in the order of their numbers.
 func (s *Store) AuditSettled(ctx context.Context) (upto int64, at time.Time, err error) {
 	err = s.read(ctx, "look at the audit", func(tx runner) error {
 		last, err := list(tx, scanOne[int64], auditSettledSQL)
@@ -54,7 +55,7 @@ func (s *Store) AuditSettled(ctx context.Context) (upto int64, at time.Time, err
 	return upto, time.UnixMicro(now()).UTC(), err
 }
 
-// AuditDigests reads entries without making texts of them.
+// AuditDigests reads the digests of entries without formatting the entries.
 func (s *Store) AuditDigests(ctx context.Context, after, upto int64, limit int) (digests []audit.Digest, err error) {
 	err = s.read(ctx, "read the audit", func(tx runner) error {
 		rows, err := tx.query(auditRowsSQL, after, upto, limit)
@@ -97,7 +98,7 @@ func scanSeal(rows *sql.Rows) (s audit.Seal, err error) {
 	return s, err
 }
 
-// LastAuditSeal gives the last seal.
+// LastAuditSeal returns the last seal.
 func (s *Store) LastAuditSeal(ctx context.Context) (last audit.Seal, err error) {
 	err = s.read(ctx, "read the last seal", func(tx runner) error {
 		seals, err := list(tx, scanSeal, auditSealLastSQL)
@@ -118,7 +119,7 @@ func (s *Store) AuditSeals(ctx context.Context, from int64, limit int) (seals []
 	return seals, err
 }
 
-// AuditBatch gives the batch of a seal.
+// AuditBatch returns one batch of a seal.
 func (s *Store) AuditBatch(ctx context.Context, seal int64, level audit.Level) (body []byte, err error) {
 	err = s.read(ctx, "read the batch of a seal", func(tx runner) error {
 		bodies, err := list(tx, scanOne[[]byte], auditBatchSQL, seal, string(level))
@@ -130,7 +131,7 @@ func (s *Store) AuditBatch(ctx context.Context, seal int64, level audit.Level) (
 	return body, err
 }
 
-// AddAuditSeal adds a seal, and deletes what it says is gone.
+// AddAuditSeal adds a seal, and deletes the entries and batches that it records as deleted.
 func (s *Store) AddAuditSeal(ctx context.Context, addition audit.Addition) (added bool, err error) {
 	seal := &addition.Seal
 	err = s.write(ctx, "seal the audit", func(tx runner, again bool) error {

@@ -15,35 +15,37 @@ import (
 	"github.com/sluice-queue/sluice/internal/migration"
 )
 
-// Tx is what our statements need of a transaction: *sql.Tx has it, and so does what Transact gives.
+// Tx is the part of a transaction that the store's statements need. A *sql.Tx implements Tx, and so
+// does the transaction that [Store.Transact] passes.
 type Tx interface {
 	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }
 
-// runner runs our statements: the writer with prepared ones, a caller's transaction as they are.
+// runner runs the store's statements: prepared on the writer, as they are in a caller's
+// transaction.
 type runner interface {
 	exec(text string, args ...any) (sql.Result, error)
 	query(text string, args ...any) (*sql.Rows, error)
-	// signal is sent when the transaction has been committed, if that can be known.
+	// signal sends a signal after the commit, if the runner can see the commit.
 	signal(sluice.Signal)
-	// moved is counted when the transaction has been committed, if that can be known.
+	// moved counts a move after the commit, if the runner can see the commit.
 	moved(queue, tenant string, event sluice.Event)
 }
 
-// move is one that a transaction made, to be counted.
+// move is a job's move, to be counted after the commit.
 type move struct {
 	queue, tenant string
 	event         sluice.Event
 }
 
-// groupTx is a write's share of the transaction that the writer has open.
+// groupTx is the part of the writer's open transaction that one write sees.
 type groupTx struct {
 	writer  *writer
 	signals []sluice.Signal
 	moves   []move
-	rows    []*sql.Rows // that a caller asked for; left open they would keep the transaction open
-	broken  error       // the transaction is gone, and all that was written in it
+	rows    []*sql.Rows // rows that a caller asked for; rows left open would keep the transaction open
+	broken  error       // set when the transaction, with all its writes, is lost
 }
 
 func (t *groupTx) exec(text string, args ...any) (sql.Result, error) {
@@ -71,8 +73,8 @@ func (t *groupTx) moved(queue, tenant string, event sluice.Event) {
 	t.moves = append(t.moves, move{queue, tenant, event})
 }
 
-// ExecContext runs a statement of the caller's. Once begun it runs to its end: SQLite would undo the
-// writes of all others together with one that is interrupted.
+// ExecContext runs a caller's statement. A statement that has begun runs to its end: if
+// interrupted, SQLite would undo the writes of all other callers with it.
 func (t *groupTx) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	stmt, err := t.writer.prepareFor(ctx, text)
 	if err != nil {
@@ -81,7 +83,8 @@ func (t *groupTx) ExecContext(ctx context.Context, text string, args ...any) (sq
 	return stmt.ExecContext(context.WithoutCancel(ctx), args...)
 }
 
-// QueryContext runs a query of the caller's, whose rows are closed when its work returns.
+// QueryContext runs a caller's query. The writer closes the rows when the caller's function
+// returns.
 func (t *groupTx) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	stmt, err := t.writer.prepareFor(ctx, text)
 	if err != nil {
@@ -101,7 +104,7 @@ func (t *groupTx) closeRows() {
 	t.rows = nil
 }
 
-// foreignTx runs our statements in a transaction of the caller's own.
+// foreignTx runs the store's statements in a caller's own transaction.
 type foreignTx struct {
 	ctx context.Context
 	tx  Tx
@@ -115,11 +118,12 @@ func (t foreignTx) query(text string, args ...any) (*sql.Rows, error) {
 	return t.tx.QueryContext(t.ctx, text, args...)
 }
 
-func (foreignTx) signal(sluice.Signal) {} // the writer sees the commit in the file's version
+func (foreignTx) signal(sluice.Signal) {} // the writer notices the commit by the file's version
 
 func (foreignTx) moved(string, string, sluice.Event) {}
 
-// runnerOf takes the writer's own transaction where it is that, which keeps statements prepared.
+// runnerOf returns the runner for a transaction. The writer's own transaction keeps its prepared
+// statements.
 func runnerOf(ctx context.Context, tx Tx) runner {
 	if group, ok := tx.(*groupTx); ok {
 		return group
@@ -127,11 +131,11 @@ func runnerOf(ctx context.Context, tx Tx) runner {
 	return foreignTx{ctx, tx}
 }
 
-// readTx runs our statements for a look-up.
+// readTx runs the store's statements for a read.
 type readTx struct {
 	ctx  context.Context
 	db   *sql.DB
-	kept *statements // nil: none are kept prepared
+	kept *statements // nil: no statement is kept prepared
 }
 
 func (t readTx) exec(text string, args ...any) (sql.Result, error) {
@@ -153,21 +157,25 @@ func (readTx) signal(sluice.Signal) {}
 
 func (readTx) moved(string, string, sluice.Event) {}
 
-// statements keeps those of look-ups prepared: SQLite reads the text of most of them longer than it runs them.
+// statements keeps the statements of reads prepared. SQLite spends more time parsing most of them
+// than running them.
 type statements struct {
 	mu     sync.Mutex
 	byText map[string]*sql.Stmt
 	closed bool
 }
 
-// maxStatements is how many are kept. There are fewer; texts that differ by what is in them would fill the memory.
+// maxStatements is how many statements are kept. The store has fewer; the limit guards against
+// texts that contain values, which would fill the memory.
 const maxStatements = 256
 
-// explains reports whether a statement tells how another would be run. Kept prepared, it tells how it would have been run then,
-// though a table that it names is gone.
+// explains reports whether a statement explains another one's plan. A prepared explanation would go
+// stale: it would explain the plan of the moment when it was prepared, even if a named table is
+// gone.
 func explains(text string) bool { return strings.HasPrefix(text, "explain ") }
 
-// prepare gives a statement, which is prepared on each connection that runs it; nil, if it is not to be kept.
+// prepare returns a prepared statement, which database/sql prepares on each connection that runs
+// it. Nil: the statement is not kept.
 func (s *statements) prepare(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, error) {
 	if s == nil || explains(text) {
 		return nil, nil
@@ -184,7 +192,7 @@ func (s *statements) prepare(ctx context.Context, db *sql.DB, text string) (*sql
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if other := s.byText[text]; other != nil || s.closed { // somebody was faster
+	if other := s.byText[text]; other != nil || s.closed { // another goroutine was faster
 		return other, stmt.Close()
 	}
 	if s.byText == nil {
@@ -194,7 +202,7 @@ func (s *statements) prepare(ctx context.Context, db *sql.DB, text string) (*sql
 	return stmt, nil
 }
 
-// close gives the statements back: the database may be the caller's.
+// close closes the statements, because the database may belong to the caller.
 func (s *statements) close() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +214,7 @@ func (s *statements) close() (err error) {
 	return err
 }
 
-// list collects the rows of a statement.
+// list runs a statement and collects its rows.
 func list[T any](r runner, scan func(*sql.Rows) (T, error), text string, args ...any) ([]T, error) {
 	rows, err := r.query(text, args...)
 	if err != nil {
@@ -231,20 +239,20 @@ func scanOne[T any](rows *sql.Rows) (T, error) {
 	return value, err
 }
 
-// write runs one verb in the writer's next transaction, under the store's deadline, and tries it
-// again after a transient fault. The verb is told whether an earlier try may have been committed.
+// write runs do in the writer's next transaction, under the store's deadline, and repeats it after
+// a transient fault. Again is true if an earlier try may have been committed.
 func (s *Store) write(ctx context.Context, verb string, do func(tx runner, again bool) error) error {
 	return s.call(ctx, verb, func(ctx context.Context, again bool) error {
 		return s.writer.submit(ctx, func(tx *groupTx) error { return do(tx, again) })
 	})
 }
 
-// read runs one look-up.
+// read runs a read under the store's deadline, and repeats it after a transient fault.
 func (s *Store) read(ctx context.Context, verb string, do func(tx runner) error) error {
 	return s.call(ctx, verb, func(ctx context.Context, _ bool) error { return s.look(ctx, do) })
 }
 
-// look reads beside the writer, once. Close waits for it.
+// look reads once, on a connection beside the writer. [Store.Close] waits for it.
 func (s *Store) look(ctx context.Context, do func(tx runner) error) error {
 	s.reading.RLock()
 	defer s.reading.RUnlock()
@@ -265,7 +273,7 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 	callerCtx := ctx
 	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
 	defer cancel()
-	var fault error // why the last try failed that was made to its end
+	var fault error // the error of the last try that ran to its end
 	wait := 5 * time.Millisecond
 	for again := false; ; again = true {
 		if s.closed.Load() {
@@ -275,7 +283,7 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 		if err == nil {
 			return nil
 		}
-		if fault == nil || ctx.Err() == nil { // that the time was over in the midst of a try is no cause
+		if fault == nil || ctx.Err() == nil { // a timeout in the middle of a try is no cause
 			fault = err
 		}
 		switch {
@@ -300,7 +308,7 @@ func (s *Store) call(ctx context.Context, verb string, do func(ctx context.Conte
 	}
 }
 
-// SQLite's result codes that callers may act on.
+// SQLite result codes that callers may act on.
 const (
 	codeError      = 1
 	codeBusy       = 5
@@ -315,8 +323,8 @@ const (
 	codeNotADB     = 26
 )
 
-// codeOf gives SQLite's primary result code; 0 if the error is not SQLite's, or of a driver that
-// does not tell.
+// codeOf returns SQLite's primary result code. 0: the error is not SQLite's, or its driver exposes
+// no code.
 func codeOf(err error) int {
 	var coded interface{ Code() int }
 	if errors.As(err, &coded) {
@@ -330,7 +338,8 @@ func codeOf(err error) int {
 	return 0
 }
 
-// codeIn reads the code of another driver's error: mattn's has a field, ncruces' a method, of types of their own.
+// codeIn reads the code from another driver's error: a field in mattn's, a method in ncruces', each
+// of its own type.
 func codeIn(err reflect.Value) int {
 	if method := err.MethodByName("Code"); method.IsValid() && method.Type().NumIn() == 0 && method.Type().NumOut() == 1 {
 		if code := method.Call(nil)[0]; code.CanUint() {
@@ -351,8 +360,8 @@ func busy(err error) bool {
 	return code == codeBusy || code == codeLocked || code == 0 && strings.Contains(err.Error(), "database is locked")
 }
 
-// Outage reports whether an error says that this store's file could not be read, written or locked, for no fault of the
-// caller's. Handlers meet such errors in their own transactions.
+// Outage reports whether an error means that the store's file could not be read, written or locked,
+// for a reason outside the caller. Handlers meet such errors in their own transactions.
 func (s *Store) Outage(err error) bool {
 	switch codeOf(err) {
 	case codeFull, codeReadOnly, codeIO, codeCantOpen:
@@ -361,7 +370,7 @@ func (s *Store) Outage(err error) bool {
 	return errors.Is(err, sluice.ErrUnavailable) || busy(err)
 }
 
-// typed gives the errors a caller may act on their names, and says what to do.
+// typed wraps errors that callers may act on in the error values of this module, with advice.
 func typed(err error) error {
 	switch codeOf(err) {
 	case codeFull:

@@ -42,8 +42,8 @@ var renewSQL string
 //go:embed sql/checkpoint.sql
 var checkpointSQL string
 
-// Claim hands out jobs that are due. The writer only marks them, because nobody else can write
-// meanwhile; what they are is read afterwards.
+// Claim hands out due jobs. The writer only marks them, because no other connection can write
+// meanwhile; Claim reads the marked jobs afterwards.
 func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	if err := request.Check(); err != nil {
 		return sluice.Claimed{}, err
@@ -68,8 +68,8 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	}
 	taken.answer.Jobs, err = s.readClaims(ctx, request, taken.seqs)
 	if err == nil && len(taken.answer.Jobs) < len(taken.seqs) {
-		if s.dropOrphans(ctx, taken.seqs, request.Token[:], request.Holder) > 0 { // one that stays is found again when its lease has ended
-			taken.answer.NextDue = 0 // others may stand behind those that are gone
+		if s.dropOrphans(ctx, taken.seqs, request.Token[:], request.Holder) > 0 { // a row that stays is found again when its lease has ended
+			taken.answer.NextDue = 0 // other jobs may wait behind the dropped ones
 		}
 	}
 	s.tellLeases(taken.answer.Jobs)
@@ -77,11 +77,12 @@ func (s *Store) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.
 	return taken.answer, err
 }
 
-// readerPatience is how long a claim waits for a reader: the caller's own queries may have them all.
+// readerPatience is how long a claim waits for a read connection: the caller's own queries may
+// occupy all of them.
 const readerPatience = time.Second
 
-// readClaims reads claimed jobs beside the writer, or, if that cannot be, by the writer: they must not be
-// left without a holder.
+// readClaims reads claimed jobs beside the writer. If that fails, the writer reads them: otherwise
+// the jobs would have no holder until their lease ends.
 func (s *Store) readClaims(ctx context.Context, request sluice.ClaimRequest, seqs []int64) (jobs []*sluice.Claim, err error) {
 	patient, cancel := context.WithTimeout(ctx, readerPatience)
 	defer cancel()
@@ -99,25 +100,26 @@ func (s *Store) readClaims(ctx context.Context, request sluice.ClaimRequest, seq
 	return jobs, err
 }
 
-// taking is what a claim took; its answer lacks the jobs.
+// taking is the result of marking jobs: their numbers, and an answer still without jobs.
 type taking struct {
 	seqs   []int64
 	answer sluice.Claimed
 }
 
-// gate is what a queue's settings say to a claim, and what its rate and its turns have left.
+// gate is the part of a queue's settings and state that decides a claim: its limits, rate and
+// turns.
 type gate struct {
 	paused, auditFull bool
-	awaited           bool            // some of its jobs have, or had, others waiting for them
-	settings          sluice.Settings // its limits alone
+	awaited           bool            // jobs wait for jobs of this queue, or once did
+	settings          sluice.Settings // only its limits
 	bucket            flow.Bucket
 	window            flow.Window
 	byTenant          bool
-	steady            int64 // what the steady clock says, by which leases and the rate's window go
+	steady            int64 // time by the steady clock, which counts for leases and the rate's window
 	mark              flow.Mark
-	inLine            bool // jobs wait in lines
+	inLine            bool // jobs wait in lines, by tenant
 	engine            string
-	moreToMove        bool // into lines, or out of them, than one claim moves
+	moreToMove        bool // more jobs wait to be moved into or out of lines than one claim moves
 }
 
 func gateOf(tx runner, queue string) (gate, error) {
@@ -147,7 +149,7 @@ func gateOf(tx runner, queue string) (gate, error) {
 	return gate{awaited: awaited[0]}, nil
 }
 
-// room says how many jobs the queue's limits let a claim take, and fills the bucket.
+// room fills the bucket, and returns how many jobs the queue's limits let a claim take.
 func (g *gate) room(tx runner, request sluice.ClaimRequest, at int64) (flow.Room, error) {
 	if !flow.Limited(g.settings) {
 		return flow.Room{Jobs: request.Limit}, nil
@@ -163,7 +165,7 @@ func (g *gate) room(tx runner, request sluice.ClaimRequest, at int64) (flow.Room
 	return flow.RoomFor(request.Limit, g.settings, g.bucket, &g.window, time.UnixMicro(g.steady), inFlight[0]), nil
 }
 
-// claim marks jobs as claimed, under leases that run from an instant of the steady clock on.
+// claim marks jobs as claimed. Their leases begin at steady, an instant of the steady clock.
 func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error) {
 	out := taking{answer: sluice.Claimed{NextDue: -1}}
 	queue, err := gateOf(tx, request.Queue)
@@ -198,7 +200,7 @@ func claim(tx runner, request sluice.ClaimRequest, steady int64) (taking, error)
 	return out, queue.note(tx, request, out.seqs, at)
 }
 
-// claimTogether claims from several queues that have no limits.
+// claimTogether claims from several queues, and skips queues that have limits.
 func claimTogether(tx runner, request sluice.ClaimRequest, steady int64) (taking, error) {
 	out := taking{answer: sluice.Claimed{NextDue: -1}}
 	at := now()
@@ -262,7 +264,8 @@ func (g *gate) claimSeqs(tx runner, request sluice.ClaimRequest, at int64, seqs 
 	return err
 }
 
-// note keeps what is left of the queue's rate, and tells the audit of claims.
+// note stores the remaining tokens and the window of the queue's rate, and audits the claims if the
+// queue asks for it.
 func (g *gate) note(tx runner, request sluice.ClaimRequest, seqs []int64, at int64) error {
 	if len(seqs) == 0 {
 		return nil
@@ -298,7 +301,7 @@ func (g *gate) note(tx runner, request sluice.ClaimRequest, seqs []int64, at int
 // claims reads claimed jobs, in the order of claims.
 func claims(tx runner, request sluice.ClaimRequest, seqs []int64) ([]*sluice.Claim, error) {
 	var row claimRow
-	targets := row.targets() // all rows are read through the same variables: they are many
+	targets := row.targets() // all rows are scanned into the same variables, because there are many columns
 	return list(tx, func(rows *sql.Rows) (*sluice.Claim, error) {
 		if err := rows.Scan(targets...); err != nil {
 			return nil, err
@@ -307,7 +310,7 @@ func claims(tx runner, request sluice.ClaimRequest, seqs []int64) ([]*sluice.Cla
 	}, claimedSQL, seqList(seqs), request.Token[:])
 }
 
-// claimRow is a job as claimed.sql gives it.
+// claimRow is a job as claimed.sql returns it.
 type claimRow struct {
 	job         sluice.Job
 	due         int64
@@ -352,7 +355,7 @@ func (r *claimRow) claim(request sluice.ClaimRequest) (*sluice.Claim, error) {
 	return c, err
 }
 
-// nextDue says how long until a job of a queue is due, but for the lead; negative: none waits.
+// nextDue returns how long until a job of a queue is due, minus the lead. Negative: no job waits.
 func (g *gate) nextDue(tx runner, request sluice.ClaimRequest, at int64) (time.Duration, error) {
 	if g.byTenant {
 		wait, _, err := g.linesNext(tx, request.Queue, at+request.Lead.Microseconds())
@@ -377,7 +380,7 @@ func (g *gate) nextDue(tx runner, request sluice.ClaimRequest, at int64) (time.D
 	return next, nil
 }
 
-// Renew gives claims more time.
+// Renew extends claims, and returns the lost ones.
 func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {
 	ids := make([]sluice.ID, len(renewals))
 	for i, r := range renewals {
@@ -414,7 +417,7 @@ func affected(result sql.Result, err error) (int64, error) {
 	return result.RowsAffected()
 }
 
-// SaveCheckpoint keeps how far a claimed job has come.
+// SaveCheckpoint stores the progress of a claimed job.
 func (s *Store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.Token, checkpoint json.RawMessage) error {
 	if err := sluice.CheckResult("checkpoint", checkpoint); err != nil {
 		return fmt.Errorf("save checkpoint of job %s: %w", id, err)

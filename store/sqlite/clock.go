@@ -27,29 +27,30 @@ var clockStartedForgetSQL string
 //go:embed sql/clock_permits.sql
 var clockPermitsSQL string
 
-// stepped is by how much the wall clock was set, in microseconds: tests set it so.
+// stepped is how far a test has set the wall clock, in microseconds.
 var stepped atomic.Int64
 
-// now is the store's clock, in microseconds: the wall clock of the machine. What is due, and what is told, goes by it.
+// now is the store's clock in microseconds: the wall clock of the machine. Due times and stored
+// times go by it.
 func now() int64 { return time.Now().UnixMicro() + stepped.Load() }
 
-// steadyClock is the clock that leases and rates go by. It runs on where the wall clock is set, and stands while the
-// machine sleeps; all processes of one start of the machine read the same. Leases of an earlier start are compared as if
-// the wall clock had gone on.
+// steadyClock is the clock for leases and rates. Setting the wall clock does not change it, and it
+// stops while the machine sleeps. All processes since one start of the machine read the same steady
+// time. Leases from before the last start are converted as if the wall clock had gone on.
 type steadyClock struct {
-	from int64 // what it said when since was 0, in microseconds
-	// since reads the clock of the machine each time. A process that read it once, and went on by a clock of its own, would
-	// be behind the others for ever if it was stopped between the two.
+	from int64 // the clock's value when since was 0, in microseconds
+	// since reads the machine's clock each time. A process that read it once and then used its own
+	// clock could be suspended between the two reads, and would be late for ever.
 	since func() time.Duration
 }
 
-// at is what the clock says.
+// at returns the steady time in microseconds.
 func (c steadyClock) at() int64 { return c.from + c.since().Microseconds() }
 
-// noticeable is from when on a lease is told by another instant than the stored one.
+// noticeable is the shift of the wall clock from which onWall corrects a lease's end.
 const noticeable = time.Second
 
-// onWall tells an instant of the steady clock as one of the wall clock.
+// onWall converts an instant of the steady clock to the wall clock.
 func (c steadyClock) onWall(at time.Time) time.Time {
 	shift := time.Duration(now()-c.at()) * time.Microsecond
 	if at.IsZero() || shift.Abs() < noticeable {
@@ -58,8 +59,9 @@ func (c steadyClock) onWall(at time.Time) time.Time {
 	return at.Add(shift)
 }
 
-// startClock begins the file's steady clock, or reads when another process began it. Where the system has no clock that
-// processes share, leases go by a clock that begins with this process as the wall clock says.
+// startClock starts the file's steady clock, or reads it if another process started it. On a system
+// without a clock that processes share, leases go by a clock of this process, which begins with the
+// wall clock's time.
 func (s *Store) startClock(ctx context.Context) error {
 	boot, since := machine()
 	if since == nil {
@@ -86,7 +88,7 @@ func (s *Store) startClock(ctx context.Context) error {
 	return nil
 }
 
-// begin begins the clock of a start of the machine, unless another process has.
+// begin starts the clock for this start of the machine, unless another process has.
 func (c steadyClock) begin(tx runner, boot string) error {
 	first, err := affected(tx.exec(clockStartSQL, boot, c.from))
 	if err != nil || first == 0 {
@@ -112,7 +114,7 @@ func (s *Store) clockFrom(ctx context.Context, boot string) (from []int64, err e
 	return from, err
 }
 
-// tellLeases tells until when leases are by the wall clock.
+// tellLeases converts the ends of leases to the wall clock.
 func (s *Store) tellLeases(claims []*sluice.Claim) {
 	for _, c := range claims {
 		c.LeaseUntil = s.steady.onWall(c.LeaseUntil)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machine names this start of the machine, and gives its steady clock (CLOCK_MONOTONIC); nil: there is none that
-// processes share. Containers with a clock of their own count as a machine.
+// machine identifies this start of the machine, and returns its steady clock (CLOCK_MONOTONIC).
+// Nil: processes share no clock. A container with its own clock counts as a machine.
 func machine() (boot string, since func() time.Duration) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -29,7 +29,8 @@ func machine() (boot string, since func() time.Duration) {
 	return boot, sinceStart
 }
 
-// sinceStart is how long the machine runs. It cannot fail where it could once.
+// sinceStart returns how long the machine has been running. The call cannot fail once machine has
+// made it successfully.
 func sinceStart() time.Duration {
 	var at unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &at)

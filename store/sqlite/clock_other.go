@@ -4,5 +4,5 @@ package sqlite
 
 import "time"
 
-// machine knows no clock here that all processes share.
+// machine returns no clock: on this system, processes share none.
 func machine() (boot string, since func() time.Duration) { return "", nil }

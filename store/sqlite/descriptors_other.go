@@ -2,5 +2,5 @@
 
 package sqlite
 
-// descriptors knows nothing here, where locks belong to their descriptors.
+// descriptors counts nothing on this system, where locks belong to descriptors.
 func descriptors(...string) (n int, known bool) { return 0, false }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// descriptors counts the descriptors of this process that are open on any of some files. It opens none of them: closing
-// one would take locks away.
+// descriptors counts this process's open descriptors of any of the files. The function opens none
+// itself, because closing one would release the process's locks.
 func descriptors(paths ...string) (n int, known bool) {
 	folder := "/dev/fd"
 	if runtime.GOOS == "linux" {

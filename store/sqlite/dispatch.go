@@ -21,7 +21,7 @@ var dispatchesOverdueSQL string
 //go:embed sql/dispatches_of.sql
 var dispatchesOfSQL string
 
-// Intend notes the runs that an engine is about to be asked for.
+// Intend records the runs that a dispatcher is about to request from an engine.
 func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
 	errs := make([]error, len(intents))
 	err := s.write(ctx, "intend", func(tx runner, _ bool) error {
@@ -58,7 +58,7 @@ func intend(tx runner, in sluice.Intent, at int64) (answer, err error) {
 	return sluice.ErrLost, tellLost(tx, found, "intend", "")
 }
 
-// Dispatches lists the jobs of which a run is intended or under way.
+// Dispatches lists the jobs with an intended or open run at an engine.
 func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([]*sluice.Claim, error) {
 	text := dispatchesSQL
 	args := []any{filter.Queue, filter.After[:], cmp.Or(filter.Limit, sluice.DispatchLimit)}
@@ -92,7 +92,7 @@ func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([
 	return out, nil
 }
 
-// dispatch is a job with a run. Orphan: somebody deleted its own row.
+// dispatch is a job with a run. Orphan: its row in sluice_job was deleted by hand.
 type dispatch struct {
 	seq    int64
 	claim  *sluice.Claim

@@ -37,10 +37,10 @@ var keyTakeSQL string
 //go:embed sql/key_untake.sql
 var keyUntakeSQL string
 
-// forEver is the until of a key that is never given back.
+// forEver is the expiry of a key that is never freed.
 const forEver = math.MaxInt64
 
-// Enqueue stores jobs, in one transaction.
+// Enqueue stores jobs in one transaction.
 func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	var receipts []sluice.Receipt
 	var refused map[int]error
@@ -64,17 +64,17 @@ func (s *Store) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Rec
 	return receipts, err
 }
 
-// enqueue stores jobs one after the other. Again says that an earlier try may have stored them:
-// those that are there are then no duplicates. Refused says what is wrong with single jobs.
+// enqueue stores jobs one after the other. If again is set, an earlier try may have stored them,
+// and jobs that are already stored are no duplicates. Refused holds the errors of single jobs.
 func enqueue(tx runner, jobs []sluice.Insert, again bool) (receipts []sluice.Receipt, refused map[int]error, err error) {
 	receipts = make([]sluice.Receipt, len(jobs))
 	queues := make(map[string]bool)
 	at := now()
-	plain := make(map[bool][]int64) // by whether they stand in line
+	plain := make(map[bool][]int64) // by whether they wait in a line by tenant
 	placed := places{awaited: make(map[string]bool)}
 	twins, refused := make(map[sluice.ID]sluice.ID), make(map[int]error)
 	for i := range jobs {
-		if len(jobs[i].After) > 0 { // they may be in the batch
+		if len(jobs[i].After) > 0 { // jobs that it runs after may be in the batch
 			if err := putPlain(tx, plain, at); err != nil {
 				return nil, nil, err
 			}
@@ -111,7 +111,7 @@ func enqueue(tx runner, jobs []sluice.Insert, again bool) (receipts []sluice.Rec
 	return receipts, refused, placed.look(tx)
 }
 
-// putPlain makes the live rows of plain jobs.
+// putPlain inserts the live rows of plain jobs.
 func putPlain(tx runner, plain map[bool][]int64, at int64) error {
 	for inLine, seqs := range plain {
 		if _, err := tx.exec(enqueuePlainSQL, seqList(seqs), at, inLine); err != nil {
@@ -127,8 +127,9 @@ func isStored(tx runner, id sluice.ID) (bool, error) {
 	return len(known) > 0, err
 }
 
-// enqueueOne stores a job. The live row of a plain one, which is due now and has no key, is left to the
-// caller, who gets its seq and makes those of many at once.
+// enqueueOne stores a job. A plain job is due now and has no key. For a plain job, enqueueOne
+// returns the job's number and inserts no live row, because the caller inserts many live rows at
+// once.
 func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at int64) (receipt sluice.Receipt, plain int64, err error) {
 	var labels any
 	if len(j.Labels) > 0 {
@@ -190,15 +191,15 @@ func putJob(tx runner, j *sluice.Insert, others before, at int64, labels, maxAtt
 		maxAttempts, at, micros(j.ExpiresAt))
 }
 
-// keyPlace says what a job's key makes of it. The zero value: it is stored as it is.
+// keyPlace is the effect of a job's key. The zero value: the job is stored as it is.
 type keyPlace struct {
-	duplicateOf sluice.ID // it is not stored, because this job holds the key
-	replaced    sluice.ID // it took the place of this waiting job
-	blockedBy   any       // the seq of the job it waits for, or nil
-	taken       bool      // nobody had its key
+	duplicateOf sluice.ID // the job is not stored, because this job holds the key
+	replaced    sluice.ID // the job replaces this waiting job
+	blockedBy   any       // the number of the job that it waits for, or nil
+	taken       bool      // the key was free
 }
 
-// giveBack leaves the key of a job that is sent again as it was.
+// giveBack restores the key of a job that was sent again.
 func (p keyPlace) giveBack(tx runner, j *sluice.Insert) error {
 	if !p.taken {
 		return nil
@@ -207,11 +208,11 @@ func (p keyPlace) giveBack(tx runner, j *sluice.Insert) error {
 	return err
 }
 
-// keyHold is who holds a key.
+// keyHold is the job that holds a key.
 type keyHold struct {
 	job       sluice.ID
 	until     *int64
-	seq       *int64 // of the holder's live row; nil: it has ended
+	seq       *int64 // of the holder's live row; nil: the holder has ended
 	state     sluice.State
 	blockedBy *int64
 }
@@ -225,7 +226,7 @@ func scanKeyHold(rows *sql.Rows) (keyHold, error) {
 	return hold, err
 }
 
-// holds reports whether the key still keeps others out.
+// holds reports whether the key still excludes other jobs.
 func (h keyHold) holds(at int64) bool {
 	if h.until == nil {
 		return h.seq != nil
@@ -233,7 +234,8 @@ func (h keyHold) holds(at int64) bool {
 	return *h.until > at
 }
 
-// meet gives the job that holds the key the newer payload, if it waits and was never handed out.
+// meet replaces the payload of the job that holds the key, if that job waits and was never handed
+// out.
 func meet(tx runner, j *sluice.Insert, labels any, holder int64) (bool, error) {
 	updated, err := tx.exec(coalesceSQL, holder, []byte(j.Payload), labels)
 	if err != nil {
@@ -243,8 +245,8 @@ func meet(tx runner, j *sluice.Insert, labels any, holder int64) (bool, error) {
 	return n > 0, err
 }
 
-// placeByKey gives a job its key, or works out what becomes of it because another one has it. Most keys are new, and cost
-// one statement.
+// placeByKey gives a job its key, or works out the effect of another job's hold on the key. Most
+// keys are new, and cost one statement.
 func placeByKey(tx runner, j *sluice.Insert, labels any, at int64) (keyPlace, error) {
 	taken, err := affected(tx.exec(keyTakeSQL, j.Queue, j.Key, j.ID[:], keyUntil(j, at)))
 	if err != nil || taken > 0 {
@@ -252,7 +254,7 @@ func placeByKey(tx runner, j *sluice.Insert, labels any, at int64) (keyPlace, er
 	}
 	sent, err := isStored(tx, j.ID)
 	if err != nil || sent {
-		return keyPlace{duplicateOf: j.ID}, err // it is sent again: its key is left as it is
+		return keyPlace{duplicateOf: j.ID}, err // the job was sent again: its key stays as it is
 	}
 	holds, err := list(tx, scanKeyHold, keyHolderSQL, j.Queue, j.Key)
 	if err != nil {
@@ -287,7 +289,7 @@ func placeByKey(tx runner, j *sluice.Insert, labels any, at int64) (keyPlace, er
 	return place, err
 }
 
-// keyUntil says how long a job keeps its key; nil: while it is unfinished.
+// keyUntil returns when a job's key expires. Nil: the job keeps the key while it is unfinished.
 func keyUntil(j *sluice.Insert, at int64) any {
 	switch j.KeyScope {
 	case sluice.ForWindow:

@@ -13,23 +13,25 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// ErrFileReplaced: the file, or its log, was deleted, moved or replaced while it was open, or is not of the log that lies
-// beside it. What would be written goes where nobody finds it, so the store refuses to write and to read.
+// ErrFileReplaced means that the file or its log was deleted, moved or replaced while the store was
+// open. The error also means that file and log do not belong together. Further writes would be
+// lost, so the store refuses writes and reads.
 var ErrFileReplaced = errors.New("the SQLite file was deleted, moved or replaced")
 
-// fileCheckInterval is how often reads, and the beginnings of writes, look whether the file is still the one that was
-// opened, and the only library of the program that has it open. What is acknowledged is looked at each time.
+// fileCheckInterval is the least time between two checks by reads and by beginning writes. They
+// check that the file is still the opened one, and that no other SQLite library of the program has
+// it open. Each commit checks the file itself.
 const fileCheckInterval = 100 * time.Millisecond
 
-// file is the file behind a database, with the two that SQLite keeps beside it. Whoever moves or deletes one while it is
-// open would let us write on into what nobody will find again.
+// file is the file behind a database, and the two files that SQLite keeps beside it. If one is
+// moved or deleted while it is open, writes would go into a file that no program opens again.
 type file struct {
 	path  string
 	parts []part
 
 	mu        sync.Mutex
 	looked    time.Time
-	last      error // what the last look has found
+	last      error // the result of the last check
 	neighbour neighbour
 }
 
@@ -39,10 +41,10 @@ type part struct {
 	opened os.FileInfo
 }
 
-// fileOf finds the file of a connection's database, of which the log has been opened.
+// fileOf finds the database file of a connection, and opens its log first.
 func fileOf(ctx context.Context, conn *sql.Conn, db *sql.DB) (*file, library, error) {
 	var tables int
-	if err := conn.QueryRowContext(ctx, "select count(*) from sqlite_master").Scan(&tables); err != nil { // it opens the log
+	if err := conn.QueryRowContext(ctx, "select count(*) from sqlite_master").Scan(&tables); err != nil { // opens the log
 		return nil, library{}, fmt.Errorf("read the file: %w", typed(err))
 	}
 	own, err := libraryOf(foreignTx{ctx, conn})
@@ -62,7 +64,7 @@ func fileOf(ctx context.Context, conn *sql.Conn, db *sql.DB) (*file, library, er
 	return f, own, f.neighbour.check(f.path)
 }
 
-// check looks now and then whether the file is still in its place.
+// check checks that the file is still in its place, at most once per fileCheckInterval.
 func (f *file) check() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +78,7 @@ func (f *file) check() error {
 	return f.last
 }
 
-// checkNow looks at once, before something is acknowledged.
+// checkNow checks at once, before a commit is acknowledged.
 func (f *file) checkNow() error { return f.look() }
 
 func (f *file) look() error {
@@ -96,7 +98,8 @@ func (f *file) look() error {
 	return nil
 }
 
-// refuseOrphan refuses a log whose file is gone. SQLite would delete it, with all jobs that are in it alone.
+// refuseOrphan refuses a log without its file. SQLite would delete such a log, and lose all jobs
+// that only the log holds.
 func refuseOrphan(path string) error {
 	info, err := os.Stat(path)
 	if there := err == nil && info.Size() > 0; there || err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -19,7 +19,7 @@ var flowBlockedSQL string
 //go:embed sql/flow_tenants.sql
 var flowTenantsSQL string
 
-// Flows tells what lets jobs through in every stored queue.
+// Flows reports rates, limits and use of every stored queue.
 func (s *Store) Flows(ctx context.Context, topTenants int) ([]sluice.Flow, error) {
 	var out []sluice.Flow
 	err := s.read(ctx, "look at flows", func(tx runner) (err error) {
@@ -51,11 +51,11 @@ func flows(tx runner, topTenants int, at int64) ([]sluice.Flow, error) {
 	return out, nil
 }
 
-// flowRow is a queue's flow as flows.sql gives it.
+// flowRow is a queue's flow as flows.sql returns it.
 type flowRow struct {
 	sluice.Flow
 	byTenant bool
-	settings sluice.Settings // the limits alone
+	settings sluice.Settings // only the limits
 }
 
 func flowScanner(at int64) func(*sql.Rows) (flowRow, error) {
@@ -84,7 +84,7 @@ func countBlocked(tx runner, byQueue map[string]*flowRow) error {
 		err := rows.Scan(&queue, &ordered, &jobs)
 		f := byQueue[queue]
 		switch {
-		case f == nil: // it has no settings yet
+		case f == nil: // the queue has no settings yet
 		case ordered:
 			f.Ordered = jobs
 		default:
@@ -95,7 +95,8 @@ func countBlocked(tx runner, byQueue map[string]*flowRow) error {
 	return err
 }
 
-// findTenants fills in who has the most in flight, and the limits that count for them where the queue tells them apart.
+// findTenants adds the tenants with the most jobs in flight, and their limits in effect if the
+// queue serves tenants in turns.
 func (f *flowRow) findTenants(tx runner, topTenants int, at int64) (err error) {
 	f.Tenants, err = list(tx, func(rows *sql.Rows) (of sluice.TenantFlow, err error) {
 		err = rows.Scan(&of.Tenant, &of.InFlight)

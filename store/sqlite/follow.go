@@ -21,7 +21,8 @@ var (
 	followerTriggersSQL string
 )
 
-// movedLive and movedDone give the columns of a move, in a trigger on the table that its new state stands in.
+// movedLive and movedDone hold the SQL expressions for a move's columns, in a trigger on the table
+// of the new state.
 var (
 	movedLive = movedIn("new.state", "(strftime('%s', 'now') * 1000000 + substr(strftime('%f', 'now'), 4) * 1000)")
 	movedDone = movedIn("new.outcome", "new.finished_at")
@@ -37,11 +38,14 @@ func movedIn(state, at string) follow.Expressions {
 	}
 }
 
-// Follow has a statement of yours run with each move of a queue's jobs, in the transaction of the move, from when Follow
-// returns. Call it at each start: what is there already is left alone, and nothing is locked. A follower of the same name
-// is replaced. The statement is run whoever makes the move: also the shell of SQLite, and a program without this follower.
+// Follow registers a follower: SQLite runs its statement with each move of the queue's jobs, in the
+// move's transaction. Follow takes effect when it returns, and replaces a follower of the same
+// name. Call it at each start of the program; a follower that is already registered is left alone,
+// and nothing is locked. The statement runs for every program that makes a move, including the
+// sqlite3 shell and programs that do not register this follower.
 //
-// A statement that this file cannot run is an ErrInvalid. One that fails later fails the move, by an ErrFollower.
+// If this file cannot run the statement, Follow returns a [sluice.ErrInvalid]. If the statement
+// fails later, the move fails with a [sluice.ErrFollower].
 func (s *Store) Follow(ctx context.Context, f sluice.Follower) error {
 	if err := follow.Check(f, func(string) bool { return false }); err != nil {
 		return fmt.Errorf("follow: %w", err)
@@ -56,7 +60,7 @@ func (s *Store) Follow(ctx context.Context, f sluice.Follower) error {
 	}
 	return s.changeSchema(ctx, "follow", func(tx runner) error {
 		if there, err := follows(tx, f); err != nil || there {
-			return err // another process has just made it
+			return err // another process has just registered it
 		}
 		if err := ownTablesAlone(tx, f); err != nil {
 			return err
@@ -65,7 +69,7 @@ func (s *Store) Follow(ctx context.Context, f sluice.Follower) error {
 	})
 }
 
-// Unfollow ends what Follow began. A follower that is not there is no error.
+// Unfollow removes a follower. A follower that does not exist is no error.
 func (s *Store) Unfollow(ctx context.Context, name string) error {
 	if err := follow.CheckName(name); err != nil {
 		return fmt.Errorf("unfollow: %w", err)
@@ -79,8 +83,8 @@ func (s *Store) Unfollow(ctx context.Context, name string) error {
 	})
 }
 
-// changeSchema makes or drops triggers. The connections of a store that has opened its file by itself change nothing of the
-// schema, so that it opens another.
+// changeSchema runs do, which creates or drops triggers. A store that opened its file itself has
+// connections that cannot change the schema, so changeSchema opens another.
 func (s *Store) changeSchema(ctx context.Context, verb string, do func(tx runner) error) error {
 	if !s.ownsDB {
 		return s.write(ctx, verb, func(tx runner, _ bool) error { return do(tx) })
@@ -124,7 +128,7 @@ func scanFollower(rows *sql.Rows) (f sluice.Follower, err error) {
 	return f, err
 }
 
-// trigger is one that runs a statement.
+// trigger is a trigger that runs a follower's statement.
 type trigger struct{ name, text string }
 
 func scanTrigger(rows *sql.Rows) (t trigger, err error) {
@@ -132,8 +136,8 @@ func scanTrigger(rows *sql.Rows) (t trigger, err error) {
 	return t, err
 }
 
-// triggersOf gives the triggers of a follower, as SQLite keeps their text. An enqueue is not told: a row that is new to
-// sluice_live is told of if it is of a later life.
+// triggersOf returns the triggers of a follower, with the text that SQLite keeps. No trigger fires
+// for an enqueue: an insert into sluice_live counts as a move only if its generation is above 1.
 func triggersOf(f sluice.Follower) []trigger {
 	made := func(name, on, when string, moved follow.Expressions) trigger {
 		name = "sluice_follow_" + f.Name + "_" + name
@@ -147,7 +151,7 @@ func triggersOf(f sluice.Follower) []trigger {
 	}
 }
 
-// follows reports whether a follower is there with all its triggers.
+// follows reports whether a follower is stored with all its triggers.
 func follows(tx runner, f sluice.Follower) (bool, error) {
 	found, err := list(tx, scanFollower, followersSQL, f.Name)
 	if err != nil || len(found) == 0 || !follow.Same(found[0], f) {
@@ -157,7 +161,7 @@ func follows(tx runner, f sluice.Follower) (bool, error) {
 	return len(lost) == 0, err
 }
 
-// lostTriggers gives the triggers of a follower that are not there, or are others by now.
+// lostTriggers returns the triggers of a follower that are missing or changed.
 func lostTriggers(tx runner, f sluice.Follower) ([]trigger, error) {
 	stored, err := list(tx, scanTrigger, followerTriggersSQL)
 	if err != nil {
@@ -176,7 +180,7 @@ func lostTriggers(tx runner, f sluice.Follower) ([]trigger, error) {
 	return lost, nil
 }
 
-// ownTablesAlone refuses a statement that names tables of ours.
+// ownTablesAlone refuses a statement that names tables of Sluice.
 func ownTablesAlone(tx runner, f sluice.Follower) error {
 	names, err := list(tx, scanOne[string], "select lower(name) from sqlite_master where name like 'sluice\\_%' escape '\\'")
 	if err != nil {
@@ -189,7 +193,7 @@ func ownTablesAlone(tx runner, f sluice.Follower) error {
 	return follow.Check(f, func(name string) bool { return ours[name] })
 }
 
-// makeFollower stores a follower and makes its triggers.
+// makeFollower stores a follower and creates its triggers.
 func makeFollower(tx runner, f sluice.Follower) error {
 	if err := tryStatement(tx, f.Statement); err != nil {
 		return err
@@ -215,20 +219,21 @@ func dropFollowTriggers(tx runner, triggers []trigger) error {
 	return nil
 }
 
-// tryStatement has SQLite plan a statement, which runs nothing.
+// tryStatement checks a statement by having SQLite plan it, which runs nothing.
 func tryStatement(tx runner, statement string) error {
 	rows, err := tx.query("explain query plan " + follow.Expand(statement, follow.Sample()))
 	if err != nil {
 		return refusedStatement(err)
 	}
 	defer func() { _ = rows.Close() }()
-	for rows.Next() { // a write waits for the last row
+	for rows.Next() { // a write ends only with its last row
 		continue
 	}
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// refusedStatement is the error for a statement that SQLite cannot read, or another that has nothing to do with it.
+// refusedStatement returns the error for a statement that SQLite cannot parse. Errors with other
+// causes stay as they are.
 func refusedStatement(err error) error {
 	if codeOf(err) != codeError {
 		return err
@@ -236,8 +241,9 @@ func refusedStatement(err error) error {
 	return follow.Refused(err)
 }
 
-// withoutFollowers changes the schema while no trigger of a follower is there, and makes them again. A step may rebuild the
-// tables that they are on, and SQLite refuses to rename a table while a trigger names one of a user's that is gone.
+// withoutFollowers changes the schema while no follower's trigger exists, then creates the triggers
+// again. A schema step may rebuild their tables, and SQLite refuses to rename a table while a
+// trigger names a table that is gone.
 func withoutFollowers(tx runner, change func() error) error {
 	triggers, err := list(tx, scanTrigger, followerTriggersSQL)
 	if err != nil {
@@ -257,8 +263,9 @@ func withoutFollowers(tx runner, change func() error) error {
 	return nil
 }
 
-// ofFollower gives the error of a follower's statement a name. SQLite does not say which statement failed: it is one of
-// theirs if it breaks a rule of a table that is not ours.
+// ofFollower returns the error of a follower's statement as a [sluice.ErrFollower]. SQLite does not
+// name the failing statement; if the error breaks a rule of a table outside Sluice, it comes from a
+// follower.
 func ofFollower(tx runner, err error) error {
 	switch codeOf(err) {
 	case codeError, codeConstraint, codeMismatch:

@@ -14,9 +14,10 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// openGuarded opens a database whose connections change nothing of the schema of Sluice, whatever statement is run
-// through them: a program that only works needs no such right, and a mistake or an injected statement finds none.
-// Other tables of the file are the caller's own, who may create and drop them.
+// openGuarded opens a database whose connections cannot change the schema of Sluice, whichever
+// statement runs on them. A running program needs no such right, so no mistake and no injected
+// statement can use it. Other tables of the file belong to the caller, who may create and drop
+// them.
 func openGuarded(dsn string) (*sql.DB, error) {
 	connector, err := modernc.NewConnector(dsn)
 	if err != nil {
@@ -25,7 +26,7 @@ func openGuarded(dsn string) (*sql.DB, error) {
 	return sql.OpenDB(guarded{connector}), nil
 }
 
-// guarded is a connector that puts a guard before each of its connections.
+// guarded is a connector that installs a guard on each of its connections.
 type guarded struct{ driver.Connector }
 
 // Connect opens a connection.
@@ -37,9 +38,9 @@ func (g guarded) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, err
 }
 
-// guard asks SQLite to ask authorize when a statement is prepared on a connection. The driver has no call for that, so
-// that SQLite's handle is read out of the connection. In a version of the driver that keeps it elsewhere there is no
-// guard; a test would tell.
+// guard makes SQLite call authorize when a statement is prepared on a connection. The driver has no
+// call for this, so guard reads SQLite's handle out of the connection. A driver version that keeps
+// the handle elsewhere leaves the connection unguarded; a test would fail then.
 func guard(conn driver.Conn) {
 	inner := reflect.Indirect(reflect.ValueOf(conn))
 	if inner.Kind() != reflect.Struct {
@@ -54,17 +55,18 @@ func guard(conn driver.Conn) {
 	lib.Xsqlite3_set_authorizer(tls, uintptr(handle.Uint()), authorizer, 0)
 }
 
-// authorizer is authorize as SQLite calls it. It is no closure, so that its pointer stays good.
+// authorizer is authorize as SQLite calls it. A variable instead of a closure, so that its pointer
+// stays valid.
 var authorizer = *(*uintptr)(unsafe.Pointer(&struct {
 	f func(*libc.TLS, uintptr, int32, uintptr, uintptr, uintptr, uintptr) int32
 }{authorize}))
 
-// authorize is asked for each thing that a statement does, and answers whether it may.
+// authorize decides whether a statement may do one action.
 func authorize(_ *libc.TLS, _ uintptr, action int32, first, second, database, _ uintptr) int32 {
 	switch action {
 	case lib.SQLITE_READ, lib.SQLITE_SELECT, lib.SQLITE_INSERT, lib.SQLITE_UPDATE, lib.SQLITE_DELETE, lib.SQLITE_FUNCTION,
 		lib.SQLITE_RECURSIVE, lib.SQLITE_TRANSACTION, lib.SQLITE_SAVEPOINT:
-		return lib.SQLITE_OK // nearly all that is asked for
+		return lib.SQLITE_OK // nearly all calls
 	}
 	if refuses(action, libc.GoString(first), libc.GoString(second), libc.GoString(database)) {
 		return lib.SQLITE_DENY
@@ -72,8 +74,8 @@ func authorize(_ *libc.TLS, _ uintptr, action int32, first, second, database, _ 
 	return lib.SQLITE_OK
 }
 
-// refuses reports whether a statement may not do something. What first and second name depends on the action; see
-// https://www.sqlite.org/c3ref/c_alter_table.html.
+// refuses reports whether a statement must not do an action. The meaning of first and second
+// depends on the action; see https://www.sqlite.org/c3ref/c_alter_table.html.
 func refuses(action int32, first, second, database string) bool {
 	switch action {
 	case lib.SQLITE_ATTACH:
@@ -87,14 +89,14 @@ func refuses(action int32, first, second, database string) bool {
 	return sluices(first) || sluices(second)
 }
 
-// sluices reports whether a name is of Sluice's own.
+// sluices reports whether a name belongs to Sluice.
 func sluices(name string) bool { return strings.HasPrefix(strings.ToLower(name), "sluice_") }
 
-// vacuumDatabase begins the name of the copy that VACUUM makes the tables anew in.
+// vacuumDatabase is the prefix of the name of the copy in which VACUUM rebuilds the tables.
 const vacuumDatabase = "vacuum_"
 
-// schemaActions change the schema. Temporary objects are among them, because they would take the place of ours on their
-// connection.
+// schemaActions change the schema. They include temporary objects, which would hide the store's
+// objects on their connection.
 var schemaActions = []int32{
 	lib.SQLITE_CREATE_INDEX, lib.SQLITE_CREATE_TABLE, lib.SQLITE_CREATE_TRIGGER, lib.SQLITE_CREATE_VIEW, lib.SQLITE_CREATE_VTABLE,
 	lib.SQLITE_CREATE_TEMP_INDEX, lib.SQLITE_CREATE_TEMP_TABLE, lib.SQLITE_CREATE_TEMP_TRIGGER, lib.SQLITE_CREATE_TEMP_VIEW,
@@ -103,11 +105,11 @@ var schemaActions = []int32{
 	lib.SQLITE_ALTER_TABLE,
 }
 
-// harmless reports whether a pragma may have an argument: it only looks, or sets something of its connection that
-// endangers nothing. All others could change the file or its schema, or switch off what keeps it whole.
+// harmless reports whether a pragma may have an argument: it only reads, or sets something safe for
+// its connection. All others could change the file or its schema, or switch off its protection.
 func harmless(pragma, value string) bool {
 	if pragma == "journal_mode" {
-		return value == "wal" // which the store sees to
+		return value == "wal" // the store keeps this mode
 	}
 	return slices.Contains(harmlessPragmas, pragma)
 }

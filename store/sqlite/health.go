@@ -23,10 +23,11 @@ var (
 	_ health.FigureStore = (*Store)(nil)
 )
 
-// lookTimeout is how long one look may take, but for those that are patient.
+// lookTimeout limits each inspection that is not patient.
 const lookTimeout = 3 * time.Second
 
-// Health looks at the file, its log, the disk, and who holds the file's locks. It writes nothing.
+// Health checks the file, its log, the disk and the holders of the file's locks, and writes
+// nothing.
 func (s *Store) Health(ctx context.Context, options health.Options) (health.Report, error) {
 	c := &examination{store: s, options: options, path: s.writer.file.path}
 	if err := s.read(ctx, "look at the file", c.file); err != nil {
@@ -43,11 +44,11 @@ func (s *Store) Health(ctx context.Context, options health.Options) (health.Repo
 	return c.Health, nil
 }
 
-// inspection is one of the things that are looked at.
+// inspection is one check of a file.
 type inspection struct {
 	check string
 	see   func(context.Context) error
-	// patient looks have only the caller's deadline: they work, and wait for nobody.
+	// patient inspections have only the caller's deadline: they compute, and wait for no lock.
 	patient bool
 }
 
@@ -65,7 +66,7 @@ func (c *examination) looks() []inspection {
 	return all
 }
 
-// at makes one look, under a deadline of its own.
+// at runs one inspection under its own deadline.
 func (c *examination) at(ctx context.Context, one inspection) error {
 	if !one.patient {
 		var cancel context.CancelFunc
@@ -75,7 +76,7 @@ func (c *examination) at(ctx context.Context, one inspection) error {
 	return one.see(ctx)
 }
 
-// examination is one look at everything.
+// examination is one run of all inspections.
 type examination struct {
 	checkup.Report
 
@@ -85,17 +86,18 @@ type examination struct {
 	on      fileRow
 }
 
-// judge gives the severity that a figure has for a check.
+// judge returns the severity of a value for a check.
 func (c *examination) judge(check string, value float64) health.Severity {
 	return c.store.checks[check].Judge(value)
 }
 
-// shell writes a command that runs a statement on the file, and waits for programs that use it.
+// shell returns a shell command that runs a statement on the file, and waits for programs that use
+// the file.
 func (c *examination) shell(statement string) string {
 	return "sqlite3 -cmd '.timeout 10000' " + quoted(c.path) + " " + quoted(statement)
 }
 
-// quoted writes a text for a shell.
+// quoted quotes a text for a shell.
 func quoted(text string) string {
 	switch {
 	case !strings.ContainsAny(text, " '\"$`\\!*?[](){}<>|&;~#\n\t"):
@@ -108,7 +110,8 @@ func quoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// HealthFigures tells of the writer's queue, and of the log as the file system knows it. It asks the database nothing.
+// HealthFigures returns figures of the writer's queue, and of the log as the file system shows it,
+// without a query.
 func (s *Store) HealthFigures() []health.Figure {
 	of := func(name string, value float64, unit string) health.Figure {
 		return health.Figure{Name: name, Value: value, Unit: unit}
@@ -124,31 +127,31 @@ func (s *Store) HealthFigures() []health.Figure {
 	}
 }
 
-// logState is what the file system knows of the write-ahead log.
+// logState is the state of the write-ahead log in the file system.
 type logState struct {
 	bytes int64
-	// age is since when nothing was brought from the log into the file, though there was something.
+	// age is the time since the last checkpoint, while the log holds changes.
 	age time.Duration
-	// begun is how often the log was begun anew since it was made, because all of it had been brought into the file.
+	// begun is how often SQLite restarted the log after a complete checkpoint.
 	begun uint32
 }
 
-// logOf looks at the two files. It opens the log alone, on which SQLite locks nothing: closing a file that has locks
-// would take them away from all of the process.
+// logOf reads the state of file and log. The only file that logOf opens is the log, which SQLite
+// never locks. Closing a locked file would release the locks of the whole process.
 func logOf(path string) logState {
 	log, err := os.Stat(path + "-wal")
 	if err != nil {
 		return logState{}
 	}
 	state := logState{bytes: log.Size(), begun: begunOf(path + "-wal")}
-	// In this journal mode only a checkpoint writes the file itself.
+	// In this journal mode, only a checkpoint writes the file.
 	if file, err := os.Stat(path); err == nil && log.Size() > 0 && log.ModTime().After(file.ModTime()) {
 		state.age = max(time.Since(file.ModTime()), 0)
 	}
 	return state
 }
 
-// begunOf reads the number of checkpoints from the head of the log.
+// begunOf reads the number of restarts from the header of the log.
 func begunOf(path string) uint32 {
 	file, err := os.Open(path)
 	if err != nil {
@@ -162,7 +165,7 @@ func begunOf(path string) uint32 {
 	return binary.BigEndian.Uint32(head[12:])
 }
 
-// fileRow is how the file is set up, as health_file.sql gives it.
+// fileRow is the file's configuration as health_file.sql returns it.
 type fileRow struct {
 	version               string
 	mode                  string
@@ -170,7 +173,7 @@ type fileRow struct {
 	step                  int
 }
 
-// file looks at how the file is set up.
+// file inspects the file's configuration.
 func (c *examination) file(tx runner) error {
 	rows, err := list(tx, func(rows *sql.Rows) (row fileRow, err error) {
 		err = rows.Scan(&row.version, &row.mode, &row.pages, &row.free, &row.pageSize, &row.step)
@@ -199,7 +202,7 @@ func (c *examination) schema() {
 }
 
 func (c *examination) journal() {
-	c.Well("journal", "%s", c.on.mode) // no store is opened that has another one than the write-ahead log
+	c.Well("journal", "%s", c.on.mode) // the store opens no file with another mode than the write-ahead log
 	if c.store.options.Relaxed {
 		c.Find(health.SeverityWarning, "durability", "this process acknowledges commits before they are on the disk (Options.Relaxed)",
 			"a power cut loses the last of them: jobs are gone, and those that were done are run again", "open the store without Relaxed")

@@ -9,21 +9,21 @@ import (
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
-// diskState is what the system knows of where the file lies.
+// diskState is the file system of a folder, as the system reports it.
 type diskState struct {
 	known    bool
-	free     int64 // bytes, for whoever we are
-	readOnly bool  // the file system was mounted so, or became so after a fault
-	kind     int64 // of the file system, as Linux numbers them
+	free     int64 // bytes available to this user
+	readOnly bool  // mounted read-only, or made read-only after a fault
+	kind     int64 // type of the file system, as Linux numbers them
 }
 
-// fileSystem is one of those on which a store is not safe.
+// fileSystem is a file system on which a store is not safe.
 type fileSystem struct {
 	name     string
 	severity health.Severity
 }
 
-// badFileSystems are known by the number that Linux gives them.
+// badFileSystems are unsafe file systems by their Linux number.
 var badFileSystems = map[int64]fileSystem{
 	0x6969:     {"NFS", health.SeverityError},
 	0x517B:     {"SMB", health.SeverityError},
@@ -40,7 +40,7 @@ var badFileSystems = map[int64]fileSystem{
 	0x858458F6: {"ramfs", health.SeverityNote},
 }
 
-// disk looks at where the file lies.
+// disk inspects the file system that holds the file.
 func (c *examination) disk(context.Context) error {
 	state, err := c.store.diskOf(filepath.Dir(c.path))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// followers looks whether each follower's statement is run, and can be.
+// followers checks whether each follower's statement runs, and can run.
 func (c *examination) followers(ctx context.Context) error {
 	return c.store.look(ctx, func(tx runner) error {
 		all, err := list(tx, scanFollower, followersSQL, "")
@@ -41,7 +41,7 @@ func (c *examination) followers(ctx context.Context) error {
 	})
 }
 
-// endFollower is what Unfollow does, for the shell of SQLite.
+// endFollower returns the statements of [Store.Unfollow] for the sqlite3 shell.
 func endFollower(f sluice.Follower) string {
 	var text strings.Builder
 	for _, t := range triggersOf(f) {
@@ -50,7 +50,7 @@ func endFollower(f sluice.Follower) string {
 	return text.String() + "delete from sluice_follower where name = '" + f.Name + "'"
 }
 
-// withoutFollowerTriggers takes the triggers of followers out of what is there.
+// withoutFollowerTriggers removes the triggers of followers from a list of objects.
 func withoutFollowerTriggers(tx runner, there []object) ([]object, error) {
 	all, err := list(tx, scanFollower, followersSQL, "")
 	if err != nil {

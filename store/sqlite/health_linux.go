@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// maxLocks is how many lines of the system's list of locks are read.
+// maxLocks is how many lines of /proc/locks are read.
 const maxLocks = 10_000
 
-// diskOf asks the system where a folder lies.
+// diskOf asks the system about the file system of a folder.
 func diskOf(folder string) (diskState, error) {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(folder, &stat); err != nil {
@@ -26,10 +26,11 @@ func diskOf(folder string) (diskState, error) {
 	}, nil
 }
 
-// mayWrite asks the system. Trying it would open the file, and closing it takes SQLite's locks away.
+// mayWrite asks the system. Opening the file to try would be wrong: closing it releases SQLite's
+// locks.
 func mayWrite(path string) bool { return syscall.Access(path, 2) == nil }
 
-// mountOf finds where the file system of a folder is mounted.
+// mountOf returns the mount point of a folder's file system.
 func mountOf(folder string) string {
 	device, known := deviceOf(folder)
 	for known {
@@ -54,8 +55,8 @@ func deviceOf(path string) (device uint64, known bool) {
 	return uint64(stat.Dev), true //nolint:unconvert // other widths on other processors
 }
 
-// lockHolders names the processes that hold locks on bytes of the file beside the log of a database, to write or to
-// read. Those of other machines, and of other containers, are not seen.
+// lockHolders lists the processes that hold write or read locks on bytes of the database's -shm
+// file. Processes of other machines and other containers are invisible.
 func lockHolders(path string, writes bool, first, last int64) []lockHolder {
 	info, err := os.Stat(path + "-shm")
 	if err != nil {
@@ -81,7 +82,7 @@ func lockHolders(path string, writes bool, first, last int64) []lockHolder {
 	return holders
 }
 
-// lockLine reads a line such as «1: POSIX  ADVISORY  WRITE 4711 fd:01:262150 120 120».
+// lockLine parses a line such as `1: POSIX  ADVISORY  WRITE 4711 fd:01:262150 120 120`.
 func lockLine(line string, inode uint64, writes bool, first, last int64) (pid int, found bool) {
 	fields := strings.Fields(line)
 	if len(fields) != 8 || (fields[3] == "WRITE") != writes {

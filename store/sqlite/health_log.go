@@ -12,15 +12,16 @@ import (
 	"github.com/sluice-queue/sluice/internal/checkup"
 )
 
-// The bytes of the file beside the log on which SQLite locks, as its format says: one for whoever writes, and one for
-// each of five ages of the log that readers may look at.
+// The bytes of the -shm file that SQLite locks, as its format defines. One byte is for the writer;
+// 5 are for read marks, which readers lock.
 const (
 	writeByte     = 120
 	firstReadByte = 123
 	lastReadByte  = 127
 )
 
-// secondLook is how much later a reader is still there that keeps a read open. Others come and go.
+// secondLook is the pause before the second look for readers. Only a reader seen twice keeps its
+// read open.
 const secondLook = 100 * time.Millisecond
 
 // lockHolder is a process that holds a lock.
@@ -31,7 +32,7 @@ type lockHolder struct {
 
 func (h lockHolder) String() string { return fmt.Sprintf("pid %d (%s)", h.pid, h.name) }
 
-// log looks at how much waits to be brought into the file.
+// log inspects how much of the log waits for a checkpoint.
 func (c *examination) log(ctx context.Context) error {
 	state := logOf(c.path)
 	severity := c.judge("wal", float64(state.bytes))
@@ -54,7 +55,7 @@ func (c *examination) log(ctx context.Context) error {
 	return nil
 }
 
-// readers names the processes that keep a read open, where the system tells.
+// readers lists the processes that keep a read open, if the system shows them.
 func (c *examination) readers(ctx context.Context) []lockHolder {
 	first := lockHolders(c.path, false, firstReadByte, lastReadByte)
 	if len(first) == 0 {
@@ -85,7 +86,7 @@ func pids(holders []lockHolder) string {
 	return strings.Join(out, " ")
 }
 
-// lock takes the write lock and gives it back, to see how long that takes.
+// lock takes and releases the write lock, and measures the wait.
 func (c *examination) lock(ctx context.Context) error {
 	begun := time.Now()
 	holders := make(chan []lockHolder, 1)
@@ -109,7 +110,7 @@ func (c *examination) lock(ctx context.Context) error {
 	return nil
 }
 
-// holdersOf waits for what was seen while the lock was waited for.
+// holdersOf waits for the lock holders that were seen during the wait.
 func holdersOf(watch *time.Timer, holders <-chan []lockHolder) []lockHolder {
 	if watch.Stop() {
 		return nil
@@ -130,7 +131,7 @@ func (c *examination) locked(err error, waited float64, holders []lockHolder) {
 	c.Find(severity, "lock", what, "everything that writes waits: enqueues, claims, settlements", mend)
 }
 
-// busy looks at how much of its time this process has waited for others.
+// busy inspects the share of its time that this process has waited for other writers.
 func (c *examination) busy() {
 	share, known := c.store.writer.waits.share(time.Now())
 	if !known {

@@ -34,7 +34,8 @@ func scanObject(rows *sql.Rows) (o object, err error) {
 	return o, err
 }
 
-// madeObjects gives what the schema files make: it runs them on a database in memory and looks.
+// madeObjects returns the objects of the schema files: it runs the files on a database in memory
+// and lists the result.
 var madeObjects = sync.OnceValues(func() ([]object, error) {
 	steps, err := schemaSteps()
 	if err != nil {
@@ -45,7 +46,7 @@ var madeObjects = sync.OnceValues(func() ([]object, error) {
 		return nil, err
 	}
 	defer func() { _ = db.Close() }()
-	db.SetMaxOpenConns(1) // each connection has a memory of its own
+	db.SetMaxOpenConns(1) // each connection has its own database in memory
 	tx := readTx{context.Background(), db, nil}
 	for _, step := range steps {
 		if _, err := tx.exec(step.SQL); err != nil {
@@ -55,10 +56,10 @@ var madeObjects = sync.OnceValues(func() ([]object, error) {
 	return list(tx, scanObject, healthObjectsSQL)
 })
 
-// objects compares what is there with what the schema makes.
+// objects compares the file's objects with the schema's.
 func (c *examination) objects(ctx context.Context) error {
 	if c.on.step > knownSteps() {
-		return nil // what is needed there is not known here
+		return nil // a newer program's schema, whose objects are unknown here
 	}
 	made, err := madeObjects()
 	if err != nil {
@@ -93,8 +94,8 @@ func (c *examination) objects(ctx context.Context) error {
 	return nil
 }
 
-// foreign finds what somebody else has put among our tables. A trigger can change what programs write, or swallow it, and
-// they do not see it.
+// foreign finds objects of others on Sluice's tables. A trigger of others can change or swallow a
+// program's write unnoticed.
 func (c *examination) foreign(made, stored []object) {
 	ours := make(map[string]string)
 	for _, o := range made {
@@ -123,10 +124,10 @@ func (c *examination) foreign(made, stored []object) {
 	}
 }
 
-// notOfSteps are tables of ours that no step makes.
+// notOfSteps are tables of Sluice that no schema step creates.
 var notOfSteps = []string{"sluice_migration", "sluice_move", "sluice_moved"}
 
-// flat is a text on one line, without comments.
+// flat returns a text on one line, without comments.
 func flat(text string) string {
 	return strings.Join(strings.Fields(sqlComment.ReplaceAllString(text, "")), " ")
 }
@@ -152,7 +153,7 @@ func (c *examination) missing(o object) {
 	c.Find(health.SeverityError, "index", "the "+o.kind+" "+o.name+" is missing", why, mend)
 }
 
-// orphans looks for lives without a job.
+// orphans finds lives without a job.
 func (c *examination) orphans(ctx context.Context) error {
 	return c.store.look(ctx, func(tx runner) error {
 		rows, err := list(tx, func(rows *sql.Rows) (o checkup.Orphans, err error) {
@@ -166,7 +167,7 @@ func (c *examination) orphans(ctx context.Context) error {
 	})
 }
 
-// integrity has every page read.
+// integrity makes SQLite read and check every page.
 func (c *examination) integrity(ctx context.Context) error {
 	var faults []string
 	err := c.store.look(ctx, func(tx runner) (err error) {

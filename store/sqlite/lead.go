@@ -20,8 +20,8 @@ var leadSaveSQL string
 //go:embed sql/lead_leave.sql
 var leadLeaveSQL string
 
-// Lead makes a holder the one of all processes on the file that does tasks. It writes only what changes: once in a third
-// of the lease for who leads, nothing for who stands by.
+// Lead elects a holder for tasks, among all processes on the file. Only changes are written: once
+// per third of the lease for the leader, nothing for a standby.
 func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) (leads []string, err error) {
 	var changed []sluice.Lead
 	look := func(tx runner) error {
@@ -69,7 +69,7 @@ func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease t
 	return leads, nil
 }
 
-// Leads lists who leads which task.
+// Leads lists the leader of each task.
 func (s *Store) Leads(ctx context.Context) (out []sluice.Lead, err error) {
 	err = s.read(ctx, "list leads", func(tx runner) error {
 		out, err = leadsOf(tx)

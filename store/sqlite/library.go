@@ -19,15 +19,16 @@ import (
 	"github.com/sluice-queue/sluice/internal/sqltx"
 )
 
-// ErrTwoLibraries: two copies of SQLite in one program have the file open, such as mattn/go-sqlite3 and the driver of this
-// package. The system keeps locks by process and file: each copy passes over the locks of the other, and takes them away
-// when it closes the file. Both would write at once and destroy it. Open the store with the program's own driver: see New.
+// ErrTwoLibraries means that two copies of SQLite in one program have the file open, such as
+// mattn/go-sqlite3 and this package's driver. The system keeps file locks by process: a copy does
+// not see the other's locks, and closing the file releases both. Both copies could write at once
+// and destroy the file. Pass the program's own driver to [New] instead.
 var ErrTwoLibraries = errors.New("two SQLite libraries in one program have the file open")
 
 //go:embed sql/library.sql
 var librarySQL string
 
-// library is which copy of SQLite works on what file.
+// library is a copy of SQLite and the file that it works on.
 type library struct {
 	build string
 	path  string
@@ -44,7 +45,7 @@ func libraryOf(tx runner) (library, error) {
 	return found[0], nil
 }
 
-// opened are the stores that are open in this program.
+// opened holds the open stores of this program.
 var opened struct {
 	sync.Mutex
 	stores map[*Store]bool
@@ -65,13 +66,14 @@ func (s *Store) delist() {
 	delete(opened.stores, s)
 }
 
-// others are the SQLite libraries that do not share their locks with the driver of this package, by import path.
+// others are the SQLite libraries that do not share locks with this package's driver, by import
+// path.
 var others = []string{
 	"github.com/mattn/go-sqlite3", "github.com/ncruces/go-sqlite3", "crawshaw.io/sqlite", "github.com/eatonphil/gosqlite",
 	"github.com/bvinc/go-sqlite-lite", "github.com/gwenn/gosqlite", "github.com/tursodatabase/go-libsql",
 }
 
-// otherLibrary names another SQLite library that is linked into the program; "": none is known.
+// otherLibrary names another SQLite library that is linked into the program. Empty: none is known.
 var otherLibrary = sync.OnceValue(func() string {
 	if info, known := debug.ReadBuildInfo(); known {
 		for _, module := range info.Deps {
@@ -84,7 +86,7 @@ var otherLibrary = sync.OnceValue(func() string {
 		if name != "sqlite3" && name != "libsql" {
 			continue
 		}
-		db, err := sql.Open(name, "") // it opens nothing yet
+		db, err := sql.Open(name, "") // opens no file yet
 		if err != nil {
 			return "the driver " + name
 		}
@@ -96,15 +98,17 @@ var otherLibrary = sync.OnceValue(func() string {
 	return ""
 })
 
-// lockForAll makes the driver's locks on files such that closing another descriptor of a file, as every copy or hash of it
-// by the program itself does, leaves them alone. It reports whether the driver has not locked any file before.
+// lockForAll makes the driver use locks that survive the closing of another descriptor of the file.
+// Every copy or hash of the file by the program closes one. First is true if the driver has not
+// locked any file before.
 func lockForAll() (first bool) {
 	before, err := modernc.OFDLocking(true)
 	return err == nil && !before
 }
 
-// refuseStrangers refuses a file that another library of the program has open, before ours opens it: to open and close it
-// would do the harm already. That can be known for the first file of a program.
+// refuseStrangers refuses a file that another library of the program has open. The check comes
+// before this package's driver opens the file, because opening and closing would already do the
+// damage. The check works only for the first file of a program.
 func refuseStrangers(path string, first bool) error {
 	if !first || otherLibrary() == "" {
 		return nil
@@ -120,14 +124,14 @@ func strangers(path string) error {
 		ErrTwoLibraries, path, otherLibrary())
 }
 
-// neighbour looks now and then whether another library of the program has opened the file.
+// neighbour checks now and then whether another library of the program has opened the file.
 type neighbour struct {
 	looks bool
 	seen  error
 }
 
-// newNeighbour looks for others where there can be any, and where the library keeps one descriptor of the index of the
-// log, as all do that are made of SQLite's own C for Unix.
+// newNeighbour checks only if another library is linked in, and if the store's library keeps one
+// descriptor of the -shm file. All libraries built from SQLite's C code for Unix do.
 func newNeighbour(path string, db *sql.DB) neighbour {
 	if otherLibrary() == "" || strings.HasPrefix(driverPackage(db), "github.com/ncruces/") {
 		return neighbour{}
@@ -154,7 +158,7 @@ func driverPackage(db *sql.DB) string {
 	return kind.PkgPath()
 }
 
-// mine checks that a transaction is one of this store's: of its library and its file.
+// mine checks that a transaction uses this store's library and file.
 func (s *Store) mine(ctx context.Context, tx Tx) error {
 	if group, ok := tx.(*groupTx); ok {
 		if group.writer != s.writer {
@@ -192,7 +196,7 @@ func (s *Store) compare(ctx context.Context, tx Tx, from sqltx.Origin) error {
 	return nil
 }
 
-// ours checks that a transaction is one of any store that is open in this program.
+// ours checks that a transaction belongs to any open store of this program.
 func ours(ctx context.Context, tx Tx) error {
 	if _, ok := tx.(*groupTx); ok {
 		return nil

@@ -39,7 +39,7 @@ func tenantLimits(tx runner, tier, tenant string) ([]sluice.TenantLimits, error)
 	return list(tx, func(rows *sql.Rows) (sluice.TenantLimits, error) { return scanLimits(rows) }, tenantLimitsSQL, tier, tenant)
 }
 
-// scanLimits reads limits, behind other columns.
+// scanLimits reads limits from the columns after the first ones.
 func scanLimits(rows *sql.Rows, before ...any) (sluice.TenantLimits, error) {
 	var l sluice.TenantLimits
 	var rate *float64
@@ -55,7 +55,7 @@ func scanLimits(rows *sql.Rows, before ...any) (sluice.TenantLimits, error) {
 	return l, err
 }
 
-// Terms finds the limits that count for tenants.
+// Terms returns the limits in effect of tenants.
 func (s *Store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
 	var terms map[string]sluice.Terms
 	err := s.read(ctx, "look at limits", func(tx runner) (err error) {
@@ -65,7 +65,7 @@ func (s *Store) Terms(ctx context.Context, queue sluice.Queue, tenants []string,
 	return terms, err
 }
 
-// SaveTenantLimits stores limits, and tells the audit. Triggers wake the lines of the tenants.
+// SaveTenantLimits stores limits and their audit entry. Triggers wake the lines of the tenants.
 func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits, act sluice.Act) (sluice.TenantLimits, error) {
 	saved := limits
 	err := s.write(ctx, "save limits", func(tx runner, _ bool) error {
@@ -109,7 +109,7 @@ func orNull(value *int) any {
 	return *value
 }
 
-// Delete forgets a tier or a tenant, and its limits.
+// Delete deletes a tier or a tenant, and its limits.
 func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error {
 	text, tier, tenant := tenantDeleteSQL, "", name
 	if object == sluice.ObjectTier {

@@ -42,11 +42,12 @@ var lineMarkSQL string
 //go:embed sql/line_next.sql
 var lineNextSQL string
 
-// maxMoved bounds how many waiting jobs one claim moves into lines, or out of them, after the queue's
-// settings have changed.
+// maxMoved is how many waiting jobs one claim moves into or out of lines after the queue's settings
+// have changed.
 const maxMoved = 1000
 
-// serving is one claim from the lines of a queue, whose tenants take turns.
+// serving is one claim from the lines of a queue, whose tenants take turns. [flow.Serve] calls its
+// methods.
 type serving struct {
 	tx      runner
 	queue   *gate
@@ -74,7 +75,7 @@ func (g *gate) serve(tx runner, request sluice.ClaimRequest, limit int, at int64
 	return v.seqs, err
 }
 
-// First gives the first active lines, with their terms and with what they have in flight.
+// First returns the first active lines, with their limits and their jobs in flight.
 func (v *serving) First(mark flow.Mark, limit int) ([]*flow.Line, error) {
 	lines, err := list(v.tx, func(rows *sql.Rows) (*flow.Line, error) {
 		l := &flow.Line{Active: true}
@@ -100,7 +101,7 @@ func (v *serving) First(mark flow.Mark, limit int) ([]*flow.Line, error) {
 	return lines, v.count(lines)
 }
 
-// termsOf finds the limits that count for tenants.
+// termsOf returns the limits in effect of tenants.
 func termsOf(tx runner, queue string, s sluice.Settings, tenants []string, at int64) (map[string]sluice.Terms, error) {
 	names, err := jsonOf(tenants)
 	if err != nil {
@@ -123,7 +124,7 @@ func termsOf(tx runner, queue string, s sluice.Settings, tenants []string, at in
 	return terms, nil
 }
 
-// count counts what tenants that have a capacity have in flight, as far as the capacity.
+// count counts the jobs in flight of tenants with a concurrency limit, up to that limit.
 func (v *serving) count(lines []*flow.Line) error {
 	var tenants []string
 	most := 0
@@ -153,7 +154,7 @@ func (v *serving) count(lines []*flow.Line) error {
 	return err
 }
 
-// Claim marks the shares of lines as claimed.
+// Claim marks each line's share as claimed.
 func (v *serving) Claim(lines []*flow.Line) error {
 	var taken []int64
 	for _, l := range lines {
@@ -176,7 +177,7 @@ func (v *serving) Claim(lines []*flow.Line) error {
 	return v.queue.claimSeqs(v.tx, v.request, v.at, taken)
 }
 
-// Look says what is left in lines.
+// Look reads which jobs remain in lines.
 func (v *serving) Look(lines []*flow.Line) error {
 	for _, l := range lines {
 		l.NextDue = time.Time{}
@@ -210,7 +211,8 @@ func (v *serving) Keep(lines []*flow.Line) error {
 	return nil
 }
 
-// linesNext says how long until a line of a queue may be claimed from, and whether some are full.
+// linesNext returns how long until a claim may find jobs in a line of a queue, and whether a line
+// waits for its tenant's limit.
 func (g *gate) linesNext(tx runner, queue string, at int64) (wait time.Duration, full bool, err error) {
 	wait = -1
 	_, err = list(tx, func(rows *sql.Rows) (struct{}, error) {

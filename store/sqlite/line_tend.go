@@ -15,17 +15,17 @@ var lineIdleSQL string
 //go:embed sql/line_forget.sql
 var lineForgetSQL string
 
-// lineName says which line it is.
+// lineName identifies a line.
 type lineName struct{ queue, tenant string }
 
-// tendedLine is a line that upkeep looks at.
+// tendedLine is a line that upkeep evaluates.
 type tendedLine struct {
 	flow.Line
 	queue string
-	busy  bool // jobs wait in it, or are in flight
+	busy  bool // jobs wait in the line, or are in flight
 }
 
-// pruneLines forgets lines of a slice that have nothing to do, so that those of tenants who went do not stay for ever.
+// pruneLines deletes idle lines in one slice, so that lines of former tenants do not stay for ever.
 func (s *Store) pruneLines(ctx context.Context, limit int) error {
 	s.pruning.Lock()
 	defer s.pruning.Unlock()
@@ -71,7 +71,7 @@ func scanTended(rows *sql.Rows) (*tendedLine, error) {
 	return l, err
 }
 
-// forgetLines deletes those lines of a queue of which nothing would be lost.
+// forgetLines deletes the lines of a queue that hold no state worth keeping.
 func forgetLines(tx runner, queue string, lines []*tendedLine) error {
 	g, err := gateOf(tx, queue)
 	if err != nil {

@@ -32,13 +32,13 @@ var listKeySQL string
 //go:embed sql/list_floor.sql
 var listFloorSQL string
 
-// listSQL lists the jobs to which a way leads.
+// listSQL holds the statement for each way to find jobs.
 var listSQL = map[history.Way]string{
 	history.ByKey: listKeySQL, history.ByTenant: listTenantSQL, history.Unfinished: listLiveSQL, history.Finished: listDoneSQL,
 	history.Dead: listDeadSQL,
 }
 
-// Jobs lists jobs, the newest first by arrival.
+// Jobs lists jobs, newest arrival first.
 func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page, error) {
 	labels := "{}"
 	if len(filter.Labels) > 0 {
@@ -81,10 +81,11 @@ func (s *Store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	return pageOf(rows, filter.Limit, floor), err
 }
 
-// seqMark begins the mark of a page.
+// seqMark is the prefix of a page's cursor.
 const seqMark = "seq:"
 
-// pageEnd gives the seq before which a list goes on; without a mark or an id it begins at the newest.
+// pageEnd returns the number before which a list continues. Without a cursor or an id, the list
+// begins at the newest job.
 func pageEnd(tx runner, filter sluice.JobFilter) (int64, error) {
 	if filter.Mark != "" {
 		text, known := strings.CutPrefix(filter.Mark, seqMark)
@@ -100,7 +101,8 @@ func pageEnd(tx runner, filter sluice.JobFilter) (int64, error) {
 	return pageStart(tx, filter.Before)
 }
 
-// pageOf makes a page. The floor is the job at which the look ended; zero: it went to the end.
+// pageOf makes a page. Floor is the job at which the search ended; zero: the search reached the
+// end.
 func pageOf(rows []listed, limit int, floor listed) sluice.Page {
 	slices.SortFunc(rows, func(a, b listed) int { return cmp.Compare(b.seq, a.seq) })
 	var page sluice.Page
@@ -117,8 +119,8 @@ func pageOf(rows []listed, limit int, floor listed) sluice.Page {
 	return page
 }
 
-// listFloor says at which job a page ends that has nothing but labels to go by, so that it takes no longer the longer the
-// history is. Zero: it goes to the end.
+// listFloor returns the job at which a search by labels alone ends, so that a long history does not
+// make a page slower. Zero: the search goes to the end.
 func listFloor(tx runner, filter sluice.JobFilter, before int64) (floor listed, err error) {
 	if !history.Bounded(filter) {
 		return floor, nil

@@ -31,7 +31,7 @@ type listed struct {
 	job sluice.Job
 }
 
-// Job looks one job up.
+// Job returns one job with its payload.
 func (s *Store) Job(ctx context.Context, id sluice.ID) (sluice.Job, error) {
 	found, err := lookUp(ctx, s, "look up job", scanJobAndKey, jobSQL, id[:])
 	found.job.LeaseUntil = s.steady.onWall(found.job.LeaseUntil)
@@ -54,7 +54,7 @@ func scanJobAndKey(rows *sql.Rows) (listed, error) {
 	return out, err
 }
 
-// lookUp reads the one row of a thing; if there is none, it is an ErrNotFound.
+// lookUp reads one row. If there is none, it returns a [sluice.ErrNotFound].
 func lookUp[T any](ctx context.Context, s *Store, verb string, scan func(*sql.Rows) (T, error), text string, args ...any) (one T, err error) {
 	var found []T
 	err = s.read(ctx, verb, func(tx runner) (err error) {
@@ -72,7 +72,7 @@ func lookUp[T any](ctx context.Context, s *Store, verb string, scan func(*sql.Ro
 
 func scanJob(rows *sql.Rows) (listed, error) { return scanJobAnd(rows) }
 
-// scanJobAnd reads a job, and what follows it in the row.
+// scanJobAnd reads a job and the columns after it.
 func scanJobAnd(rows *sql.Rows, more ...any) (listed, error) {
 	var out listed
 	j := &out.job
@@ -124,7 +124,7 @@ func (s *Store) Attempts(ctx context.Context, id sluice.ID) ([]sluice.Attempt, e
 	return out, err
 }
 
-// Outlook tells what is known of a job's turn.
+// Outlook returns the facts that decide when a job starts.
 func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
 	var out sluice.Outlook
 	err := s.read(ctx, "look at a job's turn", func(tx runner) (err error) {
@@ -134,13 +134,13 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 	return out, err
 }
 
-// turnRow is a job's turn as outlook.sql gives it.
+// turnRow is a job's outlook as outlook.sql returns it.
 type turnRow struct {
 	sluice.Outlook
 	queue, tenant string
-	settings      sluice.Settings // the limits alone
-	line          flow.Bucket     // of the tenant
-	bucket        flow.Bucket     // of the queue
+	settings      sluice.Settings // only the limits
+	line          flow.Bucket     // the tenant's
+	bucket        flow.Bucket     // the queue's
 }
 
 func outlook(tx runner, id sluice.ID, at int64, steady time.Time) (sluice.Outlook, error) {
@@ -201,7 +201,7 @@ func (s *Store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {
 	return s.Glance(ctx, queue, sluice.DepthLimit)
 }
 
-// Glance counts the jobs of a queue up to a limit.
+// Glance counts the jobs of a queue, each figure up to limit.
 func (s *Store) Glance(ctx context.Context, queue string, limit int) (sluice.Depth, error) {
 	var out []sluice.Depth
 	err := s.read(ctx, "count jobs", func(tx runner) (err error) {

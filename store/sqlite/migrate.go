@@ -26,9 +26,9 @@ create table if not exists sluice_migration (
     applied_at integer not null
 )`
 
-// Migrate brings the schema of a file up to date, making the file if it is not there, and returns
-// the steps it ran. Each step is a transaction of its own; several processes may migrate at once,
-// and one of them does the work.
+// Migrate brings the schema of a file up to date, and returns the steps that it ran. If the file
+// does not exist, Migrate creates it. Each step is a transaction. Several processes may migrate at
+// once; one of them does the work.
 func Migrate(ctx context.Context, path string) ([]sluice.Migration, error) {
 	db, err := openDB(path, openUnguarded)
 	if err != nil {
@@ -43,7 +43,7 @@ func Migrate(ctx context.Context, path string) ([]sluice.Migration, error) {
 	return migrate(ctx, conn)
 }
 
-// PendingMigrations returns the steps that Migrate would run, without running them.
+// PendingMigrations returns the steps that [Migrate] would run, without running them.
 func PendingMigrations(ctx context.Context, path string) ([]sluice.Migration, error) {
 	if _, err := os.Stat(path); os.IsNotExist(err) {
 		steps, err := schemaSteps()
@@ -71,7 +71,7 @@ func migrate(ctx context.Context, conn *sql.Conn) ([]sluice.Migration, error) {
 	}
 }
 
-// migrateOne runs the next step, if there is one, in a transaction that holds the file's lock.
+// migrateOne runs the next step, if one is left, in a transaction that holds the file's lock.
 func migrateOne(ctx context.Context, conn *sql.Conn) (step *sluice.Migration, err error) {
 	err = locked(ctx, conn, func(tx foreignTx) (err error) {
 		step, err = runNext(tx)
@@ -83,7 +83,7 @@ func migrateOne(ctx context.Context, conn *sql.Conn) (step *sluice.Migration, er
 	return step, nil
 }
 
-// locked does something in a transaction that holds the file's lock.
+// locked calls do in a transaction that holds the file's lock.
 func locked(ctx context.Context, conn *sql.Conn, do func(tx foreignTx) error) error {
 	if err := lockFile(ctx, conn); err != nil {
 		return err
@@ -99,7 +99,7 @@ func locked(ctx context.Context, conn *sql.Conn, do func(tx foreignTx) error) er
 	return err
 }
 
-// lockFile waits for the processes that migrate now.
+// lockFile takes the file's lock, and waits for other processes that migrate.
 func lockFile(ctx context.Context, conn *sql.Conn) error {
 	for {
 		_, err := conn.ExecContext(ctx, "begin immediate")
@@ -151,25 +151,25 @@ func pending(tx runner) ([]sluice.Migration, error) {
 	return migration.Pending(steps, applied)
 }
 
-// schemaSteps are the steps of the schema, read once: the files are part of the program.
+// schemaSteps reads the steps of the schema once: the files are part of the program.
 var schemaSteps = sync.OnceValues(func() ([]sluice.Migration, error) { return migration.Steps(schemaFiles, "schema") })
 
-// knownSteps is the newest step that this program knows.
+// knownSteps is the number of the newest step that this program knows.
 func knownSteps() int {
 	steps, err := schemaSteps()
 	if err != nil {
-		panic(err) // the files are part of the program, and were read when the store was opened
+		panic(err) // cannot happen: the files are part of the program, and were read when the store was opened
 	}
 	return len(steps)
 }
 
-// mayWork returns an ErrNewerSchema once another program has migrated the file to a schema that this one must not work
-// on. It reads one row per second.
+// mayWork returns a [sluice.ErrNewerSchema] if another program has migrated the file to a schema
+// that this program must not use. The check reads one row per second.
 func (s *Store) mayWork(tx runner) error {
 	return s.schema.Check(func(knows int) ([]migration.Applied, error) { return tooNew(tx, knows) })
 }
 
-// fits is mayWork for a transaction of the caller's own, and looks each time.
+// fits is mayWork for a caller's own transaction, and reads the row each time.
 func fits(tx runner) error {
 	newer, err := tooNew(tx, knownSteps())
 	if err != nil {
@@ -178,7 +178,8 @@ func fits(tx runner) error {
 	return migration.Refusal(knownSteps(), newer)
 }
 
-// tooNew finds the step of the schema that needs the newest program, if it is newer than one that knows so many steps.
+// tooNew returns the schema step that needs the newest program, if a program that knows that many
+// steps is too old for it.
 func tooNew(tx runner, knows int) ([]migration.Applied, error) {
 	return list(tx, scanApplied, "select version, checksum, works_from from sluice_migration where works_from > ? order by works_from desc limit 1", knows)
 }
@@ -189,7 +190,8 @@ func scanApplied(rows *sql.Rows) (migration.Applied, error) {
 	return a, err
 }
 
-// checkSchema refuses a file that this program cannot work with, after migrating it if asked.
+// checkSchema returns an error for a file that this program cannot use. Before that, it migrates
+// the file if Options.Migrate is set.
 func (s *Store) checkSchema(ctx context.Context) error {
 	var steps []sluice.Migration
 	err := s.read(ctx, "check schema", func(tx runner) (err error) {
@@ -211,8 +213,9 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	return err
 }
 
-// CheckSchema says whether this program can work with the schema as it is now: nil if it can, an ErrNotMigrated where
-// steps are missing, an ErrNewerSchema where it is too old for what a newer one has made. It reads a few rows.
+// CheckSchema reports whether this program can use the schema as it is now. The error is a
+// [sluice.ErrNotMigrated] if steps are missing, and a [sluice.ErrNewerSchema] if the program is too
+// old for a newer program's step. CheckSchema reads a few rows.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	return s.read(ctx, "check schema", func(tx runner) error {
 		steps, err := pending(tx)

@@ -13,17 +13,24 @@ import (
 	"github.com/sluice-queue/sluice/internal/migration"
 )
 
-// readers is how many connections look things up beside the one that writes.
+// readers is how many connections read beside the one that writes.
 const readers = 4
 
-// Open opens the file of a store with the driver of this package (modernc.org/sqlite, pure Go, so that it cross-compiles),
-// and checks its schema. A file that is not there is made, for its owner alone to read and write. No other SQLite library
-// of the program may have the file open: see ErrTwoLibraries, and New.
+// Open opens a store's file with this package's driver, and checks its schema. The driver is
+// modernc.org/sqlite, in pure Go, so programs cross-compile. If the file does not exist, Open
+// creates it, readable and writable by its owner only. No other SQLite library of the program may
+// have the file open: see [ErrTwoLibraries] and [New].
 //
-// No statement that runs through the store's connections changes the schema of Sluice, those of Store.DB, Transact and of
-// transactions of the caller's included: SQLite answers "not authorized" to statements that create, alter or drop tables,
-// indexes, triggers and views named sluice_…, attach other files (VACUUM INTO does), or set a pragma that changes the file.
-// Other tables are the caller's own. Options.Migrate brings the schema up to date through connections of its own before.
+// No statement on the store's connections can change the schema of Sluice, including statements
+// through [Store.DB], [Store.Transact] and the caller's own transactions. SQLite answers "not
+// authorized" to statements that:
+//
+//   - create, alter or drop tables, indexes, triggers and views named sluice_…
+//   - attach other files, as VACUUM INTO does
+//   - set a pragma that changes the file
+//
+// Other tables belong to the caller. Options.Migrate brings the schema up to date beforehand,
+// through other connections.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	db, err := openDB(path, openGuarded)
 	if err != nil {
@@ -38,7 +45,8 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	return store, nil
 }
 
-// openWith makes a store of a guarded database, after migrating the file through another if asked.
+// openWith makes a store of a guarded database. If asked, it first migrates the file through an
+// unguarded one.
 func openWith(ctx context.Context, db *sql.DB, path string, options Options) (*Store, error) {
 	migrate := options.Migrate
 	options.Migrate = false
@@ -52,7 +60,7 @@ func openWith(ctx context.Context, db *sql.DB, path string, options Options) (*S
 	return New(ctx, db, options)
 }
 
-// openUnguarded opens a database that may change the schema.
+// openUnguarded opens a database whose connections may change the schema.
 func openUnguarded(dsn string) (*sql.DB, error) { return sql.Open("sqlite", dsn) }
 
 func openDB(path string, open func(dsn string) (*sql.DB, error)) (*sql.DB, error) {

@@ -23,7 +23,8 @@ var operationsSQL string
 //go:embed sql/operations_open.sql
 var operationsOpenSQL string
 
-// SaveOperation stores an operation, and tells the audit of what people are to know.
+// SaveOperation stores an operation. The audit records changes of its state and its terms, but not
+// its steps.
 func (s *Store) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
 	var next sluice.Operation
 	err := s.write(ctx, "save operation", func(tx runner, _ bool) error {
@@ -33,7 +34,7 @@ func (s *Store) SaveOperation(ctx context.Context, op sluice.Operation, act slui
 		}
 		switch {
 		case len(stored) > 0 && stored[0].IsOf(act):
-			next = stored[0] // it was stored before
+			next = stored[0] // the same act stored it before
 			return nil
 		case len(stored) == 0 && op.Version != 0, len(stored) > 0 && stored[0].Version != op.Version:
 			return sluice.ErrConflict
@@ -50,7 +51,7 @@ func (s *Store) SaveOperation(ctx context.Context, op sluice.Operation, act slui
 	return next, nil
 }
 
-// putOperation writes an operation in place of the one that is stored, nil if it is new.
+// putOperation replaces the stored operation. Stored is nil for a new one.
 func putOperation(tx runner, stored *sluice.Operation, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
 	next, told := op.Stored(stored, time.UnixMicro(now()), act)
 	body, err := next.Body()
@@ -77,12 +78,12 @@ func scanOperation(rows *sql.Rows) (sluice.Operation, error) {
 	return sluice.OperationFromRow(version, body, time.UnixMicro(now()))
 }
 
-// Operation looks an operation up.
+// Operation returns one operation.
 func (s *Store) Operation(ctx context.Context, id sluice.ID) (sluice.Operation, error) {
 	return lookUp(ctx, s, "look up operation", scanOperation, operationSQL, id[:])
 }
 
-// Operations lists operations, the newest first.
+// Operations lists operations, newest first.
 func (s *Store) Operations(ctx context.Context, filter sluice.OperationFilter) ([]sluice.Operation, error) {
 	text, before := operationsSQL, bytes.Repeat([]byte{0xff}, 17)
 	if filter.Open {

@@ -48,18 +48,19 @@ var waitingSQL string
 //go:embed sql/block.sql
 var blockSQL string
 
-// ordered reports whether a job has its place among others.
+// ordered reports whether a job has an order key, or runs after other jobs.
 func ordered(j *sluice.Insert) bool { return j.OrderKey != "" || len(j.After) > 0 }
 
-// before are the jobs that one is to run after, by what is stored of them.
+// before holds the jobs that a job runs after, as they are stored.
 type before struct {
 	ids     []sluice.ID
-	waitFor []int64 // the seqs of those that have not completed
+	waitFor []int64 // their numbers, without completed ones
 	queues  []string
 }
 
-// findBefore looks the jobs up that one is to run after. One that came back as a duplicate in the same batch
-// stands for the job that holds its key. If one is not stored, the answer says so.
+// findBefore looks up the jobs that a job runs after. If a named job was a duplicate in the same
+// batch, the holder of its key takes its place. If a named job is not stored, refused is the error
+// for the job.
 func findBefore(tx runner, j *sluice.Insert, twins map[sluice.ID]sluice.ID) (out before, refused, err error) {
 	if len(j.After) == 0 {
 		return out, nil, nil
@@ -88,14 +89,14 @@ func findBefore(tx runner, j *sluice.Insert, twins map[sluice.ID]sluice.ID) (out
 			continue
 		}
 		if sent, err := isStored(tx, j.ID); err != nil || sent {
-			return out, nil, err // it is sent again, and what it waited for may be gone
+			return out, nil, err // the job was sent again, and jobs that it waited for may be deleted
 		}
 		return out, sluice.AfterUnknown(id), nil
 	}
 	return out, nil, err
 }
 
-// putOrdered stores a job that has its place among others.
+// putOrdered stores a job that has an order key or runs after other jobs.
 func putOrdered(tx runner, j *sluice.Insert, others before, at int64, labels, maxAttempts any) (sql.Result, error) {
 	var ids any
 	if len(others.ids) > 0 {
@@ -109,16 +110,17 @@ func putOrdered(tx runner, j *sluice.Insert, others before, at int64, labels, ma
 		at, micros(j.ExpiresAt), nullText(j.OrderKey), ids, nullText(string(j.AfterFailure)))
 }
 
-// places are the new jobs of a batch that have their places among others.
+// places collects the new jobs of a batch that have an order key or run after other jobs.
 type places struct {
-	awaited map[string]bool // the queues of which it is noted that jobs have others waiting for them
-	seqs    []int64         // of the jobs that are to be looked at
+	awaited map[string]bool // the queues already marked as having jobs that others wait for
+	seqs    []int64         // of the jobs to evaluate
 }
 
-// take makes a new job wait for those before it, if there are any. Until it is looked at, it waits for itself.
+// take makes a new job wait for the jobs before it. Until look evaluates the job, it waits for
+// itself.
 func (p *places) take(tx runner, j *sluice.Insert, seq int64, others before) error {
 	queues := others.queues
-	if j.OrderKey != "" || j.Key != "" { // for its twin may end, too
+	if j.OrderKey != "" || j.Key != "" { // a job with the same key may end, too
 		queues = append(queues, j.Queue)
 	}
 	for _, queue := range queues {
@@ -141,7 +143,8 @@ func (p *places) take(tx runner, j *sluice.Insert, seq int64, others before) err
 	return err
 }
 
-// look finds out what each job waits for, in parts that leave room for those that it cancels.
+// look works out the job that each new job waits for, in parts that leave room for the jobs that it
+// cancels.
 func (p *places) look(tx runner) error {
 	for seqs := range slices.Chunk(p.seqs, unblockLimit/2) {
 		if err := unblock(tx, nil, seqs); err != nil {
@@ -151,7 +154,7 @@ func (p *places) look(tx runner) error {
 	return nil
 }
 
-// takePlaceAgain gives requeued jobs their places among others again.
+// takePlaceAgain gives requeued jobs their places in their orders again.
 func takePlaceAgain(tx runner, seqs []int64) error {
 	if len(seqs) == 0 {
 		return nil
@@ -164,14 +167,14 @@ func takePlaceAgain(tx runner, seqs []int64) error {
 	return unblock(tx, nil, seqs)
 }
 
-// waiter is a job that waits for others.
+// waiter is a job that waits for another.
 type waiter struct {
 	seq      int64
 	id       sluice.ID
 	queue    string
 	orderKey *string
-	behind   int64 // the seq of the one that it waits for; its own, if it was not looked at yet
-	lives    bool  // that one is unfinished
+	behind   int64 // the number of the job that it waits for; its own until it is evaluated
+	lives    bool  // that job is unfinished
 	failure  sluice.AfterFailure
 }
 
@@ -184,12 +187,12 @@ func scanWaiter(rows *sql.Rows) (waiter, error) {
 	return w, err
 }
 
-// unblockLimit is how many waiting jobs are looked at when one has ended. Upkeep looks at the others: who
-// settles must not take long.
+// unblockLimit is how many waiting jobs are evaluated when a job ends, because settling must stay
+// quick. Upkeep evaluates the rest.
 const unblockLimit = 1000
 
-// unblock looks at the jobs that wait for some that have ended, and at those given besides. Those that are
-// cancelled have ended too, and so on.
+// unblock evaluates the jobs that wait for ended jobs, and the jobs in look. Jobs that it cancels
+// end too, so unblock continues with the jobs that wait for those.
 func unblock(tx runner, ended, look []int64) error {
 	for looked := 0; (len(ended) > 0 || len(look) > 0) && looked < unblockLimit; {
 		out, err := lookAtAll(tx, ended, look, 0, unblockLimit-looked)
@@ -202,16 +205,16 @@ func unblock(tx runner, ended, look []int64) error {
 	return nil
 }
 
-// looks is what became of jobs that were looked at.
+// looks is the result of evaluating waiting jobs.
 type looks struct {
 	looked    int
-	last      int64   // the seq of the last one
-	changed   int     // how many wait for another now, or for none
-	cancelled []int64 // those that were cancelled
+	last      int64   // the number of the last evaluated job
+	changed   int     // how many now wait for another job, or for none
+	cancelled []int64 // the cancelled jobs
 }
 
-// lookAtAll looks at the jobs that wait for some that have ended, and at those given besides: at up to a limit,
-// from one on.
+// lookAtAll evaluates the jobs that wait for ended jobs, and the jobs in look: at most limit, with
+// numbers above after.
 func lookAtAll(tx runner, ended, look []int64, after int64, limit int) (out looks, err error) {
 	waiters, err := list(tx, scanWaiter, waitingSQL, seqList(ended), seqList(look), after, limit)
 	if err != nil {
@@ -236,7 +239,8 @@ func lookAtAll(tx runner, ended, look []int64, after int64, limit int) (out look
 	return out, nil
 }
 
-// lookAt works out what a job waits for now, and cancels it where it must be, for a reason.
+// lookAt works out the job that a job waits for now. If the job must be cancelled, lookAt cancels
+// it and returns the reason.
 func lookAt(tx runner, w waiter) (reason string, changed bool, err error) {
 	rest, reason, err := restOf(tx, w)
 	if err != nil {
@@ -275,7 +279,8 @@ func lookAt(tx runner, w waiter) (reason string, changed bool, err error) {
 	return "", true, err
 }
 
-// restOf lists what a job still waits for of that which it is to run after, or says why it must be cancelled.
+// restOf lists the jobs that a job runs after and still waits for. If the job must be cancelled,
+// restOf returns the reason.
 func restOf(tx runner, w waiter) (rest []int64, reason string, err error) {
 	type other struct {
 		seq     int64
@@ -307,8 +312,8 @@ func restOf(tx runner, w waiter) (rest []int64, reason string, err error) {
 	return rest, reason, nil
 }
 
-// cancelWaiter cancels a job because one that it was to run after has failed. Who waits for it is looked at
-// by the caller.
+// cancelWaiter cancels a job because a job that it runs after has failed. The caller evaluates the
+// jobs that wait for it.
 func cancelWaiter(tx runner, w waiter, reason string) error {
 	rows, err := heldRows(tx, []sluice.ID{w.id})
 	if err != nil {
@@ -323,7 +328,7 @@ func cancelWaiter(tx runner, w waiter, reason string) error {
 	return finish.flush()
 }
 
-// idsOfJSON reads the ids that a job is to run after.
+// idsOfJSON reads the ids of the jobs that a job runs after.
 func idsOfJSON(text *string) ([]sluice.ID, error) {
 	if text == nil {
 		return nil, nil

@@ -15,12 +15,12 @@ var orphansDropSQL string
 //go:embed sql/orphans_strayed.sql
 var orphansStrayedSQL string
 
-// dropOrphans takes away those of some jobs in flight whose own row somebody deleted, and tells the audit. Nobody knows the
-// id of one without a run. A token of nil is any. It returns how many there were; where that cannot be done now, the next
-// who comes upon them does it.
+// dropOrphans removes jobs in flight whose row in sluice_job was deleted by hand, and audits each.
+// The id of such a job is known only if it has a run. Token nil matches any token. dropOrphans
+// returns how many it removed; if it fails, the next call that finds the jobs removes them.
 func (s *Store) dropOrphans(ctx context.Context, seqs []int64, token []byte, by string) int {
 	dropped := 0
-	var must any // a nil slice would be an empty token
+	var must any // a nil slice would match an empty token
 	if token != nil {
 		must = token
 	}

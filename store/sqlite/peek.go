@@ -10,7 +10,7 @@ import (
 //go:embed sql/look.sql
 var lookSQL string
 
-// Look tells how long until the first waiting job of each queue is due.
+// Look returns how long until the first waiting job of each queue is due.
 func (s *Store) Look(ctx context.Context, queues []string) (map[string]time.Duration, error) {
 	names, err := jsonUnlessNone(queues)
 	if err != nil || names == nil {

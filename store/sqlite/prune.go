@@ -31,23 +31,24 @@ var pruneJobsSQL string
 //go:embed sql/prune_keys.sql
 var pruneKeysSQL string
 
-// maxPruned bounds how many jobs one transaction deletes, in about 12 ms: other writers wait for it.
+// maxPruned is how many jobs one transaction deletes. One takes about 12 ms, while other writers
+// wait.
 const maxPruned = 1000
 
-// pruneClass is a queue and outcome, and how long their jobs are kept.
+// pruneClass is a queue and an outcome, and the retention of their jobs.
 type pruneClass struct {
 	queue   string
 	outcome sluice.State
 	keepMs  int64
 }
 
-// oldLife is the last life of a job that was kept long enough.
+// oldLife is the last life of a job whose retention is over.
 type oldLife struct {
 	seq, generation, endedAt int64
 }
 
-// Prune deletes finished jobs that were kept long enough, and keys whose window has passed. The last call of a pass
-// forgets lines that have nothing to do. It looks for the jobs beside the writer.
+// Prune deletes finished jobs after their retention, and keys whose window has passed. The last
+// call of a pass deletes idle lines. Prune finds the jobs beside the writer.
 func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Pruned, error) {
 	from, err := history.Parse(after)
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *Store) Prune(ctx context.Context, after string, limit int) (sluice.Prun
 	return out, s.pruneLines(ctx, limit)
 }
 
-// findOld goes from one queue and outcome to the next, and reads of each the jobs that are too old.
+// findOld goes from class to class, and reads the jobs of each whose retention is over.
 func findOld(tx runner, from history.Place, limit int, at int64) (old []oldLife, last history.Place, err error) {
 	defaults := sluice.DefaultSettings()
 	last = from
@@ -96,9 +97,9 @@ func findOld(tx runner, from history.Place, limit int, at int64) (old []oldLife,
 			return old, last, err
 		}
 		c := classes[0]
-		queue, outcome = c.queue, c.outcome+" " // which comes right after it
+		queue, outcome = c.queue, c.outcome+" " // the first place after the class
 		if c.keepMs == 0 {
-			continue // for ever
+			continue // kept for ever
 		}
 		since := int64(0)
 		if c.queue == from.Queue && c.outcome == from.Outcome && !from.EndedAt.IsZero() {
@@ -120,7 +121,7 @@ func scanOldLife(rows *sql.Rows) (l oldLife, err error) {
 	return l, err
 }
 
-// pruneKeys forgets keys whose window has passed, and says how many.
+// pruneKeys deletes keys whose window has passed, and returns their number.
 func pruneKeys(tx runner, limit int) (int64, error) {
 	result, err := tx.exec(pruneKeysSQL, now(), limit)
 	if err != nil {
@@ -129,7 +130,8 @@ func pruneKeys(tx runner, limit int) (int64, error) {
 	return result.RowsAffected()
 }
 
-// deleteOld deletes jobs that were found outside of the transaction, unless somebody has requeued them since.
+// deleteOld deletes jobs that were found outside the transaction, except jobs that were requeued
+// since.
 func deleteOld(tx runner, old []oldLife) (deleted int, err error) {
 	if len(old) == 0 {
 		return 0, nil
@@ -149,7 +151,7 @@ func deleteOld(tx runner, old []oldLife) (deleted int, err error) {
 	return len(seqs), deleteJobs(tx, seqs)
 }
 
-// deleteJobs deletes finished jobs: every life, every failed attempt, the job.
+// deleteJobs deletes finished jobs with all lives and failed attempts.
 func deleteJobs(tx runner, seqs []int64) error {
 	text, err := jsonOf(seqs)
 	if err != nil {

@@ -52,8 +52,8 @@ var queueDeleteAlertSQL string
 //go:embed sql/queue_delete_alert_silence.sql
 var queueDeleteAlertSilenceSQL string
 
-// DeleteQueue deletes a queue that holds nothing. The history is looked at before the transaction, because that reads all
-// of it, and nobody else could write meanwhile.
+// DeleteQueue deletes an empty queue. The history is checked before the transaction, because the
+// check reads all of it and would hold up every other writer.
 func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) error {
 	var finished int
 	err := s.read(ctx, "look at queue", func(tx runner) error {
@@ -95,7 +95,7 @@ func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 	})
 }
 
-// holdsOf counts what a queue holds beside its history.
+// holdsOf counts the contents of a queue, without its history.
 func holdsOf(tx runner, name string) (sluice.QueueHolds, error) {
 	holds, err := list(tx, func(rows *sql.Rows) (h sluice.QueueHolds, err error) {
 		err = rows.Scan(&h.Unfinished, &h.OpenRuns)
@@ -116,7 +116,7 @@ func holdsOf(tx runner, name string) (sluice.QueueHolds, error) {
 	return holds[0], nil
 }
 
-// queuesGone reports whether a queue of jobs was deleted since its settings were read.
+// queuesGone reports whether a queue of jobs was deleted after its settings were read.
 func queuesGone(tx runner, jobs []sluice.Insert) (bool, error) {
 	seen := make(map[string]bool)
 	for i := range jobs {

@@ -18,7 +18,7 @@ var queuesStoredSQL string
 //go:embed sql/queue_policy_save.sql
 var queuePolicySaveSQL string
 
-// QueuePolicy reads which new queues are made.
+// QueuePolicy reads the rule for new queues.
 func (s *Store) QueuePolicy(ctx context.Context) (sluice.QueuePolicy, error) {
 	var policy sluice.QueuePolicy
 	err := s.read(ctx, "read policy of queues", func(tx runner) (err error) {
@@ -28,7 +28,7 @@ func (s *Store) QueuePolicy(ctx context.Context) (sluice.QueuePolicy, error) {
 	return policy, err
 }
 
-// readPolicy also tells whether a queue is stored.
+// readPolicy reads the rule for new queues, and reports whether queue is stored.
 func readPolicy(tx runner, queue string) (policy sluice.QueuePolicy, stored bool, err error) {
 	rows, err := list(tx, func(rows *sql.Rows) (p sluice.QueuePolicy, err error) {
 		var changedAt *int64
@@ -42,7 +42,7 @@ func readPolicy(tx runner, queue string) (policy sluice.QueuePolicy, stored bool
 	return rows[0], stored, nil
 }
 
-// SaveQueuePolicy stores which new queues are made, and tells the audit.
+// SaveQueuePolicy stores the rule for new queues, and its audit entry.
 func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, act sluice.Act) (sluice.QueuePolicy, error) {
 	saved := policy
 	err := s.write(ctx, "save policy of queues", func(tx runner, _ bool) error {
@@ -64,7 +64,7 @@ func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, 
 	return saved, err
 }
 
-// Admit makes the queues that are new.
+// Admit creates the queues that are new.
 func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]error, error) {
 	var refused []error
 	err := s.write(ctx, "admit queues", func(tx runner, _ bool) (err error) {
@@ -77,7 +77,7 @@ func (s *Store) Admit(ctx context.Context, queues []string, act sluice.Act) ([]e
 	return refused, err
 }
 
-// admit says which queues a job may not name, and which are to be made.
+// admit returns an error for each queue that the rule refuses, and the queues to create.
 func admit(tx runner, queues []string) (refused []error, fresh []string, err error) {
 	policy, _, err := readPolicy(tx, "")
 	if err != nil {
@@ -95,7 +95,7 @@ func admit(tx runner, queues []string) (refused []error, fresh []string, err err
 	return refused, fresh, nil
 }
 
-// makeQueues stores queues that are new, with the default settings.
+// makeQueues stores new queues with the default settings.
 func makeQueues(tx runner, names []string, act sluice.Act) error {
 	for _, name := range names {
 		if _, err := putQueue(tx, nil, sluice.Queue{Name: name, Settings: sluice.DefaultSettings()}, act); err != nil {
@@ -105,7 +105,7 @@ func makeQueues(tx runner, names []string, act sluice.Act) error {
 	return nil
 }
 
-// admitDeclared says why a queue may not be made that somebody declares.
+// admitDeclared returns the error that refuses a declared queue, or nil.
 func admitDeclared(tx runner, queue string) error {
 	policy, stored, err := readPolicy(tx, queue)
 	if err != nil || stored {

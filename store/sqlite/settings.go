@@ -73,7 +73,7 @@ func listQueues(tx runner, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	return list(tx, scanQueue, queuesSQL, now(), names, engines, filter.After, cmp.Or(filter.Limit, -1), filter.Engined)
 }
 
-// jsonUnlessNone makes an argument of names, each once, with none as null.
+// jsonUnlessNone makes a JSON argument of names, each once. No names make a null.
 func jsonUnlessNone(names []string) (any, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -113,7 +113,7 @@ func scanQueue(rows *sql.Rows) (sluice.Queue, error) {
 		return sluice.Queue{}, err
 	}
 	for i, value := range values {
-		if text, ok := value.([]byte); ok { // some drivers give texts so
+		if text, ok := value.([]byte); ok { // some drivers return texts as bytes
 			values[i] = string(text)
 		}
 	}
@@ -125,7 +125,7 @@ func scanQueue(rows *sql.Rows) (sluice.Queue, error) {
 	return sluice.QueueFromRow(values)
 }
 
-// SaveQueue stores a queue's settings, and tells the audit.
+// SaveQueue stores a queue's settings and their audit entry.
 func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
 	var saved sluice.Queue
 	err := s.write(ctx, "save queue", func(tx runner, _ bool) (err error) {
@@ -148,7 +148,7 @@ func saveQueue(tx runner, queue sluice.Queue, act sluice.Act) (sluice.Queue, err
 	return putQueue(tx, stored, queue, act)
 }
 
-// putQueue stores the next version of a queue, which is stored as it is said; nil: it is new.
+// putQueue stores the next version of a queue. Stored is the queue as it is stored; nil: it is new.
 func putQueue(tx runner, stored *sluice.Queue, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
 	next := queue.Stored(time.UnixMicro(now()), act)
 	arguments := []any{next.Name, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason}
@@ -165,8 +165,9 @@ func putQueue(tx runner, stored *sluice.Queue, queue sluice.Queue, act sluice.Ac
 	return next, tellQueue(tx, next, sluice.TellingsOf(stored, next, act))
 }
 
-// lockQueue looks the queue up as it is stored, which nobody else can change meanwhile; nil: it is new.
-// Another version than the caller's is an ErrConflict.
+// lockQueue reads a queue as it is stored. Nil: it is new. No other process can change the queue
+// before the transaction ends. If the version differs from the caller's, lockQueue returns a
+// [sluice.ErrConflict].
 func lockQueue(tx runner, queue sluice.Queue) (*sluice.Queue, error) {
 	stored, err := list(tx, scanQueue, queueSQL, queue.Name, now())
 	switch {
@@ -180,7 +181,7 @@ func lockQueue(tx runner, queue sluice.Queue) (*sluice.Queue, error) {
 	return &stored[0], nil
 }
 
-// tellQueue keeps what the audit is told of a queue, and tells it.
+// tellQueue stores the settings that the audit knows of a queue, and adds the audit entries.
 func tellQueue(tx runner, next sluice.Queue, tellings []sluice.Telling) error {
 	told, plans := next.Columns()
 	if _, err := tx.exec(queueToldSQL, next.Name, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason, told, nullText(plans)); err != nil {
@@ -195,7 +196,7 @@ func tellQueue(tx runner, next sluice.Queue, tellings []sluice.Telling) error {
 	return nil
 }
 
-// TellQueue tells the audit of what was changed in a queue's settings by plain SQL.
+// TellQueue audits settings that were changed by plain SQL.
 func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
 	var next sluice.Queue
 	err := s.write(ctx, "tell of a queue", func(tx runner, _ bool) error {
@@ -212,7 +213,7 @@ func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 	return next, err
 }
 
-// Tenant looks a stored tenant up.
+// Tenant returns a stored tenant.
 func (s *Store) Tenant(ctx context.Context, name string) (sluice.Tenant, error) {
 	return lookUp(ctx, s, "look up tenant", scanTenant, tenantSQL, name)
 }
@@ -235,7 +236,7 @@ func scanTenant(rows *sql.Rows) (sluice.Tenant, error) {
 	return t, err
 }
 
-// SaveTenant stores a tenant, and tells the audit.
+// SaveTenant stores a tenant and its audit entry.
 func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (sluice.Tenant, error) {
 	saved := tenant
 	err := s.write(ctx, "save tenant", func(tx runner, _ bool) error {
@@ -281,7 +282,7 @@ func tiers(tx runner) ([]sluice.Tier, error) {
 	}, tiersSQL)
 }
 
-// SaveTier stores a tier, and tells the audit.
+// SaveTier stores a tier and its audit entry.
 func (s *Store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) (sluice.Tier, error) {
 	saved := tier
 	err := s.write(ctx, "save tier", func(tx runner, _ bool) error {
@@ -308,7 +309,7 @@ func (s *Store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) 
 	return saved, err
 }
 
-// Beat stores that a holder is alive.
+// Beat stores a holder's heartbeat.
 func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 	queues := holder.Queues
 	if queues == nil {
@@ -328,7 +329,7 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 	})
 }
 
-// Leave forgets a holder that ends, and what it leads.
+// Leave removes a holder that ends, and releases its tasks.
 func (s *Store) Leave(ctx context.Context, holderID string) error {
 	return s.write(ctx, "leave", func(tx runner, _ bool) error {
 		if _, err := tx.exec(leadLeaveSQL, holderID); err != nil {
@@ -339,7 +340,7 @@ func (s *Store) Leave(ctx context.Context, holderID string) error {
 	})
 }
 
-// Holders lists the processes that beat within the last hour.
+// Holders lists the processes with a heartbeat in the last hour.
 func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 	var out []sluice.Holder
 	err := s.read(ctx, "list holders", func(tx runner) (err error) {

@@ -72,7 +72,7 @@ func scanHeld(rows *sql.Rows) (held, error) {
 	return h, err
 }
 
-// heldRows looks the live rows of jobs up.
+// heldRows reads the live rows of jobs.
 func heldRows(tx runner, ids []sluice.ID) (map[sluice.ID]held, error) {
 	rows, err := list(tx, scanHeld, heldSQL, idList(ids))
 	if err != nil {
@@ -85,7 +85,7 @@ func heldRows(tx runner, ids []sluice.ID) (map[sluice.ID]held, error) {
 	return out, nil
 }
 
-// Settle writes what became of claimed jobs.
+// Settle records the outcome of claimed jobs.
 func (s *Store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
 	return follow.Apart(settlements, func(batch []sluice.Settlement) ([]error, error) { return s.settleBatch(ctx, batch) })
 }
@@ -102,7 +102,8 @@ func (s *Store) settleBatch(ctx context.Context, settlements []sluice.Settlement
 	return errs, err
 }
 
-// settle moves the jobs. Those that simply are completed go together; the others one by one.
+// settle moves jobs. Jobs that complete without a result are written together; all others one by
+// one.
 func settle(tx runner, settlements []sluice.Settlement) ([]error, error) {
 	ids := make([]sluice.ID, len(settlements))
 	for i, in := range settlements {
@@ -125,7 +126,7 @@ func settle(tx runner, settlements []sluice.Settlement) ([]error, error) {
 			continue
 		}
 		if lives && in.Token.Proves(row.token) && move.Allows(row.state) {
-			delete(rows, in.ID) // moved now: a second settlement of it is looked at by itself
+			delete(rows, in.ID) // moved now; a second settlement of the job goes to explain
 			if err := moveHeld(tx, finish, row, in); err != nil {
 				return nil, err
 			}
@@ -141,7 +142,7 @@ func settle(tx runner, settlements []sluice.Settlement) ([]error, error) {
 	return errs, finish.flush()
 }
 
-// settles reports whether a holder may settle by this event.
+// settles reports whether a holder may settle a job by this event.
 func settles(event sluice.Event) bool {
 	switch event {
 	case sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury, sluice.EventDispatch, sluice.EventDoubt:
@@ -165,7 +166,7 @@ func moveHeld(tx runner, finish *finisher, row held, in sluice.Settlement) error
 				return err
 			}
 			row.recoveries++
-		} else if row.state != sluice.StateUncertain { // nobody knows the fate of an uncertain one: that is no attempt
+		} else if row.state != sluice.StateUncertain { // the outcome of an uncertain job is unknown, so it counts no attempt
 			if err := noteAttempt(tx, &row, text, in.Stack); err != nil {
 				return err
 			}
@@ -193,7 +194,7 @@ func moveHeld(tx runner, finish *finisher, row held, in sluice.Settlement) error
 	return tellMove(tx, row, in.Event, act)
 }
 
-// noteAttempt counts a failed attempt and keeps it.
+// noteAttempt counts and stores a failed attempt.
 func noteAttempt(tx runner, row *held, failure, stack string) error {
 	row.attempts++
 	_, err := tx.exec(attemptSQL, row.seq, row.generation, row.attempts, row.claimedAt, now(), row.holder, failure, nullText(sluice.StoredText(stack)))
@@ -212,7 +213,7 @@ func back(tx runner, row held, event sluice.Event, act sluice.Act, due, failure 
 	return tellMove(tx, row, event, act)
 }
 
-// ended is what the end of a job brought.
+// ended is the event, act and outcome with which a job ends.
 type ended struct {
 	event   sluice.Event
 	act     sluice.Act
@@ -220,16 +221,15 @@ type ended struct {
 	failure string
 }
 
-// finisher ends jobs. It gathers those whose end brought nothing of their own, and writes them
-// together.
+// finisher ends jobs. Jobs that end without a result or error are collected and written together.
 type finisher struct {
 	tx    runner
 	plain map[sluice.State][]int64 // by outcome
 	gone  []int64
-	gates map[string]gate // by queue; asked once per batch
+	gates map[string]gate // by queue; read once per batch
 
-	awaited []int64 // those that ended in queues of which jobs have others waiting for them
-	alone   bool    // the caller looks at who waits for them
+	awaited []int64 // ended jobs of queues whose jobs others wait for
+	alone   bool    // the caller evaluates the waiting jobs
 }
 
 func newFinisher(tx runner) *finisher {
@@ -250,7 +250,7 @@ func (f *finisher) add(row held, e ended) error {
 	return f.freeKey(row)
 }
 
-// tell tells the audit of an end, and notes where others may wait for it.
+// tell audits the end of a job if needed, and notes that other jobs may wait for it.
 func (f *finisher) tell(row held, e ended) error {
 	queue, known := f.gates[row.queue]
 	if !known {
@@ -263,16 +263,16 @@ func (f *finisher) tell(row held, e ended) error {
 	if queue.awaited {
 		f.awaited = append(f.awaited, row.seq)
 	}
-	if !queue.auditFull && !e.event.Notable() && e.act.ID.IsZero() { // what persons do is always told
+	if !queue.auditFull && !e.event.Notable() && e.act.ID.IsZero() { // acts of people are always audited
 		return nil
 	}
 	return tell(f.tx, moveEntry(row.id, row.queue, row.generation, e.event, row.state, e.act))
 }
 
-// freeKey gives back the key of a job that ends, and lets the job behind it go. One that waited
-// behind its twin hands the key to it.
+// freeKey frees the key of a job that ends, and unblocks the job behind it. If the job waited
+// behind the running holder, that holder gets the key back.
 func (f *finisher) freeKey(row held) error {
-	if row.blockedBy != nil && *row.blockedBy != row.seq { // it may wait for a run of its own
+	if row.blockedBy != nil && *row.blockedBy != row.seq { // a job that waits for a run of its own has its own number here
 		handedOn, err := affected(f.tx.exec(keyHandOnSQL, row.seq, *row.blockedBy))
 		if err != nil || handedOn > 0 {
 			return err
@@ -316,7 +316,7 @@ type ending struct {
 	act   sluice.Act
 }
 
-// end ends those jobs of a batch that are in the right state, and returns them.
+// end ends the jobs of a batch that are in the right state, and returns them.
 func end(tx runner, e ending) (map[sluice.ID]held, error) {
 	rows, err := heldRows(tx, e.ids)
 	if err != nil {
@@ -343,7 +343,7 @@ func end(tx runner, e ending) (map[sluice.ID]held, error) {
 	return rows, finish.flush()
 }
 
-// standing is where a job is.
+// standing is the state of a job.
 type standing struct {
 	id         sluice.ID
 	seq        int64
@@ -354,7 +354,7 @@ type standing struct {
 	due        int64
 }
 
-// stand looks up where a job is; an unknown one has no state.
+// stand reads the state of a job. An unknown job has none.
 func stand(tx runner, id sluice.ID) (standing, error) {
 	rows, err := list(tx, func(rows *sql.Rows) (standing, error) {
 		out := standing{id: id}
@@ -370,8 +370,8 @@ func stand(tx runner, id sluice.ID) (standing, error) {
 	return rows[0], nil
 }
 
-// explain finds out why a settlement moved nothing: it was written before, the state machine has no
-// such move, or the claim is lost.
+// explain returns the reason why a settlement moved nothing: it was applied before, the state
+// machine has no such move, or the claim is lost.
 func explain(tx runner, in sluice.Settlement) (answer, err error) {
 	at, err := stand(tx, in.ID)
 	if err != nil {

@@ -43,7 +43,7 @@ var statForgetHoldersSQL string
 //go:embed sql/stats.sql
 var statsSQL string
 
-// AddStats keeps what a holder counted, each slot in a write of its own.
+// AddStats stores the counts of a holder, each bucket in its own write.
 func (s *Store) AddStats(ctx context.Context, holder string, stats []stat.Stat) error {
 	slots, err := rollup.Split(holder, stats)
 	if err != nil {
@@ -82,11 +82,11 @@ func (s *Store) addSlot(ctx context.Context, holder string, slot rollup.Slot) er
 	})
 }
 
-// Stats lists slots.
+// Stats lists buckets.
 func (s *Store) Stats(ctx context.Context, filter stat.Filter) ([]stat.Stat, error) {
 	var out []stat.Stat
 	from, partsTo := rollup.Bounds(filter)
-	limit := filter.Limit // each row is a slot, and what follows the last of them is not asked for
+	limit := filter.Limit // each row is a bucket, and rows after the last wanted one are not requested
 	if filter.Tenant != "" {
 		limit = -1
 	}
@@ -112,7 +112,7 @@ func (s *Store) Stats(ctx context.Context, filter stat.Filter) ([]stat.Stat, err
 	return out, err
 }
 
-// scanStat reads a slot, or what was not added up yet, which is no slot of a kind.
+// scanStat reads a bucket, or counts that are not merged yet.
 func scanStat(row *sql.Rows) (s rollup.Stored, err error) {
 	var every *int
 	var at int64
@@ -126,7 +126,7 @@ func scanStat(row *sql.Rows) (s rollup.Stored, err error) {
 	return s, err
 }
 
-// duePart is a part, and who added it.
+// duePart is a part of a bucket, and the holder that added it.
 type duePart struct {
 	rollup.Part
 	holder string
@@ -135,8 +135,8 @@ type duePart struct {
 // CountStartFailed counts a run that an engine did not start.
 func (s *Store) CountStartFailed(queue, tenant string) { s.tally.StartFailed(queue, tenant) }
 
-// FoldStats adds up what holders added, and deletes old slots. It reads beside the writer, and adds up a minute of a
-// queue in each write.
+// FoldStats merges the counts that holders added, and deletes old buckets. Reads happen beside the
+// writer. Each write merges one minute of one queue.
 func (s *Store) FoldStats(ctx context.Context, limit int) (int, error) {
 	var due []duePart
 	err := s.read(ctx, "fold statistics", func(tx runner) (err error) {
@@ -165,7 +165,7 @@ func scanDuePart(row *sql.Rows) (t duePart, err error) {
 	return t, err
 }
 
-// minutesOf sorts parts by minute and queue.
+// minutesOf groups parts by minute and queue.
 func minutesOf(due []duePart) map[rollup.Key][]duePart {
 	groups := make(map[rollup.Key][]duePart)
 	for _, t := range due {
@@ -175,7 +175,7 @@ func minutesOf(due []duePart) map[rollup.Key][]duePart {
 	return groups
 }
 
-// errFolded: another process has added up the same.
+// errFolded means that another process has merged the same parts.
 var errFolded = errors.New("statistics were folded by another process")
 
 func (s *Store) foldGroup(ctx context.Context, group []duePart) error {
@@ -227,7 +227,8 @@ func putParts(tx runner, parts []rollup.Part) error {
 	return nil
 }
 
-// forgetStats deletes old slots. It asks beside the writer first whether there are any.
+// forgetStats deletes old buckets. A read beside the writer comes first, to find out whether there
+// are any.
 func (s *Store) forgetStats(ctx context.Context, limit int) (int, error) {
 	at := time.UnixMicro(now())
 	holders := at.Add(-stat.FineKept).UnixMicro()

@@ -1,5 +1,16 @@
-// Package sqlite keeps jobs in a SQLite file: one machine, no server, full durability. All writes
-// of a process go through one goroutine, which commits the writes of many callers together.
+// Package sqlite keeps jobs in a SQLite file: one machine, no server, full durability. Many
+// processes of the machine may use one file at once.
+//
+// Begin with [Open], which opens a file with this package's driver; set Options.Migrate to create
+// or update the schema. Use [New] if your program has its own SQLite driver or ORM. The [Store]
+// implements [sluice.Store].
+//
+// To write jobs and your own rows together, use [Store.Transact] and [Store.InTx]; [CompleteTx]
+// completes a job in your transaction. Do all writes through the store if you can: one goroutine
+// per process writes, and commits the writes of many callers together.
+//
+// Read next: docs/guide/transactions.md, docs/guide/sqlite-drivers.md for other drivers,
+// docs/operate.md for operation, and package postgres for many machines.
 package sqlite
 
 import (
@@ -21,25 +32,27 @@ import (
 	"github.com/sluice-queue/sluice/internal/scrubbed"
 )
 
-// Options adjust a Store. The zero value works.
+// Options configure a Store. The zero value works.
 type Options struct {
-	// Migrate brings the schema up to date when the store is opened. Default: a schema that is not
-	// up to date is an ErrNotMigrated.
+	// Migrate brings the schema up to date when the store is opened. Default: opening an outdated
+	// schema returns a [sluice.ErrNotMigrated].
 	Migrate bool
-	// CallTimeout is the deadline of every call, tries and waits included. Default 10 s.
+	// CallTimeout is the deadline of every call, with its tries and waits. Default 10 s.
 	CallTimeout time.Duration
-	// Relaxed trades durability for speed: a power cut may lose the last commits, though never
-	// tear one. Default: every commit is on the disk before it is acknowledged.
+	// Relaxed trades durability for speed: a power cut may lose the last commits, but never damages
+	// the file. Default: every commit is on disk before it is acknowledged.
 	Relaxed bool
-	// NoStatistics leaves out counting: what this store does then stands in no statistics. Default: the store counts the
-	// moves that it makes, and adds them to the statistics each 10 s and at Close; see docs/guide/statistics.md.
+	// NoStatistics turns counting off: the statistics then contain none of this store's moves.
+	// Default: the store counts its moves, and adds them to the statistics every 10 s and at Close.
+	// See docs/guide/statistics.md.
 	NoStatistics bool
-	// Logger gets a line when statistics cannot be stored. Default: slog.Default.
+	// Logger gets a line when statistics cannot be stored. Default: [slog.Default].
 	Logger *slog.Logger
 }
 
-// Store is a sluice.Store in a SQLite file. It may be used by many goroutines, and the file by many
-// processes of one machine.
+// Store is a [sluice.Store] in a SQLite file. Many goroutines may use it, and many processes of one
+// machine may use the file. The interfaces [sluice.Store], [alert.Store], [audit.Store] and
+// [forecast.Store] document most of its methods.
 type Store struct {
 	db      *sql.DB
 	ownsDB  bool
@@ -48,29 +61,31 @@ type Store struct {
 	writer  *writer
 	closed  atomic.Bool
 	schema  migration.Guard
-	tally   *counter.Tally // nil: nothing is counted
+	tally   *counter.Tally // nil: the store counts nothing
 	closing sync.Once
-	reading sync.RWMutex // held by reads
+	reading sync.RWMutex // read-locked by each read
 	lookUps statements
 	steady  steadyClock
 	// waveSlice is how many jobs one statement of a count reads.
 	waveSlice int
-	// checks are what health is judged by, lookTimeout bounds one look, and diskOf tells where the file lies.
+	// checks are the thresholds of health checks, lookTimeout limits one inspection, and diskOf
+	// reads a folder's file system.
 	checks      map[string]health.Check
 	lookTimeout time.Duration
 	diskOf      func(folder string) (diskState, error)
 
 	pruning   sync.Mutex
-	pruneFrom lineName     // after which upkeep goes on looking for lines that have nothing to do
-	mendFrom  atomic.Int64 // the seq after which upkeep goes on looking for jobs that were left behind
+	pruneFrom lineName     // the line after which upkeep continues to look for idle lines
+	mendFrom  atomic.Int64 // the number after which upkeep continues to look for jobs whose blocker has ended
 }
 
 var _ sluice.Store = (*Store)(nil)
 
-// New makes a store of a database that the caller keeps and closes, and checks the schema. Any
-// driver of SQLite 3.43 or later will do, such as mattn/go-sqlite3: this is how jobs lie in a file that the program opens by
-// itself, or by an ORM. The database must allow two connections at least: the store keeps one to write with. Its
-// transactions should begin as immediate, and wait when the file is busy.
+// New makes a store of a database that the caller keeps and closes, and checks the schema. Use New
+// for a file that the program opens itself, or through an ORM. Any driver of SQLite 3.43 or later
+// works, such as mattn/go-sqlite3. The database must allow at least 2 connections, because the
+// store keeps 1 for writing. Its transactions should begin as immediate, and wait while the file is
+// busy.
 func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
 	if err := sluice.CheckGiven("database", db); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -97,7 +112,7 @@ func New(ctx context.Context, db *sql.DB, options Options) (*Store, error) {
 	return s, nil
 }
 
-// begin looks whether the store can be worked with.
+// begin checks that this program can use the store.
 func (s *Store) begin(ctx context.Context) error {
 	if err := s.checkSchema(ctx); err != nil {
 		return err
@@ -106,8 +121,10 @@ func (s *Store) begin(ctx context.Context) error {
 	return s.startClock(ctx)
 }
 
-// Close adds what was counted to the statistics and ends the store, and the database if the store opened it. It waits for reads that are under way, and lets no
-// other begin. The last process that closes a file leaves all of it in that one file, without a log beside it.
+// Close adds the last counts to the statistics, and closes the store. If the store opened the
+// database, Close closes that too. Close waits for running reads; later calls return
+// [sluice.ErrUnavailable]. The last process that closes a file leaves everything in that one file,
+// without a log beside it.
 func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {
@@ -115,7 +132,7 @@ func (s *Store) Close() error {
 		s.closed.Store(true)
 		s.delist()
 		s.writer.stop()
-		s.reading.Lock() // a connection that is in use outlives the database, and leaves the log behind
+		s.reading.Lock() // a connection in use would outlive the database, and leave the log behind
 		defer s.reading.Unlock()
 		err = s.lookUps.close()
 		if s.ownsDB {
@@ -125,5 +142,5 @@ func (s *Store) Close() error {
 	return err
 }
 
-// DB gives the database, for the caller's own statements and transactions.
+// DB returns the database, for the caller's own statements and transactions.
 func (s *Store) DB() *sql.DB { return s.db }

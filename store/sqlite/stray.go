@@ -34,7 +34,8 @@ var strayTerminateSQL string
 //go:embed sql/stray_waiting.sql
 var strayWaitingSQL string
 
-// noteStray notes the run of a job that is about to end without its engine's word, if one may exist.
+// noteStray records the run of a job that is about to end before its engine reported the run's
+// outcome. Without an engine, noteStray records nothing.
 func noteStray(tx runner, row held) error {
 	if row.state == sluice.StateQueued {
 		return nil
@@ -43,7 +44,7 @@ func noteStray(tx runner, row held) error {
 	return err
 }
 
-// StrayRuns lists runs whose jobs were cancelled.
+// StrayRuns lists orphan runs: runs that may be open although their jobs have ended.
 func (s *Store) StrayRuns(ctx context.Context, queue string, after sluice.StrayRun, limit int) ([]sluice.StrayRun, error) {
 	at := int64(0)
 	if !after.CancelledAt.IsZero() {
@@ -68,7 +69,7 @@ func scanStray(rows *sql.Rows) (sluice.StrayRun, error) {
 	return out, err
 }
 
-// ForgetStrayRuns strikes runs from what StrayRuns lists, and lets the jobs go that waited for them.
+// ForgetStrayRuns deletes orphan runs that have ended, and unblocks the jobs that waited for them.
 func (s *Store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) error {
 	if len(runs) == 0 {
 		return nil
@@ -93,13 +94,14 @@ func (s *Store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) err
 	})
 }
 
-// waitsForRun reports whether a run of a job may be open, and nobody has let the job run beside it.
+// waitsForRun reports whether a run of a job may be open, and no person has allowed the job to run
+// beside it.
 func waitsForRun(tx runner, id sluice.ID) (bool, error) {
 	open, err := list(tx, scanOne[bool], strayOpenSQL, id[:])
 	return err == nil && open[0], err
 }
 
-// markStrays marks the stray runs of a job by a statement, and tells the audit of each that was not marked so before.
+// markStrays marks the orphan runs of a job by a statement, and audits each new mark.
 func markStrays(tx runner, id sluice.ID, statement string, event sluice.Event, act sluice.Act) error {
 	entries, err := list(tx, func(rows *sql.Rows) (sluice.AuditEntry, error) {
 		e := sluice.AuditEntry{Object: sluice.ObjectJob, Event: event, JobID: id, Actor: act.By, Reason: act.Reason, ActID: act.ID}
@@ -118,7 +120,7 @@ func markStrays(tx runner, id sluice.ID, statement string, event sluice.Event, a
 	return err
 }
 
-// Terminate marks the stray runs of jobs, so that upkeep ends them by force.
+// Terminate marks the orphan runs of jobs, so that upkeep ends them by force.
 func (s *Store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	return s.act(ctx, sluice.EventTerminate, ids, act, func(tx runner, id sluice.ID) (bool, error) {
 		runs, err := list(tx, scanStray, strayOfSQL, id[:], 1)
@@ -129,7 +131,7 @@ func (s *Store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) 
 	})
 }
 
-// Note adds entries to the audit that tell of no move.
+// Note adds entries to the audit that record no move.
 func (s *Store) Note(ctx context.Context, entries []sluice.AuditEntry) error {
 	for _, entry := range entries {
 		if err := entry.CheckNote(); err != nil {

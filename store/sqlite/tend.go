@@ -31,10 +31,10 @@ var forgetHoldersSQL string
 //go:embed sql/page_start.sql
 var pageStartSQL string
 
-// refused reports whether an error is an answer about one job, and not a fault of the store.
+// refused reports whether an error concerns one job and is no fault of the store.
 func refused(err error) bool { return errors.Is(err, sluice.ErrDuplicate) }
 
-// Recover requeues jobs of a queue whose lease ran out, or buries them as poison.
+// Recover requeues jobs whose lease has ended, or buries them as poison.
 func (s *Store) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
 	var out sluice.Recovered
 	err := s.write(ctx, "recover", func(tx runner, _ bool) (err error) {
@@ -104,7 +104,8 @@ func (s *Store) Expire(ctx context.Context, limit int, by string) (int, error) {
 	return len(rows), err
 }
 
-// Mend finds what no other verb looks after.
+// Mend repairs states that no other method handles: jobs of queues without settings, and jobs whose
+// blocker has ended.
 func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 	freed, err := s.mendBlocked(ctx)
 	if err != nil {
@@ -126,10 +127,11 @@ func (s *Store) Mend(ctx context.Context, by string) (int, error) {
 	return freed + mended, err
 }
 
-// mendSlice is how many blocked jobs a look for those that were left behind goes through.
+// mendSlice is how many blocked jobs one call of mendBlocked reads.
 const mendSlice = 20_000
 
-// mendBlocked looks at a slice of the blocked jobs for those whose blocker has ended, and at these again.
+// mendBlocked finds jobs whose blocker has ended in one slice of the blocked jobs, and evaluates
+// them again.
 func (s *Store) mendBlocked(ctx context.Context) (mended int, err error) {
 	type blocker struct {
 		seq   int64
@@ -170,7 +172,7 @@ func (s *Store) mendBlocked(ctx context.Context) (mended int, err error) {
 	return mended, err
 }
 
-// pageStart gives the seq after which a walk goes on; 0 begins at the front.
+// pageStart returns the number after which a list continues. 0: it begins at the front.
 func pageStart(tx runner, after sluice.ID) (int64, error) {
 	if after.IsZero() {
 		return 0, nil

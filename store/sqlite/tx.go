@@ -14,12 +14,16 @@ import (
 	"github.com/sluice-queue/sluice/internal/sqltx"
 )
 
-// Transact runs statements of the caller's in the store's next transaction, which is committed
-// together with what other callers write, and so costs them no commit of their own. If do returns
-// an error or panics, its work alone is undone. Do must be quick, because all other writers wait; it
-// must use tx for everything, and not after it returned; and it must not call methods of the store or
-// of a client, which wait for the same writer until their deadline: use InTx and CompleteTx with tx.
-// After an ErrUnavailable nothing of it is stored, unless the commit itself failed.
+// Transact runs the caller's statements in the store's next transaction. The same transaction holds
+// the writes of other callers, so the statements cost no commit. If do returns an error or panics,
+// only its own writes are undone.
+//
+//   - do must be quick, because all other writers wait.
+//   - do must use tx for everything, and must not use tx after it has returned.
+//   - do must not call methods of the store or of a client: they would wait for the same writer
+//     until their deadline. Use [Store.InTx] and [CompleteTx] with tx instead.
+//
+// After a [sluice.ErrUnavailable], none of its writes are stored, unless the commit itself failed.
 func (s *Store) Transact(ctx context.Context, do func(tx Tx) error) error {
 	callerCtx := ctx
 	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
@@ -37,15 +41,16 @@ func (s *Store) Transact(ctx context.Context, do func(tx Tx) error) error {
 	return typed(err)
 }
 
-// InTx lets a client enqueue inside the caller's own transaction, one of Transact or a *sql.Tx on
-// the same file:
+// InTx lets a client enqueue inside the caller's own transaction: one of [Store.Transact], or a
+// *sql.Tx on the same file.
 //
 //	receipt, err := client.Within(store.InTx(tx)).Enqueue(ctx, job)
 //
 // The job exists if and only if the transaction commits. A *sql.Tx must have been begun as
-// immediate (for the driver of this package: _txlock=immediate). What an ORM makes of a *sql.Tx will do as well. A
-// transaction of another driver or file than the store's is an ErrForeignTx, and nothing is written: give the store the
-// database of your own driver with New.
+// immediate; for this package's driver, set _txlock=immediate. An ORM's wrapper of a *sql.Tx works
+// too. For a transaction of another driver or file, the client's calls return a
+// [sluice.ErrForeignTx] and write nothing. In that case, make the store of your own database with
+// [New].
 func (s *Store) InTx(tx Tx) sluice.Enqueuer {
 	if sluice.CheckGiven("transaction", tx) != nil {
 		return sluice.GivenEnqueuer(nil)
@@ -53,7 +58,8 @@ func (s *Store) InTx(tx Tx) sluice.Enqueuer {
 	return &txEnqueuer{store: s, tx: unwrap(tx)}
 }
 
-// unwrap gives the *sql.Tx in what an ORM makes of it: an ORM may read the placeholders of our statements in its own way.
+// unwrap returns the *sql.Tx inside an ORM's wrapper, because an ORM may read the statements'
+// placeholders in its own way.
 func unwrap(tx Tx) Tx {
 	if inner := sqltx.Find(tx).Tx; inner != nil {
 		return inner
@@ -67,7 +73,7 @@ type txEnqueuer struct {
 	checked atomic.Bool
 }
 
-// check makes sure, once, that the transaction is the store's.
+// check checks, once, that the transaction belongs to the store.
 func (e *txEnqueuer) check(ctx context.Context) error {
 	if e.checked.Load() {
 		return nil
@@ -82,8 +88,8 @@ func (e *txEnqueuer) check(ctx context.Context) error {
 	return err
 }
 
-// Enqueue stores jobs through the transaction. It does not try again: after an error the
-// transaction is the caller's to roll back.
+// Enqueue stores jobs through the transaction, without a second try: after an error, the caller
+// must roll back.
 func (e *txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
@@ -102,8 +108,8 @@ func (e *txEnqueuer) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluic
 	return receipts, nil
 }
 
-// count counts what was enqueued: when the writer has committed it, and in any other transaction at once, since nobody
-// tells whether that is committed.
+// count counts enqueued jobs: after the writer's commit, or at once in any other transaction, whose
+// commit the store cannot see.
 func (e *txEnqueuer) count(run runner, jobs []sluice.Insert, receipts []sluice.Receipt) {
 	if _, ours := run.(*groupTx); !ours {
 		e.store.tally.Enqueued(jobs, receipts)
@@ -128,7 +134,7 @@ func (e *txEnqueuer) Queues(ctx context.Context, filter sluice.QueueFilter) ([]s
 	return queues, nil
 }
 
-// Admit says through the transaction which queues a job may not name.
+// Admit reports, through the transaction, which queues a job may not name.
 func (e *txEnqueuer) Admit(ctx context.Context, queues []string, _ sluice.Act) ([]error, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.store.options.CallTimeout)
 	defer cancel()
@@ -156,11 +162,13 @@ func (e *txEnqueuer) Now(ctx context.Context) (time.Time, error) {
 	return at, nil
 }
 
-// CompleteTx completes a claimed job inside the caller's own transaction, so that the effect of the
-// job and its completion commit together or not at all. The result is stored as JSON; nil: none.
-// If the claim is lost it is an ErrLost, and the caller must roll back. Within a worker's handler,
-// commit and return nil. A transaction that is not of the driver and file of a store that is open in this program is an
-// ErrForeignTx, and nothing is written.
+// CompleteTx completes a claimed job inside the caller's own transaction: the effect of the job and
+// its completion commit together, or not at all. The result is stored as JSON; nil: none. In a
+// worker's handler, commit and then return nil.
+//
+// If the claim is lost, CompleteTx returns a [sluice.ErrLost], and the caller must roll back. If
+// the transaction belongs to no store that is open in this program, CompleteTx returns a
+// [sluice.ErrForeignTx] and writes nothing.
 func CompleteTx(ctx context.Context, tx Tx, claim *sluice.Claim, result any) error {
 	if err := cmp.Or(sluice.CheckGiven("transaction", tx), sluice.CheckGiven("claim", claim)); err != nil {
 		return fmt.Errorf("complete: %w", err)

@@ -16,7 +16,7 @@ var undoTakeSQL string
 //go:embed sql/undo_ended.sql
 var undoEndedSQL string
 
-// undoRequeue ends the lives that requeues gave to jobs, as the lives before them ended.
+// undoRequeue ends the lives that requeues began, with the state and figures of the lives before.
 func (s *Store) undoRequeue(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	return s.act(ctx, sluice.EventUndo, ids, act, func(tx runner, id sluice.ID) (bool, error) {
 		at, err := stand(tx, id)

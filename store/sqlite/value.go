@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 )
 
-// micros makes an argument of a time, with the zero time as null.
+// micros makes an argument of a time in microseconds. The zero time makes a null.
 func micros(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -25,7 +25,7 @@ func timeOf(at *int64) time.Time {
 	return time.UnixMicro(*at).UTC()
 }
 
-// nullText makes an argument of a text, with the empty one as null.
+// nullText makes an argument of a text. The empty text makes a null.
 func nullText(text string) any {
 	if text == "" {
 		return nil
@@ -33,7 +33,7 @@ func nullText(text string) any {
 	return text
 }
 
-// nullBytes makes an argument of bytes, with none as null.
+// nullBytes makes an argument of bytes. No bytes make a null.
 func nullBytes(text []byte) any {
 	if len(text) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func nullBytes(text []byte) any {
 	return text
 }
 
-// nullID makes an argument of an id, with the zero id as null.
+// nullID makes an argument of an id. The zero id makes a null.
 func nullID(id sluice.ID) any {
 	if id.IsZero() {
 		return nil
@@ -57,7 +57,7 @@ func orZero[T any](value *T) T {
 	return *value
 }
 
-// idOf reads an id; null is the zero id.
+// idOf reads an id. Null makes the zero id.
 func idOf(raw []byte) (id sluice.ID) {
 	copy(id[:], raw)
 	return id
@@ -68,9 +68,9 @@ func tokenOf(raw []byte) (token sluice.Token) {
 	return token
 }
 
-// seqList makes the JSON array of seqs that a statement takes.
+// seqList makes the JSON array of job numbers that a statement takes.
 func seqList(seqs []int64) string {
-	text, _ := json.Marshal(seqs) // numbers always can be written
+	text, _ := json.Marshal(seqs) // numbers always encode
 	return string(text)
 }
 

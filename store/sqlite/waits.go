@@ -7,25 +7,27 @@ import (
 )
 
 const (
-	// shortWait is below what a wait for the write lock is not counted. SQLite's own first pause is that long.
+	// shortWait is the shortest wait for the write lock that counts. SQLite's first pause is that
+	// long.
 	shortWait = time.Millisecond
-	// shareOver is the least time over which the share of waiting is told.
+	// shareOver is the shortest time over which the share of waiting is reported.
 	shareOver = 10 * time.Second
 )
 
-// waits counts how often, and how long, the writer waited for the lock that another process or connection held.
+// waits counts how often and how long the writer waited for a lock of another process or
+// connection.
 type waits struct {
 	times atomic.Int64
 	nanos atomic.Int64
 
 	mu    sync.Mutex
-	from  time.Time     // since when the next share counts
-	until time.Duration // what was waited by then
+	from  time.Time     // start of the time for the next share
+	until time.Duration // total wait until then
 	last  float64
 	known bool
 }
 
-// took notes how long it took to get the lock, or to give up.
+// took records how long the writer waited until it got the lock or gave up.
 func (w *waits) took(d time.Duration) {
 	if d < shortWait {
 		return
@@ -36,7 +38,8 @@ func (w *waits) took(d time.Duration) {
 
 func (w *waits) waited() time.Duration { return time.Duration(w.nanos.Load()) }
 
-// share gives which part of the time since the last look was waited. Right after the beginning it is not known.
+// share returns the share of the time since the last call that the writer waited. Known is false at
+// first.
 func (w *waits) share(now time.Time) (share float64, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

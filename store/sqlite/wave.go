@@ -41,15 +41,16 @@ var waveForgetSQL string
 //go:embed sql/wave_forget_count.sql
 var waveForgetCountSQL string
 
-// waveSlice is how many jobs one statement of a count reads: a few hundredths of a second's worth, so
-// that no reader keeps the WAL from being written back.
+// waveSlice is how many jobs one statement of a count reads. One statement takes some hundredths of
+// a second, so that no reader keeps the log from being checkpointed.
 const waveSlice = 50_000
 
-// slice is a part of the unfinished jobs: those after a seq, up to another.
+// slice is the unfinished jobs with numbers above after and up to upTo.
 type slice struct{ after, upTo int64 }
 
-// CountWaves counts what falls due. It reads beside the writer, which gets only the differences. A job
-// keeps its seq, so it is in one slice whatever becomes of it meanwhile.
+// CountWaves counts jobs by the time at which they fall due. Reads happen beside the writer; only
+// differences are written. Each job keeps its number, so it stays in one slice even if its state
+// changes.
 func (s *Store) CountWaves(ctx context.Context) (forecast.Count, error) {
 	begun := time.Now()
 	frame := wave.NewFrame(time.UnixMicro(now()))
@@ -65,7 +66,7 @@ func (s *Store) CountWaves(ctx context.Context) (forecast.Count, error) {
 	return count, s.keepWaves(ctx, counter, count)
 }
 
-// countJobs counts all by minute and by tenant, slice by slice.
+// countJobs counts all jobs by minute and by tenant, slice by slice.
 func (s *Store) countJobs(ctx context.Context, counter *wave.Counter, frame wave.Frame) ([]slice, error) {
 	var slices []slice
 	for after := int64(0); ; {
@@ -88,7 +89,7 @@ func (s *Store) countJobs(ctx context.Context, counter *wave.Counter, frame wave
 	}
 }
 
-// tallies is what a slice holds, by queue.
+// tallies is the contents of a slice, by queue.
 type tallies struct {
 	rows   int
 	upTo   int64
@@ -100,7 +101,7 @@ type tally struct {
 	tenants map[string]int
 }
 
-// readTallies adds up here what it reads: SQLite would sort all rows to group them.
+// readTallies adds up the rows in Go: SQLite would sort all rows to group them.
 func readTallies(tx runner, text string, args ...any) (*tallies, error) {
 	rows, err := tx.query(text, args...)
 	if err != nil {
@@ -185,7 +186,8 @@ func (s *Store) countTenants(ctx context.Context, counter *wave.Counter, frame w
 	return nil
 }
 
-// keepWaves stores a count, each queue in a write of its own, so that nobody waits for all of them.
+// keepWaves stores a count, each queue in its own write, so that no other write waits for all of
+// them.
 func (s *Store) keepWaves(ctx context.Context, counter *wave.Counter, count forecast.Count) error {
 	stored, err := s.Queues(ctx, sluice.QueueFilter{})
 	if err != nil {
@@ -193,7 +195,7 @@ func (s *Store) keepWaves(ctx context.Context, counter *wave.Counter, count fore
 	}
 	names := counter.Queues(stored)
 	for _, name := range names {
-		rows := counter.Rows(name) // before the writer's turn comes: others wait for it
+		rows := counter.Rows(name) // before the write, because other writers wait for it
 		err := s.write(ctx, "keep waves", func(tx runner, _ bool) error {
 			return keepQueueWaves(tx, name, rows, count)
 		})
@@ -235,7 +237,7 @@ func scanWaveRow(rows *sql.Rows) (wave.Row, error) {
 	return r, err
 }
 
-// forgetWaves deletes the counts of queues that are there no more.
+// forgetWaves deletes the counts of queues that no longer exist.
 func (s *Store) forgetWaves(ctx context.Context, there []string) error {
 	names, err := jsonOf(there)
 	if err != nil {

@@ -17,10 +17,10 @@ var wavesSQL string
 //go:embed sql/wave_runs.sql
 var waveRunsSQL string
 
-// newestDone is how many finished jobs are looked at for how long a job runs.
+// newestDone is how many finished jobs Waves reads to estimate the mean run time.
 const newestDone = 1000
 
-// Waves tells what was last counted.
+// Waves returns the last count.
 func (s *Store) Waves(ctx context.Context, filter forecast.Filter) (forecast.Counts, error) {
 	at := now()
 	until := int64(math.MaxInt64)
@@ -42,7 +42,7 @@ func (s *Store) Waves(ctx context.Context, filter forecast.Filter) (forecast.Cou
 	return out, err
 }
 
-// counted is a row of a count, and of which.
+// counted is a row of a count, and the count that it belongs to.
 type counted struct {
 	of  forecast.QueueCounts
 	row wave.Row
@@ -60,7 +60,7 @@ func scanCounted(rows *sql.Rows) (counted, error) {
 	return c, err
 }
 
-// wavesOf gathers rows, which come by queue.
+// wavesOf collects rows, which are sorted by queue.
 func wavesOf(found []counted) (out forecast.Counts, err error) {
 	for _, c := range found {
 		if last := len(out.Queues) - 1; last < 0 || out.Queues[last].Queue != c.of.Queue {
@@ -73,7 +73,7 @@ func wavesOf(found []counted) (out forecast.Counts, err error) {
 	return out, nil
 }
 
-// addRuns tells how long jobs run.
+// addRuns adds the mean run times of jobs.
 func addRuns(tx runner, queues []forecast.QueueCounts) error {
 	found, err := list(tx, func(rows *sql.Rows) (forecast.QueueCounts, error) {
 		var q forecast.QueueCounts

@@ -31,8 +31,9 @@ var startedAddSQL string
 //go:embed sql/started_forget.sql
 var startedForgetSQL string
 
-// readWindow reads what counts in the window of a queue's rate, by the steady clock, which nobody sets. It takes in what
-// the holder tells of earlier claims and what became of those that nobody tells of, and keeps what has changed.
+// readWindow reads the window of a queue's rate, by the steady clock, which setting the wall clock
+// does not change. The function also records when jobs of earlier claims began, as the holder
+// reports it or by their state. Changes are stored.
 func (g *gate) readWindow(tx runner, request sluice.ClaimRequest) error {
 	if g.settings.Rate.IsZero() {
 		return nil
@@ -79,7 +80,7 @@ func readWindow(tx runner, w *flow.Window, queue string, since time.Time) (err e
 	return err
 }
 
-// keepWindow keeps what has changed in the window.
+// keepWindow stores the changes of the window.
 func keepWindow(tx runner, queue string, changed []*flow.Permit, started []flow.Started) error {
 	for _, p := range changed {
 		var err error

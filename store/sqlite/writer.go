@@ -12,35 +12,35 @@ import (
 )
 
 const (
-	// maxGroup is how many writes are committed together at the most. It bounds how long the first
-	// of them waits for the last.
+	// maxGroup is how many writes one commit holds at most. The limit bounds how long the first of
+	// them waits for the last.
 	maxGroup = 128
-	// maxGroupTime ends the gathering of a group once its writes have taken this long.
+	// maxGroupTime ends the collection of a group once its writes have taken this long.
 	maxGroupTime = 4 * time.Millisecond
-	// watchInterval is how often the writer looks whether another connection or process has
-	// written, while somebody watches. One look costs some microseconds.
+	// watchInterval is how often the writer checks for writes of other connections and processes,
+	// while a caller watches. One check costs some microseconds.
 	watchInterval = 20 * time.Millisecond
-	// lockWait is how long SQLite waits for the write lock before it says busy, and the writer looks
-	// whether anybody still wants it.
+	// lockWait is how long SQLite waits for the write lock before it reports busy. The writer then
+	// checks whether the caller still waits.
 	lockWait = 500 * time.Millisecond
 )
 
-// writer owns the connection that writes. SQLite has one writer at a time anyway; with one
-// goroutine the callers queue up here instead of polling for the file's lock, and the commit,
-// which waits for the disk, is shared by all who wait.
+// writer owns the connection that writes. SQLite allows one writer at a time anyway. With one
+// goroutine, callers queue here instead of polling for the file's lock, and all waiting writes
+// share a commit, which waits for the disk.
 type writer struct {
 	store    *Store
 	conn     *sql.Conn
 	file     *file
 	library  library
 	prepared map[string]*sql.Stmt
-	callers  map[string]*sql.Stmt // statements of callers' own
+	callers  map[string]*sql.Stmt // statements of callers
 	queue    chan *write
 	quit     chan struct{}
 	done     chan struct{}
 	watchers atomic.Int32
-	locking  atomic.Bool // it waits for the file's lock
-	version  int64       // of the file, as PRAGMA data_version counts what others commit
+	locking  atomic.Bool // the writer waits for the file's lock
+	version  int64       // of the file; PRAGMA data_version counts commits of others
 	waits    waits
 }
 
@@ -49,22 +49,22 @@ type write struct {
 	ctx   context.Context
 	do    func(tx *groupTx) error
 	state atomic.Int32
-	err   error // what became of it; readable once done is closed
+	err   error // the outcome; readable once done is closed
 	done  chan struct{}
 }
 
-// The states of a write: the writer takes it, or its caller gives it up before.
+// The states of a write. Either the writer takes it, or its caller gives it up first.
 const (
 	writeQueued int32 = iota
 	writeTaken
 	writeGivenUp
 )
 
-// errUndone is what became of a write that was undone together with others, through no fault of its
-// own. Nothing of it is stored.
+// errUndone is the error of a write that was undone because another write of its group failed. None
+// of it is stored.
 var errUndone = fmt.Errorf("undone together with another write: %w", sluice.ErrUnavailable)
 
-// errLocked is why a write was given up before its turn came.
+// errLocked is the reason why a write was given up before its turn came.
 var errLocked = errors.New("another process holds the file's lock: database is locked")
 
 func startWriter(ctx context.Context, s *Store) (*writer, error) {
@@ -85,7 +85,8 @@ func startWriter(ctx context.Context, s *Store) (*writer, error) {
 	return w, nil
 }
 
-// setUp sets what SQLite forgets with each connection. The journal mode is kept in the file.
+// setUp sets the pragmas that SQLite forgets with each connection, and the journal mode, which
+// stays in the file.
 func (w *writer) setUp(ctx context.Context) error {
 	synchronous := "full"
 	if w.store.options.Relaxed {
@@ -119,8 +120,8 @@ func (w *writer) stop() {
 	<-w.done
 }
 
-// submit queues work, which the writer does on its own goroutine, and waits until it is committed,
-// undone or given up.
+// submit queues work for the writer's goroutine, and waits until the work is committed, undone or
+// given up.
 func (w *writer) submit(ctx context.Context, do func(tx *groupTx) error) error {
 	job := &write{ctx: ctx, do: do, err: errUndone, done: make(chan struct{})}
 	if err := w.push(job); err != nil {
@@ -129,8 +130,7 @@ func (w *writer) submit(ctx context.Context, do func(tx *groupTx) error) error {
 	return w.await(job)
 }
 
-// transact is submit for work of the caller's own, which is done on the caller's goroutine, so that
-// a panic in it is the caller's too.
+// transact is submit for work that runs on the caller's goroutine, so that a panic stays there.
 func (w *writer) transact(ctx context.Context, do func(tx *groupTx) error) error {
 	turn, finished := make(chan *groupTx), make(chan error, 1)
 	job := &write{ctx: ctx, err: errUndone, done: make(chan struct{}), do: func(tx *groupTx) error {
@@ -148,7 +148,7 @@ func (w *writer) transact(ctx context.Context, do func(tx *groupTx) error) error
 		if job.state.CompareAndSwap(writeQueued, writeGivenUp) {
 			return w.givenUp(ctx)
 		}
-		select { // its turn came in this moment
+		select { // its turn came at this moment
 		case tx := <-turn:
 			doAsCaller(tx, do, finished)
 		case <-job.done:
@@ -158,8 +158,8 @@ func (w *writer) transact(ctx context.Context, do func(tx *groupTx) error) error
 	return w.await(job)
 }
 
-// doAsCaller does a caller's work, and tells the writer how it ended, also where it panics or ends
-// its goroutine.
+// doAsCaller runs a caller's work and reports its outcome to the writer, even if the work panics or
+// ends its goroutine.
 func doAsCaller(tx *groupTx, do func(tx *groupTx) error, finished chan<- error) {
 	err := errors.New("the work did not return")
 	defer func() {
@@ -180,7 +180,7 @@ func (w *writer) push(job *write) error {
 	}
 }
 
-// await waits for a write. One whose turn has come is waited for, whatever its context says: it may
+// await waits for a write. Once its turn has come, await ignores the context, because the write may
 // be committed.
 func (w *writer) await(job *write) error {
 	select {
@@ -197,7 +197,7 @@ func (w *writer) await(job *write) error {
 		return job.err
 	case <-w.done:
 		select {
-		case <-job.done: // it was done just before the end
+		case <-job.done: // done just before the writer ended
 			return job.err
 		default:
 			return sluice.ErrUnavailable
@@ -205,7 +205,7 @@ func (w *writer) await(job *write) error {
 	}
 }
 
-// givenUp says why a write waited until its caller gave it up.
+// givenUp returns the reason why a write waited until its caller gave it up.
 func (w *writer) givenUp(ctx context.Context) error {
 	if w.locking.Load() {
 		return fmt.Errorf("%w: %w", errLocked, ctx.Err())
@@ -230,8 +230,8 @@ func (w *writer) run() {
 	}
 }
 
-// closeConn gives the connection back. SQLite keeps a connection, its files and the log as long as one of its
-// statements is open, so they are closed first.
+// closeConn closes the connection, and before that its statements: while one is open, SQLite keeps
+// the connection, its files and the log.
 func (w *writer) closeConn() {
 	for _, stmts := range []map[string]*sql.Stmt{w.prepared, w.callers} {
 		for _, stmt := range stmts {
@@ -242,7 +242,7 @@ func (w *writer) closeConn() {
 	_ = w.conn.Close()
 }
 
-// commitGroup runs a write and those that wait behind it in one transaction.
+// commitGroup runs a write, and the writes that wait behind it, in one transaction.
 func (w *writer) commitGroup(first *write) {
 	group := []*write{first}
 	defer func() {
@@ -269,7 +269,7 @@ func (w *writer) commitGroup(first *write) {
 	w.commit(tx, group, outcomes)
 }
 
-// commit ends a group's transaction. Only now does a write know what became of it.
+// commit ends a group's transaction. Only then is the outcome of its writes known.
 func (w *writer) commit(tx *groupTx, group []*write, outcomes []error) {
 	err := tx.broken
 	if err == nil {
@@ -279,7 +279,7 @@ func (w *writer) commit(tx *groupTx, group []*write, outcomes []error) {
 		err = w.end("commit")
 	}
 	if err != nil {
-		_ = w.end("rollback") // there may be nothing left to roll back
+		_ = w.end("rollback") // there may be nothing to roll back
 	}
 	for i, job := range group {
 		switch {
@@ -304,7 +304,7 @@ func (w *writer) commit(tx *groupTx, group []*write, outcomes []error) {
 	}
 }
 
-// begin takes the write lock. Another process may hold it for a while.
+// begin takes the write lock, which another process may hold for a while.
 func (w *writer) begin(ctx context.Context) error {
 	err := w.file.check()
 	if err != nil {
@@ -324,14 +324,14 @@ func (w *writer) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if err == nil { // it was given up before its turn came
+	if err == nil { // the caller gave the write up before its turn came
 		return ctx.Err()
 	}
 	return errLocked
 }
 
-// checkSchema ends a transaction that has just begun if this program is too old for the schema. Nobody can change the
-// schema before the transaction ends.
+// checkSchema rolls back a new transaction if this program is too old for the schema. No process
+// can change the schema before the transaction ends.
 func (w *writer) checkSchema(ctx context.Context) error {
 	err := w.store.mayWork(foreignTx{ctx, w.conn})
 	if err != nil {
@@ -340,14 +340,14 @@ func (w *writer) checkSchema(ctx context.Context) error {
 	return err
 }
 
-// runOne runs one write between savepoints, so that it can be undone without the others. Where even
-// that fails, SQLite has undone the whole transaction, as it does when the disk is full.
+// runOne runs one write between savepoints, so that it can be undone without the others. If even
+// that fails, SQLite has undone the whole transaction, as when the disk is full.
 func (w *writer) runOne(tx *groupTx, job *write) error {
 	if err := job.ctx.Err(); err != nil {
 		return err
 	}
 	if !job.state.CompareAndSwap(writeQueued, writeTaken) {
-		return errUndone // given up, and nobody looks
+		return errUndone // given up: no caller reads the error
 	}
 	if tx.broken = w.end("savepoint one"); tx.broken != nil {
 		return fmt.Errorf("%w: %w", errUndone, tx.broken)
@@ -365,7 +365,7 @@ func (w *writer) runOne(tx *groupTx, job *write) error {
 	return err
 }
 
-// end runs a statement that begins or ends something.
+// end runs a statement that begins or ends a transaction or savepoint.
 func (w *writer) end(statement string) error {
 	stmt, err := w.prepare(statement)
 	if err != nil {
@@ -387,11 +387,11 @@ func (w *writer) prepare(text string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-// maxCallers is how many statements of callers are kept prepared; who writes values into the text
-// would otherwise fill the memory.
+// maxCallers is how many statements of callers are kept prepared. Statements with values in their
+// text would otherwise fill the memory.
 const maxCallers = 256
 
-// prepareFor prepares a statement of a caller's.
+// prepareFor prepares a caller's statement.
 func (w *writer) prepareFor(ctx context.Context, text string) (*sql.Stmt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -413,8 +413,8 @@ func (w *writer) prepareFor(ctx context.Context, text string) (*sql.Stmt, error)
 	return stmt, nil
 }
 
-// lookForOthers wakes this process's workers when another process, or a transaction of the
-// caller's own, has committed something.
+// lookForOthers wakes this process's workers when another process, or a transaction of the caller,
+// has committed.
 func (w *writer) lookForOthers() {
 	if w.watchers.Load() == 0 {
 		return
@@ -431,8 +431,8 @@ func (w *writer) lookForOthers() {
 	w.store.signals.Send(sluice.Signal{})
 }
 
-// Watch gives the signals of this process, and those of other processes in general terms, until
-// ctx ends.
+// Watch calls signal for each signal of this process until ctx ends. A commit of another process
+// arrives as a signal without a queue.
 func (s *Store) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 	if err := sluice.CheckGiven("signal", signal); err != nil {
 		return err
