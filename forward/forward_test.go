@@ -29,6 +29,9 @@ type line struct {
 	after  map[string]error
 }
 
+// Unwrap returns the decorated store.
+func (l *line) Unwrap() sluice.Store { return l.Store }
+
 func newLine() *line {
 	return &line{Store: memory.New(memory.Options{}), before: make(map[string]error), after: make(map[string]error)}
 }

@@ -305,6 +305,9 @@ type behindBack struct {
 	attempts atomic.Int64
 }
 
+// Unwrap returns the decorated store.
+func (b *behindBack) Unwrap() sluice.Store { return b.Store }
+
 func (b *behindBack) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	queues, err := b.Store.Queues(ctx, filter)
 	if n := b.attempts.Load(); n > 0 {

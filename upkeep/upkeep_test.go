@@ -175,6 +175,9 @@ type seat struct {
 	leads   atomic.Pointer[[]string]
 }
 
+// Unwrap returns the decorated store.
+func (s *seat) Unwrap() sluice.Store { return s.Store }
+
 var errCut = errors.New("connection refused")
 
 func (s *seat) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {

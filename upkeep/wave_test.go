@@ -19,6 +19,9 @@ type slowToCount struct {
 	counts atomic.Int64
 }
 
+// Unwrap returns the decorated store.
+func (s *slowToCount) Unwrap() sluice.Store { return s.Store }
+
 func (s *slowToCount) CountWaves(ctx context.Context) (forecast.Count, error) {
 	s.counts.Add(1)
 	select {

@@ -24,6 +24,9 @@ type forgetful struct {
 	lost, came atomic.Bool
 }
 
+// Unwrap returns the decorated store.
+func (f *forgetful) Unwrap() sluice.Store { return f.Store }
+
 func (f *forgetful) AddStats(ctx context.Context, holder string, stats []stat.Stat) error {
 	if f.lost.Load() && !f.came.Load() {
 		return sluice.ErrUnavailable
@@ -49,6 +52,9 @@ type watched struct {
 	sluice.Store
 	tally *counter.Tally
 }
+
+// Unwrap returns the decorated store.
+func (w *watched) Unwrap() sluice.Store { return w.Store }
 
 func (w *watched) Enqueue(ctx context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	receipts, err := w.Store.Enqueue(ctx, jobs)

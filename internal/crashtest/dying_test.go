@@ -30,6 +30,9 @@ type dyingStore struct {
 	step string
 }
 
+// Unwrap returns the decorated store.
+func (s dyingStore) Unwrap() sluice.Store { return s.Store }
+
 func (s dyingStore) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	claimed, err := s.Store.Claim(ctx, request)
 	if s.step == afterClaim && len(claimed.Jobs) > 0 {

@@ -26,6 +26,9 @@ type forgetful struct {
 	tokens map[sluice.ID]sluice.Token
 }
 
+// Unwrap returns the decorated store.
+func (f *forgetful) Unwrap() sluice.Store { return f.Store }
+
 func (f *forgetful) Claim(ctx context.Context, r sluice.ClaimRequest) (sluice.Claimed, error) {
 	claimed, err := f.Store.Claim(ctx, r)
 	f.mu.Lock()
