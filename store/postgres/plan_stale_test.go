@@ -91,6 +91,32 @@ func TestNoPlanHangsOnStatistics(t *testing.T) {
 	})
 }
 
+// TestSettlementsReadTheirJobsAloneAfterAVacuumOfNothing plans what moves jobs by their ids for a store whose tables were empty
+// when the server looked last, and kept their length: a vacuum gives no pages back while others hold locks. Then the server
+// knows no row of many pages, and all ways to read them seem to cost the same.
+func TestSettlementsReadTheirJobsAloneAfterAVacuumOfNothing(t *testing.T) {
+	t.Parallel()
+	store := openStore(t, backlog.Copy(t))
+	const keepLengthSQL = `
+	do $$ declare t text; begin
+		for t in select oid::regclass from pg_class where relnamespace = 'sluice'::regnamespace and relkind = 'r' loop
+			execute 'alter table ' || t || ' set (vacuum_truncate = off)';
+		end loop;
+	end $$`
+	for _, statement := range []string{keepStatisticsSQL, keepLengthSQL, deleteSQL(0), "vacuum analyze", backlogSQL} {
+		batch(t, store, statement)
+	}
+	walks := walksOf(t, store, planOf)
+	for _, name := range []string{"back.sql", "away.sql", "intend.sql", "reschedule.sql", "requeue.sql", "prune_jobs.sql", "end.sql", "renew.sql", "claim.sql"} {
+		if len(walks[name]) == 0 {
+			t.Errorf("%s: no walk is known", name)
+		}
+		if slices.Contains(walks[name], "the whole of live by live_pkey") {
+			t.Errorf("%s reads all of live: %q", name, walks[name])
+		}
+	}
+}
+
 // compareWalks looks that each statement walks along the indexes that are wanted.
 func compareWalks(t *testing.T, want, got map[string][]string) {
 	t.Helper()

@@ -14,7 +14,7 @@ with held as materialized (
     set state = $5::text, lease_until = null, ref = coalesce(h.ref, l.ref), error = coalesce(h.error, l.error),
         dispatched_at = case when $5::text = 'dispatched' then now() else l.dispatched_at end
     from held h
-    where l.id = h.id
+    where l.id = h.id and l.id = any ($1::uuid[])
 ), hinted as (
     insert into sluice.hint (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from held where $5::text = 'uncertain' and in_line and state in ('claimed', 'dispatched')

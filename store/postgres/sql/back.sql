@@ -21,7 +21,7 @@ with held as materialized (
         due_at = coalesce(now() + h.delay, l.due_at),
         error = coalesce(h.error, l.error)
     from held h
-    where l.id = h.id
+    where l.id = h.id and l.id = any ($1::uuid[])
 ), hinted as (
     insert into sluice.hint (queue, tenant, jobs, room)
     select distinct queue, tenant, 0, true from held where in_line and state in ('claimed', 'dispatched')

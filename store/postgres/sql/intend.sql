@@ -13,6 +13,6 @@ with held as materialized (
     update sluice.live l
     set ref = h.ref, engine = h.engine, lease_until = now() + h.lease
     from held h
-    where l.id = h.id
+    where l.id = h.id and l.id = any ($1::uuid[])
 )
 select id from held

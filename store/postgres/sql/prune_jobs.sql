@@ -4,7 +4,7 @@ with old as materialized (
     select d.id, d.queue, d.generation, d.outcome
     from sluice.done d
     where d.id = any ($1::uuid[]) and d.outcome = any ($2::text[]) and d.requeued_at is null
-      and not exists (select from sluice.live l where l.id = d.id)
+      and not exists (select from sluice.live l where l.id = d.id and l.id = any ($1::uuid[]))
     order by d.id
     for update
 ), lives as (

@@ -6,7 +6,7 @@ with old as materialized (
     update sluice.live l
     set due_at = coalesce($2::timestamptz, now()), in_line = false
     from old o
-    where l.id = o.id
+    where l.id = o.id and l.id = any ($1::uuid[])
     returning l.id, l.queue, l.generation, o.due_at as was, l.due_at
 ), told as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, before, after, act_id)
