@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Field is something that can be set of a rule: its name, which is the same in the store, in JSON and on the command
@@ -45,7 +46,7 @@ func FieldNamed(name string) (Field, error) {
 		}
 		names = append(names, f.Name)
 	}
-	return Field{}, invalid("field", fmt.Sprintf("a rule has no %.40q; it has: %s", name, strings.Join(names, ", ")))
+	return Field{}, feature.Invalid("field", fmt.Sprintf("a rule has no %.40q; it has: %s", name, strings.Join(names, ", ")))
 }
 
 // Format writes what a rule says, as people write it.
@@ -85,7 +86,7 @@ func (f Field) Parse(r *Rule, value string) error {
 		*v, err = strconv.ParseBool(value)
 	}
 	if err != nil {
-		return invalid(f.Name, fmt.Sprintf("%.40q cannot be read: %s", value, f.Meaning))
+		return feature.Invalid(f.Name, fmt.Sprintf("%.40q cannot be read: %s", value, f.Meaning))
 	}
 	return nil
 }

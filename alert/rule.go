@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // State is the state of an alert.
@@ -146,35 +147,35 @@ const (
 // Check says which rule of rules it breaks, as an ErrInvalid.
 func (r Rule) Check() error {
 	if err := sluice.CheckQueueName(r.Name); err != nil {
-		return invalid("rule", fmt.Sprintf("%.80q is no name: up to 64 letters, figures, and . _ : - behind the first", r.Name))
+		return feature.Invalid("rule", fmt.Sprintf("%.80q is no name: up to 64 letters, figures, and . _ : - behind the first", r.Name))
 	}
 	metric, err := MetricNamed(r.Metric)
 	if err != nil {
-		return invalid("metric", err.Error())
+		return feature.Invalid("metric", err.Error())
 	}
 	if r.Queue != "" {
 		if err := sluice.CheckQueueName(r.Queue); err != nil {
 			return err
 		}
 		if !metric.OfQueue {
-			return invalid("queue", metric.Name+" tells of the whole store, and of no queue")
+			return feature.Invalid("queue", metric.Name+" tells of the whole store, and of no queue")
 		}
 	}
 	switch {
 	case r.Op != ">" && r.Op != "<":
-		return invalid("op", fmt.Sprintf("%.20q is neither > nor <", r.Op))
+		return feature.Invalid("op", fmt.Sprintf("%.20q is neither > nor <", r.Op))
 	case math.IsNaN(r.Threshold) || math.IsInf(r.Threshold, 0) || math.Abs(r.Threshold) > 1e15:
-		return invalid("threshold", "it is no figure that can be reached")
+		return feature.Invalid("threshold", "it is no figure that can be reached")
 	case r.For < 0 || r.For > maxFor:
-		return invalid("for", fmt.Sprintf("%s is not from 0s to %s", r.For, sluice.FormatDuration(maxFor)))
+		return feature.Invalid("for", fmt.Sprintf("%s is not from 0s to %s", r.For, sluice.FormatDuration(maxFor)))
 	case metric.Windowed && (r.Window < minWindow || r.Window > maxWindow):
-		return invalid("window", fmt.Sprintf("%s is not from %s to %s; %s tells of a while", r.Window, sluice.FormatDuration(minWindow), sluice.FormatDuration(maxWindow), metric.Name))
+		return feature.Invalid("window", fmt.Sprintf("%s is not from %s to %s; %s tells of a while", r.Window, sluice.FormatDuration(minWindow), sluice.FormatDuration(maxWindow), metric.Name))
 	case !slices.Contains(Severities(), r.Severity):
-		return invalid("severity", fmt.Sprintf("%.20q is none of note, warning, error, critical", r.Severity))
+		return feature.Invalid("severity", fmt.Sprintf("%.20q is none of note, warning, error, critical", r.Severity))
 	case r.RateShare < 0 || r.RateShare > 1:
-		return invalid("rate_share", "it is not from 0 to 1")
+		return feature.Invalid("rate_share", "it is not from 0 to 1")
 	case len(r.Runbook) > maxRunbook || len(r.Says) > maxRunbook:
-		return invalid("runbook", fmt.Sprintf("it has more than %d bytes", maxRunbook))
+		return feature.Invalid("runbook", fmt.Sprintf("it has more than %d bytes", maxRunbook))
 	}
 	return r.Covers.check(metric)
 }
@@ -204,10 +205,10 @@ const (
 func (s Scope) check(metric Metric) error {
 	known := []Scope{CoversAll, CoversWorkers, CoversEngines, CoversUnlimited, CoversUnlimitedWorkers, CoversUnlimitedEngines, CoversRated, CoversStore}
 	if !slices.Contains(known, s) {
-		return invalid("covers", fmt.Sprintf("%.40q is none of %q", s, known[1:]))
+		return feature.Invalid("covers", fmt.Sprintf("%.40q is none of %q", s, known[1:]))
 	}
 	if metric.OfQueue && s == CoversStore || !metric.OfQueue && s != CoversStore && s != CoversAll {
-		return invalid("covers", fmt.Sprintf("%s does not tell of %q", metric.Name, s))
+		return feature.Invalid("covers", fmt.Sprintf("%s does not tell of %q", metric.Name, s))
 	}
 	return nil
 }
@@ -275,5 +276,3 @@ func figure(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64
 
 // Name is what the audit calls the silence: its rule and queue, with * for every one.
 func (s Silence) Name() string { return RuleName(cmp.Or(s.Rule, "*"), s.Queue) }
-
-func invalid(field, rule string) error { return &sluice.InvalidError{Field: field, Rule: rule} }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // maxSilence bounds how long alerts can be silenced at once.
@@ -127,10 +128,10 @@ func ResetRule(ctx context.Context, store sluice.Store, name, queue string, act 
 // StartSilence keeps alerts from receivers for silence.During, at most 90 days. The act must have a reason.
 func StartSilence(ctx context.Context, store sluice.Store, silence Silence, act sluice.Act) (Silence, error) {
 	if act.Reason == "" {
-		return Silence{}, invalid("reason", "who silences alerts must say why; it is kept in the audit")
+		return Silence{}, feature.Invalid("reason", "who silences alerts must say why; it is kept in the audit")
 	}
 	if silence.During <= 0 || silence.During > maxSilence {
-		return Silence{}, invalid("for", fmt.Sprintf("%s is not longer than nothing and at most %s", silence.During, sluice.FormatDuration(maxSilence)))
+		return Silence{}, feature.Invalid("for", fmt.Sprintf("%s is not longer than nothing and at most %s", silence.During, sluice.FormatDuration(maxSilence)))
 	}
 	if silence.Queue != "" {
 		if err := sluice.CheckQueueName(silence.Queue); err != nil {

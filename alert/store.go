@@ -2,10 +2,10 @@ package alert
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Store is the port of alerts: it keeps rules, alerts, silences, and the notices that receivers do not have yet. SQLite,
@@ -17,9 +17,9 @@ type Store interface {
 	SaveAlertRule(ctx context.Context, rule Rule, act sluice.Act) (Rule, error)
 	// DeleteAlertRule forgets what somebody stored of a rule. An unknown one is an ErrNotFound.
 	DeleteAlertRule(ctx context.Context, name, queue string, act sluice.Act) error
-	// SaveAlerts stores one evaluation in a transaction: alerts, audit entries, and one notice for each known receiver. It
-	// is an ErrConflict where an alert has another version than the stored one: somebody else has evaluated in between. It also forgets silences that are over and receivers that were not seen for
-	// ReceiverKept, with what they were to be told.
+	// SaveAlerts stores one evaluation in a transaction: alerts, audit entries, and each message once for each known
+	// receiver. It is an ErrConflict where an alert has another version than the stored one: somebody else has evaluated in
+	// between. It also forgets silences that are over, and receivers that were not seen for ReceiverKept, with their notices.
 	SaveAlerts(ctx context.Context, round Evaluation) error
 	// SaveSilence stores a silence that begins now; the same id again changes nothing. Until is filled in.
 	SaveSilence(ctx context.Context, silence Silence, act sluice.Act) (Silence, error)
@@ -35,13 +35,11 @@ type Store interface {
 // Given returns the port of a store, also where decorators stand before it. Where there is none, every method of the
 // returned Store gives the reason: a [sluice.ErrInvalid] for nil, a [sluice.ErrNotFound] for a store without alerts.
 func Given(store sluice.Store) Store {
-	if err := sluice.CheckGiven("store", store); err != nil {
+	port, err := feature.Port[Store](store, "keeps no alerts")
+	if err != nil {
 		return missing{err}
 	}
-	if port, found := sluice.StoreAs[Store](store); found {
-		return port
-	}
-	return missing{fmt.Errorf("a %T keeps no alerts; a decorator of a store that does needs a method Unwrap() sluice.Store: %w", store, sluice.ErrNotFound)}
+	return port
 }
 
 // ReceiverKept is how long a receiver is kept that no process asks for any more, and NoticeKept how long one that
@@ -51,9 +49,9 @@ const (
 	NoticeKept   = 7 * 24 * time.Hour
 )
 
-// AlertBook is all that is stored of alerts.
+// Book is all that is stored of alerts.
 type Book struct {
-	// Rules by name and queue. Those of a Client have the presets among them, as they count.
+	// Rules by name and queue. Those of Read have the presets among them, as they count.
 	Rules []Rule
 	// Alerts that are or were pending, by rule and queue. What was never pending is missing.
 	Alerts []Alert

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Request says what to look ahead for. The zero value looks two hours ahead in every queue.
@@ -252,19 +253,19 @@ func (r Request) complete() (Request, error) {
 	w := r.WhatIf
 	switch {
 	case r.Ahead < time.Minute || r.Ahead > Horizon:
-		return r, invalid("ahead", fmt.Sprintf("%s is not from 1m to %s", sluice.FormatDuration(r.Ahead), sluice.FormatDuration(Horizon)))
+		return r, feature.Invalid("ahead", fmt.Sprintf("%s is not from 1m to %s", sluice.FormatDuration(r.Ahead), sluice.FormatDuration(Horizon)))
 	case !slices.Contains(buckets, r.Bucket):
-		return r, invalid("bucket", sluice.FormatDuration(r.Bucket)+" is none of 1m, 5m and 1h")
+		return r, feature.Invalid("bucket", sluice.FormatDuration(r.Bucket)+" is none of 1m, 5m and 1h")
 	case r.Bucket < time.Hour && r.Ahead > MinuteHorizon:
-		return r, invalid("bucket", fmt.Sprintf("more than %s ahead jobs are counted by the hour; ask for buckets of 1h", sluice.FormatDuration(MinuteHorizon)))
+		return r, feature.Invalid("bucket", fmt.Sprintf("more than %s ahead jobs are counted by the hour; ask for buckets of 1h", sluice.FormatDuration(MinuteHorizon)))
 	case !w.Rate.Fits():
-		return r, invalid("rate", fmt.Sprintf("%v is not a rate that can be kept", w.Rate))
+		return r, feature.Invalid("rate", fmt.Sprintf("%v is not a rate that can be kept", w.Rate))
 	case w.Batch < 0 || w.Batch > maxJobs || (w.Batch > 0) != (w.Every > 0):
-		return r, invalid("batch", fmt.Sprintf("it is not 1 to %d jobs every so often", maxJobs))
+		return r, feature.Invalid("batch", fmt.Sprintf("it is not 1 to %d jobs every so often", maxJobs))
 	case w.Capacity < 0 || w.Capacity > maxJobs:
-		return r, invalid("capacity", fmt.Sprintf("%d is not from 0 to %d", w.Capacity, maxJobs))
+		return r, feature.Invalid("capacity", fmt.Sprintf("%d is not from 0 to %d", w.Capacity, maxJobs))
 	case w.RunTime < 0:
-		return r, invalid("duration", "a job does not run for less than nothing")
+		return r, feature.Invalid("duration", "a job does not run for less than nothing")
 	}
 	return r, nil
 }
@@ -290,7 +291,5 @@ func (q *QueueCounts) forgetTenants() {
 		q.Ahead[i].Tenants = nil
 	}
 }
-
-func invalid(field, rule string) error { return &sluice.InvalidError{Field: field, Rule: rule} }
 
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -4,9 +4,9 @@ package forecast
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Store is the port of forecasts: it counts jobs by the time at which they fall due. SQLite, PostgreSQL and memory implement
@@ -22,13 +22,11 @@ type Store interface {
 // Given returns the port of a store, also where decorators stand before it. Where there is none, every method of the
 // returned Store gives the reason: a [sluice.ErrInvalid] for nil, a [sluice.ErrNotFound] for a store without forecasts.
 func Given(store sluice.Store) Store {
-	if err := sluice.CheckGiven("store", store); err != nil {
+	port, err := feature.Port[Store](store, "counts nothing ahead")
+	if err != nil {
 		return missing{err}
 	}
-	if port, found := sluice.StoreAs[Store](store); found {
-		return port
-	}
-	return missing{fmt.Errorf("a %T counts nothing ahead; a decorator of a store that does needs a method Unwrap() sluice.Store: %w", store, sluice.ErrNotFound)}
+	return port
 }
 
 // missing is the port of a store that has none: every method gives the reason.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // The buckets of a Histogram. Each doubling of time has eight, which grow by the same factor of 2^(1/8): a time that
@@ -196,7 +198,7 @@ func (h *Histogram) UnmarshalJSON(text []byte) error {
 	}
 	for bucket, n := range counts {
 		if bucket < 0 || bucket > HistogramLast || n < 0 {
-			return invalid("histogram", fmt.Sprintf("%d in bucket %d: buckets go from 0 to %d, counts from 0", n, bucket, HistogramLast))
+			return feature.Invalid("histogram", fmt.Sprintf("%d in bucket %d: buckets go from 0 to %d, counts from 0", n, bucket, HistogramLast))
 		}
 		h.add(bucket, n)
 	}

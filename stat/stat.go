@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // The slots of statistics, how long each kind is kept, and how many tenants of a queue are told apart in one.
@@ -128,11 +129,11 @@ func (s Stat) CheckNew() error {
 		return err
 	}
 	if s.Every != Fine || !s.At.Equal(s.At.Truncate(Fine)) {
-		return invalid("at", fmt.Sprintf("%s for %s is no slot of %s", s.At.Format(time.RFC3339Nano), s.Every, Fine))
+		return feature.Invalid("at", fmt.Sprintf("%s for %s is no slot of %s", s.At.Format(time.RFC3339Nano), s.Every, Fine))
 	}
 	for _, n := range s.Counts.figures() {
 		if *n < 0 {
-			return invalid("counts", fmt.Sprintf("%d of queue %q is below 0", *n, s.Queue))
+			return feature.Invalid("counts", fmt.Sprintf("%d of queue %q is below 0", *n, s.Queue))
 		}
 	}
 	return nil
@@ -223,10 +224,10 @@ func (f Filter) check() error {
 		}
 	}
 	if !slices.ContainsFunc(Slots(), func(s SlotKind) bool { return s.Every == f.Every }) {
-		return invalid("every", fmt.Sprintf("%s is not 10s, 1m or 1h", f.Every))
+		return feature.Invalid("every", fmt.Sprintf("%s is not 10s, 1m or 1h", f.Every))
 	}
 	if f.Limit < 1 || f.Limit > maxSlots {
-		return invalid("limit", fmt.Sprintf("%d is not from 1 to %d", f.Limit, maxSlots))
+		return feature.Invalid("limit", fmt.Sprintf("%d is not from 1 to %d", f.Limit, maxSlots))
 	}
 	return nil
 }
@@ -241,5 +242,3 @@ func Compare(a, b Stat) int {
 	}
 	return strings.Compare(a.Tenant, b.Tenant)
 }
-
-func invalid(field, rule string) error { return &sluice.InvalidError{Field: field, Rule: rule} }

@@ -4,9 +4,9 @@ package stat
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Store is the port of statistics, by queue and slot of time: SQLite, PostgreSQL and memory implement it beside their
@@ -30,13 +30,11 @@ type Store interface {
 // Given returns the port of a store, also where decorators stand before it. Where there is none, every method of the
 // returned Store gives the reason: a [sluice.ErrInvalid] for nil, a [sluice.ErrNotFound] for a store without statistics.
 func Given(store sluice.Store) Store {
-	if err := sluice.CheckGiven("store", store); err != nil {
+	port, err := feature.Port[Store](store, "keeps no statistics")
+	if err != nil {
 		return missing{err}
 	}
-	if port, found := sluice.StoreAs[Store](store); found {
-		return port
-	}
-	return missing{fmt.Errorf("a %T keeps no statistics; a decorator of a store that does needs a method Unwrap() sluice.Store: %w", store, sluice.ErrNotFound)}
+	return port
 }
 
 // missing is the port of a store that has none: every method gives the reason.

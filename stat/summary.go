@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Summary tells how a queue is, or one tenant in it, over a window of time.
@@ -116,7 +117,7 @@ func OfQueues(ctx context.Context, store sluice.Store, filter sluice.QueueFilter
 // tenant was not among the [MaxTenants] largest are missing.
 func OfTenant(ctx context.Context, store sluice.Store, queue, tenant string, window time.Duration) (Summary, error) {
 	if tenant == "" {
-		return Summary{}, invalid("tenant", "name one; without, it is a Summary")
+		return Summary{}, feature.Invalid("tenant", "name one; without, it is a Summary")
 	}
 	all, err := summaries(ctx, store, sluice.QueueFilter{Names: []string{queue}}, Filter{Tenant: tenant}, window)
 	if err != nil {
@@ -139,7 +140,7 @@ func summaries(ctx context.Context, store sluice.Store, chosen sluice.QueueFilte
 		window = DefaultWindow
 	}
 	if window < Fine || window > HourKept {
-		return nil, invalid("window", fmt.Sprintf("%s is not from %s to %s", window, Fine, HourKept))
+		return nil, feature.Invalid("window", fmt.Sprintf("%s is not from %s to %s", window, Fine, HourKept))
 	}
 	for _, name := range chosen.Names {
 		if err := sluice.CheckQueueName(name); err != nil {

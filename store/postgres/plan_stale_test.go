@@ -17,12 +17,17 @@ import (
 )
 
 // keepStatisticsSQL keeps the server from looking at the tables by itself.
-const keepStatisticsSQL = `
+var keepStatisticsSQL = setTablesSQL("autovacuum_enabled = off")
+
+// setTablesSQL gives each of our tables a setting.
+func setTablesSQL(setting string) string {
+	return fmt.Sprintf(`
 	do $$ declare t text; begin
 		for t in select oid::regclass from pg_class where relnamespace = 'sluice'::regnamespace and relkind = 'r' loop
-			execute 'alter table ' || t || ' set (autovacuum_enabled = off)';
+			execute 'alter table ' || t || ' set (%s)';
 		end loop;
-	end $$`
+	end $$`, setting)
+}
 
 // deleteSQL deletes everything but the last rows of each table, which keep it as large as it is.
 func deleteSQL(but int) string {
@@ -97,13 +102,7 @@ func TestNoPlanHangsOnStatistics(t *testing.T) {
 func TestSettlementsReadTheirJobsAloneAfterAVacuumOfNothing(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, backlog.Copy(t))
-	const keepLengthSQL = `
-	do $$ declare t text; begin
-		for t in select oid::regclass from pg_class where relnamespace = 'sluice'::regnamespace and relkind = 'r' loop
-			execute 'alter table ' || t || ' set (vacuum_truncate = off)';
-		end loop;
-	end $$`
-	for _, statement := range []string{keepStatisticsSQL, keepLengthSQL, deleteSQL(0), "vacuum analyze", backlogSQL} {
+	for _, statement := range []string{keepStatisticsSQL, setTablesSQL("vacuum_truncate = off"), deleteSQL(0), "vacuum analyze", backlogSQL} {
 		batch(t, store, statement)
 	}
 	walks := walksOf(t, store, planOf)
