@@ -15,5 +15,5 @@ select l.id, l.queue, l.tenant, l.priority, j.key, j.labels, j.max_attempts, j.c
        null::timestamptz, l.error, null::bytea, null::bytea, null::bytea,
        j.order_key, j.after, j.after_failure, l.engine, l.token
 from page l
-left join sluice.job j on j.id = l.id
+left join lateral (select * from sluice.job o where o.id = l.id offset 0) j on true
 order by l.id

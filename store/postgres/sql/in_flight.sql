@@ -13,5 +13,5 @@ from (
     union all
     (select null from sluice.stray_run
      where queue = $1::text
-     order by cancelled_at limit $2::integer)
+     order by tenant limit $2::integer)
 ) held

@@ -15,10 +15,12 @@ with named as materialized (
       and k.queue = any (array(select queue from named)) and k.key = any (array(select key from named))
     for update of k skip locked
 ), given_back as (
-    delete from sluice.job_key k using free f where k.queue = f.queue and k.key = f.key
+    delete from sluice.job_key k using free f
+    where k.queue = f.queue and k.key = f.key
+      and k.queue = any (array(select queue from free)) and k.key = any (array(select key from free))
 )
 update sluice.live l
 set blocked_by = null
 where l.blocked_by = any ($1::uuid[]) and l.order_key is null
-  and not exists (select from sluice.job_after a where a.job_id = l.id)
+  and (select true from sluice.job_after a where a.job_id = l.id limit 1) is null
 returning l.id, l.queue, 'let go'

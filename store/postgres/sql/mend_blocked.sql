@@ -8,13 +8,13 @@ with slice as materialized (
     select distinct b.queue
     from slice w
     cross join lateral (select l.queue from sluice.live l where l.id = w.blocked_by offset 0) b
-    where (w.order_key is not null or exists (select from sluice.job_after a where a.job_id = w.id))
+    where (w.order_key is not null or (select true from sluice.job_after a where a.job_id = w.id limit 1))
       and not exists (select from sluice.awaited q where q.queue = b.queue)
     on conflict do nothing
 )
 select w.blocked_by, bool_or(w.blocked_by = w.id and not exists (select from sluice.stray_run s where s.job_id = w.id and not s.beside)
        or b.id is null and not (coalesce(j.after_failure = 'wait', false)
-           and exists (select from sluice.job_after a where a.after_id = w.blocked_by and a.job_id = w.id)
+           and coalesce((select true from sluice.job_after a where a.after_id = w.blocked_by and a.job_id = w.id), false)
            and coalesce((select true from sluice.job x where x.id = w.blocked_by), false))), count(*)
 from slice w
 cross join lateral (select o.after_failure from sluice.job o where o.id = w.id offset 0) j

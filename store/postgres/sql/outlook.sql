@@ -24,7 +24,7 @@ select now(),
     least($2::integer,
         (select count(*) from (select from sluice.live w where w.queue = j.queue and w.state = 'claimed' limit $2::integer) c)
         + (select count(*) from (select from sluice.live w where w.queue = j.queue and w.state = 'dispatched' limit $2::integer) d)
-        + (select count(*) from (select from sluice.stray_run s where s.queue = j.queue order by s.cancelled_at limit $2::integer) s)),
+        + (select count(*) from (select from sluice.stray_run s where s.queue = j.queue order by s.tenant limit $2::integer) s)),
     q.rate, q.rate_per_ms, q.burst, f.tokens, f.filled_at,
     b.turns, j.queue, j.tenant, n.tokens, n.filled_at,
     least($2::integer,

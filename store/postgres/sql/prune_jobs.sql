@@ -8,11 +8,11 @@ with old as materialized (
     order by d.id
     for update
 ), lives as (
-    delete from sluice.done d using old o where d.id = o.id
+    delete from sluice.done d using old o where d.id = o.id and d.id = any ($1::uuid[])
 ), attempts as (
-    delete from sluice.attempt a using old o where a.job_id = o.id
+    delete from sluice.attempt a using old o where a.job_id = o.id and a.job_id = any ($1::uuid[])
 ), jobs as (
-    delete from sluice.job j using old o where j.id = o.id
+    delete from sluice.job j using old o where j.id = o.id and j.id = any ($1::uuid[])
 ), told as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, from_state, to_state, reason, act_id)
     select $3::text, 'job', queue, 'prune', id, generation, outcome, outcome, $4::text, $5::uuid from old

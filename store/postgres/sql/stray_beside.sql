@@ -10,7 +10,7 @@ with found as materialized (
 ), marked as (
     update sluice.stray_run s set beside = true
     from found f
-    where s.job_id = f.job_id and s.ref = f.ref and not s.beside
+    where s.job_id = f.job_id and s.ref = f.ref and s.job_id = any ($1::uuid[]) and not s.beside
     returning s.job_id, s.queue, s.generation, s.engine, s.ref
 ), told as (
     insert into sluice.audit (actor, object, name, event, job_id, generation, reason, after, act_id)

@@ -3,7 +3,7 @@
 with gone as (
     delete from sluice.stray_run s
     using unnest($1::uuid[], $2::text[]) as g(job_id, ref)
-    where s.job_id = g.job_id and s.ref = g.ref
+    where s.job_id = g.job_id and s.ref = g.ref and s.job_id = any ($1::uuid[])
     returning s.job_id, s.queue, s.tenant
 ), hinted as (
     insert into sluice.hint (queue, tenant, jobs, room)

@@ -29,7 +29,7 @@ with ended as materialized (
            case when b.id is null then (select d.outcome from sluice.done d where d.id = a.after_id order by d.generation desc limit 1) end as outcome
     from waiting w
     cross join lateral (select o.after_failure from sluice.job o where o.id = w.id offset 0) j
-    join sluice.job_after a on a.job_id = w.id
+    cross join lateral (select a.job_id, a.after_id from sluice.job_after a where a.job_id = w.id offset 0) a
     left join lateral (select j.id from sluice.job j where j.id = a.after_id offset 0) o on true
     left join lateral (select l.id from sluice.live l where l.id = a.after_id offset 0) b on true
 ), judged as materialized (
