@@ -327,6 +327,24 @@ func assignments(columns []string) string {
 	return fmt.Sprintf("%s = $4::boolean, %s = $5::bigint", columns[0], columns[1])
 }
 
+// TestStoresCountTheSameSchemaSteps keeps jobs movable between stores: a move needs the same step on both sides.
+func TestStoresCountTheSameSchemaSteps(t *testing.T) {
+	t.Parallel()
+	steps := func(store string) []string {
+		paths, err := filepath.Glob(filepath.Join("store", store, "schema", "*.sql"))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s has no steps: %v", store, err)
+		}
+		for i := range paths {
+			paths[i] = filepath.Base(paths[i])
+		}
+		return paths
+	}
+	if a, b := steps("postgres"), steps("sqlite"); !slices.Equal(a, b) {
+		t.Errorf("the schema steps differ:\npostgres %q\nsqlite   %q", a, b)
+	}
+}
+
 func TestModuleFileIsFitForRelease(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("go.mod")
