@@ -101,12 +101,6 @@ func (c Condition) String() string {
 	return text
 }
 
-// says is what it tells of a queue that the reader knows.
-func (c Condition) says() string {
-	c.Queue = ""
-	return c.String()
-}
-
 // mend is the command that mends a condition, or shows more of it.
 func (k ConditionKind) mend(queue, engine string) string {
 	check := "sluice engine check " + queue + " " + EngineFlag(engine)

@@ -5,9 +5,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 )
+
+// away is the condition of a dispatcher whose engine does not answer.
+func away(queue string) sluice.Condition {
+	return sluice.EngineCondition(queue, "eu", time.Unix(1_800_000_000, 0), "the breaker is open", errors.New("no route"))
+}
 
 func TestConditionsComeBackAsTheyWereStored(t *testing.T) {
 	t.Parallel()

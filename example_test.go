@@ -87,7 +87,8 @@ func ExampleEnqueueOptions_replace() {
 
 func ExampleClient_Cancel() {
 	ctx := context.Background()
-	client := sluice.NewClient(memory.New(memory.Options{}), sluice.ClientOptions{})
+	store := memory.New(memory.Options{})
+	client := sluice.NewClient(store, sluice.ClientOptions{})
 	receipt, _ := Payments.Enqueue(ctx, client, Payment{"acme", 4200}, sluice.EnqueueOptions{})
 
 	err := client.Cancel(ctx, []sluice.ID{receipt.ID}, sluice.Act{By: "ada", Reason: "customer left"})
@@ -106,7 +107,8 @@ func ExampleClient_Cancel() {
 
 func ExampleClient_Requeue() {
 	ctx := context.Background()
-	client := sluice.NewClient(memory.New(memory.Options{}), sluice.ClientOptions{})
+	store := memory.New(memory.Options{})
+	client := sluice.NewClient(store, sluice.ClientOptions{})
 	receipt, _ := Payments.Enqueue(ctx, client, Payment{"acme", 4200}, sluice.EnqueueOptions{})
 	act := sluice.Act{By: "ada", Reason: "the bank is back"}
 	_ = client.Cancel(ctx, []sluice.ID{receipt.ID}, act)
@@ -121,7 +123,8 @@ func ExampleClient_Requeue() {
 
 func ExampleClient_Reschedule() {
 	ctx := context.Background()
-	client := sluice.NewClient(memory.New(memory.Options{}), sluice.ClientOptions{})
+	store := memory.New(memory.Options{})
+	client := sluice.NewClient(store, sluice.ClientOptions{})
 	receipt, _ := Payments.Enqueue(ctx, client, Payment{"acme", 4200}, sluice.EnqueueOptions{})
 
 	at := time.Date(2030, 1, 1, 16, 0, 0, 0, time.UTC)
@@ -163,24 +166,6 @@ func ExampleClient_Pause() {
 	// Output:
 	// <nil>
 	// true ada the bank is down
-}
-
-func ExampleClient_Why() {
-	ctx := context.Background()
-	client := sluice.NewClient(memory.New(memory.Options{}), sluice.ClientOptions{})
-	receipt, _ := Payments.Enqueue(ctx, client, Payment{"acme", 4200}, sluice.EnqueueOptions{})
-	_, _ = client.EnsureQueue(ctx, "payments", sluice.DefaultSettings(), sluice.Act{By: "ada"})
-	_ = client.Pause(ctx, "payments", sluice.Act{By: "ada", Reason: "the bank is down"})
-
-	why, err := client.Why(ctx, receipt.ID)
-	for _, gate := range why.Closed() {
-		fmt.Println(gate.Name)
-	}
-	fmt.Println(err)
-	// Output:
-	// paused
-	// workers
-	// <nil>
 }
 
 func ExampleParseRate() {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -60,7 +61,7 @@ func (h Holder) heard(now time.Time) bool { return now.Sub(h.Seen) <= HolderSile
 // Silent reports whether Client.Holders found that it does no work: it was killed, stands still, does not reach the store,
 // or its program is too old for the schema.
 func (h Holder) Silent() bool {
-	_, silent := h.condition("", func(c Condition) bool {
+	_, silent := h.Condition("", func(c Condition) bool {
 		return c.Kind == ConditionSilent || c.Kind == ConditionLost || c.Kind == ConditionTooOld
 	})
 	return silent
@@ -68,7 +69,7 @@ func (h Holder) Silent() bool {
 
 // tooOld is what Store.Holders says of a process whose program is too old for the schema.
 func (h Holder) tooOld() (Condition, bool) {
-	return h.condition("", func(c Condition) bool { return c.Kind == ConditionTooOld })
+	return h.Condition("", func(c Condition) bool { return c.Kind == ConditionTooOld })
 }
 
 // BreakerOpen reports whether it is a dispatcher that leaves a queue alone because the queue's engine cannot be used.
@@ -82,27 +83,13 @@ func (h Holder) breaker(queue string) (Condition, bool) {
 	if h.Role != RoleDispatcher {
 		return Condition{}, false
 	}
-	return h.condition(queue, Condition.OfEngine)
+	return h.Condition(queue, Condition.OfEngine)
 }
 
-// condition is the first condition of a queue of which something is true.
-func (h Holder) condition(queue string, which func(Condition) bool) (Condition, bool) {
+// Condition returns the first condition of a queue for which a rule holds. No queue: conditions that are about no single one.
+func (h Holder) Condition(queue string, which func(Condition) bool) (Condition, bool) {
 	for _, c := range h.Conditions {
 		if c.Queue == queue && which(c) {
-			return c, true
-		}
-	}
-	return Condition{}, false
-}
-
-// followed is what living upkeep says of the runs of a queue: that no worker waits for them, or that their engine does not
-// say how they are.
-func followed(holders []Holder, queue string, now time.Time) (Condition, bool) {
-	for _, h := range holders {
-		if h.Role != RoleUpkeep || !h.Alive(now) {
-			continue
-		}
-		if c, found := h.condition(queue, func(c Condition) bool { return c.Kind == ConditionNoPollers || c.OfEngine() }); found {
 			return c, true
 		}
 	}
@@ -119,3 +106,20 @@ func NewHolderID() string {
 	_, _ = rand.Read(nonce[:]) // never fails: crypto/rand ends the program instead
 	return fmt.Sprintf("%s:%d:%s", host, os.Getpid(), hex.EncodeToString(nonce[:]))
 }
+
+// Serves reports whether a holder claims from a queue, and was seen lately.
+func (h Holder) Serves(queue string, now time.Time) bool {
+	return slices.Contains(h.Queues, queue) && h.Alive(now)
+}
+
+// Silence says in a sentence for people since when it does no work, and why, as far as that is known.
+func (h Holder) Silence(now time.Time) string {
+	cause := "it was killed, stands still, or does not reach the store"
+	if c, old := h.tooOld(); old {
+		cause = c.Text
+	}
+	return fmt.Sprintf("the process was last heard of at %s, %s ago: %s", instant(h.Seen), now.Sub(h.Seen).Round(time.Second), cause)
+}
+
+// instant shows an instant in texts for people.
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -81,7 +81,7 @@ func (c claimedJobs) silent(ctx context.Context, h Holder, now time.Time) (Condi
 			}
 		}
 	}
-	text, kind, mend := silentSince(h, now), ConditionLost, startAgain(h)
+	text, kind, mend := h.Silence(now), ConditionLost, startAgain(h)
 	switch {
 	case held > 0 && until.After(now):
 		text += fmt.Sprintf("; its %d jobs are kept from others until the last lease ends at %s", held, instant(until))

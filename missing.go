@@ -53,18 +53,10 @@ func (m missingStore) Jobs(context.Context, JobFilter) (Page, error)      { retu
 func (m missingStore) Lead(context.Context, string, []string, time.Duration) ([]string, error) {
 	return nil, m.err
 }
-func (m missingStore) Leads(context.Context) ([]Lead, error)            { return nil, m.err }
-func (m missingStore) Leave(context.Context, string) error              { return m.err }
-func (m missingStore) Mend(context.Context, string) (int, error)        { return 0, m.err }
-func (m missingStore) Note(context.Context, []AuditEntry) error         { return m.err }
-func (m missingStore) Operation(context.Context, ID) (Operation, error) { return Operation{}, m.err }
-
-func (m missingStore) Operations(context.Context, OperationFilter) ([]Operation, error) {
-	return nil, m.err
-}
-
-func (m missingStore) Outlook(context.Context, ID) (Outlook, error) { return Outlook{}, m.err }
-
+func (m missingStore) Leads(context.Context) ([]Lead, error)                 { return nil, m.err }
+func (m missingStore) Leave(context.Context, string) error                   { return m.err }
+func (m missingStore) Mend(context.Context, string) (int, error)             { return 0, m.err }
+func (m missingStore) Note(context.Context, []AuditEntry) error              { return m.err }
 func (m missingStore) Prune(context.Context, string, int) (Pruned, error)    { return Pruned{}, m.err }
 func (m missingStore) PruneJobs(context.Context, []ID, Act) ([]error, error) { return nil, m.err }
 func (m missingStore) QueuePolicy(context.Context) (QueuePolicy, error)      { return QueuePolicy{}, m.err }
@@ -81,10 +73,6 @@ func (m missingStore) Reschedule(context.Context, []ID, time.Time, Act) ([]error
 func (m missingStore) Resolve(context.Context, []ID, State, Act) ([]error, error) { return nil, m.err }
 
 func (m missingStore) SaveCheckpoint(context.Context, ID, Token, json.RawMessage) error { return m.err }
-
-func (m missingStore) SaveOperation(context.Context, Operation, Act) (Operation, error) {
-	return Operation{}, m.err
-}
 
 func (m missingStore) SaveQueue(context.Context, Queue, Act) (Queue, error) { return Queue{}, m.err }
 

@@ -112,58 +112,6 @@ func TestPlacesAmongOthersAreChecked(t *testing.T) {
 	}
 }
 
-func TestWhyNamesTheJobsThatAreWaitedFor(t *testing.T) {
-	t.Parallel()
-	store := memory.New(memory.Options{})
-	client := sluice.NewClient(store, sluice.ClientOptions{})
-	add := func(options sluice.EnqueueOptions) *explained {
-		job := newJob(`1`)
-		job.Queue, job.EnqueueOptions = "q", options
-		receipt, err := client.Enqueue(t.Context(), job)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &explained{T: t, client: client, store: store, id: receipt.ID}
-	}
-	says := func(why sluice.Explanation, gate string, want ...string) {
-		t.Helper()
-		for _, g := range why.Gates {
-			for _, text := range want {
-				if g.Name == gate && !strings.Contains(g.Says, text) {
-					t.Errorf("gate %s says %q, want %q in it", gate, g.Says, text)
-				}
-			}
-		}
-	}
-	if err := store.Beat(t.Context(), sluice.Holder{ID: "h", Queues: []string{"q"}, Slots: 1}); err != nil {
-		t.Fatal(err)
-	}
-	first := add(sluice.EnqueueOptions{OrderKey: "o"})
-	first.closed()
-	second := add(sluice.EnqueueOptions{OrderKey: "o"})
-	claim := first.claim()
-	says(second.closed("order_key"), "order_key", first.id.String(), "claimed", `"o"`)
-	last := add(sluice.EnqueueOptions{After: []sluice.ID{first.id, second.id}, AfterFailure: sluice.FailureWaits})
-	says(last.closed("after"), "after", "0 of the 2", first.id.String(), second.id.String(), "waits until")
-	settle := sluice.Settlement{ID: claim.ID, Token: claim.Token, Event: sluice.EventComplete}
-	if errs, err := store.Settle(t.Context(), []sluice.Settlement{settle}); errors.Join(append(errs, err)...) != nil {
-		t.Fatal(errs, err)
-	}
-	second.closed()
-	says(last.closed("after", "order"), "after", "1 of the 2", "queued")
-	if err := client.Cancel(t.Context(), []sluice.ID{second.id}, ada); err != nil {
-		t.Fatal(err)
-	}
-	says(last.closed("after"), "after", "cancelled")
-	if gate := last.closed("after").Closed()[0]; !strings.Contains(gate.Mend, "then: sluice requeue "+second.id.String()) {
-		t.Errorf("what mends it is %q", gate.Mend)
-	}
-	if err := client.Prune(t.Context(), []sluice.ID{second.id}, ada); err != nil {
-		t.Fatal(err)
-	}
-	says(last.closed("after"), "after", "gone")
-}
-
 func newJob(payload string) sluice.NewJob {
 	return sluice.NewJob{Queue: "q", Payload: []byte(payload)}
 }

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/operation"
 )
 
 func TestRatesAreReadAsPeopleWriteThem(t *testing.T) {
@@ -58,7 +59,7 @@ func TestEveryRateIsReadAsItIsWritten(t *testing.T) {
 // TestRatesOfOlderProgramsAreRead has a rate as a number of jobs per second, in JSON and in a column without a window.
 func TestRatesOfOlderProgramsAreRead(t *testing.T) {
 	t.Parallel()
-	var operation sluice.Operation
+	var operation operation.Operation
 	if err := json.Unmarshal([]byte(`{"rate": 20}`), &operation); err != nil || operation.Rate.String() != "20/s" {
 		t.Errorf("an operation's rate of 20 reads as %s, %v", operation.Rate, err)
 	}

@@ -140,9 +140,6 @@ type Store interface {
 	Attempts(ctx context.Context, id ID) ([]Attempt, error)
 	// Jobs lists jobs, the newest first, without their payloads.
 	Jobs(ctx context.Context, filter JobFilter) (Page, error)
-	// Outlook tells what is known of a job's turn, by a bounded number of rows. For one that is not
-	// queued, nothing comes before it. An unknown id is an ErrNotFound.
-	Outlook(ctx context.Context, id ID) (Outlook, error)
 	// Depth counts the jobs of a queue, each figure at most DepthLimit.
 	Depth(ctx context.Context, queue string) (Depth, error)
 	// Flows tells what lets jobs through in every stored queue, by name, each with at most so many tenants.
@@ -192,14 +189,6 @@ type Store interface {
 	SaveTenantLimits(ctx context.Context, limits TenantLimits, act Act) (TenantLimits, error)
 	// Delete forgets a tier or a tenant, and its limits. An unknown one is an ErrNotFound.
 	Delete(ctx context.Context, object Object, name string, act Act) error
-
-	// SaveOperation stores an operation, by the rule of SaveQueue. The audit is told if its state or its terms have changed,
-	// not of each step. The same act sent again gives what it stored before.
-	SaveOperation(ctx context.Context, operation Operation, act Act) (Operation, error)
-	// Operation looks an operation up. An unknown one is an ErrNotFound.
-	Operation(ctx context.Context, id ID) (Operation, error)
-	// Operations lists operations, the newest first.
-	Operations(ctx context.Context, filter OperationFilter) ([]Operation, error)
 
 	// Beat stores that a holder is alive. A holder that was not seen for an hour is forgotten.
 	Beat(ctx context.Context, holder Holder) error

@@ -47,7 +47,7 @@ func postgresAudit(n sizes, _ map[string]measured) scenario {
 	return scenario{
 		name: "postgres-audit", title: "PostgreSQL: a long audit",
 		limit: 2, // a round makes tens of millions of rows
-		method: fmt.Sprintf("A queue audits every job. %d claims of 100 jobs and %d calls of Client.Why are timed: with an audit of these jobs alone, and beside %s entries of other jobs.",
+		method: fmt.Sprintf("A queue audits every job. %d claims of 100 jobs and %d calls of explain.Job are timed: with an audit of these jobs alone, and beside %s entries of other jobs.",
 			n.claims, n.claims, thousands(longClaim.Audited)),
 		entrants: []entrant{{claims, claim}, {longClaims, longClaim}, {why, look}, {longWhy, longLook}},
 		headline: []cell.Figure{cell.P50, cell.P99},

@@ -135,12 +135,12 @@ func sqliteLooks(n sizes, _ map[string]measured) scenario {
 	return s
 }
 
-// looks times Client.Why beside many waiting jobs.
+// looks times explain.Job beside many waiting jobs.
 func looks(n sizes, store string) scenario {
 	const ours = "Sluice, why"
 	return scenario{
 		limit:    2,
-		method:   fmt.Sprintf("Client.Why is timed for %d of %s due jobs of 1,000 tenants, in a queue with turns, capacities and rates.", n.claims, thousands(n.crowd)),
+		method:   fmt.Sprintf("explain.Job is timed for %d of %s due jobs of 1,000 tenants, in a queue with turns, capacities and rates.", n.claims, thousands(n.crowd)),
 		entrants: []entrant{{ours, cell.Task{Kind: cell.Looks, System: cell.Sluice, Store: store, Jobs: n.claims, Due: n.crowd, Tenants: 1000, ByTenant: true}}},
 		headline: []cell.Figure{cell.P50, cell.P99},
 		ratio:    "p50 itself, in ms.",

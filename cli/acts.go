@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/search"
 )
 
 // selection chooses the jobs of an act: ids, or every match of a filter.
@@ -22,9 +24,9 @@ type selection struct {
 	all    bool
 	dryRun bool
 
-	anyState bool                 // adds --state to the filter
-	kind     sluice.OperationKind // of the equivalent operation; empty: none
-	due      time.Time            // of a reschedule
+	anyState bool           // adds --state to the filter
+	kind     operation.Kind // of the equivalent operation; empty: none
+	due      time.Time      // of a reschedule
 }
 
 // filterNames are the flags that filter the jobs of --all.
@@ -245,7 +247,7 @@ func (a *app) actOnAll(ctx context.Context, s *selection, v verb) error {
 }
 
 // matching returns the ids of the jobs that match a query.
-func matching(jobs []sluice.Job, query sluice.JobQuery) (ids []sluice.ID) {
+func matching(jobs []sluice.Job, query search.Query) (ids []sluice.ID) {
 	for _, job := range jobs {
 		if query.Matches(job) {
 			ids = append(ids, job.ID)
@@ -273,7 +275,7 @@ func (a *app) cancelCommand() *cobra.Command {
 		Example: `  sluice cancel 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "customer left"
   sluice cancel --all --queue mail --tenant acme --dry-run
   sluice jobs --tenant acme --state queued -o ids | sluice cancel -`,
-	}, &selection{anyState: true, kind: sluice.OperationCancel}, func() (verb, error) {
+	}, &selection{anyState: true, kind: operation.KindCancel}, func() (verb, error) {
 		return verb{"cancelled", []sluice.State{sluice.StateQueued, sluice.StateClaimed, sluice.StateDispatched}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.Cancel(ctx, ids, a.act(""))
 		}}, nil
@@ -333,7 +335,7 @@ who and why. Look first with "sluice why" and "sluice ask-engine".`,
 }
 
 func (a *app) requeuing(command *cobra.Command, s *selection, beside, undo *bool) *cobra.Command {
-	s.kind = sluice.OperationRequeue
+	s.kind = operation.KindRequeue
 	return a.actCommand(command, s, func() (verb, error) {
 		switch {
 		case *undo && *beside:
@@ -366,7 +368,7 @@ func (a *app) retryCommand() *cobra.Command {
 jobs, unless --state names others.`,
 		Example: `  sluice retry 01a1fb72-1dea-7abc-8fc6-99e4817522bb
   sluice retry --all --queue payments --state queued,dead --limit 10`,
-	}, &selection{anyState: true, kind: sluice.OperationRequeue}, func() (verb, error) {
+	}, &selection{anyState: true, kind: operation.KindRequeue}, func() (verb, error) {
 		return verb{"retried", []sluice.State{sluice.StateDead}, a.retry}, nil
 	})
 }
@@ -408,7 +410,7 @@ func (a *app) runNowCommand() *cobra.Command {
 		Use:     "run-now ID…|-",
 		Short:   "Make waiting jobs due now",
 		Example: "  sluice run-now 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice run-now --all --queue mail --tenant acme",
-	}, &selection{kind: sluice.OperationReschedule}, func() (verb, error) {
+	}, &selection{kind: operation.KindReschedule}, func() (verb, error) {
 		return verb{"made due", []sluice.State{sluice.StateQueued}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.RunNow(ctx, ids, a.act(""))
 		}}, nil
@@ -426,7 +428,7 @@ func (a *app) rescheduleCommand() *cobra.Command {
 	command.Flags().StringVar(&at, "at", "", "the new due time, such as 2026-12-01T16:00:00Z")
 	command.Flags().StringVar(&delay, "delay", "", "the new due time from now, such as 90m or 2d")
 	command.Flags().BoolVar(&undo, "undo", false, "restore the due time before the last reschedule, if neither claimed nor put off since")
-	s := &selection{kind: sluice.OperationReschedule}
+	s := &selection{kind: operation.KindReschedule}
 	return a.actCommand(command, s, func() (verb, error) {
 		if undo {
 			return a.undoing(command, at+delay)

@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/search"
 )
 
 func (a *app) deadCommand() *cobra.Command {
@@ -28,7 +31,7 @@ func (a *app) deadCommand() *cobra.Command {
 		Short: "Delete dead letters; the audit keeps who and why",
 		Example: `  sluice dead discard 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason "paid by hand"
   sluice dead ls payments --label batch=7 -o ids | sluice dead discard -`,
-	}, &selection{kind: sluice.OperationPrune}, func() (verb, error) {
+	}, &selection{kind: operation.KindPrune}, func() (verb, error) {
 		return verb{"discarded", []sluice.State{sluice.StateDead}, func(ctx context.Context, c *sluice.Client, ids []sluice.ID) error {
 			return c.Prune(ctx, ids, a.act(""))
 		}}, nil
@@ -113,9 +116,9 @@ func (a *app) listDead(ctx context.Context, filter sluice.JobFilter) error {
 }
 
 // searchDead prints dead letters found by reading them one by one.
-func (a *app) searchDead(ctx context.Context, query sluice.JobQuery, limit int) error {
-	return a.withClient(ctx, func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-		found, err := client.Search(ctx, query, limit)
+func (a *app) searchDead(ctx context.Context, query search.Query, limit int) error {
+	return a.withClient(ctx, func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+		found, err := search.Jobs(ctx, store, query, limit)
 		if err != nil {
 			return err
 		}
@@ -156,8 +159,8 @@ numbers, times and quotes. Other commands choose groups by fingerprint.`,
 			if limit < 1 {
 				return usagef("--limit %d is not at least 1", limit)
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				found, err := client.DeadGroups(ctx, args, limit)
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				found, err := deadletter.Read(ctx, store, args, limit)
 				if err != nil {
 					return err
 				}
@@ -165,11 +168,11 @@ numbers, times and quotes. Other commands choose groups by fingerprint.`,
 			})
 		},
 	}
-	command.Flags().IntVar(&limit, "limit", sluice.LookLimit, "most dead letters to read, newest of each queue first")
+	command.Flags().IntVar(&limit, "limit", deadletter.DefaultLimit, "most dead letters to read, newest of each queue first")
 	return command
 }
 
-func (a *app) printGroups(found sluice.DeadGroups) error {
+func (a *app) printGroups(found deadletter.Groups) error {
 	if found.More {
 		a.note("stopped after the newest %s; there are older ones, see --limit", count(found.Looked))
 	}
@@ -180,22 +183,22 @@ func (a *app) printGroups(found sluice.DeadGroups) error {
 		a.note("no dead letters")
 		return nil
 	}
-	return printList(a, found.Groups, func(g sluice.DeadGroup) string { return g.Fingerprint }, []column[sluice.DeadGroup]{
-		{"FINGERPRINT", func(g sluice.DeadGroup) string { return g.Fingerprint }, false},
-		{"COUNT", func(g sluice.DeadGroup) string { return count(g.Count) }, true},
-		{"QUEUE", func(g sluice.DeadGroup) string { return g.Queue }, false},
-		{"CLASS", func(g sluice.DeadGroup) string { return g.Class }, false},
-		{"TENANTS", func(g sluice.DeadGroup) string { return count(g.Tenants) }, true},
-		{"ATTEMPTS", func(g sluice.DeadGroup) string { return count(g.Attempts) }, true},
-		{"FIRST", func(g sluice.DeadGroup) string { return ago(g.First) }, true},
-		{"LAST", func(g sluice.DeadGroup) string { return ago(g.Last) }, true},
-		{"SAMPLE", func(g sluice.DeadGroup) string { return g.Sample.String() }, false},
-		{"MESSAGE", func(g sluice.DeadGroup) string { return orDash(g.Message) }, false},
+	return printList(a, found.Groups, func(g deadletter.Group) string { return g.Fingerprint }, []column[deadletter.Group]{
+		{"FINGERPRINT", func(g deadletter.Group) string { return g.Fingerprint }, false},
+		{"COUNT", func(g deadletter.Group) string { return count(g.Count) }, true},
+		{"QUEUE", func(g deadletter.Group) string { return g.Queue }, false},
+		{"CLASS", func(g deadletter.Group) string { return g.Class }, false},
+		{"TENANTS", func(g deadletter.Group) string { return count(g.Tenants) }, true},
+		{"ATTEMPTS", func(g deadletter.Group) string { return count(g.Attempts) }, true},
+		{"FIRST", func(g deadletter.Group) string { return ago(g.First) }, true},
+		{"LAST", func(g deadletter.Group) string { return ago(g.Last) }, true},
+		{"SAMPLE", func(g deadletter.Group) string { return g.Sample.String() }, false},
+		{"MESSAGE", func(g deadletter.Group) string { return orDash(g.Message) }, false},
 	})
 }
 
 func (a *app) redriveCommand() *cobra.Command {
-	s := selection{kind: sluice.OperationRequeue}
+	s := selection{kind: operation.KindRequeue}
 	command := &cobra.Command{
 		Use:   "redrive [QUEUE]",
 		Short: "Requeue all dead letters of a group or query, at a rate, with a canary",

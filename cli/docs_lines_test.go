@@ -19,7 +19,10 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/cli"
+	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -164,16 +167,16 @@ func (r *docRun) job(queue string, state sluice.State) sluice.ID {
 }
 
 // operation begins an operation, and brings it to a state.
-func (r *docRun) operation(state sluice.OperationState) sluice.ID {
+func (r *docRun) operation(state operation.State) sluice.ID {
 	r.Helper()
-	o, err := r.client.StartOperation(r.Context(), sluice.Operation{Kind: sluice.OperationCancel, Query: sluice.JobQuery{Queue: "nothing"}}, troubler)
+	o, err := operation.Start(r.Context(), r.store, operation.Operation{Kind: operation.KindCancel, Query: search.Query{Queue: "nothing"}}, troubler)
 	r.ok(err)
-	if state == sluice.OperationPaused {
-		_, err = r.client.PauseOperation(r.Context(), o.ID, troubler)
+	if state == operation.StatePaused {
+		_, err = operation.Pause(r.Context(), r.store, o.ID, troubler)
 		r.ok(err)
 	}
-	for state == sluice.OperationDone && !o.State.Ended() {
-		o, _, err = r.client.CarryOut(r.Context(), o, "ada")
+	for state == operation.StateDone && !o.State.Ended() {
+		o, _, err = operation.CarryOut(r.Context(), r.store, o, "ada")
 		r.ok(err)
 	}
 	return o.ID
@@ -187,9 +190,9 @@ var ids = []struct {
 	line string
 	make func(*docRun) sluice.ID
 }{
-	{`^sluice operations (watch|get)`, func(r *docRun) sluice.ID { return r.operation(sluice.OperationDone) }},
-	{`^sluice operations resume`, func(r *docRun) sluice.ID { return r.operation(sluice.OperationPaused) }},
-	{`^sluice operations`, func(r *docRun) sluice.ID { return r.operation(sluice.OperationRunning) }},
+	{`^sluice operations (watch|get)`, func(r *docRun) sluice.ID { return r.operation(operation.StateDone) }},
+	{`^sluice operations resume`, func(r *docRun) sluice.ID { return r.operation(operation.StatePaused) }},
+	{`^sluice operations`, func(r *docRun) sluice.ID { return r.operation(operation.StateRunning) }},
 	{`^sluice alerts unsilence`, func(r *docRun) sluice.ID {
 		silence, err := alert.StartSilence(r.Context(), r.store, alert.Silence{Rule: "unserved", During: time.Hour}, troubler)
 		r.ok(err)
@@ -229,7 +232,7 @@ func (r *docRun) given(line string) (text string, ended func()) {
 		}
 		return ""
 	})
-	line = strings.ReplaceAll(line, "9ac1f00d", sluice.Fingerprint("payments", "connection refused"))
+	line = strings.ReplaceAll(line, "9ac1f00d", deadletter.Fingerprint("payments", "connection refused"))
 	for _, need := range docNeeds {
 		if regexp.MustCompile(need.line).MatchString(line) {
 			line = need.give(r, line)

@@ -101,8 +101,7 @@ func (a *app) examine(ctx context.Context, thorough bool, engine engineFlags) ([
 		return nil, err
 	}
 	findings = append(findings, report.Findings...)
-	client := a.client(store)
-	workFindings, err := examineWork(ctx, client)
+	workFindings, err := examineWork(ctx, store, a.client(store))
 	if err != nil && report.Ill() { // the likely cause
 		return append(findings, finding{
 			Check: "work", Severity: health.SeverityError, What: "it could not be looked at: " + err.Error(), Why: "a store that is not well does not answer", Mend: "mend the above first",
@@ -111,7 +110,7 @@ func (a *app) examine(ctx context.Context, thorough bool, engine engineFlags) ([
 	if err != nil {
 		return append(findings, workFindings...), err
 	}
-	engineFindings, err := a.examineEngines(ctx, client, engine)
+	engineFindings, err := a.examineEngines(ctx, a.client(store), engine)
 	if err != nil {
 		return append(findings, workFindings...), err
 	}
@@ -135,7 +134,7 @@ func denied(err error) ([]finding, error) {
 const doctorQueues = 1000
 
 // examineWork checks that somebody will take every waiting job.
-func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) {
+func examineWork(ctx context.Context, store sluice.Store, client *sluice.Client) ([]finding, error) {
 	holders, err := client.Holders(ctx)
 	if err != nil {
 		return nil, err
@@ -148,7 +147,7 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 	if err != nil {
 		return nil, err
 	}
-	rows, err := queueRows(ctx, client, queues)
+	rows, err := queueRows(ctx, store, queues)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +178,7 @@ func examineWork(ctx context.Context, client *sluice.Client) ([]finding, error) 
 		out = append(out, examineQueue(q, served)...)
 		out = append(out, examineSettings(q, tended)...)
 	}
-	waits, err := examineWaiting(ctx, client, rows)
+	waits, err := examineWaiting(ctx, store, rows)
 	if err != nil {
 		return nil, err
 	}

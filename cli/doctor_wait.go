@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/health"
 )
 
@@ -25,7 +26,7 @@ const (
 
 // examineWaiting explains why a long-due job does not start, and why attempts fail. These are notes: limits and retries
 // delay jobs on purpose.
-func examineWaiting(ctx context.Context, client *sluice.Client, rows []queueRow) ([]finding, error) {
+func examineWaiting(ctx context.Context, store sluice.Store, rows []queueRow) ([]finding, error) {
 	var out []finding
 	looked := 0
 	for _, q := range rows {
@@ -33,13 +34,13 @@ func examineWaiting(ctx context.Context, client *sluice.Client, rows []queueRow)
 			continue
 		}
 		looked++
-		page, err := client.Jobs(ctx, sluice.JobFilter{Queue: q.Name, States: []sluice.State{sluice.StateQueued}, Limit: waitingLooks})
+		page, err := store.Jobs(ctx, sluice.JobFilter{Queue: q.Name, States: []sluice.State{sluice.StateQueued}, Limit: waitingLooks})
 		if err != nil {
 			return nil, err
 		}
 		told := make(map[string]bool)
 		for _, job := range examples(page.Jobs) {
-			found, err := explainWaiting(ctx, client, job, told)
+			found, err := explainWaiting(ctx, store, job, told)
 			if err != nil {
 				return nil, err
 			}
@@ -71,8 +72,8 @@ func examples(jobs []sluice.Job) []sluice.Job {
 }
 
 // explainWaiting reports each closed gate that a person can open, once.
-func explainWaiting(ctx context.Context, client *sluice.Client, job sluice.Job, told map[string]bool) ([]finding, error) {
-	why, err := client.Why(ctx, job.ID)
+func explainWaiting(ctx context.Context, store sluice.Store, job sluice.Job, told map[string]bool) ([]finding, error) {
+	why, err := explain.Job(ctx, store, job.ID)
 	if errors.Is(err, sluice.ErrNotFound) {
 		return nil, nil
 	}

@@ -146,7 +146,7 @@ func (a *app) jobCommand() *cobra.Command {
 		Example: "  sluice job 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice job 01a1fb72-1dea-7abc-8fc6-99e4817522bb -o json",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.withJob(command.Context(), args[0], func(ctx context.Context, client *sluice.Client, id sluice.ID) error {
+			return a.withJob(command.Context(), args[0], func(ctx context.Context, _ sluice.Store, client *sluice.Client, id sluice.ID) error {
 				detail, err := lookUp(ctx, client, id)
 				if err != nil {
 					return fmt.Errorf("job %s: %w", id, err)
@@ -158,12 +158,14 @@ func (a *app) jobCommand() *cobra.Command {
 }
 
 // withJob calls do with the job that the argument names.
-func (a *app) withJob(ctx context.Context, text string, do func(context.Context, *sluice.Client, sluice.ID) error) error {
+func (a *app) withJob(ctx context.Context, text string, do func(context.Context, sluice.Store, *sluice.Client, sluice.ID) error) error {
 	id, err := sluice.ParseID(text)
 	if err != nil {
 		return err
 	}
-	return a.withClient(ctx, func(ctx context.Context, _ sluice.Store, client *sluice.Client) error { return do(ctx, client, id) })
+	return a.withClient(ctx, func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
+		return do(ctx, store, client, id)
+	})
 }
 
 func lookUp(ctx context.Context, client *sluice.Client, id sluice.ID) (jobDetail, error) {

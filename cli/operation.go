@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/search"
 )
 
 // operateOnAll starts an operation on all matching jobs.
@@ -26,7 +28,7 @@ const samples = 5
 
 // preview is the output of a dry run.
 type preview struct {
-	sluice.Found
+	search.Found
 	DryRun bool `json:"dry_run"`
 }
 
@@ -39,7 +41,7 @@ func (a *app) operate(ctx context.Context, s *selection, filter sluice.JobFilter
 	if err != nil {
 		return err
 	}
-	op := sluice.Operation{
+	op := operation.Operation{
 		Kind: s.kind, Query: query, DueAt: s.due, Limit: s.filter.limit, Rate: s.pace.rate, Canary: s.pace.canary, StopIfFailed: float64(s.pace.stop),
 	}
 	store, err := a.open(ctx)
@@ -50,7 +52,7 @@ func (a *app) operate(ctx context.Context, s *selection, filter sluice.JobFilter
 	client := a.client(store)
 	limited, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	found, err := client.Preview(limited, query, samples)
+	found, err := search.Preview(limited, store, query, samples)
 	if err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func (a *app) operate(ctx context.Context, s *selection, filter sluice.JobFilter
 	if found.Matched == 0 && !found.More {
 		return a.printActed(verb{name: name}, acted{})
 	}
-	if op, err = client.StartOperation(limited, op, a.act("requested with «sluice»")); err != nil {
+	if op, err = operation.Start(limited, store, op, a.act("requested with «sluice»")); err != nil {
 		return err
 	}
 	a.warnOfNoUpkeep(limited, client)
@@ -68,10 +70,10 @@ func (a *app) operate(ctx context.Context, s *selection, filter sluice.JobFilter
 		return a.printBegun(op)
 	}
 	a.note("operation %s began", op.ID)
-	return a.watchOperation(ctx, client, op)
+	return a.watchOperation(ctx, store, op)
 }
 
-func (a *app) printPreview(found sluice.Found, op sluice.Operation, name string) error {
+func (a *app) printPreview(found search.Found, op operation.Operation, name string) error {
 	return a.printOne(preview{found, true}, func() error {
 		matched := found.Matched
 		if op.Limit > 0 {
@@ -92,7 +94,7 @@ func (a *app) printPreview(found sluice.Found, op sluice.Operation, name string)
 }
 
 // printBegun prints an operation that runs unwatched.
-func (a *app) printBegun(op sluice.Operation) error {
+func (a *app) printBegun(op operation.Operation) error {
 	if a.output == "ids" {
 		_, err := fmt.Fprintln(a.stdout, op.ID)
 		return err
@@ -124,7 +126,7 @@ func (a *app) warnOfNoUpkeep(ctx context.Context, client *sluice.Client) {
 const watchInterval = 250 * time.Millisecond
 
 // watchOperation shows an operation's progress until it ends.
-func (a *app) watchOperation(ctx context.Context, client *sluice.Client, op sluice.Operation) error {
+func (a *app) watchOperation(ctx context.Context, store sluice.Store, op operation.Operation) error {
 	line := a.newProgress("", 0)
 	for !op.State.Ended() || op.EndedAt.IsZero() {
 		line.say(operationLine(op))
@@ -137,7 +139,7 @@ func (a *app) watchOperation(ctx context.Context, client *sluice.Client, op slui
 			a.note("it goes on without this command\n  watch: sluice operations watch %s\n  pause: sluice operations pause %s\n  stop:  sluice operations stop %s", op.ID, op.ID, op.ID)
 			return silentExit(exitInterrupted)
 		}
-		next, err := a.lookAtOperation(ctx, client, op.ID)
+		next, err := a.lookAtOperation(ctx, store, op.ID)
 		if err != nil && ctx.Err() == nil {
 			line.leave()
 			return err
@@ -150,18 +152,18 @@ func (a *app) watchOperation(ctx context.Context, client *sluice.Client, op slui
 	return a.printEnded(op)
 }
 
-func (a *app) lookAtOperation(ctx context.Context, client *sluice.Client, id sluice.ID) (sluice.Operation, error) {
+func (a *app) lookAtOperation(ctx context.Context, store sluice.Store, id sluice.ID) (operation.Operation, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	return client.Operation(ctx, id)
+	return operation.Read(ctx, store, id)
 }
 
 // doneWords name what operations did to jobs.
-var doneWords = map[sluice.OperationKind]string{
-	sluice.OperationRequeue: "requeued", sluice.OperationCancel: "cancelled", sluice.OperationReschedule: "rescheduled", sluice.OperationPrune: "discarded",
+var doneWords = map[operation.Kind]string{
+	operation.KindRequeue: "requeued", operation.KindCancel: "cancelled", operation.KindReschedule: "rescheduled", operation.KindPrune: "discarded",
 }
 
-func doneWord(kind sluice.OperationKind) string {
+func doneWord(kind operation.Kind) string {
 	if word, known := doneWords[kind]; known {
 		return word
 	}
@@ -169,7 +171,7 @@ func doneWord(kind sluice.OperationKind) string {
 }
 
 // operationLine formats an operation's progress; the end of the line matters least.
-func operationLine(op sluice.Operation) string {
+func operationLine(op operation.Operation) string {
 	word := doneWord(op.Kind)
 	parts := []string{strings.ToUpper(word[:1]) + word[1:] + " " + count(op.Done)}
 	total := op.Done + op.Skipped + op.Failed + op.Left()
@@ -178,7 +180,7 @@ func operationLine(op sluice.Operation) string {
 		parts = append(parts, count(total-op.Left())+"/"+count(total))
 	}
 	switch {
-	case op.State == sluice.OperationPaused:
+	case op.State == operation.StatePaused:
 		parts = append(parts, "paused")
 	case op.OnProbation():
 		parts = append(parts, fmt.Sprintf("canary %d/%d ended", op.WatchedEnded, op.Canary))
@@ -195,7 +197,7 @@ func operationLine(op sluice.Operation) string {
 }
 
 // refusals formats how many jobs were not acted on.
-func refusals(op sluice.Operation) (parts []string) {
+func refusals(op operation.Operation) (parts []string) {
 	if op.Skipped > 0 {
 		parts = append(parts, "skipped "+count(op.Skipped))
 	}
@@ -206,7 +208,7 @@ func refusals(op sluice.Operation) (parts []string) {
 }
 
 // printEnded prints an operation's result and returns the exit code.
-func (a *app) printEnded(op sluice.Operation) error {
+func (a *app) printEnded(op operation.Operation) error {
 	err := a.printOne(op, func() error {
 		text := string(op.State) + ": " + atLeast(op) + doneWord(op.Kind) + " " + jobs(op.Done)
 		for _, part := range refusals(op) {
@@ -224,15 +226,15 @@ func (a *app) printEnded(op sluice.Operation) error {
 	switch {
 	case err != nil:
 		return err
-	case op.State == sluice.OperationDone && op.Failed == 0:
+	case op.State == operation.StateDone && op.Failed == 0:
 		return nil
-	case op.State == sluice.OperationFailed && op.Done == 0:
+	case op.State == operation.StateFailed && op.Done == 0:
 		return silentExit(exitFailed)
 	}
 	return silentExit(exitPartly)
 }
 
-func atLeast(op sluice.Operation) string {
+func atLeast(op operation.Operation) string {
 	if op.AtLeast {
 		return "at least "
 	}

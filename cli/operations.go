@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/operation"
 )
 
 func (a *app) operationsCommand() *cobra.Command {
@@ -20,9 +21,9 @@ func (a *app) operationsCommand() *cobra.Command {
 		Example: "  sluice operations ls\n  sluice operations watch 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice operations pause 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason \"bank is slow\"",
 	})
 	command.AddCommand(a.operationsListCommand(), a.operationGetCommand(), a.operationWatchCommand(),
-		a.operationActCommand("pause", "Pause an operation after its current batch; it can resume there", (*sluice.Client).PauseOperation),
-		a.operationActCommand("resume", "Resume a paused operation", (*sluice.Client).ResumeOperation),
-		a.operationActCommand("stop", "End an operation after its current batch; what it did stays done", (*sluice.Client).StopOperation),
+		a.operationActCommand("pause", "Pause an operation after its current batch; it can resume there", operation.Pause),
+		a.operationActCommand("resume", "Resume a paused operation", operation.Resume),
+		a.operationActCommand("stop", "End an operation after its current batch; what it did stays done", operation.Stop),
 		a.operationPaceCommand())
 	return command
 }
@@ -37,15 +38,15 @@ func (a *app) operationsListCommand() *cobra.Command {
 		Example: "  sluice operations ls\n  sluice operations ls --open -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			filter := sluice.OperationFilter{Open: open, Limit: limit}
+			filter := operation.Filter{Open: open, Limit: limit}
 			if before != "" {
 				var err error
 				if filter.Before, err = sluice.ParseID(before); err != nil {
 					return err
 				}
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				found, err := client.Operations(ctx, filter)
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				found, err := operation.List(ctx, store, filter)
 				if err != nil {
 					return err
 				}
@@ -53,7 +54,7 @@ func (a *app) operationsListCommand() *cobra.Command {
 					a.note("no operations")
 					return nil
 				}
-				return printList(a, found, func(op sluice.Operation) string { return op.ID.String() }, operationColumns())
+				return printList(a, found, func(op operation.Operation) string { return op.ID.String() }, operationColumns())
 			})
 		},
 	}
@@ -63,28 +64,28 @@ func (a *app) operationsListCommand() *cobra.Command {
 	return command
 }
 
-func operationColumns() []column[sluice.Operation] {
-	figure := func(title string, of func(sluice.Operation) int) column[sluice.Operation] {
-		return column[sluice.Operation]{title, func(op sluice.Operation) string { return count(of(op)) }, true}
+func operationColumns() []column[operation.Operation] {
+	figure := func(title string, of func(operation.Operation) int) column[operation.Operation] {
+		return column[operation.Operation]{title, func(op operation.Operation) string { return count(of(op)) }, true}
 	}
-	return []column[sluice.Operation]{
-		{"ID", func(op sluice.Operation) string { return op.ID.String() }, false},
-		{"KIND", func(op sluice.Operation) string { return string(op.Kind) }, false},
-		{"QUEUE", func(op sluice.Operation) string { return orDash(op.Query.Queue) }, false},
-		{"STATE", func(op sluice.Operation) string { return string(op.State) }, false},
-		figure("DONE", func(op sluice.Operation) int { return op.Done }),
-		figure("SKIPPED", func(op sluice.Operation) int { return op.Skipped }),
-		figure("REFUSED", func(op sluice.Operation) int { return op.Failed }),
-		figure("LEFT", sluice.Operation.Left),
-		{"BEGAN", func(op sluice.Operation) string { return ago(op.CreatedAt) }, true},
-		{"BY", func(op sluice.Operation) string { return op.By }, false},
-		{"REASON", func(op sluice.Operation) string { return orDash(op.Reason) }, false},
+	return []column[operation.Operation]{
+		{"ID", func(op operation.Operation) string { return op.ID.String() }, false},
+		{"KIND", func(op operation.Operation) string { return string(op.Kind) }, false},
+		{"QUEUE", func(op operation.Operation) string { return orDash(op.Query.Queue) }, false},
+		{"STATE", func(op operation.Operation) string { return string(op.State) }, false},
+		figure("DONE", func(op operation.Operation) int { return op.Done }),
+		figure("SKIPPED", func(op operation.Operation) int { return op.Skipped }),
+		figure("REFUSED", func(op operation.Operation) int { return op.Failed }),
+		figure("LEFT", operation.Operation.Left),
+		{"BEGAN", func(op operation.Operation) string { return ago(op.CreatedAt) }, true},
+		{"BY", func(op operation.Operation) string { return op.By }, false},
+		{"REASON", func(op operation.Operation) string { return orDash(op.Reason) }, false},
 	}
 }
 
 // operationDetail is an operation with its audit.
 type operationDetail struct {
-	sluice.Operation
+	operation.Operation
 	Audit []sluice.AuditEntry `json:"audit"`
 }
 
@@ -95,8 +96,8 @@ func (a *app) operationGetCommand() *cobra.Command {
 		Example: "  sluice operations get 01a1fb72-1dea-7abc-8fc6-99e4817522bb",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.withJob(command.Context(), args[0], func(ctx context.Context, client *sluice.Client, id sluice.ID) error {
-				op, err := client.Operation(ctx, id)
+			return a.withJob(command.Context(), args[0], func(ctx context.Context, store sluice.Store, client *sluice.Client, id sluice.ID) error {
+				op, err := operation.Read(ctx, store, id)
 				if err != nil {
 					return err
 				}
@@ -110,7 +111,7 @@ func (a *app) operationGetCommand() *cobra.Command {
 	}
 }
 
-func (a *app) printOperation(op sluice.Operation, told []sluice.AuditEntry) error {
+func (a *app) printOperation(op operation.Operation, told []sluice.AuditEntry) error {
 	query, err := json.Marshal(op.Query)
 	if err != nil {
 		return err
@@ -147,7 +148,7 @@ func (a *app) printOperation(op sluice.Operation, told []sluice.AuditEntry) erro
 	return err
 }
 
-func expected(op sluice.Operation) string {
+func expected(op operation.Operation) string {
 	if op.ExpectedMore {
 		return "at least " + count(op.Expected)
 	}
@@ -183,29 +184,28 @@ func (a *app) operationWatchCommand() *cobra.Command {
 				return err
 			}
 			defer a.close(store)
-			client := a.client(store)
-			op, err := a.lookAtOperation(ctx, client, id)
+			op, err := a.lookAtOperation(ctx, store, id)
 			if err != nil {
 				return err
 			}
 			if op.EndedAt.IsZero() {
-				a.warnOfNoUpkeep(ctx, client)
+				a.warnOfNoUpkeep(ctx, a.client(store))
 			}
-			return a.watchOperation(ctx, client, op)
+			return a.watchOperation(ctx, store, op)
 		},
 	}
 }
 
 // operationActCommand makes a command that changes an operation.
-func (a *app) operationActCommand(name, says string, do func(*sluice.Client, context.Context, sluice.ID, sluice.Act) (sluice.Operation, error)) *cobra.Command {
+func (a *app) operationActCommand(name, says string, do func(context.Context, sluice.Store, sluice.ID, sluice.Act) (operation.Operation, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     name + " ID",
 		Short:   says,
 		Example: fmt.Sprintf("  sluice operations %s 01a1fb72-1dea-7abc-8fc6-99e4817522bb --reason \"bank is slow\"", name),
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.changeOperation(command.Context(), args[0], func(ctx context.Context, client *sluice.Client, id sluice.ID) (sluice.Operation, error) {
-				return do(client, ctx, id, a.act(""))
+			return a.changeOperation(command.Context(), args[0], func(ctx context.Context, store sluice.Store, id sluice.ID) (operation.Operation, error) {
+				return do(ctx, store, id, a.act(""))
 			})
 		},
 	}
@@ -222,16 +222,16 @@ func (a *app) operationPaceCommand() *cobra.Command {
 			if err != nil {
 				return usagef("the rate %w", err)
 			}
-			return a.changeOperation(command.Context(), args[0], func(ctx context.Context, client *sluice.Client, id sluice.ID) (sluice.Operation, error) {
-				return client.PaceOperation(ctx, id, pace, a.act(""))
+			return a.changeOperation(command.Context(), args[0], func(ctx context.Context, store sluice.Store, id sluice.ID) (operation.Operation, error) {
+				return operation.SetRate(ctx, store, id, pace, a.act(""))
 			})
 		},
 	}
 }
 
-func (a *app) changeOperation(ctx context.Context, text string, change func(context.Context, *sluice.Client, sluice.ID) (sluice.Operation, error)) error {
-	return a.withJob(ctx, text, func(ctx context.Context, client *sluice.Client, id sluice.ID) error {
-		op, err := change(ctx, client, id)
+func (a *app) changeOperation(ctx context.Context, text string, change func(context.Context, sluice.Store, sluice.ID) (operation.Operation, error)) error {
+	return a.withJob(ctx, text, func(ctx context.Context, store sluice.Store, _ *sluice.Client, id sluice.ID) error {
+		op, err := change(ctx, store, id)
 		if err != nil {
 			return err
 		}

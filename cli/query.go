@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/search"
 )
 
 // queryFlags select jobs by what needs reading each job.
@@ -31,8 +33,8 @@ func (f *queryFlags) add(command *cobra.Command) {
 }
 
 // query combines a filter and these flags.
-func (f *queryFlags) query(filter sluice.JobFilter) (q sluice.JobQuery, err error) {
-	q = sluice.JobQuery{
+func (f *queryFlags) query(filter sluice.JobFilter) (q search.Query, err error) {
+	q = search.Query{
 		Queue: filter.Queue, Tenant: filter.Tenant, Key: filter.Key, States: filter.States, Labels: filter.Labels,
 		MinAttempts: filter.MinAttempts, MinRecoveries: filter.MinRecoveries,
 		Fingerprint: f.fingerprint, Error: f.error,
@@ -61,10 +63,10 @@ type paceFlags struct {
 // paceNames are the flags that turn an act on many jobs into an operation.
 var paceNames = []string{"rate", "canary", "stop-if-failed", "detach"}
 
-func (f *paceFlags) add(command *cobra.Command, kind sluice.OperationKind) {
+func (f *paceFlags) add(command *cobra.Command, kind operation.Kind) {
 	flags := command.Flags()
 	flags.Var(rate{&f.rate}, "rate", "rate, such as 20/s; upkeep does it")
-	if kind == sluice.OperationRequeue {
+	if kind == operation.KindRequeue {
 		flags.IntVar(&f.canary, "canary", 0, "requeue this many first and wait; upkeep does it")
 		flags.Var(&f.stop, "stop-if-failed", "stop if a larger share of watched jobs fails again, such as 10% (with --canary: 10%)")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 )
 
 // queueRow is a queue with its counts.
@@ -44,12 +45,12 @@ part of a name.`, count(sluice.DepthLimit)),
 			if err := checkChosen(chosen, limit); err != nil {
 				return err
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
 				queues, err := a.chosenQueues(ctx, client, chosen, limit)
 				if err != nil {
 					return err
 				}
-				rows, err := queueRows(ctx, client, queues)
+				rows, err := queueRows(ctx, store, queues)
 				if err != nil {
 					return err
 				}
@@ -182,10 +183,10 @@ func matchesAny(name string, patterns []string) bool {
 	})
 }
 
-func queueRows(ctx context.Context, client *sluice.Client, queues []sluice.Queue) ([]queueRow, error) {
+func queueRows(ctx context.Context, store sluice.Store, queues []sluice.Queue) ([]queueRow, error) {
 	var rows []queueRow
 	for _, q := range queues {
-		depth, err := client.Depth(ctx, q.Name)
+		depth, err := store.Depth(ctx, q.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +195,7 @@ func queueRows(ctx context.Context, client *sluice.Client, queues []sluice.Queue
 			planRows([]sluice.Queue{q}), q.Wrong, q.Settings.Engine,
 		}
 		if row.Paused {
-			by, err := client.PausedBy(ctx, q)
+			by, err := explain.PausedBy(ctx, store, q)
 			if err != nil {
 				return nil, err
 			}

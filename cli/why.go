@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 )
 
 func (a *app) whyCommand() *cobra.Command {
@@ -18,8 +19,8 @@ func (a *app) whyCommand() *cobra.Command {
 		Example: "  sluice why 01a1fb72-1dea-7abc-8fc6-99e4817522bb\n  sluice why 01a1fb72-1dea-7abc-8fc6-99e4817522bb -o json",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.withJob(command.Context(), args[0], func(ctx context.Context, client *sluice.Client, id sluice.ID) error {
-				why, err := client.Why(ctx, id)
+			return a.withJob(command.Context(), args[0], func(ctx context.Context, store sluice.Store, _ *sluice.Client, id sluice.ID) error {
+				why, err := explain.Job(ctx, store, id)
 				if err != nil {
 					return fmt.Errorf("job %s: %w", id, err)
 				}
@@ -30,16 +31,16 @@ func (a *app) whyCommand() *cobra.Command {
 	}
 }
 
-func (a *app) printWhy(why sluice.Explanation) error {
-	err := printTable(a, why.Gates, []column[sluice.Gate]{
-		{"GATE", func(g sluice.Gate) string { return g.Name }, false},
-		{"", func(g sluice.Gate) string {
+func (a *app) printWhy(why explain.Explanation) error {
+	err := printTable(a, why.Gates, []column[explain.Gate]{
+		{"GATE", func(g explain.Gate) string { return g.Name }, false},
+		{"", func(g explain.Gate) string {
 			if g.Open {
 				return "open"
 			}
 			return "CLOSED"
 		}, false},
-		{"BECAUSE", func(g sluice.Gate) string { return g.Says }, false},
+		{"BECAUSE", func(g explain.Gate) string { return g.Says }, false},
 	})
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func (a *app) printWhy(why sluice.Explanation) error {
 	return nil
 }
 
-func startSentence(why sluice.Explanation) string {
+func startSentence(why explain.Explanation) string {
 	switch wait := why.Start.Sub(why.Now); {
 	case why.Start.IsZero():
 		return "when it starts is not known: it depends on the gates that are closed"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/explain"
 )
 
 func (b *bank) cancel(ids ...sluice.ID) {
@@ -140,7 +141,7 @@ func TestRequeuedJobAndItsTenantWaitForARunThatDoesNotHeedItsCancel(t *testing.T
 		if began := b.engine.refs(); !slices.Equal(began, refs[first:first+1]) {
 			b.Fatalf("%q began while the first run was open", began)
 		}
-		why, err := b.client.Why(b.Context(), ids[first])
+		why, err := explain.Job(b.Context(), b.store, ids[first])
 		b.must(err)
 		if closed := why.Closed(); len(closed) == 0 || closed[0].Name != "open_run" || !strings.Contains(closed[0].Says, refs[first]) {
 			b.Errorf("it is said to wait for %+v", closed)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/explain"
 )
 
 // keeps says how long the engine keeps runs that ended.
@@ -205,7 +206,7 @@ func TestRunsThatNoWorkerWaitsForAreToldOf(t *testing.T) {
 		b.want(sluice.StateDispatched, 1)
 		says := `no worker polls task queue "payers" in namespace "billing"`
 		why := func() string {
-			out, err := b.client.Why(b.Context(), id)
+			out, err := explain.Job(b.Context(), b.store, id)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -13,6 +13,8 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
@@ -159,7 +161,7 @@ func (w *world) mustHave() {
 	w.ok(w.client.Cancel(ctx, []sluice.ID{stray}, by("never mind")))
 	w.ok(w.client.Requeue(ctx, []sluice.ID{stray}, by("after all"))) // waits for its run
 	w.ok(w.client.Terminate(ctx, []sluice.ID{stray}, by("it hangs")))
-	_, err = w.client.StartOperation(ctx, sluice.Operation{Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Queue: "plain"}, Rate: sluice.RatePerSecond(20)}, by("redrive"))
+	_, err = operation.Start(ctx, w.store, operation.Operation{Kind: operation.KindRequeue, Query: search.Query{Queue: "plain"}, Rate: sluice.RatePerSecond(20)}, by("redrive"))
 	w.ok(err)
 	dead := w.add("plain", sluice.EnqueueOptions{Priority: 1, MaxAttempts: 1})
 	w.add("plain", sluice.EnqueueOptions{After: []sluice.ID{dead}, AfterFailure: sluice.FailureWaits})

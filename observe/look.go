@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
 )
 
@@ -36,8 +37,8 @@ func (s *store) Jobs(ctx context.Context, filter sluice.JobFilter) (sluice.Page,
 	return do(ctx, s, "jobs", filter.Queue, func(ctx context.Context) (sluice.Page, error) { return s.Store.Jobs(ctx, filter) })
 }
 
-func (s *store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
-	return do(ctx, s, "outlook", "", func(ctx context.Context) (sluice.Outlook, error) { return s.Store.Outlook(ctx, id) })
+func (s *store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, error) {
+	return do(ctx, s, "outlook", "", func(ctx context.Context) (explain.Outlook, error) { return s.explanations.Outlook(ctx, id) })
 }
 
 func (s *store) Depth(ctx context.Context, queue string) (sluice.Depth, error) {

@@ -8,7 +8,9 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -16,22 +18,26 @@ import (
 type store struct {
 	sluice.Store
 	alerts
+	explanations
 	forecasts
+	operations
 	stats
 	observers []Observer
 }
 
 // Distinct names let the struct embed several ports, all named Store.
 type (
-	alerts    = alert.Store
-	forecasts = forecast.Store
-	stats     = stat.Store
+	alerts       = alert.Store
+	explanations = explain.Store
+	forecasts    = forecast.Store
+	operations   = operation.Store
+	stats        = stat.Store
 )
 
 // Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
 // reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), alert.Given(inner), forecast.Given(inner), stat.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), alert.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), stat.Given(inner), given(observers)}
 }
 
 // given leaves out nil observers.

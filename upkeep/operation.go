@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/operation"
 )
 
 // operating carries out operations outside the rounds, so that recovery does not wait for them.
@@ -67,16 +68,16 @@ func (u *Upkeep) operateIf(ctx context.Context, all bool, done *Done) (err error
 // operate takes steps of all open operations until the budget is used up. With a budget of 0, it stops when
 // each operation has to wait. done is the number of jobs acted on.
 func (u *Upkeep) operate(ctx context.Context, budget time.Duration) (done int, err error) {
-	open, err := u.store.Operations(ctx, sluice.OperationFilter{Open: true, Limit: openOperations})
+	open, err := operation.Given(u.store).Operations(ctx, operation.Filter{Open: true, Limit: openOperations})
 	if err != nil {
 		return 0, fmt.Errorf("list operations: %w", err)
 	}
 	var failed []error
 	for until := time.Now().Add(budget); len(open) > 0 && ctx.Err() == nil; {
 		wait := time.Duration(-1)
-		var rest []sluice.Operation
+		var rest []operation.Operation
 		for _, op := range open {
-			next, pause, err := u.client.CarryOut(ctx, op, u.holder.ID)
+			next, pause, err := operation.CarryOut(ctx, u.store, op, u.holder.ID)
 			done += max(0, next.Done-op.Done)
 			switch {
 			case errors.Is(err, sluice.ErrConflict): // another process was quicker; the next round sees its step
@@ -115,7 +116,7 @@ func rested(ctx context.Context, wait time.Duration) {
 }
 
 // tellOperation logs that an operation has ended.
-func (u *Upkeep) tellOperation(before, op sluice.Operation) {
+func (u *Upkeep) tellOperation(before, op operation.Operation) {
 	if before.State == op.State || !op.State.Ended() {
 		return
 	}

@@ -34,7 +34,7 @@ const (
 	First Kind = "first"
 	// Wave starts jobs, all due at one instant, at a rate.
 	Wave Kind = "wave"
-	// Looks times Client.Why beside many waiting jobs.
+	// Looks times explain.Job beside many waiting jobs.
 	Looks Kind = "looks"
 	// Waves times forecasts, and the count that they need.
 	Waves Kind = "waves"
@@ -100,7 +100,7 @@ type Task struct {
 	// Schema is the SQL of a schema that a system cannot install itself (goqite).
 	Schema string
 
-	// Jobs is the number of jobs that are stored, or of timed calls: claims, scrapes, forecasts, searches, Client.Why.
+	// Jobs is the number of jobs that are stored, or of timed calls: claims, scrapes, forecasts, searches, explain.Job.
 	// In a First cell, Jobs is the number of queues.
 	Jobs int
 	// Slots bounds the concurrent handlers.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -97,7 +98,7 @@ func waveResult(task Task, starts []time.Time, burst int) (Result, error) {
 	return result, nil
 }
 
-// measureLooks times Client.Why beside many waiting jobs.
+// measureLooks times explain.Job beside many waiting jobs.
 func measureLooks(ctx context.Context, task Task) (Result, error) {
 	store, err := openStore(ctx, task)
 	if err != nil {
@@ -124,7 +125,7 @@ func measureLooks(ctx context.Context, task Task) (Result, error) {
 	took := make([]float64, 0, len(page.Jobs))
 	for _, job := range page.Jobs {
 		begun := time.Now()
-		if _, err := client.Why(ctx, job.ID); err != nil {
+		if _, err := explain.Job(ctx, store, job.ID); err != nil {
 			return nil, err
 		}
 		took = append(took, millis(time.Since(begun)))

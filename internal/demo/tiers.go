@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 )
 
 // Grants are the limits of the demo's queue for each tier: the preset concurrency limits, and
@@ -158,7 +159,7 @@ func (b *tierBook) standingOf(ctx context.Context, job sluice.Job) (*standing, e
 			return nil, err
 		}
 	}
-	outlook, err := b.store.Outlook(ctx, job.ID)
+	outlook, err := explain.Given(b.store).Outlook(ctx, job.ID)
 	if err != nil {
 		return nil, err
 	}

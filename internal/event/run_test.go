@@ -18,6 +18,8 @@ import (
 	"github.com/sluice-queue/sluice/forward"
 	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
@@ -373,7 +375,7 @@ func tend(t *testing.T, s *shop) {
 	must(t, err)
 	s.queue("old", func(*sluice.Settings) {})
 	s.add("old", `"fine"`, "")
-	_, err = s.client.StartOperation(s.ctx, sluice.Operation{Kind: sluice.OperationCancel, Query: sluice.JobQuery{Queue: "old"}}, act)
+	_, err = operation.Start(s.ctx, s.store, operation.Operation{Kind: operation.KindCancel, Query: search.Query{Queue: "old"}}, act)
 	must(t, err)
 	s.store.fail(errGone, "expire", "leave")
 	go func() { _ = upkeep.New(s.store, upkeep.Options{Logger: s.logger}).Run(s.ctx) }()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 )
 
 const (
@@ -141,7 +142,7 @@ func (t *Tenants) lookForFull(ctx context.Context, of *tenants) {
 			continue
 		}
 		looks++
-		outlook, err := t.store.Outlook(ctx, of.jobs[tenant].ID)
+		outlook, err := explain.Given(t.store).Outlook(ctx, of.jobs[tenant].ID)
 		switch {
 		case errors.Is(err, sluice.ErrNotFound), err == nil && outlook.Held == 0:
 			t.forget(of.queue.Name, tenant)

@@ -12,17 +12,25 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
 // runDyingUpkeep is an upkeep process that is killed at some step of an operation.
 func runDyingUpkeep(ctx context.Context, store sluice.Store) error {
-	return upkeep.New(dyingStore{store}, upkeep.Options{Interval: 20 * time.Millisecond, Logger: quiet}).Run(ctx)
+	return upkeep.New(dyingStore{store, operation.Given(store)}, upkeep.Options{Interval: 20 * time.Millisecond, Logger: quiet}).Run(ctx)
 }
 
 // dyingStore is a store whose process is killed after every second verb of operations: when a batch was decided on, when it
 // was acted on, and when its counts were stored.
-type dyingStore struct{ sluice.Store }
+type dyingStore struct {
+	sluice.Store
+	operations
+}
+
+// operations keeps the embedded ports apart.
+type operations = operation.Store
 
 func (s dyingStore) die() {
 	if rand.IntN(2) == 0 {
@@ -37,8 +45,8 @@ func (s dyingStore) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act
 	return errs, err
 }
 
-func (s dyingStore) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
-	saved, err := s.Store.SaveOperation(ctx, op, act)
+func (s dyingStore) SaveOperation(ctx context.Context, op operation.Operation, act sluice.Act) (operation.Operation, error) {
+	saved, err := s.operations.SaveOperation(ctx, op, act)
 	s.die()
 	return saved, err
 }
@@ -62,8 +70,8 @@ func TestRedriveWhoseUpkeepIsKilledRequeuesEachJobOnce(t *testing.T) {
 			}
 			for b.work(func(sluice.ID) bool { return false }) > 0 {
 			}
-			op, err := b.client.StartOperation(t.Context(), sluice.Operation{
-				Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Queue: b.queue}, Canary: 50, StopIfFailed: 0.9,
+			op, err := operation.Start(t.Context(), b.store, operation.Operation{
+				Kind: operation.KindRequeue, Query: search.Query{Queue: b.queue}, Canary: 50, StopIfFailed: 0.9,
 			}, sluice.Act{By: "ada", Reason: "bank is back"})
 			if err != nil {
 				t.Fatal(err)
@@ -72,7 +80,7 @@ func TestRedriveWhoseUpkeepIsKilledRequeuesEachJobOnce(t *testing.T) {
 			for b.work(well) > 0 {
 			}
 			t.Logf("upkeep was killed %d times; %d watched, %d failed again", killed, op.WatchedEnded, op.WatchedFailed)
-			if op.State != sluice.OperationDone || op.Done != redriven || op.Skipped != 0 || op.Failed != 0 || op.AtLeast || killed < 2 {
+			if op.State != operation.StateDone || op.Done != redriven || op.Skipped != 0 || op.Failed != 0 || op.AtLeast || killed < 2 {
 				t.Errorf("%+v", op)
 			}
 			b.requeuedOnceEach(op)
@@ -85,7 +93,7 @@ func well(id sluice.ID) bool { return id[15]%10 < 7 }
 
 // redrive lets an operation be carried out to its end by two processes at a time, each of which is killed before long, while
 // a worker fails three jobs of ten.
-func (b *bank) redrive(op *sluice.Operation) (killed int) {
+func (b *bank) redrive(op *operation.Operation) (killed int) {
 	b.Helper()
 	carriers := []*exec.Cmd{b.spawn("dying upkeep"), b.spawn("dying upkeep")}
 	ended := make(chan int, len(carriers))
@@ -111,7 +119,7 @@ func (b *bank) redrive(op *sluice.Operation) (killed int) {
 			b.work(well)
 		}
 		var err error
-		if *op, err = b.client.Operation(b.Context(), op.ID); err != nil {
+		if *op, err = operation.Read(b.Context(), b.store, op.ID); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -149,7 +157,7 @@ func (b *bank) work(well func(sluice.ID) bool) int {
 }
 
 // requeuedOnceEach makes sure that every job has had one more life, and that the audit tells of it once.
-func (b *bank) requeuedOnceEach(op sluice.Operation) {
+func (b *bank) requeuedOnceEach(op operation.Operation) {
 	b.Helper()
 	told := make(map[sluice.ID]int)
 	filter := sluice.AuditFilter{Object: sluice.ObjectJob, Name: b.queue, Limit: 10_000}

@@ -1,9 +1,10 @@
-// Package feature holds the code that packages of features share: alert, forecast and stat find their port in a store, and
-// refuse bad fields, in the same way.
+// Package feature holds the code that the packages of features share: they find their port in a store, refuse bad fields and
+// read pages in the same way.
 package feature
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/sluice-queue/sluice"
 )
@@ -23,3 +24,22 @@ func Port[T any](store sluice.Store, lacks string) (port T, err error) {
 
 // Invalid returns a [sluice.ErrInvalid] of a field that breaks a rule.
 func Invalid(field, rule string) error { return &sluice.InvalidError{Field: field, Rule: rule} }
+
+// Instant returns an instant as every store can keep it: in UTC and whole microseconds.
+func Instant(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}
+
+// PageSize returns the size of a page: the limit, from 1 to 10,000, or 100 for 0. Another limit is a [sluice.ErrInvalid].
+func PageSize(limit int) (int, error) {
+	switch {
+	case limit == 0:
+		return 100, nil
+	case limit < 0 || limit > 10_000:
+		return 0, Invalid("limit", fmt.Sprintf("%d is not from 1 to 10000", limit))
+	}
+	return limit, nil
+}

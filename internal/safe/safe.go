@@ -14,20 +14,26 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/stat"
 )
 
 type (
 	// The two names keep the embedded ports apart.
-	alerts    = alert.Store
-	forecasts = forecast.Store
-	stats     = stat.Store
+	alerts       = alert.Store
+	explanations = explain.Store
+	forecasts    = forecast.Store
+	operations   = operation.Store
+	stats        = stat.Store
 
 	store struct {
 		sluice.Store
 		alerts
+		explanations
 		forecasts
+		operations
 		stats
 	}
 )
@@ -35,7 +41,7 @@ type (
 // Store returns a store whose panics are errors. For a nil store, every method returns an error,
 // too.
 func Store(inner sluice.Store) sluice.Store {
-	return store{sluice.GivenStore(inner), alert.Given(inner), forecast.Given(inner), stat.Given(inner)}
+	return store{sluice.GivenStore(inner), alert.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), stat.Given(inner)}
 }
 
 // Unwrap returns the inner store.

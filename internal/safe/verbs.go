@@ -7,7 +7,9 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -196,9 +198,9 @@ func (s store) Jobs(ctx context.Context, filter sluice.JobFilter) (_ sluice.Page
 	return s.Store.Jobs(ctx, filter)
 }
 
-func (s store) Outlook(ctx context.Context, id sluice.ID) (_ sluice.Outlook, err error) {
+func (s store) Outlook(ctx context.Context, id sluice.ID) (_ explain.Outlook, err error) {
 	defer s.caught(&err)
-	return s.Store.Outlook(ctx, id)
+	return s.explanations.Outlook(ctx, id)
 }
 
 func (s store) Depth(ctx context.Context, queue string) (_ sluice.Depth, err error) {
@@ -306,19 +308,19 @@ func (s store) Delete(ctx context.Context, object sluice.Object, name string, ac
 	return s.Store.Delete(ctx, object, name, act)
 }
 
-func (s store) SaveOperation(ctx context.Context, operation sluice.Operation, act sluice.Act) (_ sluice.Operation, err error) {
+func (s store) SaveOperation(ctx context.Context, op operation.Operation, act sluice.Act) (_ operation.Operation, err error) {
 	defer s.caught(&err)
-	return s.Store.SaveOperation(ctx, operation, act)
+	return s.operations.SaveOperation(ctx, op, act)
 }
 
-func (s store) Operation(ctx context.Context, id sluice.ID) (_ sluice.Operation, err error) {
+func (s store) Operation(ctx context.Context, id sluice.ID) (_ operation.Operation, err error) {
 	defer s.caught(&err)
-	return s.Store.Operation(ctx, id)
+	return s.operations.Operation(ctx, id)
 }
 
-func (s store) Operations(ctx context.Context, filter sluice.OperationFilter) (_ []sluice.Operation, err error) {
+func (s store) Operations(ctx context.Context, filter operation.Filter) (_ []operation.Operation, err error) {
 	defer s.caught(&err)
-	return s.Store.Operations(ctx, filter)
+	return s.operations.Operations(ctx, filter)
 }
 
 func (s store) Beat(ctx context.Context, holder sluice.Holder) (err error) {

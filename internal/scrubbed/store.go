@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/internal/safe"
+	"github.com/sluice-queue/sluice/operation"
 )
 
 // Store returns a store that scrubs a holder's texts before it stores them. These are errors,
@@ -15,16 +16,21 @@ import (
 // because holders call it from their own goroutines.
 func Store(store sluice.Store, clean func(string) string) sluice.Store {
 	inner := safe.Store(store)
-	return &scrubbing{inner, alert.Given(inner), Text(clean)}
+	return &scrubbing{inner, alert.Given(inner), operation.Given(inner), Text(clean)}
 }
 
 type scrubbing struct {
 	sluice.Store
 	alerts
+	operations
 	clean func(string) string
 }
 
-type alerts = alert.Store // its name keeps it apart from the other port
+// Distinct names keep the embedded ports apart.
+type (
+	alerts     = alert.Store
+	operations = operation.Store
+)
 
 // Unwrap returns the inner store.
 func (s *scrubbing) Unwrap() sluice.Store { return s.Store }
@@ -65,9 +71,9 @@ func (s *scrubbing) Beat(ctx context.Context, holder sluice.Holder) error {
 }
 
 // SaveOperation scrubs the reason why the operation was paused or stopped, or has failed.
-func (s *scrubbing) SaveOperation(ctx context.Context, operation sluice.Operation, act sluice.Act) (sluice.Operation, error) {
-	operation.Why = s.clean(operation.Why)
-	return s.Store.SaveOperation(ctx, operation, act)
+func (s *scrubbing) SaveOperation(ctx context.Context, op operation.Operation, act sluice.Act) (operation.Operation, error) {
+	op.Why = s.clean(op.Why)
+	return s.operations.SaveOperation(ctx, op, act)
 }
 
 // SettleNotices scrubs the errors of notifications.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/memory"
@@ -205,7 +206,7 @@ func TestAQueueIsPausedByKeysWithAReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by, err := client.PausedBy(t.Context(), queues[0])
+	by, err := explain.PausedBy(t.Context(), store, queues[0])
 	if err != nil {
 		t.Fatal(err)
 	}

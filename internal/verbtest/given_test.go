@@ -24,16 +24,20 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/forward"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/verbtest"
 	"github.com/sluice-queue/sluice/metric"
 	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/scrub"
+	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/store/postgres"
@@ -106,8 +110,11 @@ func executed(store sluice.Store) only {
 	return only{e.Run}
 }
 
-// silence is one that can be stored.
-var silence = alert.Silence{During: time.Hour}
+// A silence and an operation that can be stored.
+var (
+	silence    = alert.Silence{During: time.Hour}
+	cancelling = operation.Operation{Kind: operation.KindCancel, State: operation.StateRunning}
+)
 
 // calls are functions and methods that are given nil. Each must give an ErrInvalid.
 var calls = map[string]func(ctx context.Context) error{
@@ -160,6 +167,34 @@ var calls = map[string]func(ctx context.Context) error{
 	"stat.OfTenant": func(ctx context.Context) error { _, err := stat.OfTenant(ctx, nil, "x", "x", 0); return err },
 	"stat.OfTenants": func(ctx context.Context) error {
 		_, err := stat.OfTenants(ctx, nil, sluice.QueueFilter{}, 0)
+		return err
+	},
+	"deadletter.Read":  func(ctx context.Context) error { _, err := deadletter.Read(ctx, nil, nil, 0); return err },
+	"explain.Job":      func(ctx context.Context) error { _, err := explain.Job(ctx, nil, sluice.NewID()); return err },
+	"explain.PausedBy": func(ctx context.Context) error { _, err := explain.PausedBy(ctx, nil, sluice.Queue{}); return err },
+	"explain.Given":    func(ctx context.Context) error { _, err := explain.Given(nil).Outlook(ctx, sluice.NewID()); return err },
+	"search.Jobs":      func(ctx context.Context) error { _, err := search.Jobs(ctx, nil, search.Query{}, 1); return err },
+	"search.Preview":   func(ctx context.Context) error { _, err := search.Preview(ctx, nil, search.Query{}, 1); return err },
+	"search.ReadPage": func(ctx context.Context) error {
+		_, err := search.ReadPage(ctx, nil, search.Query{}, search.Place{}, 1)
+		return err
+	},
+	"operation.Start":  func(ctx context.Context) error { _, err := operation.Start(ctx, nil, cancelling, act); return err },
+	"operation.Read":   func(ctx context.Context) error { _, err := operation.Read(ctx, nil, sluice.NewID()); return err },
+	"operation.List":   func(ctx context.Context) error { _, err := operation.List(ctx, nil, operation.Filter{}); return err },
+	"operation.Pause":  func(ctx context.Context) error { _, err := operation.Pause(ctx, nil, sluice.NewID(), act); return err },
+	"operation.Resume": func(ctx context.Context) error { _, err := operation.Resume(ctx, nil, sluice.NewID(), act); return err },
+	"operation.Stop":   func(ctx context.Context) error { _, err := operation.Stop(ctx, nil, sluice.NewID(), act); return err },
+	"operation.SetRate": func(ctx context.Context) error {
+		_, err := operation.SetRate(ctx, nil, sluice.NewID(), sluice.Rate{}, act)
+		return err
+	},
+	"operation.CarryOut": func(ctx context.Context) error {
+		_, _, err := operation.CarryOut(ctx, nil, cancelling, "h")
+		return err
+	},
+	"operation.Given": func(ctx context.Context) error {
+		_, err := operation.Given(nil).Operation(ctx, sluice.NewID())
 		return err
 	},
 	"alert.Read":         func(ctx context.Context) error { _, err := alert.Read(ctx, nil); return err },

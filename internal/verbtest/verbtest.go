@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/operation"
 )
 
 // Call calls each method of a store except Close and Watch with filled arguments, and returns the
@@ -72,14 +73,14 @@ func call(ctx context.Context, method reflect.Value, name string, errs map[strin
 
 // samples are values of types that need particular values.
 var samples = map[reflect.Type]any{
-	reflect.TypeFor[time.Time]():             time.Unix(1e9, 0),
-	reflect.TypeFor[time.Duration]():         time.Second,
-	reflect.TypeFor[json.RawMessage]():       json.RawMessage(`{}`),
-	reflect.TypeFor[sluice.State]():          sluice.StateCompleted,
-	reflect.TypeFor[sluice.Event]():          sluice.EventComplete,
-	reflect.TypeFor[sluice.Settings]():       sluice.DefaultSettings(),
-	reflect.TypeFor[sluice.Object]():         sluice.ObjectTier,
-	reflect.TypeFor[sluice.OperationState](): sluice.OperationRunning,
+	reflect.TypeFor[time.Time]():       time.Unix(1e9, 0),
+	reflect.TypeFor[time.Duration]():   time.Second,
+	reflect.TypeFor[json.RawMessage](): json.RawMessage(`{}`),
+	reflect.TypeFor[sluice.State]():    sluice.StateCompleted,
+	reflect.TypeFor[sluice.Event]():    sluice.EventComplete,
+	reflect.TypeFor[sluice.Settings](): sluice.DefaultSettings(),
+	reflect.TypeFor[sluice.Object]():   sluice.ObjectTier,
+	reflect.TypeFor[operation.State](): operation.StateRunning,
 }
 
 // fill returns a value that is not zero, so that the method has something to do.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
@@ -88,30 +89,30 @@ func chosen(j *job, f sluice.JobFilter) bool {
 }
 
 // Outlook returns the facts that decide when a job starts.
-func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
+func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return sluice.Outlook{}, err
+		return explain.Outlook{}, err
 	}
 	defer leave()
 	job := s.jobs[id]
 	if job == nil {
-		return sluice.Outlook{}, sluice.ErrNotFound
+		return explain.Outlook{}, sluice.ErrNotFound
 	}
 	l, settings := s.lane(job.Queue), s.settings(job.Queue)
-	out := sluice.Outlook{Now: s.now().UTC(), InFlight: min(l.inFlight(), sluice.OutlookLimit)}
+	out := explain.Outlook{Now: s.now().UTC(), InFlight: min(l.inFlight(), explain.OutlookLimit)}
 	bucket := l.bucket.Filled(settings, out.Now)
 	out.Tokens, out.TokenWait = bucket.Tokens, l.window.Wait(settings, bucket, out.Now)
 	s.tenantOutlook(&out, l, job)
 	out.StrayRuns = s.straysOf(id)
-	out.StrayRuns = out.StrayRuns[:min(len(out.StrayRuns), sluice.HoldingLimit)]
+	out.StrayRuns = out.StrayRuns[:min(len(out.StrayRuns), explain.HoldingLimit)]
 	if job.State != sluice.StateQueued {
 		return out, nil
 	}
 	for _, other := range s.jobs {
 		if other.live && other.State == sluice.StateQueued && other.BlockedBy.IsZero() && other.Queue == job.Queue &&
 			(!out.ByTenant || other.Tenant == job.Tenant) &&
-			!other.DueAt.After(out.Now) && before(other, job) && out.Ahead < sluice.OutlookLimit {
+			!other.DueAt.After(out.Now) && before(other, job) && out.Ahead < explain.OutlookLimit {
 			out.Ahead++
 		}
 	}
@@ -119,7 +120,7 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 }
 
 // tenantOutlook adds the facts about a job's tenant, if its queue serves tenants in turns.
-func (s *Store) tenantOutlook(out *sluice.Outlook, l *lane, of *job) {
+func (s *Store) tenantOutlook(out *explain.Outlook, l *lane, of *job) {
 	if out.ByTenant = s.byTenant(of.Queue); !out.ByTenant {
 		return
 	}
@@ -144,7 +145,7 @@ func (s *Store) tenantOutlook(out *sluice.Outlook, l *lane, of *job) {
 	slices.SortFunc(holding, func(a, b sluice.StrayRun) int {
 		return cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), bytes.Compare(a.JobID[:], b.JobID[:]))
 	})
-	for _, run := range holding[:min(len(holding), sluice.HoldingLimit)] {
+	for _, run := range holding[:min(len(holding), explain.HoldingLimit)] {
 		out.Holding = append(out.Holding, run.JobID)
 	}
 }

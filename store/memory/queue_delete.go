@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/operation"
 )
 
 // DeleteQueue deletes an empty queue.
@@ -69,7 +70,7 @@ func (s *Store) holdsOf(name string) (holds sluice.QueueHolds, err error) {
 		if kept.ended {
 			continue
 		}
-		op, err := sluice.OperationFromRow(kept.version, kept.body, s.now())
+		op, err := operation.FromRow(kept.version, kept.body, s.now())
 		if err != nil {
 			return holds, err
 		}

@@ -71,7 +71,7 @@ type Store struct {
 	stats   statistics
 	tally   *counter.Tally // nil: the store counts nothing
 
-	operations map[sluice.ID]operation
+	operations map[sluice.ID]storedOperation
 	alerting   alerting
 }
 
@@ -147,7 +147,7 @@ func New(options Options) *Store {
 		leads:   make(map[string]sluice.Lead),
 		stats:   statistics{last: make(map[string]time.Time), rows: make(rollup.Rows)},
 
-		operations: make(map[sluice.ID]operation),
+		operations: make(map[sluice.ID]storedOperation),
 		alerting:   newAlerting(),
 	}
 	if !options.NoStatistics {

@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
@@ -301,7 +302,7 @@ func placeholders(functions []Function) map[string]string {
 		"max holders":         strconv.Itoa(maxHolders),
 		"max after":           strconv.Itoa(sluice.MaxAfter),
 		"max count":           "10000",
-		"outlook limit":       strconv.Itoa(sluice.OutlookLimit),
+		"outlook limit":       strconv.Itoa(explain.OutlookLimit),
 		"payload limit":       strconv.Itoa(defaults.PayloadLimit),
 		"lease ms":            strconv.FormatInt(defaults.Lease.Milliseconds(), 10),
 		"max attempts":        strconv.Itoa(defaults.MaxAttempts),

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 )
 
 func (s functionStore) Renew(ctx context.Context, renewals []sluice.Renewal) (lost []sluice.ID, err error) {
@@ -212,12 +213,12 @@ func (s functionStore) queueNamed(ctx context.Context, name string) (sluice.Queu
 }
 
 // Outlook makes sure that the function why says of a job what programs say.
-func (s functionStore) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
+func (s functionStore) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, error) {
 	outlook, err := s.Store.Outlook(ctx, id)
 	if err != nil {
 		return outlook, err
 	}
-	said, err := sluice.NewClient(s.Store, sluice.ClientOptions{}).Why(ctx, id)
+	said, err := explain.Job(ctx, s.Store, id)
 	if err != nil {
 		return outlook, err
 	}
@@ -225,7 +226,7 @@ func (s functionStore) Outlook(ctx context.Context, id sluice.ID) (sluice.Outloo
 	if err != nil {
 		return outlook, err
 	}
-	gates, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (g sluice.Gate, err error) {
+	gates, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (g explain.Gate, err error) {
 		var until *time.Time
 		err = row.Scan(&g.Name, &g.Open, &g.Says, &until)
 		g.Until = orZero(until)
@@ -234,7 +235,7 @@ func (s functionStore) Outlook(ctx context.Context, id sluice.ID) (sluice.Outloo
 	if err != nil {
 		return outlook, named(err)
 	}
-	same := slices.EqualFunc(gates, said.Gates, func(a, b sluice.Gate) bool {
+	same := slices.EqualFunc(gates, said.Gates, func(a, b explain.Gate) bool {
 		return a.Name == b.Name && a.Open == b.Open && a.Says != "" && a.Until.IsZero() == b.Until.IsZero() && a.Until.Sub(b.Until).Abs() < time.Second
 	})
 	if !same {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
@@ -134,13 +135,13 @@ func scanAttempt(row pgx.CollectableRow) (sluice.Attempt, error) {
 }
 
 // Outlook returns the facts that decide when a job starts.
-func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
-	row, err := lookUp(ctx, s, "look at a job's turn", scanTurn, outlookSQL, [16]byte(id), sluice.OutlookLimit)
+func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, error) {
+	row, err := lookUp(ctx, s, "look at a job's turn", scanTurn, outlookSQL, [16]byte(id), explain.OutlookLimit)
 	if err != nil {
 		return row.Outlook, err
 	}
 	err = s.call(ctx, "look at a job's runs", func(ctx context.Context, _ bool) (err error) {
-		row.StrayRuns, err = list(ctx, s.pool, scanStray, strayOfSQL, [16]byte(id), sluice.HoldingLimit)
+		row.StrayRuns, err = list(ctx, s.pool, scanStray, strayOfSQL, [16]byte(id), explain.HoldingLimit)
 		return err
 	})
 	if err == nil && !row.settings.Rate.IsZero() {
@@ -160,7 +161,7 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 			return err
 		}
 		row.Terms = terms[row.tenant].Terms
-		holding, err := list(ctx, s.pool, pgx.RowTo[pgtype.UUID], holdingSQL, row.queue, row.tenant, sluice.HoldingLimit)
+		holding, err := list(ctx, s.pool, pgx.RowTo[pgtype.UUID], holdingSQL, row.queue, row.tenant, explain.HoldingLimit)
 		row.Holding = idsOf(holding)
 		return err
 	})
@@ -170,7 +171,7 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 
 // turnRow is a job's outlook as outlook.sql returns it.
 type turnRow struct {
-	sluice.Outlook
+	explain.Outlook
 	queue, tenant string
 	settings      sluice.Settings // only the limits
 	line          flow.Bucket     // the tenant's

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/operation"
 )
 
 //go:embed sql/operation.sql
@@ -30,7 +31,7 @@ var operationsSQL string
 var operationsOpenSQL string
 
 // SaveOperation stores an operation. The audit records changes of its state and its terms, but not its steps.
-func (s *Store) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (next sluice.Operation, err error) {
+func (s *Store) SaveOperation(ctx context.Context, op operation.Operation, act sluice.Act) (next operation.Operation, err error) {
 	err = s.call(ctx, "save operation", func(ctx context.Context, _ bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 			stored, err := list(ctx, tx, scanOperation, operationLockSQL, [16]byte(op.ID))
@@ -49,14 +50,14 @@ func (s *Store) SaveOperation(ctx context.Context, op sluice.Operation, act slui
 		})
 	})
 	if err != nil {
-		return sluice.Operation{}, err
+		return operation.Operation{}, err
 	}
 	return next, nil
 }
 
 // putOperation replaces the stored operation in rows, if there is one.
-func putOperation(ctx context.Context, tx pgx.Tx, rows []sluice.Operation, op sluice.Operation, act sluice.Act) (next sluice.Operation, err error) {
-	var stored *sluice.Operation
+func putOperation(ctx context.Context, tx pgx.Tx, rows []operation.Operation, op operation.Operation, act sluice.Act) (next operation.Operation, err error) {
+	var stored *operation.Operation
 	var at time.Time
 	if len(rows) > 0 {
 		stored, at = &rows[0], rows[0].Now
@@ -90,28 +91,28 @@ func putOperation(ctx context.Context, tx pgx.Tx, rows []sluice.Operation, op sl
 	return next, exec(ctx, tx, auditChangeSQL, string(entry.Object), entry.Name, entry.Actor, entry.Reason, entry.Before, entry.After, nullUUID(entry.ActID))
 }
 
-func scanOperation(row pgx.CollectableRow) (sluice.Operation, error) {
+func scanOperation(row pgx.CollectableRow) (operation.Operation, error) {
 	var version int64
 	var body string
 	var now time.Time
 	if err := row.Scan(&version, &body, &now); err != nil {
-		return sluice.Operation{}, err
+		return operation.Operation{}, err
 	}
-	return sluice.OperationFromRow(version, body, now)
+	return operation.FromRow(version, body, now)
 }
 
 // Operation returns one operation.
-func (s *Store) Operation(ctx context.Context, id sluice.ID) (sluice.Operation, error) {
+func (s *Store) Operation(ctx context.Context, id sluice.ID) (operation.Operation, error) {
 	return lookUp(ctx, s, "look up operation", scanOperation, operationSQL, [16]byte(id))
 }
 
 // Operations lists operations, newest first.
-func (s *Store) Operations(ctx context.Context, filter sluice.OperationFilter) ([]sluice.Operation, error) {
+func (s *Store) Operations(ctx context.Context, filter operation.Filter) ([]operation.Operation, error) {
 	text := operationsSQL
 	if filter.Open {
 		text = operationsOpenSQL
 	}
-	var out []sluice.Operation
+	var out []operation.Operation
 	err := s.call(ctx, "list operations", func(ctx context.Context, _ bool) (err error) {
 		out, err = list(ctx, s.pool, scanOperation, text, nullUUID(filter.Before), cmp.Or(filter.Limit, 100))
 		return err

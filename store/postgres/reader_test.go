@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/store/postgres"
@@ -120,9 +121,12 @@ func TestReaderIsServedByTheStore(t *testing.T) {
 	ctx := t.Context()
 	id := mustID(t, mine)
 	for name, look := range map[string]func() error{
-		"queues":     func() error { _, err := store.Queues(ctx, sluice.QueueFilter{}); return err },
-		"attempts":   func() error { _, err := store.Attempts(ctx, id); return err },
-		"why":        func() error { _, err := client.Why(ctx, mustID(t, "01890000-0000-7000-8000-000000000003")); return err },
+		"queues":   func() error { _, err := store.Queues(ctx, sluice.QueueFilter{}); return err },
+		"attempts": func() error { _, err := store.Attempts(ctx, id); return err },
+		"why": func() error {
+			_, err := explain.Job(ctx, store, mustID(t, "01890000-0000-7000-8000-000000000003"))
+			return err
+		},
 		"jobs":       func() error { _, err := store.Jobs(ctx, sluice.JobFilter{Limit: 10}); return err },
 		"glance":     func() error { _, err := store.Glance(ctx, "scraper", 10); return err },
 		"flows":      func() error { _, err := store.Flows(ctx, 10); return err },

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
@@ -125,8 +126,8 @@ func (s *Store) Attempts(ctx context.Context, id sluice.ID) ([]sluice.Attempt, e
 }
 
 // Outlook returns the facts that decide when a job starts.
-func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, error) {
-	var out sluice.Outlook
+func (s *Store) Outlook(ctx context.Context, id sluice.ID) (explain.Outlook, error) {
+	var out explain.Outlook
 	err := s.read(ctx, "look at a job's turn", func(tx runner) (err error) {
 		out, err = outlook(tx, id, now(), time.UnixMicro(s.steady.at()))
 		return err
@@ -136,49 +137,49 @@ func (s *Store) Outlook(ctx context.Context, id sluice.ID) (sluice.Outlook, erro
 
 // turnRow is a job's outlook as outlook.sql returns it.
 type turnRow struct {
-	sluice.Outlook
+	explain.Outlook
 	queue, tenant string
 	settings      sluice.Settings // only the limits
 	line          flow.Bucket     // the tenant's
 	bucket        flow.Bucket     // the queue's
 }
 
-func outlook(tx runner, id sluice.ID, at int64, steady time.Time) (sluice.Outlook, error) {
-	found, err := list(tx, turnScanner(at), outlookSQL, id[:], at, sluice.OutlookLimit)
+func outlook(tx runner, id sluice.ID, at int64, steady time.Time) (explain.Outlook, error) {
+	found, err := list(tx, turnScanner(at), outlookSQL, id[:], at, explain.OutlookLimit)
 	if err != nil {
-		return sluice.Outlook{}, err
+		return explain.Outlook{}, err
 	}
 	if len(found) == 0 {
-		return sluice.Outlook{}, sluice.ErrNotFound
+		return explain.Outlook{}, sluice.ErrNotFound
 	}
 	row := found[0]
 	if !row.settings.Rate.IsZero() {
 		var w flow.Window
 		if err := readWindow(tx, &w, row.queue, flow.Since(row.settings, steady)); err != nil {
-			return sluice.Outlook{}, err
+			return explain.Outlook{}, err
 		}
 		row.TokenWait = w.Wait(row.settings, row.bucket, steady)
 	}
-	if row.StrayRuns, err = list(tx, scanStray, strayOfSQL, id[:], sluice.HoldingLimit); err != nil {
-		return sluice.Outlook{}, err
+	if row.StrayRuns, err = list(tx, scanStray, strayOfSQL, id[:], explain.HoldingLimit); err != nil {
+		return explain.Outlook{}, err
 	}
 	if !row.ByTenant {
 		return row.Outlook, nil
 	}
 	terms, err := termsOf(tx, row.queue, row.settings, []string{row.tenant}, at)
 	if err != nil {
-		return sluice.Outlook{}, err
+		return explain.Outlook{}, err
 	}
 	row.Terms = terms[row.tenant]
 	row.TenantTokenWait = flow.TokenWait(row.Terms, row.line, row.Now)
-	holding, err := list(tx, scanOne[[]byte], holdingSQL, row.queue, row.tenant, sluice.HoldingLimit)
+	holding, err := list(tx, scanOne[[]byte], holdingSQL, row.queue, row.tenant, explain.HoldingLimit)
 	row.Holding = idsOf(holding)
 	return row.Outlook, err
 }
 
 func turnScanner(at int64) func(*sql.Rows) (turnRow, error) {
 	return func(rows *sql.Rows) (turnRow, error) {
-		out := turnRow{Outlook: sluice.Outlook{Now: time.UnixMicro(at).UTC()}}
+		out := turnRow{Outlook: explain.Outlook{Now: time.UnixMicro(at).UTC()}}
 		var rate, tokens, tenantRate, tenantTokens sql.NullFloat64
 		var ahead, ratePer, burst, tenantCapacity, tenantRatePer, tenantBurst sql.NullInt64
 		var filledAt, tenantFilledAt *int64

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/operation"
 )
 
 //go:embed sql/operation.sql
@@ -25,8 +26,8 @@ var operationsOpenSQL string
 
 // SaveOperation stores an operation. The audit records changes of its state and its terms, but not
 // its steps.
-func (s *Store) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
-	var next sluice.Operation
+func (s *Store) SaveOperation(ctx context.Context, op operation.Operation, act sluice.Act) (operation.Operation, error) {
+	var next operation.Operation
 	err := s.write(ctx, "save operation", func(tx runner, _ bool) error {
 		stored, err := list(tx, scanOperation, operationSQL, op.ID[:])
 		if err != nil {
@@ -46,13 +47,13 @@ func (s *Store) SaveOperation(ctx context.Context, op sluice.Operation, act slui
 		return err
 	})
 	if err != nil {
-		return sluice.Operation{}, err
+		return operation.Operation{}, err
 	}
 	return next, nil
 }
 
 // putOperation replaces the stored operation. Stored is nil for a new one.
-func putOperation(tx runner, stored *sluice.Operation, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
+func putOperation(tx runner, stored *operation.Operation, op operation.Operation, act sluice.Act) (operation.Operation, error) {
 	next, told := op.Stored(stored, time.UnixMicro(now()), act)
 	body, err := next.Body()
 	if err != nil {
@@ -69,22 +70,22 @@ func putOperation(tx runner, stored *sluice.Operation, op sluice.Operation, act 
 	return next, tell(tx, entry)
 }
 
-func scanOperation(rows *sql.Rows) (sluice.Operation, error) {
+func scanOperation(rows *sql.Rows) (operation.Operation, error) {
 	var version int64
 	var body string
 	if err := rows.Scan(&version, &body); err != nil {
-		return sluice.Operation{}, err
+		return operation.Operation{}, err
 	}
-	return sluice.OperationFromRow(version, body, time.UnixMicro(now()))
+	return operation.FromRow(version, body, time.UnixMicro(now()))
 }
 
 // Operation returns one operation.
-func (s *Store) Operation(ctx context.Context, id sluice.ID) (sluice.Operation, error) {
+func (s *Store) Operation(ctx context.Context, id sluice.ID) (operation.Operation, error) {
 	return lookUp(ctx, s, "look up operation", scanOperation, operationSQL, id[:])
 }
 
 // Operations lists operations, newest first.
-func (s *Store) Operations(ctx context.Context, filter sluice.OperationFilter) ([]sluice.Operation, error) {
+func (s *Store) Operations(ctx context.Context, filter operation.Filter) ([]operation.Operation, error) {
 	text, before := operationsSQL, bytes.Repeat([]byte{0xff}, 17)
 	if filter.Open {
 		text = operationsOpenSQL
@@ -92,7 +93,7 @@ func (s *Store) Operations(ctx context.Context, filter sluice.OperationFilter) (
 	if !filter.Before.IsZero() {
 		before = filter.Before[:]
 	}
-	var out []sluice.Operation
+	var out []operation.Operation
 	err := s.read(ctx, "list operations", func(tx runner) (err error) {
 		out, err = list(tx, scanOperation, text, before, cmp.Or(filter.Limit, 100))
 		return err

@@ -126,7 +126,7 @@ func settle(tx runner, settlements []sluice.Settlement) ([]error, error) {
 			continue
 		}
 		if lives && in.Token.Proves(row.token) && move.Allows(row.state) {
-			delete(rows, in.ID) // moved now; a second settlement of the job goes to explain
+			delete(rows, in.ID) // moved now; a second settlement of the job goes to reasonFor
 			if err := moveHeld(tx, finish, row, in); err != nil {
 				return nil, err
 			}
@@ -135,7 +135,7 @@ func settle(tx runner, settlements []sluice.Settlement) ([]error, error) {
 		if err := finish.flush(); err != nil {
 			return nil, err
 		}
-		if errs[i], err = explain(tx, in); err != nil {
+		if errs[i], err = reasonFor(tx, in); err != nil {
 			return nil, err
 		}
 	}
@@ -370,9 +370,9 @@ func stand(tx runner, id sluice.ID) (standing, error) {
 	return rows[0], nil
 }
 
-// explain returns the reason why a settlement moved nothing: it was applied before, the state
+// reasonFor returns the reason why a settlement moved nothing: it was applied before, the state
 // machine has no such move, or the claim is lost.
-func explain(tx runner, in sluice.Settlement) (answer, err error) {
+func reasonFor(tx runner, in sluice.Settlement) (answer, err error) {
 	at, err := stand(tx, in.ID)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 )
 
 func flowRules() []Rule {
@@ -173,7 +174,7 @@ func flowRules() []Rule {
 			}
 		}},
 		{"R-208", "A job's outlook tells what is due before it, what is in flight, and when there is a token.", "I-1", func(w *world) {
-			_, err := w.Store.Outlook(w.ctx, sluice.NewID())
+			_, err := explain.Given(w.Store).Outlook(w.ctx, sluice.NewID())
 			w.is(err, sluice.ErrNotFound)
 			w.addMany(5)
 			urgent := w.add(sluice.EnqueueOptions{Priority: 1})
@@ -217,9 +218,9 @@ func (w *world) claimLow(ageing float64) int {
 }
 
 // outlook looks at a job's turn.
-func (w *world) outlook(id sluice.ID) sluice.Outlook {
+func (w *world) outlook(id sluice.ID) explain.Outlook {
 	w.Helper()
-	out, err := w.Store.Outlook(w.ctx, id)
+	out, err := explain.Given(w.Store).Outlook(w.ctx, id)
 	w.ok(err)
 	return out
 }

@@ -8,29 +8,31 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/search"
 )
 
 func operationRules() []Rule {
 	return []Rule{
 		{"R-360", "An operation reads back as it was stored, with its course, by whoever asks; one that is not there is not found.", "I-20", func(w *world) {
-			_, err := w.Store.Operation(w.ctx, sluice.NewID())
+			_, err := operation.Given(w.Store).Operation(w.ctx, sluice.NewID())
 			w.is(err, sluice.ErrNotFound)
-			began := w.begin(sluice.Operation{
-				Kind: sluice.OperationRequeue, Limit: 7, Rate: sluice.RatePerSecond(20), Canary: 3, StopIfFailed: 0.25, Expected: 4312, ExpectedMore: true,
-				Query: sluice.JobQuery{
+			began := w.begin(operation.Operation{
+				Kind: operation.KindRequeue, Limit: 7, Rate: sluice.RatePerSecond(20), Canary: 3, StopIfFailed: 0.25, Expected: 4312, ExpectedMore: true,
+				Query: search.Query{
 					Queue: queue, Tenant: "acme", Key: "k", Labels: map[string]string{"batch": "7"}, Fingerprint: "9ac1f00d", Error: "no «route»",
 					DueFrom: time.UnixMicro(1).UTC(), CreatedBefore: time.UnixMicro(1e15).UTC(),
 				},
 			})
 			equal(w, "version", began.Version, 1)
-			equal(w, "state", began.State, sluice.OperationRunning)
+			equal(w, "state", began.State, operation.StateRunning)
 			equal(w, "ended", began.EndedAt.IsZero(), true)
 			w.near("created at", began.CreatedAt, w.Now())
 			w.near("clock", began.Now, w.Now())
 			body, err := began.Body()
 			w.ok(err)
 			for _, store := range []sluice.Store{w.Store, w.Other} {
-				got, err := store.Operation(w.ctx, began.ID)
+				got, err := operation.Given(store).Operation(w.ctx, began.ID)
 				w.ok(err)
 				again, err := got.Body()
 				w.ok(err)
@@ -40,16 +42,16 @@ func operationRules() []Rule {
 			}
 		}},
 		{"R-361", "A change of an operation must name the version it was made from; of many at once, one is stored; the same act sent again gives what it stored.", "I-15", func(w *world) {
-			began := w.begin(sluice.Operation{Kind: sluice.OperationCancel, Query: sluice.JobQuery{Queue: queue}})
+			began := w.begin(operation.Operation{Kind: operation.KindCancel, Query: search.Query{Queue: queue}})
 			for _, version := range []int64{0, began.Version + 1} {
 				wrong := began
 				wrong.Version = version
-				_, err := w.Store.SaveOperation(w.ctx, wrong, person("test"))
+				_, err := operation.Given(w.Store).SaveOperation(w.ctx, wrong, person("test"))
 				w.is(err, sluice.ErrConflict)
 			}
 			unknown := began
 			unknown.ID = sluice.NewID()
-			_, err := w.Store.SaveOperation(w.ctx, unknown, person("test"))
+			_, err := operation.Given(w.Store).SaveOperation(w.ctx, unknown, person("test"))
 			w.is(err, sluice.ErrConflict)
 			var wait sync.WaitGroup
 			var stored atomic.Int32
@@ -61,34 +63,34 @@ func operationRules() []Rule {
 					store = w.Other
 				}
 				wait.Go(func() {
-					if _, err := store.SaveOperation(w.ctx, mine, person("test")); err == nil {
+					if _, err := operation.Given(store).SaveOperation(w.ctx, mine, person("test")); err == nil {
 						stored.Add(1)
 					}
 				})
 			}
 			wait.Wait()
 			equal(w, "stored", int(stored.Load()), 1)
-			last, err := w.Store.Operation(w.ctx, began.ID)
+			last, err := operation.Given(w.Store).Operation(w.ctx, began.ID)
 			w.ok(err)
 			act := person("test")
 			last.Done = 99
 			for range 2 {
-				saved, err := w.Store.SaveOperation(w.ctx, last, act)
+				saved, err := operation.Given(w.Store).SaveOperation(w.ctx, last, act)
 				w.ok(err)
 				equal(w, "version", saved.Version, last.Version+1)
 				equal(w, "done", saved.Done, 99)
 			}
 		}},
 		{"R-362", "The audit tells of an operation when it begins and when its state or terms change, with who and why, and not of its steps.", "I-4", func(w *world) {
-			began := w.begin(sluice.Operation{Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Queue: queue}})
+			began := w.begin(operation.Operation{Kind: operation.KindRequeue, Query: search.Query{Queue: queue}})
 			stepped := began
 			stepped.Done = 5
-			stepped, err := w.Store.SaveOperation(w.ctx, stepped, person("step"))
+			stepped, err := operation.Given(w.Store).SaveOperation(w.ctx, stepped, person("step"))
 			w.ok(err)
 			equal(w, "changed by", stepped.ChangedBy, "ada")
 			equal(w, "told of steps", len(w.operations(began.ID)), 1)
-			stepped.State, stepped.Why = sluice.OperationStopped, "enough"
-			ended, err := w.Other.SaveOperation(w.ctx, stepped, sluice.Act{By: "bob", Reason: "bank is down", ID: sluice.NewID()})
+			stepped.State, stepped.Why = operation.StateStopped, "enough"
+			ended, err := operation.Given(w.Other).SaveOperation(w.ctx, stepped, sluice.Act{By: "bob", Reason: "bank is down", ID: sluice.NewID()})
 			w.ok(err)
 			equal(w, "changed by", ended.ChangedBy, "bob")
 			equal(w, "ended", ended.EndedAt.IsZero(), false)
@@ -107,23 +109,23 @@ func operationRules() []Rule {
 		{"R-363", "Operations are listed the newest first, in pages; those that have something left to do alone, if asked.", "", func(w *world) {
 			var ids []sluice.ID
 			for n := range 5 {
-				op := w.begin(sluice.Operation{Kind: sluice.OperationCancel, Query: sluice.JobQuery{Queue: queue}})
+				op := w.begin(operation.Operation{Kind: operation.KindCancel, Query: search.Query{Queue: queue}})
 				if n%2 == 0 {
-					op.State = sluice.OperationDone
-					_, err := w.Store.SaveOperation(w.ctx, op, person("test"))
+					op.State = operation.StateDone
+					_, err := operation.Given(w.Store).SaveOperation(w.ctx, op, person("test"))
 					w.ok(err)
 				}
 				ids = append(ids, op.ID)
 			}
-			page, err := w.Other.Operations(w.ctx, sluice.OperationFilter{Limit: 3})
+			page, err := operation.Given(w.Other).Operations(w.ctx, operation.Filter{Limit: 3})
 			w.ok(err)
 			equal(w, "page", len(page), 3)
 			equal(w, "newest", page[0].ID, ids[4])
-			rest, err := w.Store.Operations(w.ctx, sluice.OperationFilter{Before: page[2].ID, Limit: 3})
+			rest, err := operation.Given(w.Store).Operations(w.ctx, operation.Filter{Before: page[2].ID, Limit: 3})
 			w.ok(err)
 			equal(w, "rest", len(rest), 2)
 			equal(w, "oldest", rest[1].ID, ids[0])
-			open, err := w.Other.Operations(w.ctx, sluice.OperationFilter{Open: true, Limit: 10})
+			open, err := operation.Given(w.Other).Operations(w.ctx, operation.Filter{Open: true, Limit: 10})
 			w.ok(err)
 			equal(w, "open", len(open), 2)
 			equal(w, "open one", open[0].ID, ids[3])
@@ -156,14 +158,14 @@ func operationRules() []Rule {
 			began := w.redrive(30)
 			for n := 0; ; n++ {
 				store := []sluice.Store{w.Store, w.Other}[n%2]
-				op, err := store.Operation(w.ctx, began.ID)
+				op, err := operation.Given(store).Operation(w.ctx, began.ID)
 				w.ok(err)
 				if op.State.Ended() {
-					equal(w, "state", op.State, sluice.OperationDone)
+					equal(w, "state", op.State, operation.StateDone)
 					equal(w, "done", op.Done, 30)
 					break
 				}
-				_, _, err = sluice.NewClient(store, sluice.ClientOptions{}).CarryOut(w.ctx, op, "upkeep")
+				_, _, err = operation.CarryOut(w.ctx, store, op, "upkeep")
 				w.ok(err)
 				for _, c := range w.claim(100) { // they fail again at once, and are left alone
 					w.done(by(sluice.EventBury, c))
@@ -186,15 +188,15 @@ func operationRules() []Rule {
 		{"R-366", "A batch of an operation on which somebody acted, and whose counts were not stored, is not repeated, and is counted exactly, also if several come across it.", "I-4, I-6", func(w *world) {
 			began := w.redrive(20)
 			behind := began // as somebody read it who is slow
-			_, _, err := sluice.NewClient(lostSave{w.Store}, sluice.ClientOptions{}).CarryOut(w.ctx, began, "upkeep")
+			_, _, err := operation.CarryOut(w.ctx, lostSave{w.Store, operation.Given(w.Store)}, began, "upkeep")
 			w.is(err, sluice.ErrUnavailable)
-			_, _, err = sluice.NewClient(w.Other, sluice.ClientOptions{}).CarryOut(w.ctx, behind, "upkeep")
+			_, _, err = operation.CarryOut(w.ctx, w.Other, behind, "upkeep")
 			w.is(err, sluice.ErrConflict)
-			under, err := w.Store.Operation(w.ctx, began.ID)
+			under, err := operation.Given(w.Store).Operation(w.ctx, began.ID)
 			w.ok(err)
 			equal(w, "counted", under.Done, 0)
 			for _, store := range []sluice.Store{w.Store, w.Other} {
-				op, _, err := sluice.NewClient(store, sluice.ClientOptions{}).CarryOut(w.ctx, under, "upkeep")
+				op, _, err := operation.CarryOut(w.ctx, store, under, "upkeep")
 				w.ok(err)
 				equal(w, "counted", op.Done, 20)
 				equal(w, "skipped", op.Skipped, 0)
@@ -204,30 +206,36 @@ func operationRules() []Rule {
 }
 
 // lostSave is a store of a process that ends before it has stored the counts of a batch.
-type lostSave struct{ sluice.Store }
+type lostSave struct {
+	sluice.Store
+	operations
+}
+
+// operations keeps the embedded ports apart.
+type operations = operation.Store
 
 // SaveOperation stores that a batch is decided on, and not what became of it.
-func (s lostSave) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
+func (s lostSave) SaveOperation(ctx context.Context, op operation.Operation, act sluice.Act) (operation.Operation, error) {
 	if op.Done > 0 {
 		return op, sluice.ErrUnavailable
 	}
-	return s.Store.SaveOperation(ctx, op, act)
+	return s.operations.SaveOperation(ctx, op, act)
 }
 
 // redrive buries jobs, and begins an operation that requeues them.
-func (w *world) redrive(n int) sluice.Operation {
+func (w *world) redrive(n int) operation.Operation {
 	w.Helper()
 	w.addMany(n)
 	for _, c := range w.claim(n) {
 		w.done(by(sluice.EventBury, c))
 	}
-	return w.begin(sluice.Operation{Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Queue: queue}})
+	return w.begin(operation.Operation{Kind: operation.KindRequeue, Query: search.Query{Queue: queue}})
 }
 
 // begin stores an operation as the client does.
-func (w *world) begin(op sluice.Operation) sluice.Operation {
+func (w *world) begin(op operation.Operation) operation.Operation {
 	w.Helper()
-	began, err := sluice.NewClient(w.Store, sluice.ClientOptions{}).StartOperation(w.ctx, op, person("test"))
+	began, err := operation.Start(w.ctx, w.Store, op, person("test"))
 	w.ok(err)
 	return began
 }

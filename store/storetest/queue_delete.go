@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/search"
 )
 
 func queueDeleteRules() []Rule {
@@ -32,13 +34,13 @@ func queueDeleteRules() []Rule {
 			refused(sluice.QueueHolds{Finished: 1})
 			_, err = w.Store.PruneJobs(w.ctx, []sluice.ID{job}, person("test"))
 			w.ok(err)
-			op, err := w.Store.SaveOperation(w.ctx, sluice.Operation{
-				ID: sluice.NewID(), Kind: sluice.OperationCancel, Query: sluice.JobQuery{Queue: queue}, State: sluice.OperationRunning,
+			op, err := operation.Given(w.Store).SaveOperation(w.ctx, operation.Operation{
+				ID: sluice.NewID(), Kind: operation.KindCancel, Query: search.Query{Queue: queue}, State: operation.StateRunning,
 			}, person("test"))
 			w.ok(err)
 			refused(sluice.QueueHolds{Operations: []sluice.ID{op.ID}})
-			op.State, op.EndedAt = sluice.OperationStopped, time.Now()
-			_, err = w.Store.SaveOperation(w.ctx, op, person("test"))
+			op.State, op.EndedAt = operation.StateStopped, time.Now()
+			_, err = operation.Given(w.Store).SaveOperation(w.ctx, op, person("test"))
 			w.ok(err)
 			w.ok(w.Store.DeleteQueue(w.ctx, queue, person("no longer used")))
 			w.is(w.Other.DeleteQueue(w.ctx, queue, person("test")), sluice.ErrNotFound)

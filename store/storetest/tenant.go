@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
 )
 
 func tenantRules() []Rule {
@@ -344,7 +345,7 @@ func lineRules() []Rule {
 			w.addOf("other", 5)
 			ids := w.addOf("acme", 5)
 			equal(w, "claimed", w.claimAll()["acme"], 2)
-			o, err := w.Store.Outlook(w.ctx, ids[4])
+			o, err := explain.Given(w.Store).Outlook(w.ctx, ids[4])
 			w.ok(err)
 			equal(w, "by tenant", o.ByTenant, true)
 			equal(w, "terms", fmt.Sprint(o.Terms.Capacity, o.Terms.Rate, o.Terms.Burst, o.Terms.Weight), "2 1/1m40s 2 3")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
+	"github.com/sluice-queue/sluice/explain"
 )
 
 // maxBody bounds a request, in bytes; listed is how many executions are listed.
@@ -234,7 +235,7 @@ func (a *API) why(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	why, err := a.Database.Client.Why(r.Context(), e.ID)
+	why, err := explain.Job(r.Context(), a.Database.Store, e.ID)
 	return http.StatusOK, why, err
 }
 

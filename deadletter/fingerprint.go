@@ -1,43 +1,45 @@
-package sluice
+package deadletter
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // The classes of failures: what kind of end a job came to, as far as the text of its error says so. Where a handler's own
 // error begins with the name of its type, as in «TimeoutError: no answer», that name is the class.
 const (
-	// FailureError: the handler's own error, which does not name its type.
-	FailureError = "error"
-	// FailurePanic: the handler panicked.
-	FailurePanic = "panic"
-	// FailureTimeout: the attempt took longer than the queue's timeout.
-	FailureTimeout = "timeout"
-	// FailurePoison: it lost max_recoveries holders.
-	FailurePoison = "poison"
-	// FailurePayload: its payload does not fit what the handler or the payload_schema expects.
-	FailurePayload = "payload"
-	// FailureRefused: the engine will never take its run.
-	FailureRefused = "refused"
-	// FailureRun: its run failed at the engine, was cancelled or terminated there.
-	FailureRun = "run failed"
-	// FailureRunTimeout: its run took too long at the engine.
-	FailureRunTimeout = "run timed out"
-	// FailureResolved: a person said that its run failed.
-	FailureResolved = "resolved"
-	// FailurePermanent: the handler said that it can never succeed, in its text.
-	FailurePermanent = "permanent"
-	// FailureUnknown: there is no text.
-	FailureUnknown = "unknown"
+	// ClassError: the handler's own error, which does not name its type.
+	ClassError = "error"
+	// ClassPanic: the handler panicked.
+	ClassPanic = "panic"
+	// ClassTimeout: the attempt took longer than the queue's timeout.
+	ClassTimeout = "timeout"
+	// ClassPoison: it lost max_recoveries holders.
+	ClassPoison = "poison"
+	// ClassPayload: its payload does not fit what the handler or the payload_schema expects.
+	ClassPayload = "payload"
+	// ClassRefused: the engine will never take its run.
+	ClassRefused = "refused"
+	// ClassRun: its run failed at the engine, was cancelled or terminated there.
+	ClassRun = "run failed"
+	// ClassRunTimeout: its run took too long at the engine.
+	ClassRunTimeout = "run timed out"
+	// ClassResolved: a person said that its run failed.
+	ClassResolved = "resolved"
+	// ClassPermanent: the handler said that it can never succeed, in its text.
+	ClassPermanent = "permanent"
+	// ClassUnknown: there is no text.
+	ClassUnknown = "unknown"
 )
 
 // fingerprintBytes is how much of an error's text is looked at.
 const fingerprintBytes = 2 << 10
 
 // Fingerprint tells alike failures from others: eight hexadecimal digits over the queue, the class and the message as
-// Normalise leaves it. The same cause gives the same digits, whatever ids, figures and times its texts name.
+// normalise leaves it. The same cause gives the same digits, whatever ids, figures and times its texts name.
 func Fingerprint(queue, text string) string {
 	class, message := Classify(text)
 	sum := sha256.Sum256([]byte(queue + "\x00" + class + "\x00" + message))
@@ -52,34 +54,34 @@ func Classify(text string) (class, message string) {
 	}
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return FailureUnknown, ""
+		return ClassUnknown, ""
 	}
 	class, rest := ownClass(text)
 	if class == "" {
 		class, rest = typeOf(text)
 	}
-	return class, Normalise(rest)
+	return class, normalise(rest)
 }
 
 // ownTexts are how errors begin that this library writes itself, the longer ones first.
 var ownTexts = []struct{ begins, class string }{
-	{"the run failed, as ", FailureResolved},
-	{"the run timed out", FailureRunTimeout},
-	{"the run failed", FailureRun},
-	{"the run cancelled", FailureRun},
-	{"the run terminated", FailureRun},
-	{"attempt timed out after ", FailureTimeout},
-	{"poison: ", FailurePoison},
-	{"panic: ", FailurePanic},
-	{"invalid payload: ", FailurePayload},
-	{"permanent: ", FailurePermanent},
+	{"the run failed, as ", ClassResolved},
+	{"the run timed out", ClassRunTimeout},
+	{"the run failed", ClassRun},
+	{"the run cancelled", ClassRun},
+	{"the run terminated", ClassRun},
+	{"attempt timed out after ", ClassTimeout},
+	{"poison: ", ClassPoison},
+	{"panic: ", ClassPanic},
+	{"invalid payload: ", ClassPayload},
+	{"permanent: ", ClassPermanent},
 }
 
 // ownClass knows the ends that this library gives jobs itself; empty: the text is somebody else's.
 func ownClass(text string) (class, rest string) {
 	for _, own := range ownTexts {
 		if after, begins := strings.CutPrefix(text, own.begins); begins {
-			if own.class == FailureResolved { // whoever found out
+			if own.class == ClassResolved { // whoever found out
 				if _, reason, found := strings.Cut(after, " found out: "); found {
 					after = reason
 				}
@@ -87,8 +89,8 @@ func ownClass(text string) (class, rest string) {
 			return own.class, strings.TrimLeft(after, ": ")
 		}
 	}
-	if strings.Contains(text, ErrEngineRefused.Error()) || strings.HasPrefix(text, ErrRefTaken.Error()) {
-		return FailureRefused, text
+	if strings.Contains(text, sluice.ErrEngineRefused.Error()) || strings.HasPrefix(text, sluice.ErrRefTaken.Error()) {
+		return ClassRefused, text
 	}
 	return "", text
 }
@@ -107,7 +109,7 @@ func typeOf(text string) (class, rest string) {
 	}
 	name, rest, found := strings.Cut(text, ":")
 	if !found || len(name) > maxTypeBytes || !isTypeName(name) {
-		return FailureError, text
+		return ClassError, text
 	}
 	return name, strings.TrimSpace(rest)
 }

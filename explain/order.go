@@ -1,21 +1,23 @@
-package sluice
+package explain
 
 import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // waitGates say which other jobs a queued job waits for: its twin, those before it in its order, and those
 // that it runs after. It reads at most MaxAfter jobs and one.
-func (c *Client) waitGates(ctx context.Context, j Job) ([]Gate, error) {
+func waitGates(ctx context.Context, store sluice.Store, j sluice.Job) ([]Gate, error) {
 	if j.BlockedBy == j.ID { // for a run of its own: see openRunGates
-		j.BlockedBy = ID{}
+		j.BlockedBy = sluice.ID{}
 	}
 	if j.OrderKey == "" && len(j.After) == 0 {
 		return []Gate{blockedGate(j)}, nil
 	}
-	blocker, err := c.blocker(ctx, j)
+	blocker, err := blockerOf(ctx, store, j)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +31,7 @@ func (c *Client) waitGates(ctx context.Context, j Job) ([]Gate, error) {
 		gates = append(gates, orderKeyGate(j, blocker, inOrder && !twin))
 	}
 	if len(j.After) > 0 {
-		gate, err := c.afterGate(ctx, j)
+		gate, err := afterGate(ctx, store, j)
 		if err != nil {
 			return nil, err
 		}
@@ -38,19 +40,19 @@ func (c *Client) waitGates(ctx context.Context, j Job) ([]Gate, error) {
 	return gates, nil
 }
 
-// blocker looks up the job that another waits for, if it is known.
-func (c *Client) blocker(ctx context.Context, j Job) (Job, error) {
+// blockerOf looks up the job that another waits for, if it is known.
+func blockerOf(ctx context.Context, store sluice.Store, j sluice.Job) (sluice.Job, error) {
 	if j.BlockedBy.IsZero() {
-		return Job{}, nil
+		return sluice.Job{}, nil
 	}
-	blocker, err := c.store.Job(ctx, j.BlockedBy)
-	if errors.Is(err, ErrNotFound) {
-		return Job{}, nil
+	blocker, err := store.Job(ctx, j.BlockedBy)
+	if errors.Is(err, sluice.ErrNotFound) {
+		return sluice.Job{}, nil
 	}
 	return blocker, err
 }
 
-func orderKeyGate(j, blocker Job, inOrder bool) Gate {
+func orderKeyGate(j, blocker sluice.Job, inOrder bool) Gate {
 	if !inOrder {
 		return Gate{Name: "order_key", Open: true, Says: fmt.Sprintf("it waits for no job before it with the order key %q", j.OrderKey)}
 	}
@@ -58,19 +60,19 @@ func orderKeyGate(j, blocker Job, inOrder bool) Gate {
 }
 
 // afterGate says what has become of the jobs that a job runs after.
-func (c *Client) afterGate(ctx context.Context, j Job) (Gate, error) {
+func afterGate(ctx context.Context, store sluice.Store, j sluice.Job) (Gate, error) {
 	open := true
 	says, mend := "", ""
 	completed := 0
 	for _, id := range j.After {
-		other, err := c.store.Job(ctx, id)
+		other, err := store.Job(ctx, id)
 		switch {
-		case errors.Is(err, ErrNotFound):
+		case errors.Is(err, sluice.ErrNotFound):
 			says += fmt.Sprintf("; job %s is gone from the history", id)
 			open = open && j.BlockedBy.IsZero()
 		case err != nil:
 			return Gate{}, err
-		case other.State == StateCompleted:
+		case other.State == sluice.StateCompleted:
 			completed++
 		default:
 			says += fmt.Sprintf("; job %s is %s", id, other.State)
@@ -84,17 +86,17 @@ func (c *Client) afterGate(ctx context.Context, j Job) (Gate, error) {
 	if open {
 		mend = ""
 	} else {
-		says += map[AfterFailure]string{
-			FailureCancels: "; if one fails, it is cancelled",
-			FailureRuns:    "; one that has failed counts as done",
-			FailureWaits:   "; if one fails, it waits until that was requeued and has completed",
+		says += map[sluice.AfterFailure]string{
+			sluice.FailureCancels: "; if one fails, it is cancelled",
+			sluice.FailureRuns:    "; one that has failed counts as done",
+			sluice.FailureWaits:   "; if one fails, it waits until that was requeued and has completed",
 		}[j.AfterFailure]
 	}
 	return Gate{Name: "after", Open: open, Says: says, Mend: mend}, nil
 }
 
 // mendBefore is what lets a job go on that runs after another.
-func mendBefore(j, other Job) string {
+func mendBefore(j, other sluice.Job) string {
 	if !other.State.Finished() {
 		return "sluice why " + other.ID.String()
 	}
@@ -103,17 +105,17 @@ func mendBefore(j, other Job) string {
 
 // openRunGates say which runs of a job may be open beside what it is now. It waits for those that nobody has let it run
 // beside.
-func openRunGates(j Job, o Outlook) []Gate {
+func openRunGates(j sluice.Job, o Outlook) []Gate {
 	gates := make([]Gate, 0, len(o.StrayRuns))
 	for _, run := range o.StrayRuns {
-		says := fmt.Sprintf("its run %q at the engine %q may still be open; its life %d ended at %s", run.Ref, run.Engine, run.Generation, instant(run.CancelledAt))
+		says := fmt.Sprintf("its run %q at the engine %q may still be open; its life %d ended at %s", run.Ref, run.Engine, run.Generation, moment(run.CancelledAt))
 		switch {
 		case run.Terminate:
 			says += "; upkeep ends it by force, and lets go of it when the engine says that it has ended"
 		default:
 			says += fmt.Sprintf("; upkeep asks it to end, and «sluice runs terminate %s» ends it by force", run.JobID)
 		}
-		g := Gate{Name: "open_run", Open: j.State != StateQueued || run.Beside, Says: says}
+		g := Gate{Name: "open_run", Open: j.State != sluice.StateQueued || run.Beside, Says: says}
 		if !g.Open {
 			g.Says = "it waits for an earlier run to end: " + says
 			g.Mend = "sluice runs terminate " + run.JobID.String() + " --reason WHY"

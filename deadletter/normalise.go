@@ -1,12 +1,14 @@
-package sluice
+package deadletter
 
 import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
-// What Normalise puts in the place of what differs from one message to the next.
+// What normalise puts in the place of what differs from one message to the next.
 const (
 	someNumber   = "<n>"
 	someID       = "<id>"
@@ -16,10 +18,10 @@ const (
 	someAddress  = "<address>"
 )
 
-// Normalise takes out of a message what differs from one time to the next: numbers, ids, hexadecimal digits, addresses,
+// normalise takes out of a message what differs from one time to the next: numbers, ids, hexadecimal digits, addresses,
 // instants, durations, quoted texts, the variable parts of URLs, the numbers of lines. What it leaves it does not
 // change if asked again. Of JSON it keeps the keys, and the values of those that say what happened.
-func Normalise(text string) string {
+func normalise(text string) string {
 	n := normaliser{in: strings.ToValidUTF8(text, "\uFFFD")}
 	n.out.Grow(len(text))
 	for n.at < len(n.in) {
@@ -124,7 +126,7 @@ func (n *normaliser) putQuoted(open, inner, shut string, next int) {
 		n.key = inner
 		n.out.WriteString(open + inner + shut)
 	case value || beginsURL(inner):
-		n.out.WriteString(open + Normalise(inner) + shut)
+		n.out.WriteString(open + normalise(inner) + shut)
 	default:
 		n.out.WriteString(someText)
 	}
@@ -317,7 +319,7 @@ func isUUID(text string) bool {
 	if len(text) < 36 || text[8] != '-' {
 		return false
 	}
-	_, err := ParseID(text[:36])
+	_, err := sluice.ParseID(text[:36])
 	return err == nil && (len(text) == 36 || !isLetter(text[36]) && !isDigit(text[36]))
 }
 

@@ -1,4 +1,4 @@
-package sluice_test
+package operation_test
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -71,33 +74,33 @@ func (r *redrive) work(n int, well func(i int) bool) (worked int) {
 	return worked
 }
 
-func (r *redrive) start(op sluice.Operation) sluice.Operation {
+func (r *redrive) start(op operation.Operation) operation.Operation {
 	r.Helper()
-	op.Kind, op.Query.Queue = sluice.OperationRequeue, "payments"
-	begun, err := r.client.StartOperation(r.Context(), op, sluice.Act{By: "ada", Reason: "bank is back"})
+	op.Kind, op.Query.Queue = operation.KindRequeue, "payments"
+	begun, err := operation.Start(r.Context(), r.store, op, sluice.Act{By: "ada", Reason: "bank is back"})
 	r.ok(err)
 	return begun
 }
 
 // carry takes steps until the operation waits or has ended, reading it anew each time, as another process would.
-func (r *redrive) carry(id sluice.ID) sluice.Operation {
+func (r *redrive) carry(id sluice.ID) operation.Operation {
 	r.Helper()
 	for range 1000 {
-		op, err := r.client.Operation(r.Context(), id)
+		op, err := operation.Read(r.Context(), r.store, id)
 		r.ok(err)
-		next, wait, err := r.client.CarryOut(r.Context(), op, "upkeep")
+		next, wait, err := operation.CarryOut(r.Context(), r.store, op, "upkeep")
 		r.ok(err)
 		if wait > 0 || !next.EndedAt.IsZero() {
 			return next
 		}
 	}
 	r.Fatal("it goes on for ever")
-	return sluice.Operation{}
+	return operation.Operation{}
 }
 
 func TestRedriveKeepsItsPaceAndHasNoBurstAfterARest(t *testing.T) {
 	inRedrive(t, 200, func(r *redrive) {
-		begun := r.start(sluice.Operation{Rate: sluice.RatePerSecond(20)})
+		begun := r.start(operation.Operation{Rate: sluice.RatePerSecond(20)})
 		for n := 1; n <= 4; n++ {
 			time.Sleep(500 * time.Millisecond)
 			if op := r.carry(begun.ID); op.Done < 10*n || op.Done > 10*n+1 {
@@ -108,9 +111,9 @@ func TestRedriveKeepsItsPaceAndHasNoBurstAfterARest(t *testing.T) {
 		if op := r.carry(begun.ID); op.Done > 61 {
 			t.Errorf("a rest was followed by a burst of %d", op.Done-41)
 		}
-		_, err := r.client.PaceOperation(r.Context(), begun.ID, sluice.Rate{}, sluice.Act{By: "ada"})
+		_, err := operation.SetRate(r.Context(), r.store, begun.ID, sluice.Rate{}, sluice.Act{By: "ada"})
 		r.ok(err)
-		if op := r.carry(begun.ID); op.State != sluice.OperationDone || op.Done != 200 {
+		if op := r.carry(begun.ID); op.State != operation.StateDone || op.Done != 200 {
 			t.Errorf("%s with %d done without a pace", op.State, op.Done)
 		}
 	})
@@ -118,21 +121,21 @@ func TestRedriveKeepsItsPaceAndHasNoBurstAfterARest(t *testing.T) {
 
 func TestCanaryThatFailsStopsTheRedriveAndSaysWhy(t *testing.T) {
 	inRedrive(t, 100, func(r *redrive) {
-		begun := r.start(sluice.Operation{Canary: 10})
+		begun := r.start(operation.Operation{Canary: 10})
 		if op := r.carry(begun.ID); op.Done != 10 || op.Watching != 10 || !op.OnProbation() {
 			t.Fatalf("%+v", op)
 		}
 		r.work(5, func(i int) bool { return i != 0 }) // one of ten may fail
 		time.Sleep(time.Second)
-		if op := r.carry(begun.ID); op.State != sluice.OperationRunning || op.Done != 10 || op.WatchedEnded != 5 {
+		if op := r.carry(begun.ID); op.State != operation.StateRunning || op.Done != 10 || op.WatchedEnded != 5 {
 			t.Fatalf("%+v", op)
 		}
 		r.work(1, func(int) bool { return false })
 		op := r.carry(begun.ID)
-		if op.State != sluice.OperationStopped || op.Done != 10 || op.Why != "2 of the 10 of the canary failed again, more than 10 %" || op.ChangedBy != "upkeep" {
+		if op.State != operation.StateStopped || op.Done != 10 || op.Why != "2 of the 10 of the canary failed again, more than 10 %" || op.ChangedBy != "upkeep" {
 			t.Errorf("%+v", op)
 		}
-		if _, err := r.client.ResumeOperation(r.Context(), begun.ID, sluice.Act{By: "ada"}); !errors.Is(err, sluice.ErrNotAllowed) {
+		if _, err := operation.Resume(r.Context(), r.store, begun.ID, sluice.Act{By: "ada"}); !errors.Is(err, sluice.ErrNotAllowed) {
 			t.Errorf("one that was stopped goes on: %v", err)
 		}
 	})
@@ -140,10 +143,10 @@ func TestCanaryThatFailsStopsTheRedriveAndSaysWhy(t *testing.T) {
 
 func TestCanaryThatIsWellLetsTheOthersGo(t *testing.T) {
 	inRedrive(t, 100, func(r *redrive) {
-		begun := r.start(sluice.Operation{Canary: 10, StopIfFailed: 0.2, Limit: 90})
+		begun := r.start(operation.Operation{Canary: 10, StopIfFailed: 0.2, Limit: 90})
 		r.carry(begun.ID)
 		r.work(10, func(i int) bool { return i > 1 })
-		if op := r.carry(begun.ID); op.State != sluice.OperationDone || op.Done != 90 || op.WatchedEnded != 10 || op.WatchedFailed != 2 {
+		if op := r.carry(begun.ID); op.State != operation.StateDone || op.Done != 90 || op.WatchedEnded != 10 || op.WatchedFailed != 2 {
 			t.Errorf("%+v", op)
 		}
 	})
@@ -151,14 +154,14 @@ func TestCanaryThatIsWellLetsTheOthersGo(t *testing.T) {
 
 func TestRedriveStopsWhenTooManyFailAgainLater(t *testing.T) {
 	inRedrive(t, 300, func(r *redrive) {
-		begun := r.start(sluice.Operation{Rate: sluice.RatePerSecond(20), StopIfFailed: 0.3})
-		var op sluice.Operation
+		begun := r.start(operation.Operation{Rate: sluice.RatePerSecond(20), StopIfFailed: 0.3})
+		var op operation.Operation
 		for n := 0; n < 40 && !op.State.Ended(); n++ {
 			time.Sleep(500 * time.Millisecond)
 			op = r.carry(begun.ID)
 			r.work(100, func(int) bool { return n < 6 }) // then the bank goes down
 		}
-		if op.State != sluice.OperationStopped || op.Done < 80 || op.Done > 160 || !strings.Contains(op.Why, "that were watched failed again, more than 30 %") {
+		if op.State != operation.StateStopped || op.Done < 80 || op.Done > 160 || !strings.Contains(op.Why, "that were watched failed again, more than 30 %") {
 			t.Errorf("%+v", op)
 		}
 	})
@@ -178,16 +181,15 @@ func TestOperationRestsWhilePausedAndKeepsExactCounts(t *testing.T) {
 // pauseKilled has the carrier of a batch killed, the operation paused by somebody who cannot know of that, and resumed.
 func (r *redrive) pauseKilled(acts bool, done int) {
 	r.Helper()
-	begun := r.start(sluice.Operation{Rate: sluice.RatePerSecond(10), Limit: 30})
+	begun := r.start(operation.Operation{Rate: sluice.RatePerSecond(10), Limit: 30})
 	time.Sleep(time.Second)
-	op, err := r.client.Operation(r.Context(), begun.ID)
+	op, err := operation.Read(r.Context(), r.store, begun.ID)
 	r.ok(err)
-	carrier := sluice.NewClient(&killed{Store: r.store, acts: acts}, sluice.ClientOptions{})
-	if _, _, err := carrier.CarryOut(r.Context(), op, "upkeep"); !errors.Is(err, sluice.ErrUnavailable) {
+	if _, _, err := operation.CarryOut(r.Context(), &killed{Store: r.store, operations: operation.Given(r.store), acts: acts}, op, "upkeep"); !errors.Is(err, sluice.ErrUnavailable) {
 		r.Fatal(err)
 	}
 	act := sluice.Act{By: "bob", Reason: "bank is slow"}
-	paused, err := r.client.PauseOperation(r.Context(), begun.ID, act)
+	paused, err := operation.Pause(r.Context(), r.store, begun.ID, act)
 	r.ok(err)
 	if paused.Why != "bob: bank is slow" {
 		r.Errorf("why is %q", paused.Why)
@@ -196,16 +198,16 @@ func (r *redrive) pauseKilled(acts bool, done int) {
 		r.Errorf("%d done at once", rests.Done)
 	}
 	time.Sleep(time.Minute)
-	if rests := r.carry(begun.ID); rests.State != sluice.OperationPaused || rests.Done != done {
+	if rests := r.carry(begun.ID); rests.State != operation.StatePaused || rests.Done != done {
 		r.Errorf("%s with %d done", rests.State, rests.Done)
 	}
-	_, err = r.client.ResumeOperation(r.Context(), begun.ID, act)
+	_, err = operation.Resume(r.Context(), r.store, begun.ID, act)
 	r.ok(err)
 	for range 5 {
 		time.Sleep(time.Second)
 		op = r.carry(begun.ID)
 	}
-	if op.State != sluice.OperationDone || op.Done != 30 || op.Skipped != 0 || op.AtLeast {
+	if op.State != operation.StateDone || op.Done != 30 || op.Skipped != 0 || op.AtLeast {
 		r.Errorf("%s: %d done, %d skipped", op.State, op.Done, op.Skipped)
 	}
 	if n := r.work(100, func(int) bool { return true }); n != 30 {
@@ -213,9 +215,13 @@ func (r *redrive) pauseKilled(acts bool, done int) {
 	}
 }
 
+// operations keeps the embedded ports apart.
+type operations = operation.Store
+
 // killed is a store of a process that ends when it is to act on a batch, or right after.
 type killed struct {
 	sluice.Store
+	operations
 	acts bool
 	gone bool
 }
@@ -227,16 +233,16 @@ func (s *killed) Requeue(ctx context.Context, ids []sluice.ID, act sluice.Act) (
 	return s.Store.Requeue(ctx, ids, act)
 }
 
-func (s *killed) SaveOperation(ctx context.Context, op sluice.Operation, act sluice.Act) (sluice.Operation, error) {
+func (s *killed) SaveOperation(ctx context.Context, op operation.Operation, act sluice.Act) (operation.Operation, error) {
 	if s.gone {
 		return op, sluice.ErrUnavailable
 	}
-	return s.Store.SaveOperation(ctx, op, act)
+	return s.operations.SaveOperation(ctx, op, act)
 }
 
 func TestOperationLeavesWhatCameAfterItsBeginning(t *testing.T) {
 	inRedrive(t, 5, func(r *redrive) {
-		begun := r.start(sluice.Operation{})
+		begun := r.start(operation.Operation{})
 		r.add(3)
 		time.Sleep(time.Second)
 		r.work(3, func(int) bool { return false })
@@ -244,7 +250,7 @@ func TestOperationLeavesWhatCameAfterItsBeginning(t *testing.T) {
 		r.ok(err)
 		r.ok(r.client.Requeue(r.Context(), r.jobs[:1], sluice.Act{By: "bob", Reason: "by hand"}))
 		r.work(1, func(int) bool { return false })
-		if op := r.carry(begun.ID); op.State != sluice.OperationDone || op.Done != 4 {
+		if op := r.carry(begun.ID); op.State != operation.StateDone || op.Done != 4 {
 			t.Errorf("%+v", op)
 		}
 	})
@@ -253,24 +259,24 @@ func TestOperationLeavesWhatCameAfterItsBeginning(t *testing.T) {
 func TestOperationsOfEachKindCountWhatTheyDidAndDidNot(t *testing.T) {
 	inRedrive(t, 10, func(r *redrive) {
 		act := sluice.Act{By: "ada", Reason: "clean up"}
-		run := func(op sluice.Operation) sluice.Operation {
+		run := func(op operation.Operation) operation.Operation {
 			t.Helper()
-			begun, err := r.client.StartOperation(t.Context(), op, act)
+			begun, err := operation.Start(t.Context(), r.store, op, act)
 			r.ok(err)
 			return r.carry(begun.ID)
 		}
 		r.ok(r.client.Requeue(t.Context(), r.jobs[:4], act))
 		due := time.Now().Add(time.Hour)
-		if op := run(sluice.Operation{Kind: sluice.OperationReschedule, DueAt: due}); op.Done != 4 || op.State != sluice.OperationDone {
+		if op := run(operation.Operation{Kind: operation.KindReschedule, DueAt: due}); op.Done != 4 || op.State != operation.StateDone {
 			t.Errorf("rescheduled: %+v", op)
 		}
 		if job, err := r.client.Job(t.Context(), r.jobs[0]); err != nil || !job.DueAt.Equal(due) {
 			t.Errorf("due at %s, %v", job.DueAt, err)
 		}
-		if op := run(sluice.Operation{Kind: sluice.OperationCancel, Query: sluice.JobQuery{DueFrom: due, CreatedBefore: time.Now(), Queue: "payments"}}); op.Done != 4 {
+		if op := run(operation.Operation{Kind: operation.KindCancel, Query: search.Query{DueFrom: due, CreatedBefore: time.Now(), Queue: "payments"}}); op.Done != 4 {
 			t.Errorf("cancelled: %+v", op)
 		}
-		if op := run(sluice.Operation{Kind: sluice.OperationPrune, Query: sluice.JobQuery{Error: "closed", Fingerprint: sluice.Fingerprint("payments", "account closed")}}); op.Done != 6 {
+		if op := run(operation.Operation{Kind: operation.KindPrune, Query: search.Query{Error: "closed", Fingerprint: deadletter.Fingerprint("payments", "account closed")}}); op.Done != 6 {
 			t.Errorf("pruned: %+v", op)
 		}
 		// One key, two cancelled jobs: the second finds it held.
@@ -279,7 +285,7 @@ func TestOperationsOfEachKindCountWhatTheyDidAndDidNot(t *testing.T) {
 			r.ok(err)
 			r.ok(r.client.Cancel(t.Context(), []sluice.ID{receipt.ID}, act))
 		}
-		op := run(sluice.Operation{Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Key: "k", States: []sluice.State{sluice.StateCancelled}}})
+		op := run(operation.Operation{Kind: operation.KindRequeue, Query: search.Query{Key: "k", States: []sluice.State{sluice.StateCancelled}}})
 		if op.Done != 1 || op.Failed != 1 || op.Skipped != 0 {
 			t.Errorf("requeued: %+v", op)
 		}
@@ -289,26 +295,26 @@ func TestOperationsOfEachKindCountWhatTheyDidAndDidNot(t *testing.T) {
 func TestOperationsThatMakeNoSenseAreRefused(t *testing.T) {
 	inRedrive(t, 0, func(r *redrive) {
 		act := sluice.Act{By: "ada", Reason: "test"}
-		for name, op := range map[string]sluice.Operation{
+		for name, op := range map[string]operation.Operation{
 			"kind":           {Kind: "resurrect"},
-			"states":         {Kind: sluice.OperationRequeue, Query: sluice.JobQuery{States: []sluice.State{sluice.StateQueued}}},
-			"fingerprint":    {Kind: sluice.OperationRequeue, Query: sluice.JobQuery{Fingerprint: "9AC1"}},
-			"limit":          {Kind: sluice.OperationRequeue, Limit: -1},
-			"rate":           {Kind: sluice.OperationRequeue, Rate: sluice.Rate{Jobs: -1}},
-			"canary":         {Kind: sluice.OperationRequeue, Canary: sluice.MaxCanary + 1},
-			"stop_if_failed": {Kind: sluice.OperationRequeue, StopIfFailed: 10},
-			"due_at":         {Kind: sluice.OperationRequeue, DueAt: time.Now()},
+			"states":         {Kind: operation.KindRequeue, Query: search.Query{States: []sluice.State{sluice.StateQueued}}},
+			"fingerprint":    {Kind: operation.KindRequeue, Query: search.Query{Fingerprint: "9AC1"}},
+			"limit":          {Kind: operation.KindRequeue, Limit: -1},
+			"rate":           {Kind: operation.KindRequeue, Rate: sluice.Rate{Jobs: -1}},
+			"canary":         {Kind: operation.KindRequeue, Canary: operation.MaxCanary + 1},
+			"stop_if_failed": {Kind: operation.KindRequeue, StopIfFailed: 10},
+			"due_at":         {Kind: operation.KindRequeue, DueAt: time.Now()},
 		} {
-			_, err := r.client.StartOperation(t.Context(), op, act)
+			_, err := operation.Start(t.Context(), r.store, op, act)
 			var wrong *sluice.InvalidError
 			if !errors.As(err, &wrong) || wrong.Field != name {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, err := r.client.StartOperation(t.Context(), sluice.Operation{Kind: sluice.OperationCancel, Canary: 1}, act); !errors.Is(err, sluice.ErrInvalid) {
+		if _, err := operation.Start(t.Context(), r.store, operation.Operation{Kind: operation.KindCancel, Canary: 1}, act); !errors.Is(err, sluice.ErrInvalid) {
 			t.Errorf("a cancel with a canary: %v", err)
 		}
-		if _, err := r.client.StartOperation(t.Context(), sluice.Operation{Kind: sluice.OperationRequeue}, sluice.Act{By: "ada"}); !errors.Is(err, sluice.ErrInvalid) {
+		if _, err := operation.Start(t.Context(), r.store, operation.Operation{Kind: operation.KindRequeue}, sluice.Act{By: "ada"}); !errors.Is(err, sluice.ErrInvalid) {
 			t.Errorf("a requeue without a reason: %v", err)
 		}
 	})
@@ -316,22 +322,22 @@ func TestOperationsThatMakeNoSenseAreRefused(t *testing.T) {
 
 func TestDeadLettersAreGroupedAndSearchedWithinBounds(t *testing.T) {
 	inRedrive(t, 30, func(r *redrive) {
-		found, err := r.client.DeadGroups(t.Context(), nil, 0)
+		found, err := deadletter.Read(t.Context(), r.store, nil, 0)
 		r.ok(err)
 		if len(found.Groups) != 1 || found.More || found.Groups[0].Count != 30 || found.Groups[0].Message != "account closed" || found.Groups[0].Tenants != 1 {
 			t.Errorf("%+v", found)
 		}
-		if found, err = r.client.DeadGroups(t.Context(), []string{"payments"}, 10); err != nil || !found.More || found.Looked != 10 {
+		if found, err = deadletter.Read(t.Context(), r.store, []string{"payments"}, 10); err != nil || !found.More || found.Looked != 10 {
 			t.Errorf("%+v, %v", found, err)
 		}
-		query := sluice.JobQuery{Fingerprint: sluice.Fingerprint("payments", "account closed")}
-		if jobs, err := r.client.Search(t.Context(), query, 7); err != nil || len(jobs.Jobs) != 7 || !jobs.More {
+		query := search.Query{Fingerprint: deadletter.Fingerprint("payments", "account closed")}
+		if jobs, err := search.Jobs(t.Context(), r.store, query, 7); err != nil || len(jobs.Jobs) != 7 || !jobs.More {
 			t.Errorf("%+v, %v", jobs, err)
 		}
-		if all, err := r.client.Preview(t.Context(), query, 3); err != nil || all.Matched != 30 || len(all.Jobs) != 3 || all.More {
+		if all, err := search.Preview(t.Context(), r.store, query, 3); err != nil || all.Matched != 30 || len(all.Jobs) != 3 || all.More {
 			t.Errorf("%+v, %v", all, err)
 		}
-		if _, err := r.client.Search(t.Context(), sluice.JobQuery{States: []sluice.State{"odd"}}, 7); !errors.Is(err, sluice.ErrInvalid) {
+		if _, err := search.Jobs(t.Context(), r.store, search.Query{States: []sluice.State{"odd"}}, 7); !errors.Is(err, sluice.ErrInvalid) {
 			t.Error(err)
 		}
 	})

@@ -1,4 +1,4 @@
-package sluice
+package operation
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // Of watching.
@@ -18,8 +20,8 @@ const (
 )
 
 // watch looks what became of requeued jobs, of some at a time, once a second.
-func (c *Client) watch(ctx context.Context, o *Operation) error {
-	if len(o.course.Watched) == 0 || !o.lookedAt.IsZero() && time.Since(o.lookedAt) < operationRest {
+func watch(ctx context.Context, store sluice.Store, o *Operation) error {
+	if len(o.course.Watched) == 0 || !o.lookedAt.IsZero() && time.Since(o.lookedAt) < restTime {
 		return nil
 	}
 	o.lookedAt = time.Now()
@@ -28,13 +30,13 @@ func (c *Client) watch(ctx context.Context, o *Operation) error {
 	verdicts := o.course.Verdicts
 	ended, failed := 0, 0
 	for _, id := range looked {
-		job, err := c.store.Job(ctx, id)
+		job, err := store.Job(ctx, id)
 		switch {
-		case errors.Is(err, ErrNotFound): // completed or cancelled, and not kept
+		case errors.Is(err, sluice.ErrNotFound): // completed or cancelled, and not kept
 			ended, verdicts = ended+1, verdicts+"."
 		case err != nil:
 			return fmt.Errorf("watch a job of operation %s: %w", o.ID, err)
-		case job.State == StateDead, job.State == StateUncertain:
+		case job.State == sluice.StateDead, job.State == sluice.StateUncertain:
 			ended, failed, verdicts = ended+1, failed+1, verdicts+"x"
 		case job.State.Finished():
 			ended, verdicts = ended+1, verdicts+"."
@@ -81,7 +83,7 @@ func tooMany(failed, of int, share float64) bool {
 }
 
 func (o *Operation) stop(failed int, of string) {
-	o.State = OperationStopped
+	o.State = StateStopped
 	o.Why = fmt.Sprintf("%d %s failed again, more than %s %%", failed, of, trimFloat(100*o.StopIfFailed))
 }
 

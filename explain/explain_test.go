@@ -1,4 +1,4 @@
-package sluice_test
+package explain_test
 
 import (
 	"errors"
@@ -8,7 +8,18 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/store/memory"
 )
+
+// ada is who acts in these tests.
+var ada = sluice.Act{By: "ada", Reason: "test"}
+
+func newClient(t *testing.T) (*sluice.Client, sluice.Store) {
+	t.Helper()
+	store := memory.New(memory.Options{})
+	return sluice.NewClient(store, sluice.ClientOptions{}), store
+}
 
 // explained is a job in a queue of its own, in fake time, and what is said of it.
 type explained struct {
@@ -19,9 +30,9 @@ type explained struct {
 }
 
 // closed makes sure which gates are closed, and gives the explanation.
-func (e *explained) closed(want ...string) sluice.Explanation {
+func (e *explained) closed(want ...string) explain.Explanation {
 	e.Helper()
-	why, err := e.client.Why(e.Context(), e.id)
+	why, err := explain.Job(e.Context(), e.store, e.id)
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -211,8 +222,8 @@ func TestWhyTellsWhatBecameOfAJob(t *testing.T) {
 
 func TestWhyOfAnUnknownJobIsNotFound(t *testing.T) {
 	t.Parallel()
-	client, _ := newClient(t)
-	if _, err := client.Why(t.Context(), sluice.NewID()); !errors.Is(err, sluice.ErrNotFound) {
+	_, store := newClient(t)
+	if _, err := explain.Job(t.Context(), store, sluice.NewID()); !errors.Is(err, sluice.ErrNotFound) {
 		t.Errorf("%v, want not found", err)
 	}
 }
@@ -245,7 +256,7 @@ func TestDispatchersThatLeaveTheQueueAloneAreNamed(t *testing.T) {
 				e.Fatal(err)
 			}
 		}
-		last := func(why sluice.Explanation) string { return why.Gates[len(why.Gates)-1].Says }
+		last := func(why explain.Explanation) string { return why.Gates[len(why.Gates)-1].Says }
 		says("h:1", "q")
 		why := e.closed("dispatchers")
 		gate := why.Gates[len(why.Gates)-1]
@@ -387,4 +398,54 @@ func TestAKilledWorkerIsToldByItsJobAndByTheHolders(t *testing.T) {
 			e.Errorf("after its lease it says %q", gate.Says)
 		}
 	})
+}
+
+func TestWhyNamesTheJobsThatAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	add := func(options sluice.EnqueueOptions) *explained {
+		receipt, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: "q", Payload: []byte(`1`), EnqueueOptions: options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &explained{T: t, client: client, store: store, id: receipt.ID}
+	}
+	says := func(why explain.Explanation, gate string, want ...string) {
+		t.Helper()
+		for _, g := range why.Gates {
+			for _, text := range want {
+				if g.Name == gate && !strings.Contains(g.Says, text) {
+					t.Errorf("gate %s says %q, want %q in it", gate, g.Says, text)
+				}
+			}
+		}
+	}
+	if err := store.Beat(t.Context(), sluice.Holder{ID: "h", Queues: []string{"q"}, Slots: 1}); err != nil {
+		t.Fatal(err)
+	}
+	first := add(sluice.EnqueueOptions{OrderKey: "o"})
+	first.closed()
+	second := add(sluice.EnqueueOptions{OrderKey: "o"})
+	claim := first.claim()
+	says(second.closed("order_key"), "order_key", first.id.String(), "claimed", `"o"`)
+	last := add(sluice.EnqueueOptions{After: []sluice.ID{first.id, second.id}, AfterFailure: sluice.FailureWaits})
+	says(last.closed("after"), "after", "0 of the 2", first.id.String(), second.id.String(), "waits until")
+	settle := sluice.Settlement{ID: claim.ID, Token: claim.Token, Event: sluice.EventComplete}
+	if errs, err := store.Settle(t.Context(), []sluice.Settlement{settle}); errors.Join(append(errs, err)...) != nil {
+		t.Fatal(errs, err)
+	}
+	second.closed()
+	says(last.closed("after", "order"), "after", "1 of the 2", "queued")
+	if err := client.Cancel(t.Context(), []sluice.ID{second.id}, ada); err != nil {
+		t.Fatal(err)
+	}
+	says(last.closed("after"), "after", "cancelled")
+	if gate := last.closed("after").Closed()[0]; !strings.Contains(gate.Mend, "then: sluice requeue "+second.id.String()) {
+		t.Errorf("what mends it is %q", gate.Mend)
+	}
+	if err := client.Prune(t.Context(), []sluice.ID{second.id}, ada); err != nil {
+		t.Fatal(err)
+	}
+	says(last.closed("after"), "after", "gone")
 }

@@ -1,4 +1,4 @@
-package sluice
+package operation
 
 import (
 	"context"
@@ -9,14 +9,18 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
+	"github.com/sluice-queue/sluice/search"
 )
 
 // What one step of an operation does at the most.
 const (
-	operationBatch = 500 // jobs it acts on
-	operationPages = 10  // pages it looks through for them
-	// operationRest is how long one is left alone that waits for the jobs it watches.
-	operationRest = time.Second
+	batchSize = 500 // jobs it acts on
+	maxPages  = 10  // pages it looks through for them
+	// restTime is how long one is left alone that waits for the jobs it watches.
+	restTime = time.Second
 	// paceSlice is how much of its pace an operation saves up for one batch, so that a slow pace does not cost a batch for
 	// each job.
 	paceSlice = 500 * time.Millisecond
@@ -24,94 +28,99 @@ const (
 	goneAfter = 30 * time.Second
 )
 
-// CarryOut takes the next step of an operation, as it was read, in the name of a process: it decides on a batch of jobs and acts on them, looks for jobs
-// that match, or looks at those that it watches. It returns the operation as it is then, and how long it can be left alone;
+// CarryOut takes the next step of an operation, as it was read, in the name of a process: it decides on a batch of jobs and
+// acts on them, looks for jobs that match, or looks at those that it watches. It returns the operation as it is then, and how long it can be left alone;
 // 0: there is more to do. Upkeep calls it.
 //
 // Several may carry out the same operation, and any may end at any instant. A batch is stored before anybody acts on it,
 // and whoever acts on it does so under the same act id, so that nothing is repeated and nothing passed over, and the
 // counts are exact. An ErrConflict says that somebody else was quicker: read the operation again.
-func (c *Client) CarryOut(ctx context.Context, o Operation, by string) (Operation, time.Duration, error) {
+func CarryOut(ctx context.Context, store sluice.Store, o Operation, by string) (Operation, time.Duration, error) {
+	if err := sluice.CheckGiven("store", store); err != nil {
+		return o, restTime, err
+	}
 	o.carrier = by
 	switch {
-	case len(o.course.Under) > 0 && o.State == OperationRunning:
-		return c.finishBatch(ctx, o)
+	case len(o.course.Under) > 0 && o.State == StateRunning:
+		return finishBatch(ctx, store, o)
 	case len(o.course.Under) > 0:
-		return c.lookAtBatch(ctx, o)
-	case o.State != OperationRunning:
+		return lookAtBatch(ctx, store, o)
+	case o.State != StateRunning:
 		return o, time.Minute, nil
 	}
 	before := o
-	if err := c.watch(ctx, &o); err != nil {
-		return before, operationRest, err
+	if err := watch(ctx, store, &o); err != nil {
+		return before, restTime, err
 	}
 	if o.judge(); o.State.Ended() {
-		return c.saveStep(ctx, o, 0)
+		return saveStep(ctx, store, o, 0)
 	}
 	if o.OnProbation() && o.watched() >= o.Canary {
-		return c.saveIfChanged(ctx, before, o, operationRest)
+		return saveIfChanged(ctx, store, before, o, restTime)
 	}
-	if err := c.find(ctx, &o); err != nil {
-		return before, operationRest, err
+	if err := find(ctx, store, &o); err != nil {
+		return before, restTime, err
 	}
 	wait := o.take()
 	if len(o.course.Under) == 0 {
-		return c.saveIfChanged(ctx, before, o, wait)
+		return saveIfChanged(ctx, store, before, o, wait)
 	}
-	o, _, err := c.saveStep(ctx, o, 0)
+	o, _, err := saveStep(ctx, store, o, 0)
 	if err != nil {
-		return before, operationRest, err
+		return before, restTime, err
 	}
-	return c.finishBatch(ctx, o)
+	return finishBatch(ctx, store, o)
 }
 
-func (c *Client) saveStep(ctx context.Context, o Operation, wait time.Duration) (Operation, time.Duration, error) {
-	saved, err := c.store.SaveOperation(ctx, o, o.step())
+func saveStep(ctx context.Context, store sluice.Store, o Operation, wait time.Duration) (Operation, time.Duration, error) {
+	saved, err := Given(store).SaveOperation(ctx, o, o.step())
 	if err != nil {
-		return o, operationRest, fmt.Errorf("save operation %s: %w", o.ID, err)
+		return o, restTime, fmt.Errorf("save operation %s: %w", o.ID, err)
 	}
 	saved.lookedAt, saved.carrier = o.lookedAt, o.carrier
 	return saved, wait, nil
 }
 
 // step is who changes an operation where no person does: whoever carries it out.
-func (o Operation) step() Act { return Act{By: o.carrier, Reason: o.Why, ID: NewID()} }
+func (o Operation) step() sluice.Act {
+	return sluice.Act{By: o.carrier, Reason: o.Why, ID: sluice.NewID()}
+}
 
 // saveIfChanged stores what a step found out, if it is anything.
-func (c *Client) saveIfChanged(ctx context.Context, before, o Operation, wait time.Duration) (Operation, time.Duration, error) {
+func saveIfChanged(ctx context.Context, store sluice.Store, before, o Operation, wait time.Duration) (Operation, time.Duration, error) {
 	same := before.State == o.State && before.course.Place == o.course.Place && len(before.course.Found) == len(o.course.Found) &&
 		before.course.Proved == o.course.Proved && before.WatchedEnded == o.WatchedEnded && before.Watching == o.Watching
 	if same {
 		return o, wait, nil
 	}
-	return c.saveStep(ctx, o, wait)
+	return saveStep(ctx, store, o, wait)
 }
 
 // find looks for jobs that match, unless there are some left from the last look. At a slow pace it looks at few at once, so
 // that they are what they were when it is their turn.
-func (c *Client) find(ctx context.Context, o *Operation) error {
+func find(ctx context.Context, store sluice.Store, o *Operation) error {
 	if len(o.course.Found) > 0 {
 		return nil
 	}
-	page := operationBatch
+	page := batchSize
 	if !o.Rate.IsZero() {
-		page = int(math.Min(math.Max(2*o.Rate.PerSecond(), 20), operationBatch))
+		page = int(math.Min(math.Max(2*o.Rate.PerSecond(), 20), batchSize))
 	}
 	want := page
-	for n := 0; n < operationPages && len(o.course.Found) < want && !o.course.Place.End && !o.full(); n++ {
-		jobs, looked, next, err := c.look(ctx, o.Query, o.course.Place, page)
-		if errors.Is(err, ErrInvalid) && o.course.Place.Mark != "" { // the jobs were moved to another kind of store
+	for n := 0; n < maxPages && len(o.course.Found) < want && !o.course.Place.End && !o.full(); n++ {
+		read, err := search.ReadPage(ctx, store, o.Query, o.course.Place, page)
+		if errors.Is(err, sluice.ErrInvalid) && o.course.Place.Mark != "" { // the jobs were moved to another kind of store
 			o.course.Place.Mark, o.AtLeast = "", true
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("look for jobs of operation %s: %w", o.ID, err)
 		}
-		for _, job := range jobs {
+		for _, job := range read.Jobs {
 			o.course.Found = append(o.course.Found, job.ID)
 		}
-		if o.course.Place = next; looked > 0 && len(jobs) == 0 {
-			page = operationBatch // few match
+		if o.course.Place = read.Next; read.Looked > 0 && len(read.Jobs) == 0 {
+			page = batchSize // few match
 		}
 	}
 	return nil
@@ -123,7 +132,7 @@ func (o *Operation) full() bool { return o.Limit > 0 && o.course.Taken >= o.Limi
 // take decides on the next batch, by the pace, the canary and the limit; if there is none, it says how long to wait, or ends
 // the operation.
 func (o *Operation) take() (wait time.Duration) {
-	n := min(len(o.course.Found), operationBatch)
+	n := min(len(o.course.Found), batchSize)
 	if o.Limit > 0 {
 		n = min(n, o.Limit-o.course.Taken)
 	}
@@ -152,7 +161,7 @@ func (o *Operation) fill() int {
 	now := o.now()
 	earned := now.Sub(o.course.FilledAt).Seconds() * o.Rate.PerSecond()
 	o.course.Tokens = math.Min(o.course.Tokens+math.Max(earned, 0), math.Max(o.Rate.PerSecond(), 1))
-	o.course.FilledAt = storedInstant(now)
+	o.course.FilledAt = feature.Instant(now)
 	return int(o.course.Tokens + 1e-9)
 }
 
@@ -162,26 +171,26 @@ func (o *Operation) idle() (wait time.Duration) {
 		return 0 // there is more to look at
 	}
 	if o.OnProbation() && len(o.course.Watched) > 0 {
-		return operationRest // fewer than the canary; how they end is told all the same
+		return restTime // fewer than the canary; how they end is told all the same
 	}
-	o.State = OperationDone
+	o.State = StateDone
 	o.course.Found, o.course.Watched, o.Watching = nil, nil, 0
 	return 0
 }
 
 // finishBatch acts on the jobs of the present batch, and stores what became of that.
-func (c *Client) finishBatch(ctx context.Context, o Operation) (Operation, time.Duration, error) {
-	errs, err := c.actOnBatch(ctx, o)
-	if errors.Is(err, ErrInvalid) {
-		o.State, o.Why = OperationFailed, Brief(err.Error())
+func finishBatch(ctx context.Context, store sluice.Store, o Operation) (Operation, time.Duration, error) {
+	errs, err := actOnBatch(ctx, store, o)
+	if errors.Is(err, sluice.ErrInvalid) {
+		o.State, o.Why = StateFailed, sluice.Brief(err.Error())
 		o.course.Under = nil
-		return c.saveStep(ctx, o, 0)
+		return saveStep(ctx, store, o, 0)
 	}
 	if err != nil {
-		return o, operationRest, fmt.Errorf("batch %d of operation %s: %w", o.course.Batch, o.ID, err)
+		return o, restTime, fmt.Errorf("batch %d of operation %s: %w", o.course.Batch, o.ID, err)
 	}
 	under := o.course.Under
-	return c.record(ctx, o, func(o *Operation) {
+	return record(ctx, store, o, func(o *Operation) {
 		for i, id := range under {
 			o.count(id, errs[i])
 		}
@@ -190,20 +199,20 @@ func (c *Client) finishBatch(ctx context.Context, o Operation) (Operation, time.
 
 // actOnBatch does what the operation is for. Jobs that were refused are tried once more: another process may have acted on
 // them at the same time, under the same id, and then the second answer is what it did.
-func (c *Client) actOnBatch(ctx context.Context, o Operation) ([]error, error) {
-	act := Act{By: o.By, Reason: fmt.Sprintf("%s (operation %s)", o.Reason, o.ID), ID: o.batchAct()}
+func actOnBatch(ctx context.Context, store sluice.Store, o Operation) ([]error, error) {
+	act := sluice.Act{By: o.By, Reason: fmt.Sprintf("%s (operation %s)", o.Reason, o.ID), ID: o.batchAct()}
 	do := func() ([]error, error) {
 		switch o.Kind {
-		case OperationRequeue:
-			return c.store.Requeue(ctx, o.course.Under, act)
-		case OperationCancel:
-			return c.store.Cancel(ctx, o.course.Under, act)
-		case OperationReschedule:
-			return c.store.Reschedule(ctx, o.course.Under, o.DueAt, act)
-		case OperationPrune:
-			return c.store.PruneJobs(ctx, o.course.Under, act)
+		case KindRequeue:
+			return store.Requeue(ctx, o.course.Under, act)
+		case KindCancel:
+			return store.Cancel(ctx, o.course.Under, act)
+		case KindReschedule:
+			return store.Reschedule(ctx, o.course.Under, o.DueAt, act)
+		case KindPrune:
+			return store.PruneJobs(ctx, o.course.Under, act)
 		}
-		return nil, invalid("kind", fmt.Sprintf("%.40q is not known to this program; let a newer one do upkeep", o.Kind))
+		return nil, feature.Invalid("kind", fmt.Sprintf("%.40q is not known to this program; let a newer one do upkeep", o.Kind))
 	}
 	errs, err := do()
 	if err != nil || !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
@@ -213,9 +222,9 @@ func (c *Client) actOnBatch(ctx context.Context, o Operation) ([]error, error) {
 }
 
 // batchAct is the id under which the present batch is acted on, whoever does it.
-func (o Operation) batchAct() ID {
+func (o Operation) batchAct() sluice.ID {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(o.ID[:], uint64(o.course.Batch)))
-	id := ID(sum[:16])
+	id := sluice.ID(sum[:16])
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // a UUID of version 8 (RFC 9562)
 	return id
 }
@@ -224,7 +233,7 @@ func (o Operation) batchAct() ID {
 const watchSample = 50
 
 // count adds what became of one job.
-func (o *Operation) count(id ID, err error) {
+func (o *Operation) count(id sluice.ID, err error) {
 	switch {
 	case err == nil:
 		o.Done++
@@ -232,7 +241,7 @@ func (o *Operation) count(id ID, err error) {
 			o.course.Watched = append(o.course.Watched, id)
 			o.Watching = len(o.course.Watched)
 		}
-	case errors.Is(err, ErrNotAllowed), errors.Is(err, ErrNotFound):
+	case errors.Is(err, sluice.ErrNotAllowed), errors.Is(err, sluice.ErrNotFound):
 		o.Skipped++
 	default:
 		o.Failed++
@@ -240,27 +249,27 @@ func (o *Operation) count(id ID, err error) {
 }
 
 // record stores what became of the present batch, also where a person changed the operation meanwhile.
-func (c *Client) record(ctx context.Context, o Operation, add func(*Operation)) (Operation, time.Duration, error) {
+func record(ctx context.Context, store sluice.Store, o Operation, add func(*Operation)) (Operation, time.Duration, error) {
 	batch, lookedAt, carrier := o.course.Batch, o.lookedAt, o.carrier
 	for {
 		if len(o.course.Under) > 0 {
 			add(&o)
 			o.course.Under = nil
 		}
-		saved, err := c.store.SaveOperation(ctx, o, o.step())
+		saved, err := Given(store).SaveOperation(ctx, o, o.step())
 		if err == nil {
 			saved.lookedAt, saved.carrier = lookedAt, carrier
 			return saved, 0, nil
 		}
-		if !errors.Is(err, ErrConflict) {
-			return o, operationRest, fmt.Errorf("save operation %s: %w", o.ID, err)
+		if !errors.Is(err, sluice.ErrConflict) {
+			return o, restTime, fmt.Errorf("save operation %s: %w", o.ID, err)
 		}
-		if o, err = c.store.Operation(ctx, o.ID); err != nil {
-			return o, operationRest, fmt.Errorf("batch %d of an operation: %w", batch, err)
+		if o, err = Given(store).Operation(ctx, o.ID); err != nil {
+			return o, restTime, fmt.Errorf("batch %d of an operation: %w", batch, err)
 		}
 		o.carrier = carrier
 		if o.course.Batch != batch || len(o.course.Under) == 0 {
-			if o.State != OperationRunning && o.course.Batch == batch && !o.AtLeast {
+			if o.State != StateRunning && o.course.Batch == batch && !o.AtLeast {
 				o.AtLeast = true // who looked at the batch may have seen half of it
 				continue
 			}
@@ -271,24 +280,24 @@ func (c *Client) record(ctx context.Context, o Operation, add func(*Operation)) 
 
 // lookAtBatch finds out what became of the batch of an operation that was paused or stopped, and whose carrier is gone. It
 // does not act: nobody wants that any more. The jobs that were not acted on are left for when it goes on.
-func (c *Client) lookAtBatch(ctx context.Context, o Operation) (Operation, time.Duration, error) {
+func lookAtBatch(ctx context.Context, store sluice.Store, o Operation) (Operation, time.Duration, error) {
 	if left := goneAfter - o.now().Sub(o.UpdatedAt); left > 0 {
 		return o, left, nil
 	}
 	act := o.batchAct()
-	var done, rest []ID
+	var done, rest []sluice.ID
 	for _, id := range o.course.Under {
-		told, err := c.store.Audit(ctx, AuditFilter{JobID: id, Limit: 100})
+		told, err := store.Audit(ctx, sluice.AuditFilter{JobID: id, Limit: 100})
 		if err != nil {
-			return o, operationRest, fmt.Errorf("batch %d of operation %s: %w", o.course.Batch, o.ID, err)
+			return o, restTime, fmt.Errorf("batch %d of operation %s: %w", o.course.Batch, o.ID, err)
 		}
-		if slices.ContainsFunc(told, func(e AuditEntry) bool { return e.ActID == act }) {
+		if slices.ContainsFunc(told, func(e sluice.AuditEntry) bool { return e.ActID == act }) {
 			done = append(done, id)
 		} else {
 			rest = append(rest, id)
 		}
 	}
-	return c.record(ctx, o, func(o *Operation) {
+	return record(ctx, store, o, func(o *Operation) {
 		for _, id := range done {
 			o.count(id, nil)
 		}

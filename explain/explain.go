@@ -1,13 +1,17 @@
-package sluice
+// Package explain says why a job does not run: which gates it must pass, which of them are closed, and when it should
+// start. Begin with [Job].
+package explain
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/deadletter"
 )
 
 // Gate is one of the things that a job must pass before it runs.
@@ -28,7 +32,7 @@ type Gate struct {
 
 // Explanation says why a job is not running, and when it should be.
 type Explanation struct {
-	Job Job `json:"job"`
+	Job sluice.Job `json:"job"`
 	// Gates are in the order in which a claim looks at them.
 	Gates []Gate `json:"gates"`
 	// Start is when the job should start if nothing changes; zero: that cannot be said, or it is
@@ -47,7 +51,7 @@ type Outlook struct {
 	// InFlight counts the claimed and dispatched jobs of the queue and its stray runs, at most OutlookLimit.
 	InFlight int
 	// StrayRuns are runs of the job itself that may still be open, at most HoldingLimit, the first that was cancelled first.
-	StrayRuns []StrayRun
+	StrayRuns []sluice.StrayRun
 	// Tokens are those that the queue's rate has now, which may be negative; TokenWait is how long
 	// until it has one, 0 if it has, or if there is no rate.
 	Tokens    float64
@@ -56,11 +60,11 @@ type Outlook struct {
 	// alone, and what follows tells of that tenant.
 	ByTenant bool
 	// Terms are the limits that count for it.
-	Terms Terms
+	Terms sluice.Terms
 	// Held counts its jobs in flight and its stray runs, at most OutlookLimit; Holding are some of these jobs, the longest
 	// first.
 	Held    int
-	Holding []ID
+	Holding []sluice.ID
 	// TenantTokenWait is how long until the tenant's rate has a token, 0 if it has, or if there is no rate.
 	TenantTokenWait time.Duration
 }
@@ -71,22 +75,25 @@ const HoldingLimit = 10
 // OutlookLimit is where the counting of an Outlook stops.
 const OutlookLimit = 10_000
 
-// Why explains a job: the gates that it must pass, which of them are closed, and when it should start.
+// Job explains a job: the gates that it must pass, which of them are closed, and when it should start.
 // It works for every job; an unknown one is an ErrNotFound.
-func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
-	job, err := c.store.Job(ctx, id)
+func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, error) {
+	if err := sluice.CheckGiven("store", store); err != nil {
+		return Explanation{}, err
+	}
+	job, err := store.Job(ctx, id)
 	if err != nil {
 		return Explanation{}, err
 	}
-	outlook, err := c.store.Outlook(ctx, id)
+	outlook, err := Given(store).Outlook(ctx, id)
 	if err != nil {
 		return Explanation{}, err
 	}
 	out := Explanation{Job: job, Now: outlook.Now}
-	if job.State != StateQueued {
+	if job.State != sluice.StateQueued {
 		state := stateGate(job, outlook)
-		if job.State == StateDispatched || job.State == StateClaimed {
-			holders, err := c.store.Holders(ctx)
+		if job.State == sluice.StateDispatched || job.State == sluice.StateClaimed {
+			holders, err := store.Holders(ctx)
 			if err != nil {
 				return Explanation{}, err
 			}
@@ -96,22 +103,19 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 		out.Start = out.Gates[0].Until
 		return out, nil
 	}
-	queue, err := c.Queue(ctx, job.Queue)
-	if errors.Is(err, ErrNotFound) {
-		queue, err = Queue{Name: job.Queue, Settings: DefaultSettings()}, nil
-	}
+	queue, err := queueOf(ctx, store, job)
 	if err != nil {
 		return Explanation{}, err
 	}
-	holders, err := c.store.Holders(ctx)
+	holders, err := store.Holders(ctx)
 	if err != nil {
 		return Explanation{}, err
 	}
-	paused, err := c.pausedGate(ctx, queue, outlook)
+	paused, err := pausedGate(ctx, store, queue, outlook)
 	if err != nil {
 		return Explanation{}, err
 	}
-	waits, err := c.waitGates(ctx, job)
+	waits, err := waitGates(ctx, store, job)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -127,63 +131,75 @@ func (c *Client) Why(ctx context.Context, id ID) (Explanation, error) {
 	return out, nil
 }
 
+// queueOf looks up the queue of a job. One that nobody stored has the default settings.
+func queueOf(ctx context.Context, store sluice.Store, job sluice.Job) (sluice.Queue, error) {
+	found, err := store.Queues(ctx, sluice.QueueFilter{Names: []string{job.Queue}})
+	switch {
+	case err != nil:
+		return sluice.Queue{}, err
+	case len(found) == 0:
+		return sluice.Queue{Name: job.Queue, Settings: sluice.DefaultSettings()}, nil
+	}
+	return found[0], nil
+}
+
 // Closed lists the gates that the job does not pass.
 func (e Explanation) Closed() []Gate {
 	return slices.DeleteFunc(slices.Clone(e.Gates), func(g Gate) bool { return g.Open })
 }
 
-func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-func stateGate(j Job, o Outlook) Gate {
+func stateGate(j sluice.Job, o Outlook) Gate {
 	g := Gate{Name: "state"}
 	switch j.State {
-	case StateQueued:
+	case sluice.StateQueued:
 		g.Open, g.Says = true, "it is queued"
-	case StateClaimed:
+	case sluice.StateClaimed:
 		if j.Engine != "" {
 			g.Says = fmt.Sprintf("%s claimed it and has the engine %q start its run %q; ", j.Holder, j.Engine, j.Ref)
 			if j.LeaseUntil.After(o.Now) {
-				g.Says += "if it is gone, upkeep asks the engine after " + instant(j.LeaseUntil)
+				g.Says += "if it is gone, upkeep asks the engine after " + moment(j.LeaseUntil)
 				break
 			}
-			g.Says += fmt.Sprintf("its lease ended at %s, and upkeep asks the engine", instant(j.LeaseUntil))
+			g.Says += fmt.Sprintf("its lease ended at %s, and upkeep asks the engine", moment(j.LeaseUntil))
 			break
 		}
 		if !j.LeaseUntil.After(o.Now) {
-			g.Says = fmt.Sprintf("%s claimed it, and its lease ended at %s; upkeep takes it back", j.Holder, instant(j.LeaseUntil))
+			g.Says = fmt.Sprintf("%s claimed it, and its lease ended at %s; upkeep takes it back", j.Holder, moment(j.LeaseUntil))
 			break
 		}
 		if j.DueAt.After(o.Now) {
-			g.Says = fmt.Sprintf("%s has claimed it ahead, and starts it when it is due at %s", j.Holder, instant(j.DueAt))
+			g.Says = fmt.Sprintf("%s has claimed it ahead, and starts it when it is due at %s", j.Holder, moment(j.DueAt))
 			g.Until = j.DueAt
 			break
 		}
-		g.Says = fmt.Sprintf("it is running: %s claimed it, and holds it until %s if the lease is not renewed", j.Holder, instant(j.LeaseUntil))
-	case StateDispatched:
+		g.Says = fmt.Sprintf("it is running: %s claimed it, and holds it until %s if the lease is not renewed", j.Holder, moment(j.LeaseUntil))
+	case sluice.StateDispatched:
 		g.Says = fmt.Sprintf("it is running: the engine %q has it as %q", j.Engine, j.Ref)
-	case StateUncertain:
+	case sluice.StateUncertain:
 		g.Says = "whether its run happened is not known; a person decides, and «sluice requeue» runs it again"
 		g.Mend = fmt.Sprintf("sluice ask-engine %s; or sluice resolve %s --completed --reason WHY", j.ID, j.ID)
-	case StateDead:
-		g.Says = fmt.Sprintf("it is dead since %s: %s; «sluice requeue» gives it a new life", instant(j.FinishedAt), firstLine(j.Error))
+	case sluice.StateDead:
+		g.Says = fmt.Sprintf("it is dead since %s: %s; «sluice requeue» gives it a new life", moment(j.FinishedAt), firstLine(j.Error))
 		g.Mend = mendDead(j)
 	default:
-		g.Says = fmt.Sprintf("it is %s since %s", j.State, instant(j.FinishedAt))
+		g.Says = fmt.Sprintf("it is %s since %s", j.State, moment(j.FinishedAt))
 	}
 	return g
 }
 
 // mendDead says what to do before a dead job is given another life.
-func mendDead(j Job) string {
+func mendDead(j sluice.Job) string {
 	first := "mend the cause"
-	switch class, _ := ownClass(j.Error); class {
-	case FailurePoison:
+	switch class, _ := deadletter.Classify(j.Error); class {
+	case deadletter.ClassPoison:
 		first = fmt.Sprintf("look why its workers were lost; where it ran longer than its lease without a renewal: sluice settings set %s lease=TIME --reason WHY", j.Queue)
-	case FailureTimeout:
+	case deadletter.ClassTimeout:
 		first = fmt.Sprintf("let the handler be quicker, or have more time: sluice settings set %s timeout=TIME --reason WHY", j.Queue)
-	case FailureRunTimeout:
+	case deadletter.ClassRunTimeout:
 		first = fmt.Sprintf("let the run be quicker, or have more time: sluice settings set %s run_timeout=TIME --reason WHY", j.Queue)
-	case FailurePayload:
+	case deadletter.ClassPayload:
 		first = "let the handler read the payload, or enqueue another"
 	}
 	return first + "; then: sluice requeue " + j.ID.String()
@@ -194,28 +210,28 @@ func firstLine(text string) string {
 	return line
 }
 
-func blockedGate(j Job) Gate {
+func blockedGate(j sluice.Job) Gate {
 	if j.BlockedBy.IsZero() {
 		return Gate{Name: "blocked", Open: true, Says: "it waits for no other job"}
 	}
 	return Gate{Name: "blocked", Says: fmt.Sprintf("it waits for job %s, which holds its key, to end", j.BlockedBy), Mend: "sluice why " + j.BlockedBy.String()}
 }
 
-func expiryGate(j Job, o Outlook) Gate {
+func expiryGate(j sluice.Job, o Outlook) Gate {
 	switch {
 	case j.ExpiresAt.IsZero():
 		return Gate{Name: "expiry", Open: true, Says: "it does not expire"}
 	case j.ExpiresAt.After(o.Now):
-		return Gate{Name: "expiry", Open: true, Says: "it expires at " + instant(j.ExpiresAt)}
+		return Gate{Name: "expiry", Open: true, Says: "it expires at " + moment(j.ExpiresAt)}
 	}
-	return Gate{Name: "expiry", Says: "it expired at " + instant(j.ExpiresAt) + ", and upkeep will cancel it"}
+	return Gate{Name: "expiry", Says: "it expired at " + moment(j.ExpiresAt) + ", and upkeep will cancel it"}
 }
 
-func dueGate(j Job, o Outlook) Gate {
+func dueGate(j sluice.Job, o Outlook) Gate {
 	if !j.DueAt.After(o.Now) {
-		return Gate{Name: "due", Open: true, Says: "it is due since " + instant(j.DueAt)}
+		return Gate{Name: "due", Open: true, Says: "it is due since " + moment(j.DueAt)}
 	}
-	g := Gate{Name: "due", Says: "it is due at " + instant(j.DueAt), Until: j.DueAt, Mend: "sluice run-now " + j.ID.String()}
+	g := Gate{Name: "due", Says: "it is due at " + moment(j.DueAt), Until: j.DueAt, Mend: "sluice run-now " + j.ID.String()}
 	if j.Attempts > 0 {
 		g.Says += fmt.Sprintf(", after failed attempt %d: %s", j.Attempts, firstLine(j.Error))
 		g.Mend = fmt.Sprintf("mend the cause; sluice run-now %s tries it at once", j.ID)
@@ -224,17 +240,17 @@ func dueGate(j Job, o Outlook) Gate {
 }
 
 // pausedGate says who paused the queue, when and why.
-func (c *Client) pausedGate(ctx context.Context, q Queue, o Outlook) (Gate, error) {
+func pausedGate(ctx context.Context, store sluice.Store, q sluice.Queue, o Outlook) (Gate, error) {
 	if !q.Settings.PausedAt(o.Now) {
 		return Gate{Name: "paused", Open: true, Says: fmt.Sprintf("queue %q is not paused", q.Name)}, nil
 	}
 	g := Gate{Name: "paused", Says: fmt.Sprintf("queue %q is paused", q.Name), Until: q.Settings.PausedUntil, Mend: "sluice resume " + q.Name}
-	by, err := c.PausedBy(ctx, q)
+	by, err := PausedBy(ctx, store, q)
 	if by.Actor != "" {
-		g.Says = fmt.Sprintf("%s paused queue %q at %s: %s", by.Actor, q.Name, instant(by.At), by.Reason)
+		g.Says = fmt.Sprintf("%s paused queue %q at %s: %s", by.Actor, q.Name, moment(by.At), by.Reason)
 	}
 	if !g.Until.IsZero() {
-		g.Says += ", until " + instant(g.Until)
+		g.Says += ", until " + moment(g.Until)
 	}
 	g.Says += fmt.Sprintf("; «sluice resume %s» goes on", q.Name)
 	return g, err
@@ -245,13 +261,16 @@ const pauseHistory = 100
 
 // PausedBy gives the change by which a paused queue was paused, or its pause was lengthened; the zero value
 // if that lies too far back.
-func (c *Client) PausedBy(ctx context.Context, q Queue) (AuditEntry, error) {
-	changes, err := c.store.Audit(ctx, AuditFilter{Object: ObjectQueue, Name: q.Name, Limit: pauseHistory})
+func PausedBy(ctx context.Context, store sluice.Store, q sluice.Queue) (sluice.AuditEntry, error) {
+	if err := sluice.CheckGiven("store", store); err != nil {
+		return sluice.AuditEntry{}, err
+	}
+	changes, err := store.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: q.Name, Limit: pauseHistory})
 	if err != nil {
-		return AuditEntry{}, err
+		return sluice.AuditEntry{}, err
 	}
 	for _, change := range changes {
-		var before, after Settings
+		var before, after sluice.Settings
 		if len(change.Before) > 0 {
 			if err := json.Unmarshal(change.Before, &before); err != nil {
 				continue
@@ -262,10 +281,10 @@ func (c *Client) PausedBy(ctx context.Context, q Queue) (AuditEntry, error) {
 			return change, nil
 		}
 	}
-	return AuditEntry{}, nil
+	return sluice.AuditEntry{}, nil
 }
 
-func rateGate(q Queue, o Outlook) Gate {
+func rateGate(q sluice.Queue, o Outlook) Gate {
 	switch {
 	case q.Settings.Rate.IsZero():
 		return Gate{Name: "rate", Open: true, Says: "the queue has no rate"}
@@ -280,14 +299,14 @@ func rateGate(q Queue, o Outlook) Gate {
 const slowRate = 10 * time.Minute
 
 // mendRate is the command that makes a rate faster that is too low for what waits; empty: it will do.
-func mendRate(q Queue, o Outlook) string {
+func mendRate(q sluice.Queue, o Outlook) string {
 	if float64(o.Ahead) < q.Settings.Rate.PerSecond()*slowRate.Seconds() {
 		return ""
 	}
 	return fmt.Sprintf("sluice settings set %s rate=N/s --reason WHY", q.Name)
 }
 
-func inFlightGate(q Queue, o Outlook) Gate {
+func inFlightGate(q sluice.Queue, o Outlook) Gate {
 	limit := q.Settings.InFlightLimit
 	switch {
 	case limit == 0:
@@ -321,7 +340,7 @@ func orderGate(o Outlook) Gate {
 
 // startOf estimates when a job starts: when the last gate opens that opens by itself. What comes before it
 // takes its tokens first.
-func startOf(gates []Gate, q Queue, o Outlook) time.Time {
+func startOf(gates []Gate, q sluice.Queue, o Outlook) time.Time {
 	start := o.Now
 	if rate := q.Settings.Rate.PerSecond(); rate > 0 {
 		missing := max(0, float64(o.Ahead)+1-o.Tokens)

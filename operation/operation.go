@@ -1,4 +1,6 @@
-package sluice
+// Package operation acts on all jobs that match a query: upkeep requeues, cancels, reschedules or deletes them in batches, at
+// a rate, and stops by itself if too many fail again. Begin with [Start]; [Read] tells how far an operation has come.
+package operation
 
 import (
 	"encoding/base64"
@@ -6,59 +8,63 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
+	"github.com/sluice-queue/sluice/search"
 )
 
-// OperationKind is what an operation does to the jobs that match.
-type OperationKind string
+// Kind is what an operation does to the jobs that match.
+type Kind string
 
 // The kinds, each of which does what the verb of the same name does.
 const (
-	// OperationRequeue gives dead, cancelled and uncertain jobs a new life; of dead letters it is called a redrive.
-	OperationRequeue OperationKind = "requeue"
-	// OperationCancel ends unfinished jobs.
-	OperationCancel OperationKind = "cancel"
-	// OperationReschedule changes when queued jobs are due.
-	OperationReschedule OperationKind = "reschedule"
-	// OperationPrune deletes dead and cancelled jobs.
-	OperationPrune OperationKind = "prune"
+	// KindRequeue gives dead, cancelled and uncertain jobs a new life; of dead letters it is called a redrive.
+	KindRequeue Kind = "requeue"
+	// KindCancel ends unfinished jobs.
+	KindCancel Kind = "cancel"
+	// KindReschedule changes when queued jobs are due.
+	KindReschedule Kind = "reschedule"
+	// KindPrune deletes dead and cancelled jobs.
+	KindPrune Kind = "prune"
 )
 
-// OperationState is where an operation is.
-type OperationState string
+// State is where an operation is.
+type State string
 
 // The states. The last three are final.
 const (
-	// OperationRunning: whoever leads upkeep carries it out.
-	OperationRunning OperationState = "running"
-	// OperationPaused: a person paused it; it goes on where it was.
-	OperationPaused OperationState = "paused"
-	// OperationDone: no job is left that matches.
-	OperationDone OperationState = "done"
-	// OperationStopped: a person stopped it, or too many jobs failed again.
-	OperationStopped OperationState = "stopped"
-	// OperationFailed: it cannot be carried out.
-	OperationFailed OperationState = "failed"
+	// StateRunning: whoever leads upkeep carries it out.
+	StateRunning State = "running"
+	// StatePaused: a person paused it; it goes on where it was.
+	StatePaused State = "paused"
+	// StateDone: no job is left that matches.
+	StateDone State = "done"
+	// StateStopped: a person stopped it, or too many jobs failed again.
+	StateStopped State = "stopped"
+	// StateFailed: it cannot be carried out.
+	StateFailed State = "failed"
 )
 
 // Ended reports whether the state is final.
-func (s OperationState) Ended() bool {
-	return s == OperationDone || s == OperationStopped || s == OperationFailed
+func (s State) Ended() bool {
+	return s == StateDone || s == StateStopped || s == StateFailed
 }
 
 // Operation is an act on all jobs that match a query, which upkeep carries out in steps, at a pace. It is kept in the store,
 // and goes on whatever becomes of the program that began it. It acts on jobs that were there, and on lives that had ended,
 // when it began; what comes later is left alone, so that a job that dies again is not sent round for ever.
 type Operation struct {
-	ID    ID            `json:"id"`
-	Kind  OperationKind `json:"kind"`
-	Query JobQuery      `json:"query"`
+	ID    sluice.ID    `json:"id"`
+	Kind  Kind         `json:"kind"`
+	Query search.Query `json:"query"`
 	// DueAt is when jobs that are rescheduled are due. Zero: when the operation began.
 	DueAt time.Time `json:"due_at,omitzero"`
 	// Limit is on how many jobs it acts at the most; 0: all.
 	Limit int `json:"limit,omitempty"`
 	// Rate is on how many jobs it acts per second, by the store's clock; 0: as fast as upkeep can. What it could not use,
 	// because nobody did upkeep, is not made up for, beyond one second's worth.
-	Rate Rate `json:"rate,omitzero"`
+	Rate sluice.Rate `json:"rate,omitzero"`
 	// Canary is how many jobs are requeued first, and waited for until each has ended; 0: none. At most MaxCanary.
 	Canary int `json:"canary,omitempty"`
 	// StopIfFailed is the share of the requeued jobs, 0 to 1, of which more may not fail again: of the canary, and after
@@ -69,7 +75,7 @@ type Operation struct {
 	By     string `json:"by"`
 	Reason string `json:"reason"`
 
-	State OperationState `json:"state"`
+	State State `json:"state"`
 	// Why says why it was paused or stopped, or has failed.
 	Why string `json:"why,omitempty"`
 	// CreatedAt is when it began; ChangedAt and ChangedBy tell of the last change of its state or its terms; UpdatedAt is
@@ -106,8 +112,8 @@ type Operation struct {
 
 // course is how far an operation has come, beyond what people are shown.
 type course struct {
-	Place place  `json:"place"`
-	Found idList `json:"found,omitempty"` // jobs that match, in the order of their turns
+	Place search.Place `json:"place"`
+	Found idList       `json:"found,omitempty"` // jobs that match, in the order of their turns
 	// Batch numbers the batches, from 1. Under are the jobs of the present one: it was decided to act on them, and is not
 	// known yet what became of that.
 	Batch int64  `json:"batch"`
@@ -122,11 +128,11 @@ type course struct {
 	Watched  idList `json:"watched,omitempty"`
 	Verdicts string `json:"verdicts,omitempty"`
 	// LastAct is the act that stored this version, by which an answer that was lost is known again.
-	LastAct ID `json:"last_act"`
+	LastAct sluice.ID `json:"last_act"`
 }
 
 // idList is written as one text, because it is written often.
-type idList []ID
+type idList []sluice.ID
 
 // MarshalText writes the ids behind each other, in base 64.
 func (l idList) MarshalText() ([]byte, error) {
@@ -141,11 +147,11 @@ func (l idList) MarshalText() ([]byte, error) {
 func (l *idList) UnmarshalText(text []byte) error {
 	raw, err := base64.RawStdEncoding.AppendDecode(nil, text)
 	if err != nil || len(raw)%16 != 0 {
-		return invalid("ids", "they are not what an operation stores")
+		return feature.Invalid("ids", "they are not what an operation stores")
 	}
 	*l = nil
 	for ; len(raw) > 0; raw = raw[16:] {
-		*l = append(*l, ID(raw[:16]))
+		*l = append(*l, sluice.ID(raw[:16]))
 	}
 	return nil
 }
@@ -158,32 +164,32 @@ const (
 	DefaultStopIfFailed = 0.1
 )
 
-// OperationFilter chooses operations. The zero value chooses all.
-type OperationFilter struct {
+// Filter chooses operations. The zero value chooses all.
+type Filter struct {
 	// Open ones have something left to do.
 	Open bool
 	// Before is the last id of the page before this one.
-	Before ID
+	Before sluice.ID
 	// Limit is the size of a page, 1 to 10,000. Default 100.
 	Limit int
 }
 
-// operationStates says on which jobs a kind can act; the first of them, up to the number, if the query names none.
-var operationStates = map[OperationKind]struct {
-	states []State
+// kinds says on which jobs a kind can act; the first of them, up to the number, if the query names none.
+var kinds = map[Kind]struct {
+	states []sluice.State
 	usual  int
 }{
-	OperationRequeue:    {[]State{StateDead, StateCancelled, StateUncertain}, 1},
-	OperationCancel:     {[]State{StateQueued, StateClaimed, StateDispatched}, 3},
-	OperationReschedule: {[]State{StateQueued}, 1},
-	OperationPrune:      {[]State{StateDead, StateCancelled}, 1},
+	KindRequeue:    {[]sluice.State{sluice.StateDead, sluice.StateCancelled, sluice.StateUncertain}, 1},
+	KindCancel:     {[]sluice.State{sluice.StateQueued, sluice.StateClaimed, sluice.StateDispatched}, 3},
+	KindReschedule: {[]sluice.State{sluice.StateQueued}, 1},
+	KindPrune:      {[]sluice.State{sluice.StateDead, sluice.StateCancelled}, 1},
 }
 
 // begin checks an operation, and fills in what it leaves open.
-func (o *Operation) begin(act Act) error {
-	kind, known := operationStates[o.Kind]
+func (o *Operation) begin(act sluice.Act) error {
+	kind, known := kinds[o.Kind]
 	if !known {
-		return invalid("kind", fmt.Sprintf("%.40q is none of requeue, cancel, reschedule and prune", o.Kind))
+		return feature.Invalid("kind", fmt.Sprintf("%.40q is none of requeue, cancel, reschedule and prune", o.Kind))
 	}
 	if err := o.Query.Check(); err != nil {
 		return err
@@ -193,44 +199,44 @@ func (o *Operation) begin(act Act) error {
 	}
 	for _, state := range o.Query.States {
 		if !slices.Contains(kind.states, state) {
-			return invalid("states", fmt.Sprintf("a job that is %s cannot be acted on with %s", state, o.Kind))
+			return feature.Invalid("states", fmt.Sprintf("a job that is %s cannot be acted on with %s", state, o.Kind))
 		}
 	}
-	if o.Kind == OperationRequeue && act.Reason == "" {
-		return invalid("reason", "a requeue needs one; it is kept in the audit")
+	if o.Kind == KindRequeue && act.Reason == "" {
+		return feature.Invalid("reason", "a requeue needs one; it is kept in the audit")
 	}
-	if len(act.Reason) > maxOperationReason {
-		return invalid("reason", fmt.Sprintf("it is longer than %d bytes", maxOperationReason))
+	if len(act.Reason) > maxReason {
+		return feature.Invalid("reason", fmt.Sprintf("it is longer than %d bytes", maxReason))
 	}
 	if o.Canary > 0 && o.StopIfFailed == 0 {
 		o.StopIfFailed = DefaultStopIfFailed
 	}
 	if o.ID.IsZero() {
-		o.ID = NewID()
+		o.ID = sluice.NewID()
 	}
-	o.By, o.Reason, o.State = act.By, act.Reason, OperationRunning
+	o.By, o.Reason, o.State = act.By, act.Reason, StateRunning
 	o.course.Tokens = 1
 	return o.checkTerms()
 }
 
-// maxOperationReason leaves room for the name of the operation in the reasons of its acts.
-const maxOperationReason = 900
+// maxReason leaves room for the name of the operation in the reasons of its acts.
+const maxReason = 900
 
 // checkTerms says which rule the pace and the canary break.
 func (o *Operation) checkTerms() error {
 	switch {
 	case o.Limit < 0:
-		return invalid("limit", "it is negative")
+		return feature.Invalid("limit", "it is negative")
 	case !o.Rate.Fits() || !o.Rate.IsZero() && o.Rate.PerSecond() < 1.0/86400:
-		return invalid("rate", fmt.Sprintf("%s is not one job a day or more", o.Rate))
+		return feature.Invalid("rate", fmt.Sprintf("%s is not one job a day or more", o.Rate))
 	case o.Canary < 0 || o.Canary > MaxCanary:
-		return invalid("canary", fmt.Sprintf("%d is not from 0 to %d", o.Canary, MaxCanary))
+		return feature.Invalid("canary", fmt.Sprintf("%d is not from 0 to %d", o.Canary, MaxCanary))
 	case o.StopIfFailed < 0 || o.StopIfFailed > 1:
-		return invalid("stop_if_failed", fmt.Sprintf("%g is not a share from 0 to 1", o.StopIfFailed))
-	case o.Kind != OperationRequeue && (o.Canary > 0 || o.StopIfFailed > 0):
-		return invalid("canary", fmt.Sprintf("only requeued jobs run again and can be watched; this one is to %s", o.Kind))
-	case o.Kind != OperationReschedule && !o.DueAt.IsZero():
-		return invalid("due_at", "it is for operations that reschedule")
+		return feature.Invalid("stop_if_failed", fmt.Sprintf("%g is not a share from 0 to 1", o.StopIfFailed))
+	case o.Kind != KindRequeue && (o.Canary > 0 || o.StopIfFailed > 0):
+		return feature.Invalid("canary", fmt.Sprintf("only requeued jobs run again and can be watched; this one is to %s", o.Kind))
+	case o.Kind != KindReschedule && !o.DueAt.IsZero():
+		return feature.Invalid("due_at", "it is for operations that reschedule")
 	}
 	return nil
 }
@@ -251,7 +257,7 @@ func (o Operation) ETA() (time.Duration, bool) {
 	if passed := o.now().Sub(o.CreatedAt).Seconds(); pace == 0 && passed > 0 {
 		pace = float64(o.Done+o.Skipped+o.Failed) / passed
 	}
-	if o.State != OperationRunning || o.OnProbation() || pace <= 0 {
+	if o.State != StateRunning || o.OnProbation() || pace <= 0 {
 		return 0, false
 	}
 	return time.Duration(float64(o.Left()) / pace * float64(time.Second)), true
@@ -263,27 +269,27 @@ func (o Operation) OnProbation() bool { return o.Canary > 0 && !o.course.Proved 
 // now is the store's clock.
 func (o Operation) now() time.Time { return o.Now.Add(time.Since(o.readAt)) }
 
-// operationBody is an operation as stores keep it.
-type operationBody struct {
-	plainOperation
+// storedBody is an operation as stores keep it.
+type storedBody struct {
+	plain
 	Course course `json:"course"`
 }
 
-type plainOperation Operation
+type plain Operation
 
 // Body is an operation as stores keep it, in one text.
 func (o Operation) Body() (string, error) {
-	text, err := json.Marshal(operationBody{plainOperation(o), o.course})
+	text, err := json.Marshal(storedBody{plain(o), o.course})
 	return string(text), err
 }
 
-// OperationFromRow makes an operation of what a store keeps: its version, its body, and the store's clock.
-func OperationFromRow(version int64, body string, now time.Time) (Operation, error) {
-	var kept operationBody
+// FromRow makes an operation of what a store keeps: its version, its body, and the store's clock.
+func FromRow(version int64, body string, now time.Time) (Operation, error) {
+	var kept storedBody
 	if err := json.Unmarshal([]byte(body), &kept); err != nil {
 		return Operation{}, fmt.Errorf("an operation is stored that cannot be read: %w", err)
 	}
-	o := Operation(kept.plainOperation)
+	o := Operation(kept.plain)
 	o.Version, o.course, o.Now, o.readAt = version, kept.Course, now.UTC(), time.Now()
 	return o, nil
 }
@@ -291,14 +297,14 @@ func OperationFromRow(version int64, body string, now time.Time) (Operation, err
 // Stored is the operation as its next version, stored at an instant of the store's clock, and whether the audit is to be told:
 // it is new, or its state or its terms have changed. Stores call it when they write an operation in place of another, nil
 // if it is new.
-func (o Operation) Stored(stored *Operation, at time.Time, act Act) (next Operation, told bool) {
-	at = storedInstant(at)
+func (o Operation) Stored(stored *Operation, at time.Time, act sluice.Act) (next Operation, told bool) {
+	at = feature.Instant(at)
 	o.Version++
 	o.Now, o.UpdatedAt, o.readAt, o.course.LastAct = at, at, time.Now(), act.ID
 	if stored == nil {
 		o.CreatedAt, o.course.FilledAt = at, at
 		o.Query.ThereAt = at
-		if o.Kind == OperationReschedule && o.DueAt.IsZero() {
+		if o.Kind == KindReschedule && o.DueAt.IsZero() {
 			o.DueAt = at
 		}
 	}
@@ -313,7 +319,7 @@ func (o Operation) Stored(stored *Operation, at time.Time, act Act) (next Operat
 }
 
 // IsOf reports whether this version was stored by an act: it was sent again, because its answer was lost.
-func (o Operation) IsOf(act Act) bool { return !act.ID.IsZero() && o.course.LastAct == act.ID }
+func (o Operation) IsOf(act sluice.Act) bool { return !act.ID.IsZero() && o.course.LastAct == act.ID }
 
 // terms are what the audit is told of.
 func (o Operation) terms() string {
@@ -333,9 +339,9 @@ func (o Operation) ForAudit() map[string]any {
 }
 
 // Telling is the entry of the audit that tells of a change of an operation.
-func (o Operation) Telling(stored *Operation, act Act) (AuditEntry, error) {
-	entry := AuditEntry{
-		Object: ObjectOperation, Name: o.ID.String(), Event: EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+func (o Operation) Telling(stored *Operation, act sluice.Act) (sluice.AuditEntry, error) {
+	entry := sluice.AuditEntry{
+		Object: sluice.ObjectOperation, Name: o.ID.String(), Event: sluice.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID,
 	}
 	var err error
 	if stored != nil {

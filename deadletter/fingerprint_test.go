@@ -1,4 +1,4 @@
-package sluice_test
+package deadletter
 
 import (
 	"strings"
@@ -44,11 +44,11 @@ func TestFailuresAreClassedAndNormalised(t *testing.T) {
 		{"an unclosed \"quote 5", "error", "an unclosed \"quote <n>"},
 		{"postgres://sluice:secret@db-2.internal:5432/jobs: too many connections", "error", "postgres://db-<n>.internal:<n>/jobs: too many connections"},
 	} {
-		class, message := sluice.Classify(c.text)
+		class, message := Classify(c.text)
 		if class != c.class || message != c.message {
 			t.Errorf("%q\n got %q: %q\nwant %q: %q", c.text, class, message, c.class, c.message)
 		}
-		if again := sluice.Normalise(message); again != message {
+		if again := normalise(message); again != message {
 			t.Errorf("%q becomes %q when it is normalised again", message, again)
 		}
 	}
@@ -56,17 +56,17 @@ func TestFailuresAreClassedAndNormalised(t *testing.T) {
 
 func TestFingerprintsTellCausesApart(t *testing.T) {
 	t.Parallel()
-	one := sluice.Fingerprint("payments", "account 1 closed")
+	one := Fingerprint("payments", "account 1 closed")
 	if len(one) != 8 || strings.Trim(one, "0123456789abcdef") != "" {
 		t.Errorf("%q is not eight hexadecimal digits", one)
 	}
-	if other := sluice.Fingerprint("payments", "account 2 closed"); other != one {
+	if other := Fingerprint("payments", "account 2 closed"); other != one {
 		t.Errorf("the same cause has %s and %s", one, other)
 	}
 	for _, other := range []string{
-		sluice.Fingerprint("refunds", "account 1 closed"),
-		sluice.Fingerprint("payments", "account 1 is closed"),
-		sluice.Fingerprint("payments", "panic: account 1 closed"),
+		Fingerprint("refunds", "account 1 closed"),
+		Fingerprint("payments", "account 1 is closed"),
+		Fingerprint("payments", "panic: account 1 closed"),
 	} {
 		if other == one {
 			t.Errorf("another cause has %s, too", one)
@@ -82,16 +82,16 @@ func FuzzNormalise(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		once := sluice.Normalise(text)
-		if twice := sluice.Normalise(once); twice != once {
+		once := normalise(text)
+		if twice := normalise(once); twice != once {
 			t.Errorf("%q becomes %q, and that %q", text, once, twice)
 		}
-		sluice.Fingerprint("q", text)
+		Fingerprint("q", text)
 	})
 }
 
 func BenchmarkFingerprint(b *testing.B) {
 	for b.Loop() {
-		sluice.Fingerprint("payments", `Post "https://bank.example/v1/accounts/4711/payments?key=x": dial tcp 10.0.3.17:443: connect: connection refused`)
+		Fingerprint("payments", `Post "https://bank.example/v1/accounts/4711/payments?key=x": dial tcp 10.0.3.17:443: connect: connection refused`)
 	}
 }

@@ -1,40 +1,42 @@
-package sluice
+package explain
 
 import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
 // tenantGates are those of a job whose queue serves its tenants in turns.
-func tenantGates(j Job, o Outlook) []Gate {
+func tenantGates(j sluice.Job, o Outlook) []Gate {
 	if !o.ByTenant {
 		return nil
 	}
 	return []Gate{tenantGate(j, o), capacityGate(j, o), tenantRateGate(j, o)}
 }
 
-func tenantName(j Job) string {
+func tenantName(j sluice.Job) string {
 	if j.Tenant == "" {
 		return "jobs without a tenant"
 	}
 	return fmt.Sprintf("tenant %q", j.Tenant)
 }
 
-func tenantGate(j Job, o Outlook) Gate {
+func tenantGate(j sluice.Job, o Outlook) Gate {
 	if !o.Terms.Paused {
 		return Gate{Name: "tenant", Open: true, Says: fmt.Sprintf("%s takes turns with the others, with a weight of %d", tenantName(j), o.Terms.Weight)}
 	}
 	g := Gate{Name: "tenant", Says: tenantName(j) + " is paused", Until: o.Terms.PausedUntil, Mend: fmt.Sprintf("sluice resume %s --tenant %s", j.Queue, j.Tenant)}
 	if !g.Until.IsZero() {
-		g.Says += " until " + instant(g.Until)
+		g.Says += " until " + moment(g.Until)
 	}
 	g.Says += fmt.Sprintf("; «sluice tenants» says where: «sluice resume %s --tenant %s» opens it there, or without the queue in every one", j.Queue, j.Tenant)
 	return g
 }
 
 // capacityGate names who holds the slots.
-func capacityGate(j Job, o Outlook) Gate {
+func capacityGate(j sluice.Job, o Outlook) Gate {
 	most := o.Terms.Capacity
 	switch {
 	case most == 0:
@@ -56,7 +58,7 @@ func capacityGate(j Job, o Outlook) Gate {
 	return Gate{Name: "capacity", Says: says, Until: o.Terms.Until, Mend: fmt.Sprintf("sluice tenants set %s capacity=N --queue %s --reason WHY; or let one of them end", j.Tenant, j.Queue)}
 }
 
-func tenantRateGate(j Job, o Outlook) Gate {
+func tenantRateGate(j sluice.Job, o Outlook) Gate {
 	switch {
 	case o.Terms.Rate.IsZero():
 		return Gate{Name: "tenant_rate", Open: true, Says: tenantName(j) + " has no rate"}

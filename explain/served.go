@@ -1,0 +1,148 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// hindered adds what keeps a job that somebody has from its start, its beginning or its end, if somebody says so.
+func (g *Gate) hindered(holders []sluice.Holder, job sluice.Job, now time.Time) {
+	if job.State == sluice.StateDispatched {
+		if c, found := followed(holders, job.Queue, now); found {
+			g.Says, g.Mend = g.Says+"; it may not have begun: "+saysOf(c), c.Mend
+			if c.OfEngine() {
+				g.Says = g.Says + "; its end is not seen meanwhile"
+			}
+		}
+		return
+	}
+	at := slices.IndexFunc(holders, func(h sluice.Holder) bool { return h.ID == job.Holder })
+	silent := at >= 0 && !holders[at].Alive(now)
+	if at >= 0 && !silent {
+		if c, open := holders[at].Condition(job.Queue, sluice.Condition.OfEngine); open && holders[at].Role == sluice.RoleDispatcher {
+			g.Says, g.Mend = g.Says+"; it waits for that: "+saysOf(c), c.Mend
+			return
+		}
+	}
+	if silent {
+		g.Says += "; " + holders[at].Silence(now)
+	}
+	if (silent || !job.LeaseUntil.After(now)) && !tended(holders, now) {
+		g.Says, g.Mend = g.Says+"; no upkeep runs, which would take it back when its lease has ended", "sluice upkeep"
+	}
+}
+
+// tended reports whether some upkeep runs.
+func tended(holders []sluice.Holder, now time.Time) bool {
+	return slices.ContainsFunc(holders, func(h sluice.Holder) bool { return h.Role == sluice.RoleUpkeep && h.Alive(now) })
+}
+
+// blameRuns adds to closed gates that wait for runs to end why these may never do.
+func blameRuns(gates []Gate, c sluice.Condition) {
+	for i := range gates {
+		if g := &gates[i]; !g.Open && (g.Name == "in_flight" || g.Name == "capacity") {
+			g.Says, g.Mend = g.Says+"; runs may not end: "+saysOf(c), c.Mend
+		}
+	}
+}
+
+// servedGate looks whether anybody claims from the queue: dispatchers, if an engine runs its jobs, else workers.
+func servedGate(q sluice.Queue, holders []sluice.Holder, o Outlook) Gate {
+	if q.Settings.Engine != "" {
+		return dispatchersGate(q, holders, o)
+	}
+	workers, slots, busy := 0, 0, 0
+	for _, h := range holders {
+		if h.Role != sluice.RoleDispatcher && h.Serves(q.Name, o.Now) {
+			workers, slots, busy = workers+1, slots+h.Slots, busy+h.Busy
+		}
+	}
+	if workers == 0 {
+		return Gate{
+			Name: "workers", Says: fmt.Sprintf("no worker of queue %q was seen in the last %s", q.Name, sluice.HolderSilence) + lastOf(holders, q.Name, o.Now),
+			Mend: "sluice work " + q.Name + " -- COMMAND",
+		}
+	}
+	g := Gate{Name: "workers", Open: busy < slots || slots == 0, Says: fmt.Sprintf("%d workers serve the queue, with %d of %d slots busy", workers, busy, slots)}
+	if !g.Open {
+		g.Name = "slots"
+		g.Says += "; one has to become free"
+		g.Mend = fmt.Sprintf("more slots: sluice work %s --slots N -- COMMAND; sluice jobs --queue %s --state claimed shows what runs", q.Name, q.Name)
+	}
+	return g
+}
+
+// lastOf tells of the process that served a queue last, or of the queues that others serve instead.
+func lastOf(holders []sluice.Holder, queue string, now time.Time) string {
+	var last sluice.Holder
+	var others []string
+	for _, h := range holders {
+		switch {
+		case slices.Contains(h.Queues, queue):
+			if h.Seen.After(last.Seen) {
+				last = h
+			}
+		case h.Role == sluice.RoleWorker && h.Alive(now):
+			others = append(others, h.Queues...)
+		}
+	}
+	if last.ID != "" {
+		return fmt.Sprintf("; the last one is %s: ", last.ID) + last.Silence(now)
+	}
+	if len(others) > 0 {
+		slices.Sort(others)
+		return fmt.Sprintf("; the workers that run serve other queues: %q", slices.Compact(others))
+	}
+	return ""
+}
+
+// dispatchersGate says who hands the queue's jobs to its engine. It is closed where each of them leaves the queue alone.
+func dispatchersGate(q sluice.Queue, holders []sluice.Holder, o Outlook) Gate {
+	dispatchers, hindered := 0, 0
+	var trouble sluice.Condition
+	for _, h := range holders {
+		c, has := h.Condition(q.Name, func(sluice.Condition) bool { return true })
+		if h.Role != sluice.RoleDispatcher || !h.Alive(o.Now) || !has && !h.Serves(q.Name, o.Now) {
+			continue
+		}
+		dispatchers++
+		if has {
+			hindered, trouble = hindered+1, c
+		}
+	}
+	switch {
+	case dispatchers == 0:
+		return Gate{
+			Name: "dispatchers", Says: fmt.Sprintf("the engine %q runs the queue's jobs, and no dispatcher of it was seen in the last %s", q.Settings.Engine, sluice.HolderSilence) + lastOf(holders, q.Name, o.Now),
+			Mend: "sluice dispatch " + q.Name + " " + sluice.EngineFlag(q.Settings.Engine),
+		}
+	case hindered == dispatchers:
+		return Gate{Name: "dispatchers", Says: fmt.Sprintf("no dispatcher hands the queue's jobs to the engine %q: %s", q.Settings.Engine, saysOf(trouble)), Mend: trouble.Mend}
+	case hindered > 0:
+		return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d of %d dispatchers hand the queue's jobs to the engine %q; another says: %s", dispatchers-hindered, dispatchers, q.Settings.Engine, saysOf(trouble))}
+	}
+	return Gate{Name: "dispatchers", Open: true, Says: fmt.Sprintf("%d dispatchers hand the queue's jobs to the engine %q", dispatchers, q.Settings.Engine)}
+}
+
+// followed is what living upkeep says of the runs of a queue: that no worker waits for them, or that their engine does not
+// say how they are.
+func followed(holders []sluice.Holder, queue string, now time.Time) (sluice.Condition, bool) {
+	for _, h := range holders {
+		if h.Role != sluice.RoleUpkeep || !h.Alive(now) {
+			continue
+		}
+		if c, found := h.Condition(queue, func(c sluice.Condition) bool { return c.Kind == sluice.ConditionNoPollers || c.OfEngine() }); found {
+			return c, true
+		}
+	}
+	return sluice.Condition{}, false
+}
+
+// saysOf is what a condition tells of a queue that the reader knows.
+func saysOf(c sluice.Condition) string {
+	c.Queue = ""
+	return c.String()
+}

@@ -1,0 +1,128 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/feature"
+)
+
+// Start stores an operation, which whoever leads upkeep then carries out. Of the operation it takes Kind, Query, DueAt,
+// Limit, Rate, Canary, StopIfFailed, and Expected and ExpectedMore, as search.Preview counted them; ID if it is to be sent again
+// after an answer was lost. Who begins it, and why, are those of the act. A requeue needs a reason.
+func Start(ctx context.Context, store sluice.Store, operation Operation, act sluice.Act) (Operation, error) {
+	if err := act.Check(); err != nil {
+		return Operation{}, err
+	}
+	begun := Operation{
+		ID: operation.ID, Kind: operation.Kind, Query: operation.Query, DueAt: feature.Instant(operation.DueAt), Limit: operation.Limit,
+		Rate: operation.Rate, Canary: operation.Canary, StopIfFailed: operation.StopIfFailed,
+		Expected: operation.Expected, ExpectedMore: operation.ExpectedMore,
+	}
+	if err := begun.begin(act); err != nil {
+		return Operation{}, err
+	}
+	stored, err := Given(store).SaveOperation(ctx, begun, act)
+	if err != nil {
+		return Operation{}, fmt.Errorf("start an operation: %w", err)
+	}
+	return stored, nil
+}
+
+// Read looks an operation up.
+func Read(ctx context.Context, store sluice.Store, id sluice.ID) (Operation, error) {
+	found, err := Given(store).Operation(ctx, id)
+	if err != nil {
+		return found, fmt.Errorf("operation %s: %w", id, err)
+	}
+	return found, nil
+}
+
+// List lists operations, the newest first.
+func List(ctx context.Context, store sluice.Store, filter Filter) ([]Operation, error) {
+	size, err := feature.PageSize(filter.Limit)
+	if err != nil {
+		return nil, err
+	}
+	filter.Limit = size
+	return Given(store).Operations(ctx, filter)
+}
+
+// Pause lets an operation rest, after the batch that is under way. It is an ErrNotAllowed for one that does not run.
+func Pause(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Act) (Operation, error) {
+	return change(ctx, store, id, act, func(o *Operation) error {
+		if o.State != StateRunning {
+			return fmt.Errorf("it is %s: %w", o.State, sluice.ErrNotAllowed)
+		}
+		o.State, o.Why = StatePaused, pausedBy(act)
+		return nil
+	})
+}
+
+// Resume lets a paused operation go on where it was.
+func Resume(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Act) (Operation, error) {
+	return change(ctx, store, id, act, func(o *Operation) error {
+		if o.State != StatePaused {
+			return fmt.Errorf("it is %s: %w", o.State, sluice.ErrNotAllowed)
+		}
+		o.State, o.Why = StateRunning, ""
+		o.course.Tokens, o.course.FilledAt = 0, o.now()
+		return nil
+	})
+}
+
+// Stop ends an operation for good, after the batch that is under way. What it did stays done.
+func Stop(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Act) (Operation, error) {
+	return change(ctx, store, id, act, func(o *Operation) error {
+		if o.State.Ended() {
+			return fmt.Errorf("it is %s: %w", o.State, sluice.ErrNotAllowed)
+		}
+		o.State, o.Why = StateStopped, "stopped by "+pausedBy(act)
+		return nil
+	})
+}
+
+func pausedBy(act sluice.Act) string {
+	if act.Reason == "" {
+		return act.By
+	}
+	return act.By + ": " + act.Reason
+}
+
+// SetRate gives an operation that has not ended another pace; 0: as fast as upkeep can.
+func SetRate(ctx context.Context, store sluice.Store, id sluice.ID, rate sluice.Rate, act sluice.Act) (Operation, error) {
+	return change(ctx, store, id, act, func(o *Operation) error {
+		if o.State.Ended() {
+			return fmt.Errorf("it is %s: %w", o.State, sluice.ErrNotAllowed)
+		}
+		o.Rate = rate
+		o.course.Tokens, o.course.FilledAt = math.Min(o.course.Tokens, 1), o.now()
+		return o.checkTerms()
+	})
+}
+
+// change changes an operation; if somebody else changed it in between, it begins anew.
+func change(ctx context.Context, store sluice.Store, id sluice.ID, act sluice.Act, change func(*Operation) error) (Operation, error) {
+	if err := act.Check(); err != nil {
+		return Operation{}, err
+	}
+	for {
+		stored, err := Read(ctx, store, id)
+		if err != nil {
+			return Operation{}, err
+		}
+		if err := change(&stored); err != nil {
+			return Operation{}, fmt.Errorf("operation %s: %w", id, err)
+		}
+		saved, err := Given(store).SaveOperation(ctx, stored, act)
+		if err == nil {
+			return saved, nil
+		}
+		if !errors.Is(err, sluice.ErrConflict) {
+			return Operation{}, fmt.Errorf("change operation %s: %w", id, err)
+		}
+	}
+}

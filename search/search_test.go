@@ -1,0 +1,98 @@
+package search_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/search"
+	"github.com/sluice-queue/sluice/store/memory"
+)
+
+// buried is a store with dead letters of two queues: their errors end with their numbers.
+func buried(t *testing.T, each int) sluice.Store {
+	t.Helper()
+	store := memory.New(memory.Options{})
+	client := sluice.NewClient(store, sluice.ClientOptions{})
+	for _, queue := range []string{"mail", "payments"} {
+		for i := range each {
+			tenant := fmt.Sprintf("t%d", i%2)
+			if _, err := client.Enqueue(t.Context(), sluice.NewJob{Queue: queue, Payload: []byte(`1`), EnqueueOptions: sluice.EnqueueOptions{Tenant: tenant}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		claimed, err := store.Claim(t.Context(), sluice.ClaimRequest{Queue: queue, Limit: each, Holder: "h", Lease: time.Minute, Token: sluice.NewToken()})
+		if err != nil || len(claimed.Jobs) != each {
+			t.Fatalf("claimed %d: %v", len(claimed.Jobs), err)
+		}
+		for i, c := range claimed.Jobs {
+			end := sluice.Settlement{ID: c.ID, Token: c.Token, Event: sluice.EventBury, Error: fmt.Sprintf("bank said no %d", i)}
+			if errs, err := store.Settle(t.Context(), []sluice.Settlement{end}); errors.Join(append(errs, err)...) != nil {
+				t.Fatal(errs, err)
+			}
+		}
+	}
+	return store
+}
+
+func TestEachFieldOfAQueryNarrowsIt(t *testing.T) {
+	t.Parallel()
+	store := buried(t, 10)
+	hour := time.Now().Add(time.Hour)
+	for name, c := range map[string]struct {
+		query search.Query
+		want  int
+	}{
+		"nothing":            {search.Query{}, 20},
+		"queue":              {search.Query{Queue: "mail"}, 10},
+		"tenant":             {search.Query{Tenant: "t1"}, 10},
+		"state":              {search.Query{States: []sluice.State{sluice.StateQueued}}, 0},
+		"error":              {search.Query{Error: "no 7"}, 2},
+		"fingerprint":        {search.Query{Fingerprint: deadletter.Fingerprint("payments", "bank said no 3")}, 10},
+		"other fingerprint":  {search.Query{Fingerprint: deadletter.Fingerprint("payments", "no route")}, 0},
+		"attempts":           {search.Query{MinAttempts: 2}, 0},
+		"created from":       {search.Query{CreatedFrom: hour}, 0},
+		"created before":     {search.Query{CreatedBefore: hour}, 20},
+		"due from":           {search.Query{DueFrom: hour}, 0},
+		"there":              {search.Query{ThereAt: hour}, 20},
+		"there, long before": {search.Query{ThereAt: hour.Add(-2 * time.Hour)}, 0},
+	} {
+		found, err := search.Preview(t.Context(), store, c.query, 1)
+		if err != nil || found.Matched != c.want || found.More || len(found.Jobs) != min(c.want, 1) {
+			t.Errorf("%s: %d matched, want %d; %d samples, more %t: %v", name, found.Matched, c.want, len(found.Jobs), found.More, err)
+		}
+	}
+}
+
+func TestSearchStopsWhenItHasEnoughAndSaysSo(t *testing.T) {
+	t.Parallel()
+	store := buried(t, 10)
+	for limit, want := range map[int]struct {
+		found int
+		more  bool
+	}{5: {5, true}, 20: {20, false}, 0: {20, false}} {
+		found, err := search.Jobs(t.Context(), store, search.Query{}, limit)
+		if err != nil || len(found.Jobs) != want.found || found.More != want.more {
+			t.Errorf("with limit %d it found %d, more %t: %v", limit, len(found.Jobs), found.More, err)
+		}
+	}
+	for _, limit := range []int{-1, 10_001} {
+		if _, err := search.Jobs(t.Context(), store, search.Query{}, limit); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("limit %d: %v, want it refused", limit, err)
+		}
+	}
+	if _, err := search.Jobs(t.Context(), store, search.Query{Fingerprint: "xyz"}, 1); !errors.Is(err, sluice.ErrInvalid) {
+		t.Errorf("a fingerprint of three letters: %v, want it refused", err)
+	}
+}
+
+func ExampleJobs() {
+	store := memory.New(memory.Options{})
+	found, err := search.Jobs(context.Background(), store, search.Query{Queue: "payments", Error: "connection refused"}, 10)
+	fmt.Println(found.Matched, err)
+	// Output: 0 <nil>
+}
