@@ -8,10 +8,10 @@ MODULE = github.com/sluice-queue/sluice
 RACE = -race -gcflags=modernc.org/...=-race=false
 # The packages whose tests must reach the bound of the coverage report. Under the race detector each count is a call, so
 # only packages that wait for SQL are counted there. The others are counted without it, by the tests of COVERING too: Go
-# keeps the result of tests whose code and files did not change.
+# keeps the result of tests whose code and files did not change. Much of the root is run by the features that read it.
 COVERED_RACING = $(MODULE)/store/sqlite $(MODULE)/store/postgres
 COVERED_PLAIN  = $(MODULE) $(MODULE)/worker $(MODULE)/upkeep $(MODULE)/store/memory
-COVERING       = $(MODULE)/dispatcher $(MODULE)/engine/local
+COVERING       = $(addprefix $(MODULE)/,dispatcher engine/local alert deadletter explain forecast health operation search stat)
 # Packages whose tests are the command, simulated hours, or processes that are killed: all in them that runs beside each
 # other is under the race detector in the packages that it is made of, and with it they take three times as long. To run
 # them with it too: make race WITHOUT_RACE=

@@ -342,3 +342,22 @@ func TestDeadLettersAreGroupedAndSearchedWithinBounds(t *testing.T) {
 		}
 	})
 }
+
+func TestOperationsAreListedAndSayHowMuchIsLeft(t *testing.T) {
+	inRedrive(t, 4, func(r *redrive) {
+		started := r.start(operation.Operation{Rate: sluice.RatePerSecond(2), Expected: 4})
+		if eta, known := started.ETA(); !known || started.Left() != 4 || eta != 2*time.Second {
+			r.Errorf("at its beginning %d are left, in %s (%v); want 4, in 2s", started.Left(), eta, known)
+		}
+		stopped, err := operation.Stop(r.Context(), r.store, started.ID, sluice.Act{By: "ada", Reason: "enough"})
+		r.ok(err)
+		if _, known := stopped.ETA(); known {
+			r.Error("a stopped operation says when it will be done")
+		}
+		all, err := operation.List(r.Context(), r.store, operation.Filter{})
+		r.ok(err)
+		if len(all) != 1 || all[0].ID != started.ID || all[0].State != operation.StateStopped {
+			r.Errorf("the list has %+v, want the one that was stopped", all)
+		}
+	})
+}

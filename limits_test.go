@@ -1,0 +1,109 @@
+package sluice_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+func TestLimitsAreReadAsPeopleWriteThem(t *testing.T) {
+	t.Parallel()
+	var limits sluice.TenantLimits
+	for _, figure := range [][2]string{{"capacity", "5"}, {"rate", "100/s"}, {"burst", "20"}, {"weight", "3"}} {
+		if err := limits.Set(figure[0], figure[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !limits.Say() || *limits.Capacity != 5 || limits.Rate.String() != "100/s" || *limits.Burst != 20 || *limits.Weight != 3 {
+		t.Errorf("they read as %+v", limits)
+	}
+	for _, name := range []string{"capacity", "rate", "burst", "weight"} {
+		if err := limits.Set(name, "many"); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("%s=many: %v, want an ErrInvalid", name, err)
+		}
+		if err := limits.Set(name, ""); err != nil {
+			t.Errorf("%s without a text: %v", name, err)
+		}
+	}
+	if limits.Say() {
+		t.Errorf("limits that were all unset still say %+v", limits)
+	}
+	if err := limits.Set("speed", "1"); !errors.Is(err, sluice.ErrNotFound) {
+		t.Errorf("an unknown figure: %v, want an ErrNotFound", err)
+	}
+}
+
+func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]sluice.TenantLimits{
+		"of nobody":                   {},
+		"of a tier and a tenant":      {Tier: "FREE", Tenant: "acme"},
+		"of a tenant with a bad name": {Tenant: "a\nb"},
+		"in a queue with a bad name":  {Tenant: "acme", Queue: "a b"},
+		"of a tier that is paused":    {Tier: "FREE", Paused: true},
+		"of a tier for a time":        {Tier: "FREE", Until: time.Now()},
+		"until the year 20000":        {Tenant: "acme", Until: time.Date(20_000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"with a negative capacity":    {Tenant: "acme", Capacity: new(-1)},
+		"with a weight of 0":          {Tenant: "acme", Weight: new(0)},
+		"with a weight over the most": {Tenant: "acme", Weight: new(sluice.MaxWeight + 1)},
+	} {
+		if err := limits.Check(); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("limits %s: %v, want an ErrInvalid", name, err)
+		}
+	}
+	for _, tier := range sluice.PresetTiers() {
+		if err := tier.Check(); err != nil || tier.Object() != sluice.ObjectTier {
+			t.Errorf("the preset %s: %v", tier.Name(), err)
+		}
+	}
+}
+
+func TestPausedTenantIsResumedOnlyWhereItWasPaused(t *testing.T) {
+	t.Parallel()
+	client, _ := newClient(t)
+	if _, err := client.PauseTenant(t.Context(), "mail", "acme", -time.Second, ada); !errors.Is(err, sluice.ErrInvalid) {
+		t.Errorf("a negative while: %v, want an ErrInvalid", err)
+	}
+	paused, err := client.PauseTenant(t.Context(), "mail", "acme", time.Hour, ada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !paused.PausedAt(time.Now()) || paused.PausedAt(time.Now().Add(2*time.Hour)) {
+		t.Errorf("paused for an hour, it is %+v", paused)
+	}
+	for _, elsewhere := range []string{"", "calls"} {
+		if err := client.ResumeTenant(t.Context(), elsewhere, "acme", ada); !errors.Is(err, sluice.ErrNotFound) {
+			t.Errorf("resumed in queue %q: %v, want an ErrNotFound", elsewhere, err)
+		}
+	}
+	if err := client.ResumeTenant(t.Context(), "mail", "acme", ada); err != nil {
+		t.Fatal(err)
+	}
+	limits, err := client.TenantLimits(t.Context(), "", "acme")
+	if err != nil || len(limits) != 1 || limits[0].Paused {
+		t.Errorf("after it was resumed: %+v, %v", limits, err)
+	}
+}
+
+func TestTenantsAndTiersAreDeletedOnceAndByNamedPeople(t *testing.T) {
+	t.Parallel()
+	client, _ := newClient(t)
+	if _, err := client.PauseTenant(t.Context(), "", "acme", 0, ada); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.DeleteTenant(t.Context(), "acme", sluice.Act{}); !errors.Is(err, sluice.ErrInvalid) {
+		t.Errorf("by nobody: %v, want an ErrInvalid", err)
+	}
+	if err := client.DeleteTenant(t.Context(), "acme", ada); err != nil {
+		t.Fatal(err)
+	}
+	again := sluice.Act{By: "ada", Reason: "once more"}
+	if err := client.DeleteTenant(t.Context(), "acme", again); !errors.Is(err, sluice.ErrNotFound) {
+		t.Errorf("deleted twice: %v, want an ErrNotFound", err)
+	}
+	if err := client.DeleteTier(t.Context(), "GOLD", again); !errors.Is(err, sluice.ErrNotFound) {
+		t.Errorf("a tier that never was: %v, want an ErrNotFound", err)
+	}
+}
