@@ -380,46 +380,12 @@ func TestPageSizesAreBounded(t *testing.T) {
 		if _, err := client.Audit(t.Context(), sluice.AuditFilter{Limit: limit}); !errors.Is(err, sluice.ErrInvalid) {
 			t.Errorf("audit, limit %d: %v", limit, err)
 		}
-		if _, err := client.Tenants(t.Context(), "", limit); !errors.Is(err, sluice.ErrInvalid) {
-			t.Errorf("tenants, limit %d: %v", limit, err)
-		}
 	}
 	if _, err := client.Depth(t.Context(), "q"); err != nil {
 		t.Error(err)
 	}
 	if _, err := client.Holders(t.Context()); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestTenantsArePutIntoTiersThatAreStored(t *testing.T) {
-	t.Parallel()
-	client, _ := newClient(t)
-	if _, err := client.SetTier(t.Context(), "acme", "PRO", ada); !errors.Is(err, sluice.ErrNotFound) {
-		t.Errorf("an unknown tier: %v", err)
-	}
-	if _, err := client.AddTier(t.Context(), "", ada); !errors.Is(err, sluice.ErrInvalid) {
-		t.Errorf("a tier without a name: %v", err)
-	}
-	if _, err := client.AddTier(t.Context(), "PRO", ada); err != nil {
-		t.Fatal(err)
-	}
-	for _, tier := range []string{"PRO", "", "PRO"} {
-		tenant, err := client.SetTier(t.Context(), "acme", tier, ada)
-		if err != nil || tenant.Tier != tier {
-			t.Errorf("tier %q: %+v, %v", tier, tenant, err)
-		}
-	}
-	if _, err := client.SetTier(t.Context(), "", "PRO", ada); !errors.Is(err, sluice.ErrInvalid) {
-		t.Errorf("a tenant without a name: %v", err)
-	}
-	tiers, err := client.Tiers(t.Context())
-	if err != nil || len(tiers) != 1 {
-		t.Errorf("tiers %v, %v", tiers, err)
-	}
-	tenants, err := client.Tenants(t.Context(), "", 0)
-	if err != nil || len(tenants) != 1 || tenants[0].Version != 3 {
-		t.Errorf("tenants %+v, %v", tenants, err)
 	}
 }
 

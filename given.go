@@ -80,11 +80,3 @@ func isNil(value any) bool {
 	}
 	return false
 }
-
-// edit lets a caller's function change a value. None is an ErrInvalid.
-func edit[T any](of *T, change func(*T) error) error {
-	if err := CheckGiven("change", change); err != nil {
-		return err
-	}
-	return change(of)
-}

@@ -35,7 +35,6 @@ func (m missingStore) Cancel(context.Context, []ID, Act) ([]error, error)       
 
 func (m missingStore) Claim(context.Context, ClaimRequest) (Claimed, error) { return Claimed{}, m.err }
 func (m missingStore) Close() error                                         { return m.err }
-func (m missingStore) Delete(context.Context, Object, string, Act) error    { return m.err }
 func (m missingStore) DeleteQueue(context.Context, string, Act) error       { return m.err }
 func (m missingStore) Depth(context.Context, string) (Depth, error)         { return Depth{}, m.err }
 
@@ -80,15 +79,6 @@ func (m missingStore) SaveQueuePolicy(context.Context, QueuePolicy, Act) (QueueP
 	return QueuePolicy{}, m.err
 }
 
-func (m missingStore) SaveTenant(context.Context, Tenant, Act) (Tenant, error) {
-	return Tenant{}, m.err
-}
-
-func (m missingStore) SaveTenantLimits(context.Context, TenantLimits, Act) (TenantLimits, error) {
-	return TenantLimits{}, m.err
-}
-
-func (m missingStore) SaveTier(context.Context, Tier, Act) (Tier, error)     { return Tier{}, m.err }
 func (m missingStore) Settle(context.Context, []Settlement) ([]error, error) { return nil, m.err }
 func (m missingStore) StrayRuns(context.Context, string, StrayRun, int) ([]StrayRun, error) {
 	return nil, m.err
@@ -96,17 +86,7 @@ func (m missingStore) StrayRuns(context.Context, string, StrayRun, int) ([]Stray
 
 func (m missingStore) TellQueue(context.Context, Queue, Act) (Queue, error) { return Queue{}, m.err }
 
-func (m missingStore) Tenant(context.Context, string) (Tenant, error) { return Tenant{}, m.err }
-
-func (m missingStore) TenantLimits(context.Context, string, string) ([]TenantLimits, error) {
-	return nil, m.err
-}
-func (m missingStore) Tenants(context.Context, string, int) ([]Tenant, error) { return nil, m.err }
-func (m missingStore) Terminate(context.Context, []ID, Act) ([]error, error)  { return nil, m.err }
-func (m missingStore) Terms(context.Context, Queue, []string, time.Time) (map[string]Terms, error) {
-	return nil, m.err
-}
-func (m missingStore) Tiers(context.Context) ([]Tier, error) { return nil, m.err }
+func (m missingStore) Terminate(context.Context, []ID, Act) ([]error, error) { return nil, m.err }
 func (m missingStore) Look(context.Context, []string) (map[string]time.Duration, error) {
 	return nil, m.err
 }

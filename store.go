@@ -169,26 +169,6 @@ type Store interface {
 	QueuePolicy(ctx context.Context) (QueuePolicy, error)
 	// SaveQueuePolicy stores it, by the rule of SaveQueue.
 	SaveQueuePolicy(ctx context.Context, policy QueuePolicy, act Act) (QueuePolicy, error)
-	// Tenant looks a stored tenant up. An unknown one is an ErrNotFound.
-	Tenant(ctx context.Context, name string) (Tenant, error)
-	// Tenants lists stored tenants by name, from the one that follows after.
-	Tenants(ctx context.Context, after string, limit int) ([]Tenant, error)
-	// SaveTenant stores a tenant, by the rule of SaveQueue.
-	SaveTenant(ctx context.Context, tenant Tenant, act Act) (Tenant, error)
-	// Tiers lists the tiers by name.
-	Tiers(ctx context.Context) ([]Tier, error)
-	// SaveTier stores a tier, by the rule of SaveQueue.
-	SaveTier(ctx context.Context, tier Tier, act Act) (Tier, error)
-	// TenantLimits lists the limits of a tier or of a tenant, by queue; without either, those of every
-	// tier, by tier and queue.
-	TenantLimits(ctx context.Context, tier, tenant string) ([]TenantLimits, error)
-	// Terms finds the limits that count for tenants in a queue at an instant, by the queue's settings as
-	// they are given: the same that claims go by. It reads the limits of all of them at once.
-	Terms(ctx context.Context, queue Queue, tenants []string, at time.Time) (map[string]Terms, error)
-	// SaveTenantLimits stores limits, by the rule of SaveQueue. They count from the next claim on.
-	SaveTenantLimits(ctx context.Context, limits TenantLimits, act Act) (TenantLimits, error)
-	// Delete forgets a tier or a tenant, and its limits. An unknown one is an ErrNotFound.
-	Delete(ctx context.Context, object Object, name string, act Act) error
 
 	// Beat stores that a holder is alive. A holder that was not seen for an hour is forgotten.
 	Beat(ctx context.Context, holder Holder) error

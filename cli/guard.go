@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/stat"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // guardFactor is the multiple of the usual figure that needs a person's consent.
@@ -78,7 +79,7 @@ func stands(figure, before, usual float64) bool {
 }
 
 // guardTenant asks before a tenant gets a multiple of its tier's limits. The flag may change the tier.
-func (a *app) guardTenant(ctx context.Context, store sluice.Store, of sluice.TenantLimits, flag *pflag.Flag, args []string, yes bool) error {
+func (a *app) guardTenant(ctx context.Context, store sluice.Store, of tenancy.Limits, flag *pflag.Flag, args []string, yes bool) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -88,13 +89,13 @@ func (a *app) guardTenant(ctx context.Context, store sluice.Store, of sluice.Ten
 	}
 	tier := flag.Value.String()
 	if !flag.Changed {
-		tenant, err := store.Tenant(ctx, of.Tenant)
+		tenant, err := tenancy.Given(store).Tenant(ctx, of.Tenant)
 		if err != nil && !errors.Is(err, sluice.ErrNotFound) {
 			return err
 		}
 		tier = tenant.Tier
 	}
-	warning, err := warnOfTenant(ctx, a.client(store), of, tier, set)
+	warning, err := warnOfTenant(ctx, store, of, tier, set)
 	if err != nil {
 		return err
 	}
@@ -102,15 +103,15 @@ func (a *app) guardTenant(ctx context.Context, store sluice.Store, of sluice.Ten
 }
 
 // warnOfTenant says what a tenant gets beyond its tier; tier is its future one.
-func warnOfTenant(ctx context.Context, client *sluice.Client, of sluice.TenantLimits, tier string, set func(*sluice.TenantLimits) error) (string, error) {
+func warnOfTenant(ctx context.Context, store sluice.Store, of tenancy.Limits, tier string, set func(*tenancy.Limits) error) (string, error) {
 	if tier == "" {
 		return "", nil
 	}
-	granted, err := client.TenantLimits(ctx, tier, "")
+	granted, err := tenancy.LimitsOf(ctx, store, tier, "")
 	if err != nil {
 		return "", err
 	}
-	own, err := client.TenantLimits(ctx, "", of.Tenant)
+	own, err := tenancy.LimitsOf(ctx, store, "", of.Tenant)
 	if err != nil {
 		return "", err
 	}
@@ -142,7 +143,7 @@ func warnOfTenant(ctx context.Context, client *sluice.Client, of sluice.TenantLi
 }
 
 // nearest returns the limits in effect in a queue; empty: in every queue. The queue's own come first.
-func nearest(all []sluice.TenantLimits, queue string) (out sluice.TenantLimits) {
+func nearest(all []tenancy.Limits, queue string) (out tenancy.Limits) {
 	for _, of := range []string{"", queue} {
 		for _, l := range all {
 			if l.Queue != of || !l.Until.IsZero() && !l.Until.After(time.Now()) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // limitFlags say for which queue and how long limits count.
@@ -20,7 +21,7 @@ type limitFlags struct {
 }
 
 // figures parses limits such as capacity=5.
-func figures(args []string) (func(*sluice.TenantLimits) error, error) {
+func figures(args []string) (func(*tenancy.Limits) error, error) {
 	type figure struct{ name, value string }
 	var given []figure
 	for _, arg := range args {
@@ -28,12 +29,12 @@ func figures(args []string) (func(*sluice.TenantLimits) error, error) {
 		if !found {
 			return nil, usagef("%q is not written as NAME=VALUE, such as capacity=5", arg)
 		}
-		if err := new(sluice.TenantLimits).Set(name, value); err != nil {
+		if err := new(tenancy.Limits).Set(name, value); err != nil {
 			return nil, codedError{err, exitUsage, "write it as capacity=5, rate=10/s, burst=20 or weight=3; an empty value says nothing any more"}
 		}
 		given = append(given, figure{name, value})
 	}
-	return func(l *sluice.TenantLimits) error {
+	return func(l *tenancy.Limits) error {
 		for _, f := range given {
 			if err := l.Set(f.name, f.value); err != nil {
 				return err
@@ -44,12 +45,12 @@ func figures(args []string) (func(*sluice.TenantLimits) error, error) {
 }
 
 // setLimits changes the limits of a tier or a tenant.
-func (a *app) setLimits(ctx context.Context, client *sluice.Client, of sluice.TenantLimits, f limitFlags, args []string) error {
+func (a *app) setLimits(ctx context.Context, store sluice.Store, of tenancy.Limits, f limitFlags, args []string) error {
 	set, err := figures(args)
 	if err != nil {
 		return err
 	}
-	stored, err := client.ChangeTenantLimits(ctx, of, a.act(""), func(l *sluice.TenantLimits) error {
+	stored, err := tenancy.ChangeLimits(ctx, store, of, a.act(""), func(l *tenancy.Limits) error {
 		now := time.Now()
 		if !l.Until.IsZero() && !l.Until.After(now) { // ended limits must not return
 			l.Capacity, l.Rate, l.Burst, l.Weight, l.Until = nil, nil, nil, nil, time.Time{}
@@ -68,7 +69,7 @@ func (a *app) setLimits(ctx context.Context, client *sluice.Client, of sluice.Te
 		return codedError{err, exitNotFound, "look at «sluice tiers», or add it with «sluice tiers add " + of.Tier + "»"}
 	}
 	if err == nil {
-		a.note("%s %s: %s", stored.Object(), stored.Name(), limitsText([]sluice.TenantLimits{stored}))
+		a.note("%s %s: %s", stored.Object(), stored.Name(), limitsText([]tenancy.Limits{stored}))
 	}
 	return err
 }
@@ -76,7 +77,7 @@ func (a *app) setLimits(ctx context.Context, client *sluice.Client, of sluice.Te
 const noLimits = "no limits"
 
 // limitsText formats limits on one line.
-func limitsText(all []sluice.TenantLimits) string {
+func limitsText(all []tenancy.Limits) string {
 	var parts []string
 	for _, l := range all {
 		var figures []string
@@ -114,7 +115,7 @@ func limitsText(all []sluice.TenantLimits) string {
 	return strings.Join(parts, "; ")
 }
 
-func pausedText(l sluice.TenantLimits) string {
+func pausedText(l tenancy.Limits) string {
 	text := "paused"
 	if l.ChangedBy != "" {
 		text += " by " + l.ChangedBy
@@ -129,10 +130,10 @@ func pausedText(l sluice.TenantLimits) string {
 }
 
 // pauseTenant pauses a tenant in the named queue, or in every queue.
-func (a *app) pauseTenant(ctx context.Context, client *sluice.Client, args []string, tenant string, during time.Duration) error {
-	paused, err := client.PauseTenant(ctx, onlyQueue(args), tenant, during, a.act(""))
+func (a *app) pauseTenant(ctx context.Context, store sluice.Store, args []string, tenant string, during time.Duration) error {
+	paused, err := tenancy.Pause(ctx, store, onlyQueue(args), tenant, during, a.act(""))
 	if err == nil {
-		a.note("tenant %s: %s; open it with «%s»", tenant, limitsText([]sluice.TenantLimits{paused}), resumeLine(args, tenant))
+		a.note("tenant %s: %s; open it with «%s»", tenant, limitsText([]tenancy.Limits{paused}), resumeLine(args, tenant))
 	}
 	return err
 }
@@ -164,13 +165,13 @@ func (a *app) presetTiersCommand() *cobra.Command {
 		Example: "  sluice tiers preset\n  sluice tiers preset --queue payments",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				for _, preset := range sluice.PresetTiers() {
-					if _, err := client.AddTier(ctx, preset.Tier, a.act("preset")); err != nil && !errors.Is(err, sluice.ErrConflict) {
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				for _, preset := range tenancy.PresetTiers() {
+					if _, err := tenancy.AddTier(ctx, store, preset.Tier, a.act("preset")); err != nil && !errors.Is(err, sluice.ErrConflict) {
 						return err
 					}
 					capacity := fmt.Sprintf("capacity=%d", *preset.Capacity)
-					if err := a.setLimits(ctx, client, sluice.TenantLimits{Tier: preset.Tier, Queue: queue}, limitFlags{}, []string{capacity}); err != nil {
+					if err := a.setLimits(ctx, store, tenancy.Limits{Tier: preset.Tier, Queue: queue}, limitFlags{}, []string{capacity}); err != nil {
 						return err
 					}
 				}
@@ -190,8 +191,8 @@ func (a *app) setTierCommand() *cobra.Command {
 		Example: "  sluice tiers set PRO capacity=5 weight=2\n  sluice tiers set FREE rate=10/s --queue payments\n  sluice tiers set FREE rate= --queue payments",
 		Args:    arguments(2, 5),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				return a.setLimits(ctx, client, sluice.TenantLimits{Tier: args[0], Queue: f.queue}, f, args[1:])
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				return a.setLimits(ctx, store, tenancy.Limits{Tier: args[0], Queue: f.queue}, f, args[1:])
 			})
 		},
 	}
@@ -207,12 +208,12 @@ func (a *app) deleteCommand(what sluice.Object, outcome string) *cobra.Command {
 		Example: fmt.Sprintf("  sluice %ss delete %s --reason \"contract ended\"", what, upper),
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				remove := client.DeleteTenant
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				remove := tenancy.Delete
 				if what == sluice.ObjectTier {
-					remove = client.DeleteTier
+					remove = tenancy.DeleteTier
 				}
-				if err := remove(ctx, args[0], a.act("")); err != nil {
+				if err := remove(ctx, store, args[0], a.act("")); err != nil {
 					return fmt.Errorf("%s %.80q: %w", what, args[0], err)
 				}
 				a.note("deleted %s %s", what, args[0])

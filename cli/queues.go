@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // queueRow is a queue with its counts.
@@ -261,9 +262,9 @@ func (a *app) pauseCommand() *cobra.Command {
 			if err := queueOrTenant(args, tenant); err != nil {
 				return err
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
 				if tenant != "" {
-					return a.pauseTenant(ctx, client, args, tenant, during)
+					return a.pauseTenant(ctx, store, args, tenant, during)
 				}
 				if during > 0 {
 					until, err := client.PauseFor(ctx, args[0], during, a.act(""))
@@ -297,9 +298,9 @@ func (a *app) resumeCommand() *cobra.Command {
 			if err := queueOrTenant(args, tenant); err != nil {
 				return err
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
 				if tenant != "" {
-					err := client.ResumeTenant(ctx, onlyQueue(args), tenant, a.act(""))
+					err := tenancy.Resume(ctx, store, onlyQueue(args), tenant, a.act(""))
 					if errors.Is(err, sluice.ErrNotFound) {
 						return codedError{err, exitNotFound, "look with «sluice tenants» where it is paused, and name that queue or none"}
 					}

@@ -9,18 +9,19 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // tenantRow is a tenant with its jobs in all queues, its own limits and its tier's. nil: unknown.
 type tenantRow struct {
-	sluice.Tenant
+	tenancy.Tenant
 	InFlight     *int `json:"in_flight"`
 	InFlightMore bool `json:"in_flight_or_more,omitempty"`
 	Waiting      *int `json:"waiting"`
 	WaitingMore  bool `json:"waiting_or_more,omitempty"`
 
-	Limits     []sluice.TenantLimits `json:"limits,omitempty"`
-	TierLimits []sluice.TenantLimits `json:"tier_limits,omitempty"`
+	Limits     []tenancy.Limits `json:"limits,omitempty"`
+	TierLimits []tenancy.Limits `json:"tier_limits,omitempty"`
 }
 
 // limits formats a tenant's own limits, which count first, and its tier's.
@@ -80,15 +81,15 @@ counts, or the tenant is not among the largest.`, count(sluice.DepthLimit), fore
 }
 
 func tenantRows(ctx context.Context, store sluice.Store, client *sluice.Client, after string, limit int) ([]tenantRow, error) {
-	tenants, err := client.Tenants(ctx, after, limit)
+	tenants, err := tenancy.List(ctx, store, after, limit)
 	if err != nil {
 		return nil, err
 	}
-	tiers, err := tierRows(ctx, client)
+	tiers, err := tierRows(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	granted := make(map[string][]sluice.TenantLimits)
+	granted := make(map[string][]tenancy.Limits)
 	for _, t := range tiers {
 		granted[t.Name] = t.Limits
 	}
@@ -101,7 +102,7 @@ func tenantRows(ctx context.Context, store sluice.Store, client *sluice.Client, 
 	}
 	var rows []tenantRow
 	for _, t := range tenants {
-		limits, err := client.TenantLimits(ctx, "", t.Name)
+		limits, err := tenancy.LimitsOf(ctx, store, "", t.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -130,19 +131,19 @@ first, and needs --yes if nobody can be asked.`,
 			if !command.Flags().Changed("tier") && len(args) == 1 {
 				return usagef("say what to change; write: sluice tenants set TENANT --tier TIER, or: sluice tenants set TENANT capacity=5")
 			}
-			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, client *sluice.Client) error {
-				if err := a.guardTenant(ctx, store, sluice.TenantLimits{Tenant: args[0], Queue: f.queue}, command.Flags().Lookup("tier"), args[1:], *yes); err != nil {
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				if err := a.guardTenant(ctx, store, tenancy.Limits{Tenant: args[0], Queue: f.queue}, command.Flags().Lookup("tier"), args[1:], *yes); err != nil {
 					return err
 				}
 				if command.Flags().Changed("tier") {
-					if err := a.setTier(ctx, client, args[0], tier); err != nil {
+					if err := a.setTier(ctx, store, args[0], tier); err != nil {
 						return err
 					}
 				}
 				if len(args) == 1 {
 					return nil
 				}
-				return a.setLimits(ctx, client, sluice.TenantLimits{Tenant: args[0], Queue: f.queue}, f, args[1:])
+				return a.setLimits(ctx, store, tenancy.Limits{Tenant: args[0], Queue: f.queue}, f, args[1:])
 			})
 		},
 	}
@@ -153,8 +154,8 @@ first, and needs --yes if nobody can be asked.`,
 	return command
 }
 
-func (a *app) setTier(ctx context.Context, client *sluice.Client, tenant, tier string) error {
-	_, err := client.SetTier(ctx, tenant, tier, a.act(""))
+func (a *app) setTier(ctx context.Context, store sluice.Store, tenant, tier string) error {
+	_, err := tenancy.SetTier(ctx, store, tenant, tier, a.act(""))
 	if errors.Is(err, sluice.ErrNotFound) {
 		return codedError{err, exitNotFound, "look at «sluice tiers», or add it with «sluice tiers add " + tier + "»"}
 	}
@@ -166,8 +167,8 @@ func (a *app) setTier(ctx context.Context, client *sluice.Client, tenant, tier s
 
 // tierRow is a tier with its limits.
 type tierRow struct {
-	sluice.Tier
-	Limits []sluice.TenantLimits `json:"limits,omitempty"`
+	tenancy.Tier
+	Limits []tenancy.Limits `json:"limits,omitempty"`
 }
 
 func (a *app) tiersCommand() *cobra.Command {
@@ -177,8 +178,8 @@ func (a *app) tiersCommand() *cobra.Command {
 		Example: "  sluice tiers\n  sluice tiers preset\n  sluice tiers add GOLD\n  sluice tiers set GOLD capacity=50",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				rows, err := tierRows(ctx, client)
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				rows, err := tierRows(ctx, store)
 				if err != nil {
 					return err
 				}
@@ -200,12 +201,12 @@ func (a *app) tiersCommand() *cobra.Command {
 	return command
 }
 
-func tierRows(ctx context.Context, client *sluice.Client) ([]tierRow, error) {
-	tiers, err := client.Tiers(ctx)
+func tierRows(ctx context.Context, store sluice.Store) ([]tierRow, error) {
+	tiers, err := tenancy.Tiers(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	limits, err := client.TenantLimits(ctx, "", "")
+	limits, err := tenancy.LimitsOf(ctx, store, "", "")
 	if err != nil {
 		return nil, err
 	}
@@ -228,8 +229,8 @@ func (a *app) addTierCommand() *cobra.Command {
 		Example: "  sluice tiers add TRIAL",
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				_, err := client.AddTier(ctx, args[0], a.act(""))
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				_, err := tenancy.AddTier(ctx, store, args[0], a.act(""))
 				if errors.Is(err, sluice.ErrConflict) {
 					return codedError{fmt.Errorf("tier %q is there already", args[0]), exitRefused, "put tenants into it with «sluice tenants set TENANT --tier " + args[0] + "»"}
 				}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -83,7 +84,7 @@ func troublesOfWork() []trouble {
 				s.open()
 				s.tend(nil)
 				s.queue("mail", func(*sluice.Settings) {})
-				_, err := s.client.PauseTenant(s.Context(), "mail", "acme", 0, troubler)
+				_, err := tenancy.Pause(s.Context(), s.store, "mail", "acme", 0, troubler)
 				s.ok(err)
 				id := s.add("mail", 1, sluice.EnqueueOptions{Tenant: "acme"})
 				s.work("mail", nothing)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // TestNothingIsStartedASecondAfterAPause pauses in the middle of a batch that takes 25 s.
@@ -20,10 +21,10 @@ func TestNothingIsStartedASecondAfterAPause(t *testing.T) {
 		},
 		"the tenant is paused": {
 			func(b *bank) error {
-				_, err := b.client.PauseTenant(b.Context(), "payment", "acme", 0, act)
+				_, err := tenancy.Pause(b.Context(), b.store, "payment", "acme", 0, act)
 				return err
 			},
-			func(b *bank) error { return b.client.ResumeTenant(b.Context(), "payment", "acme", act) },
+			func(b *bank) error { return tenancy.Resume(b.Context(), b.store, "payment", "acme", act) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // HeldTenant is how the limits of a tenant hold its jobs back, whoever said them: the tenant, its tier or
@@ -105,7 +106,7 @@ func termsOf(ctx context.Context, store sluice.Store, q sluice.Queue, tenants []
 	if !q.ByTenant || len(tenants) == 0 {
 		return nil, nil
 	}
-	return sluice.GivenStore(store).Terms(ctx, q, tenants, at)
+	return tenancy.Given(store).Terms(ctx, q, tenants, at)
 }
 
 // addLines makes the lines in which the jobs wait: one for each tenant that is counted by name and one for

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/store/memory"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // dueOf enqueues jobs of a tenant that are due so long from now.
@@ -27,22 +28,22 @@ func (a *ahead) dueOf(tenant string, wait time.Duration, jobs int) {
 }
 
 // limit stores limits of a tenant or a tier.
-func (a *ahead) limit(limits sluice.TenantLimits) {
+func (a *ahead) limit(limits tenancy.Limits) {
 	a.Helper()
-	if _, err := a.store.SaveTenantLimits(a.Context(), limits, sluice.Act{By: "test"}); err != nil {
+	if _, err := tenancy.Given(a.store).SaveTenantLimits(a.Context(), limits, sluice.Act{By: "test"}); err != nil {
 		a.Fatal(err)
 	}
 }
 
 // tier stores a tier with limits, and puts a tenant into it.
-func (a *ahead) tier(limits sluice.TenantLimits, tenant string) {
+func (a *ahead) tier(limits tenancy.Limits, tenant string) {
 	a.Helper()
 	act := sluice.Act{By: "test"}
-	if _, err := a.client.AddTier(a.Context(), limits.Tier, act); err != nil {
+	if _, err := tenancy.AddTier(a.Context(), a.store, limits.Tier, act); err != nil {
 		a.Fatal(err)
 	}
 	a.limit(limits)
-	if _, err := a.client.SetTier(a.Context(), tenant, limits.Tier, act); err != nil {
+	if _, err := tenancy.SetTier(a.Context(), a.store, tenant, limits.Tier, act); err != nil {
 		a.Fatal(err)
 	}
 }
@@ -75,7 +76,7 @@ func minutes(run time.Duration) forecast.Request {
 func TestForecastOfATenantWithACapacityBesideOthers(t *testing.T) {
 	t.Parallel()
 	a := newAhead(t, func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(1), 1 })
-	a.limit(sluice.TenantLimits{Tenant: "one", Capacity: new(1)})
+	a.limit(tenancy.Limits{Tenant: "one", Capacity: new(1)})
 	a.dueOf("one", 10*time.Minute, 1000)
 	a.dueOf("many", 10*time.Minute, 100)
 	a.dueOf("many", 20*time.Minute, 10)
@@ -124,32 +125,32 @@ func TestForecastByTheLimitsOfTenants(t *testing.T) {
 		},
 		"shares of the rate by weight": {
 			queue:  func(s *sluice.Settings) { s.Rate, s.Burst = sluice.RatePerSecond(1), 1 },
-			limits: func(a *ahead) { a.limit(sluice.TenantLimits{Tenant: "other", Weight: new(3)}) },
+			limits: func(a *ahead) { a.limit(tenancy.Limits{Tenant: "other", Weight: new(3)}) },
 			acme:   131 * second, other: 13667 * time.Millisecond,
 			says: "1/s",
 		},
 		"the tier's capacity": {
-			limits: func(a *ahead) { a.tier(sluice.TenantLimits{Tier: "PRO", Capacity: new(5)}, "acme") },
+			limits: func(a *ahead) { a.tier(tenancy.Limits{Tier: "PRO", Capacity: new(5)}, "acme") },
 			acme:   232 * second, // five at once, each 10 s
 			says:   `tenant "acme": capacity 5, each job 10s`,
 		},
 		"the tier's, but its own in this queue": {
 			limits: func(a *ahead) {
-				a.tier(sluice.TenantLimits{Tier: "PRO", Capacity: new(5)}, "acme")
-				a.limit(sluice.TenantLimits{Queue: "q", Tenant: "acme", Capacity: new(10)})
-				a.limit(sluice.TenantLimits{Queue: "elsewhere", Tenant: "acme", Capacity: new(1)})
+				a.tier(tenancy.Limits{Tier: "PRO", Capacity: new(5)}, "acme")
+				a.limit(tenancy.Limits{Queue: "q", Tenant: "acme", Capacity: new(10)})
+				a.limit(tenancy.Limits{Queue: "elsewhere", Tenant: "acme", Capacity: new(1)})
 			},
 			acme: 111 * second,
 			says: `tenant "acme": capacity 10, each job 10s`,
 		},
 		"a tenant's rate": {
-			limits: func(a *ahead) { a.limit(sluice.TenantLimits{Tenant: "acme", Rate: new(sluice.RatePerSecond(2))}) },
+			limits: func(a *ahead) { a.limit(tenancy.Limits{Tenant: "acme", Rate: new(sluice.RatePerSecond(2))}) },
 			acme:   60 * time.Second, // one, then two a second
 			says:   `tenant "acme": rate 2/s`,
 		},
 		"a rate with a burst, and a capacity": {
 			limits: func(a *ahead) {
-				a.limit(sluice.TenantLimits{Tenant: "acme", Rate: new(sluice.RatePerSecond(2)), Burst: new(21), Capacity: new(11)})
+				a.limit(tenancy.Limits{Tenant: "acme", Rate: new(sluice.RatePerSecond(2)), Burst: new(21), Capacity: new(11)})
 			},
 			acme: 100 * second,
 			says: `tenant "acme": rate 2/s and capacity 11, each job 10s`,
@@ -185,7 +186,7 @@ func TestForecastByTheLimitsOfTenants(t *testing.T) {
 		},
 		"paused for a while": {
 			limits: func(a *ahead) {
-				a.limit(sluice.TenantLimits{Tenant: "acme", Rate: new(sluice.RatePerSecond(1)), Burst: new(1), Paused: true, PausedUntil: a.now.Add(time.Hour)})
+				a.limit(tenancy.Limits{Tenant: "acme", Rate: new(sluice.RatePerSecond(1)), Burst: new(1), Paused: true, PausedUntil: a.now.Add(time.Hour)})
 			},
 			acme: 50*time.Minute + 120*second,
 			says: `tenant "acme": paused until 2026-12-01T17:00:00Z and rate 1/s`,
@@ -222,7 +223,7 @@ func TestForecastByTheLimitsOfTenants(t *testing.T) {
 func TestForecastOfAPausedTenant(t *testing.T) {
 	t.Parallel()
 	a := newAhead(t, func(*sluice.Settings) {})
-	a.limit(sluice.TenantLimits{Queue: "q", Tenant: "shut", Paused: true})
+	a.limit(tenancy.Limits{Queue: "q", Tenant: "shut", Paused: true})
 	a.dueOf("shut", 10*time.Minute, 30)
 	a.dueOf("open", 10*time.Minute, 5)
 	a.dueOf("shut", 20*time.Minute, 1)
@@ -274,7 +275,7 @@ func TestForecastSaysWhatItSupposesOfTenants(t *testing.T) {
 	for n := range 10 {
 		a.dueOf(fmt.Sprint("small ", n), 10*time.Minute, 3)
 	}
-	a.limit(sluice.TenantLimits{Tenant: "large 1", Capacity: new(6), Until: a.now.Add(time.Hour)})
+	a.limit(tenancy.Limits{Tenant: "large 1", Capacity: new(6), Until: a.now.Add(time.Hour)})
 	request := minutes(10 * time.Second)
 	request.Ahead = 20 * time.Minute
 	q := a.forecast(request)
@@ -329,12 +330,12 @@ func (r *reads) Terms(ctx context.Context, queue sluice.Queue, tenants []string,
 	return r.Store.Terms(ctx, queue, tenants, at)
 }
 
-func (r *reads) Tenant(ctx context.Context, name string) (sluice.Tenant, error) {
+func (r *reads) Tenant(ctx context.Context, name string) (tenancy.Tenant, error) {
 	r.calls = append(r.calls, "tenant")
 	return r.Store.Tenant(ctx, name)
 }
 
-func (r *reads) TenantLimits(ctx context.Context, tier, tenant string) ([]sluice.TenantLimits, error) {
+func (r *reads) TenantLimits(ctx context.Context, tier, tenant string) ([]tenancy.Limits, error) {
 	r.calls = append(r.calls, "limits")
 	return r.Store.TenantLimits(ctx, tier, tenant)
 }

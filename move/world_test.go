@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/sqlite"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // world is a system with something of everything in it.
@@ -100,17 +101,17 @@ func (w *world) settings() {
 		return nil
 	})
 	w.ok(err)
-	_, err = w.client.AddTier(ctx, "PRO", by("tier"))
+	_, err = tenancy.AddTier(ctx, w.store, "PRO", by("tier"))
 	w.ok(err)
-	_, err = w.client.SetTier(ctx, "acme", "PRO", by("tier"))
+	_, err = tenancy.SetTier(ctx, w.store, "acme", "PRO", by("tier"))
 	w.ok(err)
-	_, err = w.client.ChangeTenantLimits(ctx, sluice.TenantLimits{Tier: "PRO"}, by("limits"), func(l *sluice.TenantLimits) error {
+	_, err = tenancy.ChangeLimits(ctx, w.store, tenancy.Limits{Tier: "PRO"}, by("limits"), func(l *tenancy.Limits) error {
 		weight := 3
 		l.Weight = &weight
 		return nil
 	})
 	w.ok(err)
-	_, err = w.client.PauseTenant(ctx, "plain", "sleepy", time.Hour, by("hold"))
+	_, err = tenancy.Pause(ctx, w.store, "plain", "sleepy", time.Hour, by("hold"))
 	w.ok(err)
 }
 
@@ -320,7 +321,7 @@ func goesOn(t *testing.T, store sluice.Store) map[string][]sluice.ID {
 	t.Helper()
 	w := &world{T: t, store: store, client: sluice.NewClient(store, sluice.ClientOptions{}), random: rand.New(rand.NewPCG(0, 0))}
 	ctx := t.Context()
-	w.ok(w.client.ResumeTenant(ctx, "plain", "sleepy", by("on")))
+	w.ok(tenancy.Resume(ctx, w.store, "plain", "sleepy", by("on")))
 	for _, queue := range queues {
 		away, err := store.Dispatches(ctx, sluice.DispatchFilter{Queue: queue})
 		w.ok(err)

@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 func (s *store) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
@@ -65,26 +66,26 @@ func (s *store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 	return do(ctx, s, "holders", "", s.Store.Holders)
 }
 
-func (s *store) Tenant(ctx context.Context, name string) (sluice.Tenant, error) {
-	return do(ctx, s, "tenant", "", func(ctx context.Context) (sluice.Tenant, error) { return s.Store.Tenant(ctx, name) })
+func (s *store) Tenant(ctx context.Context, name string) (tenancy.Tenant, error) {
+	return do(ctx, s, "tenant", "", func(ctx context.Context) (tenancy.Tenant, error) { return s.tenants.Tenant(ctx, name) })
 }
 
-func (s *store) Tenants(ctx context.Context, after string, limit int) ([]sluice.Tenant, error) {
-	return do(ctx, s, "tenants", "", func(ctx context.Context) ([]sluice.Tenant, error) { return s.Store.Tenants(ctx, after, limit) })
+func (s *store) Tenants(ctx context.Context, after string, limit int) ([]tenancy.Tenant, error) {
+	return do(ctx, s, "tenants", "", func(ctx context.Context) ([]tenancy.Tenant, error) { return s.tenants.Tenants(ctx, after, limit) })
 }
 
-func (s *store) Tiers(ctx context.Context) ([]sluice.Tier, error) {
-	return do(ctx, s, "tiers", "", s.Store.Tiers)
+func (s *store) Tiers(ctx context.Context) ([]tenancy.Tier, error) {
+	return do(ctx, s, "tiers", "", s.tenants.Tiers)
 }
 
-func (s *store) TenantLimits(ctx context.Context, tier, tenant string) ([]sluice.TenantLimits, error) {
-	return do(ctx, s, "tenant_limits", "", func(ctx context.Context) ([]sluice.TenantLimits, error) {
-		return s.Store.TenantLimits(ctx, tier, tenant)
+func (s *store) TenantLimits(ctx context.Context, tier, tenant string) ([]tenancy.Limits, error) {
+	return do(ctx, s, "tenant_limits", "", func(ctx context.Context) ([]tenancy.Limits, error) {
+		return s.tenants.TenantLimits(ctx, tier, tenant)
 	})
 }
 
 func (s *store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (map[string]sluice.Terms, error) {
 	return do(ctx, s, "terms", queue.Name, func(ctx context.Context) (map[string]sluice.Terms, error) {
-		return s.Store.Terms(ctx, queue, tenants, at)
+		return s.tenants.Terms(ctx, queue, tenants, at)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 func (s *store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Act) (sluice.Queue, error) {
@@ -27,21 +28,21 @@ func (s *store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, 
 	})
 }
 
-func (s *store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (sluice.Tenant, error) {
-	return do(ctx, s, "save_tenant", "", func(ctx context.Context) (sluice.Tenant, error) { return s.Store.SaveTenant(ctx, tenant, act) })
+func (s *store) SaveTenant(ctx context.Context, tenant tenancy.Tenant, act sluice.Act) (tenancy.Tenant, error) {
+	return do(ctx, s, "save_tenant", "", func(ctx context.Context) (tenancy.Tenant, error) { return s.tenants.SaveTenant(ctx, tenant, act) })
 }
 
-func (s *store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) (sluice.Tier, error) {
-	return do(ctx, s, "save_tier", "", func(ctx context.Context) (sluice.Tier, error) { return s.Store.SaveTier(ctx, tier, act) })
+func (s *store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act) (tenancy.Tier, error) {
+	return do(ctx, s, "save_tier", "", func(ctx context.Context) (tenancy.Tier, error) { return s.tenants.SaveTier(ctx, tier, act) })
 }
 
-func (s *store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits, act sluice.Act) (sluice.TenantLimits, error) {
-	return do(ctx, s, "save_tenant_limits", limits.Queue, func(ctx context.Context) (sluice.TenantLimits, error) {
-		return s.Store.SaveTenantLimits(ctx, limits, act)
+func (s *store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act sluice.Act) (tenancy.Limits, error) {
+	return do(ctx, s, "save_tenant_limits", limits.Queue, func(ctx context.Context) (tenancy.Limits, error) {
+		return s.tenants.SaveTenantLimits(ctx, limits, act)
 	})
 }
 
 func (s *store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error {
-	_, err := do(ctx, s, "delete", "", func(ctx context.Context) (none, error) { return none{}, s.Store.Delete(ctx, object, name, act) })
+	_, err := do(ctx, s, "delete", "", func(ctx context.Context) (none, error) { return none{}, s.tenants.Delete(ctx, object, name, act) })
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/stat"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // store is a store whose calls are observed, except Watch, which waits on purpose, and Close.
@@ -22,6 +23,7 @@ type store struct {
 	forecasts
 	operations
 	stats
+	tenants
 	observers []Observer
 }
 
@@ -32,12 +34,13 @@ type (
 	forecasts    = forecast.Store
 	operations   = operation.Store
 	stats        = stat.Store
+	tenants      = tenancy.Store
 )
 
 // Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
 // reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), alert.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), stat.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), alert.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
 }
 
 // given leaves out nil observers.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/bench/stat"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 const (
@@ -191,8 +192,8 @@ func block(ctx context.Context, client *sluice.Client, store sluice.Store, n, te
 	}
 	tenant := func(i int) string { return fmt.Sprintf("full-%d", i%tenants) }
 	for i := range tenants {
-		_, err := client.ChangeTenantLimits(ctx, sluice.TenantLimits{Queue: parcels.Name(), Tenant: tenant(i)}, sluice.Act{By: "bench"},
-			func(l *sluice.TenantLimits) error { l.Capacity = new(1); return nil })
+		_, err := tenancy.ChangeLimits(ctx, store, tenancy.Limits{Queue: parcels.Name(), Tenant: tenant(i)}, sluice.Act{By: "bench"},
+			func(l *tenancy.Limits) error { l.Capacity = new(1); return nil })
 		if err != nil {
 			return err
 		}

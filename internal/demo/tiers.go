@@ -10,12 +10,13 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // Grants are the limits of the demo's queue for each tier: the preset concurrency limits, and
 // weights that make the shares differ.
-func Grants(queue string) []sluice.TenantLimits {
-	grants := sluice.PresetTiers()
+func Grants(queue string) []tenancy.Limits {
+	grants := tenancy.PresetTiers()
 	for i, weight := range []int{1, 2, 5} {
 		grants[i].Queue, grants[i].Weight = queue, &weight
 	}
@@ -39,10 +40,10 @@ func tierOf(place int) string {
 func SetTiers(ctx context.Context, store sluice.Store, client *sluice.Client, queue string, tenants []string, act sluice.Act) error {
 	act.ID = sluice.ID{} // each change has its own id
 	for _, grant := range Grants(queue) {
-		if _, err := client.AddTier(ctx, grant.Tier, act); err != nil && !errors.Is(err, sluice.ErrConflict) {
+		if _, err := tenancy.AddTier(ctx, store, grant.Tier, act); err != nil && !errors.Is(err, sluice.ErrConflict) {
 			return err
 		}
-		_, err := client.ChangeTenantLimits(ctx, sluice.TenantLimits{Queue: queue, Tier: grant.Tier}, act, func(l *sluice.TenantLimits) error {
+		_, err := tenancy.ChangeLimits(ctx, store, tenancy.Limits{Queue: queue, Tier: grant.Tier}, act, func(l *tenancy.Limits) error {
 			l.Capacity, l.Weight = grant.Capacity, grant.Weight
 			return nil
 		})
@@ -53,14 +54,14 @@ func SetTiers(ctx context.Context, store sluice.Store, client *sluice.Client, qu
 	tenants = slices.Clone(tenants)
 	slices.Sort(tenants)
 	for place, tenant := range tenants {
-		stored, err := store.Tenant(ctx, tenant)
+		stored, err := tenancy.Given(store).Tenant(ctx, tenant)
 		if err != nil && !errors.Is(err, sluice.ErrNotFound) {
 			return err
 		}
 		if stored.Tier != "" {
 			continue
 		}
-		if _, err := client.SetTier(ctx, tenant, tierOf(place), act); err != nil {
+		if _, err := tenancy.SetTier(ctx, store, tenant, tierOf(place), act); err != nil {
 			return err
 		}
 	}
@@ -152,10 +153,10 @@ func (b *tierBook) standingOf(ctx context.Context, job sluice.Job) (*standing, e
 	if s := b.tenants[job.Tenant]; s != nil {
 		return s, nil
 	}
-	var tenant sluice.Tenant
+	var tenant tenancy.Tenant
 	if job.Tenant != "" {
 		var err error
-		if tenant, err = b.store.Tenant(ctx, job.Tenant); err != nil && !errors.Is(err, sluice.ErrNotFound) {
+		if tenant, err = tenancy.Given(b.store).Tenant(ctx, job.Tenant); err != nil && !errors.Is(err, sluice.ErrNotFound) {
 			return nil, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/demo"
 	"github.com/sluice-queue/sluice/store/memory"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // TestTiersFindClaimsOverTheCapacity claims with and without tiers, and checks against them.
@@ -69,10 +70,10 @@ func TestTenantThatIsInATierStaysThere(t *testing.T) {
 	store := memory.New(memory.Options{})
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	act := sluice.Act{By: "test"}
-	if _, err := client.AddTier(t.Context(), "GOLD", act); err != nil {
+	if _, err := tenancy.AddTier(t.Context(), store, "GOLD", act); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.SetTier(t.Context(), "a", "GOLD", act); err != nil {
+	if _, err := tenancy.SetTier(t.Context(), store, "a", "GOLD", act); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -81,7 +82,7 @@ func TestTenantThatIsInATierStaysThere(t *testing.T) {
 		}
 	}
 	for tenant, want := range map[string]string{"a": "GOLD", "b": "PRO"} {
-		if stored, err := store.Tenant(t.Context(), tenant); err != nil || stored.Tier != want {
+		if stored, err := tenancy.Given(store).Tenant(t.Context(), tenant); err != nil || stored.Tier != want {
 			t.Errorf("tenant %s is in %q, %v; want %s", tenant, stored.Tier, err, want)
 		}
 	}

@@ -6,15 +6,16 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 func tenants(t *testing.T, s *shop) {
 	s.queue("mail", func(*sluice.Settings) {})
-	_, err := s.client.AddTier(s.ctx, "free", act)
+	_, err := tenancy.AddTier(s.ctx, s.store, "free", act)
 	must(t, err)
-	_, err = s.client.SetTier(s.ctx, "acme", "free", act)
+	_, err = tenancy.SetTier(s.ctx, s.store, "acme", "free", act)
 	must(t, err)
-	_, err = s.client.ChangeTenantLimits(s.ctx, sluice.TenantLimits{Tier: "free"}, act, func(l *sluice.TenantLimits) error {
+	_, err = tenancy.ChangeLimits(s.ctx, s.store, tenancy.Limits{Tier: "free"}, act, func(l *tenancy.Limits) error {
 		one := 1
 		l.Capacity = &one
 		return nil
@@ -33,13 +34,13 @@ func deletedTenants(t *testing.T, s *shop) {
 	journal := s.logger.Handler().(*journal)
 	before := journal.count(event.TenantUnknown)
 	s.queue("mail", func(q *sluice.Settings) { q.TenantCapacity = 5 })
-	_, err := s.client.AddTier(s.ctx, "free", act)
+	_, err := tenancy.AddTier(s.ctx, s.store, "free", act)
 	must(t, err)
 	for _, tenant := range []string{"gone", "going"} {
-		_, err = s.client.SetTier(s.ctx, tenant, "free", act)
+		_, err = tenancy.SetTier(s.ctx, s.store, tenant, "free", act)
 		must(t, err)
 	}
-	must(t, s.client.DeleteTenant(s.ctx, "gone", act))
+	must(t, tenancy.Delete(s.ctx, s.store, "gone", act))
 	s.hire("mail")
 	for range 3 {
 		for _, tenant := range []string{"never stored", "gone", "going"} {
@@ -50,7 +51,7 @@ func deletedTenants(t *testing.T, s *shop) {
 	if told := journal.count(event.TenantUnknown) - before; told != 1 {
 		t.Errorf("it was told %d times, want once, of the tenant that is gone", told)
 	}
-	must(t, s.client.DeleteTenant(s.ctx, "going", act))
+	must(t, tenancy.Delete(s.ctx, s.store, "going", act))
 	s.after(15 * time.Minute)
 	for range 2 {
 		s.add("mail", `"fine"`, "going")

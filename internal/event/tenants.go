@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 const (
@@ -132,7 +133,7 @@ func (t *Tenants) lookForFull(ctx context.Context, of *tenants) {
 	if len(names) == 0 {
 		return
 	}
-	terms, err := t.store.Terms(ctx, of.queue, names, of.queue.Now)
+	terms, err := tenancy.Given(t.store).Terms(ctx, of.queue, names, of.queue.Now)
 	if err != nil {
 		return
 	}
@@ -147,7 +148,7 @@ func (t *Tenants) lookForFull(ctx context.Context, of *tenants) {
 		case errors.Is(err, sluice.ErrNotFound), err == nil && outlook.Held == 0:
 			t.forget(of.queue.Name, tenant)
 		case err == nil && outlook.Terms.Capacity > 0 && outlook.Held >= outlook.Terms.Capacity:
-			stored, _ := t.store.Tenant(ctx, tenant) // a tenant that is not stored has no tier
+			stored, _ := tenancy.Given(t.store).Tenant(ctx, tenant) // a tenant that is not stored has no tier
 			t.log.Tell(TenantAtCapacity, of.queue.Name, "tenant", tenant, "tier", stored.Tier, "in_flight", outlook.Held, "capacity", outlook.Terms.Capacity)
 		}
 	}
@@ -166,7 +167,7 @@ func (t *Tenants) lookForUnknown(ctx context.Context, of *tenants) {
 	if len(of.fresh) == 0 {
 		return
 	}
-	tiers, err := t.store.TenantLimits(ctx, "", "")
+	tiers, err := tenancy.Given(t.store).TenantLimits(ctx, "", "")
 	if err != nil {
 		return
 	}
@@ -189,7 +190,7 @@ func (t *Tenants) lookForUnknown(ctx context.Context, of *tenants) {
 // missing reports whether a tenant should be stored and is not: it was deleted, or tiers have
 // limits. If no tier has limits, most tenants are never stored and lack nothing.
 func (t *Tenants) missing(ctx context.Context, tenant string, tiers bool) (bool, error) {
-	_, err := t.store.Tenant(ctx, tenant)
+	_, err := tenancy.Given(t.store).Tenant(ctx, tenant)
 	switch {
 	case err == nil, !errors.Is(err, sluice.ErrNotFound):
 		return false, err

@@ -12,13 +12,14 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/demo"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // crowdOf are the claimers of each process.
 var crowdOf = []string{"crowd of 3", "crowd of 3", "crowd of 2"}
 
 // grants are the most that tenants are ever allowed; in between it is less.
-var grants = []sluice.TenantLimits{
+var grants = []tenancy.Limits{
 	{Tenant: "one", Capacity: new(1)},
 	{Tenant: "two", Capacity: new(2)},
 	{Tenant: "five", Capacity: new(5)},
@@ -110,9 +111,9 @@ func (s *tenants) payFor(tenant string, n int) error {
 	return nil
 }
 
-func (s *tenants) grant(grant sluice.TenantLimits) {
+func (s *tenants) grant(grant tenancy.Limits) {
 	s.Helper()
-	_, err := s.client.ChangeTenantLimits(s.Context(), sluice.TenantLimits{Tenant: grant.Tenant, Queue: s.queue}, sluice.Act{By: "test"}, func(l *sluice.TenantLimits) error {
+	_, err := tenancy.ChangeLimits(s.Context(), s.store, tenancy.Limits{Tenant: grant.Tenant, Queue: s.queue}, sluice.Act{By: "test"}, func(l *tenancy.Limits) error {
 		l.Capacity, l.Rate, l.Burst, l.Weight = grant.Capacity, grant.Rate, grant.Burst, grant.Weight
 		return nil
 	})

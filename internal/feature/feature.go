@@ -33,6 +33,14 @@ func Instant(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
+// CheckInstant returns a [sluice.ErrInvalid] of a field if a store cannot keep an instant. A zero one says nothing.
+func CheckInstant(field string, at time.Time) error {
+	if year := at.UTC().Year(); !at.IsZero() && (year < 1970 || year > 9999) {
+		return Invalid(field, fmt.Sprintf("the year %d is not from 1970 to 9999", year))
+	}
+	return nil
+}
+
 // PageSize returns the size of a page: the limit, from 1 to 10,000, or 100 for 0. Another limit is a [sluice.ErrInvalid].
 func PageSize(limit int) (int, error) {
 	switch {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // Line is the waiting jobs of one tenant, in a queue that serves its tenants in turns. Claims serve
@@ -40,7 +41,7 @@ type Line struct {
 
 // TermsOf returns a tenant's limits in effect. Each value comes from the first of the limits that
 // sets it. Jobs without a tenant have no limits.
-func TermsOf(tenant string, s sluice.Settings, now time.Time, nearestFirst ...sluice.TenantLimits) sluice.Terms {
+func TermsOf(tenant string, s sluice.Settings, now time.Time, nearestFirst ...tenancy.Limits) sluice.Terms {
 	if tenant == "" {
 		return sluice.Terms{Weight: 1}
 	}

@@ -18,15 +18,17 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/stat"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 type (
-	// The two names keep the embedded ports apart.
+	// The names keep the embedded ports apart.
 	alerts       = alert.Store
 	explanations = explain.Store
 	forecasts    = forecast.Store
 	operations   = operation.Store
 	stats        = stat.Store
+	tenants      = tenancy.Store
 
 	store struct {
 		sluice.Store
@@ -35,13 +37,14 @@ type (
 		forecasts
 		operations
 		stats
+		tenants
 	}
 )
 
 // Store returns a store whose panics are errors. For a nil store, every method returns an error,
 // too.
 func Store(inner sluice.Store) sluice.Store {
-	return store{sluice.GivenStore(inner), alert.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), stat.Given(inner)}
+	return store{sluice.GivenStore(inner), alert.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), stat.Given(inner), tenancy.Given(inner)}
 }
 
 // Unwrap returns the inner store.

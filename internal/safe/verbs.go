@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/stat"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 func (s store) Enqueue(ctx context.Context, jobs []sluice.Insert) (_ []sluice.Receipt, err error) {
@@ -263,49 +264,49 @@ func (s store) Admit(ctx context.Context, queues []string, act sluice.Act) (_ []
 	return s.Store.Admit(ctx, queues, act)
 }
 
-func (s store) Tenant(ctx context.Context, name string) (_ sluice.Tenant, err error) {
+func (s store) Tenant(ctx context.Context, name string) (_ tenancy.Tenant, err error) {
 	defer s.caught(&err)
-	return s.Store.Tenant(ctx, name)
+	return s.tenants.Tenant(ctx, name)
 }
 
-func (s store) Tenants(ctx context.Context, after string, limit int) (_ []sluice.Tenant, err error) {
+func (s store) Tenants(ctx context.Context, after string, limit int) (_ []tenancy.Tenant, err error) {
 	defer s.caught(&err)
-	return s.Store.Tenants(ctx, after, limit)
+	return s.tenants.Tenants(ctx, after, limit)
 }
 
-func (s store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (_ sluice.Tenant, err error) {
+func (s store) SaveTenant(ctx context.Context, tenant tenancy.Tenant, act sluice.Act) (_ tenancy.Tenant, err error) {
 	defer s.caught(&err)
-	return s.Store.SaveTenant(ctx, tenant, act)
+	return s.tenants.SaveTenant(ctx, tenant, act)
 }
 
-func (s store) Tiers(ctx context.Context) (_ []sluice.Tier, err error) {
+func (s store) Tiers(ctx context.Context) (_ []tenancy.Tier, err error) {
 	defer s.caught(&err)
-	return s.Store.Tiers(ctx)
+	return s.tenants.Tiers(ctx)
 }
 
-func (s store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) (_ sluice.Tier, err error) {
+func (s store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act) (_ tenancy.Tier, err error) {
 	defer s.caught(&err)
-	return s.Store.SaveTier(ctx, tier, act)
+	return s.tenants.SaveTier(ctx, tier, act)
 }
 
-func (s store) TenantLimits(ctx context.Context, tier, tenant string) (_ []sluice.TenantLimits, err error) {
+func (s store) TenantLimits(ctx context.Context, tier, tenant string) (_ []tenancy.Limits, err error) {
 	defer s.caught(&err)
-	return s.Store.TenantLimits(ctx, tier, tenant)
+	return s.tenants.TenantLimits(ctx, tier, tenant)
 }
 
 func (s store) Terms(ctx context.Context, queue sluice.Queue, tenants []string, at time.Time) (_ map[string]sluice.Terms, err error) {
 	defer s.caught(&err)
-	return s.Store.Terms(ctx, queue, tenants, at)
+	return s.tenants.Terms(ctx, queue, tenants, at)
 }
 
-func (s store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits, act sluice.Act) (_ sluice.TenantLimits, err error) {
+func (s store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act sluice.Act) (_ tenancy.Limits, err error) {
 	defer s.caught(&err)
-	return s.Store.SaveTenantLimits(ctx, limits, act)
+	return s.tenants.SaveTenantLimits(ctx, limits, act)
 }
 
 func (s store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) (err error) {
 	defer s.caught(&err)
-	return s.Store.Delete(ctx, object, name, act)
+	return s.tenants.Delete(ctx, object, name, act)
 }
 
 func (s store) SaveOperation(ctx context.Context, op operation.Operation, act sluice.Act) (_ operation.Operation, err error) {

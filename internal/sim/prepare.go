@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/flow"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // prepare stores queues, tiers and tenants, as an operator would.
@@ -22,7 +23,7 @@ func (s *simulation) prepare() error {
 		s.lanes[q.Name], s.order = l, append(s.order, l)
 	}
 	for _, t := range s.scenario.Tiers {
-		if _, err := s.client.AddTier(s.ctx, t.Name, act); err != nil {
+		if _, err := tenancy.AddTier(s.ctx, s.store, t.Name, act); err != nil {
 			return err
 		}
 	}
@@ -31,7 +32,7 @@ func (s *simulation) prepare() error {
 			if t.Tier == "" {
 				continue
 			}
-			if _, err := s.client.SetTier(s.ctx, name, t.Tier, act); err != nil {
+			if _, err := tenancy.SetTier(s.ctx, s.store, name, t.Tier, act); err != nil {
 				return err
 			}
 		}
@@ -42,13 +43,13 @@ func (s *simulation) prepare() error {
 // saveLimits stores the limits of tiers and tenants, for every queue.
 func (s *simulation) saveLimits(act sluice.Act) error {
 	for _, t := range s.scenario.Tiers {
-		if err := s.saveLimitsOf(sluice.TenantLimits{Tier: t.Name}, t.Limits, act); err != nil {
+		if err := s.saveLimitsOf(tenancy.Limits{Tier: t.Name}, t.Limits, act); err != nil {
 			return err
 		}
 	}
 	for _, t := range s.scenario.Tenants {
 		for _, name := range t.Names() {
-			if err := s.saveLimitsOf(sluice.TenantLimits{Tenant: name}, t.Limits, act); err != nil {
+			if err := s.saveLimitsOf(tenancy.Limits{Tenant: name}, t.Limits, act); err != nil {
 				return err
 			}
 		}
@@ -56,11 +57,11 @@ func (s *simulation) saveLimits(act sluice.Act) error {
 	return nil
 }
 
-func (s *simulation) saveLimitsOf(of sluice.TenantLimits, said Limits, act sluice.Act) error {
+func (s *simulation) saveLimitsOf(of tenancy.Limits, said Limits, act sluice.Act) error {
 	if !said.set() {
 		return nil
 	}
-	_, err := s.client.ChangeTenantLimits(s.ctx, of, act, func(l *sluice.TenantLimits) error {
+	_, err := tenancy.ChangeLimits(s.ctx, s.store, of, act, func(l *tenancy.Limits) error {
 		l.Capacity, l.Rate, l.Burst, l.Weight = said.Capacity, said.Rate, said.Burst, said.Weight
 		return nil
 	})

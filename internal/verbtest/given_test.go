@@ -42,6 +42,7 @@ import (
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
+	"github.com/sluice-queue/sluice/tenancy"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -145,8 +146,8 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := clientWithQueue(ctx).ChangeSettingsFor(ctx, "x", time.Hour, act, nil)
 		return err
 	},
-	"sluice.ChangeTenantLimits": func(ctx context.Context) error {
-		_, err := clientWithQueue(ctx).ChangeTenantLimits(ctx, sluice.TenantLimits{Tenant: "x"}, act, nil)
+	"tenancy.ChangeLimits": func(ctx context.Context) error {
+		_, err := tenancy.ChangeLimits(ctx, memory.New(memory.Options{}), tenancy.Limits{Tenant: "x"}, act, nil)
 		return err
 	},
 	"alert.SetRule": func(ctx context.Context) error {
@@ -197,6 +198,16 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := operation.Given(nil).Operation(ctx, sluice.NewID())
 		return err
 	},
+	"tenancy.List":       func(ctx context.Context) error { _, err := tenancy.List(ctx, nil, "", 0); return err },
+	"tenancy.Tiers":      func(ctx context.Context) error { _, err := tenancy.Tiers(ctx, nil); return err },
+	"tenancy.AddTier":    func(ctx context.Context) error { _, err := tenancy.AddTier(ctx, nil, "FREE", act); return err },
+	"tenancy.SetTier":    func(ctx context.Context) error { _, err := tenancy.SetTier(ctx, nil, "x", "FREE", act); return err },
+	"tenancy.LimitsOf":   func(ctx context.Context) error { _, err := tenancy.LimitsOf(ctx, nil, "", "x"); return err },
+	"tenancy.Pause":      func(ctx context.Context) error { _, err := tenancy.Pause(ctx, nil, "", "x", 0, act); return err },
+	"tenancy.Resume":     func(ctx context.Context) error { return tenancy.Resume(ctx, nil, "", "x", act) },
+	"tenancy.Delete":     func(ctx context.Context) error { return tenancy.Delete(ctx, nil, "x", act) },
+	"tenancy.DeleteTier": func(ctx context.Context) error { return tenancy.DeleteTier(ctx, nil, "FREE", act) },
+	"tenancy.Given":      func(ctx context.Context) error { _, err := tenancy.Given(nil).Tenant(ctx, "x"); return err },
 	"alert.Read":         func(ctx context.Context) error { _, err := alert.Read(ctx, nil); return err },
 	"alert.Given":        func(ctx context.Context) error { _, err := alert.Given(nil).AlertBook(ctx); return err },
 	"alert.ResetRule":    func(ctx context.Context) error { return alert.ResetRule(ctx, nil, "x", "", act) },

@@ -6,49 +6,50 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // limitsOf identifies limits: of a tier or a tenant, in one queue or, without a queue, in all.
 type limitsOf struct{ queue, tier, tenant string }
 
 // TenantLimits lists the limits of a tier, of a tenant, or of every tier.
-func (s *Store) TenantLimits(ctx context.Context, tier, tenant string) ([]sluice.TenantLimits, error) {
+func (s *Store) TenantLimits(ctx context.Context, tier, tenant string) ([]tenancy.Limits, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	var out []sluice.TenantLimits
+	var out []tenancy.Limits
 	for of, limits := range s.limits {
 		everyTier := tier == "" && tenant == "" && of.tier != ""
 		if everyTier || of.tier == tier && of.tenant == tenant {
 			out = append(out, limits)
 		}
 	}
-	slices.SortFunc(out, func(a, b sluice.TenantLimits) int {
+	slices.SortFunc(out, func(a, b tenancy.Limits) int {
 		return cmp.Or(cmp.Compare(a.Tier, b.Tier), cmp.Compare(a.Queue, b.Queue))
 	})
 	return out, nil
 }
 
 // SaveTenantLimits stores limits.
-func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits, act sluice.Act) (sluice.TenantLimits, error) {
+func (s *Store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act sluice.Act) (tenancy.Limits, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return sluice.TenantLimits{}, err
+		return tenancy.Limits{}, err
 	}
 	defer leave()
 	of := limitsOf{limits.Queue, limits.Tier, limits.Tenant}
 	old, known := s.limits[of]
 	if old.Version != limits.Version {
-		return sluice.TenantLimits{}, sluice.ErrConflict
+		return tenancy.Limits{}, sluice.ErrConflict
 	}
 	var before any
 	if known {
 		before = old
 	}
 	if err := s.tellChange(limits.Object(), limits.Name(), before, limits, act); err != nil {
-		return sluice.TenantLimits{}, err
+		return tenancy.Limits{}, err
 	}
 	limits.Version++
 	limits.ChangedAt, limits.ChangedBy, limits.Reason = s.now(), act.By, act.Reason

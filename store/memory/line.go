@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/flow"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // line is the waiting jobs of one tenant, in a queue that serves its tenants in turns.
@@ -116,7 +117,7 @@ func (s *Store) terms(queue, tenant string, now time.Time) sluice.Terms {
 }
 
 func (s *Store) termsBy(settings sluice.Settings, queue, tenant string, now time.Time) sluice.Terms {
-	nearest := []sluice.TenantLimits{s.limits[limitsOf{queue, "", tenant}], s.limits[limitsOf{"", "", tenant}]}
+	nearest := []tenancy.Limits{s.limits[limitsOf{queue, "", tenant}], s.limits[limitsOf{"", "", tenant}]}
 	if tier := s.tenants[tenant].Tier; tier != "" {
 		nearest = append(nearest, s.limits[limitsOf{queue, tier, ""}], s.limits[limitsOf{"", tier, ""}])
 	}

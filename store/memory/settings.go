@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/lead"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // holderMemory is how long the store remembers a holder after its last heartbeat.
@@ -121,48 +122,48 @@ func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 }
 
 // Tenant returns a stored tenant.
-func (s *Store) Tenant(ctx context.Context, name string) (sluice.Tenant, error) {
+func (s *Store) Tenant(ctx context.Context, name string) (tenancy.Tenant, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return sluice.Tenant{}, err
+		return tenancy.Tenant{}, err
 	}
 	defer leave()
 	tenant, known := s.tenants[name]
 	if !known {
-		return sluice.Tenant{}, sluice.ErrNotFound
+		return tenancy.Tenant{}, sluice.ErrNotFound
 	}
 	return tenant, nil
 }
 
 // Tenants lists stored tenants by name.
-func (s *Store) Tenants(ctx context.Context, after string, limit int) ([]sluice.Tenant, error) {
+func (s *Store) Tenants(ctx context.Context, after string, limit int) ([]tenancy.Tenant, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	all := byName(s.tenants, func(t sluice.Tenant) string { return t.Name })
-	from, _ := slices.BinarySearchFunc(all, after+"\x00", func(t sluice.Tenant, name string) int { return cmp.Compare(t.Name, name) })
+	all := byName(s.tenants, func(t tenancy.Tenant) string { return t.Name })
+	from, _ := slices.BinarySearchFunc(all, after+"\x00", func(t tenancy.Tenant, name string) int { return cmp.Compare(t.Name, name) })
 	return all[from:min(from+limit, len(all))], nil
 }
 
 // SaveTenant stores a tenant.
-func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (sluice.Tenant, error) {
+func (s *Store) SaveTenant(ctx context.Context, tenant tenancy.Tenant, act sluice.Act) (tenancy.Tenant, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return sluice.Tenant{}, err
+		return tenancy.Tenant{}, err
 	}
 	defer leave()
 	old, known := s.tenants[tenant.Name]
 	if old.Version != tenant.Version {
-		return sluice.Tenant{}, sluice.ErrConflict
+		return tenancy.Tenant{}, sluice.ErrConflict
 	}
 	var before any
 	if known {
 		before = map[string]string{"tier": old.Tier}
 	}
 	if err := s.tellChange(sluice.ObjectTenant, tenant.Name, before, map[string]string{"tier": tenant.Tier}, act); err != nil {
-		return sluice.Tenant{}, err
+		return tenancy.Tenant{}, err
 	}
 	tenant.Version++
 	tenant.ChangedAt, tenant.ChangedBy, tenant.Reason = s.now(), act.By, act.Reason
@@ -172,27 +173,27 @@ func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice
 }
 
 // Tiers lists the tiers by name.
-func (s *Store) Tiers(ctx context.Context) ([]sluice.Tier, error) {
+func (s *Store) Tiers(ctx context.Context) ([]tenancy.Tier, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return byName(s.tiers, func(t sluice.Tier) string { return t.Name }), nil
+	return byName(s.tiers, func(t tenancy.Tier) string { return t.Name }), nil
 }
 
 // SaveTier stores a tier.
-func (s *Store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) (sluice.Tier, error) {
+func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act) (tenancy.Tier, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
-		return sluice.Tier{}, err
+		return tenancy.Tier{}, err
 	}
 	defer leave()
 	if s.tiers[tier.Name].Version != tier.Version {
-		return sluice.Tier{}, sluice.ErrConflict
+		return tenancy.Tier{}, sluice.ErrConflict
 	}
 	if err := s.tellChange(sluice.ObjectTier, tier.Name, nil, map[string]string{}, act); err != nil {
-		return sluice.Tier{}, err
+		return tenancy.Tier{}, err
 	}
 	tier.Version++
 	tier.ChangedAt, tier.ChangedBy, tier.Reason = s.now(), act.By, act.Reason

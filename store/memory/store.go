@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/internal/rollup"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // Options configure a Store. The zero value works.
@@ -58,9 +59,9 @@ type Store struct {
 	expiry  dueHeap
 	queues  map[string]sluice.Queue
 	policy  sluice.QueuePolicy
-	tenants map[string]sluice.Tenant
-	tiers   map[string]sluice.Tier
-	limits  map[limitsOf]sluice.TenantLimits
+	tenants map[string]tenancy.Tenant
+	tiers   map[string]tenancy.Tier
+	limits  map[limitsOf]tenancy.Limits
 	holders map[string]sluice.Holder
 	leads   map[string]sluice.Lead
 	audit   []sluice.AuditEntry
@@ -140,9 +141,9 @@ func New(options Options) *Store {
 		chains:  make(map[queueKey][]*job),
 		queues:  make(map[string]sluice.Queue),
 		policy:  sluice.DefaultQueuePolicy(),
-		tenants: make(map[string]sluice.Tenant),
-		tiers:   make(map[string]sluice.Tier),
-		limits:  make(map[limitsOf]sluice.TenantLimits),
+		tenants: make(map[string]tenancy.Tenant),
+		tiers:   make(map[string]tenancy.Tier),
+		limits:  make(map[limitsOf]tenancy.Limits),
 		holders: make(map[string]sluice.Holder),
 		leads:   make(map[string]sluice.Lead),
 		stats:   statistics{last: make(map[string]time.Time), rows: make(rollup.Rows)},

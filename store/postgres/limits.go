@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 //go:embed sql/tenant_limits.sql
@@ -25,8 +26,8 @@ var tierDeleteSQL string
 var tenantDeleteSQL string
 
 // TenantLimits lists the limits of a tier, of a tenant, or of every tier.
-func (s *Store) TenantLimits(ctx context.Context, tier, tenant string) ([]sluice.TenantLimits, error) {
-	var out []sluice.TenantLimits
+func (s *Store) TenantLimits(ctx context.Context, tier, tenant string) ([]tenancy.Limits, error) {
+	var out []tenancy.Limits
 	err := s.call(ctx, "list limits", func(ctx context.Context, _ bool) (err error) {
 		out, err = tenantLimits(ctx, s.pool, tier, tenant)
 		return err
@@ -34,13 +35,13 @@ func (s *Store) TenantLimits(ctx context.Context, tier, tenant string) ([]sluice
 	return out, err
 }
 
-func tenantLimits(ctx context.Context, db rowsQuerier, tier, tenant string) ([]sluice.TenantLimits, error) {
-	return list(ctx, db, func(row pgx.CollectableRow) (sluice.TenantLimits, error) { return scanLimits(row) }, tenantLimitsSQL, tier, tenant)
+func tenantLimits(ctx context.Context, db rowsQuerier, tier, tenant string) ([]tenancy.Limits, error) {
+	return list(ctx, db, func(row pgx.CollectableRow) (tenancy.Limits, error) { return scanLimits(row) }, tenantLimitsSQL, tier, tenant)
 }
 
 // scanLimits reads limits from the columns after the first ones.
-func scanLimits(row pgx.CollectableRow, before ...any) (sluice.TenantLimits, error) {
-	var l sluice.TenantLimits
+func scanLimits(row pgx.CollectableRow, before ...any) (tenancy.Limits, error) {
+	var l tenancy.Limits
 	var rate *float64
 	var ratePer *int64
 	var until, pausedUntil pgtype.Timestamptz
@@ -67,7 +68,7 @@ func (s *Store) Terms(ctx context.Context, queue sluice.Queue, tenants []string,
 }
 
 // SaveTenantLimits stores limits and their audit entry. Triggers wake the lines of the tenants.
-func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits, act sluice.Act) (sluice.TenantLimits, error) {
+func (s *Store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act sluice.Act) (tenancy.Limits, error) {
 	saved := limits
 	err := s.call(ctx, "save limits", func(ctx context.Context, again bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -104,7 +105,7 @@ func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits
 }
 
 // sameLimits compares limits without version and change.
-func sameLimits(a, b sluice.TenantLimits) bool {
+func sameLimits(a, b tenancy.Limits) bool {
 	b.Version, b.ChangedAt, b.ChangedBy, b.Reason = a.Version, a.ChangedAt, a.ChangedBy, a.Reason
 	return reflect.DeepEqual(a, b)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/flow"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 //go:embed sql/line_hints.sql
@@ -270,7 +271,7 @@ type terms struct {
 
 // termsOf returns the limits in effect of tenants.
 func termsOf(ctx context.Context, db rowsQuerier, queue string, s sluice.Settings, tenants []string, now time.Time) (map[string]terms, error) {
-	nearest := make(map[string][]sluice.TenantLimits)
+	nearest := make(map[string][]tenancy.Limits)
 	_, err := list(ctx, db, func(row pgx.CollectableRow) (struct{}, error) {
 		var tenant string
 		limits, err := scanLimits(row, &tenant)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // count is how many rows a condition holds for.
@@ -56,8 +57,7 @@ func workOff(t *testing.T, store *postgres.Store) {
 func TestLinesOfTenantsWhoWentAreForgotten(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(*sluice.Settings) {})
-	client := sluice.NewClient(store, sluice.ClientOptions{})
-	_, err := client.ChangeTenantLimits(t.Context(), sluice.TenantLimits{Queue: "q", Tenant: "t05 slow"}, sluice.Act{By: "test"}, func(l *sluice.TenantLimits) error {
+	_, err := tenancy.ChangeLimits(t.Context(), store, tenancy.Limits{Queue: "q", Tenant: "t05 slow"}, sluice.Act{By: "test"}, func(l *tenancy.Limits) error {
 		l.Rate, l.Burst = new(sluice.RatePerSecond(0.001)), new(2)
 		return nil
 	})

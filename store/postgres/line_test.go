@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/store/postgres"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // openFair makes a store with a queue q that serves its tenants in turns.
@@ -161,19 +162,19 @@ func TestCapacityIsKeptAlthoughTheClockWasSetBack(t *testing.T) {
 func TestCapacityIsKeptBesideAClaimThatBeganBeforeTenantsWereToldApart(t *testing.T) {
 	t.Parallel()
 	act := sluice.Act{By: "test"}
-	for name, tellApart := range map[string]func(t *testing.T, client *sluice.Client, apart bool) error{
-		"by settings": func(t *testing.T, client *sluice.Client, apart bool) error {
+	for name, tellApart := range map[string]func(t *testing.T, store *postgres.Store, client *sluice.Client, apart bool) error{
+		"by settings": func(t *testing.T, _ *postgres.Store, client *sluice.Client, apart bool) error {
 			_, err := client.ChangeSettings(t.Context(), "q", act, func(s *sluice.Settings) error {
 				s.TenantCapacity = map[bool]int{true: 1}[apart]
 				return nil
 			})
 			return err
 		},
-		"by limits": func(t *testing.T, client *sluice.Client, apart bool) error {
+		"by limits": func(t *testing.T, store *postgres.Store, _ *sluice.Client, apart bool) error {
 			if !apart {
-				return client.DeleteTenant(t.Context(), "a", act)
+				return tenancy.Delete(t.Context(), store, "a", act)
 			}
-			_, err := client.ChangeTenantLimits(t.Context(), sluice.TenantLimits{Queue: "q", Tenant: "a"}, act, func(l *sluice.TenantLimits) error {
+			_, err := tenancy.ChangeLimits(t.Context(), store, tenancy.Limits{Queue: "q", Tenant: "a"}, act, func(l *tenancy.Limits) error {
 				l.Capacity = new(1)
 				return nil
 			})
@@ -186,7 +187,7 @@ func TestCapacityIsKeptBesideAClaimThatBeganBeforeTenantsWereToldApart(t *testin
 			client := sluice.NewClient(store, sluice.ClientOptions{})
 			tell := func(apart bool) {
 				t.Helper()
-				if err := tellApart(t, client, apart); err != nil {
+				if err := tellApart(t, store, client, apart); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -287,10 +288,9 @@ func TestWhatAFailedClaimWasToldIsNotPassedOver(t *testing.T) {
 func TestLineThatIsMadeWhileItsTenantIsResumedDoesNotSleepOn(t *testing.T) {
 	t.Parallel()
 	store := openFair(t, func(*sluice.Settings) {})
-	client := sluice.NewClient(store, sluice.ClientOptions{})
 	enqueueOf(t, store, 1, sluice.EnqueueOptions{}, "other")
 	claimed(t, store, 1)
-	if _, err := client.PauseTenant(t.Context(), "", "a", 0, sluice.Act{By: "test"}); err != nil {
+	if _, err := tenancy.Pause(t.Context(), store, "", "a", 0, sluice.Act{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := claimed(t, store, 1); len(got) != 0 {
@@ -307,7 +307,7 @@ func TestLineThatIsMadeWhileItsTenantIsResumedDoesNotSleepOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.ResumeTenant(t.Context(), "", "a", sluice.Act{By: "test"}); err != nil {
+	if err := tenancy.Resume(t.Context(), store, "", "a", sluice.Act{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := claim.Commit(t.Context()); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 //go:embed sql/queues.sql
@@ -266,13 +267,13 @@ func tellChange(ctx context.Context, tx pgx.Tx, object sluice.Object, name strin
 }
 
 // Tenant returns a stored tenant.
-func (s *Store) Tenant(ctx context.Context, name string) (sluice.Tenant, error) {
+func (s *Store) Tenant(ctx context.Context, name string) (tenancy.Tenant, error) {
 	return lookUp(ctx, s, "look up tenant", scanTenant, tenantSQL, name)
 }
 
 // Tenants lists stored tenants by name.
-func (s *Store) Tenants(ctx context.Context, after string, limit int) ([]sluice.Tenant, error) {
-	var out []sluice.Tenant
+func (s *Store) Tenants(ctx context.Context, after string, limit int) ([]tenancy.Tenant, error) {
+	var out []tenancy.Tenant
 	err := s.call(ctx, "list tenants", func(ctx context.Context, _ bool) (err error) {
 		out, err = list(ctx, s.pool, scanTenant, tenantsSQL, after, limit)
 		return err
@@ -280,15 +281,15 @@ func (s *Store) Tenants(ctx context.Context, after string, limit int) ([]sluice.
 	return out, err
 }
 
-func scanTenant(row pgx.CollectableRow) (sluice.Tenant, error) {
-	var t sluice.Tenant
+func scanTenant(row pgx.CollectableRow) (tenancy.Tenant, error) {
+	var t tenancy.Tenant
 	err := row.Scan(&t.Name, &t.Tier, &t.Version, &t.ChangedAt, &t.ChangedBy, &t.Reason)
 	t.ChangedAt = t.ChangedAt.UTC()
 	return t, err
 }
 
 // SaveTenant stores a tenant and its audit entry.
-func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (sluice.Tenant, error) {
+func (s *Store) SaveTenant(ctx context.Context, tenant tenancy.Tenant, act sluice.Act) (tenancy.Tenant, error) {
 	saved := tenant
 	err := s.call(ctx, "save tenant", func(ctx context.Context, again bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -316,8 +317,8 @@ func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice
 }
 
 // Tiers lists the tiers by name.
-func (s *Store) Tiers(ctx context.Context) ([]sluice.Tier, error) {
-	var out []sluice.Tier
+func (s *Store) Tiers(ctx context.Context) ([]tenancy.Tier, error) {
+	var out []tenancy.Tier
 	err := s.call(ctx, "list tiers", func(ctx context.Context, _ bool) (err error) {
 		out, err = list(ctx, s.pool, scanTier, tiersSQL)
 		return err
@@ -325,15 +326,15 @@ func (s *Store) Tiers(ctx context.Context) ([]sluice.Tier, error) {
 	return out, err
 }
 
-func scanTier(row pgx.CollectableRow) (sluice.Tier, error) {
-	var t sluice.Tier
+func scanTier(row pgx.CollectableRow) (tenancy.Tier, error) {
+	var t tenancy.Tier
 	err := row.Scan(&t.Name, &t.Version, &t.ChangedAt, &t.ChangedBy, &t.Reason)
 	t.ChangedAt = t.ChangedAt.UTC()
 	return t, err
 }
 
 // SaveTier stores a tier and its audit entry.
-func (s *Store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) (sluice.Tier, error) {
+func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act) (tenancy.Tier, error) {
 	saved := tier
 	err := s.call(ctx, "save tier", func(ctx context.Context, again bool) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -342,7 +343,7 @@ func (s *Store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) 
 				if err != nil {
 					return err
 				}
-				at := slices.IndexFunc(stored, func(t sluice.Tier) bool { return t.Name == tier.Name && t.Version == tier.Version+1 })
+				at := slices.IndexFunc(stored, func(t tenancy.Tier) bool { return t.Name == tier.Name && t.Version == tier.Version+1 })
 				if at >= 0 {
 					saved = stored[at] // an earlier try stored it
 					return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // TestSettingsOfOurStatementsEndWithThem looks at what the caller's own statements find on the connection that the store
@@ -30,7 +31,7 @@ func TestSettingsOfOurStatementsEndWithThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	untouched("a statement", store.Pool())
-	if _, err := client.AddTier(t.Context(), "gold", sluice.Act{By: "test"}); err != nil {
+	if _, err := tenancy.AddTier(t.Context(), store, "gold", sluice.Act{By: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	untouched("a transaction", store.Pool())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 //go:embed sql/tenant_limits.sql
@@ -26,8 +27,8 @@ var tierDeleteSQL string
 var tenantDeleteSQL string
 
 // TenantLimits lists the limits of a tier, of a tenant, or of every tier.
-func (s *Store) TenantLimits(ctx context.Context, tier, tenant string) ([]sluice.TenantLimits, error) {
-	var out []sluice.TenantLimits
+func (s *Store) TenantLimits(ctx context.Context, tier, tenant string) ([]tenancy.Limits, error) {
+	var out []tenancy.Limits
 	err := s.read(ctx, "list limits", func(tx runner) (err error) {
 		out, err = tenantLimits(tx, tier, tenant)
 		return err
@@ -35,13 +36,13 @@ func (s *Store) TenantLimits(ctx context.Context, tier, tenant string) ([]sluice
 	return out, err
 }
 
-func tenantLimits(tx runner, tier, tenant string) ([]sluice.TenantLimits, error) {
-	return list(tx, func(rows *sql.Rows) (sluice.TenantLimits, error) { return scanLimits(rows) }, tenantLimitsSQL, tier, tenant)
+func tenantLimits(tx runner, tier, tenant string) ([]tenancy.Limits, error) {
+	return list(tx, func(rows *sql.Rows) (tenancy.Limits, error) { return scanLimits(rows) }, tenantLimitsSQL, tier, tenant)
 }
 
 // scanLimits reads limits from the columns after the first ones.
-func scanLimits(rows *sql.Rows, before ...any) (sluice.TenantLimits, error) {
-	var l sluice.TenantLimits
+func scanLimits(rows *sql.Rows, before ...any) (tenancy.Limits, error) {
+	var l tenancy.Limits
 	var rate *float64
 	var ratePer *int64
 	var until, pausedUntil *int64
@@ -66,7 +67,7 @@ func (s *Store) Terms(ctx context.Context, queue sluice.Queue, tenants []string,
 }
 
 // SaveTenantLimits stores limits and their audit entry. Triggers wake the lines of the tenants.
-func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits, act sluice.Act) (sluice.TenantLimits, error) {
+func (s *Store) SaveTenantLimits(ctx context.Context, limits tenancy.Limits, act sluice.Act) (tenancy.Limits, error) {
 	saved := limits
 	err := s.write(ctx, "save limits", func(tx runner, _ bool) error {
 		stored, err := tenantLimits(tx, limits.Tier, limits.Tenant)
@@ -94,7 +95,7 @@ func (s *Store) SaveTenantLimits(ctx context.Context, limits sluice.TenantLimits
 	return saved, err
 }
 
-func limitsRow(l sluice.TenantLimits) []any {
+func limitsRow(l tenancy.Limits) []any {
 	rate, ratePer := l.Rate.Columns()
 	return []any{
 		l.Queue, l.Tier, l.Tenant, orNull(l.Capacity), rate, orNull(l.Burst), orNull(l.Weight), micros(l.Until), l.Paused, micros(l.PausedUntil),

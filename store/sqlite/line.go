@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/flow"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 //go:embed sql/line_adopt.sql
@@ -107,7 +108,7 @@ func termsOf(tx runner, queue string, s sluice.Settings, tenants []string, at in
 	if err != nil {
 		return nil, err
 	}
-	nearest := make(map[string][]sluice.TenantLimits)
+	nearest := make(map[string][]tenancy.Limits)
 	_, err = list(tx, func(rows *sql.Rows) (struct{}, error) {
 		var tenant string
 		limits, err := scanLimits(rows, &tenant)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // TestLinesOfTenantsWhoWentAreForgotten has tenants with something to do, or whose tokens count, among others. The walk
@@ -15,7 +16,7 @@ func TestLinesOfTenantsWhoWentAreForgotten(t *testing.T) {
 	store := openStore(t, filepath.Join(t.TempDir(), "sluice.db"))
 	client := sluice.NewClient(store, sluice.ClientOptions{})
 	act := sluice.Act{By: "test"}
-	_, err := client.ChangeTenantLimits(t.Context(), sluice.TenantLimits{Queue: "q", Tenant: "slow"}, act, func(l *sluice.TenantLimits) error {
+	_, err := tenancy.ChangeLimits(t.Context(), store, tenancy.Limits{Queue: "q", Tenant: "slow"}, act, func(l *tenancy.Limits) error {
 		l.Rate, l.Burst = new(sluice.RatePerSecond(0.001)), new(2)
 		return nil
 	})

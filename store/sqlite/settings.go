@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 //go:embed sql/queues.sql
@@ -214,13 +215,13 @@ func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 }
 
 // Tenant returns a stored tenant.
-func (s *Store) Tenant(ctx context.Context, name string) (sluice.Tenant, error) {
+func (s *Store) Tenant(ctx context.Context, name string) (tenancy.Tenant, error) {
 	return lookUp(ctx, s, "look up tenant", scanTenant, tenantSQL, name)
 }
 
 // Tenants lists stored tenants by name.
-func (s *Store) Tenants(ctx context.Context, after string, limit int) ([]sluice.Tenant, error) {
-	var out []sluice.Tenant
+func (s *Store) Tenants(ctx context.Context, after string, limit int) ([]tenancy.Tenant, error) {
+	var out []tenancy.Tenant
 	err := s.read(ctx, "list tenants", func(tx runner) (err error) {
 		out, err = list(tx, scanTenant, tenantsSQL, after, limit)
 		return err
@@ -228,8 +229,8 @@ func (s *Store) Tenants(ctx context.Context, after string, limit int) ([]sluice.
 	return out, err
 }
 
-func scanTenant(rows *sql.Rows) (sluice.Tenant, error) {
-	var t sluice.Tenant
+func scanTenant(rows *sql.Rows) (tenancy.Tenant, error) {
+	var t tenancy.Tenant
 	var at int64
 	err := rows.Scan(&t.Name, &t.Tier, &t.Version, &at, &t.ChangedBy, &t.Reason)
 	t.ChangedAt = timeOf(&at)
@@ -237,7 +238,7 @@ func scanTenant(rows *sql.Rows) (sluice.Tenant, error) {
 }
 
 // SaveTenant stores a tenant and its audit entry.
-func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice.Act) (sluice.Tenant, error) {
+func (s *Store) SaveTenant(ctx context.Context, tenant tenancy.Tenant, act sluice.Act) (tenancy.Tenant, error) {
 	saved := tenant
 	err := s.write(ctx, "save tenant", func(tx runner, _ bool) error {
 		stored, err := list(tx, scanTenant, tenantSQL, tenant.Name)
@@ -263,8 +264,8 @@ func (s *Store) SaveTenant(ctx context.Context, tenant sluice.Tenant, act sluice
 }
 
 // Tiers lists the tiers by name.
-func (s *Store) Tiers(ctx context.Context) ([]sluice.Tier, error) {
-	var out []sluice.Tier
+func (s *Store) Tiers(ctx context.Context) ([]tenancy.Tier, error) {
+	var out []tenancy.Tier
 	err := s.read(ctx, "list tiers", func(tx runner) (err error) {
 		out, err = tiers(tx)
 		return err
@@ -272,9 +273,9 @@ func (s *Store) Tiers(ctx context.Context) ([]sluice.Tier, error) {
 	return out, err
 }
 
-func tiers(tx runner) ([]sluice.Tier, error) {
-	return list(tx, func(rows *sql.Rows) (sluice.Tier, error) {
-		var t sluice.Tier
+func tiers(tx runner) ([]tenancy.Tier, error) {
+	return list(tx, func(rows *sql.Rows) (tenancy.Tier, error) {
+		var t tenancy.Tier
 		var at int64
 		err := rows.Scan(&t.Name, &t.Version, &at, &t.ChangedBy, &t.Reason)
 		t.ChangedAt = timeOf(&at)
@@ -283,7 +284,7 @@ func tiers(tx runner) ([]sluice.Tier, error) {
 }
 
 // SaveTier stores a tier and its audit entry.
-func (s *Store) SaveTier(ctx context.Context, tier sluice.Tier, act sluice.Act) (sluice.Tier, error) {
+func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act) (tenancy.Tier, error) {
 	saved := tier
 	err := s.write(ctx, "save tier", func(tx runner, _ bool) error {
 		stored, err := tiers(tx)

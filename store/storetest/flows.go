@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // flowsRules are about what lets jobs through, as it is told to people who watch.
@@ -47,7 +48,7 @@ func flowsRules() []Rule {
 			equal(w, "tenants", len(got.Tenants), 2)
 			equal(w, "the first", got.Tenants[0], sluice.TenantFlow{Tenant: "b", InFlight: 3})
 			equal(w, "the second", got.Tenants[1], sluice.TenantFlow{Tenant: "c", InFlight: 2})
-			w.limit(sluice.TenantLimits{Tenant: "c", Capacity: new(7), Weight: new(2)})
+			w.limit(tenancy.Limits{Tenant: "c", Capacity: new(7), Weight: new(2)})
 			equal(w, "its limits", w.flowOf(2).Tenants[1].Terms, sluice.Terms{Capacity: 7, Weight: 2})
 			equal(w, "those of one without", w.flowOf(2).Tenants[0].Terms, sluice.Terms{Weight: 1})
 			for _, c := range claims {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 func settingRules() []Rule {
@@ -131,36 +132,36 @@ func settingRules() []Rule {
 			equal(w, "in order", !queues[0].Now.Before(before) && !after.Before(queues[0].Now), true)
 		}},
 		{"R-84", "Tenants and tiers are stored, changed by version, looked up and listed by name.", "A-25, B-14", func(w *world) {
-			_, err := w.Store.SaveTier(w.ctx, sluice.Tier{Name: "PRO"}, person("test"))
+			_, err := tenancy.Given(w.Store).SaveTier(w.ctx, tenancy.Tier{Name: "PRO"}, person("test"))
 			w.ok(err)
-			_, err = w.Store.SaveTier(w.ctx, sluice.Tier{Name: "PRO"}, person("test"))
+			_, err = tenancy.Given(w.Store).SaveTier(w.ctx, tenancy.Tier{Name: "PRO"}, person("test"))
 			w.is(err, sluice.ErrConflict)
-			_, err = w.Store.SaveTier(w.ctx, sluice.Tier{Name: "FREE"}, person("test"))
+			_, err = tenancy.Given(w.Store).SaveTier(w.ctx, tenancy.Tier{Name: "FREE"}, person("test"))
 			w.ok(err)
-			tiers, err := w.Store.Tiers(w.ctx)
+			tiers, err := tenancy.Given(w.Store).Tiers(w.ctx)
 			w.ok(err)
 			equal(w, "tiers", len(tiers), 2)
 			equal(w, "first", tiers[0].Name, "FREE")
 
-			_, err = w.Store.Tenant(w.ctx, "acme")
+			_, err = tenancy.Given(w.Store).Tenant(w.ctx, "acme")
 			w.is(err, sluice.ErrNotFound)
 			for _, name := range []string{"globex", "acme", "initech"} {
-				_, err = w.Store.SaveTenant(w.ctx, sluice.Tenant{Name: name, Tier: "FREE"}, person("test"))
+				_, err = tenancy.Given(w.Store).SaveTenant(w.ctx, tenancy.Tenant{Name: name, Tier: "FREE"}, person("test"))
 				w.ok(err)
 			}
-			acme, err := w.Store.Tenant(w.ctx, "acme")
+			acme, err := tenancy.Given(w.Store).Tenant(w.ctx, "acme")
 			w.ok(err)
 			acme.Tier = "PRO"
-			saved, err := w.Store.SaveTenant(w.ctx, acme, person("upgrade"))
+			saved, err := tenancy.Given(w.Store).SaveTenant(w.ctx, acme, person("upgrade"))
 			w.ok(err)
 			equal(w, "version", saved.Version, 2)
-			_, err = w.Store.SaveTenant(w.ctx, acme, person("upgrade"))
+			_, err = tenancy.Given(w.Store).SaveTenant(w.ctx, acme, person("upgrade"))
 			w.is(err, sluice.ErrConflict)
-			page, err := w.Other.Tenants(w.ctx, "acme", 1)
+			page, err := tenancy.Given(w.Other).Tenants(w.ctx, "acme", 1)
 			w.ok(err)
 			equal(w, "page", len(page), 1)
 			equal(w, "next", page[0].Name, "globex")
-			all, err := w.Store.Tenants(w.ctx, "", 10)
+			all, err := tenancy.Given(w.Store).Tenants(w.ctx, "", 10)
 			w.ok(err)
 			equal(w, "tier", all[0].Tier, "PRO")
 		}},

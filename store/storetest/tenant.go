@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 func tenantRules() []Rule {
@@ -21,22 +22,22 @@ func capacityRules() []Rule {
 			w.save(func(s *sluice.Settings) { s.TenantCapacity = 1 })
 			equal(w, "by the queue", w.claimAll()["acme"], 1)
 			w.tier("acme", "PRO")
-			w.limit(sluice.TenantLimits{Tier: "PRO", Capacity: new(3)})
+			w.limit(tenancy.Limits{Tier: "PRO", Capacity: new(3)})
 			equal(w, "by the tier", w.claimAll()["acme"], 2)
-			w.limit(sluice.TenantLimits{Queue: queue, Tier: "PRO", Capacity: new(6)})
+			w.limit(tenancy.Limits{Queue: queue, Tier: "PRO", Capacity: new(6)})
 			equal(w, "by the tier in the queue", w.claimAll()["acme"], 3)
-			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(10)})
+			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(10)})
 			equal(w, "by the tenant", w.claimAll()["acme"], 4)
-			w.limit(sluice.TenantLimits{Queue: queue, Tenant: "acme", Weight: new(2)})
+			w.limit(tenancy.Limits{Queue: queue, Tenant: "acme", Weight: new(2)})
 			equal(w, "by limits that say nothing of it", w.claimAll()["acme"], 0)
-			w.limit(sluice.TenantLimits{Queue: queue, Tenant: "acme", Capacity: new(0)})
+			w.limit(tenancy.Limits{Queue: queue, Tenant: "acme", Capacity: new(0)})
 			equal(w, "without a limit", w.claimAll()["acme"], 20)
 		}},
 		{"R-213", "In flight of a tenant never exceeds its capacity, with many holders in two processes, and every job gets its turn.", "I-10, A-120", func(w *world) {
 			capacity := map[string]int{"a": 1, "b": 2, "c": 5}
 			w.save(func(s *sluice.Settings) { s.Audit = sluice.AuditFull })
 			for tenant, most := range capacity {
-				w.limit(sluice.TenantLimits{Tenant: tenant, Capacity: &most})
+				w.limit(tenancy.Limits{Tenant: tenant, Capacity: &most})
 				w.addOf(tenant, 40)
 			}
 			w.addOf("d", 40)
@@ -48,7 +49,7 @@ func capacityRules() []Rule {
 			w.keptCapacity(capacity)
 		}},
 		{"R-214", "Jobs of a full tenant are not claimed, count no attempt and no release, and do not hold those of another tenant back.", "I-11, I-5, A-54, A-121, H-16", func(w *world) {
-			w.limit(sluice.TenantLimits{Tenant: "full", Capacity: new(1)})
+			w.limit(tenancy.Limits{Tenant: "full", Capacity: new(1)})
 			blocked := w.addOf("full", 1000)
 			equal(w, "of the full one", w.claimAll()["full"], 1)
 			w.addOf("other", 1)
@@ -63,7 +64,7 @@ func capacityRules() []Rule {
 		{"R-215", "A tenant's own limits count until their end, if they have one.", "", func(w *world) {
 			w.addOf("acme", 20)
 			w.save(func(s *sluice.Settings) { s.TenantCapacity = 2 })
-			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(5), Until: w.Now().Add(time.Hour)})
+			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(5), Until: w.Now().Add(time.Hour)})
 			equal(w, "before their end", w.claimAll()["acme"], 5)
 			w.Advance(2 * time.Hour)
 			equal(w, "beyond the capacity of the queue", w.claimAll()["acme"], 0)
@@ -72,21 +73,21 @@ func capacityRules() []Rule {
 		}},
 		{"R-216", "A changed capacity, tier or limit counts from the next claim on, in every process.", "I-10, I-15", func(w *world) {
 			w.addOf("acme", 30)
-			w.limit(sluice.TenantLimits{Tier: "PRO", Capacity: new(8)})
-			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(3)})
+			w.limit(tenancy.Limits{Tier: "PRO", Capacity: new(8)})
+			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(3)})
 			equal(w, "at first", w.claimAll()["acme"], 3)
-			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(1)})
+			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(1)})
 			equal(w, "lowered", w.claimAll()["acme"], 0)
-			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(4)})
+			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(4)})
 			equal(w, "raised, in the other process", len(w.claimFrom(w.Other, 10).Jobs), 1)
-			w.limit(sluice.TenantLimits{Tenant: "acme"})
+			w.limit(tenancy.Limits{Tenant: "acme"})
 			w.tier("acme", "PRO")
 			equal(w, "by its new tier", w.claimAll()["acme"], 4)
-			w.limit(sluice.TenantLimits{Tier: "PRO", Capacity: new(9)})
+			w.limit(tenancy.Limits{Tier: "PRO", Capacity: new(9)})
 			equal(w, "by the changed tier", w.claimAll()["acme"], 1)
 		}},
 		{"R-217", "Every way out of flight makes room for the tenant: completed, retried, released, buried, cancelled, recovered, and doubted; dispatched makes none.", "I-10, H-6", func(w *world) {
-			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(1)})
+			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(1)})
 			w.addOf("acme", 20)
 			for _, event := range []sluice.Event{sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventBury} {
 				w.done(by(event, w.claimOne()))
@@ -107,15 +108,15 @@ func capacityRules() []Rule {
 			w.addOf("acme", 20)
 			w.save(func(s *sluice.Settings) { s.TenantCapacity = 1 })
 			w.tier("acme", "PRO")
-			w.limit(sluice.TenantLimits{Tier: "PRO", Capacity: new(3)})
-			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(2)})
+			w.limit(tenancy.Limits{Tier: "PRO", Capacity: new(3)})
+			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(2)})
 			equal(w, "by the tenant", w.claimAll()["acme"], 2)
-			w.ok(w.Store.Delete(w.ctx, sluice.ObjectTenant, "acme", person("gone")))
-			w.is(w.Store.Delete(w.ctx, sluice.ObjectTenant, "acme", person("gone")), sluice.ErrNotFound)
+			w.ok(tenancy.Given(w.Store).Delete(w.ctx, sluice.ObjectTenant, "acme", person("gone")))
+			w.is(tenancy.Given(w.Store).Delete(w.ctx, sluice.ObjectTenant, "acme", person("gone")), sluice.ErrNotFound)
 			equal(w, "by the queue", w.claimAll()["acme"], 0)
 			w.tier("acme", "PRO")
 			equal(w, "by the tier", w.claimAll()["acme"], 1)
-			w.ok(w.Store.Delete(w.ctx, sluice.ObjectTier, "PRO", person("gone")))
+			w.ok(tenancy.Given(w.Store).Delete(w.ctx, sluice.ObjectTier, "PRO", person("gone")))
 			w.save(func(s *sluice.Settings) { s.TenantCapacity = 5 })
 			equal(w, "by the queue, without its tier", w.claimAll()["acme"], 2)
 		}},
@@ -155,7 +156,7 @@ func shareRules() []Rule {
 		}},
 		{"R-221", "Shares are by weight.", "I-14", func(w *world) {
 			for tenant, weight := range map[string]int{"one": 1, "two": 2, "five": 5} {
-				w.limit(sluice.TenantLimits{Tenant: tenant, Weight: &weight})
+				w.limit(tenancy.Limits{Tenant: tenant, Weight: &weight})
 				w.addOf(tenant, 200)
 			}
 			got := make(map[string]int)
@@ -190,7 +191,7 @@ func shareRules() []Rule {
 			}
 		}},
 		{"R-223", "A tenant's rate is kept beside the queue's, by all processes, and nobody waits for its tokens but the tenant.", "I-12", func(w *world) {
-			w.limit(sluice.TenantLimits{Tenant: "slow", Rate: new(sluice.RatePerSecond(0.02)), Burst: new(3)})
+			w.limit(tenancy.Limits{Tenant: "slow", Rate: new(sluice.RatePerSecond(0.02)), Burst: new(3)})
 			w.addOf("slow", 20)
 			w.addOf("fast", 20)
 			got := w.claimAll()
@@ -223,11 +224,11 @@ func shareRules() []Rule {
 			w.addOf("other", 20)
 			w.save(func(s *sluice.Settings) { s.Fair = true })
 			w.claimOnce(2)
-			w.limit(sluice.TenantLimits{Queue: queue, Tenant: "acme", Paused: true})
+			w.limit(tenancy.Limits{Queue: queue, Tenant: "acme", Paused: true})
 			equal(w, "paused in the queue", w.tenantsOf(w.claimOnce(4).Jobs)["acme"], 0)
-			w.limit(sluice.TenantLimits{Queue: queue, Tenant: "acme"})
+			w.limit(tenancy.Limits{Queue: queue, Tenant: "acme"})
 			equal(w, "resumed", w.tenantsOf(w.claimOnce(4).Jobs)["acme"] > 0, true)
-			w.limit(sluice.TenantLimits{Tenant: "acme", Paused: true, PausedUntil: w.Now().Add(time.Hour)})
+			w.limit(tenancy.Limits{Tenant: "acme", Paused: true, PausedUntil: w.Now().Add(time.Hour)})
 			equal(w, "paused everywhere", w.tenantsOf(w.claimOnce(4).Jobs)["acme"], 0)
 			w.Advance(2 * time.Hour)
 			equal(w, "when its time has come", w.tenantsOf(w.claimOnce(8).Jobs)["acme"] > 0, true)
@@ -274,9 +275,9 @@ func lineRules() []Rule {
 				return queues[0].ByTenant
 			}
 			equal(w, "without limits", byTenant(), false)
-			w.limit(sluice.TenantLimits{Tenant: "acme", Paused: true})
+			w.limit(tenancy.Limits{Tenant: "acme", Paused: true})
 			equal(w, "with a paused tenant", byTenant(), true)
-			w.limit(sluice.TenantLimits{Tenant: "acme"})
+			w.limit(tenancy.Limits{Tenant: "acme"})
 			equal(w, "resumed", byTenant(), false)
 			w.addOf("acme", 3)
 			equal(w, "claimed", w.claimAll()["acme"], 3)
@@ -310,18 +311,18 @@ func lineRules() []Rule {
 			equal(w, "let go", w.claimOne().ID, behind)
 		}},
 		{"R-228", "Limits of a tenant are stored by version and audited with what was before.", "I-4", func(w *world) {
-			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(3)})
-			_, err := w.Store.SaveTenantLimits(w.ctx, sluice.TenantLimits{Tenant: "acme", Capacity: new(4)}, person("late"))
+			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(3)})
+			_, err := tenancy.Given(w.Store).SaveTenantLimits(w.ctx, tenancy.Limits{Tenant: "acme", Capacity: new(4)}, person("late"))
 			w.is(err, sluice.ErrConflict)
-			w.limit(sluice.TenantLimits{Queue: queue, Tenant: "acme", Rate: new(sluice.RatePerSecond(2)), Burst: new(4), Weight: new(7), Until: w.Now().Add(time.Hour)})
-			stored, err := w.Store.TenantLimits(w.ctx, "", "acme")
+			w.limit(tenancy.Limits{Queue: queue, Tenant: "acme", Rate: new(sluice.RatePerSecond(2)), Burst: new(4), Weight: new(7), Until: w.Now().Add(time.Hour)})
+			stored, err := tenancy.Given(w.Store).TenantLimits(w.ctx, "", "acme")
 			w.ok(err)
 			equal(w, "limits", len(stored), 2)
 			equal(w, "the queue of the second", stored[1].Queue, queue)
 			equal(w, "rate, burst, weight", fmt.Sprint(*stored[1].Rate, *stored[1].Burst, *stored[1].Weight), "2/s 4 7")
 			equal(w, "what says nothing", stored[1].Capacity == nil, true)
 			w.near("until", stored[1].Until, w.Now().Add(time.Hour))
-			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(5)})
+			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(5)})
 			entries, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectTenant, Name: "acme", Limit: 10})
 			w.ok(err)
 			equal(w, "audit lines", len(entries), 3)
@@ -341,7 +342,7 @@ func lineRules() []Rule {
 			equal(w, "limited", w.claimOnce(1).Limited, true)
 		}},
 		{"R-230", "What is known of a job's turn tells of its tenant: what counts for it, what it has in flight and which jobs these are.", "I-1", func(w *world) {
-			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(2), Rate: new(sluice.RatePerSecond(0.01)), Burst: new(2), Weight: new(3)})
+			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(2), Rate: new(sluice.RatePerSecond(0.01)), Burst: new(2), Weight: new(3)})
 			w.addOf("other", 5)
 			ids := w.addOf("acme", 5)
 			equal(w, "claimed", w.claimAll()["acme"], 2)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // addOf enqueues n jobs of a tenant.
@@ -28,30 +29,30 @@ func (w *world) addTo(tenant string, priority int) sluice.ID {
 }
 
 // limit stores limits, whatever was stored before.
-func (w *world) limit(limits sluice.TenantLimits) {
+func (w *world) limit(limits tenancy.Limits) {
 	w.Helper()
-	stored, err := w.Store.TenantLimits(w.ctx, limits.Tier, limits.Tenant)
+	stored, err := tenancy.Given(w.Store).TenantLimits(w.ctx, limits.Tier, limits.Tenant)
 	w.ok(err)
 	for _, s := range stored {
 		if s.Queue == limits.Queue {
 			limits.Version = s.Version
 		}
 	}
-	_, err = w.Store.SaveTenantLimits(w.ctx, limits, person("test"))
+	_, err = tenancy.Given(w.Store).SaveTenantLimits(w.ctx, limits, person("test"))
 	w.ok(err)
 }
 
 // tier puts a tenant into a tier.
 func (w *world) tier(tenant, tier string) {
 	w.Helper()
-	stored, err := w.Store.Tenant(w.ctx, tenant)
+	stored, err := tenancy.Given(w.Store).Tenant(w.ctx, tenant)
 	if !errors.Is(err, sluice.ErrNotFound) {
 		w.ok(err)
 	}
 	stored.Name, stored.Tier = tenant, tier
-	_, err = w.Store.SaveTenant(w.ctx, stored, person("test"))
+	_, err = tenancy.Given(w.Store).SaveTenant(w.ctx, stored, person("test"))
 	w.ok(err)
-	_, err = w.Store.SaveTier(w.ctx, sluice.Tier{Name: tier}, person("test"))
+	_, err = tenancy.Given(w.Store).SaveTier(w.ctx, tenancy.Tier{Name: tier}, person("test"))
 	if !errors.Is(err, sluice.ErrConflict) {
 		w.ok(err)
 	}

@@ -5,21 +5,22 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 func termRules() []Rule {
 	return []Rule{
 		{"R-237", "The limits that count for tenants are told as claims go by them: of the tenant, its tier and the queue, at an instant.", "I-15", func(w *world) {
-			w.limit(sluice.TenantLimits{Tier: "PRO", Capacity: new(5), Weight: new(2)})
-			w.limit(sluice.TenantLimits{Queue: queue, Tier: "PRO", Rate: new(sluice.RatePerSecond(3)), Burst: new(6)})
-			w.limit(sluice.TenantLimits{Tenant: "acme", Capacity: new(9), Until: w.Now().Add(time.Hour)})
-			w.limit(sluice.TenantLimits{Queue: queue, Tenant: "shut", Paused: true})
+			w.limit(tenancy.Limits{Tier: "PRO", Capacity: new(5), Weight: new(2)})
+			w.limit(tenancy.Limits{Queue: queue, Tier: "PRO", Rate: new(sluice.RatePerSecond(3)), Burst: new(6)})
+			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(9), Until: w.Now().Add(time.Hour)})
+			w.limit(tenancy.Limits{Queue: queue, Tenant: "shut", Paused: true})
 			w.tier("acme", "PRO")
 			settings := sluice.DefaultSettings()
 			settings.TenantCapacity = 7
 			names := []string{"acme", "nobody's", "shut", ""}
 			for wait, want := range map[time.Duration]string{0: "9 3/s 6 2 false", 2 * time.Hour: "5 3/s 6 2 false"} {
-				terms, err := w.Other.Terms(w.ctx, sluice.Queue{Name: queue, Settings: settings}, names, w.Now().Add(wait))
+				terms, err := tenancy.Given(w.Other).Terms(w.ctx, sluice.Queue{Name: queue, Settings: settings}, names, w.Now().Add(wait))
 				w.ok(err)
 				equal(w, "tenants", len(terms), len(names))
 				equal(w, "by the tenant and its tier, in "+wait.String(), termsText(terms["acme"]), want)
@@ -27,7 +28,7 @@ func termRules() []Rule {
 				equal(w, "paused", termsText(terms["shut"]), "7 0 0 1 true")
 				equal(w, "without a tenant", termsText(terms[""]), "0 0 0 1 false")
 			}
-			terms, err := w.Store.Terms(w.ctx, sluice.Queue{Name: "other", Settings: settings}, names, w.Now())
+			terms, err := tenancy.Given(w.Store).Terms(w.ctx, sluice.Queue{Name: "other", Settings: settings}, names, w.Now())
 			w.ok(err)
 			equal(w, "in another queue", termsText(terms["acme"])+", "+termsText(terms["shut"]), "9 0 0 2 false, 7 0 0 1 false")
 		}},

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // Turns looks that limits hold and nothing gets stuck, whatever happens: tenants with capacities, rates and
@@ -67,7 +68,7 @@ func newTurnsMachine(ctx context.Context, t *rapid.T, bench Bench) *turnsMachine
 	m := &turnsMachine{
 		T: t, ctx: ctx, bench: bench, queue: "turns-" + id, begun: time.Now(), settings: sluice.DefaultSettings(),
 		jobs: make(map[sluice.ID]*turnsJob), buckets: make(map[string]*turnsBucket),
-		limits: make(map[limitsKey]sluice.TenantLimits), tiers: make(map[string]string),
+		limits: make(map[limitsKey]tenancy.Limits), tiers: make(map[string]string),
 		tenants: []string{"a-" + id, "b-" + id, "c-" + id, "d-" + id}, tierNames: []string{"basic-" + id, "great-" + id},
 	}
 	m.settings.MaxRecoveries = 1000
@@ -95,7 +96,7 @@ type turnsMachine struct {
 	started []turnsStart            // what claims took; it begins then, for these do not tell
 
 	tenants, tierNames []string
-	limits             map[limitsKey]sluice.TenantLimits
+	limits             map[limitsKey]tenancy.Limits
 	tiers              map[string]string // of tenants that are stored
 }
 

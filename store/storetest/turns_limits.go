@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // perHour is a rate that is slow beside what a claim takes.
@@ -37,7 +38,7 @@ func (m *turnsMachine) changeSettings(t *rapid.T) {
 
 func (m *turnsMachine) changeLimits(t *rapid.T) {
 	byTenant := m.byTenant()
-	l := sluice.TenantLimits{Queue: rapid.SampledFrom([]string{"", m.queue}).Draw(t, "in the queue")}
+	l := tenancy.Limits{Queue: rapid.SampledFrom([]string{"", m.queue}).Draw(t, "in the queue")}
 	if rapid.Bool().Draw(t, "of a tier") {
 		l.Tier = rapid.SampledFrom(m.tierNames).Draw(t, "tier")
 	} else {
@@ -65,10 +66,10 @@ func (m *turnsMachine) changeLimits(t *rapid.T) {
 	m.changed(byTenant)
 }
 
-func (m *turnsMachine) saveLimits(l sluice.TenantLimits) {
+func (m *turnsMachine) saveLimits(l tenancy.Limits) {
 	key := limitsKey{l.Queue, l.Tier, l.Tenant}
 	l.Version = m.limits[key].Version
-	stored, err := m.bench.Store.SaveTenantLimits(m.ctx, l, m.act())
+	stored, err := tenancy.Given(m.bench.Store).SaveTenantLimits(m.ctx, l, m.act())
 	m.must(err)
 	// The machine's instants are of its own clock.
 	stored.Until, stored.PausedUntil = m.virtual(l.Until), m.virtual(l.PausedUntil)
@@ -94,12 +95,12 @@ func (m *turnsMachine) changeTier(t *rapid.T) {
 }
 
 func (m *turnsMachine) putIntoTier(tenant, tier string) {
-	stored, err := m.bench.Store.Tenant(m.ctx, tenant)
+	stored, err := tenancy.Given(m.bench.Store).Tenant(m.ctx, tenant)
 	if !errors.Is(err, sluice.ErrNotFound) {
 		m.must(err)
 	}
 	stored.Name, stored.Tier = tenant, tier
-	_, err = m.bench.Store.SaveTenant(m.ctx, stored, m.act())
+	_, err = tenancy.Given(m.bench.Store).SaveTenant(m.ctx, stored, m.act())
 	m.must(err)
 	m.tiers[tenant] = tier
 }
@@ -117,7 +118,7 @@ func (m *turnsMachine) delete(tenant string) {
 	if _, stored := m.tiers[tenant]; !stored {
 		m.putIntoTier(tenant, "")
 	}
-	m.must(m.bench.Store.Delete(m.ctx, sluice.ObjectTenant, tenant, m.act()))
+	m.must(tenancy.Given(m.bench.Store).Delete(m.ctx, sluice.ObjectTenant, tenant, m.act()))
 	delete(m.tiers, tenant)
 	for key := range m.limits {
 		if key.tenant == tenant {
@@ -133,7 +134,7 @@ func (m *turnsMachine) forgetAll() {
 		m.delete(tenant)
 	}
 	for _, tier := range m.tierNames {
-		m.must(m.bench.Store.Delete(m.ctx, sluice.ObjectTier, tier, m.act()))
+		m.must(tenancy.Given(m.bench.Store).Delete(m.ctx, sluice.ObjectTier, tier, m.act()))
 	}
 	clear(m.tiers)
 	clear(m.limits)
@@ -143,7 +144,7 @@ func (m *turnsMachine) forgetAll() {
 
 func (m *turnsMachine) makeTiers() {
 	for _, tier := range m.tierNames {
-		_, err := m.bench.Store.SaveTier(m.ctx, sluice.Tier{Name: tier}, m.act())
+		_, err := tenancy.Given(m.bench.Store).SaveTier(m.ctx, tenancy.Tier{Name: tier}, m.act())
 		m.must(err)
 	}
 }

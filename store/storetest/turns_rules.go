@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // turnsRules are what random sequences have found.
@@ -11,7 +12,7 @@ func turnsRules() []Rule {
 	return []Rule{
 		{"R-231", "A tenant that waits for its tokens waits no longer than the rate counts: when its own limits end, it goes on by what remains said.", "I-11, I-15", func(w *world) {
 			w.save(func(s *sluice.Settings) { s.Fair = true })
-			w.limit(sluice.TenantLimits{Tenant: "acme", Rate: new(sluice.RatePerSecond(0.001)), Burst: new(1), Until: w.Now().Add(10 * time.Minute)})
+			w.limit(tenancy.Limits{Tenant: "acme", Rate: new(sluice.RatePerSecond(0.001)), Burst: new(1), Until: w.Now().Add(10 * time.Minute)})
 			w.addOf("acme", 5)
 			equal(w, "the burst", w.claimAll()["acme"], 1)
 			claimed := w.claimOnce(10)
@@ -38,7 +39,7 @@ func turnsRules() []Rule {
 			}
 		}},
 		{"R-235", "Upkeep may forget a tenant that has nothing to do: its rate goes on where it was, and its next job finds its turn.", "I-11, I-12", func(w *world) {
-			w.limit(sluice.TenantLimits{Tenant: "acme", Rate: new(sluice.RatePerSecond(0.01)), Burst: new(3)})
+			w.limit(tenancy.Limits{Tenant: "acme", Rate: new(sluice.RatePerSecond(0.01)), Burst: new(3)})
 			w.addOf("acme", 2)
 			w.addOf("other", 1)
 			for _, c := range w.claimOnce(10).Jobs {

@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/monitor"
 	"github.com/sluice-queue/sluice/apps/workflows/api"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // serve gives what calls the API of a new database.
@@ -28,7 +29,7 @@ func serve(t *testing.T) (*records.Database, func(method, path, body string) (in
 	if _, err := d.Client.EnsureQueue(t.Context(), records.Queue, sluice.DefaultSettings(), act); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Client.AddTier(t.Context(), "FREE", act); err != nil {
+	if _, err := tenancy.AddTier(t.Context(), d.Store, "FREE", act); err != nil {
 		t.Fatal(err)
 	}
 	handler := (&api.API{Database: d, Logger: slog.New(slog.DiscardHandler)}).Handler()

@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/workflows/records"
 	"github.com/sluice-queue/sluice/apps/workflows/service"
 	"github.com/sluice-queue/sluice/internal/temporaltest"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // Options say how large the demo is.
@@ -106,7 +107,7 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 }
 
 func (s *show) run(ctx context.Context) error {
-	for _, tier := range sluice.PresetTiers() {
+	for _, tier := range tenancy.PresetTiers() {
 		s.capacity[tier.Tier] = *tier.Capacity
 	}
 	if err := s.fill(ctx); err != nil {

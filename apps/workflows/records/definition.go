@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/workflows/graph"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 var (
@@ -87,10 +88,10 @@ func (d *Database) SaveWorkspace(ctx context.Context, w Workspace, by string) er
 	if err := errors.Join(checkName("workspace", w.ID), checkAttempts(w.MaxAttempts)); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(sluice.PresetTiers(), func(t sluice.TenantLimits) bool { return t.Tier == w.Plan }) {
+	if !slices.ContainsFunc(tenancy.PresetTiers(), func(t tenancy.Limits) bool { return t.Tier == w.Plan }) {
 		return &sluice.InvalidError{Field: "plan", Rule: fmt.Sprintf("%.40q is none of FREE, PRO and ENTERPRISE", w.Plan)}
 	}
-	if _, err := d.Client.SetTier(ctx, w.ID, w.Plan, sluice.Act{By: by, Reason: "the plan of the workspace"}); err != nil {
+	if _, err := tenancy.SetTier(ctx, d.Store, w.ID, w.Plan, sluice.Act{By: by, Reason: "the plan of the workspace"}); err != nil {
 		return fmt.Errorf("save workspace %s: %w", w.ID, err)
 	}
 	return d.write(ctx, do(workspaceSaveSQL, w.ID, w.Name, w.Plan, now()), do(attemptsSaveSQL, w.ID, "", w.MaxAttempts))
@@ -124,14 +125,14 @@ func (d *Database) SyncTiers(ctx context.Context, by string) error {
 		return err
 	}
 	for _, w := range workspaces {
-		tenant, err := d.Store.Tenant(ctx, w.ID)
+		tenant, err := tenancy.Given(d.Store).Tenant(ctx, w.ID)
 		if err != nil && !errors.Is(err, sluice.ErrNotFound) {
 			return err
 		}
 		if tenant.Tier == w.Plan {
 			continue
 		}
-		if _, err := d.Client.SetTier(ctx, w.ID, w.Plan, sluice.Act{By: by, Reason: "the plan of the workspace"}); err != nil {
+		if _, err := tenancy.SetTier(ctx, d.Store, w.ID, w.Plan, sluice.Act{By: by, Reason: "the plan of the workspace"}); err != nil {
 			return fmt.Errorf("set the tier of workspace %s: %w", w.ID, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/workflows/graph"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 func TestMain(m *testing.M) {
@@ -43,8 +44,8 @@ func onEach(t *testing.T, try func(t *testing.T, d *records.Database)) {
 			act := sluice.Act{By: "test"}
 			_, err = d.Client.EnsureQueue(t.Context(), records.Queue, sluice.DefaultSettings(), act)
 			check(t, err)
-			for _, tier := range sluice.PresetTiers() {
-				_, err = d.Client.AddTier(t.Context(), tier.Tier, act)
+			for _, tier := range tenancy.PresetTiers() {
+				_, err = tenancy.AddTier(t.Context(), d.Store, tier.Tier, act)
 				check(t, err)
 			}
 			define(t, d, "acme")
@@ -274,14 +275,14 @@ func TestThePlanIsTheTier(t *testing.T) {
 	onEach(t, func(t *testing.T, d *records.Database) {
 		ctx := t.Context()
 		check(t, d.SaveWorkspace(ctx, records.Workspace{ID: "acme", Plan: "ENTERPRISE"}, "test"))
-		tenant, err := d.Store.Tenant(ctx, "acme")
+		tenant, err := tenancy.Given(d.Store).Tenant(ctx, "acme")
 		check(t, err)
 		if tenant.Tier != "ENTERPRISE" {
 			t.Errorf("got the tier %q", tenant.Tier)
 		}
-		_, err = d.Client.SetTier(ctx, "acme", "", sluice.Act{By: "test"})
+		_, err = tenancy.SetTier(ctx, d.Store, "acme", "", sluice.Act{By: "test"})
 		check(t, err, d.SyncTiers(ctx, "test"))
-		if tenant, err = d.Store.Tenant(ctx, "acme"); err != nil || tenant.Tier != "ENTERPRISE" {
+		if tenant, err = tenancy.Given(d.Store).Tenant(ctx, "acme"); err != nil || tenant.Tier != "ENTERPRISE" {
 			t.Errorf("after SyncTiers: tier %q, %v", tenant.Tier, err)
 		}
 		if err := d.SaveWorkspace(ctx, records.Workspace{ID: "acme", Plan: "GOLD"}, "test"); !errors.Is(err, sluice.ErrInvalid) {

@@ -21,6 +21,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/workflows/records"
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/tenancy"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
@@ -50,7 +51,7 @@ func Prepare(ctx context.Context, d *records.Database, taskQueue string) error {
 	if _, err := d.Client.EnsureQueue(ctx, records.Queue, settings(taskQueue), act); err != nil {
 		return err
 	}
-	stored, err := d.Client.Tiers(ctx)
+	stored, err := tenancy.Tiers(ctx, d.Store)
 	if err != nil {
 		return err
 	}
@@ -58,16 +59,16 @@ func Prepare(ctx context.Context, d *records.Database, taskQueue string) error {
 	for _, tier := range stored {
 		known[tier.Name] = true
 	}
-	for _, preset := range sluice.PresetTiers() {
+	for _, preset := range tenancy.PresetTiers() {
 		if known[preset.Tier] {
 			continue // what an operator changed stays
 		}
-		if _, err := d.Client.AddTier(ctx, preset.Tier, act); err != nil && !errors.Is(err, sluice.ErrConflict) {
+		if _, err := tenancy.AddTier(ctx, d.Store, preset.Tier, act); err != nil && !errors.Is(err, sluice.ErrConflict) {
 			return err
 		}
-		of := sluice.TenantLimits{Queue: records.Queue, Tier: preset.Tier}
-		grant := func(l *sluice.TenantLimits) error { l.Capacity = preset.Capacity; return nil }
-		if _, err := d.Client.ChangeTenantLimits(ctx, of, act, grant); err != nil {
+		of := tenancy.Limits{Queue: records.Queue, Tier: preset.Tier}
+		grant := func(l *tenancy.Limits) error { l.Capacity = preset.Capacity; return nil }
+		if _, err := tenancy.ChangeLimits(ctx, d.Store, of, act, grant); err != nil {
 			return err
 		}
 	}

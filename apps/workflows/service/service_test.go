@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
 	"github.com/sluice-queue/sluice/apps/workflows/service"
+	"github.com/sluice-queue/sluice/tenancy"
 )
 
 // The queue and the capacities of the tiers are those that the source asks for. What an operator changed stays when the service begins again.
@@ -24,15 +25,15 @@ func TestTheQueueAndTheTiersAreThoseOfTheSource(t *testing.T) {
 			t.Fatal(err)
 		}
 		for tier, capacity := range want {
-			limits, err := d.Client.TenantLimits(t.Context(), tier, "")
+			limits, err := tenancy.LimitsOf(t.Context(), d.Store, tier, "")
 			if err != nil || len(limits) != 1 || limits[0].Queue != records.Queue || limits[0].Capacity == nil || *limits[0].Capacity != capacity {
 				t.Errorf("tier %s has the limits %+v, %v; want a capacity of %d", tier, limits, err, capacity)
 			}
 		}
 	}
 	capacities(map[string]int{"FREE": 1, "PRO": 5, "ENTERPRISE": 20})
-	of := sluice.TenantLimits{Queue: records.Queue, Tier: "PRO"}
-	_, err = d.Client.ChangeTenantLimits(t.Context(), of, sluice.Act{By: "ada"}, func(l *sluice.TenantLimits) error {
+	of := tenancy.Limits{Queue: records.Queue, Tier: "PRO"}
+	_, err = tenancy.ChangeLimits(t.Context(), d.Store, of, sluice.Act{By: "ada"}, func(l *tenancy.Limits) error {
 		ten := 10
 		l.Capacity = &ten
 		return nil

@@ -1,4 +1,4 @@
-package sluice_test
+package tenancy_test
 
 import (
 	"errors"
@@ -6,11 +6,15 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/store/memory"
+	"github.com/sluice-queue/sluice/tenancy"
 )
+
+var ada = sluice.Act{By: "ada", Reason: "test"}
 
 func TestLimitsAreReadAsPeopleWriteThem(t *testing.T) {
 	t.Parallel()
-	var limits sluice.TenantLimits
+	var limits tenancy.Limits
 	for _, figure := range [][2]string{{"capacity", "5"}, {"rate", "100/s"}, {"burst", "20"}, {"weight", "3"}} {
 		if err := limits.Set(figure[0], figure[1]); err != nil {
 			t.Fatal(err)
@@ -37,7 +41,7 @@ func TestLimitsAreReadAsPeopleWriteThem(t *testing.T) {
 
 func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, limits := range map[string]sluice.TenantLimits{
+	for name, limits := range map[string]tenancy.Limits{
 		"of nobody":                   {},
 		"of a tier and a tenant":      {Tier: "FREE", Tenant: "acme"},
 		"of a tenant with a bad name": {Tenant: "a\nb"},
@@ -47,13 +51,13 @@ func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 		"until the year 20000":        {Tenant: "acme", Until: time.Date(20_000, 1, 1, 0, 0, 0, 0, time.UTC)},
 		"with a negative capacity":    {Tenant: "acme", Capacity: new(-1)},
 		"with a weight of 0":          {Tenant: "acme", Weight: new(0)},
-		"with a weight over the most": {Tenant: "acme", Weight: new(sluice.MaxWeight + 1)},
+		"with a weight over the most": {Tenant: "acme", Weight: new(tenancy.MaxWeight + 1)},
 	} {
 		if err := limits.Check(); !errors.Is(err, sluice.ErrInvalid) {
 			t.Errorf("limits %s: %v, want an ErrInvalid", name, err)
 		}
 	}
-	for _, tier := range sluice.PresetTiers() {
+	for _, tier := range tenancy.PresetTiers() {
 		if err := tier.Check(); err != nil || tier.Object() != sluice.ObjectTier {
 			t.Errorf("the preset %s: %v", tier.Name(), err)
 		}
@@ -62,11 +66,11 @@ func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 
 func TestPausedTenantIsResumedOnlyWhereItWasPaused(t *testing.T) {
 	t.Parallel()
-	client, _ := newClient(t)
-	if _, err := client.PauseTenant(t.Context(), "mail", "acme", -time.Second, ada); !errors.Is(err, sluice.ErrInvalid) {
+	store := memory.New(memory.Options{})
+	if _, err := tenancy.Pause(t.Context(), store, "mail", "acme", -time.Second, ada); !errors.Is(err, sluice.ErrInvalid) {
 		t.Errorf("a negative while: %v, want an ErrInvalid", err)
 	}
-	paused, err := client.PauseTenant(t.Context(), "mail", "acme", time.Hour, ada)
+	paused, err := tenancy.Pause(t.Context(), store, "mail", "acme", time.Hour, ada)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,14 +78,14 @@ func TestPausedTenantIsResumedOnlyWhereItWasPaused(t *testing.T) {
 		t.Errorf("paused for an hour, it is %+v", paused)
 	}
 	for _, elsewhere := range []string{"", "calls"} {
-		if err := client.ResumeTenant(t.Context(), elsewhere, "acme", ada); !errors.Is(err, sluice.ErrNotFound) {
+		if err := tenancy.Resume(t.Context(), store, elsewhere, "acme", ada); !errors.Is(err, sluice.ErrNotFound) {
 			t.Errorf("resumed in queue %q: %v, want an ErrNotFound", elsewhere, err)
 		}
 	}
-	if err := client.ResumeTenant(t.Context(), "mail", "acme", ada); err != nil {
+	if err := tenancy.Resume(t.Context(), store, "mail", "acme", ada); err != nil {
 		t.Fatal(err)
 	}
-	limits, err := client.TenantLimits(t.Context(), "", "acme")
+	limits, err := tenancy.LimitsOf(t.Context(), store, "", "acme")
 	if err != nil || len(limits) != 1 || limits[0].Paused {
 		t.Errorf("after it was resumed: %+v, %v", limits, err)
 	}
@@ -89,21 +93,57 @@ func TestPausedTenantIsResumedOnlyWhereItWasPaused(t *testing.T) {
 
 func TestTenantsAndTiersAreDeletedOnceAndByNamedPeople(t *testing.T) {
 	t.Parallel()
-	client, _ := newClient(t)
-	if _, err := client.PauseTenant(t.Context(), "", "acme", 0, ada); err != nil {
+	store := memory.New(memory.Options{})
+	if _, err := tenancy.Pause(t.Context(), store, "", "acme", 0, ada); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.DeleteTenant(t.Context(), "acme", sluice.Act{}); !errors.Is(err, sluice.ErrInvalid) {
+	if err := tenancy.Delete(t.Context(), store, "acme", sluice.Act{}); !errors.Is(err, sluice.ErrInvalid) {
 		t.Errorf("by nobody: %v, want an ErrInvalid", err)
 	}
-	if err := client.DeleteTenant(t.Context(), "acme", ada); err != nil {
+	if err := tenancy.Delete(t.Context(), store, "acme", ada); err != nil {
 		t.Fatal(err)
 	}
 	again := sluice.Act{By: "ada", Reason: "once more"}
-	if err := client.DeleteTenant(t.Context(), "acme", again); !errors.Is(err, sluice.ErrNotFound) {
+	if err := tenancy.Delete(t.Context(), store, "acme", again); !errors.Is(err, sluice.ErrNotFound) {
 		t.Errorf("deleted twice: %v, want an ErrNotFound", err)
 	}
-	if err := client.DeleteTier(t.Context(), "GOLD", again); !errors.Is(err, sluice.ErrNotFound) {
+	if err := tenancy.DeleteTier(t.Context(), store, "GOLD", again); !errors.Is(err, sluice.ErrNotFound) {
 		t.Errorf("a tier that never was: %v, want an ErrNotFound", err)
+	}
+}
+
+func TestTenantsArePutIntoTiersThatAreStored(t *testing.T) {
+	t.Parallel()
+	store := memory.New(memory.Options{})
+	for _, limit := range []int{-1, 10_001} {
+		if _, err := tenancy.List(t.Context(), store, "", limit); !errors.Is(err, sluice.ErrInvalid) {
+			t.Errorf("tenants, limit %d: %v", limit, err)
+		}
+	}
+	if _, err := tenancy.SetTier(t.Context(), store, "acme", "PRO", ada); !errors.Is(err, sluice.ErrNotFound) {
+		t.Errorf("an unknown tier: %v", err)
+	}
+	if _, err := tenancy.AddTier(t.Context(), store, "", ada); !errors.Is(err, sluice.ErrInvalid) {
+		t.Errorf("a tier without a name: %v", err)
+	}
+	if _, err := tenancy.AddTier(t.Context(), store, "PRO", ada); err != nil {
+		t.Fatal(err)
+	}
+	for _, tier := range []string{"PRO", "", "PRO"} {
+		tenant, err := tenancy.SetTier(t.Context(), store, "acme", tier, ada)
+		if err != nil || tenant.Tier != tier {
+			t.Errorf("tier %q: %+v, %v", tier, tenant, err)
+		}
+	}
+	if _, err := tenancy.SetTier(t.Context(), store, "", "PRO", ada); !errors.Is(err, sluice.ErrInvalid) {
+		t.Errorf("a tenant without a name: %v", err)
+	}
+	tiers, err := tenancy.Tiers(t.Context(), store)
+	if err != nil || len(tiers) != 1 {
+		t.Errorf("tiers %v, %v", tiers, err)
+	}
+	tenants, err := tenancy.List(t.Context(), store, "", 0)
+	if err != nil || len(tenants) != 1 || tenants[0].Version != 3 {
+		t.Errorf("tenants %+v, %v", tenants, err)
 	}
 }
