@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/step"
 )
 
 // Cycle counts the results of one cycle.
@@ -47,8 +48,8 @@ func (d *Dispatcher) cycle(ctx, work context.Context, l *lane, q sluice.Queue, a
 	if !l.breaker.asks(begun) {
 		return done, time.Until(l.breaker.probeAt), nil
 	}
-	work, end := sluice.BeginStep(work, d.store, sluice.Step{Name: sluice.StepCycle, Queue: l.queue})
-	defer func() { end(sluice.StepEnd{Jobs: done.Claimed, Err: err}) }()
+	work, end := step.Begin(work, d.store, step.Step{Name: step.Cycle, Queue: l.queue})
+	defer func() { end(step.End{Jobs: done.Claimed, Err: err}) }()
 	held, may := d.choose(ctx, work, l, q, ahead)
 	if stalled := l.stalled(begun); stalled > 0 {
 		held, may, wait = nil, false, stalled

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/step"
 )
 
 // ahead is how long before their due time jobs are forwarded: the centre keeps them until then.
@@ -46,8 +47,8 @@ type shore struct {
 // cycle sends jobs that were sent without an answer, and then waiting jobs. The centre is asked first, so that
 // an unreachable centre causes no claims.
 func (f *Forwarder) cycle(ctx context.Context, l *lane) (sent Sent, err error) {
-	ctx, end := sluice.BeginStep(ctx, f.local, sluice.Step{Name: sluice.StepForward, Queue: l.queue})
-	defer func() { end(sluice.StepEnd{Jobs: sent.Claimed, Err: err}) }()
+	ctx, end := step.Begin(ctx, f.local, step.Step{Name: step.Forward, Queue: l.queue})
+	defer func() { end(step.End{Jobs: sent.Claimed, Err: err}) }()
 	at, err := f.land(ctx, l.queue)
 	if err != nil {
 		return sent, fmt.Errorf("look at the centre %s: %w", f.options.Centre, err)

@@ -27,6 +27,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/step"
 )
 
 // Options adjust the metrics. The zero value works.
@@ -148,7 +149,7 @@ func (o *Observer) step(c *observe.Call) {
 	if c.Err != nil {
 		o.vectors.stepErrors.WithLabelValues(c.Name).Inc()
 	}
-	if isCycle := c.Name == sluice.StepCycle || c.Name == sluice.StepForward; isCycle && c.Queue != "" && (c.Jobs > 0 || c.Err != nil) {
+	if isCycle := c.Name == step.Cycle || c.Name == step.Forward; isCycle && c.Queue != "" && (c.Jobs > 0 || c.Err != nil) {
 		o.queue(c.Queue).cycle.Observe(c.Took.Seconds())
 	}
 }

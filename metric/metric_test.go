@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/metric"
 	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/step"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -386,8 +387,8 @@ func BenchmarkOneStep(b *testing.B) {
 	claim := &sluice.Claim{Job: sluice.Job{Queue: "payments"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		_, end := sluice.BeginStep(b.Context(), store, sluice.Step{Name: sluice.StepHandle, Queue: "payments", Claim: claim})
-		end(sluice.StepEnd{Jobs: 1})
+		_, end := step.Begin(b.Context(), store, step.Step{Name: step.Handle, Queue: "payments", Claim: claim})
+		end(step.End{Jobs: 1})
 	}
 }
 

@@ -34,7 +34,7 @@ const (
 	KindStore Kind = "store"
 	// KindEngine is a method of an engine.
 	KindEngine Kind = "engine"
-	// KindStep is a part of the work that no method shows; see [sluice.Step].
+	// KindStep is a part of the work that no method shows; see [step.Step].
 	KindStep Kind = "step"
 )
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/step"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -218,8 +219,8 @@ func TestAStepIsToldThroughOtherDecorators(t *testing.T) {
 	t.Parallel()
 	w := newWitness()
 	store := thin{observe.Store(memory.New(memory.Options{}), w)}
-	_, end := sluice.BeginStep(t.Context(), store, sluice.Step{Name: sluice.StepCycle})
-	end(sluice.StepEnd{})
+	_, end := step.Begin(t.Context(), store, step.Step{Name: step.Cycle})
+	end(step.End{})
 	if w.calls["step cycle"] != 1 {
 		t.Errorf("the step was told %d times, want once", w.calls["step cycle"])
 	}

@@ -6,31 +6,32 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/step"
 )
 
-// step is a step under way. Workers begin one for each job, so steps are pooled: allocating and ending one
+// openStep is a step under way. Workers begin one for each job, so steps are pooled: allocating and ending one
 // would cost more than counting it.
-type step struct {
+type openStep struct {
 	call      Call
 	claim     [1]*sluice.Claim
 	ctx       context.Context
 	observers []Observer
-	end       func(sluice.StepEnd)
+	end       func(step.End)
 }
 
 var steps sync.Pool
 
-func newStep() *step {
-	if used, is := steps.Get().(*step); is {
+func newStep() *openStep {
+	if used, is := steps.Get().(*openStep); is {
 		return used
 	}
-	s := new(step)
+	s := new(openStep)
 	s.end = s.ended
 	return s
 }
 
-// BeginStep implements sluice.StepObserver.
-func (s *store) BeginStep(ctx context.Context, of sluice.Step) (context.Context, func(sluice.StepEnd)) {
+// BeginStep implements step.Observer.
+func (s *store) BeginStep(ctx context.Context, of step.Step) (context.Context, func(step.End)) {
 	under := newStep()
 	under.call = Call{Kind: KindStep, Name: of.Name, Queue: of.Queue, Began: time.Now()}
 	if of.Claim != nil {
@@ -44,7 +45,7 @@ func (s *store) BeginStep(ctx context.Context, of sluice.Step) (context.Context,
 }
 
 // ended is called once.
-func (s *step) ended(done sluice.StepEnd) {
+func (s *openStep) ended(done step.End) {
 	s.call.Jobs, s.call.Err = done.Jobs, done.Err
 	end(s.ctx, s.observers, &s.call)
 	s.call, s.claim, s.ctx, s.observers = Call{}, [1]*sluice.Claim{}, nil, nil

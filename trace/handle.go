@@ -5,11 +5,11 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/step"
 )
 
-func isHandle(c *observe.Call) bool { return c.Name == sluice.StepHandle && len(c.Claims) == 1 }
+func isHandle(c *observe.Call) bool { return c.Name == step.Handle && len(c.Claims) == 1 }
 
 // beginHandle starts the consumer's span, in which the handler runs. Its parent is the span that enqueued the
 // job. A handler has one job, and the conventions allow the span of one message in its trace.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/step"
 )
 
 type startKey struct{}
@@ -82,8 +83,8 @@ func (o *Observer) endStart(ctx context.Context, c *observe.Call) {
 // forwarded job. For jobs of workers, the handler's span shows the work.
 func (o *Observer) runsEnded(ctx context.Context, c *observe.Call) {
 	s := stepOf(ctx)
-	forwards := s != nil && s.began.Name == sluice.StepForward
-	if s != nil && s.began.Name == sluice.StepCycle {
+	forwards := s != nil && s.began.Name == step.Forward
+	if s != nil && s.began.Name == step.Cycle {
 		return // the engine took the job just now
 	}
 	for i := range c.Settlements {

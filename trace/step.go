@@ -8,13 +8,13 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/step"
 )
 
-// step is a cycle, or a round of upkeep. A step gets a span as soon as it does something, because most steps
+// openStep is a cycle, or a round of upkeep. A step gets a span as soon as it does something, because most steps
 // find nothing to do.
-type step struct {
+type openStep struct {
 	mu    sync.Mutex
 	began observe.Call // only the facts known at its beginning
 	base  context.Context
@@ -30,8 +30,8 @@ const maxHeld = 16
 
 type stepKey struct{}
 
-func stepOf(ctx context.Context) *step {
-	s, _ := ctx.Value(stepKey{}).(*step)
+func stepOf(ctx context.Context) *openStep {
+	s, _ := ctx.Value(stepKey{}).(*openStep)
 	return s
 }
 
@@ -39,11 +39,11 @@ func withoutStep(ctx context.Context) context.Context {
 	if stepOf(ctx) == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, stepKey{}, (*step)(nil))
+	return context.WithValue(ctx, stepKey{}, (*openStep)(nil))
 }
 
 func (o *Observer) beginStep(ctx context.Context, c *observe.Call) context.Context {
-	s := &step{base: withoutStep(ctx), began: summary(c)}
+	s := &openStep{base: withoutStep(ctx), began: summary(c)}
 	return context.WithValue(ctx, stepKey{}, s)
 }
 
@@ -53,20 +53,20 @@ func summary(c *observe.Call) observe.Call {
 }
 
 // open gives a step its span, if it has none yet, and returns the context within that span.
-func (s *step) open(ctx context.Context, o *Observer) context.Context {
+func (s *openStep) open(ctx context.Context, o *Observer) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened(o)
 	return trace.ContextWithSpan(ctx, s.span)
 }
 
-func (s *step) opened(o *Observer) context.Context {
+func (s *openStep) opened(o *Observer) context.Context {
 	if s.span != nil {
 		return s.ctx
 	}
 	name := s.began.Name
-	if name == sluice.StepForward {
-		name = sluice.StepCycle
+	if name == step.Forward {
+		name = step.Cycle
 	}
 	attrs := append(messaging(name, s.began.Queue, attribute.KeyValue{}), keyStep.String(s.began.Name))
 	options := append(during(&s.began, trace.SpanKindInternal, attrs), trace.WithNewRoot())
@@ -144,7 +144,7 @@ func isClaim(c *observe.Call) bool  { return c.Kind == observe.KindStore && c.Na
 func isSettle(c *observe.Call) bool { return c.Kind == observe.KindStore && c.Name == "settle" }
 
 // called takes in a call of a step, unless the call found nothing to do.
-func (s *step) called(o *Observer, c *observe.Call) {
+func (s *openStep) called(o *Observer, c *observe.Call) {
 	if c.Jobs == 0 && c.Err == nil {
 		return
 	}

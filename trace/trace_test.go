@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/step"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/trace"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -258,11 +259,11 @@ func (count counter) End(_ context.Context, c *observe.Call)                    
 func TestAStepThatFailsIsTold(t *testing.T) {
 	t.Parallel()
 	p := newProcess()
-	ctx := p.observer.Begin(t.Context(), &observe.Call{Kind: observe.KindStep, Name: sluice.StepCycle, Queue: "pay", Began: time.Now()})
+	ctx := p.observer.Begin(t.Context(), &observe.Call{Kind: observe.KindStep, Name: step.Cycle, Queue: "pay", Began: time.Now()})
 	claim := &observe.Call{Kind: observe.KindStore, Name: "claim", Queue: "pay", Began: time.Now()}
 	claim.Err = fmt.Errorf("claim: %w: password=hunter2hunter2", sluice.ErrUnavailable)
 	p.observer.End(p.observer.Begin(ctx, claim), claim)
-	p.observer.End(ctx, &observe.Call{Kind: observe.KindStep, Name: sluice.StepCycle, Queue: "pay", Began: time.Now(), Err: claim.Err})
+	p.observer.End(ctx, &observe.Call{Kind: observe.KindStep, Name: step.Cycle, Queue: "pay", Began: time.Now(), Err: claim.Err})
 	cycle := p.one(t, "cycle pay")
 	failed := p.one(t, "claim pay")
 	wantParent(t, failed, cycle)
@@ -344,11 +345,11 @@ func TestAStepThatIsToldToEndIsNotTold(t *testing.T) {
 	t.Parallel()
 	p := newProcess()
 	ctx, stop := context.WithCancel(t.Context())
-	ctx = p.observer.Begin(ctx, &observe.Call{Kind: observe.KindStep, Name: sluice.StepUpkeep, Began: time.Now()})
+	ctx = p.observer.Begin(ctx, &observe.Call{Kind: observe.KindStep, Name: step.Upkeep, Began: time.Now()})
 	stop()
 	prune := &observe.Call{Kind: observe.KindStore, Name: "prune", Began: time.Now(), Err: ctx.Err()}
 	p.observer.End(p.observer.Begin(ctx, prune), prune)
-	p.observer.End(ctx, &observe.Call{Kind: observe.KindStep, Name: sluice.StepUpkeep, Began: time.Now(), Err: ctx.Err()})
+	p.observer.End(ctx, &observe.Call{Kind: observe.KindStep, Name: step.Upkeep, Began: time.Now(), Err: ctx.Err()})
 	if len(p.names()) > 0 {
 		t.Errorf("spans were made: %q", p.names())
 	}
@@ -366,8 +367,8 @@ func TestWhoRunsInASpanIsNotInItsTraceForEver(t *testing.T) {
 	stop := working(t, func(ctx context.Context) error { return works.Run(api.ContextWithSpan(ctx, span)) })
 	await(t, client, id, sluice.StateCompleted)
 	stop()
-	step := &observe.Call{Kind: observe.KindStep, Name: sluice.StepUpkeep, Began: time.Now(), Jobs: 1}
-	p.observer.End(p.observer.Begin(program, step), step)
+	round := &observe.Call{Kind: observe.KindStep, Name: step.Upkeep, Began: time.Now(), Jobs: 1}
+	p.observer.End(p.observer.Begin(program, round), round)
 	span.End()
 	for _, made := range p.spans.GetSpans() {
 		if made.Name != "program" && made.SpanContext.TraceID() == span.SpanContext().TraceID() {
@@ -380,7 +381,7 @@ func TestWhoRunsInASpanIsNotInItsTraceForEver(t *testing.T) {
 func TestACallKeepsItsDeadline(t *testing.T) {
 	t.Parallel()
 	p := newProcess()
-	within := p.observer.Begin(t.Context(), &observe.Call{Kind: observe.KindStep, Name: sluice.StepCycle, Queue: "pay", Began: time.Now()})
+	within := p.observer.Begin(t.Context(), &observe.Call{Kind: observe.KindStep, Name: step.Cycle, Queue: "pay", Began: time.Now()})
 	limited, stop := context.WithTimeout(within, time.Hour)
 	defer stop()
 	for _, call := range []*observe.Call{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/step"
 )
 
 const (
@@ -94,8 +95,8 @@ func (u *Upkeep) strictFollower(queue string) *follower {
 // follow asks engines about runs, and settles the jobs of ended runs and of claims whose lease ran out. Runs of
 // cancelled jobs are asked to end.  If an engine is unreachable, its jobs stay as they are.
 func (f *follower) follow(ctx context.Context, q sluice.Queue) (done Followed, err error) {
-	ctx, end := sluice.BeginStep(ctx, f.store(), sluice.Step{Name: sluice.StepFollow, Queue: q.Name})
-	defer func() { end(sluice.StepEnd{Jobs: done.jobs(), Err: err}) }()
+	ctx, end := step.Begin(ctx, f.store(), step.Step{Name: step.Follow, Queue: q.Name})
+	defer func() { end(step.End{Jobs: done.jobs(), Err: err}) }()
 	done.Settled, f.found = make(map[sluice.Event]int), 0
 	away, err := f.store().Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, Limit: 1})
 	switch {

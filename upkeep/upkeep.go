@@ -25,6 +25,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
+	"github.com/sluice-queue/sluice/step"
 )
 
 // Options adjust an [Upkeep]. The zero value works.
@@ -248,8 +249,8 @@ func (u *Upkeep) Once(ctx context.Context, all bool) (Done, error) {
 
 // tend applies scheduled changes, records changes by plain SQL, and then does the rest for the queues.
 func (u *Upkeep) tend(ctx context.Context, all bool) (queues []sluice.Queue, done Done, err error) {
-	ctx, end := sluice.BeginStep(ctx, u.store, sluice.Step{Name: sluice.StepUpkeep})
-	defer func() { end(sluice.StepEnd{Jobs: done.jobs(), Err: err}) }()
+	ctx, end := step.Begin(ctx, u.store, step.Step{Name: step.Upkeep})
+	defer func() { end(step.End{Jobs: done.jobs(), Err: err}) }()
 	queues, done.Settings, err = u.client.TendSettings(ctx, u.holder.ID)
 	return queues, done, errors.Join(
 		err,

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/pause"
+	"github.com/sluice-queue/sluice/step"
 )
 
 // run is one attempt at one job.
@@ -203,12 +204,12 @@ func (r *run) mayBeAnothers() bool {
 // call calls the handler and returns every outcome, including a panic, as an error.
 func (r *run) call(ctx context.Context) (err error) {
 	returned := false
-	ctx, end := sluice.BeginStep(ctx, r.worker.store, sluice.Step{Name: sluice.StepHandle, Queue: r.claim.Queue, Claim: r.claim})
+	ctx, end := step.Begin(ctx, r.worker.store, step.Step{Name: step.Handle, Queue: r.claim.Queue, Claim: r.claim})
 	defer func() {
 		if value := recover(); value != nil {
 			err = &panicked{value, debug.Stack()}
 		} else if !returned {
-			end(sluice.StepEnd{Jobs: 1, Err: errGoexit})
+			end(step.End{Jobs: 1, Err: errGoexit})
 			// The goroutine ends with this call, so settle here.
 			if r.settle() {
 				settlement := r.worker.outcome(r, errGoexit, context.Cause(ctx), r.queue.Settings)
@@ -217,7 +218,7 @@ func (r *run) call(ctx context.Context) (err error) {
 			}
 			return
 		}
-		end(sluice.StepEnd{Jobs: 1, Err: failureOf(err)})
+		end(step.End{Jobs: 1, Err: failureOf(err)})
 	}()
 	if err = sluice.CheckSchema(r.worker.options.PayloadChecker, *r.queue, r.claim.Payload); err != nil {
 		err = Permanent(err)

@@ -39,6 +39,7 @@ import (
 	"github.com/sluice-queue/sluice/scrub"
 	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/stat"
+	"github.com/sluice-queue/sluice/step"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
@@ -269,7 +270,7 @@ var harmless = map[string]func(){
 	"health.FiguresOf":      func() { health.FiguresOf(nil) },
 	"stat.CountStartFailed": func() { stat.CountStartFailed(nil, "payments", "") },
 	"sluice.StoreAs":        func() { sluice.StoreAs[health.Store](nil) },
-	"sluice.BeginStep":      func() { _, end := sluice.BeginStep(context.Background(), nil, sluice.Step{}); end(sluice.StepEnd{}) },
+	"step.Begin":            func() { _, end := step.Begin(context.Background(), nil, step.Step{}); end(step.End{}) },
 	"api.SchemaIsUpToDate":  func() { api.SchemaIsUpToDate(nil) },
 	"api.NewReadiness":      func() { api.NewReadiness(api.Check{Name: "x"}).Report() },
 	"api.Handle": func() {

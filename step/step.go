@@ -1,0 +1,56 @@
+// Package step names the parts of the work that no method of a store or an engine shows, and tells a store when each begins
+// and ends. Workers, dispatchers, forwarders and upkeep call [Begin]; observe.Store is told, and measures the step.
+package step
+
+import (
+	"context"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Step is a part of the work, such as one run of a handler.
+type Step struct {
+	// Name is Handle, Cycle, Forward, Follow or Upkeep, or a name of your own.
+	Name string
+	// Queue is the queue that the step works on; empty: no single queue.
+	Queue string
+	// Claim is the job that a handler runs; nil for other steps.
+	Claim *sluice.Claim
+}
+
+// Names of steps.
+const (
+	// Handle is one run of a worker's handler.
+	Handle = "handle"
+	// Cycle is one cycle of a dispatcher: it claims jobs of a queue, has the engine start their runs, and settles the jobs.
+	Cycle = "cycle"
+	// Forward is one cycle of a forwarder: it claims jobs of a queue and sends them to the central store.
+	Forward = "forward"
+	// Follow is one pass of upkeep along the runs of a queue.
+	Follow = "follow"
+	// Upkeep is one round of upkeep.
+	Upkeep = "upkeep"
+)
+
+// End tells how a step ended.
+type End struct {
+	// Jobs counts the jobs that the step worked on; 0: the step found nothing to do.
+	Jobs int
+	// Err is the error of the step; nil: it succeeded.
+	Err error
+}
+
+// Observer is a store that is told of steps too, such as that of observe.Store.
+type Observer interface {
+	// BeginStep is called when a step begins. The caller works under the returned context, and calls end once.
+	BeginStep(ctx context.Context, step Step) (_ context.Context, end func(End))
+}
+
+// Begin tells a store that a step begins, if the store or a store that it decorates is an Observer. The caller works under the
+// returned context, and calls end once. Without an Observer, Begin does nothing. Call Begin in a worker or dispatcher of your own.
+func Begin(ctx context.Context, store sluice.Store, step Step) (_ context.Context, end func(End)) {
+	if observer, observes := sluice.StoreAs[Observer](store); observes {
+		return observer.BeginStep(ctx, step)
+	}
+	return ctx, func(End) {}
+}
