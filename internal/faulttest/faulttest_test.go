@@ -224,13 +224,24 @@ func (b *bank) spawn(role string) *exec.Cmd {
 // settled waits until no payment is unfinished.
 func (b *bank) settled() {
 	b.Helper()
-	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	b.settledOr(nil)
+}
+
+// settledOr waits like settled, or until the process ends if that comes first. It says which.
+func (b *bank) settledOr(ended <-chan struct{}) (settled bool) {
+	b.Helper()
+	for deadline := time.Now().Add(10 * time.Minute); ; {
 		depth, err := b.store.Depth(b.Context(), b.queue)
 		if err == nil && depth.Ready+depth.Scheduled+depth.Claimed+depth.Blocked == 0 {
-			return
+			return true
 		}
 		if time.Now().After(deadline) {
 			b.Fatalf("not settled after ten minutes: %+v, %v", depth, err)
+		}
+		select {
+		case <-ended:
+			return false
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
