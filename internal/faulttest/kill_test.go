@@ -1,6 +1,7 @@
 package faulttest
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os/exec"
 	"syscall"
@@ -99,52 +100,68 @@ func TestJobThatKillsItsWorkerIsBuriedAsPoison(t *testing.T) {
 	for name, address := range addresses(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			// Where the system suspends a worker between claim and handler, its lease runs out and counts
+			// as a recovery, too: then one worker fewer is killed. A recovery counted twice would show
+			// with every lease.
 			b := newBank(t, address)
-			_, err := b.client.ChangeSettings(t.Context(), b.queue, sluice.Act{By: "test"}, func(s *sluice.Settings) error {
-				s.MaxRecoveries, s.Lease = 2, 300*time.Millisecond
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			b.tend()
-			if err := b.pay(1); err != nil {
-				t.Fatal(err)
-			}
-			if deaths := b.killWorkers(); deaths == 0 {
-				t.Fatal("the job was buried, and had killed no worker")
-			}
-			page, err := b.client.Jobs(t.Context(), sluice.JobFilter{Queue: b.queue})
-			if err != nil || len(page.Jobs) != 1 {
-				t.Fatalf("jobs %v, %v", page.Jobs, err)
-			}
-			if job := page.Jobs[0]; job.State != sluice.StateDead || job.Attempts != 0 || job.Error != sluice.PoisonError(2) {
-				t.Errorf("state %s, attempts %d, error %q", job.State, job.Attempts, job.Error)
+			for lease := 300 * time.Millisecond; ; lease *= 4 {
+				deaths := b.poisoned(lease)
+				if deaths == 2 {
+					return
+				}
+				if lease > 4*time.Second || deaths > 2 {
+					t.Fatalf("with a lease of %v the job killed %d workers; want 2", lease, deaths)
+				}
+				t.Logf("with a lease of %v the job killed %d workers: trying a longer one", lease, deaths)
 			}
 		})
 	}
 }
 
-// killWorkers starts workers that their job kills until the job is settled, and counts those killed.
-// How many are needed is not known: where the system suspends a worker between claim and handler, the
-// lease runs out and counts as a recovery, too.
-func (b *bank) killWorkers() (deaths int) {
+// poisoned runs a job that kills its worker until the job is settled, checks that it was buried as
+// poison after two recoveries, and counts the workers killed.
+func (b *bank) poisoned(lease time.Duration) (deaths int) {
 	b.Helper()
-	for {
-		worker, ended := b.spawn("suicide"), make(chan struct{})
-		var err error
-		go func() {
-			defer close(ended)
-			err = worker.Wait()
-		}()
-		if b.settledOr(ended) {
-			signalTo(b.T, worker, syscall.SIGKILL)
-			<-ended
-			return deaths
-		}
-		if worker.ProcessState.ExitCode() != 3 {
-			b.Fatalf("the worker ended with %v", err)
-		}
+	_, err := b.client.ChangeSettings(b.Context(), b.queue, sluice.Act{By: "test"}, func(s *sluice.Settings) error {
+		s.MaxRecoveries, s.Lease = 2, lease
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := b.pay(1); err != nil {
+		b.Fatal(err)
+	}
+	for b.killsWorker() {
 		deaths++
 	}
+	page, err := b.client.Jobs(b.Context(), sluice.JobFilter{Queue: b.queue, Key: fmt.Sprintf("pay-%06d", b.seq)})
+	if err != nil || len(page.Jobs) != 1 {
+		b.Fatalf("jobs %v, %v", page.Jobs, err)
+	}
+	if job := page.Jobs[0]; job.State != sluice.StateDead || job.Attempts != 0 || job.Error != sluice.PoisonError(2) {
+		b.Errorf("state %s, attempts %d, error %q", job.State, job.Attempts, job.Error)
+	}
+	return deaths
+}
+
+// killsWorker starts a worker, and reports whether its job kills it before the job is settled.
+func (b *bank) killsWorker() bool {
+	b.Helper()
+	suicide, ended := b.spawn("suicide"), make(chan struct{})
+	var err error
+	go func() {
+		defer close(ended)
+		err = suicide.Wait()
+	}()
+	if b.settledOr(ended) {
+		signalTo(b.T, suicide, syscall.SIGKILL)
+		<-ended
+		return false
+	}
+	if suicide.ProcessState.ExitCode() != 3 {
+		b.Fatalf("the worker ended with %v", err)
+	}
+	return true
 }
