@@ -72,7 +72,8 @@ var doors = map[string][]string{
 	"internal/rollup":    {"", "stat"},
 	"internal/history":   {"", "stat"},
 	"internal/counter":   {"", "stat", "internal/event"},
-	"internal/debian":    {},
+	"internal/testcache": {},
+	"internal/debian":    {"internal/testcache"},
 	"internal/systemd":   {},
 	"internal/coverage":  {},
 	"internal/pgtest":    {"internal/debian", "internal/freeport"},
@@ -101,7 +102,7 @@ var doors = map[string][]string{
 
 	"internal/freeport":     {},
 	"internal/smalldisk":    {},
-	"internal/temporaltest": {"internal/freeport"},
+	"internal/temporaltest": {"internal/freeport", "internal/testcache"},
 	"internal/temporald":    {"internal/temporaltest"},
 }
 

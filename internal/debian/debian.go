@@ -12,9 +12,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
+
+	"github.com/sluice-queue/sluice/internal/testcache"
 )
 
 // ErrCannot means that this system has no apt-get, or that the user is not root and has no sudo
@@ -36,11 +36,12 @@ func Install(packages ...string) error {
 		command = []string{sudo, "--non-interactive", apt}
 	}
 	fmt.Fprintln(os.Stderr, "installing", strings.Join(packages, " "))
-	release, err := takeTurn()
+	// Steps of the test command run side by side, and apt-get fails at once when another one updates the lists.
+	unlock, err := testcache.Lock("installs", "installs packages")
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer unlock()
 	// Unattended upgrades hold the lock of the packages, too: apt waits for that one. It does not wait
 	// for the lock of the lists, so a failed update does not stop this: the lists may be new enough.
 	updated := run(command, "update", "-q")
@@ -59,26 +60,4 @@ func run(command []string, arguments ...string) error {
 		return fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
 	}
 	return nil
-}
-
-// takeTurn waits until no other test of this user installs anything: steps of the test command run
-// side by side, and apt-get fails at once when another one updates the lists.
-func takeTurn() (release func(), err error) {
-	caches, err := os.UserCacheDir()
-	if err != nil {
-		return nil, fmt.Errorf("take a turn to install packages: %w", err)
-	}
-	folder := filepath.Join(caches, "sluice")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, fmt.Errorf("take a turn to install packages: %w", err)
-	}
-	file, err := os.OpenFile(filepath.Join(folder, "installs.lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("take a turn to install packages: %w", err)
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		_ = file.Close()
-		return nil, fmt.Errorf("take a turn to install packages: lock %s: %w", file.Name(), err)
-	}
-	return func() { _ = file.Close() }, nil
 }

@@ -12,16 +12,17 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/sluice-queue/sluice/internal/testcache"
 )
 
 // keep is how long an unused server stays in the cache.
 const keep = 14 * 24 * time.Hour
 
 // Install returns the path of the server's program, and builds it if it is missing. A build takes
-// about 4 minutes on 2 cores, and reports to standard error. The program stays in the user's cache
-// folder (`sluice` in os.UserCacheDir), by platform and by its sources. Many processes may install
+// about 4 minutes on 2 cores, and reports to standard error. The program stays in
+// [testcache.Folder], by platform and by its sources. Many processes may install
 // at once: one builds, the others wait. The end of ctx ends the build.
 func Install(ctx context.Context) (string, error) {
 	source, err := sourceFolder(ctx)
@@ -35,10 +36,7 @@ func Install(ctx context.Context) (string, error) {
 	if isThere(program) {
 		return program, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
-		return "", err
-	}
-	unlock, err := lock(program + ".lock")
+	unlock, err := testcache.Lock(filepath.Base(program), "builds the Temporal server")
 	if err != nil {
 		return "", err
 	}
@@ -91,36 +89,19 @@ func programPath(source string) (string, error) {
 		fmt.Fprintln(&all, filepath.Base(file), len(text))
 		all.Write(text)
 	}
-	cache, err := os.UserCacheDir()
+	folder, err := testcache.Folder()
 	if err != nil {
-		cache = os.TempDir() // a machine without a home
+		return "", err
 	}
 	sum := sha256.Sum256(all.Bytes())
 	name := fmt.Sprintf("temporal-%s-%s-%x", runtime.GOOS, runtime.GOARCH, sum[:8])
-	return filepath.Join(cache, "sluice", name), nil
+	return filepath.Join(folder, name), nil
 }
 
 // isThere reports whether a program is built, and records its use.
 func isThere(program string) bool {
 	now := time.Now()
 	return os.Chtimes(program, now, now) == nil
-}
-
-// lock waits until no other process builds. The kernel releases the lock if its holder dies.
-func lock(path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		fmt.Fprintln(os.Stderr, "waiting for another process that builds the Temporal server")
-		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
-	}
-	return func() { _ = file.Close() }, nil
 }
 
 // build builds beside the program and then renames the result, so that no process starts an

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"github.com/sluice-queue/sluice/internal/debian"
+	"github.com/sluice-queue/sluice/internal/testcache"
 )
 
 //go:embed matcher.py matcher.js package.json package-lock.json .npmrc
@@ -91,7 +92,7 @@ func findNode(ctx context.Context) (node, modules string, err error) {
 	if node, err = exec.LookPath("node"); err != nil {
 		return "", "", err
 	}
-	cache, err := os.UserCacheDir()
+	cache, err := testcache.Folder()
 	if err != nil {
 		return "", "", err
 	}
@@ -100,7 +101,7 @@ func findNode(ctx context.Context) (node, modules string, err error) {
 		return "", "", err
 	}
 	sum := sha256.Sum256(lock)
-	folder := filepath.Join(cache, "sluice", fmt.Sprintf("ingredients-node-%x", sum[:8]))
+	folder := filepath.Join(cache, fmt.Sprintf("ingredients-node-%x", sum[:8]))
 	modules = filepath.Join(folder, "node_modules")
 	if _, err := os.Stat(modules); err == nil {
 		return node, modules, nil
@@ -110,9 +111,6 @@ func findNode(ctx context.Context) (node, modules string, err error) {
 
 // installModules makes the folder beside its place, and moves it there when it is whole.
 func installModules(ctx context.Context, folder string) error {
-	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
-		return err
-	}
 	making, err := os.MkdirTemp(filepath.Dir(folder), "making-")
 	if err != nil {
 		return err
