@@ -173,9 +173,9 @@ func (f *Forwarder) Once(ctx context.Context) (Sent, error) {
 	keeping, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { f.keep(keeping) })
+	defer f.leave(ctx) // after the last heartbeat, which would list the forwarder again
 	defer beside.Wait()
 	defer stop()
-	defer f.leave(ctx)
 	for _, l := range f.lanes {
 		for {
 			sent, err := f.cycle(ctx, l)

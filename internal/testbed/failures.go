@@ -11,7 +11,7 @@ const (
 )
 
 // failures keeps the lines of a step's output that explain its failure. Such lines name a failed
-// test, a panic or a race; the lines after them are kept, too. If a step has none, failures keeps
+// test, the place in a test script, a panic or a race; the lines after them are kept, too. If a step has none, failures keeps
 // its last lines.
 type failures struct {
 	named, last []string
@@ -42,10 +42,11 @@ func (f *failures) lines() []string {
 	return f.last
 }
 
-// names reports whether a line of go test names a failed test, a panic or a race.
+// names reports whether a line of go test names a failed test, the failed line of a test script, a panic or a
+// race.
 func names(line string) bool {
 	line = strings.TrimSpace(line)
-	for _, start := range []string{"--- FAIL: ", "panic: ", "WARNING: DATA RACE", "fatal error: "} {
+	for _, start := range []string{"--- FAIL: ", "FAIL: ", "panic: ", "WARNING: DATA RACE", "fatal error: "} {
 		if strings.HasPrefix(line, start) {
 			return true
 		}

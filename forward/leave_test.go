@@ -1,0 +1,55 @@
+package forward_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/forward"
+)
+
+// slowHeart is a store whose heartbeats are written late: once the holder has left, unless it gives them up.
+type slowHeart struct {
+	*line
+	beating, left chan struct{}
+}
+
+func (s *slowHeart) Beat(ctx context.Context, holder sluice.Holder) error {
+	close(s.beating)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.left:
+		return s.line.Beat(ctx, holder)
+	}
+}
+
+func (s *slowHeart) Leave(ctx context.Context, holderID string) error {
+	err := s.line.Leave(ctx, holderID)
+	close(s.left)
+	time.Sleep(time.Second) // the heartbeat on its way comes in
+	return err
+}
+
+func (s *slowHeart) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {
+	<-s.beating
+	return s.line.Settle(ctx, settlements)
+}
+
+func TestForwarderThatHasEndedIsNotListed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSea(t)
+		s.add(sluice.EnqueueOptions{})
+		local := &slowHeart{line: s.local, beating: make(chan struct{}), left: make(chan struct{})}
+		if sent, err := forward.New(local, s.centre, s.forwardToCentre).Once(t.Context()); err != nil || sent.Forwarded != 1 {
+			t.Fatalf("sent %+v, %v", sent, err)
+		}
+		status, err := forward.StatusOf(t.Context(), s.local, []string{queue})
+		if err != nil || len(status) != 1 || len(status[0].Forwarders) != 0 {
+			t.Errorf("status %+v, %v; want no forwarder", status, err)
+		}
+	})
+}
