@@ -11,7 +11,7 @@ RACE = -race -gcflags=modernc.org/...=-race=false
 # keeps the result of tests whose code and files did not change. Much of the root is run by the features that read it.
 COVERED_RACING = $(MODULE)/store/sqlite $(MODULE)/store/postgres
 COVERED_PLAIN  = $(MODULE) $(MODULE)/worker $(MODULE)/upkeep $(MODULE)/store/memory
-COVERING       = $(addprefix $(MODULE)/,dispatcher engine/local alert deadletter explain forecast health operation search stat tenancy)
+COVERING       = $(addprefix $(MODULE)/,dispatcher engine/local alert changes deadletter explain forecast health operation search stat tenancy)
 # Packages whose tests are the command, simulated hours, or processes that are killed: all in them that runs beside each
 # other is under the race detector in the packages that it is made of, and with it they take three times as long. To run
 # them with it too: make race WITHOUT_RACE=

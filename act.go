@@ -1,6 +1,7 @@
 package sluice
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -235,14 +236,43 @@ func named(queue string) QueueFilter { return QueueFilter{Names: []string{queue}
 // and stores it with one audit entry; if somebody else changed them in between, it begins anew. A
 // change that changes nothing is not stored. Change may be called more than once for one change.
 func (c *Client) ChangeSettings(ctx context.Context, name string, act Act, change func(*Settings) error) (Queue, error) {
-	return c.changeQueue(ctx, name, act, func(q *Queue) error { return q.Settings.Change(change) })
+	return c.ChangeQueue(ctx, name, act, func(q *Queue) error { return q.Settings.Change(change) })
+}
+
+// ChangeQueue is ChangeSettings for a change of a queue's Settings and Plans. Only these two are stored. Package changes
+// makes plans.
+func (c *Client) ChangeQueue(ctx context.Context, name string, act Act, change func(*Queue) error) (Queue, error) {
+	if err := CheckGiven("change", change); err != nil {
+		return Queue{}, err
+	}
+	for {
+		queue, err := c.Queue(ctx, name)
+		if err != nil {
+			return Queue{}, err
+		}
+		if !queue.Settings.PausedAt(queue.Now) { // a pause that has ended is none
+			queue.Settings.Paused, queue.Settings.PausedUntil = false, time.Time{}
+		}
+		changed := queue
+		if err := change(&changed); err != nil {
+			return Queue{}, err
+		}
+		if changed.Settings == queue.Settings && queue.Wrong == "" && bytes.Equal(changed.Plans, queue.Plans) {
+			return queue, nil
+		}
+		queue.Settings, queue.Plans = changed.Settings, changed.Plans
+		saved, err := c.saveQueue(ctx, queue, act)
+		if !errors.Is(err, ErrConflict) {
+			return saved, err
+		}
+	}
 }
 
 func (c *Client) saveQueue(ctx context.Context, queue Queue, act Act) (Queue, error) {
 	if err := act.Check(); err != nil {
 		return Queue{}, err
 	}
-	if err := c.checkSettings(queue.Settings); err != nil {
+	if err := c.CheckSettings(queue.Settings); err != nil {
 		return Queue{}, fmt.Errorf("queue %q: %w", queue.Name, err)
 	}
 	stored, err := c.store.SaveQueue(ctx, queue, act)
@@ -253,8 +283,9 @@ func (c *Client) saveQueue(ctx context.Context, queue Queue, act Act) (Queue, er
 	return stored, nil
 }
 
-// checkSettings says which rule settings break, as far as this program can tell.
-func (c *Client) checkSettings(settings Settings) error {
+// CheckSettings returns the rule that settings break, as an ErrInvalid. Whether a payload_schema is a JSON Schema is
+// checked by the client's PayloadChecker, if it has one.
+func (c *Client) CheckSettings(settings Settings) error {
 	if err := settings.Check(); err != nil {
 		return err
 	}

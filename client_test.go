@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -210,7 +211,7 @@ func TestUndoPutsTheSettingsBackAndCanBeUndone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := client.UndoSettings(t.Context(), "q", ada); !errors.Is(err, sluice.ErrNotFound) {
+	if _, err := changes.Undo(t.Context(), client, "q", ada); !errors.Is(err, sluice.ErrNotFound) {
 		t.Errorf("undo of nothing: %v", err)
 	}
 	if _, err := client.EnsureQueue(t.Context(), "q", sluice.DefaultSettings(), ada); err != nil {
@@ -219,7 +220,7 @@ func TestUndoPutsTheSettingsBackAndCanBeUndone(t *testing.T) {
 	set(5)
 	set(7)
 	for _, want := range []int{5, 7, 5} {
-		q, err := client.UndoSettings(t.Context(), "q", ada)
+		q, err := changes.Undo(t.Context(), client, "q", ada)
 		if err != nil || q.Settings.MaxAttempts != want {
 			t.Fatalf("undone to %d, %v; want %d", q.Settings.MaxAttempts, err, want)
 		}

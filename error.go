@@ -103,25 +103,6 @@ func (e *EnqueueError) Error() string {
 // Unwrap gives why.
 func (e *EnqueueError) Unwrap() error { return e.Err }
 
-// PlanError says which plan of a queue cannot be carried out as it is stored, and why: its window's time zone is one that
-// this machine does not know, or plain SQL has stored nonsense. The other plans are carried out.
-type PlanError struct {
-	// Queue and Plan name it.
-	Queue string
-	Plan  int64
-	// Err is the rule that it breaks here.
-	Err error
-}
-
-// Error names the plan and the rule, and says what to do.
-func (e *PlanError) Error() string {
-	return fmt.Sprintf("plan %d of queue %q is not carried out: %v; mend that where upkeep runs, or remove the plan with «sluice settings unplan %s %d»",
-		e.Plan, e.Queue, e.Err, e.Queue, e.Plan)
-}
-
-// Unwrap gives the rule.
-func (e *PlanError) Unwrap() error { return e.Err }
-
 // BatchError says which items of a batch failed; the others succeeded.
 type BatchError struct {
 	// Failed maps the index of an item to its error.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -148,7 +149,7 @@ func ExampleClient_ChangeSettings() {
 	})
 	fmt.Println(queue.Settings.Lease, err)
 
-	queue, err = client.UndoSettings(ctx, "payments", sluice.Act{By: "ada", Reason: "fast again"})
+	queue, err = changes.Undo(ctx, client, "payments", sluice.Act{By: "ada", Reason: "fast again"})
 	fmt.Println(queue.Settings.Lease, err)
 	// Output:
 	// 5m0s <nil>

@@ -116,8 +116,9 @@ type Queue struct {
 	// ByTenant says that the queue serves its tenants in turns, by its settings or because there are
 	// limits of tenants or tiers. Stores fill it in; it is not stored.
 	ByTenant bool
-	// Plans are the changes that are to come; upkeep carries them out.
-	Plans []Plan
+	// Plans are the scheduled changes, as JSON; empty: none. Package changes reads and makes them, and upkeep applies
+	// them.
+	Plans json.RawMessage
 	// Wrong says which rule a value breaks that somebody stored by plain SQL, and what to do; empty: none
 	// does. Such a value does not count: Settings holds the last good one.
 	Wrong string

@@ -74,9 +74,13 @@ func (q *Queue) readPlans(text string) {
 	if text == "" {
 		return
 	}
-	if err := json.Unmarshal([]byte(text), &q.Plans); err != nil {
-		q.Plans = nil
+	var plans []map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &plans); err != nil {
 		q.wrong(invalid("plans", "they are not what «sluice settings schedule» stores"))
+		return
+	}
+	if len(plans) > 0 {
+		q.Plans = json.RawMessage(text)
 	}
 }
 
@@ -118,10 +122,6 @@ func (q Queue) Untold() bool {
 func (q Queue) Stored(at time.Time, act Act) Queue {
 	q.Version++
 	q.ChangedAt, q.ChangedBy, q.Reason, q.Now, q.Wrong = storedInstant(at), act.By, act.Reason, storedInstant(at), ""
-	q.Plans = clonePlans(q.Plans)
-	for i := range q.Plans {
-		q.Plans[i].stamp(q.Version, q.ChangedAt)
-	}
 	text, _ := json.Marshal(q.Settings) // settings that were checked can be written
 	q.told = string(text)
 	return q
@@ -129,13 +129,7 @@ func (q Queue) Stored(at time.Time, act Act) Queue {
 
 // Columns gives what the stores keep of a queue beside its settings, as JSON: what the audit was told of
 // them, and the plans, empty if there are none.
-func (q Queue) Columns() (told, plans string) {
-	if len(q.Plans) > 0 {
-		text, _ := json.Marshal(q.Plans) // texts and instants can be written
-		plans = string(text)
-	}
-	return q.told, plans
-}
+func (q Queue) Columns() (told, plans string) { return q.told, string(q.Plans) }
 
 // ForAudit gives what the audit keeps of a queue before and after a change: the settings by their names, and
 // the plans.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/stat"
 )
@@ -229,7 +230,8 @@ func (f *figures) now(ctx context.Context, t Target) (Reading, error) {
 
 // plansPause reports whether a queue is opened and closed by the clock.
 func plansPause(q sluice.Queue) bool {
-	for _, p := range q.Plans {
+	plans, _ := changes.Plans(q) // unreadable ones are not applied
+	for _, p := range plans {
 		_, sets := p.Set["paused"]
 		_, reverts := p.Swaps["paused"]
 		if sets || reverts {

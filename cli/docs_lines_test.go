@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/cli"
 	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/internal/pgtest"
@@ -268,9 +269,9 @@ var docNeeds = []struct {
 	give func(r *docRun, line string) string
 }{
 	{`^sluice settings unplan`, func(r *docRun, line string) string {
-		queue, err := r.client.ScheduleSettings(r.Context(), "payments", sluice.Window{From: "16:00", To: "18:00", Zone: "UTC"}, map[string]string{"rate": "200/s"}, troubler)
+		queue, err := changes.Schedule(r.Context(), r.client, "payments", changes.Window{From: "16:00", To: "18:00", Zone: "UTC"}, map[string]string{"rate": "200/s"}, troubler)
 		r.ok(err)
-		return strings.Replace(line, " 7 ", fmt.Sprintf(" %d ", queue.Plans[len(queue.Plans)-1].ID), 1)
+		return strings.Replace(line, " 7 ", fmt.Sprintf(" %d ", queue.Version), 1)
 	}},
 	{`^sluice audit verify --head`, func(r *docRun, line string) string {
 		head, code := cli.Run(r.Context(), "audit", "head", "--db", r.db, "-q")

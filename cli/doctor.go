@@ -265,6 +265,12 @@ func examineSettings(q queueRow, tended bool) []finding {
 
 // examinePlan says how to fix a scheduled change that was not applied.
 func examinePlan(plan planRow, tended bool) finding {
+	if plan.ID == 0 { // the plans of the queue cannot be read
+		return finding{
+			Check: "plan", Severity: health.SeverityWarning, What: plan.Wrong, Why: "whoever cannot read a plan does not carry it out",
+			Mend: "sluice settings undo " + plan.Queue,
+		}
+	}
 	out := finding{
 		Check: "plan", Severity: health.SeverityWarning, What: fmt.Sprintf("%s: plan %d, %s: due since %s, %s", plan.Queue, plan.ID, plan.Plan, plan.Next.UTC().Format(time.RFC3339), ago(plan.Next)),
 		Why: "the settings are not what they were planned to be by now", Mend: "sluice upkeep",

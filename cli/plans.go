@@ -13,10 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/changes"
 )
 
 func (a *app) settingsScheduleCommand() *cobra.Command {
-	var window sluice.Window
+	var window changes.Window
 	var yes *bool
 	command := &cobra.Command{
 		Use:   "schedule QUEUE SETTING=VALUE…",
@@ -41,11 +42,15 @@ the last day needs consent, as in "sluice settings set".`,
 				if err := a.guardRate(ctx, store, client, args[0], args[1:], *yes); err != nil {
 					return err
 				}
-				queue, err := client.ScheduleSettings(ctx, args[0], window, set, a.act(""))
+				queue, err := changes.Schedule(ctx, client, args[0], window, set, a.act(""))
 				if err != nil {
 					return err
 				}
-				return a.printPlans([]planRow{rowOfPlan(queue, queue.Plans[len(queue.Plans)-1])})
+				rows, err := rowsOfPlans(queue)
+				if err != nil {
+					return err
+				}
+				return a.printPlans(rows[len(rows)-1:])
 			})
 		},
 	}
@@ -77,14 +82,24 @@ func namedValues(pairs []string) (map[string]string, error) {
 // planRow is a scheduled change of a queue.
 type planRow struct {
 	Queue string `json:"queue"`
-	sluice.Plan
+	changes.Plan
 	Next  time.Time `json:"next,omitzero"`
 	Wrong string    `json:"wrong,omitempty"`
 
 	now time.Time
 }
 
-func rowOfPlan(queue sluice.Queue, plan sluice.Plan) planRow {
+// rowsOfPlans returns the scheduled changes of a queue, in the order in which they were made.
+func rowsOfPlans(queue sluice.Queue) ([]planRow, error) {
+	plans, err := changes.Plans(queue)
+	rows := make([]planRow, len(plans))
+	for i, plan := range plans {
+		rows[i] = rowOfPlan(queue, plan)
+	}
+	return rows, err
+}
+
+func rowOfPlan(queue sluice.Queue, plan changes.Plan) planRow {
 	row := planRow{Queue: queue.Name, Plan: plan, now: queue.Now}
 	next, err := plan.Next(queue.Now)
 	if err != nil {
@@ -97,9 +112,11 @@ func rowOfPlan(queue sluice.Queue, plan sluice.Plan) planRow {
 func planRows(queues []sluice.Queue) []planRow {
 	var rows []planRow
 	for _, q := range queues {
-		for _, plan := range q.Plans {
-			rows = append(rows, rowOfPlan(q, plan))
+		planned, err := rowsOfPlans(q)
+		if err != nil {
+			planned = []planRow{{Queue: q.Name, Wrong: err.Error()}}
 		}
+		rows = append(rows, planned...)
 	}
 	slices.SortStableFunc(rows, func(a, b planRow) int { return a.Next.Compare(b.Next) })
 	return rows
@@ -182,7 +199,7 @@ func (a *app) settingsUnplanCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				after, err := client.Unplan(ctx, args[0], id, a.act(""))
+				after, err := changes.Cancel(ctx, client, args[0], id, a.act(""))
 				if err != nil {
 					return err
 				}
@@ -203,21 +220,29 @@ func (a *app) notePlans(queue sluice.Queue) {
 	}
 }
 
+// plansBetween lists the scheduled changes that a change of a queue added and removed. Unreadable ones count as none
+// before it: the change may have removed them.
+func plansBetween(before, after sluice.Queue) ([]string, error) {
+	plansBefore, _ := changes.Plans(before)
+	plansAfter, err := changes.Plans(after)
+	return planChanges(plansBefore, plansAfter), err
+}
+
 // planChanges lists the scheduled changes that a change added and removed.
-func planChanges(before, after []sluice.Plan) []string {
-	var changes []string
-	has := func(plans []sluice.Plan, id int64) bool {
-		return slices.ContainsFunc(plans, func(p sluice.Plan) bool { return p.ID == id })
+func planChanges(before, after []changes.Plan) []string {
+	var lines []string
+	has := func(plans []changes.Plan, id int64) bool {
+		return slices.ContainsFunc(plans, func(p changes.Plan) bool { return p.ID == id })
 	}
 	for _, p := range after {
 		if !has(before, p.ID) {
-			changes = append(changes, fmt.Sprintf("plan %d: %s", p.ID, p))
+			lines = append(lines, fmt.Sprintf("plan %d: %s", p.ID, p))
 		}
 	}
 	for _, p := range before {
 		if !has(after, p.ID) {
-			changes = append(changes, fmt.Sprintf("plan %d removed: %s", p.ID, strings.TrimSpace(p.String())))
+			lines = append(lines, fmt.Sprintf("plan %d removed: %s", p.ID, strings.TrimSpace(p.String())))
 		}
 	}
-	return changes
+	return lines
 }

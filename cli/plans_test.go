@@ -1,11 +1,13 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/cli"
 )
 
@@ -14,8 +16,8 @@ import (
 func TestDoctorNoticesAWindowThatNobodyCarriesOut(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 7, 10, 14, 30, 0, 0, time.UTC)
-	plan := sluice.Plan{
-		ID: 7, Window: &sluice.Window{From: "16:00", To: "18:00", Zone: "Europe/Berlin"}, Set: map[string]string{"rate": "200/s"},
+	plan := changes.Plan{
+		ID: 7, Window: &changes.Window{From: "16:00", To: "18:00", Zone: "Europe/Berlin"}, Set: map[string]string{"rate": "200/s"},
 		MadeBy: "ada", MadeAt: now.AddDate(0, -1, 0),
 	}
 	for name, c := range map[string]struct {
@@ -31,7 +33,7 @@ func TestDoctorNoticesAWindowThatNobodyCarriesOut(t *testing.T) {
 		"the next day it waits": {now: now.Add(20 * time.Hour), tended: true},
 	} {
 		plan.Open = c.open
-		found := cli.ExaminePlans(sluice.Queue{Name: "payments", Now: c.now, Plans: []sluice.Plan{plan}}, c.tended)
+		found := cli.ExaminePlans(sluice.Queue{Name: "payments", Now: c.now, Plans: planText(t, plan)}, c.tended)
 		if c.what == "" {
 			if len(found) != 0 {
 				t.Errorf("%s: %v", name, found)
@@ -42,4 +44,14 @@ func TestDoctorNoticesAWindowThatNobodyCarriesOut(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, found, c)
 		}
 	}
+}
+
+// planText gives plans as a queue holds them.
+func planText(t *testing.T, plans ...changes.Plan) json.RawMessage {
+	t.Helper()
+	text, err := json.Marshal(plans)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/internal/near"
 )
 
@@ -134,7 +135,7 @@ func (a *app) changeSettings(ctx context.Context, client *sluice.Client, name st
 	if revertIn > 0 {
 		before, err = client.Queue(ctx, name)
 		if err == nil {
-			after, err = client.ChangeSettingsFor(ctx, name, revertIn, a.act(""), change)
+			after, err = changes.For(ctx, client, name, revertIn, a.act(""), change)
 		}
 		return before, after, err
 	}
@@ -154,14 +155,18 @@ func (a *app) changeSettings(ctx context.Context, client *sluice.Client, name st
 
 // printChanges prints a change, setting by setting.
 func (a *app) printChanges(before, after sluice.Queue) error {
-	changes := changesBetween(before.Settings, after.Settings)
+	lines := changesBetween(before.Settings, after.Settings)
 	if before.Version > 0 {
-		changes = append(changes, planChanges(before.Plans, after.Plans)...)
+		planned, err := plansBetween(before, after)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, planned...)
 	}
-	if len(changes) == 0 {
+	if len(lines) == 0 {
 		a.note("nothing changed: the settings were so before")
 	}
-	for _, change := range changes {
+	for _, change := range lines {
 		if _, err := fmt.Fprintln(a.stdout, after.Name+"."+strings.TrimSpace(strings.Map(printable, change))); err != nil {
 			return err
 		}
@@ -170,13 +175,13 @@ func (a *app) printChanges(before, after sluice.Queue) error {
 }
 
 func changesBetween(before, after sluice.Settings) []string {
-	changes := []string{}
+	lines := []string{}
 	for _, s := range sluice.AllSettings() {
 		if old, now := s.Format(before), s.Format(after); old != now {
-			changes = append(changes, fmt.Sprintf("%s  %s → %s", s.Name, orDash(old), orDash(now)))
+			lines = append(lines, fmt.Sprintf("%s  %s → %s", s.Name, orDash(old), orDash(now)))
 		}
 	}
-	return changes
+	return lines
 }
 
 // applySettings reads name=value pairs into settings. The value @FILE is read from the file.
@@ -279,16 +284,15 @@ func settingChanges(e sluice.AuditEntry) ([]string, error) {
 	if err := json.Unmarshal(e.After, &after); err != nil {
 		return nil, err
 	}
-	var plansBefore, plansAfter struct {
-		Plans []sluice.Plan `json:"plans"`
-	}
-	if err := json.Unmarshal(e.Before, &plansBefore); err != nil {
+	plansBefore, err := changes.InAudit(e.Before)
+	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(e.After, &plansAfter); err != nil {
+	plansAfter, err := changes.InAudit(e.After)
+	if err != nil {
 		return nil, err
 	}
-	return append(changesBetween(before, after), planChanges(plansBefore.Plans, plansAfter.Plans)...), nil
+	return append(changesBetween(before, after), planChanges(plansBefore, plansAfter)...), nil
 }
 
 func (a *app) settingsUndoCommand() *cobra.Command {
@@ -303,7 +307,7 @@ func (a *app) settingsUndoCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				after, err := client.UndoSettings(ctx, args[0], a.act("undo"))
+				after, err := changes.Undo(ctx, client, args[0], a.act("undo"))
 				if err != nil {
 					return err
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/search"
@@ -96,7 +97,7 @@ func (w *world) settings() {
 	}
 	_, err := w.client.SaveQueuePolicy(ctx, sluice.QueuePolicy{MaxQueues: 123, Declared: true}, by("policy"))
 	w.ok(err)
-	_, err = w.client.ChangeSettingsFor(ctx, "plain", time.Hour, by("for a while"), func(s *sluice.Settings) error {
+	_, err = changes.For(ctx, w.client, "plain", time.Hour, by("for a while"), func(s *sluice.Settings) error {
 		s.Backoff.Base, s.PausedUntil = 1500*time.Millisecond, time.Now().Add(-time.Hour)
 		return nil
 	})

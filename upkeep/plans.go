@@ -5,7 +5,7 @@ import (
 	"errors"
 	"maps"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
@@ -15,7 +15,7 @@ func (u *Upkeep) withoutPlans(ctx context.Context, err error) error {
 	refused := make(map[string]bool)
 	var others []error
 	for _, failed := range apart(err) {
-		var plan *sluice.PlanError
+		var plan *changes.Error
 		if !errors.As(failed, &plan) {
 			others = append(others, failed)
 			continue

@@ -3,6 +3,7 @@ package upkeep_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
@@ -10,22 +11,31 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
 // storePlans puts plans into the queue as they are, as an upkeep finds those that were made where more is known.
-func (f *farm) storePlans(plans ...sluice.Plan) {
+func (f *farm) storePlans(plans ...changes.Plan) {
 	f.Helper()
 	q := f.queue()
-	q.Plans = append(q.Plans, plans...)
+	all := f.plans(q)
+	for i, plan := range plans {
+		plan.ID = 100*(q.Version+1) + int64(i)
+		all = append(all, plan)
+	}
+	var err error
+	if q.Plans, err = json.Marshal(all); err != nil {
+		f.Fatal(err)
+	}
 	if _, err := f.store.SaveQueue(f.Context(), q, ada); err != nil {
 		f.Fatal(err)
 	}
 }
 
 // onMars gives a window whose time zone nobody knows.
-func onMars(zone string) sluice.Plan {
-	return sluice.Plan{Window: &sluice.Window{From: "00:00", To: "24:00", Zone: zone}, Set: map[string]string{"max_attempts": "9"}, MadeBy: "ada"}
+func onMars(zone string) changes.Plan {
+	return changes.Plan{Window: &changes.Window{From: "00:00", To: "24:00", Zone: zone}, Set: map[string]string{"max_attempts": "9"}, MadeBy: "ada"}
 }
 
 func TestPlanThatCannotBeReadIsLoggedOnceAndKeepsNoneOfTheOthers(t *testing.T) {
@@ -35,7 +45,7 @@ func TestPlanThatCannotBeReadIsLoggedOnceAndKeepsNoneOfTheOthers(t *testing.T) {
 		ended := make(chan error, 1)
 		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		f.storePlans(onMars("Mars/Olympus"), onMars("Mars/Tharsis"))
-		f.schedule("7", sluice.Window{From: "12:00", To: "13:00", Zone: "UTC"})
+		f.schedule("7", changes.Window{From: "12:00", To: "13:00", Zone: "UTC"})
 		go func() { ended <- upkeep.New(f.store, upkeep.Options{Logger: logger}).Run(ctx) }()
 		pass(10 * time.Second)
 		f.attempts("in the window that can be read", 7)
@@ -64,9 +74,9 @@ func TestOnceTellsOfAPlanThatCannotBeReadEachTime(t *testing.T) {
 		f.storePlans(onMars("Mars/Olympus"))
 		for range 2 {
 			_, err := upkeep.New(f.store, upkeep.Options{Logger: quiet}).Once(f.Context(), true)
-			var plan *sluice.PlanError
+			var plan *changes.Error
 			if !errors.As(err, &plan) || plan.Queue != "payments" || plan.Plan == 0 || !errors.Is(err, sluice.ErrInvalid) {
-				t.Errorf("Once returned %v, want a PlanError", err)
+				t.Errorf("Once returned %v, want a changes.Error", err)
 			}
 		}
 	})

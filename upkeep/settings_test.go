@@ -10,6 +10,7 @@ import (
 	_ "time/tzdata" // the zones that the tests speak of
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -60,7 +61,7 @@ func (f *farm) set(attempts int, while time.Duration) {
 	change := func(s *sluice.Settings) error { s.MaxAttempts = attempts; return nil }
 	var err error
 	if while > 0 {
-		_, err = f.client.ChangeSettingsFor(f.Context(), "payments", while, ada, change)
+		_, err = changes.For(f.Context(), f.client, "payments", while, ada, change)
 	} else {
 		_, err = f.client.ChangeSettings(f.Context(), "payments", ada, change)
 	}
@@ -69,14 +70,24 @@ func (f *farm) set(attempts int, while time.Duration) {
 	}
 }
 
-// schedule lets max_attempts count during a window.
-func (f *farm) schedule(attempts string, window sluice.Window) sluice.Plan {
+// plans gives the plans of a queue.
+func (f *farm) plans(q sluice.Queue) []changes.Plan {
 	f.Helper()
-	q, err := f.client.ScheduleSettings(f.Context(), "payments", window, map[string]string{"max_attempts": attempts}, ada)
+	plans, err := changes.Plans(q)
 	if err != nil {
 		f.Fatal(err)
 	}
-	return q.Plans[len(q.Plans)-1]
+	return plans
+}
+
+// schedule lets max_attempts count during a window.
+func (f *farm) schedule(attempts string, window changes.Window) changes.Plan {
+	f.Helper()
+	q, err := changes.Schedule(f.Context(), f.client, "payments", window, map[string]string{"max_attempts": attempts}, ada)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return f.plans(q)[len(f.plans(q))-1]
 }
 
 // runEachMinute lets an upkeep run that looks once a minute: in these tests days pass.
@@ -132,7 +143,7 @@ func TestChangeIsRevertedWhenItWasPromised(t *testing.T) {
 func TestWhatWasChangedSinceIsNotReverted(t *testing.T) {
 	inFarmOn(t, "2030-01-01T00:00:00Z", func(f *farm) {
 		stop := f.runEachMinute()
-		_, err := f.client.ChangeSettingsFor(t.Context(), "payments", time.Hour, ada, func(s *sluice.Settings) error {
+		_, err := changes.For(t.Context(), f.client, "payments", time.Hour, ada, func(s *sluice.Settings) error {
 			s.MaxAttempts, s.Lease = 9, 2*time.Minute
 			return nil
 		})
@@ -173,7 +184,7 @@ func TestWindowCountsEachDayOverTheChangeOfClocks(t *testing.T) {
 	// In the night of the second day the clocks of Berlin go ahead.
 	inFarmOn(t, "2026-03-28T12:00:30Z", func(f *farm) {
 		stop := f.runEachMinute()
-		f.schedule("9", sluice.Window{From: "16:00", To: "18:00", Zone: "Europe/Berlin"})
+		f.schedule("9", changes.Window{From: "16:00", To: "18:00", Zone: "Europe/Berlin"})
 		for _, hour := range []struct{ after, attempts int }{{3, 9}, {5, 4}, {26, 9}, {28, 4}, {50, 9}, {52, 4}} {
 			until := time.Date(2026, 3, 28, 12+hour.after, 0, 0, 0, time.UTC)
 			pass(until.Sub(f.queue().Now) - time.Second)
@@ -191,9 +202,9 @@ func TestWindowCountsEachDayOverTheChangeOfClocks(t *testing.T) {
 func TestWindowsThatOverlapLeadBackToTheBeginning(t *testing.T) {
 	inFarmOn(t, "2030-01-01T00:00:00Z", func(f *farm) {
 		stop := f.runEachMinute()
-		f.schedule("6", sluice.Window{From: "02:00", To: "04:00", Zone: "UTC"})
-		f.schedule("5", sluice.Window{From: "01:00", To: "03:00", Zone: "UTC"})
-		f.schedule("6", sluice.Window{From: "02:30", To: "05:00", Zone: "UTC"})
+		f.schedule("6", changes.Window{From: "02:00", To: "04:00", Zone: "UTC"})
+		f.schedule("5", changes.Window{From: "01:00", To: "03:00", Zone: "UTC"})
+		f.schedule("6", changes.Window{From: "02:30", To: "05:00", Zone: "UTC"})
 		pass(30 * time.Minute)
 		for day := range 3 {
 			for i, want := range []int{4, 5, 6, 6, 6, 4} {
@@ -208,7 +219,7 @@ func TestWindowsThatOverlapLeadBackToTheBeginning(t *testing.T) {
 
 func TestAfterAnOutageOfUpkeepWhatIsRightThenIsSetAtOnce(t *testing.T) {
 	inFarmOn(t, "2030-01-01T12:00:00Z", func(f *farm) {
-		f.schedule("9", sluice.Window{From: "13:00", To: "14:00", Zone: "UTC"})
+		f.schedule("9", changes.Window{From: "13:00", To: "14:00", Zone: "UTC"})
 		f.set(8, 10*time.Minute)
 		pass(90 * time.Minute)
 		f.attempts("without upkeep", 8)
@@ -228,14 +239,14 @@ func TestAfterAnOutageOfUpkeepWhatIsRightThenIsSetAtOnce(t *testing.T) {
 func TestWindowThatIsRemovedWhileItIsOpenPutsBackWhatItSet(t *testing.T) {
 	inFarmOn(t, "2030-01-01T12:00:00Z", func(f *farm) {
 		stop := f.run(f.store)
-		plan := f.schedule("9", sluice.Window{From: "12:00", To: "14:00", Zone: "UTC"})
+		plan := f.schedule("9", changes.Window{From: "12:00", To: "14:00", Zone: "UTC"})
 		pass(2 * time.Second)
 		f.attempts("inside", 9)
-		if _, err := f.client.Unplan(t.Context(), "payments", plan.ID, ada); err != nil {
+		if _, err := changes.Cancel(t.Context(), f.client, "payments", plan.ID, ada); err != nil {
 			t.Fatal(err)
 		}
 		f.attempts("removed", 4)
-		if _, err := f.client.UndoSettings(t.Context(), "payments", ada); err != nil {
+		if _, err := changes.Undo(t.Context(), f.client, "payments", ada); err != nil {
 			t.Fatal(err)
 		}
 		f.attempts("the removal undone", 9)
@@ -248,10 +259,10 @@ func TestWindowThatIsRemovedWhileItIsOpenPutsBackWhatItSet(t *testing.T) {
 func TestWhatUpkeepDoesCanBeUndone(t *testing.T) {
 	inFarmOn(t, "2030-01-01T12:00:00Z", func(f *farm) {
 		stop := f.runEachMinute()
-		f.schedule("9", sluice.Window{From: "13:00", To: "14:00", Zone: "UTC"})
+		f.schedule("9", changes.Window{From: "13:00", To: "14:00", Zone: "UTC"})
 		undo := func(want int) {
 			f.Helper()
-			if _, err := f.client.UndoSettings(t.Context(), "payments", ada); err != nil {
+			if _, err := changes.Undo(t.Context(), f.client, "payments", ada); err != nil {
 				t.Fatal(err)
 			}
 			pass(2 * time.Minute)
@@ -266,7 +277,7 @@ func TestWhatUpkeepDoesCanBeUndone(t *testing.T) {
 		f.attempts("on the next day", 9)
 		f.set(3, time.Hour)
 		undo(9) // the promise goes with its change
-		if plans := f.queue().Plans; len(plans) != 1 {
+		if plans := f.plans(f.queue()); len(plans) != 1 {
 			f.Errorf("plans %v, want the window alone", plans)
 		}
 		stop()
@@ -275,9 +286,9 @@ func TestWhatUpkeepDoesCanBeUndone(t *testing.T) {
 
 func TestWindowThatWouldBreakARuleSetsNothing(t *testing.T) {
 	inFarmOn(t, "2030-01-01T12:00:00Z", func(f *farm) {
-		window := sluice.Window{From: "13:00", To: "14:00", Zone: "UTC"}
+		window := changes.Window{From: "13:00", To: "14:00", Zone: "UTC"}
 		set := map[string]string{"backoff_max": "10s", "max_attempts": "9"}
-		if _, err := f.client.ScheduleSettings(t.Context(), "payments", window, set, ada); err != nil {
+		if _, err := changes.Schedule(t.Context(), f.client, "payments", window, set, ada); err != nil {
 			t.Fatal(err)
 		}
 		_, err := f.client.ChangeSettings(t.Context(), "payments", ada, func(s *sluice.Settings) error { s.Backoff.Base = 20 * time.Second; return nil })
@@ -328,7 +339,7 @@ func TestPlainSQLIsToldWithinASecondAndCanBeUndone(t *testing.T) {
 			f.Errorf("the audit tells %q by %s", e.Reason, e.Actor)
 		}
 		f.attempts("changed", 7)
-		if _, err := f.client.UndoSettings(t.Context(), "payments", ada); err != nil {
+		if _, err := changes.Undo(t.Context(), f.client, "payments", ada); err != nil {
 			t.Fatal(err)
 		}
 		f.attempts("undone", 4)
@@ -338,7 +349,7 @@ func TestPlainSQLIsToldWithinASecondAndCanBeUndone(t *testing.T) {
 
 func TestOnceTellsHowManySettingsItChanged(t *testing.T) {
 	inFarmOn(t, "2030-01-01T12:00:00Z", func(f *farm) {
-		f.schedule("9", sluice.Window{From: "12:00", To: "14:00", Zone: "UTC"})
+		f.schedule("9", changes.Window{From: "12:00", To: "14:00", Zone: "UTC"})
 		for _, want := range []int{1, 0} {
 			done, err := upkeep.New(f.store, upkeep.Options{Logger: quiet}).Once(t.Context(), true)
 			if err != nil || done.Settings != want {

@@ -251,7 +251,7 @@ func (u *Upkeep) Once(ctx context.Context, all bool) (Done, error) {
 func (u *Upkeep) tend(ctx context.Context, all bool) (queues []sluice.Queue, done Done, err error) {
 	ctx, end := step.Begin(ctx, u.store, step.Step{Name: step.Upkeep})
 	defer func() { end(step.End{Jobs: done.jobs(), Err: err}) }()
-	queues, done.Settings, err = u.client.TendSettings(ctx, u.holder.ID)
+	queues, done.Settings, err = u.tendSettings(ctx)
 	return queues, done, errors.Join(
 		err,
 		u.recover(ctx, queues, all, &done),

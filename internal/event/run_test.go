@@ -370,7 +370,7 @@ func tend(t *testing.T, s *shop) {
 	must(t, err)
 	queue, err := s.client.Queue(s.ctx, "mail")
 	must(t, err)
-	queue.Plans = []sluice.Plan{{Window: &sluice.Window{From: "00:00", To: "24:00", Zone: "Mars/Olympus"}, Set: map[string]string{"max_attempts": "9"}, MadeBy: "ada"}}
+	queue.Plans = json.RawMessage(`[{"id": 7, "window": {"from": "00:00", "to": "24:00", "zone": "Mars/Olympus"}, "set": {"max_attempts": "9"}, "made_by": "ada"}]`)
 	_, err = s.store.SaveQueue(s.ctx, queue, act)
 	must(t, err)
 	s.queue("old", func(*sluice.Settings) {})

@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/dispatcher"
 	"github.com/sluice-queue/sluice/engine/local"
@@ -143,10 +144,21 @@ var calls = map[string]func(ctx context.Context) error{
 		_, err := clientWithQueue(ctx).ChangeSettings(ctx, "x", act, nil)
 		return err
 	},
-	"sluice.ChangeSettingsFor": func(ctx context.Context) error {
-		_, err := clientWithQueue(ctx).ChangeSettingsFor(ctx, "x", time.Hour, act, nil)
+	"sluice.ChangeQueue": func(ctx context.Context) error {
+		_, err := clientWithQueue(ctx).ChangeQueue(ctx, "x", act, nil)
 		return err
 	},
+	"changes.For": func(ctx context.Context) error {
+		_, err := changes.For(ctx, clientWithQueue(ctx), "x", time.Hour, act, nil)
+		return err
+	},
+	"changes.Schedule": func(ctx context.Context) error {
+		_, err := changes.Schedule(ctx, nil, "x", changes.Window{From: "16:00", To: "18:00", Zone: "UTC"}, map[string]string{"rate": "1/s"}, act)
+		return err
+	},
+	"changes.Cancel": func(ctx context.Context) error { _, err := changes.Cancel(ctx, nil, "x", 1, act); return err },
+	"changes.Undo":   func(ctx context.Context) error { _, err := changes.Undo(ctx, nil, "x", act); return err },
+	"changes.Apply":  func(ctx context.Context) error { _, _, err := changes.Apply(ctx, nil, sluice.Queue{}, "x"); return err },
 	"tenancy.ChangeLimits": func(ctx context.Context) error {
 		_, err := tenancy.ChangeLimits(ctx, memory.New(memory.Options{}), tenancy.Limits{Tenant: "x"}, act, nil)
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/changes"
 )
 
 func planRules() []Rule {
@@ -84,29 +85,31 @@ func planRules() []Rule {
 		{"R-243", "Plans are stored together with the settings, named by the version that made them and counted from the store's clock.", "I-15", func(w *world) {
 			w.save(func(s *sluice.Settings) { s.MaxAttempts = 4 })
 			client := sluice.NewClient(w.Store, sluice.ClientOptions{})
-			saved, err := client.ChangeSettingsFor(w.ctx, queue, 30*time.Minute, person("test"), func(s *sluice.Settings) error { s.MaxAttempts = 9; return nil })
+			saved, err := changes.For(w.ctx, client, queue, 30*time.Minute, person("test"), func(s *sluice.Settings) error { s.MaxAttempts = 9; return nil })
 			w.ok(err)
-			window := sluice.Window{From: "16:00", To: "18:00", Zone: "UTC", Days: []string{"mon"}}
-			_, err = client.ScheduleSettings(w.ctx, queue, window, map[string]string{"rate": "200/s"}, person("test"))
+			window := changes.Window{From: "16:00", To: "18:00", Zone: "UTC", Days: []string{"mon"}}
+			_, err = changes.Schedule(w.ctx, client, queue, window, map[string]string{"rate": "200/s"}, person("test"))
 			w.ok(err)
 			q := w.stored()
-			equal(w, "plans", len(q.Plans), 2)
-			equal(w, "version", q.Plans[0].ID, saved.Version)
-			equal(w, "revert_at", q.Plans[0].RevertAt, saved.ChangedAt.Add(30*time.Minute))
-			equal(w, "swap", q.Plans[0].Swaps["max_attempts"], sluice.Swap{Before: "4", After: "9"})
-			equal(w, "made by", q.Plans[0].MadeBy, "ada")
-			equal(w, "window", q.Plans[1].Window.String(), window.String())
-			equal(w, "set", q.Plans[1].Set["rate"], "200/s")
-			var told struct{ Plans []sluice.Plan }
-			w.ok(json.Unmarshal(w.changes()[0].After, &told))
-			equal(w, "plans in the audit", len(told.Plans), 2)
-			equal(w, "the name of the plan in the audit", told.Plans[1].ID, q.Version)
+			plans := w.plans()
+			equal(w, "plans", len(plans), 2)
+			equal(w, "version", plans[0].ID, saved.Version)
+			w.near("made at", plans[0].MadeAt, saved.ChangedAt)
+			equal(w, "revert_at", plans[0].RevertAt, plans[0].MadeAt.Add(30*time.Minute))
+			equal(w, "swap", plans[0].Swaps["max_attempts"], changes.Swap{Before: "4", After: "9"})
+			equal(w, "made by", plans[0].MadeBy, "ada")
+			equal(w, "window", plans[1].Window.String(), window.String())
+			equal(w, "set", plans[1].Set["rate"], "200/s")
+			told, err := changes.InAudit(w.changes()[0].After)
+			w.ok(err)
+			equal(w, "plans in the audit", len(told), 2)
+			equal(w, "the name of the plan in the audit", told[1].ID, q.Version)
 			w.save(func(s *sluice.Settings) { s.MaxAttempts = 5 })
-			equal(w, "plans after another change", len(w.stored().Plans), 2)
-			for _, id := range []int64{q.Plans[0].ID, q.Plans[1].ID} {
-				w.ok(ignore(client.Unplan(w.ctx, queue, id, person("test"))))
+			equal(w, "plans after another change", len(w.plans()), 2)
+			for _, id := range []int64{plans[0].ID, plans[1].ID} {
+				w.ok(ignore(changes.Cancel(w.ctx, client, queue, id, person("test"))))
 			}
-			equal(w, "plans", len(w.stored().Plans), 0)
+			equal(w, "plans", len(w.plans()), 0)
 		}},
 		{"R-244", "A queue comes with the store's clock.", "I-26", func(w *world) {
 			w.save(func(*sluice.Settings) {})
@@ -193,6 +196,14 @@ func planRules() []Rule {
 
 // ignore gives the error alone.
 func ignore[T any](_ T, err error) error { return err }
+
+// plans returns the plans of the usual queue.
+func (w *world) plans() []changes.Plan {
+	w.Helper()
+	plans, err := changes.Plans(w.stored())
+	w.ok(err)
+	return plans
+}
 
 // stored looks the usual queue up.
 func (w *world) stored() sluice.Queue {

@@ -1,10 +1,12 @@
-package sluice
+package changes
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
 // Window is a time of day, on all days or some, by the clocks of a time zone.
@@ -88,16 +90,16 @@ func (w Window) hours() (h hours, err error) {
 	}
 	switch {
 	case h.from == h.to:
-		return h, invalid("to", fmt.Sprintf("a window from %s to %s is never open; a whole day is from 00:00 to 24:00", w.From, w.To))
+		return h, feature.Invalid("to", fmt.Sprintf("a window from %s to %s is never open; a whole day is from 00:00 to 24:00", w.From, w.To))
 	case h.from == minutesOfDay:
-		return h, invalid("from", "24:00 is the end of a day; write 00:00")
+		return h, feature.Invalid("from", "24:00 is the end of a day; write 00:00")
 	case h.to < h.from:
 		h.to += minutesOfDay
 	}
 	for _, name := range w.Days {
 		at := slices.Index(weekdays, name)
 		if at < 0 {
-			return h, invalid("days", fmt.Sprintf("%.20q is none of %s", name, strings.Join(weekdays, ", ")))
+			return h, feature.Invalid("days", fmt.Sprintf("%.20q is none of %s", name, strings.Join(weekdays, ", ")))
 		}
 		h.days[at] = true
 	}
@@ -105,10 +107,10 @@ func (w Window) hours() (h hours, err error) {
 		h.days = [7]bool{true, true, true, true, true, true, true}
 	}
 	if w.Zone == "" || w.Zone == "Local" {
-		return h, invalid("zone", "it must be said, such as Europe/Berlin or UTC: the machines that do the work may have other ones")
+		return h, feature.Invalid("zone", "it must be said, such as Europe/Berlin or UTC: the machines that do the work may have other ones")
 	}
 	if h.zone, err = time.LoadLocation(w.Zone); err != nil {
-		return h, invalid("zone", fmt.Sprintf("%.60q is not a time zone that this machine knows, such as Europe/Berlin or UTC", w.Zone))
+		return h, feature.Invalid("zone", fmt.Sprintf("%.60q is not a time zone that this machine knows, such as Europe/Berlin or UTC", w.Zone))
 	}
 	return h, nil
 }
@@ -122,7 +124,7 @@ func timeOfDay(field, text string) (int, error) {
 	}
 	t, err := time.Parse("15:04", text)
 	if err != nil {
-		return 0, invalid(field, fmt.Sprintf("%.20q is not a time of day such as 16:00", text))
+		return 0, feature.Invalid(field, fmt.Sprintf("%.20q is not a time of day such as 16:00", text))
 	}
 	return 60*t.Hour() + t.Minute(), nil
 }
@@ -139,7 +141,7 @@ func (h hours) on(date time.Time) (begin, end time.Time) {
 func (h hours) first(date time.Time, minutes int) time.Time {
 	shown := time.Date(date.Year(), date.Month(), date.Day(), 0, minutes, 0, 0, time.UTC)
 	// Clocks are changed at most once in two days, so that these two are what may be in force.
-	one, two := shown.Add(-offset(shown.Add(-day), h.zone)), shown.Add(-offset(shown.Add(day), h.zone))
+	one, two := shown.Add(-offset(shown.Add(-24*time.Hour), h.zone)), shown.Add(-offset(shown.Add(24*time.Hour), h.zone))
 	if two.Before(one) {
 		one, two = two, one
 	}

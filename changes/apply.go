@@ -1,0 +1,142 @@
+package changes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Apply applies the plans of a queue that are due by its Now, each as one audited change, and returns the queue
+// afterwards and how many were applied. Upkeep calls it every second. If somebody else changed the queue since it was read, the
+// error is a [sluice.ErrConflict]. Each plan that cannot be applied is an [Error] within the error; the others are
+// applied.
+func Apply(ctx context.Context, store sluice.Store, queue sluice.Queue, by string) (applied sluice.Queue, done int, err error) {
+	if err := sluice.CheckGiven("store", store); err != nil {
+		return queue, 0, err
+	}
+	for range 2 * maxPlans { // each is applied at most once; another bound would let a mistake go on for ever
+		plans, err := Plans(queue)
+		if err != nil || len(plans) == 0 {
+			return queue, done, err
+		}
+		next := state{name: queue.Name, now: queue.Now, settings: queue.Settings, plans: plans}
+		why, err := next.apply()
+		if why == "" {
+			return queue, done, err
+		}
+		changed := queue
+		if err := next.into(&changed); err != nil {
+			return queue, done, err
+		}
+		if queue, err = store.SaveQueue(ctx, changed, sluice.Act{By: by, Reason: why, ID: sluice.NewID()}); err != nil {
+			return queue, done, err
+		}
+		done++
+	}
+	return queue, done, nil
+}
+
+// state is what plans change of a queue.
+type state struct {
+	name     string
+	now      time.Time
+	settings sluice.Settings
+	plans    []Plan
+}
+
+// into puts settings and plans into a queue.
+func (s *state) into(queue *sluice.Queue) error {
+	queue.Settings = s.settings
+	return setPlans(queue, s.plans)
+}
+
+// apply applies one plan that is due and returns why; an empty why: none is due. Each plan thus has its own entry in
+// the audit. A plan that cannot be applied does not stop the others.
+func (s *state) apply() (why string, err error) {
+	for i, p := range s.plans {
+		reason := cmp.Or(p.Reason, "no reason given")
+		if p.Window == nil {
+			if !p.RevertAt.After(s.now) {
+				why = join("reverted as "+p.MadeBy+" said: "+reason, s.putBack(i))
+				s.plans = slices.Delete(s.plans, i, i+1)
+				return why, nil
+			}
+			continue
+		}
+		open, _, bad := p.Window.At(s.now)
+		switch {
+		case bad != nil:
+			err = errors.Join(err, &Error{Queue: s.name, Plan: p.ID, Err: bad})
+		case open && !p.Open:
+			return join(fmt.Sprintf("it is %s, as %s said: %s", p.Window, p.MadeBy, reason), s.open(i)), nil
+		case !open && p.Open:
+			why = join(fmt.Sprintf("the time %s is over, for which %s changed settings", p.Window, p.MadeBy), s.putBack(i))
+			s.plans[i].Open, s.plans[i].Swaps = false, nil
+			return why, nil
+		}
+	}
+	return "", err
+}
+
+func join(why string, but []string) string {
+	return strings.Join(append([]string{why}, but...), "; but ")
+}
+
+// open applies the settings of a window. If they would break a rule, it applies none until the window opens again. The
+// plan goes to the end, because what was set last is put back first.
+func (s *state) open(i int) (but []string) {
+	p := s.plans[i]
+	p.Open, p.Swaps = true, nil
+	settings, err := p.overlay(s.settings)
+	if err != nil {
+		but = append(but, "nothing is set: "+err.Error())
+	} else {
+		p.Swaps = swapsBetween(s.settings, settings, slices.Collect(maps.Keys(p.Set))...)
+		s.settings = settings
+	}
+	s.plans = append(slices.Delete(s.plans, i, i+1), p)
+	return but
+}
+
+// putBack puts back what a plan has changed, and returns what stays nevertheless. If a later plan changed a setting
+// further, that plan will put back what this one found. What somebody else has changed since stays.
+func (s *state) putBack(i int) (but []string) {
+	settings := s.settings
+	for _, name := range slices.Sorted(maps.Keys(s.plans[i].Swaps)) {
+		swap := s.plans[i].Swaps[name]
+		if later := s.laterPlan(i, name, swap.After); later != nil {
+			later.Swaps[name] = Swap{swap.Before, later.Swaps[name].After}
+			continue
+		}
+		setting, err := sluice.SettingNamed(name)
+		if err != nil || setting.Format(s.settings) != swap.After {
+			but = append(but, name+" was changed since, and stays")
+			continue
+		}
+		if err := setting.Parse(&settings, swap.Before); err != nil {
+			but = append(but, name+" stays: "+err.Error())
+		}
+	}
+	if err := settings.Check(); err != nil {
+		return append(but, "nothing is put back: "+err.Error())
+	}
+	s.settings = settings
+	return but
+}
+
+// laterPlan finds the plan that changed a setting further from what plan i had made of it.
+func (s *state) laterPlan(i int, name, value string) *Plan {
+	for k := i + 1; k < len(s.plans); k++ {
+		if swap, ok := s.plans[k].Swaps[name]; ok && swap.Before == value {
+			return &s.plans[k]
+		}
+	}
+	return nil
+}

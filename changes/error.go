@@ -1,0 +1,25 @@
+package changes
+
+import "fmt"
+
+// Error is a scheduled change that cannot be applied: this machine lacks the window's time zone, or plain SQL stored
+// nonsense. The other changes are applied.
+type Error struct {
+	// Queue and Plan name the change. Plan 0: none of the queue's plans can be read.
+	Queue string
+	Plan  int64
+	// Err is the broken rule.
+	Err error
+}
+
+// Error names the change and the rule, and says what to do.
+func (e *Error) Error() string {
+	if e.Plan == 0 {
+		return fmt.Sprintf("the plans of queue %q are not carried out: %v; «sluice settings undo %s» removes them", e.Queue, e.Err, e.Queue)
+	}
+	return fmt.Sprintf("plan %d of queue %q is not carried out: %v; mend that where upkeep runs, or remove the plan with «sluice settings unplan %s %d»",
+		e.Plan, e.Queue, e.Err, e.Queue, e.Plan)
+}
+
+// Unwrap returns the broken rule.
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,88 @@
+package changes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/sluice-queue/sluice"
+)
+
+// Undo restores a queue's settings as they were before their last change, whoever made it: a person, upkeep, or somebody
+// by plain SQL. Undo removes the windows that the change added and restores those that it removed. If the change had a
+// revert, that is removed too. Undo is itself an audited change; undoing it restores the settings again. If no change
+// is known, it is a [sluice.ErrNotFound].
+func Undo(ctx context.Context, client *sluice.Client, queue string, act sluice.Act) (sluice.Queue, error) {
+	return edit(ctx, client, queue, act, func(q *sluice.Queue) error {
+		plans, unreadable := Plans(*q)
+		if told, ok := q.Told(); ok && (q.Wrong != "" || unreadable != nil || told != q.Settings) {
+			q.Settings = told // it was changed by plain SQL, and the audit does not know yet
+			if unreadable != nil {
+				q.Plans = nil
+			}
+			return nil
+		}
+		entry, err := lastChange(ctx, client, queue)
+		if err != nil {
+			return err
+		}
+		before, err := InAudit(entry.Before)
+		if err != nil {
+			return err
+		}
+		after, err := InAudit(entry.After)
+		if err != nil {
+			return err
+		}
+		if err := setPlans(q, undone(plans, before, after)); err != nil {
+			return err
+		}
+		return q.Settings.UnmarshalJSON(entry.Before)
+	})
+}
+
+// undoHistory is how many audit entries Undo searches for a change.
+const undoHistory = 100
+
+// lastChange finds the last entry that changed something.
+func lastChange(ctx context.Context, client *sluice.Client, queue string) (sluice.AuditEntry, error) {
+	entries, err := client.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: queue, Limit: undoHistory})
+	if err != nil {
+		return sluice.AuditEntry{}, err
+	}
+	for _, e := range entries {
+		if e.Event == sluice.EventChange && len(e.Before) > 0 && string(e.Before) != string(e.After) {
+			return e, nil
+		}
+	}
+	return sluice.AuditEntry{}, fmt.Errorf("queue %.80q has no change to undo: %w", queue, sluice.ErrNotFound)
+}
+
+// InAudit reads the plans from the text that the audit keeps of a queue before or after a change.
+func InAudit(text json.RawMessage) ([]Plan, error) {
+	var queue struct {
+		Plans []Plan `json:"plans"`
+	}
+	err := json.Unmarshal(text, &queue)
+	return queue.Plans, err
+}
+
+// undone returns the present plans without those that a change added, and with the windows that it removed.
+func undone(now, before, after []Plan) []Plan {
+	has := func(plans []Plan, id int64) bool {
+		return slices.ContainsFunc(plans, func(p Plan) bool { return p.ID == id })
+	}
+	var out []Plan
+	for _, p := range now {
+		if has(before, p.ID) || !has(after, p.ID) {
+			out = append(out, p)
+		}
+	}
+	for _, p := range before {
+		if p.Window != nil && !has(after, p.ID) && !has(now, p.ID) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
