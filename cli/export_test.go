@@ -188,3 +188,9 @@ func StoreLines(ctx context.Context, client *sluice.Client, lines string) (told 
 	}
 	return out.String(), err
 }
+
+// PlanTexts are the texts of a queue's first scheduled change: what it will do, when, and the note.
+func PlanTexts(queue sluice.Queue) (what, next, note string) {
+	row := planRows([]sluice.Queue{queue})[0]
+	return row.what(), row.next(), row.note()
+}

@@ -79,7 +79,7 @@ func namedValues(pairs []string) (map[string]string, error) {
 	return set, nil
 }
 
-// planRow is a scheduled change of a queue.
+// planRow is a scheduled change of a queue. One without an ID stands for all of a queue that cannot be read.
 type planRow struct {
 	Queue string `json:"queue"`
 	changes.Plan
@@ -139,14 +139,38 @@ func (r planRow) status() string {
 	return "closed"
 }
 
+// what says what the change will do, "-" if it cannot be read.
+func (r planRow) what() string {
+	if r.ID == 0 {
+		return "-"
+	}
+	return r.String()
+}
+
+// next says when the change acts next, "-" if that is not known.
+func (r planRow) next() string {
+	if r.Next.IsZero() {
+		return "-"
+	}
+	return r.Next.UTC().Format(time.RFC3339)
+}
+
+// note describes the change in one line.
+func (r planRow) note() string {
+	if r.ID == 0 {
+		return "warning: " + r.Wrong
+	}
+	return fmt.Sprintf("plan %d: %s (%s)", r.ID, r.Plan, r.status())
+}
+
 func (a *app) printPlans(rows []planRow) error {
 	return printList(a, rows, func(r planRow) string { return strconv.FormatInt(r.ID, 10) }, []column[planRow]{
 		{"QUEUE", func(r planRow) string { return r.Queue }, false},
 		{"PLAN", func(r planRow) string { return strconv.FormatInt(r.ID, 10) }, true},
-		{"WHAT", func(r planRow) string { return r.String() }, false},
+		{"WHAT", planRow.what, false},
 		{"STATUS", planRow.status, false},
-		{"NEXT", func(r planRow) string { return r.Next.UTC().Format(time.RFC3339) }, false},
-		{"BY", func(r planRow) string { return r.MadeBy }, false},
+		{"NEXT", planRow.next, false},
+		{"BY", func(r planRow) string { return orDash(r.MadeBy) }, false},
 		{"REASON", func(r planRow) string { return orDash(r.Reason) }, false},
 	})
 }
@@ -213,7 +237,7 @@ func (a *app) settingsUnplanCommand() *cobra.Command {
 // notePlans prints a queue's scheduled changes, and what is wrong with its settings.
 func (a *app) notePlans(queue sluice.Queue) {
 	for _, row := range planRows([]sluice.Queue{queue}) {
-		a.note("plan %d: %s (%s)", row.ID, row.Plan, row.status())
+		a.note("%s", row.note())
 	}
 	if queue.Wrong != "" {
 		a.note("warning: %s", queue.Wrong)

@@ -55,3 +55,15 @@ func planText(t *testing.T, plans ...changes.Plan) json.RawMessage {
 	}
 	return text
 }
+
+func TestPlansThatCannotBeReadAreShownAsUnknown(t *testing.T) {
+	t.Parallel()
+	queue := sluice.Queue{Name: "payments", Plans: json.RawMessage(`[{"id": "seven"}]`)}
+	found := cli.ExaminePlans(queue, true)
+	if len(found) != 1 || !strings.Contains(found[0].What, `the plans of queue "payments" are not carried out`) || found[0].Mend != "sluice settings undo payments" {
+		t.Errorf("the doctor found %+v", found)
+	}
+	if what, next, note := cli.PlanTexts(queue); what != "-" || next != "-" || strings.Contains(note, "0001") || !strings.HasPrefix(note, "warning: the plans of queue") {
+		t.Errorf("they are shown as %q, %q and %q", what, next, note)
+	}
+}

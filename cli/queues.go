@@ -106,7 +106,7 @@ statistics, SQL grants, and keys held for ever or for a window stay.`,
 // noteQueue prints what a table has no room for.
 func (a *app) noteQueue(q queueRow) {
 	for _, plan := range q.Plans {
-		a.note("%s: plan %d: %s (%s)", q.Name, plan.ID, plan.Plan, plan.status())
+		a.note("%s: %s", q.Name, plan.note())
 	}
 	if q.Wrong != "" {
 		a.note("%s: warning: %s", q.Name, q.Wrong)
