@@ -8,34 +8,31 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sluice-queue/sluice"
 )
 
 // Apply applies the plans of a queue that are due by its Now, each as one audited change, and returns the queue
-// afterwards and how many were applied. Upkeep calls it every second. If somebody else changed the queue since it was read, the
-// error is a [sluice.ErrConflict]. Each plan that cannot be applied is an [Error] within the error; the others are
-// applied.
+// afterwards and how many were applied. Upkeep calls it every second. If somebody else changed the queue since it was
+// read, the error is a [sluice.ErrConflict]. Each plan that cannot be applied is an [Error] within the error; the others
+// are applied.
 func Apply(ctx context.Context, store sluice.Store, queue sluice.Queue, by string) (applied sluice.Queue, done int, err error) {
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return queue, 0, err
 	}
 	for range 2 * maxPlans { // each is applied at most once; another bound would let a mistake go on for ever
-		plans, err := Plans(queue)
-		if err != nil || len(plans) == 0 {
+		next, err := planned(queue)
+		if err != nil {
 			return queue, done, err
 		}
-		next := state{name: queue.Name, now: queue.Now, settings: queue.Settings, plans: plans}
 		why, err := next.apply()
 		if why == "" {
 			return queue, done, err
 		}
-		changed := queue
-		if err := next.into(&changed); err != nil {
+		if err := setPlans(&next.Queue, next.plans); err != nil {
 			return queue, done, err
 		}
-		if queue, err = store.SaveQueue(ctx, changed, sluice.Act{By: by, Reason: why, ID: sluice.NewID()}); err != nil {
+		if queue, err = store.SaveQueue(ctx, next.Queue, sluice.Act{By: by, Reason: why, ID: sluice.NewID()}); err != nil {
 			return queue, done, err
 		}
 		done++
@@ -43,42 +40,39 @@ func Apply(ctx context.Context, store sluice.Store, queue sluice.Queue, by strin
 	return queue, done, nil
 }
 
-// state is what plans change of a queue.
-type state struct {
-	name     string
-	now      time.Time
-	settings sluice.Settings
-	plans    []Plan
+// plannedQueue is a queue with its plans as they were read from its text.
+type plannedQueue struct {
+	sluice.Queue
+	plans []Plan
 }
 
-// into puts settings and plans into a queue.
-func (s *state) into(queue *sluice.Queue) error {
-	queue.Settings = s.settings
-	return setPlans(queue, s.plans)
+func planned(queue sluice.Queue) (plannedQueue, error) {
+	plans, err := Plans(queue)
+	return plannedQueue{queue, plans}, err
 }
 
 // apply applies one plan that is due and returns why; an empty why: none is due. Each plan thus has its own entry in
 // the audit. A plan that cannot be applied does not stop the others.
-func (s *state) apply() (why string, err error) {
-	for i, p := range s.plans {
+func (q *plannedQueue) apply() (why string, err error) {
+	for i, p := range q.plans {
 		reason := cmp.Or(p.Reason, "no reason given")
 		if p.Window == nil {
-			if !p.RevertAt.After(s.now) {
-				why = join("reverted as "+p.MadeBy+" said: "+reason, s.putBack(i))
-				s.plans = slices.Delete(s.plans, i, i+1)
+			if !p.RevertAt.After(q.Now) {
+				why = join("reverted as "+p.MadeBy+" said: "+reason, q.putBack(i))
+				q.plans = slices.Delete(q.plans, i, i+1)
 				return why, nil
 			}
 			continue
 		}
-		open, _, bad := p.Window.At(s.now)
+		open, _, bad := p.Window.At(q.Now)
 		switch {
 		case bad != nil:
-			err = errors.Join(err, &Error{Queue: s.name, Plan: p.ID, Err: bad})
+			err = errors.Join(err, &Error{Queue: q.Name, Plan: p.ID, Err: bad})
 		case open && !p.Open:
-			return join(fmt.Sprintf("it is %s, as %s said: %s", p.Window, p.MadeBy, reason), s.open(i)), nil
+			return join(fmt.Sprintf("it is %s, as %s said: %s", p.Window, p.MadeBy, reason), q.open(i)), nil
 		case !open && p.Open:
-			why = join(fmt.Sprintf("the time %s is over, for which %s changed settings", p.Window, p.MadeBy), s.putBack(i))
-			s.plans[i].Open, s.plans[i].Swaps = false, nil
+			why = join(fmt.Sprintf("the time %s is over, for which %s changed settings", p.Window, p.MadeBy), q.putBack(i))
+			q.plans[i].Open, q.plans[i].Swaps = false, nil
 			return why, nil
 		}
 	}
@@ -91,32 +85,32 @@ func join(why string, but []string) string {
 
 // open applies the settings of a window. If they would break a rule, it applies none until the window opens again. The
 // plan goes to the end, because what was set last is put back first.
-func (s *state) open(i int) (but []string) {
-	p := s.plans[i]
+func (q *plannedQueue) open(i int) (but []string) {
+	p := q.plans[i]
 	p.Open, p.Swaps = true, nil
-	settings, err := p.overlay(s.settings)
+	settings, err := p.overlay(q.Settings)
 	if err != nil {
 		but = append(but, "nothing is set: "+err.Error())
 	} else {
-		p.Swaps = swapsBetween(s.settings, settings, slices.Collect(maps.Keys(p.Set))...)
-		s.settings = settings
+		p.Swaps = swapsBetween(q.Settings, settings, slices.Collect(maps.Keys(p.Set))...)
+		q.Settings = settings
 	}
-	s.plans = append(slices.Delete(s.plans, i, i+1), p)
+	q.plans = append(slices.Delete(q.plans, i, i+1), p)
 	return but
 }
 
 // putBack puts back what a plan has changed, and returns what stays nevertheless. If a later plan changed a setting
 // further, that plan will put back what this one found. What somebody else has changed since stays.
-func (s *state) putBack(i int) (but []string) {
-	settings := s.settings
-	for _, name := range slices.Sorted(maps.Keys(s.plans[i].Swaps)) {
-		swap := s.plans[i].Swaps[name]
-		if later := s.laterPlan(i, name, swap.After); later != nil {
+func (q *plannedQueue) putBack(i int) (but []string) {
+	settings := q.Settings
+	for _, name := range slices.Sorted(maps.Keys(q.plans[i].Swaps)) {
+		swap := q.plans[i].Swaps[name]
+		if later := q.laterPlan(i, name, swap.After); later != nil {
 			later.Swaps[name] = Swap{swap.Before, later.Swaps[name].After}
 			continue
 		}
 		setting, err := sluice.SettingNamed(name)
-		if err != nil || setting.Format(s.settings) != swap.After {
+		if err != nil || setting.Format(q.Settings) != swap.After {
 			but = append(but, name+" was changed since, and stays")
 			continue
 		}
@@ -127,15 +121,15 @@ func (s *state) putBack(i int) (but []string) {
 	if err := settings.Check(); err != nil {
 		return append(but, "nothing is put back: "+err.Error())
 	}
-	s.settings = settings
+	q.Settings = settings
 	return but
 }
 
 // laterPlan finds the plan that changed a setting further from what plan i had made of it.
-func (s *state) laterPlan(i int, name, value string) *Plan {
-	for k := i + 1; k < len(s.plans); k++ {
-		if swap, ok := s.plans[k].Swaps[name]; ok && swap.Before == value {
-			return &s.plans[k]
+func (q *plannedQueue) laterPlan(i int, name, value string) *Plan {
+	for k := i + 1; k < len(q.plans); k++ {
+		if swap, ok := q.plans[k].Swaps[name]; ok && swap.Before == value {
+			return &q.plans[k]
 		}
 	}
 	return nil

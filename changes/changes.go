@@ -65,20 +65,19 @@ func Schedule(ctx context.Context, client *sluice.Client, queue string, window W
 // unknown plan is a [sluice.ErrNotFound].
 func Cancel(ctx context.Context, client *sluice.Client, queue string, plan int64, act sluice.Act) (sluice.Queue, error) {
 	return edit(ctx, client, queue, act, func(q *sluice.Queue) error {
-		plans, err := Plans(*q)
+		next, err := planned(*q)
 		if err != nil {
 			return err
 		}
-		next := state{name: q.Name, now: q.Now, settings: q.Settings, plans: plans}
-		at := slices.IndexFunc(plans, func(p Plan) bool { return p.ID == plan })
+		at := slices.IndexFunc(next.plans, func(p Plan) bool { return p.ID == plan })
 		if at < 0 {
 			return fmt.Errorf("plan %d of queue %q: %w; «sluice settings plans %s» lists them", plan, queue, sluice.ErrNotFound, queue)
 		}
-		if plans[at].Window != nil {
+		if next.plans[at].Window != nil {
 			next.putBack(at)
 		}
-		next.plans = slices.Delete(next.plans, at, at+1)
-		return next.into(q)
+		q.Settings = next.Settings
+		return setPlans(q, slices.Delete(next.plans, at, at+1))
 	})
 }
 

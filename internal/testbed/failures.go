@@ -11,8 +11,8 @@ const (
 )
 
 // failures keeps the lines of a step's output that explain its failure. Such lines name a failed
-// test, the place in a test script, a panic or a race; the lines after them are kept, too. If a step has none, failures keeps
-// its last lines.
+// test, the failed line of a test script, a panic or a race; the lines after them are kept, too. If a
+// step has none, failures keeps its last lines.
 type failures struct {
 	named, last []string
 	follow      int
