@@ -56,13 +56,8 @@ func (c *Client) Resolve(ctx context.Context, ids []ID, outcome State, act Act) 
 	return c.act("resolve", ids, &act, func() ([]error, error) { return c.store.Resolve(ctx, ids, outcome, act) })
 }
 
-// ResolvedError is the error of a job whose run has failed, as a person says.
-func ResolvedError(act Act) string {
-	return StoredText("the run failed, as " + act.By + " found out: " + act.Reason)
-}
-
 // Terminate has upkeep end the stray runs of jobs by force: those that go on although their job was cancelled (see
-// StrayRun). It needs a reason. Jobs without such a run are in a *BatchError: ErrNotFound, or ErrNotAllowed where the job
+// engine.OrphanRun). It needs a reason. Jobs without such a run are in a *BatchError: ErrNotFound, or ErrNotAllowed where the job
 // is known; cancel an unfinished one first.
 func (c *Client) Terminate(ctx context.Context, ids []ID, act Act) error {
 	if act.Reason == "" {

@@ -145,78 +145,6 @@ type Renewal struct {
 	Queue string
 }
 
-// Intent is a run that a dispatcher is about to ask an engine for.
-type Intent struct {
-	ID    ID
-	Token Token
-	// Ref names the run; see RefOf.
-	Ref string
-	// Engine says which engine is asked; see EngineOf.
-	Engine string
-	// Lease is counted from now, by the store's clock.
-	Lease time.Duration
-}
-
-// Check says which rule an intent breaks. One that does not name its run or its engine would be handed out again
-// although its run may exist.
-func (in Intent) Check() error {
-	switch {
-	case in.Ref == "":
-		return invalid("ref", "an intent must name the run")
-	case in.Engine == "":
-		return invalid("engine", "an intent must name the engine")
-	}
-	return nil
-}
-
-// OtherRun is the answer to an intent of a job of which another run was intended before, and may exist.
-func OtherRun(in Intent) error {
-	return fmt.Errorf("intend %s at %s: another run of the job was intended, and may exist: %w", in.Ref, in.Engine, ErrNotAllowed)
-}
-
-// DispatchFilter chooses among the jobs of which a run is intended or under way.
-type DispatchFilter struct {
-	Queue string
-	// IDs, if there are any, are the only ones.
-	IDs []ID
-	// Overdue chooses the claims whose lease ran out; else all are chosen that are claimed or dispatched.
-	Overdue bool
-	// After is the id behind which to go on; zero: from the first.
-	After ID
-	// Limit is how many at the most. Default DispatchLimit.
-	Limit int
-	// Look says that the claims are only looked at: a store may leave out their tokens, which a role that only reads may not
-	// see.
-	Look bool
-}
-
-// DispatchLimit is how many jobs Dispatches lists at the most, if nobody says how many.
-const DispatchLimit = 1000
-
-// StrayRun is a run that may be open although its job has ended: the job was cancelled, or buried before its engine had
-// said what became of the run. It is in flight until its engine says that it has ended.
-type StrayRun struct {
-	JobID ID     `json:"job_id"`
-	Queue string `json:"queue"`
-	// Engine says where it is; see EngineOf.
-	Engine string `json:"engine"`
-	// Ref names it.
-	Ref string `json:"ref"`
-	// CancelledAt is when its job ended, by the store's clock.
-	CancelledAt time.Time `json:"cancelled_at"`
-	// Tenant is the job's, and Generation the life of the job that the run is of.
-	Tenant     string `json:"tenant,omitempty"`
-	Generation int    `json:"generation"`
-	// ClaimedAt is when the job was claimed for it.
-	ClaimedAt time.Time `json:"claimed_at,omitzero"`
-	// Started says that its engine had it. A run that was only intended may never come.
-	Started bool `json:"started"`
-	// Terminate says that a person wants it ended by force; see Store.Terminate.
-	Terminate bool `json:"terminate,omitempty"`
-	// Beside says that a person let the job run beside it; see Act.BesideOpenRun.
-	Beside bool `json:"beside,omitempty"`
-}
-
 // Settlement is what a holder says became of a job it claimed.
 type Settlement struct {
 	ID    ID
@@ -281,9 +209,4 @@ func FailureOf(c *Claim, s Settings, cause string) Settlement {
 	}
 	out.Delay = s.Backoff.Delay(attempt)
 	return out
-}
-
-// PoisonError is the error of a job that was buried because it lost too many holders.
-func PoisonError(recoveries int) string {
-	return fmt.Sprintf("poison: %d holders were lost while they ran it", recoveries)
 }

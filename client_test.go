@@ -385,9 +385,6 @@ func TestPageSizesAreBounded(t *testing.T) {
 	if _, err := client.Depth(t.Context(), "q"); err != nil {
 		t.Error(err)
 	}
-	if _, err := client.Holders(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestLabelSaysWhatAQueuedJobWaitsFor(t *testing.T) {

@@ -22,14 +22,6 @@ func GivenEnqueuer(tx Enqueuer) Enqueuer {
 	return tx
 }
 
-// GivenEngine is GivenStore for an engine.
-func GivenEngine(engine Engine) Engine {
-	if isNil(engine) {
-		return missingEngine{notGiven("engine")}
-	}
-	return engine
-}
-
 // CheckGiven returns an ErrInvalid if a value is nil, also a nil pointer or a nil function, or a store that decorates nil.
 // The error says what is missing: the field names it, in the singular.
 func CheckGiven(field string, value any) error {

@@ -49,7 +49,7 @@ type Job struct {
 	// run was started, or a program older than this field started it.
 	DispatchedAt time.Time `json:"dispatched_at,omitzero"`
 	LeaseUntil   time.Time `json:"lease_until,omitzero"`
-	// Ref names the engine's run, and Engine says where it runs; see EngineOf. They are set while a run is intended or
+	// Ref names the engine's run, and Engine says where it runs; see engine.Location. They are set while a run is intended or
 	// under way; history keeps the ref.
 	Ref        string          `json:"ref,omitempty"`
 	Engine     string          `json:"engine,omitempty"`
@@ -160,7 +160,7 @@ type Depth struct {
 	Claimed    int `json:"claimed"`
 	Dispatched int `json:"dispatched"`
 	Uncertain  int `json:"uncertain"`
-	// StrayRuns are runs of jobs that have ended, which may still be open; see StrayRun.
+	// StrayRuns are runs of jobs that have ended, which may still be open; see engine.OrphanRun.
 	StrayRuns int `json:"stray_runs"`
 	// Dead counts the dead letters that wait for a person.
 	Dead int `json:"dead"`

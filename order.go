@@ -55,20 +55,6 @@ func sortedIDs(ids []ID) []ID {
 	return slices.Compact(out)
 }
 
-// AfterUnknown is the error of a job that is to run after one that is not stored.
-func AfterUnknown(id ID) error {
-	return fmt.Errorf("job %s, which it is to run after: %w", id, ErrNotFound)
-}
-
-// AfterFailed is the reason for which a job is cancelled when one that it was to run after has failed.
-// The state is empty where that is gone from the history.
-func AfterFailed(id ID, state State) string {
-	if state == "" {
-		return fmt.Sprintf("job %s, which it was to run after, is gone from the history", id)
-	}
-	return fmt.Sprintf("job %s, which it was to run after, is %s", id, state)
-}
-
 // batchOrder sorts a batch so that each job comes behind those of the batch that it waits for: those
 // that it is to run after, and the one before it with the same order key. Of the same key, the first
 // stays the first.

@@ -20,7 +20,7 @@ type QueueHolds struct {
 	Unfinished int
 	// Finished jobs are in the history. Upkeep deletes them when the queue's keep_ settings say.
 	Finished int
-	// OpenRuns are runs of cancelled jobs that go on at their engine; see StrayRun.
+	// OpenRuns are runs of cancelled jobs that go on at their engine; see engine.OrphanRun.
 	OpenRuns int
 	// Operations are those that are not done yet, on jobs of the queue.
 	Operations []ID

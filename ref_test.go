@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 func TestRefNamesARunByItsJobLifeAndAttempt(t *testing.T) {
@@ -42,7 +43,7 @@ func TestRefNamesARunByItsJobLifeAndAttempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := sluice.RefOf(c.job, c.s); got != c.want {
+			if got := engine.RefOf(c.job, c.s); got != c.want {
 				t.Errorf("the run is called %s, want %s", got, c.want)
 			}
 		})

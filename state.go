@@ -54,6 +54,9 @@ const (
 	EventUndo     Event = "undo"
 )
 
+// EventReschedule is no move: a waiting job got another due_at.
+const EventReschedule Event = "reschedule"
+
 // Move is one line of the state machine: an event leads from one of some states to another.
 type Move struct {
 	Event Event
@@ -97,17 +100,6 @@ func MoveOf(event Event) Move {
 func Resolution(outcome State) (Move, bool) {
 	for _, m := range moves {
 		if m.To == outcome && outcome.Finished() && m.Allows(StateUncertain) {
-			return m, true
-		}
-	}
-	return Move{}, false
-}
-
-// UndoneMove is the move by which the undo of a requeue ends a job as it had ended before; false: none leads there. One that
-// was cancelled is cancelled again.
-func UndoneMove(outcome State) (Move, bool) {
-	for _, event := range []Event{EventUndo, EventCancel} {
-		if m := MoveOf(event); m.To == outcome {
 			return m, true
 		}
 	}

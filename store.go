@@ -81,10 +81,6 @@ type Store interface {
 	// SaveCheckpoint keeps how far a claimed job has come. It is an ErrLost for an old
 	// token, and an ErrInvalid for a checkpoint of more than MaxResultBytes.
 	SaveCheckpoint(ctx context.Context, id ID, token Token, checkpoint json.RawMessage) error
-	// Intend notes the runs that an engine is about to be asked for, and renews their claims. From then on only the
-	// engine can say whether a run exists, and Recover leaves the claim alone. The same intent may be sent again. An
-	// old token gives ErrLost and is audited, another run than was intended before gives ErrNotAllowed.
-	Intend(ctx context.Context, intents []Intent) ([]error, error)
 	// Settle writes what became of claimed jobs. An old token gives ErrLost and is audited, a move
 	// that the state machine does not have gives ErrNotAllowed.
 	Settle(ctx context.Context, settlements []Settlement) ([]error, error)
@@ -112,16 +108,6 @@ type Store interface {
 	// Recover requeues jobs of a queue whose lease ran out, at most limit, and buries those that
 	// have lost max_recoveries holders. It leaves those alone of which a run is intended: see Dispatches.
 	Recover(ctx context.Context, queue string, limit int, by string) (Recovered, error)
-	// Dispatches lists the jobs of which a run is intended or under way, by id, without their payloads
-	// and checkpoints.
-	Dispatches(ctx context.Context, filter DispatchFilter) ([]*Claim, error)
-	// StrayRuns lists runs that were intended or under way when Cancel ended their jobs, or when these were buried as
-	// poison, of a queue, the first that was cancelled first, from the one that follows after on (the zero value: from the
-	// first), at most limit. They go on at their engine, until somebody ends them there, and count as in flight.
-	StrayRuns(ctx context.Context, queue string, after StrayRun, limit int) ([]StrayRun, error)
-	// ForgetStrayRuns strikes runs, each by its job and ref, from what StrayRuns lists, because they have ended. It lets
-	// the jobs go that waited for them. One that is not listed is no error.
-	ForgetStrayRuns(ctx context.Context, runs []StrayRun) error
 	// Expire cancels queued jobs whose expires_at has passed, at most limit.
 	Expire(ctx context.Context, limit int, by string) (int, error)
 	// Mend finds what no other verb looks after: jobs of queues that have no settings, which it makes whatever the
@@ -170,18 +156,6 @@ type Store interface {
 	// SaveQueuePolicy stores it, by the rule of SaveQueue.
 	SaveQueuePolicy(ctx context.Context, policy QueuePolicy, act Act) (QueuePolicy, error)
 
-	// Beat stores that a holder is alive. A holder that was not seen for an hour is forgotten.
-	Beat(ctx context.Context, holder Holder) error
-	// Leave forgets a holder that ends, and what it leads.
-	Leave(ctx context.Context, holderID string) error
-	// Holders lists the processes that beat within the last hour.
-	Holders(ctx context.Context) ([]Holder, error)
-	// Lead makes a holder the one that does tasks, such as TaskUpkeep, until the lease has passed by the store's clock,
-	// and returns those that it leads now: free ones, and those that it led already. It returns at once. Who leads calls
-	// it again well before the lease ends, and stops when it is not named any more. Two that both think they lead do no harm.
-	Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) (leads []string, err error)
-	// Leads lists who leads which task, or led it last, by task.
-	Leads(ctx context.Context) ([]Lead, error)
 	// Watch calls signal until ctx ends, and returns nil then: for jobs that became due to claim
 	// and for claims that were cancelled. Signals may be missed; polling is what is relied on.
 	Watch(ctx context.Context, signal func(Signal)) error

@@ -141,9 +141,6 @@ func (q Queue) ForAudit() map[string]any {
 	return named
 }
 
-// SQLAct is who is told to have changed settings by plain SQL.
-func SQLAct() Act { return Act{By: "sql", Reason: "changed by plain SQL"} }
-
 // ToldForAudit is ForAudit with the settings that were told last, nil if none were.
 func (q Queue) ToldForAudit() any {
 	told, ok := q.Told()
@@ -152,26 +149,6 @@ func (q Queue) ToldForAudit() any {
 	}
 	q.Settings = told
 	return q.ForAudit()
-}
-
-// Telling is what the audit has to tell of a change of a queue, in order.
-type Telling struct {
-	// Before is nil for a queue that is new.
-	Before, After any
-	Act           Act
-}
-
-// TellingsOf lists what the audit has to tell when a queue is stored in place of another, nil if it is new:
-// the change itself, and before it what was changed by plain SQL since the last one.
-func TellingsOf(stored *Queue, next Queue, act Act) []Telling {
-	if stored == nil {
-		return []Telling{{After: next.ForAudit(), Act: act}}
-	}
-	var all []Telling
-	if stored.Untold() {
-		all = append(all, Telling{stored.ToldForAudit(), stored.ForAudit(), SQLAct()})
-	}
-	return append(all, Telling{stored.ForAudit(), next.ForAudit(), act})
 }
 
 // keepGoodSchema lets the last payload_schema count that was told, if the stored one is no JSON Schema. Only

@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -24,8 +25,8 @@ type figures struct {
 	limit   int // of counting jobs
 
 	depths  map[string]sluice.Depth
-	holders []sluice.Holder // those that are alive
-	asked   bool            // for the holders
+	holders []presence.Holder // those that are alive
+	asked   bool              // for the holders
 	waves   map[string]forecast.QueueCounts
 	stats   map[time.Duration]map[string]stat.Stat
 	counted map[string]bool // queues of which something was counted in the last day
@@ -96,11 +97,11 @@ func settingsWrong(q sluice.Queue) Reading {
 }
 
 // alive lists the holders that were seen lately.
-func (f *figures) alive(ctx context.Context) ([]sluice.Holder, error) {
+func (f *figures) alive(ctx context.Context) ([]presence.Holder, error) {
 	if f.asked {
 		return f.holders, nil
 	}
-	all, err := f.store.Holders(ctx)
+	all, err := presence.Given(f.store).Holders(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -133,24 +134,24 @@ func (f *figures) trouble(ctx context.Context) (Reading, error) {
 	if err != nil {
 		return Reading{}, err
 	}
-	return f.conditions(ctx, func(h sluice.Holder, c sluice.Condition) bool {
-		broken := slices.ContainsFunc(holders, func(d sluice.Holder) bool { return d.BreakerOpen(c.Queue) })
+	return f.conditions(ctx, func(h presence.Holder, c presence.Condition) bool {
+		broken := slices.ContainsFunc(holders, func(d presence.Holder) bool { return d.BreakerOpen(c.Queue) })
 		return !c.OfEngine() || !broken
 	})
 }
 
 func (f *figures) breakerOpen(ctx context.Context, queue string) (Reading, error) {
-	return f.conditions(ctx, func(h sluice.Holder, c sluice.Condition) bool {
-		return h.Role == sluice.RoleDispatcher && c.OfEngine() && c.Queue == queue
+	return f.conditions(ctx, func(h presence.Holder, c presence.Condition) bool {
+		return h.Role == presence.RoleDispatcher && c.OfEngine() && c.Queue == queue
 	})
 }
 
 // conditions counts the holders that have some condition of a kind, and tells of the last of them with all of these.
-func (f *figures) conditions(ctx context.Context, which func(sluice.Holder, sluice.Condition) bool) (Reading, error) {
+func (f *figures) conditions(ctx context.Context, which func(presence.Holder, presence.Condition) bool) (Reading, error) {
 	holders, err := f.alive(ctx)
 	var out Reading
 	for _, h := range holders {
-		var found []sluice.Condition
+		var found []presence.Condition
 		for _, c := range h.Conditions {
 			if which(h, c) {
 				found = append(found, c)
@@ -158,7 +159,7 @@ func (f *figures) conditions(ctx context.Context, which func(sluice.Holder, slui
 		}
 		if len(found) > 0 {
 			out.Value++
-			out.Detail = h.ID + ": " + sluice.Trouble(found)
+			out.Detail = h.ID + ": " + presence.Summary(found)
 		}
 	}
 	return out, err

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/memory"
 )
@@ -66,22 +67,22 @@ func (y *yard) ends(jobs int, event sluice.Event) {
 	}
 }
 
-func (y *yard) serves(conditions ...sluice.Condition) {
+func (y *yard) serves(conditions ...presence.Condition) {
 	y.Helper()
-	y.ok(y.store.Beat(y.Context(), sluice.Holder{ID: "h:1:x", Role: sluice.RoleDispatcher, Queues: []string{"mail"}, Conditions: conditions}))
+	y.ok(presence.Given(y.store).Heartbeat(y.Context(), presence.Holder{ID: "h:1:x", Role: presence.RoleDispatcher, Queues: []string{"mail"}, Conditions: conditions}))
 }
 
-func (y *yard) follows(conditions ...sluice.Condition) {
+func (y *yard) follows(conditions ...presence.Condition) {
 	y.Helper()
-	y.ok(y.store.Beat(y.Context(), sluice.Holder{ID: "h:2:x", Role: sluice.RoleUpkeep, Conditions: conditions}))
+	y.ok(presence.Given(y.store).Heartbeat(y.Context(), presence.Holder{ID: "h:2:x", Role: presence.RoleUpkeep, Conditions: conditions}))
 }
 
 // broken is the condition of a dispatcher whose breaker is open.
-func broken(queue string) sluice.Condition {
-	return sluice.EngineCondition(queue, "eu", time.Now(), "the breaker is open", errors.New("no route"))
+func broken(queue string) presence.Condition {
+	return presence.EngineCondition(queue, "eu", time.Now(), "the breaker is open", errors.New("no route"))
 }
 
-var unsafe = sluice.NewCondition(sluice.ConditionUnsafe, "mail", "eu", time.Time{}, "runs could not be followed")
+var unsafe = presence.NewCondition(presence.ConditionUnsafe, "mail", "eu", time.Time{}, "runs could not be followed")
 
 // counts adds to the statistics of the last slot that is over.
 func (y *yard) counts(counts stat.Counts, runs ...time.Duration) {
@@ -90,7 +91,7 @@ func (y *yard) counts(counts stat.Counts, runs ...time.Duration) {
 	for _, d := range runs {
 		counted.Run.Add(d)
 	}
-	y.ok(stat.Given(y.store).AddStats(y.Context(), sluice.NewHolderID(), []stat.Stat{counted}))
+	y.ok(stat.Given(y.store).AddStats(y.Context(), presence.NewID(), []stat.Stat{counted}))
 }
 
 // TestFiguresAreReadAsTheirMetricsSay makes a queue of each kind and reads one figure of it.
@@ -156,7 +157,7 @@ func TestFiguresAreReadAsTheirMetricsSay(t *testing.T) {
 		"while a breaker is open":     {alert.MetricTrouble, func(y *yard) { y.serves(broken("mail")); y.follows(broken("mail")) }, "0"},
 		"a breaker beside trouble":    {alert.MetricBreakerOpen, func(y *yard) { y.serves(unsafe, broken("mail")) }, "1"},
 		"words of a breaker alone": {alert.MetricBreakerOpen, func(y *yard) {
-			y.serves(sluice.Condition{Kind: sluice.ConditionOther, Queue: "mail", Text: "the breaker is open"})
+			y.serves(presence.Condition{Kind: presence.ConditionOther, Queue: "mail", Text: "the breaker is open"})
 		}, "0"},
 		"queues":                       {alert.MetricQueues, func(y *yard) { y.takes(4) }, "0.25"},
 		"what the store does not tell": {alert.MetricWAL, func(*yard) {}, "?"},

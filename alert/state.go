@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/health"
 )
 
@@ -204,5 +205,5 @@ func (a Alert) Message(rule Rule, change Change, now time.Time) Message {
 // Entry is the line that tells the audit of a message.
 func (m Message) Entry(by string) sluice.AuditEntry {
 	after, _ := json.Marshal(m) // it holds nothing that cannot be written
-	return sluice.AuditEntry{Object: sluice.ObjectAlert, Name: RuleName(m.Rule, m.Queue), Event: m.Event.Event(), Actor: by, Reason: m.Message, After: after}
+	return sluice.AuditEntry{Object: audit.ObjectAlert, Name: RuleName(m.Rule, m.Queue), Event: m.Event.Event(), Actor: by, Reason: m.Message, After: after}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
@@ -100,7 +101,7 @@ func (w *Watcher) putOff(ctx context.Context, n Notice, cause error) NoticeResul
 		return result
 	}
 	entry := sluice.AuditEntry{
-		Object: sluice.ObjectAlert, Name: RuleName(m.Rule, m.Queue), Event: sluice.EventAlertUntold, Actor: w.options.Holder,
+		Object: audit.ObjectAlert, Name: RuleName(m.Rule, m.Queue), Event: audit.EventAlertUntold, Actor: w.options.Holder,
 		Reason: sluice.Brief(n.Receiver + " was not told that it is " + string(m.Event) + ": " + cause.Error()),
 	}
 	if err := w.store.Note(ctx, []sluice.AuditEntry{entry}); err != nil {

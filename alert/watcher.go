@@ -13,13 +13,14 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // Options adjust a Watcher. The zero value works.
 type Options struct {
 	// Receivers are told of what fires, and when it is over. Default: none. The log and the audit are always told.
 	Receivers []Receiver
-	// Holder is who looks, for the audit. Default: sluice.NewHolderID.
+	// Holder is who looks, for the audit. Default: presence.NewID.
 	Holder string
 	// Logger gets a line for each change. Default: slog.Default.
 	Logger *slog.Logger
@@ -60,7 +61,7 @@ func New(store sluice.Store, options Options) *Watcher {
 		options.Logger = slog.Default()
 	}
 	if options.Holder == "" {
-		options.Holder = sluice.NewHolderID()
+		options.Holder = presence.NewID()
 	}
 	store = sluice.GivenStore(store)
 	return &Watcher{

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // StoreAnswers checks that a store answers: it reads the store's clock.
@@ -48,12 +50,12 @@ const Silence = 30 * time.Second
 
 // Beats checks that the store recently accepted a heartbeat from a part of this process. The part may be its
 // upkeep, at work or on standby. The check reads only memory.
-func Beats(name string, status func() sluice.HolderStatus) Check {
-	return ofStatus(name, status, func(s sluice.HolderStatus) (string, error) {
-		if s.Beaten.IsZero() {
+func Beats(name string, status func() presence.Status) Check {
+	return ofStatus(name, status, func(s presence.Status) (string, error) {
+		if s.Heartbeat.IsZero() {
 			return "", errors.New("the store has had no heartbeat of it yet")
 		}
-		silent := time.Since(s.Beaten)
+		silent := time.Since(s.Heartbeat)
 		if silent > Silence {
 			return "", fmt.Errorf("the store has had no heartbeat of it for %s", silent.Round(time.Second))
 		}
@@ -67,9 +69,8 @@ func Beats(name string, status func() sluice.HolderStatus) Check {
 // Led checks every 15 s which processes lead upkeep and follow the runs at each engine. The check fails if no
 // process leads upkeep, or if no process follows an engine that has runs.
 func Led(store sluice.Store) Check {
-	client := sluice.NewClient(store, sluice.ClientOptions{})
 	return Check{Name: "leaders", Every: 15 * time.Second, Look: func(ctx context.Context) (string, error) {
-		tasks, err := client.Tasks(ctx)
+		tasks, err := presence.Tasks(ctx, store)
 		if err != nil {
 			return "", fmt.Errorf("not known, because the store does not answer: %w", err)
 		}
@@ -92,9 +93,9 @@ func Led(store sluice.Store) Check {
 
 // Untroubled checks that nothing keeps a part of this process from its work, such as an open breaker. The check
 // reads only memory.
-func Untroubled(name string, status func() sluice.HolderStatus) Check {
-	return ofStatus(name, status, func(s sluice.HolderStatus) (string, error) {
-		if trouble := s.Trouble(); trouble != "" {
+func Untroubled(name string, status func() presence.Status) Check {
+	return ofStatus(name, status, func(s presence.Status) (string, error) {
+		if trouble := s.Summary(); trouble != "" {
 			return "", errors.New(trouble)
 		}
 		return "nothing keeps it from its work", nil
@@ -102,7 +103,7 @@ func Untroubled(name string, status func() sluice.HolderStatus) Check {
 }
 
 // ofStatus makes a check of the status of a part of this process. Without a status function, the check fails.
-func ofStatus(name string, status func() sluice.HolderStatus, judge func(sluice.HolderStatus) (string, error)) Check {
+func ofStatus(name string, status func() presence.Status, judge func(presence.Status) (string, error)) Check {
 	return Check{Name: name, Look: func(context.Context) (string, error) {
 		if err := sluice.CheckGiven("status", status); err != nil {
 			return "", err
@@ -113,7 +114,7 @@ func ofStatus(name string, status func() sluice.HolderStatus, judge func(sluice.
 
 // EngineAnswers checks every 15 s that the engines of queues are reachable. Each engine is asked about one
 // queue that names it, all in parallel.
-func EngineAnswers(store sluice.Store, engines map[string]sluice.Engine) Check {
+func EngineAnswers(store sluice.Store, engines map[string]engine.Engine) Check {
 	store = sluice.GivenStore(store)
 	return Check{Name: "engine", Every: 15 * time.Second, Look: func(ctx context.Context) (string, error) {
 		if len(engines) == 0 {
@@ -138,7 +139,7 @@ func EngineAnswers(store sluice.Store, engines map[string]sluice.Engine) Check {
 }
 
 // askAll asks each engine about one queue, in parallel: a hanging engine delays no other.
-func askAll(ctx context.Context, engines map[string]sluice.Engine, names []string, about map[string]sluice.Queue) error {
+func askAll(ctx context.Context, engines map[string]engine.Engine, names []string, about map[string]sluice.Queue) error {
 	faults := make([]error, len(names))
 	var all sync.WaitGroup
 	for i, name := range names {
@@ -154,12 +155,12 @@ func askAll(ctx context.Context, engines map[string]sluice.Engine, names []strin
 }
 
 // askSafely returns a panic of an engine as an error.
-func askSafely(ctx context.Context, engine sluice.Engine, q sluice.Queue) (err error) {
+func askSafely(ctx context.Context, asked engine.Engine, q sluice.Queue) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("its check panicked: %v", panicked)
 		}
 	}()
-	_, err = engine.Check(ctx, sluice.TargetOf(q.Name, q.Settings))
+	_, err = asked.Check(ctx, engine.TargetOf(q.Name, q.Settings))
 	return err
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/api"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -161,8 +163,8 @@ func TestALookThatHangsIsGivenUp(t *testing.T) {
 func TestBeatsThatStopAreSeen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var status sluice.HolderStatus
-		check := api.Beats("upkeep", func() sluice.HolderStatus { return status })
+		var status presence.Status
+		check := api.Beats("upkeep", func() presence.Status { return status })
 		look := func() string {
 			what, err := check.Look(t.Context())
 			if err != nil {
@@ -181,7 +183,7 @@ func TestBeatsThatStopAreSeen(t *testing.T) {
 			{false, true, api.Silence, "the store has had no heartbeat of it for 31s"},
 		} {
 			if step.beat {
-				status.Beaten = time.Now()
+				status.Heartbeat = time.Now()
 			}
 			if step.leads {
 				status.Tasks = []string{"upkeep", "follow temporal"}
@@ -196,22 +198,22 @@ func TestBeatsThatStopAreSeen(t *testing.T) {
 
 // dumb is an engine that cannot be reached.
 type dumb struct {
-	sluice.Engine
+	engine.Engine
 	asked int
 }
 
-func (d *dumb) Check(context.Context, sluice.RunTarget) (sluice.EngineReport, error) {
+func (d *dumb) Check(context.Context, engine.Target) (engine.Report, error) {
 	d.asked++
-	return sluice.EngineReport{}, sluice.ErrEngineUnavailable
+	return engine.Report{}, engine.ErrUnavailable
 }
 
 func TestEnginesAreAskedOnceForAllTheirQueues(t *testing.T) {
 	t.Parallel()
 	store := memory.New(memory.Options{})
 	client := sluice.NewClient(store, sluice.ClientOptions{})
-	engine := &dumb{}
-	check := api.EngineAnswers(store, map[string]sluice.Engine{"temporal": engine})
-	if what, err := check.Look(t.Context()); err != nil || engine.asked != 0 {
+	runner := &dumb{}
+	check := api.EngineAnswers(store, map[string]engine.Engine{"temporal": runner})
+	if what, err := check.Look(t.Context()); err != nil || runner.asked != 0 {
 		t.Errorf("without queues: %q, %v", what, err)
 	}
 	for _, queue := range []string{"a", "b", "other"} {
@@ -225,8 +227,8 @@ func TestEnginesAreAskedOnceForAllTheirQueues(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := check.Look(t.Context()); !errors.Is(err, sluice.ErrEngineUnavailable) || engine.asked != 1 {
-		t.Errorf("asked %d times: %v", engine.asked, err)
+	if _, err := check.Look(t.Context()); !errors.Is(err, engine.ErrUnavailable) || runner.asked != 1 {
+		t.Errorf("asked %d times: %v", runner.asked, err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
@@ -237,24 +239,24 @@ func TestEnginesAreAskedOnceForAllTheirQueues(t *testing.T) {
 }
 
 // hanging is an engine that answers when it is given up.
-type hanging struct{ sluice.Engine }
+type hanging struct{ engine.Engine }
 
-func (hanging) Check(ctx context.Context, _ sluice.RunTarget) (sluice.EngineReport, error) {
+func (hanging) Check(ctx context.Context, _ engine.Target) (engine.Report, error) {
 	<-ctx.Done()
-	return sluice.EngineReport{}, sluice.ErrEngineUnavailable
+	return engine.Report{}, engine.ErrUnavailable
 }
 
 // answering is an engine that answers, unless the time is up.
-type answering struct{ sluice.Engine }
+type answering struct{ engine.Engine }
 
-func (answering) Check(ctx context.Context, _ sluice.RunTarget) (sluice.EngineReport, error) {
-	return sluice.EngineReport{}, ctx.Err()
+func (answering) Check(ctx context.Context, _ engine.Target) (engine.Report, error) {
+	return engine.Report{}, ctx.Err()
 }
 
 // panicking is an engine of somebody's own.
-type panicking struct{ sluice.Engine }
+type panicking struct{ engine.Engine }
 
-func (panicking) Check(context.Context, sluice.RunTarget) (sluice.EngineReport, error) {
+func (panicking) Check(context.Context, engine.Target) (engine.Report, error) {
 	panic("a fault")
 }
 
@@ -262,7 +264,7 @@ func TestOnlyTheEngineThatIsAwayIsSaidToBe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // the time is up when the others have answered
 		store := memory.New(memory.Options{})
-		engines := map[string]sluice.Engine{"a": hanging{}, "b": answering{}, "c": panicking{}}
+		engines := map[string]engine.Engine{"a": hanging{}, "b": answering{}, "c": panicking{}}
 		for name := range engines {
 			settings := sluice.DefaultSettings()
 			settings.Engine = name

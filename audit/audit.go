@@ -46,7 +46,7 @@ const (
 // LevelOf returns the level of an entry. The level of an event must never change, because seals count and
 // delete by it.
 func LevelOf(object, event string) Level {
-	if object != string(sluice.ObjectJob) {
+	if object != string(ObjectJob) {
 		return Notable
 	}
 	switch sluice.Event(event) {

@@ -27,6 +27,6 @@ func Successor(last Seal, from string, now time.Time, act sluice.Act) (Addition,
 		return Addition{}, fmt.Errorf("tell the audit from where its chain goes on: %w", err)
 	}
 	return Addition{Seal: s, Entries: []sluice.AuditEntry{{
-		Object: sluice.ObjectAudit, Name: "chain", Event: sluice.EventContinue, Actor: act.By, Reason: act.Reason, After: after,
+		Object: ObjectAudit, Name: "chain", Event: EventContinue, Actor: act.By, Reason: act.Reason, After: after,
 	}}}, nil
 }

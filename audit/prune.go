@@ -87,5 +87,5 @@ func gone(level Level, last, s Seal, entries int64, by string) []sluice.AuditEnt
 	}
 	after := fmt.Appendf(nil, `{"level":%q,"entries":%d,"from_seal":%d,"to_seal":%d,"keep":%q}`,
 		level, entries, last.Part(level).Gone+1, s.Part(level).Gone, s.Part(level).Keep.Round(time.Second))
-	return []sluice.AuditEntry{{Object: sluice.ObjectAudit, Name: "keep", Event: sluice.EventPrune, Actor: by, After: after}}
+	return []sluice.AuditEntry{{Object: ObjectAudit, Name: "keep", Event: EventPrune, Actor: by, After: after}}
 }

@@ -163,7 +163,7 @@ func Keep(ctx context.Context, store Store, keep map[Level]time.Duration, act sl
 		}
 		s.Hash = s.seal()
 		entry := sluice.AuditEntry{
-			Object: sluice.ObjectAudit, Name: "keep", Event: sluice.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID, Before: before, After: keepText(s),
+			Object: ObjectAudit, Name: "keep", Event: EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID, Before: before, After: keepText(s),
 		}
 		added, err := store.AddAuditSeal(ctx, Addition{Seal: s, Before: last, Entries: []sluice.AuditEntry{entry}})
 		if err != nil || added {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 // Undo restores a queue's settings as they were before their last change, whoever made it: a person, upkeep, or somebody
@@ -47,12 +48,12 @@ const undoHistory = 100
 
 // lastChange finds the last entry that changed something.
 func lastChange(ctx context.Context, client *sluice.Client, queue string) (sluice.AuditEntry, error) {
-	entries, err := client.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: queue, Limit: undoHistory})
+	entries, err := client.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: queue, Limit: undoHistory})
 	if err != nil {
 		return sluice.AuditEntry{}, err
 	}
 	for _, e := range entries {
-		if e.Event == sluice.EventChange && len(e.Before) > 0 && string(e.Before) != string(e.After) {
+		if e.Event == audit.EventChange && len(e.Before) > 0 && string(e.Before) != string(e.After) {
 			return e, nil
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/alert/webhook"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 func (a *app) silenceCommand() *cobra.Command {
@@ -123,7 +124,7 @@ func (a *app) alertHistoryCommand() *cobra.Command {
 		Example: "  sluice alerts history\n  sluice alerts history dead-letters --queue payments",
 		Args:    arguments(0, 1),
 		RunE: func(command *cobra.Command, args []string) error {
-			filter := sluice.AuditFilter{Object: sluice.ObjectAlert, Before: before, Limit: limit}
+			filter := sluice.AuditFilter{Object: audit.ObjectAlert, Before: before, Limit: limit}
 			if queue != "" && len(args) == 0 {
 				return usagef("--queue needs a rule")
 			}

@@ -39,7 +39,7 @@ func (l *ledger) fill(store sluice.Store) {
 		var entries []sluice.AuditEntry
 		for m := range 3 {
 			entries = append(entries, sluice.AuditEntry{
-				Object: sluice.ObjectQueue, Name: "mail", Event: sluice.EventBreaker, Actor: "ada@bank", Reason: fmt.Sprintf("act %d", 3*n+m), After: []byte(`{"n":1}`),
+				Object: audit.ObjectQueue, Name: "mail", Event: audit.EventBreaker, Actor: "ada@bank", Reason: fmt.Sprintf("act %d", 3*n+m), After: []byte(`{"n":1}`),
 			})
 		}
 		if err := store.Note(l.Context(), entries); err != nil {
@@ -51,7 +51,7 @@ func (l *ledger) fill(store sluice.Store) {
 		}
 		l.heads = append(l.heads, sealed.Last.Head().String())
 	}
-	told, err := store.Audit(l.Context(), sluice.AuditFilter{Object: sluice.ObjectQueue, Limit: 100})
+	told, err := store.Audit(l.Context(), sluice.AuditFilter{Object: audit.ObjectQueue, Limit: 100})
 	if err != nil {
 		l.Fatal(err)
 	}

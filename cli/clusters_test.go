@@ -20,6 +20,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/temporaltest"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
@@ -27,6 +28,7 @@ import (
 type clusters struct {
 	*testing.T
 	db     string
+	store  sluice.Store
 	client *sluice.Client
 	away   *temporaltest.Server
 	flags  map[string]string // --engine of each
@@ -42,7 +44,7 @@ func newClusters(t *testing.T) *clusters {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	c.client = sluice.NewClient(store, sluice.ClientOptions{})
+	c.store, c.client = store, sluice.NewClient(store, sluice.ClientOptions{})
 	c.away, err = temporaltest.Start(t.Context(), temporaltest.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -134,13 +136,13 @@ func (c *clusters) says(texts []string, args ...string) {
 func (c *clusters) follows(cluster string) (holder string) {
 	c.Helper()
 	eventually(c.T, func() bool {
-		leads, err := c.client.Leads(c.Context())
+		leads, err := presence.Given(c.store).Leaders(c.Context())
 		if err != nil {
 			c.Fatal(err)
 		}
 		led := 0
 		for _, lead := range leads {
-			if lead.Held && lead.Task == sluice.FollowTask(cluster) {
+			if lead.Held && lead.Task == presence.FollowTask(cluster) {
 				holder, led = lead.Holder, led+1
 			}
 		}

@@ -21,8 +21,10 @@ import (
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/cli"
 	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
@@ -142,7 +144,7 @@ func (r *docRun) job(queue string, state sluice.State) sluice.ID {
 		r.ok(r.client.Cancel(r.Context(), []sluice.ID{receipt.ID}, troubler))
 		return receipt.ID
 	}
-	request := sluice.ClaimRequest{Queue: queue, Limit: 1, Holder: sluice.NewHolderID(), Lease: time.Minute, Token: sluice.NewToken()}
+	request := sluice.ClaimRequest{Queue: queue, Limit: 1, Holder: presence.NewID(), Lease: time.Minute, Token: sluice.NewToken()}
 	if state != sluice.StateDead {
 		request.Engine = "temporal"
 	}
@@ -154,7 +156,7 @@ func (r *docRun) job(queue string, state sluice.State) sluice.ID {
 	settle := sluice.Settlement{ID: receipt.ID, Token: request.Token, Holder: request.Holder, Event: sluice.EventBury, Error: "connection refused"}
 	if request.Engine != "" {
 		settle.Event, settle.Ref = sluice.EventDispatch, "run-"+receipt.ID.String()
-		errs, err := r.store.Intend(r.Context(), []sluice.Intent{{ID: receipt.ID, Token: request.Token, Ref: settle.Ref, Engine: request.Engine, Lease: time.Minute}})
+		errs, err := engine.Given(r.store).RecordIntent(r.Context(), []engine.Intent{{ID: receipt.ID, Token: request.Token, Ref: settle.Ref, Engine: request.Engine, Lease: time.Minute}})
 		r.ok(err)
 		r.ok(errs[0])
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // finding is one result of doctor.
@@ -135,11 +136,11 @@ const doctorQueues = 1000
 
 // examineWork checks that somebody will take every waiting job.
 func examineWork(ctx context.Context, store sluice.Store, client *sluice.Client) ([]finding, error) {
-	holders, err := client.Holders(ctx)
+	holders, err := presence.Holders(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	tasks, err := client.Tasks(ctx)
+	tasks, err := presence.Tasks(ctx, store)
 	if err != nil {
 		return nil, err
 	}
@@ -158,14 +159,14 @@ func examineWork(ctx context.Context, store sluice.Store, client *sluice.Client)
 			Why: "there are more, and each takes a look of its own", Mend: "ask of others by name: sluice queues NAME, sluice why ID",
 		})
 	}
-	served := map[string]map[string]int{sluice.RoleWorker: {}, sluice.RoleDispatcher: {}}
+	served := map[string]map[string]int{presence.RoleWorker: {}, presence.RoleDispatcher: {}}
 	tended := false
 	for _, h := range holders {
 		out = append(out, examineHolder(h)...)
 		if h.Silent() {
 			continue
 		}
-		tended = tended || h.Role == sluice.RoleUpkeep
+		tended = tended || h.Role == presence.RoleUpkeep
 		for _, queue := range h.Queues {
 			if by := served[h.Role]; by != nil {
 				by[queue]++
@@ -212,9 +213,9 @@ func examinePolicy(policy sluice.QueuePolicy) finding {
 // runners names who must serve a queue, how many do, and the command that starts one.
 func runners(q queueRow, served map[string]map[string]int) (who string, serving int, mend string) {
 	if q.Engine != "" {
-		return "dispatcher for the engine " + q.Engine, served[sluice.RoleDispatcher][q.Name], "sluice dispatch " + q.Name + " " + sluice.EngineFlag(q.Engine)
+		return "dispatcher for the engine " + q.Engine, served[presence.RoleDispatcher][q.Name], "sluice dispatch " + q.Name + " " + presence.EngineFlag(q.Engine)
 	}
-	return "worker", served[sluice.RoleWorker][q.Name], "sluice work " + q.Name + " -- COMMAND"
+	return "worker", served[presence.RoleWorker][q.Name], "sluice work " + q.Name + " -- COMMAND"
 }
 
 func examineQueue(q queueRow, served map[string]map[string]int) []finding {

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // enginesAsked is the most queues for which doctor asks engines.
@@ -35,24 +37,24 @@ func (a *app) examineEngines(ctx context.Context, client *sluice.Client, flags e
 			continue
 		}
 		asked++
-		report, err := engines[name].Check(ctx, sluice.TargetOf(q.Name, q.Settings))
-		away[name] = errors.Is(err, sluice.ErrEngineUnavailable)
+		report, err := engines[name].Check(ctx, engine.TargetOf(q.Name, q.Settings))
+		away[name] = errors.Is(err, engine.ErrUnavailable)
 		out = append(out, engineFinding(q, report, err))
 	}
 	return out, nil
 }
 
 // engineFinding turns an engine's answer about a queue into a finding.
-func engineFinding(q sluice.Queue, report sluice.EngineReport, err error) finding {
-	name, target := q.Settings.Engine, sluice.TargetOf(q.Name, q.Settings)
+func engineFinding(q sluice.Queue, report engine.Report, err error) finding {
+	name, target := q.Settings.Engine, engine.TargetOf(q.Name, q.Settings)
 	ill := finding{Check: "engine", Severity: health.SeverityError}
-	c := sluice.Condition{}
+	c := presence.Condition{}
 	switch {
 	case err != nil:
-		c = sluice.EngineCondition(q.Name, name, time.Time{}, "runs can neither be started nor followed", err)
+		c = presence.EngineCondition(q.Name, name, time.Time{}, "runs can neither be started nor followed", err)
 		ill.Why = "the jobs of the queue wait until this is mended"
 	case report.Pollers == 0:
-		c = sluice.NewCondition(sluice.ConditionNoPollers, q.Name, name, time.Time{}, fmt.Sprintf("no worker polls task queue %q of the engine %s", target.TaskQueue, name))
+		c = presence.NewCondition(presence.ConditionNoPollers, q.Name, name, time.Time{}, fmt.Sprintf("no worker polls task queue %q of the engine %s", target.TaskQueue, name))
 		ill.Why = "runs are started and go nowhere; they hold their places in the limits"
 	default:
 		return well("engine", "%s: the engine %s %s answers, and workers poll task queue %s: %d", q.Name, name, report.Version, target.TaskQueue, report.Pollers)

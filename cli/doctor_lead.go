@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // examineTasks checks who leads upkeep and who follows the runs at each engine. tended: some upkeep sends heartbeats.
 // waiting: how much waits for upkeep.
-func examineTasks(tasks []sluice.Task, tended bool, waiting int) []finding {
+func examineTasks(tasks []presence.Task, tended bool, waiting int) []finding {
 	var out []finding
 	for _, task := range tasks {
 		if task.Engine == "" {
@@ -19,7 +19,7 @@ func examineTasks(tasks []sluice.Task, tended bool, waiting int) []finding {
 	return out
 }
 
-func examineUpkeep(lead sluice.Lead, tended bool, waiting int) finding {
+func examineUpkeep(lead presence.Leader, tended bool, waiting int) finding {
 	switch {
 	case lead.Held:
 		return well("upkeep", "%s leads, since %s", lead.Holder, ago(lead.Since))
@@ -37,7 +37,7 @@ func examineUpkeep(lead sluice.Lead, tended bool, waiting int) finding {
 	}
 }
 
-func examineFollowing(task sluice.Task) finding {
+func examineFollowing(task presence.Task) finding {
 	unfollowed, is := task.Unfollowed()
 	switch {
 	case task.Lead.Held:
@@ -54,7 +54,7 @@ func examineFollowing(task sluice.Task) finding {
 
 // examineHolder reports conditions that keep a process from its work; examineTasks reports unfollowed runs. A silent
 // process without jobs is only a note: another may work in its place.
-func examineHolder(h sluice.Holder) []finding {
+func examineHolder(h presence.Holder) []finding {
 	var out []finding
 	for _, c := range h.Conditions {
 		f := finding{
@@ -62,15 +62,15 @@ func examineHolder(h sluice.Holder) []finding {
 			Why: "it does not do that part of its work until this is mended", Mend: c.Mend,
 		}
 		switch c.Kind {
-		case sluice.ConditionUnfollowed:
+		case presence.ConditionUnfollowed:
 			continue
-		case sluice.ConditionNoPollers:
+		case presence.ConditionNoPollers:
 			f.Why = "the runs hold their places in the limits, and never begin"
-		case sluice.ConditionTooOld:
+		case presence.ConditionTooOld:
 			f.Why = "the store refuses all that it does"
-		case sluice.ConditionLost:
+		case presence.ConditionLost:
 			f.Severity, f.Why = health.SeverityWarning, "its jobs do not go on until upkeep takes them back, when their leases have ended"
-		case sluice.ConditionSilent:
+		case presence.ConditionSilent:
 			f.Well, f.Severity, f.Why = true, health.SeverityNote, "it is listed for an hour after it was last heard of"
 		}
 		out = append(out, f)

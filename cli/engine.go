@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
@@ -23,13 +25,13 @@ func (a *app) engineCommand() *cobra.Command {
 
 // engineCheck is the result of checking a queue's engine.
 type engineCheck struct {
-	Queue     string              `json:"queue"`
-	Engine    string              `json:"engine"`
-	Namespace string              `json:"namespace"`
-	Type      string              `json:"type"`
-	TaskQueue string              `json:"task_queue"`
-	Report    sluice.EngineReport `json:"report"`
-	Faults    []string            `json:"faults"`
+	Queue     string        `json:"queue"`
+	Engine    string        `json:"engine"`
+	Namespace string        `json:"namespace"`
+	Type      string        `json:"type"`
+	TaskQueue string        `json:"task_queue"`
+	Report    engine.Report `json:"report"`
+	Faults    []string      `json:"faults"`
 }
 
 func (a *app) engineCheckCommand() *cobra.Command {
@@ -63,22 +65,22 @@ which no worker gets, and terminates it.`,
 	return command
 }
 
-func (a *app) enginesChecked(ctx context.Context, store sluice.Store, engines map[string]sluice.Engine, queues []string, start bool) ([]engineCheck, error) {
+func (a *app) enginesChecked(ctx context.Context, store sluice.Store, engines map[string]engine.Engine, queues []string, start bool) ([]engineCheck, error) {
 	chosen, err := chosenQueues(ctx, store, queues)
 	if err != nil {
 		return nil, err
 	}
 	var checked []engineCheck
 	for _, q := range chosen {
-		engine := engines[q.Settings.Engine]
-		unknown := &sluice.UnknownEngineError{Queue: q.Name, Engine: q.Settings.Engine}
+		runner := engines[q.Settings.Engine]
+		unknown := &engine.UnknownError{Queue: q.Name, Engine: q.Settings.Engine}
 		switch {
-		case engine != nil:
-			checked = append(checked, checkedEngine(ctx, engine, q, start))
+		case runner != nil:
+			checked = append(checked, checkedEngine(ctx, runner, q, start))
 		case len(queues) > 0:
 			return nil, fmt.Errorf("check queue %q: %w", q.Name, unknown)
 		case q.Settings.Engine != "":
-			a.note("%s: not asked: %s; add %s", q.Name, unknown, sluice.EngineFlag(q.Settings.Engine))
+			a.note("%s: not asked: %s; add %s", q.Name, unknown, presence.EngineFlag(q.Settings.Engine))
 		}
 	}
 	return checked, nil
@@ -105,10 +107,10 @@ func chosenQueues(ctx context.Context, store sluice.Store, names []string) ([]sl
 	return chosen, nil
 }
 
-func checkedEngine(ctx context.Context, engine sluice.Engine, q sluice.Queue, start bool) engineCheck {
-	target := sluice.TargetOf(q.Name, q.Settings)
+func checkedEngine(ctx context.Context, runner engine.Engine, q sluice.Queue, start bool) engineCheck {
+	target := engine.TargetOf(q.Name, q.Settings)
 	out := engineCheck{Queue: q.Name, Engine: q.Settings.Engine, Namespace: target.Namespace, Type: target.Type, TaskQueue: target.TaskQueue, Faults: []string{}}
-	report, err := engine.Check(ctx, target)
+	report, err := runner.Check(ctx, target)
 	if err != nil {
 		out.Faults = append(out.Faults, err.Error())
 		return out
@@ -117,24 +119,24 @@ func checkedEngine(ctx context.Context, engine sluice.Engine, q sluice.Queue, st
 	if report.Pollers == 0 {
 		out.Faults = append(out.Faults, "no worker waits at the task queue: runs would be started and go nowhere")
 	}
-	if err := sluice.CheckFollowing(q.Settings, report); err != nil {
+	if err := engine.CheckFollowing(q.Settings, report); err != nil {
 		out.Faults = append(out.Faults, err.Error())
 	}
 	if start {
-		out.Faults = append(out.Faults, triedRun(ctx, engine, target)...)
+		out.Faults = append(out.Faults, triedRun(ctx, runner, target)...)
 	}
 	return out
 }
 
 // triedRun starts a run and ends it.
-func triedRun(ctx context.Context, engine sluice.Engine, target sluice.RunTarget) []string {
-	run := sluice.Run{Job: sluice.NewID(), Generation: 1, Attempt: 1, Payload: []byte("{}"), Delay: time.Hour}
+func triedRun(ctx context.Context, runner engine.Engine, target engine.Target) []string {
+	run := engine.Run{Job: sluice.NewID(), Generation: 1, Attempt: 1, Payload: []byte("{}"), Delay: time.Hour}
 	run.Ref = "sluice-check-" + run.Job.String()
-	if err := engine.Start(ctx, target, []sluice.Run{run})[0]; err != nil {
+	if err := runner.Start(ctx, target, []engine.Run{run})[0]; err != nil {
 		return []string{"a run could not be started: " + err.Error()}
 	}
-	end := engine.Cancel
-	if byForce, can := engine.(sluice.Terminator); can { // a run that is only cancelled would begin for that
+	end := runner.Cancel
+	if byForce, can := runner.(engine.Terminator); can { // a run that is only cancelled would begin for that
 		end = byForce.Terminate
 	}
 	if err := end(ctx, target, []string{run.Ref}, "it was started to check the engine")[0]; err != nil {
@@ -252,7 +254,7 @@ func (a *app) askEngineCommand() *cobra.Command {
 	return command
 }
 
-func (a *app) printRun(job sluice.Job, run sluice.RunOutcome) error {
+func (a *app) printRun(job sluice.Job, run engine.Outcome) error {
 	_, err := fmt.Fprintf(a.stdout, "job %s is %s; its run %s is %s in the engine\n", job.ID, job.State, run.Ref, run.State)
 	for _, line := range []struct{ name, text string }{{"error", run.Error}, {"result", string(run.Result)}} {
 		if err == nil && line.text != "" {

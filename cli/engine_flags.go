@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/temporal"
 )
 
@@ -55,7 +55,7 @@ type engineAt struct {
 }
 
 // open connects to the engines; their servers may still be down. optional: without an address there is no engine.
-func (f *engineFlags) open(optional bool, logger *slog.Logger) (engines map[string]sluice.Engine, done func(), err error) {
+func (f *engineFlags) open(optional bool, logger *slog.Logger) (engines map[string]engine.Engine, done func(), err error) {
 	all, err := f.all(optional)
 	if err != nil {
 		return nil, nil, err
@@ -67,16 +67,16 @@ func (f *engineFlags) open(optional bool, logger *slog.Logger) (engines map[stri
 		}
 	}
 	for _, at := range all {
-		engine, err := at.dial(logger)
+		runner, err := at.dial(logger)
 		if err != nil {
 			done()
 			return nil, nil, fmt.Errorf("engine %q: %w", at.name, err)
 		}
-		opened = append(opened, engine)
+		opened = append(opened, runner)
 		if engines == nil {
-			engines = make(map[string]sluice.Engine)
+			engines = make(map[string]engine.Engine)
 		}
-		engines[at.name] = engine
+		engines[at.name] = runner
 	}
 	return engines, done, nil
 }

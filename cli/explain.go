@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/move"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -159,9 +160,9 @@ func diagnose(command *cobra.Command, err error) (code int, todo string) {
 		return exitTimeout, "the jobs were released and will run again; give the drain more time with --grace"
 	case errors.Is(err, sluice.ErrUnavailable):
 		return exitUnreachable, "check --db (or SLUICE_DB), and that the database is up"
-	case errors.Is(err, sluice.ErrEngineUnavailable):
+	case errors.Is(err, engine.ErrUnavailable):
 		return exitUnreachable, "check --temporal (or SLUICE_TEMPORAL), and that the server is up"
-	case errors.Is(err, sluice.ErrEngineTarget):
+	case errors.Is(err, engine.ErrTarget):
 		return exitFailed, "«sluice engine check» says what is missing; the queue's settings name it"
 	case errors.Is(err, context.DeadlineExceeded):
 		return exitTimeout, "narrow what you ask for, or give it more time with --timeout"

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -210,7 +211,7 @@ func (a *app) deleteCommand(what sluice.Object, outcome string) *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
 				remove := tenancy.Delete
-				if what == sluice.ObjectTier {
+				if what == audit.ObjectTier {
 					remove = tenancy.DeleteTier
 				}
 				if err := remove(ctx, store, args[0], a.act("")); err != nil {

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -67,7 +69,7 @@ func (a *app) auditCommand() *cobra.Command {
 }
 
 // objects are the kinds of things in the audit.
-var objects = []sluice.Object{sluice.ObjectJob, sluice.ObjectQueue, sluice.ObjectTenant, sluice.ObjectTier, sluice.ObjectAlert, sluice.ObjectOperation, sluice.ObjectPolicy, sluice.ObjectAudit}
+var objects = []sluice.Object{audit.ObjectJob, audit.ObjectQueue, audit.ObjectTenant, audit.ObjectTier, audit.ObjectAlert, audit.ObjectOperation, audit.ObjectPolicy, audit.ObjectAudit}
 
 func auditColumns() []column[sluice.AuditEntry] {
 	return []column[sluice.AuditEntry]{
@@ -76,7 +78,7 @@ func auditColumns() []column[sluice.AuditEntry] {
 		{"BY", func(e sluice.AuditEntry) string { return orDash(e.Actor) }, false},
 		{"EVENT", func(e sluice.AuditEntry) string { return string(e.Event) }, false},
 		{"OBJECT", func(e sluice.AuditEntry) string {
-			if e.Object == sluice.ObjectJob {
+			if e.Object == audit.ObjectJob {
 				return "job " + e.JobID.String()
 			}
 			return string(e.Object) + " " + e.Name
@@ -94,7 +96,7 @@ func auditColumns() []column[sluice.AuditEntry] {
 // batchOf describes the outcome of a batch of jobs; empty: the entry is no batch.
 func batchOf(e sluice.AuditEntry) string {
 	var done dispatcher.Cycle
-	if e.Event != sluice.EventBatch || json.Unmarshal(e.After, &done) != nil {
+	if e.Event != audit.EventBatch || json.Unmarshal(e.After, &done) != nil {
 		return ""
 	}
 	text := fmt.Sprintf("%d claimed", done.Claimed)
@@ -116,8 +118,8 @@ func (a *app) holdersCommand() *cobra.Command {
 		Example: "  sluice holders\n  sluice holders -o json",
 		Args:    arguments(0, 0),
 		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				holders, err := client.Holders(ctx)
+			return a.withClient(command.Context(), func(ctx context.Context, store sluice.Store, _ *sluice.Client) error {
+				holders, err := presence.Holders(ctx, store)
 				if err != nil {
 					return err
 				}
@@ -125,15 +127,15 @@ func (a *app) holdersCommand() *cobra.Command {
 					a.note("nobody works; «sluice work QUEUE -- COMMAND» does")
 					return nil
 				}
-				if err := printList(a, holders, func(h sluice.Holder) string { return h.ID }, []column[sluice.Holder]{
-					{"HOLDER", func(h sluice.Holder) string { return h.ID }, false},
-					{"ROLE", func(h sluice.Holder) string { return h.Role }, false},
-					{"QUEUES", func(h sluice.Holder) string { return orDash(strings.Join(h.Queues, ",")) }, false},
-					{"BUSY", func(h sluice.Holder) string { return fmt.Sprintf("%d/%d", h.Busy, h.Slots) }, true},
-					{"TROUBLE", func(h sluice.Holder) string { return orDash(troubleKinds(h)) }, false},
-					{"LEADS", func(h sluice.Holder) string { return orDash(strings.Join(h.Leads, ", ")) }, false},
-					{"STARTED", func(h sluice.Holder) string { return ago(h.Started) }, true},
-					{"SEEN", func(h sluice.Holder) string { return ago(h.Seen) }, true},
+				if err := printList(a, holders, func(h presence.Holder) string { return h.ID }, []column[presence.Holder]{
+					{"HOLDER", func(h presence.Holder) string { return h.ID }, false},
+					{"ROLE", func(h presence.Holder) string { return h.Role }, false},
+					{"QUEUES", func(h presence.Holder) string { return orDash(strings.Join(h.Queues, ",")) }, false},
+					{"BUSY", func(h presence.Holder) string { return fmt.Sprintf("%d/%d", h.Busy, h.Slots) }, true},
+					{"TROUBLE", func(h presence.Holder) string { return orDash(troubleKinds(h)) }, false},
+					{"LEADS", func(h presence.Holder) string { return orDash(strings.Join(h.Leads, ", ")) }, false},
+					{"STARTED", func(h presence.Holder) string { return ago(h.Started) }, true},
+					{"SEEN", func(h presence.Holder) string { return ago(h.Seen) }, true},
 				}); err != nil || a.output != "table" {
 					return err
 				}
@@ -144,7 +146,7 @@ func (a *app) holdersCommand() *cobra.Command {
 }
 
 // troubleKinds names the conditions of a process in words.
-func troubleKinds(h sluice.Holder) string {
+func troubleKinds(h presence.Holder) string {
 	var kinds []string
 	for _, c := range h.Conditions {
 		if kind := strings.ReplaceAll(string(c.Kind), "_", " "); !slices.Contains(kinds, kind) {
@@ -155,7 +157,7 @@ func troubleKinds(h sluice.Holder) string {
 }
 
 // printConditions prints, below the table, each process's conditions and how to fix them.
-func (a *app) printConditions(holders []sluice.Holder) error {
+func (a *app) printConditions(holders []presence.Holder) error {
 	for _, h := range holders {
 		for _, c := range h.Conditions {
 			text := fmt.Sprintf("✖ %s: %s\n", h.ID, c)

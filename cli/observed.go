@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/observe"
 )
 
@@ -68,12 +69,12 @@ func (a *app) observeStore(store sluice.Store, at address) sluice.Store {
 }
 
 // observeEngines decorates engines likewise.
-func (a *app) observeEngines(engines map[string]sluice.Engine) map[string]sluice.Engine {
+func (a *app) observeEngines(engines map[string]engine.Engine) map[string]engine.Engine {
 	all := a.watch.of("")
 	if len(all) == 0 {
 		return engines
 	}
-	decorated := make(map[string]sluice.Engine, len(engines))
+	decorated := make(map[string]engine.Engine, len(engines))
 	for name, engine := range engines {
 		decorated[name] = observe.Engine(engine, name, all...)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/search"
 )
 
@@ -49,7 +50,6 @@ func (a *app) operate(ctx context.Context, s *selection, filter sluice.JobFilter
 		return err
 	}
 	defer a.close(store)
-	client := a.client(store)
 	limited, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	found, err := search.Preview(limited, store, query, samples)
@@ -65,7 +65,7 @@ func (a *app) operate(ctx context.Context, s *selection, filter sluice.JobFilter
 	if op, err = operation.Start(limited, store, op, a.act("requested with «sluice»")); err != nil {
 		return err
 	}
-	a.warnOfNoUpkeep(limited, client)
+	a.warnOfNoUpkeep(limited, store)
 	if s.pace.detach {
 		return a.printBegun(op)
 	}
@@ -109,13 +109,13 @@ func (a *app) printBegun(op operation.Operation) error {
 const upkeepGone = 15 * time.Second
 
 // warnOfNoUpkeep says what to start if nobody carries out operations.
-func (a *app) warnOfNoUpkeep(ctx context.Context, client *sluice.Client) {
-	holders, err := client.Holders(ctx)
+func (a *app) warnOfNoUpkeep(ctx context.Context, store sluice.Store) {
+	holders, err := presence.Holders(ctx, store)
 	if err != nil {
 		return // the next call reports it
 	}
 	for _, h := range holders {
-		if h.Role == sluice.RoleUpkeep && time.Since(h.Seen) < upkeepGone {
+		if h.Role == presence.RoleUpkeep && time.Since(h.Seen) < upkeepGone {
 			return
 		}
 	}

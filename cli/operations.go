@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/operation"
 )
 
@@ -101,7 +102,7 @@ func (a *app) operationGetCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				told, err := client.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectOperation, Name: id.String()})
+				told, err := client.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectOperation, Name: id.String()})
 				if err != nil {
 					return err
 				}
@@ -189,7 +190,7 @@ func (a *app) operationWatchCommand() *cobra.Command {
 				return err
 			}
 			if op.EndedAt.IsZero() {
-				a.warnOfNoUpkeep(ctx, a.client(store))
+				a.warnOfNoUpkeep(ctx, store)
 			}
 			return a.watchOperation(ctx, store, op)
 		},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/changes"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 func (a *app) settingsScheduleCommand() *cobra.Command {
@@ -123,7 +124,7 @@ func planRows(queues []sluice.Queue) []planRow {
 }
 
 // late reports whether upkeep should have applied the change by now.
-func (r planRow) late() bool { return !r.Next.IsZero() && r.now.Sub(r.Next) > sluice.HolderSilence }
+func (r planRow) late() bool { return !r.Next.IsZero() && r.now.Sub(r.Next) > presence.Silence }
 
 func (r planRow) status() string {
 	switch {

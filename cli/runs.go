@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 func (a *app) runsCommand() *cobra.Command {
@@ -35,15 +36,15 @@ flight, and requeued jobs wait for them. Upkeep asks them to end; terminate thos
 const runsPage = 1000
 
 // strayRuns lists the orphan runs of the named queues, or all, with the store's clock.
-func strayRuns(ctx context.Context, store sluice.Store, names []string) (runs []sluice.StrayRun, clock sluice.Queue, err error) {
+func strayRuns(ctx context.Context, store sluice.Store, names []string) (runs []engine.OrphanRun, clock sluice.Queue, err error) {
 	queues, err := chosenQueues(ctx, store, names)
 	if err != nil {
 		return nil, clock, err
 	}
 	for _, q := range queues {
 		clock = q
-		for after := (sluice.StrayRun{}); ; {
-			page, err := store.StrayRuns(ctx, q.Name, after, runsPage)
+		for after := (engine.OrphanRun{}); ; {
+			page, err := engine.Given(store).OrphanRuns(ctx, q.Name, after, runsPage)
 			if err != nil {
 				return nil, clock, err
 			}
@@ -57,20 +58,20 @@ func strayRuns(ctx context.Context, store sluice.Store, names []string) (runs []
 	return runs, clock, nil
 }
 
-func (a *app) printRuns(runs []sluice.StrayRun, clock sluice.Queue) error {
-	return printList(a, runs, func(r sluice.StrayRun) string { return r.JobID.String() }, []column[sluice.StrayRun]{
-		{"JOB", func(r sluice.StrayRun) string { return r.JobID.String() }, false},
-		{"QUEUE", func(r sluice.StrayRun) string { return r.Queue }, false},
-		{"TENANT", func(r sluice.StrayRun) string { return r.Tenant }, false},
-		{"ENGINE", func(r sluice.StrayRun) string { return r.Engine }, false},
-		{"RUN", func(r sluice.StrayRun) string { return r.Ref }, false},
-		{"SINCE", func(r sluice.StrayRun) string { return short(clock.Now.Sub(r.CancelledAt)) }, true},
+func (a *app) printRuns(runs []engine.OrphanRun, clock sluice.Queue) error {
+	return printList(a, runs, func(r engine.OrphanRun) string { return r.JobID.String() }, []column[engine.OrphanRun]{
+		{"JOB", func(r engine.OrphanRun) string { return r.JobID.String() }, false},
+		{"QUEUE", func(r engine.OrphanRun) string { return r.Queue }, false},
+		{"TENANT", func(r engine.OrphanRun) string { return r.Tenant }, false},
+		{"ENGINE", func(r engine.OrphanRun) string { return r.Engine }, false},
+		{"RUN", func(r engine.OrphanRun) string { return r.Ref }, false},
+		{"SINCE", func(r engine.OrphanRun) string { return short(clock.Now.Sub(r.CancelledAt)) }, true},
 		{"UPKEEP", upkeepOfRun, false},
 	})
 }
 
 // upkeepOfRun says what upkeep does about a run.
-func upkeepOfRun(r sluice.StrayRun) string {
+func upkeepOfRun(r engine.OrphanRun) string {
 	switch {
 	case r.Terminate:
 		return "terminates it"

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/api"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
@@ -104,7 +104,7 @@ type server struct {
 	flags   serveFlags
 	at      address
 	log     *event.Log
-	engines map[string]sluice.Engine
+	engines map[string]engine.Engine
 	// receivers are notified of alerts.
 	receivers []alert.Receiver
 

@@ -129,7 +129,7 @@ func TestServeTendsTheStoreAndTellsHowItDoes(t *testing.T) {
 			if status, text := ask(t, s.url+"/healthz"); status != 200 || text != "live\n" {
 				t.Errorf("it lives: %d %s", status, text)
 			}
-			if status, text := ask(t, s.url+"/metrics"); status != 200 || !strings.Contains(text, `sluice_store_call_seconds_count{call="beat"}`) {
+			if status, text := ask(t, s.url+"/metrics"); status != 200 || !strings.Contains(text, `sluice_store_call_seconds_count{call="heartbeat"}`) {
 				t.Errorf("it measures nothing: %d %s", status, text)
 			}
 			var report api.Report

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/internal/near"
 )
@@ -246,7 +247,7 @@ func (a *app) settingsHistoryCommand() *cobra.Command {
 		Args:    arguments(1, 1),
 		RunE: func(command *cobra.Command, args []string) error {
 			return a.withClient(command.Context(), func(ctx context.Context, _ sluice.Store, client *sluice.Client) error {
-				entries, err := client.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: args[0], Limit: 1000})
+				entries, err := client.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: args[0], Limit: 1000})
 				if err != nil {
 					return err
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -69,7 +70,7 @@ func (a *app) tenantsCommand() *cobra.Command {
 	}
 	command.Flags().StringVar(&after, "after", "", "continue after this name")
 	command.Flags().IntVar(&limit, "limit", 100, "most tenants")
-	command.AddCommand(a.setTenantCommand(), a.deleteCommand(sluice.ObjectTenant, "its jobs stay, under the queue's limits"))
+	command.AddCommand(a.setTenantCommand(), a.deleteCommand(audit.ObjectTenant, "its jobs stay, under the queue's limits"))
 	return command
 }
 
@@ -197,7 +198,7 @@ func (a *app) tiersCommand() *cobra.Command {
 		},
 	}
 	command.AddCommand(a.addTierCommand(), a.setTierCommand(), a.presetTiersCommand(),
-		a.deleteCommand(sluice.ObjectTier, "its tenants are then in none"))
+		a.deleteCommand(audit.ObjectTier, "its tenants are then in none"))
 	return command
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/internal/smalldisk"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
@@ -133,7 +134,7 @@ func troublesOfDatabases() []trouble {
 func (s *scene) loseLead() {
 	s.Helper()
 	s.until("nobody leads upkeep", func() bool {
-		leads, err := s.store.Leads(s.Context())
+		leads, err := presence.Given(s.store).Leaders(s.Context())
 		s.ok(err)
 		return len(leads) == 1 && !leads[0].Held
 	})

@@ -9,8 +9,10 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/internal/temporaltest"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // troublesOfEngines are those of Temporal and of the processes that ask it.
@@ -19,20 +21,20 @@ func troublesOfEngines() []trouble {
 		{
 			sees: notStarted, cause: "Temporal is away", asks: "why", says: `the breaker is open: engine temporal: .*connection refused`, mend: "sluice engine check pay --temporal HOST:PORT", alert: "breaker-open", unready: "breaker", log: "connection refused",
 			make: func(s *scene) sluice.ID {
-				return s.pays(s.dial("127.0.0.1:1", temporal.Options{}), sluice.ConditionEngineAway, nil)
+				return s.pays(s.dial("127.0.0.1:1", temporal.Options{}), presence.ConditionEngineAway, nil)
 			},
 		},
 		{
 			sees: notStarted, cause: "the codec server is away", asks: "why", says: `the data converter failed: .*codec server: no route`, mend: "start the codec server", alert: "breaker-open", unready: "breaker", log: "codec server: no route",
 			make: func(s *scene) sluice.ID {
 				codec := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), absentCodec{})
-				return s.pays(s.dial("127.0.0.1:1", temporal.Options{DataConverter: codec}), sluice.ConditionCodec, nil)
+				return s.pays(s.dial("127.0.0.1:1", temporal.Options{DataConverter: codec}), presence.ConditionCodec, nil)
 			},
 		},
 		{
 			sees: notStarted, cause: "the namespace is missing", needs: "temporal", asks: "doctor", says: `✖ engine +queue pay: runs can neither be started nor followed: engine temporal: .*Namespace nowhere is not found`, mend: "run_namespace=NAME", alert: "breaker-open", unready: "breaker", log: "Namespace nowhere is not found",
 			make: func(s *scene) sluice.ID {
-				return s.pays(s.dial(s.temporal(), temporal.Options{}), sluice.ConditionEngineTarget, func(settings *sluice.Settings) { settings.RunNamespace = "nowhere" })
+				return s.pays(s.dial(s.temporal(), temporal.Options{}), presence.ConditionEngineTarget, func(settings *sluice.Settings) { settings.RunNamespace = "nowhere" })
 			},
 		},
 		{
@@ -43,7 +45,7 @@ func troublesOfEngines() []trouble {
 					settings.RunTaskQueue = fmt.Sprintf("nobody-%d", time.Now().UnixNano())
 				})
 				s.becomes(id, func(j sluice.Job) bool { return j.State == sluice.StateDispatched })
-				s.suffers(sluice.RoleUpkeep, sluice.ConditionNoPollers)
+				s.suffers(presence.RoleUpkeep, presence.ConditionNoPollers)
 				return id
 			},
 		},
@@ -63,7 +65,7 @@ func troublesOfEngines() []trouble {
 				s.tend(nil)
 				s.queue("pay", func(settings *sluice.Settings) { settings.Engine = "eu" })
 				s.dispatch(s.dial("127.0.0.1:1", temporal.Options{}), "pay")
-				s.suffers(sluice.RoleDispatcher, sluice.ConditionUnknownEngine)
+				s.suffers(presence.RoleDispatcher, presence.ConditionUnknownEngine)
 				return s.add("pay", 1, sluice.EnqueueOptions{})
 			},
 		},
@@ -103,18 +105,18 @@ func (s *scene) temporal() string {
 	return s.engine
 }
 
-func (s *scene) dial(address string, options temporal.Options) map[string]sluice.Engine {
+func (s *scene) dial(address string, options temporal.Options) map[string]engine.Engine {
 	s.Helper()
 	options.Logger = s.logger
 	options.Timeout = 2 * time.Second
-	engine, err := temporal.Dial(temporal.Server{Address: address}, options)
+	runner, err := temporal.Dial(temporal.Server{Address: address}, options)
 	s.ok(err)
-	s.Cleanup(func() { _ = engine.Close() })
-	return map[string]sluice.Engine{"temporal": engine}
+	s.Cleanup(func() { _ = runner.Close() })
+	return map[string]engine.Engine{"temporal": runner}
 }
 
 // pays has a dispatcher and an upkeep work on a queue with an engine until the dispatcher has a condition.
-func (s *scene) pays(engines map[string]sluice.Engine, kind sluice.ConditionKind, change func(*sluice.Settings)) sluice.ID {
+func (s *scene) pays(engines map[string]engine.Engine, kind presence.ConditionKind, change func(*sluice.Settings)) sluice.ID {
 	s.Helper()
 	s.open()
 	s.queue("pay", func(settings *sluice.Settings) {
@@ -127,7 +129,7 @@ func (s *scene) pays(engines map[string]sluice.Engine, kind sluice.ConditionKind
 	s.tend(engines)
 	s.dispatch(engines)
 	if kind != "" {
-		s.suffers(sluice.RoleDispatcher, kind)
+		s.suffers(presence.RoleDispatcher, kind)
 	}
 	return id
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -21,7 +22,7 @@ func troublesOfOrder() []trouble {
 				id := s.add("mail", 3, sluice.EnqueueOptions{})
 				s.work("mail", untilTheEnd)
 				s.until("both slots are told to be busy", func() bool {
-					return s.told(func(h sluice.Holder) bool { return h.Role == sluice.RoleWorker && h.Busy == 2 })
+					return s.told(func(h presence.Holder) bool { return h.Role == presence.RoleWorker && h.Busy == 2 })
 				})
 				return s.waiting("mail", id)
 			},

@@ -22,7 +22,9 @@ import (
 	"github.com/sluice-queue/sluice/api"
 	"github.com/sluice-queue/sluice/cli"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -221,16 +223,16 @@ func (s *scene) start(run func(context.Context) error) {
 }
 
 // tend runs an upkeep, which leads.
-func (s *scene) tend(engines map[string]sluice.Engine) {
+func (s *scene) tend(engines map[string]engine.Engine) {
 	s.Helper()
 	u := s.upkeep(engines)
 	s.until("upkeep leads and beats", func() bool {
 		status := u.Status()
-		return len(status.Tasks) > 0 && !status.Beaten.IsZero()
+		return len(status.Tasks) > 0 && !status.Heartbeat.IsZero()
 	})
 }
 
-func (s *scene) upkeep(engines map[string]sluice.Engine) *upkeep.Upkeep {
+func (s *scene) upkeep(engines map[string]engine.Engine) *upkeep.Upkeep {
 	u := upkeep.New(s.store, upkeep.Options{Interval: 50 * time.Millisecond, Engines: engines, Logger: s.logger})
 	s.checks = append(s.checks, api.Beats("upkeep", u.Status))
 	s.start(u.Run)
@@ -238,7 +240,7 @@ func (s *scene) upkeep(engines map[string]sluice.Engine) *upkeep.Upkeep {
 }
 
 // dispatch runs a dispatcher.
-func (s *scene) dispatch(engines map[string]sluice.Engine, queues ...string) {
+func (s *scene) dispatch(engines map[string]engine.Engine, queues ...string) {
 	d := dispatcher.New(s.store, dispatcher.Options{Engines: engines, Queues: queues, Poll: 50 * time.Millisecond, Logger: s.logger, Drain: time.Second})
 	s.checks = append(s.checks, api.Untroubled("breaker", d.Status))
 	s.start(d.Run)
@@ -255,15 +257,15 @@ func (s *scene) workAt(store sluice.Store, queue string, handler worker.Handler[
 	w := worker.New(store, worker.Options{Slots: 2, Poll: 50 * time.Millisecond, Logger: s.logger, Drain: 100 * time.Millisecond})
 	worker.Handle(w, sluice.QueueOf[json.RawMessage](queue), handler, worker.QueueOptions{})
 	s.start(w.Run)
-	s.until("the worker beats", func() bool { return s.told(func(h sluice.Holder) bool { return h.Role == sluice.RoleWorker }) })
+	s.until("the worker beats", func() bool { return s.told(func(h presence.Holder) bool { return h.Role == presence.RoleWorker }) })
 }
 
 func nothing(context.Context, *worker.Job[json.RawMessage]) error { return nil }
 
 // told reports whether a process of some kind beats.
-func (s *scene) told(is func(sluice.Holder) bool) bool {
+func (s *scene) told(is func(presence.Holder) bool) bool {
 	s.Helper()
-	holders, err := s.store.Holders(s.Context())
+	holders, err := presence.Given(s.store).Holders(s.Context())
 	s.ok(err)
 	for _, h := range holders {
 		if is(h) {
@@ -274,10 +276,10 @@ func (s *scene) told(is func(sluice.Holder) bool) bool {
 }
 
 // suffers waits until a process of a role has a condition.
-func (s *scene) suffers(role string, kind sluice.ConditionKind) {
+func (s *scene) suffers(role string, kind presence.ConditionKind) {
 	s.Helper()
 	s.until("a "+role+" is "+string(kind), func() bool {
-		return s.told(func(h sluice.Holder) bool {
+		return s.told(func(h presence.Holder) bool {
 			for _, c := range h.Conditions {
 				if h.Role == role && c.Kind == kind {
 					return true
@@ -310,8 +312,8 @@ func (s *scene) until(what string, is func() bool) {
 // claim claims a job as a worker that is killed right then.
 func (s *scene) claim(queue string, lease time.Duration) sluice.ID {
 	s.Helper()
-	holder := sluice.NewHolderID()
-	s.ok(s.store.Beat(s.Context(), sluice.Holder{ID: holder, Role: sluice.RoleWorker, Queues: []string{queue}, Slots: 1, Busy: 1}))
+	holder := presence.NewID()
+	s.ok(presence.Given(s.store).Heartbeat(s.Context(), presence.Holder{ID: holder, Role: presence.RoleWorker, Queues: []string{queue}, Slots: 1, Busy: 1}))
 	claimed, err := s.store.Claim(s.Context(), sluice.ClaimRequest{Queue: queue, Limit: 1, Holder: holder, Lease: lease, Token: sluice.NewToken()})
 	s.ok(err)
 	if len(claimed.Jobs) != 1 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -46,7 +47,7 @@ func troublesOfWork() []trouble {
 				s.open()
 				s.tend(nil)
 				worker := start(s.T, s.db, "work", "mail", "--", "true")
-				s.until("the worker beats", func() bool { return s.told(func(h sluice.Holder) bool { return h.Role == sluice.RoleWorker }) })
+				s.until("the worker beats", func() bool { return s.told(func(h presence.Holder) bool { return h.Role == presence.RoleWorker }) })
 				s.kill(worker)
 				s.silence()
 				return s.add("mail", 1, sluice.EnqueueOptions{})
@@ -57,7 +58,7 @@ func troublesOfWork() []trouble {
 			make: func(s *scene) sluice.ID {
 				s.open()
 				worker := start(s.T, s.db, "work", "mail", "--poll", "100ms", "--", "true")
-				s.until("the worker beats", func() bool { return s.told(func(h sluice.Holder) bool { return h.Role == sluice.RoleWorker }) })
+				s.until("the worker beats", func() bool { return s.told(func(h presence.Holder) bool { return h.Role == presence.RoleWorker }) })
 				s.sql("insert into sluice_migration values (99, 'future', 'x', 99, cast(1000000 * unixepoch('subsec') as integer))")
 				_, _ = s.log.Write([]byte(worker.finds(s.T, "(.*program too old for the schema.*)")))
 				s.kill(worker)
@@ -198,6 +199,9 @@ func troublesOfWork() []trouble {
 
 // unrenewed is a store that takes no renewals: a worker renews leases itself, however long the job takes.
 type unrenewed struct{ sluice.Store }
+
+// Unwrap returns the decorated store.
+func (s unrenewed) Unwrap() sluice.Store { return s.Store }
 
 func (unrenewed) Renew(context.Context, []sluice.Renewal) ([]sluice.ID, error) {
 	return nil, sluice.ErrUnavailable

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // The classes of failures: what kind of end a job came to, as far as the text of its error says so. Where a handler's own
@@ -89,7 +89,7 @@ func ownClass(text string) (class, rest string) {
 			return own.class, strings.TrimLeft(after, ": ")
 		}
 	}
-	if strings.Contains(text, sluice.ErrEngineRefused.Error()) || strings.HasPrefix(text, sluice.ErrRefTaken.Error()) {
+	if strings.Contains(text, engine.ErrRefused.Error()) || strings.HasPrefix(text, engine.ErrRefTaken.Error()) {
 		return ClassRefused, text
 	}
 	return "", text

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 func TestFailuresAreClassedAndNormalised(t *testing.T) {
@@ -23,11 +24,11 @@ func TestFailuresAreClassedAndNormalised(t *testing.T) {
 		{"panic: runtime error: index out of range [5] with length 3", "panic", "runtime error: index out of range [<n>] with length <n>"},
 		{"panic: runtime error: invalid memory address or nil pointer dereference", "panic", "runtime error: invalid memory address or nil pointer dereference"},
 		{"attempt timed out after 15m0s: context deadline exceeded", "timeout", "<duration>: context deadline exceeded"},
-		{sluice.PoisonError(5), "poison", "<n> holders were lost while they ran it"},
+		{storing.PoisonError(5), "poison", "<n> holders were lost while they ran it"},
 		{"the run failed: bank said no", "run failed", "bank said no"},
 		{"the run timed out: timed out: the run took longer than its timeout", "run timed out", "timed out: the run took longer than its timeout"},
 		{"the run terminated: terminated by ada@host: too old", "run failed", "terminated by ada@host: too old"},
-		{sluice.ResolvedError(sluice.Act{By: "ada", Reason: "the bank has no payment 17"}), "resolved", "the bank has no payment <n>"},
+		{storing.ResolvedError(sluice.Act{By: "ada", Reason: "the bank has no payment 17"}), "resolved", "the bank has no payment <n>"},
 		{"start \"pay-17\": refused by the engine: blob of 3000000 bytes is too large", "refused", "start <text>: refused by the engine: blob of <n> bytes is too large"},
 		{"the ref is taken by another run: pay-17", "refused", "the ref is taken by another run: pay-<n>"},
 		{"invalid payload: it does not fit main.payment: json: cannot unmarshal string into Go struct field payment.cents of type int64", "payload", "it does not fit main.payment: json: cannot unmarshal string into Go struct field payment.cents of type int<n>"},

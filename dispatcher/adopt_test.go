@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -44,7 +45,7 @@ func TestRunOfAJobThatTheStoreHasLostIsAdoptedByItsTwin(t *testing.T) {
 				b.want(sluice.StateDispatched, 1)
 				b.lose(byKey)
 				if c.ends {
-					b.engine.end(sluice.RunCompleted)
+					b.engine.end(engine.Completed)
 				}
 				b.wait(c.later)
 				twin, err := b.client.Enqueue(b.Context(), sluice.NewJob{Queue: "payment", Payload: []byte(c.twin), EnqueueOptions: sluice.EnqueueOptions{Key: "invoice-7"}})
@@ -59,13 +60,13 @@ func TestRunOfAJobThatTheStoreHasLostIsAdoptedByItsTwin(t *testing.T) {
 				if c.cancel {
 					b.cancel(twin.ID)
 				} else if c.want != sluice.StateDead {
-					b.engine.end(sluice.RunCompleted)
+					b.engine.end(engine.Completed)
 				}
 				b.wait(time.Minute)
 				if job := b.job(twin.ID); job.State != c.want {
 					b.Errorf("the job is %s: %s", job.State, job.Error)
 				}
-				if state := b.engine.state("pay-invoice-7"); c.cancel && state != sluice.RunCancelled {
+				if state := b.engine.state("pay-invoice-7"); c.cancel && state != engine.Cancelled {
 					b.Errorf("its run is %s", state)
 				}
 				if b.engine.most() != 1 || len(b.engine.refs()) != 1 {
@@ -82,12 +83,12 @@ func TestRunOfAJobThatTheStoreKnowsIsNobodyElses(t *testing.T) {
 		b.enqueue(1, sluice.EnqueueOptions{Key: "invoice-7"})
 		b.run(1)
 		b.wait(2 * time.Second)
-		b.engine.end(sluice.RunCompleted)
+		b.engine.end(engine.Completed)
 		b.wait(5 * time.Second)
 		b.want(sluice.StateCompleted, 1)
 		again := b.enqueue(1, sluice.EnqueueOptions{Key: "invoice-7"})[0] // its key is free again
 		b.wait(5 * time.Second)
-		if job := b.job(again); job.State != sluice.StateDead || !strings.Contains(job.Error, sluice.ErrRefTaken.Error()) {
+		if job := b.job(again); job.State != sluice.StateDead || !strings.Contains(job.Error, engine.ErrRefTaken.Error()) {
 			b.Errorf("the job is %s: %s", job.State, job.Error)
 		}
 	})
@@ -105,7 +106,7 @@ func TestTwinWhoseDispatcherDiedIsGivenItsRunByUpkeep(t *testing.T) {
 		b.run(1)
 		b.wait(2 * time.Minute)
 		b.want(sluice.StateDispatched, 1)
-		b.engine.end(sluice.RunCompleted)
+		b.engine.end(engine.Completed)
 		b.wait(time.Minute)
 		b.want(sluice.StateCompleted, 1)
 	})

@@ -5,14 +5,16 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // poison answers nothing for one job, and starts the runs of all others.
 func (e *scripted) poison(id sluice.ID, asked *int) {
-	e.say(func(run sluice.Run) (error, bool) {
+	e.say(func(run engine.Run) (error, bool) {
 		if run.Job == id {
 			*asked++
-			return sluice.ErrEngineUnavailable, false
+			return engine.ErrUnavailable, false
 		}
 		return nil, true
 	})
@@ -32,7 +34,7 @@ func TestJobWhoseStartIsNeverAnsweredIsSetAside(t *testing.T) {
 			b.wait(6 * time.Second)
 			b.want(sluice.StateDispatched, 5*(i+1))
 		}
-		if trouble := b.trouble(sluice.RoleDispatcher); trouble != "" {
+		if trouble := b.trouble(presence.RoleDispatcher); trouble != "" {
 			b.Errorf("the dispatcher says %q although its engine works", trouble)
 		}
 		before := asked
@@ -59,10 +61,10 @@ func TestManyStartsThatAreNeverAnsweredHoldUpNoOther(t *testing.T) {
 		b.engine.report.Retention = 24 * time.Hour
 		b.enqueue(200, sluice.EnqueueOptions{})
 		lost := make(map[sluice.ID]bool)
-		b.engine.say(func(run sluice.Run) (error, bool) {
+		b.engine.say(func(run engine.Run) (error, bool) {
 			if run.Job[15]%4 == 0 {
 				lost[run.Job] = true
-				return sluice.ErrEngineUnavailable, false
+				return engine.ErrUnavailable, false
 			}
 			return nil, true
 		})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/stat"
 )
@@ -80,9 +81,9 @@ func (d *Dispatcher) ask(work context.Context, l *lane, q sluice.Queue, holds []
 
 // askAt has runs started at one engine.
 func (d *Dispatcher) askAt(work context.Context, l *lane, q sluice.Queue, where string, holds []*hold) []error {
-	name, target := sluice.TargetAt(l.queue, q.Settings, where)
+	name, target := engine.TargetAt(l.queue, q.Settings, where)
 	now := d.settings.Now()
-	runs := make([]sluice.Run, len(holds))
+	runs := make([]engine.Run, len(holds))
 	for i, h := range holds {
 		h.run.Delay = delayOf(h.claim, q.Settings, now)
 		h.run.Begin = func() error { return d.begin(work, l, h) }
@@ -92,7 +93,7 @@ func (d *Dispatcher) askAt(work context.Context, l *lane, q sluice.Queue, where 
 	}
 	errs := d.options.Engines[name].Start(work, target, runs)
 	for i, h := range holds {
-		if errors.Is(errs[i], sluice.ErrRefTaken) && h.run.Work != "" {
+		if errors.Is(errs[i], engine.ErrRefTaken) && h.run.Work != "" {
 			errs[i] = d.adopt(work, q, target, name, h, errs[i])
 		}
 		if errs[i] != nil {
@@ -148,11 +149,11 @@ func delayOf(c *sluice.Claim, s sluice.Settings, now time.Time) time.Duration {
 // usable reports whether an answer shows a usable engine: the engine took the run, refused only this run, or is
 // busy.
 func usable(answer error) bool {
-	return answer == nil || errors.Is(answer, sluice.ErrEngineRefused) || errors.Is(answer, sluice.ErrRefTaken) || errors.Is(answer, sluice.ErrEngineBusy)
+	return answer == nil || errors.Is(answer, engine.ErrRefused) || errors.Is(answer, engine.ErrRefTaken) || errors.Is(answer, engine.ErrBusy)
 }
 
 // notAsked reports whether an answer states that the engine never received the request.
-func notAsked(h *hold, answer error) bool { return errors.Is(answer, sluice.ErrNotAsked) && !h.begun }
+func notAsked(h *hold, answer error) bool { return errors.Is(answer, engine.ErrNotAsked) && !h.begun }
 
 // decide sets the settlement of a job by its engine's answer. Without a settlement, the dispatcher holds the
 // job and asks again, because the run may have started. After such a doubt, a later answer that nothing starts
@@ -160,13 +161,13 @@ func notAsked(h *hold, answer error) bool { return errors.Is(answer, sluice.ErrN
 func (d *Dispatcher) decide(h *hold, answer error, worked bool) {
 	out := &sluice.Settlement{ID: h.claim.ID, Token: h.claim.Token, Holder: d.holder.ID, Claim: h.claim}
 	ours, isOurs := errors.AsType[*notBegun](answer)
-	busy := errors.Is(answer, sluice.ErrEngineBusy) || errors.Is(answer, sluice.ErrEngineTarget)
+	busy := errors.Is(answer, engine.ErrBusy) || errors.Is(answer, engine.ErrTarget)
 	switch {
 	case answer == nil:
 		out.Event, out.Reason = sluice.EventDispatch, h.adopted
-	case errors.Is(answer, sluice.ErrRefTaken), errors.Is(answer, sluice.ErrEngineRefused) && !h.doubtful:
+	case errors.Is(answer, engine.ErrRefTaken), errors.Is(answer, engine.ErrRefused) && !h.doubtful:
 		out.Event, out.Error, out.Reason = sluice.EventBury, answer.Error(), "the engine refused the run for good: "+sluice.Brief(answer.Error())
-	case errors.Is(answer, sluice.ErrEngineRefused):
+	case errors.Is(answer, engine.ErrRefused):
 		h.lost = "refused, after an answer that left open whether its run was started; upkeep decides"
 		return
 	case h.doubtful && notAsked(h, answer), isOurs && ours.stays:

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/step"
 )
@@ -159,7 +161,7 @@ func (d *Dispatcher) take(work context.Context, l *lane, q sluice.Queue, limit i
 	d.log.Tell(event.JobsClaimed, l.queue, "jobs", len(claimed.Jobs))
 	holds = make([]*hold, len(claimed.Jobs))
 	for i, c := range claimed.Jobs {
-		holds[i] = &hold{claim: c, run: sluice.RunOf(c, q.Settings), lease: q.Settings.Lease, asked: asked, renewed: asked, fresh: true}
+		holds[i] = &hold{claim: c, run: engine.RunOf(c, q.Settings), lease: q.Settings.Lease, asked: asked, renewed: asked, fresh: true}
 	}
 	holds, err = d.intend(work, l, q, holds)
 	return holds, wait, err
@@ -178,12 +180,12 @@ func (d *Dispatcher) waitFor(claimed sluice.Claimed, limit int) time.Duration {
 
 // intend records runs in the store before any engine is asked for them. Lost claims are left out.
 func (d *Dispatcher) intend(work context.Context, l *lane, q sluice.Queue, holds []*hold) ([]*hold, error) {
-	intents := make([]sluice.Intent, len(holds))
+	intents := make([]engine.Intent, len(holds))
 	for i, h := range holds {
-		h.claim.Ref, h.claim.Engine = h.run.Ref, sluice.EngineOf(q.Settings)
-		intents[i] = sluice.Intent{ID: h.claim.ID, Token: h.claim.Token, Ref: h.run.Ref, Engine: h.claim.Engine, Lease: h.lease}
+		h.claim.Ref, h.claim.Engine = h.run.Ref, engine.Location(q.Settings)
+		intents[i] = engine.Intent{ID: h.claim.ID, Token: h.claim.Token, Ref: h.run.Ref, Engine: h.claim.Engine, Lease: h.lease}
 	}
-	errs, err := d.store.Intend(work, intents)
+	errs, err := engine.Given(d.store).RecordIntent(work, intents)
 	if err != nil {
 		// The store may or may not have recorded the runs. No engine was asked, so upkeep finds no run of them.
 		d.begun.Gone(holds[0].claim.Token, len(holds))
@@ -251,12 +253,12 @@ func (d *Dispatcher) note(work context.Context, l *lane, done Cycle) {
 		d.failed(work, "tell the audit of a batch", l.queue, err)
 		return
 	}
-	d.tellAudit(work, l, sluice.AuditEntry{Event: sluice.EventBatch, After: counts})
+	d.tellAudit(work, l, sluice.AuditEntry{Event: audit.EventBatch, After: counts})
 }
 
 // tellAudit records an event of a queue in the audit.
 func (d *Dispatcher) tellAudit(work context.Context, l *lane, entry sluice.AuditEntry) {
-	entry.Object, entry.Name, entry.Actor = sluice.ObjectQueue, l.queue, d.holder.ID
+	entry.Object, entry.Name, entry.Actor = audit.ObjectQueue, l.queue, d.holder.ID
 	if err := d.store.Note(work, []sluice.AuditEntry{entry}); err != nil {
 		d.log.Tell(event.NotNoted, l.queue, "event", entry.Event, "error", err)
 	}

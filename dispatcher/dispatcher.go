@@ -21,17 +21,19 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/began"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/pause"
 	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // Options adjust a [Dispatcher]. Engines is required; zero values of the other fields work.
 type Options struct {
 	// Engines are the engines to hand jobs to, by the names used in the queues' setting `engine`.
-	Engines map[string]sluice.Engine
+	Engines map[string]engine.Engine
 	// Queues limits the dispatcher to these queues. Default: all queues that name one of the engines.
 	Queues []string
 	// Batch is the most jobs that one claim takes, unless the queue's own setting applies. Default 500.
@@ -62,7 +64,7 @@ type Dispatcher struct {
 	log      *event.Log
 	tenants  *event.Tenants
 	pauses   *pause.Looker
-	holder   sluice.Holder
+	holder   presence.Holder
 
 	mu    sync.Mutex
 	begun began.Tally // for queues with a rate
@@ -83,11 +85,11 @@ func New(store sluice.Store, options Options) *Dispatcher {
 	options.Logger = scrubbed.Logger(options.Logger, options.Scrub)
 	options.Engines = scrubbed.Engines(options.Engines, options.Scrub)
 	store = scrubbed.Store(store, options.Scrub)
-	holder := sluice.NewHolderID()
+	holder := presence.NewID()
 	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	return &Dispatcher{
 		store: store, options: options, wrong: wrong, settings: sluice.NewLiveSettings(store, sluice.LiveOptions{Logger: options.Logger}),
-		log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), holder: sluice.Holder{ID: holder, Role: sluice.RoleDispatcher},
+		log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), holder: presence.Holder{ID: holder, Role: presence.RoleDispatcher},
 		lanes: make(map[string]*lane), inUse: make(map[string]bool),
 	}
 }
@@ -167,7 +169,7 @@ func (d *Dispatcher) refuseUnknown(q sluice.Queue) {
 	if len(d.options.Queues) == 0 || served {
 		return
 	}
-	unknown := &sluice.UnknownEngineError{Queue: q.Name, Engine: q.Settings.Engine}
+	unknown := &engine.UnknownError{Queue: q.Name, Engine: q.Settings.Engine}
 	if d.lane(q.Name).refuse(unknown) {
 		d.log.Tell(event.DispatchRefused, q.Name, "error", unknown)
 	}
@@ -234,14 +236,14 @@ func (d *Dispatcher) finish(ctx, work context.Context, l *lane) {
 
 // Once does one cycle of a queue: it claims due jobs, up to a batch, and hands them to their engine. Use Once
 // with a schedule of your own; [Dispatcher.Run] repeats cycles by itself. If runs could not be followed safely,
-// the error says why: see [sluice.CheckFollowing].
+// the error says why: see [engine.CheckFollowing].
 func (d *Dispatcher) Once(ctx context.Context, queue string) (Cycle, error) {
 	q, err := d.settings.Queue(ctx, queue)
 	if err != nil {
 		return Cycle{}, err
 	}
 	if _, known := d.options.Engines[q.Settings.Engine]; !known {
-		return Cycle{}, &sluice.UnknownEngineError{Queue: queue, Engine: q.Settings.Engine}
+		return Cycle{}, &engine.UnknownError{Queue: queue, Engine: q.Settings.Engine}
 	}
 	work := context.WithoutCancel(ctx)
 	d.mu.Lock()
@@ -294,7 +296,7 @@ func (d *Dispatcher) leave(ctx context.Context) error {
 		d.tellBegun(ctx, 0)
 	}
 	d.log.Tell(event.DispatcherStopped, "", "jobs", d.held())
-	if err := d.store.Leave(ctx, d.holder.ID); err != nil {
+	if err := presence.Given(d.store).Deregister(ctx, d.holder.ID); err != nil {
 		d.log.Tell(event.NotForgotten, "", "error", err)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -80,7 +81,7 @@ func (b *bank) enqueue(n int, options sluice.EnqueueOptions) []sluice.ID {
 // dispatch dispatches until ctx ends.
 func (b *bank) dispatch(ctx context.Context) {
 	go func() {
-		_ = dispatcher.New(b.store, dispatcher.Options{Engines: map[string]sluice.Engine{"temporal": b.engine}, Logger: quiet}).Run(ctx)
+		_ = dispatcher.New(b.store, dispatcher.Options{Engines: map[string]engine.Engine{"temporal": b.engine}, Logger: quiet}).Run(ctx)
 	}()
 }
 
@@ -89,7 +90,7 @@ func (b *bank) run(dispatchers int) {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.Context())
 	b.stop = stop
-	engines := map[string]sluice.Engine{"temporal": b.engine}
+	engines := map[string]engine.Engine{"temporal": b.engine}
 	for range dispatchers {
 		go func() { _ = dispatcher.New(b.store, dispatcher.Options{Engines: engines, Logger: quiet}).Run(ctx) }()
 	}
@@ -149,7 +150,7 @@ func TestDueJobsAreDispatchedAndFollowedToTheirEnd(t *testing.T) {
 				b.Errorf("the run is called %s", job.Ref)
 			}
 		}
-		b.engine.end(sluice.RunCompleted)
+		b.engine.end(engine.Completed)
 		b.wait(4 * time.Second)
 		b.want(sluice.StateCompleted, 3)
 		if job := b.job(ids[0]); string(job.Result) != `"done"` {
@@ -168,7 +169,7 @@ func TestRunWhoseResultIsTooLargeCompletesItsJobWithoutIt(t *testing.T) {
 		b.run(1)
 		b.wait(3 * time.Second)
 		b.engine.result = strings.Repeat("1", sluice.MaxResultBytes+1)
-		b.engine.end(sluice.RunCompleted)
+		b.engine.end(engine.Completed)
 		b.wait(4 * time.Second)
 		if job := b.job(ids[0]); job.State != sluice.StateCompleted || job.Result != nil {
 			b.Errorf("the job is %s, with a result of %d bytes", job.State, len(job.Result))
@@ -195,9 +196,9 @@ func TestJobClaimedAheadIsDelayedByItsEngineUntilItIsDue(t *testing.T) {
 func TestRunThatTheEngineRefusesBuriesItsJobAlone(t *testing.T) {
 	inBank(t, func(b *bank) {
 		ids := b.enqueue(5, sluice.EnqueueOptions{})
-		b.engine.say(func(run sluice.Run) (error, bool) {
+		b.engine.say(func(run engine.Run) (error, bool) {
 			if run.Job == ids[2] {
-				return sluice.ErrEngineRefused, false
+				return engine.ErrRefused, false
 			}
 			return nil, true
 		})
@@ -213,7 +214,7 @@ func TestRunThatTheEngineRefusesBuriesItsJobAlone(t *testing.T) {
 func TestAnswerThatIsLostStartsNoSecondRun(t *testing.T) {
 	inBank(t, func(b *bank) {
 		ids := b.enqueue(10, sluice.EnqueueOptions{})
-		b.engine.say(always(sluice.ErrEngineUnavailable, true))
+		b.engine.say(always(engine.ErrUnavailable, true))
 		b.run(2)
 		b.wait(2 * time.Second)
 		b.want(sluice.StateDispatched, 0)
@@ -231,7 +232,7 @@ func TestOutageCostsNoAttemptsAndWorkGoesOnWithinAProbe(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.set(func(s *sluice.Settings) { s.Batch = 10 })
 		ids := b.enqueue(100, sluice.EnqueueOptions{})
-		b.engine.say(always(sluice.ErrEngineUnavailable, false))
+		b.engine.say(always(engine.ErrUnavailable, false))
 		b.run(1)
 		b.wait(10 * time.Minute)
 		if held := b.count(sluice.StateClaimed); held > 10 {
@@ -251,7 +252,7 @@ func TestOutageCostsNoAttemptsAndWorkGoesOnWithinAProbe(t *testing.T) {
 func TestWhatABusyEngineHasNoRoomForWaitsAgainUncounted(t *testing.T) {
 	inBank(t, func(b *bank) {
 		ids := b.enqueue(4, sluice.EnqueueOptions{})
-		b.engine.say(always(sluice.ErrEngineBusy, false))
+		b.engine.say(always(engine.ErrBusy, false))
 		b.run(1)
 		b.wait(5 * time.Second)
 		b.want(sluice.StateDispatched, 0)
@@ -267,10 +268,10 @@ func TestWhatABusyEngineHasNoRoomForWaitsAgainUncounted(t *testing.T) {
 func TestBusyAfterADoubtSaysNothingOfBefore(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.enqueue(1, sluice.EnqueueOptions{})
-		b.engine.say(always(sluice.ErrEngineUnavailable, true))
+		b.engine.say(always(engine.ErrUnavailable, true))
 		b.run(1)
 		b.wait(2 * time.Second)
-		b.engine.say(always(sluice.ErrEngineBusy, false))
+		b.engine.say(always(engine.ErrBusy, false))
 		b.wait(30 * time.Second)
 		b.want(sluice.StateClaimed, 1)
 		b.engine.say(nil)
@@ -291,7 +292,7 @@ func TestRunIsAskedForWhereItWasIntended(t *testing.T) {
 			inBank(t, func(b *bank) {
 				b.set(func(s *sluice.Settings) { s.RunNamespace = "old" })
 				b.enqueue(3, sluice.EnqueueOptions{})
-				b.engine.say(always(sluice.ErrEngineUnavailable, true))
+				b.engine.say(always(engine.ErrUnavailable, true))
 				b.run(1)
 				b.wait(2 * time.Second)
 				b.set(move)
@@ -311,7 +312,7 @@ func TestRunIsAskedForWhereItWasIntended(t *testing.T) {
 func TestMissingTargetHandsJobsBackAndStopsTheQueue(t *testing.T) {
 	inBank(t, func(b *bank) {
 		ids := b.enqueue(50, sluice.EnqueueOptions{})
-		b.engine.say(always(sluice.ErrEngineTarget, false))
+		b.engine.say(always(engine.ErrTarget, false))
 		b.run(1)
 		b.wait(time.Minute)
 		b.want(sluice.StateQueued, 50)
@@ -330,23 +331,23 @@ func TestMissingTargetHandsJobsBackAndStopsTheQueue(t *testing.T) {
 func TestWhatADeadDispatcherHeldIsAskedFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		asked bool
-		then  sluice.RunState
+		then  engine.State
 		want  sluice.State
 	}{
 		"it had not asked for the run":            {false, "", sluice.StateDispatched},
-		"the run is under way":                    {true, sluice.RunRunning, sluice.StateDispatched},
-		"the run has ended well":                  {true, sluice.RunCompleted, sluice.StateCompleted},
-		"the run has failed":                      {true, sluice.RunFailed, sluice.StateDead},
-		"the run was terminated by a person":      {true, sluice.RunTerminated, sluice.StateDead},
-		"the run was cancelled by a person":       {true, sluice.RunCancelled, sluice.StateDead},
-		"the ref is that of somebody else's run":  {true, sluice.RunForeign, sluice.StateDead},
-		"the run took longer than it was allowed": {true, sluice.RunTimedOut, sluice.StateDead},
+		"the run is under way":                    {true, engine.Running, sluice.StateDispatched},
+		"the run has ended well":                  {true, engine.Completed, sluice.StateCompleted},
+		"the run has failed":                      {true, engine.Failed, sluice.StateDead},
+		"the run was terminated by a person":      {true, engine.Terminated, sluice.StateDead},
+		"the run was cancelled by a person":       {true, engine.Cancelled, sluice.StateDead},
+		"the ref is that of somebody else's run":  {true, engine.Foreign, sluice.StateDead},
+		"the run took longer than it was allowed": {true, engine.TimedOut, sluice.StateDead},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBank(t, func(b *bank) {
 				id := b.enqueue(1, sluice.EnqueueOptions{})[0]
 				b.abandon(c.asked)
-				if c.asked && c.then != sluice.RunRunning {
+				if c.asked && c.then != engine.Running {
 					b.engine.end(c.then)
 				}
 				b.run(1)
@@ -378,13 +379,13 @@ func (b *bank) abandonAs(asked bool, change func(*sluice.Settings)) {
 		b.Fatal(err)
 	}
 	for _, c := range claimed.Jobs {
-		ref := sluice.RefOf(c.Job, settings)
-		errs, err := b.store.Intend(b.Context(), []sluice.Intent{{ID: c.ID, Token: c.Token, Ref: ref, Engine: "temporal", Lease: time.Minute}})
+		ref := engine.RefOf(c.Job, settings)
+		errs, err := engine.Given(b.store).RecordIntent(b.Context(), []engine.Intent{{ID: c.ID, Token: c.Token, Ref: ref, Engine: "temporal", Lease: time.Minute}})
 		if err := errors.Join(append(errs, err)...); err != nil {
 			b.Fatal(err)
 		}
 		if asked {
-			b.engine.Start(b.Context(), sluice.RunTarget{}, []sluice.Run{{Ref: ref, Job: c.ID}})
+			b.engine.Start(b.Context(), engine.Target{}, []engine.Run{{Ref: ref, Job: c.ID}})
 		}
 	}
 }
@@ -429,13 +430,13 @@ func TestFailedRunIsTriedAgainUnderAnotherRefWhereTheQueueSaysSo(t *testing.T) {
 		id := b.enqueue(1, sluice.EnqueueOptions{})[0]
 		b.run(1)
 		b.wait(2 * time.Second)
-		b.engine.end(sluice.RunFailed)
+		b.engine.end(engine.Failed)
 		b.wait(20 * time.Second)
 		b.want(sluice.StateDispatched, 1)
 		if refs := b.engine.refs(); len(refs) != 2 || refs[1] != refs[0]+"-a2" {
 			b.Errorf("the runs are %v", refs)
 		}
-		b.engine.end(sluice.RunFailed)
+		b.engine.end(engine.Failed)
 		b.wait(20 * time.Second)
 		if job := b.job(id); job.State != sluice.StateDead || job.Attempts != 2 {
 			b.Errorf("the job is %s after %d attempts", job.State, job.Attempts)
@@ -446,7 +447,7 @@ func TestFailedRunIsTriedAgainUnderAnotherRefWhereTheQueueSaysSo(t *testing.T) {
 func TestDispatcherThatEndsSettlesWhatItHasClaimed(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.enqueue(100, sluice.EnqueueOptions{})
-		b.engine.say(func(sluice.Run) (error, bool) {
+		b.engine.say(func(engine.Run) (error, bool) {
 			b.stop() // in the middle of the cycle
 			return nil, true
 		})
@@ -459,7 +460,7 @@ func TestDispatcherThatEndsSettlesWhatItHasClaimed(t *testing.T) {
 func TestOnceTellsOfAnEngineThatItWasNotGiven(t *testing.T) {
 	inBank(t, func(b *bank) {
 		_, err := dispatcher.New(b.store, dispatcher.Options{Logger: quiet}).Once(b.Context(), "payment")
-		if _, isUnknown := errors.AsType[*sluice.UnknownEngineError](err); !isUnknown || !errors.Is(err, sluice.ErrNotFound) {
+		if _, isUnknown := errors.AsType[*engine.UnknownError](err); !isUnknown || !errors.Is(err, sluice.ErrNotFound) {
 			b.Errorf("the error is %v", err)
 		}
 	})
@@ -471,7 +472,7 @@ func TestNextBatchIsClaimedWhileTheEngineStartsAndStartedThoughTheDispatcherEnds
 		b.enqueue(60, sluice.EnqueueOptions{})
 		ctx, end := context.WithCancel(b.Context())
 		asked, ahead := 0, 0
-		b.engine.say(func(sluice.Run) (error, bool) {
+		b.engine.say(func(engine.Run) (error, bool) {
 			if asked++; asked == 31 { // the fourth batch
 				time.Sleep(100 * time.Millisecond)
 				ahead = b.count(sluice.StateClaimed)
@@ -481,7 +482,7 @@ func TestNextBatchIsClaimedWhileTheEngineStartsAndStartedThoughTheDispatcherEnds
 		})
 		// Without upkeep, which would wait for the engine that sleeps above.
 		go func() {
-			_ = dispatcher.New(b.store, dispatcher.Options{Engines: map[string]sluice.Engine{"temporal": b.engine}, Logger: quiet}).Run(ctx)
+			_ = dispatcher.New(b.store, dispatcher.Options{Engines: map[string]engine.Engine{"temporal": b.engine}, Logger: quiet}).Run(ctx)
 		}()
 		b.wait(10 * time.Second)
 		if ahead != 20 {

@@ -8,22 +8,22 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // scripted is an engine that answers as it is told, for faults that a real one cannot be made to show.
 type scripted struct {
 	mu     sync.Mutex
 	began  map[string]int // how often each ref was started
-	runs   map[string]sluice.RunOutcome
+	runs   map[string]engine.Outcome
 	delays map[string]time.Duration
 	calls  int
 	listed int      // how often it was asked for runs that ended
 	asks   []string // the namespaces of the calls
 	result string   // of runs that end; empty: "done"
 	// answer is what Start says of a run; nil: it is started. Keeps says that the run is started all the same.
-	answer func(run sluice.Run) (err error, keeps bool)
-	report sluice.EngineReport
+	answer func(run engine.Run) (err error, keeps bool)
+	report engine.Report
 	gone   error  // what everything but Start answers; nil: it works
 	pause  func() // is called before a run is begun, and before Outcomes answers; nil: nothing is
 
@@ -33,10 +33,10 @@ type scripted struct {
 }
 
 func newScripted() *scripted {
-	return &scripted{began: make(map[string]int), runs: make(map[string]sluice.RunOutcome), delays: make(map[string]time.Duration), report: sluice.EngineReport{Pollers: 1}}
+	return &scripted{began: make(map[string]int), runs: make(map[string]engine.Outcome), delays: make(map[string]time.Duration), report: engine.Report{Pollers: 1}}
 }
 
-func (e *scripted) Start(_ context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+func (e *scripted) Start(_ context.Context, target engine.Target, runs []engine.Run) []error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.calls++
@@ -60,29 +60,29 @@ func (e *scripted) Start(_ context.Context, target sluice.RunTarget, runs []slui
 		}
 		has, there := e.runs[run.Ref]
 		if there && has.Job != run.Job && errs[i] == nil {
-			errs[i] = fmt.Errorf("start: %w", sluice.ErrRefTaken)
+			errs[i] = fmt.Errorf("start: %w", engine.ErrRefTaken)
 		}
 		if keeps && !there {
 			e.began[run.Ref]++
 			e.delays[run.Ref] = run.Delay
-			e.runs[run.Ref] = sluice.RunOutcome{Ref: run.Ref, Job: run.Job, Work: run.Work, State: sluice.RunRunning, StartedAt: time.Now()}
+			e.runs[run.Ref] = engine.Outcome{Ref: run.Ref, Job: run.Job, Work: run.Work, State: engine.Running, StartedAt: time.Now()}
 		}
 	}
 	return errs
 }
 
-func (e *scripted) say(answer func(run sluice.Run) (error, bool)) {
+func (e *scripted) say(answer func(run engine.Run) (error, bool)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.answer = answer
 }
 
 // always answers every start alike.
-func always(err error, keeps bool) func(sluice.Run) (error, bool) {
-	return func(sluice.Run) (error, bool) { return fmt.Errorf("start: %w", err), keeps }
+func always(err error, keeps bool) func(engine.Run) (error, bool) {
+	return func(engine.Run) (error, bool) { return fmt.Errorf("start: %w", err), keeps }
 }
 
-func (e *scripted) Outcomes(_ context.Context, _ sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
+func (e *scripted) Outcomes(_ context.Context, _ engine.Target, refs []string) ([]engine.Outcome, error) {
 	if e.pause != nil {
 		e.pause()
 	}
@@ -91,25 +91,25 @@ func (e *scripted) Outcomes(_ context.Context, _ sluice.RunTarget, refs []string
 	if e.gone != nil {
 		return nil, e.gone
 	}
-	out := make([]sluice.RunOutcome, len(refs))
+	out := make([]engine.Outcome, len(refs))
 	for i, ref := range refs {
 		run, there := e.runs[ref]
 		if !there {
-			run = sluice.RunOutcome{Ref: ref, State: sluice.RunAbsent}
+			run = engine.Outcome{Ref: ref, State: engine.Absent}
 		}
 		out[i] = run
 	}
 	return out, nil
 }
 
-func (e *scripted) Ended(_ context.Context, _ sluice.RunTarget, since time.Time, _ []byte) (sluice.RunPage, error) {
+func (e *scripted) Ended(_ context.Context, _ engine.Target, since time.Time, _ []byte) (engine.Page, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.gone != nil {
-		return sluice.RunPage{}, e.gone
+		return engine.Page{}, e.gone
 	}
 	e.listed++
-	var page sluice.RunPage
+	var page engine.Page
 	for _, run := range e.runs {
 		if run.State.Over() && !run.EndedAt.Before(since) {
 			page.Runs = append(page.Runs, run)
@@ -119,7 +119,7 @@ func (e *scripted) Ended(_ context.Context, _ sluice.RunTarget, since time.Time,
 }
 
 // Cancel ends the runs that heed it.
-func (e *scripted) Cancel(_ context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+func (e *scripted) Cancel(_ context.Context, target engine.Target, refs []string, reason string) []error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	errs := make([]error, len(refs))
@@ -129,8 +129,8 @@ func (e *scripted) Cancel(_ context.Context, target sluice.RunTarget, refs []str
 		switch {
 		case e.cut != nil:
 			errs[i] = e.cut
-		case there && run.State == sluice.RunRunning && !e.stubborn[ref]:
-			run.State, run.EndedAt = sluice.RunCancelled, time.Now()
+		case there && run.State == engine.Running && !e.stubborn[ref]:
+			run.State, run.EndedAt = engine.Cancelled, time.Now()
 			e.runs[ref] = run
 		}
 	}
@@ -138,12 +138,12 @@ func (e *scripted) Cancel(_ context.Context, target sluice.RunTarget, refs []str
 }
 
 // Terminate ends runs whether they heed it or not.
-func (e *scripted) Terminate(_ context.Context, _ sluice.RunTarget, refs []string, _ string) []error {
+func (e *scripted) Terminate(_ context.Context, _ engine.Target, refs []string, _ string) []error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, ref := range refs {
-		if run, there := e.runs[ref]; there && run.State == sluice.RunRunning {
-			run.State, run.EndedAt = sluice.RunTerminated, time.Now()
+		if run, there := e.runs[ref]; there && run.State == engine.Running {
+			run.State, run.EndedAt = engine.Terminated, time.Now()
 			e.runs[ref] = run
 		}
 	}
@@ -160,7 +160,7 @@ func (e *scripted) lose(refs ...string) {
 }
 
 // state is how a run is; empty: there is none.
-func (e *scripted) state(ref string) sluice.RunState {
+func (e *scripted) state(ref string) engine.State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.runs[ref].State
@@ -183,11 +183,11 @@ func (e *scripted) asked() []string {
 	return slices.Clone(e.cancels)
 }
 
-func (e *scripted) Check(context.Context, sluice.RunTarget) (sluice.EngineReport, error) {
+func (e *scripted) Check(context.Context, engine.Target) (engine.Report, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.gone != nil {
-		return sluice.EngineReport{}, e.gone
+		return engine.Report{}, e.gone
 	}
 	return e.report, nil
 }
@@ -207,11 +207,11 @@ func (e *scripted) forget() {
 }
 
 // end lets every run end in a state.
-func (e *scripted) end(state sluice.RunState) {
+func (e *scripted) end(state engine.State) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for ref, run := range e.runs {
-		if run.State == sluice.RunRunning {
+		if run.State == engine.Running {
 			run.State, run.EndedAt, run.Result = state, time.Now(), []byte(cmp.Or(e.result, `"done"`))
 			e.runs[ref] = run
 		}

@@ -8,11 +8,13 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
 // tend runs an upkeep with some engines until the returned function is called.
-func (b *bank) tend(engines map[string]sluice.Engine) (stop func()) {
+func (b *bank) tend(engines map[string]engine.Engine) (stop func()) {
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- upkeep.New(b.store, upkeep.Options{Engines: engines, Logger: quiet}).Run(ctx) }()
@@ -27,7 +29,7 @@ func (b *bank) tend(engines map[string]sluice.Engine) (stop func()) {
 // leader is who leads a task now; empty: nobody.
 func (b *bank) leader(task string) string {
 	b.Helper()
-	leads, err := b.client.Leads(b.Context())
+	leads, err := presence.Given(b.store).Leaders(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -41,7 +43,7 @@ func (b *bank) leader(task string) string {
 
 func (b *bank) dispatchOnce() {
 	b.Helper()
-	d := dispatcher.New(b.store, dispatcher.Options{Engines: map[string]sluice.Engine{"temporal": b.engine}, Logger: quiet})
+	d := dispatcher.New(b.store, dispatcher.Options{Engines: map[string]engine.Engine{"temporal": b.engine}, Logger: quiet})
 	if _, err := d.Once(b.Context(), "payment"); err != nil {
 		b.Fatal(err)
 	}
@@ -51,17 +53,17 @@ func TestRunsAreFollowedThoughAnUpkeepWithoutTheEngineLeads(t *testing.T) {
 	inBank(t, func(b *bank) {
 		defer b.tend(nil)() // as it runs beside each worker
 		b.wait(time.Second + time.Millisecond)
-		follows := map[string]sluice.Engine{"temporal": b.engine}
+		follows := map[string]engine.Engine{"temporal": b.engine}
 		defer b.tend(follows)()
 		b.wait(2 * time.Second)
-		tends, followed := b.leader(sluice.TaskUpkeep), b.leader(sluice.FollowTask("temporal"))
+		tends, followed := b.leader(presence.TaskUpkeep), b.leader(presence.FollowTask("temporal"))
 		if tends == "" || followed == "" || tends == followed {
 			b.Fatalf("%q leads upkeep, %q follows, want two", tends, followed)
 		}
 		b.enqueue(3, sluice.EnqueueOptions{})
 		b.dispatchOnce()
 		b.want(sluice.StateDispatched, 3)
-		b.engine.end(sluice.RunCompleted)
+		b.engine.end(engine.Completed)
 		b.wait(5 * time.Second)
 		b.want(sluice.StateCompleted, 3)
 	})
@@ -69,14 +71,14 @@ func TestRunsAreFollowedThoughAnUpkeepWithoutTheEngineLeads(t *testing.T) {
 
 func TestAnotherFollowsOnceTheOneThatDidHasEndedAndRunsThatEndedMeanwhileAreFound(t *testing.T) {
 	inBank(t, func(b *bank) {
-		follows := map[string]sluice.Engine{"temporal": b.engine}
+		follows := map[string]engine.Engine{"temporal": b.engine}
 		stop := b.tend(follows)
 		defer b.tend(nil)()
 		b.wait(2 * time.Second)
 		b.enqueue(3, sluice.EnqueueOptions{})
 		b.dispatchOnce()
 		stop()
-		b.engine.end(sluice.RunCompleted)
+		b.engine.end(engine.Completed)
 		b.wait(time.Hour)
 		b.want(sluice.StateDispatched, 3)
 		defer b.tend(follows)()
@@ -89,12 +91,12 @@ func TestNobodyFollowingIsTheTroubleOfWhoLeadsUpkeep(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.enqueue(1, sluice.EnqueueOptions{})
 		b.dispatchOnce()
-		defer b.tend(map[string]sluice.Engine{"another": b.engine})()
+		defer b.tend(map[string]engine.Engine{"another": b.engine})()
 		b.wait(2 * time.Minute)
 		if got := troubles(b); !strings.Contains(got, "nobody follows the runs at the engine temporal (queues: payment)") {
 			b.Errorf("its trouble is %q", got)
 		}
-		defer b.tend(map[string]sluice.Engine{"temporal": b.engine})()
+		defer b.tend(map[string]engine.Engine{"temporal": b.engine})()
 		b.wait(2 * time.Minute)
 		if got := troubles(b); got != "" {
 			b.Errorf("its trouble is %q, though another follows", got)
@@ -105,7 +107,7 @@ func TestNobodyFollowingIsTheTroubleOfWhoLeadsUpkeep(t *testing.T) {
 // troubles is that of all holders that beat.
 func troubles(b *bank) (all string) {
 	b.Helper()
-	holders, err := b.client.Holders(b.Context())
+	holders, err := presence.Holders(b.Context(), b.store)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/pause"
 )
 
@@ -26,7 +27,7 @@ const (
 // hold is a claimed job on its way to its engine. The lane's mu guards the fields that change.
 type hold struct {
 	claim *sluice.Claim
-	run   sluice.Run
+	run   engine.Run
 	lease time.Duration
 	asked time.Time // when its claim was sent to the store
 	// renewed is when the lease began or was checked; at least two thirds of it were left then.

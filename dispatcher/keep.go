@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/pause"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 const (
@@ -23,7 +24,7 @@ func (d *Dispatcher) keep(ctx, work context.Context) {
 	ticker := time.NewTicker(keepInterval)
 	defer ticker.Stop()
 	var beaten time.Time
-	var told []sluice.Condition
+	var told []presence.Condition
 	for {
 		held := d.renew(work)
 		d.tellBegun(work, keepInterval)
@@ -103,11 +104,11 @@ func (d *Dispatcher) queues() []string {
 func (d *Dispatcher) beat(work context.Context, held int) {
 	holder := d.holder
 	holder.Busy, holder.Queues, holder.Conditions = held, d.queues(), d.conditions()
-	err := d.store.Beat(work, holder)
+	err := presence.Given(d.store).Heartbeat(work, holder)
 	switch {
 	case err == nil:
 		d.noteBeat()
 	case work.Err() == nil:
-		d.log.Tell(event.NotBeaten, "", "error", err)
+		d.log.Tell(event.HeartbeatFailed, "", "error", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // lane is the state of one queue in a dispatcher.
@@ -19,7 +20,7 @@ type lane struct {
 	refused error               // why nothing is dispatched although the engine is usable
 	// refusedAt is when refused last changed. broken is why the engine is unusable; nil: the engine is usable.
 	refusedAt time.Time
-	broken    *sluice.Condition
+	broken    *presence.Condition
 	guards    map[string]*guarded // retention of engines, by engine and namespace
 	// workedAt is when an engine last gave a clear answer. asking is true during a request outside the cycles.
 	workedAt time.Time

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // TestNoRunIsAskedForAgainThatItsEngineMayHaveForgotten loses the answers of starts which the engine took, for longer than
@@ -15,13 +16,13 @@ import (
 func TestNoRunIsAskedForAgainThatItsEngineMayHaveForgotten(t *testing.T) {
 	for name, gone := range map[string]error{
 		"only answers of starts are lost":      nil,
-		"nothing reaches the engine meanwhile": fmt.Errorf("ask: %w", sluice.ErrEngineUnavailable),
+		"nothing reaches the engine meanwhile": fmt.Errorf("ask: %w", engine.ErrUnavailable),
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBank(t, func(b *bank) {
 				b.engine.report.Retention = 20 * time.Minute
 				ids := b.enqueue(3, sluice.EnqueueOptions{})
-				b.engine.say(always(sluice.ErrEngineUnavailable, true))
+				b.engine.say(always(engine.ErrUnavailable, true))
 				b.run(2)
 				b.wait(3 * time.Second)
 				b.engine.cutOff(gone)
@@ -46,10 +47,10 @@ func TestRunThatItsEngineStillKnowsIsAskedForAgainAfterAnOutageOfAnyLength(t *te
 	inBank(t, func(b *bank) {
 		b.engine.report.Retention = 20 * time.Minute
 		ids := b.enqueue(3, sluice.EnqueueOptions{})
-		b.engine.say(always(sluice.ErrEngineUnavailable, false))
+		b.engine.say(always(engine.ErrUnavailable, false))
 		b.run(1)
 		b.wait(3 * time.Second)
-		b.engine.cutOff(sluice.ErrEngineUnavailable)
+		b.engine.cutOff(engine.ErrUnavailable)
 		b.wait(15 * time.Minute)
 		b.engine.say(nil)
 		b.engine.cutOff(nil)
@@ -64,10 +65,10 @@ func TestRetentionThatWasShortenedCounts(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.engine.report.Retention = 24 * time.Hour
 		b.enqueue(1, sluice.EnqueueOptions{})
-		b.engine.say(always(sluice.ErrEngineUnavailable, true))
+		b.engine.say(always(engine.ErrUnavailable, true))
 		b.run(1)
 		b.wait(3 * time.Second)
-		b.engine.cutOff(sluice.ErrEngineUnavailable)
+		b.engine.cutOff(engine.ErrUnavailable)
 		b.wait(20 * time.Minute)
 		b.engine.forget()
 		b.engine.keeps(10 * time.Minute)
@@ -86,6 +87,9 @@ type deaf struct {
 	sluice.Store
 	off atomic.Bool
 }
+
+// Unwrap returns the decorated store.
+func (d *deaf) Unwrap() sluice.Store { return d.Store }
 
 func (d *deaf) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {
 	if d.off.Load() {
@@ -148,10 +152,10 @@ func TestUpkeepThatStoodStillDoesNotTakeAForgottenRunForOneThatNeverWas(t *testi
 func TestRefusalAfterADoubtSaysNothingOfBefore(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.enqueue(1, sluice.EnqueueOptions{})
-		b.engine.say(always(sluice.ErrEngineUnavailable, true))
+		b.engine.say(always(engine.ErrUnavailable, true))
 		b.run(1)
 		b.wait(2 * time.Second)
-		b.engine.say(always(sluice.ErrEngineRefused, false))
+		b.engine.say(always(engine.ErrRefused, false))
 		b.wait(2 * time.Minute)
 		b.want(sluice.StateDead, 0)
 		b.want(sluice.StateDispatched, 1)

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forward"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -18,7 +18,7 @@ import (
 func TestRunSaysWhatIsWrongWithItsOptions(t *testing.T) {
 	t.Parallel()
 	store := memory.New(memory.Options{})
-	none := map[string]sluice.Engine{"temporal": nil}
+	none := map[string]engine.Engine{"temporal": nil}
 	for what, run := range map[string]func(context.Context) error{
 		"dispatcher: invalid option Poll: -1s must be 0":        dispatcher.New(store, dispatcher.Options{Poll: -time.Second}).Run,
 		"dispatcher: invalid option Engines: temporal is nil":   dispatcher.New(store, dispatcher.Options{Engines: none}).Run,

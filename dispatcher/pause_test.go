@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -33,7 +34,7 @@ func TestNothingIsStartedASecondAfterAPause(t *testing.T) {
 				ids := b.enqueue(500, sluice.EnqueueOptions{Tenant: "acme"})
 				var last time.Time
 				b.engine.pause = func() { time.Sleep(50 * time.Millisecond) }
-				b.engine.say(func(sluice.Run) (error, bool) {
+				b.engine.say(func(engine.Run) (error, bool) {
 					last = time.Now()
 					return nil, true
 				})
@@ -71,6 +72,9 @@ type unread struct {
 	off atomic.Bool
 }
 
+// Unwrap returns the decorated store.
+func (u *unread) Unwrap() sluice.Store { return u.Store }
+
 func (u *unread) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice.Queue, error) {
 	if u.off.Load() {
 		return nil, errors.Join(sluice.ErrUnavailable)
@@ -86,7 +90,7 @@ func TestNothingIsStartedWhileNobodyKnowsWhetherItIsPaused(t *testing.T) {
 		ids := b.enqueue(200, sluice.EnqueueOptions{})
 		var last atomic.Pointer[time.Time]
 		b.engine.pause = func() { time.Sleep(50 * time.Millisecond) }
-		b.engine.say(func(sluice.Run) (error, bool) {
+		b.engine.say(func(engine.Run) (error, bool) {
 			last.Store(new(time.Now()))
 			return nil, true
 		})

@@ -6,18 +6,19 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/upkeep"
 )
 
 func (b *bank) upkeep() *upkeep.Upkeep {
-	return upkeep.New(b.store, upkeep.Options{Engines: map[string]sluice.Engine{"temporal": b.engine}, Logger: quiet})
+	return upkeep.New(b.store, upkeep.Options{Engines: map[string]engine.Engine{"temporal": b.engine}, Logger: quiet})
 }
 
 func TestReconcileTellsWhatBecomesOfJobsAndDoesIt(t *testing.T) {
 	inBank(t, func(b *bank) {
 		asked := b.enqueue(2, sluice.EnqueueOptions{})
 		b.abandon(true)
-		b.engine.end(sluice.RunCompleted)
+		b.engine.end(engine.Completed)
 		running := b.enqueue(1, sluice.EnqueueOptions{})
 		b.abandon(true)
 		never := b.enqueue(1, sluice.EnqueueOptions{})
@@ -73,7 +74,7 @@ func TestUpkeepThatDoesEverythingOnceFollowsRuns(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.enqueue(3, sluice.EnqueueOptions{})
 		b.abandon(true)
-		b.engine.end(sluice.RunCompleted)
+		b.engine.end(engine.Completed)
 		b.wait(2 * time.Minute)
 		done, err := b.upkeep().Once(b.Context(), true)
 		if err != nil || done.Followed != 3 {
@@ -90,19 +91,19 @@ func TestAskSaysHowTheRunOfAJobIs(t *testing.T) {
 			b.Errorf("of a job without a run: %v", err)
 		}
 		b.abandon(true)
-		if run, err := b.upkeep().Ask(b.Context(), b.job(id)); err != nil || run.State != sluice.RunRunning {
+		if run, err := b.upkeep().Ask(b.Context(), b.job(id)); err != nil || run.State != engine.Running {
 			b.Errorf("the run is %+v, %v", run, err)
 		}
-		b.engine.end(sluice.RunCompleted)
+		b.engine.end(engine.Completed)
 		b.wait(2 * time.Minute)
 		if _, err := b.upkeep().Once(b.Context(), true); err != nil {
 			b.Fatal(err)
 		}
-		if run, err := b.upkeep().Ask(b.Context(), b.job(id)); err != nil || run.State != sluice.RunCompleted {
+		if run, err := b.upkeep().Ask(b.Context(), b.job(id)); err != nil || run.State != engine.Completed {
 			b.Errorf("of a job that is finished: %+v, %v", run, err)
 		}
 		_, err := upkeep.New(b.store, upkeep.Options{Logger: quiet}).Ask(b.Context(), b.job(id))
-		if _, isUnknown := errors.AsType[*sluice.UnknownEngineError](err); !isUnknown {
+		if _, isUnknown := errors.AsType[*engine.UnknownError](err); !isUnknown {
 			b.Errorf("without its engine: %v", err)
 		}
 	})
@@ -124,7 +125,7 @@ func TestRunsThatAnEngineForgetsTooSoonCannotBeFollowed(t *testing.T) {
 			t.Parallel()
 			settings := sluice.DefaultSettings()
 			settings.FollowInterval = c.interval
-			err := sluice.CheckFollowing(settings, sluice.EngineReport{Retention: c.retention})
+			err := engine.CheckFollowing(settings, engine.Report{Retention: c.retention})
 			if c.safe != (err == nil) || !c.safe && !errors.Is(err, sluice.ErrInvalid) {
 				t.Errorf("%v", err)
 			}

@@ -3,7 +3,7 @@ package dispatcher
 import (
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // noteBeat notes that the store accepted a heartbeat.
@@ -15,9 +15,9 @@ func (d *Dispatcher) noteBeat() {
 
 // Status returns the state of the dispatcher. Status does not read the store, and any goroutine may call it at
 // any time.
-func (d *Dispatcher) Status() sluice.HolderStatus {
+func (d *Dispatcher) Status() presence.Status {
 	conditions := d.conditions()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return sluice.HolderStatus{Holder: d.holder.ID, Beaten: d.beaten, Conditions: conditions}
+	return presence.Status{Holder: d.holder.ID, Heartbeat: d.beaten, Conditions: conditions}
 }

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
 )
 
@@ -32,7 +34,7 @@ func (b *bank) must(err error) {
 // strays makes sure how many runs of cancelled jobs there are.
 func (b *bank) strays(want int) {
 	b.Helper()
-	runs, err := b.store.StrayRuns(b.Context(), "payment", sluice.StrayRun{}, 10_000)
+	runs, err := engine.Given(b.store).OrphanRuns(b.Context(), "payment", engine.OrphanRun{}, 10_000)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -59,7 +61,7 @@ func TestRunOfACancelledJobIsEndedAndNoOther(t *testing.T) {
 		b.cancel(ids[0])
 		b.set(func(s *sluice.Settings) { s.RunNamespace = "elsewhere" })
 		b.wait(10 * time.Second)
-		if b.engine.state(refs[0]) != sluice.RunCancelled || b.engine.state(refs[1]) != sluice.RunRunning {
+		if b.engine.state(refs[0]) != engine.Cancelled || b.engine.state(refs[1]) != engine.Running {
 			b.Errorf("the run is %s, another %s", b.engine.state(refs[0]), b.engine.state(refs[1]))
 		}
 		if asked, want := b.engine.asked(), []string{"billing: " + refs[0] + ": its job was cancelled"}; !slices.Equal(asked, want) {
@@ -79,9 +81,9 @@ func TestRunThatWasStartedAfterItsJobWasCancelledIsEndedToo(t *testing.T) {
 		b.run(1)
 		b.wait(9 * time.Minute)
 		b.strays(2)
-		b.engine.Start(b.Context(), sluice.RunTarget{}, []sluice.Run{{Ref: refs[0], Job: ids[0]}})
+		b.engine.Start(b.Context(), engine.Target{}, []engine.Run{{Ref: refs[0], Job: ids[0]}})
 		b.wait(10 * time.Second)
-		if state := b.engine.state(refs[0]); state != sluice.RunCancelled {
+		if state := b.engine.state(refs[0]); state != engine.Cancelled {
 			b.Errorf("the run is %s", state)
 		}
 		b.strays(1)
@@ -93,13 +95,13 @@ func TestRunThatWasStartedAfterItsJobWasCancelledIsEndedToo(t *testing.T) {
 func TestDispatcherThatStartsARunWhileItsJobIsCancelledLeavesNoneBehind(t *testing.T) {
 	inBank(t, func(b *bank) {
 		ids := b.enqueue(1, sluice.EnqueueOptions{})
-		b.engine.say(func(sluice.Run) (error, bool) {
+		b.engine.say(func(engine.Run) (error, bool) {
 			b.cancel(ids[0]) // in the middle of the start
 			return nil, true
 		})
 		b.run(1)
 		b.wait(10 * time.Second)
-		if state := b.engine.state(refsOf(ids)[0]); state != sluice.RunCancelled {
+		if state := b.engine.state(refsOf(ids)[0]); state != engine.Cancelled {
 			b.Errorf("the run is %s", state)
 		}
 		b.want(sluice.StateCancelled, 1)
@@ -117,7 +119,7 @@ func TestRunsThatDoNotHeedAreAskedAgainAndKeepNobodyFromTheOthers(t *testing.T) 
 		b.cancel(ids...)
 		b.wait(20 * time.Second)
 		b.strays(600)
-		b.engine.heed(sluice.ErrEngineUnavailable)
+		b.engine.heed(engine.ErrUnavailable)
 		b.wait(time.Minute)
 		b.strays(600)
 		b.engine.heed(nil)
@@ -134,7 +136,7 @@ func TestRequeuedJobAndItsTenantWaitForARunThatDoesNotHeedItsCancel(t *testing.T
 		b.engine.heed(nil, refs...)
 		b.run(1)
 		b.wait(3 * time.Second)
-		first := slices.IndexFunc(refs, func(ref string) bool { return b.engine.state(ref) == sluice.RunRunning })
+		first := slices.IndexFunc(refs, func(ref string) bool { return b.engine.state(ref) == engine.Running })
 		b.cancel(ids[first])
 		b.must(b.client.Requeue(b.Context(), ids[first:first+1], sluice.Act{By: "ada", Reason: "after all"}))
 		b.wait(time.Hour)
@@ -148,16 +150,16 @@ func TestRequeuedJobAndItsTenantWaitForARunThatDoesNotHeedItsCancel(t *testing.T
 		}
 		b.must(b.client.Terminate(b.Context(), ids[first:first+1], sluice.Act{By: "ada", Reason: "it hangs"}))
 		b.wait(10 * time.Second)
-		if state := b.engine.state(refs[first]); state != sluice.RunTerminated {
+		if state := b.engine.state(refs[first]); state != engine.Terminated {
 			b.Errorf("the first run is %s", state)
 		}
 		b.strays(0)
 		if began := b.engine.refs(); len(began) != 2 {
 			b.Errorf("%q began", began)
 		}
-		b.engine.end(sluice.RunCompleted)
+		b.engine.end(engine.Completed)
 		b.wait(10 * time.Second)
-		b.engine.end(sluice.RunCompleted)
+		b.engine.end(engine.Completed)
 		b.wait(10 * time.Second)
 		b.want(sluice.StateCompleted, 2)
 		if began := b.engine.refs(); len(began) != 3 || !slices.Contains(began, refs[first]+"-g2") {
@@ -191,15 +193,15 @@ func TestRunOfAnotherJobThatHasTheRefByNowGoesOn(t *testing.T) {
 		if err != nil || len(claimed.Jobs) != 1 {
 			b.Fatal(claimed, err)
 		}
-		intent := sluice.Intent{ID: first[0], Token: claimed.Jobs[0].Token, Ref: "pay-invoice-7", Engine: "temporal", Lease: time.Minute}
-		if errs, err := b.store.Intend(b.Context(), []sluice.Intent{intent}); errors.Join(append(errs, err)...) != nil {
+		intent := engine.Intent{ID: first[0], Token: claimed.Jobs[0].Token, Ref: "pay-invoice-7", Engine: "temporal", Lease: time.Minute}
+		if errs, err := engine.Given(b.store).RecordIntent(b.Context(), []engine.Intent{intent}); errors.Join(append(errs, err)...) != nil {
 			b.Fatal(errs, err)
 		}
 		b.cancel(first...)
 		next := b.enqueue(1, sluice.EnqueueOptions{Key: "invoice-7"})
 		b.run(1)
 		b.wait(15 * time.Minute)
-		if job := b.job(next[0]); job.State != sluice.StateDispatched || b.engine.state("pay-invoice-7") != sluice.RunRunning {
+		if job := b.job(next[0]); job.State != sluice.StateDispatched || b.engine.state("pay-invoice-7") != engine.Running {
 			b.Errorf("the other job is %s, its run %s", job.State, b.engine.state("pay-invoice-7"))
 		}
 		if asked := b.engine.asked(); len(asked) > 0 {
@@ -212,12 +214,12 @@ func TestRunOfAnotherJobThatHasTheRefByNowGoesOn(t *testing.T) {
 // batches lists what the audit tells of batches, the newest first.
 func (b *bank) batches() (all []dispatcher.Cycle) {
 	b.Helper()
-	entries, err := b.client.Audit(b.Context(), sluice.AuditFilter{Object: sluice.ObjectQueue, Name: "payment", Limit: 1000})
+	entries, err := b.client.Audit(b.Context(), sluice.AuditFilter{Object: audit.ObjectQueue, Name: "payment", Limit: 1000})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.Event != sluice.EventBatch {
+		if e.Event != audit.EventBatch {
 			continue
 		}
 		var done dispatcher.Cycle
@@ -233,9 +235,9 @@ func TestAuditTellsOfEachCycleThatClaimed(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.set(func(s *sluice.Settings) { s.Batch = 3 })
 		ids := b.enqueue(4, sluice.EnqueueOptions{})
-		b.engine.say(func(run sluice.Run) (error, bool) {
+		b.engine.say(func(run engine.Run) (error, bool) {
 			if run.Job == ids[0] {
-				return sluice.ErrEngineRefused, false
+				return engine.ErrRefused, false
 			}
 			return nil, true
 		})
@@ -254,6 +256,9 @@ func TestAuditTellsOfEachCycleThatClaimed(t *testing.T) {
 
 // mute is a store whose audit cannot be added to.
 type mute struct{ sluice.Store }
+
+// Unwrap returns the decorated store.
+func (s mute) Unwrap() sluice.Store { return s.Store }
 
 func (mute) Note(context.Context, []sluice.AuditEntry) error {
 	return fmt.Errorf("note: %w", sluice.ErrUnavailable)

@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/pause"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 const (
@@ -20,7 +23,7 @@ const (
 
 // guarded is the retention that an engine reported for ended runs.
 type guarded struct {
-	report sluice.EngineReport
+	report engine.Report
 	known  bool      // the engine reported a retention once
 	toldAt time.Time // when the engine last reported it
 	until  time.Time // when to ask again
@@ -29,12 +32,12 @@ type guarded struct {
 // guard returns why no runs of a queue may be started although its engine would: they could not be followed
 // safely. If an engine does not report its retention, starts go on and the dispatcher soon asks again.
 func (d *Dispatcher) guard(work context.Context, l *lane, q sluice.Queue) error {
-	where := sluice.EngineOf(q.Settings)
+	where := engine.Location(q.Settings)
 	known := l.guarded(where)
 	if !time.Now().Before(known.until) {
 		known, _ = d.look(work, l, q, where)
 	}
-	unsafe := sluice.CheckFollowing(q.Settings, known.report)
+	unsafe := engine.CheckFollowing(q.Settings, known.report)
 	if l.refuse(unsafe) && unsafe != nil {
 		d.log.Tell(event.DispatchRefused, l.queue, "error", unsafe)
 	}
@@ -43,7 +46,7 @@ func (d *Dispatcher) guard(work context.Context, l *lane, q sluice.Queue) error 
 
 // look asks an engine for its retention of ended runs.
 func (d *Dispatcher) look(work context.Context, l *lane, q sluice.Queue, where string) (guarded, error) {
-	name, target := sluice.TargetAt(l.queue, q.Settings, where)
+	name, target := engine.TargetAt(l.queue, q.Settings, where)
 	asked := time.Now()
 	report, err := d.options.Engines[name].Check(work, target)
 	l.mu.Lock()
@@ -95,11 +98,11 @@ func (d *Dispatcher) again(work context.Context, l *lane, q sluice.Queue, holds 
 }
 
 // least returns the retention that any engine has for certain, this one included.
-func (g guarded) least() sluice.EngineReport {
+func (g guarded) least() engine.Report {
 	if g.known && g.report.Retention > 0 {
-		return sluice.EngineReport{Retention: min(g.report.Retention, sluice.LeastRetention)}
+		return engine.Report{Retention: min(g.report.Retention, engine.LeastRetention)}
 	}
-	return sluice.EngineReport{Retention: sluice.LeastRetention}
+	return engine.Report{Retention: engine.LeastRetention}
 }
 
 // refuse records why nothing is dispatched. news is true if the reason has changed.
@@ -127,17 +130,17 @@ func (d *Dispatcher) tellBreaker(work context.Context, l *lane, engine string, c
 		l.suffer(engine, cause)
 		cause = fmt.Errorf("engine %s: %w", engine, cause)
 		d.log.Tell(event.BreakerOpened, l.queue, "error", cause)
-		d.tellAudit(work, l, sluice.AuditEntry{Event: sluice.EventBreaker, Reason: "opened: " + sluice.Brief(cause.Error())})
+		d.tellAudit(work, l, sluice.AuditEntry{Event: audit.EventBreaker, Reason: "opened: " + sluice.Brief(cause.Error())})
 		return
 	}
 	d.log.Tell(event.BreakerClosed, l.queue)
 	l.heal()
-	d.tellAudit(work, l, sluice.AuditEntry{Event: sluice.EventBreaker, Reason: "closed"})
+	d.tellAudit(work, l, sluice.AuditEntry{Event: audit.EventBreaker, Reason: "closed"})
 }
 
 // suffer records why the engine is unusable. The cause may change while the breaker stays open.
 func (l *lane) suffer(engine string, cause error) {
-	broken := sluice.EngineCondition(l.queue, engine, l.breaker.openSince, "the breaker is open", cause)
+	broken := presence.EngineCondition(l.queue, engine, l.breaker.openSince, "the breaker is open", cause)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.broken = &broken
@@ -151,10 +154,10 @@ func (l *lane) heal() {
 }
 
 // conditions lists the problems that keep queues from being dispatched.
-func (d *Dispatcher) conditions() []sluice.Condition {
+func (d *Dispatcher) conditions() []presence.Condition {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var all []sluice.Condition
+	var all []presence.Condition
 	for _, l := range d.lanes {
 		l.mu.Lock()
 		if l.refused != nil {
@@ -165,14 +168,14 @@ func (d *Dispatcher) conditions() []sluice.Condition {
 		}
 		l.mu.Unlock()
 	}
-	sluice.SortConditions(all)
+	presence.SortConditions(all)
 	return all
 }
 
 // refusedCondition describes why nothing is dispatched although the engine is usable. The caller holds l.mu.
-func (l *lane) refusedCondition() sluice.Condition {
-	if unknown, is := errors.AsType[*sluice.UnknownEngineError](l.refused); is {
-		return sluice.NewCondition(sluice.ConditionUnknownEngine, l.queue, unknown.Engine, l.refusedAt, unknown.Error())
+func (l *lane) refusedCondition() presence.Condition {
+	if unknown, is := errors.AsType[*engine.UnknownError](l.refused); is {
+		return presence.NewCondition(presence.ConditionUnknownEngine, l.queue, unknown.Engine, l.refusedAt, unknown.Error())
 	}
-	return sluice.NewCondition(sluice.ConditionUnsafe, l.queue, "", l.refusedAt, l.refused.Error())
+	return presence.NewCondition(presence.ConditionUnsafe, l.queue, "", l.refusedAt, l.refused.Error())
 }

@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // keeps says how long the engine keeps runs that ended.
@@ -23,13 +26,13 @@ func (e *scripted) keeps(retention time.Duration) {
 // trouble is what the holders of a role say that keeps them from their work.
 func (b *bank) trouble(role string) string {
 	b.Helper()
-	holders, err := b.client.Holders(b.Context())
+	holders, err := presence.Holders(b.Context(), b.store)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, h := range holders {
 		if h.Role == role {
-			return h.Trouble()
+			return h.Summary()
 		}
 	}
 	b.Fatalf("no %s beats", role)
@@ -59,13 +62,13 @@ func TestQueueWhoseRunsCouldNotBeFollowedIsNotDispatched(t *testing.T) {
 		b.run(1)
 		b.wait(6 * time.Second)
 		b.want(sluice.StateQueued, 3)
-		if trouble := b.trouble(sluice.RoleDispatcher); !strings.Contains(trouble, "queue payment: invalid follow_interval: 10m is unsafe") {
+		if trouble := b.trouble(presence.RoleDispatcher); !strings.Contains(trouble, "queue payment: invalid follow_interval: 10m is unsafe") {
 			b.Errorf("the dispatcher says %q", trouble)
 		}
 		b.set(func(s *sluice.Settings) { s.FollowInterval = time.Minute })
 		b.wait(10 * time.Second)
 		b.want(sluice.StateDispatched, 3)
-		if trouble := b.trouble(sluice.RoleDispatcher); trouble != "" {
+		if trouble := b.trouble(presence.RoleDispatcher); trouble != "" {
 			b.Errorf("the dispatcher still says %q", trouble)
 		}
 	})
@@ -77,7 +80,7 @@ func TestNamedQueueOfAnotherEngineIsTheTroubleOfItsDispatcher(t *testing.T) {
 		b.set(func(s *sluice.Settings) { s.Engine = "elsewhere" })
 		ctx, stop := context.WithCancel(b.Context())
 		b.stop = stop
-		engines := map[string]sluice.Engine{"temporal": b.engine}
+		engines := map[string]engine.Engine{"temporal": b.engine}
 		for _, queues := range [][]string{{"payment"}, nil} { // one that serves all that name its engine has no trouble
 			go func() {
 				_ = dispatcher.New(b.store, dispatcher.Options{Engines: engines, Queues: queues, Logger: quiet}).Run(ctx)
@@ -107,7 +110,7 @@ func TestOnceSaysThatRunsCouldNotBeFollowed(t *testing.T) {
 	inBank(t, func(b *bank) {
 		b.engine.keeps(time.Minute)
 		b.enqueue(1, sluice.EnqueueOptions{})
-		_, err := dispatcher.New(b.store, dispatcher.Options{Engines: map[string]sluice.Engine{"temporal": b.engine}, Logger: quiet}).Once(b.Context(), "payment")
+		_, err := dispatcher.New(b.store, dispatcher.Options{Engines: map[string]engine.Engine{"temporal": b.engine}, Logger: quiet}).Once(b.Context(), "payment")
 		if rule, isRule := errors.AsType[*sluice.InvalidError](err); !isRule || rule.Field != "follow_interval" {
 			b.Errorf("the error is %v", err)
 		}
@@ -124,7 +127,7 @@ func TestEngineThatKeepsRunsForLessIsNoticed(t *testing.T) {
 		b.want(sluice.StateDispatched, 1)
 		b.engine.keeps(time.Minute)
 		b.wait(11 * time.Minute)
-		for _, role := range []string{sluice.RoleDispatcher, sluice.RoleUpkeep} {
+		for _, role := range []string{presence.RoleDispatcher, presence.RoleUpkeep} {
 			if trouble := b.trouble(role); !strings.Contains(trouble, "follow_interval") {
 				b.Errorf("the %s says %q", role, trouble)
 			}
@@ -144,7 +147,7 @@ func TestRunsUnderWayAreFollowedInTimeHoweverLongTheInterval(t *testing.T) {
 		b.run(1)
 		b.wait(3 * time.Minute)
 		b.want(sluice.StateDispatched, 2)
-		b.engine.end(sluice.RunCompleted)
+		b.engine.end(engine.Completed)
 		b.wait(2 * time.Minute)
 		b.want(sluice.StateCompleted, 2)
 	})
@@ -152,24 +155,24 @@ func TestRunsUnderWayAreFollowedInTimeHoweverLongTheInterval(t *testing.T) {
 
 func TestOpenBreakerIsSeenByPeople(t *testing.T) {
 	inBank(t, func(b *bank) {
-		b.engine.say(always(sluice.ErrEngineUnavailable, false))
+		b.engine.say(always(engine.ErrUnavailable, false))
 		b.enqueue(1, sluice.EnqueueOptions{})
 		b.run(1)
 		b.wait(6 * time.Second)
-		if trouble := b.trouble(sluice.RoleDispatcher); !strings.HasPrefix(trouble, "queue payment: the breaker is open: engine temporal: start: engine unavailable (since ") {
+		if trouble := b.trouble(presence.RoleDispatcher); !strings.HasPrefix(trouble, "queue payment: the breaker is open: engine temporal: start: engine unavailable (since ") {
 			b.Errorf("the dispatcher says %q", trouble)
 		}
-		b.engine.say(always(sluice.ErrEngineTarget, false))
+		b.engine.say(always(engine.ErrTarget, false))
 		b.wait(11 * time.Second)
-		if trouble := b.trouble(sluice.RoleDispatcher); !strings.Contains(trouble, sluice.ErrEngineTarget.Error()) {
+		if trouble := b.trouble(presence.RoleDispatcher); !strings.Contains(trouble, engine.ErrTarget.Error()) {
 			b.Errorf("of another cause the dispatcher says %q", trouble)
 		}
 		b.engine.say(nil)
 		b.wait(15 * time.Second)
-		if trouble := b.trouble(sluice.RoleDispatcher); trouble != "" {
+		if trouble := b.trouble(presence.RoleDispatcher); trouble != "" {
 			b.Errorf("the dispatcher still says %q", trouble)
 		}
-		if told := strings.Join(b.reasons(sluice.EventBreaker), ", "); told != "closed, opened: engine temporal: start: engine unavailable" {
+		if told := strings.Join(b.reasons(audit.EventBreaker), ", "); told != "closed, opened: engine temporal: start: engine unavailable" {
 			b.Errorf("the audit tells %q", told)
 		}
 	})
@@ -182,9 +185,9 @@ func TestAnEngineThatDoesNotSayHowRunsAreIsAConditionOfUpkeep(t *testing.T) {
 		b.run(1)
 		b.wait(3 * time.Second)
 		b.want(sluice.StateDispatched, 1)
-		b.engine.cutOff(sluice.ErrEngineUnavailable)
+		b.engine.cutOff(engine.ErrUnavailable)
 		b.wait(time.Minute)
-		if trouble := b.trouble(sluice.RoleUpkeep); !strings.Contains(trouble, "queue payment: the runs cannot be followed: engine temporal: ") {
+		if trouble := b.trouble(presence.RoleUpkeep); !strings.Contains(trouble, "queue payment: the runs cannot be followed: engine temporal: ") {
 			b.Errorf("upkeep says %q", trouble)
 		}
 	})
@@ -212,7 +215,7 @@ func TestRunsThatNoWorkerWaitsForAreToldOf(t *testing.T) {
 			}
 			return out.Gates[0].Says
 		}
-		if trouble := b.trouble(sluice.RoleUpkeep); !strings.Contains(trouble, "queue payment: "+says) {
+		if trouble := b.trouble(presence.RoleUpkeep); !strings.Contains(trouble, "queue payment: "+says) {
 			b.Errorf("upkeep says %q", trouble)
 		}
 		if told := why(); !strings.Contains(told, says) {
@@ -220,16 +223,16 @@ func TestRunsThatNoWorkerWaitsForAreToldOf(t *testing.T) {
 		}
 		polled(1)
 		b.wait(40 * time.Second)
-		if trouble := b.trouble(sluice.RoleUpkeep); trouble != "" {
+		if trouble := b.trouble(presence.RoleUpkeep); trouble != "" {
 			b.Errorf("upkeep still says %q", trouble)
 		}
 		if told := why(); strings.Contains(told, "polls") {
 			b.Errorf("why still says %q", told)
 		}
 		polled(0)
-		b.engine.end(sluice.RunCompleted)
+		b.engine.end(engine.Completed)
 		b.wait(40 * time.Second)
-		if trouble := b.trouble(sluice.RoleUpkeep); trouble != "" {
+		if trouble := b.trouble(presence.RoleUpkeep); trouble != "" {
 			b.Errorf("without any runs upkeep says %q", trouble)
 		}
 	})
@@ -241,8 +244,8 @@ func TestAuditSaysWhyAJobWasBuried(t *testing.T) {
 		b.run(1)
 		b.wait(2 * time.Second)
 		b.engine.mu.Lock()
-		b.engine.runs[refsOf([]sluice.ID{id})[0]] = sluice.RunOutcome{
-			Ref: refsOf([]sluice.ID{id})[0], Job: id, State: sluice.RunFailed, Error: "no route\nto bank " + strings.Repeat("x", 1000), EndedAt: time.Now(),
+		b.engine.runs[refsOf([]sluice.ID{id})[0]] = engine.Outcome{
+			Ref: refsOf([]sluice.ID{id})[0], Job: id, State: engine.Failed, Error: "no route\nto bank " + strings.Repeat("x", 1000), EndedAt: time.Now(),
 		}
 		b.engine.mu.Unlock()
 		b.wait(5 * time.Second)
@@ -254,14 +257,21 @@ func TestAuditSaysWhyAJobWasBuried(t *testing.T) {
 	})
 }
 
+// runs has a name of its own, because two embedded ports are named Store.
+type runs = engine.Store
+
 // counted counts the calls that upkeep makes for each queue.
 type counted struct {
 	sluice.Store
+	runs
 
 	mu     sync.Mutex
 	queues int
 	looks  map[string]int
 }
+
+// Unwrap returns the decorated store.
+func (c *counted) Unwrap() sluice.Store { return c.Store }
 
 func (c *counted) count(queue string) {
 	c.mu.Lock()
@@ -276,14 +286,14 @@ func (c *counted) Queues(ctx context.Context, filter sluice.QueueFilter) ([]slui
 	return c.Store.Queues(ctx, filter)
 }
 
-func (c *counted) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([]*sluice.Claim, error) {
+func (c *counted) Dispatches(ctx context.Context, filter engine.DispatchFilter) ([]*sluice.Claim, error) {
 	c.count(filter.Queue)
-	return c.Store.Dispatches(ctx, filter)
+	return c.runs.Dispatches(ctx, filter)
 }
 
-func (c *counted) StrayRuns(ctx context.Context, queue string, after sluice.StrayRun, limit int) ([]sluice.StrayRun, error) {
+func (c *counted) OrphanRuns(ctx context.Context, queue string, after engine.OrphanRun, limit int) ([]engine.OrphanRun, error) {
 	c.count(queue)
-	return c.Store.StrayRuns(ctx, queue, after, limit)
+	return c.runs.OrphanRuns(ctx, queue, after, limit)
 }
 
 func TestQueuesWithNothingAtAnyEngineCostLittle(t *testing.T) {
@@ -291,7 +301,7 @@ func TestQueuesWithNothingAtAnyEngineCostLittle(t *testing.T) {
 		if _, err := b.client.EnsureQueue(b.Context(), "mail", sluice.DefaultSettings(), sluice.Act{By: "test"}); err != nil {
 			b.Fatal(err)
 		}
-		store := &counted{Store: b.store, looks: make(map[string]int)}
+		store := &counted{Store: b.store, runs: engine.Given(b.store), looks: make(map[string]int)}
 		b.store = store
 		ctx, stop := context.WithCancel(b.Context())
 		b.stop = stop

@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/deadletter"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // Gate is one of the things that a job must pass before it runs.
@@ -51,7 +54,7 @@ type Outlook struct {
 	// InFlight counts the claimed and dispatched jobs of the queue and its stray runs, at most OutlookLimit.
 	InFlight int
 	// StrayRuns are runs of the job itself that may still be open, at most HoldingLimit, the first that was cancelled first.
-	StrayRuns []sluice.StrayRun
+	StrayRuns []engine.OrphanRun
 	// Tokens are those that the queue's rate has now, which may be negative; TokenWait is how long
 	// until it has one, 0 if it has, or if there is no rate.
 	Tokens    float64
@@ -93,7 +96,7 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 	if job.State != sluice.StateQueued {
 		state := stateGate(job, outlook)
 		if job.State == sluice.StateDispatched || job.State == sluice.StateClaimed {
-			holders, err := store.Holders(ctx)
+			holders, err := presence.Given(store).Holders(ctx)
 			if err != nil {
 				return Explanation{}, err
 			}
@@ -107,7 +110,7 @@ func Job(ctx context.Context, store sluice.Store, id sluice.ID) (Explanation, er
 	if err != nil {
 		return Explanation{}, err
 	}
-	holders, err := store.Holders(ctx)
+	holders, err := presence.Given(store).Holders(ctx)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -265,7 +268,7 @@ func PausedBy(ctx context.Context, store sluice.Store, q sluice.Queue) (sluice.A
 	if err := sluice.CheckGiven("store", store); err != nil {
 		return sluice.AuditEntry{}, err
 	}
-	changes, err := store.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: q.Name, Limit: pauseHistory})
+	changes, err := store.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: q.Name, Limit: pauseHistory})
 	if err != nil {
 		return sluice.AuditEntry{}, err
 	}

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -90,7 +92,7 @@ func inQueue(t *testing.T, options sluice.EnqueueOptions, test func(e *explained
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := store.Beat(t.Context(), sluice.Holder{ID: "h", Role: "worker", Queues: []string{"q"}, Slots: 3}); err != nil {
+		if err := presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: "h", Role: "worker", Queues: []string{"q"}, Slots: 3}); err != nil {
 			t.Fatal(err)
 		}
 		test(&explained{t, client, store, receipt.ID})
@@ -251,8 +253,8 @@ func TestDispatchersThatLeaveTheQueueAloneAreNamed(t *testing.T) {
 		e.settings(func(s *sluice.Settings) { s.Engine = "eu" })
 		says := func(id, queue string) {
 			e.Helper()
-			holder := sluice.Holder{ID: id, Role: sluice.RoleDispatcher, Queues: []string{"q", "other"}, Conditions: []sluice.Condition{away(queue), {Kind: sluice.ConditionOther, Text: "odd"}}}
-			if err := e.store.Beat(e.Context(), holder); err != nil {
+			holder := presence.Holder{ID: id, Role: presence.RoleDispatcher, Queues: []string{"q", "other"}, Conditions: []presence.Condition{away(queue), {Kind: presence.ConditionOther, Text: "odd"}}}
+			if err := presence.Given(e.store).Heartbeat(e.Context(), holder); err != nil {
 				e.Fatal(err)
 			}
 		}
@@ -278,8 +280,8 @@ func TestDispatchersThatLeaveTheQueueAloneAreNamed(t *testing.T) {
 }
 
 // away is the condition of a dispatcher whose engine does not answer, and awaySays how it is told of a queue.
-func away(queue string) sluice.Condition {
-	return sluice.EngineCondition(queue, "eu", time.Unix(1_800_000_000, 0), "the breaker is open", errors.New("no route"))
+func away(queue string) presence.Condition {
+	return presence.EngineCondition(queue, "eu", time.Unix(1_800_000_000, 0), "the breaker is open", errors.New("no route"))
 }
 
 const awaySays = "the breaker is open: engine eu: no route (since 2027-01-15T08:00:00Z)"
@@ -293,11 +295,11 @@ func TestClaimedJobOfAnEngineThatIsAwaySaysSo(t *testing.T) {
 			e.Fatal(claimed, err)
 		}
 		job := claimed.Jobs[0]
-		if errs, err := e.store.Intend(e.Context(), []sluice.Intent{{ID: job.ID, Token: job.Token, Ref: "r", Engine: "eu", Lease: time.Hour}}); err != nil || errs[0] != nil {
+		if errs, err := engine.Given(e.store).RecordIntent(e.Context(), []engine.Intent{{ID: job.ID, Token: job.Token, Ref: "r", Engine: "eu", Lease: time.Hour}}); err != nil || errs[0] != nil {
 			e.Fatal(errs, err)
 		}
 		says := e.closed("state").Gates[0].Says
-		if err := e.store.Beat(e.Context(), sluice.Holder{ID: "h:1", Role: sluice.RoleDispatcher, Queues: []string{"q"}, Conditions: []sluice.Condition{away("q")}}); err != nil {
+		if err := presence.Given(e.store).Heartbeat(e.Context(), presence.Holder{ID: "h:1", Role: presence.RoleDispatcher, Queues: []string{"q"}, Conditions: []presence.Condition{away("q")}}); err != nil {
 			e.Fatal(err)
 		}
 		if got := e.closed("state").Gates[0].Says; got != says+"; it waits for that: "+awaySays {
@@ -319,12 +321,12 @@ func TestRunsThatNobodyTakesAreTheCauseOfAFullQueue(t *testing.T) {
 			e.Fatal(err)
 		}
 		e.id = receipt.ID
-		nobody := sluice.NewCondition(sluice.ConditionNoPollers, "q", "eu", time.Time{}, `no worker polls task queue "bank"`)
-		for _, h := range []sluice.Holder{
-			{ID: "u:1", Role: sluice.RoleUpkeep, Conditions: []sluice.Condition{nobody}},
-			{ID: "h:1", Role: sluice.RoleDispatcher, Queues: []string{"q"}},
+		nobody := presence.NewCondition(presence.ConditionNoPollers, "q", "eu", time.Time{}, `no worker polls task queue "bank"`)
+		for _, h := range []presence.Holder{
+			{ID: "u:1", Role: presence.RoleUpkeep, Conditions: []presence.Condition{nobody}},
+			{ID: "h:1", Role: presence.RoleDispatcher, Queues: []string{"q"}},
 		} {
-			if err := e.store.Beat(e.Context(), h); err != nil {
+			if err := presence.Given(e.store).Heartbeat(e.Context(), h); err != nil {
 				e.Fatal(err)
 			}
 		}
@@ -338,23 +340,23 @@ func TestRunsThatNobodyTakesAreTheCauseOfAFullQueue(t *testing.T) {
 // TestAProgramThatIsTooOldForTheSchemaServesNothing, although its heartbeats may still be stored.
 func TestAProgramThatIsTooOldForTheSchemaServesNothing(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
-		old := sluice.Holder{ID: "h", Role: sluice.RoleWorker, Queues: []string{"q"}, Slots: 2, Conditions: []sluice.Condition{sluice.TooOld(26)}}
-		if err := e.store.Beat(e.Context(), old); err != nil {
+		old := presence.Holder{ID: "h", Role: presence.RoleWorker, Queues: []string{"q"}, Slots: 2, Conditions: []presence.Condition{presence.TooOld(26)}}
+		if err := presence.Given(e.store).Heartbeat(e.Context(), old); err != nil {
 			e.Fatal(err)
 		}
-		for _, kind := range []sluice.ConditionKind{sluice.ConditionTooOld, sluice.ConditionSilent} {
+		for _, kind := range []presence.ConditionKind{presence.ConditionTooOld, presence.ConditionSilent} {
 			gate := e.closed("workers").Closed()[0]
 			if !strings.Contains(gate.Says, "the last one is h: ") || !strings.Contains(gate.Says, "which needs one that knows step 26") {
 				e.Errorf("it says %q", gate.Says)
 			}
-			holders, err := e.client.Holders(e.Context())
+			holders, err := presence.Holders(e.Context(), e.store)
 			if err != nil || len(holders) != 1 || len(holders[0].Conditions) != 1 {
 				e.Fatalf("%+v, %v", holders, err)
 			}
 			if c := holders[0].Conditions[0]; c.Kind != kind || !strings.Contains(c.Text, "too old") || !strings.Contains(c.Mend, "deploy the newer program") {
 				e.Errorf("it is told as %+v", c)
 			}
-			time.Sleep(sluice.HolderSilence + time.Second)
+			time.Sleep(presence.Silence + time.Second)
 		}
 	})
 }
@@ -363,14 +365,14 @@ func TestAProgramThatIsTooOldForTheSchemaServesNothing(t *testing.T) {
 func TestAKilledWorkerIsToldByItsJobAndByTheHolders(t *testing.T) {
 	inQueue(t, sluice.EnqueueOptions{}, func(e *explained) {
 		for _, id := range []string{"h", "idle"} {
-			if err := e.store.Beat(e.Context(), sluice.Holder{ID: id, Role: sluice.RoleWorker, Queues: []string{"q"}}); err != nil {
+			if err := presence.Given(e.store).Heartbeat(e.Context(), presence.Holder{ID: id, Role: presence.RoleWorker, Queues: []string{"q"}}); err != nil {
 				e.Fatal(err)
 			}
 		}
 		e.claim()
-		kinds := func() (all []sluice.ConditionKind) {
+		kinds := func() (all []presence.ConditionKind) {
 			e.Helper()
-			holders, err := e.client.Holders(e.Context())
+			holders, err := presence.Holders(e.Context(), e.store)
 			if err != nil {
 				e.Fatal(err)
 			}
@@ -384,8 +386,8 @@ func TestAKilledWorkerIsToldByItsJobAndByTheHolders(t *testing.T) {
 		if got := kinds(); len(got) != 0 {
 			e.Errorf("living workers have %v", got)
 		}
-		time.Sleep(sluice.HolderSilence + time.Second)
-		if got := kinds(); len(got) != 2 || got[0] != sluice.ConditionLost || got[1] != sluice.ConditionSilent {
+		time.Sleep(presence.Silence + time.Second)
+		if got := kinds(); len(got) != 2 || got[0] != presence.ConditionLost || got[1] != presence.ConditionSilent {
 			e.Errorf("killed workers have %v", got)
 		}
 		gate := e.closed("state").Gates[0]
@@ -421,7 +423,7 @@ func TestWhyNamesTheJobsThatAreWaitedFor(t *testing.T) {
 			}
 		}
 	}
-	if err := store.Beat(t.Context(), sluice.Holder{ID: "h", Queues: []string{"q"}, Slots: 1}); err != nil {
+	if err := presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: "h", Queues: []string{"q"}, Slots: 1}); err != nil {
 		t.Fatal(err)
 	}
 	first := add(sluice.EnqueueOptions{OrderKey: "o"})

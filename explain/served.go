@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // hindered adds what keeps a job that somebody has from its start, its beginning or its end, if somebody says so.
-func (g *Gate) hindered(holders []sluice.Holder, job sluice.Job, now time.Time) {
+func (g *Gate) hindered(holders []presence.Holder, job sluice.Job, now time.Time) {
 	if job.State == sluice.StateDispatched {
 		if c, found := followed(holders, job.Queue, now); found {
 			g.Says, g.Mend = g.Says+"; it may not have begun: "+saysOf(c), c.Mend
@@ -19,10 +20,10 @@ func (g *Gate) hindered(holders []sluice.Holder, job sluice.Job, now time.Time) 
 		}
 		return
 	}
-	at := slices.IndexFunc(holders, func(h sluice.Holder) bool { return h.ID == job.Holder })
+	at := slices.IndexFunc(holders, func(h presence.Holder) bool { return h.ID == job.Holder })
 	silent := at >= 0 && !holders[at].Alive(now)
 	if at >= 0 && !silent {
-		if c, open := holders[at].Condition(job.Queue, sluice.Condition.OfEngine); open && holders[at].Role == sluice.RoleDispatcher {
+		if c, open := holders[at].Condition(job.Queue, presence.Condition.OfEngine); open && holders[at].Role == presence.RoleDispatcher {
 			g.Says, g.Mend = g.Says+"; it waits for that: "+saysOf(c), c.Mend
 			return
 		}
@@ -36,12 +37,12 @@ func (g *Gate) hindered(holders []sluice.Holder, job sluice.Job, now time.Time) 
 }
 
 // tended reports whether some upkeep runs.
-func tended(holders []sluice.Holder, now time.Time) bool {
-	return slices.ContainsFunc(holders, func(h sluice.Holder) bool { return h.Role == sluice.RoleUpkeep && h.Alive(now) })
+func tended(holders []presence.Holder, now time.Time) bool {
+	return slices.ContainsFunc(holders, func(h presence.Holder) bool { return h.Role == presence.RoleUpkeep && h.Alive(now) })
 }
 
 // blameRuns adds to closed gates that wait for runs to end why these may never do.
-func blameRuns(gates []Gate, c sluice.Condition) {
+func blameRuns(gates []Gate, c presence.Condition) {
 	for i := range gates {
 		if g := &gates[i]; !g.Open && (g.Name == "in_flight" || g.Name == "capacity") {
 			g.Says, g.Mend = g.Says+"; runs may not end: "+saysOf(c), c.Mend
@@ -50,19 +51,19 @@ func blameRuns(gates []Gate, c sluice.Condition) {
 }
 
 // servedGate looks whether anybody claims from the queue: dispatchers, if an engine runs its jobs, else workers.
-func servedGate(q sluice.Queue, holders []sluice.Holder, o Outlook) Gate {
+func servedGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate {
 	if q.Settings.Engine != "" {
 		return dispatchersGate(q, holders, o)
 	}
 	workers, slots, busy := 0, 0, 0
 	for _, h := range holders {
-		if h.Role != sluice.RoleDispatcher && h.Serves(q.Name, o.Now) {
+		if h.Role != presence.RoleDispatcher && h.Serves(q.Name, o.Now) {
 			workers, slots, busy = workers+1, slots+h.Slots, busy+h.Busy
 		}
 	}
 	if workers == 0 {
 		return Gate{
-			Name: "workers", Says: fmt.Sprintf("no worker of queue %q was seen in the last %s", q.Name, sluice.HolderSilence) + lastOf(holders, q.Name, o.Now),
+			Name: "workers", Says: fmt.Sprintf("no worker of queue %q was seen in the last %s", q.Name, presence.Silence) + lastOf(holders, q.Name, o.Now),
 			Mend: "sluice work " + q.Name + " -- COMMAND",
 		}
 	}
@@ -76,8 +77,8 @@ func servedGate(q sluice.Queue, holders []sluice.Holder, o Outlook) Gate {
 }
 
 // lastOf tells of the process that served a queue last, or of the queues that others serve instead.
-func lastOf(holders []sluice.Holder, queue string, now time.Time) string {
-	var last sluice.Holder
+func lastOf(holders []presence.Holder, queue string, now time.Time) string {
+	var last presence.Holder
 	var others []string
 	for _, h := range holders {
 		switch {
@@ -85,7 +86,7 @@ func lastOf(holders []sluice.Holder, queue string, now time.Time) string {
 			if h.Seen.After(last.Seen) {
 				last = h
 			}
-		case h.Role == sluice.RoleWorker && h.Alive(now):
+		case h.Role == presence.RoleWorker && h.Alive(now):
 			others = append(others, h.Queues...)
 		}
 	}
@@ -100,12 +101,12 @@ func lastOf(holders []sluice.Holder, queue string, now time.Time) string {
 }
 
 // dispatchersGate says who hands the queue's jobs to its engine. It is closed where each of them leaves the queue alone.
-func dispatchersGate(q sluice.Queue, holders []sluice.Holder, o Outlook) Gate {
+func dispatchersGate(q sluice.Queue, holders []presence.Holder, o Outlook) Gate {
 	dispatchers, hindered := 0, 0
-	var trouble sluice.Condition
+	var trouble presence.Condition
 	for _, h := range holders {
-		c, has := h.Condition(q.Name, func(sluice.Condition) bool { return true })
-		if h.Role != sluice.RoleDispatcher || !h.Alive(o.Now) || !has && !h.Serves(q.Name, o.Now) {
+		c, has := h.Condition(q.Name, func(presence.Condition) bool { return true })
+		if h.Role != presence.RoleDispatcher || !h.Alive(o.Now) || !has && !h.Serves(q.Name, o.Now) {
 			continue
 		}
 		dispatchers++
@@ -116,8 +117,8 @@ func dispatchersGate(q sluice.Queue, holders []sluice.Holder, o Outlook) Gate {
 	switch {
 	case dispatchers == 0:
 		return Gate{
-			Name: "dispatchers", Says: fmt.Sprintf("the engine %q runs the queue's jobs, and no dispatcher of it was seen in the last %s", q.Settings.Engine, sluice.HolderSilence) + lastOf(holders, q.Name, o.Now),
-			Mend: "sluice dispatch " + q.Name + " " + sluice.EngineFlag(q.Settings.Engine),
+			Name: "dispatchers", Says: fmt.Sprintf("the engine %q runs the queue's jobs, and no dispatcher of it was seen in the last %s", q.Settings.Engine, presence.Silence) + lastOf(holders, q.Name, o.Now),
+			Mend: "sluice dispatch " + q.Name + " " + presence.EngineFlag(q.Settings.Engine),
 		}
 	case hindered == dispatchers:
 		return Gate{Name: "dispatchers", Says: fmt.Sprintf("no dispatcher hands the queue's jobs to the engine %q: %s", q.Settings.Engine, saysOf(trouble)), Mend: trouble.Mend}
@@ -129,20 +130,20 @@ func dispatchersGate(q sluice.Queue, holders []sluice.Holder, o Outlook) Gate {
 
 // followed is what living upkeep says of the runs of a queue: that no worker waits for them, or that their engine does not
 // say how they are.
-func followed(holders []sluice.Holder, queue string, now time.Time) (sluice.Condition, bool) {
+func followed(holders []presence.Holder, queue string, now time.Time) (presence.Condition, bool) {
 	for _, h := range holders {
-		if h.Role != sluice.RoleUpkeep || !h.Alive(now) {
+		if h.Role != presence.RoleUpkeep || !h.Alive(now) {
 			continue
 		}
-		if c, found := h.Condition(queue, func(c sluice.Condition) bool { return c.Kind == sluice.ConditionNoPollers || c.OfEngine() }); found {
+		if c, found := h.Condition(queue, func(c presence.Condition) bool { return c.Kind == presence.ConditionNoPollers || c.OfEngine() }); found {
 			return c, true
 		}
 	}
-	return sluice.Condition{}, false
+	return presence.Condition{}, false
 }
 
 // saysOf is what a condition tells of a queue that the reader knows.
-func saysOf(c sluice.Condition) string {
+func saysOf(c presence.Condition) string {
 	c.Queue = ""
 	return c.String()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // queueFlow is how a queue lets jobs through: what a forecast supposes of it.
@@ -26,7 +27,7 @@ type queueFlow struct {
 }
 
 // flowOf gathers what holds the jobs of a queue back as a whole.
-func flowOf(q sluice.Queue, counted QueueCounts, holders []sluice.Holder, now time.Time, what WhatIf) queueFlow {
+func flowOf(q sluice.Queue, counted QueueCounts, holders []presence.Holder, now time.Time, what WhatIf) queueFlow {
 	f := queueFlow{tells: []Limit{}, runTime: counted.RunTime}
 	if what.RunTime > 0 {
 		f.runTime = what.RunTime
@@ -71,7 +72,7 @@ func (f *queueFlow) addBatch(waiting bool, what WhatIf) {
 
 // addCapacity takes up what may be in flight at once: by the queue's limit, and by the slots of its
 // workers.
-func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []sluice.Holder, now time.Time, what WhatIf) {
+func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []presence.Holder, now time.Time, what WhatIf) {
 	capacity, says := q.Settings.InFlightLimit, fmt.Sprintf("in_flight_limit %d", q.Settings.InFlightLimit)
 	workers, slots := 0, 0
 	for _, h := range holders {
@@ -83,7 +84,7 @@ func (f *queueFlow) addCapacity(q sluice.Queue, counted QueueCounts, holders []s
 	case what.Capacity > 0:
 		capacity, says = what.Capacity, fmt.Sprintf("capacity %d", what.Capacity)
 	case workers == 0:
-		f.notes = append(f.notes, "no worker of it was seen in the last "+sluice.HolderSilence.String()+"; the forecast supposes that there are enough")
+		f.notes = append(f.notes, "no worker of it was seen in the last "+presence.Silence.String()+"; the forecast supposes that there are enough")
 	case capacity == 0 || slots < capacity:
 		capacity, says = slots, fmt.Sprintf("%d slots of %d workers", slots, workers)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/feature"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // Request says what to look ahead for. The zero value looks two hours ahead in every queue.
@@ -174,7 +175,7 @@ func Of(ctx context.Context, store sluice.Store, request Request) (Forecast, err
 	if err != nil {
 		return Forecast{}, err
 	}
-	holders, err := sluice.GivenStore(store).Holders(ctx)
+	holders, err := presence.Given(sluice.GivenStore(store)).Holders(ctx)
 	if err != nil {
 		return Forecast{}, err
 	}

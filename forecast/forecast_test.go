@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -140,7 +141,7 @@ func TestForecastOfWhatIsInFlightAtOnce(t *testing.T) {
 		t.Errorf("limits %+v, notes %q", q.Limits, q.Notes)
 	}
 	// The slots of workers are a limit, too, and a capacity that is supposed is the only one.
-	err := a.store.Beat(t.Context(), sluice.Holder{ID: "h:1:x", Role: "worker", Queues: []string{"q"}, Slots: 5})
+	err := presence.Given(a.store).Heartbeat(t.Context(), presence.Holder{ID: "h:1:x", Role: "worker", Queues: []string{"q"}, Slots: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -315,9 +316,9 @@ func (r *reads) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice
 	return r.Store.Queues(ctx, filter)
 }
 
-func (r *reads) Holders(ctx context.Context) ([]sluice.Holder, error) {
+func (r *reads) Holders(ctx context.Context) ([]presence.Holder, error) {
 	r.calls = append(r.calls, "holders")
-	return r.Store.Holders(ctx)
+	return presence.Given(r.Store).Holders(ctx)
 }
 
 func (r *reads) Waves(ctx context.Context, filter forecast.Filter) (forecast.Counts, error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/step"
 )
@@ -131,14 +132,14 @@ func (f *Forwarder) take(ctx context.Context, l *lane, at shore) ([]*hold, error
 	if err != nil || len(claimed.Jobs) == 0 {
 		return nil, wrap("claim", err)
 	}
-	intents := make([]sluice.Intent, len(claimed.Jobs))
+	intents := make([]engine.Intent, len(claimed.Jobs))
 	for i, c := range claimed.Jobs {
 		c.Ref, c.Engine = refAt(at.now), f.engine()
-		intents[i] = sluice.Intent{ID: c.ID, Token: c.Token, Ref: c.Ref, Engine: c.Engine, Lease: f.options.Lease}
+		intents[i] = engine.Intent{ID: c.ID, Token: c.Token, Ref: c.Ref, Engine: c.Engine, Lease: f.options.Lease}
 	}
 	var errs []error
 	err = f.call(ctx, func(ctx context.Context) (err error) {
-		errs, err = f.local.Intend(ctx, intents)
+		errs, err = engine.Given(f.local).RecordIntent(ctx, intents)
 		return err
 	})
 	if err != nil { // none was sent: recorded jobs are taken over when their leases end, the others recovered
@@ -171,7 +172,7 @@ func sentSince(ref string) time.Time {
 func (f *Forwarder) takeOver(ctx context.Context, l *lane) error {
 	var late []*sluice.Claim
 	err := f.call(ctx, func(ctx context.Context) (err error) {
-		late, err = f.local.Dispatches(ctx, sluice.DispatchFilter{Queue: l.queue, Overdue: true, Limit: f.options.Batch})
+		late, err = engine.Given(f.local).Dispatches(ctx, engine.DispatchFilter{Queue: l.queue, Overdue: true, Limit: f.options.Batch})
 		return err
 	})
 	if err != nil {

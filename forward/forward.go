@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // Engine is the local store's engine name for jobs being sent, followed by a slash and the centre's name.
@@ -86,7 +87,7 @@ type Forwarder struct {
 	running safe.Running
 	live    *sluice.LiveSettings // of the local store
 	log     *event.Log
-	holder  sluice.Holder
+	holder  presence.Holder
 	lanes   []*lane
 }
 
@@ -95,13 +96,13 @@ func New(local, centre sluice.Store, options Options) *Forwarder {
 	wrong := safe.Options(options, "LogLimit")
 	options = options.withDefaults()
 	local, centre = scrubbed.Store(local, options.Scrub), scrubbed.Store(centre, options.Scrub)
-	holder := sluice.NewHolderID()
+	holder := presence.NewID()
 	f := &Forwarder{
 		local: local, centre: centre, options: options, wrong: wrong,
 		client: sluice.NewClient(centre, sluice.ClientOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
 		live:   sluice.NewLiveSettings(local, sluice.LiveOptions{Logger: options.Logger}),
 		log:    event.NewLog(options.Logger, holder, options.LogLimit),
-		holder: sluice.Holder{ID: holder, Role: sluice.RoleForwarder, Queues: options.Queues},
+		holder: presence.Holder{ID: holder, Role: presence.RoleForwarder, Queues: options.Queues},
 	}
 	for _, queue := range options.Queues {
 		f.lanes = append(f.lanes, &lane{queue: queue, wake: make(chan struct{}, 1)})

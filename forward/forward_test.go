@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forward"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -315,7 +317,7 @@ func TestOutageCostsNothing(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if holders, err := s.local.Holders(t.Context()); err != nil || len(holders) > 0 {
+		if holders, err := presence.Given(s.local).Holders(t.Context()); err != nil || len(holders) > 0 {
 			t.Errorf("it left %v, %v", holders, err)
 		}
 	})
@@ -433,7 +435,7 @@ func TestCancelledOnTheWay(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		s.is(s.edge, id, sluice.StateCancelled)
 		s.is(s.mainland, id, sluice.StateCancelled)
-		if runs, err := s.local.StrayRuns(t.Context(), queue, sluice.StrayRun{}, 10); err != nil || len(runs) > 0 {
+		if runs, err := engine.Given(s.local).OrphanRuns(t.Context(), queue, engine.OrphanRun{}, 10); err != nil || len(runs) > 0 {
 			t.Errorf("left behind: %v, %v", runs, err)
 		}
 		stop()

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 const (
@@ -70,14 +72,14 @@ func (f *Forwarder) renew(ctx context.Context) (held int) {
 func (f *Forwarder) beat(ctx context.Context, held int) {
 	holder := f.holder
 	holder.Busy = held
-	err := f.call(ctx, func(ctx context.Context) error { return f.local.Beat(ctx, holder) })
+	err := f.call(ctx, func(ctx context.Context) error { return presence.Given(f.local).Heartbeat(ctx, holder) })
 	if err != nil && ctx.Err() == nil {
-		f.log.Tell(event.NotBeaten, "", "error", err)
+		f.log.Tell(event.HeartbeatFailed, "", "error", err)
 	}
 }
 
 func (f *Forwarder) leave(ctx context.Context) {
-	err := f.call(context.WithoutCancel(ctx), func(ctx context.Context) error { return f.local.Leave(ctx, f.holder.ID) })
+	err := f.call(context.WithoutCancel(ctx), func(ctx context.Context) error { return presence.Given(f.local).Deregister(ctx, f.holder.ID) })
 	if err != nil {
 		f.log.Tell(event.NotForgotten, "", "error", err)
 	}
@@ -103,19 +105,19 @@ func (f *Forwarder) cancelStray(ctx context.Context, l *lane) error {
 	if time.Now().Before(l.strayAt) {
 		return nil
 	}
-	var strays []sluice.StrayRun
+	var strays []engine.OrphanRun
 	var now time.Time
 	err := f.call(ctx, func(ctx context.Context) (err error) {
 		if now, err = f.local.Now(ctx); err != nil {
 			return err
 		}
-		strays, err = f.local.StrayRuns(ctx, l.queue, sluice.StrayRun{}, straySlice)
+		strays, err = engine.Given(f.local).OrphanRuns(ctx, l.queue, engine.OrphanRun{}, straySlice)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("look for cancelled jobs that were on their way: %w", err)
 	}
-	strays = slices.DeleteFunc(strays, func(run sluice.StrayRun) bool {
+	strays = slices.DeleteFunc(strays, func(run engine.OrphanRun) bool {
 		return run.Engine != f.engine() || now.Sub(run.CancelledAt) < 2*f.options.CallTimeout
 	})
 	l.strayAt = time.Now().Add(strayInterval)
@@ -137,6 +139,6 @@ func (f *Forwarder) cancelStray(ctx context.Context, l *lane) error {
 				seen = append(seen, strays[i])
 			}
 		}
-		return wrap("forget cancelled jobs", f.local.ForgetStrayRuns(ctx, seen))
+		return wrap("forget cancelled jobs", engine.Given(f.local).ForgetOrphanRuns(ctx, seen))
 	})
 }

@@ -8,26 +8,31 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/forward"
+	"github.com/sluice-queue/sluice/presence"
 )
+
+// processes has a name of its own, because two embedded ports are named Store.
+type processes = presence.Store
 
 // slowHeart is a store whose heartbeats are written late: once the holder has left, unless it gives them up.
 type slowHeart struct {
 	*line
+	processes
 	beating, left chan struct{}
 }
 
-func (s *slowHeart) Beat(ctx context.Context, holder sluice.Holder) error {
+func (s *slowHeart) Heartbeat(ctx context.Context, holder presence.Holder) error {
 	close(s.beating)
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-s.left:
-		return s.line.Beat(ctx, holder)
+		return s.processes.Heartbeat(ctx, holder)
 	}
 }
 
-func (s *slowHeart) Leave(ctx context.Context, holderID string) error {
-	err := s.line.Leave(ctx, holderID)
+func (s *slowHeart) Deregister(ctx context.Context, holderID string) error {
+	err := s.processes.Deregister(ctx, holderID)
 	close(s.left)
 	time.Sleep(time.Second) // the heartbeat on its way comes in
 	return err
@@ -43,7 +48,7 @@ func TestForwarderThatHasEndedIsNotListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSea(t)
 		s.add(sluice.EnqueueOptions{})
-		local := &slowHeart{line: s.local, beating: make(chan struct{}), left: make(chan struct{})}
+		local := &slowHeart{line: s.local, processes: presence.Given(s.local), beating: make(chan struct{}), left: make(chan struct{})}
 		if sent, err := forward.New(local, s.centre, s.forwardToCentre).Once(t.Context()); err != nil || sent.Forwarded != 1 {
 			t.Fatalf("sent %+v, %v", sent, err)
 		}

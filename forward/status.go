@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // Status counts the jobs of a queue that still have to be forwarded.
@@ -30,7 +32,7 @@ type Status struct {
 // StatusOf counts the jobs to forward in queues of a local store. The centre need not be reachable.
 func StatusOf(ctx context.Context, local sluice.Store, queues []string) ([]Status, error) {
 	local = sluice.GivenStore(local)
-	holders, err := local.Holders(ctx)
+	holders, err := presence.Given(local).Holders(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +43,7 @@ func StatusOf(ctx context.Context, local sluice.Store, queues []string) ([]Statu
 			return nil, err
 		}
 		for _, h := range holders {
-			if h.Role == sluice.RoleForwarder && slices.Contains(h.Queues, queue) {
+			if h.Role == presence.RoleForwarder && slices.Contains(h.Queues, queue) {
 				one.Forwarders = append(one.Forwarders, h.ID)
 			}
 		}
@@ -60,14 +62,14 @@ func statusOf(ctx context.Context, local sluice.Store, queue string) (Status, er
 		Dead: depth.Dead, Uncertain: depth.Uncertain,
 	}
 	for after := (sluice.ID{}); ; {
-		away, err := local.Dispatches(ctx, sluice.DispatchFilter{Queue: queue, After: after})
+		away, err := engine.Given(local).Dispatches(ctx, engine.DispatchFilter{Queue: queue, After: after})
 		if err != nil {
 			return Status{}, err
 		}
 		for _, c := range away {
 			out.count(c)
 		}
-		if len(away) < sluice.DispatchLimit || out.OnTheWay >= sluice.DepthLimit {
+		if len(away) < engine.DispatchLimit || out.OnTheWay >= sluice.DepthLimit {
 			return out, nil
 		}
 		after = away[len(away)-1].ID

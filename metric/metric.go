@@ -26,6 +26,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/step"
 )
@@ -317,16 +318,16 @@ var errorKinds = []struct {
 	{context.Canceled, "cancelled"},
 	{context.DeadlineExceeded, "timeout"},
 	{sluice.ErrUnavailable, "unavailable"},
-	{sluice.ErrEngineUnavailable, "unavailable"},
+	{engine.ErrUnavailable, "unavailable"},
 	{sluice.ErrLost, "lost"},
 	{sluice.ErrCancelled, "cancelled"},
 	{sluice.ErrConflict, "conflict"},
 	{sluice.ErrInvalid, "invalid"},
-	{sluice.ErrEngineBusy, "busy"},
+	{engine.ErrBusy, "busy"},
 	{sluice.ErrNotFound, "refused"},
 	{sluice.ErrNotAllowed, "refused"},
 	{sluice.ErrDuplicate, "refused"},
-	{sluice.ErrEngineRefused, "refused"},
-	{sluice.ErrRefTaken, "refused"},
-	{sluice.ErrEngineTarget, "refused"},
+	{engine.ErrRefused, "refused"},
+	{engine.ErrRefTaken, "refused"},
+	{engine.ErrTarget, "refused"},
 }

@@ -14,10 +14,12 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/metric"
 	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/step"
 	"github.com/sluice-queue/sluice/store/memory"
 )
@@ -233,16 +235,16 @@ func TestABreakerIsToldByItsQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	trouble := []sluice.Condition{
-		{Kind: sluice.ConditionUnsafe, Queue: "other", Text: "odd"},
-		sluice.EngineCondition("payment", "eu", time.Time{}, "the breaker is open", errors.New("no route")),
+	trouble := []presence.Condition{
+		{Kind: presence.ConditionUnsafe, Queue: "other", Text: "odd"},
+		presence.EngineCondition("payment", "eu", time.Time{}, "the breaker is open", errors.New("no route")),
 	}
-	for i, role := range []string{sluice.RoleDispatcher, sluice.RoleDispatcher, sluice.RoleUpkeep} {
-		h := sluice.Holder{ID: fmt.Sprint("h", i), Role: role, Queues: []string{"payment"}, Slots: 10, Busy: i}
+	for i, role := range []string{presence.RoleDispatcher, presence.RoleDispatcher, presence.RoleUpkeep} {
+		h := presence.Holder{ID: fmt.Sprint("h", i), Role: role, Queues: []string{"payment"}, Slots: 10, Busy: i}
 		if i == 1 {
 			h.Conditions = trouble
 		}
-		if err := s.store.Beat(t.Context(), h); err != nil {
+		if err := presence.Given(s.store).Heartbeat(t.Context(), h); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -280,9 +282,9 @@ func TestErrorsAreOfAFewKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range []error{
-		context.Canceled, context.DeadlineExceeded, sluice.ErrUnavailable, sluice.ErrEngineUnavailable, sluice.ErrLost, sluice.ErrConflict,
-		sluice.ErrInvalid, sluice.ErrEngineBusy, sluice.ErrNotFound, sluice.ErrNotAllowed, sluice.ErrDuplicate, sluice.ErrEngineRefused,
-		sluice.ErrRefTaken, sluice.ErrEngineTarget, errors.New("odd"),
+		context.Canceled, context.DeadlineExceeded, sluice.ErrUnavailable, engine.ErrUnavailable, sluice.ErrLost, sluice.ErrConflict,
+		sluice.ErrInvalid, engine.ErrBusy, sluice.ErrNotFound, sluice.ErrNotAllowed, sluice.ErrDuplicate, engine.ErrRefused,
+		engine.ErrRefTaken, engine.ErrTarget, errors.New("odd"),
 	} {
 		observer.End(t.Context(), &observe.Call{Kind: observe.KindEngine, Engine: "temporal", Name: "start", Queue: "q", Errs: []error{nil, fmt.Errorf("start: %w", err)}})
 	}
@@ -398,7 +400,7 @@ func TestHoldersThatDoNotCountAreTold(t *testing.T) {
 	if _, err := s.client.EnsureQueue(t.Context(), "payment", sluice.DefaultSettings(), ada); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.Beat(t.Context(), sluice.Holder{ID: "h", Role: sluice.RoleWorker, Queues: []string{"payment"}}); err != nil {
+	if err := presence.Given(s.store).Heartbeat(t.Context(), presence.Holder{ID: "h", Role: presence.RoleWorker, Queues: []string{"payment"}}); err != nil {
 		t.Fatal(err)
 	}
 	s.gauges.Read(t.Context())

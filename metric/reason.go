@@ -3,7 +3,7 @@ package metric
 import (
 	"strings"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // Reason is a word for the cause of moves, as in sluice_moves_total.
@@ -41,8 +41,8 @@ var reasons = []Reason{
 	{"has_run", "upkeep found its run at the engine", "the engine has the run", whole},
 	{"adopted", "the engine had the run already, of a job that the store has lost", "adopted: ", front},
 	{"engine_refused", "the engine will never take the run", "the engine refused the run for good", front},
-	{"engine_busy", "the engine has too much to do", sluice.ErrEngineBusy.Error(), inside},
-	{"engine_target", "the engine lacks what the queue's settings name", sluice.ErrEngineTarget.Error(), inside},
+	{"engine_busy", "the engine has too much to do", engine.ErrBusy.Error(), inside},
+	{"engine_target", "the engine lacks what the queue's settings name", engine.ErrTarget.Error(), inside},
 	{"ref_taken", "another run has its ref", "another run has its ref", front},
 	{"unknown_outcome", "whether the run happened cannot be known", "unknown outcome", front},
 	{"unknown_outcome", "", "it may have been at ", front},

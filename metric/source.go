@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // silence is the time without a heartbeat after which a holder counts as gone.
@@ -190,7 +191,7 @@ func (g *Gauges) readHolders(ctx context.Context, told *told) error {
 	if g.round.queues == nil {
 		return errNoQueues
 	}
-	holders, err := bounded(ctx, g, g.store.Holders)
+	holders, err := bounded(ctx, g, presence.Given(g.store).Holders)
 	if err != nil {
 		return err
 	}
@@ -198,8 +199,8 @@ func (g *Gauges) readHolders(ctx context.Context, told *told) error {
 	if len(g.round.queues) > 0 {
 		now = g.round.queues[0].Now // holders' heartbeats are by the store's clock
 	}
-	holders = slices.DeleteFunc(holders, func(h sluice.Holder) bool { return now.Sub(h.Seen) > silence })
-	for _, role := range []string{sluice.RoleWorker, sluice.RoleDispatcher, sluice.RoleUpkeep, sluice.RoleForwarder} {
+	holders = slices.DeleteFunc(holders, func(h presence.Holder) bool { return now.Sub(h.Seen) > silence })
+	for _, role := range []string{presence.RoleWorker, presence.RoleDispatcher, presence.RoleUpkeep, presence.RoleForwarder} {
 		g.tellRole(told, role, holders)
 	}
 	for _, q := range g.round.queues {
@@ -214,7 +215,7 @@ func (g *Gauges) readHolders(ctx context.Context, told *told) error {
 	return nil
 }
 
-func (g *Gauges) tellRole(told *told, role string, holders []sluice.Holder) {
+func (g *Gauges) tellRole(told *told, role string, holders []presence.Holder) {
 	var count, troubled, slots, busy int
 	serving, silent := make(map[string]int), make(map[string]int)
 	for _, h := range holders {
@@ -236,7 +237,7 @@ func (g *Gauges) tellRole(told *told, role string, holders []sluice.Holder) {
 	told.add("sluice_holders_in_trouble", float64(troubled), role)
 	told.add("sluice_holder_slots", float64(slots), role)
 	told.add("sluice_holder_busy", float64(busy), role)
-	if role == sluice.RoleUpkeep {
+	if role == presence.RoleUpkeep {
 		return
 	}
 	for _, q := range g.round.queues {

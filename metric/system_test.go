@@ -66,7 +66,7 @@ func TestARunIsToldInExactNumbers(t *testing.T) {
 // wantGauges reads the gauges once.
 func (s *system) wantGauges() {
 	s.Helper()
-	s.until(4, "sluice_store_call_seconds", "call=beat")
+	s.until(4, "sluice_store_call_seconds", "call=heartbeat")
 	s.gauges.Read(s.Context())
 	for _, c := range []struct {
 		want   float64

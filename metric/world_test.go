@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/metric"
@@ -106,7 +107,7 @@ func (s *system) start(observer observe.Observer) {
 	runs := local.New(s.store, local.Options{Worker: worker.Options{Logger: quiet, Poll: 20 * time.Millisecond}})
 	local.Handle(runs, "ship", func(_ context.Context, run *local.Run[string]) (any, error) { return nil, fate(run.Input) }, worker.QueueOptions{})
 	run(runs)
-	engines := map[string]sluice.Engine{"local": observe.Engine(runs, "local", observer)}
+	engines := map[string]engine.Engine{"local": observe.Engine(runs, "local", observer)}
 	run(dispatcher.New(s.store, dispatcher.Options{Engines: engines, Poll: 20 * time.Millisecond, Logger: quiet}))
 	run(upkeep.New(s.store, upkeep.Options{Engines: engines, Interval: 20 * time.Millisecond, Logger: quiet}))
 	// With more slots than jobs none is claimed ahead of a slot, which might then be released and claimed again.

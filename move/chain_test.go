@@ -39,7 +39,7 @@ func TestChainGoesOnFromTheHeadOfTheSource(t *testing.T) {
 		if err != nil || first.No != 1 || first.Keeps(audit.Full) != 90*24*time.Hour || first.Keeps(audit.Notable) != 0 {
 			t.Errorf("in %s the first seal is %+v: %v", ways[i], first, err)
 		}
-		told, err := store.Audit(t.Context(), sluice.AuditFilter{Object: sluice.ObjectAudit, Name: "chain", Limit: 1})
+		told, err := store.Audit(t.Context(), sluice.AuditFilter{Object: audit.ObjectAudit, Name: "chain", Limit: 1})
 		if err != nil || len(told) != 1 {
 			t.Fatalf("in %s the audit tells %v of the chain: %v", ways[i], told, err)
 		}

@@ -12,9 +12,12 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/changes"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/sqlite"
@@ -49,8 +52,8 @@ func populate(t *testing.T, store sluice.Store, random *rand.Rand) {
 	// What is dispatched, uncertain or held by a process that died stays so.
 	_, err := forecast.Recount(t.Context(), store)
 	w.ok(err)
-	w.ok(store.Beat(t.Context(), sluice.Holder{ID: "h:1:x", Role: sluice.RoleWorker, Queues: queues}))
-	_, err = store.Lead(t.Context(), "h:1:x", []string{sluice.TaskUpkeep}, time.Minute)
+	w.ok(presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: "h:1:x", Role: presence.RoleWorker, Queues: queues}))
+	_, err = presence.Given(store).Elect(t.Context(), "h:1:x", []string{presence.TaskUpkeep}, time.Minute)
 	w.ok(err)
 	w.count(time.Now().Add(-10 * time.Minute))
 	_, err = stat.Given(store).FoldStats(t.Context(), 100)
@@ -146,10 +149,10 @@ func (w *world) mustHave() {
 	w.add("plain", sluice.EnqueueOptions{Key: "ever", KeyScope: sluice.ForEver, Priority: 1})
 	w.add("audited", sluice.EnqueueOptions{Key: "k", Priority: 1})
 	c := w.claim("audited", 1)[0]
-	ref := func(c *sluice.Claim) []sluice.Intent {
-		return []sluice.Intent{{ID: c.ID, Token: c.Token, Ref: "run-" + c.ID.String(), Engine: "temporal/ns", Lease: time.Minute}}
+	ref := func(c *sluice.Claim) []engine.Intent {
+		return []engine.Intent{{ID: c.ID, Token: c.Token, Ref: "run-" + c.ID.String(), Engine: "temporal/ns", Lease: time.Minute}}
 	}
-	_, err := w.store.Intend(ctx, ref(c))
+	_, err := engine.Given(w.store).RecordIntent(ctx, ref(c))
 	w.ok(err)
 	w.settle(c, sluice.EventDispatch)
 	w.add("audited", sluice.EnqueueOptions{Key: "k", OnDuplicate: sluice.Coalesce}) // waits behind its twin, which runs
@@ -158,7 +161,7 @@ func (w *world) mustHave() {
 	if c.ID != stray {
 		w.Fatalf("claimed %s", c.ID)
 	}
-	_, err = w.store.Intend(ctx, ref(c))
+	_, err = engine.Given(w.store).RecordIntent(ctx, ref(c))
 	w.ok(err)
 	w.ok(w.client.Cancel(ctx, []sluice.ID{stray}, by("never mind")))
 	w.ok(w.client.Requeue(ctx, []sluice.ID{stray}, by("after all"))) // waits for its run
@@ -255,7 +258,7 @@ func (w *world) work(queue string) {
 		case event == sluice.EventDispatch && queue != "audited", event == sluice.EventDoubt && w.random.IntN(3) > 0:
 			event = sluice.EventComplete
 		case event == sluice.EventDispatch:
-			_, err := w.store.Intend(w.Context(), []sluice.Intent{{ID: c.ID, Token: c.Token, Ref: "run-" + c.ID.String(), Engine: "temporal", Lease: time.Millisecond}})
+			_, err := engine.Given(w.store).RecordIntent(w.Context(), []engine.Intent{{ID: c.ID, Token: c.Token, Ref: "run-" + c.ID.String(), Engine: "temporal", Lease: time.Millisecond}})
 			w.ok(err)
 		}
 		w.settle(c, event)
@@ -324,7 +327,7 @@ func goesOn(t *testing.T, store sluice.Store) map[string][]sluice.ID {
 	ctx := t.Context()
 	w.ok(tenancy.Resume(ctx, w.store, "plain", "sleepy", by("on")))
 	for _, queue := range queues {
-		away, err := store.Dispatches(ctx, sluice.DispatchFilter{Queue: queue})
+		away, err := engine.Given(store).Dispatches(ctx, engine.DispatchFilter{Queue: queue})
 		w.ok(err)
 		for _, c := range away {
 			if c.Ref == "" || c.Engine == "" {
@@ -342,7 +345,7 @@ func goesOn(t *testing.T, store sluice.Store) map[string][]sluice.ID {
 	}
 	entries, err := store.Audit(ctx, sluice.AuditFilter{Limit: 1})
 	w.ok(err)
-	w.ok(store.Note(ctx, []sluice.AuditEntry{{Object: sluice.ObjectQueue, Name: "plain", Event: sluice.EventBatch, Actor: "test"}}))
+	w.ok(store.Note(ctx, []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "plain", Event: audit.EventBatch, Actor: "test"}}))
 	next, err := store.Audit(ctx, sluice.AuditFilter{Limit: 1})
 	w.ok(err)
 	if next[0].Seq <= entries[0].Seq {

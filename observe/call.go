@@ -1,4 +1,4 @@
-// Package observe decorates the two ports of Sluice, [sluice.Store] and [sluice.Engine], so that observers see
+// Package observe decorates the two ports of Sluice, [sluice.Store] and [engine.Engine], so that observers see
 // each call.
 //
 // Begin with [Store] and [Engine]: they wrap a store or an engine with any number of [Observer] values. Each
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // Observer is called for each call. Many goroutines call its methods at once, so they must be quick. An
@@ -66,18 +67,18 @@ type Call struct {
 	Claims []*sluice.Claim
 	// Claimed is the full answer of a claim.
 	Claimed sluice.Claimed
-	// Settlements, Intents and Renewals are the arguments of settle, intend and renew. Lost is how many claims
+	// Settlements, Intents and Renewals are the arguments of settle, record_intent and renew. Lost is how many claims
 	// renew found lost, and LostJobs are their jobs.
 	Settlements []sluice.Settlement
-	Intents     []sluice.Intent
+	Intents     []engine.Intent
 	Renewals    []sluice.Renewal
 	Lost        int
 	LostJobs    []sluice.ID
 	// Runs are the runs that an engine is asked to start. In Begin, an observer may set their Headers.
-	Runs []sluice.Run
+	Runs []engine.Run
 	// Refs are the runs that an engine is asked about, and Outcomes its answers.
 	Refs     []string
-	Outcomes []sluice.RunOutcome
+	Outcomes []engine.Outcome
 
 	event     sluice.Event
 	recovered sluice.Recovered

@@ -4,41 +4,41 @@ import (
 	"context"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
-// engine is an engine whose calls are observed.
-type engine struct {
-	sluice.Engine
+// observedEngine is an engine whose calls are observed.
+type observedEngine struct {
+	engine.Engine
 	name      string
 	observers []Observer
 }
 
 // terminator is an observed engine that can also end runs by force.
 type terminator struct {
-	*engine
-	inner sluice.Terminator
+	*observedEngine
+	inner engine.Terminator
 }
 
 // Engine decorates an engine; name is the engine's name in the settings of queues. The result is a
-// [sluice.Terminator] if the engine is one. Its method Unwrap returns the engine.
-func Engine(inner sluice.Engine, name string, observers ...Observer) sluice.Engine {
-	inner = sluice.GivenEngine(inner)
-	e := &engine{inner, name, given(observers)}
-	if byForce, can := inner.(sluice.Terminator); can {
+// [engine.Terminator] if the engine is one. Its method Unwrap returns the engine.
+func Engine(inner engine.Engine, name string, observers ...Observer) engine.Engine {
+	inner = engine.GivenEngine(inner)
+	e := &observedEngine{inner, name, given(observers)}
+	if byForce, can := inner.(engine.Terminator); can {
 		return &terminator{e, byForce}
 	}
 	return e
 }
 
 // Unwrap returns the decorated engine.
-func (e *engine) Unwrap() sluice.Engine { return e.Engine }
+func (e *observedEngine) Unwrap() engine.Engine { return e.Engine }
 
-func (e *engine) call(name string, target sluice.RunTarget) *Call {
+func (e *observedEngine) call(name string, target engine.Target) *Call {
 	return &Call{Kind: KindEngine, Name: name, Engine: e.name, Queue: target.Queue, Began: time.Now()}
 }
 
-func (e *engine) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+func (e *observedEngine) Start(ctx context.Context, target engine.Target, runs []engine.Run) []error {
 	c := e.call("start", target)
 	c.Runs, c.Jobs = runs, len(runs)
 	ctx = begin(ctx, e.observers, c)
@@ -47,7 +47,7 @@ func (e *engine) Start(ctx context.Context, target sluice.RunTarget, runs []slui
 	return c.Errs
 }
 
-func (e *engine) Outcomes(ctx context.Context, target sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
+func (e *observedEngine) Outcomes(ctx context.Context, target engine.Target, refs []string) ([]engine.Outcome, error) {
 	c := e.call("outcomes", target)
 	c.Refs, c.Jobs = refs, len(refs)
 	ctx = begin(ctx, e.observers, c)
@@ -56,7 +56,7 @@ func (e *engine) Outcomes(ctx context.Context, target sluice.RunTarget, refs []s
 	return c.Outcomes, c.Err
 }
 
-func (e *engine) Ended(ctx context.Context, target sluice.RunTarget, since time.Time, next []byte) (page sluice.RunPage, err error) {
+func (e *observedEngine) Ended(ctx context.Context, target engine.Target, since time.Time, next []byte) (page engine.Page, err error) {
 	c := e.call("ended", target)
 	ctx = begin(ctx, e.observers, c)
 	page, c.Err = e.Engine.Ended(ctx, target, since, next)
@@ -65,15 +65,15 @@ func (e *engine) Ended(ctx context.Context, target sluice.RunTarget, since time.
 	return page, c.Err
 }
 
-func (e *engine) Cancel(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+func (e *observedEngine) Cancel(ctx context.Context, target engine.Target, refs []string, reason string) []error {
 	return e.endRuns(ctx, "cancel", target, refs, func(ctx context.Context) []error { return e.Engine.Cancel(ctx, target, refs, reason) })
 }
 
-func (t *terminator) Terminate(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+func (t *terminator) Terminate(ctx context.Context, target engine.Target, refs []string, reason string) []error {
 	return t.endRuns(ctx, "terminate", target, refs, func(ctx context.Context) []error { return t.inner.Terminate(ctx, target, refs, reason) })
 }
 
-func (e *engine) endRuns(ctx context.Context, name string, target sluice.RunTarget, refs []string, do func(context.Context) []error) []error {
+func (e *observedEngine) endRuns(ctx context.Context, name string, target engine.Target, refs []string, do func(context.Context) []error) []error {
 	c := e.call(name, target)
 	c.Refs, c.Jobs = refs, len(refs)
 	ctx = begin(ctx, e.observers, c)
@@ -82,7 +82,7 @@ func (e *engine) endRuns(ctx context.Context, name string, target sluice.RunTarg
 	return c.Errs
 }
 
-func (e *engine) Check(ctx context.Context, target sluice.RunTarget) (report sluice.EngineReport, err error) {
+func (e *observedEngine) Check(ctx context.Context, target engine.Target) (report engine.Report, err error) {
 	c := e.call("check", target)
 	ctx = begin(ctx, e.observers, c)
 	report, c.Err = e.Engine.Check(ctx, target)

@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -58,12 +59,12 @@ func (s *store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.
 	return do(ctx, s, "audit", "", func(ctx context.Context) ([]sluice.AuditEntry, error) { return s.Store.Audit(ctx, filter) })
 }
 
-func (s *store) Leads(ctx context.Context) ([]sluice.Lead, error) {
-	return do(ctx, s, "leads", "", s.Store.Leads)
+func (s *store) Leaders(ctx context.Context) ([]presence.Leader, error) {
+	return do(ctx, s, "leaders", "", s.processes.Leaders)
 }
 
-func (s *store) Holders(ctx context.Context) ([]sluice.Holder, error) {
-	return do(ctx, s, "holders", "", s.Store.Holders)
+func (s *store) Holders(ctx context.Context) ([]presence.Holder, error) {
+	return do(ctx, s, "holders", "", s.processes.Holders)
 }
 
 func (s *store) Tenant(ctx context.Context, name string) (tenancy.Tenant, error) {

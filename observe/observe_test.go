@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/step"
 	"github.com/sluice-queue/sluice/store/memory"
@@ -92,7 +93,7 @@ func TestEveryMethodOfAStoreIsObserved(t *testing.T) {
 
 func TestEveryMethodOfAnEngineIsObserved(t *testing.T) {
 	t.Parallel()
-	for _, port := range []reflect.Type{reflect.TypeFor[sluice.Engine](), reflect.TypeFor[sluice.Terminator]()} {
+	for _, port := range []reflect.Type{reflect.TypeFor[engine.Engine](), reflect.TypeFor[engine.Terminator]()} {
 		for method := range port.Methods() {
 			w := newWitness()
 			callWithNothing(observe.Engine(byForce{}, "temporal", w), method.Name)
@@ -107,8 +108,8 @@ func TestEveryMethodOfAnEngineIsObserved(t *testing.T) {
 type absent struct{ sluice.Store }
 
 type byForce struct {
-	sluice.Engine
-	sluice.Terminator
+	engine.Engine
+	engine.Terminator
 }
 
 // callWithNothing calls a method with zero values. What is decorated is not there, so that the call panics behind the

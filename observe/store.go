@@ -8,9 +8,11 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -19,9 +21,11 @@ import (
 type store struct {
 	sluice.Store
 	alerts
+	engineRuns
 	explanations
 	forecasts
 	operations
+	processes
 	stats
 	tenants
 	observers []Observer
@@ -30,9 +34,11 @@ type store struct {
 // Distinct names let the struct embed several ports, all named Store.
 type (
 	alerts       = alert.Store
+	engineRuns   = engine.Store
 	explanations = explain.Store
 	forecasts    = forecast.Store
 	operations   = operation.Store
+	processes    = presence.Store
 	stats        = stat.Store
 	tenants      = tenancy.Store
 )
@@ -40,7 +46,7 @@ type (
 // Store decorates a store. Its method Unwrap returns the store. Observers begin in their order and end in
 // reverse order; nil observers are left out. With a nil store, every method returns a [sluice.ErrInvalid].
 func Store(inner sluice.Store, observers ...Observer) sluice.Store {
-	return &store{sluice.GivenStore(inner), alert.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
+	return &store{sluice.GivenStore(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), presence.Given(inner), stat.Given(inner), tenancy.Given(inner), given(observers)}
 }
 
 // given leaves out nil observers.
@@ -135,9 +141,9 @@ func (s *store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.T
 	return err
 }
 
-func (s *store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
-	c := &Call{Kind: KindStore, Name: "intend", Intents: intents, Jobs: len(intents)}
-	return s.each(ctx, c, func(ctx context.Context) ([]error, error) { return s.Store.Intend(ctx, intents) })
+func (s *store) RecordIntent(ctx context.Context, intents []engine.Intent) ([]error, error) {
+	c := &Call{Kind: KindStore, Name: "record_intent", Intents: intents, Jobs: len(intents)}
+	return s.each(ctx, c, func(ctx context.Context) ([]error, error) { return s.engineRuns.RecordIntent(ctx, intents) })
 }
 
 func (s *store) Settle(ctx context.Context, settlements []sluice.Settlement) ([]error, error) {

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forecast"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 func (s *store) Recover(ctx context.Context, queue string, limit int, by string) (sluice.Recovered, error) {
@@ -26,18 +28,18 @@ func (s *store) Expire(ctx context.Context, limit int, by string) (int, error) {
 	})
 }
 
-func (s *store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([]*sluice.Claim, error) {
-	return do(ctx, s, "dispatches", filter.Queue, func(ctx context.Context) ([]*sluice.Claim, error) { return s.Store.Dispatches(ctx, filter) })
+func (s *store) Dispatches(ctx context.Context, filter engine.DispatchFilter) ([]*sluice.Claim, error) {
+	return do(ctx, s, "dispatches", filter.Queue, func(ctx context.Context) ([]*sluice.Claim, error) { return s.engineRuns.Dispatches(ctx, filter) })
 }
 
-func (s *store) StrayRuns(ctx context.Context, queue string, after sluice.StrayRun, limit int) ([]sluice.StrayRun, error) {
-	return do(ctx, s, "stray_runs", queue, func(ctx context.Context) ([]sluice.StrayRun, error) {
-		return s.Store.StrayRuns(ctx, queue, after, limit)
+func (s *store) OrphanRuns(ctx context.Context, queue string, after engine.OrphanRun, limit int) ([]engine.OrphanRun, error) {
+	return do(ctx, s, "orphan_runs", queue, func(ctx context.Context) ([]engine.OrphanRun, error) {
+		return s.engineRuns.OrphanRuns(ctx, queue, after, limit)
 	})
 }
 
-func (s *store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) error {
-	_, err := do(ctx, s, "forget_stray_runs", "", func(ctx context.Context) (none, error) { return none{}, s.Store.ForgetStrayRuns(ctx, runs) })
+func (s *store) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) error {
+	_, err := do(ctx, s, "forget_orphan_runs", "", func(ctx context.Context) (none, error) { return none{}, s.engineRuns.ForgetOrphanRuns(ctx, runs) })
 	return err
 }
 
@@ -58,16 +60,16 @@ func (s *store) Note(ctx context.Context, entries []sluice.AuditEntry) error {
 	return err
 }
 
-func (s *store) Beat(ctx context.Context, holder sluice.Holder) error {
-	_, err := do(ctx, s, "beat", "", func(ctx context.Context) (none, error) { return none{}, s.Store.Beat(ctx, holder) })
+func (s *store) Heartbeat(ctx context.Context, holder presence.Holder) error {
+	_, err := do(ctx, s, "heartbeat", "", func(ctx context.Context) (none, error) { return none{}, s.processes.Heartbeat(ctx, holder) })
 	return err
 }
 
-func (s *store) Leave(ctx context.Context, holderID string) error {
-	_, err := do(ctx, s, "leave", "", func(ctx context.Context) (none, error) { return none{}, s.Store.Leave(ctx, holderID) })
+func (s *store) Deregister(ctx context.Context, holderID string) error {
+	_, err := do(ctx, s, "deregister", "", func(ctx context.Context) (none, error) { return none{}, s.processes.Deregister(ctx, holderID) })
 	return err
 }
 
-func (s *store) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
-	return do(ctx, s, "lead", "", func(ctx context.Context) ([]string, error) { return s.Store.Lead(ctx, holder, tasks, lease) })
+func (s *store) Elect(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
+	return do(ctx, s, "elect", "", func(ctx context.Context) ([]string, error) { return s.processes.Elect(ctx, holder, tasks, lease) })
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/feature"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -341,7 +342,7 @@ func (o Operation) ForAudit() map[string]any {
 // Telling is the entry of the audit that tells of a change of an operation.
 func (o Operation) Telling(stored *Operation, act sluice.Act) (sluice.AuditEntry, error) {
 	entry := sluice.AuditEntry{
-		Object: sluice.ObjectOperation, Name: o.ID.String(), Event: sluice.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+		Object: audit.ObjectOperation, Name: o.ID.String(), Event: audit.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID,
 	}
 	var err error
 	if stored != nil {

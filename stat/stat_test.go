@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/memory"
 )
@@ -65,7 +67,7 @@ func TestEachMoveIsCountedAsWhatItIs(t *testing.T) {
 	for event, want := range map[sluice.Event]stat.Counts{
 		sluice.EventEnqueue: {Enqueued: 2}, sluice.EventRequeue: {Requeued: 2}, sluice.EventClaim: {Claimed: 2}, sluice.EventDispatch: {Dispatched: 2},
 		sluice.EventComplete: {Completed: 2}, sluice.EventRetry: {Failed: 2}, sluice.EventBury: {Dead: 2, Failed: 2}, sluice.EventRelease: {Released: 2},
-		sluice.EventRecover: {Recovered: 2}, sluice.EventCancel: {Cancelled: 2}, sluice.EventDoubt: {Uncertain: 2}, sluice.EventChange: {},
+		sluice.EventRecover: {Recovered: 2}, sluice.EventCancel: {Cancelled: 2}, sluice.EventDoubt: {Uncertain: 2}, audit.EventChange: {},
 	} {
 		var c stat.Counter
 		c.Moved("q", "acme", event, 2, time.Second, time.Second, time.Second)
@@ -316,22 +318,22 @@ func BenchmarkMoved(b *testing.B) {
 func TestStatisticsAreKnownWhereSomebodyCounts(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	holder := func(counts bool, ago time.Duration, queues ...string) sluice.Holder {
-		return sluice.Holder{Queues: queues, Counts: counts, Seen: now.Add(-ago)}
+	holder := func(counts bool, ago time.Duration, queues ...string) presence.Holder {
+		return presence.Holder{Queues: queues, Counts: counts, Seen: now.Add(-ago)}
 	}
 	for what, c := range map[string]struct {
 		counted bool
-		holders []sluice.Holder
+		holders []presence.Holder
 		want    bool
 	}{
 		"nobody":                               {false, nil, false},
 		"somebody did":                         {true, nil, true},
-		"a worker counts":                      {false, []sluice.Holder{holder(true, 0, "mail", "other")}, true},
-		"a worker does not":                    {true, []sluice.Holder{holder(true, 0, "mail"), holder(false, 0, "mail")}, false},
-		"that of another queue does not":       {true, []sluice.Holder{holder(false, 0, "other")}, true},
-		"that of another queue counts":         {false, []sluice.Holder{holder(true, 0, "other")}, false},
-		"a worker that is gone did not":        {true, []sluice.Holder{holder(false, time.Minute, "mail")}, true},
-		"a worker that is gone counted no job": {false, []sluice.Holder{holder(true, time.Minute, "mail")}, false},
+		"a worker counts":                      {false, []presence.Holder{holder(true, 0, "mail", "other")}, true},
+		"a worker does not":                    {true, []presence.Holder{holder(true, 0, "mail"), holder(false, 0, "mail")}, false},
+		"that of another queue does not":       {true, []presence.Holder{holder(false, 0, "other")}, true},
+		"that of another queue counts":         {false, []presence.Holder{holder(true, 0, "other")}, false},
+		"a worker that is gone did not":        {true, []presence.Holder{holder(false, time.Minute, "mail")}, true},
+		"a worker that is gone counted no job": {false, []presence.Holder{holder(true, time.Minute, "mail")}, false},
 	} {
 		if got := stat.Known("mail", c.counted, c.holders, now); got != c.want {
 			t.Errorf("%s: %v, want %v", what, got, c.want)

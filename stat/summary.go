@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/feature"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // Summary tells how a queue is, or one tenant in it, over a window of time.
@@ -163,7 +164,7 @@ func summaries(ctx context.Context, store sluice.Store, chosen sluice.QueueFilte
 	if err != nil {
 		return nil, err
 	}
-	holders, err := store.Holders(ctx)
+	holders, err := presence.Given(store).Holders(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/feature"
 )
 
@@ -61,9 +62,9 @@ const (
 // Object says whether the limits are a tier's or a tenant's, for the audit.
 func (l Limits) Object() sluice.Object {
 	if l.Tier != "" {
-		return sluice.ObjectTier
+		return audit.ObjectTier
 	}
-	return sluice.ObjectTenant
+	return audit.ObjectTenant
 }
 
 // Name is that of the tier or tenant.
@@ -284,7 +285,7 @@ func DeleteTier(ctx context.Context, store sluice.Store, name string, act sluice
 	if err := act.Check(); err != nil {
 		return err
 	}
-	return Given(store).Delete(ctx, sluice.ObjectTier, name, act)
+	return Given(store).Delete(ctx, audit.ObjectTier, name, act)
 }
 
 // Delete forgets a tenant's tier and limits. Its jobs stay, and go on by what the queue says of
@@ -293,5 +294,5 @@ func Delete(ctx context.Context, store sluice.Store, name string, act sluice.Act
 	if err := act.Check(); err != nil {
 		return err
 	}
-	return Given(store).Delete(ctx, sluice.ObjectTenant, name, act)
+	return Given(store).Delete(ctx, audit.ObjectTenant, name, act)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -58,7 +59,7 @@ func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
 		}
 	}
 	for _, tier := range tenancy.PresetTiers() {
-		if err := tier.Check(); err != nil || tier.Object() != sluice.ObjectTier {
+		if err := tier.Check(); err != nil || tier.Object() != audit.ObjectTier {
 			t.Errorf("the preset %s: %v", tier.Name(), err)
 		}
 	}

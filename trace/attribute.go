@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/observe"
 )
 
@@ -98,11 +99,11 @@ var kinds = []struct {
 	{sluice.ErrNotFound, "not_found"},
 	{sluice.ErrUnavailable, "unavailable"},
 	{sluice.ErrInvalid, "invalid"},
-	{sluice.ErrEngineRefused, "engine_refused"},
-	{sluice.ErrRefTaken, "ref_taken"},
-	{sluice.ErrEngineBusy, "engine_busy"},
-	{sluice.ErrEngineUnavailable, "engine_unavailable"},
-	{sluice.ErrEngineTarget, "engine_target"},
+	{engine.ErrRefused, "engine_refused"},
+	{engine.ErrRefTaken, "ref_taken"},
+	{engine.ErrBusy, "engine_busy"},
+	{engine.ErrUnavailable, "engine_unavailable"},
+	{engine.ErrTarget, "engine_target"},
 }
 
 // kindOf returns an error's kind for error.type. There are few kinds.

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/step"
 )
@@ -44,7 +45,7 @@ func (o *Observer) beginStart(ctx context.Context, c *observe.Call) context.Cont
 }
 
 // dispatch starts the span of one job that is handed to an engine.
-func (o *Observer) dispatch(ctx context.Context, c *observe.Call, run *sluice.Run, batch trace.SpanContext) trace.Span {
+func (o *Observer) dispatch(ctx context.Context, c *observe.Call, run *engine.Run, batch trace.SpanContext) trace.Span {
 	ctx, span := o.startOn(ctx, o.operationOn("dispatch", c.Queue), run.Labels, trace.WithTimestamp(c.Began))
 	if span.IsRecording() {
 		span.SetAttributes(append(ofJob(run.Job, run.Tenant, run.Generation, run.Attempt),

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/step"
@@ -103,9 +104,9 @@ func newYard(t *testing.T, do func(ctx context.Context) error) *yard {
 	executes := local.New(observe.Store(runStore, y.runs.observer), local.Options{Worker: worker.Options{Poll: time.Millisecond, Logger: quiet}})
 	local.Handle(executes, "charge", func(ctx context.Context, _ *local.Run[any]) (any, error) { return nil, do(ctx) }, worker.QueueOptions{})
 	y.stop = working(t, executes.Run)
-	engineFor := func(p *process) map[string]sluice.Engine {
+	engineFor := func(p *process) map[string]engine.Engine {
 		inner := local.New(runStore, local.Options{Worker: worker.Options{Logger: quiet}})
-		return map[string]sluice.Engine{"local": observe.Engine(inner, "local", p.observer)}
+		return map[string]engine.Engine{"local": observe.Engine(inner, "local", p.observer)}
 	}
 	y.dispatcher = dispatcher.New(observe.Store(store, y.dispatches.observer), dispatcher.Options{Engines: engineFor(y.dispatches), Logger: quiet, Batch: 1000})
 	y.upkeep = upkeep.New(observe.Store(store, y.tends.observer), upkeep.Options{Engines: engineFor(y.tends), Logger: quiet})
@@ -142,7 +143,7 @@ func TestADispatchedJobsRunContinuesItsTrace(t *testing.T) {
 
 	sent := y.producer.one(t, "enqueue pay")
 	cycle, dispatched := y.dispatches.one(t, "cycle pay"), y.dispatches.one(t, "dispatch pay")
-	for _, name := range []string{"claim pay", "intend", "start pay", "settle pay"} {
+	for _, name := range []string{"claim pay", "record_intent", "start pay", "settle pay"} {
 		wantParent(t, y.dispatches.one(t, name), cycle)
 	}
 	if cycle.Parent.IsValid() {
@@ -207,7 +208,7 @@ func TestABatchIsNoTreeThatNobodyCanRead(t *testing.T) {
 		}
 	}
 	if inCycle != 5 {
-		t.Errorf("%d spans are in the cycle's trace, want 5: cycle, claim, intend, start, settle", inCycle)
+		t.Errorf("%d spans are in the cycle's trace, want 5: cycle, claim, record_intent, start, settle", inCycle)
 	}
 	if len(cycle.Links) != trace.DefaultLinks {
 		t.Errorf("the cycle has %d links, want %d", len(cycle.Links), trace.DefaultLinks)
@@ -386,7 +387,7 @@ func TestACallKeepsItsDeadline(t *testing.T) {
 	defer stop()
 	for _, call := range []*observe.Call{
 		{Kind: observe.KindStore, Name: "enqueue", Inserts: make([]sluice.Insert, 1), Began: time.Now()},
-		{Kind: observe.KindEngine, Name: "start", Runs: make([]sluice.Run, 1), Began: time.Now()},
+		{Kind: observe.KindEngine, Name: "start", Runs: make([]engine.Run, 1), Began: time.Now()},
 		{Kind: observe.KindStore, Name: "claim", Began: time.Now()},
 	} {
 		if _, has := p.observer.Begin(limited, call).Deadline(); !has {

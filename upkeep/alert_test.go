@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/alert/webhook"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/store/sqlite"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -121,8 +122,8 @@ func TestAlertIsToldOnceWhenItFiresAndWhenItIsOver(t *testing.T) {
 		if heard, _ := p.told(); heard != fires+", "+over {
 			f.Errorf("at the end it heard %q", heard)
 		}
-		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: sluice.ObjectAlert})
-		if err != nil || len(entries) != 2 || entries[1].Event != sluice.EventAlertFires || entries[0].Event != sluice.EventAlertResolves {
+		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: audit.ObjectAlert})
+		if err != nil || len(entries) != 2 || entries[1].Event != audit.EventAlertFires || entries[0].Event != audit.EventAlertResolves {
 			f.Errorf("the audit tells %+v, %v", entries, err)
 		}
 	})
@@ -190,8 +191,8 @@ func TestWhatCannotBeToldForAWeekIsGivenUpAndAudited(t *testing.T) {
 		defer f.every(20*time.Minute, p)()
 		f.dead(11)
 		pass(8 * 24 * time.Hour)
-		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: sluice.ObjectAlert, Name: "dead-letters/payments"})
-		if err != nil || len(entries) != 2 || entries[0].Event != sluice.EventAlertUntold || !strings.Contains(entries[0].Reason, "no route to phone") {
+		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: audit.ObjectAlert, Name: "dead-letters/payments"})
+		if err != nil || len(entries) != 2 || entries[0].Event != audit.EventAlertUntold || !strings.Contains(entries[0].Reason, "no route to phone") {
 			f.Errorf("the audit tells %+v, %v", entries, err)
 		}
 		book, err := alert.Read(f.Context(), f.store)
@@ -265,10 +266,10 @@ func TestReceiverThatIsGivenUpLeavesNoPartOfASecret(t *testing.T) {
 		defer f.every(20*time.Minute, leaky{})()
 		f.dead(11)
 		pass(alert.NoticeKept + 3*time.Hour)
-		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: sluice.ObjectAlert})
+		entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: audit.ObjectAlert})
 		given := 0
 		for _, entry := range entries {
-			if entry.Event == sluice.EventAlertUntold {
+			if entry.Event == audit.EventAlertUntold {
 				given++
 			}
 			if strings.Contains(entry.Reason, "ann.maria") {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
 )
 
@@ -14,7 +15,7 @@ import (
 type decision struct {
 	sluice.Settlement
 	claim *sluice.Claim
-	run   sluice.RunOutcome
+	run   engine.Outcome
 }
 
 // settle writes settlements. If another process has settled a job meanwhile, the store refuses this settlement.
@@ -50,7 +51,7 @@ func (f *follower) tellSettled(q sluice.Queue, d decision, err error) {
 		log.Tell(event.SettlementRefused, q.Name, "job", d.ID, "event", d.Event, "error", err)
 		return
 	}
-	if d.run.State == sluice.RunAbsent {
+	if d.run.State == engine.Absent {
 		log.TellJob(event.RunAbsent, d.claim, "ref", d.claim.Ref, "reason", d.Reason)
 	}
 	switch d.Event {

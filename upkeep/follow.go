@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/step"
 )
 
@@ -52,7 +53,7 @@ type follower struct {
 	queue  string
 	by     string
 	// engines are the engines whose runs it follows; other processes follow runs at other engines.
-	engines map[string]sluice.Engine
+	engines map[string]engine.Engine
 	// strict makes a run at an unknown engine an error.
 	strict bool
 
@@ -76,8 +77,8 @@ type follower struct {
 	idle    bool          // no run was at its engines at the last look
 	found   int           // runs at its engines found by the present look
 
-	endAfter sluice.StrayRun // after which run of a cancelled job to go on
-	endedAll bool            // all runs of cancelled jobs were asked for once
+	endAfter engine.OrphanRun // after which run of a cancelled job to go on
+	endedAll bool             // all runs of cancelled jobs were asked for once
 }
 
 // newFollower makes a follower without engines.
@@ -98,7 +99,7 @@ func (f *follower) follow(ctx context.Context, q sluice.Queue) (done Followed, e
 	ctx, end := step.Begin(ctx, f.store(), step.Step{Name: step.Follow, Queue: q.Name})
 	defer func() { end(step.End{Jobs: done.jobs(), Err: err}) }()
 	done.Settled, f.found = make(map[sluice.Event]int), 0
-	away, err := f.store().Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, Limit: 1})
+	away, err := engine.Given(f.store()).Dispatches(ctx, engine.DispatchFilter{Queue: q.Name, Limit: 1})
 	switch {
 	case err != nil:
 		return done, fmt.Errorf("look for runs under way: %w", err)
@@ -125,7 +126,7 @@ func (f *follower) store() sluice.Store { return f.upkeep.store }
 
 // askOverdue asks for the runs of claims whose lease ran out: their holder may or may not have started them.
 func (f *follower) askOverdue(ctx context.Context, q sluice.Queue, done *Followed) error {
-	late, err := f.store().Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, Overdue: true, Limit: q.Settings.RecoverBatch})
+	late, err := engine.Given(f.store()).Dispatches(ctx, engine.DispatchFilter{Queue: q.Name, Overdue: true, Limit: q.Settings.RecoverBatch})
 	if err != nil {
 		return fmt.Errorf("list overdue claims: %w", err)
 	}
@@ -134,8 +135,8 @@ func (f *follower) askOverdue(ctx context.Context, q sluice.Queue, done *Followe
 
 // listEnded settles the jobs of runs that ended since the last call.
 func (f *follower) listEnded(ctx context.Context, q sluice.Queue, done *Followed) error {
-	engine := f.engines[q.Settings.Engine]
-	if engine == nil {
+	remote := f.engines[q.Settings.Engine]
+	if remote == nil {
 		return nil
 	}
 	if f.since.IsZero() {
@@ -144,7 +145,7 @@ func (f *follower) listEnded(ctx context.Context, q sluice.Queue, done *Followed
 	newest := f.since
 	var next []byte
 	for {
-		page, err := engine.Ended(ctx, sluice.TargetOf(q.Name, q.Settings), f.since, next)
+		page, err := remote.Ended(ctx, engine.TargetOf(q.Name, q.Settings), f.since, next)
 		if err != nil {
 			return fmt.Errorf("list runs that ended: %w", err)
 		}
@@ -172,21 +173,21 @@ func (f *follower) listEnded(ctx context.Context, q sluice.Queue, done *Followed
 	return nil
 }
 
-func (f *follower) unseen(runs []sluice.RunOutcome) []sluice.RunOutcome {
-	return slices.DeleteFunc(slices.Clone(runs), func(run sluice.RunOutcome) bool {
+func (f *follower) unseen(runs []engine.Outcome) []engine.Outcome {
+	return slices.DeleteFunc(slices.Clone(runs), func(run engine.Outcome) bool {
 		_, seen := f.seen[run.Ref]
 		return seen || run.Job.IsZero()
 	})
 }
 
 // settleEnded settles the jobs of ended runs, if the run is the job's current one.
-func (f *follower) settleEnded(ctx context.Context, q sluice.Queue, runs []sluice.RunOutcome, done *Followed) error {
+func (f *follower) settleEnded(ctx context.Context, q sluice.Queue, runs []engine.Outcome, done *Followed) error {
 	for slice := range slices.Chunk(runs, followSlice) {
 		ids := make([]sluice.ID, len(slice))
 		for i, run := range slice {
 			ids[i] = run.Job
 		}
-		claims, err := f.store().Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, IDs: ids, Limit: len(ids)})
+		claims, err := engine.Given(f.store()).Dispatches(ctx, engine.DispatchFilter{Queue: q.Name, IDs: ids, Limit: len(ids)})
 		if err != nil {
 			return fmt.Errorf("look at the jobs of runs that ended: %w", err)
 		}
@@ -196,7 +197,7 @@ func (f *follower) settleEnded(ctx context.Context, q sluice.Queue, runs []sluic
 		}
 		var decisions []decision
 		for _, run := range slice {
-			if c := byRef[run.Ref]; c != nil && c.ID == run.Job && c.Engine == sluice.EngineOf(q.Settings) {
+			if c := byRef[run.Ref]; c != nil && c.ID == run.Job && c.Engine == engine.Location(q.Settings) {
 				decisions = append(decisions, decision{verdict(c, run, q.Settings, 0, q.Now), c, run})
 			}
 		}
@@ -214,7 +215,7 @@ func (f *follower) askStray(ctx context.Context, q sluice.Queue, done *Followed)
 		return nil
 	}
 	for {
-		claims, err := f.store().Dispatches(ctx, sluice.DispatchFilter{Queue: q.Name, After: f.strayID, Limit: followSlice})
+		claims, err := engine.Given(f.store()).Dispatches(ctx, engine.DispatchFilter{Queue: q.Name, After: f.strayID, Limit: followSlice})
 		if err != nil {
 			return fmt.Errorf("list runs under way: %w", err)
 		}
@@ -230,7 +231,7 @@ func (f *follower) askStray(ctx context.Context, q sluice.Queue, done *Followed)
 			f.walked = true
 		}
 		if f.walked {
-			f.strayAt = time.Now().Add(f.inTime(sluice.SweepInterval))
+			f.strayAt = time.Now().Add(f.inTime(engine.SweepInterval))
 			return nil
 		}
 	}
@@ -250,8 +251,8 @@ func (f *follower) ask(ctx context.Context, q sluice.Queue, claims []*sluice.Cla
 
 // Judged is a job, its engine's answer about its run, and the event that follows for the job.
 type Judged struct {
-	Job sluice.Job        `json:"job"`
-	Run sluice.RunOutcome `json:"run"`
+	Job sluice.Job     `json:"job"`
+	Run engine.Outcome `json:"run"`
 	// Event is the event that follows from the engine's answer; empty: none.
 	Event  sluice.Event `json:"event,omitempty"`
 	Reason string       `json:"reason,omitempty"`
@@ -284,11 +285,11 @@ func byEngine(claims []*sluice.Claim) map[string][]*sluice.Claim {
 }
 
 func (f *follower) judgeSlice(ctx context.Context, q sluice.Queue, where string, claims []*sluice.Claim) ([]Judged, error) {
-	engine, target, err := f.engineAt(q, where, len(claims))
+	remote, target, err := f.engineAt(q, where, len(claims))
 	if err != nil {
 		return nil, err
 	}
-	keeps, err := f.retentionOf(ctx, engine, target, where)
+	keeps, err := f.retentionOf(ctx, remote, target, where)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +297,7 @@ func (f *follower) judgeSlice(ctx context.Context, q sluice.Queue, where string,
 	for i, c := range claims {
 		refs[i] = c.Ref
 	}
-	outcomes, unknown := engine.Outcomes(ctx, target, refs)
+	outcomes, unknown := remote.Outcomes(ctx, target, refs)
 	if unknown != nil {
 		unknown = fmt.Errorf("ask %s for %d runs: %w", where, len(refs), unknown)
 	}
@@ -313,7 +314,7 @@ func (f *follower) judgeSlice(ctx context.Context, q sluice.Queue, where string,
 			return nil, err
 		}
 		if !own {
-			run.State = sluice.RunForeign
+			run.State = engine.Foreign
 		}
 		decided := verdict(claims[i], run, q.Settings, keeps, q.Now)
 		judged = append(judged, Judged{
@@ -326,9 +327,9 @@ func (f *follower) judgeSlice(ctx context.Context, q sluice.Queue, where string,
 
 // clockAfter returns the store's time after an engine reported a claim's run as absent. An earlier time may be
 // too old: this process may have been frozen since, for longer than the engine keeps runs.
-func (f *follower) clockAfter(ctx context.Context, q sluice.Queue, claims []*sluice.Claim, outcomes []sluice.RunOutcome) (time.Time, error) {
+func (f *follower) clockAfter(ctx context.Context, q sluice.Queue, claims []*sluice.Claim, outcomes []engine.Outcome) (time.Time, error) {
 	for i, run := range outcomes {
-		if run.State == sluice.RunAbsent && claims[i].State == sluice.StateClaimed {
+		if run.State == engine.Absent && claims[i].State == sluice.StateClaimed {
 			now, err := f.upkeep.client.Queue(ctx, q.Name)
 			if err != nil {
 				return q.Now, fmt.Errorf("read the store's clock: %w", err)
@@ -340,7 +341,7 @@ func (f *follower) clockAfter(ctx context.Context, q sluice.Queue, claims []*slu
 }
 
 // owns reports whether a run with a job's ref is the job's run: the run was started for the job, or adopted.
-func (f *follower) owns(ctx context.Context, q sluice.Queue, id sluice.ID, run sluice.RunOutcome) (bool, error) {
+func (f *follower) owns(ctx context.Context, q sluice.Queue, id sluice.ID, run engine.Outcome) (bool, error) {
 	if run.Job.IsZero() || run.Job == id {
 		return true, nil
 	}
@@ -354,12 +355,12 @@ func (f *follower) owns(ctx context.Context, q sluice.Queue, id sluice.ID, run s
 	if err != nil {
 		return false, fmt.Errorf("look at job %s: %w", id, err)
 	}
-	return sluice.Adopts(ctx, f.store(), job, q.Settings, run, q.Now)
+	return engine.Adopts(ctx, f.store(), job, q.Settings, run, q.Now)
 }
 
 // follows reports whether this follower is responsible for some runs of a queue, and counts them if it is.
 func (f *follower) follows(q sluice.Queue, where string, runs int) bool {
-	name, _ := sluice.TargetAt(q.Name, q.Settings, where)
+	name, _ := engine.TargetAt(q.Name, q.Settings, where)
 	if f.engines[name] == nil && !f.strict {
 		return false
 	}
@@ -369,11 +370,11 @@ func (f *follower) follows(q sluice.Queue, where string, runs int) bool {
 
 // engineAt returns the engine that has some runs of a queue, and their target there, even if the settings have
 // changed.
-func (f *follower) engineAt(q sluice.Queue, where string, runs int) (sluice.Engine, sluice.RunTarget, error) {
-	name, target := sluice.TargetAt(q.Name, q.Settings, where)
-	engine := f.engines[name]
-	if engine == nil {
+func (f *follower) engineAt(q sluice.Queue, where string, runs int) (engine.Engine, engine.Target, error) {
+	name, target := engine.TargetAt(q.Name, q.Settings, where)
+	remote := f.engines[name]
+	if remote == nil {
 		return nil, target, fmt.Errorf("%d runs of queue %q are at the engine %q, which this upkeep was not given", runs, q.Name, name)
 	}
-	return engine, target, nil
+	return remote, target, nil
 }

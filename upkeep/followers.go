@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // followers are the followers of all queues. They work outside the rounds, so that recovery does not wait for
@@ -44,7 +46,7 @@ func (all *followers) calm() {
 
 // followBeside follows the runs at some engines outside the rounds, for each queue that is due. If the round
 // has not read the queues, followBeside does.
-func (u *Upkeep) followBeside(ctx context.Context, queues []sluice.Queue, engines map[string]sluice.Engine) {
+func (u *Upkeep) followBeside(ctx context.Context, queues []sluice.Queue, engines map[string]engine.Engine) {
 	if len(engines) == 0 {
 		u.runs.calm()
 		return
@@ -72,18 +74,18 @@ func (u *Upkeep) followBeside(ctx context.Context, queues []sluice.Queue, engine
 // begin reports whether it is time to follow the runs, and no follower of the queue is at work. A queue whose
 // engine changed is followed at once. Engines that are new here are asked for all their runs, because no
 // process may have asked for a long time.
-func (f *follower) begin(engine string, engines map[string]sluice.Engine) bool {
+func (f *follower) begin(name string, engines map[string]engine.Engine) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	same := maps.EqualFunc(f.engines, engines, func(sluice.Engine, sluice.Engine) bool { return true })
-	if f.running || same && engine == f.engine && time.Now().Before(f.at) {
+	same := maps.EqualFunc(f.engines, engines, func(engine.Engine, engine.Engine) bool { return true })
+	if f.running || same && name == f.engine && time.Now().Before(f.at) {
 		return false
 	}
 	if !same {
 		f.engines, f.walked, f.endedAll = engines, false, false
-		f.strayID, f.endAfter = sluice.ID{}, sluice.StrayRun{}
+		f.strayID, f.endAfter = sluice.ID{}, engine.OrphanRun{}
 	}
-	f.running, f.engine = true, engine
+	f.running, f.engine = true, name
 	return true
 }
 
@@ -110,7 +112,7 @@ func (f *follower) tell(ctx context.Context, done Followed, err error) {
 	switch {
 	case err != nil && ctx.Err() != nil: // the engine is not at fault
 	case isEngineFault(err):
-		f.away.set(sluice.EngineCondition(f.queue, f.engine, time.Now(), "the runs cannot be followed", err))
+		f.away.set(presence.EngineCondition(f.queue, f.engine, time.Now(), "the runs cannot be followed", err))
 	default:
 		f.away.clear()
 	}

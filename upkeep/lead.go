@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 const (
@@ -26,7 +27,7 @@ type leads map[string]bool
 // elect renews the leads of this upkeep, and takes free ones. An upkeep whose round takes longer than the lease
 // loses the lead to another; the overlap of both is harmless.
 func (u *Upkeep) elect(ctx context.Context, before leads) leads {
-	names, err := u.store.Lead(ctx, u.holder.ID, u.tasks, max(leadIntervals*u.options.Interval, leastLease))
+	names, err := presence.Given(u.store).Elect(ctx, u.holder.ID, u.tasks, max(leadIntervals*u.options.Interval, leastLease))
 	if err != nil {
 		u.failed(ctx, "elect", err)
 	}
@@ -42,7 +43,7 @@ func (u *Upkeep) elect(ctx context.Context, before leads) leads {
 			u.log.Tell(event.UpkeepLost, "", "task", task)
 		}
 	}
-	if now[sluice.TaskUpkeep] && !before[sluice.TaskUpkeep] {
+	if now[presence.TaskUpkeep] && !before[presence.TaskUpkeep] {
 		u.unfollowedAt = time.Now().Add(unfollowedInterval) // other processes may have only just begun
 	}
 	u.standing.lead(names)
@@ -50,10 +51,10 @@ func (u *Upkeep) elect(ctx context.Context, before leads) leads {
 }
 
 // engines returns the engines whose runs this upkeep follows.
-func (u *Upkeep) engines(led leads) map[string]sluice.Engine {
-	all := make(map[string]sluice.Engine)
+func (u *Upkeep) engines(led leads) map[string]engine.Engine {
+	all := make(map[string]engine.Engine)
 	for name, engine := range u.options.Engines {
-		if led[sluice.FollowTask(name)] {
+		if led[presence.FollowTask(name)] {
 			all[name] = engine
 		}
 	}
@@ -61,10 +62,10 @@ func (u *Upkeep) engines(led leads) map[string]sluice.Engine {
 }
 
 // tasksOf lists the tasks that an upkeep with these engines can do.
-func tasksOf(engines map[string]sluice.Engine) []string {
-	tasks := []string{sluice.TaskUpkeep}
+func tasksOf(engines map[string]engine.Engine) []string {
+	tasks := []string{presence.TaskUpkeep}
 	for name := range engines {
-		tasks = append(tasks, sluice.FollowTask(name))
+		tasks = append(tasks, presence.FollowTask(name))
 	}
 	slices.Sort(tasks)
 	return tasks
@@ -72,7 +73,7 @@ func tasksOf(engines map[string]sluice.Engine) []string {
 
 // lookUnfollowed looks for engines with runs that no process follows: their jobs would stay dispatched.
 func (u *Upkeep) lookUnfollowed(ctx context.Context, led leads) {
-	if !led[sluice.TaskUpkeep] {
+	if !led[presence.TaskUpkeep] {
 		u.standing.unfollow(nil)
 		return
 	}
@@ -80,12 +81,12 @@ func (u *Upkeep) lookUnfollowed(ctx context.Context, led leads) {
 		return
 	}
 	u.unfollowedAt = time.Now().Add(unfollowedInterval)
-	tasks, err := u.client.Tasks(ctx)
+	tasks, err := presence.Tasks(ctx, u.store)
 	if err != nil {
 		u.failed(ctx, "look who leads", err)
 		return
 	}
-	var all []sluice.Condition
+	var all []presence.Condition
 	for _, task := range tasks {
 		if c, unfollowed := task.Unfollowed(); unfollowed {
 			c.Since = time.Now()
@@ -93,6 +94,6 @@ func (u *Upkeep) lookUnfollowed(ctx context.Context, led leads) {
 		}
 	}
 	if u.standing.unfollow(all) && len(all) > 0 {
-		u.failed(ctx, "follow runs", errors.New(sluice.Trouble(all)))
+		u.failed(ctx, "follow runs", errors.New(presence.Summary(all)))
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // pollersInterval is how often an engine is asked whether workers poll for the runs of a queue, while runs are
@@ -20,7 +22,7 @@ func (f *follower) lookForPollers(ctx context.Context, q sluice.Queue) {
 		return
 	}
 	f.polledAt = time.Now()
-	engine, target, err := f.engineAt(q, sluice.EngineOf(q.Settings), 0)
+	engine, target, err := f.engineAt(q, engine.Location(q.Settings), 0)
 	if err != nil {
 		f.unpolled.clear()
 		return
@@ -29,7 +31,7 @@ func (f *follower) lookForPollers(ctx context.Context, q sluice.Queue) {
 	switch {
 	case err != nil:
 	case report.Pollers == 0:
-		f.unpolled.set(sluice.NewCondition(sluice.ConditionNoPollers, q.Name, q.Settings.Engine, time.Now(),
+		f.unpolled.set(presence.NewCondition(presence.ConditionNoPollers, q.Name, q.Settings.Engine, time.Now(),
 			fmt.Sprintf("no worker polls task queue %q%s: runs that were started go nowhere", cmp.Or(target.TaskQueue, q.Name), within(target.Namespace))))
 	default:
 		f.unpolled.clear()

@@ -22,6 +22,9 @@ type slowPrune struct {
 	looks   int
 }
 
+// Unwrap returns the decorated store.
+func (s *slowPrune) Unwrap() sluice.Store { return s.Store }
+
 func (s *slowPrune) Prune(ctx context.Context, after string, limit int) (sluice.Pruned, error) {
 	time.Sleep(s.takes)
 	out, err := s.Store.Prune(ctx, after, min(limit, 10))

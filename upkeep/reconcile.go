@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // Reconciliation selects the jobs of [Upkeep.Reconcile].
 type Reconciliation struct {
 	// Queue is the queue whose jobs are checked.
 	Queue string
-	// Jobs limits the check to these jobs. At most [sluice.DispatchLimit]. Default: all jobs.
+	// Jobs limits the check to these jobs. At most [engine.DispatchLimit]. Default: all jobs.
 	Jobs []sluice.ID
 	// DryRun changes nothing.
 	DryRun bool
@@ -47,9 +48,9 @@ func (u *Upkeep) Reconcile(ctx context.Context, what Reconciliation, tell func(J
 		}
 		return nil
 	}
-	filter := sluice.DispatchFilter{Queue: q.Name, IDs: what.Jobs, Limit: followSlice}
+	filter := engine.DispatchFilter{Queue: q.Name, IDs: what.Jobs, Limit: followSlice}
 	for {
-		claims, err := u.store.Dispatches(ctx, filter)
+		claims, err := engine.Given(u.store).Dispatches(ctx, filter)
 		if err != nil {
 			return fmt.Errorf("list runs under way: %w", err)
 		}
@@ -76,28 +77,28 @@ func settled(claims []*sluice.Claim, q sluice.Queue) []*sluice.Claim {
 }
 
 // Ask asks a job's engine about its run. The error is a [sluice.ErrNotFound] if the job never had a run. The
-// error is a [sluice.UnknownEngineError] if this upkeep was not given the job's engine.
-func (u *Upkeep) Ask(ctx context.Context, job sluice.Job) (sluice.RunOutcome, error) {
+// error is a [engine.UnknownError] if this upkeep was not given the job's engine.
+func (u *Upkeep) Ask(ctx context.Context, job sluice.Job) (engine.Outcome, error) {
 	q, err := u.client.Queue(ctx, job.Queue)
 	if err != nil && !errors.Is(err, sluice.ErrNotFound) {
-		return sluice.RunOutcome{}, err
+		return engine.Outcome{}, err
 	}
 	if job.Ref == "" {
-		return sluice.RunOutcome{}, fmt.Errorf("job %s: %w: no engine was asked for a run of it in this life", job.ID, sluice.ErrNotFound)
+		return engine.Outcome{}, fmt.Errorf("job %s: %w: no engine was asked for a run of it in this life", job.ID, sluice.ErrNotFound)
 	}
 	where := job.Engine
 	if where == "" {
-		where = sluice.EngineOf(q.Settings) // the job is finished: history keeps the ref alone
+		where = engine.Location(q.Settings) // the job is finished: history keeps the ref alone
 	}
-	name, target := sluice.TargetAt(job.Queue, q.Settings, where)
-	engine := u.options.Engines[name]
-	if engine == nil {
-		return sluice.RunOutcome{}, &sluice.UnknownEngineError{Queue: job.Queue, Engine: name}
+	name, target := engine.TargetAt(job.Queue, q.Settings, where)
+	remote := u.options.Engines[name]
+	if remote == nil {
+		return engine.Outcome{}, &engine.UnknownError{Queue: job.Queue, Engine: name}
 	}
 	target.Results = true
-	outcomes, err := engine.Outcomes(ctx, target, []string{job.Ref})
+	outcomes, err := remote.Outcomes(ctx, target, []string{job.Ref})
 	if err != nil {
-		return sluice.RunOutcome{}, fmt.Errorf("ask %s for run %s: %w", where, job.Ref, err)
+		return engine.Outcome{}, fmt.Errorf("ask %s for run %s: %w", where, job.Ref, err)
 	}
 	return outcomes[0], nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // retentionInterval is how long an engine's retention is cached.
@@ -18,12 +20,12 @@ type retention struct {
 }
 
 // retentionOf returns how long an engine keeps ended runs.
-func (f *follower) retentionOf(ctx context.Context, engine sluice.Engine, target sluice.RunTarget, where string) (time.Duration, error) {
+func (f *follower) retentionOf(ctx context.Context, remote engine.Engine, target engine.Target, where string) (time.Duration, error) {
 	known, found := f.keeps[where]
 	if found && time.Since(known.at) < retentionInterval {
 		return known.keeps, nil
 	}
-	report, err := engine.Check(ctx, target)
+	report, err := remote.Check(ctx, target)
 	if err != nil {
 		return 0, fmt.Errorf("ask %s how long it keeps runs: %w", where, err)
 	}
@@ -40,22 +42,22 @@ func (f *follower) retentionOf(ctx context.Context, engine sluice.Engine, target
 // guard reports runs of a queue that cannot be followed safely. Dispatchers then start no more of them. Runs
 // under way are followed all the same, as often as their engine's retention demands: late is better than never.
 func (f *follower) guard(ctx context.Context, q sluice.Queue) error {
-	where := sluice.EngineOf(q.Settings)
-	engine, target, err := f.engineAt(q, where, 0)
+	where := engine.Location(q.Settings)
+	remote, target, err := f.engineAt(q, where, 0)
 	if err != nil {
 		f.unsafe.clear()
 		return nil //nolint:nilerr // none is started there; for those at another engine, who asks for them tells
 	}
-	keeps, err := f.retentionOf(ctx, engine, target, where)
+	keeps, err := f.retentionOf(ctx, remote, target, where)
 	if err != nil {
 		return err
 	}
-	unsafe := sluice.CheckFollowing(q.Settings, sluice.EngineReport{Retention: keeps})
+	unsafe := engine.CheckFollowing(q.Settings, engine.Report{Retention: keeps})
 	if unsafe == nil {
 		f.unsafe.clear()
 		return nil
 	}
-	if f.unsafe.set(sluice.NewCondition(sluice.ConditionUnsafe, q.Name, q.Settings.Engine, time.Now(), unsafe.Error())) {
+	if f.unsafe.set(presence.NewCondition(presence.ConditionUnsafe, q.Name, q.Settings.Engine, time.Now(), unsafe.Error())) {
 		f.upkeep.failed(ctx, "follow runs of queue "+f.queue+" safely", unsafe)
 	}
 	return nil
@@ -66,5 +68,5 @@ func (f *follower) inTime(interval time.Duration) time.Duration {
 	if f.least == 0 {
 		return interval
 	}
-	return min(interval, f.least/sluice.FollowLooks)
+	return min(interval, f.least/engine.FollowLooks)
 }

@@ -116,7 +116,7 @@ func (u *Upkeep) tellHead(ctx context.Context, last audit.Seal) error {
 		return nil
 	}
 	u.sealing.asked = time.Now()
-	told, err := u.store.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectAudit, Name: "head", Limit: 1})
+	told, err := u.store.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectAudit, Name: "head", Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -136,6 +136,6 @@ func (u *Upkeep) tellHead(ctx context.Context, last audit.Seal) error {
 	}
 	return alert.Given(u.store).SaveAlerts(ctx, alert.Evaluation{
 		Messages: []alert.Message{alert.HeadMessage(last.Head().String(), last.At)},
-		Entries:  []sluice.AuditEntry{{Object: sluice.ObjectAudit, Name: "head", Event: sluice.EventHead, Actor: u.holder.ID, After: after}},
+		Entries:  []sluice.AuditEntry{{Object: audit.ObjectAudit, Name: "head", Event: audit.EventHead, Actor: u.holder.ID, After: after}},
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/changes"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 // tendSettings records settings that were changed by plain SQL in the audit, and applies the scheduled changes that are
@@ -38,7 +39,7 @@ func (u *Upkeep) tendSettings(ctx context.Context) (queues []sluice.Queue, done 
 
 func (u *Upkeep) tendQueue(ctx context.Context, q sluice.Queue) (tended sluice.Queue, done int, err error) {
 	if q.Untold() {
-		told, err := u.store.TellQueue(ctx, q, sluice.SQLAct())
+		told, err := u.store.TellQueue(ctx, q, storing.SQLAct())
 		if err != nil {
 			return q, 0, err
 		}

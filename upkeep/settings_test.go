@@ -10,6 +10,7 @@ import (
 	_ "time/tzdata" // the zones that the tests speak of
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -113,7 +114,7 @@ func pass(d time.Duration) {
 // last gives the audit's last line of the queue.
 func (f *farm) last() sluice.AuditEntry {
 	f.Helper()
-	entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: sluice.ObjectQueue, Name: "payments", Limit: 1})
+	entries, err := f.client.Audit(f.Context(), sluice.AuditFilter{Object: audit.ObjectQueue, Name: "payments", Limit: 1})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // standing is the state of a running upkeep that others may read.
@@ -14,7 +14,7 @@ type standing struct {
 	beaten time.Time
 	leads  []string
 	// unfollowed lists the engines whose runs no process follows.
-	unfollowed []sluice.Condition
+	unfollowed []presence.Condition
 }
 
 func (s *standing) beat() {
@@ -31,12 +31,12 @@ func (s *standing) lead(tasks []string) {
 
 // unfollow stores the engines whose runs no process follows, and reports whether they are new. A lasting
 // condition keeps its start time.
-func (s *standing) unfollow(now []sluice.Condition) (news bool) {
+func (s *standing) unfollow(now []presence.Condition) (news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	news = len(now) != len(s.unfollowed)
 	for i, c := range now {
-		at := slices.IndexFunc(s.unfollowed, func(was sluice.Condition) bool { return was.Text == c.Text })
+		at := slices.IndexFunc(s.unfollowed, func(was presence.Condition) bool { return was.Text == c.Text })
 		if at < 0 {
 			news = true
 			continue
@@ -49,13 +49,13 @@ func (s *standing) unfollow(now []sluice.Condition) (news bool) {
 
 // Status returns the state of the upkeep. Status does not read the store, and any goroutine may call it at any
 // time.
-func (u *Upkeep) Status() sluice.HolderStatus {
+func (u *Upkeep) Status() presence.Status {
 	s := &u.standing
 	conditions := u.ownConditions()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return sluice.HolderStatus{
-		Holder: u.holder.ID, Beaten: s.beaten, Conditions: conditions,
-		Leads: slices.Contains(s.leads, sluice.TaskUpkeep), Tasks: slices.Clone(s.leads),
+	return presence.Status{
+		Holder: u.holder.ID, Heartbeat: s.beaten, Conditions: conditions,
+		Leads: slices.Contains(s.leads, presence.TaskUpkeep), Tasks: slices.Clone(s.leads),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 const (
@@ -23,11 +24,11 @@ const (
 // then hold up no others. The first call goes through all of them, like askStray.
 func (f *follower) endStray(ctx context.Context, q sluice.Queue, done *Followed) error {
 	for {
-		runs, err := f.store().StrayRuns(ctx, q.Name, f.endAfter, followSlice)
+		runs, err := engine.Given(f.store()).OrphanRuns(ctx, q.Name, f.endAfter, followSlice)
 		if err != nil {
 			return fmt.Errorf("list runs of cancelled jobs: %w", err)
 		}
-		f.endAfter = sluice.StrayRun{}
+		f.endAfter = engine.OrphanRun{}
 		if len(runs) == followSlice {
 			f.endAfter = runs[len(runs)-1]
 		}
@@ -38,8 +39,8 @@ func (f *follower) endStray(ctx context.Context, q sluice.Queue, done *Followed)
 	}
 }
 
-func (f *follower) endSlice(ctx context.Context, q sluice.Queue, runs []sluice.StrayRun, done *Followed) error {
-	byEngine := make(map[string][]sluice.StrayRun)
+func (f *follower) endSlice(ctx context.Context, q sluice.Queue, runs []engine.OrphanRun, done *Followed) error {
+	byEngine := make(map[string][]engine.OrphanRun)
 	for _, run := range runs {
 		byEngine[run.Engine] = append(byEngine[run.Engine], run)
 	}
@@ -55,8 +56,8 @@ func (f *follower) endSlice(ctx context.Context, q sluice.Queue, runs []sluice.S
 
 // endAt checks the runs before it asks any of them to end. If the queue's refs are made of keys, a ref may by
 // now belong to another job's run, which must go on.
-func (f *follower) endAt(ctx context.Context, q sluice.Queue, where string, runs []sluice.StrayRun, done *Followed) error {
-	engine, target, err := f.engineAt(q, where, len(runs))
+func (f *follower) endAt(ctx context.Context, q sluice.Queue, where string, runs []engine.OrphanRun, done *Followed) error {
+	remote, target, err := f.engineAt(q, where, len(runs))
 	if err != nil {
 		return err
 	}
@@ -65,42 +66,42 @@ func (f *follower) endAt(ctx context.Context, q sluice.Queue, where string, runs
 	for i, run := range runs {
 		refs[i] = run.Ref
 	}
-	outcomes, err := engine.Outcomes(ctx, target, refs)
+	outcomes, err := remote.Outcomes(ctx, target, refs)
 	if err != nil {
 		return fmt.Errorf("ask %s for %d runs of cancelled jobs: %w", where, len(refs), err)
 	}
 	var going, forced []string
-	var over []sluice.StrayRun
+	var over []engine.OrphanRun
 	for i, run := range outcomes {
 		own, err := f.owns(ctx, q, runs[i].JobID, run)
 		if err != nil {
 			return err
 		}
 		switch {
-		case own && run.State == sluice.RunRunning && runs[i].Terminate:
+		case own && run.State == engine.Running && runs[i].Terminate:
 			forced = append(forced, runs[i].Ref)
-		case own && run.State == sluice.RunRunning:
+		case own && run.State == engine.Running:
 			going = append(going, runs[i].Ref)
 		case hasEnded(runs[i], run, own), q.Now.Sub(runs[i].CancelledAt) > strayStart:
 			over = append(over, runs[i])
 		}
 	}
 	done.Ending += len(going) + len(forced)
-	return errors.Join(cancelRuns(ctx, engine, target, where, going), terminateRuns(ctx, engine, target, where, forced), f.forget(ctx, over, done))
+	return errors.Join(cancelRuns(ctx, remote, target, where, going), terminateRuns(ctx, remote, target, where, forced), f.forget(ctx, over, done))
 }
 
 // hasEnded reports whether an engine's answer means that a run has ended. A started run has ended if the engine
 // no longer has it, or if its ref belongs to another run. A run that was only recorded may still be on its way.
-func hasEnded(stray sluice.StrayRun, run sluice.RunOutcome, own bool) bool {
-	gone := run.State == sluice.RunAbsent || run.State == sluice.RunForeign || !own && run.Work == ""
+func hasEnded(stray engine.OrphanRun, run engine.Outcome, own bool) bool {
+	gone := run.State == engine.Absent || run.State == engine.Foreign || !own && run.Work == ""
 	return own && run.State.Over() || stray.Started && gone
 }
 
 // terminateRuns ends runs by force. If the engine cannot, it is asked to cancel them.
-func terminateRuns(ctx context.Context, engine sluice.Engine, target sluice.RunTarget, where string, refs []string) error {
-	byForce, can := engine.(sluice.Terminator)
+func terminateRuns(ctx context.Context, remote engine.Engine, target engine.Target, where string, refs []string) error {
+	byForce, can := remote.(engine.Terminator)
 	if !can || len(refs) == 0 {
-		return cancelRuns(ctx, engine, target, where, refs)
+		return cancelRuns(ctx, remote, target, where, refs)
 	}
 	for i, err := range byForce.Terminate(ctx, target, refs, strayForced) {
 		if err != nil {
@@ -111,11 +112,11 @@ func terminateRuns(ctx context.Context, engine sluice.Engine, target sluice.RunT
 }
 
 // cancelRuns asks runs to end. The next look shows whether they did.
-func cancelRuns(ctx context.Context, engine sluice.Engine, target sluice.RunTarget, where string, refs []string) error {
+func cancelRuns(ctx context.Context, remote engine.Engine, target engine.Target, where string, refs []string) error {
 	if len(refs) == 0 {
 		return nil
 	}
-	for i, err := range engine.Cancel(ctx, target, refs, strayReason) {
+	for i, err := range remote.Cancel(ctx, target, refs, strayReason) {
 		if err != nil { // one error is enough: the others are probably alike
 			return fmt.Errorf("ask %s to end %d runs of cancelled jobs, such as %s: %w", where, len(refs), refs[i], err)
 		}
@@ -123,11 +124,11 @@ func cancelRuns(ctx context.Context, engine sluice.Engine, target sluice.RunTarg
 	return nil
 }
 
-func (f *follower) forget(ctx context.Context, over []sluice.StrayRun, done *Followed) error {
+func (f *follower) forget(ctx context.Context, over []engine.OrphanRun, done *Followed) error {
 	if len(over) == 0 {
 		return nil
 	}
-	if err := f.store().ForgetStrayRuns(ctx, over); err != nil {
+	if err := engine.Given(f.store()).ForgetOrphanRuns(ctx, over); err != nil {
 		return fmt.Errorf("forget %d runs of cancelled jobs: %w", len(over), err)
 	}
 	done.Ended += len(over)

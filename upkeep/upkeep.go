@@ -22,9 +22,11 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
 	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/step"
 )
 
@@ -50,7 +52,7 @@ type Options struct {
 	WavesInterval time.Duration
 	// Engines are the engines whose runs upkeep follows, by the names used in the queues' setting `engine`.
 	// Default: none; jobs that dispatchers handed over then stay dispatched.
-	Engines map[string]sluice.Engine
+	Engines map[string]engine.Engine
 	// AlertInterval is how often the leading upkeep evaluates the rules of alerts; negative: never. An
 	// evaluation is a few bounded reads per queue. Default 15 s.
 	AlertInterval time.Duration
@@ -83,14 +85,14 @@ type Upkeep struct {
 	wrong   error // the error in the options
 	running safe.Running
 	log     *event.Log
-	holder  sluice.Holder
+	holder  presence.Holder
 
 	recovered map[string]time.Time // when each queue was last recovered
 	mended    time.Time
 	folded    time.Time
 	beaten    time.Time
-	told      []sluice.Condition // conditions in the last heartbeat
-	refused   map[string]bool    // scheduled changes that cannot be applied, as logged
+	told      []presence.Condition // conditions in the last heartbeat
+	refused   map[string]bool      // scheduled changes that cannot be applied, as logged
 	waves     counting
 	sealing   sealing
 	pruning   pruning
@@ -149,10 +151,10 @@ func New(store sluice.Store, options Options) *Upkeep {
 	options.Engines = scrubbed.Engines(options.Engines, options.Scrub)
 	options.Receivers = listeningAll(options.Receivers, options.Scrub)
 	store = scrubbed.Store(store, options.Scrub)
-	holder := sluice.NewHolderID()
+	holder := presence.NewID()
 	return &Upkeep{
 		store: store, client: sluice.NewClient(store, sluice.ClientOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
-		options: options, wrong: wrong, log: event.NewLog(options.Logger, holder, options.LogLimit), holder: sluice.Holder{ID: holder, Role: sluice.RoleUpkeep},
+		options: options, wrong: wrong, log: event.NewLog(options.Logger, holder, options.LogLimit), holder: presence.Holder{ID: holder, Role: presence.RoleUpkeep},
 		recovered: make(map[string]time.Time), waves: counting{ended: make(chan time.Time, 1)},
 		sealing: sealing{work: newBeside()}, pruning: pruning{work: newBeside()},
 		runs: followers{queues: make(map[string]*follower)}, tasks: tasksOf(options.Engines),
@@ -195,7 +197,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 	for {
 		led = u.elect(ctx, led)
 		var queues []sluice.Queue
-		if led[sluice.TaskUpkeep] {
+		if led[presence.TaskUpkeep] {
 			queues = u.round(ctx)
 			u.countBeside(ctx)
 			u.sealBeside(ctx)
@@ -203,7 +205,7 @@ func (u *Upkeep) Run(ctx context.Context) error {
 			u.operateBeside(ctx)
 		}
 		u.followBeside(ctx, queues, u.engines(led))
-		u.alertBeside(ctx, led[sluice.TaskUpkeep])
+		u.alertBeside(ctx, led[presence.TaskUpkeep])
 		u.lookUnfollowed(ctx, led)
 		u.beat(ctx)
 		select {
@@ -319,7 +321,7 @@ func (u *Upkeep) beat(ctx context.Context) {
 		return
 	}
 	u.beaten, u.told = time.Now(), holder.Conditions
-	if err := u.store.Beat(ctx, holder); err != nil {
+	if err := presence.Given(u.store).Heartbeat(ctx, holder); err != nil {
 		u.failed(ctx, "beat", err)
 		return
 	}
@@ -327,7 +329,7 @@ func (u *Upkeep) beat(ctx context.Context) {
 }
 
 func (u *Upkeep) leave(ctx context.Context) error {
-	if err := u.store.Leave(context.WithoutCancel(ctx), u.holder.ID); err != nil {
+	if err := presence.Given(u.store).Deregister(context.WithoutCancel(ctx), u.holder.ID); err != nil {
 		u.log.Tell(event.NotForgotten, "", "error", err)
 	}
 	return nil

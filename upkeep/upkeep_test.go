@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -167,9 +168,15 @@ func TestOnceDoesEverythingAtOnceAndCountsIt(t *testing.T) {
 	})
 }
 
+// processes has a name of its own, because two embedded ports are named Store.
+type processes = presence.Store
+
+func newSeat(store sluice.Store) *seat { return &seat{Store: store, processes: presence.Given(store)} }
+
 // seat is one process's way to a store that several share. It can be cut off, and counts what is recovered through it.
 type seat struct {
 	sluice.Store
+	processes
 	cut     atomic.Bool
 	recover atomic.Int32
 	leads   atomic.Pointer[[]string]
@@ -180,11 +187,11 @@ func (s *seat) Unwrap() sluice.Store { return s.Store }
 
 var errCut = errors.New("connection refused")
 
-func (s *seat) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
+func (s *seat) Elect(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
 	if s.cut.Load() {
 		return nil, errCut
 	}
-	leads, err := s.Store.Lead(ctx, holder, tasks, lease)
+	leads, err := s.processes.Elect(ctx, holder, tasks, lease)
 	s.leads.Store(&leads)
 	return leads, err
 }
@@ -199,13 +206,13 @@ func (s *seat) Recover(ctx context.Context, queue string, limit int, by string) 
 
 func (s *seat) leadsUpkeep() bool {
 	leads := s.leads.Load()
-	return leads != nil && slices.Contains(*leads, sluice.TaskUpkeep)
+	return leads != nil && slices.Contains(*leads, presence.TaskUpkeep)
 }
 
 func TestOneOfManyWorksAndAnotherTakesOverWithinTheLease(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		f.add(sluice.EnqueueOptions{})
-		seats := []*seat{{Store: f.store}, {Store: f.store}, {Store: f.store}}
+		seats := []*seat{newSeat(f.store), newSeat(f.store), newSeat(f.store)}
 		for _, s := range seats {
 			defer f.run(s)()
 		}
@@ -238,7 +245,7 @@ func TestOneOfManyWorksAndAnotherTakesOverWithinTheLease(t *testing.T) {
 
 func TestUpkeepThatEndsLetsAnotherLeadAtOnce(t *testing.T) {
 	inFarm(t, func(f *farm) {
-		first, second := &seat{Store: f.store}, &seat{Store: f.store}
+		first, second := newSeat(f.store), newSeat(f.store)
 		stop := f.run(first)
 		time.Sleep(time.Millisecond)
 		defer f.run(second)()
@@ -260,7 +267,7 @@ func TestUpkeepGoesOnAfterTheStoreWasAway(t *testing.T) {
 	inFarm(t, func(f *farm) {
 		id := f.add(sluice.EnqueueOptions{})
 		f.claim()
-		store := &seat{Store: f.store}
+		store := newSeat(f.store)
 		store.cut.Store(true)
 		stop := f.run(store)
 		time.Sleep(5 * time.Minute)

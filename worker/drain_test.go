@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -28,7 +29,7 @@ func TestDrainLetsHandlersFinishAndClaimsNoMore(t *testing.T) {
 		if job := s.job(second); job.State != sluice.StateQueued || job.Attempts != 0 {
 			t.Errorf("the one that waited is %s", job.State)
 		}
-		holders, err := s.client.Holders(t.Context())
+		holders, err := presence.Holders(t.Context(), s.store)
 		if err != nil || len(holders) != 0 {
 			t.Errorf("holders after the end: %v, %v", holders, err)
 		}

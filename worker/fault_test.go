@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -19,6 +20,9 @@ type failing struct {
 	sluice.Store
 	claim, renew, settle atomic.Bool
 }
+
+// Unwrap returns the decorated store.
+func (f *failing) Unwrap() sluice.Store { return f.Store }
 
 var errCut = errors.New("connection refused")
 
@@ -208,7 +212,7 @@ func TestWorkerBeatsWhileItRuns(t *testing.T) {
 		s.add(sluice.EnqueueOptions{})
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		holders, err := s.client.Holders(t.Context())
+		holders, err := presence.Holders(t.Context(), s.store)
 		if err != nil || len(holders) != 1 {
 			t.Fatalf("holders %v, %v", holders, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 const (
@@ -208,7 +209,7 @@ func (w *Worker) beat(ctx context.Context) {
 	holder := w.holder
 	holder.Busy = len(w.running) - w.early
 	w.mu.Unlock()
-	if err := w.store.Beat(ctx, holder); err != nil && ctx.Err() == nil {
-		w.log.Tell(event.NotBeaten, "", "error", err)
+	if err := presence.Given(w.store).Heartbeat(ctx, holder); err != nil && ctx.Err() == nil {
+		w.log.Tell(event.HeartbeatFailed, "", "error", err)
 	}
 }

@@ -131,6 +131,9 @@ type claimCounter struct {
 	claims map[string]int
 }
 
+// Unwrap returns the decorated store.
+func (c *claimCounter) Unwrap() sluice.Store { return c.Store }
+
 func (c *claimCounter) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	c.mu.Lock()
 	c.claims[request.Queue]++

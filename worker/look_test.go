@@ -23,6 +23,9 @@ type mute struct {
 	settings              atomic.Int64
 }
 
+// Unwrap returns the decorated store.
+func (m *mute) Unwrap() sluice.Store { return m.Store }
+
 func (m *mute) Watch(ctx context.Context, signal func(sluice.Signal)) error {
 	m.say.Store(&signal)
 	return m.Store.Watch(ctx, func(s sluice.Signal) {

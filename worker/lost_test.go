@@ -113,6 +113,9 @@ type lateAnswer struct {
 	once sync.Once
 }
 
+// Unwrap returns the decorated store.
+func (l *lateAnswer) Unwrap() sluice.Store { return l.Store }
+
 func (l *lateAnswer) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	claimed, err := l.Store.Claim(ctx, request)
 	if len(claimed.Jobs) > 0 {

@@ -22,6 +22,9 @@ type counting struct {
 	renews, claims atomic.Int64
 }
 
+// Unwrap returns the decorated store.
+func (c *counting) Unwrap() sluice.Store { return c.Store }
+
 func (c *counting) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {
 	c.renews.Add(1)
 	return c.Store.Renew(ctx, renewals)

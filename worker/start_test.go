@@ -20,6 +20,9 @@ type otherClock struct {
 	there, back time.Duration // how long a call takes until the store looks at its clock, and from then on
 }
 
+// Unwrap returns the decorated store.
+func (o *otherClock) Unwrap() sluice.Store { return o.Store }
+
 func newOtherClock(skew, there, back time.Duration) *otherClock {
 	o := &otherClock{there: there, back: back}
 	o.skew.Store(int64(skew))
@@ -233,6 +236,9 @@ type claimLog struct {
 	asked  []time.Time
 	limits []int
 }
+
+// Unwrap returns the decorated store.
+func (c *claimLog) Unwrap() sluice.Store { return c.Store }
 
 func (c *claimLog) Claim(ctx context.Context, request sluice.ClaimRequest) (sluice.Claimed, error) {
 	c.mu.Lock()

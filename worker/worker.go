@@ -26,6 +26,7 @@ import (
 	"github.com/sluice-queue/sluice/internal/pause"
 	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/internal/scrubbed"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // Options adjust a [Worker]. The zero value works. [Worker.Run] rejects negative values, except of LogLimit.
@@ -77,7 +78,7 @@ type Worker struct {
 	log      *event.Log
 	tenants  *event.Tenants
 	pauses   *pause.Looker
-	holder   sluice.Holder
+	holder   presence.Holder
 	wrong    error   // the error in the options
 	lanes    []*lane // in the order of claiming; guarded by mu, and never changed in place
 
@@ -130,11 +131,11 @@ func New(store sluice.Store, options Options) *Worker {
 	}
 	options.Logger = scrubbed.Logger(options.Logger, options.Scrub)
 	store = scrubbed.Store(store, options.Scrub)
-	holder := sluice.NewHolderID()
+	holder := presence.NewID()
 	log := event.NewLog(options.Logger, holder, options.LogLimit)
 	return &Worker{
 		store: store, options: options, wrong: wrong, log: log, tenants: event.NewTenants(log, store), pauses: pause.NewLooker(store), settings: sluice.NewLiveSettings(store, sluice.LiveOptions{PayloadChecker: options.PayloadChecker, Logger: options.Logger}),
-		holder: sluice.Holder{ID: holder, Role: sluice.RoleWorker, Slots: options.Slots, Version: version()},
+		holder: presence.Holder{ID: holder, Role: presence.RoleWorker, Slots: options.Slots, Version: version()},
 		wake:   make(chan struct{}, 1), looks: make(chan struct{}, 1), settlements: make(chan decided, 4*options.Slots+settleBatch),
 		look: make(chan struct{}, 1), ready: make(chan *run, 2*options.Slots+maxAhead), running: make(map[*run]struct{}), drained: make(chan struct{}), noMore: make(chan struct{}),
 		held: make(map[sluice.ID]*run), doubted: make(map[*run]struct{}), ask: make(chan struct{}, 1), shorter: make(chan struct{}, 1), shortestLease: maxKeepInterval * leaseLooks,
@@ -194,7 +195,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.tellAllBegun(work)
 	stopHelping()
 	helpers.Wait()
-	if leaveErr := w.store.Leave(context.WithoutCancel(ctx), w.holder.ID); leaveErr != nil {
+	if leaveErr := presence.Given(w.store).Deregister(context.WithoutCancel(ctx), w.holder.ID); leaveErr != nil {
 		w.log.Tell(event.NotForgotten, "", "error", leaveErr)
 	}
 	if n := w.givenUp.Load(); n > 0 {
@@ -233,7 +234,7 @@ func (w *Worker) begin(ctx context.Context, stop context.CancelCauseFunc) error 
 			return err
 		}
 	}
-	if err := w.store.Beat(ctx, w.holder); err != nil {
+	if err := presence.Given(w.store).Heartbeat(ctx, w.holder); err != nil {
 		return fmt.Errorf("worker: start: %w", err)
 	}
 	w.ran, w.stop = true, stop

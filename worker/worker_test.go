@@ -318,6 +318,9 @@ func TestPollingFindsJobsWhenEverySignalIsLost(t *testing.T) {
 // deaf is a store that loses every signal.
 type deaf struct{ sluice.Store }
 
+// Unwrap returns the decorated store.
+func (s deaf) Unwrap() sluice.Store { return s.Store }
+
 func (deaf) Watch(ctx context.Context, _ func(sluice.Signal)) error {
 	<-ctx.Done()
 	return nil
@@ -359,6 +362,9 @@ type countingRenewals struct {
 	sluice.Store
 	calls atomic.Int64
 }
+
+// Unwrap returns the decorated store.
+func (c *countingRenewals) Unwrap() sluice.Store { return c.Store }
 
 func (c *countingRenewals) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.ID, error) {
 	c.calls.Add(1)

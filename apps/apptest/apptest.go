@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/freeport"
 )
 
@@ -130,7 +131,7 @@ func unlessMoved(err error) error {
 // chosen by chance, and may be refused, were all made.
 func Unseen(ctx context.Context, client *sluice.Client, queue string, events ...sluice.Event) ([]sluice.Event, error) {
 	unseen := slices.Clone(events)
-	filter := sluice.AuditFilter{Object: sluice.ObjectJob, Name: queue, Limit: 1000}
+	filter := sluice.AuditFilter{Object: audit.ObjectJob, Name: queue, Limit: 1000}
 	for {
 		entries, err := client.Audit(ctx, filter)
 		if err != nil {

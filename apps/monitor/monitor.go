@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/api"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/metric"
 	"github.com/sluice-queue/sluice/observe"
 )
@@ -85,7 +86,7 @@ func (m *Monitor) Enqueuer(jobs sluice.Enqueuer) sluice.Enqueuer {
 }
 
 // Engine observes an engine, which the settings of queues call so.
-func (m *Monitor) Engine(engine sluice.Engine, name string) sluice.Engine {
+func (m *Monitor) Engine(engine engine.Engine, name string) engine.Engine {
 	return observe.Engine(engine, name, m.observers...)
 }
 

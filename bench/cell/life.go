@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -263,7 +264,7 @@ func (l *life) startDispatch(ctx context.Context) (stop func() error, err error)
 		return nil, err
 	}
 	running, quit := context.WithCancel(ctx)
-	engines := map[string]sluice.Engine{engineName: temporal.New(l.client, temporal.Options{})}
+	engines := map[string]engine.Engine{engineName: temporal.New(l.client, temporal.Options{})}
 	ended := make(chan error, 2)
 	go func() { ended <- dispatcher.New(l.store, dispatcher.Options{Engines: engines}).Run(running) }()
 	go func() { ended <- upkeep.New(l.store, upkeep.Options{Engines: engines}).Run(running) }()

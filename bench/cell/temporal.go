@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/temporal"
 )
 
@@ -214,7 +215,7 @@ func dispatchAll(ctx context.Context, store sluice.Store, task Task, c client.Cl
 	defer func() { _ = look.db.Close() }()
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
-	engines := map[string]sluice.Engine{engineName: temporal.New(c, temporal.Options{})}
+	engines := map[string]engine.Engine{engineName: temporal.New(c, temporal.Options{})}
 	ended := make(chan error, 1)
 	begun := time.Now()
 	go func() { ended <- dispatcher.New(store, dispatcher.Options{Engines: engines}).Run(ctx) }()

@@ -3,7 +3,7 @@ package enginetest
 import (
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // cancelled asks runs to end, which must not fail.
@@ -28,24 +28,24 @@ func cancelRules() []Rule {
 			w.begun(run)
 			w.begun(other)
 			w.cancelled(run.Ref)
-			w.becomes(run, sluice.RunCancelled)
-			if out := w.outcomes(other.Ref)[0]; out.State != sluice.RunRunning {
-				w.Errorf("the other run is %s, want %s", out.State, sluice.RunRunning)
+			w.becomes(run, engine.Cancelled)
+			if out := w.outcomes(other.Ref)[0]; out.State != engine.Running {
+				w.Errorf("the other run is %s, want %s", out.State, engine.Running)
 			}
 		}},
 		{"E-51", "Cancelling runs that have ended, that were cancelled before or that never were is no error, and changes nothing.", "I-20", func(w *world) {
 			ended, waits, never := w.run(Script{Do: Complete}), w.run(Script{Do: Wait}), w.run(Script{Do: Complete})
 			w.started(ended, waits)
-			w.becomes(ended, sluice.RunCompleted)
+			w.becomes(ended, engine.Completed)
 			w.begun(waits)
 			for range 2 {
 				w.cancelled(ended.Ref, waits.Ref, never.Ref)
 			}
-			w.becomes(waits, sluice.RunCancelled)
+			w.becomes(waits, engine.Cancelled)
 			w.cancelled(waits.Ref)
-			w.becomes(ended, sluice.RunCompleted)
-			if out := w.outcomes(never.Ref)[0]; out.State != sluice.RunAbsent {
-				w.Errorf("a run that never was is %s, want %s", out.State, sluice.RunAbsent)
+			w.becomes(ended, engine.Completed)
+			if out := w.outcomes(never.Ref)[0]; out.State != engine.Absent {
+				w.Errorf("a run that never was is %s, want %s", out.State, engine.Absent)
 			}
 			w.cancelled()
 		}},
@@ -54,10 +54,10 @@ func cancelRules() []Rule {
 			run.Delay = time.Hour
 			w.started(run)
 			w.cancelled(run.Ref)
-			w.becomes(run, sluice.RunCancelled)
+			w.becomes(run, engine.Cancelled)
 		}},
 		{"E-53", "A run that is terminated ends at once, also while it waits for its delay, and is asked for again in vain; the others go on. Terminating runs that have ended or never were is no error.", "I-16, I-17", func(w *world) {
-			byForce, can := w.Engine.(sluice.Terminator)
+			byForce, can := w.Engine.(engine.Terminator)
 			if !can {
 				w.Skip("the engine cannot end runs by force")
 			}
@@ -70,20 +70,20 @@ func cancelRules() []Rule {
 					w.ok(err)
 				}
 			}
-			for _, ended := range []sluice.Run{run, late} {
-				var out sluice.RunOutcome
+			for _, ended := range []engine.Run{run, late} {
+				var out engine.Outcome
 				w.until("it has ended", func() bool {
 					out = w.outcomes(ended.Ref)[0]
 					return out.State.Over()
 				})
-				if out.State != sluice.RunTerminated && out.State != sluice.RunCancelled {
+				if out.State != engine.Terminated && out.State != engine.Cancelled {
 					w.Errorf("the run is %s", out.State)
 				}
 			}
 			w.started(run)
 			w.ranOnce(run)
-			if out := w.outcomes(other.Ref)[0]; out.State != sluice.RunRunning {
-				w.Errorf("the other run is %s, want %s", out.State, sluice.RunRunning)
+			if out := w.outcomes(other.Ref)[0]; out.State != engine.Running {
+				w.Errorf("the other run is %s, want %s", out.State, engine.Running)
 			}
 			w.cancelled(other.Ref)
 		}},

@@ -1,4 +1,4 @@
-// Package enginetest checks that an engine obeys the rules of [sluice.Engine], each a numbered sentence with
+// Package enginetest checks that an engine obeys the rules of [engine.Engine], each a numbered sentence with
 // its check.
 //
 // Begin with [Run]: the test of your engine calls it with a function that opens a [Bench]. The payload of each
@@ -16,21 +16,22 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // Bench is an engine under test, for one rule. Rules may share one engine, target and diary, because their refs
 // differ.
 type Bench struct {
 	// Engine is the engine under test.
-	Engine sluice.Engine
+	Engine engine.Engine
 	// Target is the place at which runs obey their Script. A run there that panics fails and is not retried.
-	Target sluice.RunTarget
+	Target engine.Target
 	// Diary records the executions of those runs.
 	Diary *Diary
 	// Gone is an engine of the same kind that is unreachable.
-	Gone sluice.Engine
+	Gone engine.Engine
 	// Nowhere is a target that the engine lacks.
-	Nowhere sluice.RunTarget
+	Nowhere engine.Target
 	// MaxPayload is the approximate size of the largest payload that the engine takes, in bytes. The engine
 	// refuses twice as many.
 	MaxPayload int
@@ -89,10 +90,10 @@ type world struct {
 }
 
 // run returns a new run of a new job.
-func (w *world) run(script Script) sluice.Run {
+func (w *world) run(script Script) engine.Run {
 	w.Helper()
 	id := sluice.NewID()
-	return sluice.Run{
+	return engine.Run{
 		Ref: "rule-" + id.String(), Job: id, Generation: 1, Attempt: 1, Tenant: "acme", Priority: sluice.DefaultPriority,
 		Labels: map[string]string{"rule": w.Name()}, Payload: script.payload(w.T),
 	}
@@ -102,7 +103,7 @@ func (w *world) run(script Script) sluice.Run {
 func (w *world) startsWithin() time.Duration { return cmp.Or(w.StartsWithin, time.Second) }
 
 // start starts runs and returns one answer each.
-func (w *world) start(runs ...sluice.Run) []error {
+func (w *world) start(runs ...engine.Run) []error {
 	w.Helper()
 	errs := w.Engine.Start(w.ctx, w.Target, runs)
 	if len(errs) != len(runs) {
@@ -112,7 +113,7 @@ func (w *world) start(runs ...sluice.Run) []error {
 }
 
 // started starts runs. The engine must take them all.
-func (w *world) started(runs ...sluice.Run) {
+func (w *world) started(runs ...engine.Run) {
 	w.Helper()
 	for i, err := range w.start(runs...) {
 		if err != nil {
@@ -122,17 +123,17 @@ func (w *world) started(runs ...sluice.Run) {
 }
 
 // outcomes asks for refs in one call.
-func (w *world) outcomes(refs ...string) []sluice.RunOutcome {
+func (w *world) outcomes(refs ...string) []engine.Outcome {
 	w.Helper()
 	return w.outcomesOf(w.Target, refs...)
 }
 
-func (w *world) outcomesOf(target sluice.RunTarget, refs ...string) []sluice.RunOutcome {
+func (w *world) outcomesOf(target engine.Target, refs ...string) []engine.Outcome {
 	w.Helper()
-	var out []sluice.RunOutcome
+	var out []engine.Outcome
 	w.until("the engine answers", func() bool { // the engine may be busy
 		var err error
-		if out, err = w.Engine.Outcomes(w.ctx, target, refs); err != nil && !errors.Is(err, sluice.ErrEngineUnavailable) {
+		if out, err = w.Engine.Outcomes(w.ctx, target, refs); err != nil && !errors.Is(err, engine.ErrUnavailable) {
 			w.Fatalf("outcomes: %v", err)
 		}
 		return err == nil
@@ -149,16 +150,16 @@ func (w *world) outcomesOf(target sluice.RunTarget, refs ...string) []sluice.Run
 }
 
 // becomes waits until a run has ended, and checks its state.
-func (w *world) becomes(run sluice.Run, want sluice.RunState) sluice.RunOutcome {
+func (w *world) becomes(run engine.Run, want engine.State) engine.Outcome {
 	w.Helper()
 	return w.becomesAt(w.Target, run, want)
 }
 
-func (w *world) becomesAt(target sluice.RunTarget, run sluice.Run, want sluice.RunState) (out sluice.RunOutcome) {
+func (w *world) becomesAt(target engine.Target, run engine.Run, want engine.State) (out engine.Outcome) {
 	w.Helper()
 	w.until("run "+run.Ref+" ends", func() bool {
 		out = w.outcomesOf(target, run.Ref)[0]
-		if out.State == sluice.RunAbsent || out.State == sluice.RunForeign {
+		if out.State == engine.Absent || out.State == engine.Foreign {
 			w.Fatalf("%q, which was started, is %s", run.Ref, out.State)
 		}
 		return out.State.Over()
@@ -170,7 +171,7 @@ func (w *world) becomesAt(target sluice.RunTarget, run sluice.Run, want sluice.R
 }
 
 // begun waits until a run has begun.
-func (w *world) begun(run sluice.Run) Begun {
+func (w *world) begun(run engine.Run) Begun {
 	w.Helper()
 	w.until("run "+run.Ref+" begins", func() bool { return len(w.Diary.Of(run.Ref)) > 0 })
 	return w.Diary.Of(run.Ref)[0]
@@ -178,11 +179,11 @@ func (w *world) begun(run sluice.Run) Begun {
 
 // ranOnce checks that a ref was executed exactly once. Another run ends first, so that a second execution would
 // have had time to begin.
-func (w *world) ranOnce(run sluice.Run) {
+func (w *world) ranOnce(run engine.Run) {
 	w.Helper()
 	other := w.run(Script{Do: Complete})
 	w.started(other)
-	w.becomes(other, sluice.RunCompleted)
+	w.becomes(other, engine.Completed)
 	if times := w.Diary.Of(run.Ref); len(times) != 1 {
 		w.Fatalf("%q was run %d times, want once: %+v", run.Ref, len(times), times)
 	}
@@ -218,7 +219,7 @@ func (w *world) unknown(err error) {
 	if err == nil {
 		w.Fatal("there is no error")
 	}
-	for _, certain := range []error{sluice.ErrEngineRefused, sluice.ErrRefTaken, sluice.ErrEngineBusy, sluice.ErrEngineTarget} {
+	for _, certain := range []error{engine.ErrRefused, engine.ErrRefTaken, engine.ErrBusy, engine.ErrTarget} {
 		if errors.Is(err, certain) {
 			w.Fatalf("the error is %v, which says more than can be known", err)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 func outcomeRules() []Rule {
@@ -13,16 +13,16 @@ func outcomeRules() []Rule {
 		{"E-30", "Outcomes of many refs come from one call, in order: what runs, what ended and how, and what is absent.", "I-17, D-21, D-51", func(w *world) {
 			well, badly, waits := w.run(Script{Do: Complete}), w.run(Script{Do: Fail, Error: "no route to bank"}), w.run(Script{Do: Wait})
 			w.started(well, badly, waits)
-			w.becomes(well, sluice.RunCompleted)
-			w.becomes(badly, sluice.RunFailed)
+			w.becomes(well, engine.Completed)
+			w.becomes(badly, engine.Failed)
 			w.begun(waits)
 			never := w.run(Script{Do: Complete})
-			for i, want := range []sluice.RunOutcome{
-				{State: sluice.RunAbsent},
-				{State: sluice.RunRunning, Job: waits.Job},
-				{State: sluice.RunCompleted, Job: well.Job},
-				{State: sluice.RunFailed, Job: badly.Job},
-				{State: sluice.RunRunning, Job: waits.Job},
+			for i, want := range []engine.Outcome{
+				{State: engine.Absent},
+				{State: engine.Running, Job: waits.Job},
+				{State: engine.Completed, Job: well.Job},
+				{State: engine.Failed, Job: badly.Job},
+				{State: engine.Running, Job: waits.Job},
 			} {
 				got := w.outcomes(never.Ref, waits.Ref, well.Ref, badly.Ref, waits.Ref)[i]
 				if got.State != want.State || got.Job != want.Job || got.State.Over() == got.EndedAt.IsZero() {
@@ -34,7 +34,7 @@ func outcomeRules() []Rule {
 			for range 20 {
 				run := w.run(Script{Do: Complete})
 				w.started(run)
-				if out := w.outcomes(run.Ref)[0]; out.State == sluice.RunAbsent {
+				if out := w.outcomes(run.Ref)[0]; out.State == engine.Absent {
 					w.Fatalf("%q is absent right after its start", run.Ref)
 				}
 			}
@@ -42,7 +42,7 @@ func outcomeRules() []Rule {
 		{"E-32", "Outcomes of some hundred refs are told, and of none.", "I-17", func(w *world) {
 			run := w.run(Script{Do: Complete})
 			w.started(run)
-			w.becomes(run, sluice.RunCompleted)
+			w.becomes(run, engine.Completed)
 			refs := make([]string, 300)
 			for i := range refs {
 				refs[i] = w.run(Script{}).Ref
@@ -50,12 +50,12 @@ func outcomeRules() []Rule {
 			refs[299] = run.Ref
 			out := w.outcomes(refs...)
 			for i, o := range out[:299] {
-				if o.State != sluice.RunAbsent {
-					w.Fatalf("outcome %d is %s, want %s", i, o.State, sluice.RunAbsent)
+				if o.State != engine.Absent {
+					w.Fatalf("outcome %d is %s, want %s", i, o.State, engine.Absent)
 				}
 			}
-			if out[299].State != sluice.RunCompleted {
-				w.Errorf("the last outcome is %s, want %s", out[299].State, sluice.RunCompleted)
+			if out[299].State != engine.Completed {
+				w.Errorf("the last outcome is %s, want %s", out[299].State, engine.Completed)
 			}
 			w.outcomes()
 		}},
@@ -67,15 +67,15 @@ func endRules() []Rule {
 		{"E-33", "A run that failed tells its error.", "I-17, D-53", func(w *world) {
 			run := w.run(Script{Do: Fail, Error: "bank says: Überziehung"})
 			w.started(run)
-			if out := w.becomes(run, sluice.RunFailed); !strings.Contains(out.Error, "bank says: Überziehung") {
+			if out := w.becomes(run, engine.Failed); !strings.Contains(out.Error, "bank says: Überziehung") {
 				w.Errorf("the error is %q", out.Error)
 			}
 		}},
 		{"E-34", "A run that panics has failed, and other runs go on.", "I-17", func(w *world) {
 			run, other := w.run(Script{Do: Panic, Error: "nil map"}), w.run(Script{Do: Complete})
 			w.started(run, other)
-			w.becomes(other, sluice.RunCompleted)
-			if out := w.becomes(run, sluice.RunFailed); !strings.Contains(out.Error, "nil map") {
+			w.becomes(other, engine.Completed)
+			if out := w.becomes(run, engine.Failed); !strings.Contains(out.Error, "nil map") {
 				w.Errorf("the error is %q", out.Error)
 			}
 			w.ranOnce(run)
@@ -86,15 +86,15 @@ func endRules() []Rule {
 			for _, result := range []string{`{"status":250,"id":12345678901234567890,"text":"ß <&>"}`, `"yes"`, `[1,2]`} {
 				run := w.run(Script{Do: Complete, Result: json.RawMessage(result)})
 				w.started(run)
-				w.sameJSON([]byte(result), w.becomesAt(target, run, sluice.RunCompleted).Result)
+				w.sameJSON([]byte(result), w.becomesAt(target, run, engine.Completed).Result)
 			}
 		}},
 		{"E-36", "A run that takes longer than the target's timeout has timed out, and is not run again.", "I-17", func(w *world) {
 			run := w.run(Script{Do: Wait})
 			target := w.Target
 			target.Timeout = w.startsWithin()
-			w.ok(w.Engine.Start(w.ctx, target, []sluice.Run{run})[0])
-			w.becomes(run, sluice.RunTimedOut)
+			w.ok(w.Engine.Start(w.ctx, target, []engine.Run{run})[0])
+			w.becomes(run, engine.TimedOut)
 			w.ranOnce(run)
 		}},
 		{"E-37", "The time before a run begins does not count against its timeout.", "I-3, D-46", func(w *world) {
@@ -102,8 +102,8 @@ func endRules() []Rule {
 			target := w.Target
 			target.Timeout = w.startsWithin()
 			run.Delay = target.Timeout + time.Second
-			w.ok(w.Engine.Start(w.ctx, target, []sluice.Run{run})[0])
-			w.becomes(run, sluice.RunCompleted)
+			w.ok(w.Engine.Start(w.ctx, target, []engine.Run{run})[0])
+			w.becomes(run, engine.Completed)
 		}},
 	}
 }
@@ -114,14 +114,14 @@ func endedRules() []Rule {
 		{"E-41", "Ended lists no run that ended before the instant.", "I-17", func(w *world) {
 			first := w.run(Script{Do: Complete})
 			w.started(first)
-			since := w.becomes(first, sluice.RunCompleted).EndedAt.Add(time.Millisecond)
+			since := w.becomes(first, engine.Completed).EndedAt.Add(time.Millisecond)
 			later := w.run(Script{Do: Complete})
 			w.started(later)
-			for w.becomes(later, sluice.RunCompleted).EndedAt.Before(since) {
+			for w.becomes(later, engine.Completed).EndedAt.Before(since) {
 				later = w.run(Script{Do: Complete})
 				w.started(later)
 			}
-			w.lists(since, []sluice.Run{later}, map[string]sluice.RunState{later.Ref: sluice.RunCompleted})
+			w.lists(since, []engine.Run{later}, map[string]engine.State{later.Ref: engine.Completed})
 			for _, o := range w.ended(since) {
 				if o.Ref == first.Ref {
 					w.Errorf("a run that ended before %s is listed: %+v", since, o)
@@ -134,13 +134,13 @@ func endedRules() []Rule {
 func listsAllThatEnded(w *world) {
 	first := w.run(Script{Do: Complete})
 	w.started(first)
-	since := w.becomes(first, sluice.RunCompleted).EndedAt.Truncate(time.Millisecond)
-	want := map[string]sluice.RunState{first.Ref: sluice.RunCompleted}
-	runs := []sluice.Run{w.run(Script{Do: Wait})}
+	since := w.becomes(first, engine.Completed).EndedAt.Truncate(time.Millisecond)
+	want := map[string]engine.State{first.Ref: engine.Completed}
+	runs := []engine.Run{w.run(Script{Do: Wait})}
 	for _, as := range []struct {
 		do    Deed
-		state sluice.RunState
-	}{{Complete, sluice.RunCompleted}, {Fail, sluice.RunFailed}, {Wait, sluice.RunCancelled}} {
+		state engine.State
+	}{{Complete, engine.Completed}, {Fail, engine.Failed}, {Wait, engine.Cancelled}} {
 		for range 10 {
 			run := w.run(Script{Do: as.do, Error: "no route to bank"})
 			runs, want[run.Ref] = append(runs, run), as.state
@@ -148,7 +148,7 @@ func listsAllThatEnded(w *world) {
 	}
 	w.started(runs...)
 	for _, run := range runs[1:] {
-		if want[run.Ref] == sluice.RunCancelled {
+		if want[run.Ref] == engine.Cancelled {
 			w.begun(run)
 			w.cancelled(run.Ref)
 		}
@@ -162,9 +162,9 @@ func listsAllThatEnded(w *world) {
 }
 
 // ended lists the runs that ended since an instant, from every page.
-func (w *world) ended(since time.Time) []sluice.RunOutcome {
+func (w *world) ended(since time.Time) []engine.Outcome {
 	w.Helper()
-	var all []sluice.RunOutcome
+	var all []engine.Outcome
 	var next []byte
 	for range 10_000 {
 		page, err := w.Engine.Ended(w.ctx, w.Target, since, next)
@@ -179,9 +179,9 @@ func (w *world) ended(since time.Time) []sluice.RunOutcome {
 }
 
 // lists waits until Ended lists runs, and checks their states.
-func (w *world) lists(since time.Time, runs []sluice.Run, want map[string]sluice.RunState) {
+func (w *world) lists(since time.Time, runs []engine.Run, want map[string]engine.State) {
 	w.Helper()
-	listed := make(map[string]sluice.RunOutcome)
+	listed := make(map[string]engine.Outcome)
 	w.until("Ended lists the runs", func() bool {
 		for _, o := range w.ended(since) {
 			listed[o.Ref] = o

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 func startRules() []Rule {
@@ -17,7 +17,7 @@ func startRules() []Rule {
 		{"E-1", "A run that was started is executed, once.", "I-16, A-31, A-91, B-51", func(w *world) {
 			run := w.run(Script{Do: Complete})
 			w.started(run)
-			w.becomes(run, sluice.RunCompleted)
+			w.becomes(run, engine.Completed)
 			w.ranOnce(run)
 		}},
 		{"E-2", "Starting a ref again while its run is under way is no error, and runs nothing.", "I-16, A-67, A-72, D-25", func(w *world) {
@@ -33,21 +33,21 @@ func startRules() []Rule {
 			w.started(well, badly, cancelled)
 			w.begun(cancelled)
 			w.cancelled(cancelled.Ref)
-			w.becomes(well, sluice.RunCompleted)
-			w.becomes(badly, sluice.RunFailed)
-			w.becomes(cancelled, sluice.RunCancelled)
+			w.becomes(well, engine.Completed)
+			w.becomes(badly, engine.Failed)
+			w.becomes(cancelled, engine.Cancelled)
 			w.started(well, badly, cancelled)
 			w.ranOnce(well)
 			w.ranOnce(badly)
 			w.ranOnce(cancelled)
-			w.becomes(badly, sluice.RunFailed)
+			w.becomes(badly, engine.Failed)
 		}},
 		{"E-4", "However many start one ref at once, it runs once, and each is told that the engine has it.", "I-16, B-35, D-35", func(w *world) {
 			run := w.run(Script{Do: Complete})
 			var all sync.WaitGroup
 			for range 16 {
 				all.Go(func() {
-					for _, err := range w.Engine.Start(w.ctx, w.Target, []sluice.Run{run}) {
+					for _, err := range w.Engine.Start(w.ctx, w.Target, []engine.Run{run}) {
 						if err != nil {
 							w.Errorf("start: %v", err)
 						}
@@ -55,14 +55,14 @@ func startRules() []Rule {
 				})
 			}
 			all.Wait()
-			w.becomes(run, sluice.RunCompleted)
+			w.becomes(run, engine.Completed)
 			w.ranOnce(run)
 		}},
 		{"E-5", "A ref that is twice in a batch runs once.", "I-16", func(w *world) {
 			run, other := w.run(Script{Do: Complete}), w.run(Script{Do: Complete})
 			w.started(run, other, run)
-			w.becomes(run, sluice.RunCompleted)
-			w.becomes(other, sluice.RunCompleted)
+			w.becomes(run, engine.Completed)
+			w.becomes(other, engine.Completed)
 			w.ranOnce(run)
 		}},
 	}
@@ -72,13 +72,13 @@ func batchRules() []Rule {
 	return []Rule{
 		{"E-6", "A batch of no runs has no answers.", "I-20", func(w *world) { w.started() }},
 		{"E-7", "All runs of a large batch are executed.", "D-45, D-65", func(w *world) {
-			runs := make([]sluice.Run, 120)
+			runs := make([]engine.Run, 120)
 			for i := range runs {
 				runs[i] = w.run(Script{Do: Complete})
 			}
 			w.started(runs...)
 			for _, run := range runs {
-				w.becomes(run, sluice.RunCompleted)
+				w.becomes(run, engine.Completed)
 			}
 		}},
 		{"E-8", "A run does not begin before its delay has passed; until then it counts as running.", "I-3, D-24, D-46", func(w *world) {
@@ -86,13 +86,13 @@ func batchRules() []Rule {
 			run.Delay = 2 * time.Second
 			asked := time.Now()
 			w.started(run)
-			if out := w.outcomes(run.Ref)[0]; out.State != sluice.RunRunning {
-				w.Errorf("a run that waits for its delay is %s, want %s", out.State, sluice.RunRunning)
+			if out := w.outcomes(run.Ref)[0]; out.State != engine.Running {
+				w.Errorf("a run that waits for its delay is %s, want %s", out.State, engine.Running)
 			}
 			if early := run.Delay - w.begun(run).At.Sub(asked); early > 0 {
 				w.Errorf("the run began %s too early", early)
 			}
-			w.becomes(run, sluice.RunCompleted)
+			w.becomes(run, engine.Completed)
 		}},
 		{"E-10", "A run whose Begin says no is not asked for, and is told as that; the others of its batch are.", "I-13, I-16", func(w *world) {
 			no := errors.New("its queue is paused")
@@ -104,19 +104,19 @@ func batchRules() []Rule {
 				return nil
 			}
 			errs := w.start(kept, other)
-			w.is(errs[0], sluice.ErrNotAsked)
+			w.is(errs[0], engine.ErrNotAsked)
 			w.is(errs[0], no)
 			w.ok(errs[1])
 			if begun != 1 {
 				w.Errorf("Begin was called %d times for one start", begun)
 			}
-			w.becomes(other, sluice.RunCompleted)
-			if out := w.outcomes(kept.Ref)[0]; out.State != sluice.RunAbsent {
+			w.becomes(other, engine.Completed)
+			if out := w.outcomes(kept.Ref)[0]; out.State != engine.Absent {
 				w.Errorf("the run that must not begin is %s", out.State)
 			}
 			kept.Begin = nil
 			w.started(kept)
-			w.becomes(kept, sluice.RunCompleted)
+			w.becomes(kept, engine.Completed)
 		}},
 		{"E-9", "The payload that a run gets equals the payload given: big integers, text beyond ASCII, deep nesting.", "I-9, D-11, D-24", func(w *world) {
 			deep := strings.Repeat(`{"a":[`, 50) + `12345678901234567890` + strings.Repeat(`]}`, 50)
@@ -155,17 +155,17 @@ func refusalRules() []Rule {
 			running, ended := w.run(Script{Do: Wait}), w.run(Script{Do: Complete})
 			w.started(running, ended)
 			w.begun(running)
-			w.becomes(ended, sluice.RunCompleted)
+			w.becomes(ended, engine.Completed)
 			thief, late, other := w.run(Script{Do: Complete}), w.run(Script{Do: Complete}), w.run(Script{Do: Complete})
 			thief.Ref, late.Ref = running.Ref, ended.Ref
 			errs := w.start(thief, other, late)
-			w.is(errs[0], sluice.ErrRefTaken)
+			w.is(errs[0], engine.ErrRefTaken)
 			w.ok(errs[1])
-			w.is(errs[2], sluice.ErrRefTaken)
-			w.becomes(other, sluice.RunCompleted)
+			w.is(errs[2], engine.ErrRefTaken)
+			w.becomes(other, engine.Completed)
 			w.ranOnce(running)
 			w.ranOnce(ended)
-			if out := w.outcomes(running.Ref)[0]; out.State != sluice.RunRunning || out.Job != running.Job {
+			if out := w.outcomes(running.Ref)[0]; out.State != engine.Running || out.Job != running.Job {
 				w.Errorf("the first run is %+v, want it running for job %s", out, running.Job)
 			}
 		}},
@@ -176,7 +176,7 @@ func refusalRules() []Rule {
 			w.started(named, plain)
 			twin := w.run(Script{Do: Complete})
 			twin.Ref, twin.Work = named.Ref, named.Work
-			w.is(w.start(twin)[0], sluice.ErrRefTaken)
+			w.is(w.start(twin)[0], engine.ErrRefTaken)
 			for range 2 { // perhaps under way first, then ended
 				out := w.outcomes(named.Ref, plain.Ref)
 				if out[0].Work != named.Work || out[1].Work != "" {
@@ -185,7 +185,7 @@ func refusalRules() []Rule {
 				if age := asked.Sub(out[0].StartedAt).Abs(); age > patience {
 					w.Errorf("it was started at %s, and asked for at %s", out[0].StartedAt, asked)
 				}
-				w.becomes(named, sluice.RunCompleted)
+				w.becomes(named, engine.Completed)
 			}
 		}},
 		{"E-21", "A payload that is too large is refused for good, and the others of its batch are started.", "I-8, A-44", func(w *world) {
@@ -212,29 +212,29 @@ func refusalRules() []Rule {
 			other := run
 			other.Ref = run.Ref[:w.MaxRef-1] + "s"
 			w.started(run, run, other)
-			w.becomes(run, sluice.RunCompleted)
-			w.becomes(other, sluice.RunCompleted)
+			w.becomes(run, engine.Completed)
+			w.becomes(other, engine.Completed)
 			w.ranOnce(run)
 		}},
 	}
 }
 
 // refuses checks that the engine refuses only the bad run at a place among two good ones, and refuses it again.
-func (w *world) refuses(bad sluice.Run, at int) {
+func (w *world) refuses(bad engine.Run, at int) {
 	w.Helper()
-	good := []sluice.Run{w.run(Script{Do: Complete}), w.run(Script{Do: Complete})}
-	batch := append(append(append([]sluice.Run{}, good[:at]...), bad), good[at:]...)
+	good := []engine.Run{w.run(Script{Do: Complete}), w.run(Script{Do: Complete})}
+	batch := append(append(append([]engine.Run{}, good[:at]...), bad), good[at:]...)
 	for range 2 {
 		for i, err := range w.start(batch...) {
 			if i == at {
-				w.is(err, sluice.ErrEngineRefused)
+				w.is(err, engine.ErrRefused)
 			} else {
 				w.ok(err)
 			}
 		}
 	}
 	for _, run := range good {
-		w.becomes(run, sluice.RunCompleted)
+		w.becomes(run, engine.Completed)
 	}
 	if times := w.Diary.Of(bad.Ref); len(times) > 0 {
 		w.Errorf("%.80q was refused and run", bad.Ref)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 const (
@@ -20,29 +22,29 @@ const (
 // is of no use here, because it is in the order of arrival. A page costs one bounded read plus one look-up per
 // run, however long the history is. Ended also reads past entries of all other queues of the store. Ended
 // misses runs that completed while the runs' queue had an audit level below full.
-func (e *Engine) Ended(ctx context.Context, target sluice.RunTarget, since time.Time, next []byte) (sluice.RunPage, error) {
+func (e *Engine) Ended(ctx context.Context, target engine.Target, since time.Time, next []byte) (engine.Page, error) {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
 	queue, err := queueOf(target)
 	if err != nil {
-		return sluice.RunPage{}, fault("ended", err)
+		return engine.Page{}, fault("ended", err)
 	}
 	var before int64
 	if next != nil {
 		if before, err = strconv.ParseInt(string(next), 10, 64); err != nil || before <= 0 {
-			return sluice.RunPage{}, &sluice.InvalidError{Field: "next", Rule: "it is not what the page before gave"}
+			return engine.Page{}, &sluice.InvalidError{Field: "next", Rule: "it is not what the page before gave"}
 		}
 	}
 	entries, err := e.client.Audit(ctx, sluice.AuditFilter{Before: before, Limit: auditPage})
 	if err != nil {
-		return sluice.RunPage{}, fault("ended", err)
+		return engine.Page{}, fault("ended", err)
 	}
 	ids, more := endings(entries, queue, since.Add(-auditSlack))
 	jobs, err := e.lookUp(ctx, ids)
 	if err != nil {
-		return sluice.RunPage{}, fault("ended", err)
+		return engine.Page{}, fault("ended", err)
 	}
-	var page sluice.RunPage
+	var page engine.Page
 	for _, job := range jobs {
 		if job == nil || job.FinishedAt.Before(since) {
 			continue
@@ -65,7 +67,7 @@ func endings(entries []sluice.AuditEntry, queue string, since time.Time) (ids []
 		if entry.At.Before(since) {
 			return ids, false
 		}
-		if entry.Object == sluice.ObjectJob && entry.Name == queue && entry.To.Finished() && entry.From != entry.To && !seen[entry.JobID] {
+		if entry.Object == audit.ObjectJob && entry.Name == queue && entry.To.Finished() && entry.From != entry.To && !seen[entry.JobID] {
 			ids, seen[entry.JobID] = append(ids, entry.JobID), true
 		}
 	}

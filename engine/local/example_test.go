@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/worker"
@@ -20,25 +21,25 @@ type Parcel struct {
 // A dispatcher starts runs and upkeep follows them; here both are done by hand.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
-	engine := local.New(memory.New(memory.Options{}), local.Options{Worker: worker.Options{Logger: slog.New(slog.DiscardHandler)}})
-	local.Handle(engine, "ship", func(_ context.Context, run *local.Run[Parcel]) (any, error) {
+	e := local.New(memory.New(memory.Options{}), local.Options{Worker: worker.Options{Logger: slog.New(slog.DiscardHandler)}})
+	local.Handle(e, "ship", func(_ context.Context, run *local.Run[Parcel]) (any, error) {
 		fmt.Println("ship to", run.Input.To)
 		return map[string]string{"carrier": "mule"}, nil
 	}, worker.QueueOptions{})
 	ended := make(chan error)
-	go func() { ended <- engine.Run(ctx) }()
+	go func() { ended <- e.Run(ctx) }()
 
-	target := sluice.RunTarget{Queue: "parcels", Type: "ship", Results: true}
-	run := sluice.Run{Ref: "parcels-1", Job: sluice.NewID(), Generation: 1, Attempt: 1, Payload: []byte(`{"to":"ada"}`)}
+	target := engine.Target{Queue: "parcels", Type: "ship", Results: true}
+	run := engine.Run{Ref: "parcels-1", Job: sluice.NewID(), Generation: 1, Attempt: 1, Payload: []byte(`{"to":"ada"}`)}
 	for range 2 { // the second finds the first
-		if err := engine.Start(ctx, target, []sluice.Run{run})[0]; err != nil {
+		if err := e.Start(ctx, target, []engine.Run{run})[0]; err != nil {
 			fmt.Println(err)
 		}
 	}
-	outcomes, _ := engine.Outcomes(ctx, target, []string{"parcels-1"})
+	outcomes, _ := e.Outcomes(ctx, target, []string{"parcels-1"})
 	for !outcomes[0].State.Over() {
 		time.Sleep(time.Millisecond)
-		outcomes, _ = engine.Outcomes(ctx, target, []string{"parcels-1"})
+		outcomes, _ = e.Outcomes(ctx, target, []string{"parcels-1"})
 	}
 	stop() // drains
 	if err := <-ended; err != nil {

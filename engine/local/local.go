@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -59,8 +61,8 @@ type Engine struct {
 }
 
 var (
-	_ sluice.Engine     = (*Engine)(nil)
-	_ sluice.Terminator = (*Engine)(nil)
+	_ engine.Engine     = (*Engine)(nil)
+	_ engine.Terminator = (*Engine)(nil)
 )
 
 // New makes an engine that keeps its runs in a store. New does not access the store.
@@ -112,7 +114,7 @@ func (e *Engine) ensure(ctx context.Context, queue string) error {
 // Start stores runs as jobs of their queue. A run whose type no process handles waits; see [Engine.Check].
 // Start refuses a run whose ref is empty, longer than [MaxRefBytes] or not UTF-8, or whose payload exceeds
 // payload_limit of the runs' queue.
-func (e *Engine) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+func (e *Engine) Start(ctx context.Context, target engine.Target, runs []engine.Run) []error {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
 	queue, err := queueOf(target)
@@ -160,13 +162,13 @@ func (e *Engine) Start(ctx context.Context, target sluice.RunTarget, runs []slui
 // refused returns the answer for a run that breaks a rule.
 func refused(ref string, err error) error {
 	if errors.Is(err, sluice.ErrInvalid) {
-		return fmt.Errorf("start %.80q: %w: %w", ref, sluice.ErrEngineRefused, err)
+		return fmt.Errorf("start %.80q: %w: %w", ref, engine.ErrRefused, err)
 	}
 	return fault("start", err)
 }
 
 // compare checks that runs which existed before belong to the same jobs.
-func (e *Engine) compare(ctx context.Context, queue string, runs []sluice.Run, found []int, answers []error) {
+func (e *Engine) compare(ctx context.Context, queue string, runs []engine.Run, found []int, answers []error) {
 	ids := make([]sluice.ID, len(found))
 	for k, i := range found {
 		ids[k] = idOf(queue, runs[i].Ref)
@@ -179,8 +181,8 @@ func (e *Engine) compare(ctx context.Context, queue string, runs []sluice.Run, f
 		case stored[k] == nil:
 			answers[i] = fault("start", fmt.Errorf("run %q was there, and is no more; start it again", runs[i].Ref))
 		default:
-			if has := outcomeOf(*stored[k], runs[i].Ref, false); has.State == sluice.RunForeign || has.Job != runs[i].Job {
-				answers[i] = fmt.Errorf("start %q for job %s: %w, of job %s; let run_ref of the queue make names that differ", runs[i].Ref, runs[i].Job, sluice.ErrRefTaken, has.Job)
+			if has := outcomeOf(*stored[k], runs[i].Ref, false); has.State == engine.Foreign || has.Job != runs[i].Job {
+				answers[i] = fmt.Errorf("start %q for job %s: %w, of job %s; let run_ref of the queue make names that differ", runs[i].Ref, runs[i].Job, engine.ErrRefTaken, has.Job)
 			}
 		}
 	}
@@ -188,7 +190,7 @@ func (e *Engine) compare(ctx context.Context, queue string, runs []sluice.Run, f
 
 // Outcomes looks up each run. A cancelled run counts as ended, even if its function has not yet noticed the end
 // of its context.
-func (e *Engine) Outcomes(ctx context.Context, target sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
+func (e *Engine) Outcomes(ctx context.Context, target engine.Target, refs []string) ([]engine.Outcome, error) {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
 	queue, err := queueOf(target)
@@ -203,9 +205,9 @@ func (e *Engine) Outcomes(ctx context.Context, target sluice.RunTarget, refs []s
 	if err != nil {
 		return nil, fault("outcomes", err)
 	}
-	out := make([]sluice.RunOutcome, len(refs))
+	out := make([]engine.Outcome, len(refs))
 	for i, ref := range refs {
-		out[i] = sluice.RunOutcome{Ref: ref, State: sluice.RunAbsent}
+		out[i] = engine.Outcome{Ref: ref, State: engine.Absent}
 		if stored[i] != nil {
 			out[i] = outcomeOf(*stored[i], ref, target.Results)
 		}
@@ -245,7 +247,7 @@ func (e *Engine) lookUp(ctx context.Context, ids []sluice.ID) ([]*sluice.Job, er
 }
 
 // Cancel cancels the jobs of runs. The function's context ends.
-func (e *Engine) Cancel(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+func (e *Engine) Cancel(ctx context.Context, target engine.Target, refs []string, reason string) []error {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
 	queue, err := queueOf(target)
@@ -275,15 +277,15 @@ func (e *Engine) Cancel(ctx context.Context, target sluice.RunTarget, refs []str
 
 // Terminate does the same as Cancel. The run then counts as ended; the engine cannot stop a function that
 // ignores its context.
-func (e *Engine) Terminate(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+func (e *Engine) Terminate(ctx context.Context, target engine.Target, refs []string, reason string) []error {
 	return e.Cancel(ctx, target, refs, reason)
 }
 
 // Check returns the retention of the runs' queue, and how many workers serve it.
-func (e *Engine) Check(ctx context.Context, target sluice.RunTarget) (sluice.EngineReport, error) {
+func (e *Engine) Check(ctx context.Context, target engine.Target) (engine.Report, error) {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
-	report := sluice.EngineReport{Version: version()}
+	report := engine.Report{Version: version()}
 	name, err := queueOf(target)
 	if err != nil {
 		return report, fault("check", err)
@@ -296,7 +298,7 @@ func (e *Engine) Check(ctx context.Context, target sluice.RunTarget) (sluice.Eng
 	if err != nil {
 		return report, fault("check", err)
 	}
-	holders, err := e.client.Holders(ctx)
+	holders, err := presence.Holders(ctx, e.store)
 	if err != nil {
 		return report, fault("check", err)
 	}
@@ -329,10 +331,10 @@ func version() string {
 
 // fault returns the error of a failed call as one of the engine errors.
 func fault(verb string, err error) error {
-	kind := sluice.ErrEngineUnavailable
+	kind := engine.ErrUnavailable
 	for _, lacking := range []error{sluice.ErrInvalid, sluice.ErrNotMigrated, sluice.ErrNewerSchema} {
 		if errors.Is(err, lacking) {
-			kind = sluice.ErrEngineTarget
+			kind = engine.ErrTarget
 		}
 	}
 	return fmt.Errorf("local engine: %s: %w: %w", verb, kind, err)

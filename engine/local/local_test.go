@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/enginetest"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/internal/litetest"
@@ -74,12 +75,12 @@ func open(t *testing.T, store, gone sluice.Store) enginetest.Bench {
 		Engine: local.New(store, local.Options{Settings: settings(), Worker: worker.Options{Logger: quiet}}),
 		Target: target, Diary: diary,
 		Gone:       local.New(gone, local.Options{Worker: worker.Options{Logger: quiet}}),
-		Nowhere:    sluice.RunTarget{Queue: "rules", Type: "no such type"},
+		Nowhere:    engine.Target{Queue: "rules", Type: "no such type"},
 		MaxPayload: payloadLimit, MaxRef: local.MaxRefBytes, Retention: 7 * 24 * time.Hour,
 	}
 }
 
-var target = sluice.RunTarget{Queue: "rules", Type: "obey"}
+var target = engine.Target{Queue: "rules", Type: "obey"}
 
 // execute lets another engine on the store execute runs until the test has ended, or stop is called.
 func execute[T any](t *testing.T, store sluice.Store, do local.Func[T]) (stop func()) {

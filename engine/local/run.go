@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/worker"
 )
 
@@ -27,7 +28,7 @@ const maxReasonBytes = 1000
 // Run is a run in the hands of its function.
 type Run[T any] struct {
 	// Run is the request to the engine. Its delay has passed.
-	sluice.Run
+	engine.Run
 	// Queue is the queue of the job.
 	Queue string
 	// Input is the payload as a Go value.
@@ -97,7 +98,7 @@ func (e envelope) within(ctx context.Context) (context.Context, context.CancelFu
 func open[T any](job *worker.Job[envelope]) (*Run[T], error) {
 	e := job.Payload
 	run := &Run[T]{
-		Run: sluice.Run{
+		Run: engine.Run{
 			Ref: e.Ref, Job: e.Job, Generation: e.Generation, Attempt: e.Attempt, Tenant: e.Tenant, Priority: e.Priority,
 			Labels: e.Labels, Work: e.Work, Payload: e.Payload,
 		},
@@ -110,7 +111,7 @@ func open[T any](job *worker.Job[envelope]) (*Run[T], error) {
 
 // newJob returns the job for a run. The job has no tenant, because the tenant's limits already applied to the
 // run's job. A broken rule is an ErrInvalid.
-func newJob(queue string, target sluice.RunTarget, run sluice.Run) (sluice.NewJob, error) {
+func newJob(queue string, target engine.Target, run engine.Run) (sluice.NewJob, error) {
 	switch {
 	case run.Ref == "":
 		return sluice.NewJob{}, &sluice.InvalidError{Field: "ref", Rule: "it is empty"}
@@ -138,7 +139,7 @@ func newJob(queue string, target sluice.RunTarget, run sluice.Run) (sluice.NewJo
 
 // labelsOf returns the labels of a run's job: the id of the job that asked for the run, and the run's headers
 // that fit.
-func labelsOf(run sluice.Run) map[string]string {
+func labelsOf(run engine.Run) map[string]string {
 	labels := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(run.Headers)) {
 		if value := run.Headers[name]; len(labels) < sluice.MaxLabels-1 && fits(name) && name != "" && fits(value) {
@@ -165,7 +166,7 @@ func idOf(queue, ref string) sluice.ID {
 
 // queueOf returns the queue of a target's runs. queueOf ignores the namespace and the task queue, so a queue's
 // settings can stay when it changes engines.
-func queueOf(target sluice.RunTarget) (string, error) {
+func queueOf(target engine.Target) (string, error) {
 	queue := QueueOf(target.Type)
 	if target.Type == "" {
 		return "", &sluice.InvalidError{Field: "run_type", Rule: "it is empty"}
@@ -177,24 +178,24 @@ func queueOf(target sluice.RunTarget) (string, error) {
 }
 
 // outcomeOf returns a run's outcome from its stored job.
-func outcomeOf(job sluice.Job, ref string, results bool) sluice.RunOutcome {
+func outcomeOf(job sluice.Job, ref string, results bool) engine.Outcome {
 	var e envelope
 	if err := json.Unmarshal(job.Payload, &e); err != nil || e.Job.IsZero() || ref != "" && e.Ref != ref {
-		return sluice.RunOutcome{Ref: ref, State: sluice.RunForeign} // somebody enqueued it by hand
+		return engine.Outcome{Ref: ref, State: engine.Foreign} // somebody enqueued it by hand
 	}
-	out := sluice.RunOutcome{Ref: e.Ref, Job: e.Job, Work: e.Work, State: sluice.RunRunning, StartedAt: job.CreatedAt}
+	out := engine.Outcome{Ref: e.Ref, Job: e.Job, Work: e.Work, State: engine.Running, StartedAt: job.CreatedAt}
 	switch job.State {
 	case sluice.StateCompleted:
-		out.State = sluice.RunCompleted
+		out.State = engine.Completed
 		if results {
 			out.Result = job.Result
 		}
 	case sluice.StateCancelled:
-		out.State, out.Error = sluice.RunCancelled, job.Error
+		out.State, out.Error = engine.Cancelled, job.Error
 	case sluice.StateDead:
-		out.State, out.Error = sluice.RunFailed, job.Error
+		out.State, out.Error = engine.Failed, job.Error
 		if strings.HasPrefix(job.Error, worker.ErrTimeout.Error()+" after ") {
-			out.State = sluice.RunTimedOut
+			out.State = engine.TimedOut
 		}
 	}
 	if out.State.Over() {

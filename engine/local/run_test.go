@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -36,16 +37,16 @@ func inShop(t *testing.T, test func(s *shop)) {
 	})
 }
 
-func run(ref string) sluice.Run {
-	return sluice.Run{Ref: ref, Job: sluice.NewID(), Generation: 2, Attempt: 3, Tenant: "acme", Priority: 7, Labels: map[string]string{"for": "ada"}, Payload: json.RawMessage(`{"amount": 1}`)}
+func run(ref string) engine.Run {
+	return engine.Run{Ref: ref, Job: sluice.NewID(), Generation: 2, Attempt: 3, Tenant: "acme", Priority: 7, Labels: map[string]string{"for": "ada"}, Payload: json.RawMessage(`{"amount": 1}`)}
 }
 
-func (s *shop) start(run sluice.Run) error {
+func (s *shop) start(run engine.Run) error {
 	s.Helper()
-	return s.engine.Start(s.Context(), target, []sluice.Run{run})[0]
+	return s.engine.Start(s.Context(), target, []engine.Run{run})[0]
 }
 
-func (s *shop) started(run sluice.Run) {
+func (s *shop) started(run engine.Run) {
 	s.Helper()
 	if err := s.start(run); err != nil {
 		s.Fatal(err)
@@ -53,7 +54,7 @@ func (s *shop) started(run sluice.Run) {
 }
 
 // is makes sure of how a run is, once nothing happens any more.
-func (s *shop) is(ref string, want sluice.RunState) sluice.RunOutcome {
+func (s *shop) is(ref string, want engine.State) engine.Outcome {
 	s.Helper()
 	synctest.Wait()
 	out, err := s.engine.Outcomes(s.Context(), target, []string{ref})
@@ -90,12 +91,12 @@ func TestFunctionGetsTheRunAsItWasAskedFor(t *testing.T) {
 			s.Errorf("got %+v, want %+v", *has, all)
 		}
 		time.Sleep(time.Second)
-		s.is(want.Ref, sluice.RunCompleted)
+		s.is(want.Ref, engine.Completed)
 		bad := run("rules-2")
 		bad.Payload = json.RawMessage(`{"amount":"much"}`)
 		s.started(bad)
 		time.Sleep(time.Second)
-		if out := s.is(bad.Ref, sluice.RunFailed); !strings.Contains(out.Error, "does not fit") {
+		if out := s.is(bad.Ref, engine.Failed); !strings.Contains(out.Error, "does not fit") {
 			s.Errorf("the error is %q", out.Error)
 		}
 	})
@@ -109,17 +110,17 @@ func TestRunOfAKilledProcessIsExecutedByTheNext(t *testing.T) {
 		if err != nil || len(claimed.Jobs) != 1 {
 			s.Fatalf("claimed %+v (%v)", claimed, err)
 		}
-		s.is(order.Ref, sluice.RunRunning)
+		s.is(order.Ref, engine.Running)
 		var executed atomic.Int32
 		execute(s.T, s.store, func(context.Context, *local.Run[any]) (any, error) {
 			executed.Add(1)
 			return nil, nil
 		})
 		time.Sleep(30 * time.Second)
-		s.is(order.Ref, sluice.RunRunning)
+		s.is(order.Ref, engine.Running)
 		s.tend(time.Minute)
 		time.Sleep(time.Second)
-		s.is(order.Ref, sluice.RunCompleted)
+		s.is(order.Ref, engine.Completed)
 		if n := executed.Load(); n != 1 {
 			s.Errorf("executed %d times, want once", n)
 		}
@@ -136,10 +137,10 @@ func TestRunThatTheDrainCutsOffIsExecutedAgain(t *testing.T) {
 		})
 		synctest.Wait()
 		stop()
-		s.is(order.Ref, sluice.RunRunning)
+		s.is(order.Ref, engine.Running)
 		execute(s.T, s.store, func(context.Context, *local.Run[any]) (any, error) { return "done", nil })
 		time.Sleep(time.Second)
-		s.is(order.Ref, sluice.RunCompleted)
+		s.is(order.Ref, engine.Completed)
 	})
 }
 
@@ -163,7 +164,7 @@ func TestSettingsOfTheRunsQueueCount(t *testing.T) {
 		order := run("rules-1")
 		s.started(order)
 		time.Sleep(time.Minute)
-		if out := s.is(order.Ref, sluice.RunFailed); out.Error != "no route to bank, try 3" {
+		if out := s.is(order.Ref, engine.Failed); out.Error != "no route to bank, try 3" {
 			s.Errorf("the error is %q", out.Error)
 		}
 		report, err := s.engine.Check(s.Context(), target)
@@ -171,7 +172,7 @@ func TestSettingsOfTheRunsQueueCount(t *testing.T) {
 			s.Errorf("the report is %+v (%v), want a retention of 1h and one poller", report, err)
 		}
 		s.tend(2 * time.Hour)
-		s.is(order.Ref, sluice.RunAbsent)
+		s.is(order.Ref, engine.Absent)
 	})
 }
 
@@ -212,9 +213,9 @@ func TestJobThatSomebodyPutThereIsForeign(t *testing.T) {
 			s.Fatal(err)
 		}
 		s.engine = local.New(other, local.Options{})
-		s.is(order.Ref, sluice.RunForeign)
-		if err := s.start(order); !errors.Is(err, sluice.ErrRefTaken) {
-			s.Errorf("the error is %v, want %v", err, sluice.ErrRefTaken)
+		s.is(order.Ref, engine.Foreign)
+		if err := s.start(order); !errors.Is(err, engine.ErrRefTaken) {
+			s.Errorf("the error is %v, want %v", err, engine.ErrRefTaken)
 		}
 	})
 }
@@ -280,7 +281,7 @@ func TestReasonOfACancelFitsTheAudit(t *testing.T) {
 		if err := s.engine.Cancel(s.Context(), target, []string{order.Ref}, reason)[0]; err != nil {
 			s.Fatal(err)
 		}
-		s.is(order.Ref, sluice.RunCancelled)
+		s.is(order.Ref, engine.Cancelled)
 	})
 }
 

@@ -15,8 +15,9 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/enginetest"
-	engine "github.com/sluice-queue/sluice/engine/temporal"
+	adapter "github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -24,7 +25,7 @@ import (
 // TestARequestMayBeAdjustedButNotWhatARunIsKnownBy lets Temporal retry a workflow that fails at first, which is one run.
 func TestARequestMayBeAdjustedButNotWhatARunIsKnownBy(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, engine.Options{Adjust: func(_ sluice.RunTarget, _ sluice.Run, request *workflowservice.StartWorkflowExecutionRequest) {
+	b := newBench(t, adapter.Options{Adjust: func(_ engine.Target, _ engine.Run, request *workflowservice.StartWorkflowExecutionRequest) {
 		request.RetryPolicy = &commonpb.RetryPolicy{InitialInterval: durationpb.New(100 * time.Millisecond), MaximumAttempts: 3}
 		request.WorkflowId, request.CronSchedule, request.Memo = "another", "* * * * *", nil
 		request.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
@@ -37,10 +38,10 @@ func TestARequestMayBeAdjustedButNotWhatARunIsKnownBy(t *testing.T) {
 	})
 	run := newRun(`{}`)
 	b.started(t, run, run)
-	if out := b.becomes(t, run.Ref, sluice.RunCompleted); out.Job != run.Job {
+	if out := b.becomes(t, run.Ref, engine.Completed); out.Job != run.Job {
 		t.Errorf("the run is %+v", out)
 	}
-	if out := b.ended(t, run.Ref); out.State != sluice.RunCompleted || out.Job != run.Job {
+	if out := b.ended(t, run.Ref); out.State != engine.Completed || out.Job != run.Job {
 		t.Errorf("it is listed as %+v", out)
 	}
 	b.started(t, run)
@@ -49,12 +50,12 @@ func TestARequestMayBeAdjustedButNotWhatARunIsKnownBy(t *testing.T) {
 // TestARunWhoseJobTheStoreHasLostIsAdopted gives work to a store, loses that store, and gives the same work to another.
 func TestARunWhoseJobTheStoreHasLostIsAdopted(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, engine.Options{}, client.Options{})
+	b := newBench(t, adapter.Options{}, client.Options{})
 	diary := &enginetest.Diary{}
 	b.work(t, obey(diary))
 	settings := sluice.DefaultSettings()
 	settings.Engine, settings.RunType, settings.RunRef = "temporal", b.target.Type, "{queue}-{key}"
-	engines := map[string]sluice.Engine{"temporal": b.engine}
+	engines := map[string]engine.Engine{"temporal": b.engine}
 	quiet := slog.New(slog.DiscardHandler)
 	for _, c := range []struct {
 		payload string

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/sluice-queue/sluice/engine"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
-
-	"github.com/sluice-queue/sluice"
 )
 
 // Cancel asks runs to end. Cancel describes each run first and cancels only runs of jobs; any other workflow is
-// a [sluice.ErrRefTaken]. See [sluice.Engine].
-func (e *Engine) Cancel(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+// a [engine.ErrRefTaken]. See [engine.Engine].
+func (e *Engine) Cancel(ctx context.Context, target engine.Target, refs []string, reason string) []error {
 	return e.end(ctx, target, refs, "cancel", func(ctx context.Context, p place, f found) error {
 		_, err := e.service.RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
 			Namespace:           p.Namespace,
@@ -28,8 +27,8 @@ func (e *Engine) Cancel(ctx context.Context, target sluice.RunTarget, refs []str
 	})
 }
 
-// Terminate ends runs by force, with the same check as Cancel. See [sluice.Terminator].
-func (e *Engine) Terminate(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+// Terminate ends runs by force, with the same check as Cancel. See [engine.Terminator].
+func (e *Engine) Terminate(ctx context.Context, target engine.Target, refs []string, reason string) []error {
 	return e.end(ctx, target, refs, "terminate", func(ctx context.Context, p place, f found) error {
 		_, err := e.service.TerminateWorkflowExecution(ctx, &workflowservice.TerminateWorkflowExecutionRequest{
 			Namespace:           p.Namespace,
@@ -43,7 +42,7 @@ func (e *Engine) Terminate(ctx context.Context, target sluice.RunTarget, refs []
 }
 
 // end ends the runs that belong to jobs and have not ended, in the given way.
-func (e *Engine) end(ctx context.Context, target sluice.RunTarget, refs []string, verb string, by func(ctx context.Context, p place, f found) error) []error {
+func (e *Engine) end(ctx context.Context, target engine.Target, refs []string, verb string, by func(ctx context.Context, p place, f found) error) []error {
 	p, err := e.placeOf(target)
 	if err != nil {
 		return same(err, len(refs))
@@ -57,10 +56,10 @@ func (e *Engine) end(ctx context.Context, target sluice.RunTarget, refs []string
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s: %w", doing, err)
-		case f.state != sluice.RunRunning:
+		case f.state != engine.Running:
 			return nil
 		case f.job.IsZero():
-			return fmt.Errorf("%s: %w: workflow %s was not started for a job", doing, sluice.ErrRefTaken, f.runID)
+			return fmt.Errorf("%s: %w: workflow %s was not started for a job", doing, engine.ErrRefTaken, f.runID)
 		}
 		call, cancel := e.limited(ctx)
 		defer cancel()

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sluice-queue/sluice/engine"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
-
-	"github.com/sluice-queue/sluice"
 )
 
 // A data converter may make calls too, for example to a codec server or a KMS. A failed call says nothing about
@@ -31,7 +30,7 @@ func unfit(err error) bool {
 		return known.NonRetryable()
 	}
 	for _, permanent := range []error{
-		sluice.ErrEngineRefused, converter.ErrUnableToEncode, converter.ErrUnableToDecode, converter.ErrUnableToFindConverter,
+		engine.ErrRefused, converter.ErrUnableToEncode, converter.ErrUnableToDecode, converter.ErrUnableToFindConverter,
 		converter.ErrUnableToSetValue, converter.ErrMetadataIsNotSet, converter.ErrEncodingIsNotSet, converter.ErrEncodingIsNotSupported,
 		converter.ErrTypeNotImplementProtoMessage,
 	} {
@@ -49,7 +48,7 @@ func converted[T any](ctx context.Context, e *Engine, convert func() (T, error))
 	select {
 	case e.codec <- struct{}{}:
 	case <-call.Done():
-		return out, fmt.Errorf("%w: %d conversions have not come back: %w", sluice.ErrEngineCodec, cap(e.codec), call.Err())
+		return out, fmt.Errorf("%w: %d conversions have not come back: %w", engine.ErrCodec, cap(e.codec), call.Err())
 	}
 	type answer struct {
 		value T
@@ -64,11 +63,11 @@ func converted[T any](ctx context.Context, e *Engine, convert func() (T, error))
 	select {
 	case got := <-back:
 		if got.err != nil && !unfit(got.err) {
-			return got.value, fmt.Errorf("%w: %w", sluice.ErrEngineCodec, got.err)
+			return got.value, fmt.Errorf("%w: %w", engine.ErrCodec, got.err)
 		}
 		return got.value, got.err
 	case <-call.Done():
-		return out, fmt.Errorf("%w: %w", sluice.ErrEngineCodec, call.Err())
+		return out, fmt.Errorf("%w: %w", engine.ErrCodec, call.Err())
 	}
 }
 

@@ -22,7 +22,8 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
-	engine "github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/engine"
+	adapter "github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/store/memory"
 )
 
@@ -90,12 +91,12 @@ func (b *bank) enqueue(n int) []sluice.ID {
 }
 
 // dispatch dispatches until the test ends.
-func (b *bank) dispatch(e sluice.Engine) {
+func (b *bank) dispatch(e engine.Engine) {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
 	d := dispatcher.New(b.store, dispatcher.Options{
-		Engines: map[string]sluice.Engine{"temporal": e}, Logger: slog.New(slog.DiscardHandler), Poll: 20 * time.Millisecond, Probe: 50 * time.Millisecond,
+		Engines: map[string]engine.Engine{"temporal": e}, Logger: slog.New(slog.DiscardHandler), Poll: 20 * time.Millisecond, Probe: 50 * time.Millisecond,
 	})
 	go func() { ended <- d.Run(ctx) }()
 	b.Cleanup(func() {
@@ -115,7 +116,7 @@ func (b *bank) count(state sluice.State) int {
 	if len(depth.Jobs) == 0 {
 		return 0
 	}
-	all, err := b.store.Dispatches(b.Context(), sluice.DispatchFilter{Queue: "pay", Limit: 10_000})
+	all, err := engine.Given(b.store).Dispatches(b.Context(), engine.DispatchFilter{Queue: "pay", Limit: 10_000})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestCodecThatIsAwayBuriesNoJob(t *testing.T) {
 		}
 		return nil
 	}}
-	e, counted := f.serve(t, engine.Options{DataConverter: codec.converter()})
+	e, counted := f.serve(t, adapter.Options{DataConverter: codec.converter()})
 	b := newBank(t)
 	codec.away.Store(true)
 	ids := b.enqueue(2000)
@@ -179,17 +180,17 @@ func (f failing) ToPayloads(...any) (*commonpb.Payloads, error) { return nil, f.
 func TestErrorsOfADataConverterAreForNowUnlessTheySayOtherwise(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ says, want error }{
-		"anything":                  {errors.New("KMS throttled"), sluice.ErrEngineUnavailable},
-		"an error that may be gone": {temporal.NewApplicationError("no key yet", "kms"), sluice.ErrEngineUnavailable},
-		"marked by us":              {fmt.Errorf("too secret: %w", sluice.ErrEngineRefused), sluice.ErrEngineRefused},
-		"marked as Temporal does":   {temporal.NewNonRetryableApplicationError("too secret", "kms", nil), sluice.ErrEngineRefused},
-		"of the SDK's converters":   {fmt.Errorf("%w: odd", converter.ErrUnableToEncode), sluice.ErrEngineRefused},
+		"anything":                  {errors.New("KMS throttled"), engine.ErrUnavailable},
+		"an error that may be gone": {temporal.NewApplicationError("no key yet", "kms"), engine.ErrUnavailable},
+		"marked by us":              {fmt.Errorf("too secret: %w", engine.ErrRefused), engine.ErrRefused},
+		"marked as Temporal does":   {temporal.NewNonRetryableApplicationError("too secret", "kms", nil), engine.ErrRefused},
+		"of the SDK's converters":   {fmt.Errorf("%w: odd", converter.ErrUnableToEncode), engine.ErrRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, counted := (&fake{}).serve(t, engine.Options{DataConverter: failing{converter.GetDefaultDataConverter(), c.says}})
+			e, counted := (&fake{}).serve(t, adapter.Options{DataConverter: failing{converter.GetDefaultDataConverter(), c.says}})
 			err := e.Start(t.Context(), anywhere, manyRuns(1))[0]
-			if !errors.Is(err, c.want) || errors.Is(c.want, sluice.ErrEngineUnavailable) != errors.Is(err, sluice.ErrNotAsked) {
+			if !errors.Is(err, c.want) || errors.Is(c.want, engine.ErrUnavailable) != errors.Is(err, engine.ErrNotAsked) {
 				t.Errorf("the error is %v, want %v", err, c.want)
 			}
 			if by := counted.reset(); len(by) != 0 {
@@ -206,10 +207,10 @@ func (hanging) ToPayloads(...any) (*commonpb.Payloads, error) { select {} }
 
 func TestCodecThatHangsHasADeadlineAndDoesNotPileUp(t *testing.T) {
 	t.Parallel()
-	e, _ := (&fake{}).serve(t, engine.Options{Parallel: 2, Timeout: 5 * time.Millisecond, DataConverter: hanging{converter.GetDefaultDataConverter()}})
+	e, _ := (&fake{}).serve(t, adapter.Options{Parallel: 2, Timeout: 5 * time.Millisecond, DataConverter: hanging{converter.GetDefaultDataConverter()}})
 	for range 10 {
 		for _, err := range e.Start(t.Context(), anywhere, manyRuns(20)) {
-			if !errors.Is(err, sluice.ErrEngineUnavailable) || !errors.Is(err, sluice.ErrNotAsked) {
+			if !errors.Is(err, engine.ErrUnavailable) || !errors.Is(err, engine.ErrNotAsked) {
 				t.Fatalf("the error is %v", err)
 			}
 		}
@@ -234,22 +235,22 @@ func TestResultThatNoCodecReadsNowIsReadLater(t *testing.T) {
 			}}
 		},
 	}
-	e, _ := f.serve(t, engine.Options{DataConverter: codec.converter()})
-	target := sluice.RunTarget{Queue: "pay", Results: true}
+	e, _ := f.serve(t, adapter.Options{DataConverter: codec.converter()})
+	target := engine.Target{Queue: "pay", Results: true}
 	codec.away.Store(true)
 	outcomes, err := e.Outcomes(t.Context(), target, []string{"run-0"})
-	if !errors.Is(err, sluice.ErrEngineUnavailable) || len(outcomes) != 1 || outcomes[0].State != "" {
+	if !errors.Is(err, engine.ErrUnavailable) || len(outcomes) != 1 || outcomes[0].State != "" {
 		t.Errorf("while the codec is away: %+v, %v", outcomes, err)
 	}
 	codec.away.Store(false)
 	outcomes, err = e.Outcomes(t.Context(), target, []string{"run-0"})
-	if err != nil || outcomes[0].State != sluice.RunCompleted || string(outcomes[0].Result) != `"paid"` {
+	if err != nil || outcomes[0].State != engine.Completed || string(outcomes[0].Result) != `"paid"` {
 		t.Errorf("when it is back: %+v, %v", outcomes, err)
 	}
 	codec.away.Store(true)
 	ended.CloseTime.Seconds -= 3600
 	outcomes, err = e.Outcomes(t.Context(), target, []string{"run-0"})
-	if err != nil || outcomes[0].State != sluice.RunCompleted || outcomes[0].Result != nil {
+	if err != nil || outcomes[0].State != engine.Completed || outcomes[0].Result != nil {
 		t.Errorf("when it was away for too long: %+v, %v", outcomes, err)
 	}
 }
@@ -273,7 +274,7 @@ func TestOneStartThatIsNeverAnsweredHoldsUpNoOther(t *testing.T) {
 		}
 		return nil
 	}}
-	e, _ := f.serve(t, engine.Options{Parallel: 1, Timeout: 500 * time.Millisecond})
+	e, _ := f.serve(t, adapter.Options{Parallel: 1, Timeout: 500 * time.Millisecond})
 	b := newBank(t)
 	first := b.enqueue(1)
 	lost <- "pay-" + first[0].String()

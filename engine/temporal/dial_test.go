@@ -22,7 +22,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/sluice-queue/sluice"
-	engine "github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/engine"
+	adapter "github.com/sluice-queue/sluice/engine/temporal"
 )
 
 // certificate writes a certificate that vouches for itself, and its key.
@@ -82,17 +83,17 @@ func TestDialShowsItsCertificateAndKey(t *testing.T) {
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 
-	known := engine.Server{
+	known := adapter.Server{
 		Address: listener.Addr().String(), APIKey: "open sesame", Cert: clientCert, Key: clientKey, CA: serverCert, Name: "temporal.example",
 	}
 	stranger, mistrusting := known, known
 	stranger.Cert, stranger.Key = "", ""
 	mistrusting.CA = clientCert
 	for _, c := range []struct {
-		server engine.Server
+		server adapter.Server
 		want   error
-	}{{known, nil}, {stranger, sluice.ErrEngineUnavailable}, {mistrusting, sluice.ErrEngineUnavailable}} {
-		e, err := engine.Dial(c.server, engine.Options{})
+	}{{known, nil}, {stranger, engine.ErrUnavailable}, {mistrusting, engine.ErrUnavailable}} {
+		e, err := adapter.Dial(c.server, adapter.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,10 +112,10 @@ func TestDialShowsItsCertificateAndKey(t *testing.T) {
 func TestDialRefusesFilesThatItCannotUse(t *testing.T) {
 	t.Parallel()
 	cert, key, _ := certificate(t, "x")
-	for _, server := range []engine.Server{
+	for _, server := range []adapter.Server{
 		{Cert: cert}, {Key: key}, {Cert: "absent", Key: "absent"}, {Cert: key, Key: cert}, {CA: "absent"}, {CA: key},
 	} {
-		if _, err := engine.Dial(server, engine.Options{}); !errors.Is(err, sluice.ErrInvalid) {
+		if _, err := adapter.Dial(server, adapter.Options{}); !errors.Is(err, sluice.ErrInvalid) {
 			t.Errorf("%+v: %v, want %v", server, err, sluice.ErrInvalid)
 		}
 	}
@@ -122,12 +123,12 @@ func TestDialRefusesFilesThatItCannotUse(t *testing.T) {
 
 func TestDialNeedsNoServerYet(t *testing.T) {
 	t.Parallel()
-	e, err := engine.Dial(engine.Server{Address: "127.0.0.1:1"}, engine.Options{})
+	e, err := adapter.Dial(adapter.Server{Address: "127.0.0.1:1"}, adapter.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Check(t.Context(), anywhere); !errors.Is(err, sluice.ErrEngineUnavailable) {
-		t.Errorf("check: %v, want %v", err, sluice.ErrEngineUnavailable)
+	if _, err := e.Check(t.Context(), anywhere); !errors.Is(err, engine.ErrUnavailable) {
+		t.Errorf("check: %v, want %v", err, engine.ErrUnavailable)
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)

@@ -4,16 +4,16 @@ import (
 	"context"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // Ended lists ended runs, 1,000 per call; completed runs cost no further call. The others are described to read
 // their failures. A described run may also turn out to go on: a run that was reset is listed as terminated or
-// failed. See [sluice.Engine].
-func (e *Engine) Ended(ctx context.Context, target sluice.RunTarget, since time.Time, next []byte) (sluice.RunPage, error) {
+// failed. See [engine.Engine].
+func (e *Engine) Ended(ctx context.Context, target engine.Target, since time.Time, next []byte) (engine.Page, error) {
 	p, err := e.placeOf(target)
 	if err != nil {
-		return sluice.RunPage{}, err
+		return engine.Page{}, err
 	}
 	var rows []found
 	err = patiently(ctx, func() (err error) {
@@ -21,13 +21,13 @@ func (e *Engine) Ended(ctx context.Context, target sluice.RunTarget, since time.
 		return err
 	})
 	if err != nil {
-		return sluice.RunPage{}, err
+		return engine.Page{}, err
 	}
 	runs, err := e.outcomes(ctx, p, rows)
 	if err != nil {
-		return sluice.RunPage{}, err
+		return engine.Page{}, err
 	}
-	page := sluice.RunPage{}
+	page := engine.Page{}
 	for _, run := range runs {
 		if run.State.Over() {
 			page.Runs = append(page.Runs, run)
@@ -53,19 +53,19 @@ func endedQuery(p place, since time.Time) string {
 }
 
 // outcomes returns the outcomes of listed runs, without runs that belong to no job.
-func (e *Engine) outcomes(ctx context.Context, p place, rows []found) ([]sluice.RunOutcome, error) {
-	var runs []sluice.RunOutcome
+func (e *Engine) outcomes(ctx context.Context, p place, rows []found) ([]engine.Outcome, error) {
+	var runs []engine.Outcome
 	var asked []found
 	for _, row := range rows {
 		switch {
 		case row.job.IsZero() || row.info.GetType().GetName() != p.Type || row.info.GetTaskQueue() != p.TaskQueue:
-		case row.state == sluice.RunCompleted && !p.Results:
+		case row.state == engine.Completed && !p.Results:
 			runs = append(runs, row.outcome())
 		default:
 			asked = append(asked, row)
 		}
 	}
-	rest := make([]sluice.RunOutcome, len(asked))
+	rest := make([]engine.Outcome, len(asked))
 	errs := e.looks.each(ctx, len(asked), func(ctx context.Context, i int) error {
 		return patiently(ctx, func() (err error) {
 			rest[i], err = e.confirmed(ctx, p, asked[i])
@@ -84,13 +84,13 @@ func (e *Engine) outcomes(ctx context.Context, p place, rows []found) ([]sluice.
 }
 
 // confirmed returns the outcome of the last run of a ref that is listed as ended.
-func (e *Engine) confirmed(ctx context.Context, p place, row found) (sluice.RunOutcome, error) {
-	if row.state == sluice.RunCompleted {
+func (e *Engine) confirmed(ctx context.Context, p place, row found) (engine.Outcome, error) {
+	if row.state == engine.Completed {
 		return e.told(ctx, p, row)
 	}
 	last, err := e.describe(ctx, p, row.ref)
 	if err != nil {
-		return sluice.RunOutcome{}, err
+		return engine.Outcome{}, err
 	}
 	if last.job == row.job { // else it is deleted, or another workflow used the ref afterwards: the listed row holds
 		row = last

@@ -7,18 +7,17 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sluice-queue/sluice/engine"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
-
-	"github.com/sluice-queue/sluice"
 )
 
 // ending adds the failure or the result of a run to its outcome, from the last event of its history.
-func (e *Engine) ending(ctx context.Context, p place, f found, out *sluice.RunOutcome) error {
+func (e *Engine) ending(ctx context.Context, p place, f found, out *engine.Outcome) error {
 	call, cancel := e.limited(ctx)
 	defer cancel()
 	answer, err := e.service.GetWorkflowExecutionHistory(call, &workflowservice.GetWorkflowExecutionHistoryRequest{
@@ -39,21 +38,21 @@ func (e *Engine) ending(ctx context.Context, p place, f found, out *sluice.RunOu
 	return e.readEnding(ctx, p, events[len(events)-1], out)
 }
 
-func (e *Engine) readEnding(ctx context.Context, p place, event *historypb.HistoryEvent, out *sluice.RunOutcome) (err error) {
+func (e *Engine) readEnding(ctx context.Context, p place, event *historypb.HistoryEvent, out *engine.Outcome) (err error) {
 	switch out.State {
-	case sluice.RunCompleted:
+	case engine.Completed:
 		out.Result, err = e.result(ctx, p, out.Ref, event.GetWorkflowExecutionCompletedEventAttributes().GetResult())
 		if err != nil && e.waits(p, out.EndedAt) {
-			return fmt.Errorf("read what run %.200q in namespace %q returned: %w: %w", out.Ref, p.Namespace, sluice.ErrEngineUnavailable, err)
+			return fmt.Errorf("read what run %.200q in namespace %q returned: %w: %w", out.Ref, p.Namespace, engine.ErrUnavailable, err)
 		}
-	case sluice.RunFailed:
+	case engine.Failed:
 		out.Error = e.failure(p, out.Ref, event.GetWorkflowExecutionFailedEventAttributes().GetFailure())
-	case sluice.RunTerminated:
+	case engine.Terminated:
 		ended := event.GetWorkflowExecutionTerminatedEventAttributes()
 		out.Error = sentence("terminated", "by "+ended.GetIdentity(), ended.GetReason())
-	case sluice.RunTimedOut:
+	case engine.TimedOut:
 		out.Error = "timed out: the run took longer than its timeout"
-	case sluice.RunCancelled:
+	case engine.Cancelled:
 		out.Error = "cancelled"
 	}
 	return nil
@@ -88,7 +87,7 @@ func (e *Engine) result(ctx context.Context, p place, ref string, payloads *comm
 		return raw, err
 	})
 	switch {
-	case errors.Is(err, sluice.ErrEngineCodec):
+	case errors.Is(err, engine.ErrCodec):
 		return nil, err
 	case err != nil:
 		return nil, nil //nolint:nilerr // it is not for us to read

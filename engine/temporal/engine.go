@@ -1,4 +1,4 @@
-// Package temporal is an engine, a [sluice.Engine], that runs jobs as workflows on a Temporal server.
+// Package temporal is an engine, a [engine.Engine], that runs jobs as workflows on a Temporal server.
 //
 // Begin with [Dial] or, with a client of your own, [New]. Give the [Engine] to a dispatcher, which starts runs,
 // and to upkeep, which follows them to their end. [Engine.RunSchedules] replaces the dispatcher's loop by
@@ -25,6 +25,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // The defaults of [Options] and their units.
@@ -48,7 +49,7 @@ type Options struct {
 	// and its codecs do.
 	//
 	// An error of the converter normally means that its codec is unreachable: jobs wait, and results are asked
-	// for again. Three kinds of errors blame the payload instead: [sluice.ErrEngineRefused], a non-retryable
+	// for again. Three kinds of errors blame the payload instead: [engine.ErrRefused], a non-retryable
 	// temporal.ApplicationError, and errors of the SDK's own converters about the value.
 	DataConverter converter.DataConverter
 	// FailureConverter reads the failures of runs. Give the workers' own, if they have one. Default: the SDK's.
@@ -77,7 +78,7 @@ type Options struct {
 	// Adjust cannot change the fields that identify the run: namespace, id, type, task queue, request id,
 	// duplicate policies and Sluice's fields of the memo. A cron schedule is removed. Adjust must make the same
 	// changes each time for the same run. Default: no changes.
-	Adjust func(target sluice.RunTarget, run sluice.Run, request *workflowservice.StartWorkflowExecutionRequest)
+	Adjust func(target engine.Target, run engine.Run, request *workflowservice.StartWorkflowExecutionRequest)
 	// SearchAttributes names keyword search attributes that each run gets. Default: none. If the namespace
 	// lacks a named attribute, no run can start.
 	SearchAttributes SearchAttributes
@@ -89,7 +90,7 @@ type SearchAttributes struct {
 	Job, Queue, Tenant string
 }
 
-// Engine is a [sluice.Engine] on a Temporal server. Many goroutines may call its methods at once.
+// Engine is a [engine.Engine] on a Temporal server. Many goroutines may call its methods at once.
 type Engine struct {
 	client  client.Client
 	service workflowservice.WorkflowServiceClient
@@ -102,8 +103,8 @@ type Engine struct {
 }
 
 var (
-	_ sluice.Engine     = (*Engine)(nil)
-	_ sluice.Terminator = (*Engine)(nil)
+	_ engine.Engine     = (*Engine)(nil)
+	_ engine.Terminator = (*Engine)(nil)
 )
 
 // New makes an engine on a client. The caller still closes the client. TLS, credentials and the metadata of
@@ -177,7 +178,7 @@ func hostname() string {
 
 // place is a target with the engine's defaults filled in.
 type place struct {
-	sluice.RunTarget
+	engine.Target
 }
 
 // String names the place in errors.
@@ -187,7 +188,7 @@ func (p place) String() string {
 
 // placeOf fills in values missing in the queue's settings. placeOf refuses names that no server accepts. The
 // server would blame the job for them, or its answer would look like a passing fault.
-func (e *Engine) placeOf(target sluice.RunTarget) (place, error) {
+func (e *Engine) placeOf(target engine.Target) (place, error) {
 	p := place{target}
 	if p.Namespace == "" {
 		p.Namespace = e.options.Namespace
@@ -204,7 +205,7 @@ func (e *Engine) placeOf(target sluice.RunTarget) (place, error) {
 		{"task queue", p.TaskQueue, misnamed(p.TaskQueue)},
 	} {
 		if name.rule != "" {
-			return p, fmt.Errorf("queue %q, %s %.100q: %s; change the queue's settings: %w", p.Queue, name.is, name.text, name.rule, sluice.ErrEngineTarget)
+			return p, fmt.Errorf("queue %q, %s %.100q: %s; change the queue's settings: %w", p.Queue, name.is, name.text, name.rule, engine.ErrTarget)
 		}
 	}
 	return p, nil

@@ -24,7 +24,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/sluice-queue/sluice"
-	engine "github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/engine"
+	adapter "github.com/sluice-queue/sluice/engine/temporal"
 )
 
 // fake is a server that answers as a test says.
@@ -64,7 +65,7 @@ func (f *fake) GetWorkflowExecutionHistory(_ context.Context, r *workflowservice
 }
 
 // serve starts the fake and gives an engine on it.
-func (f *fake) serve(t *testing.T, options engine.Options) (*engine.Engine, *calls) {
+func (f *fake) serve(t *testing.T, options adapter.Options) (*adapter.Engine, *calls) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -78,13 +79,13 @@ func (f *fake) serve(t *testing.T, options engine.Options) (*engine.Engine, *cal
 	if options.Timeout == 0 {
 		options.Timeout = 5 * time.Minute // the machine may be busy with all the other tests
 	}
-	return engine.New(c, options), counted
+	return adapter.New(c, options), counted
 }
 
-var anywhere = sluice.RunTarget{Queue: "pay"}
+var anywhere = engine.Target{Queue: "pay"}
 
-func manyRuns(n int) []sluice.Run {
-	runs := make([]sluice.Run, n)
+func manyRuns(n int) []engine.Run {
+	runs := make([]engine.Run, n)
 	for i := range runs {
 		runs[i] = newRun("{}")
 	}
@@ -94,34 +95,34 @@ func manyRuns(n int) []sluice.Run {
 func TestEveryAnswerToAStartIsOfOneKind(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ says, want error }{
-		"throttled":              {serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT, "namespace rate limit exceeded"), sluice.ErrEngineBusy},
-		"store throttled":        {serviceerror.NewUnavailable("System Persistence Max QPS Reached."), sluice.ErrEngineBusy},
-		"invalid":                {serviceerror.NewInvalidArgument("Blob data size exceeds limit."), sluice.ErrEngineRefused},
-		"message too large":      {status.Error(codes.ResourceExhausted, "grpc: received message larger than max (5242880 vs. 4194304)"), sluice.ErrEngineRefused},
-		"too large for a proxy":  {status.Error(codes.Unknown, "unexpected HTTP status code received from server: 413 (Request Entity Too Large)"), sluice.ErrEngineRefused},
-		"too many for a proxy":   {status.Error(codes.Unavailable, "unexpected HTTP status code received from server: 429 (Too Many Requests)"), sluice.ErrEngineBusy},
-		"a proxy without server": {status.Error(codes.Unavailable, "unexpected HTTP status code received from server: 502 (Bad Gateway)"), sluice.ErrEngineUnavailable},
-		"aborted":                {status.Error(codes.Aborted, "?"), sluice.ErrEngineUnavailable},
-		"data loss":              {status.Error(codes.DataLoss, "?"), sluice.ErrEngineUnavailable},
-		"failed precondition":    {status.Error(codes.FailedPrecondition, "?"), sluice.ErrEngineUnavailable},
-		"out of range":           {status.Error(codes.OutOfRange, "?"), sluice.ErrEngineUnavailable},
-		"id too long in SQL":     {serviceerror.NewUnavailable("ERROR: value too long for type character varying(255) (SQLSTATE 22001)"), sluice.ErrEngineRefused},
-		"no such attribute":      {serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute X"), sluice.ErrEngineTarget},
-		"bad task queue":         {serviceerror.NewInvalidArgument("taskQueue name cannot start with reserved prefix /_sys/"), sluice.ErrEngineTarget},
-		"no namespace":           {serviceerror.NewNamespaceNotFound("nowhere"), sluice.ErrEngineTarget},
-		"deleted namespace":      {serviceerror.NewNamespaceInvalidState("x", enumspb.NAMESPACE_STATE_DELETED, nil), sluice.ErrEngineTarget},
-		"not permitted":          {serviceerror.NewPermissionDenied("no", ""), sluice.ErrEngineTarget},
-		"not known":              {status.Error(codes.Unauthenticated, "who?"), sluice.ErrEngineTarget},
-		"another server":         {status.Error(codes.Unimplemented, "unknown service"), sluice.ErrEngineTarget},
-		"unavailable":            {serviceerror.NewUnavailable("shard is moving"), sluice.ErrEngineUnavailable},
-		"deadline":               {serviceerror.NewDeadlineExceeded("late"), sluice.ErrEngineUnavailable},
-		"cancelled":              {serviceerror.NewCanceled("gone"), sluice.ErrEngineUnavailable},
-		"internal":               {serviceerror.NewInternal("oops"), sluice.ErrEngineUnavailable},
-		"unknown":                {status.Error(codes.Unknown, "?"), sluice.ErrEngineUnavailable},
-		"not found":              {serviceerror.NewNotFound("shard"), sluice.ErrEngineUnavailable},
-		"standby":                {serviceerror.NewNamespaceNotActive("default", "a", "b"), sluice.ErrEngineUnavailable},
-		"words nobody knows":     {status.Error(codes.Code(99), "?"), sluice.ErrEngineUnavailable},
-		"exists, then absent":    {serviceerror.NewWorkflowExecutionAlreadyStarted("exists", "other", "run"), sluice.ErrEngineUnavailable},
+		"throttled":              {serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT, "namespace rate limit exceeded"), engine.ErrBusy},
+		"store throttled":        {serviceerror.NewUnavailable("System Persistence Max QPS Reached."), engine.ErrBusy},
+		"invalid":                {serviceerror.NewInvalidArgument("Blob data size exceeds limit."), engine.ErrRefused},
+		"message too large":      {status.Error(codes.ResourceExhausted, "grpc: received message larger than max (5242880 vs. 4194304)"), engine.ErrRefused},
+		"too large for a proxy":  {status.Error(codes.Unknown, "unexpected HTTP status code received from server: 413 (Request Entity Too Large)"), engine.ErrRefused},
+		"too many for a proxy":   {status.Error(codes.Unavailable, "unexpected HTTP status code received from server: 429 (Too Many Requests)"), engine.ErrBusy},
+		"a proxy without server": {status.Error(codes.Unavailable, "unexpected HTTP status code received from server: 502 (Bad Gateway)"), engine.ErrUnavailable},
+		"aborted":                {status.Error(codes.Aborted, "?"), engine.ErrUnavailable},
+		"data loss":              {status.Error(codes.DataLoss, "?"), engine.ErrUnavailable},
+		"failed precondition":    {status.Error(codes.FailedPrecondition, "?"), engine.ErrUnavailable},
+		"out of range":           {status.Error(codes.OutOfRange, "?"), engine.ErrUnavailable},
+		"id too long in SQL":     {serviceerror.NewUnavailable("ERROR: value too long for type character varying(255) (SQLSTATE 22001)"), engine.ErrRefused},
+		"no such attribute":      {serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute X"), engine.ErrTarget},
+		"bad task queue":         {serviceerror.NewInvalidArgument("taskQueue name cannot start with reserved prefix /_sys/"), engine.ErrTarget},
+		"no namespace":           {serviceerror.NewNamespaceNotFound("nowhere"), engine.ErrTarget},
+		"deleted namespace":      {serviceerror.NewNamespaceInvalidState("x", enumspb.NAMESPACE_STATE_DELETED, nil), engine.ErrTarget},
+		"not permitted":          {serviceerror.NewPermissionDenied("no", ""), engine.ErrTarget},
+		"not known":              {status.Error(codes.Unauthenticated, "who?"), engine.ErrTarget},
+		"another server":         {status.Error(codes.Unimplemented, "unknown service"), engine.ErrTarget},
+		"unavailable":            {serviceerror.NewUnavailable("shard is moving"), engine.ErrUnavailable},
+		"deadline":               {serviceerror.NewDeadlineExceeded("late"), engine.ErrUnavailable},
+		"cancelled":              {serviceerror.NewCanceled("gone"), engine.ErrUnavailable},
+		"internal":               {serviceerror.NewInternal("oops"), engine.ErrUnavailable},
+		"unknown":                {status.Error(codes.Unknown, "?"), engine.ErrUnavailable},
+		"not found":              {serviceerror.NewNotFound("shard"), engine.ErrUnavailable},
+		"standby":                {serviceerror.NewNamespaceNotActive("default", "a", "b"), engine.ErrUnavailable},
+		"words nobody knows":     {status.Error(codes.Code(99), "?"), engine.ErrUnavailable},
+		"exists, then absent":    {serviceerror.NewWorkflowExecutionAlreadyStarted("exists", "other", "run"), engine.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,9 +132,9 @@ func TestEveryAnswerToAStartIsOfOneKind(t *testing.T) {
 					return nil, serviceerror.NewNotFound("no such workflow")
 				},
 			}
-			e, _ := f.serve(t, engine.Options{})
+			e, _ := f.serve(t, adapter.Options{})
 			run := newRun("{}")
-			err := e.Start(t.Context(), anywhere, []sluice.Run{run})[0]
+			err := e.Start(t.Context(), anywhere, []engine.Run{run})[0]
 			if !errors.Is(err, c.want) {
 				t.Errorf("the error is %v, want %v", err, c.want)
 			}
@@ -146,17 +147,17 @@ func TestEveryAnswerToAStartIsOfOneKind(t *testing.T) {
 
 func TestWhatNoServerTakesIsRefusedWithoutAsking(t *testing.T) {
 	t.Parallel()
-	e, counted := (&fake{}).serve(t, engine.Options{MaxPayload: 10})
+	e, counted := (&fake{}).serve(t, adapter.Options{MaxPayload: 10})
 	large, broken, nameless := newRun(`"12345678901"`), newRun("{"), newRun("{}")
 	nameless.Ref = ""
-	for i, err := range e.Start(t.Context(), anywhere, []sluice.Run{large, broken, nameless}) {
-		if !errors.Is(err, sluice.ErrEngineRefused) {
-			t.Errorf("run %d: %v, want %v", i, err, sluice.ErrEngineRefused)
+	for i, err := range e.Start(t.Context(), anywhere, []engine.Run{large, broken, nameless}) {
+		if !errors.Is(err, engine.ErrRefused) {
+			t.Errorf("run %d: %v, want %v", i, err, engine.ErrRefused)
 		}
 	}
-	for _, target := range []sluice.RunTarget{{}, {Queue: "ü"}, {Queue: strings.Repeat("q", 1001)}, {Queue: "pay", Namespace: "a\nb"}, {Queue: "pay", Type: "\xff"}} {
-		if err := e.Start(t.Context(), target, manyRuns(1))[0]; !errors.Is(err, sluice.ErrEngineTarget) {
-			t.Errorf("target %+v: %v, want %v", target, err, sluice.ErrEngineTarget)
+	for _, target := range []engine.Target{{}, {Queue: "ü"}, {Queue: strings.Repeat("q", 1001)}, {Queue: "pay", Namespace: "a\nb"}, {Queue: "pay", Type: "\xff"}} {
+		if err := e.Start(t.Context(), target, manyRuns(1))[0]; !errors.Is(err, engine.ErrTarget) {
+			t.Errorf("target %+v: %v, want %v", target, err, engine.ErrTarget)
 		}
 	}
 	if by := counted.reset(); len(by) != 0 {
@@ -177,8 +178,8 @@ func TestARequestThatIsMadeAgainHasTheSameID(t *testing.T) {
 	run, other := newRun("{}"), newRun("{}")
 	other.Ref = run.Ref // of another job
 	for range 2 {
-		e, _ := f.serve(t, engine.Options{})
-		e.Start(t.Context(), anywhere, []sluice.Run{run, other})
+		e, _ := f.serve(t, adapter.Options{})
+		e.Start(t.Context(), anywhere, []engine.Run{run, other})
 	}
 	if len(seen) != 2 {
 		t.Errorf("two runs were asked for twice with the ids %v", seen)
@@ -190,10 +191,10 @@ func TestAServerThatLacksTheTargetIsNotAskedForEachRun(t *testing.T) {
 	f := &fake{start: func(context.Context, *workflowservice.StartWorkflowExecutionRequest) error {
 		return serviceerror.NewNamespaceNotFound("default")
 	}}
-	e, counted := f.serve(t, engine.Options{Parallel: 4})
+	e, counted := f.serve(t, adapter.Options{Parallel: 4})
 	for _, err := range e.Start(t.Context(), anywhere, manyRuns(100)) {
-		if !errors.Is(err, sluice.ErrEngineTarget) {
-			t.Fatalf("the error is %v, want %v", err, sluice.ErrEngineTarget)
+		if !errors.Is(err, engine.ErrTarget) {
+			t.Fatalf("the error is %v, want %v", err, engine.ErrTarget)
 		}
 	}
 	if by := counted.reset(); by["StartWorkflowExecution"] > 4 {
@@ -207,10 +208,10 @@ func TestAServerThatHangsCostsAFewDeadlines(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}}
-	e, counted := f.serve(t, engine.Options{Parallel: 4, Timeout: 20 * time.Millisecond})
+	e, counted := f.serve(t, adapter.Options{Parallel: 4, Timeout: 20 * time.Millisecond})
 	for _, err := range e.Start(t.Context(), anywhere, manyRuns(100)) {
-		if !errors.Is(err, sluice.ErrEngineUnavailable) {
-			t.Fatalf("the error is %v, want %v", err, sluice.ErrEngineUnavailable)
+		if !errors.Is(err, engine.ErrUnavailable) {
+			t.Fatalf("the error is %v, want %v", err, engine.ErrUnavailable)
 		}
 	}
 	if by := counted.reset(); by["StartWorkflowExecution"] > 8 {
@@ -231,14 +232,14 @@ func TestABusyServerIsAskedLess(t *testing.T) {
 		room--
 		return nil
 	}}
-	e, counted := f.serve(t, engine.Options{Parallel: 8})
+	e, counted := f.serve(t, adapter.Options{Parallel: 8})
 	started := 0
 	for _, err := range e.Start(t.Context(), anywhere, manyRuns(200)) {
 		switch {
 		case err == nil:
 			started++
-		case !errors.Is(err, sluice.ErrEngineBusy):
-			t.Fatalf("the error is %v, want %v", err, sluice.ErrEngineBusy)
+		case !errors.Is(err, engine.ErrBusy):
+			t.Fatalf("the error is %v, want %v", err, engine.ErrBusy)
 		}
 	}
 	if started != 20 {
@@ -274,7 +275,7 @@ func TestTenThousandEndsAreLearntInFewCalls(t *testing.T) {
 		}
 		return answer, nil
 	}}
-	e, counted := f.serve(t, engine.Options{})
+	e, counted := f.serve(t, adapter.Options{})
 	seen := map[string]bool{}
 	var next []byte
 	for more := true; more; more = next != nil {
@@ -300,20 +301,20 @@ func TestAListNeverSaysThatARunIsAbsentOrRunning(t *testing.T) {
 		listErr error
 		found   *workflowpb.WorkflowExecutionInfo
 		findErr error
-		want    sluice.RunState
+		want    engine.State
 		err     error
 	}{
-		"neither listed nor there":       {findErr: serviceerror.NewNotFound("no"), want: sluice.RunAbsent},
-		"not listed, but there":          {found: row("run-0", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING), want: sluice.RunRunning},
-		"listed as running, but over":    {listed: rows(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING), found: row("run-0", enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED), want: sluice.RunCompleted},
-		"listed as completed":            {listed: rows(enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED), findErr: down, want: sluice.RunCompleted},
-		"listed as terminated, but goes": {listed: rows(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED), found: row("run-0", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING), want: sluice.RunRunning},
-		"lists are down":                 {listErr: serviceerror.NewUnavailable("down"), found: row("run-0", enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED), want: sluice.RunRunning},
-		"lists are forbidden":            {listErr: serviceerror.NewPermissionDenied("no lists", ""), findErr: serviceerror.NewNotFound("no"), want: sluice.RunAbsent},
-		"no namespace for lists":         {listErr: serviceerror.NewNamespaceNotFound("default"), err: sluice.ErrEngineTarget},
-		"no namespace":                   {findErr: serviceerror.NewNamespaceNotFound("default"), err: sluice.ErrEngineTarget},
-		"only a copy was asked":          {findErr: &serviceerror.NotFound{Message: "no", CurrentCluster: "b", ActiveCluster: "a"}, err: sluice.ErrEngineUnavailable},
-		"down":                           {findErr: serviceerror.NewUnavailable("down"), err: sluice.ErrEngineUnavailable},
+		"neither listed nor there":       {findErr: serviceerror.NewNotFound("no"), want: engine.Absent},
+		"not listed, but there":          {found: row("run-0", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING), want: engine.Running},
+		"listed as running, but over":    {listed: rows(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING), found: row("run-0", enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED), want: engine.Completed},
+		"listed as completed":            {listed: rows(enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED), findErr: down, want: engine.Completed},
+		"listed as terminated, but goes": {listed: rows(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED), found: row("run-0", enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING), want: engine.Running},
+		"lists are down":                 {listErr: serviceerror.NewUnavailable("down"), found: row("run-0", enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED), want: engine.Running},
+		"lists are forbidden":            {listErr: serviceerror.NewPermissionDenied("no lists", ""), findErr: serviceerror.NewNotFound("no"), want: engine.Absent},
+		"no namespace for lists":         {listErr: serviceerror.NewNamespaceNotFound("default"), err: engine.ErrTarget},
+		"no namespace":                   {findErr: serviceerror.NewNamespaceNotFound("default"), err: engine.ErrTarget},
+		"only a copy was asked":          {findErr: &serviceerror.NotFound{Message: "no", CurrentCluster: "b", ActiveCluster: "a"}, err: engine.ErrUnavailable},
+		"down":                           {findErr: serviceerror.NewUnavailable("down"), err: engine.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -325,7 +326,7 @@ func TestAListNeverSaysThatARunIsAbsentOrRunning(t *testing.T) {
 					return c.found, c.findErr
 				},
 			}
-			e, _ := f.serve(t, engine.Options{})
+			e, _ := f.serve(t, adapter.Options{})
 			refs := make([]string, 20)
 			for i := range refs {
 				refs[i] = fmt.Sprint("run-", i)

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sluice-queue/sluice/engine"
 	"go.temporal.io/api/serviceerror"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/sluice-queue/sluice"
 )
 
 // maxName is Temporal's length limit of an id or a name, in bytes.
@@ -51,11 +50,11 @@ func fault(doing string, err error) error {
 // NotFound, AlreadyExists, FailedPrecondition, Aborted, OutOfRange, Internal, Unavailable, DataLoss, and future
 // codes.
 var meanings = map[codes.Code]error{
-	codes.InvalidArgument:   sluice.ErrEngineRefused,
-	codes.ResourceExhausted: sluice.ErrEngineBusy,
-	codes.PermissionDenied:  sluice.ErrEngineTarget,
-	codes.Unauthenticated:   sluice.ErrEngineTarget,
-	codes.Unimplemented:     sluice.ErrEngineTarget,
+	codes.InvalidArgument:   engine.ErrRefused,
+	codes.ResourceExhausted: engine.ErrBusy,
+	codes.PermissionDenied:  engine.ErrTarget,
+	codes.Unauthenticated:   engine.ErrTarget,
+	codes.Unimplemented:     engine.ErrTarget,
 }
 
 // exceptions are error texts that say more than their code.
@@ -64,12 +63,12 @@ var exceptions = []struct {
 	text  string
 	means error
 }{
-	{codes.ResourceExhausted, "larger than max", sluice.ErrEngineRefused},              // gRPC's own limit of a message, which waiting does not lift
-	{codes.Unknown, "status code received from server: 413", sluice.ErrEngineRefused},  // a proxy's limit of a request
-	{codes.Unavailable, "Max QPS Reached", sluice.ErrEngineBusy},                       // the limit of the server's store, reported like a fault
-	{codes.Unavailable, "status code received from server: 429", sluice.ErrEngineBusy}, // a proxy's rate limit
-	{codes.Unavailable, "value too long for type", sluice.ErrEngineRefused},            // by PostgreSQL, whose column has room for 255 characters
-	{codes.Unavailable, "Data too long for column", sluice.ErrEngineRefused},           // by MySQL, likewise
+	{codes.ResourceExhausted, "larger than max", engine.ErrRefused},              // gRPC's own limit of a message, which waiting does not lift
+	{codes.Unknown, "status code received from server: 413", engine.ErrRefused},  // a proxy's limit of a request
+	{codes.Unavailable, "Max QPS Reached", engine.ErrBusy},                       // the limit of the server's store, reported like a fault
+	{codes.Unavailable, "status code received from server: 429", engine.ErrBusy}, // a proxy's rate limit
+	{codes.Unavailable, "value too long for type", engine.ErrRefused},            // by PostgreSQL, whose column has room for 255 characters
+	{codes.Unavailable, "Data too long for column", engine.ErrRefused},           // by MySQL, likewise
 }
 
 // kind returns the engine error for a failed call.
@@ -82,12 +81,12 @@ func kind(err error) error {
 	}
 	means := meanings[code]
 	switch {
-	case lacksNamespace(err), errors.Is(means, sluice.ErrEngineRefused) && ofTarget(err):
-		return sluice.ErrEngineTarget
+	case lacksNamespace(err), errors.Is(means, engine.ErrRefused) && ofTarget(err):
+		return engine.ErrTarget
 	case means != nil:
 		return means
 	}
-	return sluice.ErrEngineUnavailable
+	return engine.ErrUnavailable
 }
 
 // codeOf returns the gRPC code of an error, even if the client has turned it into one of its own types.

@@ -13,8 +13,9 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/enginetest"
-	engine "github.com/sluice-queue/sluice/engine/temporal"
+	adapter "github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/internal/temporaltest"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -40,17 +41,17 @@ func forgetful(t *testing.T) *bench {
 	workers, _ := dialled(t, server.Address, "short", client.Options{})
 	queue := "q-" + strings.ToLower(rand.Text())
 	return &bench{
-		client: c, workers: workers, calls: counted, engine: engine.New(c, engine.Options{Namespace: "short", Timeout: 5 * time.Minute}),
-		target: sluice.RunTarget{Queue: queue, Type: "obey"},
+		client: c, workers: workers, calls: counted, engine: adapter.New(c, adapter.Options{Namespace: "short", Timeout: 5 * time.Minute}),
+		target: engine.Target{Queue: queue, Type: "obey"},
 	}
 }
 
 // trusting is an engine of which a dispatcher thinks that it keeps runs for ever, so that nothing but what upkeep knows
 // keeps it from starting some.
-type trusting struct{ sluice.Engine }
+type trusting struct{ engine.Engine }
 
-func (trusting) Check(context.Context, sluice.RunTarget) (sluice.EngineReport, error) {
-	return sluice.EngineReport{}, nil
+func (trusting) Check(context.Context, engine.Target) (engine.Report, error) {
+	return engine.Report{}, nil
 }
 
 // TestARunPastRetentionIsNeverStartedAgain lets runs close while nobody follows them, until the server has deleted their
@@ -77,12 +78,12 @@ func TestARunPastRetentionIsNeverStartedAgain(t *testing.T) {
 		t.Fatalf("claimed %d jobs: %v", len(claimed.Jobs), err)
 	}
 	for i, c := range claimed.Jobs {
-		c.Ref = sluice.RefOf(c.Job, settings)
-		errs, err := store.Intend(ctx, []sluice.Intent{{ID: c.ID, Token: c.Token, Ref: c.Ref, Engine: "temporal", Lease: time.Second}})
+		c.Ref = engine.RefOf(c.Job, settings)
+		errs, err := engine.Given(store).RecordIntent(ctx, []engine.Intent{{ID: c.ID, Token: c.Token, Ref: c.Ref, Engine: "temporal", Lease: time.Second}})
 		if err := errors.Join(append(errs, err)...); err != nil {
 			t.Fatal(err)
 		}
-		b.started(t, sluice.Run{Ref: c.Ref, Job: c.ID, Generation: 1, Attempt: 1, Payload: c.Payload})
+		b.started(t, engine.Run{Ref: c.Ref, Job: c.ID, Generation: 1, Attempt: 1, Payload: c.Payload})
 		if i == 0 { // the other one's dispatcher is dead by now
 			errs, err := store.Settle(ctx, []sluice.Settlement{{ID: c.ID, Token: c.Token, Event: sluice.EventDispatch, Holder: "dead"}})
 			if err := errors.Join(append(errs, err)...); err != nil {
@@ -92,10 +93,10 @@ func TestARunPastRetentionIsNeverStartedAgain(t *testing.T) {
 	}
 	for _, c := range claimed.Jobs {
 		until(t, c.Ref+" has run, and the server has forgotten it", func() bool {
-			return len(diary.Of(c.Ref)) > 0 && b.outcome(t, c.Ref).State == sluice.RunAbsent
+			return len(diary.Of(c.Ref)) > 0 && b.outcome(t, c.Ref).State == engine.Absent
 		})
 	}
-	follow := upkeep.New(store, upkeep.Options{Engines: map[string]sluice.Engine{"temporal": b.engine}, Logger: quiet})
+	follow := upkeep.New(store, upkeep.Options{Engines: map[string]engine.Engine{"temporal": b.engine}, Logger: quiet})
 	until(t, "both jobs are uncertain", func() bool {
 		if _, err := follow.Once(ctx, true); err != nil {
 			t.Fatal(err)
@@ -103,7 +104,7 @@ func TestARunPastRetentionIsNeverStartedAgain(t *testing.T) {
 		found, err := jobs.Jobs(ctx, sluice.JobFilter{Queue: b.target.Queue, States: []sluice.State{sluice.StateUncertain}})
 		return err == nil && len(found.Jobs) == 2
 	})
-	next := dispatcher.New(store, dispatcher.Options{Engines: map[string]sluice.Engine{"temporal": trusting{b.engine}}, Logger: quiet})
+	next := dispatcher.New(store, dispatcher.Options{Engines: map[string]engine.Engine{"temporal": trusting{b.engine}}, Logger: quiet})
 	if done, err := next.Once(ctx, b.target.Queue); err != nil || done.Claimed != 0 {
 		t.Errorf("a dispatcher did %+v: %v", done, err)
 	}

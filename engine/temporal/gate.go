@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // gate limits how many calls are in flight at once. A busy server halves the limit. The limit grows by one
@@ -71,7 +71,7 @@ func (g *gate) leave(began int, err error) bool {
 	defer g.mu.Unlock()
 	g.flying--
 	defer g.wake()
-	if !errors.Is(err, sluice.ErrEngineBusy) {
+	if !errors.Is(err, engine.ErrBusy) {
 		g.grow(err)
 		return false
 	}
@@ -87,7 +87,7 @@ func (g *gate) leave(began int, err error) bool {
 }
 
 func (g *gate) grow(err error) {
-	if g.limit == g.most || errors.Is(err, sluice.ErrEngineUnavailable) {
+	if g.limit == g.most || errors.Is(err, engine.ErrUnavailable) {
 		return
 	}
 	g.well++
@@ -107,7 +107,7 @@ func (g *gate) wake() {
 }
 
 // errNotAsked marks items that were not sent to the server because of an earlier answer.
-var errNotAsked = fmt.Errorf("%w because of the answer to another", sluice.ErrNotAsked)
+var errNotAsked = fmt.Errorf("%w because of the answer to another", engine.ErrNotAsked)
 
 // each makes a call for each of n items, several at once, and returns their errors. each stops early if the
 // server lacks the target, or is busy with nothing else in flight. The same holds if g.most calls in a row get
@@ -130,7 +130,7 @@ func (g *gate) each(ctx context.Context, n int, call func(ctx context.Context, i
 func (g *gate) one(ctx context.Context, r *round, i int, call func(ctx context.Context, i int) error) error {
 	began, err := g.enter(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %w: %w", sluice.ErrNotAsked, sluice.ErrEngineUnavailable, err)
+		return fmt.Errorf("%w: %w: %w", engine.ErrNotAsked, engine.ErrUnavailable, err)
 	}
 	if why := r.over(); why != nil {
 		g.leave(began, why)
@@ -171,12 +171,12 @@ func (r *round) over() error {
 func (r *round) learn(err error, useless bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !errors.Is(err, sluice.ErrEngineUnavailable) {
+	if !errors.Is(err, engine.ErrUnavailable) {
 		r.silent = 0
 	} else {
 		r.silent++
 	}
-	if r.why == nil && (useless || errors.Is(err, sluice.ErrEngineTarget) || r.silent >= r.patience) {
+	if r.why == nil && (useless || errors.Is(err, engine.ErrTarget) || r.silent >= r.patience) {
 		r.why = fmt.Errorf("%w: %w", errNotAsked, err)
 	}
 }
@@ -193,7 +193,7 @@ func patiently(ctx context.Context, call func() error) error {
 	pause := patientPause
 	for try := 1; ; try++ {
 		err := call()
-		if try == patientTries || !errors.Is(err, sluice.ErrEngineBusy) {
+		if try == patientTries || !errors.Is(err, engine.ErrBusy) {
 			return err
 		}
 		timer := time.NewTimer(pause)

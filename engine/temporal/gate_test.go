@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // pass makes a call go through the gate.
@@ -23,11 +23,11 @@ func TestTheGateIsHalvedByBusyAnswersAndGrowsBackSlowly(t *testing.T) {
 	t.Parallel()
 	g := newGate(8)
 	for _, want := range []int{4, 2, 1} {
-		if g.pass(t, sluice.ErrEngineBusy) || g.limit != want {
+		if g.pass(t, engine.ErrBusy) || g.limit != want {
 			t.Fatalf("the bound is %d, want %d", g.limit, want)
 		}
 	}
-	if !g.pass(t, sluice.ErrEngineBusy) || g.limit != 1 {
+	if !g.pass(t, engine.ErrBusy) || g.limit != 1 {
 		t.Fatalf("the bound is %d, want it to stay 1, and to be told that asking is of no use", g.limit)
 	}
 	for limit := 1; limit < 8; limit++ {
@@ -57,7 +57,7 @@ func TestCallsThatWereInFlightHalveTheGateOnce(t *testing.T) {
 		began[i], _ = g.enter(t.Context())
 	}
 	for _, b := range began {
-		g.leave(b, sluice.ErrEngineBusy)
+		g.leave(b, engine.ErrBusy)
 	}
 	if g.limit != 4 || g.flying != 0 {
 		t.Errorf("the bound is %d with %d in flight, want 4 and none", g.limit, g.flying)

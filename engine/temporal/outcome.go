@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 const (
@@ -27,8 +28,8 @@ const (
 
 // Outcomes returns the outcomes of runs. One call lists 500 refs, and runs listed as completed cost no more.
 // Each other run is described, because a list lags behind: a missing run may exist, and a running one may have
-// ended. See [sluice.Engine].
-func (e *Engine) Outcomes(ctx context.Context, target sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
+// ended. See [engine.Engine].
+func (e *Engine) Outcomes(ctx context.Context, target engine.Target, refs []string) ([]engine.Outcome, error) {
 	p, err := e.placeOf(target)
 	if err != nil {
 		return nil, err
@@ -37,13 +38,13 @@ func (e *Engine) Outcomes(ctx context.Context, target sluice.RunTarget, refs []s
 	if err != nil {
 		return nil, err
 	}
-	outcomes := make([]sluice.RunOutcome, len(refs))
+	outcomes := make([]engine.Outcome, len(refs))
 	var asked []int
 	for i, ref := range refs {
 		f, listed := known[ref]
 		switch {
 		case misnamed(ref) != "": // Temporal can have no such run
-			outcomes[i] = sluice.RunOutcome{Ref: ref, State: sluice.RunAbsent}
+			outcomes[i] = engine.Outcome{Ref: ref, State: engine.Absent}
 		case listed && !p.Results:
 			outcomes[i] = f.outcome()
 		default:
@@ -59,7 +60,7 @@ func (e *Engine) Outcomes(ctx context.Context, target sluice.RunTarget, refs []s
 	})
 	for k, err := range errs {
 		if err != nil {
-			outcomes[asked[k]] = sluice.RunOutcome{Ref: refs[asked[k]]}
+			outcomes[asked[k]] = engine.Outcome{Ref: refs[asked[k]]}
 		}
 	}
 	return outcomes, first(errs)
@@ -76,12 +77,12 @@ func first(errs []error) error {
 }
 
 // look returns the outcome of one run, from the list if possible.
-func (e *Engine) look(ctx context.Context, p place, ref string, known map[string]found) (sluice.RunOutcome, error) {
+func (e *Engine) look(ctx context.Context, p place, ref string, known map[string]found) (engine.Outcome, error) {
 	f, listed := known[ref]
 	if !listed {
 		var err error
 		if f, err = e.describe(ctx, p, ref); err != nil {
-			return sluice.RunOutcome{}, err
+			return engine.Outcome{}, err
 		}
 	}
 	return e.told(ctx, p, f)
@@ -92,22 +93,22 @@ type found struct {
 	ref   string
 	runID string
 	first string // the first run of its chain
-	state sluice.RunState
+	state engine.State
 	work  string
 	job   sluice.ID // zero: the memo names no job, so the run belongs to none
 	info  *workflowpb.WorkflowExecutionInfo
 }
 
 // outcome returns the outcome of a run without its failure or result.
-func (f found) outcome() sluice.RunOutcome {
-	out := sluice.RunOutcome{Ref: f.ref, Job: f.job, Work: f.work, State: f.state}
+func (f found) outcome() engine.Outcome {
+	out := engine.Outcome{Ref: f.ref, Job: f.job, Work: f.work, State: f.state}
 	if begun := f.info.GetStartTime(); begun != nil {
 		out.StartedAt = begun.AsTime()
 	}
 	switch {
-	case f.state == sluice.RunAbsent:
+	case f.state == engine.Absent:
 	case f.job.IsZero():
-		out.State = sluice.RunForeign
+		out.State = engine.Foreign
 	case f.state.Over():
 		// Lists store the time less exactly than the server does, depending on their database.
 		out.EndedAt = f.info.GetCloseTime().AsTime().Truncate(time.Millisecond)
@@ -116,9 +117,9 @@ func (f found) outcome() sluice.RunOutcome {
 }
 
 // told returns the outcome with the failure, or with the result if wanted. Each costs a call.
-func (e *Engine) told(ctx context.Context, p place, f found) (sluice.RunOutcome, error) {
+func (e *Engine) told(ctx context.Context, p place, f found) (engine.Outcome, error) {
 	out := f.outcome()
-	if !out.State.Over() || out.State == sluice.RunCompleted && !p.Results {
+	if !out.State.Over() || out.State == engine.Completed && !p.Results {
 		return out, nil
 	}
 	err := e.ending(ctx, p, f, &out)
@@ -129,7 +130,7 @@ func (e *Engine) told(ctx context.Context, p place, f found) (sluice.RunOutcome,
 // server's own state, not the list beside it.
 func (e *Engine) describe(ctx context.Context, p place, ref string) (found, error) {
 	f, err := e.describeRun(ctx, p, ref, "")
-	if err != nil || f.state == sluice.RunAbsent || !f.job.IsZero() || f.first == "" || f.first == f.runID {
+	if err != nil || f.state == engine.Absent || !f.job.IsZero() || f.first == "" || f.first == f.runID {
 		return f, err
 	}
 	// When a run is continued as new, some SDKs drop the memo; the chain's first run still has it.
@@ -149,7 +150,7 @@ func (e *Engine) describeRun(ctx context.Context, p place, ref, runID string) (f
 		Execution: &commonpb.WorkflowExecution{WorkflowId: ref, RunId: runID},
 	})
 	if lacksRun(err) {
-		return found{ref: ref, state: sluice.RunAbsent}, nil
+		return found{ref: ref, state: engine.Absent}, nil
 	}
 	if err != nil {
 		return found{}, fault(fmt.Sprintf("describe run %.200q in namespace %q", ref, p.Namespace), err)
@@ -189,20 +190,20 @@ func memoText(memo *commonpb.Memo, key string) string {
 
 // stateOf translates a status. A run that was continued as new goes on in the next one. An unknown status of a
 // newer server, such as paused, counts as running.
-func stateOf(status enumspb.WorkflowExecutionStatus) sluice.RunState {
+func stateOf(status enumspb.WorkflowExecutionStatus) engine.State {
 	switch status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return sluice.RunCompleted
+		return engine.Completed
 	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
-		return sluice.RunFailed
+		return engine.Failed
 	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
-		return sluice.RunCancelled
+		return engine.Cancelled
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
-		return sluice.RunTerminated
+		return engine.Terminated
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		return sluice.RunTimedOut
+		return engine.TimedOut
 	}
-	return sluice.RunRunning
+	return engine.Running
 }
 
 // listed returns the runs that a list shows as completed, so that they need no description. The list only saves
@@ -235,7 +236,7 @@ func (e *Engine) listed(ctx context.Context, p place, refs []string) (map[string
 			alone[f.ref]++
 		}
 		for _, f := range rows {
-			if alone[f.ref] == 1 && f.state == sluice.RunCompleted && !f.job.IsZero() {
+			if alone[f.ref] == 1 && f.state == engine.Completed && !f.job.IsZero() {
 				known[f.ref] = f
 			}
 		}

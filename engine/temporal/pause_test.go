@@ -9,18 +9,19 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/sluice-queue/sluice"
-	engine "github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/engine"
+	adapter "github.com/sluice-queue/sluice/engine/temporal"
 )
 
 // timed notes when each start begins.
 type timed struct {
-	sluice.Engine
+	engine.Engine
 	mu   sync.Mutex
 	all  int
 	last time.Time
 }
 
-func (e *timed) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+func (e *timed) Start(ctx context.Context, target engine.Target, runs []engine.Run) []error {
 	for i := range runs {
 		begin := runs[i].Begin
 		runs[i].Begin = func() error {
@@ -46,7 +47,7 @@ func (e *timed) begun() (int, time.Time) {
 // TestAPauseStopsStartsOnARealServer pauses in the middle of a batch, and asks the server which runs it has.
 func TestAPauseStopsStartsOnARealServer(t *testing.T) {
 	t.Parallel()
-	s := newBench(t, engine.Options{Parallel: 2}, client.Options{})
+	s := newBench(t, adapter.Options{Parallel: 2}, client.Options{})
 	e := &timed{Engine: s.engine}
 	b := newBank(t)
 	act := sluice.Act{By: "test"}
@@ -75,7 +76,7 @@ func TestAPauseStopsStartsOnARealServer(t *testing.T) {
 	for i, id := range ids {
 		refs[i] = "pay-" + id.String()
 	}
-	outcomes, err := s.engine.Outcomes(t.Context(), sluice.RunTarget{Queue: "pay", TaskQueue: s.target.Queue}, refs)
+	outcomes, err := s.engine.Outcomes(t.Context(), engine.Target{Queue: "pay", TaskQueue: s.target.Queue}, refs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestAPauseStopsStartsOnARealServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch {
-		case run.State != sluice.RunAbsent:
+		case run.State != engine.Absent:
 			has++
 		case job.State != sluice.StateQueued || job.Attempts != 0:
 			t.Fatalf("a job without a run is %s after %d attempts", job.State, job.Attempts)

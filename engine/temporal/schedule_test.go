@@ -8,14 +8,14 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	engine "github.com/sluice-queue/sluice/engine/temporal"
+	adapter "github.com/sluice-queue/sluice/engine/temporal"
 )
 
 // TestSchedulesBeginCyclesAndKeepToTheInterval lets a schedule begin cycles of a queue, looks that none begins beside
 // another, and then changes the interval.
 func TestSchedulesBeginCyclesAndKeepToTheInterval(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, engine.Options{}, client.Options{})
+	b := newBench(t, adapter.Options{}, client.Options{})
 	queue := b.target.Queue
 	id := "sluice-dispatch-" + queue
 	var every atomic.Int64
@@ -25,7 +25,7 @@ func TestSchedulesBeginCyclesAndKeepToTheInterval(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- b.engine.RunSchedules(ctx, engine.Schedules{
+		ended <- b.engine.RunSchedules(ctx, adapter.Schedules{
 			Queues: []string{queue}, TaskQueue: queue,
 			Interval: func(context.Context, string) (time.Duration, error) { return time.Duration(every.Load()), nil },
 			Cycle: func(_ context.Context, queue string) (any, error) {

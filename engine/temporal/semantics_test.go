@@ -19,23 +19,24 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/enginetest"
-	engine "github.com/sluice-queue/sluice/engine/temporal"
+	adapter "github.com/sluice-queue/sluice/engine/temporal"
 )
 
-func newRun(payload string) sluice.Run {
+func newRun(payload string) engine.Run {
 	id := sluice.NewID()
-	return sluice.Run{
+	return engine.Run{
 		Ref: "run-" + id.String(), Job: id, Generation: 2, Attempt: 3, Tenant: "acme", Priority: 10, Payload: json.RawMessage(payload),
 	}
 }
 
-func (b *bench) started(t *testing.T, runs ...sluice.Run) {
+func (b *bench) started(t *testing.T, runs ...engine.Run) {
 	t.Helper()
 	until(t, "the server takes the runs", func() bool {
-		var again []sluice.Run
+		var again []engine.Run
 		for i, err := range b.engine.Start(t.Context(), b.target, runs) {
-			if errors.Is(err, sluice.ErrEngineUnavailable) {
+			if errors.Is(err, engine.ErrUnavailable) {
 				again = append(again, runs[i])
 			} else if err != nil {
 				t.Fatalf("start %q: %v", runs[i].Ref, err)
@@ -51,7 +52,7 @@ func answered[T any](t *testing.T, ask func() (T, error)) (answer T) {
 	t.Helper()
 	until(t, "the server answers", func() bool {
 		var err error
-		if answer, err = ask(); err != nil && !errors.Is(err, sluice.ErrEngineUnavailable) {
+		if answer, err = ask(); err != nil && !errors.Is(err, engine.ErrUnavailable) {
 			t.Fatal(err)
 		}
 		return err == nil
@@ -60,12 +61,12 @@ func answered[T any](t *testing.T, ask func() (T, error)) (answer T) {
 }
 
 // outcomes asks for refs in one call.
-func (b *bench) outcomes(t *testing.T, refs ...string) []sluice.RunOutcome {
+func (b *bench) outcomes(t *testing.T, refs ...string) []engine.Outcome {
 	t.Helper()
-	return answered(t, func() ([]sluice.RunOutcome, error) { return b.engine.Outcomes(t.Context(), b.target, refs) })
+	return answered(t, func() ([]engine.Outcome, error) { return b.engine.Outcomes(t.Context(), b.target, refs) })
 }
 
-func (b *bench) outcome(t *testing.T, ref string) sluice.RunOutcome {
+func (b *bench) outcome(t *testing.T, ref string) engine.Outcome {
 	t.Helper()
 	return b.outcomes(t, ref)[0]
 }
@@ -87,7 +88,7 @@ func until(t *testing.T, what string, so func() bool) {
 }
 
 // becomes waits until a run is in a state.
-func (b *bench) becomes(t *testing.T, ref string, want sluice.RunState) (out sluice.RunOutcome) {
+func (b *bench) becomes(t *testing.T, ref string, want engine.State) (out engine.Outcome) {
 	t.Helper()
 	until(t, ref+" is "+string(want), func() bool {
 		out = b.outcome(t, ref)
@@ -97,11 +98,11 @@ func (b *bench) becomes(t *testing.T, ref string, want sluice.RunState) (out slu
 }
 
 // ended waits until a list of what ended shows a ref, and gives what it says.
-func (b *bench) ended(t *testing.T, ref string) (found sluice.RunOutcome) {
+func (b *bench) ended(t *testing.T, ref string) (found engine.Outcome) {
 	t.Helper()
 	until(t, "Ended lists "+ref, func() bool {
 		page, err := b.engine.Ended(t.Context(), b.target, time.Now().Add(-time.Hour), nil)
-		if err != nil && !errors.Is(err, sluice.ErrEngineUnavailable) {
+		if err != nil && !errors.Is(err, engine.ErrUnavailable) {
 			t.Fatal(err)
 		}
 		for _, run := range page.Runs {
@@ -128,30 +129,30 @@ func steps(ctx workflow.Context, left []string) (string, error) {
 
 func TestARunThatContinuesAsNewIsFollowedToItsLastRun(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, engine.Options{}, client.Options{})
+	b := newBench(t, adapter.Options{}, client.Options{})
 	b.work(t, steps)
 	waits, ends := newRun(`["again","again","wait"]`), newRun(`["again","again"]`)
 	b.started(t, waits, ends)
-	out := b.becomes(t, ends.Ref, sluice.RunCompleted)
+	out := b.becomes(t, ends.Ref, engine.Completed)
 	if out.Job != ends.Job {
 		t.Errorf("its job is %s, want %s", out.Job, ends.Job)
 	}
-	if listed := b.ended(t, ends.Ref); listed.State != sluice.RunCompleted || !listed.EndedAt.Equal(out.EndedAt) {
+	if listed := b.ended(t, ends.Ref); listed.State != engine.Completed || !listed.EndedAt.Equal(out.EndedAt) {
 		t.Errorf("listed as %+v, want it completed at %s", listed, out.EndedAt)
 	}
 	b.started(t, waits, ends) // the last run has another request id, and is ours all the same
-	if out := b.outcome(t, waits.Ref); out.State != sluice.RunRunning {
+	if out := b.outcome(t, waits.Ref); out.State != engine.Running {
 		t.Errorf("a run whose chain goes on is %s", out.State)
 	}
 	if err := errors.Join(b.engine.Cancel(t.Context(), b.target, []string{waits.Ref}, "no longer wanted")...); err != nil {
 		t.Fatal(err)
 	}
-	b.becomes(t, waits.Ref, sluice.RunCancelled)
+	b.becomes(t, waits.Ref, engine.Cancelled)
 }
 
 func TestARunThatIsResetGoesOn(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, engine.Options{}, client.Options{})
+	b := newBench(t, adapter.Options{}, client.Options{})
 	diary := &enginetest.Diary{}
 	b.work(t, obey(diary))
 	run, other := newRun(`{"do":"wait"}`), newRun(`{"do":"wait"}`)
@@ -168,7 +169,7 @@ func TestARunThatIsResetGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Both are listed as terminated; only one of them is.
-	if out := b.ended(t, other.Ref); out.State != sluice.RunTerminated || !strings.Contains(out.Error, "no longer wanted") {
+	if out := b.ended(t, other.Ref); out.State != engine.Terminated || !strings.Contains(out.Error, "no longer wanted") {
 		t.Errorf("the terminated run is listed as %+v", out)
 	}
 	page, err := b.engine.Ended(t.Context(), b.target, time.Now().Add(-time.Hour), nil)
@@ -180,7 +181,7 @@ func TestARunThatIsResetGoesOn(t *testing.T) {
 			t.Errorf("a run that was reset and goes on is listed as %+v", out)
 		}
 	}
-	if out := b.outcome(t, run.Ref); out.State != sluice.RunRunning || out.Job != run.Job {
+	if out := b.outcome(t, run.Ref); out.State != engine.Running || out.Job != run.Job {
 		t.Errorf("a run that was reset and goes on is %+v", out)
 	}
 	b.started(t, run)
@@ -197,33 +198,33 @@ func namespaceOf(t *testing.T) string {
 
 func TestARunOfSomebodyElseIsForeignAndLeftAlone(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, engine.Options{}, client.Options{})
+	b := newBench(t, adapter.Options{}, client.Options{})
 	b.work(t, obey(&enginetest.Diary{}))
 	run := newRun(`{"do":"complete"}`)
 	_, err := b.client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: run.Ref, TaskQueue: b.target.Queue}, b.target.Type, enginetest.Script{Do: enginetest.Wait})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.engine.Start(t.Context(), b.target, []sluice.Run{run})[0]; !errors.Is(err, sluice.ErrRefTaken) {
-		t.Errorf("start: %v, want %v", err, sluice.ErrRefTaken)
+	if err := b.engine.Start(t.Context(), b.target, []engine.Run{run})[0]; !errors.Is(err, engine.ErrRefTaken) {
+		t.Errorf("start: %v, want %v", err, engine.ErrRefTaken)
 	}
-	if err := b.engine.Cancel(t.Context(), b.target, []string{run.Ref}, "")[0]; !errors.Is(err, sluice.ErrRefTaken) {
-		t.Errorf("cancel: %v, want %v", err, sluice.ErrRefTaken)
+	if err := b.engine.Cancel(t.Context(), b.target, []string{run.Ref}, "")[0]; !errors.Is(err, engine.ErrRefTaken) {
+		t.Errorf("cancel: %v, want %v", err, engine.ErrRefTaken)
 	}
-	if out := b.outcome(t, run.Ref); out.State != sluice.RunForeign {
-		t.Errorf("it is %s, want %s", out.State, sluice.RunForeign)
+	if out := b.outcome(t, run.Ref); out.State != engine.Foreign {
+		t.Errorf("it is %s, want %s", out.State, engine.Foreign)
 	}
 	if err := b.client.TerminateWorkflow(t.Context(), run.Ref, "", ""); err != nil {
 		t.Fatal(err)
 	}
-	if out := b.outcome(t, run.Ref); out.State != sluice.RunForeign {
-		t.Errorf("it ended and is %s, want %s", out.State, sluice.RunForeign)
+	if out := b.outcome(t, run.Ref); out.State != engine.Foreign {
+		t.Errorf("it ended and is %s, want %s", out.State, engine.Foreign)
 	}
 }
 
 func TestARunThatIsTerminatedBeforeItsDelayNeverBegins(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, engine.Options{}, client.Options{})
+	b := newBench(t, adapter.Options{}, client.Options{})
 	diary := &enginetest.Diary{}
 	b.work(t, obey(diary))
 	run, other := newRun(`{"do":"complete"}`), newRun(`{"do":"complete"}`)
@@ -232,11 +233,11 @@ func TestARunThatIsTerminatedBeforeItsDelayNeverBegins(t *testing.T) {
 	if err := b.engine.Terminate(t.Context(), b.target, []string{run.Ref}, "only a check")[0]; err != nil {
 		t.Fatal(err)
 	}
-	if out := b.becomes(t, run.Ref, sluice.RunTerminated); !strings.Contains(out.Error, "only a check") {
+	if out := b.becomes(t, run.Ref, engine.Terminated); !strings.Contains(out.Error, "only a check") {
 		t.Errorf("the run is %+v", out)
 	}
 	b.started(t, other)
-	b.becomes(t, other.Ref, sluice.RunCompleted)
+	b.becomes(t, other.Ref, engine.Completed)
 	if n := len(diary.Of(run.Ref)); n > 0 {
 		t.Errorf("it was begun %d times", n)
 	}
@@ -249,23 +250,23 @@ func TestARunThatIsTerminatedBeforeItsDelayNeverBegins(t *testing.T) {
 
 func TestADeletedRunBecomesAbsent(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, engine.Options{}, client.Options{})
+	b := newBench(t, adapter.Options{}, client.Options{})
 	b.work(t, obey(&enginetest.Diary{}))
 	run := newRun(`{"do":"complete"}`)
 	b.started(t, run)
-	b.becomes(t, run.Ref, sluice.RunCompleted)
+	b.becomes(t, run.Ref, engine.Completed)
 	_, err := b.client.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
 		Namespace: namespaceOf(t), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.Ref},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.becomes(t, run.Ref, sluice.RunAbsent)
+	b.becomes(t, run.Ref, engine.Absent)
 }
 
 func TestStrangeNamesAreFollowed(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, engine.Options{}, client.Options{})
+	b := newBench(t, adapter.Options{}, client.Options{})
 	b.target.Type = `pay's "\type" ü`
 	b.target.Queue = `the 'queue' \ of ` + b.target.Queue
 	b.work(t, obey(&enginetest.Diary{}))
@@ -274,23 +275,23 @@ func TestStrangeNamesAreFollowed(t *testing.T) {
 		run := newRun(`{"do":"complete"}`)
 		run.Ref += odd
 		b.started(t, run)
-		if out := b.ended(t, run.Ref); out.State != sluice.RunCompleted || out.Job != run.Job {
+		if out := b.ended(t, run.Ref); out.State != engine.Completed || out.Job != run.Job {
 			t.Errorf("%q is listed as %+v", run.Ref, out)
 		}
 		refs = append(refs, run.Ref)
 	}
 	for i, o := range b.outcomes(t, refs...) {
-		if o.Ref != refs[i] || o.State != sluice.RunCompleted {
+		if o.Ref != refs[i] || o.State != engine.Completed {
 			t.Errorf("%q is %+v", refs[i], o)
 		}
 	}
 	for _, odd := range []string{"ü", "tab\t", "line\n", "zero\x00", "\x7f", "\xff"} {
 		run := newRun("1")
 		run.Ref += odd
-		if err := b.engine.Start(t.Context(), b.target, []sluice.Run{run})[0]; !errors.Is(err, sluice.ErrEngineRefused) {
-			t.Errorf("start %q: %v, want %v", run.Ref, err, sluice.ErrEngineRefused)
+		if err := b.engine.Start(t.Context(), b.target, []engine.Run{run})[0]; !errors.Is(err, engine.ErrRefused) {
+			t.Errorf("start %q: %v, want %v", run.Ref, err, engine.ErrRefused)
 		}
-		if out := b.outcome(t, run.Ref); out.State != sluice.RunAbsent {
+		if out := b.outcome(t, run.Ref); out.State != engine.Absent {
 			t.Errorf("%q is %s", run.Ref, out.State)
 		}
 	}
@@ -298,9 +299,9 @@ func TestStrangeNamesAreFollowed(t *testing.T) {
 
 func TestManyRunsAreFollowedInFewCalls(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, engine.Options{}, client.Options{})
+	b := newBench(t, adapter.Options{}, client.Options{})
 	b.work(t, obey(&enginetest.Diary{}))
-	runs, refs := make([]sluice.Run, 200), make([]string, 200)
+	runs, refs := make([]engine.Run, 200), make([]string, 200)
 	for i := range runs {
 		runs[i] = newRun(`{"do":"complete"}`)
 		refs[i] = runs[i].Ref
@@ -319,7 +320,7 @@ func TestManyRunsAreFollowedInFewCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, out := range outcomes {
-		if out.Ref != refs[i] || out.State != sluice.RunCompleted || out.Job != runs[i].Job {
+		if out.Ref != refs[i] || out.State != engine.Completed || out.Job != runs[i].Job {
 			t.Fatalf("outcome %d is %+v", i, out)
 		}
 	}
@@ -332,13 +333,13 @@ func TestManyRunsAreFollowedInFewCalls(t *testing.T) {
 
 func TestWhatARunIsStartedWith(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, engine.Options{SearchAttributes: engine.SearchAttributes{Job: "SluiceJob", Tenant: "SluiceTenant"}}, client.Options{})
+	b := newBench(t, adapter.Options{SearchAttributes: adapter.SearchAttributes{Job: "SluiceJob", Tenant: "SluiceTenant"}}, client.Options{})
 	run := newRun(`{ "a" : "<&>" , "n" : 12345678901234567890 }`)
 	run.Tenant = strings.Repeat("t", 100)
 	b.target.Timeout, run.Delay = time.Hour, time.Minute
 
-	if err := b.engine.Start(t.Context(), b.target, []sluice.Run{run})[0]; !errors.Is(err, sluice.ErrEngineTarget) {
-		t.Errorf("with search attributes that the namespace lacks: %v, want %v", err, sluice.ErrEngineTarget)
+	if err := b.engine.Start(t.Context(), b.target, []engine.Run{run})[0]; !errors.Is(err, engine.ErrTarget) {
+		t.Errorf("with search attributes that the namespace lacks: %v, want %v", err, engine.ErrTarget)
 	}
 	_, err := b.client.OperatorService().AddSearchAttributes(t.Context(), &operatorservice.AddSearchAttributesRequest{
 		Namespace:        namespaceOf(t),
@@ -348,7 +349,7 @@ func TestWhatARunIsStartedWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the search attributes are known", func() bool {
-		return b.engine.Start(t.Context(), b.target, []sluice.Run{run})[0] == nil
+		return b.engine.Start(t.Context(), b.target, []engine.Run{run})[0] == nil
 	})
 	history := b.client.GetWorkflowHistory(t.Context(), run.Ref, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	event, err := history.Next()
@@ -417,12 +418,12 @@ func (backwards) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, erro
 func TestPayloadsAndResultsGoThroughTheDataConverter(t *testing.T) {
 	t.Parallel()
 	coded := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), backwards{})
-	b := newBench(t, engine.Options{}, client.Options{DataConverter: coded})
+	b := newBench(t, adapter.Options{}, client.Options{DataConverter: coded})
 	b.target.Results = true
 	b.work(t, obey(&enginetest.Diary{}))
 	run := newRun(`{"do":"complete","result":{"text":"secret"}}`)
 	b.started(t, run)
-	if out := b.becomes(t, run.Ref, sluice.RunCompleted); !bytes.Contains(out.Result, []byte(`"secret"`)) || out.Job != run.Job {
+	if out := b.becomes(t, run.Ref, engine.Completed); !bytes.Contains(out.Result, []byte(`"secret"`)) || out.Job != run.Job {
 		t.Errorf("the outcome is %+v, its result %s", out, out.Result)
 	}
 	if out := b.ended(t, run.Ref); !bytes.Contains(out.Result, []byte(`"secret"`)) {

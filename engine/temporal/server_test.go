@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/sluice-queue/sluice"
-	engine "github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/engine"
+	adapter "github.com/sluice-queue/sluice/engine/temporal"
 
 	"github.com/sluice-queue/sluice/engine/enginetest"
 	"github.com/sluice-queue/sluice/internal/temporaltest"
@@ -66,8 +66,8 @@ func (c *calls) reset() map[string]int {
 type bench struct {
 	client  client.Client
 	workers client.Client
-	engine  *engine.Engine
-	target  sluice.RunTarget
+	engine  *adapter.Engine
+	target  engine.Target
 	calls   *calls
 }
 
@@ -139,7 +139,7 @@ func makeNamespace(at string) (string, error) {
 }
 
 // newBench opens a bench whose task queue nobody works on yet.
-func newBench(t *testing.T, options engine.Options, clients client.Options) *bench {
+func newBench(t *testing.T, options adapter.Options, clients client.Options) *bench {
 	t.Helper()
 	at := address(t)
 	name, err := namespace(at)
@@ -154,7 +154,7 @@ func newBench(t *testing.T, options engine.Options, clients client.Options) *ben
 		options.Timeout = 5 * time.Minute // the machine may be busy with all the other tests
 	}
 	queue := "q-" + strings.ToLower(rand.Text())
-	return &bench{client: c, workers: workers, engine: engine.New(c, options), calls: counted, target: sluice.RunTarget{Queue: queue, Type: "obey"}}
+	return &bench{client: c, workers: workers, engine: adapter.New(c, options), calls: counted, target: engine.Target{Queue: queue, Type: "obey"}}
 }
 
 // work starts a worker that runs a function for the target's type.
@@ -192,7 +192,7 @@ func obey(diary *enginetest.Diary) any {
 
 func TestTheEngineObeysTheRules(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, engine.Options{MaxRef: 255}, client.Options{})
+	b := newBench(t, adapter.Options{MaxRef: 255}, client.Options{})
 	diary := &enginetest.Diary{}
 	b.work(t, obey(diary))
 	nobody, _ := dialled(t, "127.0.0.1:1", "default", client.Options{})
@@ -200,8 +200,8 @@ func TestTheEngineObeysTheRules(t *testing.T) {
 	nowhere.Namespace = "nowhere"
 	enginetest.Run(t, func(*testing.T) enginetest.Bench {
 		return enginetest.Bench{
-			Engine: b.engine, Target: b.target, Diary: diary, Gone: engine.New(nobody, engine.Options{}), Nowhere: nowhere,
-			MaxPayload: engine.DefaultMaxPayload, MaxRef: 255, Retention: retention, StartsWithin: 10 * time.Second,
+			Engine: b.engine, Target: b.target, Diary: diary, Gone: adapter.New(nobody, adapter.Options{}), Nowhere: nowhere,
+			MaxPayload: adapter.DefaultMaxPayload, MaxRef: 255, Retention: retention, StartsWithin: 10 * time.Second,
 		}
 	})
 }

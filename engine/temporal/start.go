@@ -18,13 +18,14 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // maxFairnessKey is Temporal's length limit of a fairness key, in bytes.
 const maxFairnessKey = 64
 
-// Start starts runs, one call each. See [sluice.Engine].
-func (e *Engine) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+// Start starts runs, one call each. See [engine.Engine].
+func (e *Engine) Start(ctx context.Context, target engine.Target, runs []engine.Run) []error {
 	p, err := e.placeOf(target)
 	if err != nil {
 		return same(err, len(runs))
@@ -43,14 +44,14 @@ func same(err error, n int) []error {
 	return answers
 }
 
-func (e *Engine) start(ctx context.Context, p place, run sluice.Run) error {
+func (e *Engine) start(ctx context.Context, p place, run engine.Run) error {
 	doing := fmt.Sprintf("start run %.200q of queue %q in %s", run.Ref, p.Queue, p)
 	request, err := e.request(ctx, p, run)
 	switch {
-	case errors.Is(err, sluice.ErrEngineCodec):
-		return fmt.Errorf("%s: %w: %w: %w", doing, sluice.ErrNotAsked, sluice.ErrEngineUnavailable, err)
+	case errors.Is(err, engine.ErrCodec):
+		return fmt.Errorf("%s: %w: %w: %w", doing, engine.ErrNotAsked, engine.ErrUnavailable, err)
 	case err != nil:
-		return fmt.Errorf("%s: %w: %w", doing, sluice.ErrEngineRefused, err)
+		return fmt.Errorf("%s: %w: %w", doing, engine.ErrRefused, err)
 	}
 	call, cancel := e.limited(ctx)
 	defer cancel()
@@ -70,7 +71,7 @@ func (e *Engine) start(ctx context.Context, p place, run sluice.Run) error {
 
 // adopt decides whether the existing run with the ref is the requested one. The server recognises a repeated
 // request by its id. A run that was continued as new or reset has another request id, so adopt reads its memo.
-func (e *Engine) adopt(ctx context.Context, doing string, p place, run sluice.Run, taken *serviceerror.WorkflowExecutionAlreadyStarted) error {
+func (e *Engine) adopt(ctx context.Context, doing string, p place, run engine.Run, taken *serviceerror.WorkflowExecutionAlreadyStarted) error {
 	if taken.StartRequestId == requestID(run.Ref, run.Job) {
 		return nil
 	}
@@ -78,17 +79,17 @@ func (e *Engine) adopt(ctx context.Context, doing string, p place, run sluice.Ru
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: it exists, and whose it is could not be learnt: %w", doing, err)
-	case f.state == sluice.RunAbsent:
-		return fmt.Errorf("%s: %w: it existed, and was gone when looked at", doing, sluice.ErrEngineUnavailable)
+	case f.state == engine.Absent:
+		return fmt.Errorf("%s: %w: it existed, and was gone when looked at", doing, engine.ErrUnavailable)
 	case f.job == run.Job:
 		return nil
 	}
-	return fmt.Errorf("%s: %w: workflow %s was not started for job %s; rename one of them, or change run_ref", doing, sluice.ErrRefTaken, taken.RunId, run.Job)
+	return fmt.Errorf("%s: %w: workflow %s was not started for job %s; rename one of them, or change run_ref", doing, engine.ErrRefTaken, taken.RunId, run.Job)
 }
 
 // request builds the start request of a run. Values that no server accepts are refused here, because some
 // answers of servers would look like temporary faults.
-func (e *Engine) request(ctx context.Context, p place, run sluice.Run) (*workflowservice.StartWorkflowExecutionRequest, error) {
+func (e *Engine) request(ctx context.Context, p place, run engine.Run) (*workflowservice.StartWorkflowExecutionRequest, error) {
 	if rule := misnamed(run.Ref); rule != "" {
 		return nil, fmt.Errorf("the ref is no workflow id: %s", rule)
 	}
@@ -126,11 +127,11 @@ func (e *Engine) request(ctx context.Context, p place, run sluice.Run) (*workflo
 }
 
 // adjust lets the program change a request, except for the fields that identify the run.
-func (e *Engine) adjust(p place, run sluice.Run, request *workflowservice.StartWorkflowExecutionRequest) {
+func (e *Engine) adjust(p place, run engine.Run, request *workflowservice.StartWorkflowExecutionRequest) {
 	if e.options.Adjust == nil {
 		return
 	}
-	e.options.Adjust(p.RunTarget, run, request)
+	e.options.Adjust(p.Target, run, request)
 	request.Namespace, request.WorkflowId, request.RequestId = p.Namespace, run.Ref, requestID(run.Ref, run.Job)
 	request.WorkflowType = &commonpb.WorkflowType{Name: p.Type}
 	request.TaskQueue = &taskqueuepb.TaskQueue{Name: p.TaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}
@@ -151,7 +152,7 @@ const headerKey = "_tracer-data"
 
 // headerOf passes a run's headers on, in the format of the SDK's contrib/opentelemetry interceptor. Like there,
 // they are never encrypted.
-func headerOf(run sluice.Run) *commonpb.Header {
+func headerOf(run engine.Run) *commonpb.Header {
 	if len(run.Headers) == 0 {
 		return nil
 	}
@@ -169,7 +170,7 @@ func requestID(ref string, job sluice.ID) string {
 
 // input returns the payload as the only argument. The converter gets a finished payload, because its own JSON
 // encoding would rewrite it: "<" would become six characters.
-func (e *Engine) input(ctx context.Context, p place, run sluice.Run) (*commonpb.Payloads, error) {
+func (e *Engine) input(ctx context.Context, p place, run engine.Run) (*commonpb.Payloads, error) {
 	payload := []byte(run.Payload)
 	if len(bytes.TrimSpace(payload)) == 0 {
 		payload = []byte("null")
@@ -181,7 +182,7 @@ func (e *Engine) input(ctx context.Context, p place, run sluice.Run) (*commonpb.
 		return e.convert(p, run.Ref).ToPayloads(converter.NewRawValue(plain(payload)))
 	})
 	switch {
-	case errors.Is(err, sluice.ErrEngineCodec):
+	case errors.Is(err, engine.ErrCodec):
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("the data converter refused the payload: %w", err)
@@ -233,7 +234,7 @@ const (
 
 // memoOf returns the memo that identifies a run. Values that most jobs share are left out, because each field
 // costs the server. A memo of 5 fields took 7 % of its CPU for a start.
-func memoOf(p place, run sluice.Run) *commonpb.Memo {
+func memoOf(p place, run engine.Run) *commonpb.Memo {
 	fields := map[string]*commonpb.Payload{memoJob: plainValue(run.Job.String()), memoQueue: plainValue(p.Queue)}
 	if run.Tenant != "" {
 		fields[memoTenant] = plainValue(run.Tenant)
@@ -250,7 +251,7 @@ func memoOf(p place, run sluice.Run) *commonpb.Memo {
 	return &commonpb.Memo{Fields: fields}
 }
 
-func (e *Engine) attributes(p place, run sluice.Run) *commonpb.SearchAttributes {
+func (e *Engine) attributes(p place, run engine.Run) *commonpb.SearchAttributes {
 	fields := map[string]*commonpb.Payload{}
 	names := e.options.SearchAttributes
 	for _, field := range []struct{ name, value string }{
@@ -270,7 +271,7 @@ func (e *Engine) attributes(p place, run sluice.Run) *commonpb.SearchAttributes 
 
 // priorityOf maps the job's priorities 1 to 10 to Temporal's 1 to 5. The tenant becomes the fairness key, which
 // shares workers between tenants if the server supports fairness.
-func priorityOf(run sluice.Run) *commonpb.Priority {
+func priorityOf(run engine.Run) *commonpb.Priority {
 	key := run.Tenant
 	if len(key) > maxFairnessKey || !utf8.ValidString(key) {
 		sum := sha256.Sum256([]byte(key))

@@ -10,8 +10,8 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/sluice-queue/sluice"
-	engine "github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/engine"
+	adapter "github.com/sluice-queue/sluice/engine/temporal"
 )
 
 // headers reads the header of a workflow as the SDK's tracing interceptor does.
@@ -38,7 +38,7 @@ func (*inbound) ExecuteWorkflow(ctx workflow.Context, _ *interceptor.ExecuteWork
 
 func TestHeadersArriveWhereTheSDKsTracingLooksForThem(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, engine.Options{}, client.Options{Interceptors: []interceptor.ClientInterceptor{&headers{}}})
+	b := newBench(t, adapter.Options{}, client.Options{Interceptors: []interceptor.ClientInterceptor{&headers{}}})
 	b.target.Results = true
 	b.work(t, func(workflow.Context, json.RawMessage) (any, error) { return "the interceptor was not asked", nil })
 	want := map[string]string{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "vendor=<x>"}
@@ -48,10 +48,10 @@ func TestHeadersArriveWhereTheSDKsTracingLooksForThem(t *testing.T) {
 	b.started(t, traced) // the same run, asked for again
 
 	var got map[string]string
-	if err := json.Unmarshal(b.becomes(t, traced.Ref, sluice.RunCompleted).Result, &got); err != nil || !maps.Equal(got, want) {
+	if err := json.Unmarshal(b.becomes(t, traced.Ref, engine.Completed).Result, &got); err != nil || !maps.Equal(got, want) {
 		t.Errorf("the workflow got %v, %v, want %v", got, err, want)
 	}
-	if result := b.becomes(t, plain.Ref, sluice.RunCompleted).Result; len(result) > 0 && string(result) != "null" {
+	if result := b.becomes(t, plain.Ref, engine.Completed).Result; len(result) > 0 && string(result) != "null" {
 		t.Errorf("a workflow without headers got %s", result)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/store/sqlite"
@@ -159,8 +160,8 @@ func TestWhereNobodyCountsTheSummarySaysSo(t *testing.T) {
 			t.Fatal(err)
 		}
 		counted(true)
-		worker := sluice.Holder{ID: sluice.NewHolderID(), Role: sluice.RoleWorker, Queues: []string{"mail"}}
-		if err := open(t, true).Beat(t.Context(), worker); err != nil {
+		worker := presence.Holder{ID: presence.NewID(), Role: presence.RoleWorker, Queues: []string{"mail"}}
+		if err := presence.Given(open(t, true)).Heartbeat(t.Context(), worker); err != nil {
 			t.Fatal(err)
 		}
 		counted(false)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -67,7 +68,7 @@ func New(to keeper, options Options) *Tally {
 	if options.Last <= 0 {
 		options.Last = longestLast
 	}
-	holder := sluice.NewHolderID()
+	holder := presence.NewID()
 	return &Tally{
 		keeper: to, log: event.NewLog(options.Logger, holder, 0), holder: holder, last: min(options.Last, longestLast),
 		stop: make(chan struct{}), ended: make(chan struct{}),

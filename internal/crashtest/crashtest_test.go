@@ -24,6 +24,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/internal/temporaltest"
@@ -72,12 +73,12 @@ func runDispatcher(step string) error {
 	if err != nil {
 		return err
 	}
-	engine, err := dial()
+	runner, err := dial()
 	if err != nil {
 		return err
 	}
 	d := dispatcher.New(dyingStore{store, step}, dispatcher.Options{
-		Engines: map[string]sluice.Engine{"temporal": dyingEngine{engine, step}}, Batch: 10, Poll: 50 * time.Millisecond, Probe: 200 * time.Millisecond, Logger: quiet,
+		Engines: map[string]engine.Engine{"temporal": dyingEngine{runner, step}}, Batch: 10, Poll: 50 * time.Millisecond, Probe: 200 * time.Millisecond, Logger: quiet,
 	})
 	return d.Run(ctx)
 }
@@ -222,7 +223,7 @@ func (b *bank) spawn(step string) *exec.Cmd {
 func (b *bank) tend() {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
-	engines := map[string]sluice.Engine{"temporal": temporal.New(b.server, temporal.Options{})}
+	engines := map[string]engine.Engine{"temporal": temporal.New(b.server, temporal.Options{})}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // The steps at which a dispatcher dies.
@@ -51,11 +52,11 @@ func (s dyingStore) Settle(ctx context.Context, settlements []sluice.Settlement)
 
 // dyingEngine is an engine whose process dies at a step.
 type dyingEngine struct {
-	sluice.Engine
+	engine.Engine
 	step string
 }
 
-func (e dyingEngine) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+func (e dyingEngine) Start(ctx context.Context, target engine.Target, runs []engine.Run) []error {
 	switch e.step {
 	case beforeStart:
 		die()

@@ -23,6 +23,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -51,17 +52,17 @@ func runUpkeep(step string) error {
 	}
 	options := upkeep.Options{Interval: 100 * time.Millisecond, Logger: quiet}
 	if step == upkeeping {
-		engine, err := dial()
+		runner, err := dial()
 		if err != nil {
 			return err
 		}
-		options.Engines = map[string]sluice.Engine{"temporal": engine}
+		options.Engines = map[string]engine.Engine{"temporal": runner}
 	}
 	return upkeep.New(store, options).Run(ctx)
 }
 
 // dial gives a process its engine.
-func dial() (sluice.Engine, error) {
+func dial() (engine.Engine, error) {
 	return temporal.Dial(temporal.Server{Address: os.Getenv(envEngine)}, temporal.Options{Timeout: 2 * time.Second})
 }
 
@@ -202,7 +203,7 @@ func (r *record) kill() {
 
 // forgetUnstarted decides, as a person may, of runs that were only intended: upkeep waits ten minutes for their start.
 func (r *record) forgetUnstarted() {
-	runs, err := r.store.StrayRuns(r.Context(), queue, sluice.StrayRun{}, 100)
+	runs, err := engine.Given(r.store).OrphanRuns(r.Context(), queue, engine.OrphanRun{}, 100)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -210,12 +211,12 @@ func (r *record) forgetUnstarted() {
 		if run.Started || time.Since(run.CancelledAt) < lateStart {
 			continue
 		}
-		outcomes, err := temporal.New(r.server, temporal.Options{}).Outcomes(r.Context(), sluice.RunTarget{Queue: queue, Type: r.runType}, []string{run.Ref})
+		outcomes, err := temporal.New(r.server, temporal.Options{}).Outcomes(r.Context(), engine.Target{Queue: queue, Type: r.runType}, []string{run.Ref})
 		if err != nil {
 			r.Fatal(err)
 		}
-		if outcomes[0].State == sluice.RunAbsent {
-			if err := r.store.ForgetStrayRuns(r.Context(), []sluice.StrayRun{run}); err != nil {
+		if outcomes[0].State == engine.Absent {
+			if err := engine.Given(r.store).ForgetOrphanRuns(r.Context(), []engine.OrphanRun{run}); err != nil {
 				r.Fatal(err)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 // movesOf lists the audit entries of a queue's jobs, in the order in which they were written. This
@@ -13,7 +14,7 @@ import (
 // and an end before a claim can count it.
 func movesOf(ctx context.Context, client *sluice.Client, queue string) ([]sluice.AuditEntry, error) {
 	var moves []sluice.AuditEntry
-	filter := sluice.AuditFilter{Object: sluice.ObjectJob, Name: queue, Limit: 10_000}
+	filter := sluice.AuditFilter{Object: audit.ObjectJob, Name: queue, Limit: 10_000}
 	for {
 		page, err := client.Audit(ctx, filter)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/forward"
 	"github.com/sluice-queue/sluice/internal/counter"
@@ -289,8 +290,8 @@ func (s *shop) engine() *moody {
 }
 
 // serve starts a dispatcher and an upkeep.
-func (s *shop) serve(engine sluice.Engine) {
-	engines := map[string]sluice.Engine{"local": engine}
+func (s *shop) serve(runner engine.Engine) {
+	engines := map[string]engine.Engine{"local": runner}
 	go func() { _ = dispatcher.New(s.store, dispatcher.Options{Engines: engines, Logger: s.logger}).Run(s.ctx) }()
 	go func() { _ = upkeep.New(s.store, upkeep.Options{Engines: engines, Logger: s.logger}).Run(s.ctx) }()
 }
@@ -343,23 +344,23 @@ func engineTrouble(t *testing.T, s *shop) {
 		onEngine(q)
 		q.RunRef = "pay-{key}"
 	})
-	engine := s.engine()
-	s.serve(engine)
-	for _, mood := range []error{sluice.ErrEngineRefused, sluice.ErrEngineBusy, sluice.ErrEngineUnavailable} {
-		engine.set(func(m *moody) { m.start = fmt.Errorf("start: %w", mood) })
+	runner := s.engine()
+	s.serve(runner)
+	for _, mood := range []error{engine.ErrRefused, engine.ErrBusy, engine.ErrUnavailable} {
+		runner.set(func(m *moody) { m.start = fmt.Errorf("start: %w", mood) })
 		_, err := s.client.Enqueue(s.ctx, sluice.NewJob{Queue: "pay", Payload: []byte(`"fine"`), EnqueueOptions: sluice.EnqueueOptions{Key: mood.Error()}})
 		must(t, err)
 		s.after(8 * time.Second)
 	}
-	engine.set(func(m *moody) { m.start = nil })
+	runner.set(func(m *moody) { m.start = nil })
 	s.after(20 * time.Second)
-	engine.set(func(m *moody) { m.start, m.adopts = fmt.Errorf("start: %w", sluice.ErrRefTaken), true })
+	runner.set(func(m *moody) { m.start, m.adopts = fmt.Errorf("start: %w", engine.ErrRefTaken), true })
 	_, err := s.client.Enqueue(s.ctx, sluice.NewJob{Queue: "pay", Payload: []byte(`"fine"`), EnqueueOptions: sluice.EnqueueOptions{Key: "twin"}})
 	must(t, err)
 	s.after(5 * time.Second)
-	engine.set(func(m *moody) { m.adopts, m.absent = false, true })
+	runner.set(func(m *moody) { m.adopts, m.absent = false, true })
 	s.after(time.Minute)
-	engine.set(func(m *moody) { m.report = &sluice.EngineReport{Retention: time.Minute} })
+	runner.set(func(m *moody) { m.report = &engine.Report{Retention: time.Minute} })
 	s.after(11 * time.Minute)
 }
 
@@ -454,7 +455,7 @@ func send(t *testing.T, s *shop) {
 		s.add("other", `"fine"`, "")
 		claimed, err := s.store.Claim(s.ctx, sluice.ClaimRequest{Queue: "other", Limit: 1, Holder: "dead:1:x", Lease: time.Second, Token: sluice.NewToken()})
 		must(t, err)
-		_, err = s.store.Intend(s.ctx, []sluice.Intent{{ID: claimed.Jobs[0].ID, Token: claimed.Jobs[0].Token, Ref: "since 2000-01-01T00:00:00Z", Engine: "forward/" + name, Lease: time.Second}})
+		_, err = engine.Given(s.store).RecordIntent(s.ctx, []engine.Intent{{ID: claimed.Jobs[0].ID, Token: claimed.Jobs[0].Token, Ref: "since 2000-01-01T00:00:00Z", Engine: "forward/" + name, Lease: time.Second}})
 		must(t, err)
 	}
 	f := forward.New(s.store, centre, forward.Options{Queues: []string{"other"}, Centre: "hq", Logger: s.logger})

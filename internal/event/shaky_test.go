@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -69,11 +71,21 @@ func (j *journal) count(e *event.Event) (n int) {
 // shaky is a store whose verbs can be made to fail.
 type shaky struct {
 	sluice.Store
+	runs
+	processes
 	mu    sync.Mutex
 	fails map[string]error
 }
 
-func newShaky(store sluice.Store) *shaky { return &shaky{Store: store, fails: make(map[string]error)} }
+func newShaky(store sluice.Store) *shaky {
+	return &shaky{Store: store, runs: engine.Given(store), processes: presence.Given(store), fails: make(map[string]error)}
+}
+
+// The embedded ports need names of their own, because all are named Store.
+type (
+	runs      = engine.Store
+	processes = presence.Store
+)
 
 func (s *shaky) AddStats(ctx context.Context, holder string, stats []stat.Stat) error {
 	return stat.Given(s.Store).AddStats(ctx, holder, stats)
@@ -126,8 +138,8 @@ func (s *shaky) Settle(ctx context.Context, settlements []sluice.Settlement) ([]
 	return s.Store.Settle(ctx, settlements)
 }
 
-func (s *shaky) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
-	errs, err := s.Store.Intend(ctx, intents)
+func (s *shaky) RecordIntent(ctx context.Context, intents []engine.Intent) ([]error, error) {
+	errs, err := s.runs.RecordIntent(ctx, intents)
 	if lost := s.fault("intend"); lost != nil {
 		errs[0] = lost
 	}
@@ -148,18 +160,18 @@ func (s *shaky) Note(ctx context.Context, entries []sluice.AuditEntry) error {
 	return s.Store.Note(ctx, entries)
 }
 
-func (s *shaky) Beat(ctx context.Context, h sluice.Holder) error {
+func (s *shaky) Heartbeat(ctx context.Context, h presence.Holder) error {
 	if err := s.fault("beat"); err != nil {
 		return err
 	}
-	return s.Store.Beat(ctx, h)
+	return s.processes.Heartbeat(ctx, h)
 }
 
-func (s *shaky) Leave(ctx context.Context, id string) error {
+func (s *shaky) Deregister(ctx context.Context, id string) error {
 	if err := s.fault("leave"); err != nil {
 		return err
 	}
-	return s.Store.Leave(ctx, id)
+	return s.processes.Deregister(ctx, id)
 }
 
 func (s *shaky) Watch(ctx context.Context, signal func(sluice.Signal)) error {
@@ -190,20 +202,20 @@ func (s *shaky) Queues(ctx context.Context, filter sluice.QueueFilter) ([]sluice
 	return queues, err
 }
 
-func (s *shaky) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
+func (s *shaky) Elect(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
 	if err := s.fault("lead"); err != nil {
 		return nil, err
 	}
-	return s.Store.Lead(ctx, holder, tasks, lease)
+	return s.processes.Elect(ctx, holder, tasks, lease)
 }
 
 // moody is an engine that can be made to answer otherwise.
 type moody struct {
-	sluice.Engine
+	engine.Engine
 	mu     sync.Mutex
 	start  error
 	absent bool
-	report *sluice.EngineReport
+	report *engine.Report
 	adopts bool
 	other  sluice.ID
 	work   map[string]string
@@ -215,7 +227,7 @@ func (m *moody) set(change func(*moody)) {
 	change(m)
 }
 
-func (m *moody) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+func (m *moody) Start(ctx context.Context, target engine.Target, runs []engine.Run) []error {
 	m.mu.Lock()
 	err := m.start
 	for _, run := range runs {
@@ -232,27 +244,27 @@ func (m *moody) Start(ctx context.Context, target sluice.RunTarget, runs []sluic
 	return errs
 }
 
-func (m *moody) Outcomes(ctx context.Context, target sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
+func (m *moody) Outcomes(ctx context.Context, target engine.Target, refs []string) ([]engine.Outcome, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.absent && !m.adopts {
 		return m.Engine.Outcomes(ctx, target, refs)
 	}
-	out := make([]sluice.RunOutcome, len(refs))
+	out := make([]engine.Outcome, len(refs))
 	for i, ref := range refs {
-		out[i] = sluice.RunOutcome{Ref: ref, State: sluice.RunAbsent}
+		out[i] = engine.Outcome{Ref: ref, State: engine.Absent}
 		if m.adopts {
-			out[i] = sluice.RunOutcome{Ref: ref, State: sluice.RunRunning, Job: m.other, Work: m.work[ref], StartedAt: time.Now()}
+			out[i] = engine.Outcome{Ref: ref, State: engine.Running, Job: m.other, Work: m.work[ref], StartedAt: time.Now()}
 		}
 	}
 	return out, nil
 }
 
-func (m *moody) Ended(ctx context.Context, target sluice.RunTarget, since time.Time, next []byte) (sluice.RunPage, error) {
+func (m *moody) Ended(ctx context.Context, target engine.Target, since time.Time, next []byte) (engine.Page, error) {
 	return m.Engine.Ended(ctx, target, since, next)
 }
 
-func (m *moody) Check(ctx context.Context, target sluice.RunTarget) (sluice.EngineReport, error) {
+func (m *moody) Check(ctx context.Context, target engine.Target) (engine.Report, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.report != nil {

@@ -162,7 +162,7 @@ var (
 
 // Events of all parts.
 var (
-	NotBeaten = is("heartbeat not written", warn, "worker, dispatcher, forwarder", "error",
+	HeartbeatFailed = is("heartbeat not written", warn, "worker, dispatcher, forwarder", "error",
 		"the store could not be told that the holder is alive; it is tried again")
 	NotForgotten = is("holder not forgotten", warn, "worker, dispatcher, upkeep, forwarder", "error",
 		"the store could not be told that the holder has ended; it forgets it after an hour")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -197,8 +198,8 @@ func (t *Tenants) missing(ctx context.Context, tenant string, tiers bool) (bool,
 	case tiers:
 		return true, nil
 	}
-	last, err := t.store.Audit(ctx, sluice.AuditFilter{Object: sluice.ObjectTenant, Name: tenant, Limit: 1})
-	return len(last) > 0 && last[0].Event == sluice.EventDelete, err
+	last, err := t.store.Audit(ctx, sluice.AuditFilter{Object: audit.ObjectTenant, Name: tenant, Limit: 1})
+	return len(last) > 0 && last[0].Event == audit.EventDelete, err
 }
 
 // know records a look-up, and reports whether to log the tenant: it is missing, and was not before.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // TestLostAnswersToDispatchersChangeNothing cuts the answers that a dispatcher and a follower wait for.
@@ -23,7 +24,7 @@ func TestLostAnswersToDispatchersChangeNothing(t *testing.T) {
 	}
 	intend := func(c *sluice.Claim) {
 		t.Helper()
-		errs, err := store.Intend(ctx, []sluice.Intent{{ID: c.ID, Token: c.Token, Ref: "q-" + c.ID.String(), Engine: "temporal", Lease: time.Minute}})
+		errs, err := engine.Given(store).RecordIntent(ctx, []engine.Intent{{ID: c.ID, Token: c.Token, Ref: "q-" + c.ID.String(), Engine: "temporal", Lease: time.Minute}})
 		if err != nil || errs[0] != nil {
 			t.Fatalf("intend: %v, %v", errs, err)
 		}

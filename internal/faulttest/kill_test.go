@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/storing"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // kills is how often a worker is killed in each store.
@@ -86,7 +88,9 @@ func TestWorkerThatWakesUpAfterItsLeaseHasLostItsJobs(t *testing.T) {
 // writable reports whether the store can be written to within a second.
 func writable(b *bank) bool {
 	done := make(chan error, 1)
-	go func() { done <- b.store.Beat(b.Context(), sluice.Holder{ID: "test:0:x", Role: "test"}) }()
+	go func() {
+		done <- presence.Given(b.store).Heartbeat(b.Context(), presence.Holder{ID: "test:0:x", Role: "test"})
+	}()
 	select {
 	case err := <-done:
 		return err == nil
@@ -140,7 +144,7 @@ func (b *bank) poisoned(lease time.Duration) (deaths int) {
 	if err != nil || len(page.Jobs) != 1 {
 		b.Fatalf("jobs %v, %v", page.Jobs, err)
 	}
-	if job := page.Jobs[0]; job.State != sluice.StateDead || job.Attempts != 0 || job.Error != sluice.PoisonError(2) {
+	if job := page.Jobs[0]; job.State != sluice.StateDead || job.Attempts != 0 || job.Error != storing.PoisonError(2) {
 		b.Errorf("state %s, attempts %d, error %q", job.State, job.Attempts, job.Error)
 	}
 	return deaths

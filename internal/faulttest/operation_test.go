@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -28,6 +29,9 @@ type dyingStore struct {
 	sluice.Store
 	operations
 }
+
+// Unwrap returns the decorated store.
+func (s dyingStore) Unwrap() sluice.Store { return s.Store }
 
 // operations keeps the embedded ports apart.
 type operations = operation.Store
@@ -160,7 +164,7 @@ func (b *bank) work(well func(sluice.ID) bool) int {
 func (b *bank) requeuedOnceEach(op operation.Operation) {
 	b.Helper()
 	told := make(map[sluice.ID]int)
-	filter := sluice.AuditFilter{Object: sluice.ObjectJob, Name: b.queue, Limit: 10_000}
+	filter := sluice.AuditFilter{Object: audit.ObjectJob, Name: b.queue, Limit: 10_000}
 	for {
 		entries, err := b.client.Audit(b.Context(), filter)
 		if err != nil {

@@ -13,15 +13,17 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
 )
 
 // localEngines are the engines of a process: one that keeps its runs in the store itself.
-func localEngines(store sluice.Store) map[string]sluice.Engine {
-	return map[string]sluice.Engine{"local": local.New(store, local.Options{Worker: worker.Options{Logger: quiet}})}
+func localEngines(store sluice.Store) map[string]engine.Engine {
+	return map[string]engine.Engine{"local": local.New(store, local.Options{Worker: worker.Options{Logger: quiet}})}
 }
 
 // runDispatcher is a dispatcher process.
@@ -113,14 +115,14 @@ func (w *works) becomes(state sluice.State, n int) (jobs []sluice.Job) {
 }
 
 // follower waits until one of some processes follows the runs, and gives its lead.
-func (w *works) follower(processes ...*exec.Cmd) (process *exec.Cmd, lead sluice.Lead) {
+func (w *works) follower(processes ...*exec.Cmd) (process *exec.Cmd, lead presence.Leader) {
 	w.Helper()
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		leads, err := w.client.Leads(w.Context())
+		leads, err := presence.Given(w.store).Leaders(w.Context())
 		for _, process := range processes {
 			of := fmt.Sprintf(":%d:", process.Process.Pid)
 			for _, lead := range leads {
-				if lead.Held && lead.Task == sluice.FollowTask("local") && strings.Contains(lead.Holder, of) {
+				if lead.Held && lead.Task == presence.FollowTask("local") && strings.Contains(lead.Holder, of) {
 					return process, lead
 				}
 			}

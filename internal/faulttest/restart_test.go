@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/postgres"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
@@ -114,11 +115,11 @@ func TestHundredsOfPoolerRestartsCostNoAttempt(t *testing.T) {
 func awaitWorker(t *testing.T, store sluice.Store, ended <-chan error) {
 	t.Helper()
 	for {
-		holders, err := store.Holders(t.Context())
+		holders, err := presence.Given(store).Holders(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.ContainsFunc(holders, func(h sluice.Holder) bool { return h.Role == sluice.RoleWorker }) {
+		if slices.ContainsFunc(holders, func(h presence.Holder) bool { return h.Role == presence.RoleWorker }) {
 			return
 		}
 		select {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/demo"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/tenancy"
@@ -145,7 +146,7 @@ func (s *tenants) moves() []move {
 		}
 	}
 	var out []move
-	for filter := (sluice.AuditFilter{Object: sluice.ObjectJob, Name: s.queue, Limit: 10_000}); ; {
+	for filter := (sluice.AuditFilter{Object: audit.ObjectJob, Name: s.queue, Limit: 10_000}); ; {
 		page, err := s.client.Audit(s.Context(), filter)
 		if err != nil {
 			s.Fatal(err)

@@ -4,13 +4,13 @@
 // Begin with [Take], which a store calls for each task of Store.Lead. [Free] reports whether
 // another process may take over.
 //
-// Read next: sluice.Lead, and lead.go of package sqlite.
+// Read next: presence.Leader, and lead.go of package sqlite.
 package lead
 
 import (
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // farAhead is how many leases ahead a lease may end. A lease that ends later was written before the
@@ -19,13 +19,13 @@ const farAhead = 3
 
 // Free reports whether another process may lead: the lease has ended, or ends so late that the
 // clock was set back since.
-func Free(l sluice.Lead, now time.Time, lease time.Duration) bool {
+func Free(l presence.Leader, now time.Time, lease time.Duration) bool {
 	return !l.Until.After(now) || l.Until.After(now.Add(farAhead*lease))
 }
 
 // Take returns a task's lead after a holder has asked for it, whether the holder leads, and whether
 // to store the change. Once a third of a lease has passed, Take renews it.
-func Take(task string, has sluice.Lead, holder string, now time.Time, lease time.Duration) (next sluice.Lead, leads, changed bool) {
+func Take(task string, has presence.Leader, holder string, now time.Time, lease time.Duration) (next presence.Leader, leads, changed bool) {
 	switch {
 	case has.Holder == holder && has.Until.After(now.Add(lease*2/3)) && !has.Until.After(now.Add(lease)):
 		return has, true, false
@@ -33,7 +33,7 @@ func Take(task string, has sluice.Lead, holder string, now time.Time, lease time
 		has.Until = now.Add(lease)
 		return has, true, true
 	case has.Holder == "" || Free(has, now, lease):
-		return sluice.Lead{Task: task, Holder: holder, Since: now, Until: now.Add(lease)}, true, true
+		return presence.Leader{Task: task, Holder: holder, Since: now, Until: now.Add(lease)}, true, true
 	}
 	return has, false, false
 }

@@ -14,9 +14,11 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -24,18 +26,22 @@ import (
 type (
 	// The names keep the embedded ports apart.
 	alerts       = alert.Store
+	engineRuns   = engine.Store
 	explanations = explain.Store
 	forecasts    = forecast.Store
 	operations   = operation.Store
+	processes    = presence.Store
 	stats        = stat.Store
 	tenants      = tenancy.Store
 
 	store struct {
 		sluice.Store
 		alerts
+		engineRuns
 		explanations
 		forecasts
 		operations
+		processes
 		stats
 		tenants
 	}
@@ -44,7 +50,7 @@ type (
 // Store returns a store whose panics are errors. For a nil store, every method returns an error,
 // too.
 func Store(inner sluice.Store) sluice.Store {
-	return store{sluice.GivenStore(inner), alert.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), stat.Given(inner), tenancy.Given(inner)}
+	return store{sluice.GivenStore(inner), alert.Given(inner), engine.Given(inner), explain.Given(inner), forecast.Given(inner), operation.Given(inner), presence.Given(inner), stat.Given(inner), tenancy.Given(inner)}
 }
 
 // Unwrap returns the inner store.

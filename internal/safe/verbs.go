@@ -7,9 +7,11 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -104,9 +106,9 @@ func (s store) SaveCheckpoint(ctx context.Context, id sluice.ID, token sluice.To
 	return s.Store.SaveCheckpoint(ctx, id, token, checkpoint)
 }
 
-func (s store) Intend(ctx context.Context, intents []sluice.Intent) (_ []error, err error) {
+func (s store) RecordIntent(ctx context.Context, intents []engine.Intent) (_ []error, err error) {
 	defer s.caught(&err)
-	return s.Store.Intend(ctx, intents)
+	return s.engineRuns.RecordIntent(ctx, intents)
 }
 
 func (s store) Settle(ctx context.Context, settlements []sluice.Settlement) (_ []error, err error) {
@@ -149,19 +151,19 @@ func (s store) Recover(ctx context.Context, queue string, limit int, by string) 
 	return s.Store.Recover(ctx, queue, limit, by)
 }
 
-func (s store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) (_ []*sluice.Claim, err error) {
+func (s store) Dispatches(ctx context.Context, filter engine.DispatchFilter) (_ []*sluice.Claim, err error) {
 	defer s.caught(&err)
-	return s.Store.Dispatches(ctx, filter)
+	return s.engineRuns.Dispatches(ctx, filter)
 }
 
-func (s store) StrayRuns(ctx context.Context, queue string, after sluice.StrayRun, limit int) (_ []sluice.StrayRun, err error) {
+func (s store) OrphanRuns(ctx context.Context, queue string, after engine.OrphanRun, limit int) (_ []engine.OrphanRun, err error) {
 	defer s.caught(&err)
-	return s.Store.StrayRuns(ctx, queue, after, limit)
+	return s.engineRuns.OrphanRuns(ctx, queue, after, limit)
 }
 
-func (s store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) (err error) {
+func (s store) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) (err error) {
 	defer s.caught(&err)
-	return s.Store.ForgetStrayRuns(ctx, runs)
+	return s.engineRuns.ForgetOrphanRuns(ctx, runs)
 }
 
 func (s store) Expire(ctx context.Context, limit int, by string) (_ int, err error) {
@@ -324,29 +326,29 @@ func (s store) Operations(ctx context.Context, filter operation.Filter) (_ []ope
 	return s.operations.Operations(ctx, filter)
 }
 
-func (s store) Beat(ctx context.Context, holder sluice.Holder) (err error) {
+func (s store) Heartbeat(ctx context.Context, holder presence.Holder) (err error) {
 	defer s.caught(&err)
-	return s.Store.Beat(ctx, holder)
+	return s.processes.Heartbeat(ctx, holder)
 }
 
-func (s store) Leave(ctx context.Context, holderID string) (err error) {
+func (s store) Deregister(ctx context.Context, holderID string) (err error) {
 	defer s.caught(&err)
-	return s.Store.Leave(ctx, holderID)
+	return s.processes.Deregister(ctx, holderID)
 }
 
-func (s store) Holders(ctx context.Context) (_ []sluice.Holder, err error) {
+func (s store) Holders(ctx context.Context) (_ []presence.Holder, err error) {
 	defer s.caught(&err)
-	return s.Store.Holders(ctx)
+	return s.processes.Holders(ctx)
 }
 
-func (s store) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) (_ []string, err error) {
+func (s store) Elect(ctx context.Context, holder string, tasks []string, lease time.Duration) (_ []string, err error) {
 	defer s.caught(&err)
-	return s.Store.Lead(ctx, holder, tasks, lease)
+	return s.processes.Elect(ctx, holder, tasks, lease)
 }
 
-func (s store) Leads(ctx context.Context) (_ []sluice.Lead, err error) {
+func (s store) Leaders(ctx context.Context) (_ []presence.Leader, err error) {
 	defer s.caught(&err)
-	return s.Store.Leads(ctx)
+	return s.processes.Leaders(ctx)
 }
 
 func (s store) Watch(ctx context.Context, signal func(sluice.Signal)) (err error) {

@@ -13,6 +13,9 @@ import (
 // sink takes settlements and does nothing with them.
 type sink struct{ sluice.Store }
 
+// Unwrap returns the decorated store.
+func (s sink) Unwrap() sluice.Store { return s.Store }
+
 func (sink) Settle(context.Context, []sluice.Settlement) ([]error, error) { return nil, nil }
 
 // BenchmarkSettle is what scrubbing costs a batch of 500, in which nothing failed, or one in a hundred, or all; alike, or

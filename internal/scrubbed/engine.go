@@ -5,18 +5,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // Engines returns engines whose errors are scrubbed when they arrive, before any code cuts them: no
-// rule recognises half a secret. A [sluice.Terminator] stays one.
-func Engines(engines map[string]sluice.Engine, clean func(string) string) map[string]sluice.Engine {
-	out := make(map[string]sluice.Engine, len(engines))
-	for name, engine := range engines {
-		engine = sluice.GivenEngine(engine)
-		heard := &listening{engine, Text(clean)}
+// rule recognises half a secret. A [engine.Terminator] stays one.
+func Engines(engines map[string]engine.Engine, clean func(string) string) map[string]engine.Engine {
+	out := make(map[string]engine.Engine, len(engines))
+	for name, inner := range engines {
+		inner = engine.GivenEngine(inner)
+		heard := &listening{inner, Text(clean)}
 		out[name] = heard
-		if byForce, can := engine.(sluice.Terminator); can {
+		if byForce, can := inner.(engine.Terminator); can {
 			out[name] = &terminator{heard, byForce}
 		}
 	}
@@ -24,55 +24,55 @@ func Engines(engines map[string]sluice.Engine, clean func(string) string) map[st
 }
 
 type listening struct {
-	sluice.Engine
+	engine.Engine
 	clean func(string) string
 }
 
 // terminator is a listening for an engine that can end runs by force.
 type terminator struct {
 	*listening
-	inner sluice.Terminator
+	inner engine.Terminator
 }
 
 // Terminate scrubs the errors.
-func (t *terminator) Terminate(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+func (t *terminator) Terminate(ctx context.Context, target engine.Target, refs []string, reason string) []error {
 	return t.errors(t.inner.Terminate(ctx, target, refs, reason))
 }
 
 // Unwrap returns the inner engine.
-func (e *listening) Unwrap() sluice.Engine { return e.Engine }
+func (e *listening) Unwrap() engine.Engine { return e.Engine }
 
 // Start scrubs the errors.
-func (e *listening) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+func (e *listening) Start(ctx context.Context, target engine.Target, runs []engine.Run) []error {
 	return e.errors(e.Engine.Start(ctx, target, runs))
 }
 
 // Outcomes scrubs the errors of runs.
-func (e *listening) Outcomes(ctx context.Context, target sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
+func (e *listening) Outcomes(ctx context.Context, target engine.Target, refs []string) ([]engine.Outcome, error) {
 	outcomes, err := e.Engine.Outcomes(ctx, target, refs)
 	return e.outcomes(outcomes), e.error(err)
 }
 
 // Ended scrubs the errors of runs.
-func (e *listening) Ended(ctx context.Context, target sluice.RunTarget, since time.Time, next []byte) (sluice.RunPage, error) {
+func (e *listening) Ended(ctx context.Context, target engine.Target, since time.Time, next []byte) (engine.Page, error) {
 	page, err := e.Engine.Ended(ctx, target, since, next)
 	page.Runs = e.outcomes(page.Runs)
 	return page, e.error(err)
 }
 
 // Cancel scrubs the errors.
-func (e *listening) Cancel(ctx context.Context, target sluice.RunTarget, refs []string, reason string) []error {
+func (e *listening) Cancel(ctx context.Context, target engine.Target, refs []string, reason string) []error {
 	return e.errors(e.Engine.Cancel(ctx, target, refs, reason))
 }
 
 // Check scrubs its error.
-func (e *listening) Check(ctx context.Context, target sluice.RunTarget) (sluice.EngineReport, error) {
+func (e *listening) Check(ctx context.Context, target engine.Target) (engine.Report, error) {
 	report, err := e.Engine.Check(ctx, target)
 	return report, e.error(err)
 }
 
-func (e *listening) outcomes(all []sluice.RunOutcome) []sluice.RunOutcome {
-	if !slices.ContainsFunc(all, func(run sluice.RunOutcome) bool { return run.Error != "" }) {
+func (e *listening) outcomes(all []engine.Outcome) []engine.Outcome {
+	if !slices.ContainsFunc(all, func(run engine.Outcome) bool { return run.Error != "" }) {
 		return all
 	}
 	all = slices.Clone(all)

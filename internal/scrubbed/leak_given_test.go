@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/alert/webhook"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/metric"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -40,14 +41,14 @@ func (o *office) act() {
 	must(o.T, err)
 	must(o.T, o.client.RunNow(o.Context(), []sluice.ID{receipt.ID}, why(given.runNow)))
 	d := dispatcher.New(o.store, dispatcher.Options{
-		Engines: map[string]sluice.Engine{"far": failing{}}, Logger: o.logger, LogLimit: -1, Scrub: o.scrub,
+		Engines: map[string]engine.Engine{"far": failing{}}, Logger: o.logger, LogLimit: -1, Scrub: o.scrub,
 	})
 	_, err = d.Once(o.Context(), "given")
 	must(o.T, err)
 	err = o.client.Pause(o.Context(), "given", why(given.pause))
 	must(o.T, err)
 	_, err = dispatcher.New(o.store, dispatcher.Options{
-		Engines: map[string]sluice.Engine{"far": failing{}}, Logger: o.logger, LogLimit: -1, Scrub: o.scrub,
+		Engines: map[string]engine.Engine{"far": failing{}}, Logger: o.logger, LogLimit: -1, Scrub: o.scrub,
 	}).Once(o.Context(), "given")
 	must(o.T, err)
 	must(o.T, o.client.Cancel(o.Context(), []sluice.ID{receipt.ID}, why(given.cancel)))

@@ -23,9 +23,11 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forward"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/observe"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/scrub"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/store/postgres"
@@ -246,7 +248,7 @@ func (o *office) work() {
 // dispatch has an engine refuse, be busy, be gone, and have runs that fail.
 func (o *office) dispatch() {
 	o.Helper()
-	engines := map[string]sluice.Engine{"far": observe.Engine(failing{}, "far", o.observers...)}
+	engines := map[string]engine.Engine{"far": observe.Engine(failing{}, "far", o.observers...)}
 	d := dispatcher.New(o.store, dispatcher.Options{Engines: engines, Logger: o.logger, LogLimit: -1, Scrub: o.scrub})
 	for queue := range answers {
 		o.queue(queue, "far")
@@ -261,12 +263,12 @@ func (o *office) dispatch() {
 }
 
 // answers are what the engine says to a start, by queue.
-var answers = map[string]error{"refused": sluice.ErrEngineRefused, "busy": sluice.ErrEngineBusy, "gone": sluice.ErrEngineUnavailable, "fails": nil}
+var answers = map[string]error{"refused": engine.ErrRefused, "busy": engine.ErrBusy, "gone": engine.ErrUnavailable, "fails": nil}
 
 // failing is an engine all of whose errors quote secrets.
-type failing struct{ sluice.Engine }
+type failing struct{ engine.Engine }
 
-func (failing) Start(_ context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+func (failing) Start(_ context.Context, target engine.Target, runs []engine.Run) []error {
 	errs := make([]error, len(runs))
 	for i := range errs {
 		if kind := answers[target.Queue]; kind != nil {
@@ -276,20 +278,20 @@ func (failing) Start(_ context.Context, target sluice.RunTarget, runs []sluice.R
 	return errs
 }
 
-func (failing) Outcomes(_ context.Context, _ sluice.RunTarget, refs []string) ([]sluice.RunOutcome, error) {
-	out := make([]sluice.RunOutcome, len(refs))
+func (failing) Outcomes(_ context.Context, _ engine.Target, refs []string) ([]engine.Outcome, error) {
+	out := make([]engine.Outcome, len(refs))
 	for i, ref := range refs {
-		out[i] = sluice.RunOutcome{Ref: ref, State: sluice.RunFailed, Error: leaky(21).Error()}
+		out[i] = engine.Outcome{Ref: ref, State: engine.Failed, Error: leaky(21).Error()}
 	}
 	return out, nil
 }
 
-func (failing) Ended(context.Context, sluice.RunTarget, time.Time, []byte) (sluice.RunPage, error) {
-	return sluice.RunPage{}, nil
+func (failing) Ended(context.Context, engine.Target, time.Time, []byte) (engine.Page, error) {
+	return engine.Page{}, nil
 }
 
-func (failing) Check(context.Context, sluice.RunTarget) (sluice.EngineReport, error) {
-	return sluice.EngineReport{}, nil
+func (failing) Check(context.Context, engine.Target) (engine.Report, error) {
+	return engine.Report{}, nil
 }
 
 // forward has a centre refuse a job.
@@ -303,6 +305,9 @@ func (o *office) forward() {
 }
 
 type refusing struct{ sluice.Store }
+
+// Unwrap returns the decorated store.
+func (r refusing) Unwrap() sluice.Store { return r.Store }
 
 func (r refusing) Enqueue(_ context.Context, jobs []sluice.Insert) ([]sluice.Receipt, error) {
 	return make([]sluice.Receipt, len(jobs)), &sluice.BatchError{Failed: map[int]error{0: leaky(35)}, Total: len(jobs)}
@@ -328,7 +333,7 @@ func (o *office) told() string {
 	}
 	audit, err := o.client.Audit(o.Context(), sluice.AuditFilter{Limit: 1000})
 	must(o.T, err)
-	holders, err := o.client.Holders(o.Context())
+	holders, err := presence.Holders(o.Context(), o.store)
 	must(o.T, err)
 	alerts, err := alert.Read(o.Context(), o.store)
 	must(o.T, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/internal/safe"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // Store returns a store that scrubs a holder's texts before it stores them. These are errors,
@@ -16,13 +17,14 @@ import (
 // because holders call it from their own goroutines.
 func Store(store sluice.Store, clean func(string) string) sluice.Store {
 	inner := safe.Store(store)
-	return &scrubbing{inner, alert.Given(inner), operation.Given(inner), Text(clean)}
+	return &scrubbing{inner, alert.Given(inner), operation.Given(inner), presence.Given(inner), Text(clean)}
 }
 
 type scrubbing struct {
 	sluice.Store
 	alerts
 	operations
+	processes
 	clean func(string) string
 }
 
@@ -30,6 +32,7 @@ type scrubbing struct {
 type (
 	alerts     = alert.Store
 	operations = operation.Store
+	processes  = presence.Store
 )
 
 // Unwrap returns the inner store.
@@ -61,13 +64,13 @@ func (s *scrubbing) Note(ctx context.Context, entries []sluice.AuditEntry) error
 	return s.Store.Note(ctx, entries)
 }
 
-// Beat scrubs the conditions of the holder.
-func (s *scrubbing) Beat(ctx context.Context, holder sluice.Holder) error {
+// Heartbeat scrubs the conditions of the holder.
+func (s *scrubbing) Heartbeat(ctx context.Context, holder presence.Holder) error {
 	holder.Conditions = slices.Clone(holder.Conditions)
 	for i := range holder.Conditions {
 		holder.Conditions[i].Text = s.clean(holder.Conditions[i].Text)
 	}
-	return s.Store.Beat(ctx, holder)
+	return s.processes.Heartbeat(ctx, holder)
 }
 
 // SaveOperation scrubs the reason why the operation was paused or stopped, or has failed.

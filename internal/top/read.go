@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 )
 
@@ -20,7 +21,7 @@ type snapshot struct {
 	took    time.Duration
 	queues  []queueRow
 	more    bool // there are more queues
-	holders []sluice.Holder
+	holders []presence.Holder
 	tended  bool
 	tenants []tenantRow   // most in flight first
 	alerts  []alert.Alert // firing, silenced or pending
@@ -73,7 +74,7 @@ func read(ctx context.Context, options Options) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, err
 	}
-	holders, err := client.Holders(ctx)
+	holders, err := presence.Holders(ctx, options.Store)
 	if err != nil {
 		return snapshot{}, err
 	}
@@ -90,7 +91,7 @@ func read(ctx context.Context, options Options) (snapshot, error) {
 		if h.Silent() {
 			continue
 		}
-		s.tended = s.tended || h.Role == sluice.RoleUpkeep
+		s.tended = s.tended || h.Role == presence.RoleUpkeep
 		s.holders = append(s.holders, h)
 	}
 	for _, q := range queues {

@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-queue/sluice/alert"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/stat"
 	"github.com/sluice-queue/sluice/store/memory"
 )
@@ -49,10 +50,10 @@ func busy() snapshot {
 			{Queue: queue("mail", nil), Summary: minute(stat.Summary{Depth: sluice.Depth{Ready: 7}, OldestAge: 90 * time.Minute})},
 			{workers: 1, Queue: queue("reports-of-every-customer", func(s *sluice.Settings) { s.Paused = true }), Summary: minute(stat.Summary{Depth: sluice.Depth{Ready: 100000}})},
 		},
-		holders: []sluice.Holder{
-			{ID: "web-1:4711:28f61421", Role: sluice.RoleWorker, Queues: []string{"payments", "reports-of-every-customer"}, Slots: 100, Busy: 97, Seen: at.Add(-time.Second)},
-			{ID: "web-2:12:0a0b0c0d", Role: sluice.RoleDispatcher, Queues: []string{"payments"}, Seen: at, Conditions: []sluice.Condition{{Kind: sluice.ConditionEngineAway, Text: "breaker open: the engine cannot be reached"}}},
-			{ID: "web-1:4712:99887766", Role: sluice.RoleUpkeep, Seen: at},
+		holders: []presence.Holder{
+			{ID: "web-1:4711:28f61421", Role: presence.RoleWorker, Queues: []string{"payments", "reports-of-every-customer"}, Slots: 100, Busy: 97, Seen: at.Add(-time.Second)},
+			{ID: "web-2:12:0a0b0c0d", Role: presence.RoleDispatcher, Queues: []string{"payments"}, Seen: at, Conditions: []presence.Condition{{Kind: presence.ConditionEngineAway, Text: "breaker open: the engine cannot be reached"}}},
+			{ID: "web-1:4712:99887766", Role: presence.RoleUpkeep, Seen: at},
 		},
 		tenants: tenantRows([]sluice.Flow{{Queue: "payments", Tenants: []sluice.TenantFlow{
 			{Tenant: "globex", InFlight: 80, Terms: sluice.Terms{Capacity: 100, Rate: sluice.RatePerSecond(20)}},

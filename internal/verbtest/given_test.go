@@ -27,6 +27,7 @@ import (
 	"github.com/sluice-queue/sluice/changes"
 	"github.com/sluice-queue/sluice/deadletter"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/explain"
@@ -37,6 +38,7 @@ import (
 	"github.com/sluice-queue/sluice/metric"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/operation"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/scrub"
 	"github.com/sluice-queue/sluice/search"
 	"github.com/sluice-queue/sluice/stat"
@@ -59,7 +61,7 @@ func values() map[string]any {
 		"sluice.NewLiveSettings":  sluice.NewLiveSettings(nil, sluice.LiveOptions{}),
 		"sluice.GivenStore":       sluice.GivenStore(nil),
 		"sluice.GivenEnqueuer":    sluice.GivenEnqueuer(nil),
-		"sluice.GivenEngine":      sluice.GivenEngine(nil),
+		"engine.GivenEngine":      engine.GivenEngine(nil),
 		"observe.Store":           observe.Store(nil, nil),
 		"observe.Enqueuer":        observe.Enqueuer(nil, nil),
 		"observe.Engine":          observe.Engine(nil, "x", nil),
@@ -75,7 +77,7 @@ func values() map[string]any {
 		"worker.New":                worker.New(nil, worker.Options{}),
 		"dispatcher.New":            dispatcher.New(nil, dispatcher.Options{}),
 		"upkeep.New":                upkeep.New(nil, upkeep.Options{}),
-		"upkeep.New, engine":        only{upkeep.New(store, upkeep.Options{Engines: map[string]sluice.Engine{"x": nil}}).Run},
+		"upkeep.New, engine":        only{upkeep.New(store, upkeep.Options{Engines: map[string]engine.Engine{"x": nil}}).Run},
 		"upkeep.New, receiver":      only{upkeep.New(store, upkeep.Options{Receivers: []alert.Receiver{nil}}).Run},
 		"forward.New":               forward.New(nil, store, forward.Options{Queues: queues}),
 		"forward.New, centre":       forward.New(store, nil, forward.Options{Queues: queues}),
@@ -121,10 +123,10 @@ var (
 
 // calls are functions and methods that are given nil. Each must give an ErrInvalid.
 var calls = map[string]func(ctx context.Context) error{
-	"sluice.Adopts": func(ctx context.Context) error {
+	"engine.Adopts": func(ctx context.Context) error {
 		job := sluice.Job{Queue: "x", Key: "x"}
-		run := sluice.RunOf(&sluice.Claim{Job: job}, sluice.Settings{RunRef: "{key}"})
-		_, err := sluice.Adopts(ctx, nil, job, sluice.Settings{}, sluice.RunOutcome{Work: run.Work, Job: sluice.NewID()}, time.Time{})
+		run := engine.RunOf(&sluice.Claim{Job: job}, sluice.Settings{RunRef: "{key}"})
+		_, err := engine.Adopts(ctx, nil, job, sluice.Settings{}, engine.Outcome{Work: run.Work, Job: sluice.NewID()}, time.Time{})
 		return err
 	},
 	"health.Of": func(ctx context.Context) error {
@@ -186,6 +188,13 @@ var calls = map[string]func(ctx context.Context) error{
 	"deadletter.Read":  func(ctx context.Context) error { _, err := deadletter.Read(ctx, nil, nil, 0); return err },
 	"explain.Job":      func(ctx context.Context) error { _, err := explain.Job(ctx, nil, sluice.NewID()); return err },
 	"explain.PausedBy": func(ctx context.Context) error { _, err := explain.PausedBy(ctx, nil, sluice.Queue{}); return err },
+	"engine.Given": func(ctx context.Context) error {
+		_, err := engine.Given(nil).Dispatches(ctx, engine.DispatchFilter{})
+		return err
+	},
+	"presence.Given":   func(ctx context.Context) error { _, err := presence.Given(nil).Leaders(ctx); return err },
+	"presence.Holders": func(ctx context.Context) error { _, err := presence.Holders(ctx, nil); return err },
+	"presence.Tasks":   func(ctx context.Context) error { _, err := presence.Tasks(ctx, nil); return err },
 	"explain.Given":    func(ctx context.Context) error { _, err := explain.Given(nil).Outlook(ctx, sluice.NewID()); return err },
 	"search.Jobs":      func(ctx context.Context) error { _, err := search.Jobs(ctx, nil, search.Query{}, 1); return err },
 	"search.Preview":   func(ctx context.Context) error { _, err := search.Preview(ctx, nil, search.Query{}, 1); return err },
@@ -269,7 +278,7 @@ var calls = map[string]func(ctx context.Context) error{
 	"api.Beats":        func(ctx context.Context) error { _, err := api.Beats("x", nil).Look(ctx); return err },
 	"api.Untroubled":   func(ctx context.Context) error { _, err := api.Untroubled("x", nil).Look(ctx); return err },
 	"api.EngineAnswers": func(ctx context.Context) error {
-		_, err := api.EngineAnswers(nil, map[string]sluice.Engine{"x": sluice.GivenEngine(nil)}).Look(ctx)
+		_, err := api.EngineAnswers(nil, map[string]engine.Engine{"x": engine.GivenEngine(nil)}).Look(ctx)
 		return err
 	},
 	"api.Serve":          func(ctx context.Context) error { return api.Serve(ctx, nil, http.NotFoundHandler(), nil) },

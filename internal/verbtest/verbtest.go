@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/operation"
 )
 
@@ -79,7 +80,7 @@ var samples = map[reflect.Type]any{
 	reflect.TypeFor[sluice.State]():    sluice.StateCompleted,
 	reflect.TypeFor[sluice.Event]():    sluice.EventComplete,
 	reflect.TypeFor[sluice.Settings](): sluice.DefaultSettings(),
-	reflect.TypeFor[sluice.Object]():   sluice.ObjectTier,
+	reflect.TypeFor[sluice.Object]():   audit.ObjectTier,
 	reflect.TypeFor[operation.State](): operation.StateRunning,
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 // Cancel ends unfinished jobs.
@@ -73,7 +75,7 @@ func (s *Store) undoRequeue(ctx context.Context, ids []sluice.ID, act sluice.Act
 			return notAllowed(sluice.EventUndo, j)
 		}
 		old := *j.before
-		move, known := sluice.UndoneMove(old.State)
+		move, known := storing.UndoneMove(old.State)
 		if !known {
 			return notAllowed(sluice.EventUndo, j)
 		}
@@ -104,7 +106,7 @@ func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.Sta
 			return notAllowed(move.Event, j)
 		}
 		if outcome == sluice.StateDead {
-			j.Error = sluice.ResolvedError(act)
+			j.Error = storing.ResolvedError(act)
 		}
 		s.tally.Moved(j.Queue, "", move.Event, 1)
 		s.finish(j, move.Event, act)
@@ -153,9 +155,9 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
 	return s.each(ctx, ids, act, func(j *job) error {
 		if !j.State.Prunable() {
-			return notAllowed(sluice.EventPrune, j)
+			return notAllowed(audit.EventPrune, j)
 		}
-		s.tell(j, sluice.EventPrune, j.State, act)
+		s.tell(j, audit.EventPrune, j.State, act)
 		delete(s.jobs, j.ID)
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 var _ alert.Store = (*Store)(nil)
@@ -103,7 +104,7 @@ func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.A
 	rule.Source = ""
 	rule.Version++
 	rule.ChangedAt, rule.ChangedBy, rule.Reason = s.now(), act.By, act.Reason
-	if err := s.tellChange(sluice.ObjectAlert, rule.Object(), before, rule, act); err != nil {
+	if err := s.tellChange(audit.ObjectAlert, rule.Object(), before, rule, act); err != nil {
 		return alert.Rule{}, err
 	}
 	s.alerting.rules[key] = rule
@@ -123,7 +124,7 @@ func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act slu
 	}
 	delete(s.alerting.rules, key)
 	s.add(sluice.AuditEntry{
-		Object: sluice.ObjectAlert, Name: alert.RuleName(name, queue), Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+		Object: audit.ObjectAlert, Name: alert.RuleName(name, queue), Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
 	})
 	return nil
 }
@@ -187,13 +188,13 @@ func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act slui
 	silence.CreatedAt, silence.By, silence.Reason = s.now(), act.By, act.Reason
 	silence.Until, silence.During = silence.CreatedAt.Add(silence.During), 0
 	s.alerting.silences = append(s.alerting.silences, silence)
-	return silence, s.tellSilence(silence, sluice.EventSilence, act)
+	return silence, s.tellSilence(silence, audit.EventSilence, act)
 }
 
 func (s *Store) tellSilence(silence alert.Silence, event sluice.Event, act sluice.Act) error {
 	after, err := json.Marshal(silence)
 	s.add(sluice.AuditEntry{
-		Object: sluice.ObjectAlert, Name: silence.Name(), Event: event, Actor: act.By, Reason: act.Reason, ActID: act.ID, After: after,
+		Object: audit.ObjectAlert, Name: silence.Name(), Event: event, Actor: act.By, Reason: act.Reason, ActID: act.ID, After: after,
 	})
 	return err
 }
@@ -211,7 +212,7 @@ func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) er
 	}
 	ended := s.alerting.silences[at]
 	s.alerting.silences = slices.Delete(s.alerting.silences, at, at+1)
-	return s.tellSilence(ended, sluice.EventUnsilence, act)
+	return s.tellSilence(ended, audit.EventUnsilence, act)
 }
 
 // TakeNotices registers a receiver and returns its next notifications, held for the caller.

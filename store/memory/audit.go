@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 // tell adds a job's move to the audit.
@@ -20,14 +21,14 @@ func (s *Store) tell(j *job, event sluice.Event, from sluice.State, act sluice.A
 // moveEntry makes the audit entry of a move.
 func moveEntry(j *job, event sluice.Event, from sluice.State, act sluice.Act) sluice.AuditEntry {
 	return sluice.AuditEntry{
-		Object: sluice.ObjectJob, Name: j.Queue, Event: event, JobID: j.ID, Generation: j.Generation,
+		Object: audit.ObjectJob, Name: j.Queue, Event: event, JobID: j.ID, Generation: j.Generation,
 		From: from, To: j.State, Actor: act.By, Reason: act.Reason, ActID: act.ID,
 	}
 }
 
 // tellLost audits a write that the store refused because its token is not the job's.
 func (s *Store) tellLost(id sluice.ID, j *job, verb, holder string) {
-	entry := sluice.AuditEntry{Object: sluice.ObjectJob, Event: sluice.EventLost, JobID: id, Actor: holder, Reason: "refused: " + verb}
+	entry := sluice.AuditEntry{Object: audit.ObjectJob, Event: audit.EventLost, JobID: id, Actor: holder, Reason: "refused: " + verb}
 	if j != nil {
 		entry.Name, entry.Generation, entry.From, entry.To = j.Queue, j.Generation, j.State, j.State
 	}
@@ -36,7 +37,7 @@ func (s *Store) tellLost(id sluice.ID, j *job, verb, holder string) {
 
 // tellChange audits a change of a queue, tenant or tier.
 func (s *Store) tellChange(object sluice.Object, name string, before, after any, act sluice.Act) error {
-	entry := sluice.AuditEntry{Object: object, Name: name, Event: sluice.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID}
+	entry := sluice.AuditEntry{Object: object, Name: name, Event: audit.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID}
 	var err error
 	if before != nil {
 		if entry.Before, err = json.Marshal(before); err != nil {

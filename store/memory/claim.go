@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/flow"
 )
 
@@ -258,7 +259,7 @@ func (s *Store) Renew(ctx context.Context, renewals []sluice.Renewal) ([]sluice.
 }
 
 // Intend records the runs that a dispatcher is about to request from an engine.
-func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
+func (s *Store) RecordIntent(ctx context.Context, intents []engine.Intent) ([]error, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -271,7 +272,7 @@ func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, e
 	return errs, nil
 }
 
-func (s *Store) intend(in sluice.Intent) error {
+func (s *Store) intend(in engine.Intent) error {
 	if err := in.Check(); err != nil {
 		return err
 	}
@@ -281,7 +282,7 @@ func (s *Store) intend(in sluice.Intent) error {
 		s.tellLost(in.ID, j, "intend", "")
 		return sluice.ErrLost
 	case j.Engine != "" && (j.Engine != in.Engine || j.Ref != in.Ref):
-		return sluice.OtherRun(in)
+		return engine.OtherRun(in)
 	}
 	j.Ref, j.Engine, j.LeaseUntil = in.Ref, in.Engine, s.now().Add(in.Lease)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -73,10 +74,10 @@ func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, a
 	defer leave()
 	var known bool
 	switch object {
-	case sluice.ObjectTier:
+	case audit.ObjectTier:
 		_, known = s.tiers[name]
 		delete(s.tiers, name)
-	case sluice.ObjectTenant:
+	case audit.ObjectTenant:
 		_, known = s.tenants[name]
 		delete(s.tenants, name)
 	}
@@ -84,11 +85,11 @@ func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, a
 		return sluice.ErrNotFound
 	}
 	for of := range s.limits {
-		if object == sluice.ObjectTier && of.tier == name || object == sluice.ObjectTenant && of.tenant == name {
+		if object == audit.ObjectTier && of.tier == name || object == audit.ObjectTenant && of.tenant == name {
 			delete(s.limits, of)
 		}
 	}
-	s.add(sluice.AuditEntry{Object: object, Name: name, Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
+	s.add(sluice.AuditEntry{Object: object, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
 	s.termsChanged()
 	return nil
 }

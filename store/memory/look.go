@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/internal/flow"
 )
@@ -129,11 +130,11 @@ func (s *Store) tenantOutlook(out *explain.Outlook, l *lane, of *job) {
 	if n := l.lines[of.Tenant]; n != nil {
 		out.TenantTokenWait = flow.TokenWait(out.Terms, n.Bucket, out.Now)
 	}
-	var holding []sluice.StrayRun
+	var holding []engine.OrphanRun
 	for _, inFlight := range []map[sluice.ID]*job{l.claimed, l.dispatched} {
 		for id, other := range inFlight {
 			if other.Tenant == of.Tenant {
-				holding = append(holding, sluice.StrayRun{JobID: id, ClaimedAt: other.ClaimedAt})
+				holding = append(holding, engine.OrphanRun{JobID: id, ClaimedAt: other.ClaimedAt})
 			}
 		}
 	}
@@ -142,7 +143,7 @@ func (s *Store) tenantOutlook(out *explain.Outlook, l *lane, of *job) {
 			holding = append(holding, run)
 		}
 	}
-	slices.SortFunc(holding, func(a, b sluice.StrayRun) int {
+	slices.SortFunc(holding, func(a, b engine.OrphanRun) int {
 		return cmp.Or(a.ClaimedAt.Compare(b.ClaimedAt), bytes.Compare(a.JobID[:], b.JobID[:]))
 	})
 	for _, run := range holding[:min(len(holding), explain.HoldingLimit)] {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 // known refuses a job that is to run after a job that is not stored. If the named job was a
@@ -17,7 +18,7 @@ func (s *Store) known(in *sluice.Insert, twins map[sluice.ID]sluice.ID) error {
 			in.After[i] = twin
 		}
 		if s.jobs[in.After[i]] == nil {
-			return sluice.AfterUnknown(id)
+			return storing.AfterUnknown(id)
 		}
 	}
 	return nil
@@ -103,9 +104,9 @@ func (s *Store) failure(j *job) (reason string) {
 		case other != nil && other.State == sluice.StateCompleted, j.AfterFailure == sluice.FailureRuns:
 		case reason != "":
 		case other == nil:
-			reason = sluice.AfterFailed(id, "")
+			reason = storing.AfterFailed(id, "")
 		default:
-			reason = sluice.AfterFailed(id, other.State)
+			reason = storing.AfterFailed(id, other.State)
 		}
 	}
 	j.rest = rest

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/operation"
 )
@@ -46,7 +47,7 @@ func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 	}
 	s.alerting.silences = slices.DeleteFunc(s.alerting.silences, func(silence alert.Silence) bool { return silence.Queue == name })
 	s.waves = slices.DeleteFunc(s.waves, func(w forecast.QueueCounts) bool { return w.Queue == name })
-	s.add(sluice.AuditEntry{Object: sluice.ObjectQueue, Name: name, Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
+	s.add(sluice.AuditEntry{Object: audit.ObjectQueue, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID})
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 // QueuePolicy reads the rule for new queues.
@@ -34,7 +35,7 @@ func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, 
 	if policy.Version != s.policy.Version {
 		return sluice.QueuePolicy{}, sluice.ErrConflict
 	}
-	if err := s.tellChange(sluice.ObjectPolicy, "queues", s.policy.ForAudit(), policy.ForAudit(), act); err != nil {
+	if err := s.tellChange(audit.ObjectPolicy, "queues", s.policy.ForAudit(), policy.ForAudit(), act); err != nil {
 		return sluice.QueuePolicy{}, err
 	}
 	policy.Version++

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/internal/lead"
+	"github.com/sluice-queue/sluice/internal/storing"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -89,13 +92,13 @@ func (s *Store) saveQueue(queue sluice.Queue, act sluice.Act) (sluice.Queue, err
 		stored = &old
 	}
 	next := queue.Stored(s.now(), act)
-	return next, s.putQueue(next, sluice.TellingsOf(stored, next, act))
+	return next, s.putQueue(next, storing.QueueChanges(stored, next, act))
 }
 
 // putQueue stores the next version of a queue, and its audit entries.
-func (s *Store) putQueue(next sluice.Queue, tellings []sluice.Telling) error {
+func (s *Store) putQueue(next sluice.Queue, tellings []storing.Change) error {
 	for _, t := range tellings {
-		if err := s.tellChange(sluice.ObjectQueue, next.Name, t.Before, t.After, t.Act); err != nil {
+		if err := s.tellChange(audit.ObjectQueue, next.Name, t.Before, t.After, t.Act); err != nil {
 			return err
 		}
 	}
@@ -115,10 +118,10 @@ func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 	if !known || stored.Version != queue.Version {
 		return sluice.Queue{}, sluice.ErrConflict
 	}
-	telling := sluice.Telling{Before: stored.ToldForAudit(), After: queue.ForAudit(), Act: act}
+	telling := storing.Change{Before: stored.ToldForAudit(), After: queue.ForAudit(), Act: act}
 	next := queue.Stored(s.now(), act)
 	next.Wrong = stored.Wrong // stored values that make no sense still make none
-	return next, s.putQueue(next, []sluice.Telling{telling})
+	return next, s.putQueue(next, []storing.Change{telling})
 }
 
 // Tenant returns a stored tenant.
@@ -162,7 +165,7 @@ func (s *Store) SaveTenant(ctx context.Context, tenant tenancy.Tenant, act sluic
 	if known {
 		before = map[string]string{"tier": old.Tier}
 	}
-	if err := s.tellChange(sluice.ObjectTenant, tenant.Name, before, map[string]string{"tier": tenant.Tier}, act); err != nil {
+	if err := s.tellChange(audit.ObjectTenant, tenant.Name, before, map[string]string{"tier": tenant.Tier}, act); err != nil {
 		return tenancy.Tenant{}, err
 	}
 	tenant.Version++
@@ -192,7 +195,7 @@ func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act)
 	if s.tiers[tier.Name].Version != tier.Version {
 		return tenancy.Tier{}, sluice.ErrConflict
 	}
-	if err := s.tellChange(sluice.ObjectTier, tier.Name, nil, map[string]string{}, act); err != nil {
+	if err := s.tellChange(audit.ObjectTier, tier.Name, nil, map[string]string{}, act); err != nil {
 		return tenancy.Tier{}, err
 	}
 	tier.Version++
@@ -202,7 +205,7 @@ func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act)
 }
 
 // Beat stores a holder's heartbeat.
-func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
+func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return err
@@ -214,19 +217,19 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 }
 
 // Leave removes a holder that ends, and releases its tasks.
-func (s *Store) Leave(ctx context.Context, holderID string) error {
+func (s *Store) Deregister(ctx context.Context, holderID string) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	delete(s.holders, holderID)
-	maps.DeleteFunc(s.leads, func(_ string, l sluice.Lead) bool { return l.Holder == holderID })
+	maps.DeleteFunc(s.leads, func(_ string, l presence.Leader) bool { return l.Holder == holderID })
 	return nil
 }
 
 // Holders lists the processes with a heartbeat in the last hour.
-func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
+func (s *Store) Holders(ctx context.Context) ([]presence.Holder, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -237,11 +240,11 @@ func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
 			delete(s.holders, id)
 		}
 	}
-	return byName(s.holders, func(h sluice.Holder) string { return h.ID }), nil
+	return byName(s.holders, func(h presence.Holder) string { return h.ID }), nil
 }
 
 // Lead elects the holder for tasks that are free or already its own.
-func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
+func (s *Store) Elect(ctx context.Context, holder string, tasks []string, lease time.Duration) ([]string, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -261,13 +264,13 @@ func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease t
 }
 
 // Leads lists the leader of each task.
-func (s *Store) Leads(ctx context.Context) ([]sluice.Lead, error) {
+func (s *Store) Leaders(ctx context.Context) ([]presence.Leader, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	out := byName(s.leads, func(l sluice.Lead) string { return l.Task })
+	out := byName(s.leads, func(l presence.Leader) string { return l.Task })
 	for i := range out {
 		out[i].Held = out[i].Until.After(s.now())
 	}

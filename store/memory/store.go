@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/internal/broadcast"
 	"github.com/sluice-queue/sluice/internal/counter"
 	"github.com/sluice-queue/sluice/internal/flow"
 	"github.com/sluice-queue/sluice/internal/rollup"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -62,12 +64,12 @@ type Store struct {
 	tenants map[string]tenancy.Tenant
 	tiers   map[string]tenancy.Tier
 	limits  map[limitsOf]tenancy.Limits
-	holders map[string]sluice.Holder
-	leads   map[string]sluice.Lead
+	holders map[string]presence.Holder
+	leads   map[string]presence.Leader
 	audit   []sluice.AuditEntry
 	chain   chain
 	acts    map[actOn]bool
-	strays  []sluice.StrayRun      // earliest cancellation first
+	strays  []engine.OrphanRun     // earliest cancellation first
 	waves   []forecast.QueueCounts // the last count
 	stats   statistics
 	tally   *counter.Tally // nil: the store counts nothing
@@ -144,8 +146,8 @@ func New(options Options) *Store {
 		tenants: make(map[string]tenancy.Tenant),
 		tiers:   make(map[string]tenancy.Tier),
 		limits:  make(map[limitsOf]tenancy.Limits),
-		holders: make(map[string]sluice.Holder),
-		leads:   make(map[string]sluice.Lead),
+		holders: make(map[string]presence.Holder),
+		leads:   make(map[string]presence.Leader),
 		stats:   statistics{last: make(map[string]time.Time), rows: make(rollup.Rows)},
 
 		operations: make(map[sluice.ID]storedOperation),

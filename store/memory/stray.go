@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // noteStray records the run of a job that is about to end before its engine reported the run's
@@ -17,11 +19,11 @@ func (s *Store) noteStray(j *job) {
 	if j.Engine == "" {
 		return
 	}
-	known := func(run sluice.StrayRun) bool { return run.JobID == j.ID && run.Ref == j.Ref }
+	known := func(run engine.OrphanRun) bool { return run.JobID == j.ID && run.Ref == j.Ref }
 	if slices.ContainsFunc(s.strays, known) {
 		return
 	}
-	s.strays = append(s.strays, sluice.StrayRun{
+	s.strays = append(s.strays, engine.OrphanRun{
 		JobID: j.ID, Queue: j.Queue, Engine: j.Engine, Ref: j.Ref, CancelledAt: s.now(), Tenant: j.Tenant, Generation: j.Generation,
 		ClaimedAt: j.ClaimedAt, Started: j.State == sluice.StateDispatched,
 	})
@@ -32,18 +34,18 @@ func (s *Store) noteStray(j *job) {
 }
 
 // inTurn orders orphan runs for lists.
-func inTurn(a, b sluice.StrayRun) int {
+func inTurn(a, b engine.OrphanRun) int {
 	return cmp.Or(a.CancelledAt.Compare(b.CancelledAt), bytes.Compare(a.JobID[:], b.JobID[:]), cmp.Compare(a.Ref, b.Ref))
 }
 
 // StrayRuns lists orphan runs: runs that may be open although their jobs have ended.
-func (s *Store) StrayRuns(ctx context.Context, queue string, after sluice.StrayRun, limit int) ([]sluice.StrayRun, error) {
+func (s *Store) OrphanRuns(ctx context.Context, queue string, after engine.OrphanRun, limit int) ([]engine.OrphanRun, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	var found []sluice.StrayRun
+	var found []engine.OrphanRun
 	for _, run := range s.strays {
 		if run.Queue == queue && inTurn(run, after) > 0 && len(found) < limit {
 			found = append(found, run)
@@ -53,8 +55,8 @@ func (s *Store) StrayRuns(ctx context.Context, queue string, after sluice.StrayR
 }
 
 // straysOf lists the orphan runs of a job.
-func (s *Store) straysOf(id sluice.ID) []sluice.StrayRun {
-	var found []sluice.StrayRun
+func (s *Store) straysOf(id sluice.ID) []engine.OrphanRun {
+	var found []engine.OrphanRun
 	for _, run := range s.strays {
 		if run.JobID == id {
 			found = append(found, run)
@@ -66,19 +68,19 @@ func (s *Store) straysOf(id sluice.ID) []sluice.StrayRun {
 // waitsForRun reports whether a run of a job may be open, and no person has allowed the job to run
 // beside it.
 func (s *Store) waitsForRun(id sluice.ID) bool {
-	return slices.ContainsFunc(s.strays, func(run sluice.StrayRun) bool { return run.JobID == id && !run.Beside })
+	return slices.ContainsFunc(s.strays, func(run engine.OrphanRun) bool { return run.JobID == id && !run.Beside })
 }
 
 // ForgetStrayRuns deletes orphan runs that have ended, and unblocks the jobs that waited for them.
-func (s *Store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) error {
+func (s *Store) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	var ended []sluice.StrayRun
-	s.strays = slices.DeleteFunc(s.strays, func(stray sluice.StrayRun) bool {
-		over := slices.ContainsFunc(runs, func(run sluice.StrayRun) bool { return run.JobID == stray.JobID && run.Ref == stray.Ref })
+	var ended []engine.OrphanRun
+	s.strays = slices.DeleteFunc(s.strays, func(stray engine.OrphanRun) bool {
+		over := slices.ContainsFunc(runs, func(run engine.OrphanRun) bool { return run.JobID == stray.JobID && run.Ref == stray.Ref })
 		if over {
 			ended = append(ended, stray)
 		}
@@ -106,12 +108,12 @@ func (s *Store) lookForRun(id sluice.ID) (changed bool) {
 
 // letBeside records that a person allows a job to run beside its orphan runs.
 func (s *Store) letBeside(j *job, act sluice.Act) {
-	s.markStrays(j.ID, sluice.EventBeside, act, func(run *sluice.StrayRun) *bool { return &run.Beside })
+	s.markStrays(j.ID, audit.EventBeside, act, func(run *engine.OrphanRun) *bool { return &run.Beside })
 }
 
 // markStrays sets a mark on each orphan run of a job, audits the new marks, and returns the number
 // of runs.
-func (s *Store) markStrays(id sluice.ID, event sluice.Event, act sluice.Act, mark func(*sluice.StrayRun) *bool) (found int) {
+func (s *Store) markStrays(id sluice.ID, event sluice.Event, act sluice.Act, mark func(*engine.OrphanRun) *bool) (found int) {
 	for i := range s.strays {
 		run := &s.strays[i]
 		if run.JobID != id {
@@ -127,7 +129,7 @@ func (s *Store) markStrays(id sluice.ID, event sluice.Event, act sluice.Act, mar
 			after = nil // cannot happen: a map of strings always encodes
 		}
 		s.add(sluice.AuditEntry{
-			Object: sluice.ObjectJob, Name: run.Queue, Event: event, JobID: id, Generation: run.Generation,
+			Object: audit.ObjectJob, Name: run.Queue, Event: event, JobID: id, Generation: run.Generation,
 			Actor: act.By, Reason: act.Reason, After: after, ActID: act.ID,
 		})
 	}
@@ -143,7 +145,7 @@ func (s *Store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) 
 	defer leave()
 	errs := make([]error, len(ids))
 	for i, id := range ids {
-		switch found := s.markStrays(id, sluice.EventTerminate, act, func(run *sluice.StrayRun) *bool { return &run.Terminate }); {
+		switch found := s.markStrays(id, audit.EventTerminate, act, func(run *engine.OrphanRun) *bool { return &run.Terminate }); {
 		case found > 0, s.did(act, id):
 		case s.jobs[id] == nil:
 			errs[i] = sluice.ErrNotFound

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 // Recover requeues jobs whose lease has ended, or buries them as poison.
@@ -26,7 +28,7 @@ func (s *Store) Recover(ctx context.Context, queue string, limit int, by string)
 			out.Requeued++
 			continue
 		}
-		j.Error = sluice.PoisonError(j.Recoveries)
+		j.Error = storing.PoisonError(j.Recoveries)
 		s.finish(j, sluice.EventBury, sluice.Act{By: by, Reason: "recoveries spent"})
 		out.Buried++
 	}
@@ -52,7 +54,7 @@ func (s *Store) late(queue string, limit int) []*job {
 }
 
 // Dispatches lists the jobs with an intended or open run at an engine.
-func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([]*sluice.Claim, error) {
+func (s *Store) Dispatches(ctx context.Context, filter engine.DispatchFilter) ([]*sluice.Claim, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -73,7 +75,7 @@ func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([
 		}
 	}
 	slices.SortFunc(found, func(a, b *sluice.Claim) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	return found[:min(len(found), cmp.Or(filter.Limit, sluice.DispatchLimit))], nil
+	return found[:min(len(found), cmp.Or(filter.Limit, engine.DispatchLimit))], nil
 }
 
 // Expire cancels queued jobs whose expires_at has passed.

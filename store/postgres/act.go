@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/acted.sql
@@ -86,7 +88,7 @@ func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.Sta
 		e := actEnding{event: move.Event, from: []sluice.State{sluice.StateUncertain}, ids: sorted, act: act.ID}
 		var failure *string
 		if outcome == sluice.StateDead {
-			failure = nullText(sluice.ResolvedError(act))
+			failure = nullText(storing.ResolvedError(act))
 		}
 		for range sorted {
 			e.reasons, e.actors, e.errors = append(e.reasons, act.Reason), append(e.actors, act.By), append(e.errors, failure)
@@ -159,7 +161,7 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 
 // PruneJobs deletes dead and cancelled jobs.
 func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	return s.act(ctx, sluice.EventPrune, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
+	return s.act(ctx, audit.EventPrune, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
 		prunable := slices.DeleteFunc(sluice.States(), func(state sluice.State) bool { return !state.Prunable() })
 		out.rows, err = list(ctx, tx, scanMoved, pruneJobsSQL, uuids(sorted), states(prunable), act.By, act.Reason, nullUUID(act.ID))
 		return out, err

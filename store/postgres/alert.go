@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 var _ alert.Store = (*Store)(nil)
@@ -136,7 +137,7 @@ func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.A
 			if err != nil {
 				return err
 			}
-			return tellChange(ctx, tx, sluice.ObjectAlert, rule.Object(), before, saved, act)
+			return tellChange(ctx, tx, audit.ObjectAlert, rule.Object(), before, saved, act)
 		})
 	})
 	return saved, err

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/health"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 	"github.com/sluice-queue/sluice/store/postgres"
@@ -27,7 +28,7 @@ func TestDocumentedRoleOnlyAddsToTheAudit(t *testing.T) {
 		r.exec(strings.ReplaceAll(statement, "sluice_app", app))
 	}
 	store := openStore(t, asRole(r.url, app))
-	if err := store.Note(t.Context(), []sluice.AuditEntry{{Object: sluice.ObjectQueue, Name: "scraper", Event: sluice.EventBreaker, Actor: "ada"}}); err != nil {
+	if err := store.Note(t.Context(), []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "scraper", Event: audit.EventBreaker, Actor: "ada"}}); err != nil {
 		t.Fatal(err)
 	}
 	refusesChanges(t, store, "permission denied")
@@ -66,7 +67,7 @@ func TestMigrationTakesBackTheRightToChangeTheAudit(t *testing.T) {
 	r.owner = openStore(t, r.url)
 	t.Cleanup(func() { r.dropRole(app) })
 	store := openStore(t, asRole(r.url, app))
-	if err := store.Note(t.Context(), []sluice.AuditEntry{{Object: sluice.ObjectQueue, Name: "scraper", Event: sluice.EventBreaker, Actor: "ada"}}); err != nil {
+	if err := store.Note(t.Context(), []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "scraper", Event: audit.EventBreaker, Actor: "ada"}}); err != nil {
 		t.Fatal(err)
 	}
 	refusesChanges(t, store, "permission denied")
@@ -76,7 +77,7 @@ func TestMigrationTakesBackTheRightToChangeTheAudit(t *testing.T) {
 func TestOwnerDoesNotChangeTheAuditByMistake(t *testing.T) {
 	t.Parallel()
 	store := openStore(t, migrated.Copy(t))
-	if err := store.Note(t.Context(), []sluice.AuditEntry{{Object: sluice.ObjectQueue, Name: "scraper", Event: sluice.EventBreaker, Actor: "ada"}}); err != nil {
+	if err := store.Note(t.Context(), []sluice.AuditEntry{{Object: audit.ObjectQueue, Name: "scraper", Event: audit.EventBreaker, Actor: "ada"}}); err != nil {
 		t.Fatal(err)
 	}
 	refusesChanges(t, store, "are only added")

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -32,7 +33,7 @@ func newCrowdOfLookers(t *testing.T, size, limit int) *crowdOfLookers {
 	for i := range size {
 		store := openStore(t, url)
 		c.stores = append(c.stores, store)
-		if err := store.Beat(t.Context(), sluice.Holder{ID: fmt.Sprintf("h:%d:x", i), Role: sluice.RoleWorker, Queues: []string{"q"}, Slots: limit}); err != nil {
+		if err := presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: fmt.Sprintf("h:%d:x", i), Role: presence.RoleWorker, Queues: []string{"q"}, Slots: limit}); err != nil {
 			t.Fatal(err)
 		}
 	}

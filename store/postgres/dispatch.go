@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 //go:embed sql/intend.sql
@@ -22,7 +23,7 @@ var dispatchesSQL string
 var dispatchesLookSQL string
 
 // Intend records the runs that a dispatcher is about to request from an engine.
-func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
+func (s *Store) RecordIntent(ctx context.Context, intents []engine.Intent) ([]error, error) {
 	errs := make([]error, len(intents))
 	for _, round := range intentRounds(intents, errs) {
 		err := s.call(ctx, "intend", func(ctx context.Context, _ bool) error {
@@ -37,7 +38,7 @@ func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, e
 
 // intentRounds groups intents that one statement can write: sorted by id, each id once. Nearly all batches make one
 // group.
-func intentRounds(intents []sluice.Intent, errs []error) [][]int {
+func intentRounds(intents []engine.Intent, errs []error) [][]int {
 	var rounds [][]int
 	seen := make(map[sluice.ID]int, len(intents))
 	for _, i := range sortedByID(len(intents), func(i int) sluice.ID { return intents[i].ID }) {
@@ -54,7 +55,7 @@ func intentRounds(intents []sluice.Intent, errs []error) [][]int {
 	return rounds
 }
 
-func (s *Store) intend(ctx context.Context, intents []sluice.Intent, round []int, errs []error) error {
+func (s *Store) intend(ctx context.Context, intents []engine.Intent, round []int, errs []error) error {
 	var ids, tokens uuidArray
 	var refs, engines []string
 	var leases []time.Duration
@@ -82,7 +83,7 @@ func (s *Store) intend(ctx context.Context, intents []sluice.Intent, round []int
 
 // explainIntents finds the reason why intents were not recorded: another run was intended before, or the claim is
 // lost.
-func (s *Store) explainIntents(ctx context.Context, intents []sluice.Intent, missed []int, errs []error) error {
+func (s *Store) explainIntents(ctx context.Context, intents []engine.Intent, missed []int, errs []error) error {
 	if len(missed) == 0 {
 		return nil
 	}
@@ -99,7 +100,7 @@ func (s *Store) explainIntents(ctx context.Context, intents []sluice.Intent, mis
 		in := &intents[i]
 		now := at[in.ID]
 		if now.state == sluice.StateClaimed && in.Token.Proves(now.token) {
-			errs[i] = sluice.OtherRun(*in)
+			errs[i] = engine.OtherRun(*in)
 			continue
 		}
 		errs[i] = sluice.ErrLost
@@ -109,7 +110,7 @@ func (s *Store) explainIntents(ctx context.Context, intents []sluice.Intent, mis
 }
 
 // Dispatches lists the jobs with an intended or open run at an engine.
-func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([]*sluice.Claim, error) {
+func (s *Store) Dispatches(ctx context.Context, filter engine.DispatchFilter) ([]*sluice.Claim, error) {
 	var ids uuidArray // nil: null
 	if len(filter.IDs) > 0 {
 		ids = uuids(filter.IDs)
@@ -121,7 +122,7 @@ func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([
 			statement = dispatchesLookSQL
 		}
 		out, err = list(ctx, s.pool, scanDispatch, statement, filter.Queue, ids, filter.Overdue, [16]byte(filter.After),
-			cmp.Or(filter.Limit, sluice.DispatchLimit))
+			cmp.Or(filter.Limit, engine.DispatchLimit))
 		if err != nil || filter.Look {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // TestTheFunctionWhyKnowsAnOpenBreaker reads the conditions that programs store.
@@ -23,8 +23,8 @@ func TestTheFunctionWhyKnowsAnOpenBreaker(t *testing.T) {
 		{"scraper", `no dispatcher hands the queue's jobs to the engine "eu": the breaker is open: engine eu: no route`, false},
 		{"scrape", "dispatchers serve the queue", true},
 	} {
-		conditions := []sluice.Condition{sluice.EngineCondition(c.queue, "eu", time.Now(), "the breaker is open", errors.New(`no route "a"`))}
-		if err := r.owner.Beat(t.Context(), sluice.Holder{ID: "h:1:x", Role: sluice.RoleDispatcher, Queues: []string{"scraper"}, Conditions: conditions}); err != nil {
+		conditions := []presence.Condition{presence.EngineCondition(c.queue, "eu", time.Now(), "the breaker is open", errors.New(`no route "a"`))}
+		if err := r.owner.Heartbeat(t.Context(), presence.Holder{ID: "h:1:x", Role: presence.RoleDispatcher, Queues: []string{"scraper"}, Conditions: conditions}); err != nil {
 			t.Fatal(err)
 		}
 		const gate = ` from sluice.why(job_id => $1::text::uuid) where gate = 'dispatchers'`

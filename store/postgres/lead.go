@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 //go:embed sql/lead.sql
@@ -18,7 +17,7 @@ var leadsSQL string
 
 // Lead elects a holder for tasks by a row with a lease. No session is involved, so the election works behind any
 // pooler.
-func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) (leads []string, err error) {
+func (s *Store) Elect(ctx context.Context, holder string, tasks []string, lease time.Duration) (leads []string, err error) {
 	err = s.call(ctx, "lead", func(ctx context.Context, _ bool) error {
 		leads, err = list(ctx, s.pool, pgx.RowTo[string], leadSQL, holder, tasks, lease.Microseconds())
 		return err
@@ -27,10 +26,10 @@ func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease t
 }
 
 // Leads lists the leader of each task.
-func (s *Store) Leads(ctx context.Context) (out []sluice.Lead, err error) {
+func (s *Store) Leaders(ctx context.Context) (out []presence.Leader, err error) {
 	err = s.call(ctx, "list leads", func(ctx context.Context, _ bool) error {
-		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (sluice.Lead, error) {
-			var l sluice.Lead
+		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (presence.Leader, error) {
+			var l presence.Leader
 			err := row.Scan(&l.Task, &l.Holder, &l.Since, &l.Until, &l.Held)
 			l.Since, l.Until = l.Since.UTC(), l.Until.UTC()
 			return l, err

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -113,7 +114,7 @@ func sameLimits(a, b tenancy.Limits) bool {
 // Delete deletes a tier or a tenant, and its limits.
 func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error {
 	text := tenantDeleteSQL
-	if object == sluice.ObjectTier {
+	if object == audit.ObjectTier {
 		text = tierDeleteSQL
 	}
 	err := s.call(ctx, "delete "+string(object), func(ctx context.Context, again bool) error {

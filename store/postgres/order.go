@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/order_lock.sql
@@ -165,7 +166,7 @@ func (l *takePlace) refuse(jobs []sluice.Insert) {
 		j := &jobs[i]
 		for _, id := range j.After {
 			if _, stored := l.known[id]; !stored && !inBatch[id] && !l.sent[j.ID] {
-				l.refused[i] = sluice.AfterUnknown(id)
+				l.refused[i] = storing.AfterUnknown(id)
 			}
 		}
 		inBatch[j.ID] = inBatch[j.ID] || l.refused[i] == nil

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 //go:embed sql/queue_policy.sql
@@ -70,7 +71,7 @@ func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, 
 				return err
 			}
 			saved.ChangedBy, saved.Reason, saved.Stored = act.By, act.Reason, before.Stored
-			return tellChange(ctx, tx, sluice.ObjectPolicy, "queues", before.ForAudit(), saved.ForAudit(), act)
+			return tellChange(ctx, tx, audit.ObjectPolicy, "queues", before.ForAudit(), saved.ForAudit(), act)
 		})
 	})
 	return saved, err

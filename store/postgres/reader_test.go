@@ -13,9 +13,11 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/forecast"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -117,7 +119,6 @@ func TestReaderIsServedByTheStore(t *testing.T) {
 	secretJobs(r)
 	r.exec("insert into sluice.permit (queue, claimed_at, token, jobs, look_at) values ('scraper', now(), $1::text::uuid, 3, now() + interval '1 minute')", secretToken)
 	store := openStore(t, asRole(r.url, newReader(r)))
-	client := sluice.NewClient(store, sluice.ClientOptions{})
 	ctx := t.Context()
 	id := mustID(t, mine)
 	for name, look := range map[string]func() error{
@@ -127,17 +128,20 @@ func TestReaderIsServedByTheStore(t *testing.T) {
 			_, err := explain.Job(ctx, store, mustID(t, "01890000-0000-7000-8000-000000000003"))
 			return err
 		},
-		"jobs":       func() error { _, err := store.Jobs(ctx, sluice.JobFilter{Limit: 10}); return err },
-		"glance":     func() error { _, err := store.Glance(ctx, "scraper", 10); return err },
-		"flows":      func() error { _, err := store.Flows(ctx, 10); return err },
-		"waves":      func() error { _, err := store.Waves(ctx, forecast.Filter{}); return err },
-		"audit":      func() error { _, err := store.Audit(ctx, sluice.AuditFilter{Limit: 10}); return err },
-		"holders":    func() error { _, err := client.Holders(ctx); return err },
-		"tasks":      func() error { _, err := client.Tasks(ctx); return err },
-		"tenants":    func() error { _, err := store.Tenants(ctx, "", 10); return err },
-		"tiers":      func() error { _, err := store.Tiers(ctx); return err },
-		"alerts":     func() error { _, err := alert.Read(ctx, store); return err },
-		"stray runs": func() error { _, err := store.StrayRuns(ctx, "scraper", sluice.StrayRun{}, 10); return err },
+		"jobs":    func() error { _, err := store.Jobs(ctx, sluice.JobFilter{Limit: 10}); return err },
+		"glance":  func() error { _, err := store.Glance(ctx, "scraper", 10); return err },
+		"flows":   func() error { _, err := store.Flows(ctx, 10); return err },
+		"waves":   func() error { _, err := store.Waves(ctx, forecast.Filter{}); return err },
+		"audit":   func() error { _, err := store.Audit(ctx, sluice.AuditFilter{Limit: 10}); return err },
+		"holders": func() error { _, err := presence.Holders(ctx, store); return err },
+		"tasks":   func() error { _, err := presence.Tasks(ctx, store); return err },
+		"tenants": func() error { _, err := store.Tenants(ctx, "", 10); return err },
+		"tiers":   func() error { _, err := store.Tiers(ctx); return err },
+		"alerts":  func() error { _, err := alert.Read(ctx, store); return err },
+		"stray runs": func() error {
+			_, err := engine.Given(store).OrphanRuns(ctx, "scraper", engine.OrphanRun{}, 10)
+			return err
+		},
 	} {
 		if err := look(); err != nil {
 			t.Errorf("%s: %v", name, err)

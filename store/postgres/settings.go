@@ -12,6 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/storing"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -139,7 +142,7 @@ func (s *Store) SaveQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 			return sluice.Queue{}, err
 		}
 		next := queue.Stored(changedAt, act)
-		return next, tellQueue(ctx, tx, next, sluice.TellingsOf(stored, next, act))
+		return next, tellQueue(ctx, tx, next, storing.QueueChanges(stored, next, act))
 	})
 }
 
@@ -150,7 +153,7 @@ func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 			return sluice.Queue{}, sluice.ErrConflict
 		}
 		next := queue.Stored(stored.Now, act)
-		return next, tellQueue(ctx, tx, next, []sluice.Telling{{Before: stored.ToldForAudit(), After: queue.ForAudit(), Act: act}})
+		return next, tellQueue(ctx, tx, next, []storing.Change{{Before: stored.ToldForAudit(), After: queue.ForAudit(), Act: act}})
 	})
 }
 
@@ -222,13 +225,13 @@ func queueArguments[T string | []string](name T, settings sluice.Settings, act s
 }
 
 // tellQueue stores the settings that the audit knows of a queue, and adds the audit entries.
-func tellQueue(ctx context.Context, tx pgx.Tx, next sluice.Queue, tellings []sluice.Telling) error {
+func tellQueue(ctx context.Context, tx pgx.Tx, next sluice.Queue, tellings []storing.Change) error {
 	told, plans := next.Columns()
 	if err := exec(ctx, tx, queueToldSQL, next.Name, next.Version, next.ChangedAt, next.ChangedBy, next.Reason, told, nullText(plans)); err != nil {
 		return err
 	}
 	for _, t := range tellings {
-		if err := tellChange(ctx, tx, sluice.ObjectQueue, next.Name, t.Before, t.After, t.Act); err != nil {
+		if err := tellChange(ctx, tx, audit.ObjectQueue, next.Name, t.Before, t.After, t.Act); err != nil {
 			return err
 		}
 	}
@@ -310,7 +313,7 @@ func (s *Store) SaveTenant(ctx context.Context, tenant tenancy.Tenant, act sluic
 				return err
 			}
 			saved.Version, saved.ChangedAt, saved.ChangedBy, saved.Reason = version, changedAt, act.By, act.Reason
-			return tellChange(ctx, tx, sluice.ObjectTenant, tenant.Name, before, map[string]string{"tier": tenant.Tier}, act)
+			return tellChange(ctx, tx, audit.ObjectTenant, tenant.Name, before, map[string]string{"tier": tenant.Tier}, act)
 		})
 	})
 	return saved, err
@@ -354,15 +357,15 @@ func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act)
 				return err
 			}
 			saved.Version, saved.ChangedAt, saved.ChangedBy, saved.Reason = version, changedAt, act.By, act.Reason
-			return tellChange(ctx, tx, sluice.ObjectTier, tier.Name, nil, map[string]string{}, act)
+			return tellChange(ctx, tx, audit.ObjectTier, tier.Name, nil, map[string]string{}, act)
 		})
 	})
 	return saved, err
 }
 
 // Beat stores a holder's heartbeat.
-func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
-	conditions, err := sluice.StoredConditions(holder.Conditions)
+func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
+	conditions, err := presence.StoredConditions(holder.Conditions)
 	if err != nil {
 		return err
 	}
@@ -378,24 +381,24 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 }
 
 // Leave removes a holder that ends, and releases its tasks.
-func (s *Store) Leave(ctx context.Context, holderID string) error {
+func (s *Store) Deregister(ctx context.Context, holderID string) error {
 	return s.call(ctx, "leave", func(ctx context.Context, _ bool) error {
 		return exec(ctx, s.pool, leaveSQL, holderID)
 	})
 }
 
 // Holders lists the processes with a heartbeat in the last hour.
-func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
-	var out []sluice.Holder
+func (s *Store) Holders(ctx context.Context) ([]presence.Holder, error) {
+	var out []presence.Holder
 	err := s.call(ctx, "list holders", func(ctx context.Context, _ bool) (err error) {
-		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (sluice.Holder, error) {
-			var h sluice.Holder
+		out, err = list(ctx, s.pool, func(row pgx.CollectableRow) (presence.Holder, error) {
+			var h presence.Holder
 			var conditions string
 			var needs *int
 			err := row.Scan(&h.ID, &h.Role, &h.Queues, &h.Slots, &h.Busy, &h.Version, &h.Started, &h.Seen, &conditions, &h.Counts, &needs)
-			h.Started, h.Seen, h.Conditions = h.Started.UTC(), h.Seen.UTC(), sluice.ConditionsFromRow(conditions)
+			h.Started, h.Seen, h.Conditions = h.Started.UTC(), h.Seen.UTC(), presence.ConditionsFromRow(conditions)
 			if needs != nil {
-				h.Conditions = append(h.Conditions, sluice.TooOld(*needs))
+				h.Conditions = append(h.Conditions, presence.TooOld(*needs))
 			}
 			return h, err
 		}, holdersSQL)

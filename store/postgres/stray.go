@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 //go:embed sql/stray_list.sql
@@ -34,8 +36,8 @@ var strayTerminateSQL string
 var noteSQL string
 
 // StrayRuns lists orphan runs: runs that may be open although their jobs have ended.
-func (s *Store) StrayRuns(ctx context.Context, queue string, after sluice.StrayRun, limit int) ([]sluice.StrayRun, error) {
-	var out []sluice.StrayRun
+func (s *Store) OrphanRuns(ctx context.Context, queue string, after engine.OrphanRun, limit int) ([]engine.OrphanRun, error) {
+	var out []engine.OrphanRun
 	err := s.call(ctx, "list stray runs", func(ctx context.Context, _ bool) (err error) {
 		out, err = list(ctx, s.pool, scanStray, strayListSQL, queue, after.CancelledAt, [16]byte(after.JobID), limit, after.Ref)
 		return err
@@ -43,8 +45,8 @@ func (s *Store) StrayRuns(ctx context.Context, queue string, after sluice.StrayR
 	return out, err
 }
 
-func scanStray(row pgx.CollectableRow) (sluice.StrayRun, error) {
-	var out sluice.StrayRun
+func scanStray(row pgx.CollectableRow) (engine.OrphanRun, error) {
+	var out engine.OrphanRun
 	var id pgtype.UUID
 	var at time.Time
 	var claimedAt pgtype.Timestamptz
@@ -56,7 +58,7 @@ func scanStray(row pgx.CollectableRow) (sluice.StrayRun, error) {
 
 // ForgetStrayRuns deletes orphan runs that have ended, and unblocks the jobs that waited for them, in one
 // transaction.
-func (s *Store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) error {
+func (s *Store) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) error {
 	var ids uuidArray
 	var refs []string
 	for _, i := range sortedByID(len(runs), func(i int) sluice.ID { return runs[i].JobID }) {
@@ -111,7 +113,7 @@ func waitForRuns(ctx context.Context, tx pgx.Tx, ids []sluice.ID, act sluice.Act
 
 // Terminate marks the orphan runs of jobs, so that upkeep ends them by force.
 func (s *Store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	return s.act(ctx, sluice.EventTerminate, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
+	return s.act(ctx, audit.EventTerminate, ids, act, func(ctx context.Context, tx pgx.Tx, sorted []sluice.ID, _ map[sluice.ID]error) (out endings, err error) {
 		out.rows, err = list(ctx, tx, scanMoved, strayTerminateSQL, uuids(sorted), act.By, act.Reason, nullUUID(act.ID))
 		return out, err
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/late.sql
@@ -76,7 +77,7 @@ func (s *Store) recover(ctx context.Context, late []lateClaim, by string) (reque
 	poison := ending{event: sluice.EventBury, counts: "recovery", late: true}
 	for _, l := range late {
 		if l.poison {
-			text := sluice.PoisonError(l.recoveries)
+			text := storing.PoisonError(l.recoveries)
 			poison.ids, poison.tokens = append(poison.ids, l.id), append(poison.tokens, l.token)
 			poison.errors = append(poison.errors, &text)
 			poison.reasons, poison.actors = append(poison.reasons, "recoveries spent"), append(poison.actors, by)

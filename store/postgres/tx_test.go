@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/pgtest"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -366,7 +367,7 @@ func TestOneOfManyLeadsHoweverManyAsk(t *testing.T) {
 		all.Go(func() {
 			holder := fmt.Sprint("h", i)
 			for range 5 {
-				leads, err := stores[i%2].Lead(t.Context(), holder, tasks, time.Hour)
+				leads, err := stores[i%2].Elect(t.Context(), holder, tasks, time.Hour)
 				if err != nil {
 					t.Error(err)
 				}
@@ -422,7 +423,7 @@ func TestTransactionPoolerNeedsNoSession(t *testing.T) {
 	if got := claimed(t, store, 2); len(got) != 2 {
 		t.Errorf("claimed %v from a queue that serves its tenants in turns, want one of each", got)
 	}
-	if leads, err := store.Lead(t.Context(), "h", []string{"upkeep"}, time.Minute); err != nil || len(leads) != 1 {
+	if leads, err := presence.Given(store).Elect(t.Context(), "h", []string{"upkeep"}, time.Minute); err != nil || len(leads) != 1 {
 		t.Errorf("leads %v, %v", leads, err)
 	}
 	var prepared, locks, listens int

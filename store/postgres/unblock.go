@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/event"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/unblock.sql
@@ -112,7 +113,7 @@ func (u *unblocker) cancelFailed(ctx context.Context, rows []look) (endings, err
 	for _, r := range rows { // sorted
 		if !r.failed.IsZero() {
 			e.ids = append(e.ids, r.id)
-			e.reasons, e.actors = append(e.reasons, sluice.AfterFailed(r.failed, r.outcome)), append(e.actors, "sluice")
+			e.reasons, e.actors = append(e.reasons, storing.AfterFailed(r.failed, r.outcome)), append(e.actors, "sluice")
 		}
 	}
 	if len(e.ids) == 0 {

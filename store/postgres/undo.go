@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/undo_find.sql
@@ -53,7 +54,7 @@ func undone(ctx context.Context, tx pgx.Tx, ids []sluice.ID, act sluice.Act) (ma
 		var id pgtype.UUID
 		var outcome sluice.State
 		err := row.Scan(&id, &outcome)
-		move, known := sluice.UndoneMove(outcome)
+		move, known := storing.UndoneMove(outcome)
 		if err != nil || !known {
 			return struct{}{}, err
 		}

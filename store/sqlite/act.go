@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/acted.sql
@@ -73,7 +75,7 @@ func (s *Store) Resolve(ctx context.Context, ids []sluice.ID, outcome sluice.Sta
 	move, _ := sluice.Resolution(outcome)
 	e := ended{event: move.Event, act: act}
 	if outcome == sluice.StateDead {
-		e.failure = sluice.ResolvedError(act)
+		e.failure = storing.ResolvedError(act)
 	}
 	return s.act(ctx, move.Event, ids, act, func(tx runner, id sluice.ID) (bool, error) {
 		rows, err := heldRows(tx, []sluice.ID{id})
@@ -114,7 +116,7 @@ func letBeside(tx runner, id sluice.ID, act sluice.Act) error {
 	if !act.BesideOpenRun {
 		return nil
 	}
-	return markStrays(tx, id, strayBesideSQL, sluice.EventBeside, act)
+	return markStrays(tx, id, strayBesideSQL, audit.EventBeside, act)
 }
 
 // finished is a finished job that is to be requeued.
@@ -207,7 +209,7 @@ func (s *Store) Reschedule(ctx context.Context, ids []sluice.ID, dueAt time.Time
 
 // PruneJobs deletes dead and cancelled jobs.
 func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	return s.act(ctx, sluice.EventPrune, ids, act, func(tx runner, id sluice.ID) (bool, error) {
+	return s.act(ctx, audit.EventPrune, ids, act, func(tx runner, id sluice.ID) (bool, error) {
 		at, err := stand(tx, id)
 		if err != nil || !at.state.Prunable() {
 			return false, err
@@ -215,7 +217,7 @@ func (s *Store) PruneJobs(ctx context.Context, ids []sluice.ID, act sluice.Act) 
 		if err := deleteJobs(tx, []int64{at.seq}); err != nil {
 			return false, err
 		}
-		entry := moveEntry(id, at.queue, at.generation, sluice.EventPrune, at.state, act)
+		entry := moveEntry(id, at.queue, at.generation, audit.EventPrune, at.state, act)
 		entry.To = at.state
 		return true, tell(tx, entry)
 	})

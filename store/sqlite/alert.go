@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 var _ alert.Store = (*Store)(nil)
@@ -132,7 +133,7 @@ func (s *Store) SaveAlertRule(ctx context.Context, rule alert.Rule, act sluice.A
 			act.Reason); err != nil {
 			return err
 		}
-		return tellChange(tx, sluice.ObjectAlert, rule.Object(), before, saved, act)
+		return tellChange(tx, audit.ObjectAlert, rule.Object(), before, saved, act)
 	})
 	return saved, err
 }
@@ -151,7 +152,7 @@ func (s *Store) DeleteAlertRule(ctx context.Context, name, queue string, act slu
 			return sluice.ErrNotFound
 		}
 		return tell(tx, sluice.AuditEntry{
-			Object: sluice.ObjectAlert, Name: alert.RuleName(name, queue), Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+			Object: audit.ObjectAlert, Name: alert.RuleName(name, queue), Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
 		})
 	})
 }
@@ -173,7 +174,7 @@ func (s *Store) SaveSilence(ctx context.Context, silence alert.Silence, act slui
 		if put == 0 {
 			return nil // the silence is already stored
 		}
-		return tellSilence(tx, saved, sluice.EventSilence, act)
+		return tellSilence(tx, saved, audit.EventSilence, act)
 	})
 	return saved, err
 }
@@ -184,7 +185,7 @@ func tellSilence(tx runner, silence alert.Silence, event sluice.Event, act sluic
 		return err
 	}
 	return tell(tx, sluice.AuditEntry{
-		Object: sluice.ObjectAlert, Name: silence.Name(), Event: event, Actor: act.By, Reason: act.Reason, ActID: act.ID, After: after,
+		Object: audit.ObjectAlert, Name: silence.Name(), Event: event, Actor: act.By, Reason: act.Reason, ActID: act.ID, After: after,
 	})
 }
 
@@ -205,6 +206,6 @@ func (s *Store) EndSilence(ctx context.Context, id sluice.ID, act sluice.Act) er
 		if _, err := tx.exec(alertSilenceEndSQL, id[:]); err != nil {
 			return err
 		}
-		return tellSilence(tx, stored[0], sluice.EventUnsilence, act)
+		return tellSilence(tx, stored[0], audit.EventUnsilence, act)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 //go:embed sql/tell.sql
@@ -37,7 +38,7 @@ func tell(tx runner, e sluice.AuditEntry) error {
 // moveEntry makes the audit entry of a move.
 func moveEntry(id sluice.ID, queue string, generation int, event sluice.Event, from sluice.State, act sluice.Act) sluice.AuditEntry {
 	return sluice.AuditEntry{
-		Object: sluice.ObjectJob, Name: queue, Event: event, JobID: id, Generation: generation, From: from,
+		Object: audit.ObjectJob, Name: queue, Event: event, JobID: id, Generation: generation, From: from,
 		To: sluice.MoveOf(event).To, Actor: act.By, Reason: act.Reason, ActID: act.ID,
 	}
 }
@@ -56,14 +57,14 @@ func tellMove(tx runner, row held, event sluice.Event, act sluice.Act) error {
 // tellLost audits a write that the store refused because its token is not the job's.
 func tellLost(tx runner, at standing, verb, holder string) error {
 	return tell(tx, sluice.AuditEntry{
-		Object: sluice.ObjectJob, Name: at.queue, Event: sluice.EventLost, JobID: at.id, Generation: at.generation,
+		Object: audit.ObjectJob, Name: at.queue, Event: audit.EventLost, JobID: at.id, Generation: at.generation,
 		From: at.state, To: at.state, Actor: holder, Reason: "refused: " + verb,
 	})
 }
 
 // tellChange audits a change of a queue, tenant or tier.
 func tellChange(tx runner, object sluice.Object, name string, before, after any, act sluice.Act) error {
-	e := sluice.AuditEntry{Object: object, Name: name, Event: sluice.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID}
+	e := sluice.AuditEntry{Object: object, Name: name, Event: audit.EventChange, Actor: act.By, Reason: act.Reason, ActID: act.ID}
 	var err error
 	if before != nil {
 		if e.Before, err = json.Marshal(before); err != nil {
@@ -82,7 +83,7 @@ func (s *Store) Audit(ctx context.Context, filter sluice.AuditFilter) ([]sluice.
 	switch {
 	case !filter.JobID.IsZero():
 		text = auditJobSQL
-	case filter.Object != "" && filter.Object != sluice.ObjectJob && filter.Name != "":
+	case filter.Object != "" && filter.Object != audit.ObjectJob && filter.Name != "":
 		text = auditObjectSQL
 	}
 	job := []byte{}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/store/sqlite"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
@@ -59,7 +60,7 @@ func TestLeasesOutliveAStepOfTheClock(t *testing.T) {
 					t.Errorf("%s tells that the lease goes on for %s, %v", name, left, err)
 				}
 			}
-			if due, err := store.Dispatches(t.Context(), sluice.DispatchFilter{Queue: "q", Overdue: true}); err != nil || len(due) > 0 {
+			if due, err := engine.Given(store).Dispatches(t.Context(), engine.DispatchFilter{Queue: "q", Overdue: true}); err != nil || len(due) > 0 {
 				t.Errorf("overdue: %v, %v", due, err)
 			}
 			// The holder that died is known by its own lease, neither sooner nor an hour later.

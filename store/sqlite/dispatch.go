@@ -7,6 +7,7 @@ import (
 	_ "embed"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 //go:embed sql/intend.sql
@@ -22,7 +23,7 @@ var dispatchesOverdueSQL string
 var dispatchesOfSQL string
 
 // Intend records the runs that a dispatcher is about to request from an engine.
-func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, error) {
+func (s *Store) RecordIntent(ctx context.Context, intents []engine.Intent) ([]error, error) {
 	errs := make([]error, len(intents))
 	err := s.write(ctx, "intend", func(tx runner, _ bool) error {
 		at := s.steady.at()
@@ -40,7 +41,7 @@ func (s *Store) Intend(ctx context.Context, intents []sluice.Intent) ([]error, e
 	return errs, nil
 }
 
-func intend(tx runner, in sluice.Intent, at int64) (answer, err error) {
+func intend(tx runner, in engine.Intent, at int64) (answer, err error) {
 	if err := in.Check(); err != nil {
 		return err, nil
 	}
@@ -53,15 +54,15 @@ func intend(tx runner, in sluice.Intent, at int64) (answer, err error) {
 		return nil, err
 	}
 	if found.state == sluice.StateClaimed && in.Token.Proves(found.token) {
-		return sluice.OtherRun(in), nil
+		return engine.OtherRun(in), nil
 	}
 	return sluice.ErrLost, tellLost(tx, found, "intend", "")
 }
 
 // Dispatches lists the jobs with an intended or open run at an engine.
-func (s *Store) Dispatches(ctx context.Context, filter sluice.DispatchFilter) ([]*sluice.Claim, error) {
+func (s *Store) Dispatches(ctx context.Context, filter engine.DispatchFilter) ([]*sluice.Claim, error) {
 	text := dispatchesSQL
-	args := []any{filter.Queue, filter.After[:], cmp.Or(filter.Limit, sluice.DispatchLimit)}
+	args := []any{filter.Queue, filter.After[:], cmp.Or(filter.Limit, engine.DispatchLimit)}
 	switch {
 	case len(filter.IDs) > 0:
 		text, args = dispatchesOfSQL, append(args, s.steady.at(), idList(filter.IDs), filter.Overdue)

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 //go:embed sql/enqueue_job.sql
@@ -173,7 +174,7 @@ func enqueueOne(tx runner, j *sluice.Insert, others before, placed *places, at i
 	}
 	if j.AuditFull {
 		err = tell(tx, sluice.AuditEntry{
-			Object: sluice.ObjectJob, Name: j.Queue, Actor: "producer", Event: sluice.EventEnqueue,
+			Object: audit.ObjectJob, Name: j.Queue, Actor: "producer", Event: sluice.EventEnqueue,
 			JobID: j.ID, Generation: 1, To: sluice.StateQueued,
 		})
 	}

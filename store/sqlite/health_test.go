@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/health"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/store/sqlite"
 )
 
@@ -313,10 +314,10 @@ func (p *patient) waitForLock() {
 	if err != nil {
 		p.Fatal(err)
 	}
-	holder := sluice.Holder{ID: "h:1:a", Role: sluice.RoleWorker}
+	holder := presence.Holder{ID: "h:1:a", Role: presence.RoleWorker}
 	for figure(p, "busy_waits_total") == before { // until the writer has waited as long as SQLite does at a time
 		ctx, cancel := context.WithTimeout(p.Context(), 20*time.Millisecond)
-		if err := p.store.Beat(ctx, holder); err == nil {
+		if err := presence.Given(p.store).Heartbeat(ctx, holder); err == nil {
 			p.Fatal("it has written beside another")
 		}
 		cancel()
@@ -324,7 +325,7 @@ func (p *patient) waitForLock() {
 	if err := tx.Rollback(); err != nil {
 		p.Fatal(err)
 	}
-	if err := p.store.Beat(p.Context(), holder); err != nil {
+	if err := presence.Given(p.store).Heartbeat(p.Context(), holder); err != nil {
 		p.Fatal(err)
 	}
 	if figure(p, "busy_wait_seconds_total") <= 0 {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/lead"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 //go:embed sql/leads.sql
@@ -22,8 +22,8 @@ var leadLeaveSQL string
 
 // Lead elects a holder for tasks, among all processes on the file. Only changes are written: once
 // per third of the lease for the leader, nothing for a standby.
-func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease time.Duration) (leads []string, err error) {
-	var changed []sluice.Lead
+func (s *Store) Elect(ctx context.Context, holder string, tasks []string, lease time.Duration) (leads []string, err error) {
+	var changed []presence.Leader
 	look := func(tx runner) error {
 		had, err := leadsOf(tx)
 		if err != nil {
@@ -32,8 +32,8 @@ func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease t
 		leads, changed = nil, nil
 		at := now()
 		for _, task := range tasks {
-			var has sluice.Lead
-			if i := slices.IndexFunc(had, func(l sluice.Lead) bool { return l.Task == task }); i >= 0 {
+			var has presence.Leader
+			if i := slices.IndexFunc(had, func(l presence.Leader) bool { return l.Task == task }); i >= 0 {
 				has = had[i]
 			}
 			next, is, news := lead.Take(task, has, holder, timeOf(&at), lease)
@@ -70,7 +70,7 @@ func (s *Store) Lead(ctx context.Context, holder string, tasks []string, lease t
 }
 
 // Leads lists the leader of each task.
-func (s *Store) Leads(ctx context.Context) (out []sluice.Lead, err error) {
+func (s *Store) Leaders(ctx context.Context) (out []presence.Leader, err error) {
 	err = s.read(ctx, "list leads", func(tx runner) error {
 		out, err = leadsOf(tx)
 		return err
@@ -78,10 +78,10 @@ func (s *Store) Leads(ctx context.Context) (out []sluice.Lead, err error) {
 	return out, err
 }
 
-func leadsOf(tx runner) ([]sluice.Lead, error) {
+func leadsOf(tx runner) ([]presence.Leader, error) {
 	at := now()
-	return list(tx, func(rows *sql.Rows) (sluice.Lead, error) {
-		var l sluice.Lead
+	return list(tx, func(rows *sql.Rows) (presence.Leader, error) {
+		var l presence.Leader
 		var since, until int64
 		err := rows.Scan(&l.Task, &l.Holder, &since, &until)
 		l.Since, l.Until, l.Held = timeOf(&since), timeOf(&until), until > at

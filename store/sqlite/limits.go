@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -113,7 +114,7 @@ func orNull(value *int) any {
 // Delete deletes a tier or a tenant, and its limits.
 func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, act sluice.Act) error {
 	text, tier, tenant := tenantDeleteSQL, "", name
-	if object == sluice.ObjectTier {
+	if object == audit.ObjectTier {
 		text, tier, tenant = tierDeleteSQL, name, ""
 	}
 	return s.write(ctx, "delete "+string(object), func(tx runner, _ bool) error {
@@ -129,7 +130,7 @@ func (s *Store) Delete(ctx context.Context, object sluice.Object, name string, a
 		}
 		tx.signal(sluice.Signal{})
 		return tell(tx, sluice.AuditEntry{
-			At: time.UnixMicro(now()), Object: object, Name: name, Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+			At: time.UnixMicro(now()), Object: object, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
 		})
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/enqueue_ordered.sql
@@ -91,7 +92,7 @@ func findBefore(tx runner, j *sluice.Insert, twins map[sluice.ID]sluice.ID) (out
 		if sent, err := isStored(tx, j.ID); err != nil || sent {
 			return out, nil, err // the job was sent again, and jobs that it waited for may be deleted
 		}
-		return out, sluice.AfterUnknown(id), nil
+		return out, storing.AfterUnknown(id), nil
 	}
 	return out, nil, err
 }
@@ -303,7 +304,7 @@ func restOf(tx runner, w waiter) (rest []int64, reason string, err error) {
 			continue
 		case outcome == sluice.StateCompleted, w.failure == sluice.FailureRuns:
 		case reason == "":
-			reason = sluice.AfterFailed(idOf(o.id), outcome)
+			reason = storing.AfterFailed(idOf(o.id), outcome)
 		}
 		if _, err := tx.exec(afterDoneSQL, w.seq, o.seq); err != nil {
 			return nil, "", err

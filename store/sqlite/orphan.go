@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 //go:embed sql/orphans_drop.sql
@@ -31,7 +32,7 @@ func (s *Store) dropOrphans(ctx context.Context, seqs []int64, token []byte, by 
 		entries, err := list(tx, func(rows *sql.Rows) (sluice.AuditEntry, error) {
 			var seq int64
 			var id []byte
-			e := sluice.AuditEntry{Object: sluice.ObjectJob, Event: sluice.EventMissing, Actor: by}
+			e := sluice.AuditEntry{Object: audit.ObjectJob, Event: audit.EventMissing, Actor: by}
 			err := rows.Scan(&seq, &e.Name, &e.Generation, &id)
 			e.Reason = fmt.Sprintf("somebody deleted its row in sluice_job, which had seq %d", seq)
 			if len(id) > 0 {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // TestClaimsTakeAwayJobsWhoseRowIsGone deletes rows of jobs by plain SQL. Claims hand none of them to anybody, and they
@@ -48,8 +50,8 @@ func TestClaimsTakeAwayJobsWhoseRowIsGone(t *testing.T) {
 			if err := store.DB().QueryRowContext(t.Context(), "select count(*) from sluice_live").Scan(&lives); err != nil || got != 2 || lives != 2 {
 				t.Errorf("%d jobs were claimed, and %d live, want 2 and 2: %v", got, lives, err)
 			}
-			told, err := store.Audit(t.Context(), sluice.AuditFilter{Object: sluice.ObjectJob, Name: "q", Limit: 10})
-			if err != nil || len(told) != 2 || told[0].Event != sluice.EventMissing {
+			told, err := store.Audit(t.Context(), sluice.AuditFilter{Object: audit.ObjectJob, Name: "q", Limit: 10})
+			if err != nil || len(told) != 2 || told[0].Event != audit.EventMissing {
 				t.Errorf("the audit tells %v: %v", told, err)
 			}
 		})
@@ -76,29 +78,29 @@ func TestRunsOfJobsWhoseRowIsGoneAreStray(t *testing.T) {
 	if err != nil || len(claimed.Jobs) != 1 {
 		t.Fatalf("claimed %v: %v", claimed.Jobs, err)
 	}
-	intent := sluice.Intent{ID: receipt.ID, Token: token, Ref: "run", Engine: "temporal", Lease: time.Hour}
-	if errs, err := store.Intend(t.Context(), []sluice.Intent{intent}); err != nil || errs[0] != nil {
+	intent := engine.Intent{ID: receipt.ID, Token: token, Ref: "run", Engine: "temporal", Lease: time.Hour}
+	if errs, err := engine.Given(store).RecordIntent(t.Context(), []engine.Intent{intent}); err != nil || errs[0] != nil {
 		t.Fatalf("intend: %v, %v", errs, err)
 	}
 	if _, err := store.DB().ExecContext(t.Context(), "delete from sluice_job"); err != nil {
 		t.Fatal(err)
 	}
-	if looked, err := store.Dispatches(t.Context(), sluice.DispatchFilter{Queue: "q", Look: true}); err != nil || len(looked) != 0 {
+	if looked, err := engine.Given(store).Dispatches(t.Context(), engine.DispatchFilter{Queue: "q", Look: true}); err != nil || len(looked) != 0 {
 		t.Errorf("who only looks sees %v: %v", looked, err)
 	}
-	if away, err := store.Dispatches(t.Context(), sluice.DispatchFilter{Queue: "q"}); err != nil || len(away) != 0 {
+	if away, err := engine.Given(store).Dispatches(t.Context(), engine.DispatchFilter{Queue: "q"}); err != nil || len(away) != 0 {
 		t.Errorf("who follows sees %v: %v", away, err)
 	}
 	var lives int
 	if err := store.DB().QueryRowContext(t.Context(), "select count(*) from sluice_live").Scan(&lives); err != nil || lives != 0 {
 		t.Errorf("%d jobs live: %v", lives, err)
 	}
-	stray, err := store.StrayRuns(t.Context(), "q", sluice.StrayRun{}, 10)
+	stray, err := engine.Given(store).OrphanRuns(t.Context(), "q", engine.OrphanRun{}, 10)
 	if err != nil || len(stray) != 1 || stray[0].JobID != receipt.ID || stray[0].Ref != "run" {
 		t.Errorf("the stray runs are %+v: %v", stray, err)
 	}
 	told, err := store.Audit(t.Context(), sluice.AuditFilter{JobID: receipt.ID, Limit: 1})
-	if err != nil || len(told) != 1 || told[0].Event != sluice.EventMissing {
+	if err != nil || len(told) != 1 || told[0].Event != audit.EventMissing {
 		t.Errorf("the audit tells %v: %v", told, err)
 	}
 }

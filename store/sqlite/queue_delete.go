@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 //go:embed sql/queue_holds.sql
@@ -90,7 +91,7 @@ func (s *Store) DeleteQueue(ctx context.Context, name string, act sluice.Act) er
 		}
 		tx.signal(sluice.Signal{Queue: name})
 		return tell(tx, sluice.AuditEntry{
-			At: time.UnixMicro(now()), Object: sluice.ObjectQueue, Name: name, Event: sluice.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
+			At: time.UnixMicro(now()), Object: audit.ObjectQueue, Name: name, Event: audit.EventDelete, Actor: act.By, Reason: act.Reason, ActID: act.ID,
 		})
 	})
 }

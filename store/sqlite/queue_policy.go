@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 //go:embed sql/queue_policy.sql
@@ -59,7 +60,7 @@ func (s *Store) SaveQueuePolicy(ctx context.Context, policy sluice.QueuePolicy, 
 		if _, err := tx.exec(queuePolicySaveSQL, saved.MaxQueues, saved.Declared, saved.Version, at, act.By, act.Reason); err != nil {
 			return err
 		}
-		return tellChange(tx, sluice.ObjectPolicy, "queues", before.ForAudit(), saved.ForAudit(), act)
+		return tellChange(tx, audit.ObjectPolicy, "queues", before.ForAudit(), saved.ForAudit(), act)
 	})
 	return saved, err
 }

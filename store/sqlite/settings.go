@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/storing"
+	"github.com/sluice-queue/sluice/presence"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -163,7 +166,7 @@ func putQueue(tx runner, stored *sluice.Queue, queue sluice.Queue, act sluice.Ac
 	if _, err := tx.exec(queueSaveSQL, arguments...); err != nil {
 		return sluice.Queue{}, err
 	}
-	return next, tellQueue(tx, next, sluice.TellingsOf(stored, next, act))
+	return next, tellQueue(tx, next, storing.QueueChanges(stored, next, act))
 }
 
 // lockQueue reads a queue as it is stored. Nil: it is new. No other process can change the queue
@@ -183,13 +186,13 @@ func lockQueue(tx runner, queue sluice.Queue) (*sluice.Queue, error) {
 }
 
 // tellQueue stores the settings that the audit knows of a queue, and adds the audit entries.
-func tellQueue(tx runner, next sluice.Queue, tellings []sluice.Telling) error {
+func tellQueue(tx runner, next sluice.Queue, tellings []storing.Change) error {
 	told, plans := next.Columns()
 	if _, err := tx.exec(queueToldSQL, next.Name, next.Version, micros(next.ChangedAt), next.ChangedBy, next.Reason, told, nullText(plans)); err != nil {
 		return err
 	}
 	for _, t := range tellings {
-		if err := tellChange(tx, sluice.ObjectQueue, next.Name, t.Before, t.After, t.Act); err != nil {
+		if err := tellChange(tx, audit.ObjectQueue, next.Name, t.Before, t.After, t.Act); err != nil {
 			return err
 		}
 	}
@@ -209,7 +212,7 @@ func (s *Store) TellQueue(ctx context.Context, queue sluice.Queue, act sluice.Ac
 			return sluice.ErrConflict
 		}
 		next = queue.Stored(time.UnixMicro(now()), act)
-		return tellQueue(tx, next, []sluice.Telling{{Before: stored.ToldForAudit(), After: queue.ForAudit(), Act: act}})
+		return tellQueue(tx, next, []storing.Change{{Before: stored.ToldForAudit(), After: queue.ForAudit(), Act: act}})
 	})
 	return next, err
 }
@@ -258,7 +261,7 @@ func (s *Store) SaveTenant(ctx context.Context, tenant tenancy.Tenant, act sluic
 		if _, err := tx.exec(tenantSaveSQL, saved.Name, saved.Tier, saved.Version, at, act.By, act.Reason); err != nil {
 			return err
 		}
-		return tellChange(tx, sluice.ObjectTenant, saved.Name, before, map[string]string{"tier": saved.Tier}, act)
+		return tellChange(tx, audit.ObjectTenant, saved.Name, before, map[string]string{"tier": saved.Tier}, act)
 	})
 	return saved, err
 }
@@ -305,13 +308,13 @@ func (s *Store) SaveTier(ctx context.Context, tier tenancy.Tier, act sluice.Act)
 		if _, err := tx.exec(tierSaveSQL, saved.Name, saved.Version, at, act.By, act.Reason); err != nil {
 			return err
 		}
-		return tellChange(tx, sluice.ObjectTier, saved.Name, nil, map[string]string{}, act)
+		return tellChange(tx, audit.ObjectTier, saved.Name, nil, map[string]string{}, act)
 	})
 	return saved, err
 }
 
 // Beat stores a holder's heartbeat.
-func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
+func (s *Store) Heartbeat(ctx context.Context, holder presence.Holder) error {
 	queues := holder.Queues
 	if queues == nil {
 		queues = []string{}
@@ -320,7 +323,7 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 	if err != nil {
 		return err
 	}
-	conditions, err := sluice.StoredConditions(holder.Conditions)
+	conditions, err := presence.StoredConditions(holder.Conditions)
 	if err != nil {
 		return err
 	}
@@ -331,7 +334,7 @@ func (s *Store) Beat(ctx context.Context, holder sluice.Holder) error {
 }
 
 // Leave removes a holder that ends, and releases its tasks.
-func (s *Store) Leave(ctx context.Context, holderID string) error {
+func (s *Store) Deregister(ctx context.Context, holderID string) error {
 	return s.write(ctx, "leave", func(tx runner, _ bool) error {
 		if _, err := tx.exec(leadLeaveSQL, holderID); err != nil {
 			return err
@@ -342,20 +345,20 @@ func (s *Store) Leave(ctx context.Context, holderID string) error {
 }
 
 // Holders lists the processes with a heartbeat in the last hour.
-func (s *Store) Holders(ctx context.Context) ([]sluice.Holder, error) {
-	var out []sluice.Holder
+func (s *Store) Holders(ctx context.Context) ([]presence.Holder, error) {
+	var out []presence.Holder
 	err := s.read(ctx, "list holders", func(tx runner) (err error) {
-		out, err = list(tx, func(rows *sql.Rows) (sluice.Holder, error) {
-			var h sluice.Holder
+		out, err = list(tx, func(rows *sql.Rows) (presence.Holder, error) {
+			var h presence.Holder
 			var queues, conditions string
 			var started, seen int64
 			var needs *int
 			if err := rows.Scan(&h.ID, &h.Role, &queues, &h.Slots, &h.Busy, &h.Version, &started, &seen, &conditions, &h.Counts, &needs); err != nil {
 				return h, err
 			}
-			h.Started, h.Seen, h.Conditions = timeOf(&started), timeOf(&seen), sluice.ConditionsFromRow(conditions)
+			h.Started, h.Seen, h.Conditions = timeOf(&started), timeOf(&seen), presence.ConditionsFromRow(conditions)
 			if needs != nil {
-				h.Conditions = append(h.Conditions, sluice.TooOld(*needs))
+				h.Conditions = append(h.Conditions, presence.TooOld(*needs))
 			}
 			return h, json.Unmarshal([]byte(queues), &h.Queues)
 		}, holdersSQL, now()-time.Hour.Microseconds())

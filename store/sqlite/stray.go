@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 //go:embed sql/stray_put.sql
@@ -45,12 +47,12 @@ func noteStray(tx runner, row held) error {
 }
 
 // StrayRuns lists orphan runs: runs that may be open although their jobs have ended.
-func (s *Store) StrayRuns(ctx context.Context, queue string, after sluice.StrayRun, limit int) ([]sluice.StrayRun, error) {
+func (s *Store) OrphanRuns(ctx context.Context, queue string, after engine.OrphanRun, limit int) ([]engine.OrphanRun, error) {
 	at := int64(0)
 	if !after.CancelledAt.IsZero() {
 		at = after.CancelledAt.UnixMicro()
 	}
-	var out []sluice.StrayRun
+	var out []engine.OrphanRun
 	err := s.read(ctx, "list stray runs", func(tx runner) (err error) {
 		out, err = list(tx, scanStray, strayListSQL, queue, at, after.JobID[:], limit, after.Ref)
 		return err
@@ -58,8 +60,8 @@ func (s *Store) StrayRuns(ctx context.Context, queue string, after sluice.StrayR
 	return out, err
 }
 
-func scanStray(rows *sql.Rows) (sluice.StrayRun, error) {
-	var out sluice.StrayRun
+func scanStray(rows *sql.Rows) (engine.OrphanRun, error) {
+	var out engine.OrphanRun
 	var id []byte
 	var at int64
 	var claimedAt *int64
@@ -70,7 +72,7 @@ func scanStray(rows *sql.Rows) (sluice.StrayRun, error) {
 }
 
 // ForgetStrayRuns deletes orphan runs that have ended, and unblocks the jobs that waited for them.
-func (s *Store) ForgetStrayRuns(ctx context.Context, runs []sluice.StrayRun) error {
+func (s *Store) ForgetOrphanRuns(ctx context.Context, runs []engine.OrphanRun) error {
 	if len(runs) == 0 {
 		return nil
 	}
@@ -104,7 +106,7 @@ func waitsForRun(tx runner, id sluice.ID) (bool, error) {
 // markStrays marks the orphan runs of a job by a statement, and audits each new mark.
 func markStrays(tx runner, id sluice.ID, statement string, event sluice.Event, act sluice.Act) error {
 	entries, err := list(tx, func(rows *sql.Rows) (sluice.AuditEntry, error) {
-		e := sluice.AuditEntry{Object: sluice.ObjectJob, Event: event, JobID: id, Actor: act.By, Reason: act.Reason, ActID: act.ID}
+		e := sluice.AuditEntry{Object: audit.ObjectJob, Event: event, JobID: id, Actor: act.By, Reason: act.Reason, ActID: act.ID}
 		var engine, ref string
 		err := rows.Scan(&e.Name, &e.Generation, &engine, &ref)
 		if err == nil {
@@ -122,12 +124,12 @@ func markStrays(tx runner, id sluice.ID, statement string, event sluice.Event, a
 
 // Terminate marks the orphan runs of jobs, so that upkeep ends them by force.
 func (s *Store) Terminate(ctx context.Context, ids []sluice.ID, act sluice.Act) ([]error, error) {
-	return s.act(ctx, sluice.EventTerminate, ids, act, func(tx runner, id sluice.ID) (bool, error) {
+	return s.act(ctx, audit.EventTerminate, ids, act, func(tx runner, id sluice.ID) (bool, error) {
 		runs, err := list(tx, scanStray, strayOfSQL, id[:], 1)
 		if err != nil || len(runs) == 0 {
 			return false, err
 		}
-		return true, markStrays(tx, id, strayTerminateSQL, sluice.EventTerminate, act)
+		return true, markStrays(tx, id, strayTerminateSQL, audit.EventTerminate, act)
 	})
 }
 

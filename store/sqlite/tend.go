@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/late.sql
@@ -70,7 +71,7 @@ func recoverLate(tx runner, queue string, limit int, by string, at int64) (out s
 			err = back(tx, row, sluice.EventRecover, sluice.Act{By: by, Reason: "the lease of " + row.holder + " ran out"}, nil, nil)
 		} else {
 			out.Buried++
-			err = finish.add(row, ended{event: sluice.EventBury, act: sluice.Act{By: by, Reason: "recoveries spent"}, failure: sluice.PoisonError(row.recoveries)})
+			err = finish.add(row, ended{event: sluice.EventBury, act: sluice.Act{By: by, Reason: "recoveries spent"}, failure: storing.PoisonError(row.recoveries)})
 		}
 		if err != nil {
 			return out, err

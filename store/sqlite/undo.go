@@ -5,6 +5,7 @@ import (
 	_ "embed"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 //go:embed sql/undo_find.sql
@@ -27,7 +28,7 @@ func (s *Store) undoRequeue(ctx context.Context, ids []sluice.ID, act sluice.Act
 		if err != nil || len(outcomes) == 0 {
 			return false, err
 		}
-		move, known := sluice.UndoneMove(outcomes[0])
+		move, known := storing.UndoneMove(outcomes[0])
 		if !known {
 			return false, nil
 		}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 func actRules() []Rule {
@@ -198,7 +200,7 @@ func actRules() []Rule {
 				equal(w, "from", e.From, sluice.StateUncertain)
 				w.is(w.only(w.Store.Resolve(w.ctx, []sluice.ID{j.ID}, outcome, person("again"))), sluice.ErrNotAllowed)
 				if outcome == sluice.StateDead {
-					equal(w, "error", j.Error, sluice.ResolvedError(act))
+					equal(w, "error", j.Error, storing.ResolvedError(act))
 				}
 			}
 			w.inState(waiting, sluice.StateQueued)
@@ -238,7 +240,7 @@ func actRules() []Rule {
 			w.is(errs[2], sluice.ErrNotFound)
 			_, err = w.Store.Job(w.ctx, dead)
 			w.is(err, sluice.ErrNotFound)
-			equal(w, "reason", w.told(dead, sluice.EventPrune).Reason, "resolved by hand")
+			equal(w, "reason", w.told(dead, audit.EventPrune).Reason, "resolved by hand")
 			w.ok(w.only(w.Store.PruneJobs(w.ctx, []sluice.ID{dead}, act)))
 			w.inState(waiting, sluice.StateQueued)
 		}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/alert"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/health"
 )
 
@@ -57,7 +58,7 @@ func (w *world) take(receiver string) []alert.Notice {
 // alertTold lists what the audit tells of an alert, the newest first.
 func (w *world) alertTold(name string) (events []sluice.Event) {
 	w.Helper()
-	entries, err := w.Other.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectAlert, Name: name, Limit: 100})
+	entries, err := w.Other.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectAlert, Name: name, Limit: 100})
 	w.ok(err)
 	for _, e := range entries {
 		events = append(events, e.Event)
@@ -105,7 +106,7 @@ func alertBookRules() []Rule {
 			book := w.book()
 			equal(w, "rules", len(book.Rules), 1)
 			equal(w, "of", book.Rules[0].Queue, "")
-			equal(w, "told", w.alertTold("dead-letters/" + queue)[0], sluice.EventDelete)
+			equal(w, "told", w.alertTold("dead-letters/" + queue)[0], audit.EventDelete)
 		}},
 		{"R-342", "Alerts are stored with all that is known of them, together with what the audit is told, so that another process goes on from there.", "C-74, I-25", func(w *world) {
 			first, message := w.firing("dead-letters", queue, 0)
@@ -119,10 +120,10 @@ func alertBookRules() []Rule {
 			equal(w, "alerts", len(book.Alerts), 2)
 			equal(w, "the second by name", book.Alerts[1], first)
 			equal(w, "the first by name", book.Alerts[0], second)
-			told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectAlert, Name: "dead-letters/" + queue, Limit: 10})
+			told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectAlert, Name: "dead-letters/" + queue, Limit: 10})
 			w.ok(err)
 			equal(w, "entries", len(told), 1)
-			equal(w, "event", told[0].Event, sluice.EventAlertFires)
+			equal(w, "event", told[0].Event, audit.EventAlertFires)
 			if !strings.Contains(told[0].Reason, "dead letters wait") || told[0].Actor != "upkeep" {
 				w.Fatalf("told %+v", told[0])
 			}
@@ -176,7 +177,7 @@ func alertBookRules() []Rule {
 			w.ok(alert.Given(w.Other).EndSilence(w.ctx, long.ID, person("it has moved")))
 			w.is(alert.Given(w.Store).EndSilence(w.ctx, long.ID, person("again")), sluice.ErrNotFound)
 			equal(w, "after the end", len(w.book().Silences), 0)
-			if told := w.alertTold("*"); !slices.Equal(told, []sluice.Event{sluice.EventUnsilence, sluice.EventSilence}) {
+			if told := w.alertTold("*"); !slices.Equal(told, []sluice.Event{audit.EventUnsilence, audit.EventSilence}) {
 				w.Fatalf("told %v", told)
 			}
 		}},

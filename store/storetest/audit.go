@@ -57,9 +57,9 @@ func auditRules() []Rule {
 			report := w.verified(w.other())
 			equal(w, "told gone", report.Gone[audit.Full], pruned.Entries[audit.Full])
 			equal(w, "entries", report.Entries, int64(len(w.wholeAudit())))
-			told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectAudit, Name: "keep", Limit: 1})
+			told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectAudit, Name: "keep", Limit: 1})
 			w.ok(err)
-			equal(w, "told", told[0].Event, sluice.EventPrune)
+			equal(w, "told", told[0].Event, audit.EventPrune)
 			equal(w, "by", told[0].Actor, "upkeep")
 		}},
 		{"R-503", "When all entries of a seal are gone, the seals before it go too, and the rest of the chain can be verified.", "I-23", func(w *world) {
@@ -107,7 +107,7 @@ func auditRules() []Rule {
 			w.ok(err)
 			equal(w, "full", last.Keeps(audit.Full), 90*24*time.Hour)
 			equal(w, "notable", last.Keeps(audit.Notable), 0)
-			told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectAudit, Name: "keep", Limit: 2})
+			told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectAudit, Name: "keep", Limit: 2})
 			w.ok(err)
 			equal(w, "by", told[1].Actor+" "+told[1].Reason, "ada to see it")
 			var after map[string]string
@@ -136,7 +136,7 @@ func (w *world) note(n int) {
 	entries := make([]sluice.AuditEntry, n)
 	for i := range entries {
 		entries[i] = sluice.AuditEntry{
-			Object: sluice.ObjectQueue, Name: queue, Event: sluice.EventBatch, Actor: holder(i), Reason: fmt.Sprint("ünïcode ", i),
+			Object: audit.ObjectQueue, Name: queue, Event: audit.EventBatch, Actor: holder(i), Reason: fmt.Sprint("ünïcode ", i),
 			Before: json.RawMessage(`{"b": 1.50, "a": [null]}`), ActID: sluice.NewID(),
 		}
 	}

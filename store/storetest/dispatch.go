@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 // engineName is where the rules let runs happen.
@@ -88,14 +90,14 @@ func intentRules() []Rule {
 			w.Advance(50 * time.Second)
 			w.ok(w.intend(c))
 			w.Advance(50 * time.Second)
-			equal(w, "overdue", len(w.dispatches(sluice.DispatchFilter{Overdue: true})), 0)
+			equal(w, "overdue", len(w.dispatches(engine.DispatchFilter{Overdue: true})), 0)
 			lost, err := w.Store.Renew(w.ctx, []sluice.Renewal{{ID: c.ID, Token: c.Token, Lease: time.Minute}})
 			w.ok(err)
 			equal(w, "lost", len(lost), 0)
 			w.Advance(50 * time.Second)
-			equal(w, "overdue when renewed", len(w.dispatches(sluice.DispatchFilter{Overdue: true})), 0)
+			equal(w, "overdue when renewed", len(w.dispatches(engine.DispatchFilter{Overdue: true})), 0)
 			w.Advance(20 * time.Second)
-			equal(w, "overdue", len(w.dispatches(sluice.DispatchFilter{Overdue: true})), 1)
+			equal(w, "overdue", len(w.dispatches(engine.DispatchFilter{Overdue: true})), 1)
 		}},
 		{"R-302", "An intent with an old token changes nothing, gives ErrLost, and is audited; so is one for a job that is not claimed. In a batch it fails alone.", "I-2, I-8, I-16", func(w *world) {
 			w.addMany(4)
@@ -105,9 +107,9 @@ func intentRules() []Rule {
 			}
 			again := w.claim(2)
 			w.done(by(sluice.EventDispatch, claims[3]))
-			batch := []sluice.Intent{intentOf(claims[0]), intentOf(again[0]), intentOf(claims[1]), intentOf(again[1]), intentOf(claims[2]), intentOf(claims[3])}
-			batch = append(batch, sluice.Intent{ID: sluice.NewID(), Token: sluice.NewToken(), Ref: "x", Engine: engineName})
-			errs, err := w.Store.Intend(w.ctx, batch)
+			batch := []engine.Intent{intentOf(claims[0]), intentOf(again[0]), intentOf(claims[1]), intentOf(again[1]), intentOf(claims[2]), intentOf(claims[3])}
+			batch = append(batch, engine.Intent{ID: sluice.NewID(), Token: sluice.NewToken(), Ref: "x", Engine: engineName})
+			errs, err := engine.Given(w.Store).RecordIntent(w.ctx, batch)
 			w.ok(err)
 			for i, err := range errs {
 				if i == 1 || i == 3 {
@@ -131,28 +133,28 @@ func intentRules() []Rule {
 			w.Advance(50 * time.Second)
 			w.ok(w.intend(c))
 			w.Advance(50 * time.Second)
-			equal(w, "overdue", len(w.dispatches(sluice.DispatchFilter{Overdue: true})), 0)
+			equal(w, "overdue", len(w.dispatches(engine.DispatchFilter{Overdue: true})), 0)
 			otherRef, otherEngine := intentOf(c), intentOf(c)
 			otherRef.Ref += "-a2"
 			otherEngine.Engine = "local"
-			for _, in := range []sluice.Intent{otherRef, otherEngine} {
-				w.is(w.only(w.Store.Intend(w.ctx, []sluice.Intent{in})), sluice.ErrNotAllowed)
+			for _, in := range []engine.Intent{otherRef, otherEngine} {
+				w.is(w.only(engine.Given(w.Store).RecordIntent(w.ctx, []engine.Intent{in})), sluice.ErrNotAllowed)
 			}
 			j := w.job(c.ID)
 			equal(w, "ref", j.Ref, refOf(c))
 			equal(w, "engine", j.Engine, engineName)
 
-			twice := []sluice.Intent{intentOf(claims[1]), intentOf(claims[1]), intentOf(claims[1])}
+			twice := []engine.Intent{intentOf(claims[1]), intentOf(claims[1]), intentOf(claims[1])}
 			twice[2].Ref = "another"
-			errs, err := w.Store.Intend(w.ctx, twice)
+			errs, err := engine.Given(w.Store).RecordIntent(w.ctx, twice)
 			w.ok(err)
 			w.ok(errors.Join(errs[:2]...))
 			w.is(errs[2], sluice.ErrNotAllowed)
 
 			noRef, noEngine := intentOf(claims[2]), intentOf(claims[2])
 			noRef.Ref, noEngine.Engine = "", ""
-			for _, in := range []sluice.Intent{noRef, noEngine} {
-				w.is(w.only(w.Store.Intend(w.ctx, []sluice.Intent{in})), sluice.ErrInvalid)
+			for _, in := range []engine.Intent{noRef, noEngine} {
+				w.is(w.only(engine.Given(w.Store).RecordIntent(w.ctx, []engine.Intent{in})), sluice.ErrInvalid)
 			}
 			equal(w, "ref of what names nothing", w.job(claims[2].ID).Ref, "")
 		}},
@@ -208,9 +210,9 @@ func listedRules() []Rule {
 			slices.SortFunc(want, func(a, b sluice.ID) int { return bytes.Compare(a[:], b[:]) })
 			for _, limit := range []int{0, 1, 3, 7, 100} {
 				var got []sluice.ID
-				filter := sluice.DispatchFilter{Queue: queue, Limit: limit}
+				filter := engine.DispatchFilter{Queue: queue, Limit: limit}
 				for range 9 {
-					page, err := w.Other.Dispatches(w.ctx, filter)
+					page, err := engine.Given(w.Other).Dispatches(w.ctx, filter)
 					w.ok(err)
 					for _, c := range page {
 						got = append(got, c.ID)
@@ -243,20 +245,20 @@ func listedRules() []Rule {
 			all := []sluice.ID{claims[0].ID, claims[1].ID, claims[2].ID, claims[3].ID, other.ID, sluice.NewID()}
 			for _, c := range []struct {
 				what   string
-				filter sluice.DispatchFilter
+				filter engine.DispatchFilter
 				want   []sluice.ID
 			}{
-				{"all", sluice.DispatchFilter{}, all[:4]},
-				{"of the other queue", sluice.DispatchFilter{Queue: "invoices"}, all[4:5]},
-				{"of no queue", sluice.DispatchFilter{Queue: "nobody's"}, nil},
-				{"overdue", sluice.DispatchFilter{Overdue: true}, all[2:4]},
-				{"by id", sluice.DispatchFilter{IDs: all}, all[:4]},
-				{"one by id, twice", sluice.DispatchFilter{IDs: []sluice.ID{all[1], all[1]}}, all[1:2]},
-				{"overdue by id", sluice.DispatchFilter{IDs: all[1:3], Overdue: true}, all[2:3]},
-				{"none by id", sluice.DispatchFilter{IDs: all[4:]}, nil},
-				{"the overdue behind one", sluice.DispatchFilter{Overdue: true, After: smaller(all[2], all[3])}, []sluice.ID{larger(all[2], all[3])}},
-				{"by id behind one", sluice.DispatchFilter{IDs: all[2:4], After: smaller(all[2], all[3])}, []sluice.ID{larger(all[2], all[3])}},
-				{"by id, the first", sluice.DispatchFilter{IDs: all[2:4], Limit: 1}, []sluice.ID{smaller(all[2], all[3])}},
+				{"all", engine.DispatchFilter{}, all[:4]},
+				{"of the other queue", engine.DispatchFilter{Queue: "invoices"}, all[4:5]},
+				{"of no queue", engine.DispatchFilter{Queue: "nobody's"}, nil},
+				{"overdue", engine.DispatchFilter{Overdue: true}, all[2:4]},
+				{"by id", engine.DispatchFilter{IDs: all}, all[:4]},
+				{"one by id, twice", engine.DispatchFilter{IDs: []sluice.ID{all[1], all[1]}}, all[1:2]},
+				{"overdue by id", engine.DispatchFilter{IDs: all[1:3], Overdue: true}, all[2:3]},
+				{"none by id", engine.DispatchFilter{IDs: all[4:]}, nil},
+				{"the overdue behind one", engine.DispatchFilter{Overdue: true, After: smaller(all[2], all[3])}, []sluice.ID{larger(all[2], all[3])}},
+				{"by id behind one", engine.DispatchFilter{IDs: all[2:4], After: smaller(all[2], all[3])}, []sluice.ID{larger(all[2], all[3])}},
+				{"by id, the first", engine.DispatchFilter{IDs: all[2:4], Limit: 1}, []sluice.ID{smaller(all[2], all[3])}},
 			} {
 				got := w.dispatches(c.filter)
 				want := slices.Clone(c.want)
@@ -284,7 +286,7 @@ func runRules() []Rule {
 				j = w.inState(c.ID, sluice.MoveOf(event).To)
 				equal(w, "ref kept", j.Ref, refOf(c))
 				equal(w, "engine of what has ended", j.Engine, "")
-				equal(w, "listed", len(w.dispatches(sluice.DispatchFilter{})), 0)
+				equal(w, "listed", len(w.dispatches(engine.DispatchFilter{})), 0)
 			}
 			c := w.dispatched("named-otherwise")
 			equal(w, "ref", w.job(c.ID).Ref, "named-otherwise")
@@ -308,7 +310,7 @@ func runRules() []Rule {
 			equal(w, "attempts of the claim", next.Attempts, 1)
 			in := intentOf(next)
 			in.Ref += "-a2"
-			w.ok(w.only(w.Store.Intend(w.ctx, []sluice.Intent{in})))
+			w.ok(w.only(engine.Given(w.Store).RecordIntent(w.ctx, []engine.Intent{in})))
 			equal(w, "ref of the next run", w.job(c.ID).Ref, in.Ref)
 		}},
 		{"R-309", "A claim of which the engine knows no run goes back to its place by settlement: that counts a recovery and no attempt, whether its lease ran out or not, and only once. A dispatched job does not.", "I-5, I-16, D-21, D-51", func(w *world) {
@@ -341,7 +343,7 @@ func runRules() []Rule {
 			c := w.intended()
 			failed := w.intended()
 			poison := by(sluice.EventBury, c)
-			poison.Poison, poison.Error, poison.Reason = true, sluice.PoisonError(5), "recoveries spent"
+			poison.Poison, poison.Error, poison.Reason = true, storing.PoisonError(5), "recoveries spent"
 			errs, err := w.Store.Settle(w.ctx, []sluice.Settlement{poison, by(sluice.EventBury, failed)})
 			w.ok(err)
 			w.ok(errors.Join(errs...))
@@ -366,7 +368,7 @@ func runRules() []Rule {
 				w.is(w.settle(by(sluice.EventComplete, c)), sluice.ErrLost)
 				w.is(w.intend(c), sluice.ErrLost)
 			}
-			equal(w, "listed", len(w.dispatches(sluice.DispatchFilter{})), 0)
+			equal(w, "listed", len(w.dispatches(engine.DispatchFilter{})), 0)
 		}},
 		{"R-312", "Of an uncertain job it stays known which run it may have, and nobody follows it; a new life has neither ref nor engine.", "I-16, I-17", func(w *world) {
 			for _, began := range []bool{false, true} {
@@ -378,7 +380,7 @@ func runRules() []Rule {
 				j := w.inState(c.ID, sluice.StateUncertain)
 				equal(w, "ref", j.Ref, refOf(c))
 				equal(w, "engine", j.Engine, engineName)
-				equal(w, "listed", len(w.dispatches(sluice.DispatchFilter{})), 0)
+				equal(w, "listed", len(w.dispatches(engine.DispatchFilter{})), 0)
 				w.ok(w.only(w.Store.Requeue(w.ctx, []sluice.ID{c.ID}, person("the bank says no"))))
 				j = w.inState(c.ID, sluice.StateQueued)
 				w.blank(j)

@@ -5,28 +5,30 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // refOf names a run as the rules do.
 func refOf(c *sluice.Claim) string { return "payments-" + c.ID.String() }
 
-func intentOf(c *sluice.Claim) sluice.Intent {
-	return sluice.Intent{ID: c.ID, Token: c.Token, Ref: refOf(c), Engine: engineName, Lease: time.Minute}
+func intentOf(c *sluice.Claim) engine.Intent {
+	return engine.Intent{ID: c.ID, Token: c.Token, Ref: refOf(c), Engine: engineName, Lease: time.Minute}
 }
 
 // intend notes the run of one claim and gives the item's error.
 func (w *world) intend(c *sluice.Claim) error {
 	w.Helper()
-	return w.only(w.Store.Intend(w.ctx, []sluice.Intent{intentOf(c)}))
+	return w.only(engine.Given(w.Store).RecordIntent(w.ctx, []engine.Intent{intentOf(c)}))
 }
 
 // intendAll notes the runs of claims and counts those that were noted; the others must be lost.
 func (w *world) intendAll(store sluice.Store, claims []*sluice.Claim) (noted int) {
-	var intents []sluice.Intent
+	var intents []engine.Intent
 	for _, c := range claims {
 		intents = append(intents, intentOf(c))
 	}
-	errs, err := store.Intend(w.ctx, intents)
+	errs, err := engine.Given(store).RecordIntent(w.ctx, intents)
 	if err != nil {
 		w.Errorf("intend: %v", err)
 		return 0
@@ -59,12 +61,12 @@ func (w *world) dispatched(ref string) *sluice.Claim {
 }
 
 // dispatches lists ids, of the usual queue if the filter names none.
-func (w *world) dispatches(filter sluice.DispatchFilter) []sluice.ID {
+func (w *world) dispatches(filter engine.DispatchFilter) []sluice.ID {
 	w.Helper()
 	if filter.Queue == "" {
 		filter.Queue = queue
 	}
-	found, err := w.Store.Dispatches(w.ctx, filter)
+	found, err := engine.Given(w.Store).Dispatches(w.ctx, filter)
 	w.ok(err)
 	var ids []sluice.ID
 	for _, c := range found {
@@ -76,7 +78,7 @@ func (w *world) dispatches(filter sluice.DispatchFilter) []sluice.ID {
 // dispatchOf gives the one listed dispatch of a job.
 func (w *world) dispatchOf(id sluice.ID) *sluice.Claim {
 	w.Helper()
-	found, err := w.Other.Dispatches(w.ctx, sluice.DispatchFilter{Queue: queue, IDs: []sluice.ID{id}})
+	found, err := engine.Given(w.Other).Dispatches(w.ctx, engine.DispatchFilter{Queue: queue, IDs: []sluice.ID{id}})
 	w.ok(err)
 	equal(w, "dispatches", len(found), 1)
 	return found[0]
@@ -125,7 +127,7 @@ func (w *world) toldLost(id sluice.ID) sluice.AuditEntry {
 	w.Helper()
 	var last sluice.AuditEntry
 	for _, e := range w.audit(id) {
-		if e.Event == sluice.EventLost {
+		if e.Event == audit.EventLost {
 			last = e
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/health"
 )
 
@@ -165,7 +166,7 @@ func (f *followWorld) columns() {
 
 func (f *followWorld) intend(claim *sluice.Claim, ref string) {
 	f.Helper()
-	errs, err := f.Store.Intend(f.ctx, []sluice.Intent{{ID: claim.ID, Token: claim.Token, Engine: "temporal", Ref: ref, Lease: minute}})
+	errs, err := engine.Given(f.Store).RecordIntent(f.ctx, []engine.Intent{{ID: claim.ID, Token: claim.Token, Engine: "temporal", Ref: ref, Lease: minute}})
 	if err != nil || errs[0] != nil {
 		f.Fatalf("intend: %v, %v", err, errs)
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/internal/storing"
 )
 
 func leaseRules() []Rule {
@@ -112,7 +114,7 @@ func leaseRules() []Rule {
 			j := w.inState(id, sluice.StateDead)
 			equal(w, "recoveries", j.Recoveries, 2)
 			equal(w, "attempts", j.Attempts, 0)
-			equal(w, "error", j.Error, sluice.PoisonError(2))
+			equal(w, "error", j.Error, storing.PoisonError(2))
 			w.told(id, sluice.EventBury)
 		}},
 		{"R-45", "Recover takes no more than its limit, and only from its queue.", "D-36", func(w *world) {
@@ -162,7 +164,7 @@ func leaseRules() []Rule {
 			c := w.claimOne()
 			w.ok(w.Store.SaveCheckpoint(w.ctx, id, c.Token, []byte(`{"uploaded":true}`)))
 			w.is(w.Store.SaveCheckpoint(w.ctx, id, sluice.NewToken(), []byte(`{}`)), sluice.ErrLost)
-			w.told(id, sluice.EventLost)
+			w.told(id, audit.EventLost)
 			w.done(by(sluice.EventRetry, c))
 			c = w.claimOne()
 			equal(w, "after a retry", string(c.Checkpoint), `{"uploaded":true}`)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 func lookRules() []Rule {
@@ -159,11 +160,11 @@ func lookRules() []Rule {
 				ids = append(ids, id)
 			}
 			w.save(func(s *sluice.Settings) {})
-			jobs, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectJob, Limit: 3})
+			jobs, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectJob, Limit: 3})
 			w.ok(err)
 			equal(w, "entries", len(jobs), 3)
 			equal(w, "newest first", jobs[0].JobID, ids[4])
-			rest, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectJob, Limit: 3, Before: jobs[2].Seq})
+			rest, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectJob, Limit: 3, Before: jobs[2].Seq})
 			w.ok(err)
 			equal(w, "the rest", len(rest), 2)
 			equal(w, "the oldest", rest[1].JobID, ids[0])

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // intend intends a run of any claim that was ever made.
@@ -17,16 +18,16 @@ func (m *machine) intend(t *rapid.T) {
 	}
 	m.tick()
 	claim := m.pickClaim(t)
-	in := sluice.Intent{
+	in := engine.Intent{
 		ID: claim.id, Token: claim.token, Ref: rapid.SampledFrom([]string{"first", "first", "second"}).Draw(t, "ref"),
 		Engine: rapid.SampledFrom([]string{"temporal", "temporal", "local"}).Draw(t, "engine"), Lease: 150 * time.Second,
 	}
-	errs, err := m.store(t).Intend(m.ctx, []sluice.Intent{in})
+	errs, err := engine.Given(m.store(t)).RecordIntent(m.ctx, []engine.Intent{in})
 	m.must(err)
 	m.agreeOn("intend", errs[0], m.modelIntend(in))
 }
 
-func (m *machine) modelIntend(in sluice.Intent) error {
+func (m *machine) modelIntend(in engine.Intent) error {
 	job := m.jobs[in.ID]
 	switch {
 	case job.token != in.Token || job.state != sluice.StateClaimed:
@@ -41,11 +42,11 @@ func (m *machine) modelIntend(in sluice.Intent) error {
 // dispatches lists runs that are intended or under way.
 func (m *machine) dispatches(t *rapid.T) {
 	m.tick()
-	filter := sluice.DispatchFilter{Queue: m.queue, Overdue: rapid.Bool().Draw(t, "overdue"), Limit: rapid.IntRange(1, 4).Draw(t, "limit")}
+	filter := engine.DispatchFilter{Queue: m.queue, Overdue: rapid.Bool().Draw(t, "overdue"), Limit: rapid.IntRange(1, 4).Draw(t, "limit")}
 	if len(m.order) > 0 && rapid.Bool().Draw(t, "go on behind one") {
 		filter.After, _ = m.pickJob(t)
 	}
-	found, err := m.store(t).Dispatches(m.ctx, filter)
+	found, err := engine.Given(m.store(t)).Dispatches(m.ctx, filter)
 	m.must(err)
 	var got, want []sluice.ID
 	for _, c := range found {
@@ -110,7 +111,7 @@ func (m *machine) forget(t *rapid.T) {
 	m.tick()
 	i := rapid.IntRange(0, len(m.strays)-1).Draw(t, "run")
 	run := m.strays[i]
-	m.must(m.store(t).ForgetStrayRuns(m.ctx, []sluice.StrayRun{{JobID: run.job, Ref: run.ref}}))
+	m.must(engine.Given(m.store(t)).ForgetOrphanRuns(m.ctx, []engine.OrphanRun{{JobID: run.job, Ref: run.ref}}))
 	m.strays = slices.Delete(m.strays, i, i+1)
 	if m.jobs[run.job].blockedBy == run.job {
 		m.look(run.job)
@@ -134,7 +135,7 @@ func (m *machine) terminate(t *rapid.T) {
 
 // agreeOnStrays makes sure that the store lists the model's stray runs.
 func (m *machine) agreeOnStrays() {
-	runs, err := m.bench.Store.StrayRuns(m.ctx, m.queue, sluice.StrayRun{}, 1000)
+	runs, err := engine.Given(m.bench.Store).OrphanRuns(m.ctx, m.queue, engine.OrphanRun{}, 1000)
 	m.must(err)
 	got := make(map[modelStray]bool, len(runs))
 	for _, run := range runs {

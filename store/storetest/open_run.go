@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 // openRunRules say that a run counts until its engine says that it has ended, whatever has become of its job.
@@ -46,16 +48,16 @@ func openRunRules() []Rule {
 			again := w.claimOne()
 			in := intentOf(again)
 			in.Ref += "-g2"
-			w.ok(w.only(w.Store.Intend(w.ctx, []sluice.Intent{in})))
+			w.ok(w.only(engine.Given(w.Store).RecordIntent(w.ctx, []engine.Intent{in})))
 			w.cancel(person("enough"), c.ID)
 			w.requeued(c.ID, false)
 			w.cancel(person("enough of that"), c.ID)
 			equal(w, "runs", len(w.strays()), 2)
 			w.requeued(c.ID, false)
 			w.claimNone("the second run may be open")
-			w.forget(w.Store, sluice.StrayRun{JobID: c.ID, Ref: refOf(c)})
+			w.forget(w.Store, engine.OrphanRun{JobID: c.ID, Ref: refOf(c)})
 			w.claimNone("the second run may be open: nobody has decided for that one")
-			w.forget(w.Store, sluice.StrayRun{JobID: c.ID, Ref: in.Ref})
+			w.forget(w.Store, engine.OrphanRun{JobID: c.ID, Ref: in.Ref})
 			equal(w, "generation", w.claimOne().Generation, 4)
 		}},
 		{"R-462", "A person may let a job run beside a run that may be open: the requeue does not wait then, the audit tells for which run, and the run stays listed. A requeue that is refused decides nothing.", "I-16, D-26", func(w *world) {
@@ -71,7 +73,7 @@ func openRunRules() []Rule {
 				w.ok(w.only(w.Other.Requeue(w.ctx, []sluice.ID{c.ID}, act)))
 			}
 			told := w.audit(c.ID)[3]
-			equal(w, "told", told.Event, sluice.EventBeside)
+			equal(w, "told", told.Event, audit.EventBeside)
 			equal(w, "by", told.Actor, act.By)
 			equal(w, "reason", told.Reason, act.Reason)
 			var run struct{ Engine, Ref string }
@@ -95,7 +97,7 @@ func openRunRules() []Rule {
 				equal(w, "the next of the order", held.ID, second)
 				third := w.orderedAs("account-1")
 				w.requeued(first, false)
-				end := []func(){func() { w.forget(w.Store, sluice.StrayRun{JobID: first, Ref: refOf(c)}) }, func() { w.done(by(sluice.EventComplete, held)) }}
+				end := []func(){func() { w.forget(w.Store, engine.OrphanRun{JobID: first, Ref: refOf(c)}) }, func() { w.done(by(sluice.EventComplete, held)) }}
 				if !runFirst {
 					slices.Reverse(end)
 				}
@@ -151,7 +153,7 @@ func openRunRules() []Rule {
 					w.ok(w.intend(c))
 					w.cancel(person("enough"), c.ID)
 					if c.Tenant == "globex" {
-						w.forget(w.Store, sluice.StrayRun{JobID: c.ID, Ref: refOf(c)})
+						w.forget(w.Store, engine.OrphanRun{JobID: c.ID, Ref: refOf(c)})
 					}
 				}
 			}
@@ -212,7 +214,7 @@ func openRunRules() []Rule {
 				w.ok(w.only(w.Other.Terminate(w.ctx, []sluice.ID{c.ID}, act)))
 			}
 			w.ok(w.only(w.Store.Terminate(w.ctx, []sluice.ID{c.ID}, person("again"))))
-			told := w.told(c.ID, sluice.EventTerminate)
+			told := w.told(c.ID, audit.EventTerminate)
 			equal(w, "by", told.Actor, act.By)
 			equal(w, "reason", told.Reason, act.Reason)
 			w.ok(w.only(w.Store.Terminate(w.ctx, []sluice.ID{gone.ID}, act)))
@@ -222,7 +224,7 @@ func openRunRules() []Rule {
 				equal(w, "generation", run.Generation, 1)
 			}
 			w.inState(c.ID, sluice.StateCancelled)
-			equal(w, "entries", len(slices.DeleteFunc(w.audit(c.ID), func(e sluice.AuditEntry) bool { return e.Event != sluice.EventTerminate })), 1)
+			equal(w, "entries", len(slices.DeleteFunc(w.audit(c.ID), func(e sluice.AuditEntry) bool { return e.Event != audit.EventTerminate })), 1)
 		}},
 		{"R-469", "What is known of a job's turn names the runs of it that may be open.", "D-29", func(w *world) {
 			c := w.dispatched("")
@@ -247,9 +249,9 @@ func (w *world) requeued(id sluice.ID, beside bool) {
 }
 
 // forget says that a stray run has ended.
-func (w *world) forget(store sluice.Store, run sluice.StrayRun) {
+func (w *world) forget(store sluice.Store, run engine.OrphanRun) {
 	w.Helper()
-	w.ok(store.ForgetStrayRuns(w.ctx, []sluice.StrayRun{run}))
+	w.ok(engine.Given(store).ForgetOrphanRuns(w.ctx, []engine.OrphanRun{run}))
 }
 
 // orderedAs adds a job with an order key.

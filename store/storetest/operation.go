@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -243,7 +244,7 @@ func (w *world) begin(op operation.Operation) operation.Operation {
 // operations lists what the audit tells of an operation.
 func (w *world) operations(id sluice.ID) []sluice.AuditEntry {
 	w.Helper()
-	told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectOperation, Name: id.String(), Limit: 100})
+	told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectOperation, Name: id.String(), Limit: 100})
 	w.ok(err)
 	return told
 }

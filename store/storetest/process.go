@@ -10,20 +10,21 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/internal/verbtest"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 func processRules() []Rule {
 	return []Rule{
 		{"R-110", "A holder that beats is listed with what it said, with its conditions and whether it counts, until it leaves or has been silent for an hour.", "C-21", func(w *world) {
-			h := sluice.Holder{ID: holder(1), Role: "worker", Queues: []string{"a", "b"}, Slots: 8, Busy: 3, Version: "v1"}
-			w.ok(w.Store.Beat(w.ctx, h))
-			w.ok(w.Store.Beat(w.ctx, sluice.Holder{ID: holder(2), Role: "upkeep"}))
-			h.Busy, h.Conditions = 4, []sluice.Condition{
-				{Kind: sluice.ConditionEngineAway, Queue: "a", Engine: "eu", Since: time.Unix(1_800_000_000, 0).UTC(), Text: `no route: "eu"`, Mend: "sluice engine check a"},
-				{Kind: sluice.ConditionNoPollers, Queue: "b", Text: "nobody\x00 polls"},
+			h := presence.Holder{ID: holder(1), Role: "worker", Queues: []string{"a", "b"}, Slots: 8, Busy: 3, Version: "v1"}
+			w.ok(presence.Given(w.Store).Heartbeat(w.ctx, h))
+			w.ok(presence.Given(w.Store).Heartbeat(w.ctx, presence.Holder{ID: holder(2), Role: "upkeep"}))
+			h.Busy, h.Conditions = 4, []presence.Condition{
+				{Kind: presence.ConditionEngineAway, Queue: "a", Engine: "eu", Since: time.Unix(1_800_000_000, 0).UTC(), Text: `no route: "eu"`, Mend: "sluice engine check a"},
+				{Kind: presence.ConditionNoPollers, Queue: "b", Text: "nobody\x00 polls"},
 			}
-			w.ok(w.Store.Beat(w.ctx, h))
-			holders, err := w.Other.Holders(w.ctx)
+			w.ok(presence.Given(w.Store).Heartbeat(w.ctx, h))
+			holders, err := presence.Given(w.Other).Holders(w.ctx)
 			w.ok(err)
 			equal(w, "holders", len(holders), 2)
 			got := holders[0]
@@ -37,17 +38,17 @@ func processRules() []Rule {
 			equal(w, "the first", got.Conditions[0], h.Conditions[0])
 			equal(w, "the second", got.Conditions[1].Kind, h.Conditions[1].Kind)
 			h.Conditions = nil
-			w.ok(w.Store.Beat(w.ctx, h))
-			holders, err = w.Other.Holders(w.ctx)
+			w.ok(presence.Given(w.Store).Heartbeat(w.ctx, h))
+			holders, err = presence.Given(w.Other).Holders(w.ctx)
 			w.ok(err)
 			equal(w, "conditions that are over", len(holders[0].Conditions), 0)
 			w.near("seen", got.Seen, w.Now())
-			w.ok(w.Store.Leave(w.ctx, holder(2)))
-			holders, err = w.Store.Holders(w.ctx)
+			w.ok(presence.Given(w.Store).Deregister(w.ctx, holder(2)))
+			holders, err = presence.Given(w.Store).Holders(w.ctx)
 			w.ok(err)
 			equal(w, "after one left", len(holders), 1)
 			w.Advance(61 * time.Minute)
-			holders, err = w.Store.Holders(w.ctx)
+			holders, err = presence.Given(w.Store).Holders(w.ctx)
 			w.ok(err)
 			equal(w, "after an hour", len(holders), 0)
 		}},
@@ -74,7 +75,7 @@ func processRules() []Rule {
 			w.Advance(leadLease * 3 / 4)
 			equal(w, "another while the lease was renewed, with its own that was not", leads(w, w.Other, 2, "upkeep", "follow b"), "follow b")
 			equal(w, "a third", leads(w, w.Other, 3, "upkeep", "follow a", "follow b"), "")
-			w.ok(w.Store.Leave(w.ctx, holder(1)))
+			w.ok(presence.Given(w.Store).Deregister(w.ctx, holder(1)))
 			equal(w, "a third after the first left", leads(w, w.Other, 3, "upkeep", "follow b"), "upkeep")
 			w.Advance(leadLease + time.Second)
 			equal(w, "after the lease has passed", leads(w, w.Store, 1, "upkeep", "follow b"), "upkeep follow b")
@@ -88,7 +89,7 @@ func processRules() []Rule {
 			w.Advance(leadLease * 3 / 4)
 			leads(w, w.Store, 1, "upkeep")
 			w.Advance(leadLease / 2)
-			all, err := w.Other.Leads(w.ctx)
+			all, err := presence.Given(w.Other).Leaders(w.ctx)
 			w.ok(err)
 			equal(w, "leads", len(all), 2)
 			equal(w, "first", all[0].Task+" by "+all[0].Holder, "follow a by "+holder(2))
@@ -137,7 +138,7 @@ const leadLease = 10 * time.Minute
 // leads asks for the lead of tasks, and gives those that were given.
 func leads(w *world, store sluice.Store, n int, tasks ...string) string {
 	w.Helper()
-	got, err := store.Lead(w.ctx, holder(n), tasks, leadLease)
+	got, err := presence.Given(store).Elect(w.ctx, holder(n), tasks, leadLease)
 	w.ok(err)
 	var inOrder []string
 	for _, task := range tasks {

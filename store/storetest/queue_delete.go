@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/operation"
 	"github.com/sluice-queue/sluice/search"
 )
@@ -47,9 +48,9 @@ func queueDeleteRules() []Rule {
 			queues, err := w.Other.Queues(w.ctx, sluice.QueueFilter{})
 			w.ok(err)
 			equal(w, "queues", len(queues), 0)
-			told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: queue, Limit: 1})
+			told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: queue, Limit: 1})
 			w.ok(err)
-			equal(w, "event", told[0].Event, sluice.EventDelete)
+			equal(w, "event", told[0].Event, audit.EventDelete)
 			equal(w, "reason", told[0].Reason, "no longer used")
 			_, err = w.Store.SaveQueue(w.ctx, q, person("test"))
 			w.is(err, sluice.ErrConflict)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 func queuePolicyRules() []Rule {
@@ -35,7 +36,7 @@ func queuePolicyRules() []Rule {
 			saved, err = w.Other.SaveQueuePolicy(w.ctx, saved, person("again"))
 			w.ok(err)
 			equal(w, "version", saved.Version, 2)
-			told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectPolicy, Name: "queues", Limit: 10})
+			told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectPolicy, Name: "queues", Limit: 10})
 			w.ok(err)
 			equal(w, "entries", len(told), 2)
 			equal(w, "reason", told[0].Reason, "again")
@@ -129,7 +130,7 @@ func queuePolicyRules() []Rule {
 				equal(w, "changed by", q.ChangedBy, "ada")
 				equal(w, "untold", q.Untold(), false)
 				w.near("changed at", q.ChangedAt, w.Now())
-				told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: q.Name, Limit: 10})
+				told, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: q.Name, Limit: 10})
 				w.ok(err)
 				equal(w, "entries", len(told), 1)
 				equal(w, "reason", told[0].Reason, "first job")

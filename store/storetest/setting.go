@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -65,7 +66,7 @@ func settingRules() []Rule {
 		{"R-82", "Each change of a queue, tenant or tier is told with who, why, before and after.", "I-4", func(w *world) {
 			w.save(func(s *sluice.Settings) { s.MaxAttempts = 4 })
 			w.save(func(s *sluice.Settings) { s.MaxAttempts = 5 })
-			entries, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: queue, Limit: 10})
+			entries, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: queue, Limit: 10})
 			w.ok(err)
 			equal(w, "entries", len(entries), 2)
 			before, after := sluice.DefaultSettings(), sluice.DefaultSettings()

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 func settleRules() []Rule {
@@ -91,7 +93,7 @@ func settleRules() []Rule {
 			now := w.claimOne()
 			for _, event := range []sluice.Event{sluice.EventComplete, sluice.EventBury, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventDispatch, sluice.EventDoubt} {
 				w.is(w.settle(by(event, old)), sluice.ErrLost)
-				equal(w, "refused", w.told(id, sluice.EventLost).Reason, "refused: "+string(event))
+				equal(w, "refused", w.told(id, audit.EventLost).Reason, "refused: "+string(event))
 			}
 			j := w.inState(id, sluice.StateClaimed)
 			equal(w, "attempts", j.Attempts, 0)
@@ -276,7 +278,7 @@ func (w *world) zeroTokenMoves(id sluice.ID, want sluice.State) {
 		refused("renew", err)
 	}
 	refused("checkpoint", w.Store.SaveCheckpoint(w.ctx, id, sluice.Token{}, []byte(`1`)))
-	errs, err := w.Store.Intend(w.ctx, []sluice.Intent{{ID: id, Ref: "run", Engine: "engine", Lease: time.Hour}})
+	errs, err := engine.Given(w.Store).RecordIntent(w.ctx, []engine.Intent{{ID: id, Ref: "run", Engine: "engine", Lease: time.Hour}})
 	refused("intend", w.only(errs, err))
 	equal(w, "checkpoint", string(w.inState(id, want).Checkpoint), "")
 }

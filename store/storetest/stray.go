@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/engine"
 )
 
 func strayRules() []Rule {
@@ -44,7 +46,7 @@ func strayRules() []Rule {
 			w.done(bury)
 			runs = w.strays()
 			equal(w, "runs, one of a job that was buried as poison", len(runs), 3)
-			equal(w, "of another queue", len(w.straysOf("invoices", sluice.StrayRun{}, 10)), 0)
+			equal(w, "of another queue", len(w.straysOf("invoices", engine.OrphanRun{}, 10)), 0)
 		}},
 		{"R-316", "Stray runs are listed page by page, each once, the first that was cancelled first.", "I-20", func(w *world) {
 			var want []sluice.ID
@@ -57,7 +59,7 @@ func strayRules() []Rule {
 			}
 			for _, limit := range []int{1, 2, 3, 9, 100} {
 				var got []sluice.ID
-				after := sluice.StrayRun{}
+				after := engine.OrphanRun{}
 				for range 10 {
 					for _, run := range w.straysOf(queue, after, limit) {
 						got, after = append(got, run.JobID), run
@@ -83,14 +85,14 @@ func strayRules() []Rule {
 			next := w.claimOne()
 			in := intentOf(next)
 			in.Ref += "-g2"
-			w.ok(w.only(w.Store.Intend(w.ctx, []sluice.Intent{in})))
+			w.ok(w.only(engine.Given(w.Store).RecordIntent(w.ctx, []engine.Intent{in})))
 			w.cancel(person("enough again"), first.ID)
 			equal(w, "runs, two of one job", len(w.strays()), 3)
-			forget := []sluice.StrayRun{{JobID: first.ID, Ref: refOf(first)}, {JobID: second.ID, Ref: "another"}, {JobID: sluice.NewID(), Ref: "x"}}
+			forget := []engine.OrphanRun{{JobID: first.ID, Ref: refOf(first)}, {JobID: second.ID, Ref: "another"}, {JobID: sluice.NewID(), Ref: "x"}}
 			for range 2 {
-				w.ok(w.Other.ForgetStrayRuns(w.ctx, forget))
+				w.ok(engine.Given(w.Other).ForgetOrphanRuns(w.ctx, forget))
 			}
-			w.ok(w.Store.ForgetStrayRuns(w.ctx, nil))
+			w.ok(engine.Given(w.Store).ForgetOrphanRuns(w.ctx, nil))
 			left := make(map[string]bool)
 			for _, run := range w.strays() {
 				left[run.Ref] = true
@@ -108,8 +110,8 @@ func noteRules() []Rule {
 			w.save(func(*sluice.Settings) {})
 			id := w.add(sluice.EnqueueOptions{})
 			entries := []sluice.AuditEntry{
-				{Object: sluice.ObjectQueue, Name: queue, Event: sluice.EventBatch, Actor: holder(1), After: json.RawMessage(`{"claimed":3}`), At: w.Now().Add(-time.Hour), Seq: 1},
-				{Object: sluice.ObjectJob, Name: queue, JobID: id, Generation: 2, Event: "looked at", Actor: "ada", Reason: "it is late", Before: json.RawMessage(`[1]`), ActID: sluice.NewID()},
+				{Object: audit.ObjectQueue, Name: queue, Event: audit.EventBatch, Actor: holder(1), After: json.RawMessage(`{"claimed":3}`), At: w.Now().Add(-time.Hour), Seq: 1},
+				{Object: audit.ObjectJob, Name: queue, JobID: id, Generation: 2, Event: "looked at", Actor: "ada", Reason: "it is late", Before: json.RawMessage(`[1]`), ActID: sluice.NewID()},
 			}
 			for n := range 2 { // what is sent twice is there twice
 				w.ok(w.Store.Note(w.ctx, entries))
@@ -133,7 +135,7 @@ func noteRules() []Rule {
 			w.ok(w.Store.Note(w.ctx, nil))
 		}},
 		{"R-319", "An entry that tells of a move, or of nothing, cannot be noted, nor those that are sent with it.", "I-8", func(w *world) {
-			good := sluice.AuditEntry{Object: sluice.ObjectQueue, Name: queue, Event: sluice.EventBatch, Actor: holder(1)}
+			good := sluice.AuditEntry{Object: audit.ObjectQueue, Name: queue, Event: audit.EventBatch, Actor: holder(1)}
 			move, states, nothing, nobody := good, good, good, good
 			move.Event, states.To, nothing.Event, nobody.Object = sluice.EventCancel, sluice.StateDead, "", ""
 			for _, bad := range []sluice.AuditEntry{move, states, nothing, nobody} {
@@ -145,16 +147,16 @@ func noteRules() []Rule {
 }
 
 // straysOf is a page of the stray runs of a queue.
-func (w *world) straysOf(of string, after sluice.StrayRun, limit int) []sluice.StrayRun {
+func (w *world) straysOf(of string, after engine.OrphanRun, limit int) []engine.OrphanRun {
 	w.Helper()
-	runs, err := w.Other.StrayRuns(w.ctx, of, after, limit)
+	runs, err := engine.Given(w.Other).OrphanRuns(w.ctx, of, after, limit)
 	w.ok(err)
 	return runs
 }
 
-func (w *world) strays() []sluice.StrayRun {
+func (w *world) strays() []engine.OrphanRun {
 	w.Helper()
-	return w.straysOf(queue, sluice.StrayRun{}, 100)
+	return w.straysOf(queue, engine.OrphanRun{}, 100)
 }
 
 // cancel cancels jobs, all of them.
@@ -171,7 +173,7 @@ func squeezed(text json.RawMessage) string { return strings.ReplaceAll(string(te
 // batches lists what the audit tells of batches.
 func (w *world) batches() []sluice.AuditEntry {
 	w.Helper()
-	all, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectQueue, Name: queue, Limit: 100})
+	all, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectQueue, Name: queue, Limit: 100})
 	w.ok(err)
-	return slices.DeleteFunc(all, func(e sluice.AuditEntry) bool { return e.Event != sluice.EventBatch })
+	return slices.DeleteFunc(all, func(e sluice.AuditEntry) bool { return e.Event != audit.EventBatch })
 }

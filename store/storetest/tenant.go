@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/explain"
 	"github.com/sluice-queue/sluice/tenancy"
 )
@@ -111,12 +112,12 @@ func capacityRules() []Rule {
 			w.limit(tenancy.Limits{Tier: "PRO", Capacity: new(3)})
 			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(2)})
 			equal(w, "by the tenant", w.claimAll()["acme"], 2)
-			w.ok(tenancy.Given(w.Store).Delete(w.ctx, sluice.ObjectTenant, "acme", person("gone")))
-			w.is(tenancy.Given(w.Store).Delete(w.ctx, sluice.ObjectTenant, "acme", person("gone")), sluice.ErrNotFound)
+			w.ok(tenancy.Given(w.Store).Delete(w.ctx, audit.ObjectTenant, "acme", person("gone")))
+			w.is(tenancy.Given(w.Store).Delete(w.ctx, audit.ObjectTenant, "acme", person("gone")), sluice.ErrNotFound)
 			equal(w, "by the queue", w.claimAll()["acme"], 0)
 			w.tier("acme", "PRO")
 			equal(w, "by the tier", w.claimAll()["acme"], 1)
-			w.ok(tenancy.Given(w.Store).Delete(w.ctx, sluice.ObjectTier, "PRO", person("gone")))
+			w.ok(tenancy.Given(w.Store).Delete(w.ctx, audit.ObjectTier, "PRO", person("gone")))
 			w.save(func(s *sluice.Settings) { s.TenantCapacity = 5 })
 			equal(w, "by the queue, without its tier", w.claimAll()["acme"], 2)
 		}},
@@ -323,7 +324,7 @@ func lineRules() []Rule {
 			equal(w, "what says nothing", stored[1].Capacity == nil, true)
 			w.near("until", stored[1].Until, w.Now().Add(time.Hour))
 			w.limit(tenancy.Limits{Tenant: "acme", Capacity: new(5)})
-			entries, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectTenant, Name: "acme", Limit: 10})
+			entries, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectTenant, Name: "acme", Limit: 10})
 			w.ok(err)
 			equal(w, "audit lines", len(entries), 3)
 			equal(w, "before", string(entries[0].Before) != "" && string(entries[0].After) != "", true)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -130,7 +131,7 @@ func (w *world) workUntilDone(n, jobs int) {
 // its capacity.
 func (w *world) keptCapacity(capacity map[string]int) {
 	w.Helper()
-	entries, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: sluice.ObjectJob, Name: queue, Limit: 10_000})
+	entries, err := w.Store.Audit(w.ctx, sluice.AuditFilter{Object: audit.ObjectJob, Name: queue, Limit: 10_000})
 	w.ok(err)
 	tenants, held := make(map[sluice.ID]string), make(map[string]int)
 	claims := 0

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 // TooOld looks at holders as a newer program does once it has migrated the database, while one ran that knows the steps before
@@ -19,18 +20,18 @@ func TooOld(t *testing.T, store sluice.Store, tables, moment string, change func
 	}
 	said := func(id string) (out string) {
 		t.Helper()
-		holders, err := sluice.NewClient(store, sluice.ClientOptions{}).Holders(t.Context())
+		holders, err := presence.Holders(t.Context(), store)
 		must(err)
 		for _, h := range holders {
 			if h.ID == id {
-				out = h.Trouble()
+				out = h.Summary()
 			}
 		}
 		return out
 	}
 	beat := func(id string) {
 		t.Helper()
-		must(store.Beat(t.Context(), sluice.Holder{ID: id, Role: sluice.RoleWorker, Queues: []string{"mail"}}))
+		must(presence.Given(store).Heartbeat(t.Context(), presence.Holder{ID: id, Role: presence.RoleWorker, Queues: []string{"mail"}}))
 	}
 	applied := "update " + tables + "migration set applied_at = (select started from " + tables + "holder) "
 	newest := " where version = (select max(version) from " + tables + "migration)"

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/audit"
 	"github.com/sluice-queue/sluice/tenancy"
 )
 
@@ -118,7 +119,7 @@ func (m *turnsMachine) delete(tenant string) {
 	if _, stored := m.tiers[tenant]; !stored {
 		m.putIntoTier(tenant, "")
 	}
-	m.must(tenancy.Given(m.bench.Store).Delete(m.ctx, sluice.ObjectTenant, tenant, m.act()))
+	m.must(tenancy.Given(m.bench.Store).Delete(m.ctx, audit.ObjectTenant, tenant, m.act()))
 	delete(m.tiers, tenant)
 	for key := range m.limits {
 		if key.tenant == tenant {
@@ -134,7 +135,7 @@ func (m *turnsMachine) forgetAll() {
 		m.delete(tenant)
 	}
 	for _, tier := range m.tierNames {
-		m.must(tenancy.Given(m.bench.Store).Delete(m.ctx, sluice.ObjectTier, tier, m.act()))
+		m.must(tenancy.Given(m.bench.Store).Delete(m.ctx, audit.ObjectTier, tier, m.act()))
 	}
 	clear(m.tiers)
 	clear(m.limits)

@@ -16,9 +16,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/ingredients/kitchen"
 	"github.com/sluice-queue/sluice/apps/ingredients/languages"
+	"github.com/sluice-queue/sluice/presence"
 )
 
 //go:embed sql/retry.sql
@@ -85,7 +85,7 @@ func retry(ctx context.Context, k *kitchen.Kitchen, queue string, options Option
 			_, err := fmt.Fprintf(options.Out, "%s: %d dead would be tried again\n", queue, len(ids))
 			return err
 		}
-		if _, err := tx.Exec(ctx, reopenSQL, ids, options.Reason, "nightly "+sluice.NewHolderID()); err != nil {
+		if _, err := tx.Exec(ctx, reopenSQL, ids, options.Reason, "nightly "+presence.NewID()); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(options.Out, "%s: %d dead are tried again: %s\n", queue, len(ids), options.Reason)

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/payments/domain"
 	"github.com/sluice-queue/sluice/apps/payments/invoice"
 	"github.com/sluice-queue/sluice/apps/payments/payment"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 // Whoever moves the jobs, and whenever a process is killed, no payment and no invoice says something else than its job.
@@ -82,7 +83,7 @@ func (d *desk) missing() string {
 	for _, queue := range []string{payment.Queue, invoice.Queue} {
 		unseen, err := apptest.Unseen(d.Context(), d.books.Client, queue,
 			sluice.EventDispatch, sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury,
-			sluice.EventCancel, sluice.EventDoubt, sluice.EventRequeue, sluice.EventUndo, sluice.EventBeside, sluice.EventTerminate, sluice.EventPrune)
+			sluice.EventCancel, sluice.EventDoubt, sluice.EventRequeue, sluice.EventUndo, audit.EventBeside, audit.EventTerminate, audit.EventPrune)
 		if err != nil {
 			d.Fatal(err)
 		}

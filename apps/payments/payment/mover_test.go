@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/payments/invoice"
 	"github.com/sluice-queue/sluice/apps/payments/payment"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/upkeep"
 	"github.com/sluice-queue/sluice/worker"
@@ -43,7 +44,7 @@ func newMover(ctx context.Context, b *books.Books) *mover {
 			return nil, execute(ctx, d, run.Input)
 		}, worker.QueueOptions{})
 	}
-	engines := map[string]sluice.Engine{"temporal": m.engine}
+	engines := map[string]engine.Engine{"temporal": m.engine}
 	m.dispatcher = dispatcher.New(b.Store, dispatcher.Options{Engines: engines, Logger: quiet})
 	m.upkeep = upkeep.New(b.Store, upkeep.Options{Engines: engines, Logger: quiet})
 	return m

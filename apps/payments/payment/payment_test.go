@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/payments/books"
 	"github.com/sluice-queue/sluice/apps/payments/domain"
 	"github.com/sluice-queue/sluice/apps/payments/payment"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/internal/pgtest"
 )
 
@@ -166,7 +167,7 @@ func TestPhaseAStoresPaymentsWithTheirJobs(t *testing.T) {
 		if job == nil || d.status("p1") != "SCHEDULED" {
 			d.Fatalf("status %q, job %v", d.status("p1"), job)
 		}
-		if ref := sluice.RefOf(*job, d.domain.Preset); ref != "exec-payment-p1" || !job.DueAt.Equal(due) || job.Tenant != "ada" {
+		if ref := engine.RefOf(*job, d.domain.Preset); ref != "exec-payment-p1" || !job.DueAt.Equal(due) || job.Tenant != "ada" {
 			d.Errorf("ref %s, due %s, tenant %s", ref, job.DueAt, job.Tenant)
 		}
 		var got payment.Context

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/payments/payment"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/local"
 	"github.com/sluice-queue/sluice/worker"
 )
@@ -42,7 +43,7 @@ type started struct {
 	delays []time.Duration
 }
 
-func (s *started) Start(ctx context.Context, target sluice.RunTarget, runs []sluice.Run) []error {
+func (s *started) Start(ctx context.Context, target engine.Target, runs []engine.Run) []error {
 	s.mu.Lock()
 	for _, run := range runs {
 		s.delays = append(s.delays, run.Delay)
@@ -63,15 +64,15 @@ func TestRunsOfAWaveAreSpreadOverTheJitter(t *testing.T) {
 		}
 		d.init(wave...)
 		quiet := slog.New(slog.DiscardHandler)
-		engine := &started{Engine: local.New(d.books.Store, local.Options{Worker: worker.Options{Logger: quiet}})}
-		options := dispatcher.Options{Engines: map[string]sluice.Engine{"temporal": engine}, Logger: quiet}
+		runner := &started{Engine: local.New(d.books.Store, local.Options{Worker: worker.Options{Logger: quiet}})}
+		options := dispatcher.Options{Engines: map[string]engine.Engine{"temporal": runner}, Logger: quiet}
 		if _, err := dispatcher.New(d.books.Store, options).Once(d.Context(), payment.Queue); err != nil {
 			d.Fatal(err)
 		}
-		if len(engine.delays) != payments {
-			d.Fatalf("%d runs were started", len(engine.delays))
+		if len(runner.delays) != payments {
+			d.Fatalf("%d runs were started", len(runner.delays))
 		}
-		first, last := slices.Min(engine.delays), slices.Max(engine.delays)
+		first, last := slices.Min(runner.delays), slices.Max(runner.delays)
 		if first < 0 || last > d.domain.Preset.Jitter || last-first < d.domain.Preset.Jitter/4 {
 			d.Errorf("the runs wait from %s to %s; the jitter is %s", first, last, d.domain.Preset.Jitter)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/payments/invoice"
 	"github.com/sluice-queue/sluice/apps/payments/payment"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/upkeep"
 )
@@ -87,8 +88,8 @@ func Open(ctx context.Context, options Options) (*Service, error) {
 	return s, nil
 }
 
-func (s *Service) engines() map[string]sluice.Engine {
-	return map[string]sluice.Engine{engineName: s.monitor.Engine(s.engine, engineName)}
+func (s *Service) engines() map[string]engine.Engine {
+	return map[string]engine.Engine{engineName: s.monitor.Engine(s.engine, engineName)}
 }
 
 // prepare makes the tables and the queues of the domains. A queue that is there keeps the settings that it has.

@@ -17,7 +17,8 @@ import (
 
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/dispatcher"
-	engine "github.com/sluice-queue/sluice/engine/temporal"
+	"github.com/sluice-queue/sluice/engine"
+	adapter "github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/observe"
 	"github.com/sluice-queue/sluice/store/memory"
 	"github.com/sluice-queue/sluice/trace"
@@ -42,7 +43,7 @@ func named(t *testing.T, spans *tracetest.InMemoryExporter, name string) tracete
 }
 
 // onTemporal runs a workflow worker, with the interceptor that Temporal has for OpenTelemetry, and gives an engine.
-func onTemporal(t *testing.T, by *sdktrace.TracerProvider) *engine.Engine {
+func onTemporal(t *testing.T, by *sdktrace.TracerProvider) *adapter.Engine {
 	t.Helper()
 	tracing, err := opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{Tracer: by.Tracer("workflows")})
 	if err != nil {
@@ -62,7 +63,7 @@ func onTemporal(t *testing.T, by *sdktrace.TracerProvider) *engine.Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Stop)
-	return engine.New(c, engine.Options{})
+	return adapter.New(c, adapter.Options{})
 }
 
 func TestAWorkflowsSpansAreInTheTraceOfWhoEnqueuedItsJob(t *testing.T) {
@@ -86,7 +87,7 @@ func TestAWorkflowsSpansAreInTheTraceOfWhoEnqueuedItsJob(t *testing.T) {
 	}
 
 	observer := trace.New(trace.Options{TracerProvider: dispatches})
-	engines := map[string]sluice.Engine{"temporal": observe.Engine(onTemporal(t, executes), "temporal", observer)}
+	engines := map[string]engine.Engine{"temporal": observe.Engine(onTemporal(t, executes), "temporal", observer)}
 	quiet := slog.New(slog.DiscardHandler)
 	seen := observe.Store(store, observer)
 	if _, err := dispatcher.New(seen, dispatcher.Options{Engines: engines, Logger: quiet}).Once(t.Context(), "pay"); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/workflows/graph"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
+	"github.com/sluice-queue/sluice/audit"
 )
 
 // group is what the audit tells of the noisy workspace, or of the others of a plan.
@@ -91,7 +92,7 @@ func (s *show) check(ctx context.Context, started int) error {
 
 // movesOf reads the whole audit of the queue, the oldest first.
 func movesOf(ctx context.Context, client *sluice.Client) ([]sluice.AuditEntry, error) {
-	filter := sluice.AuditFilter{Object: sluice.ObjectJob, Name: records.Queue, Limit: 10_000}
+	filter := sluice.AuditFilter{Object: audit.ObjectJob, Name: records.Queue, Limit: 10_000}
 	var all []sluice.AuditEntry
 	for {
 		page, err := client.Audit(ctx, filter)

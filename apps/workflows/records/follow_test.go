@@ -12,6 +12,8 @@ import (
 	"github.com/sluice-queue/sluice"
 	"github.com/sluice-queue/sluice/apps/apptest"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
+	"github.com/sluice-queue/sluice/audit"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/store/postgres"
 )
 
@@ -58,7 +60,7 @@ func TestRecordsNeverDisagreeWithTheirJobs(t *testing.T) {
 // events are the moves that the test must have seen.
 var events = []sluice.Event{
 	sluice.EventDispatch, sluice.EventComplete, sluice.EventRetry, sluice.EventRelease, sluice.EventRecover, sluice.EventBury, sluice.EventCancel,
-	sluice.EventRequeue, sluice.EventUndo, sluice.EventBeside, sluice.EventTerminate, sluice.EventPrune,
+	sluice.EventRequeue, sluice.EventUndo, audit.EventBeside, audit.EventTerminate, audit.EventPrune,
 }
 
 func agree(t *testing.T, d *records.Database) {
@@ -205,7 +207,7 @@ func (m *mover) run(c *sluice.Claim) error {
 	if far == 1 {
 		return m.settle(by([]sluice.Event{sluice.EventRetry, sluice.EventRelease}[m.random.IntN(2)]))
 	}
-	if errs, err := m.d.Store.Intend(m.ctx, []sluice.Intent{{ID: c.ID, Token: c.Token, Engine: "temporal", Ref: ref, Lease: time.Minute}}); err != nil || errs[0] != nil {
+	if errs, err := engine.Given(m.d.Store).RecordIntent(m.ctx, []engine.Intent{{ID: c.ID, Token: c.Token, Engine: "temporal", Ref: ref, Lease: time.Minute}}); err != nil || errs[0] != nil {
 		return err // somebody was faster
 	}
 	run := sluice.NewID().String()

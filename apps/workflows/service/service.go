@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-queue/sluice/apps/workflows/interpreter"
 	"github.com/sluice-queue/sluice/apps/workflows/records"
 	"github.com/sluice-queue/sluice/dispatcher"
+	"github.com/sluice-queue/sluice/engine"
 	"github.com/sluice-queue/sluice/engine/temporal"
 	"github.com/sluice-queue/sluice/tenancy"
 	"github.com/sluice-queue/sluice/upkeep"
@@ -101,11 +102,11 @@ func Dial(address string, logger *slog.Logger) (client.Client, error) {
 func (s Service) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var engine sluice.Engine = temporal.New(s.Temporal, temporal.Options{})
+	var runner engine.Engine = temporal.New(s.Temporal, temporal.Options{})
 	if s.Monitor != nil {
-		engine = s.Monitor.Engine(engine, engineName)
+		runner = s.Monitor.Engine(runner, engineName)
 	}
-	engines := map[string]sluice.Engine{engineName: engine}
+	engines := map[string]engine.Engine{engineName: runner}
 	d := dispatcher.New(s.Database.Store, dispatcher.Options{Engines: engines, Logger: s.Logger})
 	u := upkeep.New(s.Database.Store, upkeep.Options{Engines: engines, Logger: s.Logger, Interval: 250 * time.Millisecond})
 	parts := []func(context.Context) error{d.Run, u.Run, s.work}

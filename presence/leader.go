@@ -1,4 +1,4 @@
-package sluice
+package presence
 
 import (
 	"cmp"
@@ -6,42 +6,45 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
 )
 
-// TaskUpkeep is the task of the upkeep that recovers, expires, prunes and looks at alerts.
+// TaskUpkeep is the task of upkeep: recover, expire, prune, evaluate alerts.
 const TaskUpkeep = "upkeep"
 
-// followTask begins the names of the tasks of those that follow runs.
+// followTask begins the names of the tasks that follow runs.
 const followTask = "follow "
 
-// FollowTask names the task of following the runs at an engine, given by the name that queues have for it.
+// FollowTask returns the name of the task that follows the runs at an engine, by its name in the settings of queues.
 func FollowTask(engine string) string { return followTask + engine }
 
-// Lead says who does a task that one process does at a time.
-type Lead struct {
+// Leader is the process that does a task which one process does at a time.
+type Leader struct {
 	// Task is TaskUpkeep, or FollowTask of an engine.
 	Task string `json:"task"`
-	// Holder is the process that leads, or led last, and Since when it began.
+	// Holder is the process that leads or led last. Since is when it began to.
 	Holder string    `json:"holder"`
 	Since  time.Time `json:"since"`
-	// Until is when its lease ends, unless it is renewed; Held says whether it has not ended, by the store's clock.
+	// Until is when the lease ends unless the process renews it. Held says that the lease holds, by the store's clock.
 	Until time.Time `json:"until"`
 	Held  bool      `json:"held"`
 }
 
-// Task is something that a process must lead, so that it is done, and who leads it.
+// Task is a task that one process must lead, and its leader.
 type Task struct {
 	// Name is TaskUpkeep, or FollowTask of Engine.
 	Name   string `json:"name"`
 	Engine string `json:"engine,omitempty"`
-	// Queues name the engine, or have runs there. Runs says that some are under way.
+	// Queues name the engine, or have runs there. Runs says that some runs are open.
 	Queues []string `json:"queues,omitempty"`
 	Runs   bool     `json:"runs,omitempty"`
-	// Lead is who led last; a zero one: nobody did.
-	Lead Lead `json:"lead"`
+	// Lead is the last leader. Zero: nobody has led.
+	Lead Leader `json:"lead"`
 }
 
-// Unfollowed is the condition that nobody does the task although runs wait for it; false: somebody does, or nothing waits.
+// Unfollowed returns the condition that open runs wait for the task and nobody does it. False: somebody does, or no run waits.
 func (t Task) Unfollowed() (Condition, bool) {
 	if t.Engine == "" || t.Lead.Held || !t.Runs {
 		return Condition{}, false
@@ -50,17 +53,14 @@ func (t Task) Unfollowed() (Condition, bool) {
 	return NewCondition(ConditionUnfollowed, "", t.Engine, time.Time{}, text), true
 }
 
-// Leads lists who leads which task, or led it last.
-func (c *Client) Leads(ctx context.Context) ([]Lead, error) { return c.store.Leads(ctx) }
-
-// Tasks lists what a process must lead: upkeep, and following the runs at each engine that a queue names or has runs at.
-// It reads a few rows, and one or two of each queue that has to do with an engine.
-func (c *Client) Tasks(ctx context.Context) ([]Task, error) {
-	leads, err := c.store.Leads(ctx)
+// Tasks lists the tasks that one process must lead: upkeep, and following the runs at each engine that a queue names or has
+// runs at. It reads a few rows, and 1 or 2 of each queue with an engine.
+func Tasks(ctx context.Context, store sluice.Store) ([]Task, error) {
+	leads, err := Given(store).Leaders(ctx)
 	if err != nil {
 		return nil, err
 	}
-	queues, err := c.store.Queues(ctx, QueueFilter{Engined: true})
+	queues, err := store.Queues(ctx, sluice.QueueFilter{Engined: true})
 	if err != nil {
 		return nil, err
 	}
@@ -80,12 +80,12 @@ func (c *Client) Tasks(ctx context.Context) ([]Task, error) {
 		if q.Settings.Engine != "" {
 			task(q.Settings.Engine, q.Name)
 		}
-		away, err := c.store.Dispatches(ctx, DispatchFilter{Queue: q.Name, Limit: 1, Look: true})
+		away, err := engine.Given(store).Dispatches(ctx, engine.DispatchFilter{Queue: q.Name, Limit: 1, Look: true})
 		if err != nil {
 			return nil, err
 		}
 		for _, claim := range away {
-			engine, _ := TargetAt(q.Name, q.Settings, claim.Engine)
+			engine, _ := engine.TargetAt(q.Name, q.Settings, claim.Engine)
 			task(engine, q.Name).Runs = true
 		}
 	}
@@ -96,7 +96,7 @@ func (c *Client) Tasks(ctx context.Context) ([]Task, error) {
 	}
 	slices.SortFunc(all[1:], func(a, b Task) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range all {
-		if at := slices.IndexFunc(leads, func(l Lead) bool { return l.Task == all[i].Name }); at >= 0 {
+		if at := slices.IndexFunc(leads, func(l Leader) bool { return l.Task == all[i].Name }); at >= 0 {
 			all[i].Lead = leads[at]
 		}
 	}

@@ -1,4 +1,4 @@
-package sluice
+package presence
 
 import (
 	"encoding/json"
@@ -7,89 +7,92 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-queue/sluice"
+	"github.com/sluice-queue/sluice/engine"
+	"github.com/sluice-queue/sluice/internal/feature"
 )
 
-// ConditionKind is a kind of trouble that a process has.
+// ConditionKind is the kind of a [Condition].
 type ConditionKind string
 
 // The kinds of conditions.
 const (
-	// ConditionEngineAway: the engine of the queue does not answer. A dispatcher with it leaves the queue alone: its
-	// breaker is open. Upkeep with it does not learn how runs end.
+	// ConditionEngineAway: the engine of the queue does not answer. A dispatcher claims nothing from the queue: its breaker is
+	// open. Upkeep does not learn how runs end.
 	ConditionEngineAway ConditionKind = "engine_away"
-	// ConditionEngineTarget: the engine lacks what the queue's settings name, such as the namespace, or denies it.
+	// ConditionEngineTarget: the engine lacks or denies what the queue's settings name, such as the namespace.
 	ConditionEngineTarget ConditionKind = "engine_target"
-	// ConditionCodec: the data converter of the engine failed, such as a codec server or a KMS that is away.
+	// ConditionCodec: the engine's data converter failed, for example because its codec server or KMS is away.
 	ConditionCodec ConditionKind = "codec"
-	// ConditionUnknownEngine: the queue names an engine that the process was not given.
+	// ConditionUnknownEngine: the queue names an engine that the process does not have.
 	ConditionUnknownEngine ConditionKind = "unknown_engine"
-	// ConditionUnsafe: runs could not be followed to their end, because the engine would forget them too soon.
+	// ConditionUnsafe: the engine would forget closed runs before upkeep notices them.
 	ConditionUnsafe ConditionKind = "unsafe_following"
-	// ConditionNoPollers: no worker of the engine waits for the runs of the queue. They are started and go nowhere.
+	// ConditionNoPollers: no worker of the engine waits for the runs of the queue, so started runs do not begin.
 	ConditionNoPollers ConditionKind = "no_pollers"
-	// ConditionUnfollowed: nobody follows the runs at an engine.
+	// ConditionUnfollowed: no upkeep follows the runs at an engine.
 	ConditionUnfollowed ConditionKind = "unfollowed"
-	// ConditionLost: the process has told the store nothing for longer than HolderSilence, and holds jobs. Client.Holders
-	// finds it.
+	// ConditionLost: the process has sent no heartbeat for longer than Silence, and holds jobs. [Holders] adds it.
 	ConditionLost ConditionKind = "lost"
-	// ConditionSilent: as ConditionLost, of a process that holds no jobs.
+	// ConditionSilent: like ConditionLost, but the process holds no jobs.
 	ConditionSilent ConditionKind = "silent"
-	// ConditionTooOld: a newer program has changed the schema, so the store refuses all that the process does. Store.Holders
-	// finds it.
+	// ConditionTooOld: a newer program has changed the schema, so the store refuses all calls of the process. The store adds
+	// it.
 	ConditionTooOld ConditionKind = "too_old"
-	// ConditionOther: a program before this version says so, in words alone.
+	// ConditionOther: a program before this version stored a text without a kind.
 	ConditionOther ConditionKind = "other"
 )
 
-// Condition is one thing that keeps a process from a part of its work. A process may have several at once.
+// Condition is a reason why a process cannot do a part of its work. A process may have several.
 type Condition struct {
 	Kind ConditionKind `json:"kind"`
-	// Queue is the one whose jobs are held up; empty: the condition is not about a single queue.
+	// Queue is the queue whose jobs wait. Empty: no single queue.
 	Queue string `json:"queue,omitempty"`
-	// Engine is the one that the condition is about, by the name that queues have for it; empty: none.
+	// Engine is the engine's name in the settings of queues. Empty: the condition concerns no engine.
 	Engine string `json:"engine,omitempty"`
-	// Since is when it began, by the clock of the process; zero: not known.
+	// Since is when the condition began, by the clock of the process. Zero: not known.
 	Since time.Time `json:"since,omitzero"`
-	// Text says what is wrong, with its cause, in one line.
+	// Text is the problem and its cause, in one line.
 	Text string `json:"text"`
-	// Mend is the command or the act that mends it; empty: not known.
+	// Mend is the command or act that removes the condition. Empty: not known.
 	Mend string `json:"mend,omitempty"`
 }
 
-// NewCondition makes a condition with the command that mends its kind. The text is cut in its middle where it is long.
+// NewCondition returns a condition with the command for its kind. A long text is cut in its middle.
 func NewCondition(kind ConditionKind, queue, engine string, since time.Time, text string) Condition {
 	return Condition{
-		Kind: kind, Queue: queue, Engine: engine, Since: storedInstant(since), Text: Brief(text), Mend: kind.mend(queue, engine),
+		Kind: kind, Queue: queue, Engine: engine, Since: feature.Instant(since), Text: sluice.Brief(text), Mend: kind.mend(queue, engine),
 	}
 }
 
-// EngineCondition makes the condition of a queue whose engine has answered with an error: its kind is that of the error.
-// Effect says in a few words what the process cannot do now.
+// EngineCondition returns the condition of a queue whose engine returned an error. Its kind depends on the error. Effect is what
+// the process cannot do now, in a few words.
 func EngineCondition(queue, engine string, since time.Time, effect string, err error) Condition {
 	return NewCondition(engineFault(err), queue, engine, since, effect+": engine "+engine+": "+err.Error())
 }
 
 func engineFault(err error) ConditionKind {
 	switch {
-	case errors.Is(err, ErrEngineCodec):
+	case errors.Is(err, engine.ErrCodec):
 		return ConditionCodec
-	case errors.Is(err, ErrEngineTarget):
+	case errors.Is(err, engine.ErrTarget):
 		return ConditionEngineTarget
 	}
 	return ConditionEngineAway
 }
 
-// TooOld makes the condition of a process whose program does not know a step that the schema needs.
+// TooOld returns the condition of a process whose program does not know a step of the schema.
 func TooOld(step int) Condition {
 	return Condition{Kind: ConditionTooOld, Text: fmt.Sprintf("its program is too old for the schema, which needs one that knows step %d", step)}
 }
 
-// OfEngine reports whether the condition says that an engine cannot be used. A dispatcher's breaker is open then.
+// OfEngine reports whether the process cannot use an engine. A dispatcher's breaker is open then.
 func (c Condition) OfEngine() bool {
 	return c.Kind == ConditionEngineAway || c.Kind == ConditionEngineTarget || c.Kind == ConditionCodec
 }
 
-// String says it in one line for people, without the command that mends it.
+// String returns the condition in one line, without its command.
 func (c Condition) String() string {
 	text := c.Text
 	if c.Queue != "" {
@@ -101,7 +104,7 @@ func (c Condition) String() string {
 	return text
 }
 
-// mend is the command that mends a condition, or shows more of it.
+// mend returns the command that removes a condition of the kind, or shows more of it.
 func (k ConditionKind) mend(queue, engine string) string {
 	check := "sluice engine check " + queue + " " + EngineFlag(engine)
 	switch k {
@@ -123,7 +126,7 @@ func (k ConditionKind) mend(queue, engine string) string {
 	return ""
 }
 
-// EngineFlag is the flag that gives a command of sluice the engine of a name, with a mark where its address belongs.
+// EngineFlag returns the command-line flag of an engine, with placeholders for its address.
 func EngineFlag(engine string) string {
 	if engine == "temporal" {
 		return "--temporal HOST:PORT"
@@ -131,8 +134,8 @@ func EngineFlag(engine string) string {
 	return "--engine " + engine + "=temporal://HOST:PORT/NAMESPACE"
 }
 
-// Trouble says in one line for people what keeps a process from its work; empty: nothing does.
-func Trouble(conditions []Condition) string {
+// Summary returns conditions in one line. Empty: there are none.
+func Summary(conditions []Condition) string {
 	all := make([]string, len(conditions))
 	for i, c := range conditions {
 		all[i] = c.String()
@@ -140,7 +143,7 @@ func Trouble(conditions []Condition) string {
 	return strings.Join(all, "; ")
 }
 
-// SortConditions puts conditions in order: by queue, those of no queue last, then by kind.
+// SortConditions sorts conditions by queue, then by kind. Conditions without a queue come last.
 func SortConditions(all []Condition) {
 	slices.SortFunc(all, func(a, b Condition) int {
 		if (a.Queue == "") != (b.Queue == "") {
@@ -150,14 +153,14 @@ func SortConditions(all []Condition) {
 	})
 }
 
-// StoredConditions is how the SQL stores keep conditions: a JSON array; empty: there is none.
+// StoredConditions returns conditions as the SQL stores keep them: a JSON array. Empty: there are none.
 func StoredConditions(all []Condition) (string, error) {
 	if len(all) == 0 {
 		return "", nil
 	}
 	kept := slices.Clone(all)
 	for i := range kept {
-		kept[i].Text, kept[i].Mend = StoredText(kept[i].Text), StoredText(kept[i].Mend)
+		kept[i].Text, kept[i].Mend = sluice.StoredText(kept[i].Text), sluice.StoredText(kept[i].Mend)
 	}
 	text, err := json.Marshal(kept)
 	if err != nil {
@@ -166,8 +169,7 @@ func StoredConditions(all []Condition) (string, error) {
 	return string(text), nil
 }
 
-// ConditionsFromRow reads what StoredConditions gave. A sentence, as programs before this version stored it, becomes one
-// condition of kind ConditionOther.
+// ConditionsFromRow reads the text of StoredConditions. A text of an older program becomes a ConditionOther.
 func ConditionsFromRow(stored string) []Condition {
 	if stored == "" {
 		return nil
@@ -178,3 +180,6 @@ func ConditionsFromRow(stored string) []Condition {
 	}
 	return all
 }
+
+// instant formats an instant for people.
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

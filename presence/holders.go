@@ -1,30 +1,32 @@
-package sluice
+package presence
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/sluice-queue/sluice"
 )
 
-// Holders lists the processes that work, as they last told the store, and what they lead. One that has told nothing for
-// longer than HolderSilence has the condition ConditionLost, which says when its last lease ends, or ConditionSilent. One whose
-// program is too old for the schema says so there, or has ConditionTooOld. It reads a few rows, and of each queue of such
-// processes at most 200 jobs.
-func (c *Client) Holders(ctx context.Context) ([]Holder, error) {
-	holders, err := c.store.Holders(ctx)
+// Holders lists the processes that work, by their last heartbeats, and what they lead. A process without a heartbeat for longer
+// than [Silence] has ConditionLost, which says when its last lease ends, or ConditionSilent. A process whose program is too old
+// for the schema says so there, or has ConditionTooOld. Holders reads a few rows, and at most 200 jobs of each queue of such
+// processes.
+func Holders(ctx context.Context, store sluice.Store) ([]Holder, error) {
+	holders, err := Given(store).Holders(ctx)
 	if err != nil {
 		return nil, err
 	}
-	leads, err := c.store.Leads(ctx)
+	leads, err := Given(store).Leaders(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now, err := c.store.Now(ctx)
+	now, err := store.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	claimed := claimedJobs{client: c, of: make(map[string][]Job)}
+	claimed := claimedJobs{store: store, of: make(map[string][]sluice.Job)}
 	for i := range holders {
 		h := &holders[i]
 		for _, lead := range leads {
@@ -45,25 +47,25 @@ func (c *Client) Holders(ctx context.Context) ([]Holder, error) {
 	return holders, nil
 }
 
-// claimedLooks is how many claimed jobs of a queue are looked at for those of silent processes.
+// claimedLooks is how many claimed jobs of a queue Holders reads to find those of silent processes.
 const claimedLooks = 200
 
-// claimedJobs are jobs that processes have claimed, by queue, each queue read once.
+// claimedJobs holds claimed jobs by queue, and reads each queue once.
 type claimedJobs struct {
-	client *Client
-	of     map[string][]Job
+	store sluice.Store
+	of    map[string][]sluice.Job
 }
 
-func (c claimedJobs) read(ctx context.Context, queue string) ([]Job, error) {
+func (c claimedJobs) read(ctx context.Context, queue string) ([]sluice.Job, error) {
 	if jobs, known := c.of[queue]; known {
 		return jobs, nil
 	}
-	page, err := c.client.store.Jobs(ctx, JobFilter{Queue: queue, States: []State{StateClaimed}, Limit: claimedLooks})
+	page, err := c.store.Jobs(ctx, sluice.JobFilter{Queue: queue, States: []sluice.State{sluice.StateClaimed}, Limit: claimedLooks})
 	c.of[queue] = page.Jobs
 	return page.Jobs, err
 }
 
-// silent says of a process that does no work why, and until when its leases keep its jobs from others.
+// silent returns the condition of a process that does no work: why, and until when its leases keep its jobs from others.
 func (c claimedJobs) silent(ctx context.Context, h Holder, now time.Time) (Condition, error) {
 	held, until := 0, time.Time{}
 	for _, queue := range h.Queues {
@@ -99,7 +101,7 @@ func (c claimedJobs) silent(ctx context.Context, h Holder, now time.Time) (Condi
 	return Condition{Kind: kind, Since: h.Seen, Text: text, Mend: mend}, nil
 }
 
-// startAgain is the command that starts another process of a role.
+// startAgain returns the command that starts another such process.
 func startAgain(h Holder) string {
 	switch {
 	case h.Role == RoleUpkeep:

@@ -1,0 +1,55 @@
+package audit
+
+import "github.com/sluice-queue/sluice"
+
+// The kinds of objects that an entry can be about.
+const (
+	ObjectJob    sluice.Object = "job"
+	ObjectQueue  sluice.Object = "queue"
+	ObjectTenant sluice.Object = "tenant"
+	ObjectTier   sluice.Object = "tier"
+	ObjectAlert  sluice.Object = "alert"
+	// ObjectOperation is an operation. Its name is the operation's id.
+	ObjectOperation sluice.Object = "operation"
+	// ObjectPolicy holds for the whole store. Its name is `queues`: which new queues the store makes.
+	ObjectPolicy sluice.Object = "policy"
+	// ObjectAudit is the audit itself. Its name is `keep` for retention, `head` for heads of the chain that were published.
+	ObjectAudit sluice.Object = "audit"
+)
+
+// The events that are no moves of the state machine.
+const (
+	// EventLost: the store refused a write because its token is not the job's.
+	EventLost sluice.Event = "lost"
+	// EventPrune: a person deleted a finished job early, or retention deleted entries of the audit.
+	EventPrune sluice.Event = "prune"
+	// EventMissing: a claim or upkeep found that somebody had deleted a job's row, and deleted its remaining rows.
+	EventMissing sluice.Event = "job missing"
+	// EventTerminate: a person asked upkeep to terminate an orphan run. After names the run.
+	EventTerminate sluice.Event = "terminate"
+	// EventBeside: a person let a job run beside its orphan run. After names the run.
+	EventBeside sluice.Event = "beside open run"
+	// EventChange: somebody changed a queue, tenant, tier or alert rule, or the state or terms of an operation.
+	EventChange sluice.Event = "change"
+	// EventDelete: somebody deleted a queue, a tenant, a tier or the changes of an alert rule.
+	EventDelete sluice.Event = "delete"
+	// EventBatch: a dispatcher claimed jobs of a queue and started them at its engine. After has the counts.
+	EventBatch sluice.Event = "dispatch batch"
+	// EventBreaker: a dispatcher stopped claiming because it cannot use the queue's engine, or claims again. The reason says
+	// which, and why.
+	EventBreaker sluice.Event = "breaker"
+	// EventAlertFires, EventAlertResolves and EventAlertHides: an alert fires, has ended, or fires while it is silenced.
+	EventAlertFires    sluice.Event = "alert firing"
+	EventAlertResolves sluice.Event = "alert resolved"
+	EventAlertHides    sluice.Event = "alert silenced"
+	// EventSilence and EventUnsilence: somebody silenced alerts for a while, or ended a silence. After names the alerts.
+	EventSilence   sluice.Event = "silence"
+	EventUnsilence sluice.Event = "unsilence"
+	// EventHead: upkeep published a head of the chain in the log and to the receivers of alerts. After holds the head.
+	EventHead sluice.Event = "head told"
+	// EventContinue: a move to this store continued the chain of the other store. After holds the head of that chain, and the
+	// last entry that the head covers.
+	EventContinue sluice.Event = "chain continued"
+	// EventAlertUntold: upkeep gave up notifying a receiver of an alert.
+	EventAlertUntold sluice.Event = "alert untold"
+)
